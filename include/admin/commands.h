@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The commands of the console: finds the row of a command, checks its argument and the right to
+ * give it, and runs it. One command is one row of the table in commands.c and one function.
+ *
+ * What a command has to say goes into a buffer, without ReadyForQuery; sockets and framing are
+ * admin/console's affair, so other ways of asking can use the same rows.
+ */
+#ifndef PGUSHER_ADMIN_COMMANDS_H
+#define PGUSHER_ADMIN_COMMANDS_H
+
+#include "admin/grammar.h"
+#include "base/buffer.h"
+#include "model/registry.h"
+
+enum command_end {
+	COMMAND_DONE, /* the answer is whole */
+	COMMAND_WAITS, /* admin/waits will answer */
+	COMMAND_LAST, /* no answer: the process ends */
+};
+
+/* One command being run. */
+struct command_call {
+	struct registry *registry;
+	struct client_link *client; /* who asks; the command may close it */
+	const char *text; /* as it came */
+	const struct command_words *words;
+	struct database *database; /* that the argument names; NULL: all */
+	struct buffer *out;
+};
+
+enum argument_kind {
+	ARGUMENT_NONE,
+	ARGUMENT_TOPIC, /* what SHOW shows: the command judges it */
+	ARGUMENT_MODE, /* of a shutdown */
+	ARGUMENT_CLIENT, /* an id, judged by the command */
+	ARGUMENT_ASSIGNMENT, /* key and value */
+	ARGUMENT_DATABASE, /* required */
+	ARGUMENT_OPTIONAL_DATABASE,
+};
+
+enum right { RIGHT_STATS, RIGHT_ADMIN };
+
+struct command {
+	const char *word;
+	enum argument_kind argument;
+	enum right right;
+	bool makes_database; /* one that does not exist, from the `*` entry */
+	bool refused_while_paused;
+	const char *verb; /* for `cannot VERB admin db`; NULL: it can */
+	enum command_end (*run)(struct command_call *call);
+	const char *help; /* line of SHOW HELP, or two; NULL: none */
+};
+
+/* The table, in the order of SHOW HELP; ends with a row without a word. */
+extern const struct command commands[];
+
+/* Run the command in this text; the answer is appended to `out`. */
+enum command_end commands_run(struct client_link *client, const char *text, struct buffer *out);
+
+#endif

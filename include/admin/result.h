@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Builds a result set: a RowDescription and DataRows, cell by cell, at the end of a buffer.
+ *
+ * Cells are given in the order of the columns, one call each, and rendered as text. Lack of
+ * memory is found out at the end (buffer.failed). Protocol: "Message Formats".
+ */
+#ifndef PGUSHER_ADMIN_RESULT_H
+#define PGUSHER_ADMIN_RESULT_H
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+
+enum column_type {
+	COLUMN_TEXT,
+	COLUMN_INT4,
+	COLUMN_INT8,
+	COLUMN_NUMERIC,
+	COLUMN_BYTEA,
+	COLUMN_TIME
+};
+
+struct column {
+	const char *name;
+	enum column_type type;
+};
+
+struct result {
+	struct buffer *out;
+	const struct column *columns;
+	unsigned column_count;
+	unsigned filled; /* cells of the row under way */
+	size_t row; /* where that row begins */
+	time_t second; /* what `moment` says: most rows of a SHOW share a few seconds */
+	char moment[48];
+};
+
+/* Start a result set: RowDescription. */
+void result_begin(struct result *result, struct buffer *out, const struct column *columns,
+	unsigned column_count);
+
+/* A row: begin, one cell for every column, end. */
+void result_begin_row(struct result *result);
+void result_end_row(struct result *result);
+
+/* NULL is NULL. */
+void result_text(struct result *result, const char *text);
+
+/* A number; in an int4 column what does not fit is cut to the largest or smallest int4. */
+void result_number(struct result *result, int64_t number);
+
+/* A counter of 64 bits. */
+void result_count(struct result *result, uint64_t count);
+
+/* `\x` and hex digits; NULL is NULL. */
+void result_bytes(struct result *result, const void *bytes, size_t length);
+
+/* Local time of a moment since 1970: `YYYY-MM-DD HH:MM:SS TZ`. */
+void result_time(struct result *result, usec_t wall);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What SHOW can show. Each topic is a row: a name, its columns, and a function that adds one row
+ * after the other from what it reads in the model. Columns, their order and types are an
+ * interface: programs read them by position.
+ */
+#ifndef PGUSHER_ADMIN_TOPICS_H
+#define PGUSHER_ADMIN_TOPICS_H
+
+#include "admin/commands.h"
+#include "admin/result.h"
+
+struct topic {
+	const char *name; /* upper case */
+	const struct column *columns;
+	unsigned column_count; /* 0: no result set */
+	/* Add the rows; without columns: say what there is to say. */
+	void (*fill)(struct result *result, const struct command_call *call);
+};
+
+/* A topic whose columns stand in an array. */
+#define TOPIC(name, columns, fill)                                                             \
+	{                                                                                      \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), fill                    \
+	}
+
+/* One file per family. */
+extern const struct topic show_help;
+extern const struct topic show_version, show_state, show_lists, show_mem;
+extern const struct topic show_config;
+extern const struct topic show_databases, show_pools, show_users;
+extern const struct topic show_clients, show_servers, show_sockets, show_active_sockets;
+extern const struct topic show_stats, show_stats_totals, show_stats_averages, show_totals;
+extern const struct topic show_peers, show_peer_pools;
+extern const struct topic show_dns_hosts, show_dns_zones;
+
+/* The topic of that name, whatever its case; NULL: there is none. */
+const struct topic *topics_find(const char *name);
+
+/* Append the lines of SHOW HELP that name the topics, each behind newline and tab. */
+void topics_help(struct buffer *out);
+
+/* The answer to SHOW: rows and tag. */
+void topics_show(const struct topic *topic, const struct command_call *call);
+
+#endif

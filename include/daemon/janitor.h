@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The regular upkeep, three times a second: servers that are old, idle, stuck or too many; pools
+ * and automatic databases that nobody uses; statistics; the end of a shutdown.
+ *
+ * It walks pools and servers, never clients: what limits a client is a deadline of its own.
+ */
+#ifndef PGUSHER_DAEMON_JANITOR_H
+#define PGUSHER_DAEMON_JANITOR_H
+
+#include "model/registry.h"
+
+struct janitor {
+	struct deadline deadline;
+	struct registry *registry;
+	/* Called at the end of each run, for what waits on pools to change; may be NULL. */
+	void (*after)(struct registry *registry);
+	usec_t stats_due; /* end of the stats period */
+};
+
+/* Start; the janitor must stay where it is until janitor_stop(). */
+void janitor_start(struct janitor *janitor, struct registry *registry,
+	void (*after)(struct registry *registry));
+
+void janitor_stop(struct janitor *janitor);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The life of the daemon, once it is known how and as whom it runs: making everything, serving,
+ * the ways to stop, and taking everything apart again.
+ *
+ *   started > (shutting down >) stopped
+ *
+ * While shutting down it serves on; the janitor finds out when the last one has gone.
+ */
+#ifndef PGUSHER_DAEMON_LIFECYCLE_H
+#define PGUSHER_DAEMON_LIFECYCLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "admin/actions.h"
+#include "daemon/janitor.h"
+#include "daemon/options.h"
+#include "daemon/pidfile.h"
+#include "daemon/signals.h"
+#include "model/registry.h"
+#include "net/listener.h"
+#include "net/loop.h"
+
+struct daemon {
+	const struct options *options;
+	struct loop loop;
+	struct registry registry;
+	struct listeners listeners;
+	struct signals signals;
+	struct janitor janitor;
+	struct actions actions; /* what the console may ask of us */
+	struct pidfile pidfile;
+	bool has_loop, has_registry,
+		is_listening; /* what lifecycle_end() finds to take apart */
+};
+
+static inline struct daemon *daemon_of(struct registry *registry)
+{
+	return (struct daemon *)((char *)registry - offsetof(struct daemon, registry));
+}
+
+/*
+ * Make everything with this configuration, whose count is taken over, and listen. False when that
+ * failed, which was logged; lifecycle_end() is due in either case.
+ */
+bool lifecycle_start(
+	struct daemon *daemon, const struct options *options, struct snapshot *config);
+
+/* Serve until somebody says stop. */
+void lifecycle_run(struct daemon *daemon);
+
+/* No more connections over TCP, and an end when the servers or the clients are gone. */
+void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode);
+
+/* lifecycle_run() returns at the end of this turn. */
+void lifecycle_stop(struct daemon *daemon);
+
+/* Cut all who are left, without a word to clients, and free everything. */
+void lifecycle_end(struct daemon *daemon);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A client's connection, its states and the places where it stands.
+ *
+ *   GREETING > AUTHENTICATING > (WELCOMING >) IDLE > (WAITING >) PAIRED > IDLE
+ *   GREETING > CANCEL_WAITING > CANCEL_SENT       a CancelRequest
+ *   AUTHENTICATING > CONSOLE                      the admin console
+ *   all > CLOSED
+ *
+ * GREETING and AUTHENTICATING stand in registry.logins, WELCOMING in pool.welcoming, WAITING in
+ * pool.waiting (oldest first), IDLE, PAIRED and CONSOLE in pool.clients, CANCEL_* in pool.cancels.
+ */
+#ifndef PGUSHER_MODEL_CLIENT_LINK_H
+#define PGUSHER_MODEL_CLIENT_LINK_H
+
+#include "model/link.h"
+#include "net/wheel.h"
+
+struct client_group;
+struct console_session;
+struct database;
+struct login;
+struct server_link;
+struct user;
+
+enum client_state {
+	CLIENT_GREETING,
+	CLIENT_AUTHENTICATING,
+	CLIENT_WELCOMING,
+	CLIENT_IDLE,
+	CLIENT_WAITING,
+	CLIENT_PAIRED,
+	CLIENT_CANCEL_WAITING,
+	CLIENT_CANCEL_SENT,
+	CLIENT_CONSOLE,
+	CLIENT_CLOSED,
+	CLIENT_STATES,
+};
+
+/* A cancel key is a process number of 4 bytes and a secret of 4 (protocol 3.0) or more (3.2). */
+enum { CANCEL_KEY_MIN = 8, CANCEL_KEY_MAX = 20 };
+
+struct client_link {
+	struct link link;
+	struct deadline deadline; /* the nearest of the limits that its state has */
+	struct user *user; /* who logged in; NULL before, and for unknown names */
+	struct database *database; /* NULL before, and for unknown names */
+	struct client_group *group; /* the counters of its kind; NULL before login */
+	union {
+		struct login *login; /* GREETING to WELCOMING */
+		struct console_session *console; /* CONSOLE */
+		struct server_link *
+			cancel; /* CANCEL_WAITING: what it wants to hit; _SENT: what carries it */
+	};
+	usec_t query_start; /* 0: no query is being timed */
+	usec_t transaction_start; /* 0: no transaction is being timed */
+	usec_t wait_start; /* WAITING, WELCOMING */
+	uint8_t key[CANCEL_KEY_MAX]; /* a CANCEL_* client: the key it brought */
+	uint8_t key_length; /* 0: none issued yet */
+	bool counted_in_database, counted_in_user; /* limits_give() is due at the end */
+	bool notified; /* told that it waits */
+	bool admin; /* on the console: may change things */
+	bool ring_full; /* held back until the server has answered some requests */
+	enum startup_replication replication : 8;
+};
+
+static inline struct client_link *client_of(struct link *link)
+{
+	return (struct client_link *)link;
+}
+
+static inline enum client_state client_state(const struct client_link *client)
+{
+	return (enum client_state)client->link.state;
+}
+
+/* `idle`, `active`, `waiting`, …: the word SHOW CLIENTS has for the client's state. */
+const char *client_console_state(const struct client_link *client);
+
+/* `cl_active`, `cl_waiting`, `cl_login`: the word of SHOW SOCKETS. */
+const char *client_socket_state(const struct client_link *client);
+
+/* The state's own name, for debug lines. */
+const char *client_state_name(enum client_state state);
+
+/*
+ * The one way to change a client's state: checks that the step is lawful, moves the client to
+ * the list of its new state and counts it there. The pool must be set when the new state stands
+ * in one. Deadlines are the caller's (session/client_limits).
+ */
+void client_enter(struct client_link *client, enum client_state state);
+
+/* May a client go from one state to the other? For tests, which walk every arrow. */
+bool client_may(enum client_state from, enum client_state to);
+
+/* Is it logged in (its welcome sent)? */
+static inline bool client_is_logged_in(const struct client_link *client)
+{
+	return client->link.state >= CLIENT_IDLE &&
+		client->link.state != CLIENT_CANCEL_WAITING &&
+		client->link.state != CLIENT_CANCEL_SENT && client->link.state != CLIENT_CLOSED;
+}
+
+/* Does it wait for a server or for a server's parameters? */
+static inline bool client_is_waiting(const struct client_link *client)
+{
+	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_WELCOMING;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The memory of held bytes: small ones from a slab, since every waiting client needs some, the
+ * rare large ones from the heap.
+ */
+#ifndef PGUSHER_MODEL_HELD_H
+#define PGUSHER_MODEL_HELD_H
+
+#include <stdint.h>
+
+struct registry;
+
+enum {
+	HELD_SMALL = 256,
+	/* More than a link may ever hold: a packet buffer and one receive. */
+	HELD_MAX = 4 << 20,
+};
+
+/* Free bytes that a link held; NULL is nothing. */
+void held_free(struct registry *registry, uint8_t *bytes, uint32_t capacity);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The servers and clients of one (database, server user): lists, counts, the welcome, and what
+ * is known of the last attempt to log in.
+ *
+ * Owned by the registry; it owns its servers. Clients are owned by their loop.
+ */
+#ifndef PGUSHER_MODEL_POOL_H
+#define PGUSHER_MODEL_POOL_H
+
+#include "base/buffer.h"
+#include "base/failure.h"
+#include "model/client_link.h"
+#include "model/database.h"
+#include "model/server_link.h"
+#include "model/stats.h"
+#include "model/user.h"
+
+struct pool {
+	TAILQ_ENTRY(pool) in_registry, in_database, in_user, in_work;
+	struct registry *registry;
+	struct database *database;
+	struct user *user; /* as whom it logs in to servers */
+	struct link_list clients; /* IDLE, PAIRED, CONSOLE */
+	struct link_list waiting; /* oldest first */
+	struct link_list welcoming; /* logged in but for the parameters of a first server */
+	struct link_list cancels; /* CANCEL_WAITING and CANCEL_SENT */
+	struct link_list servers[SERVER_LISTS];
+	unsigned client_count[CLIENT_STATES];
+	unsigned server_count[SERVER_LISTS];
+	struct client_group *groups; /* of its clients; see model/client_group */
+	struct parameters
+		*welcome; /* the tracked start values; NULL: not known, or forgotten */
+	struct buffer
+		welcome_head; /* AuthenticationOk and ParameterStatus of all untracked ones */
+	/* The last welcome that was made, for those who ask for the same: see session/welcome. */
+	struct parameters *welcome_asked, *welcome_given; /* NULL: none yet */
+	struct buffer welcome_made;
+	usec_t last_launch; /* when the last attempt to connect began; 0: never */
+	usec_t last_lifetime_close;
+	usec_t last_used; /* had a client or a connected server */
+	bool failing; /* the last attempt failed, and none has succeeded since */
+	bool wanting; /* and that for want of something of ours: valid while failing */
+	struct failure last_failure; /* valid while failing */
+	unsigned next_host; /* of a host list */
+	bool has_work; /* in registry.work: see pairing_work() */
+	struct stats stats;
+};
+
+/* Sizes in force: [users] entry of the server user, else database, else global. 0: unlimited. */
+int pool_size(const struct pool *pool);
+int pool_reserve_size(const struct pool *pool);
+int pool_min_size(const struct pool *pool);
+
+enum pool_mode pool_mode(const struct pool *pool);
+
+/* Is its user the one that the database forces on everybody, by the configuration in force? */
+bool pool_is_forced(const struct pool *pool);
+
+/* Is it stopped by PAUSE, for itself or for all? */
+bool pool_is_paused(const struct pool *pool);
+
+/* All its server connections, whatever their state. */
+unsigned pool_servers(const struct pool *pool);
+
+/* Those that have logged in. */
+unsigned pool_connected_servers(const struct pool *pool);
+
+/* The oldest waiting client (for a server), or NULL. */
+static inline struct client_link *pool_first_waiter(const struct pool *pool)
+{
+	struct link *link = TAILQ_FIRST(&pool->waiting);
+
+	return link ? client_of(link) : NULL;
+}
+
+/* How long the first waiter's query has waited, as SHOW POOLS has it; 0 if none. */
+usec_t pool_longest_wait(const struct pool *pool, usec_t now);
+
+/* Forget the welcome: the next login waits for a new one. */
+void pool_forget_welcome(struct pool *pool);
+
+/* Forget the welcome and mark every server as to be retired: RECONNECT, a changed connect string. */
+void pool_mark_close_needed(struct pool *pool);
+
+/* Have pairing_work() look at the pool at the end of this turn. */
+void pool_needs_work(struct pool *pool);
+
+#endif

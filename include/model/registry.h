@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Everything that a process pools: the configuration in force, databases, users, pools, links,
+ * and the services they share. One registry belongs to one loop (loop.owner).
+ *
+ * It finds and makes things by name and keeps them in order for SHOW; what happens to them is
+ * the session's and the daemon's affair.
+ */
+#ifndef PGUSHER_MODEL_REGISTRY_H
+#define PGUSHER_MODEL_REGISTRY_H
+
+#include "base/slab.h"
+#include "config/snapshot.h"
+#include "crypt/keyed_hash.h"
+#include "model/cancel_keys.h"
+#include "model/held.h"
+#include "model/limits.h"
+#include "model/pool.h"
+#include "net/helper.h"
+#include "net/loop.h"
+#include "net/resolver.h"
+
+/* What PAUSE and SHUTDOWN have made of the process. */
+enum operation { OPERATION_RUNNING, OPERATION_PAUSED };
+
+enum shutdown_mode { SHUTDOWN_NONE, SHUTDOWN_WAIT_FOR_SERVERS, SHUTDOWN_WAIT_FOR_CLIENTS };
+
+/* How the session floor reaches the console, which stands above it. Registered by the daemon. */
+struct console_hooks {
+	void (*begin)(struct client_link *client); /* it has just become CLIENT_CONSOLE */
+	/* There is something to receive, or its backlog is empty again. */
+	void (*readable)(struct client_link *client);
+	void (*canceled)(
+		struct client_link *client); /* somebody sent a CancelRequest with its key */
+	void (*closed)(struct client_link *client); /* it is closing: free client->console */
+};
+
+/* The answers that consoles still wait for: see admin/waits. */
+LIST_HEAD(console_wait_list, console_wait);
+
+struct registry {
+	struct loop *loop;
+	struct snapshot *config; /* counted */
+	const struct settings *settings; /* of config */
+	struct parameter_table *parameters;
+	struct database *databases; /* uthash, by name */
+	struct user *users; /* uthash, by name */
+	struct keyed_hash name_hash; /* names are chosen by peers */
+	/* Found last: most logins ask for what the one before asked for. */
+	struct database *recent_database;
+	struct user *recent_user;
+	struct pool_list pools; /* in order by database, then user, after registry_sort() */
+	unsigned pool_count;
+	bool sorted;
+	struct pool_list work; /* those that pairing_work() has to look at */
+	struct loop_task work_task;
+	loop_function *do_work; /* pairing_work(), which stands above this floor */
+	struct pool *console_pool;
+	struct link_list logins; /* clients in GREETING and AUTHENTICATING */
+	unsigned login_count;
+	struct link_list dead; /* closed links whose memory goes at the end of the turn */
+	struct cancel_keys cancel_keys;
+	struct limits limits;
+	struct slab clients, servers, helds; /* objects of the links */
+	struct resolver *resolver;
+	struct helper *derivations; /* SCRAM keys are made off the loop */
+	enum operation operation;
+	enum shutdown_mode shutdown;
+	uint64_t last_id; /* of links, for SHOW */
+	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
+	int descriptor_limit; /* of open files, when the process started */
+	usec_t stranger_logged; /* when a line was last written about one who spoke no protocol */
+	struct address stranger; /* and where he came from */
+	uint8_t mock_salt[32]; /* of SCRAM exchanges with unknown users */
+	struct console_hooks console;
+	struct console_wait_list console_waits;
+	struct actions *actions; /* what only the daemon can do: see admin/commands */
+	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
+};
+
+/*
+ * Make a registry for the loop with this configuration, whose count is taken over. False without
+ * memory.
+ */
+bool registry_init(struct registry *registry, struct loop *loop, struct snapshot *config);
+
+/* Free everything; all links must be closed. */
+void registry_free(struct registry *registry);
+
+static inline struct registry *loop_registry(const struct loop *loop)
+{
+	return loop->owner;
+}
+
+/* Look up; NULL if unknown. */
+struct database *registry_find_database(const struct registry *registry, const char *name);
+struct user *registry_find_user(const struct registry *registry, const char *name);
+struct pool *registry_find_pool(const struct database *database, const struct user *user);
+
+/*
+ * The database of that name: a configured one, or an automatic one made from the `*` entry
+ * (`made` tells, for the log; may be NULL). NULL: unknown, or no memory. Also `pgbouncer`, and
+ * `pgusher` unless a database is configured under that name, both being the console.
+ */
+struct database *registry_open_database(
+	struct registry *registry, const char *name, bool *made);
+
+/* Look up or make; NULL without memory. A user made here has no secret. */
+struct user *registry_open_user(struct registry *registry, const char *name);
+struct pool *registry_open_pool(
+	struct registry *registry, struct database *database, struct user *user);
+
+/* The user as whom a client's pool logs in: the database's forced one, else the client's own. */
+struct user *registry_server_user(
+	struct registry *registry, const struct database *database, struct user *client_user);
+
+/* Free a pool that has no link left. */
+void registry_drop_pool(struct registry *registry, struct pool *pool);
+
+/*
+ * Free a database that has no pool left and that no client points at; otherwise it is only made
+ * nameless (gone) and freed when the last client gives it back.
+ */
+void registry_drop_database(struct registry *registry, struct database *database);
+
+/* Put databases, users and pools in the order of their names (bytes), as SHOW lists them. */
+void registry_sort(struct registry *registry);
+
+/* Give every user the secret and the [users] entry that the configuration in force has. */
+bool registry_apply_users(struct registry *registry);
+
+/* Make the configured databases known, and point the known ones at their present entries. */
+bool registry_apply_databases(struct registry *registry);
+
+/* Number of users, databases, pools for SHOW LISTS. */
+unsigned registry_count_users(const struct registry *registry);
+unsigned registry_count_databases(const struct registry *registry);
+unsigned registry_count_pools(const struct registry *registry);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The requests a server still owes answers for, oldest first: a ring of small entries.
+ *
+ * Protocol: "Message Flow", Pipelining. An entry is made when a message that will be answered is
+ * passed to the server and taken out by the answer that ends it. A link with an empty ring owes
+ * nothing. The ring starts inside its link and moves to the heap for long pipelines only.
+ */
+#ifndef PGUSHER_MODEL_REQUESTS_H
+#define PGUSHER_MODEL_REQUESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	REQUESTS_INLINE = 16,
+	/* Beyond this the client waits until the server has answered some. */
+	REQUESTS_MAX = 1 << 16,
+};
+
+/* What becomes of the answer. */
+enum request_action {
+	REQUEST_FORWARD, /* it goes to the client */
+	REQUEST_SWALLOW, /* we asked: nobody sees it */
+};
+
+struct request {
+	uint8_t type; /* the message: PQ_QUERY, PQ_PARSE, … */
+	uint8_t action; /* enum request_action */
+};
+
+struct requests {
+	struct request *entries; /* NULL: the inline ones */
+	uint32_t first, count,
+		capacity; /* capacity is a power of two; 0 means REQUESTS_INLINE */
+	struct request few[REQUESTS_INLINE];
+};
+
+/* As requests_add(), when the inline entries do not do. */
+bool requests_add_more(struct requests *requests, uint8_t type, enum request_action action);
+
+/* Add one at the end. False when the ring is full or memory is short. */
+static inline bool requests_add(
+	struct requests *requests, uint8_t type, enum request_action action)
+{
+	if (requests->entries || requests->count == REQUESTS_INLINE)
+		return requests_add_more(requests, type, action);
+	requests->few[(requests->first + requests->count++) & (REQUESTS_INLINE - 1)] =
+		(struct request){type, (uint8_t)action};
+	return true;
+}
+
+/* The oldest, or NULL. */
+static inline const struct request *requests_first(const struct requests *requests)
+{
+	if (requests->count == 0)
+		return NULL;
+	return (requests->entries ? requests->entries : requests->few) + requests->first;
+}
+
+/* As requests_drop(), when there are entries on the heap. */
+void requests_drop_one_of_many(struct requests *requests);
+
+/* Take the oldest out; there must be one. */
+static inline void requests_drop(struct requests *requests)
+{
+	if (requests->entries) {
+		requests_drop_one_of_many(requests);
+		return;
+	}
+	requests->first = (requests->first + 1) & (REQUESTS_INLINE - 1);
+	requests->count--;
+}
+
+/*
+ * Take out everything up to and including the first entry of one of these types; everything, if
+ * there is none.
+ */
+void requests_drop_through(struct requests *requests, uint8_t type, uint8_t or_type);
+
+/*
+ * Take out everything before the first entry of this type; everything, if there is none.
+ */
+void requests_drop_until(struct requests *requests, uint8_t type);
+
+/*
+ * A COPY has ended: as requests_drop_through(), but a simple Query that began it stays the
+ * oldest, since its ReadyForQuery is still to come.
+ */
+void requests_end_copy(struct requests *requests, uint8_t type, uint8_t or_type);
+
+/* Take everything out and give the memory back. */
+void requests_clear(struct requests *requests);
+
+static inline bool requests_is_empty(const struct requests *requests)
+{
+	return requests->count == 0;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A connection to a PostgreSQL server, its states, and the requests it still owes answers for.
+ *
+ *   CONNECTING > AUTHENTICATING > (PREPARING >) IDLE > PAIRED > IDLE
+ *   PAIRED > HELD | RESETTING > IDLE | STALE          what a release may need
+ *   IDLE > STALE > CHECKING > IDLE                    check before use
+ *   CONNECTING > CANCELING                            carries a CancelRequest
+ *   all > CLOSED
+ *
+ * The console's words: login (CONNECTING to PREPARING), active (PAIRED), used (STALE), tested
+ * (RESETTING, CHECKING), being_canceled (HELD), active_cancel (CANCELING).
+ */
+#ifndef PGUSHER_MODEL_SERVER_LINK_H
+#define PGUSHER_MODEL_SERVER_LINK_H
+
+#include "model/link.h"
+#include "model/requests.h"
+#include "net/resolver.h"
+
+struct client_link;
+struct server_login;
+
+enum server_state {
+	SERVER_CONNECTING,
+	SERVER_AUTHENTICATING,
+	SERVER_PREPARING,
+	SERVER_IDLE,
+	SERVER_PAIRED,
+	SERVER_HELD,
+	SERVER_RESETTING,
+	SERVER_STALE,
+	SERVER_CHECKING,
+	SERVER_CANCELING,
+	SERVER_CLOSED,
+	SERVER_STATES,
+};
+
+/* The lists of a pool; each state stands in one. */
+enum server_list {
+	SERVERS_LOGIN,
+	SERVERS_IDLE,
+	SERVERS_ACTIVE,
+	SERVERS_USED,
+	SERVERS_TESTED,
+	SERVERS_ACTIVE_CANCEL,
+	SERVERS_BEING_CANCELED,
+	SERVER_LISTS,
+	SERVERS_NOWHERE,
+};
+
+/* Longest cancel key a server may give us: protocol chapter, BackendKeyData (3.2). */
+enum { SERVER_KEY_MAX = 260 };
+
+struct server_link {
+	struct link link;
+	struct requests requests; /* sent and not yet answered */
+	struct server_login *login; /* CONNECTING to PREPARING */
+	struct client_link
+		*canceling; /* CANCELING: whose request it carries; NULL once it has gone */
+	struct server_link
+		*cancel_target; /* CANCELING: what it cancels; NULL once that has gone */
+	uint8_t *cancel_key; /* as BackendKeyData had it; NULL: none given */
+	uint16_t cancel_key_length;
+	char transaction_status; /* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs */
+	bool copying_in; /* between CopyInResponse and its end */
+	bool request_failed; /* an ErrorResponse came and its ReadyForQuery has not */
+	bool skipping; /* after an error it answers nothing before the next Sync */
+	bool setting; /* runs our SETs; the client's bytes wait */
+	bool fresh; /* nothing was sent to it since it was given to its client */
+	bool close_needed; /* to be retired when free */
+	bool dirty; /* something came that nobody asked for */
+	bool reserve; /* taken from the reserve pool */
+	uint32_t cancels; /* cancel requests on their way to it */
+	uint32_t cancels_queued; /* and those that have no connection yet */
+	socklen_t where_length;
+	struct sockaddr_storage where; /* what it connects or connected to */
+};
+
+static inline struct server_link *server_of(struct link *link)
+{
+	return (struct server_link *)link;
+}
+
+static inline enum server_state server_state(const struct server_link *server)
+{
+	return (enum server_state)server->link.state;
+}
+
+/* The word SHOW SERVERS has for the state. */
+const char *server_console_state(const struct server_link *server);
+
+/* The word of SHOW SOCKETS: `sv_active`, `sv_idle`, `sv_used`, `sv_tested`, `sv_login`. */
+const char *server_socket_state(const struct server_link *server);
+
+const char *server_state_name(enum server_state state);
+
+/* The list that a state stands in. */
+enum server_list server_list_of(enum server_state state);
+
+/*
+ * The one way to change a server's state: checks that the step is lawful, moves it to the list
+ * of the new state (front: most recently used first) and counts it there.
+ */
+void server_enter(struct server_link *server, enum server_state state);
+
+/* As server_enter(), to the back of the list: round robin, and what is about to be retired. */
+void server_enter_last(struct server_link *server, enum server_state state);
+
+bool server_may(enum server_state from, enum server_state to);
+
+/* Has it logged in, and does it count as a connected server of its pool? */
+static inline bool server_is_connected(const struct server_link *server)
+{
+	return server->link.state >= SERVER_IDLE && server->link.state <= SERVER_CHECKING;
+}
+
+/* Idle in the sense of the protocol: no transaction, nothing owed, nothing half-done. */
+bool server_is_clean(const struct server_link *server);
+
+#endif

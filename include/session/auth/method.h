@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The ways in which a client may prove who it is: one file each, exporting one row.
+ *
+ * A method may need no message, one or several, and may wait for a helper thread: then it
+ * answers AUTH_PENDING and calls client_login_proceed() when it knows.
+ */
+#ifndef PGUSHER_SESSION_AUTH_METHOD_H
+#define PGUSHER_SESSION_AUTH_METHOD_H
+
+#include "crypt/scram.h"
+#include "model/registry.h"
+
+enum auth_result {
+	AUTH_PENDING, /* more messages, or a helper's answer, are needed */
+	AUTH_PASSED,
+	AUTH_REFUSED, /* login.refusal says why */
+};
+
+struct auth_method {
+	const char *name;
+	enum reason refusal; /* what a client hears that failed */
+	/* Ask the client, or decide at once. */
+	enum auth_result (*begin)(struct client_link *client);
+	/* A password message has come: its whole body. NULL: none is ever asked for. */
+	enum auth_result (*answer)(
+		struct client_link *client, const uint8_t *body, size_t length);
+};
+
+extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram;
+
+/* What a login needs to remember; lives from the startup packet to the welcome. */
+struct login {
+	const struct auth_method *method;
+	enum reason refusal;
+	uint32_t version; /* of the protocol that is spoken */
+	struct user *mock; /* owned: the client's user, if the name is unknown */
+	char *database_name; /* owned: as the client wrote it */
+	uint8_t salt[4]; /* of an MD5 exchange */
+	struct scram_server scram;
+	struct scram_secret verifier; /* of a SCRAM exchange */
+	bool answered_first; /* the SCRAM exchange is past its first message */
+	bool never; /* nothing that the client says can be right */
+	bool deriving; /* a helper works on the verifier */
+	struct buffer final; /* a client-final-message that waits for the helper */
+};
+
+/* The method that an auth_type names. */
+const struct auth_method *auth_method_of(enum auth_type type);
+
+/* Send an authentication request. False: the client was closed. */
+bool auth_ask(struct client_link *client, unsigned request, const void *data, size_t length);
+
+/* The secret to check the client against; NULL for unknown users and those without one. */
+const char *auth_secret(const struct client_link *client);
+
+/* Compare in constant time, whatever the lengths. */
+bool auth_equal(const char *a, const char *b);
+
+/* Refuse for the method's own reason. */
+enum auth_result auth_refuse(struct client_link *client);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A client from accept to welcome: greeting, authentication, and the checks in their order.
+ *
+ * Nobody has proved anything yet, so everything is rationed: bytes, time, and how many may be
+ * at it. A login can wait for a helper or for a server at each step and be taken up again.
+ */
+#ifndef PGUSHER_SESSION_CLIENT_LOGIN_H
+#define PGUSHER_SESSION_CLIENT_LOGIN_H
+
+#include "model/registry.h"
+#include "session/auth/method.h"
+
+enum {
+	/* Bytes of a password; a longer one is a wrong one. */
+	CLIENT_PASSWORD_MAX = 65530,
+	/* A message of a login that is longer than this is not even read. */
+	CLIENT_LOGIN_MESSAGE_MAX = 128 * 1024,
+	CLIENT_USER_NAME_MAX = 127,
+};
+
+/* A connection was accepted; takes over the descriptor. For listeners: context is the registry. */
+void client_login_accept(
+	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
+
+/* A method that was pending knows its answer now. It may close the client. */
+void client_login_proceed(struct client_link *client, enum auth_result result);
+
+/* The client that is logging in under this id (SHOW's), or NULL. */
+struct client_link *client_login_find(const struct registry *registry, uint64_t id);
+
+/* Does it speak protocol 3.2, with long cancel keys? Only while it logs in. */
+bool client_login_speaks_3_2(const struct client_link *client);
+
+/* The login is over, well or not; `state` is the state in which it was. Wipes what it held. */
+void client_login_end(struct client_link *client, enum client_state state);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What an operator does to pools: PAUSE, RESUME, KILL, RECONNECT and their kin, as verbs. The
+ * console and the signals both call these; rights, arguments and answers are the console's.
+ */
+#ifndef PGUSHER_SESSION_CONTROL_H
+#define PGUSHER_SESSION_CONTROL_H
+
+#include "model/registry.h"
+
+/* Stop giving out servers, for one database or (NULL) for all. Idle servers are closed. */
+void control_pause(struct registry *registry, struct database *database);
+
+/*
+ * Close what has come to rest in paused pools since. Part of the regular upkeep too; asked for
+ * here by those who wait for a pause, so that what is quiet has no server left.
+ */
+void control_rest(struct registry *registry);
+
+/* Is nothing of what was paused in use any more? */
+bool control_is_quiet(const struct registry *registry, const struct database *database);
+
+/* Go on. */
+void control_resume(struct registry *registry, struct database *database);
+
+/* Retire every server of the database (NULL: of all), without cutting a transaction. */
+void control_reconnect(struct registry *registry, struct database *database);
+
+/* Does a server of the database (NULL: of any) still have to be retired? */
+bool control_is_reconnecting(const struct registry *registry, const struct database *database);
+
+/*
+ * Cut every client and server of the database (NULL: of all but the console) and drop its pools;
+ * paused: leave it paused, as KILL does.
+ */
+void control_kill(struct registry *registry, struct database *database, bool paused);
+
+/* The process ends: close all there is, the console too, without a word to anybody. */
+void control_drop_all(struct registry *registry);
+
+/* Cut the client with that id (SHOW CLIENTS). False: there is none. */
+bool control_kill_client(struct registry *registry, uint64_t id);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who sits with whom: gives a client a server, takes it back, opens and retires servers.
+ *
+ * Only this module sets link.peer. Waiting clients are served strictly in order of arrival; a
+ * freed server goes to the oldest of them before anybody else can take it.
+ */
+#ifndef PGUSHER_SESSION_PAIRING_H
+#define PGUSHER_SESSION_PAIRING_H
+
+#include "model/registry.h"
+
+enum taken {
+	TAKEN_READY, /* paired: pass the message on */
+	TAKEN_SETTING, /* paired, but its parameters are being set: hold the message */
+	TAKEN_WAITING, /* in the queue: hold the message */
+	TAKEN_CLOSED, /* the client was refused and closed */
+};
+
+/* An IDLE client has a whole message for a server. Time limit: query_wait_timeout. */
+enum taken pairing_take(struct client_link *client);
+
+/* A paired server may be free: if it is clean and all has been passed on, take it back. */
+void pairing_settle(struct server_link *server);
+
+/*
+ * Take a server from its client, who stays IDLE or is closing. It goes on to the reset query, a
+ * check, the next waiter or the idle list, or is retired.
+ */
+void pairing_release(struct server_link *server);
+
+/* A server that has logged in, or passed its check: to the first waiter, else to the idle list. */
+void pairing_offer(struct server_link *server);
+
+/* A server has gone, or a client has stopped waiting for it: unpair without any judgement. */
+void pairing_part(struct link *link);
+
+/*
+ * At the end of a turn: look after every pool that has work (waiters without a server). The task
+ * is registry.work_task.
+ */
+void pairing_work(struct loop_task *task);
+
+/*
+ * The client of a server has left or is leaving: release the server if it is clean, else close
+ * it. It must have been parted already.
+ */
+void pairing_abandon(struct server_link *server);
+
+/* The last cancel request for a HELD server has ended: go on with its release. */
+void pairing_unhold(struct server_link *server);
+
+/* The reset query or the check has ended well. */
+void pairing_tested(struct server_link *server);
+
+/* A server of the database was freed: pools that wait for room in it may try again. */
+void pairing_wake_database(struct database *database);
+
+/* If it has reached server_lifetime and its turn to go has come: close it and return true. */
+bool pairing_retire_old(struct server_link *server);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The hot path: moves messages between a client and a server.
+ *
+ * One readable event is one run: receive once, judge the messages that mean something to us, send
+ * what passes in one call, and only then settle what follows from it (release, hand on, close).
+ * Most messages mean nothing to us and pass by length. What a message means is one row of the
+ * table that the link points at; the tables and their judges are in relay_rules.c.
+ *
+ * Nothing in here knows databases, users or authentication.
+ */
+#ifndef PGUSHER_SESSION_RELAY_H
+#define PGUSHER_SESSION_RELAY_H
+
+#include <sys/uio.h>
+
+#include "model/registry.h"
+#include "wire/frame.h"
+
+enum {
+	/* Slices that one send gathers; a run with more of them sends early. */
+	RELAY_PIECES = 64,
+	/* A message that has to be whole (ParameterStatus) may be this long. */
+	RELAY_WHOLE_MAX = 64 * 1024,
+};
+
+enum verdict {
+	RELAY_PASS, /* to the peer */
+	RELAY_DROP, /* to nobody */
+	RELAY_HOLD, /* keep it and what follows until the run is taken up again */
+	RELAY_STOP, /* the link is closed or closing: forget the rest */
+	RELAY_AGAIN, /* the link's rules have changed: judge it by the new ones */
+};
+
+struct relay_run {
+	struct link *from;
+	struct client_link *client; /* NULL: a server that nobody uses */
+	struct server_link *server; /* NULL: a client that has none yet */
+	struct loop *loop;
+	uint32_t max_message; /* max_packet_size */
+	uint32_t hold_max; /* pkt_buf: a shorter message is passed on only when it is whole */
+	const uint8_t *start; /* of the run's first message */
+	const uint8_t *at, *end; /* what is still to be judged */
+	const uint8_t *slice; /* start of the bytes that pass and are not in pieces yet */
+	const uint8_t
+		*quiet; /* a server's: up to here it said nothing that nobody had asked for */
+	struct frame frame; /* the message at `at` */
+	bool whole; /* all of it is there */
+	bool ended; /* leave the loop */
+	bool hold; /* keep the rest */
+	bool own_done; /* a query of our own has ended: see server_own_done() */
+	bool broken; /* the receiver took nothing more: to be dealt with when the run is over */
+	struct failure failure; /* valid if doomed */
+	bool doomed; /* close `from` for this failure when everything before it has been sent */
+	int count; /* of pieces */
+	struct iovec pieces[RELAY_PIECES];
+};
+
+/* What one kind of message means to us. */
+struct relay_rule {
+	enum verdict (*judge)(struct relay_run *run); /* NULL: it passes */
+	bool whole; /* judge it only when all of it is there */
+	bool at_once; /* judge it when its header is there: nobody will wait for the rest */
+};
+
+/* A paired, idle or waiting client is readable. */
+void relay_client_readable(struct client_link *client);
+
+/* What a client holds may go on: it has a server, or its server can take more requests. */
+void relay_client_resume(struct client_link *client);
+
+/* A server that has logged in is readable. */
+void relay_server_readable(struct server_link *server);
+
+/* For judges: close the link for this reason after all before the message has been sent. */
+enum verdict relay_fail(struct relay_run *run, struct failure why);
+
+/* For judges: the same, because its length is none that such a message can have. */
+enum verdict relay_refuse_header(struct relay_run *run);
+
+/* For judges: the message's body, which is whole. */
+static inline const uint8_t *relay_body(const struct relay_run *run, size_t *length)
+{
+	*length = run->frame.total - 5;
+	return run->at + 5;
+}
+
+#endif

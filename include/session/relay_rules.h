@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What each message means to us, by direction and by the mode its link is in. A link points at
+ * one of these tables (link.rules), indexed by the message's type byte.
+ */
+#ifndef PGUSHER_SESSION_RELAY_RULES_H
+#define PGUSHER_SESSION_RELAY_RULES_H
+
+#include "session/relay.h"
+
+enum { RELAY_TYPES = 256 };
+
+/* From a client that has no server: the first message that needs one asks for it. */
+extern const struct relay_rule relay_idle_client[RELAY_TYPES];
+
+/* From a client that is paired. */
+extern const struct relay_rule relay_paired_client[RELAY_TYPES];
+
+/* From a server that is paired. */
+extern const struct relay_rule relay_paired_server[RELAY_TYPES];
+
+/* From a paired server that runs our SETs while its client's message waits. */
+extern const struct relay_rule relay_setting_server[RELAY_TYPES];
+
+/* From a server that runs a query of our own: connect_query, reset query, check query. */
+extern const struct relay_rule relay_own_server[RELAY_TYPES];
+
+/* From a server in the pool that was asked nothing. */
+extern const struct relay_rule relay_unused_server[RELAY_TYPES];
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A server connection from its launch to its first use: name look-up, connect, authentication,
+ * parameters, connect_query. Protocol: "Message Flow", Start-up.
+ */
+#ifndef PGUSHER_SESSION_SERVER_LOGIN_H
+#define PGUSHER_SESSION_SERVER_LOGIN_H
+
+#include "model/registry.h"
+
+/*
+ * Start a connection for the pool; for_cancel: to the place of this server, because a cancel
+ * request waits for it. False: it failed at once, which has been logged and remembered.
+ */
+bool server_login_begin(struct pool *pool, const struct server_link *for_cancel);
+
+/* It has logged in, and its connect_query is done: to the pool with it. */
+void server_login_done(struct server_link *server);
+
+/*
+ * A server is closing, which was in this state: let go of the login, and remember a failed one.
+ */
+void server_login_end(
+	struct server_link *server, enum server_state state, const struct failure *why);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * When sockets run short, those who say nothing before they have logged in make room for those who
+ * come: somebody who opens connections and stays silent cannot keep everybody else out.
+ */
+#ifndef PGUSHER_SESSION_SHEDDING_H
+#define PGUSHER_SESSION_SHEDDING_H
+
+#include "model/registry.h"
+
+/* A connection was accepted under this descriptor: if few are left, drop a silent one. */
+void shedding_make_room(struct registry *registry, int fd);
+
+/*
+ * Close one client, chosen at random among those that have long been silent in their login, but
+ * never `except`. False: there is none.
+ */
+bool shedding_drop_one(struct registry *registry, const struct client_link *except);
+
+/* May a line be logged about a stranger from there now? Once a second for each source. */
+bool shedding_may_log(struct registry *registry, const struct address *from);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Peers' texts made safe for the SQL that we send ourselves.
+ *
+ * As in wire/writer, lack of memory is seen in the buffer's `failed`.
+ */
+#ifndef PGUSHER_WIRE_SQL_H
+#define PGUSHER_WIRE_SQL_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+
+/* Append a text as 'literal', or as E'literal' if it has backslashes: read alike by any server. */
+void sql_append_literal(struct buffer *buffer, const char *text);
+
+/*
+ * Append a list of names, as the value of search_path is one, so that it can stand behind
+ * `SET search_path=`. Names that were quoted, or need it, are quoted; an empty name or an empty
+ * list becomes ''. False: this is no list of names; then nothing was appended.
+ */
+bool sql_append_name_list(struct buffer *buffer, const char *list);
+
+#endif

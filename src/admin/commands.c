@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: ISC */
+#include "admin/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "admin/actions.h"
+#include "admin/reply.h"
+#include "admin/topics.h"
+#include "admin/waits.h"
+#include "base/text.h"
+#include "session/control.h"
+#include "wire/writer.h"
+
+/* So much of a command is repeated in an error. */
+enum { QUOTED_COMMAND_MAX = 900 };
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static enum command_end done(const struct command_call *call, const char *tag)
+{
+	writer_command_complete(call->out, tag);
+	return COMMAND_DONE;
+}
+
+static enum command_end refuse(const struct command_call *call, const char *text)
+{
+	reply_error(call->out, call->client, "%s", text);
+	return COMMAND_DONE;
+}
+
+static enum command_end refuse_as_invalid(const struct command_call *call)
+{
+	const size_t length = text_utf8_cut(call->text, strlen(call->text), QUOTED_COMMAND_MAX);
+
+	reply_error(call->out, call->client, "invalid command '%.*s', use SHOW HELP;",
+		(int)length, call->text);
+	return COMMAND_DONE;
+}
+
+/* The log's line of a command that has been accepted. */
+static void announce(const struct command_call *call, const char *word)
+{
+	if (call->database)
+		log_write(LEVEL_LOG, "%s '%s' command issued", word, call->database->name);
+	else
+		log_write(LEVEL_LOG, "%s command issued", word);
+}
+
+/* --- SHOW and SET ------------------------------------------------------------------------- */
+
+/* Parameters that drivers set or ask for when they connect: in name only. */
+static const struct {
+	struct column column;
+	const char *value;
+} fakes[] = {
+	{{"client_encoding", COLUMN_TEXT}, "UTF-8"},
+	{{"default_transaction_isolation", COLUMN_TEXT}, "read committed"},
+	{{"standard_conforming_strings", COLUMN_TEXT}, "on"},
+	{{"datestyle", COLUMN_TEXT}, "ISO"},
+	{{"timezone", COLUMN_TEXT}, "GMT"},
+};
+
+enum { FAKES = sizeof(fakes) / sizeof(fakes[0]) };
+
+/* FAKES: it is none. */
+static unsigned find_fake(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < FAKES && strcasecmp(fakes[i].column.name, name) != 0)
+		i++;
+	return i;
+}
+
+static enum command_end cmd_show(struct command_call *call)
+{
+	const struct topic *topic = topics_find(call->words->argument);
+	const unsigned fake = find_fake(call->words->argument);
+	struct result result;
+
+	if (topic) {
+		topics_show(topic, call);
+		return COMMAND_DONE;
+	}
+	if (fake == FAKES)
+		return refuse_as_invalid(call);
+	result_begin(&result, call->out, &fakes[fake].column, 1);
+	result_begin_row(&result);
+	result_text(&result, fakes[fake].value);
+	result_end_row(&result);
+	return done(call, "SHOW");
+}
+
+static enum command_end cmd_set(struct command_call *call)
+{
+	const struct command_words *words = call->words;
+	char why[256] = "", tag[COMMAND_ARGUMENT_SIZE + COMMAND_VALUE_SIZE + 8];
+	bool is_set;
+
+	if (find_fake(words->argument) < FAKES) {
+		reply_notice(call->out, "SET ignored", NULL);
+		return done(call, "SET");
+	}
+	if (!call->client->admin)
+		return refuse(call, "admin access needed");
+	is_set = call->registry->actions->set(
+		call->registry, words->argument, words->value, why, sizeof(why));
+	if (why[0] != '\0')
+		log_write(is_set ? LEVEL_WARNING : LEVEL_ERROR, "SET %s: %s", words->argument,
+			why);
+	if (!is_set)
+		return refuse(call, "SET failed");
+	snprintf(tag, sizeof(tag), "SET %s=%s", words->argument, words->value);
+	return done(call, tag);
+}
+
+/* --- the process -------------------------------------------------------------------------- */
+
+static enum command_end cmd_reload(struct command_call *call)
+{
+	announce(call, "RELOAD");
+	if (call->registry->actions->reload(call->registry))
+		return done(call, "RELOAD");
+	reply_error_as(call->out, call->client, "F0000",
+		"RELOAD failed, see logs for additional details");
+	return COMMAND_DONE;
+}
+
+/* The forms of SHUTDOWN that wait. */
+static const struct {
+	const char *word;
+	enum shutdown_mode mode;
+} modes[] = {
+	{"WAIT_FOR_SERVERS", SHUTDOWN_WAIT_FOR_SERVERS},
+	{"WAIT_FOR_CLIENTS", SHUTDOWN_WAIT_FOR_CLIENTS},
+};
+
+enum { MODES = sizeof(modes) / sizeof(modes[0]) };
+
+static unsigned find_mode(const char *word)
+{
+	unsigned i = 0;
+
+	while (i < MODES && strcasecmp(modes[i].word, word) != 0)
+		i++;
+	return i;
+}
+
+static enum command_end cmd_shutdown(struct command_call *call)
+{
+	struct registry *registry = call->registry;
+	unsigned mode;
+
+	if (!call->words->has_argument) {
+		announce(call, "SHUTDOWN");
+		registry->actions->shutdown(registry, SHUTDOWN_NONE, true);
+		return COMMAND_LAST;
+	}
+	mode = find_mode(call->words->argument);
+	log_write(LEVEL_LOG, "SHUTDOWN %s command issued", modes[mode].word);
+	registry->actions->shutdown(registry, modes[mode].mode, false);
+	return done(call, "SHUTDOWN");
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+/* Answer now if there is nothing to wait for. */
+static enum command_end wait_or_done(
+	const struct command_call *call, enum wait_kind kind, bool is_over, const char *tag)
+{
+	if (is_over)
+		return done(call, tag);
+	if (!waits_add(call->client, kind, call->database))
+		return refuse(call, "no mem");
+	return COMMAND_WAITS;
+}
+
+static enum command_end cmd_pause(struct command_call *call)
+{
+	announce(call, "PAUSE");
+	control_pause(call->registry, call->database);
+	return wait_or_done(
+		call, WAIT_PAUSE, control_is_quiet(call->registry, call->database), "PAUSE");
+}
+
+static enum command_end cmd_resume(struct command_call *call)
+{
+	struct registry *registry = call->registry;
+
+	if (call->database && !call->database->paused) {
+		reply_error(call->out, call->client, "database %s is not paused",
+			call->database->name);
+		return COMMAND_DONE;
+	}
+	if (!call->database && registry->shutdown != SHUTDOWN_NONE)
+		return refuse(call, "pooler is shutting down");
+	if (!call->database && registry->operation == OPERATION_RUNNING)
+		return refuse(call, "pooler is not paused/suspended");
+	announce(call, "RESUME");
+	control_resume(registry, call->database);
+	waits_look(registry); /* those whose pause this was hear of it first */
+	return done(call, "RESUME");
+}
+
+static enum command_end cmd_disable(struct command_call *call)
+{
+	announce(call, "DISABLE");
+	call->database->disabled = true;
+	return done(call, "DISABLE");
+}
+
+static enum command_end cmd_enable(struct command_call *call)
+{
+	announce(call, "ENABLE");
+	call->database->disabled = false;
+	return done(call, "ENABLE");
+}
+
+static enum command_end cmd_reconnect(struct command_call *call)
+{
+	announce(call, "RECONNECT");
+	control_reconnect(call->registry, call->database);
+	return done(call, "RECONNECT");
+}
+
+static enum command_end cmd_kill(struct command_call *call)
+{
+	announce(call, "KILL");
+	control_kill(call->registry, call->database, true);
+	return done(call, "KILL");
+}
+
+static bool parse_id(const char *text, uint64_t *id)
+{
+	const size_t length = strlen(text);
+
+	if (length == 0 || length > 18 || strspn(text, "0123456789") != length)
+		return false;
+	*id = strtoull(text, NULL, 10);
+	return true;
+}
+
+static enum command_end cmd_kill_client(struct command_call *call)
+{
+	uint64_t id;
+
+	if (!parse_id(call->words->argument, &id))
+		return refuse(call, "invalid client pointer supplied");
+	if (!control_kill_client(call->registry, id))
+		return refuse(call, "client not found");
+	return done(call, "KILL_CLIENT");
+}
+
+static enum command_end cmd_wait_close(struct command_call *call)
+{
+	announce(call, "WAIT_CLOSE");
+	return wait_or_done(call, WAIT_CLOSE,
+		!control_is_reconnecting(call->registry, call->database), "WAIT_CLOSE");
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+const struct command commands[] = {
+	{"SHOW", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show},
+	{"SELECT", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show},
+	{"SET", ARGUMENT_ASSIGNMENT, RIGHT_STATS, .run = cmd_set, .help = "SET key = arg"},
+	{"RELOAD", ARGUMENT_NONE, RIGHT_ADMIN, .run = cmd_reload, .help = "RELOAD"},
+	{"PAUSE", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
+		.refused_while_paused = true, .verb = "pause", .run = cmd_pause,
+		.help = "PAUSE [<db>]"},
+	{"RESUME", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .run = cmd_resume,
+		.help = "RESUME [<db>]"},
+	{"DISABLE", ARGUMENT_DATABASE, RIGHT_ADMIN, .makes_database = true, .verb = "disable",
+		.run = cmd_disable, .help = "DISABLE <db>"},
+	{"ENABLE", ARGUMENT_DATABASE, RIGHT_ADMIN, .verb = "enable", .run = cmd_enable,
+		.help = "ENABLE <db>"},
+	{"RECONNECT", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
+		.verb = "reconnect", .run = cmd_reconnect, .help = "RECONNECT [<db>]"},
+	{"KILL", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
+		.refused_while_paused = true, .verb = "kill", .run = cmd_kill,
+		.help = "KILL [<db>]"},
+	{"KILL_CLIENT", ARGUMENT_CLIENT, RIGHT_ADMIN, .run = cmd_kill_client,
+		.help = "KILL_CLIENT <client_id>"},
+	{"SHUTDOWN", ARGUMENT_MODE, RIGHT_ADMIN, .run = cmd_shutdown,
+		.help = "SHUTDOWN\nSHUTDOWN WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS"},
+	{"WAIT_CLOSE", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
+		.verb = "wait in", .run = cmd_wait_close, .help = "WAIT_CLOSE [<db>]"},
+	{0},
+};
+
+/* --- dispatch ----------------------------------------------------------------------------- */
+
+static const struct command *find_command(const char *word)
+{
+	for (const struct command *command = commands; command->word; command++) {
+		if (strcasecmp(command->word, word) == 0)
+			return command;
+	}
+	return NULL;
+}
+
+/* May the command have this argument, or none? What it stands for is looked at later. */
+static bool takes_argument(
+	const struct command *command, enum grammar grammar, const struct command_words *words)
+{
+	const bool is_assignment = grammar == GRAMMAR_SET;
+
+	switch (command->argument) {
+	case ARGUMENT_NONE:
+		return !words->has_argument;
+	case ARGUMENT_TOPIC:
+		return words->has_argument && !is_assignment;
+	case ARGUMENT_MODE:
+		return !words->has_argument || find_mode(words->argument) < MODES;
+	case ARGUMENT_ASSIGNMENT:
+		return is_assignment;
+	case ARGUMENT_CLIENT:
+	case ARGUMENT_DATABASE:
+	case ARGUMENT_OPTIONAL_DATABASE:
+		break;
+	}
+	return true;
+}
+
+static bool names_database(const struct command *command)
+{
+	return command->argument == ARGUMENT_DATABASE ||
+		command->argument == ARGUMENT_OPTIONAL_DATABASE;
+}
+
+/* Find or make the database that the argument names. */
+static struct database *open_database(const struct command *command, struct command_call *call)
+{
+	const char *name = call->words->argument;
+	struct database *database;
+	bool made;
+
+	if (!command->makes_database)
+		return registry_find_database(call->registry, name);
+	database = registry_open_database(call->registry, name, &made);
+	if (database && made)
+		link_log(&call->client->link, LEVEL_LOG, "registered new auto-database: %s",
+			name);
+	return database;
+}
+
+static enum command_end run_on_database(
+	const struct command *command, struct command_call *call)
+{
+	const struct command_words *words = call->words;
+
+	if (command->argument == ARGUMENT_DATABASE && !words->has_argument)
+		return refuse(call, "a database is required");
+	if (command->refused_while_paused && call->registry->operation == OPERATION_PAUSED)
+		return refuse(call, "already suspended/paused");
+	if (words->has_argument) {
+		call->database = open_database(command, call);
+		if (!call->database) {
+			reply_error(call->out, call->client, "no such database: %s",
+				words->argument);
+			return COMMAND_DONE;
+		}
+		if (call->database->console && command->verb) {
+			reply_error(call->out, call->client, "cannot %s admin db: pgbouncer",
+				command->verb);
+			return COMMAND_DONE;
+		}
+	}
+	return command->run(call);
+}
+
+enum command_end commands_run(struct client_link *client, const char *text, struct buffer *out)
+{
+	struct command_words words;
+	const enum grammar grammar = grammar_parse(text, &words);
+	struct command_call call = {
+		.registry = link_registry(&client->link),
+		.client = client,
+		.text = text,
+		.words = &words,
+		.out = out,
+	};
+	const struct command *command;
+
+	if (grammar == GRAMMAR_TOO_LONG)
+		return refuse(&call, "bad arguments");
+	if (grammar == GRAMMAR_INVALID)
+		return refuse_as_invalid(&call);
+	command = find_command(words.word);
+	if (!command || !takes_argument(command, grammar, &words))
+		return refuse_as_invalid(&call);
+	if (command->right == RIGHT_ADMIN && !client->admin)
+		return refuse(&call, "admin access needed");
+	return names_database(command) ? run_on_database(command, &call) : command->run(&call);
+}

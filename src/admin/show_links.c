@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: ISC */
+/* SHOW CLIENTS, SERVERS, SOCKETS and ACTIVE_SOCKETS: one row per connection. */
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/topics.h"
+
+/* The first 21 are all that SHOW CLIENTS and SERVERS have; the rest are places in buffers. */
+static const struct column columns[] = {
+	{"type", COLUMN_TEXT},
+	{"user", COLUMN_TEXT},
+	{"database", COLUMN_TEXT},
+	{"replication", COLUMN_TEXT},
+	{"state", COLUMN_TEXT},
+	{"addr", COLUMN_TEXT},
+	{"port", COLUMN_INT4},
+	{"local_addr", COLUMN_TEXT},
+	{"local_port", COLUMN_INT4},
+	{"connect_time", COLUMN_TIME},
+	{"request_time", COLUMN_TIME},
+	{"wait", COLUMN_INT4},
+	{"wait_us", COLUMN_INT4},
+	{"close_needed", COLUMN_INT4},
+	{"ptr", COLUMN_TEXT},
+	{"link", COLUMN_TEXT},
+	{"remote_pid", COLUMN_INT4},
+	{"tls", COLUMN_TEXT},
+	{"application_name", COLUMN_TEXT},
+	{"prepared_statements", COLUMN_INT4},
+	{"id", COLUMN_INT4},
+	{"recv_pos", COLUMN_INT4},
+	{"pkt_pos", COLUMN_INT4},
+	{"pkt_remain", COLUMN_INT4},
+	{"send_pos", COLUMN_INT4},
+	{"send_remain", COLUMN_INT4},
+	{"pkt_avail", COLUMN_INT4},
+	{"send_avail", COLUMN_INT4},
+};
+
+enum { LINK_COLUMNS = 21 };
+
+/* What all rows of one answer share. */
+struct listing {
+	struct result *result;
+	const struct command_call *call;
+	usec_t now; /* of the loop */
+	usec_t wall; /* since 1970 to the loop's zero */
+	int application_name; /* place among the tracked parameters */
+	bool as_sockets; /* with positions in buffers, and the states of SHOW SOCKETS */
+	bool only_busy;
+};
+
+static struct listing start(struct result *result, const struct command_call *call)
+{
+	struct loop *loop = call->registry->loop;
+
+	return (struct listing){
+		.result = result,
+		.call = call,
+		.now = loop_now(loop),
+		/* Both clocks at one moment, so that a time looks the same in every SHOW. */
+		.wall = clock_wall() - clock_monotonic() + loop->stolen,
+		.application_name =
+			parameter_index(call->registry->parameters, "application_name"),
+	};
+}
+
+/* --- cells -------------------------------------------------------------------------------- */
+
+static const struct client_link *as_client(const struct link *link)
+{
+	return link->kind == LINK_CLIENT ? (const struct client_link *)link : NULL;
+}
+
+static const struct server_link *as_server(const struct link *link)
+{
+	return link->kind == LINK_SERVER ? (const struct server_link *)link : NULL;
+}
+
+static const char *replication_name(const struct link *link)
+{
+	static const char *const names[] = {
+		[REPLICATION_NONE] = "none",
+		[REPLICATION_LOGICAL] = "logical",
+		[REPLICATION_PHYSICAL] = "physical",
+	};
+	const struct client_link *client = as_client(link);
+
+	return names[client ? client->replication : REPLICATION_NONE];
+}
+
+static const char *state_name(const struct listing *listing, const struct link *link)
+{
+	const struct client_link *client = as_client(link);
+	const struct server_link *server = as_server(link);
+
+	if (listing->as_sockets)
+		return client ? client_socket_state(client) : server_socket_state(server);
+	return client ? client_console_state(client) : server_console_state(server);
+}
+
+static void add_address(struct result *result, const struct address *address)
+{
+	char text[ADDRESS_TEXT_SIZE];
+
+	result_text(result, address_host(address, text));
+	result_number(result, address->port);
+}
+
+static void add_addresses(struct result *result, const struct link *link)
+{
+	struct address local = address_local(link->stream.fd);
+
+	if (local.family == AF_UNIX)
+		local.port = link->remote.port;
+	add_address(result, &link->remote);
+	add_address(result, &local);
+}
+
+/* How long the client's query has been under way, or the client has waited for its welcome. */
+static usec_t waited(const struct listing *listing, const struct link *link)
+{
+	const struct client_link *client = as_client(link);
+
+	if (client && client->query_start != 0)
+		return listing->now - client->query_start;
+	if (client && client_is_waiting(client) && client->wait_start != 0)
+		return listing->now - client->wait_start;
+	return 0;
+}
+
+static void add_handle(struct result *result, const struct link *link)
+{
+	char text[24] = "";
+
+	if (link)
+		snprintf(text, sizeof(text), "0x%llx", link_handle(link));
+	result_text(result, text);
+}
+
+static int64_t remote_pid(const struct link *link)
+{
+	const struct server_link *server = as_server(link);
+	const uint8_t *key = server ? server->cancel_key : NULL;
+
+	if (link->remote.family == AF_UNIX && link->remote.pid != 0)
+		return link->remote.pid;
+	if (!key || server->cancel_key_length < 4)
+		return 0;
+	return (int32_t)((uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 |
+		(uint32_t)key[2] << 8 | (uint32_t)key[3]);
+}
+
+static const char *application_name(const struct listing *listing, const struct link *link)
+{
+	const char *name = NULL;
+
+	if (link->parameters && listing->application_name >= 0)
+		name = parameters_get(link->parameters, (unsigned)listing->application_name);
+	return name ? name : "";
+}
+
+static void add_link_cells(const struct listing *listing, const struct link *link)
+{
+	struct result *result = listing->result;
+	const struct server_link *server = as_server(link);
+	const usec_t wait = waited(listing, link);
+
+	result_text(result, server ? "S" : "C");
+	result_text(result, link_user_name(link));
+	result_text(result, link_database_name(link));
+	result_text(result, replication_name(link));
+	result_text(result, state_name(listing, link));
+	add_addresses(result, link);
+	result_time(result, listing->wall + link->connect_time);
+	result_time(result, listing->wall + link->request_time);
+	result_number(result, wait / USEC_PER_SEC);
+	result_number(result, wait % USEC_PER_SEC);
+	result_number(result, server && server->close_needed);
+	add_handle(result, link);
+	add_handle(result, link->peer);
+	result_number(result, remote_pid(link));
+	result_text(result, ""); /* TLS */
+	result_text(result, application_name(listing, link));
+	result_number(result, 0); /* prepared statements */
+	result_number(result, (int64_t)(link->id & INT32_MAX));
+}
+
+/* --- rows --------------------------------------------------------------------------------- */
+
+/* Bytes of a connection that are on their way through us. */
+struct positions {
+	size_t received; /* and held */
+	size_t remaining; /* of the message that is passing */
+	size_t unsent; /* received from it, not yet taken by its peer */
+};
+
+static struct positions positions_of(const struct listing *listing, const struct link *link)
+{
+	struct positions at = {.received = link->held_length, .remaining = link->remaining};
+
+	if (link->peer)
+		at.unsent = stream_backlog_length(&link->peer->stream);
+	if (link == &listing->call->client->link)
+		at.received += strlen(listing->call->text);
+	return at;
+}
+
+static void add_position_cells(struct result *result, const struct positions *at)
+{
+	result_number(result, (int64_t)at->received); /* recv_pos */
+	result_number(result, 0); /* pkt_pos */
+	result_number(result, (int64_t)at->remaining); /* pkt_remain */
+	result_number(result, 0); /* send_pos */
+	result_number(result, 0); /* send_remain */
+	result_number(result, (int64_t)at->received); /* pkt_avail */
+	result_number(result, (int64_t)at->unsent); /* send_avail */
+}
+
+static void add_link(const struct listing *listing, const struct link *link)
+{
+	const struct positions at = positions_of(listing, link);
+
+	if (listing->only_busy && at.received == 0 && at.remaining == 0 && at.unsent == 0)
+		return;
+	result_begin_row(listing->result);
+	add_link_cells(listing, link);
+	if (listing->as_sockets)
+		add_position_cells(listing->result, &at);
+	result_end_row(listing->result);
+}
+
+static void add_links(const struct listing *listing, const struct link_list *list)
+{
+	const struct link *link;
+
+	TAILQ_FOREACH (link, list, place)
+		add_link(listing, link);
+}
+
+static void add_cancels(
+	const struct listing *listing, const struct pool *pool, enum client_state state)
+{
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &pool->cancels, place) {
+		if (link->state == state)
+			add_link(listing, link);
+	}
+}
+
+static void add_waiting(const struct listing *listing, const struct pool *pool)
+{
+	add_links(listing, &pool->waiting);
+	add_links(listing, &pool->welcoming);
+}
+
+/* --- topics ------------------------------------------------------------------------------- */
+
+static void fill_clients(struct result *result, const struct command_call *call)
+{
+	const struct listing listing = start(result, call);
+	const struct pool *pool;
+
+	registry_sort(call->registry);
+	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
+		add_links(&listing, &pool->clients);
+		add_waiting(&listing, pool);
+		add_cancels(&listing, pool, CLIENT_CANCEL_SENT);
+		add_cancels(&listing, pool, CLIENT_CANCEL_WAITING);
+	}
+}
+
+const struct topic show_clients = {"CLIENTS", columns, LINK_COLUMNS, fill_clients};
+
+static void add_servers(const struct listing *listing, const struct pool *pool,
+	const enum server_list *lists, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		add_links(listing, &pool->servers[lists[i]]);
+}
+
+static void fill_servers(struct result *result, const struct command_call *call)
+{
+	static const enum server_list order[] = {SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED,
+		SERVERS_TESTED, SERVERS_LOGIN, SERVERS_ACTIVE_CANCEL, SERVERS_BEING_CANCELED};
+	const struct listing listing = start(result, call);
+	const struct pool *pool;
+
+	registry_sort(call->registry);
+	TAILQ_FOREACH (pool, &call->registry->pools, in_registry)
+		add_servers(&listing, pool, order, sizeof(order) / sizeof(order[0]));
+}
+
+const struct topic show_servers = {"SERVERS", columns, LINK_COLUMNS, fill_servers};
+
+static void add_sockets(struct result *result, const struct command_call *call, bool only_busy)
+{
+	static const enum server_list order[] = {
+		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
+	struct listing listing = start(result, call);
+	const struct pool *pool;
+
+	listing.as_sockets = true;
+	listing.only_busy = only_busy;
+	registry_sort(call->registry);
+	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
+		add_links(&listing, &pool->clients);
+		add_waiting(&listing, pool);
+		add_servers(&listing, pool, order, sizeof(order) / sizeof(order[0]));
+	}
+	add_links(&listing, &call->registry->logins);
+}
+
+static void fill_sockets(struct result *result, const struct command_call *call)
+{
+	add_sockets(result, call, false);
+}
+
+const struct topic show_sockets = TOPIC("SOCKETS", columns, fill_sockets);
+
+static void fill_active_sockets(struct result *result, const struct command_call *call)
+{
+	add_sockets(result, call, true);
+}
+
+const struct topic show_active_sockets = TOPIC("ACTIVE_SOCKETS", columns, fill_active_sockets);

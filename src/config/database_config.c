@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/database_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/entry.h"
+#include "config/user_config.h"
+
+#define FIELD(name) offsetof(struct database_config, name)
+
+static const char by_query[] = "looking up users by a query";
+
+static const struct entry_key keys[] = {
+	/* Sorted by name. */
+	{"application_name", ENTRY_TEXT, FIELD(application_name), NULL},
+	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname), by_query},
+	{"auth_query", ENTRY_TEXT, FIELD(auth_query), by_query},
+	{"auth_user", ENTRY_TEXT, FIELD(auth_user), by_query},
+	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding), NULL},
+	{"connect_query", ENTRY_TEXT, FIELD(connect_query), NULL},
+	{"datestyle", ENTRY_TEXT, FIELD(datestyle), NULL},
+	{"dbname", ENTRY_TEXT, FIELD(dbname), NULL},
+	{"host", ENTRY_HOST, FIELD(host), NULL},
+	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts), NULL},
+	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections), NULL},
+	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections), NULL},
+	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size), NULL},
+	{"password", ENTRY_TEXT, FIELD(password), NULL},
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL},
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL},
+	{"port", ENTRY_PORT, FIELD(port), NULL},
+	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL},
+	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size), NULL},
+	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL},
+	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime), NULL},
+	{"timezone", ENTRY_TEXT, FIELD(timezone), NULL},
+	{"user", ENTRY_TEXT, FIELD(user), NULL},
+};
+
+static const struct entry_grammar grammar = {
+	.keys = keys,
+	.key_count = sizeof(keys) / sizeof(keys[0]),
+	.size = sizeof(struct database_config),
+	.malformed = "syntax error in connection string",
+	.unknown = "unrecognized connection parameter",
+};
+
+static bool is_template(const char *name)
+{
+	return strcmp(name, "*") == 0;
+}
+
+static void judge_name(struct entry *entry)
+{
+	const size_t length = strlen(entry->name);
+
+	if (strcmp(entry->name, "pgbouncer") == 0)
+		entry_refuse(entry, "database name \"pgbouncer\" is reserved");
+	else if (length == 0 || length > DATABASE_NAME_LIMIT)
+		entry_refuse(entry, "a database name has 1 to %d bytes", DATABASE_NAME_LIMIT);
+}
+
+static void judge_user(struct entry *entry, const char *user)
+{
+	if (user && strlen(user) > USER_NAME_LIMIT)
+		entry_refuse(entry, "invalid user: a user name has at most %d bytes",
+			USER_NAME_LIMIT);
+}
+
+struct database_config *database_config_parse(const struct ini_place *place, const char *name,
+	const char *text, bool lenient, struct problems *problems)
+{
+	struct database_config config = {
+		.name = name,
+		.query_wait_timeout = -1,
+		.pool_size = -1,
+		.min_pool_size = -1,
+		.reserve_pool_size = -1,
+		.port = DATABASE_DEFAULT_PORT,
+	};
+	struct database_config *made = NULL;
+	struct entry entry;
+
+	if (entry_begin(&entry, &grammar, place, name, text,
+		    lenient ? PROBLEM_WARNING : PROBLEM_ERROR, problems)) {
+		judge_name(&entry);
+		entry_read(&entry, &config);
+		judge_user(&entry, config.user);
+		if (!config.dbname && !is_template(name))
+			config.dbname = name;
+		made = entry_finish(&entry, &config);
+	}
+	entry_end(&entry);
+	return made;
+}
+
+struct database_config *database_config_from_template(
+	const struct database_config *model, const char *name)
+{
+	struct database_config config;
+
+	if (!model)
+		return NULL;
+	config = *model;
+	config.name = name;
+	config.automatic = true;
+	if (!config.dbname)
+		config.dbname = name;
+	return entry_pack(&grammar, &config);
+}
+
+void database_config_free(struct database_config *config)
+{
+	if (config && config->password)
+		explicit_bzero((char *)config->password, strlen(config->password));
+	free(config);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool database_config_same_target(
+	const struct database_config *a, const struct database_config *b)
+{
+	return same_text(a->dbname, b->dbname) && same_text(a->host, b->host) &&
+		a->port == b->port && same_text(a->user, b->user) &&
+		same_text(a->connect_query, b->connect_query) &&
+		same_text(a->auth_dbname, b->auth_dbname) &&
+		same_text(a->auth_query, b->auth_query) &&
+		a->load_balance_hosts == b->load_balance_hosts;
+}

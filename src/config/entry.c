@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/entry.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "config/connstr.h"
+#include "config/database_config.h"
+#include "config/settings.h"
+
+/* Bytes of a value that problems show. */
+enum { SHOWN_LIMIT = 200 };
+
+/* --- problems ----------------------------------------------------------------------------- */
+
+/* The text as problems show it: nothing from where a password may begin. */
+static char *without_password(const char *text)
+{
+	const char *secret = strcasestr(text, "pas");
+	const size_t whole = secret ? (size_t)(secret - text) : strlen(text);
+	const size_t length = text_utf8_cut(text, whole, SHOWN_LIMIT);
+	char *shown;
+
+	if (asprintf(&shown, "%.*s%s", (int)length, text, text[length] ? "..." : "") < 0)
+		return NULL;
+	return shown;
+}
+
+bool entry_begin(struct entry *entry, const struct entry_grammar *grammar,
+	const struct ini_place *place, const char *name, const char *text,
+	enum problem_severity severity, struct problems *problems)
+{
+	*entry = (struct entry){
+		.grammar = grammar,
+		.place = place,
+		.name = name,
+		.severity = severity,
+		.problems = problems,
+		.text = strdup(text),
+		.text_size = strlen(text) + 1,
+		.shown = without_password(text),
+	};
+	if (entry->text && entry->shown)
+		return true;
+	entry->wrong = true;
+	problems_add(problems, PROBLEM_ERROR, place->file, place->line, "out of memory");
+	return false;
+}
+
+void entry_end(struct entry *entry)
+{
+	/* The walk has left NULs in it: wipe what was allocated, not what a string would be. */
+	if (entry->text)
+		explicit_bzero(entry->text, entry->text_size);
+	free(entry->text);
+	free(entry->shown);
+	entry->text = entry->shown = NULL;
+}
+
+void entry_refuse(struct entry *entry, const char *format, ...)
+{
+	const struct ini_place *place = entry->place;
+	va_list arguments;
+	char *what;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&what, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		what = NULL;
+	problems_add(entry->problems, entry->severity, place->file, place->line, "%s: %s",
+		entry->name, what ? what : "not allowed");
+	problems_log_as(entry->problems, "%s", what ? what : "not allowed");
+	/* The line that names the place stands once, however much is wrong with the value. */
+	if (!entry->wrong)
+		problems_log_as(entry->problems,
+			"invalid value \"%s\" for parameter %s in configuration (%s:%u)",
+			entry->shown, entry->name, place->file, place->line);
+	entry->wrong = true;
+	free(what);
+}
+
+/* --- values ------------------------------------------------------------------------------- */
+
+/* A decimal number, whole text; other than in settings, a leading 0 means nothing. */
+static bool read_number(const char *text, long long *out)
+{
+	const char *digits = text + (*text == '-' || *text == '+');
+
+	if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0')
+		return false;
+	*out = strtoll(text, NULL, 10);
+	return true;
+}
+
+static void read_int(
+	struct entry *entry, const char *key, const char *value, int for_negative, int *out)
+{
+	long long number;
+
+	if (!read_number(value, &number) || number > INT_MAX)
+		entry_refuse(entry, "invalid %s: %s: allowed is a whole number", key, value);
+	else
+		*out = number < 0 ? for_negative : (int)number;
+}
+
+/* Plain numbers are cut to whole seconds, as ever; with a unit every fraction counts. */
+static void read_time(struct entry *entry, const char *key, const char *value,
+	usec_t for_negative, usec_t *out)
+{
+	const char last = value[strlen(value) - 1];
+	const bool has_unit = (last | 0x20) >= 'a' && (last | 0x20) <= 'z';
+	long long number;
+	usec_t duration;
+
+	if (value[0] == '-' && read_number(value, &number))
+		*out = for_negative;
+	else if (text_to_duration(value, &duration))
+		*out = has_unit ? duration : duration - duration % USEC_PER_SEC;
+	else
+		entry_refuse(entry,
+			"invalid %s: %s: allowed is a number of seconds, or one with us, ms, "
+			"s, "
+			"min, h or d",
+			key, value);
+}
+
+static void read_port(struct entry *entry, const char *value, uint16_t *out)
+{
+	long long number;
+
+	if (!read_number(value, &number) || number < 1 || number > UINT16_MAX)
+		entry_refuse(
+			entry, "invalid port: %s: allowed is a number from 1 to 65535", value);
+	else
+		*out = (uint16_t)number;
+}
+
+static void read_host(struct entry *entry, const char *value, const char **out)
+{
+	const size_t length = strlen(value);
+
+	if (value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,"))
+		entry_refuse(entry, "empty item in host list: %s", value);
+	else
+		*out = value;
+}
+
+static void read_pool_mode(struct entry *entry, const char *value, enum pool_mode *out)
+{
+	if (!pool_mode_of(value, out))
+		entry_refuse(entry,
+			"invalid pool mode: %s: allowed is session, transaction, statement",
+			value);
+}
+
+static void read_load_balance(struct entry *entry, const char *value, enum load_balance *out)
+{
+	if (strcasecmp(value, "round-robin") == 0)
+		*out = LOAD_BALANCE_ROUND_ROBIN;
+	else if (strcasecmp(value, "disable") == 0)
+		*out = LOAD_BALANCE_DISABLE;
+	else
+		entry_refuse(entry,
+			"invalid load_balance_hosts: %s: allowed is round-robin, disable",
+			value);
+}
+
+static void read_value(
+	struct entry *entry, const struct entry_key *key, const char *value, void *field)
+{
+	switch (key->kind) {
+	case ENTRY_TEXT:
+		*(const char **)field = value;
+		break;
+	case ENTRY_HOST:
+		read_host(entry, value, field);
+		break;
+	case ENTRY_PORT:
+		read_port(entry, value, field);
+		break;
+	case ENTRY_SIZE:
+		read_int(entry, key->name, value, -1, field);
+		break;
+	case ENTRY_LIMIT:
+		read_int(entry, key->name, value, 0, field);
+		break;
+	case ENTRY_TIME:
+		read_time(entry, key->name, value, 0, field);
+		break;
+	case ENTRY_WAIT:
+		read_time(entry, key->name, value, -1, field);
+		break;
+	case ENTRY_POOL_MODE:
+		read_pool_mode(entry, value, field);
+		break;
+	case ENTRY_LOAD_BALANCE:
+		read_load_balance(entry, value, field);
+		break;
+	}
+}
+
+/* --- entries ------------------------------------------------------------------------------ */
+
+static const struct entry_key *find_key(const struct entry_grammar *grammar, const char *name)
+{
+	for (size_t i = 0; i < grammar->key_count; i++) {
+		if (strcmp(grammar->keys[i].name, name) == 0)
+			return &grammar->keys[i];
+	}
+	return NULL;
+}
+
+static void read_key(struct entry *entry, const char *name, const char *value, void *fields)
+{
+	const struct entry_key *key = find_key(entry->grammar, name);
+
+	if (!key) {
+		entry_refuse(entry, "%s: %s", entry->grammar->unknown, name);
+		return;
+	}
+	read_value(entry, key, value, (char *)fields + key->offset);
+	/* Thousands of databases may have the same key: one warning will do. */
+	if (key->missing && !entry->wrong)
+		problems_add_once(entry->problems, PROBLEM_WARNING, entry->place->file,
+			entry->place->line, "%s has no effect in this version: %s", name,
+			key->missing);
+}
+
+void entry_read(struct entry *entry, void *fields)
+{
+	struct connstr walk;
+	enum connstr_result result;
+
+	connstr_init(&walk, entry->text);
+	while ((result = connstr_next(&walk)) == CONNSTR_PAIR)
+		read_key(entry, walk.key, walk.value, fields);
+	if (result == CONNSTR_MALFORMED)
+		entry_refuse(entry, "%s", entry->grammar->malformed);
+}
+
+void *entry_finish(struct entry *entry, const void *fields)
+{
+	void *packed;
+
+	if (entry->wrong)
+		return NULL;
+	packed = entry_pack(entry->grammar, fields);
+	if (!packed)
+		problems_add(entry->problems, PROBLEM_ERROR, entry->place->file,
+			entry->place->line, "out of memory");
+	return packed;
+}
+
+/* --- packing ------------------------------------------------------------------------------ */
+
+static bool is_text(const struct entry_key *key)
+{
+	return key->kind == ENTRY_TEXT || key->kind == ENTRY_HOST;
+}
+
+static size_t text_size(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
+}
+
+/* Move the text to `*place` and go behind it. */
+static void pack_text(const char **text, char **place)
+{
+	const size_t size = text_size(*text);
+
+	if (size == 0)
+		return;
+	memcpy(*place, *text, size);
+	*text = *place;
+	*place += size;
+}
+
+static const char **text_at(const void *fields, const struct entry_key *key)
+{
+	return (const char **)((char *)fields + key->offset);
+}
+
+void *entry_pack(const struct entry_grammar *grammar, const void *fields)
+{
+	size_t size = grammar->size + text_size(*(const char *const *)fields);
+	char *packed, *place;
+
+	for (size_t i = 0; i < grammar->key_count; i++) {
+		if (is_text(&grammar->keys[i]))
+			size += text_size(*text_at(fields, &grammar->keys[i]));
+	}
+	packed = malloc(size);
+	if (!packed)
+		return NULL;
+	memcpy(packed, fields, grammar->size);
+	place = packed + grammar->size;
+	pack_text((const char **)packed, &place);
+	for (size_t i = 0; i < grammar->key_count; i++) {
+		if (is_text(&grammar->keys[i]))
+			pack_text(text_at(packed, &grammar->keys[i]), &place);
+	}
+	return packed;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/ini.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/file.h"
+
+struct reading {
+	const struct ini_events *events;
+	void *context;
+	struct problems *problems;
+	unsigned depth; /* of %include */
+	bool in_section;
+	bool missed_section; /* and that was said */
+	bool stopped;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+static char *skip_blanks(char *at)
+{
+	while (is_blank(*at))
+		at++;
+	return at;
+}
+
+static void cut_trailing_blanks(char *text)
+{
+	size_t length = strlen(text);
+
+	while (length > 0 && is_blank(text[length - 1]))
+		length--;
+	text[length] = '\0';
+}
+
+static void refuse_line(const struct reading *reading, const struct ini_place *place)
+{
+	problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
+		"syntax error: a line is `[section]`, `key = value`, `%%include FILE`, or "
+		"starts "
+		"with ; or #");
+	problems_log_as(reading->problems,
+		"syntax error in configuration (%s:%u), stopping loading", place->file,
+		place->line);
+}
+
+/*
+ * The key at the front, ended by a NUL, and what stands behind the `=`. False: no such thing.
+ */
+static bool split_pair(char *at, char **key, char **value)
+{
+	static const char key_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_.-*";
+	char *end, *equals;
+
+	if (*at == '\'') {
+		*key = at + 1;
+		end = strchr(*key, '\'');
+		if (!end)
+			return false;
+		equals = end + 1;
+	} else {
+		*key = at;
+		end = at + strspn(at, key_bytes);
+		if (end == at)
+			return false;
+		equals = end;
+	}
+	while (*equals == ' ' || *equals == '\t')
+		equals++;
+	if (*equals != '=')
+		return false;
+	*end = '\0';
+	*value = skip_blanks(equals + 1);
+	cut_trailing_blanks(*value);
+	return true;
+}
+
+static void read_pair(struct reading *reading, const struct ini_place *place, char *at)
+{
+	char *key, *value;
+
+	if (!split_pair(at, &key, &value)) {
+		refuse_line(reading, place);
+		return;
+	}
+	if (reading->in_section) {
+		reading->events->pair(reading->context, place, key, value);
+		return;
+	}
+	if (reading->missed_section)
+		return;
+	reading->missed_section = true;
+	problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
+		"load_init_file: value without section: %s", key);
+}
+
+static void read_text(struct reading *reading, const char *name, char *text, size_t length);
+
+static void include_file(
+	struct reading *reading, const struct ini_place *place, const char *path)
+{
+	struct file_text file;
+
+	if (reading->depth == INI_NESTING_LIMIT) {
+		problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
+			"include nesting level too deep: %d levels are allowed",
+			INI_NESTING_LIMIT);
+		problems_log_as(reading->problems,
+			"include nesting level too deep (%s:%u), stopping loading", place->file,
+			place->line);
+		/* Files that include each other would be read a thousand times. */
+		reading->stopped = true;
+		return;
+	}
+	if (!file_read(path, INI_FILE_LIMIT, &file)) {
+		const char *why = strerror(errno);
+
+		problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
+			"could not load file \"%s\": %s", path, why);
+		problems_log_as(reading->problems, "could not load file \"%s\": %s", path, why);
+		problems_log_as(reading->problems,
+			"error processing include file in configuration (%s:%u), stopping "
+			"loading",
+			place->file, place->line);
+		return;
+	}
+	reading->depth++;
+	read_text(reading, path, file.text, file.length);
+	reading->depth--;
+	file_text_free(&file);
+}
+
+static void read_directive(struct reading *reading, const struct ini_place *place, char *at)
+{
+	static const char include[] = "%include";
+	char *path = at + strlen(include);
+
+	if (strncmp(at, include, strlen(include)) != 0 || !is_blank(*path)) {
+		refuse_line(reading, place);
+		return;
+	}
+	path = skip_blanks(path);
+	cut_trailing_blanks(path);
+	if (*path == '\0')
+		refuse_line(reading, place);
+	else
+		include_file(reading, place, path);
+}
+
+static void read_line(struct reading *reading, const struct ini_place *place, char *at)
+{
+	for (;;) {
+		char *end;
+
+		at = skip_blanks(at);
+		if (*at != '[')
+			break;
+		end = strchr(at, ']');
+		if (!end) {
+			refuse_line(reading, place);
+			return;
+		}
+		*end = '\0';
+		reading->in_section = true;
+		reading->events->section(reading->context, place, at + 1);
+		at = end + 1;
+	}
+	if (*at == '\0' || *at == ';' || *at == '#')
+		return;
+	if (*at == '%')
+		read_directive(reading, place, at);
+	else
+		read_pair(reading, place, at);
+}
+
+static unsigned line_of(const char *text, const char *at)
+{
+	unsigned line = 1;
+
+	for (; text < at; text++)
+		line += *text == '\n';
+	return line;
+}
+
+/* The text has a NUL behind its length and is cut into pieces. */
+static void read_text(struct reading *reading, const char *name, char *text, size_t length)
+{
+	struct ini_place place = {.file = name};
+	const char *nul = memchr(text, '\0', length);
+	char *next = text;
+
+	if (nul) {
+		const unsigned line = line_of(text, nul);
+
+		problems_add(reading->problems, PROBLEM_ERROR, name, line,
+			"syntax error: this is no text, it holds a NUL byte");
+		problems_log_as(reading->problems,
+			"syntax error in configuration (%s:%u), stopping loading", name, line);
+		return;
+	}
+	while (next && !reading->stopped) {
+		char *line = next;
+
+		place.line++;
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		read_line(reading, &place, line);
+	}
+}
+
+void ini_read_text(const char *name, const char *text, size_t length,
+	const struct ini_events *events, void *context, struct problems *problems)
+{
+	struct reading reading = {.events = events, .context = context, .problems = problems};
+	char *copy = malloc(length + 1);
+
+	if (!copy) {
+		problems_add(problems, PROBLEM_ERROR, name, 0, "out of memory");
+		return;
+	}
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	read_text(&reading, name, copy, length);
+	explicit_bzero(copy, length);
+	free(copy);
+}
+
+bool ini_read(const char *path, const struct ini_events *events, void *context,
+	struct problems *problems)
+{
+	struct reading reading = {.events = events, .context = context, .problems = problems};
+	struct file_text file;
+
+	if (!file_read(path, INI_FILE_LIMIT, &file)) {
+		problems_add(problems, PROBLEM_ERROR, path, 0, "could not load file \"%s\": %s",
+			path, strerror(errno));
+		return false;
+	}
+	read_text(&reading, path, file.text, file.length);
+	file_text_free(&file);
+	return true;
+}

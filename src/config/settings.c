@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Each kind of value is a row here: how its text is read into the field, and how the field is
+ * written. Kinds whose values are words share one row's functions and differ in their words.
+ */
+#include "config/settings.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+
+/* A word of an enum; the table ends with a NULL. */
+struct word {
+	const char *text;
+	unsigned value;
+	bool idle; /* nothing is done about it yet */
+};
+
+/* A value that is being read: what for, and where to say what is allowed. */
+struct request {
+	const struct setting_row *row;
+	const char *text;
+	char *why;
+	size_t size;
+};
+
+struct setting_kind {
+	/* Set the field, or leave it alone and say why. */
+	bool (*read)(const struct request *request, void *field);
+	const char *(*render)(const void *field, char *out, size_t size);
+	const struct word *words;
+	bool is_text; /* the field is a text of ours */
+	size_t size;
+};
+
+/* --- words -------------------------------------------------------------------------------- */
+
+static const struct word pool_mode_words[] = {
+	{"session", POOL_MODE_SESSION, false},
+	{"transaction", POOL_MODE_TRANSACTION, false},
+	{"statement", POOL_MODE_STATEMENT, false},
+	{NULL, 0, false},
+};
+
+static const struct word auth_type_words[] = {
+	{"any", AUTH_TYPE_ANY, false},
+	{"trust", AUTH_TYPE_TRUST, false},
+	{"plain", AUTH_TYPE_PLAIN, false},
+	{"md5", AUTH_TYPE_MD5, false},
+	{"scram-sha-256", AUTH_TYPE_SCRAM_SHA_256, false},
+	{"cert", AUTH_TYPE_CERT, true},
+	{"hba", AUTH_TYPE_HBA, true},
+	{"ldap", AUTH_TYPE_LDAP, true},
+	{"pam", AUTH_TYPE_PAM, true},
+	{NULL, 0, false},
+};
+
+static const struct word tls_mode_words[] = {
+	{"disable", TLS_MODE_DISABLE, false},
+	{"allow", TLS_MODE_ALLOW, true},
+	{"prefer", TLS_MODE_PREFER, true},
+	{"require", TLS_MODE_REQUIRE, true},
+	{"verify-ca", TLS_MODE_VERIFY_CA, true},
+	{"verify-full", TLS_MODE_VERIFY_FULL, true},
+	{NULL, 0, false},
+};
+
+static const struct word startup_policy_words[] = {
+	{"follow", STARTUP_FOLLOW, false},
+	{"strict", STARTUP_STRICT, false},
+	{NULL, 0, false},
+};
+
+static const struct word *find_word(const struct word *words, const char *text)
+{
+	for (; words->text; words++) {
+		if (strcasecmp(words->text, text) == 0)
+			return words;
+	}
+	return NULL;
+}
+
+static const char *word_of(const struct word *words, unsigned value)
+{
+	for (; words->text; words++) {
+		if (words->value == value)
+			return words->text;
+	}
+	return NULL;
+}
+
+const char *pool_mode_name(enum pool_mode mode)
+{
+	return word_of(pool_mode_words, mode);
+}
+
+const char *auth_type_name(enum auth_type type)
+{
+	return word_of(auth_type_words, type);
+}
+
+bool pool_mode_of(const char *name, enum pool_mode *out)
+{
+	const struct word *word = find_word(pool_mode_words, name);
+
+	if (!word)
+		return false;
+	*out = word->value;
+	return true;
+}
+
+/* --- why a value is not allowed ----------------------------------------------------------- */
+
+static bool refuse(const struct request *request, const char *why)
+{
+	snprintf(request->why, request->size, "%s", why);
+	return false;
+}
+
+static bool refuse_no_memory(const struct request *request)
+{
+	return refuse(request, "out of memory");
+}
+
+/* `what` names the kind of number: "a whole number". */
+static bool refuse_number(const struct request *request, const char *what)
+{
+	const struct setting_row *row = request->row;
+
+	if (row->most < LLONG_MAX)
+		snprintf(request->why, request->size, "allowed is %s from %lld to %lld", what,
+			row->least, row->most);
+	else if (row->least > LLONG_MIN)
+		snprintf(request->why, request->size, "allowed is %s, at least %lld", what,
+			row->least);
+	else
+		snprintf(request->why, request->size, "allowed is %s", what);
+	return false;
+}
+
+static bool refuse_word(const struct request *request, bool known)
+{
+	const struct setting_row *row = request->row;
+	const char *before = known ? "" : "allowed is ";
+	size_t length = 0;
+
+	if (known)
+		length = (size_t)snprintf(request->why, request->size,
+			"it is refused because this version would not do it (%s); allowed is ",
+			row->effect.missing);
+	for (const struct word *word = row->kind->words; word->text; word++) {
+		if (word->idle && row->effect.refused)
+			continue;
+		if (length < request->size)
+			length += (size_t)snprintf(request->why + length,
+				request->size - length, "%s%s", before, word->text);
+		before = ", ";
+	}
+	return false;
+}
+
+/* --- kinds -------------------------------------------------------------------------------- */
+
+static bool is_within(const struct request *request, long long number)
+{
+	return number >= request->row->least && number <= request->row->most;
+}
+
+static bool read_integer(const struct request *request, void *field)
+{
+	long long number;
+
+	if (!text_to_integer(request->text, &number) || !is_within(request, number) ||
+		number < INT_MIN || number > INT_MAX)
+		return refuse_number(request, "a whole number");
+	*(int *)field = (int)number;
+	return true;
+}
+
+static const char *render_integer(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%d", *(const int *)field);
+	return out;
+}
+
+static bool read_count(const struct request *request, void *field)
+{
+	int number;
+
+	if (!read_integer(request, &number))
+		return false;
+	*(int *)field = number < 0 ? 0 : number;
+	return true;
+}
+
+static bool read_boolean(const struct request *request, void *field)
+{
+	long long number;
+
+	if (!text_to_integer(request->text, &number))
+		return refuse(request, "allowed is 1 (on) or 0 (off)");
+	*(bool *)field = number != 0;
+	return true;
+}
+
+static const char *render_boolean(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%d", *(const bool *)field);
+	return out;
+}
+
+/* A size of at most `limit`; a negative number counts as 0, as in PgBouncer. */
+static bool read_size(const struct request *request, unsigned long long limit, long long *out)
+{
+	unsigned long long bytes;
+	long long number;
+
+	if (text_to_integer(request->text, &number) && number < 0)
+		bytes = 0;
+	else if (!text_to_size(request->text, &bytes) || bytes > limit)
+		return refuse_number(request, "a number of bytes, or one with B, kB, MB or GB");
+	if (!is_within(request, (long long)bytes))
+		return refuse_number(request, "a number of bytes, or one with B, kB, MB or GB");
+	*out = (long long)bytes;
+	return true;
+}
+
+static bool read_bytes(const struct request *request, void *field)
+{
+	long long bytes = 0;
+
+	if (!read_size(request, INT_MAX, &bytes))
+		return false;
+	*(int *)field = (int)bytes;
+	return true;
+}
+
+static bool read_unsigned(const struct request *request, void *field)
+{
+	long long bytes = 0;
+
+	if (!read_size(request, UINT32_MAX, &bytes))
+		return false;
+	*(uint32_t *)field = (uint32_t)bytes;
+	return true;
+}
+
+static const char *render_unsigned(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%u", *(const uint32_t *)field);
+	return out;
+}
+
+static bool read_duration(const struct request *request, void *field)
+{
+	usec_t duration;
+
+	if (!text_to_duration(request->text, &duration))
+		return refuse(request,
+			"allowed is a number of seconds, or one with us, ms, s, min, h or d");
+	*(usec_t *)field = duration;
+	return true;
+}
+
+static const char *render_duration(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%g", (double)*(const usec_t *)field / USEC_PER_SEC);
+	return out;
+}
+
+/*
+ * A time in whole `unit`s: a C integer, of which negative ones count as 0, or one with a unit of
+ * its own, which then ends in a letter.
+ */
+static bool read_whole(const struct request *request, usec_t unit, int *out)
+{
+	static const char what[] = "a whole number, or a time with ms, s, min, h or d";
+	const size_t length = strlen(request->text);
+	usec_t duration;
+	long long number;
+
+	if (!text_to_integer(request->text, &number)) {
+		if (length == 0 || (request->text[length - 1] | 0x20) < 'a' ||
+			!text_to_duration(request->text, &duration) || duration % unit != 0)
+			return refuse_number(request, what);
+		number = duration / unit;
+	}
+	if (!is_within(request, number) || number > INT_MAX)
+		return refuse_number(request, what);
+	*out = number < 0 ? 0 : (int)number;
+	return true;
+}
+
+static bool read_whole_seconds(const struct request *request, void *field)
+{
+	return read_whole(request, USEC_PER_SEC, field);
+}
+
+static bool read_whole_milliseconds(const struct request *request, void *field)
+{
+	return read_whole(request, USEC_PER_MSEC, field);
+}
+
+static bool read_string(const struct request *request, void *field)
+{
+	char **text = field;
+	char *copy = strdup(request->text);
+
+	if (!copy)
+		return refuse_no_memory(request);
+	free(*text);
+	*text = copy;
+	return true;
+}
+
+static const char *render_string(const void *field, char *out, size_t size)
+{
+	(void)out;
+	(void)size;
+	return *(char *const *)field;
+}
+
+static bool read_database_name(const struct request *request, void *field)
+{
+	if (strcmp(request->text, "pgbouncer") == 0) {
+		snprintf(request->why, request->size,
+			"cannot use the reserved \"pgbouncer\" database as an %s",
+			request->row->name);
+		return false;
+	}
+	return read_string(request, field);
+}
+
+static bool read_word(const struct request *request, void *field)
+{
+	const struct word *word = find_word(request->row->kind->words, request->text);
+
+	if (!word)
+		return refuse_word(request, false);
+	if (word->idle && request->row->effect.refused)
+		return refuse_word(request, true);
+	*(unsigned *)field = word->value;
+	return true;
+}
+
+#define KIND(NAME, ...)                                                                        \
+	static const struct setting_kind kind_##NAME = {                                       \
+		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
+KIND(INTEGER, .read = read_integer, .render = render_integer);
+KIND(COUNT, .read = read_count, .render = render_integer);
+KIND(BOOLEAN, .read = read_boolean, .render = render_boolean);
+KIND(BYTES, .read = read_bytes, .render = render_integer);
+KIND(UNSIGNED, .read = read_unsigned, .render = render_unsigned);
+KIND(DURATION, .read = read_duration, .render = render_duration);
+KIND(WHOLE_SECONDS, .read = read_whole_seconds, .render = render_integer);
+KIND(WHOLE_MILLISECONDS, .read = read_whole_milliseconds, .render = render_integer);
+KIND(STRING, .read = read_string, .render = render_string, .is_text = true);
+KIND(DATABASE_NAME, .read = read_database_name, .render = render_string, .is_text = true);
+KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
+KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
+KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
+KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
+#undef KIND
+
+/* --- rows --------------------------------------------------------------------------------- */
+
+#define ANY .least = LLONG_MIN, .most = LLONG_MAX
+#define AT_LEAST(n) .least = (n), .most = LLONG_MAX
+#define BETWEEN(n, m) .least = (n), .most = (m)
+#define NOW .missing = NULL
+#define LATER(what) .missing = (what)
+#define LATER_UNLESS(value, what) .missing = (what), .harmless = (value)
+#define REFUSED(what) .missing = (what), .refused = true
+#define LIVE SETTING_LIVE
+#define NEW_LINKS SETTING_NEW_LINKS
+#define RESTART SETTING_RESTART
+#define SETTING(NAME, KIND, DEFAULT, RANGE, WHEN, EFFECT, DOC)                                 \
+	{                                                                                      \
+		.name = #NAME,                                                                 \
+		.kind = &kind_##KIND,                                                          \
+		.offset = offsetof(struct settings, NAME),                                     \
+		.default_text = DEFAULT,                                                       \
+		RANGE,                                                                         \
+		.when = WHEN,                                                                  \
+		.effect = {EFFECT},                                                            \
+		.doc = DOC,                                                                    \
+	},
+
+static const struct setting_row rows[] = {
+#include "config/settings.def"
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static void *field_of(struct settings *settings, const struct setting_row *row)
+{
+	return (char *)settings + row->offset;
+}
+
+static const void *const_field_of(
+	const struct settings *settings, const struct setting_row *row)
+{
+	return (const char *)settings + row->offset;
+}
+
+const struct setting_row *settings_rows(size_t *count)
+{
+	*count = ROW_COUNT;
+	return rows;
+}
+
+static int compare_name(const void *name, const void *row)
+{
+	return strcmp(name, ((const struct setting_row *)row)->name);
+}
+
+const struct setting_row *settings_find(const char *name)
+{
+	return bsearch(name, rows, ROW_COUNT, sizeof(rows[0]), compare_name);
+}
+
+/* --- near names --------------------------------------------------------------------------- */
+
+enum {
+	NEAR_NAME_SIZE = 64, /* longer names have no near ones */
+	NEAR_DISTANCE = 2, /* letters that may be wrong */
+};
+
+static unsigned smallest(unsigned a, unsigned b, unsigned c)
+{
+	const unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Letters to be changed, put in or left out to make one name the other (Levenshtein). */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[NEAR_NAME_SIZE];
+	const size_t length = strlen(b);
+
+	for (unsigned j = 0; j <= length; j++)
+		row[j] = j;
+	for (unsigned i = 1; a[i - 1] != '\0'; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= length; j++) {
+			const unsigned changed = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			row[j] = smallest(row[j] + 1, row[j - 1] + 1, changed);
+		}
+	}
+	return row[length];
+}
+
+const char *settings_nearest(const char *name)
+{
+	unsigned least = NEAR_DISTANCE + 1;
+	const char *nearest = NULL;
+
+	if (strlen(name) >= NEAR_NAME_SIZE)
+		return NULL;
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const unsigned far = distance(name, rows[i].name);
+
+		if (far < least) {
+			least = far;
+			nearest = rows[i].name;
+		}
+	}
+	return nearest;
+}
+
+/* --- the set ------------------------------------------------------------------------------ */
+
+/* A default may be a word that nobody could set: it is not judged. */
+static bool set_default(struct settings *settings, const struct setting_row *row)
+{
+	char why[1];
+	const struct request request = {row, row->default_text, why, sizeof(why)};
+
+	if (!row->default_text)
+		return true;
+	if (row->kind->words) {
+		const struct word *word = find_word(row->kind->words, row->default_text);
+
+		*(unsigned *)field_of(settings, row) = word->value;
+		return true;
+	}
+	return row->kind->read(&request, field_of(settings, row));
+}
+
+bool settings_defaults(struct settings *settings)
+{
+	bool done = true;
+
+	memset(settings, 0, sizeof(*settings));
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		done = set_default(settings, &rows[i]) && done;
+	return done;
+}
+
+bool settings_set(
+	struct settings *settings, const char *name, const char *value, char *why, size_t size)
+{
+	const struct setting_row *row = settings_find(name);
+	const struct request request = {row, value, why, size};
+
+	if (!row) {
+		snprintf(why, size, "there is no such setting");
+		return false;
+	}
+	return row->kind->read(&request, field_of(settings, row));
+}
+
+static const char *render_field(
+	const struct setting_kind *kind, const void *field, char *out, size_t size)
+{
+	if (kind->words)
+		return word_of(kind->words, *(const unsigned *)field);
+	return kind->render(field, out, size);
+}
+
+const char *settings_render(
+	const struct setting_row *row, const struct settings *settings, char *out, size_t size)
+{
+	return render_field(row->kind, const_field_of(settings, row), out, size);
+}
+
+/* Do both ask for the same? What is not set and what is empty do. */
+static bool asks_for(
+	const struct setting_row *row, const struct settings *settings, const char *harmless)
+{
+	char present[32], why[1];
+	union {
+		char *text;
+		usec_t number;
+	} other = {.number = 0};
+	const struct request request = {row, harmless, why, sizeof(why)};
+	const char *asked = settings_render(row, settings, present, sizeof(present));
+	char wanted[32];
+
+	if (!asked)
+		asked = "";
+	if (row->kind->is_text)
+		return strcmp(asked, harmless) == 0;
+	if (!row->kind->read(&request, &other))
+		return false;
+	return strcmp(asked, render_field(row->kind, &other, wanted, sizeof(wanted))) == 0;
+}
+
+bool settings_is_idle(
+	const struct settings *settings, const struct setting_row *row, char *why, size_t size)
+{
+	const struct setting_effect *effect = &row->effect;
+	const char *harmless = effect->harmless ? effect->harmless : row->default_text;
+
+	if (!effect->missing || effect->refused ||
+		asks_for(row, settings, harmless ? harmless : ""))
+		return false;
+	snprintf(why, size, "%s has no effect in this version: %s", row->name, effect->missing);
+	return true;
+}
+
+static bool take_text(char **to, char *const *from)
+{
+	char *copy = NULL;
+
+	if (*from) {
+		copy = strdup(*from);
+		if (!copy)
+			return false;
+	}
+	free(*to);
+	*to = copy;
+	return true;
+}
+
+bool settings_take(
+	struct settings *to, const struct settings *from, const struct setting_row *row)
+{
+	if (row->kind->is_text)
+		return take_text(field_of(to, row), const_field_of(from, row));
+	memcpy(field_of(to, row), const_field_of(from, row), row->kind->size);
+	return true;
+}
+
+bool settings_copy(struct settings *to, const struct settings *from)
+{
+	bool done = true;
+
+	memset(to, 0, sizeof(*to));
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		done = settings_take(to, from, &rows[i]) && done;
+	return done;
+}
+
+void settings_free(struct settings *settings)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		char **text = field_of(settings, &rows[i]);
+
+		if (!rows[i].kind->is_text || !*text)
+			continue;
+		/* LDAP options may hold a password. */
+		explicit_bzero(*text, strlen(*text));
+		free(*text);
+		*text = NULL;
+	}
+}
+
+bool settings_is_changeable(const struct setting_row *row)
+{
+	return row->when != SETTING_RESTART;
+}

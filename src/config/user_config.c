@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/user_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/entry.h"
+
+#define FIELD(name) offsetof(struct user_config, name)
+
+static const struct entry_key keys[] = {
+	/* Sorted by name. */
+	{"client_idle_timeout", ENTRY_TIME, FIELD(client_idle_timeout), NULL},
+	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout), NULL},
+	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections), NULL},
+	{"max_user_connections", ENTRY_LIMIT, FIELD(max_user_connections), NULL},
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL},
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL},
+	{"query_timeout", ENTRY_TIME, FIELD(query_timeout), NULL},
+	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL},
+	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL},
+	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout), NULL},
+};
+
+static const struct entry_grammar grammar = {
+	.keys = keys,
+	.key_count = sizeof(keys) / sizeof(keys[0]),
+	.size = sizeof(struct user_config),
+	.malformed = "syntax error in user settings",
+	.unknown = "unrecognized user parameter",
+};
+
+struct user_config *user_config_parse(const struct ini_place *place, const char *name,
+	const char *text, struct problems *problems)
+{
+	struct user_config config = {
+		.name = name,
+		.pool_size = -1,
+		.reserve_pool_size = -1,
+		.query_wait_timeout = -1,
+	};
+	struct user_config *made = NULL;
+	const size_t length = strlen(name);
+	struct entry entry;
+
+	if (entry_begin(&entry, &grammar, place, name, text, PROBLEM_ERROR, problems)) {
+		if (length == 0 || length > USER_NAME_LIMIT)
+			entry_refuse(&entry, "a user name has 1 to %d bytes", USER_NAME_LIMIT);
+		entry_read(&entry, &config);
+		made = entry_finish(&entry, &config);
+	}
+	entry_end(&entry);
+	return made;
+}
+
+void user_config_free(struct user_config *config)
+{
+	free(config);
+}

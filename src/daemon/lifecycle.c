@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: ISC */
+#include "daemon/lifecycle.h"
+
+#include <sys/resource.h>
+
+#include "admin/console.h"
+#include "base/log.h"
+#include "daemon/apply.h"
+#include "daemon/reload.h"
+#include "daemon/version.h"
+#include "session/client_login.h"
+#include "session/control.h"
+#include "session/pairing.h"
+
+enum {
+	/* A derivation takes milliseconds of a processor; the loop wants one too. */
+	DERIVATION_THREADS = 2,
+	DERIVATIONS_MOST = 1024,
+	/* Names come from the configuration, so this is not for peers to fill. */
+	RESOLVER_NAMES = 4096,
+	/* Descriptors beyond those of links: the log, listening sockets, the loop's own. */
+	OTHER_DESCRIPTORS = 10,
+};
+
+/* --- what the console may ask of us ------------------------------------------------------- */
+
+static bool on_reload(struct registry *registry)
+{
+	return reload_run(daemon_of(registry));
+}
+
+static bool on_set(
+	struct registry *registry, const char *key, const char *value, char *why, size_t size)
+{
+	return reload_set(daemon_of(registry), key, value, why, size);
+}
+
+static void on_shutdown(struct registry *registry, enum shutdown_mode mode, bool now)
+{
+	if (now)
+		lifecycle_stop(daemon_of(registry));
+	else
+		lifecycle_shut_down(daemon_of(registry), mode);
+}
+
+/* --- start -------------------------------------------------------------------------------- */
+
+static bool refuse(const char *why)
+{
+	log_write(LEVEL_FATAL, "%s", why);
+	return false;
+}
+
+static bool make_loop(struct daemon *daemon)
+{
+	daemon->has_loop = loop_init(&daemon->loop);
+	/* From here on a signal is neither lost nor deadly. */
+	if (!daemon->has_loop || !signals_start(daemon))
+		return refuse("cannot make the event loop");
+	return true;
+}
+
+static bool make_registry(struct daemon *daemon, struct snapshot *config)
+{
+	struct registry *registry = &daemon->registry;
+
+	daemon->actions = (struct actions){on_reload, on_set, on_shutdown};
+	registry->actions = &daemon->actions;
+	registry->console = console_hooks;
+	registry->do_work = pairing_work;
+	registry->version = version_text;
+	daemon->has_registry = registry_init(registry, &daemon->loop, config);
+	if (!daemon->has_registry)
+		return refuse("no memory for the configuration");
+	registry->derivations = helper_new(&daemon->loop, DERIVATION_THREADS, DERIVATIONS_MOST);
+	return registry->derivations ? true
+				     : refuse("cannot make a helper for key derivations");
+}
+
+static bool make_resolver(struct daemon *daemon)
+{
+	const struct settings *settings = daemon->registry.settings;
+	const struct resolver_options options = {
+		.resolv_conf = settings->resolv_conf,
+		.found_life = settings->dns_max_ttl,
+		.failed_life = settings->dns_nxdomain_ttl,
+		.names_max = RESOLVER_NAMES,
+	};
+	char why[256];
+
+	daemon->registry.resolver = resolver_new(&daemon->loop, &options, why, sizeof(why));
+	return daemon->registry.resolver ? true : refuse(why);
+}
+
+/* What pools may come to hold if every user uses every database. */
+static unsigned long long expected_servers(const struct registry *registry)
+{
+	const unsigned users = registry_count_users(registry);
+	const struct database *database, *next;
+	unsigned long long sum = 0;
+
+	HASH_ITER (by_name, registry->databases, database, next) {
+		const int size = database_pool_size(database, registry->settings);
+
+		sum += (unsigned long long)size * (database->config->user ? 1 : users);
+	}
+	return sum;
+}
+
+static void note_descriptor_limit(struct registry *registry)
+{
+	struct rlimit limit = {0};
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	registry->descriptor_limit =
+		limit.rlim_cur > INT32_MAX ? INT32_MAX : (int)limit.rlim_cur;
+	log_write(LEVEL_LOG,
+		"kernel file descriptor limit: %llu (hard: %llu); max_client_conn: %d, max expected "
+		"fd use: %llu",
+		(unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max,
+		registry->settings->max_client_conn,
+		(unsigned long long)registry->settings->max_client_conn + OTHER_DESCRIPTORS +
+			expected_servers(registry));
+}
+
+static bool listen_all(struct daemon *daemon)
+{
+	const struct settings *settings = daemon->registry.settings;
+	const struct listen_options options = {
+		.addresses = settings->listen_addr,
+		.port = settings->listen_port,
+		.backlog = settings->listen_backlog,
+		.reuseport = settings->so_reuseport,
+		.defer_accept = settings->tcp_defer_accept,
+		.tcp = apply_tcp_options(settings),
+		.unix_dir = settings->unix_socket_dir,
+		.unix_mode = (unsigned)settings->unix_socket_mode,
+		.unix_group = settings->unix_socket_group,
+	};
+	char why[512];
+
+	daemon->is_listening = listeners_open(&daemon->listeners, &daemon->loop, &options,
+		client_login_accept, &daemon->registry, why, sizeof(why));
+	return daemon->is_listening ? true : refuse(why);
+}
+
+/* What the end of a link may have made possible. */
+static void after_upkeep(struct registry *registry)
+{
+	console_tick(registry);
+	listeners_descriptor_freed(&daemon_of(registry)->listeners);
+}
+
+bool lifecycle_start(
+	struct daemon *daemon, const struct options *options, struct snapshot *config)
+{
+	daemon->options = options;
+	if (!make_loop(daemon)) {
+		snapshot_unref(config);
+		return false;
+	}
+	if (!make_registry(daemon, config) || !make_resolver(daemon))
+		return false;
+	note_descriptor_limit(&daemon->registry);
+	if (!listen_all(daemon))
+		return false;
+	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
+	return true;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+void lifecycle_run(struct daemon *daemon)
+{
+	log_write(LEVEL_LOG, "process up: %s, libevent %s (%s), adns: %s, tls: %s",
+		version_text, event_get_version(), event_base_get_method(daemon->loop.base),
+		version_of_adns(), version_of_tls());
+	loop_run(&daemon->loop);
+}
+
+void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode)
+{
+	daemon->registry.shutdown = mode;
+	listeners_close_tcp(&daemon->listeners);
+	if (mode == SHUTDOWN_WAIT_FOR_SERVERS)
+		control_pause(&daemon->registry, NULL);
+}
+
+void lifecycle_stop(struct daemon *daemon)
+{
+	loop_stop(&daemon->loop);
+}
+
+/* --- end ---------------------------------------------------------------------------------- */
+
+static void end_registry(struct daemon *daemon)
+{
+	struct registry *registry = &daemon->registry;
+
+	/* Logins that wait for a helper end first: it hands back what belongs to them. */
+	helper_free(registry->derivations);
+	control_drop_all(registry);
+	resolver_free(registry->resolver);
+	loop_end_turn(&daemon->loop);
+	registry_free(registry);
+}
+
+void lifecycle_end(struct daemon *daemon)
+{
+	if (daemon->is_listening) {
+		janitor_stop(&daemon->janitor);
+		listeners_close_all(&daemon->listeners, true);
+	}
+	if (daemon->has_registry)
+		end_registry(daemon);
+	if (daemon->has_loop) {
+		signals_end(daemon);
+		loop_free(&daemon->loop);
+	}
+	pidfile_remove(&daemon->pidfile);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The start, step by step. What can be found out without sockets is found out before going to
+ * the background, where whoever started us can see it.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/apply.h"
+#include "daemon/check.h"
+#include "daemon/lifecycle.h"
+#include "daemon/options.h"
+#include "daemon/pidfile.h"
+#include "daemon/privileges.h"
+#include "daemon/process.h"
+#include "daemon/version.h"
+
+/* A daemon that is being started. */
+struct start {
+	const struct options *options;
+	struct daemon *daemon;
+	struct snapshot *config; /* NULL once the daemon has it */
+	const struct settings *settings;
+	struct problems problems;
+};
+
+static bool refuse(const char *why)
+{
+	log_write(LEVEL_FATAL, "%s", why);
+	return false;
+}
+
+/* Until the settings are known there is stderr, or nothing. */
+static bool begin_log(const struct start *start)
+{
+	const struct log_options first = {
+		.to_stderr = !start->options->quiet,
+		.verbose = start->options->verbose,
+	};
+
+	log_configure(&first);
+	log_close();
+	return true;
+}
+
+static bool refuse_reboot(const struct start *start)
+{
+	return !start->options->reboot ||
+		refuse("online restart is not available in this version, use so_reuseport instead");
+}
+
+static bool load(struct start *start)
+{
+	start->config = snapshot_start(
+		start->options->config, start->options->verbose, &start->problems);
+	if (!start->config) {
+		check_log_problems(&start->problems);
+		return refuse("cannot load config file");
+	}
+	start->settings = snapshot_settings(start->config);
+	return true;
+}
+
+static bool assume_user(const struct start *start)
+{
+	const char *user = start->options->user ? start->options->user : start->settings->user;
+	char why[256];
+
+	if (user && user[0] != '\0' && !privileges_assume(user, why, sizeof(why)))
+		return refuse(why);
+	return getuid() != 0 || refuse("PgBouncer should not run as root");
+}
+
+/* Only now, so that the file belongs to whoever writes to it from now on. */
+static bool open_log(const struct start *start)
+{
+	struct options visible = *start->options;
+
+	visible.background = false; /* not yet */
+	if (!apply_log(start->settings, &visible))
+		return false;
+	check_log_problems(&start->problems);
+	if (getenv("NOTIFY_SOCKET"))
+		log_write(LEVEL_WARNING,
+			"apparently running under systemd with notify socket, but systemd support "
+			"was not built");
+	return true;
+}
+
+static bool is_alone(const struct start *start)
+{
+	const struct settings *settings = start->settings;
+	char why[512];
+
+	if (listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port))
+		return refuse("unix socket is in use, cannot continue");
+	return pidfile_check(settings->pidfile, why, sizeof(why)) || refuse(why);
+}
+
+static bool go_to_background(const struct start *start)
+{
+	if (!start->options->background)
+		return true;
+	if (start->settings->pidfile[0] == '\0')
+		return refuse("daemon needs pidfile configured");
+	if (!process_go_background()) {
+		log_write(LEVEL_FATAL, "cannot go to the background: %s", strerror(errno));
+		return false;
+	}
+	return apply_log(start->settings, start->options);
+}
+
+static bool start_daemon(struct start *start)
+{
+	struct snapshot *config = start->config;
+	char why[512];
+
+	start->config = NULL;
+	if (!lifecycle_start(start->daemon, start->options, config))
+		return false;
+	return pidfile_write(
+		       &start->daemon->pidfile, start->settings->pidfile, why, sizeof(why)) ||
+		refuse(why);
+}
+
+static bool run(const struct options *options)
+{
+	struct start start = {
+		.options = options,
+		.daemon = calloc(1, sizeof(struct daemon)),
+	};
+	const bool started = start.daemon && begin_log(&start) && refuse_reboot(&start) &&
+		load(&start) && assume_user(&start) && open_log(&start) && is_alone(&start) &&
+		go_to_background(&start) && start_daemon(&start);
+
+	problems_free(&start.problems);
+	if (started)
+		lifecycle_run(start.daemon);
+	if (start.daemon)
+		lifecycle_end(start.daemon);
+	snapshot_unref(start.config);
+	free(start.daemon);
+	log_close();
+	libevent_global_shutdown();
+	return started;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	process_fill_descriptors();
+	process_tune();
+	switch (options_read(argc, argv, &options)) {
+	case OPTIONS_RUN:
+		return run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+	case OPTIONS_CHECK:
+		return check_configuration(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+	case OPTIONS_VERSION:
+		version_print();
+		return EXIT_SUCCESS;
+	case OPTIONS_HELP:
+		options_print_help(&options);
+		return EXIT_SUCCESS;
+	case OPTIONS_WRONG:
+		break;
+	}
+	return EXIT_FAILURE;
+}

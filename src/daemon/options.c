@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+#include "daemon/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+/* What a long option without a letter is known by. */
+enum { CHECK = 256 };
+
+static const struct option long_options[] = {
+	{"daemon", no_argument, NULL, 'd'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"reboot", no_argument, NULL, 'R'},
+	{"user", required_argument, NULL, 'u'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"check", no_argument, NULL, CHECK},
+	{"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static enum options_wish refuse(const struct options *options)
+{
+	fprintf(stderr, "Try \"%s --help\" for more information.\n", options->program);
+	return OPTIONS_WRONG;
+}
+
+/* Whatever may be wrong elsewhere on the line, who asks for help gets it. */
+static enum options_wish read_letters(int argc, char **argv, struct options *out)
+{
+	enum options_wish wish = OPTIONS_RUN;
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "dqRu:vVh", long_options, NULL)) != -1) {
+		switch (letter) {
+		case 'd':
+			out->background = true;
+			break;
+		case 'q':
+			out->quiet = true;
+			break;
+		case 'R':
+			out->reboot = true;
+			break;
+		case 'u':
+			out->user = optarg;
+			break;
+		case 'v':
+			out->verbose++;
+			break;
+		case CHECK:
+			wish = OPTIONS_CHECK;
+			break;
+		case 'V':
+			return OPTIONS_VERSION;
+		case 'h':
+			return OPTIONS_HELP;
+		default:
+			return refuse(out);
+		}
+	}
+	return wish;
+}
+
+enum options_wish options_read(int argc, char **argv, struct options *out)
+{
+	enum options_wish wish;
+
+	*out = (struct options){.program = argv[0] ? argv[0] : "pgusher"};
+	optind = 0; /* starts getopt anew, its GNU permutation included */
+	wish = read_letters(argc, argv, out);
+	if (wish != OPTIONS_RUN && wish != OPTIONS_CHECK)
+		return wish;
+	if (optind + 1 != argc) {
+		fprintf(stderr, "%s: no configuration file specified\n", out->program);
+		return refuse(out);
+	}
+	out->config = argv[optind];
+	return wish;
+}
+
+void options_print_help(const struct options *options)
+{
+	printf("%s is a connection pooler for PostgreSQL.\n", options->program);
+	printf("\nUsage:\n  %s [OPTION]... CONFIG_FILE\n", options->program);
+	printf("\nOptions:\n"
+	       "  -d, --daemon         run in background\n"
+	       "  -q, --quiet          write nothing to stderr\n"
+	       "  -R, --reboot         take over from a running process: not in this version\n"
+	       "  -u, --user=USERNAME  become this system user\n"
+	       "  -v, --verbose        log more; twice: much more\n"
+	       "      --check          tell what is wrong with the configuration, and exit\n"
+	       "  -V, --version        show versions, and exit\n"
+	       "  -h, --help           show this help, and exit\n");
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: ISC */
+#include "daemon/reload.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/apply.h"
+#include "daemon/check.h"
+#include "session/client_limits.h"
+#include "session/control.h"
+#include "session/ending.h"
+
+/* --- databases ---------------------------------------------------------------------------- */
+
+/* Those who are still logging in stand in no pool. */
+static void cut_logins(struct registry *registry, const struct database *database)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
+		if (client_of(link)->database == database)
+			client_close_for(client_of(link), REASON_DATABASE_REMOVED);
+	}
+}
+
+static void drop_database(struct registry *registry, struct database *database)
+{
+	log_write(LEVEL_WARNING,
+		"dropping database '%s' as it does not exist anymore or inactive auto-database",
+		database->name);
+	cut_logins(registry, database);
+	control_kill(registry, database, false);
+	registry_drop_database(registry, database);
+}
+
+/*
+ * An automatic database goes on with what the template says now. Without memory it goes on as it
+ * was: it has its configuration to itself.
+ */
+static void remake_automatic(struct registry *registry, struct database *database)
+{
+	struct database_config *old = database->own_config;
+	struct database_config *new = database_config_from_template(
+		snapshot_template(registry->config), database->name);
+
+	if (!new) {
+		log_write(LEVEL_ERROR, "no memory for the new configuration of database '%s'",
+			database->name);
+		return;
+	}
+	database->config = database->own_config = new;
+	if (!database_config_same_target(old, new))
+		control_reconnect(registry, database);
+	database_config_free(old);
+}
+
+/*
+ * One database that is known, and the new configuration, which is in force already but for
+ * database->config. An automatic one may have got a line of its own.
+ */
+static void compare_database(struct registry *registry, struct database *database)
+{
+	const struct database_config *new =
+		snapshot_find_database(registry->config, database->name);
+	const struct database_config *old = database->config;
+
+	if (database->console)
+		return;
+	if (new) {
+		database->config = new;
+		if (!database_config_same_target(old, new))
+			control_reconnect(registry, database);
+	} else if (database->own_config && snapshot_template(registry->config)) {
+		remake_automatic(registry, database);
+	} else {
+		drop_database(registry, database);
+	}
+}
+
+/* --- taking over -------------------------------------------------------------------------- */
+
+static void renew_limits(const struct link_list *clients)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, clients, place)
+		client_limits_start(client_of(link));
+}
+
+/* Limits may be nearer now, and pools larger. */
+static void look_at_everybody(struct registry *registry)
+{
+	struct pool *pool;
+
+	renew_limits(&registry->logins);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		renew_limits(&pool->clients);
+		renew_limits(&pool->waiting);
+		renew_limits(&pool->welcoming);
+		renew_limits(&pool->cancels);
+		pool_needs_work(pool);
+	}
+}
+
+/* Put a configuration in force; its count is taken over. */
+static void adopt(struct daemon *daemon, struct snapshot *config)
+{
+	struct registry *registry = &daemon->registry;
+	struct snapshot *old = registry->config;
+	struct database *database, *next;
+	bool complete;
+
+	registry->config = config;
+	registry->settings = snapshot_settings(config);
+	HASH_ITER (by_name, registry->databases, database, next)
+		compare_database(registry, database);
+	complete = registry_apply_databases(registry);
+	complete = registry_apply_users(registry) && complete;
+	look_at_everybody(registry);
+	apply_settings(daemon, snapshot_settings(old));
+	if (complete)
+		snapshot_unref(old);
+	else
+		/* Something may still point into the old one, so it stays. */
+		log_write(LEVEL_ERROR, "no memory for all of the new configuration");
+}
+
+bool reload_run(struct daemon *daemon)
+{
+	struct registry *registry = &daemon->registry;
+	struct problems problems = {0};
+	struct snapshot *config =
+		snapshot_load(registry->settings->conffile, registry->config, &problems);
+
+	check_log_problems(&problems);
+	problems_free(&problems);
+	if (!config) {
+		log_write(LEVEL_WARNING, "config file loading failed");
+		log_reopen(); /* who has moved its file away relies on that */
+		return false;
+	}
+	adopt(daemon, config);
+	apply_log(registry->settings, daemon->options);
+	return true;
+}
+
+bool reload_set(
+	struct daemon *daemon, const char *key, const char *value, char *why, size_t size)
+{
+	struct snapshot *old = daemon->registry.config;
+	struct snapshot *config = snapshot_with_setting(old, key, value, why, size);
+
+	if (!config)
+		return false;
+	snapshot_ref(old);
+	adopt(daemon, config);
+	apply_changed_log(daemon->registry.settings, snapshot_settings(old), daemon->options);
+	snapshot_unref(old);
+	return true;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+/* Each signal is a row of the table below, and a function. */
+#include "daemon/signals.h"
+
+#include <event2/event.h>
+#include <signal.h>
+
+#include "admin/console.h"
+#include "base/log.h"
+#include "daemon/lifecycle.h"
+#include "daemon/reload.h"
+#include "session/control.h"
+
+static void on_hangup(struct daemon *daemon)
+{
+	log_write(LEVEL_LOG, "got SIGHUP, re-reading config");
+	reload_run(daemon);
+}
+
+static void shut_down_or_stop(
+	struct daemon *daemon, enum shutdown_mode mode, const char *name, const char *text)
+{
+	if (daemon->registry.shutdown != SHUTDOWN_NONE) {
+		log_write(LEVEL_LOG, "got %s while shutting down, fast exit", name);
+		lifecycle_stop(daemon);
+		return;
+	}
+	log_write(LEVEL_LOG, "got %s, shutting down, %s", name, text);
+	lifecycle_shut_down(daemon, mode);
+}
+
+static void on_terminate(struct daemon *daemon)
+{
+	shut_down_or_stop(daemon, SHUTDOWN_WAIT_FOR_CLIENTS, "SIGTERM",
+		"waiting for all clients disconnect");
+}
+
+static void on_interrupt(struct daemon *daemon)
+{
+	shut_down_or_stop(daemon, SHUTDOWN_WAIT_FOR_SERVERS, "SIGINT",
+		"waiting for all servers connections to be released");
+}
+
+static void on_quit(struct daemon *daemon)
+{
+	log_write(LEVEL_LOG, "got SIGQUIT, fast exit");
+	lifecycle_stop(daemon);
+}
+
+static void on_pause(struct daemon *daemon)
+{
+	if (daemon->registry.operation != OPERATION_RUNNING) {
+		log_write(LEVEL_LOG, "got SIGUSR1, but already paused/suspended");
+		return;
+	}
+	log_write(LEVEL_LOG, "got SIGUSR1, pausing all activity");
+	control_pause(&daemon->registry, NULL);
+}
+
+static void on_resume(struct daemon *daemon)
+{
+	struct registry *registry = &daemon->registry;
+
+	if (registry->shutdown != SHUTDOWN_NONE) {
+		log_write(LEVEL_LOG, "got SIGUSR2 while shutting down, ignoring");
+	} else if (registry->operation == OPERATION_PAUSED) {
+		log_write(LEVEL_LOG, "got SIGUSR2, continuing from PAUSE");
+		control_resume(registry, NULL);
+		console_tick(registry); /* whose PAUSE this was is told now */
+	} else {
+		log_write(LEVEL_LOG, "got SIGUSR2, but not paused/suspended");
+	}
+}
+
+static const struct {
+	int number;
+	void (*act)(struct daemon *daemon);
+} rows[] = {
+	{SIGHUP, on_hangup},
+	{SIGINT, on_interrupt},
+	{SIGQUIT, on_quit},
+	{SIGTERM, on_terminate},
+	{SIGUSR1, on_pause},
+	{SIGUSR2, on_resume},
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+_Static_assert((int)ROWS <= (int)SIGNALS_MOST, "each signal has an event");
+
+static void on_signal(evutil_socket_t number, short what, void *argument)
+{
+	(void)what;
+	for (size_t i = 0; i < ROWS; i++) {
+		if (rows[i].number == number)
+			rows[i].act(argument);
+	}
+}
+
+bool signals_start(struct daemon *daemon)
+{
+	struct event **events = daemon->signals.events;
+
+	for (size_t i = 0; i < ROWS; i++) {
+		events[i] = evsignal_new(daemon->loop.base, rows[i].number, on_signal, daemon);
+		if (!events[i] || event_add(events[i], NULL) != 0)
+			return false;
+	}
+	return true;
+}
+
+void signals_end(struct daemon *daemon)
+{
+	struct event **events = daemon->signals.events;
+
+	for (size_t i = 0; i < ROWS; i++) {
+		if (events[i])
+			event_free(events[i]);
+		events[i] = NULL;
+	}
+}

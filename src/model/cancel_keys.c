@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/cancel_keys.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALLEST = 64 };
+
+/* The first eight bytes are random but for a bit: they are their own hash. */
+static size_t slot_of(const struct cancel_keys *keys, const uint8_t *key)
+{
+	uint64_t word;
+
+	memcpy(&word, key, sizeof(word));
+	return (size_t)(word >> 8) & (keys->capacity - 1);
+}
+
+static void place(struct cancel_keys *keys, struct client_link *client)
+{
+	size_t slot = slot_of(keys, client->key);
+
+	while (keys->slots[slot])
+		slot = (slot + 1) & (keys->capacity - 1);
+	keys->slots[slot] = client;
+}
+
+static bool resize(struct cancel_keys *keys, size_t capacity)
+{
+	struct cancel_keys larger = {.capacity = capacity, .used = keys->used};
+
+	larger.slots = calloc(capacity, sizeof(struct client_link *));
+	if (!larger.slots)
+		return false;
+	for (size_t i = 0; i < keys->capacity; i++) {
+		if (keys->slots[i])
+			place(&larger, keys->slots[i]);
+	}
+	free(keys->slots);
+	*keys = larger;
+	return true;
+}
+
+struct client_link *cancel_keys_find(
+	const struct cancel_keys *keys, const void *key, size_t length)
+{
+	struct client_link *found = NULL;
+
+	if (keys->capacity == 0 || length < CANCEL_KEY_MIN)
+		return NULL;
+	/* The whole run is walked, and compared in constant time, whether or not it holds the key. */
+	for (size_t slot = slot_of(keys, key); keys->slots[slot];
+		slot = (slot + 1) & (keys->capacity - 1)) {
+		struct client_link *client = keys->slots[slot];
+
+		if (client->key_length == length &&
+			CRYPTO_memcmp(client->key, key, length) == 0)
+			found = client;
+	}
+	return found;
+}
+
+bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, size_t length,
+	struct random *random)
+{
+	/* At most two thirds full, so that runs stay short. */
+	if ((keys->used + 1) * 3 > keys->capacity * 2 &&
+		!resize(keys, keys->capacity ? keys->capacity * 2 : SMALLEST))
+		return false;
+	do {
+		random_fill(random, client->key, length);
+		client->key[0] &= 0x7f;
+	} while (cancel_keys_find(keys, client->key, length));
+	client->key_length = (uint8_t)length;
+	place(keys, client);
+	keys->used++;
+	return true;
+}
+
+void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client)
+{
+	size_t slot;
+
+	if (client->key_length == 0 || keys->capacity == 0)
+		return;
+	slot = slot_of(keys, client->key);
+	while (keys->slots[slot] && keys->slots[slot] != client)
+		slot = (slot + 1) & (keys->capacity - 1);
+	if (!keys->slots[slot])
+		return;
+	keys->slots[slot] = NULL;
+	keys->used--;
+	client->key_length = 0;
+	/* What stood behind it in the same run may have to move up. */
+	for (slot = (slot + 1) & (keys->capacity - 1); keys->slots[slot];
+		slot = (slot + 1) & (keys->capacity - 1)) {
+		struct client_link *moved = keys->slots[slot];
+
+		keys->slots[slot] = NULL;
+		place(keys, moved);
+	}
+	if (keys->capacity > SMALLEST && keys->used * 8 < keys->capacity)
+		resize(keys, keys->capacity / 2); /* on failure it just stays large */
+}
+
+void cancel_keys_free(struct cancel_keys *keys)
+{
+	free(keys->slots);
+	*keys = (struct cancel_keys){0};
+}

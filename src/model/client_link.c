@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/client_link.h"
+
+#include "base/check.h"
+#include "model/client_group.h"
+#include "model/pool.h"
+#include "model/registry.h"
+
+#define MAY(state) (1u << CLIENT_##state)
+
+/* One row per state: its name, the console's two words, and where it may go. */
+static const struct {
+	const char *name, *console, *socket;
+	unsigned may;
+} phases[CLIENT_STATES] = {
+	[CLIENT_GREETING] = {"greeting", "login", "cl_login",
+		MAY(AUTHENTICATING) | MAY(CANCEL_WAITING) | MAY(CLOSED)},
+	[CLIENT_AUTHENTICATING] = {"authenticating", "login", "cl_login",
+		MAY(WELCOMING) | MAY(IDLE) | MAY(CONSOLE) | MAY(CLOSED)},
+	[CLIENT_WELCOMING] = {"welcoming", "waiting", "cl_waiting", MAY(IDLE) | MAY(CLOSED)},
+	[CLIENT_IDLE] = {"idle", "idle", "cl_active", MAY(PAIRED) | MAY(WAITING) | MAY(CLOSED)},
+	[CLIENT_WAITING] = {"waiting", "waiting", "cl_waiting",
+		MAY(PAIRED) | MAY(IDLE) | MAY(CLOSED)},
+	[CLIENT_PAIRED] = {"paired", "active", "cl_active", MAY(IDLE) | MAY(CLOSED)},
+	[CLIENT_CANCEL_WAITING] = {"cancel waiting", "waiting_cancel_req", "cl_waiting",
+		MAY(CANCEL_SENT) | MAY(CLOSED)},
+	[CLIENT_CANCEL_SENT] = {"cancel sent", "active_cancel_req", "cl_active", MAY(CLOSED)},
+	[CLIENT_CONSOLE] = {"console", "idle", "cl_active", MAY(CLOSED)},
+	[CLIENT_CLOSED] = {"closed", "closed", "cl_closed", 0},
+};
+
+const char *client_console_state(const struct client_link *client)
+{
+	return phases[client->link.state].console;
+}
+
+const char *client_socket_state(const struct client_link *client)
+{
+	return phases[client->link.state].socket;
+}
+
+const char *client_state_name(enum client_state state)
+{
+	return phases[state].name;
+}
+
+bool client_may(enum client_state from, enum client_state to)
+{
+	return phases[from].may & (1u << to);
+}
+
+/* The list that a state stands in; NULL for CLOSED. */
+static struct link_list *place_of(const struct client_link *client, enum client_state state)
+{
+	struct pool *pool = client->link.pool;
+
+	switch (state) {
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+		return &link_registry(&client->link)->logins;
+	case CLIENT_WELCOMING:
+		return &pool->welcoming;
+	case CLIENT_WAITING:
+		return &pool->waiting;
+	case CLIENT_IDLE:
+	case CLIENT_PAIRED:
+	case CLIENT_CONSOLE:
+		return &pool->clients;
+	case CLIENT_CANCEL_WAITING:
+	case CLIENT_CANCEL_SENT:
+		return &pool->cancels;
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		break;
+	}
+	return NULL;
+}
+
+/* Logins have no pool yet and are counted as one number; the closed are not counted. */
+static bool is_counted_in_pool(enum client_state state)
+{
+	return state >= CLIENT_WELCOMING && state < CLIENT_CLOSED;
+}
+
+/* Keep the counts of the pool and of the group. */
+static void count(struct client_link *client, enum client_state from, enum client_state to)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	if (is_counted_in_pool(from)) {
+		client->link.pool->client_count[from]--;
+		if (client->group)
+			client->group->clients[from]--;
+	} else {
+		registry->login_count--;
+	}
+	if (is_counted_in_pool(to)) {
+		client->link.pool->client_count[to]++;
+		if (client->group)
+			client->group->clients[to]++;
+	} else if (to != CLIENT_CLOSED) {
+		registry->login_count++;
+	}
+}
+
+void client_enter(struct client_link *client, enum client_state state)
+{
+	const enum client_state from = client_state(client);
+	struct link_list *old, *new;
+
+	CHECK(client_may(from, state));
+	client->link.state = (uint8_t)state;
+	count(client, from, state);
+	/* The steps that every query takes stay in their list. */
+	if (from == CLIENT_PAIRED || state == CLIENT_PAIRED) {
+		if (from == CLIENT_IDLE || state == CLIENT_IDLE)
+			return;
+	}
+	old = place_of(client, from);
+	new = place_of(client, state);
+	if (old == new)
+		return;
+	TAILQ_REMOVE(old, &client->link, place);
+	if (new)
+		TAILQ_INSERT_TAIL(new, &client->link, place);
+}

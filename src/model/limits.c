@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/limits.h"
+
+#include "model/registry.h"
+
+/* 0 is no limit. */
+static bool within(unsigned count, int limit)
+{
+	return limit <= 0 || count <= (unsigned)limit;
+}
+
+void limits_take_socket(struct registry *registry)
+{
+	registry->limits.clients++;
+}
+
+void limits_give_socket(struct registry *registry)
+{
+	registry->limits.clients--;
+}
+
+bool limits_allow_client(const struct registry *registry, bool console)
+{
+	/* Unlike the others this one has no value for "unlimited". */
+	return console ||
+		(int64_t)registry->limits.clients <= registry->settings->max_client_conn;
+}
+
+bool limits_take_database(struct client_link *client, struct database *database, bool exempt)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	client->database = database;
+	client->counted_in_database = true;
+	database->clients++;
+	return exempt ||
+		within(database->clients, database_max_clients(database, registry->settings));
+}
+
+bool limits_take_user(struct client_link *client, struct user *user, bool exempt)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	client->user = user;
+	client->counted_in_user = true;
+	user->clients++;
+	return exempt || within(user->clients, user_max_clients(user, registry->settings));
+}
+
+void limits_give_client(struct client_link *client)
+{
+	if (client->counted_in_user)
+		client->user->clients--;
+	client->counted_in_user = false;
+	if (client->counted_in_database) {
+		client->counted_in_database = false;
+		client->database->clients--;
+		if (client->database->gone && client->database->clients == 0)
+			registry_drop_database(link_registry(&client->link), client->database);
+	}
+}
+
+bool limits_allow_database_server(const struct pool *pool)
+{
+	return within(pool->database->servers + 1,
+		database_max_servers(pool->database, pool->registry->settings));
+}
+
+bool limits_allow_user_server(const struct pool *pool)
+{
+	return within(pool->user->servers + 1,
+		user_max_servers(pool->user, pool->registry->settings));
+}
+
+void limits_take_server(struct pool *pool)
+{
+	pool->database->servers++;
+	pool->user->servers++;
+}
+
+void limits_give_server(struct pool *pool)
+{
+	pool->database->servers--;
+	pool->user->servers--;
+}

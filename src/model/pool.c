@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/pool.h"
+
+#include <string.h>
+
+#include "model/registry.h"
+
+int pool_size(const struct pool *pool)
+{
+	const struct user_config *user = pool->user->config;
+
+	if (user && user->pool_size >= 0)
+		return user->pool_size;
+	return database_pool_size(pool->database, pool->registry->settings);
+}
+
+int pool_reserve_size(const struct pool *pool)
+{
+	const struct user_config *user = pool->user->config;
+
+	if (user && user->reserve_pool_size >= 0)
+		return user->reserve_pool_size;
+	return database_reserve_pool_size(pool->database, pool->registry->settings);
+}
+
+int pool_min_size(const struct pool *pool)
+{
+	return database_min_pool_size(pool->database, pool->registry->settings);
+}
+
+enum pool_mode pool_mode(const struct pool *pool)
+{
+	const struct user_config *user = pool->user->config;
+
+	if (pool->database->console)
+		return POOL_MODE_STATEMENT;
+	if (user && user->pool_mode != POOL_MODE_INHERIT)
+		return user->pool_mode;
+	if (pool->database->config->pool_mode != POOL_MODE_INHERIT)
+		return pool->database->config->pool_mode;
+	return pool->registry->settings->pool_mode;
+}
+
+bool pool_is_forced(const struct pool *pool)
+{
+	const char *forced = pool->database->config->user;
+
+	return forced && strcmp(forced, pool->user->name) == 0;
+}
+
+bool pool_is_paused(const struct pool *pool)
+{
+	return pool->database->paused || pool->registry->operation == OPERATION_PAUSED;
+}
+
+unsigned pool_servers(const struct pool *pool)
+{
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < SERVER_LISTS; i++)
+		all += pool->server_count[i];
+	return all;
+}
+
+unsigned pool_connected_servers(const struct pool *pool)
+{
+	return pool_servers(pool) - pool->server_count[SERVERS_LOGIN] -
+		pool->server_count[SERVERS_ACTIVE_CANCEL];
+}
+
+usec_t pool_longest_wait(const struct pool *pool, usec_t now)
+{
+	const struct client_link *client = pool_first_waiter(pool);
+
+	if (!client || client->query_start == 0)
+		return 0;
+	return now - client->query_start;
+}
+
+void pool_forget_welcome(struct pool *pool)
+{
+	parameters_unref(pool->welcome);
+	parameters_unref(pool->welcome_asked);
+	parameters_unref(pool->welcome_given);
+	pool->welcome = pool->welcome_asked = pool->welcome_given = NULL;
+	buffer_free(&pool->welcome_head);
+	buffer_free(&pool->welcome_made);
+}
+
+void pool_mark_close_needed(struct pool *pool)
+{
+	for (unsigned i = 0; i < SERVER_LISTS; i++) {
+		struct link *link;
+
+		TAILQ_FOREACH (link, &pool->servers[i], place)
+			server_of(link)->close_needed = true;
+	}
+	pool_forget_welcome(pool);
+}
+
+void pool_needs_work(struct pool *pool)
+{
+	if (pool->has_work)
+		return;
+	pool->has_work = true;
+	TAILQ_INSERT_TAIL(&pool->registry->work, pool, in_work);
+	loop_defer_work(
+		pool->registry->loop, &pool->registry->work_task, pool->registry->do_work);
+}

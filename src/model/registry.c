@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/registry.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crypt/keyed_hash.h"
+
+/* Bytes of a name that may become an automatic database. */
+enum { DATABASE_NAME_MAX = 63 };
+
+/* The console as a database: cosmetic values, which SHOW DATABASES tells of it. */
+static const struct database_config console_config = {
+	.name = "pgbouncer",
+	.dbname = "pgbouncer",
+	.user = "pgbouncer",
+	.pool_size = 2,
+	.min_pool_size = -1,
+	.reserve_pool_size = -1,
+	.pool_mode = POOL_MODE_STATEMENT,
+	.query_wait_timeout = -1,
+};
+
+static unsigned hash_name(struct registry *registry, const char *name)
+{
+	return (unsigned)keyed_hash_of(&registry->name_hash, name, strlen(name));
+}
+
+/* --- databases ---------------------------------------------------------------------------- */
+
+static struct database *look_up_database(struct registry *registry, const char *name)
+{
+	struct database *found = NULL;
+	const unsigned hash = hash_name(registry, name);
+
+	HASH_FIND_BYHASHVALUE(by_name, registry->databases, name, strlen(name), hash, found);
+	if (found)
+		registry->recent_database = found;
+	return found;
+}
+
+struct database *registry_find_database(const struct registry *registry, const char *name)
+{
+	struct database *recent = registry->recent_database;
+
+	/* Finding does not change what can be found: the registry is as good as const. */
+	return recent && strcmp(recent->name, name) == 0
+		? recent
+		: look_up_database((struct registry *)registry, name);
+}
+
+static struct database *add_database(struct registry *registry, const char *name)
+{
+	const size_t length = strlen(name);
+	const unsigned hash = hash_name(registry, name);
+	struct database *database = calloc(1, sizeof(*database) + length + 1);
+
+	if (!database)
+		return NULL;
+	memcpy(database->name, name, length + 1);
+	TAILQ_INIT(&database->pools);
+	HASH_ADD_KEYPTR_BYHASHVALUE(
+		by_name, registry->databases, database->name, length, hash, database);
+	if (!database->by_name.tbl) { /* uthash found no memory */
+		free(database);
+		return NULL;
+	}
+	registry->sorted = false;
+	return database;
+}
+
+static struct database *add_automatic(struct registry *registry, const char *name)
+{
+	struct database_config *config;
+	struct database *database;
+
+	if (strlen(name) > DATABASE_NAME_MAX) {
+		log_write(LEVEL_WARNING, "too long db name: %zu bytes", strlen(name));
+		return NULL;
+	}
+	config = database_config_from_template(snapshot_template(registry->config), name);
+	if (!config)
+		return NULL;
+	database = add_database(registry, name);
+	if (!database) {
+		database_config_free(config);
+		return NULL;
+	}
+	database->config = database->own_config = config;
+	/* As with configured ones the forced user is known from now on; its pool asks again. */
+	if (config->user)
+		registry_open_user(registry, config->user);
+	return database;
+}
+
+struct database *registry_open_database(struct registry *registry, const char *name, bool *made)
+{
+	struct database *database = registry_find_database(registry, name);
+
+	if (made)
+		*made = false;
+	if (database)
+		return database;
+	if (strcmp(name, "pgusher") == 0)
+		return registry->console_pool->database;
+	if (!snapshot_template(registry->config))
+		return NULL;
+	database = add_automatic(registry, name);
+	if (database && made)
+		*made = true;
+	return database;
+}
+
+static void free_database(struct database *database)
+{
+	if (database->own_config)
+		database_config_free(database->own_config);
+	free(database);
+}
+
+void registry_drop_database(struct registry *registry, struct database *database)
+{
+	if (!database->gone)
+		HASH_DELETE(by_name, registry->databases, database);
+	if (registry->recent_database == database)
+		registry->recent_database = NULL;
+	database->gone = true;
+	if (database->clients == 0 && TAILQ_EMPTY(&database->pools))
+		free_database(database);
+}
+
+bool registry_apply_databases(struct registry *registry)
+{
+	const struct database_config *config;
+
+	for (size_t i = 0; (config = snapshot_database(registry->config, i)) != NULL; i++) {
+		struct database *database = registry_find_database(registry, config->name);
+
+		if (!database)
+			database = add_database(registry, config->name);
+		if (!database || (config->user && !registry_open_user(registry, config->user)))
+			return false;
+		if (database->own_config)
+			database_config_free(database->own_config);
+		database->own_config = NULL;
+		database->config = config;
+		database->idle_since = 0;
+	}
+	return true;
+}
+
+/* --- users -------------------------------------------------------------------------------- */
+
+static struct user *look_up_user(struct registry *registry, const char *name)
+{
+	struct user *found = NULL;
+	const unsigned hash = hash_name(registry, name);
+
+	HASH_FIND_BYHASHVALUE(by_name, registry->users, name, strlen(name), hash, found);
+	if (found)
+		registry->recent_user = found;
+	return found;
+}
+
+struct user *registry_find_user(const struct registry *registry, const char *name)
+{
+	struct user *recent = registry->recent_user;
+
+	return recent && strcmp(recent->name, name) == 0
+		? recent
+		: look_up_user((struct registry *)registry, name);
+}
+
+struct user *registry_open_user(struct registry *registry, const char *name)
+{
+	struct user *user = registry_find_user(registry, name);
+	const size_t length = strlen(name);
+
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user) + length + 1);
+	if (!user)
+		return NULL;
+	memcpy(user->name, name, length + 1);
+	TAILQ_INIT(&user->pools);
+	HASH_ADD_KEYPTR_BYHASHVALUE(
+		by_name, registry->users, user->name, length, hash_name(registry, name), user);
+	if (!user->by_name.tbl) {
+		free(user);
+		return NULL;
+	}
+	registry->sorted = false;
+	return user;
+}
+
+struct user *registry_server_user(
+	struct registry *registry, const struct database *database, struct user *client_user)
+{
+	return database->config->user ? registry_open_user(registry, database->config->user)
+				      : client_user;
+}
+
+bool registry_apply_users(struct registry *registry)
+{
+	const struct userlist *list = snapshot_userlist(registry->config);
+	const struct user_config *config;
+	const char *name, *secret;
+	struct user *user, *next;
+
+	HASH_ITER (by_name, registry->users, user, next) {
+		user->config = snapshot_find_user(registry->config, user->name);
+		user_set_secret(user, list ? userlist_find(list, user->name) : NULL);
+	}
+	for (size_t i = 0; list && userlist_entry(list, i, &name, &secret); i++) {
+		user = registry_open_user(registry, name);
+		if (!user)
+			return false;
+		user_set_secret(user, secret);
+	}
+	for (size_t i = 0; (config = snapshot_user(registry->config, i)) != NULL; i++) {
+		user = registry_open_user(registry, config->name);
+		if (!user)
+			return false;
+		user->config = config;
+	}
+	return true;
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+struct pool *registry_find_pool(const struct database *database, const struct user *user)
+{
+	struct pool *pool;
+
+	/* A forced user's database has one pool, and a user is in few databases: look there. */
+	TAILQ_FOREACH (pool, &user->pools, in_user) {
+		if (pool->database == database)
+			return pool;
+	}
+	return NULL;
+}
+
+struct pool *registry_open_pool(
+	struct registry *registry, struct database *database, struct user *user)
+{
+	struct pool *pool = registry_find_pool(database, user);
+
+	if (pool)
+		return pool;
+	pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return NULL;
+	pool->registry = registry;
+	pool->database = database;
+	pool->user = user;
+	TAILQ_INIT(&pool->clients);
+	TAILQ_INIT(&pool->waiting);
+	TAILQ_INIT(&pool->welcoming);
+	TAILQ_INIT(&pool->cancels);
+	for (unsigned i = 0; i < SERVER_LISTS; i++)
+		TAILQ_INIT(&pool->servers[i]);
+	pool->last_used = loop_now(registry->loop);
+	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
+	TAILQ_INSERT_TAIL(&database->pools, pool, in_database);
+	TAILQ_INSERT_TAIL(&user->pools, pool, in_user);
+	registry->pool_count++;
+	registry->sorted = false;
+	return pool;
+}
+
+void registry_drop_pool(struct registry *registry, struct pool *pool)
+{
+	struct link *link;
+
+	/* Those who are logging in look it up again when they are through. */
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (link->pool == pool)
+			link->pool = NULL;
+	}
+	if (pool->has_work)
+		TAILQ_REMOVE(&registry->work, pool, in_work);
+	TAILQ_REMOVE(&registry->pools, pool, in_registry);
+	TAILQ_REMOVE(&pool->database->pools, pool, in_database);
+	TAILQ_REMOVE(&pool->user->pools, pool, in_user);
+	registry->pool_count--;
+	pool_forget_welcome(pool);
+	free(pool);
+}
+
+/* --- order -------------------------------------------------------------------------------- */
+
+static int compare_databases(const struct database *a, const struct database *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+static int compare_users(const struct user *a, const struct user *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+static int compare_pools(const void *a, const void *b)
+{
+	const struct pool *left = *(struct pool *const *)a;
+	const struct pool *right = *(struct pool *const *)b;
+	const int order = strcmp(left->database->name, right->database->name);
+
+	return order ? order : strcmp(left->user->name, right->user->name);
+}
+
+static bool sort_pools(struct registry *registry)
+{
+	struct pool **all, *pool;
+	size_t count = 0;
+
+	if (registry->pool_count == 0)
+		return true;
+	all = malloc(registry->pool_count * sizeof(struct pool *));
+	if (!all)
+		return false;
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		all[count++] = pool;
+	qsort(all, count, sizeof(struct pool *), compare_pools);
+	TAILQ_INIT(&registry->pools);
+	for (size_t i = 0; i < count; i++)
+		TAILQ_INSERT_TAIL(&registry->pools, all[i], in_registry);
+	free(all);
+	return true;
+}
+
+void registry_sort(struct registry *registry)
+{
+	if (registry->sorted)
+		return;
+	HASH_SRT(by_name, registry->databases, compare_databases);
+	HASH_SRT(by_name, registry->users, compare_users);
+	registry->sorted = sort_pools(registry);
+}
+
+unsigned registry_count_users(const struct registry *registry)
+{
+	return HASH_CNT(by_name, registry->users);
+}
+
+unsigned registry_count_databases(const struct registry *registry)
+{
+	return HASH_CNT(by_name, registry->databases);
+}
+
+unsigned registry_count_pools(const struct registry *registry)
+{
+	return registry->pool_count;
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+static bool make_console(struct registry *registry)
+{
+	struct database *database = add_database(registry, console_config.name);
+	struct user *user = registry_open_user(registry, console_config.user);
+
+	if (!database || !user)
+		return false;
+	database->config = &console_config;
+	database->console = true;
+	registry->console_pool = registry_open_pool(registry, database, user);
+	return registry->console_pool != NULL;
+}
+
+bool registry_init(struct registry *registry, struct loop *loop, struct snapshot *config)
+{
+	uint8_t key[KEYED_HASH_KEY_SIZE];
+
+	registry->loop = loop;
+	loop->owner = registry;
+	registry->config = config;
+	registry->settings = snapshot_settings(config);
+	TAILQ_INIT(&registry->pools);
+	TAILQ_INIT(&registry->work);
+	TAILQ_INIT(&registry->logins);
+	TAILQ_INIT(&registry->dead);
+	slab_init(&registry->clients, "client_cache", sizeof(struct client_link));
+	slab_init(&registry->servers, "server_cache", sizeof(struct server_link));
+	slab_init(&registry->helds, "held_cache", HELD_SMALL);
+	random_fill(&loop->random, key, sizeof(key));
+	random_fill(&loop->random, registry->mock_salt, sizeof(registry->mock_salt));
+	registry->parameters = parameter_table_new(registry->settings->track_extra_parameters);
+	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
+	return keyed_hash_init(&registry->name_hash, key) && registry->parameters &&
+		make_console(registry) && registry_apply_databases(registry) &&
+		registry_apply_users(registry);
+}
+
+void registry_free(struct registry *registry)
+{
+	struct database *database, *next_database;
+	struct user *user, *next_user;
+	struct pool *pool;
+
+	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
+		registry_drop_pool(registry, pool);
+	HASH_ITER (by_name, registry->databases, database, next_database) {
+		HASH_DELETE(by_name, registry->databases, database);
+		free_database(database);
+	}
+	HASH_ITER (by_name, registry->users, user, next_user) {
+		HASH_DELETE(by_name, registry->users, user);
+		user_drop_keys(user);
+		free(user);
+	}
+	cancel_keys_free(&registry->cancel_keys);
+	keyed_hash_free(&registry->name_hash);
+	parameter_table_free(registry->parameters);
+	snapshot_unref(registry->config);
+	slab_destroy(&registry->clients);
+	slab_destroy(&registry->servers);
+	slab_destroy(&registry->helds);
+	explicit_bzero(registry->mock_salt, sizeof(registry->mock_salt));
+}

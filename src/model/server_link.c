@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/server_link.h"
+
+#include "base/check.h"
+#include "model/pool.h"
+
+#define MAY(state) (1u << SERVER_##state)
+
+/* One row per state: its name, the console's two words, its list, and where it may go. */
+static const struct {
+	const char *name, *console, *socket;
+	enum server_list list;
+	unsigned may;
+} phases[SERVER_STATES] = {
+	[SERVER_CONNECTING] = {"connecting", "new", "sv_login", SERVERS_LOGIN,
+		MAY(AUTHENTICATING) | MAY(CANCELING) | MAY(CLOSED)},
+	[SERVER_AUTHENTICATING] = {"authenticating", "new", "sv_login", SERVERS_LOGIN,
+		MAY(PREPARING) | MAY(IDLE) | MAY(CLOSED)},
+	[SERVER_PREPARING] = {"preparing", "new", "sv_login", SERVERS_LOGIN,
+		MAY(IDLE) | MAY(CLOSED)},
+	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
+		MAY(PAIRED) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
+		MAY(IDLE) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_HELD] = {"held", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
+		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_RESETTING] = {"resetting", "tested", "sv_tested", SERVERS_TESTED,
+		MAY(IDLE) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_STALE] = {"stale", "used", "sv_used", SERVERS_USED,
+		MAY(CHECKING) | MAY(IDLE) | MAY(CLOSED)},
+	[SERVER_CHECKING] = {"checking", "tested", "sv_tested", SERVERS_TESTED,
+		MAY(IDLE) | MAY(CLOSED)},
+	[SERVER_CANCELING] = {"canceling", "active_cancel", "sv_active", SERVERS_ACTIVE_CANCEL,
+		MAY(CLOSED)},
+	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},
+};
+
+const char *server_console_state(const struct server_link *server)
+{
+	return phases[server->link.state].console;
+}
+
+const char *server_socket_state(const struct server_link *server)
+{
+	return phases[server->link.state].socket;
+}
+
+const char *server_state_name(enum server_state state)
+{
+	return phases[state].name;
+}
+
+enum server_list server_list_of(enum server_state state)
+{
+	return phases[state].list;
+}
+
+bool server_may(enum server_state from, enum server_state to)
+{
+	return phases[from].may & (1u << to);
+}
+
+static void enter(struct server_link *server, enum server_state state, bool last)
+{
+	struct pool *pool = server->link.pool;
+	const enum server_list old = phases[server->link.state].list;
+	const enum server_list new = phases[state].list;
+
+	CHECK(server_may(server_state(server), state));
+	server->link.state = (uint8_t)state;
+	if (old == new)
+		return;
+	TAILQ_REMOVE(&pool->servers[old], &server->link, place);
+	pool->server_count[old]--;
+	if (new == SERVERS_NOWHERE)
+		return;
+	pool->server_count[new]++;
+	if (last)
+		TAILQ_INSERT_TAIL(&pool->servers[new], &server->link, place);
+	else
+		TAILQ_INSERT_HEAD(&pool->servers[new], &server->link, place);
+}
+
+void server_enter(struct server_link *server, enum server_state state)
+{
+	enter(server, state, false);
+}
+
+void server_enter_last(struct server_link *server, enum server_state state)
+{
+	enter(server, state, true);
+}
+
+bool server_is_clean(const struct server_link *server)
+{
+	return server->transaction_status == 'I' && requests_is_empty(&server->requests) &&
+		!server->copying_in && !server->setting && !server->dirty &&
+		server->link.held_length == 0 && server->link.remaining == 0 &&
+		!stream_is_blocked(&server->link.stream);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+struct address address_of(const struct sockaddr *from, socklen_t length)
+{
+	struct address out = {.family = AF_UNSPEC};
+
+	if (from->sa_family == AF_INET && length >= sizeof(struct sockaddr_in)) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+
+		out.family = AF_INET;
+		out.port = ntohs(in->sin_port);
+		memcpy(out.bytes, &in->sin_addr, 4);
+	} else if (from->sa_family == AF_INET6 && length >= sizeof(struct sockaddr_in6)) {
+		const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)from;
+
+		out.family = AF_INET6;
+		out.port = ntohs(in->sin6_port);
+		memcpy(out.bytes, &in->sin6_addr, 16);
+	} else if (from->sa_family == AF_UNIX) {
+		out.family = AF_UNIX;
+	}
+	return out;
+}
+
+struct address address_local(int fd)
+{
+	struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(storage);
+
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
+		return (struct address){.family = AF_UNSPEC};
+	return address_of((const struct sockaddr *)&storage, length);
+}
+
+const char *address_host(const struct address *address, char out[ADDRESS_TEXT_SIZE])
+{
+	switch (address->family) {
+	case AF_INET:
+	case AF_INET6:
+		if (inet_ntop(address->family, address->bytes, out, ADDRESS_TEXT_SIZE))
+			return out;
+		break;
+	case AF_UNIX:
+		return "unix";
+	default:
+		break;
+	}
+	return "(bad-af)";
+}
+
+const char *address_text(const struct address *address, char out[ADDRESS_TEXT_SIZE])
+{
+	char host[INET6_ADDRSTRLEN] = "";
+
+	switch (address->family) {
+	case AF_INET:
+		inet_ntop(AF_INET, address->bytes, host, sizeof(host));
+		snprintf(out, ADDRESS_TEXT_SIZE, "%s:%u", host, address->port);
+		break;
+	case AF_INET6:
+		inet_ntop(AF_INET6, address->bytes, host, sizeof(host));
+		snprintf(out, ADDRESS_TEXT_SIZE, "[%s]:%u", host, address->port);
+		break;
+	case AF_UNIX:
+		if (address->pid)
+			snprintf(out, ADDRESS_TEXT_SIZE, "unix(%d):%u", address->pid,
+				address->port);
+		else
+			snprintf(out, ADDRESS_TEXT_SIZE, "unix:%u", address->port);
+		break;
+	default:
+		snprintf(out, ADDRESS_TEXT_SIZE, "(bad-af):0");
+		break;
+	}
+	return out;
+}
+
+bool address_equal(const struct address *a, const struct address *b)
+{
+	if (a->family != b->family || a->port != b->port)
+		return false;
+	if (a->family == AF_UNIX || a->family == AF_UNSPEC)
+		return true;
+	return memcmp(a->bytes, b->bytes, a->family == AF_INET ? 4 : 16) == 0;
+}
+
+socklen_t address_unix(struct sockaddr_un *out, const char *path)
+{
+	const size_t length = strlen(path);
+
+	if (length >= sizeof(out->sun_path))
+		return 0;
+	memset(out, 0, sizeof(*out));
+	out->sun_family = AF_UNIX;
+	memcpy(out->sun_path, path, length);
+	if (path[0] != '@')
+		return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+	/* Abstract name space: unix(7); the length counts, there is no final zero. */
+	out->sun_path[0] = '\0';
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+}

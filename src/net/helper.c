@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/helper.h"
+
+#include <event2/event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Enough for PAM modules and LDAP, and little enough for a process with a limit on memory. */
+#define THREAD_STACK_SIZE ((size_t)1024 * 1024)
+
+STAILQ_HEAD(job_list, helper_job);
+
+struct helper {
+	struct event *event;
+	int wake; /* eventfd: something was added to an empty `finished` */
+	size_t pending, jobs_max; /* the loop's own */
+	unsigned started, threads_max; /* the loop's own */
+
+	pthread_mutex_t lock; /* over all that follows */
+	pthread_cond_t more; /* `waiting` or `stopping` changed */
+	struct job_list waiting, finished;
+	bool stopping;
+	pthread_t threads[];
+};
+
+static void finish(struct helper *helper, struct helper_job *job)
+{
+	const uint64_t one = 1;
+	const bool wake = STAILQ_EMPTY(&helper->finished);
+
+	STAILQ_INSERT_TAIL(&helper->finished, job, entry);
+	if (wake && write(helper->wake, &one, sizeof(one)) < 0)
+		log_write(LEVEL_ERROR, "helper thread cannot wake the loop: %m");
+}
+
+static void *run_thread(void *argument)
+{
+	struct helper *helper = argument;
+
+	pthread_mutex_lock(&helper->lock);
+	while (!helper->stopping) {
+		struct helper_job *job = STAILQ_FIRST(&helper->waiting);
+
+		if (!job) {
+			pthread_cond_wait(&helper->more, &helper->lock);
+			continue;
+		}
+		STAILQ_REMOVE_HEAD(&helper->waiting, entry);
+		pthread_mutex_unlock(&helper->lock);
+		job->work(job);
+		pthread_mutex_lock(&helper->lock);
+		finish(helper, job);
+	}
+	pthread_mutex_unlock(&helper->lock);
+	return NULL;
+}
+
+static void end_jobs(struct helper *helper, struct job_list *jobs, bool cancelled)
+{
+	struct helper_job *job;
+
+	while ((job = STAILQ_FIRST(jobs)) != NULL) {
+		STAILQ_REMOVE_HEAD(jobs, entry);
+		helper->pending--;
+		job->cancelled = cancelled;
+		job->done(job);
+	}
+}
+
+static void on_finished(evutil_socket_t fd, short what, void *argument)
+{
+	struct helper *helper = argument;
+	struct job_list batch = STAILQ_HEAD_INITIALIZER(batch);
+	uint64_t count;
+
+	(void)what;
+	/* Nothing there means that this was no news: the list is then empty too. */
+	if (read(fd, &count, sizeof(count)) < 0)
+		return;
+	pthread_mutex_lock(&helper->lock);
+	STAILQ_CONCAT(&batch, &helper->finished);
+	pthread_mutex_unlock(&helper->lock);
+	end_jobs(helper, &batch, false);
+}
+
+struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max)
+{
+	struct helper *helper =
+		calloc(1, sizeof(*helper) + threads * sizeof(helper->threads[0]));
+
+	if (!helper)
+		return NULL;
+	helper->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (helper->wake < 0)
+		goto no_descriptor;
+	helper->event =
+		event_new(loop->base, helper->wake, EV_READ | EV_PERSIST, on_finished, helper);
+	if (!helper->event)
+		goto no_event;
+	if (event_add(helper->event, NULL) != 0)
+		goto not_added;
+	helper->threads_max = threads;
+	helper->jobs_max = jobs_max;
+	STAILQ_INIT(&helper->waiting);
+	STAILQ_INIT(&helper->finished);
+	pthread_mutex_init(&helper->lock, NULL);
+	pthread_cond_init(&helper->more, NULL);
+	return helper;
+not_added:
+	event_free(helper->event);
+no_event:
+	close(helper->wake);
+no_descriptor:
+	free(helper);
+	return NULL;
+}
+
+void helper_free(struct helper *helper)
+{
+	if (!helper)
+		return;
+	pthread_mutex_lock(&helper->lock);
+	helper->stopping = true;
+	pthread_cond_broadcast(&helper->more);
+	pthread_mutex_unlock(&helper->lock);
+	for (unsigned i = 0; i < helper->started; i++)
+		pthread_join(helper->threads[i], NULL);
+	helper->jobs_max = 0; /* nothing new from done() */
+	end_jobs(helper, &helper->finished, true);
+	end_jobs(helper, &helper->waiting, true);
+	event_free(helper->event);
+	close(helper->wake);
+	pthread_cond_destroy(&helper->more);
+	pthread_mutex_destroy(&helper->lock);
+	free(helper);
+}
+
+/* Signals are the loop's: none may be delivered to a thread. */
+static bool start_thread(struct helper *helper)
+{
+	pthread_t *thread = &helper->threads[helper->started];
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
+	error = pthread_create(thread, &attributes, run_thread, helper);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error == 0)
+		helper->started++;
+	return error == 0;
+}
+
+bool helper_submit(struct helper *helper, struct helper_job *job)
+{
+	if (helper->pending >= helper->jobs_max)
+		return false;
+	if (helper->started == 0 && !start_thread(helper))
+		return false;
+	helper->pending++;
+	job->cancelled = false;
+	pthread_mutex_lock(&helper->lock);
+	STAILQ_INSERT_TAIL(&helper->waiting, job, entry);
+	pthread_cond_signal(&helper->more);
+	pthread_mutex_unlock(&helper->lock);
+	/* One more is a help, not a need. */
+	if (helper->pending > helper->started && helper->started < helper->threads_max)
+		(void)start_thread(helper);
+	return true;
+}
+
+size_t helper_pending(const struct helper *helper)
+{
+	return helper->pending;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/loop.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/stream_backlog.h"
+
+/* A turn that is this much later than it should have been was stopped from outside. */
+#define STOPPED_AFTER USEC_PER_SEC
+
+/* Most hang-ups that one event tells. */
+enum { HANG_UPS_MOST = 256 };
+
+static void queue_init(struct loop_queue *queue)
+{
+	*queue = (struct loop_queue){.last = &queue->first};
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *argument)
+{
+	struct loop *loop = argument;
+
+	(void)fd;
+	(void)what;
+	loop->timer_due = 0; /* the wheel is run at the end of every turn that needs it */
+}
+
+/* libevent's own messages, in our log. */
+static void on_libevent_log(int severity, const char *text)
+{
+	log_write(
+		severity >= EVENT_LOG_WARN ? LEVEL_WARNING : LEVEL_DEBUG, "libevent: %s", text);
+}
+
+/*
+ * One at a time and no more than a few in one go: what is fetched is told at once, so nobody can
+ * have gone in between.
+ */
+static void on_hang_ups(evutil_socket_t fd, short what, void *argument)
+{
+	struct epoll_event found;
+
+	(void)what;
+	(void)argument;
+	for (int i = 0; i < HANG_UPS_MOST && epoll_wait(fd, &found, 1, 0) == 1; i++)
+		event_active(found.data.ptr, EV_CLOSED, 0);
+}
+
+bool loop_watch_hang_up(struct loop *loop, int fd, struct event *event)
+{
+	struct epoll_event wanted = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = event};
+
+	return epoll_ctl(loop->hang_ups, EPOLL_CTL_ADD, fd, &wanted) == 0;
+}
+
+void loop_unwatch_hang_up(struct loop *loop, int fd, struct event *event)
+{
+	epoll_ctl(loop->hang_ups, EPOLL_CTL_DEL, fd, NULL);
+	event_del(event);
+}
+
+static void free_parts(struct loop *loop)
+{
+	if (loop->timer)
+		event_free(loop->timer);
+	if (loop->hang_up)
+		event_free(loop->hang_up);
+	if (loop->base)
+		event_base_free(loop->base);
+	if (loop->hang_ups >= 0)
+		close(loop->hang_ups);
+	free(loop->receive);
+	*loop = (struct loop){.hang_ups = -1};
+}
+
+bool loop_init(struct loop *loop)
+{
+	struct event_config *config = event_config_new();
+
+	*loop = (struct loop){.hang_ups = -1};
+	event_set_log_callback(on_libevent_log);
+	if (!config)
+		return false;
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	loop->base = event_base_new_with_config(config);
+	event_config_free(config);
+	loop->receive = malloc(LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE);
+	loop->hang_ups = epoll_create1(EPOLL_CLOEXEC);
+	if (!loop->base || !loop->receive || loop->hang_ups < 0)
+		goto failed;
+	loop->timer = event_new(loop->base, -1, 0, on_timer, loop);
+	loop->hang_up =
+		event_new(loop->base, loop->hang_ups, EV_READ | EV_PERSIST, on_hang_ups, loop);
+	if (!loop->timer || !loop->hang_up || event_add(loop->hang_up, NULL) != 0)
+		goto failed;
+	queue_init(&loop->work);
+	queue_init(&loop->ending);
+	queue_init(&loop->late);
+	random_init(&loop->random);
+	slab_init(&loop->backlogs, "backlog_cache", sizeof(struct backlog));
+	loop->real = clock_monotonic();
+	loop->may_sleep_until = loop->real;
+	wheel_init(&loop->wheel, loop_now(loop));
+	return true;
+failed:
+	free_parts(loop);
+	return false;
+}
+
+void loop_free(struct loop *loop)
+{
+	slab_destroy(&loop->backlogs);
+	random_wipe(&loop->random);
+	free_parts(loop);
+}
+
+usec_t loop_read_clock(struct loop *loop)
+{
+	const usec_t real = clock_monotonic();
+	const usec_t expected =
+		loop->may_sleep_until > loop->real ? loop->may_sleep_until : loop->real;
+
+	if (real > expected + STOPPED_AFTER && loop->may_sleep_until != 0)
+		loop->stolen += real - expected;
+	loop->real = real;
+	loop->may_sleep_until = 0; /* within a turn the process may work as long as it needs */
+	loop->now = real - loop->stolen;
+	loop->now_known = true;
+	return loop->now;
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopping = true;
+}
+
+static void enqueue(struct loop_queue *queue, struct loop_task *task, loop_function *run)
+{
+	if (loop_task_is_queued(task))
+		return;
+	task->run = run;
+	task->next = NULL;
+	*queue->last = task;
+	queue->last = &task->next;
+}
+
+void loop_defer(struct loop *loop, struct loop_task *task, loop_function *run)
+{
+	enqueue(&loop->ending, task, run);
+}
+
+void loop_defer_work(struct loop *loop, struct loop_task *task, loop_function *run)
+{
+	enqueue(&loop->work, task, run);
+}
+
+void loop_defer_late(struct loop *loop, struct loop_task *task, loop_function *run)
+{
+	enqueue(&loop->late, task, run);
+}
+
+static bool take_out(
+	struct loop_task **first, const struct loop_task *task, struct loop_task ***last)
+{
+	for (struct loop_task **at = first; *at; at = &(*at)->next) {
+		if (*at != task)
+			continue;
+		*at = task->next;
+		if (last && *last == &task->next)
+			*last = at;
+		return true;
+	}
+	return false;
+}
+
+static bool take_out_of_queue(struct loop_queue *queue, const struct loop_task *task)
+{
+	return take_out(&queue->first, task, &queue->last) ||
+		take_out(&queue->running, task, NULL);
+}
+
+void loop_forget(struct loop *loop, struct loop_task *task)
+{
+	if (!loop_task_is_queued(task))
+		return;
+	if (!take_out_of_queue(&loop->ending, task) && !take_out_of_queue(&loop->late, task))
+		take_out_of_queue(&loop->work, task);
+	task->run = NULL;
+}
+
+/* Run what stands in the queue now; what is added meanwhile waits for the next run. */
+static void run_queue(struct loop_queue *queue)
+{
+	queue->running = queue->first;
+	queue->first = NULL;
+	queue->last = &queue->first;
+	while (queue->running) {
+		struct loop_task *task = queue->running;
+		loop_function *run = task->run;
+
+		queue->running = task->next;
+		task->next = NULL;
+		task->run = NULL;
+		run(task);
+	}
+}
+
+/* The frees of one turn may set off others: nothing closed may outlive it. */
+static void run_endings(struct loop *loop)
+{
+	while (loop->ending.first)
+		run_queue(&loop->ending);
+}
+
+void loop_end_turn(struct loop *loop)
+{
+	run_endings(loop);
+}
+
+/* Sleep no longer than until the next deadline. */
+static void arm_timer(struct loop *loop)
+{
+	const usec_t due = wheel_next(&loop->wheel);
+	const usec_t left = due - loop_now(loop);
+	struct timeval wait = {0};
+
+	loop->may_sleep_until = due ? loop->real + (left > 0 ? left : 0) : 0;
+	if (due == loop->timer_due)
+		return;
+	loop->timer_due = due;
+	if (due == 0) {
+		event_del(loop->timer);
+		return;
+	}
+	if (left > 0) {
+		wait.tv_sec = left / USEC_PER_SEC;
+		wait.tv_usec = left % USEC_PER_SEC;
+	}
+	event_add(loop->timer, &wait);
+}
+
+/* EVLOOP_NONBLOCK alone would poll again and again until nothing is left to do. */
+static void poll_events(struct loop *loop, bool wait)
+{
+	event_base_loop(loop->base, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK));
+}
+
+void loop_turn(struct loop *loop, bool wait)
+{
+	arm_timer(loop);
+	loop->turn++;
+	loop->now_known = false;
+	/* Tasks may have been queued between turns, late ones by late ones, work by work. */
+	wait = wait && !loop->ending.first && !loop->late.first && !loop->work.first;
+	poll_events(loop, wait);
+	wheel_run(&loop->wheel, loop_now(loop));
+	run_queue(&loop->work);
+	run_endings(loop);
+	if (loop->late.first) {
+		poll_events(loop, false);
+		run_endings(loop);
+		run_queue(&loop->late);
+		run_endings(loop);
+	}
+}
+
+void loop_run(struct loop *loop)
+{
+	while (!loop->stopping)
+		loop_turn(loop, true);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/stream.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/stream_backlog.h"
+
+/* --- the plain socket ------------------------------------------------------------------- */
+
+static ssize_t raw_receive(struct stream *stream, void *data, size_t size)
+{
+	ssize_t got;
+
+	do
+		got = recv(stream->fd, data, size, 0);
+	while (got < 0 && errno == EINTR);
+	if (got >= 0)
+		return got;
+	/* ENOBUFS and ENOMEM pass: the event is level-triggered and comes again. */
+	if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM)
+		return STREAM_AGAIN;
+	return STREAM_BROKEN;
+}
+
+static ssize_t send_many(int fd, const struct iovec *pieces, int count)
+{
+	const struct msghdr message = {
+		.msg_iov = (struct iovec *)pieces,
+		.msg_iovlen = count < IOV_MAX ? (size_t)count : IOV_MAX,
+	};
+
+	return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static ssize_t raw_send(struct stream *stream, const struct iovec *pieces, int count)
+{
+	ssize_t sent;
+
+	do
+		sent = count == 1
+			? send(stream->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+			: send_many(stream->fd, pieces, count);
+	while (sent < 0 && errno == EINTR);
+	if (sent >= 0)
+		return sent;
+	if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM)
+		return STREAM_AGAIN;
+	return STREAM_BROKEN;
+}
+
+static void raw_close(struct stream *stream)
+{
+	close(stream->fd);
+}
+
+const struct stream_kind stream_raw = {raw_receive, raw_send, raw_close};
+
+/* --- reading ---------------------------------------------------------------------------- */
+
+static void on_hang_up(evutil_socket_t fd, short what, void *argument)
+{
+	struct stream *stream = argument;
+
+	(void)fd;
+	(void)what;
+	if (stream->handlers->hung_up)
+		stream->handlers->hung_up(stream);
+}
+
+/* Notice from now on only that the peer goes away, for those who want to know. */
+static void watch_hang_up(struct stream *stream)
+{
+	if (!stream->handlers->hung_up)
+		return;
+	event_assign(&stream->event, stream->loop->base, -1, 0, on_hang_up, stream);
+	/* Without memory for it the peer's going is noticed when reading goes on. */
+	stream->watched = loop_watch_hang_up(stream->loop, stream->fd, &stream->event);
+}
+
+/* Something came while reading is paused: the read event would fire for ever. */
+static void park(struct stream *stream)
+{
+	event_del(&stream->event);
+	stream->parked = true;
+	watch_hang_up(stream);
+}
+
+static void leave_park(struct stream *stream)
+{
+	stream->parked = false;
+	if (stream->watched)
+		loop_unwatch_hang_up(stream->loop, stream->fd, &stream->event);
+	stream->watched = false;
+}
+
+void stream_set_handlers(struct stream *stream, const struct stream_handlers *handlers)
+{
+	stream->handlers = handlers;
+	if (stream->parked && !stream->watched)
+		watch_hang_up(stream);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *argument)
+{
+	struct stream *stream = argument;
+
+	(void)fd;
+	(void)what;
+	if (stream->paused)
+		park(stream);
+	else
+		stream->handlers->readable(stream);
+}
+
+static bool watch(struct stream *stream)
+{
+	event_assign(&stream->event, stream->loop->base, stream->fd, EV_READ | EV_PERSIST,
+		on_readable, stream);
+	return event_add(&stream->event, NULL) == 0;
+}
+
+void stream_resume(struct stream *stream)
+{
+	stream->paused = false;
+	if (!stream->parked)
+		return;
+	leave_park(stream);
+	if (!watch(stream))
+		log_write(LEVEL_ERROR, "cannot go on reading a connection: %m");
+}
+
+/* --- opening and closing ---------------------------------------------------------------- */
+
+static void start(struct stream *stream, struct loop *loop, int fd,
+	const struct stream_handlers *handlers)
+{
+	stream->loop = loop;
+	stream->fd = fd;
+	stream->handlers = handlers;
+	stream->kind = &stream_raw;
+	stream->backlog = NULL;
+	stream->paused = stream->parked = stream->watched = stream->connecting = false;
+}
+
+bool stream_open(struct stream *stream, struct loop *loop, int fd,
+	const struct stream_handlers *handlers)
+{
+	start(stream, loop, fd, handlers);
+	if (watch(stream))
+		return true;
+	stream->kind = NULL;
+	return false;
+}
+
+static void on_connected(evutil_socket_t fd, short what, void *argument)
+{
+	struct stream *stream = argument;
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	(void)what;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+		error = errno;
+	stream->connecting = false;
+	if (error == 0 && !watch(stream))
+		error = ENOMEM;
+	stream->handlers->connected(stream, error);
+}
+
+bool stream_connect(struct stream *stream, struct loop *loop, const struct sockaddr *address,
+	socklen_t length, const struct stream_handlers *handlers)
+{
+	const int fd =
+		socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int error;
+
+	if (fd < 0)
+		return false;
+	start(stream, loop, fd, handlers);
+	if (connect(fd, address, length) != 0 && errno != EINPROGRESS)
+		goto failed;
+	/* Also after an immediate success the answer comes as an event: one way for all. */
+	stream->connecting = true;
+	event_assign(&stream->event, loop->base, fd, EV_WRITE, on_connected, stream);
+	if (event_add(&stream->event, NULL) == 0)
+		return true;
+	errno = ENOMEM;
+failed:
+	error = errno;
+	close(fd);
+	stream->kind = NULL;
+	stream->fd = -1;
+	errno = error;
+	return false;
+}
+
+static void drop_backlog(struct stream *stream)
+{
+	struct backlog *backlog = stream->backlog;
+
+	if (!backlog)
+		return;
+	if (stream->fd >= 0)
+		event_del(&backlog->event);
+	buffer_free(&backlog->bytes);
+	slab_give(&stream->loop->backlogs, backlog);
+	stream->backlog = NULL;
+}
+
+void stream_close(struct stream *stream)
+{
+	if (!stream_is_open(stream))
+		return;
+	drop_backlog(stream);
+	if (stream->parked)
+		leave_park(stream);
+	else if (stream->fd >= 0)
+		event_del(&stream->event);
+	stream->kind->close(stream);
+	stream->kind = NULL;
+	stream->fd = -1;
+}
+
+/* --- writing ---------------------------------------------------------------------------- */
+
+void stream_write_backlog(struct stream *stream)
+{
+	struct backlog *backlog = stream->backlog;
+	const struct iovec rest = {
+		.iov_base = backlog->bytes.data + backlog->sent,
+		.iov_len = backlog->bytes.length - backlog->sent,
+	};
+	const ssize_t sent = stream->kind->send(stream, &rest, 1);
+
+	if (sent == STREAM_AGAIN)
+		return;
+	/* A broken stream says so when it is read; what could not be written is gone either way. */
+	if (sent != STREAM_BROKEN) {
+		backlog->sent += (size_t)sent;
+		if (backlog->sent < backlog->bytes.length)
+			return;
+	}
+	drop_backlog(stream);
+	stream->handlers->drained(stream);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *argument)
+{
+	(void)fd;
+	(void)what;
+	stream_write_backlog(argument);
+}
+
+/* A peer that is always a little behind must not make the backlog grow for ever. */
+static void drop_sent(struct backlog *backlog)
+{
+	if (backlog->sent < backlog->bytes.length / 2)
+		return;
+	buffer_consume(&backlog->bytes, backlog->sent);
+	backlog->sent = 0;
+}
+
+static bool append(struct backlog *backlog, const struct iovec *pieces, int count, size_t skip)
+{
+	if (backlog->sent > 0)
+		drop_sent(backlog);
+	for (int i = 0; i < count; i++) {
+		if (skip >= pieces[i].iov_len) {
+			skip -= pieces[i].iov_len;
+			continue;
+		}
+		if (!buffer_append(&backlog->bytes, (const uint8_t *)pieces[i].iov_base + skip,
+			    pieces[i].iov_len - skip))
+			return false;
+		skip = 0;
+	}
+	return true;
+}
+
+static enum stream_sent keep(
+	struct stream *stream, const struct iovec *pieces, int count, size_t skip)
+{
+	struct backlog *backlog = stream->backlog;
+
+	if (!backlog) {
+		backlog = slab_take(&stream->loop->backlogs);
+		if (!backlog)
+			return STREAM_SENT_NOT;
+		buffer_init(&backlog->bytes);
+		stream->backlog = backlog;
+		if (stream->fd >= 0) {
+			event_assign(&backlog->event, stream->loop->base, stream->fd,
+				EV_WRITE | EV_PERSIST, on_writable, stream);
+			if (event_add(&backlog->event, NULL) != 0)
+				return STREAM_SENT_NOT;
+		}
+	}
+	return append(backlog, pieces, count, skip) ? STREAM_SENT_LATER : STREAM_SENT_NOT;
+}
+
+enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count)
+{
+	ssize_t sent;
+	size_t length = 0;
+
+	if (stream->backlog)
+		return keep(stream, pieces, count, 0);
+	sent = stream->kind->send(stream, pieces, count);
+	for (int i = 0; i < count; i++)
+		length += pieces[i].iov_len;
+	if (sent == (ssize_t)length)
+		return STREAM_SENT_ALL;
+	if (sent == STREAM_BROKEN)
+		return STREAM_SENT_NOT;
+	return keep(stream, pieces, count, sent == STREAM_AGAIN ? 0 : (size_t)sent);
+}
+
+enum stream_sent stream_send_bytes(struct stream *stream, const void *data, size_t length)
+{
+	struct iovec piece = {.iov_base = (void *)data, .iov_len = length};
+
+	return stream_send(stream, &piece, 1);
+}
+
+size_t stream_backlog_length(const struct stream *stream)
+{
+	return stream->backlog ? stream->backlog->bytes.length - stream->backlog->sent : 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+/* Protocol: "Message Flow", AuthenticationMD5Password. */
+#include "crypt/md5.h"
+
+#include <string.h>
+
+#include "session/auth/method.h"
+#include "wire/message.h"
+
+enum { RESPONSE_LENGTH = 35 };
+
+static enum auth_result begin(struct client_link *client)
+{
+	struct login *login = client->login;
+
+	/* A SCRAM secret cannot be checked by MD5: the exchange is SCRAM instead. */
+	if (secret_kind(auth_secret(client)) == SECRET_SCRAM) {
+		login->method = &auth_scram;
+		return login->method->begin(client);
+	}
+	random_fill(&client->link.stream.loop->random, login->salt, sizeof(login->salt));
+	auth_ask(client, AUTH_MD5, login->salt, sizeof(login->salt));
+	return AUTH_PENDING;
+}
+
+/* What the right client sends; for unknown users the same work with a secret that nobody has. */
+static bool expected_response(struct client_link *client, char out[36])
+{
+	const char *secret = auth_secret(client);
+	char hashed[36];
+	bool done;
+
+	if (secret && secret_kind(secret) == SECRET_MD5)
+		memcpy(hashed, secret, sizeof(hashed));
+	else if (!md5_secret(secret ? secret : "", client->user->name, hashed))
+		return false;
+	done = md5_response(hashed, client->login->salt, out);
+	explicit_bzero(hashed, sizeof(hashed));
+	return done;
+}
+
+static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
+{
+	char expected[36];
+	bool equal;
+
+	if (length != RESPONSE_LENGTH + 1 || body[RESPONSE_LENGTH] != '\0' ||
+		!expected_response(client, expected))
+		return auth_refuse(client);
+	equal = auth_equal((const char *)body, expected);
+	explicit_bzero(expected, sizeof(expected));
+	return equal && auth_secret(client) ? AUTH_PASSED : auth_refuse(client);
+}
+
+const struct auth_method auth_md5 = {
+	.name = "md5",
+	.refusal = REASON_PASSWORD_AUTHENTICATION_FAILED,
+	.begin = begin,
+	.answer = answer,
+};

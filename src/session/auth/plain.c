@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/* Protocol: "Message Flow", AuthenticationCleartextPassword. */
+#include <string.h>
+
+#include "crypt/md5.h"
+#include "session/auth/derivation.h"
+#include "session/auth/method.h"
+#include "session/client_login.h"
+#include "wire/message.h"
+
+static enum auth_result begin(struct client_link *client)
+{
+	auth_ask(client, AUTH_CLEARTEXT, NULL, 0);
+	return AUTH_PENDING;
+}
+
+/* The keys of the password that the client of this id sent are there. */
+static void derived(struct registry *registry, uint64_t id, struct user *user,
+	const struct scram_secret *parameters, const struct scram_keys *keys)
+{
+	struct client_link *client = client_login_find(registry, id);
+
+	(void)user;
+	if (!client)
+		return;
+	client->login->deriving = false;
+	client_login_proceed(client,
+		keys && scram_secret_accepts(parameters, keys) ? AUTH_PASSED
+							       : auth_refuse(client));
+}
+
+static enum auth_result check_scram(
+	struct client_link *client, const char *secret, const char *password)
+{
+	struct scram_secret parsed;
+	enum auth_result result = AUTH_PENDING;
+
+	if (!scram_secret_parse(secret, &parsed) ||
+		!derivation_start(link_registry(&client->link), client->link.id, client->user,
+			password, &parsed, derived))
+		result = auth_refuse(client);
+	else
+		client->login->deriving = true;
+	explicit_bzero(&parsed, sizeof(parsed));
+	return result;
+}
+
+static bool check_md5(struct client_link *client, const char *secret, const char *password)
+{
+	char hashed[36];
+	const bool equal =
+		md5_secret(password, client->user->name, hashed) && auth_equal(hashed, secret);
+
+	explicit_bzero(hashed, sizeof(hashed));
+	return equal;
+}
+
+static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
+{
+	const char *password = (const char *)body;
+	const char *secret = auth_secret(client);
+	bool equal = false;
+
+	/* While the first is looked at there is no second. */
+	if (client->login->deriving || length == 0 ||
+		memchr(body, '\0', length) != body + length - 1 ||
+		length - 1 > CLIENT_PASSWORD_MAX)
+		return auth_refuse(client);
+	switch (secret_kind(secret)) {
+	case SECRET_PLAIN:
+		equal = auth_equal(password, secret);
+		break;
+	case SECRET_MD5:
+		equal = check_md5(client, secret, password);
+		break;
+	case SECRET_SCRAM:
+		return check_scram(client, secret, password);
+	case SECRET_NONE:
+	case SECRET_EMPTY:
+		break;
+	}
+	return equal ? AUTH_PASSED : auth_refuse(client);
+}
+
+const struct auth_method auth_plain = {
+	.name = "plain",
+	.refusal = REASON_PASSWORD_AUTHENTICATION_FAILED,
+	.begin = begin,
+	.answer = answer,
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * SCRAM-SHA-256 towards clients. RFC 5802, RFC 7677; protocol: "SASL Authentication".
+ *
+ * The keys of a plain secret are derived once, on a helper thread while the client computes its
+ * own half, and kept with the user. Unknown users go through the same exchange with a salt that
+ * stays the same for their name, and fail at its end.
+ */
+#include "crypt/scram.h"
+
+#include <openssl/evp.h>
+#include <string.h>
+
+#include "session/auth/derivation.h"
+#include "session/auth/method.h"
+#include "session/client_login.h"
+#include "wire/message.h"
+#include "wire/reader.h"
+
+static enum auth_result begin(struct client_link *client)
+{
+	/* The list of mechanisms ends with an empty name. */
+	static const char mechanisms[] = SCRAM_MECHANISM "\0";
+
+	auth_ask(client, AUTH_SASL, mechanisms, sizeof(mechanisms));
+	return AUTH_PENDING;
+}
+
+/* Nobody can tell an unknown user's salt from a known one's: it is as lasting, and as random. */
+static bool mock_verifier(struct client_link *client, struct scram_secret *out)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const char *name = client->user->name;
+	uint8_t digest[32];
+	unsigned length;
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	const bool done = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) &&
+		EVP_DigestUpdate(context, name, strlen(name)) &&
+		EVP_DigestUpdate(context, registry->mock_salt, sizeof(registry->mock_salt)) &&
+		EVP_DigestFinal_ex(context, digest, &length);
+
+	EVP_MD_CTX_free(context);
+	if (!done)
+		return false;
+	out->iterations = (uint32_t)registry->settings->scram_iterations;
+	out->salt_length = SCRAM_SALT_SIZE;
+	memcpy(out->salt, digest, SCRAM_SALT_SIZE);
+	random_fill(&registry->loop->random, out->stored_key, sizeof(out->stored_key));
+	random_fill(&registry->loop->random, out->server_key, sizeof(out->server_key));
+	client->login->never = true;
+	return true;
+}
+
+static enum auth_result check_final(
+	struct client_link *client, const char *message, size_t length);
+
+/* Those who have sent their last message already can now be judged. */
+static void wake_waiters(struct registry *registry, const struct user *user)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
+		struct client_link *client = client_of(link);
+		struct login *login = client->login;
+
+		if (client->user != user || !login || !login->deriving)
+			continue;
+		login->deriving = false;
+		login->verifier = user->keys->verifier;
+		if (login->final.length > 0)
+			client_login_proceed(client,
+				check_final(client, (const char *)login->final.data,
+					login->final.length));
+	}
+}
+
+static bool same_salt(const struct scram_secret *a, const struct scram_secret *b)
+{
+	return a->salt_length == b->salt_length &&
+		memcmp(a->salt, b->salt, a->salt_length) == 0;
+}
+
+/* Nothing will come for those who wait for the keys of this salt, the asker or others. */
+static void refuse_waiters(struct registry *registry, const struct user *user,
+	const struct scram_secret *parameters)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
+		struct client_link *client = client_of(link);
+		const struct login *login = client->login;
+
+		if (client->user == user && login && login->deriving &&
+			same_salt(&login->verifier, parameters))
+			client_login_proceed(client, auth_refuse(client));
+	}
+}
+
+/* The keys of a plain secret are there: they are the user's, whether or not the asker waits. */
+static void derived(struct registry *registry, uint64_t id, struct user *user,
+	const struct scram_secret *parameters, const struct scram_keys *keys)
+{
+	struct user_keys *known = user->keys;
+
+	(void)id;
+	/* The salt is random: it names the derivation. A secret that has changed has dropped it. */
+	if (keys && known && same_salt(&known->verifier, parameters)) {
+		memcpy(known->verifier.stored_key, keys->stored_key, SCRAM_KEY_SIZE);
+		memcpy(known->verifier.server_key, keys->server_key, SCRAM_KEY_SIZE);
+		known->verifier_known = true;
+		wake_waiters(registry, user);
+		return;
+	}
+	if (!keys)
+		user_drop_keys(user);
+	refuse_waiters(registry, user, parameters);
+}
+
+/* Start the derivation of a plain secret's keys with a salt of our own choice. */
+static bool start_derivation(struct client_link *client, struct user_keys *keys)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	keys->verifier.iterations = (uint32_t)registry->settings->scram_iterations;
+	keys->verifier.salt_length = SCRAM_SALT_SIZE;
+	random_fill(&registry->loop->random, keys->verifier.salt, SCRAM_SALT_SIZE);
+	if (derivation_start(registry, client->link.id, client->user, client->user->secret,
+		    &keys->verifier, derived))
+		return true;
+	user_drop_keys(client->user);
+	return false;
+}
+
+static bool choose_verifier(struct client_link *client)
+{
+	struct login *login = client->login;
+	struct user_keys *keys;
+
+	if (!auth_secret(client))
+		return mock_verifier(client, &login->verifier);
+	keys = user_keys(client->user);
+	if (!keys)
+		return false;
+	/* Not known, and no salt chosen: nobody has asked for the keys of this plain secret yet. */
+	if (!keys->verifier_known && keys->verifier.salt_length == 0 &&
+		!start_derivation(client, keys))
+		return false;
+	login->deriving = !keys->verifier_known;
+	login->verifier = keys->verifier;
+	return true;
+}
+
+static enum auth_result answer_first(
+	struct client_link *client, const uint8_t *body, size_t length)
+{
+	struct login *login = client->login;
+	struct reader reader;
+	const char *mechanism;
+	uint32_t size;
+	const uint8_t *message;
+	uint8_t nonce[SCRAM_NONCE_SIZE];
+	struct buffer out;
+	enum scram_result result;
+
+	reader_init(&reader, body, length);
+	mechanism = reader_string(&reader);
+	if (mechanism && strcmp(mechanism, SCRAM_MECHANISM) != 0) {
+		login->refusal = REASON_INVALID_SASL_MECHANISM;
+		return AUTH_REFUSED;
+	}
+	size = reader_int32(&reader);
+	message = reader_bytes(&reader, size);
+	if (reader.failed || reader_left(&reader) > 0 ||
+		secret_kind(auth_secret(client)) == SECRET_MD5 || !choose_verifier(client))
+		return auth_refuse(client);
+	buffer_init(&out);
+	random_fill(&client->link.stream.loop->random, nonce, sizeof(nonce));
+	result = scram_server_first(&login->scram, (const char *)message, size, nonce,
+		login->verifier.salt, login->verifier.salt_length, login->verifier.iterations,
+		&out);
+	if (result == SCRAM_GOOD) {
+		login->answered_first = true;
+		auth_ask(client, AUTH_SASL_CONTINUE, out.data, out.length);
+	}
+	buffer_free(&out);
+	return result == SCRAM_GOOD ? AUTH_PENDING : auth_refuse(client);
+}
+
+/* The key that the client proved opens servers that store the same secret. */
+static void remember_client_key(
+	struct client_link *client, const uint8_t client_key[SCRAM_KEY_SIZE])
+{
+	struct user_keys *keys = user_keys(client->user);
+
+	if (!keys || secret_kind(client->user->secret) != SECRET_SCRAM)
+		return;
+	memcpy(keys->keys.client_key, client_key, SCRAM_KEY_SIZE);
+	memcpy(keys->keys.stored_key, keys->verifier.stored_key, SCRAM_KEY_SIZE);
+	memcpy(keys->keys.server_key, keys->verifier.server_key, SCRAM_KEY_SIZE);
+	keys->client_key_known = true;
+}
+
+static enum auth_result check_final(
+	struct client_link *client, const char *message, size_t length)
+{
+	struct login *login = client->login;
+	uint8_t client_key[SCRAM_KEY_SIZE];
+	enum auth_result result = AUTH_PASSED;
+	struct buffer out;
+
+	buffer_init(&out);
+	if (scram_server_final(&login->scram, message, length, login->verifier.stored_key,
+		    login->verifier.server_key, client_key, &out) != SCRAM_GOOD ||
+		login->never) {
+		result = auth_refuse(client);
+	} else {
+		remember_client_key(client, client_key);
+		if (!auth_ask(client, AUTH_SASL_FINAL, out.data, out.length))
+			result = AUTH_PENDING; /* it is closed */
+	}
+	explicit_bzero(client_key, sizeof(client_key));
+	buffer_free(&out);
+	return result;
+}
+
+static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
+{
+	struct login *login = client->login;
+
+	if (!login->answered_first)
+		return answer_first(client, body, length);
+	if (!login->deriving)
+		return check_final(client, (const char *)body, length);
+	/* The helper is not done yet. */
+	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 ||
+		!buffer_append(&login->final, body, length))
+		return auth_refuse(client);
+	return AUTH_PENDING;
+}
+
+const struct auth_method auth_scram = {
+	.name = "scram-sha-256",
+	.refusal = REASON_SASL_AUTHENTICATION_FAILED,
+	.begin = begin,
+	.answer = answer,
+};

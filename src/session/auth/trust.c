@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: ISC */
+/* No password: `any` lets everybody in, `trust` whoever is known. */
+#include "session/auth/method.h"
+
+static enum auth_result pass(struct client_link *client)
+{
+	(void)client;
+	return AUTH_PASSED;
+}
+
+/* Known means: in the auth_file, be the secret there empty. */
+static enum auth_result pass_if_known(struct client_link *client)
+{
+	return client->user->secret ? AUTH_PASSED : auth_refuse(client);
+}
+
+const struct auth_method auth_any = {
+	.name = "any",
+	.refusal = REASON_BOUNCER_CONFIG_ERROR,
+	.begin = pass,
+};
+
+const struct auth_method auth_trust = {
+	.name = "trust",
+	.refusal = REASON_TRUST_AUTHENTICATION_FAILED,
+	.begin = pass_if_known,
+};

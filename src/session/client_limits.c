@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/client_limits.h"
+
+#include "model/registry.h"
+#include "session/ending.h"
+#include "wire/writer.h"
+
+/* The earlier of two times, of which 0 means never. */
+static usec_t nearer(usec_t a, usec_t b)
+{
+	if (a == 0 || b == 0)
+		return a ? a : b;
+	return a < b ? a : b;
+}
+
+static usec_t after(usec_t start, usec_t limit)
+{
+	return limit > 0 ? start + limit : 0;
+}
+
+static usec_t idle_limit(const struct client_link *client, const struct settings *settings)
+{
+	if (client->user && client->user->config &&
+		client->user->config->client_idle_timeout > 0)
+		return client->user->config->client_idle_timeout;
+	return settings->client_idle_timeout;
+}
+
+/* The user's value wins over the database's, that over the global one; 0 is no limit. */
+static usec_t wait_limit(const struct client_link *client, const struct settings *settings)
+{
+	const struct user_config *user = client->user ? client->user->config : NULL;
+
+	if (user && user->query_wait_timeout >= 0)
+		return user->query_wait_timeout;
+	if (client->database && client->database->config->query_wait_timeout >= 0)
+		return client->database->config->query_wait_timeout;
+	return settings->query_wait_timeout;
+}
+
+/* Since when a waiting client waits: its query's first message, or its last one at login. */
+static usec_t waiting_since(const struct client_link *client)
+{
+	return client->query_start ? client->query_start : client->link.request_time;
+}
+
+/* Whole seconds, strictly more than the setting. */
+static usec_t notice_limit(const struct settings *settings)
+{
+	return settings->query_wait_notify > 0
+		? (usec_t)(settings->query_wait_notify + 1) * USEC_PER_SEC
+		: 0;
+}
+
+static usec_t nearest(const struct client_link *client, const struct settings *settings)
+{
+	usec_t due;
+
+	switch (client_state(client)) {
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+		return after(client->link.connect_time, settings->client_login_timeout);
+	case CLIENT_WELCOMING:
+		due = after(client->link.connect_time, settings->client_login_timeout);
+		due = nearer(due, after(waiting_since(client), settings->query_timeout));
+		return nearer(due, after(waiting_since(client), wait_limit(client, settings)));
+	case CLIENT_IDLE:
+		return after(client->link.request_time, idle_limit(client, settings));
+	case CLIENT_WAITING:
+		due = after(waiting_since(client), settings->query_timeout);
+		due = nearer(due, after(waiting_since(client), wait_limit(client, settings)));
+		if (!client->notified)
+			due = nearer(due, after(client->wait_start, notice_limit(settings)));
+		return due;
+	case CLIENT_CANCEL_WAITING:
+		return after(client->link.request_time, settings->cancel_wait_timeout);
+	case CLIENT_PAIRED:
+	case CLIENT_CANCEL_SENT:
+	case CLIENT_CONSOLE:
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		break;
+	}
+	return 0;
+}
+
+void client_limits_start(struct client_link *client)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	wheel_set(
+		&registry->loop->wheel, &client->deadline, nearest(client, registry->settings));
+}
+
+static bool is_over(usec_t now, usec_t start, usec_t limit)
+{
+	return limit > 0 && now - start > limit;
+}
+
+/* Told once in a wait that it is a wait; the text is fixed, `postgres` in it too. */
+static void notify(struct client_link *client)
+{
+	struct buffer message;
+
+	client->notified = true;
+	buffer_init(&message);
+	writer_notice(&message, "NOTICE", "00000",
+		"No server connection available in postgres backend, client being queued");
+	if (message.failed ||
+		stream_send_bytes(&client->link.stream, message.data, message.length) ==
+			STREAM_SENT_NOT)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+	buffer_free(&message);
+}
+
+static void expire_waiting(
+	struct client_link *client, const struct settings *settings, usec_t now)
+{
+	const usec_t since = waiting_since(client);
+
+	if (is_over(now, since, settings->query_timeout))
+		client_close_for(client, REASON_QUERY_TIMEOUT_WAITING);
+	else if (is_over(now, since, wait_limit(client, settings)))
+		client_close_for(client, REASON_QUERY_WAIT_TIMEOUT);
+	else if (client->link.state == CLIENT_WELCOMING &&
+		is_over(now, client->link.connect_time, settings->client_login_timeout))
+		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN);
+	else if (client->link.state == CLIENT_WAITING && !client->notified &&
+		is_over(now, client->wait_start, notice_limit(settings)))
+		notify(client);
+}
+
+void client_limits_expire(struct deadline *deadline)
+{
+	struct client_link *client = (struct client_link *)((char *)deadline -
+		offsetof(struct client_link, deadline));
+	const struct registry *registry = link_registry(&client->link);
+	const struct settings *settings = registry->settings;
+	/* The wheel fires when the time has come, a limit is over when it has passed. */
+	const usec_t now = loop_now(registry->loop) + 1;
+
+	switch (client_state(client)) {
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+		if (is_over(now, client->link.connect_time, settings->client_login_timeout))
+			client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT);
+		break;
+	case CLIENT_WELCOMING:
+	case CLIENT_WAITING:
+		expire_waiting(client, settings, now);
+		break;
+	case CLIENT_IDLE:
+		if (is_over(now, client->link.request_time, idle_limit(client, settings)))
+			client_close_for(client, REASON_CLIENT_IDLE_TIMEOUT);
+		break;
+	case CLIENT_CANCEL_WAITING:
+		if (is_over(now, client->link.request_time, settings->cancel_wait_timeout))
+			client_close_for(client, REASON_CANCEL_WAIT_TIMEOUT);
+		break;
+	case CLIENT_PAIRED:
+	case CLIENT_CANCEL_SENT:
+	case CLIENT_CONSOLE:
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		return;
+	}
+	if (client->link.state != CLIENT_CLOSED)
+		client_limits_start(client);
+}

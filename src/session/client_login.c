@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/client_login.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "session/cancel.h"
+#include "session/client_limits.h"
+#include "session/client_session.h"
+#include "session/ending.h"
+#include "session/relay.h"
+#include "session/shedding.h"
+#include "session/welcome.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+static const struct stream_handlers login_handlers;
+
+static void on_readable(struct stream *stream);
+
+/* --- accept ------------------------------------------------------------------------------- */
+
+/* The other end of a Unix socket, as the kernel knows it. */
+static void identify_unix_peer(struct client_link *client, struct ucred *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	if (getsockopt(client->link.stream.fd, SOL_SOCKET, SO_PEERCRED, peer, &length) != 0)
+		*peer = (struct ucred){.pid = 0, .uid = (uid_t)-1};
+}
+
+void client_login_accept(
+	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
+{
+	struct registry *registry = context;
+	struct client_link *client = slab_take(&registry->clients);
+	struct ucred peer;
+
+	if (!client ||
+		!stream_open(&client->link.stream, registry->loop, fd, &login_handlers)) {
+		log_write(LEVEL_ERROR, "no memory for a new connection");
+		slab_give(&registry->clients, client);
+		close(fd);
+		return;
+	}
+	client->link.kind = LINK_CLIENT;
+	client->link.state = CLIENT_GREETING;
+	client->link.id = ++registry->last_id;
+	client->link.parameters = parameters_empty(registry->parameters);
+	client->link.remote = address_of(from, length);
+	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
+	client->deadline.expire = client_limits_expire;
+	if (is_unix) {
+		identify_unix_peer(client, &peer);
+		client->link.remote = (struct address){
+			.family = AF_UNIX,
+			.port = (uint16_t)registry->settings->listen_port,
+			.pid = peer.pid,
+		};
+	}
+	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
+	registry->login_count++;
+	limits_take_socket(registry);
+	client_limits_start(client);
+	shedding_make_room(registry, fd);
+	/* The kernel hands over a deferred connection with its first bytes: no need to wait. */
+	if (!is_unix && registry->settings->tcp_defer_accept &&
+		client->link.state == CLIENT_GREETING)
+		on_readable(&client->link.stream);
+}
+
+struct client_link *client_login_find(const struct registry *registry, uint64_t id)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (link->id == id && link->state == CLIENT_AUTHENTICATING)
+			return client_of(link);
+	}
+	return NULL;
+}
+
+bool client_login_speaks_3_2(const struct client_link *client)
+{
+	return client->login->version > PROTOCOL_3_0;
+}
+
+void client_login_end(struct client_link *client, enum client_state state)
+{
+	struct login *login = client->login;
+
+	if (state > CLIENT_WELCOMING || !login)
+		return;
+	if (login->mock) {
+		if (client->user == login->mock)
+			client->user = NULL;
+		free(login->mock);
+	}
+	scram_server_free(&login->scram);
+	buffer_wipe(&login->final);
+	free(login->database_name);
+	explicit_bzero(login, sizeof(*login));
+	free(login);
+	client->login = NULL;
+}
+
+/* --- after authentication ----------------------------------------------------------------- */
+
+static bool is_console(const struct client_link *client)
+{
+	return client->database && client->database->console;
+}
+
+static void log_failed(const struct client_link *client)
+{
+	if (link_registry(&client->link)->settings->log_connections)
+		link_log(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
+			client->login->database_name, client->user->name);
+}
+
+static void open_console(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	const size_t length = client_login_speaks_3_2(client) ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
+
+	if (!cancel_keys_issue(
+		    &registry->cancel_keys, client, length, &registry->loop->random)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	client->link.pool = registry->console_pool;
+	client_login_end(client, CLIENT_AUTHENTICATING);
+	stream_set_handlers(&client->link.stream, &client_console_handlers);
+	client_enter(client, CLIENT_CONSOLE);
+	deadline_cancel(&client->deadline);
+	registry->console.begin(client);
+}
+
+/* Automatic databases are made only now: a name alone must not cost memory. */
+static bool open_database(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct database *database;
+	bool made;
+
+	if (client->database)
+		return !client->database->gone;
+	database = registry_open_database(registry, client->login->database_name, &made);
+	if (!database)
+		return false;
+	if (made)
+		link_log(&client->link, LEVEL_LOG, "registered new auto-database: %s",
+			database->name);
+	if (limits_take_database(client, database, false))
+		return true;
+	client_close_for(client, REASON_MAX_DB_CLIENT_CONNECTIONS);
+	return false;
+}
+
+static void authenticated(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct failure why;
+	struct user *user;
+	char name[64];
+
+	if (is_console(client)) {
+		open_console(client);
+		return;
+	}
+	if (!open_database(client)) {
+		if (client->link.state == CLIENT_CLOSED)
+			return;
+		log_failed(client);
+		text_copy(name, sizeof(name), client->login->database_name);
+		why = failure_of(REASON_NO_SUCH_DATABASE, name);
+		client_close(client, &why);
+		return;
+	}
+	if (client->database->disabled) {
+		why = failure_of(REASON_DATABASE_DISABLED, client->database->name);
+		client_close(client, &why);
+		return;
+	}
+	if (registry->shutdown != SHUTDOWN_NONE) {
+		client_close_for(client, REASON_POOLER_SHUTTING_DOWN);
+		return;
+	}
+	user = registry_server_user(registry, client->database, client->user);
+	client->link.pool = user ? registry_open_pool(registry, client->database, user) : NULL;
+	if (!client->link.pool) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	welcome_or_wait(client);
+}
+
+void client_login_proceed(struct client_link *client, enum auth_result result)
+{
+	if (client->link.state != CLIENT_AUTHENTICATING)
+		return;
+	switch (result) {
+	case AUTH_PENDING:
+		break;
+	case AUTH_PASSED:
+		authenticated(client);
+		break;
+	case AUTH_REFUSED:
+		client_close_for(client, client->login->refusal);
+		break;
+	}
+}
+
+/* --- the startup message ------------------------------------------------------------------ */
+
+static void take_parameter(struct client_link *client, unsigned index, const char *value)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct parameters *set =
+		parameters_with(registry->parameters, client->link.parameters, index, value);
+
+	if (!set)
+		return; /* more than a set may hold: the server's own value stays in force */
+	parameters_unref(client->link.parameters);
+	client->link.parameters = set;
+}
+
+/* `NAME - ADDRESS`, so that the database's own views tell where a session comes from. */
+static void add_host(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	const int index = parameter_index(registry->parameters, "application_name");
+	const char *name = parameters_get(client->link.parameters, (unsigned)index);
+	char address[ADDRESS_TEXT_SIZE], host[256] = "", text[400];
+
+	if (client->link.remote.family == AF_UNIX) {
+		gethostname(host, sizeof(host) - 1);
+		snprintf(address, sizeof(address), "unix(%d@%.80s):%u", client->link.remote.pid,
+			host, client->link.remote.port);
+	} else {
+		address_text(&client->link.remote, address);
+	}
+	snprintf(text, sizeof(text), "%.250s - %s", name ? name : "app", address);
+	take_parameter(client, (unsigned)index, text);
+}
+
+/* False: the client was closed for a parameter that is not supported. */
+static bool take_settings(struct client_link *client, const struct startup_login *wanted,
+	const uint8_t *message, size_t total)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const char *ignored = registry->settings->ignore_startup_parameters;
+	struct startup_settings walk;
+	struct failure why;
+	const char *name, *value;
+	enum startup_step step;
+
+	startup_settings_begin(&walk, wanted, message, total);
+	while ((step = startup_settings_next(&walk, &name, &value)) == STARTUP_PARAMETER) {
+		const int index = parameter_index(registry->parameters, name);
+
+		if (index >= 0) {
+			take_parameter(client, (unsigned)index, value);
+		} else if (!text_list_has(ignored, name) &&
+			!(walk.in_options && text_list_has(ignored, "options"))) {
+			link_log(&client->link, LEVEL_WARNING,
+				"unsupported startup parameter%s: %s=%s",
+				walk.in_options ? " in options" : "", name, value);
+			why = failure_of(walk.in_options
+					? REASON_UNSUPPORTED_STARTUP_PARAMETER_IN_OPTIONS
+					: REASON_UNSUPPORTED_STARTUP_PARAMETER,
+				name);
+			break;
+		}
+	}
+	startup_settings_end(&walk);
+	if (step == STARTUP_BROKEN)
+		why = failure_of(REASON_UNSUPPORTED_OPTIONS);
+	else if (step == STARTUP_NO_MEMORY)
+		why = failure_of(REASON_NO_MEMORY);
+	if (step != STARTUP_END) {
+		client_close(client, &why);
+		return false;
+	}
+	if (registry->settings->application_name_add_host)
+		add_host(client);
+	return true;
+}
+
+/* A user that nobody knows: it lives as long as the login and can prove nothing. */
+static bool take_mock_user(struct client_link *client, const char *name)
+{
+	const size_t length = strlen(name);
+	struct user *mock = calloc(1, sizeof(*mock) + length + 1);
+
+	if (!mock)
+		return false;
+	memcpy(mock->name, name, length + 1);
+	client->login->mock = mock;
+	if (!client->user)
+		client->user = mock;
+	return true;
+}
+
+static bool is_admin(const struct registry *registry, const char *name)
+{
+	return text_list_has(registry->settings->admin_users, name);
+}
+
+static bool is_console_user(const struct registry *registry, const char *name)
+{
+	return is_admin(registry, name) || text_list_has(registry->settings->stats_users, name);
+}
+
+/*
+ * Whose login is it? Users count from here on, refused or not. False: the client was closed.
+ */
+static bool take_user(struct client_link *client, const char *name)
+{
+	struct registry *registry = link_registry(&client->link);
+	const bool exempt = is_console(client) && is_admin(registry, name);
+	struct user *user;
+
+	if (registry->settings->auth_type == AUTH_TYPE_ANY && !is_console(client)) {
+		const char *forced = client->database ? client->database->config->user : NULL;
+
+		if (!forced) {
+			link_log(&client->link, LEVEL_ERROR,
+				"auth_type=any requires forced user");
+			client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
+			return false;
+		}
+		name = forced;
+	}
+	user = registry_find_user(registry, name);
+	if (user &&
+		(user->secret || user->config ||
+			registry->settings->auth_type == AUTH_TYPE_ANY)) {
+		if (!limits_take_user(client, user, exempt)) {
+			client_close_for(client, REASON_MAX_USER_CLIENT_CONNECTIONS);
+			return false;
+		}
+	} else if (!take_mock_user(client, name)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return false;
+	}
+	if (!client->user->secret && registry->settings->auth_type != AUTH_TYPE_ANY)
+		link_log(&client->link, LEVEL_LOG, "no such user: %s", name);
+	return true;
+}
+
+/* The operator at the machine itself: same uid, over the Unix socket, as user pgbouncer. */
+static bool is_local_superuser(struct client_link *client, const char *user)
+{
+	struct ucred peer;
+
+	if (!is_console(client) || client->link.remote.family != AF_UNIX ||
+		strcmp(user, "pgbouncer") != 0)
+		return false;
+	identify_unix_peer(client, &peer);
+	return peer.uid == getuid();
+}
+
+static void log_attempt(const struct client_link *client, const char *user)
+{
+	if (link_registry(&client->link)->settings->log_connections)
+		link_log(&client->link, LEVEL_LOG,
+			"login attempt: db=%s user=%s tls=no replication=no",
+			client->login->database_name, user);
+}
+
+/* Where the console's rights come from. False: the client was closed. */
+static bool check_console_rights(struct client_link *client, const char *user)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	if (!is_console(client))
+		return true;
+	client->admin = is_admin(registry, user);
+	/* Unknown names go through an exchange that fails, as everywhere. */
+	if (registry->settings->auth_type == AUTH_TYPE_ANY || is_console_user(registry, user) ||
+		!client->user->secret)
+		return true;
+	client_close_for(client, REASON_NOT_ALLOWED);
+	return false;
+}
+
+static void begin_authentication(struct client_link *client)
+{
+	const struct settings *settings = link_registry(&client->link)->settings;
+
+	client->login->method = auth_method_of(settings->auth_type);
+	client_login_proceed(client, client->login->method->begin(client));
+}
+
+/* The pool is known by now if both names are, so that the log can tell them. */
+static void note_pool(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct user *user;
+
+	if (!client->database || !client->user->secret || client->login->mock == client->user)
+		return;
+	if (is_console(client)) {
+		client->link.pool = registry->console_pool;
+		return;
+	}
+	user = registry_server_user(registry, client->database, client->user);
+	if (user)
+		client->link.pool = registry_find_pool(client->database, user);
+}
+
+/* False: the client was closed. */
+static bool take_database(struct client_link *client, const char *user)
+{
+	struct registry *registry = link_registry(&client->link);
+	const char *name = client->login->database_name;
+	struct database *database = registry_find_database(registry, name);
+
+	if (!database && strcmp(name, "pgusher") == 0)
+		database = registry->console_pool->database;
+	if (!database)
+		/* With auth_type=any the entry says who the client is, so it is needed now. */
+		return registry->settings->auth_type != AUTH_TYPE_ANY ||
+			open_database(client) || client->link.state != CLIENT_CLOSED;
+	if (limits_take_database(
+		    client, database, database->console && is_admin(registry, user)))
+		return true;
+	if (is_local_superuser(client, user))
+		return true;
+	client_close_for(client, REASON_MAX_DB_CLIENT_CONNECTIONS);
+	return false;
+}
+
+static void log_in(struct client_link *client, const struct startup_login *wanted)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	if (!take_database(client, wanted->user))
+		return;
+	if (is_local_superuser(client, wanted->user)) {
+		client->user = registry->console_pool->user;
+		client->link.pool = registry->console_pool;
+		client->admin = true;
+		if (registry->settings->log_connections)
+			link_log(&client->link, LEVEL_LOG, "pgbouncer access from unix socket");
+		open_console(client);
+		return;
+	}
+	if (strlen(wanted->user) > CLIENT_USER_NAME_MAX) {
+		if (registry->settings->log_connections)
+			link_log(&client->link, LEVEL_LOG, "login failed: db=%s user=%.128s",
+				client->login->database_name, wanted->user);
+		client_close_for(client, REASON_USERNAME_TOO_LONG);
+		return;
+	}
+	if (!take_user(client, wanted->user))
+		return;
+	note_pool(client);
+	log_attempt(client, wanted->user);
+	if (check_console_rights(client, wanted->user))
+		begin_authentication(client);
+}
+
+/* Is the client one too many? Those who have said nothing yet go before those who have. */
+static bool is_admitted(struct client_link *client, bool console)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	while (!limits_allow_client(registry, console)) {
+		if (!shedding_drop_one(registry, client))
+			return false;
+	}
+	return true;
+}
+
+static bool names_console(const struct registry *registry, const char *name)
+{
+	return strcmp(name, "pgbouncer") == 0 ||
+		(strcmp(name, "pgusher") == 0 && !registry_find_database(registry, name));
+}
+
+/* What a client gets that asks for a newer protocol, or for options that we do not know. */
+static bool negotiate(struct client_link *client, const struct startup_login *wanted,
+	const uint8_t *message, size_t total)
+{
+	struct buffer out;
+	bool good = true;
+
+	buffer_init(&out);
+	if (startup_write_negotiation(&out, wanted, message, total))
+		good = !out.failed &&
+			stream_send_bytes(&client->link.stream, out.data, out.length) !=
+				STREAM_SENT_NOT;
+	buffer_free(&out);
+	if (!good)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+	return good;
+}
+
+static bool begin_login(struct client_link *client, const struct startup_login *wanted)
+{
+	struct login *login = calloc(1, sizeof(*login));
+
+	if (!login)
+		return false;
+	client->login = login;
+	login->version = startup_version_spoken(wanted->version);
+	buffer_init_secret(&login->final);
+	login->database_name = strdup(wanted->database);
+	return login->database_name != NULL;
+}
+
+static void on_startup_message(struct client_link *client, const uint8_t *message, size_t total)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct startup_login wanted;
+	struct failure why;
+
+	switch (startup_read(message, total, &wanted)) {
+	case STARTUP_GOOD:
+		break;
+	case STARTUP_BAD_LAYOUT:
+		client_close_for(client, REASON_INVALID_STARTUP_LAYOUT);
+		return;
+	case STARTUP_NO_USER:
+		client_close_for(client, REASON_NO_USERNAME_SUPPLIED);
+		return;
+	}
+	client_enter(client, CLIENT_AUTHENTICATING);
+	if (!begin_login(client, &wanted)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (wanted.replication != REPLICATION_NONE) {
+		why = failure_of(REASON_UNSUPPORTED_STARTUP_PARAMETER, "replication");
+		client_close(client, &why);
+		return;
+	}
+	if (!take_settings(client, &wanted, message, total))
+		return;
+	if (!is_admitted(client, names_console(registry, wanted.database))) {
+		client_close_for(client, REASON_MAX_CLIENT_CONN);
+		return;
+	}
+	if (negotiate(client, &wanted, message, total))
+		log_in(client, &wanted);
+}
+
+static void on_cancel_request(struct client_link *client, const uint8_t *message, size_t total)
+{
+	size_t length;
+	const uint8_t *key = startup_cancel_key(message, total, &length);
+
+	cancel_request(client, key, length);
+}
+
+/* --- bytes of a login --------------------------------------------------------------------- */
+
+/* One byte of an answer to a request for encryption that we do not speak. */
+static void refuse_encryption(struct client_link *client, bool more, enum reason stuffed)
+{
+	if (more)
+		client_close_for(client, stuffed);
+	else if (stream_send_bytes(&client->link.stream, "N", 1) == STREAM_SENT_NOT)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+}
+
+static void refuse_header(struct client_link *client, const uint8_t *data, size_t length)
+{
+	char hex[2 * 8 + 1] = "";
+	struct failure why;
+
+	for (size_t i = 0; i < length && i < 8; i++)
+		snprintf(hex + 2 * i, 3, "%02x", data[i]);
+	why = failure_of(REASON_BAD_PACKET_HEADER, hex);
+	client_close(client, &why);
+}
+
+/*
+ * The first messages have no letter. Returns how many bytes were used, 0 if more are needed; the
+ * client may be closed.
+ */
+static size_t greet(struct client_link *client, const uint8_t *data, size_t length)
+{
+	size_t total = 0;
+
+	switch (startup_peek(data, length, &total)) {
+	case STARTUP_INCOMPLETE:
+		return 0;
+	case STARTUP_MALFORMED:
+		refuse_header(client, data, length);
+		break;
+	case STARTUP_SSL_REQUEST:
+		refuse_encryption(
+			client, length > total, REASON_UNENCRYPTED_DATA_AFTER_SSL_REQUEST);
+		break;
+	case STARTUP_GSSENC_REQUEST:
+		refuse_encryption(
+			client, length > total, REASON_UNENCRYPTED_DATA_AFTER_GSSENC_REQUEST);
+		break;
+	case STARTUP_CANCEL:
+		/* Who has begun to log in is no asker any more. */
+		if (client->link.state == CLIENT_AUTHENTICATING)
+			client_close_for(client, REASON_BAD_PACKET);
+		else
+			on_cancel_request(client, data, total);
+		break;
+	case STARTUP_PROTOCOL_2:
+		client_close_for(client, REASON_OLD_V2_PROTOCOL);
+		break;
+	case STARTUP_LOGIN:
+		if (client->link.state == CLIENT_AUTHENTICATING)
+			client_close_for(client, REASON_CLIENT_RESENT_STARTUP);
+		else
+			on_startup_message(client, data, total);
+		break;
+	}
+	return total;
+}
+
+static void take_password(struct client_link *client, const uint8_t *body, size_t length)
+{
+	struct login *login = client->login;
+
+	/* A password message with nothing in it, whatever was asked for. */
+	if ((length == 0 || (length == 1 && body[0] == '\0')) && !login->answered_first) {
+		login->refusal = REASON_EMPTY_PASSWORD;
+		client_login_proceed(client, AUTH_REFUSED);
+		return;
+	}
+	client_login_proceed(client, login->method->answer(client, body, length));
+}
+
+/* A message with a letter: during a login only the answer to a request for a password. */
+static size_t take_message(struct client_link *client, const uint8_t *data, size_t length)
+{
+	const uint32_t max = link_registry(&client->link)->settings->max_packet_size;
+	struct frame frame = {0};
+
+	switch (frame_peek(data, length, max, &frame)) {
+	case FRAME_WHOLE:
+		break;
+	case FRAME_PARTIAL:
+	case FRAME_SHORT:
+		/* Other protocols knock too: what is no password needs not be read to its end. */
+		if (data[0] != PQ_PASSWORD || frame.total > CLIENT_LOGIN_MESSAGE_MAX)
+			client_close_for(client, REASON_BAD_PACKET);
+		return 0;
+	case FRAME_MALFORMED:
+		refuse_header(client, data, length);
+		return 0;
+	}
+	if (client->link.state == CLIENT_GREETING)
+		client_close_for(client,
+			frame.type == PQ_PASSWORD ? REASON_PASSWORD_BEFORE_STARTUP
+						  : REASON_BAD_PACKET);
+	else if (frame.type != PQ_PASSWORD)
+		client_close_for(client, REASON_BAD_PACKET);
+	else
+		take_password(client, frame_body(data), frame_body_size(&frame));
+	return frame.total;
+}
+
+static bool is_logging_in(const struct client_link *client)
+{
+	return client->link.state <= CLIENT_AUTHENTICATING;
+}
+
+static void run(struct client_link *client, const uint8_t *data, size_t length)
+{
+	while (length > 0 && is_logging_in(client)) {
+		const size_t used = data[0] == '\0' ? greet(client, data, length)
+						    : take_message(client, data, length);
+
+		if (used == 0)
+			break;
+		data += used;
+		length -= used;
+	}
+	if (client->link.state == CLIENT_CLOSED || length == 0)
+		return;
+	if (!link_hold(&client->link, data, length))
+		client_close_for(client, REASON_NO_MEMORY);
+	else if (client->link.state == CLIENT_IDLE)
+		relay_client_resume(client); /* a query came right behind the password */
+}
+
+static void on_readable(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+	struct loop *loop = stream->loop;
+	uint8_t *into = loop->receive + LOOP_RECEIVE_HEADROOM;
+	const uint32_t held = client->link.held_length;
+	const ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
+
+	if (got == STREAM_AGAIN)
+		return;
+	if (got <= 0) {
+		client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
+		return;
+	}
+	client->link.request_time = loop_now(loop);
+	if (held + (size_t)got > CLIENT_LOGIN_MESSAGE_MAX) {
+		client_close_for(client, REASON_BAD_PACKET);
+		return;
+	}
+	if (held) {
+		memcpy(into - held, client->link.held, held);
+		explicit_bzero(client->link.held, held); /* it may be half a password */
+		link_drop_held(&client->link);
+	}
+	run(client, into - held, (size_t)got + held);
+	explicit_bzero(into - held, (size_t)got + held);
+}
+
+static void on_drained(struct stream *stream)
+{
+	(void)stream;
+}
+
+static const struct stream_handlers login_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+};

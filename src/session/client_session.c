@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/client_session.h"
+
+#include "model/client_group.h"
+#include "model/registry.h"
+#include "session/client_limits.h"
+#include "session/ending.h"
+#include "session/pairing.h"
+#include "session/relay.h"
+#include "session/relay_rules.h"
+
+static void on_readable(struct stream *stream)
+{
+	relay_client_readable((struct client_link *)stream);
+}
+
+/* The client has taken all that was written: its server may be read, or given back. */
+static void on_drained(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+	struct server_link *server;
+
+	if (!client->link.peer)
+		return;
+	server = server_of(client->link.peer);
+	stream_resume(&server->link.stream);
+	pairing_settle(server);
+}
+
+static void on_hung_up(struct stream *stream)
+{
+	client_close_for((struct client_link *)stream, REASON_CLIENT_UNEXPECTED_EOF);
+}
+
+const struct stream_handlers client_session_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+	.hung_up = on_hung_up,
+};
+
+static void on_console_readable(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+
+	link_registry(&client->link)->console.readable(client);
+}
+
+const struct stream_handlers client_console_handlers = {
+	.readable = on_console_readable,
+	.drained = on_console_readable,
+	.hung_up = on_hung_up,
+};
+
+void client_session_begin(struct client_link *client)
+{
+	stream_set_handlers(&client->link.stream, &client_session_handlers);
+	client->link.rules = relay_idle_client;
+	client_enter(client, CLIENT_IDLE);
+	client_group_join(client);
+	/* Out of the wheel, or each idle client would be woken once to see that nothing is due. */
+	wheel_remove(&client->link.stream.loop->wheel, &client->deadline);
+	client_limits_start(client);
+	/* What came behind the last message of the login is a query already. */
+	relay_client_resume(client);
+}

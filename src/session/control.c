@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/control.h"
+
+#include "session/ending.h"
+#include "session/pairing.h"
+
+#define BIT(list) (1u << SERVERS_##list)
+
+/* Servers that nobody uses: a pause takes them at once. */
+static const unsigned resting = BIT(LOGIN) | BIT(IDLE) | BIT(USED);
+
+/* Servers for which a pause waits. Those that carry cancel requests go by themselves. */
+static const unsigned working = BIT(ACTIVE) | BIT(TESTED) | BIT(BEING_CANCELED);
+
+/* Is the pool meant by a command for this database, or for all? Never the console's. */
+static bool is_meant(const struct pool *pool, const struct database *database)
+{
+	return !pool->database->console && (!database || pool->database == database);
+}
+
+static void close_clients(struct link_list *list, enum reason reason)
+{
+	struct link *link;
+
+	while ((link = TAILQ_FIRST(list)) != NULL)
+		client_close_for(client_of(link), reason);
+}
+
+/* Close the servers that stand in these lists. */
+static void close_servers(struct pool *pool, unsigned lists, enum reason reason)
+{
+	struct link *link;
+
+	for (unsigned i = 0; i < SERVER_LISTS; i++) {
+		while ((lists & 1u << i) && (link = TAILQ_FIRST(&pool->servers[i])) != NULL)
+			server_close_for(server_of(link), reason);
+	}
+}
+
+void control_rest(struct registry *registry)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!pool->database->console && pool_is_paused(pool))
+			close_servers(pool, resting, REASON_PAUSE_MODE);
+	}
+}
+
+void control_pause(struct registry *registry, struct database *database)
+{
+	if (database)
+		database->paused = true;
+	else
+		registry->operation = OPERATION_PAUSED;
+	control_rest(registry);
+}
+
+bool control_is_quiet(const struct registry *registry, const struct database *database)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		for (unsigned i = 0; i < SERVER_LISTS && is_meant(pool, database); i++) {
+			if ((working & 1u << i) && pool->server_count[i] > 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+void control_resume(struct registry *registry, struct database *database)
+{
+	struct pool *pool;
+
+	if (database)
+		database->paused = false;
+	else
+		registry->operation = OPERATION_RUNNING;
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (is_meant(pool, database))
+			pool_needs_work(pool);
+	}
+}
+
+void control_reconnect(struct registry *registry, struct database *database)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!is_meant(pool, database))
+			continue;
+		pool_mark_close_needed(pool);
+		close_servers(pool, BIT(LOGIN), REASON_CONNECT_STRING_CHANGED);
+		pool_needs_work(pool);
+	}
+}
+
+static bool has_marked_server(const struct pool *pool)
+{
+	struct link *link;
+
+	for (unsigned i = 0; i < SERVER_LISTS; i++) {
+		TAILQ_FOREACH (link, &pool->servers[i], place) {
+			if (server_of(link)->close_needed)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool control_is_reconnecting(const struct registry *registry, const struct database *database)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (is_meant(pool, database) && has_marked_server(pool))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Those who wait go first, or they would be given what the others let go of; then servers, so
+ * that each takes its client along and none goes back to the pool: those last that carry cancel
+ * requests, because their targets are held for them.
+ */
+static void empty_pool(struct pool *pool, enum reason reason)
+{
+	close_clients(&pool->waiting, reason);
+	close_clients(&pool->welcoming, reason);
+	close_clients(&pool->cancels, reason);
+	close_servers(pool, ~BIT(ACTIVE_CANCEL), reason);
+	close_servers(pool, BIT(ACTIVE_CANCEL), reason);
+	close_clients(&pool->clients, reason);
+}
+
+static void kill_database(struct registry *registry, struct database *database, bool paused)
+{
+	struct pool *pool, *next;
+
+	if (paused)
+		database->paused = true;
+	TAILQ_FOREACH (pool, &database->pools, in_database)
+		empty_pool(pool, REASON_DATABASE_REMOVED);
+	TAILQ_FOREACH_SAFE (pool, &database->pools, in_database, next)
+		registry_drop_pool(registry, pool);
+}
+
+void control_kill(struct registry *registry, struct database *database, bool paused)
+{
+	struct database *each, *next;
+
+	if (database) {
+		kill_database(registry, database, paused);
+		return;
+	}
+	HASH_ITER (by_name, registry->databases, each, next) {
+		if (!each->console && !TAILQ_EMPTY(&each->pools))
+			kill_database(registry, each, paused);
+	}
+}
+
+void control_drop_all(struct registry *registry)
+{
+	struct pool *pool;
+
+	close_clients(&registry->logins, REASON_PROCESS_ENDS);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		empty_pool(pool, REASON_PROCESS_ENDS);
+}
+
+/* SHOW has no room for more than 31 bits. */
+static bool has_id(const struct link *link, uint64_t id)
+{
+	return (link->id & INT32_MAX) == id;
+}
+
+static struct client_link *find_client(const struct pool *pool, uint64_t id)
+{
+	const struct link_list *const lists[] = {
+		&pool->clients, &pool->waiting, &pool->welcoming, &pool->cancels};
+	struct link *link;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		TAILQ_FOREACH (link, lists[i], place) {
+			if (has_id(link, id))
+				return client_of(link);
+		}
+	}
+	return NULL;
+}
+
+bool control_kill_client(struct registry *registry, uint64_t id)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		struct client_link *client = find_client(pool, id);
+
+		if (client) {
+			client_close_for(client, REASON_ADMIN_FORCED_DISCONNECT);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/ending.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/client_group.h"
+#include "model/registry.h"
+#include "session/cancel.h"
+#include "session/client_login.h"
+#include "session/launch.h"
+#include "session/pairing.h"
+#include "session/relay.h"
+#include "session/server_login.h"
+#include "session/shedding.h"
+#include "wire/writer.h"
+
+static void log_closing(struct link *link, const struct failure *why)
+{
+	const struct registry *registry = link_registry(link);
+	const usec_t age = loop_now(registry->loop) - link->connect_time;
+
+	if (!registry->settings->log_disconnections)
+		return;
+	link_log(link, reason_level(why->reason), "closing because: %s (age=%llds)", why->text,
+		(long long)(age / USEC_PER_SEC));
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+/*
+ * A last ErrorResponse. Whatever the client sent and we did not read is taken first: closing a
+ * socket with unread bytes would reset it, and the message with it.
+ */
+static void tell_client(struct client_link *client, const struct failure *why, bool log)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct stream *stream = &client->link.stream;
+	struct buffer message;
+
+	if (why->sqlstate[0] == '\0')
+		return;
+	if (log && registry->settings->log_pooler_errors)
+		link_log(&client->link, LEVEL_WARNING, "pooler error: %s", why->text);
+	/* A half-sent message must not have another one inside. */
+	if (client->link.cut || stream_is_blocked(stream))
+		return;
+	buffer_init(&message);
+	writer_error(&message, "FATAL", why->sqlstate, why->text);
+	if (!message.failed &&
+		stream_send_bytes(stream, message.data, message.length) == STREAM_SENT_ALL)
+		stream_receive(stream, registry->loop->receive, LOOP_RECEIVE_HEADROOM);
+	buffer_free(&message);
+}
+
+static void free_client(struct loop_task *task)
+{
+	struct client_link *client = (struct client_link *)((char *)task -
+		offsetof(struct client_link, link.ending));
+
+	slab_give(&link_registry(&client->link)->clients, client);
+}
+
+/*
+ * Port probes and aborted logins end without a line of their own, and those who speak another
+ * protocol get one a second.
+ */
+static bool is_worth_a_line(const struct client_link *client, const struct failure *why)
+{
+	if (client->link.state == CLIENT_GREETING &&
+		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER))
+		return shedding_may_log(link_registry(&client->link), &client->link.remote);
+	return client_is_logged_in(client) || why->reason != REASON_CLIENT_UNEXPECTED_EOF;
+}
+
+void client_close(struct client_link *client, const struct failure *why)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct link *link = &client->link;
+	struct server_link *server = NULL;
+	const enum client_state state = client_state(client);
+	bool log;
+
+	if (state == CLIENT_CLOSED)
+		return;
+	log = is_worth_a_line(client, why);
+	if (link->peer) {
+		server = server_of(link->peer);
+		pairing_part(link);
+		/* It waits for the rest, or was paused: nobody else can use it like that. */
+		server->dirty =
+			server->dirty || server->link.cut || stream_is_blocked(&link->stream);
+	}
+	tell_client(client, why, log);
+	if (log)
+		log_closing(link, why);
+	if (state == CLIENT_CONSOLE)
+		registry->console.closed(client);
+	else if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
+		cancel_asker_gone(client);
+	client_group_leave(client);
+	client_enter(client, CLIENT_CLOSED);
+	client_login_end(client, state);
+	cancel_keys_forget(&registry->cancel_keys, client);
+	wheel_remove(&registry->loop->wheel, &client->deadline);
+	stream_close(&link->stream);
+	link_drop_held(link);
+	parameters_unref(link->parameters);
+	link->parameters = NULL;
+	limits_give_client(client);
+	limits_give_socket(registry);
+	explicit_bzero(client->key, sizeof(client->key));
+	loop_defer(registry->loop, &link->ending, free_client);
+	if (server)
+		pairing_abandon(server);
+}
+
+void client_close_for(struct client_link *client, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
+	client_close(client, &why);
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static void free_server(struct loop_task *task)
+{
+	struct server_link *server = (struct server_link *)((char *)task -
+		offsetof(struct server_link, link.ending));
+
+	slab_give(&link_registry(&server->link)->servers, server);
+}
+
+/*
+ * Protocol: "Message Flow", Termination. A server in the middle of something hears the end too,
+ * but not one that has half a message: it would take the Terminate for the rest, and run it.
+ */
+static void take_leave(struct server_link *server)
+{
+	struct buffer message;
+
+	if (!stream_is_open(&server->link.stream) || server->link.cut ||
+		stream_is_blocked(&server->link.stream))
+		return;
+	buffer_init(&message);
+	writer_terminate(&message);
+	if (!message.failed)
+		stream_send_bytes(&server->link.stream, message.data, message.length);
+	buffer_free(&message);
+}
+
+static bool is_broken(const struct failure *why)
+{
+	return why->reason == REASON_SERVER_CONN_CRASHED ||
+		why->reason == REASON_SERVER_CONNECTION_CLOSED;
+}
+
+/*
+ * Did it die before anything of its client's reached it? Only one that was there before the query:
+ * else a server that cannot bear our SETs would be given to its client again and again.
+ */
+static bool died_unused(const struct server_link *server, const struct failure *why)
+{
+	const struct client_link *client = (const struct client_link *)server->link.peer;
+
+	return client && server->setting && is_broken(why) &&
+		server->link.connect_time < client->query_start;
+}
+
+void server_close(struct server_link *server, const struct failure *why)
+{
+	struct link *link = &server->link;
+	struct pool *pool = link->pool;
+	struct client_link *client = NULL;
+	const enum server_state state = server_state(server);
+	const bool unused = died_unused(server, why);
+
+	if (state == SERVER_CLOSED)
+		return;
+	if (link->peer) {
+		client = client_of(link->peer);
+		pairing_part(link);
+	}
+	log_closing(link, why);
+	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
+		take_leave(server);
+	server_enter(server, SERVER_CLOSED);
+	stream_close(&link->stream);
+	link_drop_held(link);
+	parameters_unref(link->parameters);
+	link->parameters = NULL;
+	requests_clear(&server->requests);
+	if (server->cancel_key) {
+		explicit_bzero(server->cancel_key, server->cancel_key_length);
+		free(server->cancel_key);
+		server->cancel_key = NULL;
+	}
+	limits_give_server(pool);
+	loop_defer(pool->registry->loop, &link->ending, free_server);
+	cancel_server_gone(server);
+	server_login_end(server, state, why);
+	pool_needs_work(pool);
+	if (unused)
+		relay_client_resume(client); /* another server will do */
+	else if (client)
+		client_close(client, why);
+}
+
+void server_close_for(struct server_link *server, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
+	server_close(server, &why);
+}

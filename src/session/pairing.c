@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pairing.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "session/cancel.h"
+#include "session/client_limits.h"
+#include "session/ending.h"
+#include "session/launch.h"
+#include "session/relay.h"
+#include "session/relay_rules.h"
+#include "session/server_session.h"
+#include "session/welcome.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+/* --- taking ------------------------------------------------------------------------------- */
+
+/* The next server that is fit for use; what is not goes on the way. */
+static struct server_link *next_idle(struct pool *pool)
+{
+	struct link *link;
+
+	while ((link = TAILQ_FIRST(&pool->servers[SERVERS_IDLE])) != NULL) {
+		struct server_link *server = server_of(link);
+
+		if (server->close_needed)
+			server_close_for(server, REASON_OBSOLETE_CONNECTION);
+		else if (server->dirty || server->link.held_length > 0)
+			server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+		else
+			return server;
+	}
+	return NULL;
+}
+
+static void join(struct client_link *client, struct server_link *server)
+{
+	struct totals *totals = &client->link.pool->stats.current;
+
+	totals->assignments++;
+	if (client->link.state == CLIENT_WAITING)
+		totals->wait_time +=
+			(uint64_t)(loop_now(client->link.stream.loop) - client->wait_start);
+	client->wait_start = 0;
+	client->link.peer = &server->link;
+	server->link.peer = &client->link;
+	client->link.rules = relay_paired_client;
+	server->link.rules = relay_paired_server;
+	server->fresh = true;
+	deadline_cancel(&client->deadline);
+	client_enter(client, CLIENT_PAIRED);
+	server_enter(server, SERVER_PAIRED);
+}
+
+/* Client and server spell the same values alike from now on, so that they need no comparing. */
+static bool adopt(struct client_link *client, const struct server_link *server)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct parameters *set = parameters_adopt(
+		registry->parameters, client->link.parameters, server->link.parameters);
+
+	if (!set)
+		return false;
+	parameters_unref(client->link.parameters);
+	client->link.parameters = set;
+	return true;
+}
+
+/* The server took nothing and is closed: the client needs another one. */
+enum { TAKEN_BROKEN = TAKEN_CLOSED + 1 };
+
+/* Join them, after asking the server for the parameters in which it differs from the client. */
+static int pair_with_settings(struct client_link *client, struct server_link *server)
+{
+	struct buffer sql, message;
+	int taken = TAKEN_READY;
+	int count;
+
+	buffer_init(&sql);
+	buffer_init(&message);
+	count = parameters_difference(client->link.parameters, server->link.parameters, &sql);
+	if (count < 0 || (count == 0 && !adopt(client, server))) {
+		client_close_for(client,
+			sql.failed || count == 0 ? REASON_NO_MEMORY
+						 : REASON_INVALID_SERVER_PARAMETER);
+		taken = TAKEN_CLOSED;
+	} else if (count == 0) {
+		join(client, server);
+	} else {
+		writer_query_text(&message, sql.data, sql.length);
+		link_log(&server->link, LEVEL_DEBUG, "varcache_apply: %.*s", (int)sql.length,
+			(const char *)sql.data);
+		taken = TAKEN_SETTING;
+		if (message.failed ||
+			stream_send_bytes(&server->link.stream, message.data, message.length) ==
+				STREAM_SENT_NOT) {
+			taken = TAKEN_BROKEN;
+			server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+		} else {
+			join(client, server);
+			server->fresh = false;
+			server->setting = true;
+			server->transaction_status = 0;
+			server->link.rules = relay_setting_server;
+			requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
+			stream_pause(&client->link.stream);
+		}
+	}
+	buffer_free(&sql);
+	buffer_free(&message);
+	return taken;
+}
+
+/* A TAKEN_ value, or TAKEN_BROKEN. */
+static int pair(struct client_link *client, struct server_link *server)
+{
+	/* Most clients have the same parameters, and the same set of them: see wire/parameters. */
+	if (client->link.parameters != server->link.parameters)
+		return pair_with_settings(client, server);
+	join(client, server);
+	return TAKEN_READY;
+}
+
+static enum taken wait_for_server(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+
+	client->wait_start = loop_now(client->link.stream.loop);
+	client->notified = false;
+	client_enter(client, CLIENT_WAITING);
+	client_limits_start(client);
+	pool_needs_work(pool);
+	return TAKEN_WAITING;
+}
+
+/* No server is up, and the last attempt to get one failed: do not let the client wait for it. */
+static bool is_hopeless(const struct pool *pool)
+{
+	return pool->failing && !pool->wanting &&
+		pool_servers(pool) == pool->server_count[SERVERS_LOGIN];
+}
+
+static enum taken refuse_hopeless(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	char cached[100];
+	struct failure why;
+
+	text_copy(cached, sizeof(cached), pool->last_failure.text);
+	why = failure_of(REASON_SERVER_LOGIN_FAILING, cached);
+	launch_server(pool, false);
+	client_close(client, &why);
+	return TAKEN_CLOSED;
+}
+
+enum taken pairing_take(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	struct server_link *server;
+
+	if (!pool_is_paused(pool)) {
+		/* Nobody passes those who wait already. */
+		while (TAILQ_EMPTY(&pool->waiting) && (server = next_idle(pool)) != NULL) {
+			const int taken = pair(client, server);
+
+			if (taken != TAKEN_BROKEN)
+				return (enum taken)taken;
+		}
+		if (is_hopeless(pool))
+			return refuse_hopeless(client);
+	}
+	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
+		return TAKEN_CLOSED;
+	}
+	return wait_for_server(client);
+}
+
+/* Idle servers go to those who wait, oldest first. */
+static void serve(struct pool *pool)
+{
+	struct client_link *client;
+	struct server_link *server;
+
+	if (TAILQ_EMPTY(&pool->waiting) || pool_is_paused(pool))
+		return;
+	while ((client = pool_first_waiter(pool)) != NULL &&
+		(server = next_idle(pool)) != NULL) {
+		if (pair(client, server) == TAKEN_READY)
+			relay_client_resume(client);
+	}
+}
+
+/* --- giving back -------------------------------------------------------------------------- */
+
+/* Has it passed on the beginning of a message whose end has not come? */
+static bool is_midway(const struct link *link)
+{
+	return link->remaining > 0 && !link->discarding;
+}
+
+void pairing_part(struct link *link)
+{
+	struct link *peer = link->peer;
+	struct client_link *client = client_of(link->kind == LINK_CLIENT ? link : peer);
+
+	link->cut = is_midway(peer);
+	peer->cut = is_midway(link);
+	link->peer = NULL;
+	peer->peer = NULL;
+	server_of(link->kind == LINK_SERVER ? link : peer)->link.rules = relay_unused_server;
+	client->link.rules = relay_idle_client;
+	client->ring_full = false;
+	client_enter(client, CLIENT_IDLE);
+	client_limits_start(client);
+}
+
+/* Due for replacement, and the last such closing is long enough ago? Spreads closings out. */
+static bool lifetime_is_over(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const usec_t now = loop_now(server->link.stream.loop);
+	const usec_t lifetime =
+		database_server_lifetime(pool->database, pool->registry->settings);
+	int size;
+
+	if (now - server->link.connect_time < lifetime)
+		return false;
+	size = pool_size(pool);
+	return size <= 0 || pool->last_lifetime_close == 0 ||
+		now - pool->last_lifetime_close >= lifetime / size;
+}
+
+bool pairing_retire_old(struct server_link *server)
+{
+	if (!lifetime_is_over(server))
+		return false;
+	server->link.pool->last_lifetime_close = loop_now(server->link.stream.loop);
+	server_close_for(server, REASON_SERVER_LIFETIME_OVER);
+	return true;
+}
+
+static void idle(struct server_link *server)
+{
+	const struct settings *settings = server->link.pool->registry->settings;
+
+	server->link.rules = relay_unused_server;
+	if (server->link.state == SERVER_IDLE)
+		return;
+	if (settings->server_round_robin || server->close_needed)
+		server_enter_last(server, SERVER_IDLE);
+	else
+		server_enter(server, SERVER_IDLE);
+}
+
+void pairing_offer(struct server_link *server)
+{
+	idle(server);
+	serve(server->link.pool);
+}
+
+static bool needs_check(const struct settings *settings)
+{
+	return settings->server_check_delay == 0 && settings->server_check_query[0] != '\0';
+}
+
+void pairing_tested(struct server_link *server)
+{
+	/* A reset server is as unchecked as before; one that has been checked is not. */
+	if (server->link.state == SERVER_RESETTING &&
+		needs_check(server->link.pool->registry->settings)) {
+		server->link.rules = relay_unused_server;
+		server_enter(server, SERVER_STALE);
+		pool_needs_work(server->link.pool);
+		return;
+	}
+	pairing_offer(server);
+}
+
+/* The rest of a release, once no cancel request can hit the server any more. */
+static void finish_release(struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const struct settings *settings = pool->registry->settings;
+
+	if (settings->server_reset_query[0] != '\0' &&
+		(settings->server_reset_query_always || pool_mode(pool) == POOL_MODE_SESSION)) {
+		server_enter(server, SERVER_RESETTING);
+		server_ask(server, settings->server_reset_query);
+	} else if (needs_check(settings)) {
+		server_enter(server, SERVER_STALE);
+		pool_needs_work(server->link.pool);
+	} else {
+		pairing_offer(server);
+	}
+}
+
+/* A clean server whose client is gone from it. */
+static void release(struct server_link *server)
+{
+	if (server->cancels_queued > 0)
+		cancel_forget_queued(server);
+	if (pairing_retire_old(server))
+		return;
+	if (server->close_needed) {
+		server_close_for(server, REASON_CLOSE_NEEDED);
+	} else if (pool_is_paused(server->link.pool)) {
+		server_close_for(server, REASON_PAUSE_MODE);
+	} else if (server->cancels > 0) {
+		server_enter(server, SERVER_HELD);
+	} else {
+		finish_release(server);
+	}
+	if (server->link.pool->database->config->max_db_connections > 0 ||
+		server->link.pool->registry->settings->max_db_connections > 0)
+		pairing_wake_database(server->link.pool->database);
+}
+
+void pairing_release(struct server_link *server)
+{
+	if (server->link.peer)
+		pairing_part(&server->link);
+	release(server);
+}
+
+void pairing_unhold(struct server_link *server)
+{
+	finish_release(server);
+}
+
+void pairing_abandon(struct server_link *server)
+{
+	if (server->link.state != SERVER_PAIRED)
+		return;
+	if (server_is_clean(server))
+		release(server);
+	else if (server->transaction_status != 'I' || server->setting)
+		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
+	else if (!requests_is_empty(&server->requests))
+		server_close_for(server, REASON_CLIENT_DISCONNECTED_WITH_QUERY);
+	else
+		server_close_for(server, REASON_CLIENT_DISCONNECT_BEFORE_SENT);
+}
+
+/* A server that said what nobody asked for serves nobody any more; its client has its answer. */
+static void drop_dirty(struct server_link *server)
+{
+	/* Half of what nobody asked for has reached the client already: that one goes too. */
+	if (!is_midway(&server->link))
+		pairing_part(&server->link);
+	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+}
+
+void pairing_settle(struct server_link *server)
+{
+	const struct client_link *client;
+
+	if (server->link.state != SERVER_PAIRED || server->transaction_status != 'I' ||
+		pool_mode(server->link.pool) == POOL_MODE_SESSION)
+		return;
+	client = client_of(server->link.peer);
+	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
+		!requests_is_empty(&server->requests))
+		return;
+	if (server->dirty)
+		drop_dirty(server);
+	else if (server_is_clean(server))
+		pairing_release(server);
+}
+
+/* --- upkeep at the end of a turn ---------------------------------------------------------- */
+
+static void check(struct server_link *server)
+{
+	const struct settings *settings = server->link.pool->registry->settings;
+	const usec_t quiet = loop_now(server->link.stream.loop) - server->link.request_time;
+	const char *query = settings->server_check_query;
+
+	if (server->dirty || !server_is_clean(server)) {
+		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
+	} else if (query[0] == '\0' ||
+		(settings->server_check_delay > 0 && quiet < settings->server_check_delay)) {
+		pairing_offer(server);
+	} else {
+		server_enter(server, SERVER_CHECKING);
+		server_ask(server, strcmp(query, "<empty>") == 0 ? "" : query);
+	}
+}
+
+/* Waiters that no idle server could serve: tested ones will come back, used ones need a check. */
+static void help_waiters(struct pool *pool)
+{
+	unsigned waiting = pool->client_count[CLIENT_WAITING];
+	const unsigned tested = pool->server_count[SERVERS_TESTED];
+	struct link *link;
+
+	if (waiting <= tested)
+		return;
+	waiting -= tested;
+	while (waiting > 0 && (link = TAILQ_FIRST(&pool->servers[SERVERS_USED])) != NULL) {
+		check(server_of(link));
+		waiting--;
+	}
+	if (waiting > 0 && pool->client_count[CLIENT_WAITING] > 0)
+		launch_server(pool, false);
+}
+
+static void work(struct pool *pool)
+{
+	if (pool_is_paused(pool))
+		return;
+	if (pool->client_count[CLIENT_CANCEL_WAITING] > 0) {
+		launch_server(pool, false);
+		return;
+	}
+	serve(pool);
+	if (pool->client_count[CLIENT_WELCOMING] > 0) {
+		if (pool->welcome)
+			welcome_waiting(pool);
+		else
+			launch_server(pool, false);
+	}
+	help_waiters(pool);
+}
+
+void pairing_work(struct loop_task *task)
+{
+	struct registry *registry =
+		(struct registry *)((char *)task - offsetof(struct registry, work_task));
+	struct pool *pool;
+	unsigned count = 0;
+
+	/* What the work itself sets off is for the next turn, or it might never end. */
+	TAILQ_FOREACH (pool, &registry->work, in_work)
+		count++;
+	while (count-- > 0 && (pool = TAILQ_FIRST(&registry->work)) != NULL) {
+		TAILQ_REMOVE(&registry->work, pool, in_work);
+		pool->has_work = false;
+		work(pool);
+	}
+}
+
+void pairing_wake_database(struct database *database)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &database->pools, in_database) {
+		if (pool->client_count[CLIENT_WAITING] + pool->client_count[CLIENT_WELCOMING] >
+			0)
+			pool_needs_work(pool);
+	}
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/relay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "session/ending.h"
+#include "session/pairing.h"
+#include "session/server_session.h"
+
+/* --- the slices that pass ----------------------------------------------------------------- */
+
+static void send_pieces(struct relay_run *run);
+
+/* Put the open slice, up to here, into the list. */
+static void close_slice(struct relay_run *run, const uint8_t *until)
+{
+	if (until == run->slice)
+		return;
+	if (run->count == RELAY_PIECES)
+		send_pieces(run);
+	run->pieces[run->count++] = (struct iovec){
+		.iov_base = (void *)run->slice,
+		.iov_len = (size_t)(until - run->slice),
+	};
+	run->slice = until;
+}
+
+/* The bytes from here to there go to nobody. */
+static void skip(struct relay_run *run, const uint8_t *from, const uint8_t *to)
+{
+	close_slice(run, from);
+	run->slice = to;
+}
+
+static size_t length_of_pieces(const struct relay_run *run)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < run->count; i++)
+		length += run->pieces[i].iov_len;
+	return length;
+}
+
+/*
+ * Give the pieces to the receiver. What it does not take at once pauses the sender; a receiver
+ * that is broken is dealt with when the run is over, since judges may still look at it.
+ */
+static void send_pieces(struct relay_run *run)
+{
+	struct link *to = run->from->kind == LINK_CLIENT
+		? (run->server ? &run->server->link : NULL)
+		: (run->client ? &run->client->link : NULL);
+	enum stream_sent sent;
+
+	if (run->count == 0)
+		return;
+	if (!to || run->broken || !stream_is_open(&to->stream)) {
+		run->count = 0;
+		return;
+	}
+	if (run->from->kind == LINK_CLIENT)
+		to->pool->stats.current.received += length_of_pieces(run);
+	sent = stream_send(&to->stream, run->pieces, run->count);
+	run->count = 0;
+	if (sent == STREAM_SENT_NOT)
+		run->broken = true;
+	else if (run->from->kind == LINK_CLIENT)
+		run->server->fresh = false;
+	if (sent == STREAM_SENT_LATER)
+		stream_pause(&run->from->stream);
+}
+
+/* --- the walk ----------------------------------------------------------------------------- */
+
+enum verdict relay_fail(struct relay_run *run, struct failure why)
+{
+	run->failure = why;
+	run->doomed = true;
+	return RELAY_STOP;
+}
+
+enum verdict relay_refuse_header(struct relay_run *run)
+{
+	char hex[2 * 8 + 1] = "";
+	const size_t left = (size_t)(run->end - run->at);
+
+	if (run->from->kind == LINK_SERVER) {
+		relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	} else {
+		for (size_t i = 0; i < left && i < 8; i++)
+			snprintf(hex + 2 * i, 3, "%02x", run->at[i]);
+		relay_fail(run, failure_of(REASON_BAD_PACKET_HEADER, hex));
+	}
+	run->ended = true;
+	return RELAY_STOP;
+}
+
+/* Bytes of a message whose beginning has passed: they follow it. */
+static void pass_remaining(struct relay_run *run)
+{
+	const size_t left = (size_t)(run->end - run->at);
+	const uint32_t length =
+		run->from->remaining < left ? run->from->remaining : (uint32_t)left;
+
+	run->at += length;
+	run->from->remaining -= length;
+	if (run->from->discarding)
+		skip(run, run->at - length, run->at);
+	if (run->from->remaining == 0)
+		run->from->discarding = false;
+}
+
+/*
+ * May this message, whose end has not come, go on by count? A short one has to be whole first,
+ * so that whoever sends it slowly holds nothing; a long one when a packet buffer of it is there.
+ */
+static bool may_start(const struct relay_run *run, const struct relay_rule *rule)
+{
+	const size_t have = (size_t)(run->end - run->at);
+
+	if (rule->at_once)
+		return true;
+	if (rule->whole && run->frame.total <= RELAY_WHOLE_MAX)
+		return false;
+	if (run->from->kind == LINK_SERVER)
+		return true;
+	return run->frame.total > run->hold_max && (have >= run->hold_max || run->server);
+}
+
+/*
+ * Go over messages that mean nothing until one that has a judge (true) or the end of what is
+ * there (false). This is the loop that bulk data runs in.
+ */
+static bool next_message(struct relay_run *run)
+{
+	const struct relay_rule *rules = run->from->rules;
+
+	while (!run->ended) {
+		const size_t have = (size_t)(run->end - run->at);
+		const struct relay_rule *rule;
+
+		switch (frame_peek(run->at, have, run->max_message, &run->frame)) {
+		case FRAME_WHOLE:
+			rule = &rules[run->frame.type];
+			if (!rule->judge) {
+				run->at += run->frame.total;
+				continue;
+			}
+			run->whole = true;
+			return true;
+		case FRAME_PARTIAL:
+			rule = &rules[run->frame.type];
+			if (!may_start(run, rule))
+				return false;
+			run->whole = false;
+			if (rule->judge)
+				return true;
+			run->from->remaining = (uint32_t)(run->frame.total - have);
+			run->at = run->end;
+			return false;
+		case FRAME_SHORT:
+			return false;
+		case FRAME_MALFORMED:
+			relay_refuse_header(run);
+			return false;
+		}
+	}
+	return false;
+}
+
+static void apply(struct relay_run *run, enum verdict verdict)
+{
+	const uint8_t *next = run->whole ? run->at + run->frame.total : run->end;
+
+	switch (verdict) {
+	case RELAY_PASS:
+	case RELAY_DROP:
+		if (!run->whole)
+			run->from->remaining =
+				(uint32_t)(run->frame.total - (size_t)(run->end - run->at));
+		if (verdict == RELAY_DROP) {
+			run->from->discarding = !run->whole;
+			skip(run, run->at, next);
+		}
+		run->at = next;
+		break;
+	case RELAY_HOLD:
+		run->hold = true;
+		run->ended = true;
+		break;
+	case RELAY_STOP:
+		run->ended = true;
+		break;
+	case RELAY_AGAIN:
+		break;
+	}
+}
+
+static void walk(struct relay_run *run)
+{
+	if (run->from->remaining) {
+		pass_remaining(run);
+		run->start = run->at;
+	}
+	while (next_message(run)) {
+		const enum verdict verdict = run->from->rules[run->frame.type].judge(run);
+
+		/* Nearly always. */
+		if (verdict == RELAY_PASS && run->whole)
+			run->at += run->frame.total;
+		else
+			apply(run, verdict);
+	}
+	close_slice(run, run->at);
+	send_pieces(run);
+}
+
+static void begin(struct relay_run *run, struct link *from, const uint8_t *data, size_t length)
+{
+	const struct settings *settings = link_registry(from)->settings;
+
+	run->from = from;
+	run->client = from->kind == LINK_CLIENT ? client_of(from) : NULL;
+	run->server = from->kind == LINK_SERVER ? server_of(from) : NULL;
+	if (from->kind == LINK_CLIENT && from->peer)
+		run->server = server_of(from->peer);
+	if (from->kind == LINK_SERVER && from->peer)
+		run->client = client_of(from->peer);
+	run->loop = from->stream.loop;
+	run->max_message = settings->max_packet_size;
+	run->hold_max = settings->pkt_buf < RELAY_WHOLE_MAX ? (uint32_t)settings->pkt_buf
+							    : RELAY_WHOLE_MAX;
+	run->start = run->at = run->slice = data;
+	run->end = data + length;
+	run->quiet = NULL;
+	run->ended = run->hold = run->doomed = run->broken = run->own_done = false;
+	run->count = 0;
+}
+
+/* Where a receive puts its bytes: behind room for those that the link held. */
+static uint8_t *receive_area(const struct link *link)
+{
+	return link->stream.loop->receive + LOOP_RECEIVE_HEADROOM;
+}
+
+/* Receive once. Returns what stream_receive() does. */
+static ssize_t receive(struct link *link)
+{
+	const ssize_t got =
+		stream_receive(&link->stream, receive_area(link), LOOP_RECEIVE_SIZE);
+
+	if (got > 0)
+		link->request_time = loop_now(link->stream.loop);
+	return got;
+}
+
+/* Put what the link held before what was received; returns where it all begins. */
+static uint8_t *bring_held(struct link *link)
+{
+	const uint32_t held = link->held_length;
+	uint8_t *start = receive_area(link) - held;
+
+	if (held) {
+		memcpy(start, link->held, held);
+		link_drop_held(link);
+	}
+	return start;
+}
+
+/* After one receive: is there likely to be more, and may it be read in this event? */
+static bool may_go_on(const struct link *link, ssize_t got, int *rounds)
+{
+	/* Less than was asked for means that there was no more. */
+	return got == LOOP_RECEIVE_SIZE && --*rounds != 0 && stream_is_open(&link->stream) &&
+		!link->stream.paused;
+}
+
+/* Everything the run left unjudged stays with the link. False: no memory, the link is closed. */
+static bool keep_rest(struct relay_run *run)
+{
+	if (run->at == run->end)
+		return true;
+	return link_hold(run->from, run->at, (size_t)(run->end - run->at));
+}
+
+/* --- from a client ------------------------------------------------------------------------ */
+
+/*
+ * The server took nothing. If it was dead before anything reached it, nothing was lost: let
+ * another one have the whole run. Else the client has to be told.
+ */
+static void server_is_broken(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (!server->fresh) {
+		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+		return;
+	}
+	run->client->link.remaining = 0;
+	run->client->link.discarding = false;
+	pairing_part(&server->link);
+	server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+	if (!link_hold(run->from, run->start, (size_t)(run->end - run->start))) {
+		client_close_for(run->client, REASON_NO_MEMORY);
+		return;
+	}
+	relay_client_resume(run->client);
+}
+
+static void run_client(struct client_link *client, const uint8_t *data, size_t length)
+{
+	struct relay_run run;
+
+	begin(&run, &client->link, data, length);
+	walk(&run);
+	if (client->link.state == CLIENT_CLOSED)
+		return;
+	if (run.broken) {
+		server_is_broken(&run);
+		return;
+	}
+	if (run.doomed) {
+		client_close(client, &run.failure);
+		return;
+	}
+	if (!keep_rest(&run)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (run.hold)
+		stream_pause(&client->link.stream);
+	/* A message that is not answered (Flush) may leave the server as free as it was. */
+	if (client->link.peer && requests_is_empty(&server_of(client->link.peer)->requests))
+		pairing_settle(server_of(client->link.peer));
+}
+
+void relay_client_readable(struct client_link *client)
+{
+	struct link *link = &client->link;
+	int rounds = link_registry(link)->settings->sbuf_loopcnt;
+	ssize_t got;
+
+	do {
+		const uint8_t *data;
+
+		got = receive(link);
+		if (got <= 0) {
+			if (got != STREAM_AGAIN)
+				client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
+			return;
+		}
+		data = bring_held(link);
+		run_client(client, data, (size_t)(receive_area(link) + got - data));
+	} while (may_go_on(link, got, &rounds));
+}
+
+void relay_client_resume(struct client_link *client)
+{
+	struct loop *loop = client->link.stream.loop;
+	const uint32_t length = client->link.held_length;
+
+	stream_resume(&client->link.stream);
+	if (length == 0)
+		return;
+	/* The loop's buffer is free: a run that led here has sent all of its own bytes. */
+	memcpy(loop->receive, client->link.held, length);
+	link_drop_held(&client->link);
+	run_client(client, loop->receive, length);
+}
+
+/* --- from a server ------------------------------------------------------------------------ */
+
+/* Requests that were held back because too many were in flight may go on. */
+static void wake_full_ring(struct client_link *client, const struct server_link *server)
+{
+	if (!client->ring_full || server->requests.count > REQUESTS_MAX / 2)
+		return;
+	client->ring_full = false;
+	relay_client_resume(client);
+}
+
+static void run_server(struct server_link *server, const uint8_t *data, size_t length)
+{
+	struct relay_run run;
+
+	begin(&run, &server->link, data, length);
+	if (server->transaction_status == 'I' && requests_is_empty(&server->requests))
+		run.quiet = data;
+	walk(&run);
+	if (server->link.state == SERVER_CLOSED)
+		return;
+	if (run.doomed) {
+		server_close(server, &run.failure);
+		return;
+	}
+	if (!keep_rest(&run)) {
+		server_close_for(server, REASON_NO_MEMORY);
+		return;
+	}
+	if (run.own_done) {
+		server_own_done(server);
+		return;
+	}
+	/* It said something after its last ReadyForQuery that nobody had asked for. */
+	if (run.quiet && run.quiet != run.at && server->link.state == SERVER_PAIRED)
+		server->dirty = true;
+	if (run.broken)
+		client_close_for(
+			run.client, REASON_UNEXPECTED_EOF); /* takes care of the server */
+	else if (run.client && run.client->link.state == CLIENT_PAIRED)
+		wake_full_ring(run.client, server);
+	if (server->link.state == SERVER_PAIRED)
+		pairing_settle(server);
+}
+
+void relay_server_readable(struct server_link *server)
+{
+	struct link *link = &server->link;
+	int rounds = link_registry(link)->settings->sbuf_loopcnt;
+	ssize_t got;
+
+	do {
+		const uint8_t *data;
+
+		got = receive(link);
+		if (got <= 0) {
+			if (got != STREAM_AGAIN)
+				server_close_for(server, REASON_SERVER_CONN_CRASHED);
+			return;
+		}
+		link->pool->stats.current.sent += (uint64_t)got;
+		data = bring_held(link);
+		run_server(server, data, (size_t)(receive_area(link) + got - data));
+	} while (may_go_on(link, got, &rounds));
+}

@@ -1,0 +1,818 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server_login.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/text.h"
+#include "crypt/md5.h"
+#include "net/tcp_options.h"
+#include "session/auth/derivation.h"
+#include "session/cancel.h"
+#include "session/ending.h"
+#include "session/launch.h"
+#include "session/pairing.h"
+#include "session/relay_rules.h"
+#include "session/server_session.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/reader.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+enum {
+	/* Parameters that a server may report while it logs in, in bytes. */
+	WELCOME_MAX = 64 * 1024,
+	/* A message of a login that is longer than this is not waited for. */
+	MESSAGE_MAX = 64 * 1024,
+	HOST_MAX = 1024,
+};
+
+struct server_login {
+	struct server_link *server; /* whose login it is */
+	struct resolver_query query; /* while the name is looked up */
+	char *host; /* that name; NULL: none was needed */
+	bool resolved; /* an address of it is known */
+	unsigned others; /* further addresses of it that this attempt may try */
+	struct scram_client scram;
+	struct buffer
+		untracked; /* ParameterStatus messages of what is not tracked, as they came */
+	size_t reported; /* bytes of all parameters so far */
+	struct scram_keys keys; /* derived for this login */
+	bool for_cancel; /* launched for a cancel request, maybe beyond the pool's size */
+	bool scram_begun;
+	bool scram_verified; /* the server has proved that it knows the secret too */
+	bool authenticated; /* AuthenticationOk has come */
+	bool wanting; /* it is not the server: we are short of descriptors or memory */
+	bool wrong_secret; /* we have none that the server could accept */
+	bool told; /* the server, or our own lack of a secret, refused the login for good */
+};
+
+static const struct stream_handlers login_handlers;
+
+/* --- where to ----------------------------------------------------------------------------- */
+
+/* One host of a list; each attempt takes the next, or stays on the one that worked. */
+static bool choose_host(struct pool *pool, char out[HOST_MAX])
+{
+	const struct database_config *config = pool->database->config;
+	unsigned count = 1, wanted;
+	const char *start = config->host;
+
+	for (const char *at = config->host; *at; at++)
+		count += *at == ',';
+	if (config->load_balance_hosts == LOAD_BALANCE_DISABLE) {
+		if (pool->failing)
+			pool->next_host++;
+		wanted = pool->next_host % count;
+	} else {
+		wanted = pool->next_host++ % count;
+	}
+	while (wanted-- > 0)
+		start = strchr(start, ',') + 1;
+	return (size_t)snprintf(out, HOST_MAX, "%.*s", (int)strcspn(start, ","), start) <
+		HOST_MAX;
+}
+
+static bool unix_place(struct server_link *server, const char *directory)
+{
+	const unsigned port = server->link.pool->database->config->port;
+	char path[HOST_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/.s.PGSQL.%u", directory, port);
+	server->where_length = address_unix((struct sockaddr_un *)&server->where, path);
+	server->link.remote = (struct address){.family = AF_UNIX, .port = (uint16_t)port};
+	return server->where_length > 0;
+}
+
+static void fail(struct server_link *server, enum reason reason)
+{
+	server_close_for(server, reason);
+}
+
+static void on_resolved(struct resolver_query *query, const struct sockaddr *address,
+	socklen_t length, int status);
+
+/*
+ * An address did not answer: a name may have others (`localhost` often has ::1 and 127.0.0.1).
+ * False: there is none left, and the server is closed.
+ */
+static bool try_next_address(struct server_link *server)
+{
+	struct server_login *login = server->login;
+
+	if (login->others == 0) {
+		fail(server, REASON_CONNECT_FAILED);
+		return false;
+	}
+	login->others--;
+	stream_close(&server->link.stream);
+	resolver_ask(link_registry(&server->link)->resolver, &login->query, login->host,
+		server->link.pool->database->config->port, on_resolved);
+	return true;
+}
+
+/* What passes by itself, and is nobody's fault. A full Unix socket is EAGAIN. */
+static bool is_want(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
+		error == EAGAIN || error == EADDRNOTAVAIL;
+}
+
+static bool connect_now(struct server_link *server)
+{
+	struct registry *registry = link_registry(&server->link);
+	const struct settings *settings = registry->settings;
+	const struct tcp_options options = {
+		.keepalive = settings->tcp_keepalive,
+		.keepcnt = settings->tcp_keepcnt,
+		.keepidle = settings->tcp_keepidle,
+		.keepintvl = settings->tcp_keepintvl,
+		.user_timeout = settings->tcp_user_timeout,
+		.buffer = settings->tcp_socket_buffer,
+	};
+	char address[ADDRESS_TEXT_SIZE];
+	struct stream *stream = &server->link.stream;
+
+	if (server->where.ss_family != AF_UNIX)
+		server->link.remote =
+			address_of((struct sockaddr *)&server->where, server->where_length);
+	if (!stream_connect(stream, registry->loop, (struct sockaddr *)&server->where,
+		    server->where_length, &login_handlers) ||
+		(server->where.ss_family != AF_UNIX &&
+			!tcp_options_apply(stream->fd, &options))) {
+		server->login->wanting = is_want(errno);
+		link_log(&server->link, LEVEL_WARNING,
+			"sbuf_connect failed to connect to %s: %s",
+			address_text(&server->link.remote, address), strerror(errno));
+		return try_next_address(server);
+	}
+	return true;
+}
+
+static void on_resolved(struct resolver_query *query, const struct sockaddr *address,
+	socklen_t length, int status)
+{
+	struct server_login *login =
+		(struct server_login *)((char *)query - offsetof(struct server_login, query));
+	struct server_link *server = login->server;
+
+	if (status != RESOLVER_FOUND) {
+		fail(server, REASON_SERVER_DNS_LOOKUP_FAILED);
+		return;
+	}
+	if (!login->resolved)
+		login->others = query->others;
+	login->resolved = true;
+	memcpy(&server->where, address, length);
+	server->where_length = length;
+	connect_now(server);
+}
+
+static bool find_and_connect(struct server_link *server)
+{
+	struct registry *registry = link_registry(&server->link);
+	struct pool *pool = server->link.pool;
+	const struct database_config *config = pool->database->config;
+	char host[HOST_MAX];
+
+	if (!config->host) {
+		if (registry->settings->unix_socket_dir[0] == '\0') {
+			link_log(&server->link, LEVEL_ERROR,
+				"unix socket dir not configured: %s", pool->database->name);
+			fail(server, REASON_CANNOT_CONNECT);
+			return false;
+		}
+		snprintf(host, sizeof(host), "%s", registry->settings->unix_socket_dir);
+	} else if (!choose_host(pool, host)) {
+		fail(server, REASON_SERVER_DNS_LOOKUP_FAILED);
+		return false;
+	}
+	if (host[0] == '/' || host[0] == '@') {
+		if (unix_place(server, host))
+			return connect_now(server);
+		fail(server, REASON_CONNECT_FAILED);
+		return false;
+	}
+	server->where_length = resolver_literal(host, config->port, &server->where);
+	if (server->where_length > 0)
+		return connect_now(server);
+	server->login->host = strdup(host);
+	if (!server->login->host) {
+		fail(server, REASON_NO_MEMORY);
+		return false;
+	}
+	resolver_ask(
+		registry->resolver, &server->login->query, host, config->port, on_resolved);
+	return true;
+}
+
+bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
+{
+	struct registry *registry = pool->registry;
+	struct server_link *server = slab_take(&registry->servers);
+	struct server_login *login = calloc(1, sizeof(*login));
+
+	if (!server || !login) {
+		slab_give(&registry->servers, server);
+		free(login);
+		return false;
+	}
+	pool->last_launch = loop_now(registry->loop);
+	server->link.kind = LINK_SERVER;
+	server->link.state = SERVER_CONNECTING;
+	server->link.pool = pool;
+	server->link.id = ++registry->last_id;
+	server->link.stream.loop = registry->loop;
+	server->link.stream.fd = -1;
+	server->link.parameters = parameters_empty(registry->parameters);
+	server->link.rules = relay_unused_server;
+	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
+	server->login = login;
+	login->server = server;
+	login->for_cancel = for_cancel != NULL;
+	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
+	pool->server_count[SERVERS_LOGIN]++;
+	limits_take_server(pool);
+	if (!for_cancel)
+		return find_and_connect(server);
+	server->where = for_cancel->where;
+	server->where_length = for_cancel->where_length;
+	server->link.remote = for_cancel->link.remote;
+	return connect_now(server);
+}
+
+/* --- the end of it ------------------------------------------------------------------------ */
+
+static void free_login(struct server_link *server)
+{
+	struct server_login *login = server->login;
+
+	if (!login)
+		return;
+	resolver_cancel(&login->query);
+	free(login->host);
+	scram_client_free(&login->scram);
+	buffer_free(&login->untracked);
+	explicit_bzero(login, sizeof(*login));
+	free(login);
+	server->login = NULL;
+}
+
+/* Closed by us for reasons of our own: the server is not to blame. */
+static bool is_failure(enum reason reason)
+{
+	switch ((int)reason) {
+	case REASON_PAUSE_MODE:
+	case REASON_CONNECT_STRING_CHANGED:
+	case REASON_DATABASE_CONFIGURATION_CHANGED:
+	case REASON_DATABASE_REMOVED:
+	case REASON_EVICTED:
+	case REASON_TOO_MANY_SERVERS:
+	case REASON_CANCEL_FOR_CLIENT_NOW_IDLE:
+		return false;
+	default:
+		return true;
+	}
+}
+
+void server_login_end(
+	struct server_link *server, enum server_state state, const struct failure *why)
+{
+	const bool told = server->login && server->login->told;
+	const bool wanting = server->login && server->login->wanting;
+	const bool wrong_secret = server->login && server->login->wrong_secret;
+	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
+
+	free_login(server);
+	if (state > SERVER_PREPARING || !is_failure(why->reason))
+		return;
+	server->link.pool->wanting = wanting;
+	if (wrong_secret)
+		launch_failed(server->link.pool, &wrong, true);
+	launch_failed(server->link.pool, why, told);
+}
+
+/* The pool's first login since it was made or its welcome forgotten: the welcome is its. */
+static void keep_welcome(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+	struct buffer *head = &pool->welcome_head;
+
+	if (pool->welcome)
+		return;
+	buffer_clear(head);
+	writer_authentication(head, AUTH_OK, NULL, 0);
+	buffer_append(head, server->login->untracked.data, server->login->untracked.length);
+	if (head->failed)
+		buffer_free(head);
+	else
+		pool->welcome = parameters_ref(server->link.parameters);
+}
+
+void server_login_done(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	keep_welcome(server);
+	free_login(server);
+	server->transaction_status = 'I';
+	stream_set_handlers(&server->link.stream, &server_session_handlers);
+	/* Its place first, so that those who are welcomed now find it. */
+	server->link.rules = relay_unused_server;
+	server_enter(server, SERVER_IDLE);
+	launch_succeeded(pool);
+	if (server->link.state == SERVER_IDLE)
+		pairing_offer(server);
+	/* There may be more to serve than this one: the next can be launched now. */
+	if (!TAILQ_EMPTY(&pool->waiting) || !TAILQ_EMPTY(&pool->cancels))
+		pool_needs_work(pool);
+}
+
+/* --- messages to the server --------------------------------------------------------------- */
+
+static bool send_message(struct server_link *server, struct buffer *message)
+{
+	const bool sent = !message->failed &&
+		stream_send_bytes(&server->link.stream, message->data, message->length) !=
+			STREAM_SENT_NOT;
+
+	buffer_wipe(message);
+	return sent;
+}
+
+static void send_startup(struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const struct database_config *config = pool->database->config;
+	const char *const pairs[][2] = {
+		{"database", config->dbname},
+		{"client_encoding", config->client_encoding},
+		{"datestyle", config->datestyle},
+		{"timezone", config->timezone},
+		{"application_name", config->application_name},
+		{"user", pool->user->name},
+	};
+	struct buffer message;
+	size_t mark;
+
+	buffer_init(&message);
+	mark = startup_begin(&message, PROTOCOL_3_0);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (!pairs[i][1])
+			continue;
+		writer_string(&message, pairs[i][0]);
+		writer_string(&message, pairs[i][1]);
+	}
+	startup_end(&message, mark);
+	if (send_message(server, &message))
+		server_enter(server, SERVER_AUTHENTICATING);
+	else
+		fail(server, REASON_STARTUP_PKT_FAILED);
+}
+
+/* The secret to log in with: the database's own password, else the auth_file's for that user. */
+static const char *secret_of(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+
+	if (pool_is_forced(pool) && pool->database->config->password)
+		return pool->database->config->password;
+	return pool->user->secret;
+}
+
+/* --- authentication ----------------------------------------------------------------------- */
+
+/* We have no secret of a kind that the server could accept. */
+static void refuse_secret(struct server_link *server, const char *method, const char *why)
+{
+	link_log(&server->link, LEVEL_ERROR, "cannot do %s authentication: %s", method, why);
+	/* Those who wait hear the reason; the server's own line is about what we could not do. */
+	server->login->wrong_secret = true;
+	fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static void answer_cleartext(struct server_link *server)
+{
+	const char *secret = secret_of(server);
+	struct buffer message;
+
+	if (secret_kind(secret) != SECRET_PLAIN) {
+		refuse_secret(server, "cleartext", "wrong password type");
+		return;
+	}
+	buffer_init_secret(&message);
+	writer_password(&message, secret, strlen(secret) + 1);
+	if (!send_message(server, &message))
+		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static void answer_md5(struct server_link *server, struct reader *reader)
+{
+	const uint8_t *salt = reader_bytes(reader, 4);
+	const char *secret = secret_of(server);
+	const enum secret_kind kind = secret_kind(secret);
+	char hashed[36], response[36];
+	struct buffer message;
+
+	if (!salt) {
+		fail(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	if (kind == SECRET_MD5)
+		memcpy(hashed, secret, sizeof(hashed));
+	if ((kind != SECRET_MD5 && kind != SECRET_PLAIN) ||
+		(kind == SECRET_PLAIN &&
+			!md5_secret(secret, server->link.pool->user->name, hashed)) ||
+		!md5_response(hashed, salt, response)) {
+		refuse_secret(server, "MD5", "wrong password type");
+		return;
+	}
+	buffer_init_secret(&message);
+	writer_password(&message, response, sizeof(response));
+	explicit_bzero(hashed, sizeof(hashed));
+	explicit_bzero(response, sizeof(response));
+	if (!send_message(server, &message))
+		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static bool offers_scram(struct reader *reader)
+{
+	const char *name;
+	bool found = false;
+
+	while ((name = reader_string(reader)) != NULL && name[0] != '\0')
+		found = found || strcmp(name, SCRAM_MECHANISM) == 0;
+	return found && !reader->failed;
+}
+
+/* Keys that a client proved, if the server stores the very same secret. */
+static const struct scram_keys *passed_through(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const struct user_keys *keys = pool->user->keys;
+
+	/* With a forced user the keys are somebody else's. */
+	if (pool->database->config->user || !keys || !keys->client_key_known)
+		return NULL;
+	return &keys->keys;
+}
+
+static void begin_scram(struct server_link *server, struct reader *reader)
+{
+	struct server_login *login = server->login;
+	const enum secret_kind kind = secret_kind(secret_of(server));
+	uint8_t nonce[SCRAM_NONCE_SIZE];
+	struct buffer first, message;
+
+	if (!offers_scram(reader)) {
+		login->told = true;
+		fail(server, REASON_SERVER_NO_SASL_MECHANISM);
+		return;
+	}
+	if (kind == SECRET_SCRAM && !passed_through(server)) {
+		refuse_secret(server, "SCRAM",
+			"password is SCRAM secret but client authentication did not provide SCRAM keys");
+		return;
+	}
+	if (kind != SECRET_PLAIN && kind != SECRET_SCRAM) {
+		refuse_secret(server, "SCRAM", "wrong password type");
+		return;
+	}
+	buffer_init(&first);
+	buffer_init(&message);
+	random_fill(&server->link.stream.loop->random, nonce, sizeof(nonce));
+	login->scram_begun = scram_client_first(&login->scram, nonce, &first) == SCRAM_GOOD;
+	writer_sasl_initial(&message, SCRAM_MECHANISM, first.data, first.length);
+	buffer_free(&first);
+	if (!login->scram_begun || !send_message(server, &message))
+		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static void answer_scram(struct server_link *server, const struct scram_keys *keys)
+{
+	struct buffer final, message;
+	enum scram_result result;
+
+	buffer_init(&final);
+	buffer_init(&message);
+	result = scram_client_answer(&server->login->scram, keys, &final);
+	writer_password(&message, final.data, final.length);
+	buffer_free(&final);
+	if (result != SCRAM_GOOD || !send_message(server, &message))
+		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static struct server_link *find_login(const struct pool *pool, uint64_t id)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_LOGIN], place) {
+		if (link->id == id)
+			return server_of(link);
+	}
+	return NULL;
+}
+
+/* The keys for the salt that the server asked for are there. */
+static void derived(struct registry *registry, uint64_t id, struct user *user,
+	const struct scram_secret *parameters, const struct scram_keys *keys)
+{
+	const struct pool *pool;
+
+	(void)registry;
+	(void)parameters;
+	TAILQ_FOREACH (pool, &user->pools, in_user) {
+		struct server_link *server = find_login(pool, id);
+
+		if (!server)
+			continue;
+		if (keys)
+			answer_scram(server, keys);
+		else
+			fail(server, REASON_NO_MEMORY);
+		return;
+	}
+}
+
+static void continue_scram(struct server_link *server, struct reader *reader)
+{
+	struct server_login *login = server->login;
+	struct registry *registry = link_registry(&server->link);
+	const size_t length = reader_left(reader);
+	const char *message = (const char *)reader_bytes(reader, length);
+	const char *secret = secret_of(server);
+	struct scram_secret parameters = {0};
+
+	if (!login->scram_begun ||
+		scram_client_challenge(&login->scram, message, length) != SCRAM_GOOD) {
+		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+		return;
+	}
+	if (secret_kind(secret) != SECRET_PLAIN) {
+		const struct scram_keys *keys = passed_through(server);
+
+		if (keys)
+			answer_scram(server, keys);
+		else
+			fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+		return;
+	}
+	parameters.iterations = login->scram.iterations;
+	parameters.salt_length = login->scram.salt_length;
+	memcpy(parameters.salt, login->scram.salt, login->scram.salt_length);
+	if (!derivation_start(registry, server->link.id, server->link.pool->user, secret,
+		    &parameters, derived))
+		fail(server, REASON_NO_MEMORY);
+}
+
+static void finish_scram(struct server_link *server, struct reader *reader)
+{
+	const size_t length = reader_left(reader);
+	const char *message = (const char *)reader_bytes(reader, length);
+
+	server->login->scram_verified =
+		scram_client_verify(&server->login->scram, message, length) == SCRAM_GOOD;
+	if (server->login->scram_verified)
+		return;
+	server->login->told = true;
+	fail(server, REASON_SERVER_INVALID_SIGNATURE);
+}
+
+static void on_authentication(struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct reader reader;
+	uint32_t request;
+
+	reader_init(&reader, body, length);
+	request = reader_int32(&reader);
+	if (reader.failed) {
+		fail(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	switch (request) {
+	case AUTH_OK:
+		/* A server that began SCRAM has to prove itself before it is believed. */
+		if (server->login->scram_begun && !server->login->scram_verified)
+			fail(server, REASON_SERVER_INVALID_SIGNATURE);
+		else
+			server->login->authenticated = true;
+		break;
+	case AUTH_CLEARTEXT:
+		answer_cleartext(server);
+		break;
+	case AUTH_MD5:
+		answer_md5(server, &reader);
+		break;
+	case AUTH_SASL:
+		begin_scram(server, &reader);
+		break;
+	case AUTH_SASL_CONTINUE:
+		continue_scram(server, &reader);
+		break;
+	case AUTH_SASL_FINAL:
+		finish_scram(server, &reader);
+		break;
+	default:
+		link_log(&server->link, LEVEL_ERROR, "unknown/unsupported auth method: %u",
+			request);
+		refuse_secret(server, "this", "wrong password type");
+		break;
+	}
+}
+
+/* --- what a server says while it logs us in ----------------------------------------------- */
+
+static void on_parameter(
+	struct server_link *server, const uint8_t *message, const struct frame *frame)
+{
+	struct registry *registry = link_registry(&server->link);
+	struct server_login *login = server->login;
+	const char *name, *value;
+	int index;
+
+	login->reported += frame->total;
+	if (login->reported > WELCOME_MAX ||
+		!report_parse_parameter(
+			frame_body(message), frame_body_size(frame), &name, &value)) {
+		fail(server, REASON_BROKEN_PARAMETER_STATUS);
+		return;
+	}
+	index = parameter_index(registry->parameters, name);
+	if (index >= 0 ? !server_set_parameter(&server->link, (unsigned)index, value)
+		       : !buffer_append(&login->untracked, message, frame->total))
+		fail(server, REASON_NO_MEMORY);
+}
+
+static void on_key(struct server_link *server, const uint8_t *body, size_t length)
+{
+	if (length < STARTUP_KEY_MIN || length > STARTUP_KEY_MAX || server->cancel_key) {
+		fail(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	server->cancel_key = malloc(length);
+	if (!server->cancel_key) {
+		fail(server, REASON_NO_MEMORY);
+		return;
+	}
+	memcpy(server->cancel_key, body, length);
+	server->cancel_key_length = (uint16_t)length;
+}
+
+static void on_error(struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct report report;
+	struct failure why;
+
+	report_parse(body, length, &report);
+	why = failure_from_server(report.text, report.sqlstate);
+	log_write(LEVEL_WARNING, "server login failed: %s %s",
+		report.severity ? report.severity : "FATAL", why.text);
+	/* A server that is only starting up will let us in soon. */
+	server->login->told = strcmp(why.sqlstate, "57P03") != 0;
+	server_close(server, &why);
+}
+
+static void on_ready(struct server_link *server, const uint8_t *body, size_t length)
+{
+	const char *query = server->link.pool->database->config->connect_query;
+
+	if (!server->login->authenticated || length != 1 || body[0] != 'I') {
+		fail(server, REASON_BAD_PKT_HEADER);
+	} else if (query) {
+		server_enter(server, SERVER_PREPARING);
+		stream_set_handlers(&server->link.stream, &server_session_handlers);
+		server_ask(server, query);
+	} else {
+		server_login_done(server);
+	}
+}
+
+static void on_message(
+	struct server_link *server, const uint8_t *message, const struct frame *frame)
+{
+	const uint8_t *body = frame_body(message);
+	const size_t length = frame_body_size(frame);
+
+	switch (frame->type) {
+	case PQ_AUTHENTICATION:
+		on_authentication(server, body, length);
+		break;
+	case PQ_PARAMETER_STATUS:
+		on_parameter(server, message, frame);
+		break;
+	case PQ_BACKEND_KEY_DATA:
+		on_key(server, body, length);
+		break;
+	case PQ_NOTICE_RESPONSE:
+		break;
+	case PQ_ERROR_RESPONSE:
+		on_error(server, body, length);
+		break;
+	case PQ_READY_FOR_QUERY:
+		on_ready(server, body, length);
+		break;
+	default:
+		link_log(&server->link, LEVEL_ERROR, "unknown pkt from server: '%c'",
+			frame->type >= ' ' && frame->type < 127 ? frame->type : '?');
+		fail(server, REASON_UNKNOWN_PKT_FROM_SERVER);
+		break;
+	}
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void run(struct server_link *server, const uint8_t *data, size_t length)
+{
+	struct frame frame;
+	enum frame_result found = FRAME_SHORT;
+
+	while (server->link.state <= SERVER_AUTHENTICATING && length > 0) {
+		found = frame_peek(data, length, MESSAGE_MAX, &frame);
+		if (found != FRAME_WHOLE)
+			break;
+		on_message(server, data, &frame);
+		data += frame.total;
+		length -= frame.total;
+	}
+	if (server->link.state == SERVER_CLOSED || length == 0)
+		return;
+	if (server->link.state > SERVER_AUTHENTICATING)
+		server->dirty = true; /* it goes on talking though nobody asked it anything */
+	else if (found == FRAME_MALFORMED)
+		fail(server, REASON_BAD_PKT_HEADER);
+	else if (!link_hold(&server->link, data, length))
+		fail(server, REASON_NO_MEMORY);
+}
+
+static void on_readable(struct stream *stream)
+{
+	struct server_link *server = (struct server_link *)stream;
+	struct loop *loop = stream->loop;
+	uint8_t *into = loop->receive + LOOP_RECEIVE_HEADROOM;
+	const uint32_t held = server->link.held_length;
+	const ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
+
+	if (got == STREAM_AGAIN)
+		return;
+	if (got <= 0) {
+		fail(server, REASON_SERVER_CONN_CRASHED);
+		return;
+	}
+	server->link.request_time = loop_now(loop);
+	if (held) {
+		memcpy(into - held, server->link.held, held);
+		link_drop_held(&server->link);
+	}
+	run(server, into - held, (size_t)got + held);
+}
+
+static void on_drained(struct stream *stream)
+{
+	(void)stream;
+}
+
+static void log_connected(const struct server_link *server)
+{
+	const struct address local = address_local(server->link.stream.fd);
+	char text[ADDRESS_TEXT_SIZE];
+
+	if (!link_registry(&server->link)->settings->log_connections)
+		return;
+	if (local.family == AF_UNIX)
+		link_log(&server->link, LEVEL_LOG, "new connection to server");
+	else
+		link_log(&server->link, LEVEL_LOG, "new connection to server (from %s)",
+			address_text(&local, text));
+}
+
+static void on_connected(struct stream *stream, int error)
+{
+	struct server_link *server = (struct server_link *)stream;
+	char address[ADDRESS_TEXT_SIZE];
+
+	if (error) {
+		link_log(&server->link, LEVEL_WARNING,
+			"sbuf_connect failed to connect to %s: %s",
+			address_text(&server->link.remote, address), strerror(error));
+		try_next_address(server);
+		return;
+	}
+	log_connected(server);
+	if (cancel_use_connection(server))
+		return;
+	/* Whoever had asked for it is served: there may be no room for one more server. */
+	if (server->login->for_cancel)
+		fail(server, REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
+	else
+		send_startup(server);
+}
+
+static const struct stream_handlers login_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+	.connected = on_connected,
+};

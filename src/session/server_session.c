@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server_session.h"
+
+#include "session/client_limits.h"
+#include "session/ending.h"
+#include "session/pairing.h"
+#include "session/relay.h"
+#include "session/relay_rules.h"
+#include "session/server_login.h"
+#include "wire/message.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+bool server_set_parameter(struct link *link, unsigned index, const char *value)
+{
+	struct registry *registry = link_registry(link);
+	struct parameters *set =
+		parameters_with(registry->parameters, link->parameters, index, value);
+
+	if (!set)
+		return false;
+	parameters_unref(link->parameters);
+	link->parameters = set;
+	return true;
+}
+
+bool server_ask(struct server_link *server, const char *sql)
+{
+	struct buffer message;
+	bool sent;
+
+	buffer_init(&message);
+	writer_query(&message, sql);
+	server->link.rules = relay_own_server;
+	server->transaction_status = 0;
+	sent = !message.failed && requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW) &&
+		stream_send_bytes(&server->link.stream, message.data, message.length) !=
+			STREAM_SENT_NOT;
+	buffer_free(&message);
+	if (!sent)
+		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+	return sent;
+}
+
+void server_own_error(struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct report report;
+	const char *severity, *text;
+
+	report_parse(body, length, &report);
+	severity = report.severity ? report.severity : "ERROR";
+	text = report.text ? report.text : "no message";
+	if (server->setting)
+		link_log(&server->link, LEVEL_ERROR, "varcache_apply failed: %s: %s", severity,
+			text);
+	else if (server->link.state == SERVER_PREPARING)
+		link_log(&server->link, LEVEL_ERROR,
+			"S: error while executing exec_on_query: %s: %s", severity, text);
+	/* Errors of reset and check queries are not looked at: only their ReadyForQuery counts. */
+}
+
+/* The SETs are through: the client takes over the server's spelling, and its message goes on. */
+static void settings_done(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+	struct registry *registry = link_registry(&server->link);
+	struct parameters *set = parameters_adopt(
+		registry->parameters, client->link.parameters, server->link.parameters);
+
+	server->setting = false;
+	if (!set) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	parameters_unref(client->link.parameters);
+	client->link.parameters = set;
+	if (server->dirty) {
+		/* It died between our SETs and the client's message, which can go elsewhere. */
+		pairing_part(&server->link);
+		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+	} else {
+		server->link.rules = relay_paired_server;
+	}
+	relay_client_resume(client);
+}
+
+void server_own_done(struct server_link *server)
+{
+	switch (server_state(server)) {
+	case SERVER_PAIRED:
+		settings_done(server);
+		break;
+	case SERVER_PREPARING:
+		if (server->transaction_status == 'I')
+			server_login_done(server);
+		else
+			server_close_for(server, REASON_RESET_QUERY_FAILED);
+		break;
+	case SERVER_RESETTING:
+	case SERVER_CHECKING:
+		if (server_is_clean(server))
+			pairing_tested(server);
+		else
+			server_close_for(server,
+				server->link.state == SERVER_RESETTING
+					? REASON_RESET_QUERY_FAILED
+					: REASON_TEST_QUERY_FAILED);
+		break;
+	case SERVER_CONNECTING:
+	case SERVER_AUTHENTICATING:
+	case SERVER_IDLE:
+	case SERVER_HELD:
+	case SERVER_STALE:
+	case SERVER_CANCELING:
+	case SERVER_CLOSED:
+	case SERVER_STATES:
+		break;
+	}
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void on_readable(struct stream *stream)
+{
+	relay_server_readable((struct server_link *)stream);
+}
+
+/* The server has taken all that was written: its client may be read again. */
+static void on_drained(struct stream *stream)
+{
+	struct server_link *server = (struct server_link *)stream;
+	struct client_link *client;
+
+	if (!server->link.peer)
+		return;
+	client = client_of(server->link.peer);
+	if (!client->ring_full && !server->setting)
+		stream_resume(&client->link.stream);
+	pairing_settle(server);
+}
+
+const struct stream_handlers server_session_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/shedding.h"
+
+#include "session/auth/method.h"
+#include "session/ending.h"
+
+enum {
+	/* Descriptors kept for servers, logs and whoever logs in now. */
+	DESCRIPTORS_KEPT = 64,
+	/* The victim is one of the oldest so many. */
+	CANDIDATES = 32,
+};
+
+/* Time to say something; an ordinary client's first message comes with the connection. */
+#define GRACE (USEC_PER_SEC / 2)
+
+/* Time to answer when asked for a password, which may have to be computed. */
+#define ANSWER_GRACE (2 * USEC_PER_SEC)
+
+/* Is it the client for whom its login has waited, and that long enough? */
+static bool is_silent(const struct client_link *client, usec_t now)
+{
+	if (client->link.state == CLIENT_GREETING)
+		return true;
+	return !client->login->deriving && now - client->link.request_time >= ANSWER_GRACE;
+}
+
+bool shedding_drop_one(struct registry *registry, const struct client_link *except)
+{
+	struct client_link *candidates[CANDIDATES];
+	const usec_t now = loop_now(registry->loop);
+	unsigned count = 0;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (count == CANDIDATES || now - link->connect_time < GRACE)
+			break;
+		if (client_of(link) != except && is_silent(client_of(link), now))
+			candidates[count++] = client_of(link);
+	}
+	if (count == 0)
+		return false;
+	client_close_for(candidates[random_below(&registry->loop->random, count)],
+		REASON_CLIENT_LOGIN_TIMEOUT);
+	return true;
+}
+
+void shedding_make_room(struct registry *registry, int fd)
+{
+	if (registry->descriptor_limit > DESCRIPTORS_KEPT &&
+		fd >= registry->descriptor_limit - DESCRIPTORS_KEPT)
+		shedding_drop_one(registry, NULL);
+}
+
+bool shedding_may_log(struct registry *registry, const struct address *from)
+{
+	const usec_t now = loop_now(registry->loop);
+	struct address source = *from;
+
+	source.port = 0; /* each connection has another one */
+	if (source.family == AF_UNIX)
+		source.pid = 0;
+	if (registry->stranger_logged != 0 && now - registry->stranger_logged < USEC_PER_SEC &&
+		address_equal(&source, &registry->stranger))
+		return false;
+	registry->stranger_logged = now;
+	registry->stranger = source;
+	return true;
+}

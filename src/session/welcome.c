@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/welcome.h"
+
+#include "session/client_limits.h"
+#include "session/client_login.h"
+#include "session/client_session.h"
+#include "session/ending.h"
+#include "session/launch.h"
+#include "session/pairing.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+bool welcome_write_end(struct client_link *client, struct buffer *message)
+{
+	struct registry *registry = link_registry(&client->link);
+	const char *notice = registry->settings->login_notify_message;
+	const size_t length = client_login_speaks_3_2(client) ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
+
+	if (!cancel_keys_issue(&registry->cancel_keys, client, length, &registry->loop->random))
+		return false;
+	writer_backend_key(message, client->key, client->key_length);
+	if (notice && notice[0] != '\0')
+		writer_notice(message, "NOTICE", "00000", notice);
+	writer_ready(message, READY_IDLE);
+	return true;
+}
+
+/*
+ * Make the part of the welcome that depends on the parameters only. Most clients of a pool ask
+ * for the same ones, so the last one made is kept. False: no memory.
+ */
+static bool make_welcome(struct pool *pool, struct parameters *asked)
+{
+	struct parameters *given;
+
+	if (pool->welcome_asked == asked)
+		return true;
+	given = parameters_overlay(pool->registry->parameters, pool->welcome, asked);
+	if (!given)
+		return false;
+	parameters_unref(pool->welcome_asked);
+	parameters_unref(pool->welcome_given);
+	pool->welcome_asked = parameters_ref(asked);
+	pool->welcome_given = given;
+	buffer_clear(&pool->welcome_made);
+	buffer_append(&pool->welcome_made, pool->welcome_head.data, pool->welcome_head.length);
+	parameters_report(given, &pool->welcome_made);
+	if (!pool->welcome_made.failed)
+		return true;
+	buffer_free(&pool->welcome_made);
+	parameters_unref(asked);
+	pool->welcome_asked = NULL;
+	return false;
+}
+
+static enum stream_sent send_welcome(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	enum stream_sent sent = STREAM_SENT_NOT;
+	struct buffer end;
+
+	buffer_init(&end);
+	if (make_welcome(pool, client->link.parameters) && welcome_write_end(client, &end) &&
+		!end.failed) {
+		struct iovec pieces[] = {
+			{pool->welcome_made.data, pool->welcome_made.length},
+			{end.data, end.length},
+		};
+
+		parameters_unref(client->link.parameters);
+		client->link.parameters = parameters_ref(pool->welcome_given);
+		sent = stream_send(&client->link.stream, pieces, 2);
+	}
+	buffer_free(&end);
+	return sent;
+}
+
+static void welcome(struct client_link *client)
+{
+	const enum client_state state = client_state(client);
+
+	if (send_welcome(client) == STREAM_SENT_NOT) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+		return;
+	}
+	if (state == CLIENT_WELCOMING)
+		client->link.pool->stats.current.wait_time +=
+			(uint64_t)(loop_now(client->link.stream.loop) - client->wait_start);
+	client->wait_start = 0;
+	client_login_end(client, state);
+	client_session_begin(client);
+}
+
+void welcome_or_wait(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+
+	if (pool->welcome) {
+		welcome(client);
+		return;
+	}
+	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
+		return;
+	}
+	client->wait_start = loop_now(client->link.stream.loop);
+	client_enter(client, CLIENT_WELCOMING);
+	stream_set_handlers(&client->link.stream, &client_session_handlers);
+	stream_pause(&client->link.stream);
+	client_limits_start(client);
+	pool_needs_work(pool);
+}
+
+void welcome_waiting(struct pool *pool)
+{
+	struct link *link;
+
+	while (pool->welcome && (link = TAILQ_FIRST(&pool->welcoming)) != NULL)
+		welcome(client_of(link));
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Lists of names are read as PostgreSQL reads them (any text up to a comma or white space is a
+ * name, and folded to lower case) and written so that its SQL grammar takes each as a name.
+ */
+#include "wire/sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Words that SQL takes for its own unless they are quoted (PostgreSQL: "SQL Key Words"). */
+static const char *const reserved_words[] = {"all", "analyse", "analyze", "and", "any", "array",
+	"as", "asc", "asymmetric", "both", "case", "cast", "check", "collate", "column",
+	"constraint", "create", "current_catalog", "current_date", "current_role",
+	"current_time", "current_timestamp", "current_user", "default", "deferrable", "desc",
+	"distinct", "do", "else", "end", "except", "false", "fetch", "for", "foreign", "from",
+	"grant", "group", "having", "in", "initially", "intersect", "into", "lateral",
+	"leading", "limit", "localtime", "localtimestamp", "not", "null", "offset", "on",
+	"only", "or", "order", "placing", "primary", "references", "returning", "select",
+	"session_user", "some", "symmetric", "system_user", "table", "then", "to", "trailing",
+	"true", "union", "unique", "user", "using", "variadic", "when", "where", "window",
+	"with"};
+
+/* ---- Literals --------------------------------------------------------------------------- */
+
+/* Append with each byte that is one of `specials` doubled. */
+static void append_doubled(struct buffer *buffer, const char *text, const char *specials)
+{
+	size_t run;
+
+	while (run = strcspn(text, specials), text[run] != '\0') {
+		buffer_append(buffer, text, run + 1);
+		buffer_append(buffer, text + run, 1);
+		text += run + 1;
+	}
+	buffer_append(buffer, text, run);
+}
+
+void sql_append_literal(struct buffer *buffer, const char *text)
+{
+	const bool escaped = strchr(text, '\\') != NULL;
+
+	if (escaped)
+		buffer_append(buffer, "E", 1);
+	buffer_append(buffer, "'", 1);
+	append_doubled(buffer, text, escaped ? "'\\" : "'");
+	buffer_append(buffer, "'", 1);
+}
+
+/* ---- Lists of names --------------------------------------------------------------------- */
+
+/* What PostgreSQL's scanner takes for white space. */
+#define BLANKS " \t\n\r\f\v"
+
+/* One name of a list, still as it was written there. */
+struct name {
+	const char *start;
+	size_t length;
+	bool quoted; /* start and length are those of what stands between the quotes */
+};
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, BLANKS);
+}
+
+/* The quote that ends the name which starts here; two in a row are one of the name's own. */
+static const char *closing_quote(const char *at)
+{
+	while ((at = strchr(at, '"')) != NULL && at[1] == '"')
+		at += 2;
+	return at;
+}
+
+/* Take a name from the front; returns what follows it, NULL when there is none. */
+static const char *take_name(const char *at, struct name *out)
+{
+	out->quoted = *at == '"';
+	if (out->quoted) {
+		const char *end = closing_quote(at + 1);
+
+		if (end == NULL)
+			return NULL;
+		out->start = at + 1;
+		out->length = (size_t)(end - out->start);
+		return end + 1;
+	}
+	out->start = at;
+	out->length = strcspn(at, "," BLANKS);
+	return out->length > 0 ? at + out->length : NULL;
+}
+
+static char lower(char c)
+{
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static int compare_word(const void *key, const void *element)
+{
+	const struct name *name = key;
+	const char *word = *(const char *const *)element;
+	size_t i;
+
+	for (i = 0; i < name->length; i++) {
+		const int difference =
+			(unsigned char)lower(name->start[i]) - (unsigned char)word[i];
+
+		if (difference != 0)
+			return difference;
+	}
+	return word[i] == '\0' ? 0 : -1;
+}
+
+static bool is_reserved(const struct name *name)
+{
+	return bsearch(name, reserved_words, sizeof(reserved_words) / sizeof(*reserved_words),
+		       sizeof(*reserved_words), compare_word) != NULL;
+}
+
+/* Would SQL take the bare word, folded to lower case, for this name? */
+static bool is_plain(const struct name *name)
+{
+	size_t i;
+
+	for (i = 0; i < name->length; i++) {
+		const char c = lower(name->start[i]);
+		const bool letter = (c >= 'a' && c <= 'z') || c == '_';
+
+		if (!letter && !(i > 0 && c >= '0' && c <= '9'))
+			return false;
+	}
+	return !is_reserved(name);
+}
+
+static void append_name(struct buffer *buffer, const struct name *name)
+{
+	const bool plain = !name->quoted && is_plain(name);
+	size_t i;
+
+	if (name->length == 0) { /* SQL has no empty name, but takes an empty text for one */
+		buffer_append(buffer, "''", 2);
+		return;
+	}
+	if (!plain)
+		buffer_append(buffer, "\"", 1);
+	for (i = 0; i < name->length; i++) {
+		const char c = (char)(name->quoted ? name->start[i] : lower(name->start[i]));
+
+		if (c == '"' && !name->quoted) /* those of a quoted name are doubled already */
+			buffer_append(buffer, "\"", 1);
+		buffer_append(buffer, &c, 1);
+	}
+	if (!plain)
+		buffer_append(buffer, "\"", 1);
+}
+
+bool sql_append_name_list(struct buffer *buffer, const char *list)
+{
+	const size_t start = buffer->length;
+	const char *at = skip_blanks(list);
+	struct name name;
+
+	if (*at == '\0') {
+		buffer_append(buffer, "''", 2);
+		return true;
+	}
+	while ((at = take_name(at, &name)) != NULL) {
+		append_name(buffer, &name);
+		at = skip_blanks(at);
+		if (*at == '\0')
+			return true;
+		if (*at != ',')
+			break;
+		buffer_append(buffer, ", ", 2);
+		at = skip_blanks(at + 1);
+	}
+	buffer->length = start;
+	return false;
+}

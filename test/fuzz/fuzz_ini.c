@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A whole configuration file: whatever stands in it, it either becomes a configuration in order
+ * or leaves an error, and a SET and a RELOAD after it do no harm.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/snapshot.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void judge_problems(const struct problems *problems)
+{
+	const struct problem *problem = NULL;
+
+	while ((problem = problems_next(problems, problem)) != NULL)
+		require(problem->text && problem->file && problem->log[0]);
+}
+
+static void judge_database(
+	const struct snapshot *snapshot, const struct database_config *config)
+{
+	struct database_config *made = database_config_from_template(config, "made");
+
+	require(strlen(config->name) <= DATABASE_NAME_LIMIT && config->dbname &&
+		config->port > 0);
+	require(snapshot_find_database(snapshot, config->name) == config);
+	require(!made || database_config_same_target(config, made));
+	database_config_free(made);
+}
+
+static void judge_entries(const struct snapshot *snapshot)
+{
+	const struct database_config *database;
+	const struct user_config *user;
+	const struct peer_config *peer;
+	size_t i;
+
+	for (i = 0; (database = snapshot_database(snapshot, i)) != NULL; i++)
+		judge_database(snapshot, database);
+	for (i = 0; (user = snapshot_user(snapshot, i)) != NULL; i++)
+		require(snapshot_find_user(snapshot, user->name) == user);
+	for (i = 0; (peer = snapshot_peer(snapshot, i)) != NULL; i++)
+		require(peer->id > 0 && peer->host && peer->port > 0);
+}
+
+/* What SHOW CONFIG shows of a setting can be SET again, and shows the same. */
+static void judge_setting(const struct snapshot *snapshot, const struct setting_row *row)
+{
+	char before[32], after[32], why[256];
+	const char *value =
+		settings_render(row, snapshot_settings(snapshot), before, sizeof(before));
+	struct snapshot *changed;
+
+	if (!value)
+		return;
+	changed = snapshot_with_setting(snapshot, row->name, value, why, sizeof(why));
+	if (changed && value != before)
+		require(strcmp(value,
+				settings_render(row, snapshot_settings(changed), after,
+					sizeof(after))) == 0);
+	snapshot_unref(changed);
+}
+
+static void judge_snapshot(const struct snapshot *snapshot)
+{
+	size_t count;
+	const struct setting_row *rows = settings_rows(&count);
+
+	judge_entries(snapshot);
+	for (size_t i = 0; i < count; i++)
+		judge_setting(snapshot, &rows[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct problems problems = {0};
+	struct snapshot *snapshot, *next;
+
+	snapshot = snapshot_parse("fuzz.ini", (const char *)data, size, NULL, &problems);
+	require((snapshot == NULL) == (problems_errors(&problems) > 0));
+	judge_problems(&problems);
+	problems_free(&problems);
+	if (!snapshot)
+		return 0;
+	judge_snapshot(snapshot);
+	next = snapshot_parse("fuzz.ini", (const char *)data, size, snapshot, &problems);
+	require(next != NULL);
+	snapshot_unref(snapshot);
+	judge_snapshot(next);
+	snapshot_unref(next);
+	problems_free(&problems);
+	return 0;
+}

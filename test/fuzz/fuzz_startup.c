@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The first message of a client: every reading of it must stay inside the message and agree with
+ * the others. A message without length is tried too, so that the parameters are met soon.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* Both texts are whole. */
+static void read_pair(const char *name, const char *value)
+{
+	require(strlen(name) <= STARTUP_TOTAL_MAX);
+	require(strlen(value) <= STARTUP_TOTAL_MAX);
+}
+
+static void walk_settings(const struct startup_login *login, const uint8_t *data, size_t total)
+{
+	struct startup_settings walk;
+	const char *name, *value;
+	enum startup_step step;
+
+	startup_settings_begin(&walk, login, data, total);
+	while ((step = startup_settings_next(&walk, &name, &value)) == STARTUP_PARAMETER)
+		read_pair(name, value);
+	require(step != STARTUP_BROKEN || walk.in_options);
+	startup_settings_end(&walk);
+}
+
+static void negotiate(const struct startup_login *login, const uint8_t *data, size_t total)
+{
+	struct buffer buffer = {0};
+
+	startup_write_negotiation(&buffer, login, data, total);
+	require(buffer.length <= total + 32);
+	buffer_free(&buffer);
+}
+
+static void read_login(const uint8_t *data, size_t total)
+{
+	struct startup_login login;
+	const enum startup_result result = startup_read(data, total, &login);
+
+	if (result == STARTUP_BAD_LAYOUT)
+		return;
+	require((result == STARTUP_GOOD) == (login.user != NULL));
+	if (result == STARTUP_GOOD)
+		read_pair(login.user, login.database);
+	walk_settings(&login, data, total);
+	negotiate(&login, data, total);
+}
+
+static void read_message(const uint8_t *data, size_t available)
+{
+	size_t total, length;
+	const enum startup_kind kind = startup_peek(data, available, &total);
+
+	if (kind == STARTUP_INCOMPLETE || kind == STARTUP_MALFORMED)
+		return;
+	require(total >= STARTUP_HEADER_SIZE && total <= available);
+	if (kind == STARTUP_LOGIN)
+		read_login(data, total);
+	if (kind == STARTUP_CANCEL && startup_cancel_key(data, total, &length) != NULL)
+		require(length == total - STARTUP_HEADER_SIZE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buffer buffer = {0};
+	size_t mark;
+
+	read_message(data, size);
+	mark = startup_begin(&buffer, PROTOCOL_3_0);
+	writer_bytes(&buffer, data, size);
+	startup_end(&buffer, mark);
+	if (!buffer.failed)
+		read_message(buffer.data, buffer.length);
+	buffer_free(&buffer);
+	return 0;
+}

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: ISC
+"""A PostgreSQL of our own: made, started, asked, broken and thrown away."""
+
+import contextlib
+import glob
+import os
+import re
+import signal
+import subprocess
+
+import psycopg
+from psycopg.rows import dict_row
+
+from support.process import (
+    HOST,
+    as_service,
+    drop_folder,
+    free_port,
+    make_folder,
+    own,
+    run,
+    wait_until,
+)
+
+HARNESS = "harness"
+
+# Role names say how PostgreSQL asks them for their password; the rest are let in without one.
+PASSWORDS = {
+    "plain_login": "plain secret",
+    "md5_login": "md5 secret",
+    "scram_login": "scram secret",
+}
+
+ROLES = """
+CREATE ROLE app LOGIN;
+CREATE ROLE alice LOGIN;
+CREATE ROLE bob LOGIN;
+CREATE ROLE carol LOGIN;
+CREATE ROLE rejected_login LOGIN;
+CREATE ROLE expired_login LOGIN PASSWORD 'late' VALID UNTIL '2001-01-01';
+SET password_encryption = 'scram-sha-256';
+CREATE ROLE plain_login LOGIN PASSWORD 'plain secret';
+CREATE ROLE scram_login LOGIN PASSWORD 'scram secret';
+SET password_encryption = 'md5';
+CREATE ROLE md5_login LOGIN PASSWORD 'md5 secret';
+RESET password_encryption;
+"""
+
+HBA = """
+{kind} all harness {address} trust
+{kind} all plain_login {address} password
+{kind} all md5_login {address} md5
+{kind} all scram_login {address} scram-sha-256
+{kind} all rejected_login {address} reject
+{kind} all all {address} trust
+"""
+
+
+def program_folders():
+    """Where PostgreSQL's programs are: $PGUSHER_TEST_PGBIN, then what is installed, newest first."""
+    named = os.environ.get("PGUSHER_TEST_PGBIN")
+
+    def version(path):
+        return [int(part) for part in re.findall(r"\d+", path)]
+
+    installed = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=version, reverse=True)
+    return ([named] if named else []) + installed
+
+
+def program(name):
+    """The path of one of PostgreSQL's programs. A folder may have the server's only, not pgbench."""
+    for folder in program_folders():
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    raise RuntimeError(f"no {name} of PostgreSQL found; set PGUSHER_TEST_PGBIN")
+
+
+class Cluster:
+    """One PostgreSQL server. Tests that stop or break it take a private one."""
+
+    def __init__(self, settings=None):
+        self.folder = make_folder("pgusher-pg-")
+        self.data = os.path.join(self.folder, "data")
+        self.socket_folder = self.folder
+        self.log_path = os.path.join(self.folder, "log")
+        self.port = free_port()
+        self.host = HOST
+        self.process = None
+        self._connection = None
+        self._initialize(settings or {})
+
+    def _initialize(self, settings):
+        run(
+            [program("initdb"), "-D", self.data, "-U", HARNESS, "--auth=trust", "--no-sync"]
+            + ["--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"],
+            timeout=120,
+        )
+        values = {
+            "listen_addresses": f"'{self.host}'",
+            "port": self.port,
+            "unix_socket_directories": f"'{self.socket_folder}'",
+            "max_connections": 100,
+            "superuser_reserved_connections": 3,
+            "fsync": "off",
+            "full_page_writes": "off",
+            "synchronous_commit": "off",
+            "shared_buffers": "'32MB'",
+            "max_wal_size": "'256MB'",
+            "autovacuum": "off",
+            "timezone": "'UTC'",
+            "datestyle": "'ISO, MDY'",
+            "log_line_prefix": "'%m [%p] %u@%d %a '",
+            "log_timezone": "'UTC'",
+            "log_checkpoints": "off",
+            **settings,
+        }
+        with open(os.path.join(self.data, "postgresql.conf"), "a") as file:
+            for name, value in values.items():
+                file.write(f"{name} = {value}\n")
+        with open(os.path.join(self.data, "pg_hba.conf"), "w") as file:
+            file.write(HBA.format(kind="local", address=""))
+            file.write(HBA.format(kind="host", address="127.0.0.1/32"))
+        own(os.path.join(self.data, "pg_hba.conf"))
+        self.start()
+        self.sql(ROLES)
+        for database in ("main", "other"):
+            self.sql(f"CREATE DATABASE {database} OWNER app")
+
+    # Life
+
+    def start(self, wait=True):
+        """Start the server and wait until it lets us in."""
+        log = open(self.log_path, "ab")
+        with log:
+            self.process = subprocess.Popen(
+                as_service(
+                    [program("postgres"), "-D", self.data], death_signal=signal.SIGINT
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env={**os.environ, "LC_ALL": "C.UTF-8", "PGDATA": self.data},
+            )
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self):
+        """Wait until the server accepts connections."""
+        wait_until(self._try_connect, 60, "PostgreSQL to start")
+
+    def _try_connect(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"PostgreSQL ended: {self.log()}")
+        try:
+            self._connection = self.connect()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def stop(self, mode="fast"):
+        """Stop the server: smart, fast or immediate."""
+        self._disconnect()
+        if self.process is None or self.process.poll() is not None:
+            return
+        signals = {
+            "smart": signal.SIGTERM,
+            "fast": signal.SIGINT,
+            "immediate": signal.SIGQUIT,
+        }
+        self.process.send_signal(signals[mode])
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def restart(self, mode="fast"):
+        """Stop and start the server."""
+        self.stop(mode)
+        self.start()
+
+    def destroy(self):
+        """Stop the server and remove all it wrote."""
+        self.stop("immediate")
+        drop_folder(self.folder)
+
+    def _disconnect(self):
+        if self._connection is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._connection.close()
+            self._connection = None
+
+    # Asking
+
+    def log(self):
+        """The server's log so far."""
+        with open(self.log_path, errors="replace") as file:
+            return file.read()
+
+    def connect(self, database="postgres", user=HARNESS, **options):
+        """A direct psycopg connection, past the pooler."""
+        return psycopg.connect(
+            host=self.socket_folder,
+            port=self.port,
+            dbname=database,
+            user=user,
+            application_name=HARNESS,
+            autocommit=True,
+            row_factory=dict_row,
+            **options,
+        )
+
+    def sql(self, text, parameters=None):
+        """Run SQL as superuser in the database postgres; rows as dicts, [] when there are none."""
+        if self._connection is None or self._connection.closed:
+            self._connection = self.connect()
+        cursor = self._connection.execute(text, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+    def value(self, text, parameters=None):
+        """The first column of the first row."""
+        return next(iter(self.sql(text, parameters)[0].values()))
+
+    def ask(self, database, text, parameters=None):
+        """Run SQL as superuser in another database."""
+        with self.connect(database) as connection:
+            cursor = connection.execute(text, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def secret(self, role):
+        """The stored password of a role, as PostgreSQL keeps it."""
+        return self.value("SELECT rolpassword FROM pg_authid WHERE rolname = %s", [role])
+
+    def backends(self, **where):
+        """Rows of pg_stat_activity of everybody's client backends but the harness's own."""
+        rows = self.sql(
+            "SELECT * FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND usename IS DISTINCT FROM 'harness'"
+            " ORDER BY backend_start"
+        )
+        return [row for row in rows if all(row[key] == value for key, value in where.items())]
+
+    def terminate(self, pid):
+        """End one backend in the ordinary way."""
+        self.sql("SELECT pg_terminate_backend(%s)", [pid])
+
+    def wait_quiet(self):
+        """Wait until nobody but the harness is connected."""
+        wait_until(lambda: not self.backends(), 15, "backends to go")
+
+    def clear(self):
+        """End what earlier tests left running: a sleeping query does not notice that its client left."""
+        self.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND usename IS DISTINCT FROM 'harness'"
+        )
+        self.wait_quiet()

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: ISC
+"""One daemon under test: its folder, its configuration, its life, and questions to it."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import psycopg
+from psycopg.rows import dict_row
+
+from support import process
+from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, wait_until
+from support.raw import Closed, RawClient, ServerError
+
+ADMIN = "admin"
+STATS = "stats"
+
+# What no daemon may ever write, whatever a test did to it.
+BAD_LINES = re.compile(
+    r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|Assertion|"
+    r"^\S+ \S+ \S+ \[\d+\] FATAL "
+)
+
+
+def binary():
+    """The daemon's path: $PGUSHER_BIN or the one built in or beside the source tree."""
+    named = os.environ.get("PGUSHER_BIN")
+    top = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+    for path in [named] if named else [top + "/pgusher", top + "/build/pgusher"]:
+        if os.access(path, os.X_OK):
+            return path
+    raise RuntimeError("no daemon to test; build it or set PGUSHER_BIN")
+
+
+def is_sanitized():
+    """Whether the daemon was built with AddressSanitizer, which makes memory bounds meaningless."""
+    with open(binary(), "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+class Pooler:
+    """A daemon with a folder and ports of its own."""
+
+    def __init__(self, settings=None, databases=None, users=None, auth=None, cluster=None):
+        """Nothing is started yet.
+
+        settings   of [pgbouncer]; None leaves one of the harness's own out
+        databases  of [databases]: a dict of keys, or the text as it is; host and port
+                   default to the cluster's
+        users      of [users], likewise
+        auth       the secrets of the auth_file by user name, or its text as it is
+        """
+        self.folder = make_folder("pgusher-")
+        self.port = free_port()
+        self.cluster = cluster
+        self.process = None
+        self.exit_code = None
+        self.allowed = []
+        self.settings = dict(settings or {})
+        self.databases = {"main": {}} if databases is None else dict(databases)
+        self.users = dict(users or {})
+        self.auth = auth
+        self._opened = []
+        self._console = None
+        self.log_path = self.path("stderr")
+        self.config_path = self.path("pgusher.ini")
+        self.auth_path = self.path("userlist.txt")
+        self.write_config()
+
+    # Files
+
+    def path(self, name):
+        """A path in the daemon's folder."""
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        """Write a file into the daemon's folder, for the daemon to read; returns its path."""
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        own(path)
+        return path
+
+    def own_settings(self):
+        """What every configuration holds unless a test says otherwise."""
+        return {
+            "listen_addr": HOST,
+            "listen_port": self.port,
+            "unix_socket_dir": self.folder,
+            "auth_type": "trust",
+            "auth_file": self.auth_path,
+            "admin_users": ADMIN,
+            "stats_users": STATS,
+        }
+
+    def config_text(self):
+        """The configuration file's text."""
+        lines = ["[databases]"]
+        for name, entry in self.databases.items():
+            lines.append(f"{_quote_key(name)} = {self._database(entry)}")
+        if self.users:
+            lines += ["", "[users]"]
+            for name, entry in self.users.items():
+                lines.append(f"{_quote_key(name)} = {_join(entry)}")
+        lines += ["", "[pgbouncer]"]
+        for name, value in {**self.own_settings(), **self.settings}.items():
+            if value is not None:
+                lines.append(f"{name} = {value}")
+        return "\n".join(lines) + "\n"
+
+    def _database(self, entry):
+        if isinstance(entry, str):
+            return entry
+        keys = dict(entry)
+        if self.cluster and "host" not in keys:
+            keys = {"host": self.cluster.host, "port": self.cluster.port, **keys}
+        return _join(keys)
+
+    def auth_text(self):
+        """The auth_file's text."""
+        if isinstance(self.auth, (str, bytes)):
+            return self.auth
+        secrets = {name: "" for name in (ADMIN, STATS, "app", "alice", "bob", "carol")}
+        secrets.update(self.auth or {})
+        return "".join(
+            '"{}" "{}"\n'.format(name.replace('"', '""'), secret.replace('"', '""'))
+            for name, secret in secrets.items()
+            if secret is not None
+        )
+
+    def write_config(self):
+        """Write the configuration and the auth_file anew from settings, databases, users, auth."""
+        self.write("pgusher.ini", self.config_text())
+        self.write("userlist.txt", self.auth_text())
+
+    # Life
+
+    def spawn(self, *options, as_root=False, config=True, **popen):
+        """Start the process without waiting for anything."""
+        environment = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "TZ": "UTC",
+            "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:handle_abort=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+            **popen.pop("environment", {}),
+        }
+        arguments = [binary(), *options] + ([self.config_path] if config else [])
+        with open(self.log_path, "ab") as log:
+            own(self.log_path)
+            self.process = subprocess.Popen(
+                as_service(arguments, as_root),
+                stdin=subprocess.DEVNULL,
+                stdout=popen.pop("stdout", log),
+                stderr=popen.pop("stderr", log),
+                cwd=self.folder,
+                env=environment,
+                **popen,
+            )
+        self.exit_code = None
+        return self.process
+
+    def start(self, *options, **popen):
+        """Start and wait until clients are accepted."""
+        self.spawn(*options, **popen)
+        self.wait_up()
+        return self
+
+    def wait_up(self):
+        """Wait until the daemon says that it is up; no connection is made, since some are counted."""
+        wait_until(self._is_up, 15, "the daemon to be up")
+
+    def _is_up(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the daemon ended with {self.process.returncode}:\n{self.log()}")
+        return "process up: " in self.log()
+
+    def run_to_end(self, *options, timeout=15, **popen):
+        """Start a daemon that is expected to end by itself; returns its exit code."""
+        self.spawn(*options, **popen)
+        self.exit_code = self.process.wait(timeout)
+        return self.exit_code
+
+    def signal(self, number):
+        """Send a signal."""
+        self.process.send_signal(number)
+
+    def wait_exit(self, timeout=10):
+        """Wait for the end; returns the exit code."""
+        self.exit_code = self.process.wait(timeout)
+        return self.exit_code
+
+    def running(self):
+        """Whether the process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    def close_clients(self):
+        """Close every connection that tests opened through this object."""
+        self._console = None
+        while self._opened:
+            with contextlib.suppress(Exception):
+                self._opened.pop().close()
+
+    def allow(self, pattern):
+        """Let a line of the log that would fail the test pass."""
+        self.allowed.append(re.compile(pattern))
+
+    def stop(self):
+        """End the daemon in the gentlest way: once no client is left it must go by itself."""
+        self.close_clients()
+        if not self.running():
+            return
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGTERM)
+        try:
+            self.wait_exit(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(
+                f"all clients left, but the daemon stayed:\n{self.log()[-4000:]}"
+            ) from None
+        assert self.exit_code == 0, f"exit code {self.exit_code}\n{self.log()[-4000:]}"
+
+    def check_log(self):
+        """Assert that the daemon wrote nothing that it never may."""
+        bad = [
+            line
+            for line in self.log().splitlines()
+            if BAD_LINES.search(line) and not any(each.search(line) for each in self.allowed)
+        ]
+        assert not bad, "\n".join(bad[:20])
+
+    def destroy(self):
+        """Stop, check and remove everything."""
+        try:
+            self.stop()
+            self.check_log()
+        finally:
+            if self.running():
+                self.process.kill()
+                self.process.wait()
+            drop_folder(self.folder)
+
+    # Log
+
+    def log(self):
+        """What the daemon wrote to stderr so far."""
+        with contextlib.suppress(FileNotFoundError):
+            with open(self.log_path, errors="replace") as file:
+                return file.read()
+        return ""
+
+    def lines(self, pattern):
+        """The lines of the log that match."""
+        expression = re.compile(pattern)
+        return [line for line in self.log().splitlines() if expression.search(line)]
+
+    def wait_log(self, pattern, count=1, timeout=10):
+        """Wait until so many lines match; returns them."""
+        wait_until(
+            lambda: len(self.lines(pattern)) >= count, timeout, f"{count} lines {pattern!r}"
+        )
+        return self.lines(pattern)
+
+    # Clients
+
+    def keep(self, thing):
+        """Close this at the end of the test."""
+        self._opened.append(thing)
+        return thing
+
+    @property
+    def address(self):
+        """Where TCP clients connect to."""
+        return (HOST, self.port)
+
+    @property
+    def socket_path(self):
+        """Where clients on this machine connect to."""
+        return self.path(f".s.PGSQL.{self.port}")
+
+    def raw(self, unix=False, address=None):
+        """A connection that has not said anything yet."""
+        return self.keep(RawClient(address or (self.socket_path if unix else self.address)))
+
+    def client(self, user="app", database="main", password=None, unix=False, **parameters):
+        """A raw client that has logged in."""
+        return self.raw(unix).login(user, database, password, **parameters)
+
+    def refused(self, user="app", database="main", password=None, unix=False, **parameters):
+        """The error that refuses this login; the connection must be closed behind it."""
+        client = self.raw(unix)
+        try:
+            client.login(user, database, password, **parameters)
+        except ServerError as error:
+            client.closed()
+            return error
+        raise AssertionError("was let in")
+
+    def connect(self, user="app", dbname="main", **options):
+        """A psycopg connection: autocommit, no prepared statements unless asked for."""
+        options.setdefault("autocommit", True)
+        options.setdefault("prepare_threshold", None)
+        options.setdefault("host", HOST)
+        options.setdefault("connect_timeout", 15)
+        connection = psycopg.connect(port=self.port, user=user, dbname=dbname, **options)
+        return self.keep(connection)
+
+    def psql(self, *arguments, user="app", database="main", unix=False, **options):
+        """Run psql as the daemon's own user."""
+        return process.run(
+            [shutil.which("psql"), "-X", "-h", self.folder if unix else HOST]
+            + ["-p", str(self.port), "-U", user, "-d", database, *arguments],
+            **options,
+        )
+
+    # Console
+
+    def console(self, user=ADMIN, unix=False, **parameters):
+        """A new raw client of the console."""
+        return self.client(user, "pgbouncer", unix=unix, **parameters)
+
+    def command(self, sql, timeout=None):
+        """Run a console command on one console connection kept for it; the raw Result."""
+        if self._console is None:
+            self._console = self.console()
+        try:
+            return self._console.query(sql, timeout)
+        except (Closed, OSError):
+            self._console = None
+            raise
+
+    def admin(self, sql):
+        """Run a console command; its rows as dicts of text."""
+        return self.command(sql).dicts()
+
+    def show(self, topic, **where):
+        """The rows of a SHOW whose columns have these values."""
+        rows = self.admin(f"SHOW {topic}")
+        return [
+            row for row in rows if all(row[key] == str(value) for key, value in where.items())
+        ]
+
+    def pool(self, database="main", user="app"):
+        """The SHOW POOLS row of one pool, numbers as int; None when there is no such pool."""
+        for row in self.show("POOLS", database=database, user=user):
+            return {key: _number(value) for key, value in row.items()}
+        return None
+
+    def servers(self, **where):
+        """The rows of SHOW SERVERS."""
+        return self.show("SERVERS", **where)
+
+    def clients(self, **where):
+        """The rows of SHOW CLIENTS, the console's own left out."""
+        return [
+            row for row in self.show("CLIENTS", **where) if row["database"] != "pgbouncer"
+        ]
+
+    def setting(self, key):
+        """A value of SHOW CONFIG."""
+        return {row["key"]: row["value"] for row in self.show("CONFIG")}[key]
+
+    def stats(self, database="main"):
+        """The row of SHOW STATS_TOTALS of one database, as int."""
+        (row,) = self.show("STATS_TOTALS", database=database)
+        return {key: _number(value) for key, value in row.items()}
+
+    def wait_pool(self, database="main", user="app", timeout=10, **expected):
+        """Wait until the pool's row has these values; returns the row."""
+
+        def matches():
+            row = self.pool(database, user)
+            seen.append(row)
+            good = row and all(row[key] == value for key, value in expected.items())
+            return row if good else None
+
+        seen = []
+        try:
+            return wait_until(matches, timeout)
+        except process.WaitTimeout:
+            raise AssertionError(f"pool did not come to {expected}: {seen[-1]}") from None
+
+    def reload(self):
+        """Write the configuration anew and RELOAD."""
+        self.write_config()
+        self.command("RELOAD")
+
+    # Resources
+
+    def descriptors(self):
+        """How many descriptors the daemon has open."""
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def memory(self):
+        """Resident memory in bytes."""
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def cpu_seconds(self):
+        """CPU time used so far."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _quote_key(name):
+    return name if re.fullmatch(r"[A-Za-z0-9_.*-]+", name) else f"'{name}'"
+
+
+def _join(entry):
+    if isinstance(entry, str):
+        return entry
+    return " ".join(f"{key}={_quote_value(value)}" for key, value in entry.items())
+
+
+def _quote_value(value):
+    text = str(value)
+    if re.search(r"[\s']", text):
+        return "'" + text.replace("'", "''") + "'"
+    return text
+
+
+def _number(value):
+    with contextlib.suppress(TypeError, ValueError):
+        return int(value)
+    return value

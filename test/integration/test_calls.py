@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: ISC
+"""How many calls of the system the daemon makes: for a transaction, and for doing nothing."""
+
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from support import wire
+from support.pooler import is_sanitized
+from support.process import (
+    as_service,
+    drop_folder,
+    free_port,
+    make_folder,
+    run,
+    wait_until,
+)
+
+TOP = os.path.join(os.path.dirname(__file__), "..")
+
+# In the order of the library's enum.
+CALLS = (
+    "recv send sendmsg accept4 socket connect epoll_wait epoll_ctl getrandom mmap read write"
+    " recvmsg readv writev poll timerfd_settime"
+).split()
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """The folder of the counting library, the load and the fake server, compiled."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("no C compiler")
+    folder = make_folder("pgusher-calls-")
+    flags = [compiler, "-std=gnu17", "-D_GNU_SOURCE", "-O2"]
+    memory = ["-DWITHOUT_MEMORY"] if is_sanitized() else []
+    jobs = [
+        (["-shared", "-fPIC", *memory], "integration/support/calls.c", "calls.so", ["-ldl"]),
+        ([], "bench/load.c", "load", ["-lcrypto"]),
+        ([], "bench/fake.c", "fake", []),
+    ]
+    for options, source, name, libraries in jobs:
+        with open(os.path.join(TOP, source)) as file:
+            path = os.path.join(folder, name)
+            run([*flags, *options, "-xc", "-", "-o", path, *libraries], stdin=file)
+    yield folder
+    drop_folder(folder)
+
+
+@pytest.fixture
+def fake(programs):
+    """The port of a server that costs next to nothing."""
+    port = free_port()
+    server = subprocess.Popen(
+        as_service([os.path.join(programs, "fake"), str(port)]),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )
+    assert server.stdout.readline().strip() == "ready"
+    yield port
+    server.communicate("")
+
+
+class Counted:
+    """A daemon whose calls are counted."""
+
+    def __init__(self, pooler, programs):
+        self.pooler = pooler
+        path = pooler.write("counts", b"\0" * 4096)
+        with open(path, "r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 4096)
+        environment = {
+            "LD_PRELOAD": os.path.join(programs, "calls.so"),
+            "PGUSHER_COUNTS": path,
+            "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0",
+        }
+        pooler.start(environment=environment)
+        pooler.show("STATE")
+
+    def calls(self):
+        """Calls so far by name, and how many ended with EAGAIN."""
+        numbers = struct.unpack_from(f"={2 * len(CALLS)}Q", self._map)
+        return dict(zip(CALLS, zip(numbers[::2], numbers[1::2])))
+
+    def since(self, before):
+        """Calls since then, and how many of them ended with EAGAIN, by name; those that were made."""
+        change = {}
+        for name, (count, again) in self.calls().items():
+            made = (count - before[name][0], again - before[name][1])
+            if made != (0, 0):
+                change[name] = made
+        return change
+
+    def transactions(self):
+        """Transactions so far."""
+        rows = self.pooler.show("STATS_TOTALS", database="main")
+        return int(rows[0]["xact_count"]) if rows else 0
+
+
+@pytest.fixture
+def counted(new_pooler, programs, fake):
+    """A daemon before the fake server, in transaction mode, its calls counted."""
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "default_pool_size": 20,
+            "max_client_conn": 1000,
+            "log_connections": 0,
+            "log_disconnections": 0,
+        },
+        databases={"main": {"host": "127.0.0.1", "port": fake}, "real": {"dbname": "main"}},
+        start=False,
+    )
+    return Counted(pooler, programs)
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended"])
+def test_a_transaction_costs_hardly_more_than_its_two_messages(counted, programs, protocol):
+    """50 clients on 20 servers: two receives, two sends and a share of a wait, nothing else."""
+    load = subprocess.Popen(
+        as_service(
+            [os.path.join(programs, "load"), "transactions", "-c", "50", "-t", "30", "-w", "0"]
+            + ["-p", str(counted.pooler.port), "-u", "app", "-d", "main", "-q", "SELECT 1"]
+            + (["-x"] if protocol == "extended" else [])
+        ),
+        stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        wait_until(lambda: counted.transactions() > 5000, 20, "the steady state")
+        began, before = counted.transactions(), counted.calls()
+        wait_until(lambda: counted.transactions() > began + 20000, 20, interval=0.3)
+        done = counted.transactions() - began
+        calls = counted.since(before)
+    finally:
+        load.kill()
+        load.communicate()
+    each = {name: round(count / done, 3) for name, (count, _) in calls.items()}
+    assert "epoll_ctl" not in calls, each
+    assert calls["recv"][1] <= done / 1000, calls
+    assert sum(each.values()) <= 4.2, each
+
+
+SITUATIONS = ["idle", "waiting", "paused", "half a message", "server away", "blocked"]
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_doing_nothing_costs_nothing(counted, situation):
+    """Nobody is looked at in turn, whatever a hundred clients are waiting for."""
+    pooler = counted.pooler
+    if situation == "server away":
+        pooler.databases["real"]["port"] = 1
+        pooler.databases["real"]["host"] = "127.0.0.1"
+        pooler.reload()
+        clients = [pooler.raw().send_startup(database="real") for _ in range(100)]
+        pooler.wait_pool("real", cl_waiting=100, sv_login=0)
+    else:
+        clients = [pooler.client(database="real") for _ in range(100)]
+    if situation == "waiting":
+        pooler.command("SET default_pool_size = 1")
+        clients[0].query("BEGIN")
+        for client in clients[1:]:
+            client.send(wire.query("SELECT 1"))
+        pooler.wait_pool("real", cl_waiting=99)
+    elif situation == "paused":
+        pooler.command("PAUSE")
+        for client in clients:
+            client.send(wire.query("SELECT 1"))
+        pooler.wait_pool("real", cl_waiting=100)
+    elif situation == "half a message":
+        for client in clients:
+            client.send(wire.query("SELECT 1")[:-1])
+    elif situation == "blocked":
+        for client in clients[:10]:
+            client.send(wire.query("SELECT repeat('x', 10000) FROM generate_series(1, 10000)"))
+        wait_until(
+            lambda: len(pooler.cluster.backends(state="active", wait_event="ClientWrite")) == 10
+        )
+    pooler.show("STATE")  # everything sent before has been read when this is answered
+    cpu = pooler.cpu_seconds()
+    before = counted.calls()
+    assert clients[-1].silent(1.5)
+    calls = counted.since(before)
+    # A tick is three times a second.
+    assert sum(count for count, _ in calls.values()) <= 60, calls
+    assert pooler.cpu_seconds() - cpu <= 0.1
+
+
+def test_a_login_costs_few_calls(counted):
+    """From accept to the close: the kernel's share of a login is nearly all of it."""
+    counted.pooler.client().query("SELECT 1")
+    before = counted.calls()
+    for _ in range(50):
+        client = counted.pooler.raw().login()
+        client.query("SELECT 1")
+        client.leave()
+    wait_until(lambda: len(counted.pooler.clients()) == 1)
+    calls = counted.since(before)
+    assert calls["accept4"][0] <= 110, calls
+    assert calls["epoll_ctl"][0] <= 110, calls

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: ISC
+"""Cancel requests: they reach the right backend, and no other query ever."""
+
+import threading
+
+from support import wire
+from support.process import stays, wait_until
+from support.raw import RawClient, cancel
+
+SLEEP = "SELECT pg_sleep(30)"
+
+
+def running(pooler, client, sql=SLEEP):
+    """Start a query and wait until it runs."""
+    client.send(wire.query(sql))
+    wait_until(lambda: pooler.cluster.backends(state="active", query=sql))
+    return client
+
+
+def test_a_cancel_ends_the_query_and_nothing_more(pooler):
+    client, other = pooler.client(), pooler.client()
+    running(pooler, client)
+    running(pooler, other, "SELECT pg_sleep(0.5), 'other'")
+    cancel(pooler.address, client.key)
+    error = client.result().error
+    assert (error.severity, error.sqlstate) == ("ERROR", "57014")
+    assert other.checked().rows[0][1] == "other"
+    assert client.value("SELECT 'goes on'") == "goes on"
+    assert pooler.wait_log("C-.* closing because: successfully sent cancel request", 1)
+
+
+def test_psycopg_cancels(pooler):
+    connection = pooler.connect()
+    fault = []
+
+    def work():
+        try:
+            connection.execute(SLEEP)
+        except Exception as error:
+            fault.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: pooler.cluster.backends(state="active", query=SLEEP))
+    connection.cancel()
+    thread.join(10)
+    assert fault and fault[0].sqlstate == "57014"
+
+
+def test_a_cancel_in_session_mode(session_pooler):
+    client = running(session_pooler, session_pooler.client())
+    cancel(session_pooler.address, client.key)
+    assert client.result().error.sqlstate == "57014"
+
+
+def test_a_cancel_over_the_unix_socket(pooler):
+    client = running(pooler, pooler.client(unix=True))
+    cancel(pooler.socket_path, client.key)
+    assert client.result().error.sqlstate == "57014"
+
+
+def test_a_cancel_of_an_idle_client_does_nothing(pooler):
+    client, other = pooler.client(), pooler.client()
+    client.query("SELECT 1")
+    running(pooler, other, "SELECT pg_sleep(0.4)")
+    cancel(pooler.address, client.key)
+    assert pooler.wait_log("cancel request for idle client")
+    assert other.result().error is None
+    assert client.value("SELECT 2") == "2"
+
+
+def test_a_cancel_with_the_key_of_a_client_that_left_does_nothing(pooler):
+    client = pooler.client()
+    key = client.key
+    client.query("SELECT 1")
+    client.leave()
+    other = running(pooler, pooler.client(), "SELECT pg_sleep(0.4)")
+    cancel(pooler.address, key)
+    assert pooler.wait_log("failed cancel request")
+    assert other.result().error is None
+
+
+def test_a_cancel_reaches_the_server_with_the_servers_key(new_pooler, new_server):
+    def script(connection):
+        connection.login(key=b"\xca\xfe\xba\xbe")
+        while True:
+            sql = connection.next_query()
+            connection.server.gate.wait(10)
+            connection.send(wire.one_row(sql))
+
+    server = new_server(script)
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    client = pooler.client()
+    client.send(wire.query("slow"))
+    pooler.wait_pool(sv_active=1)
+    cancel(pooler.address, client.key)
+    wait_until(lambda: server.cancels)
+    assert server.cancels == [(1000).to_bytes(4, "big") + b"\xca\xfe\xba\xbe"]
+    server.gate.set()
+    assert client.checked().value == "slow"
+
+
+def test_a_cancel_goes_beyond_the_pool_size(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+    client = running(pooler, pooler.client())
+    waiter = pooler.client()
+    waiter.send(wire.query("SELECT 'served'"))
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, client.key)
+    assert client.result().error.sqlstate == "57014"
+    assert waiter.checked().value == "served"
+
+
+def test_a_server_waits_for_the_end_of_a_cancel_aimed_at_it(new_pooler, new_server):
+    """The query ends while its cancel is under way: the next client does not get that server."""
+
+    def script(connection):
+        if connection.number == 1:
+            # The cancel's connection: taken, but not closed until the test says so.
+            connection.read_bytes(16)
+            connection.server.cancels.append(b"seen")
+            connection.server.gate.wait(10)
+            return
+        connection.login()
+        connection.serve(lambda connection, sql: wire.one_row(sql) if sql != "slow" else b"")
+
+    server = new_server(script)
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    client = pooler.client()
+    client.send(wire.query("slow"))
+    pooler.wait_pool(sv_active=1)
+    canceler = RawClient(pooler.address)
+    canceler.send(wire.cancel_request(client.key))
+    wait_until(lambda: server.cancels)
+    pooler.wait_pool(cl_active_cancel_req=1, sv_active_cancel=1)
+    server.connections[0].send(wire.one_row("slow"))
+    assert client.checked().value == "slow"
+    pooler.wait_pool(sv_being_canceled=1, sv_idle=0)
+    assert client.value("next") == "next"
+    assert server.connections[0].received[-1].body != b"next\0"
+    server.gate.set()
+    canceler.closed()
+    pooler.wait_pool(sv_being_canceled=0, cl_active_cancel_req=0)
+
+
+def test_a_cancel_that_comes_too_late_is_dropped(new_pooler, new_server):
+    """The query ends while its cancel waits for a connection: nothing is sent."""
+
+    def script(connection):
+        if connection.number == 0:
+            connection.login()
+            connection.serve(lambda connection, sql: wire.one_row(sql) if sql != "slow" else b"")
+        elif connection.number == 1:
+            # A login that takes its time: the one attempt that a pool makes at a time.
+            connection.accept_startup()
+            connection.server.gate.wait(10)
+            connection.welcome()
+            connection.serve()
+        else:
+            connection.server.cancels.append(connection.read_bytes(16))
+
+    server = new_server(script)
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    client, waiter = pooler.client(), pooler.client()
+    client.send(wire.query("slow"))
+    pooler.wait_pool(sv_active=1)
+    waiter.send(wire.query("quick"))
+    pooler.wait_pool(cl_waiting=1, sv_login=1)
+    canceler = RawClient(pooler.address)
+    canceler.send(wire.cancel_request(client.key))
+    pooler.wait_pool(cl_waiting_cancel_req=1)
+    server.connections[0].send(wire.one_row("slow"))
+    assert client.checked().value == "slow"
+    assert waiter.checked().value == "quick"
+    server.gate.set()
+    assert canceler.closed()
+    assert pooler.wait_log("not sending cancel request for client that is now idle")
+    assert client.value("again") == "again"
+    assert server.cancels == []
+
+
+def test_a_cancel_that_finds_no_server_is_given_up(new_pooler, new_server, new_relay):
+    server = new_server(slow_script)
+    relay = new_relay(server.port)
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "cancel_wait_timeout": 0.5, "server_login_retry": 1},
+        databases={"main": {"host": relay.host, "port": relay.port}},
+    )
+    client = pooler.client()
+    client.send(wire.query("slow"))
+    pooler.wait_pool(sv_active=1)
+    # A server that is being logged in to takes the pool's one attempt; the cancel has to wait.
+    relay.set_mode("hold")
+    waiter = pooler.client()
+    waiter.send(wire.query("quick"))
+    pooler.wait_pool(sv_login=1)
+    canceler = RawClient(pooler.address)
+    canceler.send(wire.cancel_request(client.key))
+    assert canceler.closed()
+    assert pooler.wait_log("closing because: cancel_wait_timeout")
+    relay.set_mode("pass")
+    server.gate.set()
+    assert client.checked().value == "slow"
+
+
+def slow_script(connection):
+    """Answers `slow` only once the gate is open."""
+    connection.login()
+    while True:
+        sql = connection.next_query()
+        if sql == "slow":
+            connection.server.gate.wait(15)
+        connection.send(wire.one_row(sql))
+
+
+def test_many_cancels_of_one_query_are_all_closed_in_order(pooler):
+    client, other = pooler.client(), pooler.client()
+    running(pooler, other, "SELECT pg_sleep(1), 'other'")
+    running(pooler, client)
+    cancelers = [RawClient(pooler.address) for _ in range(30)]
+    for canceler in cancelers:
+        canceler.send(wire.cancel_request(client.key))
+    for canceler in cancelers:
+        assert canceler.closed()
+        canceler.close()
+    assert client.result().error.sqlstate == "57014"
+    assert client.value("SELECT 'fresh'") == "fresh"
+    assert other.checked().rows[0][1] == "other"
+
+
+def test_cancels_are_taken_when_no_client_is(new_pooler):
+    pooler = new_pooler({"max_client_conn": 1})
+    client = running(pooler, pooler.client())
+    cancel(pooler.address, client.key)
+    assert client.result().error.sqlstate == "57014"
+
+
+def test_a_cancel_in_the_queue_counts_as_idle(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+    holder, waiter = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    waiter.send(wire.query("SELECT 'patient'"))
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, waiter.key)
+    assert pooler.wait_log("cancel request for idle client")
+    holder.query("COMMIT")
+    assert waiter.checked().value == "patient"
+
+
+def test_only_the_asker_is_ever_hit(new_pooler):  # F35 in part
+    """Cancels that race with the end of queries hit their own client's query or none."""
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
+    victim, bystander = pooler.client(), pooler.client()
+    for _ in range(60):
+        victim.send(wire.query("SELECT 1"))
+        canceler = RawClient(pooler.address)
+        canceler.send(wire.cancel_request(victim.key))
+        bystander.send(wire.query("SELECT pg_sleep(0.002), 'safe'"))
+        error = victim.result().error
+        assert error is None or error.sqlstate == "57014"
+        assert bystander.checked().rows[0][1] == "safe"
+        canceler.closed()
+        canceler.close()
+    stays(lambda: pooler.pool()["cl_waiting_cancel_req"] == 0, 0.1)
+    pooler.wait_pool(sv_active=0, sv_active_cancel=0, sv_being_canceled=0)
+
+
+def test_the_key_space_shows_no_pattern(new_pooler):  # F38 in part
+    pooler = new_pooler({"max_client_conn": 1000})
+    keys = set()
+    for _ in range(300):
+        client = pooler.client()
+        keys.add(client.key)
+        client.leave()
+    assert len(keys) == 300
+    for at in range(8):
+        assert len({key[at] for key in keys}) > 70

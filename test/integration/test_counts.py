@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: ISC
+"""What does not depend on the machine's speed: system calls, wake-ups and bytes."""
+
+import os
+import resource
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
+
+import rig
+
+from support.pooler import is_sanitized
+from support.process import HOST, drop_folder, make_folder, wait_until
+
+CLIENTS = 2000
+USERS = 5000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_descriptors():
+    """Enough descriptors for all clients here and in the daemon."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if not rig.raise_descriptors(CLIENTS + 1000):
+        pytest.skip("not enough descriptors (ulimit -n)")
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """The folder with the clients' program and the server that costs nothing, running."""
+    if not rig.compiler():
+        pytest.skip("no C compiler to make the clients with")
+    with rig.Rig() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def strace():
+    """Whether strace can be used."""
+    possible, why = rig.can_trace()
+    if not possible:
+        pytest.skip(why)
+
+
+@pytest.fixture
+def new_counted(new_pooler, tools):
+    """Make a daemon before the server that costs nothing, and its clients."""
+
+    def make(settings=None, **options):
+        pooler = new_pooler(
+            {
+                "pool_mode": "transaction",
+                "default_pool_size": rig.POOL,
+                "max_client_conn": CLIENTS + 500,
+                "listen_backlog": 1024,
+                "log_connections": 0,
+                "log_disconnections": 0,
+                **(settings or {}),
+            },
+            databases={"main": f"host={HOST} port={tools.fake.port}"},
+            **options,
+        )
+        return pooler, rig.Load(tools.load_program, pooler.port, pooler.process.pid)
+
+    return make
+
+
+@pytest.fixture
+def bytes_matter():
+    if is_sanitized():
+        pytest.skip("a sanitizer takes more memory than what is measured")
+
+
+def memory(pooler):
+    return rig.settled(pooler.process.pid, "Anonymous", quiet=0.4)
+
+
+def pause(seconds):
+    """Let time pass in which nothing may happen."""
+    deadline = time.monotonic() + seconds
+    wait_until(lambda: time.monotonic() >= deadline, seconds + 10)
+
+
+def warm(load):
+    """Make every lazy part be there."""
+    load.run("transactions", "-c", 50, "-n", 2000)
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended"])
+def test_a_transaction_costs_two_receives_and_two_sends(new_counted, tools, strace, protocol):
+    pooler, load = new_counted()
+    more = ["-x"] if protocol == "extended" else []
+    per = {}
+    for _ in range(3):
+        trace, done = rig.calls_of_transactions(
+            pooler.process.pid, load, tools.folder, "-c", 50, *more
+        )
+        per = {name: count / done for name, count in trace.by_name().items()}
+        # One that ends in the window began before it, and the other way round.
+        margin = 50 / done
+        assert trace.count("epoll_ctl") == 0, per
+        assert not trace.vain_receives(), per
+        receives = trace.count("recvfrom", "recvmsg", "read", "readv") / done
+        sends = trace.count("sendto", "sendmsg", "write", "writev") / done
+        assert abs(receives - 2) <= margin and abs(sends - 2) <= margin, per
+        # How many events a wait brings depends on the others on the machine.
+        if trace.count() / done <= 4.2:
+            break
+    assert trace.count() / done <= 4.2, per
+
+
+def test_idle_clients_wake_nobody(new_counted, tools, strace):
+    pooler, load = new_counted({"stats_period": 3600})
+    warm(load)
+
+    def calls(seconds=4):
+        with rig.traced(pooler.process.pid, tools.folder) as result:
+            pause(seconds)
+        return result().by_name()
+
+    without = calls()
+    with load.idle(CLIENTS) as grow:
+        grow(CLIENTS)
+        pause(1)
+        idle = calls()
+    assert sum(idle.values()) <= sum(without.values()) + 3, (without, idle)
+
+
+def test_an_idle_client_takes_less_than_800_bytes(new_counted, bytes_matter):
+    pooler, load = new_counted()
+    warm(load)
+    before = memory(pooler)
+    with load.idle(CLIENTS) as grow:
+        grow(CLIENTS)
+        each = (memory(pooler) - before) / CLIENTS
+    assert each < 800
+    wait_until(lambda: memory(pooler) - before < 200 * CLIENTS, 60, "their memory to come back")
+
+
+@pytest.mark.parametrize("where", ["auth_file", "users", "both"])
+def test_a_configured_user_takes_less_than_a_kilobyte(new_counted, bytes_matter, where):
+    pooler, _ = new_counted()
+    before = memory(pooler)
+    names = [f"user{number}" for number in range(USERS)]
+    options = {}
+    if where != "users":
+        options["auth"] = {name: f"secret of {name}" for name in names}
+    if where != "auth_file":
+        options["users"] = {name: {"max_user_connections": 5} for name in names}
+    pooler, _ = new_counted(**options)
+    assert int(pooler.show("LISTS", list="users")[0]["items"]) >= USERS
+    assert (memory(pooler) - before) / USERS < 1024
+
+
+def test_a_pool_without_a_query_takes_less_than_four_kilobytes(new_counted, tools, bytes_matter):
+    count = 1000
+    names = {f"user{number}": "" for number in range(count)}
+    pooler, load = new_counted({"server_idle_timeout": 1}, auth=names)
+    warm(load)
+    before = memory(pooler)
+    many = rig.Load(tools.load_program, pooler.port, user="user%d")
+    with many.idle(count, "-q", "") as grow:
+        grow(count)
+    wait_until(lambda: not pooler.servers(), 30, "the servers to go")
+    assert len(pooler.show("POOLS")) >= count
+    assert (memory(pooler) - before) / count < 4096

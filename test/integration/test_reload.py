@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: ISC
+"""Configuration: what a file may say, what RELOAD and SIGHUP change, and what a bad file changes."""
+
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+from support import wire
+from support.process import HOST, stays, wait_until
+from support.raw import ServerError
+from support.secrets import md5_answer, md5_secret
+
+RELOAD_FAILED = ("ERROR", "F0000", "RELOAD failed, see logs for additional details")
+
+
+def hang_up(pooler):
+    """Send SIGHUP and wait until it was handled: a console command comes behind it."""
+    before = len(pooler.lines("got SIGHUP, re-reading config"))
+    pooler.signal(signal.SIGHUP)
+    pooler.wait_log("got SIGHUP, re-reading config", before + 1)
+    pooler.show("STATE")
+
+
+def refuse_reload(pooler):
+    """RELOAD and assert that it is refused."""
+    with pytest.raises(ServerError) as caught:
+        pooler.command("RELOAD")
+    assert caught.value.is_(*RELOAD_FAILED)
+
+
+# What a reload changes
+
+
+@pytest.mark.parametrize("how", ["command", "signal"])
+def test_changed_settings_take_effect(pooler, how):
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.settings["default_pool_size"] = 7
+    pooler.write_config()
+    if how == "command":
+        assert pooler.command("RELOAD").tag == "RELOAD"
+        assert pooler.lines("RELOAD command issued")
+    else:
+        hang_up(pooler)
+    assert pooler.setting("default_pool_size") == "7"
+    assert client.value("SELECT 1") == "1"
+
+
+def test_a_setting_taken_out_returns_to_its_default(pooler):
+    pooler.settings["query_timeout"] = 5
+    pooler.reload()
+    pooler.command("SET server_lifetime = 17")
+    assert pooler.setting("query_timeout") == "5"
+    del pooler.settings["query_timeout"]
+    pooler.reload()
+    assert pooler.setting("query_timeout") == "0"
+    assert pooler.setting("server_lifetime") == "3600"
+
+
+def test_settings_for_the_start_only_are_kept(pooler):
+    pooler.settings.update(listen_port=1, unix_socket_dir="/nonexistent", pkt_buf=100)
+    pooler.reload()
+    assert pooler.setting("listen_port") == str(pooler.port)
+    assert pooler.setting("pkt_buf") == "4096"
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+def test_a_larger_pool_serves_those_who_wait(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+    holder, waiter = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    waiter.send(wire.query("SELECT 1"))
+    assert waiter.silent(0.2)
+    pooler.settings["default_pool_size"] = 2
+    pooler.reload()
+    assert waiter.checked().value == "1"
+
+
+def test_a_new_database_is_served(pooler):
+    assert pooler.refused(database="extra").sqlstate == "3D000"
+    pooler.databases["extra"] = {"dbname": "main"}
+    pooler.reload()
+    assert pooler.client(database="extra").value("SELECT current_database()") == "main"
+
+
+def test_a_removed_database_is_dropped_with_everybody(new_pooler, cluster):
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": {}, "other": {}})
+    victim, idle, survivor = pooler.client(), pooler.client(), pooler.client(database="other")
+    victim.query("BEGIN"), idle.query("SELECT 1"), survivor.query("BEGIN")
+    half = pooler.raw().send(wire.startup({"user": "app", "database": "main"})[:20])
+    del pooler.databases["main"]
+    pooler.reload()
+    for client in (victim, idle):
+        assert client.fatal().is_("FATAL", "57P01", "database removed")
+    text = "dropping database 'main' as it does not exist anymore or inactive auto-database"
+    assert pooler.lines("WARNING .*" + re.escape(text))
+    wait_until(lambda: not cluster.backends(datname="main"))
+    assert survivor.value("SELECT 1") == "1"
+    assert pooler.refused().text == "no such database: main"
+    half.send(wire.startup({"user": "app", "database": "main"})[20:])
+    assert half.fatal().text == "no such database: main"
+    assert not pooler.show("DATABASES", name="main")
+
+
+def test_a_login_under_way_outlives_the_removal_of_its_database(new_pooler):
+    pooler = new_pooler({"auth_type": "md5"}, auth={"app": "secret", "admin": "a"})
+    console = pooler.client("admin", "pgbouncer", "a")
+    client = pooler.raw().send_startup()
+    challenge = client.read()
+    pooler.databases = {"other": {}}
+    pooler.write_config()
+    console.query("RELOAD")
+    client.send(wire.password(md5_answer(md5_secret("secret", "app"), challenge.body[4:8])))
+    error = client.fatal()
+    assert error.severity == "FATAL"
+    assert error.text in ("no such database: main", "database removed")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dbname": "other"},
+        {"user": "alice"},
+        {"connect_query": "SELECT 1"},
+        {"host": "localhost"},
+    ],
+)
+def test_a_changed_connect_string_renews_the_servers(pooler, change):
+    busy, idle = pooler.client(), pooler.client()
+    busy.query("BEGIN")
+    old = busy.value("SELECT pg_backend_pid()")
+    gone = idle.value("SELECT pg_backend_pid()")
+    pooler.databases["main"] = {"port": pooler.cluster.port, "host": HOST, **change}
+    pooler.reload()
+    # A transaction goes on where it is; everything new goes to new servers.
+    assert busy.value("SELECT pg_backend_pid()") == old
+    assert idle.value("SELECT pg_backend_pid()") not in (old, gone)
+    busy.query("COMMIT")
+    assert busy.value("SELECT pg_backend_pid()") != old
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"password": "other"},
+        {"pool_size": 5},
+        {"min_pool_size": 1},
+        {"application_name": "later"},
+        {"max_db_connections": 9},
+        {"server_lifetime": 100},
+    ],
+)
+def test_other_changes_leave_the_servers_alone(pooler, change):
+    client = pooler.client()
+    pid = client.value("SELECT pg_backend_pid()")
+    pooler.databases["main"] = change
+    pooler.reload()
+    stays(lambda: client.value("SELECT pg_backend_pid()") == pid, 0.6)
+
+
+def test_a_reload_without_changes_changes_nothing(pooler):
+    client = pooler.client()
+    pid = client.value("SELECT pg_backend_pid()")
+    for _ in range(5):
+        pooler.reload()
+    hang_up(pooler)
+    assert client.value("SELECT pg_backend_pid()") == pid
+    assert not pooler.lines("closing because: (?!client)")
+
+
+def test_a_changed_pool_mode_of_a_database(new_pooler):
+    pooler = new_pooler({"pool_mode": "session"})
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.wait_pool(sv_active=1)
+    pooler.databases["main"] = {"pool_mode": "transaction"}
+    pooler.reload()
+    client.query("SELECT 1")
+    pooler.wait_pool(sv_active=0, sv_idle=1)
+
+
+def test_a_removed_users_line_inherits_again(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction"}, users={"app": {"pool_mode": "session"}})
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.wait_pool(sv_active=1)
+    pooler.users = {}
+    pooler.reload()
+    client.query("SELECT 1")
+    pooler.wait_pool(sv_active=0)
+
+
+def test_conffile_names_the_next_file(pooler):
+    other = pooler.write("other.ini", pooler.config_text() + "default_pool_size = 33\n")
+    pooler.command(f"SET conffile = '{other}'")
+    pooler.command("RELOAD")
+    assert pooler.setting("default_pool_size") == "33"
+
+
+def test_the_log_file_is_reopened(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.settings["logfile"] = pooler.path("log")
+    pooler.write_config()
+    pooler.start()
+    pooler.client()
+    os.rename(pooler.path("log"), pooler.path("log.1"))
+    pooler.command("RELOAD")
+    pooler.client("alice")
+    with open(pooler.path("log")) as new, open(pooler.path("log.1")) as old:
+        new_text, old_text = new.read(), old.read()
+    assert "login attempt: db=main user=alice" in new_text
+    assert "login attempt: db=main user=app" in old_text and "user=alice" not in old_text
+
+
+def test_reload_under_load_is_not_noticed(new_pooler):  # F64
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 4, "max_client_conn": 50})
+    stop = threading.Event()
+    faults, counts = [], []
+
+    def work():
+        client = pooler.raw().login()
+        count = 0
+        try:
+            while not stop.is_set():
+                client.query("BEGIN")
+                client.query("SELECT 1")
+                client.query("COMMIT")
+                count += 1
+        except Exception as error:
+            faults.append(error)
+        counts.append(count)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(40):
+            pooler.settings["default_pool_size"] = 2 + number % 5
+            pooler.settings["server_idle_timeout"] = 100 + number
+            pooler.write_config()
+            if number % 2:
+                pooler.command("RELOAD")
+            else:
+                hang_up(pooler)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+    assert faults == []
+    assert len(counts) == 8 and min(counts) > 0
+    assert pooler.setting("default_pool_size") == "6"
+
+
+# A bad file: nothing of it is in force, and the faulty line is named. F65
+
+BROKEN = {
+    "bad value": "default_pool_size = many",
+    "unknown key": "no_such_setting = 1",
+    "boolean word": "log_stats = yes",
+    "no equals": "default_pool_size",
+    "trailing comment": "pool_mode = session ; why not",
+    "unknown section": "[surprise]",
+    "blanks in a section": "[ users ]",
+    "section not closed": "[users",
+    "quoted key": '"pool_mode" = session',
+    "missing include": "%include /nonexistent/file.ini",
+    "negative time": "server_lifetime = -1",
+}
+
+
+@pytest.mark.parametrize("how", ["command", "signal"])
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_file_changes_nothing(pooler, fault, how):
+    client = pooler.client()
+    before = pooler.show("CONFIG")
+    good = pooler.config_text()
+    bad = good + f"query_timeout = 5\n{BROKEN[fault]}\nserver_lifetime = 7\n"
+    bad = bad.replace("[databases]\n", "[databases]\nextra = dbname=main\n")
+    pooler.write("pgusher.ini", bad)
+    line = bad.splitlines().index(BROKEN[fault]) + 1
+    if how == "command":
+        refuse_reload(pooler)
+    else:
+        hang_up(pooler)
+    pooler.wait_log("config file loading failed")
+    assert pooler.lines(rf"ERROR .*{re.escape(pooler.config_path)}:{line}\b")
+    assert pooler.show("CONFIG") == before
+    assert not pooler.show("DATABASES", name="extra")
+    assert client.value("SELECT 1") == "1"
+    pooler.reload()
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+BROKEN_ENTRIES = {
+    "main = host='127.0.0.1": "syntax error in connection string",
+    "main = host": "syntax error in connection string",
+    "main = host=": "syntax error in connection string",
+    "main = password=''": "syntax error in connection string",
+    "main = hots=x": "unrecognized connection parameter: hots",
+    "main = port=0": "invalid port: 0",
+    "main = port=many": "invalid port: many",
+    "main = pool_mode=chaotic": "invalid pool mode: chaotic",
+    "main = load_balance_hosts=dice": "invalid load_balance_hosts: dice",
+    "pgbouncer = host=x": 'database name "pgbouncer" is reserved',
+}
+
+
+@pytest.mark.parametrize("entry", BROKEN_ENTRIES)
+def test_a_broken_database_entry_is_named(pooler, entry):
+    good = pooler.config_text()
+    pooler.write("pgusher.ini", good.replace("[databases]\n", f"[databases]\n{entry}\n"))
+    refuse_reload(pooler)
+    assert pooler.lines(re.escape(BROKEN_ENTRIES[entry]))
+    assert pooler.lines(rf"{re.escape(pooler.config_path)}:2\b")
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+def test_a_broken_users_entry_is_named(pooler):
+    pooler.users = {"app": "pool_size=1 colour=red"}
+    pooler.write_config()
+    refuse_reload(pooler)
+    assert pooler.lines("unrecognized user parameter: colour")
+
+
+@pytest.mark.parametrize("fault", ["empty", "missing", "unreadable", "half", "folder", "binary"])
+def test_a_file_that_cannot_be_read_changes_nothing(pooler, fault):
+    before = pooler.show("CONFIG")
+    text = pooler.config_text()
+    os.unlink(pooler.config_path)
+    if fault == "empty":
+        pooler.write("pgusher.ini", "")
+    elif fault == "unreadable":
+        pooler.write("pgusher.ini", text)
+        os.chmod(pooler.config_path, 0)
+    elif fault == "half":
+        pooler.write("pgusher.ini", text[: text.index("[pgbouncer]") + 5])
+    elif fault == "folder":
+        os.mkdir(pooler.config_path)
+    elif fault == "binary":
+        pooler.write("pgusher.ini", bytes(range(256)) * 20)
+    refuse_reload(pooler)
+    assert pooler.show("CONFIG") == before
+    if fault == "folder":
+        os.rmdir(pooler.config_path)
+    elif fault != "missing":
+        os.unlink(pooler.config_path)
+    assert pooler.client().value("SELECT 1") == "1"
+    pooler.reload()
+
+
+def test_an_unreadable_auth_file_keeps_its_users(new_pooler):  # F14
+    pooler = new_pooler({"auth_type": "plain"}, auth={"app": "one", "admin": "a"})
+    console = pooler.client("admin", "pgbouncer", "a")
+    os.rename(pooler.auth_path, pooler.path("away"))
+    console.query("RELOAD")
+    assert pooler.client(password="one").value("SELECT 1") == "1"
+    assert pooler.wait_log("could not open auth_file")
+
+
+# What a file may say
+
+
+def test_the_whole_grammar_in_one_file(new_pooler, cluster):
+    pooler = new_pooler(start=False)
+    included = pooler.write(
+        "more.ini", "reserve_pool_size = 4\n[users]\napp = pool_mode=transaction\n"
+    )
+    host = f"host={cluster.host} port={cluster.port}"
+    settings = "\n".join(f"{key} = {value}" for key, value in pooler.own_settings().items())
+    text = (
+        f"\r\n; comment\n  # another comment\n[databases] first = {host} dbname=main\r\n"
+        f"   main   \t=\t  {host}   dbname = 'main'   \n"
+        f"'odd name; really' = {host} dbname=main\n"
+        f"quoted = {host} dbname=main application_name='it''s here' \n"
+        f"twice = host=nowhere\ntwice = {host} dbname=other dbname=main\n"
+        f"[pgbouncer] ; a note\n{settings}\ndefault_pool_size=0x0A\nmin_pool_size = 010\n"
+        f"server_idle_timeout = .5\nserver_lifetime = 2min\n%include {included}\n"
+        "bob = pool_size=2\n"
+    )
+    pooler.write("pgusher.ini", text)
+    pooler.start()
+    for name in ("first", "main", "odd name; really", "twice", "quoted"):
+        assert pooler.client(database=name).value("SELECT current_database()") == "main"
+    client = pooler.client(database="quoted")
+    assert client.value("SHOW application_name") == "it's here"
+    for key, value in [
+        ("default_pool_size", "10"),
+        ("min_pool_size", "8"),
+        ("server_idle_timeout", "0.5"),
+        ("server_lifetime", "120"),
+        ("reserve_pool_size", "4"),
+    ]:
+        assert pooler.setting(key) == value
+    users = {row["name"]: row for row in pooler.show("USERS")}
+    assert users["app"]["pool_mode"] == "transaction"
+    assert users["bob"]["pool_size"].strip() == "2"
+
+
+def test_includes_end_somewhere(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.write("pgusher.ini", pooler.config_text() + f"%include {pooler.config_path}\n")
+    pooler.allow("cannot load config file")
+    assert pooler.run_to_end() == 1
+    assert pooler.lines("include nesting level too deep")
+
+
+def test_a_second_reload_heals(pooler):
+    pooler.write("pgusher.ini", "nonsense")
+    refuse_reload(pooler)
+    pooler.settings["default_pool_size"] = 3
+    pooler.reload()
+    assert pooler.setting("default_pool_size") == "3"
+
+
+def test_a_setting_of_a_later_time_is_named_in_a_warning(pooler):
+    pooler.settings["auth_user"] = "somebody"
+    pooler.reload()
+    assert pooler.lines(r"\] WARNING .*auth_user")
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"client_tls_sslmode": "require"},
+        {"server_tls_sslmode": "verify-full"},
+        {"auth_type": "hba"},
+        {"auth_type": "cert"},
+        {"auth_type": "pam"},
+        {"auth_type": "ldap"},
+    ],
+)
+def test_a_setting_that_would_weaken_security_is_refused(pooler, settings):
+    pooler.settings.update(settings)
+    pooler.write_config()
+    refuse_reload(pooler)
+    assert pooler.client().value("SELECT 1") == "1"

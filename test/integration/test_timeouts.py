@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: ISC
+"""Every time limit: whom it ends, when, with which text, and whom it leaves alone."""
+
+import time
+
+import pytest
+
+from support import wire
+from support.process import stays, wait_until
+from support.raw import ServerError
+
+
+def since(began):
+    return time.monotonic() - began
+
+
+def ends_within(client, error, least, most):
+    """The client is ended with this error, between least and most seconds from now."""
+    began = time.monotonic()
+    found = client.fatal(timeout=most + 5)
+    assert found.is_(*error)
+    assert least - 0.05 <= since(began) <= most, since(began)
+    return True
+
+
+# Clients
+
+
+def test_query_wait_timeout(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_timeout": 1}
+    )
+    holder, waiter = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    waiter.send(wire.query("SELECT 1"))
+    assert ends_within(waiter, ("FATAL", "57014", "query_wait_timeout"), 1, 2)
+    assert holder.value("SELECT 1") == "1"
+    assert pooler.wait_log(r"C-.* closing because: query_wait_timeout \(age=")
+    pooler.wait_pool(cl_waiting=0)
+
+
+def test_query_wait_timeout_zero_waits_for_ever(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_timeout": 0}
+    )
+    holder, waiter = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    waiter.send(wire.query("SELECT 1"))
+    assert waiter.silent(1.5)
+    holder.query("COMMIT")
+    assert waiter.checked().value == "1"
+
+
+def test_query_wait_timeout_runs_during_pause(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "query_wait_timeout": 0.5})
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.command("PAUSE")
+    client.send(wire.query("SELECT 1"))
+    assert ends_within(client, ("FATAL", "57014", "query_wait_timeout"), 0.5, 1.5)
+    pooler.command("RESUME")
+
+
+def test_query_wait_timeout_of_a_login_that_waits(new_pooler, new_server):
+    server = new_server(lambda connection: connection.wait_gone())
+    pooler = new_pooler({"query_wait_timeout": 0.5}, databases={"main": server.target()})
+    client = pooler.raw().send_startup()
+    assert ends_within(client, ("FATAL", "57014", "query_wait_timeout"), 0.4, 1.5)
+
+
+def test_query_timeout_while_waiting(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_timeout": 0.5}
+    )
+    holder, waiter = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    pooler.command("SET query_timeout = '0.5'")
+    # Both limits are over at the same tick: this one is looked at first.
+    waiter.send(wire.query("SELECT 1"))
+    assert ends_within(waiter, ("FATAL", "57014", "query_timeout"), 0.5, 1.5)
+
+
+def test_query_timeout_while_running(new_pooler, cluster):
+    pooler = new_pooler({"pool_mode": "transaction", "query_timeout": 0.7})
+    client, other = pooler.client(), pooler.client()
+    client.send(wire.query("SELECT pg_sleep(30)"))
+    assert ends_within(client, ("FATAL", "57014", "query timeout"), 0.7, 1.7)
+    assert pooler.wait_log("S-.* closing because: query timeout")
+    assert other.value("SELECT 1") == "1"
+
+
+def test_query_timeout_leaves_an_idle_transaction_alone(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "query_timeout": 0.5})
+    client = pooler.client()
+    client.query("BEGIN")
+    assert client.silent(1.3)
+    assert client.query("COMMIT").tag == "COMMIT"
+
+
+def test_query_timeout_counts_from_the_querys_start(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "query_timeout": 1})
+    client = pooler.client()
+    client.query("BEGIN")
+    client.send(wire.extended("SELECT pg_sleep(30)"), wire.flush())
+    began = time.monotonic()
+    # What the client sends meanwhile does not make the clock start again.
+    while client.silent(0.2):
+        client.send(wire.flush())
+        assert since(began) < 4
+    assert client.fatal().is_("FATAL", "57014", "query timeout")
+    assert since(began) < 2.5
+
+
+def test_the_users_query_timeout_works_alone(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction"}, users={"alice": {"query_timeout": 1}})
+    alice, app = pooler.client("alice"), pooler.client()
+    alice.send(wire.query("SELECT pg_sleep(30)"))
+    app.send(wire.query("SELECT pg_sleep(2.2)"))
+    assert alice.fatal().is_("FATAL", "57014", "query timeout")
+    assert app.result().error is None
+
+
+def test_client_idle_timeout(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "client_idle_timeout": 0.7})
+    client, holder = pooler.client(), pooler.client()
+    client.query("SELECT 1")
+    holder.query("BEGIN")
+    assert ends_within(client, ("FATAL", "57P05", "client_idle_timeout"), 0.6, 1.7)
+    # Not for one that has a server, nor for the console.
+    assert holder.value("SELECT 1") == "1"
+    assert pooler.show("STATE")
+
+
+def test_client_idle_timeout_in_session_mode_ends_with_the_first_query(new_pooler):
+    pooler = new_pooler({"pool_mode": "session", "client_idle_timeout": 0.5})
+    silent, linked = pooler.client(), pooler.client()
+    linked.query("SELECT 1")
+    assert silent.fatal().is_("FATAL", "57P05", "client_idle_timeout")
+    assert linked.silent(1)
+    assert linked.value("SELECT 1") == "1"
+
+
+def test_the_users_client_idle_timeout_is_the_users_alone(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction"}, users={"alice": {"client_idle_timeout": 1}})
+    alice, app = pooler.client("alice"), pooler.client()
+    assert alice.fatal().text == "client_idle_timeout"
+    assert app.silent(0.5)
+    assert app.value("SELECT 1") == "1"
+
+
+def test_idle_transaction_timeout(new_pooler, cluster):
+    pooler = new_pooler({"pool_mode": "transaction", "idle_transaction_timeout": 0.7})
+    client, busy, idle = pooler.client(), pooler.client(), pooler.client()
+    idle.query("SELECT 1")
+    client.query("BEGIN")
+    busy.query("BEGIN")
+    busy.send(wire.query("SELECT pg_sleep(1.5)"))
+    assert ends_within(client, ("FATAL", "08P01", "idle transaction timeout"), 0.6, 1.7)
+    # A query that runs is not idle, and an idle client has no transaction.
+    assert busy.result().error is None
+    assert idle.value("SELECT 1") == "1"
+    assert pooler.lines("S-.* closing because: idle transaction timeout")
+
+
+def test_the_users_idle_transaction_timeout(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction"}, users={"alice": {"idle_transaction_timeout": 1}}
+    )
+    alice, app = pooler.client("alice"), pooler.client()
+    alice.query("BEGIN"), app.query("BEGIN")
+    assert alice.fatal().text == "idle transaction timeout"
+    assert app.silent(0.5)
+
+
+def test_transaction_timeout(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "transaction_timeout": 1})
+    client, other = pooler.client(), pooler.client()
+    client.query("BEGIN")
+    began = time.monotonic()
+    while client.silent(0.2):
+        client.query("SELECT 1")
+        assert other.value("SELECT 1") == "1"
+        assert since(began) < 4
+    assert client.fatal().is_("FATAL", "08P01", "transaction timeout")
+    assert 0.9 < since(began) < 2.2
+    assert other.value("SELECT 1") == "1"
+
+
+def test_the_users_transaction_timeout(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction"}, users={"alice": {"transaction_timeout": 1}})
+    alice, app = pooler.client("alice"), pooler.client()
+    alice.query("BEGIN"), app.query("BEGIN")
+    assert alice.fatal().text == "transaction timeout"
+    assert app.silent(0.5)
+
+
+def test_query_wait_notify(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_notify": 1}
+    )
+    holder, waiter = pooler.client(), pooler.client()
+    for _ in range(2):
+        holder.query("BEGIN")
+        waiter.send(wire.query("SELECT 1"))
+        began = time.monotonic()
+        found = waiter.read(timeout=5)
+        assert found.type == "N" and 1 < since(began) < 3.5
+        assert wire.read_fields(found.body) == {
+            "S": "NOTICE",
+            "C": "00000",
+            "M": "No server connection available in postgres backend, client being queued",
+        }
+        # Once in each wait.
+        assert waiter.silent(1.5)
+        holder.query("COMMIT")
+        assert waiter.checked().value == "1"
+
+
+def test_query_wait_notify_is_not_for_clients_without_a_welcome(new_pooler, new_server):
+    server = new_server(lambda connection: connection.wait_gone())
+    pooler = new_pooler({"query_wait_notify": 1}, databases={"main": server.target()})
+    client = pooler.raw().send_startup()
+    assert client.silent(3)
+
+
+# Logging in
+
+
+def test_client_login_timeout_while_the_server_is_down(new_pooler, new_server):
+    server = new_server(lambda connection: connection.wait_gone())
+    pooler = new_pooler({"client_login_timeout": 1}, databases={"main": server.target()})
+    client = pooler.raw().send_startup()
+    error = ("FATAL", "57P03", "client_login_timeout (server down)")
+    assert ends_within(client, error, 1, 2)
+
+
+def test_client_login_timeout_is_not_for_those_logged_in(new_pooler):
+    pooler = new_pooler({"client_login_timeout": 0.5, "pool_mode": "transaction"})
+    client = pooler.client()
+    assert client.silent(1.2)
+    assert client.value("SELECT 1") == "1"
+
+
+# Servers
+
+
+def test_server_connect_timeout_in_the_login(new_pooler, new_server):  # F56
+    server = new_server(lambda connection: connection.wait_gone())
+    pooler = new_pooler(
+        {"server_connect_timeout": 0.7, "server_login_retry": 1, "client_login_timeout": 4},
+        databases={"main": server.target()},
+    )
+    client = pooler.raw().send_startup()
+    assert pooler.wait_log("S-.* closing because: connect timeout")
+    # The client stays queued, and another attempt is made after the retry time.
+    server.wait_count(2)
+    assert client.fatal().text == "client_login_timeout (server down)"
+
+
+def test_server_connect_timeout_after_authentication(new_pooler, new_server):  # F56
+    def script(connection):
+        connection.accept_startup()
+        connection.send(wire.authentication(0))
+        connection.wait_gone()
+
+    server = new_server(script)
+    pooler = new_pooler(
+        {"server_connect_timeout": 0.7, "query_wait_timeout": 2}, databases={"main": server.target()}
+    )
+    client = pooler.raw().send_startup()
+    assert pooler.wait_log("closing because: connect timeout")
+    assert client.fatal().text == "query_wait_timeout"
+    server.wait_all_ended()
+
+
+def test_server_connect_timeout_covers_connect_query(new_pooler):
+    pooler = new_pooler(
+        {"server_connect_timeout": 0.7, "query_wait_timeout": 2},
+        databases={"main": {"connect_query": "SELECT pg_sleep(30)"}},
+    )
+    client = pooler.raw().send_startup()
+    assert pooler.wait_log("closing because: connect timeout")
+    assert client.fatal().text == "query_wait_timeout"
+
+
+def test_server_connect_timeout_keeps_fractions(new_pooler, cluster):
+    pooler = new_pooler({"server_connect_timeout": 0.9})
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+def test_server_connect_timeout_zero_is_no_limit(new_pooler, new_server):
+    def script(connection):
+        connection.accept_startup()
+        connection.server.gate.wait(10)
+        connection.welcome()
+        connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler({"server_connect_timeout": 0}, databases={"main": server.target()})
+    client = pooler.raw().send_startup()
+    assert client.silent(1.5)
+    server.gate.set()
+    client.finish_login("app")
+    assert server.count == 1
+
+
+def test_server_login_retry_spaces_attempts(new_pooler, new_server):
+    server = new_server(lambda connection: connection.reset())
+    pooler = new_pooler(
+        {"server_login_retry": 1, "client_login_timeout": 3.5}, databases={"main": server.target()}
+    )
+    client = pooler.raw().send_startup()
+    assert client.fatal().text == "client_login_timeout (server down)"
+    assert 3 <= server.count <= 5
+
+
+def test_a_logged_in_client_is_told_at_once_while_attempts_fail(new_pooler, new_server):
+    bad = []
+
+    def script(connection):
+        if bad:
+            connection.accept_startup()
+            connection.send(wire.error("57014", "out of everything", "FATAL"))
+            return
+        connection.login()
+        connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "server_login_retry": 1}, databases={"main": server.target()}
+    )
+    one, two = pooler.client(), pooler.client()
+    bad.append(True)
+    server.connections[0].close()
+    pooler.wait_pool(sv_idle=0)
+    one.send(wire.query("q"))
+    # This one was queued when the attempt failed: it gets the server's own words.
+    assert one.fatal().is_("FATAL", "57014", "out of everything")
+    count = server.count
+    two.send(wire.query("q"))
+    text = "server login has been failing, cached error: out of everything (server_login_retry)"
+    assert two.fatal().is_("FATAL", "08006", text)
+    assert server.count == count
+    bad.clear()
+
+    def served():
+        try:
+            return pooler.client().value("q") == "q"
+        except ServerError as error:
+            assert error.text == text
+            return False
+
+    wait_until(served, 5, interval=0.1)
+
+
+def test_starting_up_is_retried_not_told(new_pooler, new_server):  # F45
+    """57P03 keeps clients waiting."""
+
+    def script(connection):
+        connection.accept_startup()
+        if not connection.server.gate.is_set():
+            connection.send(wire.error("57P03", "the database system is starting up", "FATAL"))
+            return
+        connection.welcome()
+        connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler({"server_login_retry": 0.3}, databases={"main": server.target()})
+    client = pooler.raw().send_startup()
+    server.wait_count(3)
+    assert client.silent(0.1)
+    server.gate.set()
+    client.finish_login("app")
+    assert client.value("q") == "q"
+
+
+# Many at once
+
+
+def test_many_deadlines_in_one_second(new_pooler):  # F30
+    """Clients of four kinds run out of time together: each hears its own text, nobody stalls."""
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "max_client_conn": 1000,
+            "query_wait_timeout": 1.5,
+            "client_idle_timeout": 1.5,
+        },
+        databases={
+            "main": {},
+            "narrow": {"dbname": "main", "pool_size": 1},
+            "holds": {"dbname": "main", "pool_size": 30},
+        },
+        users={
+            "alice": {"idle_transaction_timeout": 1},
+            "bob": {"transaction_timeout": 1},
+            "carol": {"client_idle_timeout": 3600},
+        },
+    )
+    observer = pooler.client("carol")
+    holder = pooler.client("carol", "narrow")
+    holder.query("BEGIN")
+    kinds = {
+        "query_wait_timeout": [pooler.client("carol", "narrow") for _ in range(80)],
+        "idle transaction timeout": [pooler.client("alice", "holds") for _ in range(20)],
+        "transaction timeout": [pooler.client("bob", "holds") for _ in range(20)],
+        "client_idle_timeout": [pooler.client() for _ in range(80)],
+    }
+    for client in kinds["idle transaction timeout"] + kinds["transaction timeout"]:
+        client.send(wire.query("BEGIN"))
+    for client in kinds["query_wait_timeout"]:
+        client.send(wire.query("SELECT 1"))
+    worst = 0
+    began = time.monotonic()
+    while since(began) < 2.5:
+        asked = time.monotonic()
+        observer.query("SELECT 1")
+        worst = max(worst, since(asked))
+    codes = {
+        "query_wait_timeout": "57014",
+        "idle transaction timeout": "08P01",
+        "transaction timeout": "08P01",
+        "client_idle_timeout": "57P05",
+    }
+    for text, clients in kinds.items():
+        for client in clients:
+            assert client.fatal().is_("FATAL", codes[text], text)
+    assert worst < 0.5
+    assert holder.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("setting", ["query_wait_timeout", "client_idle_timeout"])
+def test_a_shorter_limit_acts_on_those_already_there(new_pooler, setting):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+    holder, client = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    if setting == "query_wait_timeout":
+        client.send(wire.query("SELECT 1"))
+        pooler.wait_pool(cl_waiting=1)
+    pooler.command(f"SET {setting} = '0.3'")
+    assert client.fatal(timeout=3).text == setting
+
+
+def test_no_limit_means_none(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction"})
+    idle, holder = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    stays(lambda: len(pooler.clients()) == 2, 1)
+    assert idle.value("SELECT 1") == holder.value("SELECT 1") == "1"

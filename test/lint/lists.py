@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: ISC
+"""The lists of the build: each source stands in one, and each says what its licence is."""
+
+import re
+
+from report import TOP, read, sources, tree_files, verdict
+
+SPDX = "SPDX-License-Identifier: ISC"
+
+
+def listed(fragment):
+    """The paths that an automake fragment names."""
+    return set(re.findall(r"[\w./-]+/[\w.-]+", read(fragment)))
+
+
+def unlisted_sources():
+    """Files of the daemon that no build compiles and no release carries."""
+    names = listed("src/Makefile.inc")
+    known = list(sources("src", "include"))
+    known += [path.relative_to(TOP) for path in sorted((TOP / "include").rglob("*.def"))]
+    return [f"{path}: not in src/Makefile.inc" for path in known if str(path) not in names]
+
+
+def unlisted_tests():
+    """Tests that nobody runs."""
+    names = listed("test/Makefile.inc")
+    for path in sources("test/unit", "test/fuzz"):
+        is_program = re.match(r"test_|fuzz_", path.name) and path.suffix == ".c"
+        if str(path.with_suffix("") if is_program else path) not in names:
+            yield f"{path}: not in test/Makefile.inc"
+
+
+def missing_licences():
+    """Sources that do not say in their first lines what their licence is."""
+    for path in tree_files():
+        code = path.suffix in {".c", ".h", ".def", ".py", ".sh", ".inc", ".ac", ".am"}
+        if code and SPDX not in "\n".join(read(path).splitlines()[:2]):
+            yield f"{path}: no '{SPDX}' in its first two lines"
+
+
+verdict(
+    ("every source is in src/Makefile.inc", unlisted_sources()),
+    ("every test is in test/Makefile.inc", list(unlisted_tests())),
+    ("every source says its licence", list(missing_licences())),
+)

@@ -1,0 +1,110 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# Run every test: installs what is missing, builds plainly and with sanitizers below build/, and
+# closes with one line, `N passed, N failed`.
+#   PGUSHER_TEST_FAST=1          leave out the integration tests of the sanitizer build
+#   PGUSHER_TEST_PGBIN=FOLDER    test against the PostgreSQL whose programs are there
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+. "$top/etc/build.sh"
+
+need_packages $build_packages $postgres_packages libcmocka-dev \
+	python3-pytest python3-pytest-xdist python3-psycopg
+find_postgres
+export PGUSHER_TEST_PGBIN="$pgbin"
+
+passed=0
+failed=0
+running=
+logs=$top/build/logs
+mkdir -p "$logs"
+programs=$(mktemp -d /tmp/pgusher-programs.XXXXXX)
+chmod 755 "$programs"
+clean_up() {
+	[ -z "$running" ] || kill "$running" 2>/dev/null
+	rm -rf "$programs"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# stage NAME COMMAND...: run it in the background, where a signal to us can end it; nothing may
+# hang for ever. All it says goes to build/logs/NAME.log.
+stage() {
+	log=$logs/$1.log
+	shift
+	timeout 1500 "$@" >"$log" 2>&1 </dev/null &
+	running=$!
+	wait $running
+	result=$?
+	running=
+	return $result
+}
+
+# count WORD: the sum of the numbers behind `# WORD:` in the stage's log.
+count() {
+	sed -n "s/^# $1: *\([0-9]*\)\$/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# attribute NAME: a number of the summary that pytest left in $report.
+attribute() {
+	sed -n "s/.*<testsuite [^>]*\b$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -n 1
+}
+
+# tell NAME GOOD BAD RESULT: add a stage to the sum. One that fails without a failed test counts
+# as one, and what it said is shown.
+tell() {
+	bad=$3
+	[ "$4" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
+	passed=$((passed + $2))
+	failed=$((failed + bad))
+	say "$1: $2 passed, $bad failed"
+	[ "$bad" -eq 0 ] || grep -Ev '^(PASS: |ok |  (CC|CCLD|AR|GEN) )' "$log" | tail -n 400
+}
+
+build() { # build NAME OPTION...
+	say "Building build/$1"
+	stage "build-$1" sh -c '. "$top/etc/build.sh"; prepare_sources && build_in "$@"' sh "$@" &&
+		return 0
+	tell "Build of build/$1" 0 1 1
+	return 1
+}
+
+check() { # check NAME: unit tests, seeds of the fuzzers, checks of the tree
+	stage "check-$1" make --no-print-directory -k -j"$jobs" -C "$top/build/$1" check
+	result=$?
+	good=$(count PASS)
+	bad=$(($(count FAIL) + $(count XPASS) + $(count ERROR)))
+	[ "$bad" -eq 0 ] || cat "$top/build/$1/test-suite.log" >"$log"
+	tell "Unit tests and checks of build/$1" "$good" "$bad" $result
+}
+
+integration() { # integration NAME: against PostgreSQL
+	# Where the user that the servers run as can reach it, whoever owns the tree.
+	cp "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
+	report=$logs/integration-$1.xml
+	rm -f "$report"
+	stage "integration-$1" env PGUSHER_BIN="$programs/pgusher" \
+		make --no-print-directory -C "$top/build/$1" check-integration \
+		PYTEST_FLAGS="--junitxml=$report ${PYTEST_FLAGS:-}"
+	result=$?
+	good=0 bad=0
+	if [ -f "$report" ]; then
+		bad=$(($(attribute failures) + $(attribute errors)))
+		good=$(($(attribute tests) - bad - $(attribute skipped)))
+	fi
+	tell "Integration tests of build/$1" "$good" "$bad" $result
+}
+
+export top
+if build plain --enable-werror; then
+	check plain
+	integration plain
+fi
+if build sanitize --enable-werror --enable-sanitizers; then
+	check sanitize
+	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize
+fi
+
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

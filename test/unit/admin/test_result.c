@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: ISC */
+/* The builder of result sets: every byte of it is an interface. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "admin/result.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/reader.h"
+
+static struct buffer out;
+static struct result result;
+
+static int start(void **state)
+{
+	(void)state;
+	buffer_init(&out);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	buffer_free(&out);
+	return 0;
+}
+
+/* Open the message at the front and take it out of the way. */
+static struct reader open_message(size_t *at, uint8_t type)
+{
+	struct frame frame = {0};
+	struct reader reader;
+
+	assert_int_equal(
+		frame_peek(out.data + *at, out.length - *at, 1 << 20, &frame), FRAME_WHOLE);
+	assert_int_equal(frame.type, type);
+	reader_init(&reader, frame_body(out.data + *at), frame_body_size(&frame));
+	*at += frame.total;
+	return reader;
+}
+
+static void assert_column(struct reader *reader, const char *name, uint32_t oid, uint16_t size)
+{
+	assert_string_equal(reader_string(reader), name);
+	assert_int_equal(reader_int32(reader), 0);
+	assert_int_equal(reader_int16(reader), 0);
+	assert_int_equal(reader_int32(reader), oid);
+	assert_int_equal(reader_int16(reader), size);
+	assert_int_equal(reader_int32(reader), UINT32_MAX);
+	assert_int_equal(reader_int16(reader), 0);
+}
+
+static void assert_cell(struct reader *reader, const char *text)
+{
+	const uint32_t length = reader_int32(reader);
+
+	if (!text) {
+		assert_int_equal(length, UINT32_MAX);
+		return;
+	}
+	assert_int_equal(length, strlen(text));
+	if (length > 0)
+		assert_memory_equal(reader_bytes(reader, length), text, length);
+}
+
+static void test_columns_are_described_by_type(void **state)
+{
+	static const struct column columns[] = {
+		{"t", COLUMN_TEXT},
+		{"i", COLUMN_INT4},
+		{"b", COLUMN_INT8},
+		{"n", COLUMN_NUMERIC},
+		{"x", COLUMN_BYTEA},
+		{"at", COLUMN_TIME},
+	};
+	struct reader reader;
+	size_t at = 0;
+
+	(void)state;
+	result_begin(&result, &out, columns, 6);
+	reader = open_message(&at, PQ_ROW_DESCRIPTION);
+	assert_int_equal(reader_int16(&reader), 6);
+	assert_column(&reader, "t", 25, UINT16_MAX);
+	assert_column(&reader, "i", 23, 4);
+	assert_column(&reader, "b", 20, 8);
+	assert_column(&reader, "n", 1700, UINT16_MAX);
+	assert_column(&reader, "x", 17, UINT16_MAX);
+	assert_column(&reader, "at", 25, UINT16_MAX);
+	assert_true(reader_done(&reader));
+	assert_int_equal(at, out.length);
+}
+
+static void test_cells_are_rendered_as_text(void **state)
+{
+	static const struct column columns[] = {
+		{"text", COLUMN_TEXT},
+		{"null", COLUMN_TEXT},
+		{"empty", COLUMN_TEXT},
+		{"count", COLUMN_NUMERIC},
+		{"bytes", COLUMN_BYTEA},
+		{"none", COLUMN_BYTEA},
+		{"big", COLUMN_INT8},
+	};
+	struct reader reader;
+	size_t at = 0;
+
+	(void)state;
+	result_begin(&result, &out, columns, 7);
+	result_begin_row(&result);
+	result_text(&result, "a'b");
+	result_text(&result, NULL);
+	result_text(&result, "");
+	result_count(&result, UINT64_MAX);
+	result_bytes(&result, "\x00\xabz", 3);
+	result_bytes(&result, NULL, 0);
+	result_number(&result, 1LL << 40);
+	result_end_row(&result);
+	assert_false(out.failed);
+	open_message(&at, PQ_ROW_DESCRIPTION);
+	reader = open_message(&at, PQ_DATA_ROW);
+	assert_int_equal(reader_int16(&reader), 7);
+	assert_cell(&reader, "a'b");
+	assert_cell(&reader, NULL);
+	assert_cell(&reader, "");
+	assert_cell(&reader, "18446744073709551615");
+	assert_cell(&reader, "\\x00ab7a");
+	assert_cell(&reader, NULL);
+	assert_cell(&reader, "1099511627776");
+	assert_true(reader_done(&reader));
+	assert_int_equal(at, out.length);
+}
+
+static void test_int4_never_overflows(void **state)
+{
+	static const struct column columns[] = {{"a", COLUMN_INT4}, {"b", COLUMN_INT4}};
+	struct reader reader;
+	size_t at = 0;
+
+	(void)state;
+	result_begin(&result, &out, columns, 2);
+	result_begin_row(&result);
+	result_number(&result, 1LL << 40);
+	result_number(&result, -(1LL << 40));
+	result_end_row(&result);
+	open_message(&at, PQ_ROW_DESCRIPTION);
+	reader = open_message(&at, PQ_DATA_ROW);
+	reader_int16(&reader);
+	assert_cell(&reader, "2147483647");
+	assert_cell(&reader, "-2147483648");
+}
+
+static void test_times_are_local_and_without_fraction(void **state)
+{
+	static const struct column columns[] = {{"a", COLUMN_TIME}, {"b", COLUMN_TIME}};
+	struct reader reader;
+	size_t at = 0;
+
+	(void)state;
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	result_begin(&result, &out, columns, 2);
+	result_begin_row(&result);
+	result_time(&result, 1700000000 * USEC_PER_SEC + 999999);
+	result_time(&result, 1720000000 * USEC_PER_SEC);
+	result_end_row(&result);
+	open_message(&at, PQ_ROW_DESCRIPTION);
+	reader = open_message(&at, PQ_DATA_ROW);
+	reader_int16(&reader);
+	assert_cell(&reader, "2023-11-14 23:13:20 CET");
+	assert_cell(&reader, "2024-07-03 11:46:40 CEST");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_columns_are_described_by_type, start, end),
+		cmocka_unit_test_setup_teardown(test_cells_are_rendered_as_text, start, end),
+		cmocka_unit_test_setup_teardown(test_int4_never_overflows, start, end),
+		cmocka_unit_test_setup_teardown(
+			test_times_are_local_and_without_fraction, start, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: ISC */
+/* Failures carry the texts and codes that clients know, cut to what fits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/failure.h"
+
+static void test_failure_has_text_and_code_of_its_row(void **state)
+{
+	struct failure failure = failure_of(REASON_QUERY_WAIT_TIMEOUT);
+
+	(void)state;
+	assert_int_equal(failure.reason, REASON_QUERY_WAIT_TIMEOUT);
+	assert_string_equal(failure.text, "query_wait_timeout");
+	assert_string_equal(failure.sqlstate, "57014");
+	assert_string_equal(reason_label(failure.reason), "query_wait_timeout");
+}
+
+static void test_argument_stands_in_its_place(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		failure_of(REASON_NO_SUCH_DATABASE, "shop").text, "no such database: shop");
+	assert_string_equal(failure_of(REASON_SERVER_LOGIN_FAILING, "connect failed").text,
+		"server login has been failing, cached error: connect failed "
+		"(server_login_retry)");
+	/* What came from a peer is no format. */
+	assert_string_equal(
+		failure_of(REASON_NO_SUCH_DATABASE, "%s%n").text, "no such database: %s%n");
+}
+
+static void test_text_is_cut_at_127_bytes(void **state)
+{
+	char name[300];
+	struct failure failure;
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	failure = failure_of(REASON_NO_SUCH_DATABASE, name);
+	assert_int_equal(strlen(failure.text), 127);
+	assert_memory_equal(failure.text, "no such database: xxx", 21);
+	failure = failure_of(REASON_SERVER_LOGIN_FAILING, name);
+	assert_int_equal(strlen(failure.text), 127);
+}
+
+static void test_cut_leaves_no_half_character(void **state)
+{
+	/* 126 bytes, then a character of two: there is room for one of them only. */
+	char text[FAILURE_TEXT_SIZE + 2];
+	struct failure failure;
+
+	(void)state;
+	memset(text, 'x', 126);
+	memcpy(text + 126, "\xc3\xa9z", 4);
+	failure = failure_from_server(text, "28000");
+	assert_int_equal(strlen(failure.text), 126);
+}
+
+static void test_server_error_is_passed_on(void **state)
+{
+	struct failure failure = failure_from_server("role \"x\" does not exist", "28000");
+
+	(void)state;
+	assert_int_equal(failure.reason, REASON_SERVER_ERROR);
+	assert_string_equal(failure.text, "role \"x\" does not exist");
+	assert_string_equal(failure.sqlstate, "28000");
+}
+
+static void test_missing_parts_of_a_server_error_are_ours(void **state)
+{
+	static const char *const bad[] = {
+		NULL, "", "2800", "280000", "28-00", "2800\n", "abcde"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_string_equal(failure_from_server("text", bad[i]).sqlstate, "08P01");
+	assert_string_equal(failure_from_server(NULL, "57P03").sqlstate, "57P03");
+	assert_true(strlen(failure_from_server(NULL, NULL).text) > 0);
+	assert_true(strlen(failure_from_server("", NULL).text) > 0);
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+	size_t count = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		count++;
+		text += strlen(part);
+	}
+	return count;
+}
+
+static void test_every_row_is_well_formed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REASON_COUNT; i++) {
+		enum reason reason = (enum reason)i;
+		const char *sqlstate = reason_sqlstate(reason);
+		const char *text = reason_text(reason);
+
+		assert_true(strlen(text) > 0 && strlen(text) < FAILURE_TEXT_SIZE);
+		assert_true(count_of(text, "%") <= 1);
+		assert_int_equal(count_of(text, "%"), count_of(text, "%s"));
+		assert_true(sqlstate[0] == '\0' || strlen(sqlstate) == 5);
+		assert_int_equal(strspn(sqlstate, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+			strlen(sqlstate));
+		assert_true(reason_level(reason) >= LEVEL_ERROR);
+		assert_true(strlen(reason_label(reason)) > 0);
+		assert_int_equal(strspn(reason_label(reason), "abcdefghijklmnopqrstuvwxyz_"),
+			strlen(reason_label(reason)));
+		assert_int_equal(reason_has_argument(reason), count_of(text, "%s"));
+	}
+}
+
+/* Protocol violations of ours that PostgreSQL would call otherwise: drivers must see that the
+ * session is gone. */
+static void test_codes_that_drivers_rely_on(void **state)
+{
+	(void)state;
+	assert_string_equal(failure_of(REASON_IDLE_TRANSACTION_TIMEOUT).sqlstate, "08P01");
+	assert_string_equal(failure_of(REASON_TRANSACTION_TIMEOUT).sqlstate, "08P01");
+	assert_string_equal(
+		failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED).sqlstate, "08P01");
+	assert_string_equal(failure_of(REASON_SERVER_CONN_CRASHED).sqlstate, "08006");
+	assert_string_equal(failure_of(REASON_MAX_CLIENT_CONN).sqlstate, "53300");
+	assert_string_equal(
+		failure_of(REASON_PASSWORD_AUTHENTICATION_FAILED).sqlstate, "28P01");
+	assert_string_equal(failure_of(REASON_CLIENT_CLOSE_REQUEST).sqlstate, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_failure_has_text_and_code_of_its_row),
+		cmocka_unit_test(test_argument_stands_in_its_place),
+		cmocka_unit_test(test_text_is_cut_at_127_bytes),
+		cmocka_unit_test(test_cut_leaves_no_half_character),
+		cmocka_unit_test(test_server_error_is_passed_on),
+		cmocka_unit_test(test_missing_parts_of_a_server_error_are_ours),
+		cmocka_unit_test(test_every_row_is_well_formed),
+		cmocka_unit_test(test_codes_that_drivers_rely_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: ISC */
+/* Lines have PgBouncer's shape, go where they are told to, and never wait for a sink. */
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+
+static char directory[] = "/tmp/test_log_XXXXXX";
+static char log_path[64], other_path[64], socket_path[64];
+
+/* What stderr really is, and the pipe that stands in its place during a test. */
+static int real_stderr = -1;
+static int pipe_ends[2];
+
+static char content[256 * 1024];
+
+static int make_directory(void **state)
+{
+	(void)state;
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (mkdtemp(directory) == NULL)
+		return -1;
+	(void)snprintf(log_path, sizeof(log_path), "%s/log", directory);
+	(void)snprintf(other_path, sizeof(other_path), "%s/other", directory);
+	(void)snprintf(socket_path, sizeof(socket_path), "%s/syslog", directory);
+	return 0;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	(void)unlink(log_path);
+	(void)unlink(other_path);
+	(void)unlink(socket_path);
+	return rmdir(directory);
+}
+
+static int redirect_stderr(void **state)
+{
+	(void)state;
+	if (pipe(pipe_ends) != 0)
+		return -1;
+	real_stderr = dup(STDERR_FILENO);
+	(void)fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK);
+	return dup2(pipe_ends[1], STDERR_FILENO) < 0 ? -1 : 0;
+}
+
+static int restore_stderr(void **state)
+{
+	const struct log_options quiet = {0};
+
+	(void)state;
+	log_close();
+	(void)log_configure(&quiet);
+	log_close();
+	log_set_syslog_path(NULL);
+	(void)dup2(real_stderr, STDERR_FILENO);
+	(void)close(real_stderr);
+	(void)close(pipe_ends[0]);
+	(void)close(pipe_ends[1]);
+	(void)unlink(log_path);
+	(void)unlink(other_path);
+	(void)unlink(socket_path);
+	return 0;
+}
+
+static const char *read_all(int descriptor)
+{
+	size_t length = 0;
+	ssize_t some;
+
+	while ((some = read(descriptor, content + length, sizeof(content) - 1 - length)) > 0)
+		length += (size_t)some;
+	content[length] = '\0';
+	return content;
+}
+
+static const char *read_file(const char *path)
+{
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(descriptor >= 0);
+	(void)read_all(descriptor);
+	(void)close(descriptor);
+	return content;
+}
+
+static void configure_file(const char *path)
+{
+	const struct log_options options = {.file = path};
+
+	assert_true(log_configure(&options));
+}
+
+static void configure_stderr(void)
+{
+	const struct log_options options = {.to_stderr = true};
+
+	assert_true(log_configure(&options));
+}
+
+static void assert_matches(const char *text, const char *pattern)
+{
+	regex_t shape;
+	int result;
+
+	assert_int_equal(regcomp(&shape, pattern, REG_EXTENDED | REG_NOSUB), 0);
+	result = regexec(&shape, text, 0, NULL, 0);
+	regfree(&shape);
+	if (result != 0)
+		fail_msg("\"%s\" does not match %s", text, pattern);
+}
+
+/* Behind time, zone and process id. */
+static const char *text_of(const char *line)
+{
+	const char *text = strstr(line, "] ");
+
+	assert_non_null(text);
+	return text + 2;
+}
+
+static void test_line_has_time_zone_process_level_and_text(void **state)
+{
+	char pattern[256];
+
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "C-0x1: %s/%s@%s closing", "app", "alice", "127.0.0.1:5000");
+	(void)snprintf(pattern, sizeof(pattern),
+		"^20[0-9]{2}-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-6][0-9][.][0-9]{3} "
+		"[A-Z0-9+-]{3,6} \\[%d\\] LOG C-0x1: app/alice@127.0.0.1:5000 closing\n$",
+		(int)getpid());
+	assert_matches(read_file(log_path), pattern);
+}
+
+static void test_line_is_in_local_time(void **state)
+{
+	(void)state;
+	(void)setenv("TZ", "XYZ-05:30", 1);
+	tzset();
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "text");
+	assert_matches(read_file(log_path), "[.][0-9]{3} XYZ \\[");
+	(void)unsetenv("TZ");
+	tzset();
+}
+
+static void test_every_level_has_its_word(void **state)
+{
+	const struct log_options options = {.file = log_path, .verbose = 2};
+
+	(void)state;
+	assert_true(log_configure(&options));
+	for (int level = LEVEL_FATAL; level <= LEVEL_NOISE; level++)
+		log_write((enum log_level)level, "x");
+	(void)read_file(log_path);
+	assert_matches(
+		content, "FATAL x\n.*ERROR x\n.*WARNING x\n.*LOG x\n.*DEBUG x\n.*NOISE x\n");
+}
+
+static void test_verbosity_decides_what_is_written(void **state)
+{
+	(void)state;
+	configure_file(log_path);
+	assert_true(log_enabled(LEVEL_LOG));
+	assert_false(log_enabled(LEVEL_DEBUG));
+	log_write(LEVEL_DEBUG, "unseen");
+	log_set_verbose(1);
+	assert_false(log_enabled(LEVEL_NOISE));
+	log_write(LEVEL_DEBUG, "seen debug");
+	log_write(LEVEL_NOISE, "unseen");
+	log_set_verbose(5);
+	log_write(LEVEL_NOISE, "seen noise");
+	log_set_verbose(-1);
+	log_write(LEVEL_DEBUG, "unseen");
+	(void)read_file(log_path);
+	assert_matches(content, "seen debug\n.*seen noise\n$");
+	assert_null(strstr(content, "unseen"));
+}
+
+static void test_newline_is_followed_by_a_tab_and_trailing_space_cut(void **state)
+{
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "one\n\ntwo \r\n\t \n");
+	assert_string_equal(text_of(read_file(log_path)), "LOG one\n\t\n\ttwo\n");
+}
+
+static void test_control_bytes_are_escaped(void **state)
+{
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "a\tb\rc\x1b[2J\x07\x7f J\xc3\xb6rg");
+	assert_string_equal(
+		text_of(read_file(log_path)), "LOG a\tb\\x0dc\\x1b[2J\\x07\\x7f J\xc3\xb6rg\n");
+}
+
+static void test_long_line_is_cut(void **state)
+{
+	static char long_text[100000];
+
+	(void)state;
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "%s", long_text);
+	assert_in_range(strlen(read_file(log_path)), 1900, 2200);
+	/* Escapes make a text longer, up to the same end. */
+	(void)unlink(log_path);
+	memset(long_text, '\x01', sizeof(long_text) - 1);
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "%s", long_text);
+	assert_in_range(strlen(read_file(log_path)), 1900, 2200);
+	assert_matches(content, "x01\n$");
+}
+
+static void test_errno_is_left_alone(void **state)
+{
+	(void)state;
+	configure_file(log_path);
+	errno = EDOM;
+	log_write(LEVEL_LOG, "text");
+	assert_int_equal(errno, EDOM);
+}
+
+static void test_file_and_stderr_get_the_same_lines(void **state)
+{
+	const struct log_options options = {.file = log_path, .to_stderr = true};
+	char *in_file;
+
+	(void)state;
+	assert_true(log_configure(&options));
+	log_write(LEVEL_WARNING, "both");
+	in_file = strdup(read_file(log_path));
+	assert_string_equal(read_all(pipe_ends[0]), in_file);
+	assert_matches(in_file, "WARNING both\n$");
+	free(in_file);
+}
+
+static void test_reopen_follows_a_rotation(void **state)
+{
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "first");
+	assert_int_equal(rename(log_path, other_path), 0);
+	log_write(LEVEL_LOG, "second");
+	log_reopen();
+	log_write(LEVEL_LOG, "third");
+	assert_matches(read_file(other_path), "first\n.*second\n$");
+	assert_matches(read_file(log_path), "^[^\n]*third\n$");
+}
+
+static void test_file_is_appended_to(void **state)
+{
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "first");
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "second");
+	assert_matches(read_file(log_path), "first\n.*second\n$");
+}
+
+static void test_file_that_cannot_be_opened_at_first_is_fatal(void **state)
+{
+	const struct log_options start = {.to_stderr = true};
+	const struct log_options options = {.file = "/nonexistent/directory/log"};
+
+	(void)state;
+	/* As at the start of a process: lines go to stderr until sinks are set. */
+	assert_true(log_configure(&start));
+	log_close();
+	assert_false(log_configure(&options));
+	assert_string_equal(text_of(read_all(pipe_ends[0])),
+		"FATAL Cannot open logfile: '/nonexistent/directory/log': "
+		"No such file or directory\n");
+}
+
+static void test_file_that_cannot_be_opened_later_leaves_the_old_one(void **state)
+{
+	const struct log_options options = {.file = "/nonexistent/directory/log"};
+
+	(void)state;
+	configure_file(log_path);
+	assert_false(log_configure(&options));
+	log_write(LEVEL_LOG, "still here");
+	assert_matches(
+		read_file(log_path), "ERROR Cannot open logfile: .*\n.*LOG still here\n$");
+}
+
+static void test_vanished_directory_loses_no_line(void **state)
+{
+	char subdirectory[64], path[80];
+
+	(void)state;
+	(void)snprintf(subdirectory, sizeof(subdirectory), "%s/sub", directory);
+	(void)snprintf(path, sizeof(path), "%s/log", subdirectory);
+	assert_int_equal(mkdir(subdirectory, 0700), 0);
+	configure_file(path);
+	assert_int_equal(rename(path, log_path), 0);
+	assert_int_equal(rmdir(subdirectory), 0);
+	log_reopen();
+	log_write(LEVEL_LOG, "still here");
+	assert_matches(
+		read_file(log_path), "ERROR Cannot open logfile: .*\n.*LOG still here\n$");
+}
+
+static void fill_pipe(int descriptor)
+{
+	static const char block[4096];
+	int flags = fcntl(descriptor, F_GETFL);
+
+	(void)fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+	while (write(descriptor, block, sizeof(block)) > 0)
+		;
+	(void)fcntl(descriptor, F_SETFL, flags);
+}
+
+static void test_full_stderr_pipe_loses_lines_and_counts_them(void **state)
+{
+	uint64_t before = log_lost();
+
+	(void)state;
+	configure_stderr();
+	fill_pipe(STDERR_FILENO);
+	/* A process that waited here would wait for ever. */
+	(void)alarm(20);
+	for (int i = 0; i < 100; i++)
+		log_write(LEVEL_LOG, "nobody reads this");
+	(void)alarm(0);
+	assert_int_equal(log_lost() - before, 100);
+	/* Stderr is shared: its flags are not ours to change. */
+	assert_int_equal(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
+
+	(void)read_all(pipe_ends[0]);
+	log_write(LEVEL_LOG, "read again");
+	assert_matches(read_all(pipe_ends[0]),
+		"^[^\n]*WARNING log: 100 lines were lost here\n[^\n]*LOG read again\n$");
+	log_write(LEVEL_LOG, "and on");
+	assert_matches(read_all(pipe_ends[0]), "^[^\n]*LOG and on\n$");
+	assert_int_equal(log_lost() - before, 100);
+}
+
+static void test_closed_stderr_pipe_loses_lines_and_counts_them(void **state)
+{
+	uint64_t before = log_lost();
+
+	(void)state;
+	configure_stderr();
+	(void)close(pipe_ends[0]);
+	log_write(LEVEL_LOG, "nobody is there");
+	assert_int_equal(log_lost() - before, 1);
+}
+
+static void test_full_named_pipe_as_file_loses_lines_and_counts_them(void **state)
+{
+	uint64_t before;
+	int reader;
+
+	(void)state;
+	assert_int_equal(mkfifo(log_path, 0600), 0);
+	reader = open(log_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	configure_file(log_path);
+	before = log_lost();
+	(void)alarm(20);
+	for (int i = 0; i < 5000; i++)
+		log_write(LEVEL_LOG, "nobody reads this yet");
+	(void)alarm(0);
+	assert_in_range(log_lost() - before, 1, 4999);
+	(void)read_all(reader);
+	log_write(LEVEL_LOG, "read again");
+	assert_matches(read_all(reader), "lines were lost here\n[^\n]*LOG read again\n$");
+	(void)close(reader);
+}
+
+static void test_full_disk_loses_lines_and_counts_them(void **state)
+{
+	uint64_t before = log_lost();
+
+	(void)state;
+	if (access("/dev/full", W_OK) != 0)
+		skip();
+	configure_file("/dev/full");
+	log_write(LEVEL_LOG, "no room");
+	log_write(LEVEL_LOG, "no room");
+	assert_int_equal(log_lost() - before, 2);
+}
+
+static int listen_as_syslog(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	(void)unlink(socket_path);
+	memcpy(address.sun_path, socket_path, strlen(socket_path) + 1);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	log_set_syslog_path(socket_path);
+	return listener;
+}
+
+static void test_syslog_gets_priority_ident_and_bare_text(void **state)
+{
+	const struct log_options options = {.to_syslog = true,
+		.syslog_ident = "pooler",
+		.syslog_facility = "local3",
+		.verbose = 2};
+	int listener = listen_as_syslog();
+	char pattern[256];
+
+	(void)state;
+	assert_true(log_configure(&options));
+	log_write(LEVEL_WARNING, "C-0x1: text");
+	(void)snprintf(pattern, sizeof(pattern),
+		"^<156>[A-Z][a-z]{2} [ 1-3][0-9] [0-9:]{8} pooler\\[%d\\]: C-0x1: text$",
+		(int)getpid());
+	assert_matches(read_all(listener), pattern);
+	/* Levels for whoever is at a terminal do not go there. */
+	log_write(LEVEL_DEBUG, "unseen");
+	log_write(LEVEL_NOISE, "unseen");
+	assert_string_equal(read_all(listener), "");
+	(void)close(listener);
+}
+
+static void test_syslog_priorities_follow_the_level(void **state)
+{
+	const struct log_options options = {
+		.to_syslog = true, .syslog_facility = "no such word"};
+	static const char *const starts[] = {"^<26>", "^<27>", "^<28>", "^<30>"};
+	int listener = listen_as_syslog();
+
+	(void)state;
+	assert_true(log_configure(&options));
+	for (int level = LEVEL_FATAL; level <= LEVEL_LOG; level++) {
+		log_write((enum log_level)level, "text");
+		assert_matches(read_all(listener), starts[level]);
+		assert_non_null(strstr(content, " pgbouncer["));
+	}
+	(void)close(listener);
+}
+
+static void test_blocked_syslog_loses_lines_and_counts_them(void **state)
+{
+	const struct log_options options = {.to_syslog = true};
+	int listener = listen_as_syslog();
+	uint64_t before;
+
+	(void)state;
+	assert_true(log_configure(&options));
+	before = log_lost();
+	(void)alarm(20);
+	for (int i = 0; i < 20000; i++)
+		log_write(LEVEL_LOG, "nobody reads this yet");
+	(void)alarm(0);
+	assert_in_range(log_lost() - before, 1, 19999);
+	(void)read_all(listener);
+	log_write(LEVEL_LOG, "read again");
+	assert_matches(read_all(listener), "lines were lost here<[^<]*: read again$");
+	(void)close(listener);
+}
+
+static void test_syslog_that_was_started_anew_is_found(void **state)
+{
+	const struct log_options options = {.to_syslog = true};
+	int listener = listen_as_syslog();
+	uint64_t before;
+
+	(void)state;
+	assert_true(log_configure(&options));
+	log_write(LEVEL_LOG, "first");
+	(void)close(listener);
+	listener = listen_as_syslog();
+	before = log_lost();
+	log_write(LEVEL_LOG, "second");
+	assert_int_equal(log_lost(), before);
+	assert_matches(read_all(listener), ": second$");
+	(void)close(listener);
+	(void)unlink(socket_path);
+	log_write(LEVEL_LOG, "lost");
+	assert_int_equal(log_lost(), before + 1);
+}
+
+static void test_child_writes_its_own_process_id(void **state)
+{
+	char pattern[32];
+	int status;
+	pid_t child;
+
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "parent");
+	child = fork();
+	if (child == 0) {
+		log_write(LEVEL_LOG, "child");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	(void)snprintf(pattern, sizeof(pattern), "\\[%d\\] LOG child\n", (int)child);
+	assert_matches(read_file(log_path), pattern);
+}
+
+int main(void)
+{
+#define LOG_TEST(test) cmocka_unit_test_setup_teardown(test, redirect_stderr, restore_stderr)
+	const struct CMUnitTest tests[] = {
+		/* The first, as the zone is asked for once a second. */
+		LOG_TEST(test_line_is_in_local_time),
+		LOG_TEST(test_line_has_time_zone_process_level_and_text),
+		LOG_TEST(test_every_level_has_its_word),
+		LOG_TEST(test_verbosity_decides_what_is_written),
+		LOG_TEST(test_newline_is_followed_by_a_tab_and_trailing_space_cut),
+		LOG_TEST(test_control_bytes_are_escaped),
+		LOG_TEST(test_long_line_is_cut),
+		LOG_TEST(test_errno_is_left_alone),
+		LOG_TEST(test_file_and_stderr_get_the_same_lines),
+		LOG_TEST(test_reopen_follows_a_rotation),
+		LOG_TEST(test_file_is_appended_to),
+		LOG_TEST(test_file_that_cannot_be_opened_at_first_is_fatal),
+		LOG_TEST(test_file_that_cannot_be_opened_later_leaves_the_old_one),
+		LOG_TEST(test_vanished_directory_loses_no_line),
+		LOG_TEST(test_full_stderr_pipe_loses_lines_and_counts_them),
+		LOG_TEST(test_closed_stderr_pipe_loses_lines_and_counts_them),
+		LOG_TEST(test_full_named_pipe_as_file_loses_lines_and_counts_them),
+		LOG_TEST(test_full_disk_loses_lines_and_counts_them),
+		LOG_TEST(test_syslog_gets_priority_ident_and_bare_text),
+		LOG_TEST(test_syslog_priorities_follow_the_level),
+		LOG_TEST(test_blocked_syslog_loses_lines_and_counts_them),
+		LOG_TEST(test_syslog_that_was_started_anew_is_found),
+		LOG_TEST(test_child_writes_its_own_process_id),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: ISC */
+/* Settings: defaults, what each kind of value takes and refuses, SHOW CONFIG, the sample file. */
+#include "config/settings.h"
+#include "support/config_files.h"
+
+static char why[256];
+
+static int set_up(void **state)
+{
+	static struct settings settings;
+
+	*state = &settings;
+	return settings_defaults(&settings) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	settings_free(*state);
+	return 0;
+}
+
+static bool set(struct settings *settings, const char *name, const char *value)
+{
+	memset(why, 0, sizeof(why));
+	return settings_set(settings, name, value, why, sizeof(why));
+}
+
+static const char *shown(const struct settings *settings, const char *name)
+{
+	static char text[32];
+
+	return settings_render(settings_find(name), settings, text, sizeof(text));
+}
+
+static void test_rows_are_in_byte_order_and_found_by_name(void **state)
+{
+	size_t count;
+	const struct setting_row *rows = settings_rows(&count);
+
+	(void)state;
+	assert_int_equal(count, 101);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(i == 0 || strcmp(rows[i - 1].name, rows[i].name) < 0);
+		assert_ptr_equal(settings_find(rows[i].name), &rows[i]);
+		assert_true(strlen(rows[i].doc) > 0);
+	}
+	assert_null(settings_find("service_name"));
+	assert_null(settings_find("POOL_MODE"));
+	assert_null(settings_find(""));
+}
+
+static void test_defaults_are_pgbouncers(void **state)
+{
+	const struct settings *settings = *state;
+
+	assert_int_equal(settings->listen_port, 6432);
+	assert_int_equal(settings->unix_socket_mode, 0777);
+	assert_int_equal(settings->pool_mode, POOL_MODE_SESSION);
+	assert_int_equal(settings->auth_type, AUTH_TYPE_MD5);
+	assert_int_equal(settings->server_tls_sslmode, TLS_MODE_PREFER);
+	assert_int_equal(settings->server_lifetime, 3600 * USEC_PER_SEC);
+	assert_int_equal(settings->max_packet_size, 2147483647);
+	assert_int_equal(settings->query_wait_notify, 5);
+	assert_true(settings->tcp_keepalive);
+	assert_string_equal(settings->server_check_query, "<empty>");
+	assert_string_equal(settings->listen_addr, "");
+	assert_null(settings->auth_file);
+	assert_null(settings->user);
+}
+
+static void test_default_texts_are_what_is_shown(void **state)
+{
+	size_t count;
+	const struct setting_row *rows = settings_rows(&count);
+	const char *text;
+
+	for (size_t i = 0; i < count; i++) {
+		text = shown(*state, rows[i].name);
+		if (strcmp(rows[i].name, "unix_socket_mode") == 0)
+			assert_string_equal(text, "511");
+		else if (strcmp(rows[i].name, "verbose") == 0)
+			assert_string_equal(text, "0");
+		else if (!rows[i].default_text)
+			assert_null(text);
+		else
+			assert_string_equal(text, rows[i].default_text);
+	}
+}
+
+static void test_values_are_read_by_their_kind(void **state)
+{
+	static const struct {
+		const char *name, *value, *shown;
+	} cases[] = {
+		{"listen_port", "0x10", "16"},
+		{"listen_port", "010", "8"},
+		{"unix_socket_mode", "777", "777"},
+		{"unix_socket_mode", "0700", "448"},
+		{"listen_backlog", "-1", "-1"},
+		{"max_db_connections", "-1", "0"},
+		{"default_pool_size", "+7", "7"},
+		{"log_stats", "0", "0"},
+		{"log_stats", "7", "1"},
+		{"log_stats", "-1", "1"},
+		{"pkt_buf", "64kB", "65536"},
+		{"tcp_socket_buffer", "-5", "0"},
+		{"max_packet_size", "1GB", "1073741824"},
+		{"max_packet_size", "4294967295", "4294967295"},
+		{"query_timeout", "0.5", "0.5"},
+		{"query_timeout", "1.5e1", "15"},
+		{"query_timeout", "5min", "300"},
+		{"query_timeout", "250ms", "0.25"},
+		{"query_timeout", "1.2345678", "1.23457"},
+		{"stats_period", "010", "8"},
+		{"stats_period", "2min", "120"},
+		{"query_wait_notify", "-3", "0"},
+		{"tcp_keepidle", "1h", "3600"},
+		{"tcp_user_timeout", "1500", "1500"},
+		{"tcp_user_timeout", "30s", "30000"},
+		{"pool_mode", "TransAction", "transaction"},
+		{"auth_type", "SCRAM-SHA-256", "scram-sha-256"},
+		{"client_tls_sslmode", "disable", "disable"},
+		{"server_tls_sslmode", "disable", "disable"},
+		{"startup_parameters", "strict", "strict"},
+		{"admin_users", "a, b", "a, b"},
+		{"server_reset_query", "", ""},
+		{"auth_dbname", "x", "x"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		if (!set(*state, cases[i].name, cases[i].value))
+			fail_msg("%s = %s: %s", cases[i].name, cases[i].value, why);
+		assert_string_equal(shown(*state, cases[i].name), cases[i].shown);
+	}
+}
+
+static void test_other_values_are_refused_and_change_nothing(void **state)
+{
+	static const struct {
+		const char *name, *value, *why;
+	} cases[] = {
+		{"listen_port", "", "allowed is a whole number from 0 to 65535"},
+		{"listen_port", "65536", "allowed is a whole number from 0 to 65535"},
+		{"listen_port", "6432 ; x", "allowed is a whole number"},
+		{"max_client_conn", "9999999999", "allowed is a whole number"},
+		{"max_client_conn", "1.0", "allowed is a whole number"},
+		{"scram_iterations", "0", "at least 1"},
+		{"log_stats", "yes", "allowed is 1 (on) or 0 (off)"},
+		{"pkt_buf", "0", "at least 1"},
+		{"pkt_buf", "3GB", "allowed is a number of bytes"},
+		{"pkt_buf", "5s", "allowed is a number of bytes"},
+		{"max_packet_size", "5GB", "allowed is a number of bytes"},
+		{"query_timeout", "", "allowed is a number of seconds"},
+		{"query_timeout", "-1", "allowed is a number of seconds"},
+		{"query_timeout", "10 parsecs", "allowed is a number of seconds"},
+		{"query_timeout", "64kB", "allowed is a number of seconds"},
+		{"stats_period", "0", "at least 1"},
+		{"stats_period", "1.5", "allowed is a whole number"},
+		{"stats_period", "1e1", "allowed is a whole number"},
+		{"stats_period", "500ms", "allowed is a whole number"},
+		{"tcp_user_timeout", "10us", "allowed is a whole number"},
+		{"pool_mode", "session ; x", "allowed is session, transaction, statement"},
+		{"pool_mode", "inherit", "allowed is session, transaction, statement"},
+		{"auth_type", "peer", "allowed is any, trust, plain, md5, scram-sha-256"},
+		{"auth_dbname", "pgbouncer",
+			"cannot use the reserved \"pgbouncer\" database as an auth_dbname"},
+		{"service_name", "x", "there is no such setting"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char *before = NULL;
+		bool known = settings_find(cases[i].name) != NULL;
+
+		if (known && shown(*state, cases[i].name))
+			before = strdup(shown(*state, cases[i].name));
+		assert_false(set(*state, cases[i].name, cases[i].value));
+		assert_contains(why, cases[i].why);
+		if (before)
+			assert_string_equal(shown(*state, cases[i].name), before);
+		free(before);
+	}
+}
+
+static void test_words_that_would_weaken_security_are_refused(void **state)
+{
+	static const struct {
+		const char *name, *value;
+	} cases[] = {
+		{"auth_type", "hba"},
+		{"auth_type", "cert"},
+		{"auth_type", "PAM"},
+		{"auth_type", "ldap"},
+		{"client_tls_sslmode", "require"},
+		{"client_tls_sslmode", "allow"},
+		{"server_tls_sslmode", "prefer"},
+		{"server_tls_sslmode", "verify-full"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_false(set(*state, cases[i].name, cases[i].value));
+		assert_contains(why, "this version would not do it");
+		assert_contains(why, "allowed is");
+		assert_null(strstr(strstr(why, "allowed is ") + 11, cases[i].value));
+	}
+}
+
+/* Is the setting with that value said to have no effect? */
+static bool is_idle_with(struct settings *settings, const char *name, const char *value)
+{
+	if (!set(settings, name, value))
+		fail_msg("%s = %s: %s", name, value, why);
+	return settings_is_idle(settings, settings_find(name), why, sizeof(why));
+}
+
+static void test_values_without_effect_are_told(void **state)
+{
+	assert_true(is_idle_with(*state, "auth_query", "select 1"));
+	assert_string_equal(
+		why, "auth_query has no effect in this version: looking up users by a query");
+	assert_true(is_idle_with(*state, "auth_user", "x"));
+	assert_true(is_idle_with(*state, "auth_hba_file", "hba.conf"));
+	assert_true(is_idle_with(*state, "client_tls_key_file", "key.pem"));
+	assert_true(is_idle_with(*state, "peer_id", "1"));
+	assert_true(is_idle_with(*state, "suspend_timeout", "11"));
+	assert_true(is_idle_with(*state, "max_prepared_statements", "200"));
+	assert_true(is_idle_with(*state, "startup_parameters", "follow"));
+}
+
+static void test_values_that_ask_for_nothing_are_not_told(void **state)
+{
+	assert_false(is_idle_with(*state, "auth_user", ""));
+	assert_false(is_idle_with(*state, "client_tls_key_file", ""));
+	assert_false(is_idle_with(*state, "peer_id", "0x0"));
+	assert_false(is_idle_with(*state, "suspend_timeout", "10s"));
+	assert_false(is_idle_with(*state, "max_prepared_statements", "0"));
+	assert_false(is_idle_with(*state, "startup_parameters", "strict"));
+	assert_false(is_idle_with(*state, "client_tls_sslmode", "disable"));
+	assert_false(is_idle_with(*state, "server_tls_sslmode", "disable"));
+	assert_false(is_idle_with(*state, "pool_mode", "transaction"));
+	assert_false(is_idle_with(*state, "query_timeout", "1"));
+}
+
+static void test_what_needs_a_restart_is_not_changeable(void **state)
+{
+	static const char *const fixed[] = {"disable_pqexec", "job_name", "listen_addr",
+		"listen_backlog", "listen_port", "pidfile", "pkt_buf", "resolv_conf",
+		"so_reuseport", "track_extra_parameters", "unix_socket_dir",
+		"unix_socket_group", "unix_socket_mode", "user"};
+	size_t count, found = 0;
+	const struct setting_row *rows = settings_rows(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		found += !settings_is_changeable(&rows[i]);
+	assert_int_equal(found, COUNT(fixed));
+	for (size_t i = 0; i < COUNT(fixed); i++)
+		assert_false(settings_is_changeable(settings_find(fixed[i])));
+}
+
+static void test_copy_has_texts_of_its_own(void **state)
+{
+	struct settings copy;
+	struct settings *settings = *state;
+
+	assert_true(set(settings, "admin_users", "a"));
+	assert_true(settings_copy(&copy, settings));
+	assert_true(set(settings, "admin_users", "b"));
+	assert_string_equal(copy.admin_users, "a");
+	assert_null(copy.auth_file);
+	assert_true(settings_take(&copy, settings, settings_find("admin_users")));
+	assert_string_equal(copy.admin_users, "b");
+	settings_free(&copy);
+	assert_null(copy.admin_users);
+}
+
+static void test_misspelt_names_have_near_ones(void **state)
+{
+	(void)state;
+	assert_string_equal(settings_nearest("pool_mod"), "pool_mode");
+	assert_string_equal(settings_nearest("listenport"), "listen_port");
+	assert_string_equal(settings_nearest("max_client_con"), "max_client_conn");
+	assert_string_equal(settings_nearest("Pool_mode"), "pool_mode");
+	assert_null(settings_nearest("service_name"));
+	assert_null(settings_nearest(""));
+	assert_null(settings_nearest(
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
+}
+
+/* Take a line `;name = default` or `name = value` of the sample. True: it was a setting. */
+static bool judge_sample_line(struct settings *settings, char *line)
+{
+	const bool is_default = line[0] == ';';
+	char *name = line + is_default;
+	char *equals = strstr(name, " =");
+	const struct setting_row *row;
+
+	if (!equals)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	*equals = '\0';
+	row = settings_find(name);
+	if (!row)
+		return false;
+	equals += equals[2] == ' ' ? 3 : 2;
+	if (is_default && row->default_text)
+		assert_string_equal(equals, row->default_text);
+	if (!is_default)
+		assert_true(set(settings, name, equals));
+	return true;
+}
+
+static void test_sample_file_has_every_setting_with_its_default(void **state)
+{
+	const char *top = getenv("srcdir");
+	size_t count, found = 0;
+	char path[1000], line[1000];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/etc/pgusher.ini", top ? top : ".");
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		found += judge_sample_line(*state, line);
+	fclose(file);
+	settings_rows(&count);
+	assert_int_equal(found, count);
+}
+
+#define WITH_DEFAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows_are_in_byte_order_and_found_by_name),
+		WITH_DEFAULTS(test_defaults_are_pgbouncers),
+		WITH_DEFAULTS(test_default_texts_are_what_is_shown),
+		WITH_DEFAULTS(test_values_are_read_by_their_kind),
+		WITH_DEFAULTS(test_other_values_are_refused_and_change_nothing),
+		WITH_DEFAULTS(test_words_that_would_weaken_security_are_refused),
+		WITH_DEFAULTS(test_values_without_effect_are_told),
+		WITH_DEFAULTS(test_values_that_ask_for_nothing_are_not_told),
+		cmocka_unit_test(test_what_needs_a_restart_is_not_changeable),
+		WITH_DEFAULTS(test_copy_has_texts_of_its_own),
+		cmocka_unit_test(test_misspelt_names_have_near_ones),
+		WITH_DEFAULTS(test_sample_file_has_every_setting_with_its_default),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: ISC */
+/* Whole configurations: loaded, reloaded, changed by SET; all mistakes told at once. */
+#include "config/snapshot.h"
+#include "support/config_files.h"
+
+static struct problems problems;
+
+static struct snapshot *parse_after(const struct snapshot *previous, const char *text)
+{
+	problems_free(&problems);
+	return snapshot_parse("f.ini", text, strlen(text), previous, &problems);
+}
+
+static struct snapshot *parse(const char *text)
+{
+	return parse_after(NULL, text);
+}
+
+/* A reload that succeeds in place of a snapshot. */
+static struct snapshot *reload(struct snapshot *previous, const char *text)
+{
+	struct snapshot *next = parse_after(previous, text);
+
+	assert_non_null(next);
+	snapshot_unref(previous);
+	return next;
+}
+
+static void test_smallest_file_has_all_defaults(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n");
+
+	(void)state;
+	assert_non_null(snapshot);
+	assert_int_equal(problems.count, 0);
+	assert_int_equal(snapshot_settings(snapshot)->listen_port, 6432);
+	assert_string_equal(snapshot_settings(snapshot)->conffile, "f.ini");
+	assert_null(snapshot_database(snapshot, 0));
+	assert_null(snapshot_find_database(snapshot, "x"));
+	assert_null(snapshot_user(snapshot, 0));
+	assert_null(snapshot_peer(snapshot, 0));
+	assert_null(snapshot_template(snapshot));
+	assert_null(snapshot_userlist(snapshot));
+	snapshot_unref(snapshot);
+}
+
+static void test_both_names_of_the_main_section_do(void **state)
+{
+	struct snapshot *snapshot =
+		parse("[pgusher]\nlisten_port=1\n[pgbouncer]\npool_mode=statement\n");
+
+	(void)state;
+	assert_int_equal(snapshot_settings(snapshot)->listen_port, 1);
+	assert_int_equal(snapshot_settings(snapshot)->pool_mode, POOL_MODE_STATEMENT);
+	snapshot_unref(snapshot);
+	assert_null(parse("[databases]\na =\n"));
+	assert_only_error(
+		&problems, 0, "load_init_file: main section missing from config file");
+	problems_free(&problems);
+}
+
+static void test_entries_are_found_and_listed_by_name(void **state)
+{
+	struct snapshot *snapshot = parse("[databases]\n"
+					  "b = host=1\n"
+					  "* = host=any\n"
+					  "'A b' = host=2\n"
+					  "[pgbouncer]\n"
+					  "[databases]\n"
+					  "b = host=3\n"
+					  "[users]\n"
+					  "u = pool_size=1\n"
+					  "[peers]\n"
+					  "2 = host=p\n");
+
+	(void)state;
+	assert_string_equal(snapshot_database(snapshot, 0)->name, "A b");
+	assert_string_equal(snapshot_database(snapshot, 1)->name, "b");
+	assert_null(snapshot_database(snapshot, 2));
+	assert_string_equal(snapshot_find_database(snapshot, "b")->host, "3");
+	assert_null(snapshot_find_database(snapshot, "B"));
+	assert_null(snapshot_find_database(snapshot, "*"));
+	assert_string_equal(snapshot_template(snapshot)->host, "any");
+	assert_int_equal(snapshot_find_user(snapshot, "u")->pool_size, 1);
+	assert_string_equal(snapshot_user(snapshot, 0)->name, "u");
+	assert_int_equal(snapshot_peer(snapshot, 0)->id, 2);
+	assert_int_equal(problems.count, 1); /* peers have no effect */
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
+static void test_later_values_win_and_headers_reset_nothing(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n"
+					  "default_pool_size = 1\n"
+					  "listen_port = 2\n"
+					  "[pgbouncer]\n"
+					  "default_pool_size = 3\n");
+
+	(void)state;
+	assert_int_equal(snapshot_settings(snapshot)->default_pool_size, 3);
+	assert_int_equal(snapshot_settings(snapshot)->listen_port, 2);
+	snapshot_unref(snapshot);
+}
+
+static void test_every_mistake_is_told_with_its_line(void **state)
+{
+	static const struct {
+		unsigned line;
+		const char *text, *log, *generic;
+	} wanted[] = {
+		{2, "invalid value \"x\" for parameter listen_port: allowed is a whole number",
+			"invalid value \"x\" for parameter listen_port in configuration (f.ini:2)",
+			NULL},
+		{3, "unknown parameter: pgbouncer/pool_mod: did you mean pool_mode?",
+			"unknown parameter: pgbouncer/pool_mod",
+			"invalid value \"session\" for parameter pool_mod in configuration "
+			"(f.ini:3)"},
+		{4, "syntax error", "syntax error in configuration (f.ini:4), stopping loading",
+			NULL},
+		{5, "invalid value \"hba\"",
+			"invalid value \"hba\" for parameter auth_type in configuration (f.ini:5)",
+			NULL},
+		{6, "invalid section \"data\": allowed is databases",
+			"invalid section \"data\" in configuration (f.ini:6)", NULL},
+		{9, "app: unrecognized connection parameter: hots",
+			"unrecognized connection parameter: hots",
+			"invalid value \"hots=x\" for parameter app in configuration (f.ini:9)"},
+		{10, "pgbouncer: database name \"pgbouncer\" is reserved",
+			"database name \"pgbouncer\" is reserved", NULL},
+		{12, "u: unrecognized user parameter: x", "unrecognized user parameter: x",
+			NULL},
+		{14, "x: ids of peers", "ids of peers must be a number", NULL},
+	};
+
+	(void)state;
+	assert_null(parse("[pgbouncer]\n"
+			  "listen_port = x\n"
+			  "pool_mod = session\n"
+			  "what is this\n"
+			  "auth_type = hba\n"
+			  "[data]\n"
+			  "nobody = looks here\n"
+			  "[databases]\n"
+			  "app = hots=x\n"
+			  "pgbouncer = host=h\n"
+			  "[users]\n"
+			  "u = x=1\n"
+			  "[peers]\n"
+			  "x = host=h\n"));
+	assert_int_equal(problems_errors(&problems), COUNT(wanted));
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		const struct problem *problem = problem_at(&problems, i);
+
+		assert_int_equal(problem->line, wanted[i].line);
+		assert_string_equal(problem->file, "f.ini");
+		assert_contains(problem->text, wanted[i].text);
+		assert_contains(problem->log[0], wanted[i].log);
+		if (wanted[i].generic)
+			assert_string_equal(problem->log[1], wanted[i].generic);
+	}
+	problems_free(&problems);
+}
+
+static void test_settings_without_effect_are_warnings(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n"
+					  "auth_user = x\n"
+					  "max_prepared_statements = 0\n"
+					  "client_tls_sslmode = disable\n"
+					  "peer_id = 3\n");
+
+	(void)state;
+	assert_non_null(snapshot);
+	assert_int_equal(problems.warnings, 2);
+	assert_int_equal(problem_at(&problems, 0)->line, 2);
+	assert_int_equal(problem_at(&problems, 1)->line, 5);
+	assert_string_equal(problem_at(&problems, 1)->log[0],
+		"peer_id has no effect in this version: passing cancels to peers (f.ini:5)");
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
+static void test_broken_template_is_a_warning_and_no_template(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n[databases]\n* = port=0\n");
+
+	(void)state;
+	assert_non_null(snapshot);
+	assert_null(snapshot_template(snapshot));
+	assert_int_equal(problems.warnings, 1);
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
+static void test_reload_puts_back_defaults_of_what_was_deleted(void **state)
+{
+	struct snapshot *snapshot = parse("[databases]\na=\n* =\n[users]\nu=\n"
+					  "[pgbouncer]\ndefault_pool_size = 5\n");
+
+	(void)state;
+	snapshot = reload(snapshot, "[pgbouncer]\n");
+	assert_int_equal(snapshot_settings(snapshot)->default_pool_size, 20);
+	assert_null(snapshot_find_database(snapshot, "a"));
+	assert_null(snapshot_find_user(snapshot, "u"));
+	assert_null(snapshot_template(snapshot));
+	snapshot_unref(snapshot);
+}
+
+static void test_reload_keeps_settings_that_need_a_restart(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\nlisten_port = 1\nlisten_addr = a\n");
+
+	(void)state;
+	snapshot = reload(snapshot, "[pgbouncer]\nlisten_port = 2\nuser = nobody\n");
+	assert_int_equal(problems.count, 0);
+	assert_int_equal(snapshot_settings(snapshot)->listen_port, 1);
+	assert_string_equal(snapshot_settings(snapshot)->listen_addr, "a");
+	assert_null(snapshot_settings(snapshot)->user);
+	assert_null(parse_after(snapshot, "[pgbouncer]\nlisten_port = x\n"));
+	problems_free(&problems);
+	snapshot_unref(snapshot);
+}
+
+static void test_reload_keeps_what_has_no_default(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\nauth_user = a\nverbose = 2\n"
+					  "conffile = other.ini\nauth_dbname = d\n");
+
+	(void)state;
+	snapshot = reload(snapshot, "[pgbouncer]\nauth_dbname = e\n");
+	assert_string_equal(snapshot_settings(snapshot)->auth_user, "a");
+	assert_string_equal(snapshot_settings(snapshot)->auth_dbname, "e");
+	assert_string_equal(snapshot_settings(snapshot)->conffile, "other.ini");
+	assert_int_equal(snapshot_settings(snapshot)->verbose, 2);
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
+static void test_failed_reload_changes_nothing(void **state)
+{
+	struct snapshot *snapshot =
+		parse("[databases]\na = host=h\n[pgbouncer]\nverbose = 1\n");
+
+	(void)state;
+	assert_null(parse_after(snapshot, "[databases]\nb =\n[pgbouncer]\nverbose = x\n"));
+	assert_string_equal(snapshot_find_database(snapshot, "a")->host, "h");
+	assert_int_equal(snapshot_settings(snapshot)->verbose, 1);
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
+static void test_start_has_the_verbosity_of_the_command_line(void **state)
+{
+	struct snapshot *snapshot;
+
+	(void)state;
+	problems_free(&problems);
+	write_file("a.ini", "[pgbouncer]\n");
+	snapshot = snapshot_start("a.ini", 2, &problems);
+	assert_int_equal(snapshot_settings(snapshot)->verbose, 2);
+	snapshot_unref(snapshot);
+	write_file("a.ini", "[pgbouncer]\nverbose = 1\n");
+	snapshot = snapshot_start("a.ini", 2, &problems);
+	assert_int_equal(snapshot_settings(snapshot)->verbose, 1);
+	snapshot_unref(snapshot);
+	assert_null(snapshot_start("b.ini", 2, &problems));
+	assert_only_error(&problems, 0, "could not load file \"b.ini\"");
+	problems_free(&problems);
+}
+
+static void test_users_are_shared_until_their_file_changes(void **state)
+{
+	static const char text[] = "[pgbouncer]\nauth_file = users\n";
+	struct snapshot *snapshot, *next;
+
+	(void)state;
+	write_file("users", "\"a\" \"1\"\n");
+	snapshot = parse(text);
+	assert_string_equal(userlist_find(snapshot_userlist(snapshot), "a"), "1");
+	next = parse_after(snapshot, text);
+	assert_ptr_equal(snapshot_userlist(next), snapshot_userlist(snapshot));
+	snapshot_unref(snapshot);
+
+	write_file("users", "\"b\" \"22\"\n");
+	next = reload(next, text);
+	assert_null(userlist_find(snapshot_userlist(next), "a"));
+	assert_string_equal(userlist_find(snapshot_userlist(next), "b"), "22");
+
+	/* The setting has no default: deleting the line keeps it. */
+	next = reload(next, "[pgbouncer]\n");
+	assert_non_null(userlist_find(snapshot_userlist(next), "b"));
+	next = reload(next, "[pgbouncer]\nauth_type = any\n");
+	assert_non_null(userlist_find(snapshot_userlist(next), "b"));
+	next = reload(next, "[pgbouncer]\nauth_file =\n");
+	assert_null(snapshot_userlist(next));
+	snapshot_unref(next);
+}
+
+static void test_missing_user_list_is_only_a_warning(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\nauth_file = none\n");
+
+	(void)state;
+	assert_non_null(snapshot);
+	assert_int_equal(problems.warnings, 1);
+	assert_null(snapshot_userlist(snapshot));
+	snapshot_unref(snapshot);
+	snapshot = parse("[pgbouncer]\nauth_file = none\nauth_type = any\n");
+	assert_int_equal(problems.count, 0);
+	snapshot_unref(snapshot);
+}
+
+static void test_set_changes_one_setting_and_shares_the_rest(void **state)
+{
+	struct snapshot *snapshot =
+		parse("[databases]\na = host=h\n[pgbouncer]\nadmin_users = x\n");
+	struct snapshot *changed;
+	char why[200];
+
+	(void)state;
+	changed = snapshot_with_setting(snapshot, "default_pool_size", "7", why, sizeof(why));
+	assert_string_equal(why, "");
+	assert_int_equal(snapshot_settings(changed)->default_pool_size, 7);
+	assert_int_equal(snapshot_settings(snapshot)->default_pool_size, 20);
+	assert_ptr_equal(
+		snapshot_find_database(changed, "a"), snapshot_find_database(snapshot, "a"));
+	snapshot_unref(snapshot);
+	assert_string_equal(snapshot_find_database(changed, "a")->host, "h");
+	assert_string_equal(snapshot_settings(changed)->admin_users, "x");
+	snapshot_unref(changed);
+}
+
+static void test_set_judges_as_the_file_does(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n");
+	struct snapshot *changed;
+	char why[200];
+
+	(void)state;
+	assert_null(snapshot_with_setting(snapshot, "nothing", "7", why, sizeof(why)));
+	assert_contains(why, "no such setting");
+	assert_null(snapshot_with_setting(snapshot, "pool_mode", "x", why, sizeof(why)));
+	assert_contains(why, "allowed is");
+	assert_null(snapshot_with_setting(
+		snapshot, "client_tls_sslmode", "require", why, sizeof(why)));
+	assert_null(snapshot_with_setting(snapshot, "listen_port", "x", why, sizeof(why)));
+
+	changed = snapshot_with_setting(snapshot, "listen_port", "7", why, sizeof(why));
+	assert_int_equal(snapshot_settings(changed)->listen_port, 6432);
+	assert_contains(why, "restart");
+	snapshot_unref(changed);
+	changed = snapshot_with_setting(snapshot, "auth_user", "x", why, sizeof(why));
+	assert_string_equal(snapshot_settings(changed)->auth_user, "x");
+	assert_contains(why, "has no effect");
+	snapshot_unref(changed);
+	snapshot_unref(snapshot);
+}
+
+static void test_snapshot_lives_as_long_as_its_holders(void **state)
+{
+	struct snapshot *snapshot = parse("[databases]\na = host=h\n[pgbouncer]\n");
+
+	(void)state;
+	assert_ptr_equal(snapshot_ref(snapshot), snapshot);
+	snapshot_unref(snapshot);
+	assert_string_equal(snapshot_find_database(snapshot, "a")->host, "h");
+	snapshot_unref(snapshot);
+	snapshot_unref(NULL);
+}
+
+static void test_ten_thousand_databases_are_sorted_and_found(void **state)
+{
+	enum { DATABASES = 10000 };
+	char *text = malloc(DATABASES * 40 + 20);
+	char *at = text + sprintf(text, "[pgbouncer]\n[databases]\n");
+	struct snapshot *snapshot;
+	char name[20];
+
+	(void)state;
+	for (unsigned i = 0; i < DATABASES; i++)
+		at += sprintf(at, "d%u = port=%u\n", i * 7919 % DATABASES, i + 1);
+	snapshot = parse(text);
+	free(text);
+	assert_non_null(snapshot);
+	for (unsigned i = 0; i < DATABASES; i++) {
+		snprintf(name, sizeof(name), "d%u", i * 7919 % DATABASES);
+		assert_int_equal(snapshot_find_database(snapshot, name)->port, i + 1);
+	}
+	for (unsigned i = 1; i < DATABASES; i++)
+		assert_true(strcmp(snapshot_database(snapshot, i - 1)->name,
+				    snapshot_database(snapshot, i)->name) < 0);
+	assert_null(snapshot_database(snapshot, DATABASES));
+	snapshot_unref(snapshot);
+}
+
+static void test_sample_files_load_without_a_problem(void **state)
+{
+	const char *top = getenv("srcdir");
+	struct snapshot *snapshot;
+	char back[1000];
+
+	(void)state;
+	problems_free(&problems);
+	assert_non_null(getcwd(back, sizeof(back)));
+	assert_int_equal(chdir(top ? top : "."), 0);
+	assert_int_equal(chdir("etc"), 0);
+	snapshot = snapshot_start("pgusher.ini", 0, &problems);
+	assert_int_equal(chdir(back), 0);
+	if (problems.count > 0)
+		fail_msg("%s", problems.list[0].text);
+	assert_non_null(snapshot);
+	assert_int_equal(snapshot_settings(snapshot)->auth_type, AUTH_TYPE_SCRAM_SHA_256);
+	snapshot_unref(snapshot);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* First: the tests in a folder of their own leave the working directory. */
+		cmocka_unit_test(test_sample_files_load_without_a_problem),
+		cmocka_unit_test(test_smallest_file_has_all_defaults),
+		cmocka_unit_test(test_both_names_of_the_main_section_do),
+		cmocka_unit_test(test_entries_are_found_and_listed_by_name),
+		cmocka_unit_test(test_later_values_win_and_headers_reset_nothing),
+		cmocka_unit_test(test_every_mistake_is_told_with_its_line),
+		cmocka_unit_test(test_settings_without_effect_are_warnings),
+		cmocka_unit_test(test_broken_template_is_a_warning_and_no_template),
+		cmocka_unit_test(test_reload_puts_back_defaults_of_what_was_deleted),
+		cmocka_unit_test(test_reload_keeps_settings_that_need_a_restart),
+		cmocka_unit_test(test_reload_keeps_what_has_no_default),
+		cmocka_unit_test(test_failed_reload_changes_nothing),
+		IN_FOLDER(test_start_has_the_verbosity_of_the_command_line),
+		IN_FOLDER(test_users_are_shared_until_their_file_changes),
+		IN_FOLDER(test_missing_user_list_is_only_a_warning),
+		cmocka_unit_test(test_set_changes_one_setting_and_shares_the_rest),
+		cmocka_unit_test(test_set_judges_as_the_file_does),
+		cmocka_unit_test(test_snapshot_lives_as_long_as_its_holders),
+		cmocka_unit_test(test_ten_thousand_databases_are_sorted_and_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: ISC */
+/* Each limit: who is counted, who is refused, and that what was taken is given back. */
+#include "support/fake_pool.h"
+
+static struct pool *pool;
+static struct client_link clients[4];
+
+static int start(void **state)
+{
+	(void)state;
+	fake_start("[databases]\n"
+		   "db = host=/tmp max_db_connections=2 max_db_client_connections=2\n"
+		   "free = host=/tmp\n"
+		   "[users]\n"
+		   "alice = max_user_connections=1 max_user_client_connections=2\n"
+		   "[pgbouncer]\n"
+		   "max_client_conn = 3\n");
+	pool = fake_pool("db", "alice");
+	memset(clients, 0, sizeof(clients));
+	for (size_t i = 0; i < COUNT(clients); i++)
+		clients[i].link.stream.loop = &fake_loop;
+	return 0;
+}
+
+static void test_sockets_are_counted_against_max_client_conn(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		limits_take_socket(&fake_registry);
+		assert_true(limits_allow_client(&fake_registry, false));
+	}
+	limits_take_socket(&fake_registry);
+	assert_false(limits_allow_client(&fake_registry, false));
+	assert_true(limits_allow_client(&fake_registry, true));
+	limits_give_socket(&fake_registry);
+	assert_true(limits_allow_client(&fake_registry, false));
+	for (int i = 0; i < 3; i++)
+		limits_give_socket(&fake_registry);
+}
+
+static void test_max_client_conn_0_lets_only_the_console_in(void **state)
+{
+	(void)state;
+	fake_set("max_client_conn", "0");
+	limits_take_socket(&fake_registry);
+	assert_false(limits_allow_client(&fake_registry, false));
+	assert_true(limits_allow_client(&fake_registry, true));
+	limits_give_socket(&fake_registry);
+}
+
+static void test_one_too_many_for_a_database_is_counted_all_the_same(void **state)
+{
+	struct database *database = pool->database;
+
+	(void)state;
+	assert_true(limits_take_database(&clients[0], database, false));
+	assert_true(limits_take_database(&clients[1], database, false));
+	assert_false(limits_take_database(&clients[2], database, false));
+	assert_true(limits_take_database(&clients[3], database, true));
+	assert_int_equal(database->clients, 4);
+	for (size_t i = 0; i < COUNT(clients); i++)
+		limits_give_client(&clients[i]);
+	assert_int_equal(database->clients, 0);
+}
+
+static void test_one_too_many_for_a_user_is_counted_all_the_same(void **state)
+{
+	struct user *user = pool->user;
+
+	(void)state;
+	assert_true(limits_take_user(&clients[0], user, false));
+	assert_true(limits_take_user(&clients[1], user, false));
+	assert_false(limits_take_user(&clients[2], user, false));
+	assert_true(limits_take_user(&clients[3], user, true));
+	assert_int_equal(user->clients, 4);
+	for (size_t i = 0; i < COUNT(clients); i++)
+		limits_give_client(&clients[i]);
+	assert_int_equal(user->clients, 0);
+}
+
+static void test_a_client_gives_back_only_what_it_took_and_once(void **state)
+{
+	(void)state;
+	limits_give_client(&clients[0]);
+	limits_take_database(&clients[0], pool->database, false);
+	limits_give_client(&clients[0]);
+	limits_give_client(&clients[0]);
+	assert_int_equal(pool->database->clients, 0);
+	limits_take_user(&clients[0], pool->user, false);
+	assert_int_equal(pool->user->clients, 1);
+	limits_give_client(&clients[0]);
+	limits_give_client(&clients[0]);
+	assert_int_equal(pool->user->clients, 0);
+}
+
+static void test_without_a_limit_everybody_is_let_in(void **state)
+{
+	struct pool *other = fake_pool("free", "bob");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		assert_true(limits_take_database(&clients[i], other->database, false));
+		assert_true(limits_take_user(&clients[i], other->user, false));
+	}
+	for (size_t i = 0; i < COUNT(clients); i++)
+		limits_give_client(&clients[i]);
+	for (int i = 0; i < 100; i++)
+		limits_take_server(other);
+	assert_true(limits_allow_database_server(other));
+	assert_true(limits_allow_user_server(other));
+	for (int i = 0; i < 100; i++)
+		limits_give_server(other);
+}
+
+static void test_servers_count_for_their_database_and_their_user(void **state)
+{
+	struct pool *same_database = fake_pool("db", "bob");
+	struct pool *same_user = fake_pool("free", "alice");
+
+	(void)state;
+	assert_true(limits_allow_database_server(pool));
+	assert_true(limits_allow_user_server(pool));
+	limits_take_server(pool);
+	assert_true(limits_allow_database_server(same_database));
+	assert_false(limits_allow_user_server(pool));
+	assert_false(limits_allow_user_server(same_user));
+	assert_true(limits_allow_user_server(same_database));
+	limits_take_server(same_database);
+	assert_false(limits_allow_database_server(pool));
+	assert_false(limits_allow_database_server(same_database));
+	assert_true(limits_allow_database_server(same_user));
+	limits_give_server(pool);
+	assert_true(limits_allow_database_server(pool));
+	assert_true(limits_allow_user_server(same_user));
+	limits_give_server(same_database);
+	assert_int_equal(pool->database->servers, 0);
+	assert_int_equal(pool->user->servers, 0);
+}
+
+static void test_the_last_client_of_a_dropped_database_frees_it(void **state)
+{
+	struct database *database = registry_open_database(&fake_registry, "free", NULL);
+
+	(void)state;
+	limits_take_database(&clients[0], database, false);
+	limits_take_database(&clients[1], database, false);
+	registry_drop_database(&fake_registry, database);
+	limits_give_client(&clients[0]);
+	assert_int_equal(database->clients, 1);
+	assert_string_equal(database->name, "free");
+	limits_give_client(&clients[1]); /* the leak check and the sanitizer say the rest */
+	assert_null(registry_find_database(&fake_registry, "free"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+	const struct CMUnitTest tests[] = {
+		TEST(sockets_are_counted_against_max_client_conn),
+		TEST(max_client_conn_0_lets_only_the_console_in),
+		TEST(one_too_many_for_a_database_is_counted_all_the_same),
+		TEST(one_too_many_for_a_user_is_counted_all_the_same),
+		TEST(a_client_gives_back_only_what_it_took_and_once),
+		TEST(without_a_limit_everybody_is_let_in),
+		TEST(servers_count_for_their_database_and_their_user),
+		TEST(the_last_client_of_a_dropped_database_frees_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

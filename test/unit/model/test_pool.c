@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: ISC */
+/* The values that are in force for a pool, and what it counts and forgets. */
+#include "support/fake_pool.h"
+
+static int start(void **state)
+{
+	(void)state;
+	fake_start("[databases]\n"
+		   "plain = host=/tmp\n"
+		   "own = host=/tmp pool_size=2 min_pool_size=3 reserve_pool_size=4 "
+		   "pool_mode=statement\n"
+		   "forced = host=/tmp user=carol\n"
+		   "[users]\n"
+		   "zero = pool_size=0 reserve_pool_size=0\n"
+		   "mode = pool_mode=session\n"
+		   "sized = pool_size=9 reserve_pool_size=8\n"
+		   "[pgbouncer]\n"
+		   "pool_mode = transaction\n"
+		   "default_pool_size = 12\n"
+		   "min_pool_size = 13\n"
+		   "reserve_pool_size = 14\n");
+	return 0;
+}
+
+static void assert_sizes(const char *database, const char *user, int size, int reserve, int min)
+{
+	const struct pool *pool = fake_pool(database, user);
+
+	assert_int_equal(pool_size(pool), size);
+	assert_int_equal(pool_reserve_size(pool), reserve);
+	assert_int_equal(pool_min_size(pool), min);
+}
+
+static void test_sizes_of_the_user_go_before_the_database_and_the_global_ones(void **state)
+{
+	(void)state;
+	assert_sizes("plain", "alice", 12, 14, 13);
+	assert_sizes("own", "alice", 2, 4, 3);
+	assert_sizes("plain", "sized", 9, 8, 13);
+	assert_sizes("own", "sized", 9, 8, 3);
+	assert_sizes("own", "mode", 2, 4, 3);
+}
+
+static void test_zero_is_a_size_of_its_own(void **state)
+{
+	(void)state;
+	assert_sizes("own", "zero", 0, 0, 3);
+}
+
+static void test_modes_of_the_user_go_before_the_database_and_the_global_one(void **state)
+{
+	(void)state;
+	assert_int_equal(pool_mode(fake_pool("plain", "alice")), POOL_MODE_TRANSACTION);
+	assert_int_equal(pool_mode(fake_pool("own", "alice")), POOL_MODE_STATEMENT);
+	assert_int_equal(pool_mode(fake_pool("own", "mode")), POOL_MODE_SESSION);
+	assert_int_equal(pool_mode(fake_pool("own", "sized")), POOL_MODE_STATEMENT);
+	assert_int_equal(pool_mode(fake_registry.console_pool), POOL_MODE_STATEMENT);
+}
+
+static void test_a_changed_mode_is_in_force_at_once(void **state)
+{
+	const struct pool *pool = fake_pool("plain", "alice");
+
+	(void)state;
+	fake_set("pool_mode", "session");
+	assert_int_equal(pool_mode(pool), POOL_MODE_SESSION);
+}
+
+static void test_only_the_pool_of_the_forced_user_is_forced(void **state)
+{
+	(void)state;
+	assert_true(pool_is_forced(fake_pool("forced", "carol")));
+	assert_false(pool_is_forced(fake_pool("forced", "alice")));
+	assert_false(pool_is_forced(fake_pool("plain", "carol")));
+}
+
+static void test_a_pool_is_paused_for_itself_or_with_all(void **state)
+{
+	struct pool *one = fake_pool("plain", "alice"), *two = fake_pool("own", "alice");
+
+	(void)state;
+	one->database->paused = true;
+	assert_true(pool_is_paused(one));
+	assert_false(pool_is_paused(two));
+	fake_registry.operation = OPERATION_PAUSED;
+	assert_true(pool_is_paused(two));
+	one->database->paused = false;
+	assert_true(pool_is_paused(one));
+}
+
+static void test_servers_are_connected_from_their_login_on(void **state)
+{
+	static const enum server_state path[] = {SERVER_IDLE, SERVER_STALE, SERVER_CHECKING,
+		SERVER_IDLE, SERVER_PAIRED, SERVER_RESETTING, SERVER_IDLE, SERVER_PAIRED,
+		SERVER_HELD, SERVER_IDLE};
+	struct pool *pool = fake_pool("plain", "alice");
+	struct server_link *server;
+
+	(void)state;
+	assert_int_equal(pool_servers(pool), 0);
+	server = actor_server(fake_server(pool));
+	for (size_t i = 0; i < COUNT(path); i++) {
+		if (i > 0)
+			server_enter(server, path[i]);
+		assert_int_equal(pool_servers(pool), 1);
+		assert_int_equal(pool_connected_servers(pool), 1);
+	}
+	/* Those that log in, and those that carry a cancel request, are not. */
+	pool->server_count[SERVERS_LOGIN] += 2;
+	pool->server_count[SERVERS_ACTIVE_CANCEL] += 3;
+	assert_int_equal(pool_servers(pool), 6);
+	assert_int_equal(pool_connected_servers(pool), 1);
+	pool->server_count[SERVERS_LOGIN] -= 2;
+	pool->server_count[SERVERS_ACTIVE_CANCEL] -= 3;
+}
+
+static void test_the_longest_wait_is_that_of_the_first_waiter(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct client_link *client;
+
+	(void)state;
+	fake_set("default_pool_size", "1");
+	assert_null(pool_first_waiter(pool));
+	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop)), 0);
+	client = actor_client(fake_client(pool));
+	client->wait_start = loop_now(&fake_loop);
+	client_enter(client, CLIENT_WAITING);
+	stream_pause(&client->link.stream);
+	assert_ptr_equal(pool_first_waiter(pool), client);
+	/* No query is being timed yet. */
+	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop) + 5), 0);
+	client->query_start = loop_now(&fake_loop) - 70;
+	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop) + 5), 75);
+}
+
+static void test_marking_retires_all_servers_and_forgets_the_welcome(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct server_link *idle = actor_server(fake_server(pool));
+	struct server_link *stale = actor_server(fake_server(pool));
+
+	(void)state;
+	server_enter(stale, SERVER_STALE);
+	pool->welcome_asked = parameters_empty(fake_registry.parameters);
+	pool->welcome_given = parameters_empty(fake_registry.parameters);
+	buffer_append(&pool->welcome_made, "R", 1);
+	pool_mark_close_needed(pool);
+	assert_true(idle->close_needed);
+	assert_true(stale->close_needed);
+	assert_null(pool->welcome);
+	assert_null(pool->welcome_asked);
+	assert_null(pool->welcome_given);
+	assert_int_equal(pool->welcome_head.length, 0);
+	assert_int_equal(pool->welcome_made.length, 0);
+	pool_forget_welcome(pool);
+}
+
+static unsigned worked;
+
+static void count_work(struct loop_task *task)
+{
+	struct pool *pool;
+
+	assert_ptr_equal(task, &fake_registry.work_task);
+	while ((pool = TAILQ_FIRST(&fake_registry.work)) != NULL) {
+		TAILQ_REMOVE(&fake_registry.work, pool, in_work);
+		pool->has_work = false;
+		worked++;
+	}
+}
+
+static void test_work_is_asked_for_once_a_turn(void **state)
+{
+	struct pool *one = fake_pool("plain", "alice"), *two = fake_pool("own", "alice");
+
+	(void)state;
+	fake_registry.do_work = count_work;
+	worked = 0;
+	pool_needs_work(one);
+	pool_needs_work(one);
+	pool_needs_work(two);
+	fake_turn();
+	assert_int_equal(worked, 2);
+	fake_turn();
+	assert_int_equal(worked, 2);
+	pool_needs_work(two);
+	fake_turn();
+	assert_int_equal(worked, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+	const struct CMUnitTest tests[] = {
+		TEST(sizes_of_the_user_go_before_the_database_and_the_global_ones),
+		TEST(zero_is_a_size_of_its_own),
+		TEST(modes_of_the_user_go_before_the_database_and_the_global_one),
+		TEST(a_changed_mode_is_in_force_at_once),
+		TEST(only_the_pool_of_the_forced_user_is_forced),
+		TEST(a_pool_is_paused_for_itself_or_with_all),
+		TEST(servers_are_connected_from_their_login_on),
+		TEST(the_longest_wait_is_that_of_the_first_waiter),
+		TEST(marking_retires_all_servers_and_forgets_the_welcome),
+		TEST(work_is_asked_for_once_a_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: ISC */
+/* Databases, users and pools by name: looked up, made, put in order, dropped. */
+#include <unistd.h>
+
+#include "support/fake_pool.h"
+
+static const char with_template[] = "[databases]\n"
+				    "zoo = host=/tmp\n"
+				    "app = host=/tmp user=carol\n"
+				    "* = host=/srv user=dora pool_size=3\n"
+				    "[users]\n"
+				    "alice = pool_size=1\n"
+				    "[pgbouncer]\n";
+
+static const char without_template[] = "[databases]\n"
+				       "zoo = host=/tmp\n"
+				       "[pgbouncer]\n";
+
+static int start(void **state)
+{
+	(void)state;
+	fake_start(with_template);
+	return 0;
+}
+
+static int start_without_template(void **state)
+{
+	(void)state;
+	fake_start(without_template);
+	return 0;
+}
+
+static struct database *open_database(const char *name)
+{
+	return registry_open_database(&fake_registry, name, NULL);
+}
+
+/* The configuration of a reload. */
+static void reload(const char *text)
+{
+	struct problems problems = {0};
+	struct snapshot *config =
+		snapshot_parse("test.ini", text, strlen(text), fake_registry.config, &problems);
+	struct snapshot *old = fake_registry.config;
+
+	problems_free(&problems);
+	assert_non_null(config);
+	fake_registry.config = config;
+	fake_registry.settings = snapshot_settings(config);
+	assert_true(registry_apply_databases(&fake_registry));
+	assert_true(registry_apply_users(&fake_registry));
+	snapshot_unref(old);
+}
+
+/* --- look-ups ----------------------------------------------------------------------------- */
+
+static void test_what_is_configured_is_known_from_the_start(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		registry_find_database(&fake_registry, "zoo")->config->host, "/tmp");
+	assert_string_equal(registry_find_database(&fake_registry, "app")->name, "app");
+	assert_int_equal(registry_find_user(&fake_registry, "alice")->config->pool_size, 1);
+	/* A forced user too, so that it can be told of. */
+	assert_non_null(registry_find_user(&fake_registry, "carol"));
+	assert_null(registry_find_user(&fake_registry, "carol")->config);
+	assert_int_equal(registry_count_databases(&fake_registry), 3);
+	assert_int_equal(registry_count_users(&fake_registry), 3);
+	assert_int_equal(registry_count_pools(&fake_registry), 1);
+}
+
+static void test_names_are_compared_exactly(void **state)
+{
+	(void)state;
+	assert_null(registry_find_database(&fake_registry, "Zoo"));
+	assert_null(registry_find_database(&fake_registry, "zo"));
+	assert_null(registry_find_database(&fake_registry, "zoo "));
+	assert_null(registry_find_database(&fake_registry, ""));
+	assert_null(registry_find_user(&fake_registry, "ALICE"));
+	assert_null(registry_find_user(&fake_registry, ""));
+}
+
+static void test_the_console_has_two_names(void **state)
+{
+	struct database *console = fake_registry.console_pool->database;
+
+	(void)state;
+	assert_true(console->console);
+	assert_ptr_equal(open_database("pgbouncer"), console);
+	assert_ptr_equal(open_database("pgusher"), console);
+	assert_string_equal(console->name, "pgbouncer");
+}
+
+static void test_a_database_of_the_consoles_second_name_is_a_database(void **state)
+{
+	struct database *database;
+
+	(void)state;
+	fake_start("[databases]\npgusher = host=/tmp\n[pgbouncer]\n");
+	database = open_database("pgusher");
+	assert_non_null(database);
+	assert_false(database->console);
+	assert_true(open_database("pgbouncer")->console);
+}
+
+static void test_a_user_is_made_once(void **state)
+{
+	struct user *user = registry_open_user(&fake_registry, "bob");
+
+	(void)state;
+	assert_non_null(user);
+	assert_null(user->secret);
+	assert_null(user->config);
+	assert_ptr_equal(registry_open_user(&fake_registry, "bob"), user);
+	assert_ptr_equal(registry_find_user(&fake_registry, "bob"), user);
+}
+
+static void test_thousands_of_names_are_found_again(void **state)
+{
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "user%d", i);
+		assert_non_null(registry_open_user(&fake_registry, name));
+	}
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "user%d", i);
+		assert_string_equal(registry_find_user(&fake_registry, name)->name, name);
+	}
+	assert_int_equal(registry_count_users(&fake_registry), 5003);
+}
+
+/* --- automatic databases ------------------------------------------------------------------ */
+
+static void test_an_unknown_database_is_made_from_the_template(void **state)
+{
+	struct database *database;
+	bool made = false;
+
+	(void)state;
+	database = registry_open_database(&fake_registry, "new", &made);
+	assert_non_null(database);
+	assert_true(made);
+	assert_string_equal(database->name, "new");
+	assert_string_equal(database->config->dbname, "new");
+	assert_string_equal(database->config->host, "/srv");
+	assert_int_equal(database->config->pool_size, 3);
+	assert_true(database->config->automatic);
+	assert_ptr_equal(database->own_config, database->config);
+	/* The user that it forces is known from then on. */
+	assert_non_null(registry_find_user(&fake_registry, "dora"));
+	assert_ptr_equal(registry_open_database(&fake_registry, "new", &made), database);
+	assert_false(made);
+}
+
+static void test_a_configured_database_is_not_made(void **state)
+{
+	bool made = true;
+
+	(void)state;
+	assert_null(registry_open_database(&fake_registry, "zoo", &made)->own_config);
+	assert_false(made);
+}
+
+static void test_without_a_template_no_database_is_made(void **state)
+{
+	bool made = true;
+
+	(void)state;
+	assert_null(registry_open_database(&fake_registry, "new", &made));
+	assert_false(made);
+	assert_true(open_database("pgusher")->console);
+}
+
+static void test_a_name_longer_than_the_server_can_have_is_not_made(void **state)
+{
+	char name[65];
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	name[64] = '\0';
+	assert_null(open_database(name));
+	name[63] = '\0';
+	assert_non_null(open_database(name));
+}
+
+static void test_an_automatic_database_becomes_a_configured_one(void **state)
+{
+	struct database *database = open_database("new");
+
+	(void)state;
+	database->idle_since = 5;
+	reload("[databases]\nnew = host=/tmp dbname=other\n* = host=/srv\n[pgbouncer]\n");
+	assert_ptr_equal(open_database("new"), database);
+	assert_null(database->own_config);
+	assert_string_equal(database->config->dbname, "other");
+	assert_int_equal(database->idle_since, 0);
+}
+
+/* --- users of a reload -------------------------------------------------------------------- */
+
+static void test_an_entry_that_is_gone_has_no_more_effect(void **state)
+{
+	struct user *user = registry_find_user(&fake_registry, "alice");
+
+	(void)state;
+	reload("[databases]\n[users]\nbob = pool_size=2\n[pgbouncer]\n");
+	assert_null(user->config);
+	assert_int_equal(registry_find_user(&fake_registry, "bob")->config->pool_size, 2);
+}
+
+static void test_users_without_a_file_have_no_secret(void **state)
+{
+	struct user *user = fake_user("alice", "secret");
+
+	(void)state;
+	user_keys(user);
+	assert_true(registry_apply_users(&fake_registry));
+	assert_null(user->secret);
+	assert_null(user->keys);
+}
+
+static void test_users_have_the_secrets_of_the_file(void **state)
+{
+	char path[] = "/tmp/pgusher-test.XXXXXX", config[200];
+	const int fd = mkstemp(path);
+	static const char list[] = "\"alice\" \"one\"\n\"erik\" \"two\"\n";
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, list, sizeof(list) - 1), sizeof(list) - 1);
+	close(fd);
+	snprintf(config, sizeof(config),
+		"[databases]\n[users]\nalice = pool_size=1\n[pgbouncer]\nauth_file = %s\n",
+		path);
+	fake_start(config);
+	unlink(path);
+	assert_string_equal(registry_find_user(&fake_registry, "alice")->secret, "one");
+	assert_string_equal(registry_find_user(&fake_registry, "erik")->secret, "two");
+	assert_int_equal(registry_find_user(&fake_registry, "alice")->config->pool_size, 1);
+	assert_null(registry_find_user(&fake_registry, "pgbouncer")->secret);
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+static void test_a_pool_is_made_once_for_each_pair(void **state)
+{
+	struct pool *pool = fake_pool("zoo", "alice");
+
+	(void)state;
+	assert_ptr_equal(fake_pool("zoo", "alice"), pool);
+	assert_ptr_not_equal(fake_pool("zoo", "bob"), pool);
+	assert_ptr_not_equal(fake_pool("app", "alice"), pool);
+	assert_ptr_equal(registry_find_pool(pool->database, pool->user), pool);
+	assert_int_equal(registry_count_pools(&fake_registry), 4);
+	assert_null(registry_find_pool(
+		pool->database, registry_open_user(&fake_registry, "nobody")));
+}
+
+static void test_the_server_user_is_the_forced_one_or_the_clients_own(void **state)
+{
+	struct user *user = registry_find_user(&fake_registry, "alice");
+
+	(void)state;
+	assert_ptr_equal(
+		registry_server_user(&fake_registry, open_database("zoo"), user), user);
+	assert_string_equal(
+		registry_server_user(&fake_registry, open_database("app"), user)->name,
+		"carol");
+	assert_string_equal(
+		registry_server_user(&fake_registry, open_database("new"), user)->name, "dora");
+}
+
+static void test_a_dropped_pool_is_forgotten_everywhere(void **state)
+{
+	struct pool *pool = fake_pool("zoo", "alice");
+	struct database *database = pool->database;
+	struct user *user = pool->user;
+
+	(void)state;
+	pool_needs_work(pool);
+	registry_drop_pool(&fake_registry, pool);
+	assert_null(registry_find_pool(database, user));
+	assert_true(TAILQ_EMPTY(&database->pools));
+	assert_true(TAILQ_EMPTY(&user->pools));
+	assert_true(TAILQ_EMPTY(&fake_registry.work));
+	assert_int_equal(registry_count_pools(&fake_registry), 1);
+	fake_turn();
+}
+
+static void test_a_login_forgets_a_pool_that_is_dropped(void **state)
+{
+	struct pool *pool = fake_pool("zoo", "alice");
+	struct client_link *one = actor_client(fake_accept(-1));
+	struct client_link *other = actor_client(fake_accept(-1));
+
+	(void)state;
+	one->link.pool = pool;
+	other->link.pool = fake_registry.console_pool;
+	registry_drop_pool(&fake_registry, pool);
+	assert_null(one->link.pool);
+	assert_ptr_equal(other->link.pool, fake_registry.console_pool);
+	other->link.pool = NULL;
+}
+
+static void test_a_database_goes_with_its_last_client(void **state)
+{
+	struct database *database = open_database("new");
+	struct client_link client = {.link.stream.loop = &fake_loop};
+
+	(void)state;
+	limits_take_database(&client, database, false);
+	registry_drop_database(&fake_registry, database);
+	assert_true(database->gone);
+	assert_null(registry_find_database(&fake_registry, "new"));
+	/* The name is free for another one. */
+	assert_ptr_not_equal(open_database("new"), database);
+	limits_give_client(&client);
+	assert_false(open_database("new")->gone);
+}
+
+static void test_an_unused_database_goes_at_once(void **state)
+{
+	(void)state;
+	registry_drop_database(&fake_registry, open_database("new"));
+	registry_drop_database(&fake_registry, open_database("zoo"));
+	assert_int_equal(registry_count_databases(&fake_registry), 2);
+}
+
+/* --- order -------------------------------------------------------------------------------- */
+
+static void assert_sorted(void)
+{
+	const struct database *database, *next_database;
+	const struct user *user, *next_user;
+	const struct pool *pool;
+	const char *before = "";
+
+	for (database = fake_registry.databases; database; database = next_database) {
+		next_database = database->by_name.next;
+		assert_true(strcmp(before, database->name) < 0);
+		before = database->name;
+	}
+	before = "";
+	for (user = fake_registry.users; user; user = next_user) {
+		next_user = user->by_name.next;
+		assert_true(strcmp(before, user->name) < 0);
+		before = user->name;
+	}
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		const struct pool *next = TAILQ_NEXT(pool, in_registry);
+		int order;
+
+		if (!next)
+			break;
+		order = strcmp(pool->database->name, next->database->name);
+		assert_true(order < 0 ||
+			(order == 0 && strcmp(pool->user->name, next->user->name) < 0));
+	}
+}
+
+static void test_sorting_puts_all_in_the_order_of_their_names(void **state)
+{
+	(void)state;
+	fake_pool("zoo", "bob");
+	fake_pool("m\xc3\xa4h", "alice");
+	fake_pool("Zoo", "alice");
+	fake_pool("app", "carol");
+	fake_pool("zoo", "alice");
+	fake_pool("zoo", "al");
+	registry_sort(&fake_registry);
+	assert_sorted();
+	assert_int_equal(registry_count_pools(&fake_registry), 7);
+	/* Still known by name, and new ones are sorted in the next time. */
+	assert_non_null(registry_find_database(&fake_registry, "m\xc3\xa4h"));
+	fake_pool("aaa", "aaa");
+	registry_sort(&fake_registry);
+	assert_sorted();
+	registry_drop_pool(&fake_registry, fake_pool("zoo", "al"));
+	registry_sort(&fake_registry);
+	assert_sorted();
+	assert_int_equal(registry_count_pools(&fake_registry), 7);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_configured_is_known_from_the_start),
+		TEST(names_are_compared_exactly),
+		TEST(the_console_has_two_names),
+		cmocka_unit_test_teardown(
+			test_a_database_of_the_consoles_second_name_is_a_database, fake_end),
+		TEST(a_user_is_made_once),
+		TEST(thousands_of_names_are_found_again),
+		TEST(an_unknown_database_is_made_from_the_template),
+		TEST(a_configured_database_is_not_made),
+		cmocka_unit_test_setup_teardown(test_without_a_template_no_database_is_made,
+			start_without_template, fake_end),
+		TEST(a_name_longer_than_the_server_can_have_is_not_made),
+		TEST(an_automatic_database_becomes_a_configured_one),
+		TEST(an_entry_that_is_gone_has_no_more_effect),
+		TEST(users_without_a_file_have_no_secret),
+		cmocka_unit_test_teardown(test_users_have_the_secrets_of_the_file, fake_end),
+		TEST(a_pool_is_made_once_for_each_pair),
+		TEST(the_server_user_is_the_forced_one_or_the_clients_own),
+		TEST(a_dropped_pool_is_forgotten_everywhere),
+		TEST(a_login_forgets_a_pool_that_is_dropped),
+		TEST(a_database_goes_with_its_last_client),
+		TEST(an_unused_database_goes_at_once),
+		TEST(sorting_puts_all_in_the_order_of_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

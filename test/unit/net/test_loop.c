@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: ISC */
+#include <event2/event_struct.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "net/loop.h"
+
+static struct loop loop;
+static char diary[64]; /* a letter for each thing that happened */
+
+static void note(char what)
+{
+	const size_t length = strlen(diary);
+
+	assert_true(length + 1 < sizeof(diary));
+	diary[length] = what;
+	diary[length + 1] = '\0';
+}
+
+struct job {
+	struct loop_task task;
+	char letter;
+	struct job *more; /* queued when this one runs */
+	bool more_is_late;
+};
+
+static void on_job(struct loop_task *task)
+{
+	struct job *job = (struct job *)task;
+
+	note(job->letter);
+	if (!job->more)
+		return;
+	if (job->more_is_late)
+		loop_defer_late(&loop, &job->more->task, on_job);
+	else
+		loop_defer(&loop, &job->more->task, on_job);
+}
+
+static usec_t fake_now;
+
+static usec_t fake_clock(void)
+{
+	return fake_now;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	alarm(20); /* a loop that waits for nothing fails instead of hanging */
+	diary[0] = '\0';
+	return loop_init(&loop) ? 0 : -1;
+}
+
+static int set_up_faked(void **state)
+{
+	fake_now = 500 * USEC_PER_SEC;
+	clock_set_source(fake_clock);
+	return set_up(state);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	loop_free(&loop);
+	clock_set_source(NULL);
+	return 0;
+}
+
+static void test_deferred_tasks_run_in_order_at_the_end_of_the_turn(void **state)
+{
+	struct job a = {.letter = 'a'}, b = {.letter = 'b'};
+
+	(void)state;
+	loop_defer(&loop, &a.task, on_job);
+	loop_defer(&loop, &b.task, on_job);
+	loop_defer(&loop, &a.task, on_job);
+	assert_string_equal(diary, "");
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "ab");
+	assert_false(loop_task_is_queued(&a.task));
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "ab");
+}
+
+static void test_tasks_deferred_by_tasks_run_in_the_same_turn(void **state)
+{
+	struct job c = {.letter = 'c'}, b = {.letter = 'b', .more = &c},
+		   a = {.letter = 'a', .more = &b};
+
+	(void)state;
+	loop_defer(&loop, &a.task, on_job);
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "abc");
+}
+
+static void test_forgotten_task_does_not_run(void **state)
+{
+	struct job a = {.letter = 'a'}, b = {.letter = 'b'}, c = {.letter = 'c'};
+
+	(void)state;
+	loop_defer(&loop, &a.task, on_job);
+	loop_defer(&loop, &b.task, on_job);
+	loop_defer(&loop, &c.task, on_job);
+	loop_forget(&loop, &b.task);
+	loop_forget(&loop, &c.task);
+	loop_defer(&loop, &b.task, on_job);
+	loop_forget(&loop, &a.task);
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "b");
+}
+
+/* One task forgets the next of the batch that is being run. */
+static struct job *to_forget;
+
+static void forget_another(struct loop_task *task)
+{
+	note(((struct job *)task)->letter);
+	loop_forget(&loop, &to_forget->task);
+}
+
+static void test_task_may_forget_the_ones_behind_it(void **state)
+{
+	struct job a = {.letter = 'a'}, b = {.letter = 'b'}, c = {.letter = 'c'};
+
+	(void)state;
+	to_forget = &b;
+	loop_defer(&loop, &a.task, forget_another);
+	loop_defer(&loop, &b.task, on_job);
+	loop_defer(&loop, &c.task, on_job);
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "ac");
+	diary[0] = '\0';
+	to_forget = &c;
+	loop_defer(&loop, &a.task, forget_another);
+	loop_defer(&loop, &c.task, on_job);
+	loop_turn(&loop, false);
+	loop_defer(&loop, &b.task, on_job);
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "ab");
+}
+
+static void test_turn_does_not_wait_while_tasks_are_queued(void **state)
+{
+	struct job b = {.letter = 'b'}, a = {.letter = 'a', .more = &b, .more_is_late = true};
+
+	(void)state;
+	loop_defer_late(&loop, &a.task, on_job);
+	loop_turn(&loop, true);
+	assert_string_equal(diary, "a");
+	loop_turn(&loop, true);
+	assert_string_equal(diary, "ab");
+}
+
+static void work_again(struct loop_task *task)
+{
+	note(((struct job *)task)->letter);
+	if (strlen(diary) < 3)
+		loop_defer_work(&loop, task, work_again);
+}
+
+static void test_work_that_makes_work_goes_on_in_the_next_turn_without_waiting(void **state)
+{
+	struct job a = {.letter = 'a'}, b = {.letter = 'b'};
+
+	(void)state;
+	loop_defer_work(&loop, &a.task, work_again);
+	loop_turn(&loop, true);
+	assert_string_equal(diary, "a");
+	loop_turn(&loop, true);
+	assert_string_equal(diary, "aa");
+	loop_defer_work(&loop, &b.task, on_job);
+	loop_forget(&loop, &b.task);
+	loop_turn(&loop, true);
+	assert_string_equal(diary, "aaa");
+}
+
+static void on_byte(evutil_socket_t fd, short what, void *argument)
+{
+	char byte;
+
+	(void)what;
+	(void)argument;
+	assert_int_equal(read(fd, &byte, 1), 1);
+	note(byte);
+}
+
+static void leave_byte(evutil_socket_t fd, short what, void *argument)
+{
+	(void)fd;
+	(void)what;
+	(void)argument;
+	note('n');
+}
+
+static void test_event_that_stays_ready_is_told_once_a_turn(void **state)
+{
+	struct event *event;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	event = event_new(loop.base, pair[1], EV_READ | EV_PERSIST, leave_byte, NULL);
+	event_add(event, NULL);
+	assert_int_equal(write(pair[0], "1", 1), 1);
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "n");
+	loop_turn(&loop, true);
+	assert_string_equal(diary, "nn");
+	event_free(event);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+struct nudge {
+	struct loop_task task;
+	int fd;
+};
+
+static void send_byte(struct loop_task *task)
+{
+	assert_int_equal(write(((struct nudge *)task)->fd, "e", 1), 1);
+	note('d');
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+	(void)deadline;
+	note('w');
+}
+
+static void test_turn_goes_events_deadlines_deferred_poll_late(void **state)
+{
+	struct job late = {.letter = 'l'};
+	struct deadline deadline = {.expire = on_deadline};
+	struct nudge nudge = {0};
+	struct event *event;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	event = event_new(loop.base, pair[1], EV_READ | EV_PERSIST, on_byte, NULL);
+	event_add(event, NULL);
+	nudge.fd = pair[0];
+	loop_turn(&loop, false);
+	loop_defer_late(&loop, &late.task, on_job);
+	loop_defer(&loop, &nudge.task, send_byte);
+	wheel_set(&loop.wheel, &deadline, loop_now(&loop));
+	assert_int_equal(write(pair[0], "1", 1), 1);
+	fake_now += USEC_PER_SEC / 2;
+	loop_turn(&loop, false);
+	/* What the deferred task sent was received before the late one ran. */
+	assert_string_equal(diary, "1wdel");
+	event_free(event);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void test_time_stands_still_within_a_turn(void **state)
+{
+	usec_t first;
+
+	(void)state;
+	loop_turn(&loop, false);
+	first = loop_now(&loop);
+	fake_now += 300000;
+	assert_int_equal(loop_now(&loop), first);
+	loop_turn(&loop, false);
+	assert_int_equal(loop_now(&loop), first + 300000);
+}
+
+static void test_time_in_which_the_process_was_stopped_does_not_count(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline};
+	usec_t before;
+
+	(void)state;
+	loop_turn(&loop, false);
+	before = loop_now(&loop);
+	wheel_set(&loop.wheel, &deadline, before + 2 * USEC_PER_SEC);
+	/* The turn meant to sleep two seconds at most, and a minute went by. */
+	loop_turn(&loop, false);
+	fake_now += 60 * USEC_PER_SEC;
+	loop_turn(&loop, false);
+	assert_true(loop_now(&loop) <= before + 3 * USEC_PER_SEC);
+	wheel_set(&loop.wheel, &deadline, before + 20 * USEC_PER_SEC);
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "w");
+	for (int i = 0; i < 19; i++) {
+		fake_now += USEC_PER_SEC;
+		loop_turn(&loop, false);
+	}
+	assert_string_equal(diary, "ww");
+}
+
+static void test_long_sleep_without_deadlines_counts(void **state)
+{
+	usec_t before;
+
+	(void)state;
+	loop_turn(&loop, false);
+	before = loop_now(&loop);
+	fake_now += 3600 * USEC_PER_SEC;
+	loop_turn(&loop, false);
+	assert_int_equal(loop_now(&loop), before + 3600 * USEC_PER_SEC);
+}
+
+static void test_deadline_wakes_a_waiting_turn(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline};
+	usec_t before = clock_monotonic();
+
+	(void)state;
+	wheel_set(&loop.wheel, &deadline, loop_now(&loop) + 1000);
+	for (int turns = 0; diary[0] == '\0'; turns++) {
+		loop_turn(&loop, true);
+		/* The kernel's coarse clock may wake it a little too early. */
+		assert_true(turns < 5);
+	}
+	assert_true(clock_monotonic() >= before + 1000);
+}
+
+static void stop_loop(struct loop_task *task)
+{
+	(void)task;
+	loop_stop(&loop);
+}
+
+static void test_loop_runs_until_it_is_stopped(void **state)
+{
+	struct job a = {.letter = 'a'};
+	struct loop_task stop = {0};
+
+	(void)state;
+	loop_defer(&loop, &a.task, on_job);
+	loop_defer_late(&loop, &stop, stop_loop);
+	loop_run(&loop);
+	assert_string_equal(diary, "a");
+}
+
+static void on_gone(evutil_socket_t fd, short what, void *argument)
+{
+	(void)fd;
+	(void)argument;
+	assert_int_equal(what, EV_CLOSED);
+	note('g');
+}
+
+/* One end of a pair, watched, with a byte unread; goes away in one of three ways. */
+static void watch_one(void (*leave)(int fd), const char *expected)
+{
+	struct event event;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	assert_int_equal(write(pair[0], "x", 1), 1);
+	event_assign(&event, loop.base, -1, 0, on_gone, NULL);
+	assert_true(loop_watch_hang_up(&loop, pair[1], &event));
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "");
+	leave(pair[0]);
+	for (int i = 0; i < 3; i++)
+		loop_turn(&loop, false);
+	assert_string_equal(diary, expected);
+	loop_unwatch_hang_up(&loop, pair[1], &event);
+	loop_turn(&loop, false);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void leave_not(int fd)
+{
+	(void)fd;
+}
+
+static void shut_down_writing(int fd)
+{
+	shutdown(fd, SHUT_WR);
+}
+
+/* And leave the number in use, for the close() that follows. */
+static void close_it(int fd)
+{
+	dup2(STDERR_FILENO, fd);
+}
+
+static void test_hang_up_is_told_once_whatever_is_unread(void **state)
+{
+	(void)state;
+	watch_one(leave_not, "");
+	watch_one(shut_down_writing, "g");
+	diary[0] = '\0';
+	watch_one(close_it, "g");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_deferred_tasks_run_in_order_at_the_end_of_the_turn, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_tasks_deferred_by_tasks_run_in_the_same_turn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_forgotten_task_does_not_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_task_may_forget_the_ones_behind_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_turn_does_not_wait_while_tasks_are_queued, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_work_that_makes_work_goes_on_in_the_next_turn_without_waiting,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_event_that_stays_ready_is_told_once_a_turn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_turn_goes_events_deadlines_deferred_poll_late, set_up_faked,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_time_stands_still_within_a_turn, set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_time_in_which_the_process_was_stopped_does_not_count, set_up_faked,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_long_sleep_without_deadlines_counts, set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_deadline_wakes_a_waiting_turn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_loop_runs_until_it_is_stopped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_hang_up_is_told_once_whatever_is_unread, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,821 @@
+/* SPDX-License-Identifier: ISC */
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "net/address.h"
+#include "net/resolver.h"
+
+enum { DNS_TYPE_A = 1, DNS_TYPE_AAAA = 28, DNS_NXDOMAIN = 3 };
+
+static struct loop loop;
+static struct resolver *resolver;
+static char log_path[] = "/tmp/pgusher-test-log.XXXXXX";
+static char why[128];
+
+static usec_t shift; /* how far the test has moved the clock */
+
+/* --- a name server ----------------------------------------------------------------------- */
+
+/* What it knows: addresses of one family each; no addresses: the name does not exist. */
+struct zone_row {
+	const char *name;
+	const char *ipv4[3];
+	const char *ipv6[3];
+	bool silent; /* the question is not answered */
+	bool garbage; /* the answer is nonsense */
+	bool many; /* 100 IPv4 addresses, more than fit in a datagram and in the cache */
+};
+
+static const struct zone_row zone[] = {
+	{.name = "one.test", .ipv4 = {"10.0.0.1"}},
+	{.name = "two.test", .ipv4 = {"10.0.0.1", "10.0.0.2"}},
+	{.name = "six.test", .ipv6 = {"fd00::6"}},
+	{.name = "dark.test", .ipv4 = {"10.0.0.9"}, .silent = true},
+	{.name = "odd.test", .garbage = true},
+	{.name = "many.test", .many = true},
+};
+
+static struct {
+	int udp, tcp;
+	struct event *udp_event, *tcp_event, *peer_event;
+	int questions; /* for IPv4 addresses */
+	char address[32]; /* as the resolver's option wants it */
+	const char *moved_to; /* instead of what the zone says of one.test */
+} server;
+
+static size_t name_length(const uint8_t *packet, size_t length, char *out, size_t size)
+{
+	size_t at = 12, n = 0;
+
+	while (at < length && packet[at] != 0) {
+		if (n > 0 && n < size - 1)
+			out[n++] = '.';
+		for (int i = 1; i <= packet[at] && n < size - 1; i++)
+			out[n++] = (char)packet[at + (size_t)i];
+		at += packet[at] + 1u;
+	}
+	out[n] = '\0';
+	return at + 1 - 12;
+}
+
+static size_t add_record(
+	uint8_t *out, size_t at, uint16_t type, const void *data, uint16_t length)
+{
+	/* The name is a pointer to the question's; RFC 1035 section 4.1.4. */
+	const uint8_t head[] = {0xc0, 12, (uint8_t)(type >> 8), (uint8_t)type, 0, 1, 0, 0, 0,
+		60, (uint8_t)(length >> 8), (uint8_t)length};
+
+	memcpy(out + at, head, sizeof(head));
+	memcpy(out + at + sizeof(head), data, length);
+	out[7]++;
+	return at + sizeof(head) + length;
+}
+
+static size_t add_addresses(uint8_t *out, size_t at, uint16_t type, const char *const texts[3])
+{
+	for (int i = 0; i < 3 && texts[i]; i++) {
+		uint8_t bytes[16];
+
+		inet_pton(type == DNS_TYPE_A ? AF_INET : AF_INET6, texts[i], bytes);
+		at = add_record(out, at, type, bytes, type == DNS_TYPE_A ? 4 : 16);
+	}
+	return at;
+}
+
+static const struct zone_row *find_row(const char *name)
+{
+	for (size_t i = 0; i < sizeof(zone) / sizeof(zone[0]); i++)
+		if (strcmp(zone[i].name, name) == 0)
+			return &zone[i];
+	return NULL;
+}
+
+/* Make the answer to a question; 0: none. RFC 1035 section 4.1.1. */
+static size_t answer(const uint8_t *question, size_t length, uint8_t *out, bool datagram)
+{
+	char name[256];
+	const size_t end = 12 + name_length(question, length, name, sizeof(name)) + 4;
+	const uint16_t type = question[end - 3];
+	const struct zone_row *row = find_row(name);
+	size_t at = end;
+
+	memcpy(out, question, end);
+	out[2] = 0x81; /* an answer; recursion was desired */
+	out[3] = 0x80;
+	memset(out + 6, 0, 6);
+	server.questions += type == DNS_TYPE_A;
+	if (!row) {
+		out[3] |= DNS_NXDOMAIN;
+		return at;
+	}
+	if (row->silent)
+		return 0;
+	if (row->garbage) {
+		memset(out + end, 0xff, 40);
+		out[7] = 7;
+		return end + 40;
+	}
+	if (row->many && datagram) {
+		out[2] |= 2; /* truncated: ask again over TCP */
+		return at;
+	}
+	if (row->many && type == DNS_TYPE_A)
+		for (uint8_t i = 0; i < 100; i++)
+			at = add_record(out, at, type, (const uint8_t[]){10, 1, 0, i}, 4);
+	if (type == DNS_TYPE_A && server.moved_to && strcmp(name, "one.test") == 0)
+		return add_addresses(out, at, type, (const char *const[3]){server.moved_to});
+	return add_addresses(out, at, type, type == DNS_TYPE_A ? row->ipv4 : row->ipv6);
+}
+
+static void on_datagram(evutil_socket_t fd, short what, void *argument)
+{
+	uint8_t question[512], out[4096];
+	struct sockaddr_in from;
+	socklen_t from_length = sizeof(from);
+	const ssize_t got = recvfrom(
+		fd, question, sizeof(question), 0, (struct sockaddr *)&from, &from_length);
+	size_t length;
+
+	(void)what;
+	(void)argument;
+	if (got < 12)
+		return;
+	length = answer(question, (size_t)got, out, true);
+	if (length > 0)
+		sendto(fd, out, length, 0, (struct sockaddr *)&from, from_length);
+}
+
+/* Over TCP a question has its length before it; those of one asker come over one connection. */
+static void on_stream(evutil_socket_t fd, short what, void *argument)
+{
+	uint8_t question[512], out[4096];
+	ssize_t got = recv(fd, question, sizeof(question), 0);
+
+	(void)what;
+	(void)argument;
+	if (got <= 0) {
+		event_free(server.peer_event);
+		server.peer_event = NULL;
+		close(fd);
+		return;
+	}
+	while (got > 14) {
+		const size_t asked = (size_t)question[0] << 8 | question[1];
+		const size_t length = answer(question + 2, asked, out + 2, false);
+
+		out[0] = (uint8_t)(length >> 8);
+		out[1] = (uint8_t)length;
+		assert_int_equal(write(fd, out, length + 2), (ssize_t)length + 2);
+		got -= (ssize_t)asked + 2;
+		memmove(question, question + asked + 2, (size_t)got);
+	}
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *argument)
+{
+	const int peer = accept(fd, NULL, NULL);
+
+	(void)what;
+	(void)argument;
+	assert_true(peer >= 0);
+	assert_null(server.peer_event);
+	server.peer_event = event_new(loop.base, peer, EV_READ | EV_PERSIST, on_stream, NULL);
+	event_add(server.peer_event, NULL);
+}
+
+/* One port for both; somebody else may have the stream's half of the one we are given. */
+static bool bind_server(struct sockaddr_in *in)
+{
+	socklen_t length = sizeof(*in);
+
+	*in = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	server.udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	server.tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (bind(server.udp, (struct sockaddr *)in, length) == 0 &&
+		getsockname(server.udp, (struct sockaddr *)in, &length) == 0 &&
+		bind(server.tcp, (struct sockaddr *)in, length) == 0 &&
+		listen(server.tcp, 5) == 0)
+		return true;
+	close(server.udp);
+	close(server.tcp);
+	return false;
+}
+
+static int start_server(void)
+{
+	struct sockaddr_in in;
+	int tries = 0;
+
+	memset(&server, 0, sizeof(server));
+	while (!bind_server(&in))
+		if (++tries == 100)
+			return -1;
+	snprintf(server.address, sizeof(server.address), "127.0.0.1:%d", ntohs(in.sin_port));
+	server.udp_event =
+		event_new(loop.base, server.udp, EV_READ | EV_PERSIST, on_datagram, NULL);
+	server.tcp_event =
+		event_new(loop.base, server.tcp, EV_READ | EV_PERSIST, on_connection, NULL);
+	event_add(server.udp_event, NULL);
+	event_add(server.tcp_event, NULL);
+	return 0;
+}
+
+static void stop_server(void)
+{
+	event_free(server.udp_event);
+	event_free(server.tcp_event);
+	if (server.peer_event) {
+		close(event_get_fd(server.peer_event));
+		event_free(server.peer_event);
+	}
+	close(server.udp);
+	close(server.tcp);
+}
+
+/* --- askers ------------------------------------------------------------------------------ */
+
+struct asker {
+	struct resolver_query query;
+	int answers;
+	int status;
+	char text[ADDRESS_TEXT_SIZE]; /* the address; empty: none */
+	const char *next_name; /* asked for from the callback */
+	struct asker *cancels; /* given up from the callback */
+};
+
+static void on_answer(struct resolver_query *query, const struct sockaddr *address,
+	socklen_t length, int status)
+{
+	struct asker *asker = (struct asker *)query;
+
+	asker->answers++;
+	asker->status = status;
+	asker->text[0] = '\0';
+	if (status == RESOLVER_FOUND) {
+		const struct address found = address_of(address, length);
+
+		address_text(&found, asker->text);
+	}
+	assert_false(resolver_query_is_waiting(query));
+	if (asker->cancels)
+		resolver_cancel(&asker->cancels->query);
+	if (asker->next_name) {
+		const char *name = asker->next_name;
+
+		asker->next_name = NULL;
+		resolver_ask(resolver, query, name, 5432, on_answer);
+	}
+}
+
+static void ask(struct asker *asker, const char *name)
+{
+	const int before = asker->answers;
+
+	resolver_ask(resolver, &asker->query, name, 5432, on_answer);
+	/* Never from inside. */
+	assert_int_equal(asker->answers, before);
+	assert_true(resolver_query_is_waiting(&asker->query));
+}
+
+static void turn_until_answered(const struct asker *asker, int answers)
+{
+	while (asker->answers < answers)
+		loop_turn(&loop, true);
+}
+
+static usec_t shifted_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000 + shift;
+}
+
+/* In steps that a loop does not take for a stop of the process. */
+static void advance(usec_t by)
+{
+	for (usec_t done = 0; done < by; done += USEC_PER_SEC / 2) {
+		shift += USEC_PER_SEC / 2;
+		loop_turn(&loop, false);
+	}
+}
+
+static void start_resolver(usec_t found_life, usec_t failed_life, size_t names_max)
+{
+	const struct resolver_options options = {
+		.servers = server.address,
+		.found_life = found_life,
+		.failed_life = failed_life,
+		.names_max = names_max,
+	};
+
+	resolver = resolver_new(&loop, &options, why, sizeof(why));
+	assert_non_null(resolver);
+}
+
+static int set_up(void **state)
+{
+	int fd;
+
+	(void)state;
+	alarm(60);
+	shift = 0;
+	clock_set_source(shifted_clock);
+	strcpy(log_path + strlen(log_path) - 6, "XXXXXX");
+	fd = mkstemp(log_path);
+	if (fd < 0 || close(fd) != 0 || !loop_init(&loop) || start_server() != 0)
+		return -1;
+	log_configure(&(struct log_options){.file = log_path});
+	start_resolver(15 * USEC_PER_SEC, 5 * USEC_PER_SEC, 100);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	resolver_free(resolver);
+	stop_server();
+	loop_free(&loop);
+	log_configure(&(struct log_options){.to_stderr = true});
+	clock_set_source(NULL);
+	return unlink(log_path);
+}
+
+static int logged(const char *text)
+{
+	FILE *file = fopen(log_path, "r");
+	char line[4096];
+	int times = 0;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		times += strstr(line, text) != NULL;
+	fclose(file);
+	return times;
+}
+
+/* --- tests ------------------------------------------------------------------------------- */
+
+static void expect_literal(const char *text, const char *written)
+{
+	struct sockaddr_storage out;
+	const socklen_t length = resolver_literal(text, 5432, &out);
+	const struct address address = address_of((struct sockaddr *)&out, length);
+	char back[ADDRESS_TEXT_SIZE];
+
+	assert_int_not_equal(length, 0);
+	assert_string_equal(address_text(&address, back), written);
+}
+
+static void test_literals_are_read(void **state)
+{
+	struct sockaddr_storage out;
+
+	(void)state;
+	expect_literal("127.0.0.1", "127.0.0.1:5432");
+	expect_literal("::1", "[::1]:5432");
+	expect_literal("fd00::1:2", "[fd00::1:2]:5432");
+	expect_literal("::ffff:10.0.0.1", "[::ffff:10.0.0.1]:5432");
+	expect_literal("fe80::1%lo", "[fe80::1]:5432");
+	assert_int_not_equal(resolver_literal("fe80::1%lo", 1, &out), 0);
+	assert_int_not_equal(((struct sockaddr_in6 *)&out)->sin6_scope_id, 0);
+}
+
+static void test_names_are_no_literals(void **state)
+{
+	static const char *const names[] = {"", "localhost", "127.1", "10.0.0", "1.2.3.4.5",
+		"256.1.1.1", "[::1]", "::g", "1", "a:b", "10.0.0.1 "};
+	struct sockaddr_storage out;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(resolver_literal(names[i], 1, &out), 0);
+}
+
+static void test_name_is_looked_up_with_the_port_asked_for(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "one.test");
+	assert_int_equal(resolver_in_flight(resolver), 1);
+	turn_until_answered(&asker, 1);
+	assert_int_equal(asker.status, RESOLVER_FOUND);
+	assert_string_equal(asker.text, "10.0.0.1:5432");
+	assert_int_equal(resolver_in_flight(resolver), 0);
+	assert_int_equal(resolver_names(resolver), 1);
+}
+
+static void test_ipv6_address_is_found(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "six.test");
+	turn_until_answered(&asker, 1);
+	assert_string_equal(asker.text, "[fd00::6]:5432");
+}
+
+static void test_several_askers_share_one_query(void **state)
+{
+	struct asker askers[5] = {0};
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		ask(&askers[i], "one.test");
+	assert_int_equal(resolver_in_flight(resolver), 1);
+	for (int i = 0; i < 5; i++)
+		turn_until_answered(&askers[i], 1);
+	assert_int_equal(server.questions, 1);
+}
+
+static void test_addresses_are_handed_out_in_turn(void **state)
+{
+	struct asker askers[4] = {0};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		ask(&askers[i], "two.test");
+	turn_until_answered(&askers[2], 1);
+	ask(&askers[3], "two.test");
+	turn_until_answered(&askers[3], 1);
+	assert_string_not_equal(askers[0].text, askers[1].text);
+	assert_string_equal(askers[0].text, askers[2].text);
+	assert_string_equal(askers[1].text, askers[3].text);
+}
+
+static void test_answer_is_kept_for_its_life_only(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 1);
+	server.moved_to = "10.0.0.77";
+	advance(14 * USEC_PER_SEC);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 2);
+	assert_string_equal(asker.text, "10.0.0.1:5432");
+	assert_int_equal(server.questions, 1);
+	advance(2 * USEC_PER_SEC);
+	assert_int_equal(server.questions, 1);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 3);
+	assert_string_equal(asker.text, "10.0.0.77:5432");
+	assert_int_equal(server.questions, 2);
+}
+
+static void test_lives_may_be_changed(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	resolver_set_lives(resolver, 0, 0);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 1);
+	assert_int_equal(asker.status, RESOLVER_FOUND);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 2);
+	assert_int_equal(server.questions, 2);
+}
+
+static void test_failure_is_logged_once_and_kept_for_its_life(void **state)
+{
+	struct asker askers[2] = {0};
+
+	(void)state;
+	ask(&askers[0], "none.test");
+	ask(&askers[1], "none.test");
+	turn_until_answered(&askers[1], 1);
+	assert_int_equal(askers[0].status, 4);
+	assert_string_equal(askers[0].text, "");
+	assert_int_equal(logged("WARNING DNS lookup failed: none.test: result=4"), 1);
+	advance(4 * USEC_PER_SEC);
+	ask(&askers[0], "none.test");
+	turn_until_answered(&askers[0], 2);
+	assert_int_equal(server.questions, 1);
+	assert_int_equal(logged("DNS lookup failed"), 1);
+	advance(2 * USEC_PER_SEC);
+	ask(&askers[0], "none.test");
+	turn_until_answered(&askers[0], 3);
+	assert_int_equal(server.questions, 2);
+	assert_int_equal(logged("DNS lookup failed"), 2);
+}
+
+static void test_nonsense_answer_is_a_failure(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "odd.test");
+	turn_until_answered(&asker, 1);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+}
+
+static void test_names_differ_by_every_letter(void **state)
+{
+	struct asker lower = {0}, upper = {0};
+
+	(void)state;
+	ask(&lower, "none.test");
+	ask(&upper, "None.test");
+	turn_until_answered(&lower, 1);
+	turn_until_answered(&upper, 1);
+	assert_int_equal(resolver_names(resolver), 2);
+}
+
+static void test_hosts_file_answers_without_the_server(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "localhost");
+	turn_until_answered(&asker, 1);
+	assert_int_equal(asker.status, RESOLVER_FOUND);
+	assert_true(strcmp(asker.text, "127.0.0.1:5432") == 0 ||
+		strcmp(asker.text, "[::1]:5432") == 0);
+	assert_int_equal(server.questions, 0);
+}
+
+static void test_more_addresses_than_fit_in_a_datagram_come_over_tcp(void **state)
+{
+	struct asker asker = {0};
+	const struct resolver_name *name;
+	socklen_t length = 0;
+
+	(void)state;
+	ask(&asker, "many.test");
+	turn_until_answered(&asker, 1);
+	assert_memory_equal(asker.text, "10.1.0.", 7);
+	name = resolver_next(resolver, NULL);
+	assert_int_equal(resolver_row_of(resolver, name).addresses, RESOLVER_ADDRESSES_MAX);
+	assert_non_null(resolver_row_address(name, RESOLVER_ADDRESSES_MAX - 1, &length));
+	assert_int_equal(length, sizeof(struct sockaddr_in));
+	assert_null(resolver_row_address(name, RESOLVER_ADDRESSES_MAX, &length));
+}
+
+static void test_cancelled_asker_is_not_told(void **state)
+{
+	struct asker gone = {0}, stays = {0};
+
+	(void)state;
+	ask(&gone, "one.test");
+	ask(&stays, "one.test");
+	resolver_cancel(&gone.query);
+	resolver_cancel(&gone.query);
+	assert_false(resolver_query_is_waiting(&gone.query));
+	turn_until_answered(&stays, 1);
+	assert_int_equal(gone.answers, 0);
+	/* Also when the answer was there already. */
+	ask(&gone, "one.test");
+	resolver_cancel(&gone.query);
+	loop_turn(&loop, false);
+	assert_int_equal(gone.answers, 0);
+}
+
+static void test_look_up_that_nobody_waits_for_is_kept(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "one.test");
+	resolver_cancel(&asker.query);
+	while (resolver_in_flight(resolver) > 0)
+		loop_turn(&loop, true);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 1);
+	assert_int_equal(server.questions, 1);
+}
+
+static void test_asker_may_ask_again_and_cancel_others_when_answered(void **state)
+{
+	struct asker first = {0}, second = {0}, third = {0};
+
+	(void)state;
+	resolver_set_lives(resolver, 0, 0);
+	first.next_name = "one.test";
+	first.cancels = &second;
+	third.next_name = "two.test";
+	ask(&first, "one.test");
+	ask(&second, "one.test");
+	ask(&third, "one.test");
+	turn_until_answered(&first, 2);
+	turn_until_answered(&third, 2);
+	assert_int_equal(second.answers, 0);
+	assert_string_equal(first.text, "10.0.0.1:5432");
+	assert_int_equal(third.status, RESOLVER_FOUND);
+}
+
+static void test_silent_server_is_asked_again_within_seconds(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "dark.test");
+	while (server.questions < 2)
+		loop_turn(&loop, true);
+	assert_int_equal(asker.answers, 0);
+	assert_int_equal(resolver_in_flight(resolver), 1);
+	resolver_cancel(&asker.query);
+}
+
+static void test_end_forgets_those_who_wait(void **state)
+{
+	struct asker asker = {0}, cached = {0};
+
+	(void)state;
+	ask(&cached, "one.test");
+	turn_until_answered(&cached, 1);
+	ask(&cached, "one.test");
+	ask(&asker, "dark.test");
+	resolver_free(resolver);
+	resolver = NULL;
+	assert_false(resolver_query_is_waiting(&asker.query));
+	loop_turn(&loop, false);
+	assert_int_equal(asker.answers, 0);
+	assert_int_equal(cached.answers, 1);
+}
+
+static void test_name_unused_for_longest_makes_room(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	resolver_free(resolver);
+	start_resolver(15 * USEC_PER_SEC, 15 * USEC_PER_SEC, 2);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 1);
+	ask(&asker, "two.test");
+	turn_until_answered(&asker, 2);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 3);
+	ask(&asker, "six.test");
+	turn_until_answered(&asker, 4);
+	assert_int_equal(resolver_names(resolver), 2);
+	assert_int_equal(server.questions, 3);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 5);
+	assert_int_equal(server.questions, 3);
+}
+
+static void test_full_cache_of_names_in_use_refuses(void **state)
+{
+	struct asker busy = {0}, refused = {0};
+
+	(void)state;
+	resolver_free(resolver);
+	start_resolver(15 * USEC_PER_SEC, 15 * USEC_PER_SEC, 1);
+	ask(&busy, "dark.test");
+	ask(&refused, "one.test");
+	turn_until_answered(&refused, 1);
+	assert_int_not_equal(refused.status, RESOLVER_FOUND);
+	resolver_cancel(&busy.query);
+}
+
+static void test_asker_may_evict_the_name_it_was_told_of(void **state)
+{
+	struct asker asker = {.next_name = "two.test"};
+
+	(void)state;
+	resolver_free(resolver);
+	start_resolver(15 * USEC_PER_SEC, 15 * USEC_PER_SEC, 1);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 2);
+	/* It is still being told of when the next is asked for: there is no room yet. */
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	ask(&asker, "two.test");
+	turn_until_answered(&asker, 3);
+	assert_int_equal(asker.status, RESOLVER_FOUND);
+}
+
+static void test_impossible_names_fail(void **state)
+{
+	struct asker asker = {0};
+	char longest[400];
+
+	(void)state;
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	ask(&asker, longest);
+	turn_until_answered(&asker, 1);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	ask(&asker, "");
+	turn_until_answered(&asker, 2);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	ask(&asker, "a..b");
+	turn_until_answered(&asker, 3);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	assert_int_equal(server.questions, 0);
+}
+
+static void test_cache_may_be_shown(void **state)
+{
+	struct asker asker = {0};
+	const struct resolver_name *name;
+	struct resolver_row row;
+	socklen_t length;
+	const struct sockaddr *first;
+
+	(void)state;
+	assert_null(resolver_next(resolver, NULL));
+	ask(&asker, "two.test");
+	row = resolver_row_of(resolver, resolver_next(resolver, NULL));
+	assert_string_equal(row.name, "two.test");
+	assert_int_equal(row.left, 0);
+	assert_int_equal(row.addresses, 0);
+	turn_until_answered(&asker, 1);
+	ask(&asker, "none.test");
+	turn_until_answered(&asker, 2);
+	name = resolver_next(resolver, NULL);
+	row = resolver_row_of(resolver, name);
+	assert_string_equal(row.name, "two.test");
+	assert_in_range(row.left, 14 * USEC_PER_SEC, 15 * USEC_PER_SEC);
+	assert_int_equal(row.addresses, 2);
+	first = resolver_row_address(name, 0, &length);
+	assert_int_equal(length, sizeof(struct sockaddr_in));
+	assert_int_equal(((const struct sockaddr_in *)first)->sin_port, 0);
+	name = resolver_next(resolver, name);
+	row = resolver_row_of(resolver, name);
+	assert_string_equal(row.name, "none.test");
+	assert_int_equal(row.addresses, 0);
+	assert_null(resolver_row_address(name, 0, &length));
+	assert_null(resolver_next(resolver, name));
+	advance(16 * USEC_PER_SEC);
+	assert_int_equal(resolver_row_of(resolver, resolver_next(resolver, NULL)).left, 0);
+}
+
+static void test_resolv_conf_of_ones_own(void **state)
+{
+	struct resolver_options options = {.resolv_conf = log_path, .names_max = 1};
+	struct resolver *other;
+
+	(void)state;
+	other = resolver_new(&loop, &options, why, sizeof(why));
+	assert_non_null(other);
+	resolver_free(other);
+	assert_int_equal(logged("cannot read resolv_conf"), 0);
+	options.resolv_conf = "/no/such/file";
+	other = resolver_new(&loop, &options, why, sizeof(why));
+	resolver_free(other);
+	assert_int_equal(logged("WARNING cannot read resolv_conf: /no/such/file"), 1);
+}
+
+static void test_servers_that_are_no_addresses_are_refused(void **state)
+{
+	const struct resolver_options options = {.servers = "one.test", .names_max = 1};
+
+	(void)state;
+	assert_null(resolver_new(&loop, &options, why, sizeof(why)));
+	assert_memory_equal(why, "dns setup failed: ", 18);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_literals_are_read),
+		TEST(test_names_are_no_literals),
+		TEST(test_name_is_looked_up_with_the_port_asked_for),
+		TEST(test_ipv6_address_is_found),
+		TEST(test_several_askers_share_one_query),
+		TEST(test_addresses_are_handed_out_in_turn),
+		TEST(test_answer_is_kept_for_its_life_only),
+		TEST(test_lives_may_be_changed),
+		TEST(test_failure_is_logged_once_and_kept_for_its_life),
+		TEST(test_nonsense_answer_is_a_failure),
+		TEST(test_names_differ_by_every_letter),
+		TEST(test_hosts_file_answers_without_the_server),
+		TEST(test_more_addresses_than_fit_in_a_datagram_come_over_tcp),
+		TEST(test_cancelled_asker_is_not_told),
+		TEST(test_look_up_that_nobody_waits_for_is_kept),
+		TEST(test_asker_may_ask_again_and_cancel_others_when_answered),
+		TEST(test_silent_server_is_asked_again_within_seconds),
+		TEST(test_end_forgets_those_who_wait),
+		TEST(test_name_unused_for_longest_makes_room),
+		TEST(test_full_cache_of_names_in_use_refuses),
+		TEST(test_asker_may_evict_the_name_it_was_told_of),
+		TEST(test_impossible_names_fail),
+		TEST(test_cache_may_be_shown),
+		TEST(test_resolv_conf_of_ones_own),
+		TEST(test_servers_that_are_no_addresses_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: ISC */
+/* Cancel requests: whom they may hit, what carries them, and what waits for them to end. */
+#include <errno.h>
+
+#include "session/cancel.h"
+#include "session/control.h"
+#include "support/fake_pool.h"
+#include "support/fake_postgres.h"
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+static struct pool *pool;
+
+static int start(void **state)
+{
+	(void)state;
+	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
+		   "server_reset_query =\ndefault_pool_size = 2\nmax_client_conn = 4\n"
+		   "query_wait_notify = 0\n");
+	pool = fake_pool("db", "alice");
+	return 0;
+}
+
+/* Somebody shows this key. */
+static struct actor *show(const void *key, size_t length)
+{
+	struct actor *asker = fake_accept(-1);
+	struct buffer buffer;
+
+	buffer_init(&buffer);
+	startup_write_cancel(&buffer, key, length);
+	say_buffer(asker, &buffer);
+	return asker;
+}
+
+static struct actor *cancel(const struct actor *client)
+{
+	const struct client_link *link = actor_client(client);
+
+	return show(link->key, link->key_length);
+}
+
+/* A client with a query that takes its time. */
+static struct actor *busy_client(void)
+{
+	struct actor *client = fake_client(pool);
+
+	say_query(client, "slow");
+	return client;
+}
+
+static void assert_closed_for(struct actor *asker, const char *reason)
+{
+	assert_dropped(asker);
+	assert_true(fake_logged(reason));
+}
+
+/* --- who is not even tried ---------------------------------------------------------------- */
+
+static void test_a_key_that_nobody_has_hits_nobody(void **state)
+{
+	uint8_t key[CANCEL_KEY_MAX] = {1};
+
+	(void)state;
+	assert_closed_for(show(key, 8), "closing because: failed cancel request");
+	assert_closed_for(show(key, 20), "closing because: failed cancel request");
+	assert_null(fake_launched());
+}
+
+static void test_a_key_of_a_length_that_none_has_is_refused(void **state)
+{
+	uint8_t key[300] = {1};
+
+	(void)state;
+	assert_closed_for(show(key, 4), "closing because: bad cancel request");
+	assert_closed_for(show(key, 0), "");
+	assert_closed_for(show(key, 7), "");
+	assert_closed_for(show(key, 300), "");
+}
+
+static void test_the_beginning_of_a_key_is_none(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client();
+	uint8_t key[20] = {0};
+
+	(void)state;
+	memcpy(key, actor_client(client)->key, 8);
+	assert_closed_for(show(key, 9), "");
+	assert_closed_for(show(key, 20), "");
+	assert_state(server, SERVER_PAIRED);
+	assert_null(fake_launched());
+}
+
+static void test_an_idle_client_is_not_cancelled(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	assert_state(server, SERVER_IDLE);
+	assert_null(fake_launched());
+}
+
+static void test_a_waiting_client_counts_as_idle(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	pool->database->paused = true;
+	client = busy_client();
+	assert_state(client, CLIENT_WAITING);
+	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	assert_state(client, CLIENT_WAITING);
+}
+
+static void test_parameters_that_are_being_set_are_not_cancelled(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct parameter_table *table = fake_registry.parameters;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct link *link = actor_link(i ? client : server);
+		struct parameters *set = parameters_with(table, link->parameters,
+			(unsigned)parameter_index(table, "TimeZone"), i ? "UTC" : "GMT");
+
+		parameters_unref(link->parameters);
+		link->parameters = set;
+	}
+	say(client, "Q");
+	assert_closed_for(cancel(client),
+		"closing because: ignoring cancel request for server that is setting vars");
+	say(server, "CZ");
+	assert_state(client, CLIENT_PAIRED);
+	assert_state(cancel(client), CLIENT_CANCEL_WAITING);
+}
+
+static void test_a_server_that_gave_no_key_cannot_be_asked(void **state)
+{
+	struct actor *server = fake_server(pool), *client;
+
+	(void)state;
+	free(actor_server(server)->cancel_key);
+	actor_server(server)->cancel_key = NULL;
+	client = busy_client();
+	assert_closed_for(cancel(client), "closing because: failed cancel request");
+	assert_null(fake_launched());
+}
+
+static void test_a_console_is_told(void **state)
+{
+	struct actor *console = fake_accept(-1);
+	struct client_link *client = actor_client(console);
+
+	(void)state;
+	client_enter(client, CLIENT_AUTHENTICATING);
+	client->link.pool = fake_registry.console_pool;
+	client_enter(client, CLIENT_CONSOLE);
+	assert_true(
+		cancel_keys_issue(&fake_registry.cancel_keys, client, 8, &fake_loop.random));
+	assert_closed_for(
+		cancel(console), "closing because: cancel request for console client");
+	assert_int_equal(fake_console.canceled, 1);
+	assert_state(console, CLIENT_CONSOLE);
+}
+
+static void test_the_key_of_a_client_that_is_gone_hits_nobody(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client();
+	uint8_t key[8];
+
+	(void)state;
+	memcpy(key, actor_client(client)->key, 8);
+	assert_heard(server, "Q");
+	leave(client);
+	assert_closed_for(show(key, 8), "closing because: failed cancel request");
+}
+
+/* --- a request on its way ----------------------------------------------------------------- */
+
+static void test_a_request_carries_the_key_of_the_very_server(void **state)
+{
+	struct actor *server = fake_server(pool), *other = fake_server(pool);
+	struct actor *client = busy_client(), *second = busy_client();
+	struct actor *asker = cancel(second), *carrier;
+	size_t length;
+	const uint8_t *output;
+
+	(void)state;
+	assert_ptr_equal(actor_link(client)->peer, actor_link(other));
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	carrier = fake_launched();
+	assert_non_null(carrier);
+	fake_connected(carrier, 0);
+	assert_state(carrier, SERVER_CANCELING);
+	assert_state(asker, CLIENT_CANCEL_SENT);
+	output = scripted_output(carrier->script, &length);
+	assert_int_equal(length, 16);
+	assert_memory_equal(output, "\0\0\0\x10\x04\xd2\x16\x2e", 8);
+	assert_memory_equal(output + 8, actor_server(server)->cancel_key, 8);
+	assert_int_equal(actor_server(server)->cancels, 1);
+	/* The end of its connection is the end of the request. */
+	leave(carrier);
+	assert_gone(carrier);
+	assert_closed_for(asker, "closing because: successfully sent cancel request");
+	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_state(client, CLIENT_PAIRED);
+	assert_state(second, CLIENT_PAIRED);
+	assert_false(pool->failing);
+}
+
+static void test_the_cancelled_query_ends_as_the_server_says(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
+	struct actor *asker;
+
+	(void)state;
+	postgres_work(server);
+	assert_true(postgres_backend(server)->stuck);
+	asker = cancel(client);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	postgres_work(carrier);
+	postgres_work(server);
+	assert_heard(client, "EZ");
+	assert_string_equal(client->sqlstate, "57014");
+	assert_state(client, CLIENT_IDLE);
+	assert_state(server, SERVER_IDLE);
+	assert_dropped(asker);
+	assert_gone(carrier);
+}
+
+static void test_whatever_is_said_to_a_carrier_is_ignored(void **state)
+{
+	struct actor *carrier, *asker;
+
+	(void)state;
+	fake_server(pool);
+	asker = cancel(busy_client());
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	say(carrier, "ENNN");
+	assert_state(carrier, SERVER_CANCELING);
+	assert_state(asker, CLIENT_CANCEL_SENT);
+	vanish(carrier);
+	assert_gone(carrier);
+	assert_dropped(asker);
+}
+
+static void test_nothing_more_is_read_from_an_asker(void **state)
+{
+	struct actor *asker;
+
+	(void)state;
+	fake_server(pool);
+	asker = cancel(busy_client());
+	say(asker, "QX");
+	assert_int_equal(scripted_unread(asker->script), 19);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+}
+
+static void test_bytes_behind_the_request_are_ignored(void **state)
+{
+	struct actor *asker = fake_accept(-1), *client;
+	struct buffer buffer;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	buffer_init(&buffer);
+	startup_write_cancel(&buffer, actor_client(client)->key, 8);
+	letters_write(&buffer, CLIENT_SPEAKS, "Q");
+	say_buffer(asker, &buffer);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	fake_connected(fake_launched(), 0);
+	assert_state(asker, CLIENT_CANCEL_SENT);
+}
+
+static void test_a_request_may_come_byte_by_byte(void **state)
+{
+	struct actor *asker = fake_accept(-1), *client;
+	struct buffer buffer;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	buffer_init(&buffer);
+	startup_write_cancel(&buffer, actor_client(client)->key, 8);
+	for (size_t i = 0; i < buffer.length; i++) {
+		assert_state(asker, CLIENT_GREETING);
+		say_bytes(asker, buffer.data + i, 1);
+	}
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	buffer_free(&buffer);
+}
+
+static void test_askers_are_taken_though_there_are_too_many_clients(void **state)
+{
+	struct actor *client, *askers[10];
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	for (size_t i = 0; i < COUNT(askers); i++)
+		askers[i] = cancel(client);
+	for (size_t i = 0; i < COUNT(askers); i++)
+		assert_state(askers[i], CLIENT_CANCEL_WAITING);
+}
+
+/* --- who leaves meanwhile ----------------------------------------------------------------- */
+
+static void test_the_query_ends_before_the_request_is_sent(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+
+	(void)state;
+	asker = cancel(client);
+	assert_int_equal(actor_server(server)->cancels_queued, 1);
+	say(server, "TDCZ");
+	assert_closed_for(asker,
+		"closing because: not sending cancel request for client that is now idle");
+	assert_state(server, SERVER_IDLE);
+	/* What was launched for it has nothing to do any more. */
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	assert_dropped(carrier);
+	assert_false(pool->failing);
+	assert_int_equal(pool_servers(pool), 1);
+}
+
+static void test_the_query_ends_after_the_request_was_sent(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+	struct actor *next = fake_client(pool);
+
+	(void)state;
+	fake_set("default_pool_size", "1");
+	asker = cancel(client);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	say(server, "TDCZ");
+	assert_heard(client, "TDCZ");
+	assert_state(client, CLIENT_IDLE);
+	/* It may still hit the server, so nobody else gets that. */
+	assert_state(server, SERVER_HELD);
+	say(next, "Q");
+	assert_state(next, CLIENT_WAITING);
+	leave(carrier);
+	assert_dropped(asker);
+	assert_state(next, CLIENT_PAIRED);
+	assert_ptr_equal(actor_link(next)->peer, actor_link(server));
+	say(server, "CZ");
+	assert_heard(next, "CZ");
+}
+
+static void test_a_held_server_waits_for_the_last_of_several_requests(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client();
+	struct actor *askers[3], *carriers[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		askers[i] = cancel(client);
+		carriers[i] = fake_launched();
+		assert_non_null(carriers[i]);
+		fake_connected(carriers[i], 0);
+	}
+	assert_int_equal(actor_server(server)->cancels, 3);
+	say(server, "TDCZ");
+	for (int i = 0; i < 3; i++) {
+		assert_state(server, SERVER_HELD);
+		leave(carriers[i]);
+		assert_dropped(askers[i]);
+	}
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_held_server_is_reset_afterwards(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
+
+	(void)state;
+	fake_set("server_reset_query", "DISCARD ALL");
+	fake_set("pool_mode", "session");
+	cancel(client);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	assert_heard(server, "Q");
+	say(server, "TDCZ");
+	assert_state(server, SERVER_PAIRED);
+	say(client, "X");
+	assert_state(server, SERVER_HELD);
+	assert_heard(server, "");
+	leave(carrier);
+	assert_state(server, SERVER_RESETTING);
+	assert_heard(server, "Q");
+	say(server, "CZ");
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_held_server_ends(void **state)
+{
+	struct actor *server = fake_server(pool), *asker, *carrier;
+
+	(void)state;
+	asker = cancel(busy_client());
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	say(server, "TDCZ");
+	leave(server);
+	assert_gone(server);
+	assert_null(actor_server(carrier)->cancel_target);
+	leave(carrier);
+	assert_dropped(asker);
+}
+
+static void test_the_server_ends_before_the_request_is_sent(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+
+	(void)state;
+	asker = cancel(client);
+	leave(server);
+	assert_gone(client);
+	assert_dropped(asker);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	assert_gone(carrier);
+	assert_int_equal(pool_servers(pool), 0);
+}
+
+static void test_the_client_leaves_before_the_request_is_sent(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *asker;
+
+	(void)state;
+	asker = cancel(client);
+	leave(client);
+	assert_gone(server);
+	assert_dropped(asker);
+}
+
+static void test_an_asker_that_leaves_is_carried_out_all_the_same(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+
+	(void)state;
+	asker = cancel(client);
+	leave(asker);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	assert_heard(carrier, "^");
+	assert_int_equal(actor_server(server)->cancels, 1);
+	leave(carrier);
+	assert_gone(asker);
+	assert_int_equal(actor_server(server)->cancels, 0);
+}
+
+static void test_an_asker_that_is_killed_after_sending_leaves_its_request(void **state)
+{
+	struct actor *server = fake_server(pool), *asker, *carrier;
+
+	(void)state;
+	asker = cancel(busy_client());
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	assert_true(control_kill_client(&fake_registry, actor_link(asker)->id));
+	fake_turn();
+	assert_gone(asker);
+	assert_state(carrier, SERVER_CANCELING);
+	say(server, "TDCZ");
+	assert_state(server, SERVER_HELD);
+	leave(carrier);
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_killed_database_takes_all_of_it_along(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client();
+	struct actor *sent = cancel(client), *carrier = fake_launched(), *waiting, *second;
+
+	(void)state;
+	fake_connected(carrier, 0);
+	waiting = cancel(client);
+	second = fake_launched();
+	assert_non_null(second);
+	say(server, "TDCZ");
+	control_kill(&fake_registry, pool->database, false);
+	fake_turn();
+	assert_gone(server);
+	assert_gone(carrier);
+	assert_gone(second);
+	assert_gone(sent);
+	assert_gone(waiting);
+	assert_gone(client);
+}
+
+/* --- connections for requests ------------------------------------------------------------- */
+
+static void test_requests_may_double_the_size_of_the_pool(void **state)
+{
+	struct actor *clients[2], *carrier;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		fake_server(pool);
+		clients[i] = busy_client();
+	}
+	for (int i = 0; i < 5; i++)
+		cancel(clients[i % 2]);
+	for (int i = 0; i < 2; i++) {
+		carrier = fake_launched();
+		assert_non_null(carrier);
+		assert_null(fake_launched()); /* one at a time */
+		fake_connected(carrier, 0);
+		assert_state(carrier, SERVER_CANCELING);
+	}
+	assert_null(fake_launched());
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 3);
+	/* When one has done its work there is room for the next. */
+	leave(carrier);
+	carrier = fake_launched();
+	assert_non_null(carrier);
+	fake_connected(carrier, 0);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 2);
+}
+
+static void test_requests_go_before_waiting_clients(void **state)
+{
+	struct actor *client, *waiter, *carrier, *server;
+
+	(void)state;
+	fake_set("cancel_wait_timeout", "60");
+	fake_server(pool);
+	client = busy_client();
+	pool->failing = true; /* so that the waiter's server is not launched yet */
+	pool->last_launch = loop_now(&fake_loop);
+	waiter = busy_client();
+	assert_null(fake_launched());
+	cancel(client);
+	fake_advance(15 * USEC_PER_SEC);
+	pool_needs_work(pool);
+	fake_turn();
+	carrier = fake_launched();
+	assert_non_null(carrier);
+	fake_connected(carrier, 0);
+	assert_state(carrier, SERVER_CANCELING);
+	pool->failing = false;
+	leave(carrier);
+	server = fake_launched();
+	assert_non_null(server);
+	fake_connected(server, 0);
+	assert_state(server, SERVER_AUTHENTICATING);
+	assert_state(waiter, CLIENT_WAITING);
+}
+
+static void test_a_connection_that_is_on_its_way_carries_the_request(void **state)
+{
+	struct actor *client, *waiter, *asker, *launched;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	waiter = busy_client();
+	launched = fake_launched();
+	assert_non_null(launched);
+	memcpy(&actor_server(launched)->where, &server_of(actor_link(client)->peer)->where,
+		sizeof(struct sockaddr_storage));
+	actor_server(launched)->where_length =
+		server_of(actor_link(client)->peer)->where_length;
+	asker = cancel(client);
+	fake_connected(launched, 0);
+	assert_state(launched, SERVER_CANCELING);
+	assert_state(asker, CLIENT_CANCEL_SENT);
+	/* And the waiter gets another one, when there is room for it again. */
+	assert_null(fake_launched());
+	leave(launched);
+	launched = fake_launched();
+	assert_non_null(launched);
+	fake_connected(launched, 0);
+	postgres_work(launched);
+	assert_ptr_equal(actor_link(waiter)->peer, actor_link(launched));
+}
+
+static void test_a_connection_to_another_place_does_not_carry_it(void **state)
+{
+	struct actor *client, *asker, *launched;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	busy_client();
+	launched = fake_launched();
+	asker = cancel(client);
+	fake_connected(launched, 0);
+	assert_state(launched, SERVER_AUTHENTICATING);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	postgres_work(launched);
+	launched = fake_launched();
+	fake_connected(launched, 0);
+	assert_state(launched, SERVER_CANCELING);
+	assert_state(asker, CLIENT_CANCEL_SENT);
+}
+
+static void test_a_connection_that_fails_is_tried_again_after_the_pause(void **state)
+{
+	struct actor *asker;
+
+	(void)state;
+	fake_set("cancel_wait_timeout", "60");
+	fake_server(pool);
+	asker = cancel(busy_client());
+	fake_connected(fake_launched(), ECONNREFUSED);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_null(fake_launched());
+	fake_advance(15 * USEC_PER_SEC);
+	pool_needs_work(pool);
+	fake_turn();
+	fake_connected(fake_launched(), 0);
+	assert_state(asker, CLIENT_CANCEL_SENT);
+}
+
+static void test_a_connection_that_breaks_at_once_ends_the_request(void **state)
+{
+	struct actor *server = fake_server(pool), *asker, *carrier;
+
+	(void)state;
+	asker = cancel(busy_client());
+	carrier = fake_launched();
+	scripted_break(carrier->script);
+	fake_connected(carrier, 0);
+	assert_gone(carrier);
+	assert_dropped(asker);
+	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_int_equal(actor_server(server)->cancels_queued, 0);
+	assert_null(fake_launched());
+}
+
+static void test_a_request_that_waits_too_long_is_dropped(void **state)
+{
+	struct actor *server = fake_server(pool), *asker;
+
+	(void)state;
+	asker = cancel(busy_client());
+	fake_advance(9 * USEC_PER_SEC);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+	fake_advance(USEC_PER_SEC);
+	assert_closed_for(asker, "closing because: cancel_wait_timeout");
+	assert_int_equal(actor_server(server)->cancels_queued, 0);
+}
+
+static void test_without_a_limit_a_request_waits(void **state)
+{
+	struct actor *asker;
+
+	(void)state;
+	fake_set("cancel_wait_timeout", "0");
+	fake_server(pool);
+	asker = cancel(busy_client());
+	fake_advance(1000 * USEC_PER_SEC);
+	assert_state(asker, CLIENT_CANCEL_WAITING);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+	const struct CMUnitTest tests[] = {
+		TEST(a_key_that_nobody_has_hits_nobody),
+		TEST(a_key_of_a_length_that_none_has_is_refused),
+		TEST(the_beginning_of_a_key_is_none),
+		TEST(an_idle_client_is_not_cancelled),
+		TEST(a_waiting_client_counts_as_idle),
+		TEST(parameters_that_are_being_set_are_not_cancelled),
+		TEST(a_server_that_gave_no_key_cannot_be_asked),
+		TEST(a_console_is_told),
+		TEST(the_key_of_a_client_that_is_gone_hits_nobody),
+		TEST(a_request_carries_the_key_of_the_very_server),
+		TEST(the_cancelled_query_ends_as_the_server_says),
+		TEST(whatever_is_said_to_a_carrier_is_ignored),
+		TEST(nothing_more_is_read_from_an_asker),
+		TEST(bytes_behind_the_request_are_ignored),
+		TEST(a_request_may_come_byte_by_byte),
+		TEST(askers_are_taken_though_there_are_too_many_clients),
+		TEST(the_query_ends_before_the_request_is_sent),
+		TEST(the_query_ends_after_the_request_was_sent),
+		TEST(a_held_server_waits_for_the_last_of_several_requests),
+		TEST(a_held_server_is_reset_afterwards),
+		TEST(a_held_server_ends),
+		TEST(the_server_ends_before_the_request_is_sent),
+		TEST(the_client_leaves_before_the_request_is_sent),
+		TEST(an_asker_that_leaves_is_carried_out_all_the_same),
+		TEST(an_asker_that_is_killed_after_sending_leaves_its_request),
+		TEST(a_killed_database_takes_all_of_it_along),
+		TEST(requests_may_double_the_size_of_the_pool),
+		TEST(requests_go_before_waiting_clients),
+		TEST(a_connection_that_is_on_its_way_carries_the_request),
+		TEST(a_connection_to_another_place_does_not_carry_it),
+		TEST(a_connection_that_fails_is_tried_again_after_the_pause),
+		TEST(a_connection_that_breaks_at_once_ends_the_request),
+		TEST(a_request_that_waits_too_long_is_dropped),
+		TEST(without_a_limit_a_request_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: ISC */
+/* What must hold between any two events, whatever has happened: see fake_check(). */
+#include "model/client_group.h"
+#include "support/fake_pool.h"
+
+/* What the links say, to be compared with what the counters say. */
+struct tally {
+	unsigned sockets, keys, logins;
+	unsigned groups[CLIENT_STATES]; /* clients that are in a group */
+};
+
+static void check_pause(const struct link *link, bool expected)
+{
+	/* A link that may be read and is not will never be heard of again. */
+	if (link->stream.paused != expected)
+		fail_msg("%s %llu in state %u is %s",
+			link->kind == LINK_CLIENT ? "client" : "server",
+			(unsigned long long)link->id, link->state,
+			expected ? "read" : "not read");
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+static void check_paired_client(const struct client_link *client)
+{
+	const struct server_link *server;
+
+	assert_non_null(client->link.peer);
+	assert_ptr_equal(client->link.peer->peer, &client->link);
+	assert_ptr_equal(client->link.peer->pool, client->link.pool);
+	assert_int_equal(client->link.peer->kind, LINK_SERVER);
+	server = server_of(client->link.peer);
+	assert_int_equal(server->link.state, SERVER_PAIRED);
+	check_pause(&client->link,
+		stream_is_blocked(&server->link.stream) || server->setting ||
+			client->ring_full);
+	check_pause(&server->link, stream_is_blocked(&client->link.stream));
+}
+
+static void check_client(const struct client_link *client, struct tally *tally)
+{
+	const enum client_state state = client_state(client);
+
+	assert_int_equal(client->link.kind, LINK_CLIENT);
+	assert_true(stream_is_open(&client->link.stream));
+	tally->sockets++;
+	if (state == CLIENT_PAIRED)
+		check_paired_client(client);
+	else
+		assert_null(client->link.peer);
+	if (state == CLIENT_IDLE)
+		check_pause(&client->link, false);
+	if (state == CLIENT_WAITING || state == CLIENT_WELCOMING)
+		check_pause(&client->link, true);
+	if (client->key_length > 0) {
+		tally->keys++;
+		assert_ptr_equal(cancel_keys_find(&fake_registry.cancel_keys, client->key,
+					 client->key_length),
+			client);
+	}
+	if (client->group)
+		tally->groups[state]++;
+	if (state == CLIENT_CANCEL_SENT && client->cancel)
+		assert_ptr_equal(client->cancel->canceling, client);
+}
+
+static void check_clients(const struct pool *pool, const struct link_list *list,
+	unsigned allowed, unsigned counts[CLIENT_STATES], struct tally *tally)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		assert_ptr_equal(link->pool, pool);
+		assert_true(allowed & 1u << link->state);
+		counts[link->state]++;
+		check_client(client_of(link), tally);
+	}
+}
+
+static void check_groups(const struct pool *pool, const struct tally *tally)
+{
+	unsigned counts[CLIENT_STATES] = {0};
+
+	for (const struct client_group *group = pool->groups; group; group = group->next) {
+		unsigned members = 0;
+
+		for (unsigned i = 0; i < CLIENT_STATES; i++) {
+			counts[i] += group->clients[i];
+			members += group->clients[i];
+		}
+		assert_int_equal(group->members, members);
+		assert_true(members > 0);
+	}
+	assert_memory_equal(counts, tally->groups, sizeof(counts));
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static void check_cancels(const struct server_link *server)
+{
+	unsigned queued = 0, sent = 0;
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &server->link.pool->cancels, place)
+		queued += link->state == CLIENT_CANCEL_WAITING &&
+			((const struct client_link *)link)->cancel == server;
+	TAILQ_FOREACH (link, &server->link.pool->servers[SERVERS_ACTIVE_CANCEL], place)
+		sent += ((const struct server_link *)link)->cancel_target == server;
+	assert_int_equal(server->cancels_queued, queued);
+	assert_int_equal(server->cancels, sent);
+	assert_true(server->link.state != SERVER_HELD || sent > 0);
+}
+
+static void check_server(const struct server_link *server)
+{
+	const enum server_state state = server_state(server);
+
+	assert_int_equal(server->link.kind, LINK_SERVER);
+	assert_true(stream_is_open(&server->link.stream));
+	assert_int_equal(server->login != NULL,
+		state == SERVER_CONNECTING || state == SERVER_AUTHENTICATING ||
+			state == SERVER_PREPARING || state == SERVER_CANCELING);
+	if (state == SERVER_PAIRED) {
+		assert_non_null(server->link.peer);
+		assert_ptr_equal(server->link.peer->peer, &server->link);
+	} else {
+		assert_null(server->link.peer);
+		check_pause(&server->link, false);
+	}
+	if (state == SERVER_IDLE || state == SERVER_STALE || state == SERVER_HELD) {
+		assert_true(requests_is_empty(&server->requests));
+		assert_null(server->requests.entries);
+		assert_false(server->setting);
+		assert_false(server->copying_in);
+		assert_int_equal(server->transaction_status, 'I');
+		assert_false(stream_is_blocked(&server->link.stream));
+	}
+	if (state == SERVER_RESETTING || state == SERVER_CHECKING)
+		assert_int_equal(server->requests.count, 1);
+	check_cancels(server);
+}
+
+static unsigned check_servers(const struct pool *pool, enum server_list which)
+{
+	unsigned count = 0;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[which], place) {
+		assert_ptr_equal(link->pool, pool);
+		assert_int_equal(server_list_of((enum server_state)link->state), which);
+		check_server(server_of(link));
+		count++;
+	}
+	return count;
+}
+
+/* Nobody waits while there is a server for him. */
+static void check_waiters(const struct pool *pool)
+{
+	struct link *link;
+
+	if (pool_is_paused(pool) || TAILQ_EMPTY(&pool->waiting) || pool->has_work)
+		return;
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
+		assert_true(server_of(link)->dirty || server_of(link)->close_needed);
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+#define BIT(state) (1u << CLIENT_##state)
+
+static void check_pool(const struct pool *pool, struct tally *all)
+{
+	unsigned counts[CLIENT_STATES] = {0};
+	struct tally tally = {0};
+	const struct pool *other;
+	bool has_work = false;
+
+	check_clients(
+		pool, &pool->clients, BIT(IDLE) | BIT(PAIRED) | BIT(CONSOLE), counts, &tally);
+	check_clients(pool, &pool->waiting, BIT(WAITING), counts, &tally);
+	check_clients(pool, &pool->welcoming, BIT(WELCOMING), counts, &tally);
+	check_clients(
+		pool, &pool->cancels, BIT(CANCEL_WAITING) | BIT(CANCEL_SENT), counts, &tally);
+	assert_memory_equal(pool->client_count, counts, sizeof(counts));
+	for (unsigned i = 0; i < SERVER_LISTS; i++)
+		assert_int_equal(
+			pool->server_count[i], check_servers(pool, (enum server_list)i));
+	check_groups(pool, &tally);
+	check_waiters(pool);
+	TAILQ_FOREACH (other, &fake_registry.work, in_work)
+		has_work = has_work || other == pool;
+	assert_int_equal(pool->has_work, has_work);
+	all->sockets += tally.sockets;
+	all->keys += tally.keys;
+}
+
+static unsigned servers_of(const struct database *database, const struct user *user)
+{
+	const struct pool *pool;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		if ((!database || pool->database == database) && (!user || pool->user == user))
+			count += pool_servers(pool);
+	}
+	return count;
+}
+
+void fake_check(void)
+{
+	const struct database *database, *next_database;
+	const struct user *user, *next_user;
+	struct tally tally = {0};
+	const struct pool *pool;
+	struct link *link;
+	unsigned pools = 0;
+
+	TAILQ_FOREACH (link, &fake_registry.logins, place) {
+		assert_true(link->state <= CLIENT_AUTHENTICATING);
+		check_client(client_of(link), &tally);
+		tally.logins++;
+	}
+	assert_int_equal(fake_registry.login_count, tally.logins);
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		check_pool(pool, &tally);
+		pools++;
+	}
+	assert_int_equal(fake_registry.pool_count, pools);
+	assert_int_equal(fake_registry.limits.clients, tally.sockets);
+	assert_int_equal(fake_registry.cancel_keys.used, tally.keys);
+	HASH_ITER (by_name, fake_registry.databases, database, next_database)
+		assert_int_equal(database->servers, servers_of(database, NULL));
+	HASH_ITER (by_name, fake_registry.users, user, next_user)
+		assert_int_equal(user->servers, servers_of(NULL, user));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: ISC */
+/* Values that must not get out of their quotes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/sql.h"
+
+static void assert_literal(const char *text, const char *expected)
+{
+	struct buffer buffer = {0};
+
+	sql_append_literal(&buffer, text);
+	assert_int_equal(buffer.length, strlen(expected));
+	assert_memory_equal(buffer.data, expected, buffer.length);
+	buffer_free(&buffer);
+}
+
+static void assert_list(const char *list, const char *expected)
+{
+	struct buffer buffer = {0};
+
+	assert_true(sql_append_name_list(&buffer, list));
+	assert_int_equal(buffer.length, strlen(expected));
+	assert_memory_equal(buffer.data, expected, buffer.length);
+	buffer_free(&buffer);
+}
+
+static void assert_no_list(const char *list)
+{
+	struct buffer buffer = {0};
+
+	buffer_append(&buffer, "x", 1);
+	assert_false(sql_append_name_list(&buffer, list));
+	assert_int_equal(buffer.length, 1);
+	buffer_free(&buffer);
+}
+
+static void test_quotes_of_literals_are_doubled(void **state)
+{
+	(void)state;
+	assert_literal("", "''");
+	assert_literal("UTF8", "'UTF8'");
+	assert_literal("it's", "'it''s'");
+	assert_literal("'", "''''");
+	assert_literal("''; DROP TABLE t; --", "'''''; DROP TABLE t; --'");
+}
+
+static void test_backslashes_ask_for_an_escaped_literal(void **state)
+{
+	(void)state;
+	assert_literal("\\", "E'\\\\'");
+	assert_literal("a\\'b", "E'a\\\\''b'");
+}
+
+static void test_lists_as_a_server_writes_them_stay(void **state)
+{
+	(void)state;
+	assert_list("\"$user\", public", "\"$user\", public");
+	assert_list("public", "public");
+	assert_list("\"My Schema\", \"a\"\"b\", x_1", "\"My Schema\", \"a\"\"b\", x_1");
+}
+
+static void test_an_empty_name_becomes_an_empty_literal(void **state)
+{
+	(void)state;
+	assert_list("\"\"", "''");
+	assert_list("a, \"\"", "a, ''");
+	assert_list("", "''");
+	assert_list(" \t", "''");
+}
+
+static void test_bare_names_are_folded_and_quoted_where_needed(void **state)
+{
+	(void)state;
+	assert_list("  Public ,OTHER ", "public, other");
+	assert_list("$user,a-b,1st", "\"$user\", \"a-b\", \"1st\"");
+	assert_list("a\"b", "\"a\"\"b\"");
+	assert_list("x';DROP", "\"x';drop\"");
+	assert_list("schön", "\"schön\"");
+}
+
+static void test_reserved_words_are_quoted(void **state)
+{
+	(void)state;
+	assert_list("default", "\"default\"");
+	assert_list("all, User, WITH", "\"all\", \"user\", \"with\"");
+	assert_list("al, use, users, wit, withe", "al, use, users, wit, withe");
+}
+
+static void test_what_is_no_list_of_names_is_refused(void **state)
+{
+	(void)state;
+	assert_no_list("\"open");
+	assert_no_list("\"open\"\"");
+	assert_no_list("a b");
+	assert_no_list("\"a\"b");
+	assert_no_list("a,");
+	assert_no_list("a, ,b");
+	assert_no_list(",");
+	assert_no_list(", a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_quotes_of_literals_are_doubled),
+		cmocka_unit_test(test_backslashes_ask_for_an_escaped_literal),
+		cmocka_unit_test(test_lists_as_a_server_writes_them_stay),
+		cmocka_unit_test(test_an_empty_name_becomes_an_empty_literal),
+		cmocka_unit_test(test_bare_names_are_folded_and_quoted_where_needed),
+		cmocka_unit_test(test_reserved_words_are_quoted),
+		cmocka_unit_test(test_what_is_no_list_of_names_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
