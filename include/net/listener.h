@@ -58,6 +58,7 @@ struct listener {
 	TAILQ_ENTRY(listener) entry;
 	struct listeners *set;
 	struct event event;
+	struct loop_task arrivals; /* connections wait to be accepted in this turn */
 	int fd;
 	bool is_unix;
 	struct address address; /* for a Unix socket with the port of its name */

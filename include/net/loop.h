@@ -61,6 +61,7 @@ struct loop {
 	struct wheel wheel;
 	struct random random;
 	struct slab backlogs; /* what blocked writers hold: see net/stream */
+	struct loop_queue arrivals; /* when this turn's events have been handled */
 	struct loop_queue
 		work; /* before the end of the turn, once: what follows from its events */
 	struct loop_queue ending; /* end of the turn: deferred frees */
@@ -100,6 +101,9 @@ static inline usec_t loop_now(struct loop *loop)
 
 /* Run the task at the end of this turn, once. It may free its owner. */
 void loop_defer(struct loop *loop, struct loop_task *task, loop_function *run);
+
+/* Run the task when this turn's events have been handled: those who leave in it have left. */
+void loop_defer_arrivals(struct loop *loop, struct loop_task *task, loop_function *run);
 
 /*
  * Run the task when this turn's events and deadlines have been handled. What it defers in turn

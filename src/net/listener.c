@@ -170,13 +170,12 @@ static unsigned allowance(struct listener *listener)
 }
 
 /* The callback may pause the set, but closes no listener: that is the daemon's, between events. */
-static void on_connections(evutil_socket_t fd, short what, void *argument)
+static void accept_some(struct loop_task *task)
 {
-	struct listener *listener = argument;
+	struct listener *listener =
+		(struct listener *)((char *)task - offsetof(struct listener, arrivals));
 	unsigned left = allowance(listener);
 
-	(void)fd;
-	(void)what;
 	while (left > 0 && must_accept(listener->set)) {
 		if (accept_one(listener) == NOBODY_WAITS) {
 			listener->streak = 0;
@@ -185,6 +184,16 @@ static void on_connections(evutil_socket_t fd, short what, void *argument)
 		left--;
 	}
 	listener->streak++;
+}
+
+/* Accepted behind the other events: who takes the place of one that has just left finds it free. */
+static void on_connections(evutil_socket_t fd, short what, void *argument)
+{
+	struct listener *listener = argument;
+
+	(void)fd;
+	(void)what;
+	loop_defer_arrivals(listener->set->loop, &listener->arrivals, accept_some);
 }
 
 void listeners_pause(struct listeners *set)
@@ -217,6 +226,7 @@ static struct listener *listener_new(struct listeners *set, int fd)
 static void listener_free(struct listener *listener)
 {
 	TAILQ_REMOVE(&listener->set->list, listener, entry);
+	loop_forget(listener->set->loop, &listener->arrivals);
 	event_del(&listener->event);
 	close(listener->fd);
 	free(listener);

@@ -96,6 +96,7 @@ bool loop_init(struct loop *loop)
 		event_new(loop->base, loop->hang_ups, EV_READ | EV_PERSIST, on_hang_ups, loop);
 	if (!loop->timer || !loop->hang_up || event_add(loop->hang_up, NULL) != 0)
 		goto failed;
+	queue_init(&loop->arrivals);
 	queue_init(&loop->work);
 	queue_init(&loop->ending);
 	queue_init(&loop->late);
@@ -152,6 +153,11 @@ void loop_defer(struct loop *loop, struct loop_task *task, loop_function *run)
 	enqueue(&loop->ending, task, run);
 }
 
+void loop_defer_arrivals(struct loop *loop, struct loop_task *task, loop_function *run)
+{
+	enqueue(&loop->arrivals, task, run);
+}
+
 void loop_defer_work(struct loop *loop, struct loop_task *task, loop_function *run)
 {
 	enqueue(&loop->work, task, run);
@@ -186,7 +192,8 @@ void loop_forget(struct loop *loop, struct loop_task *task)
 {
 	if (!loop_task_is_queued(task))
 		return;
-	if (!take_out_of_queue(&loop->ending, task) && !take_out_of_queue(&loop->late, task))
+	if (!take_out_of_queue(&loop->ending, task) && !take_out_of_queue(&loop->late, task) &&
+		!take_out_of_queue(&loop->arrivals, task))
 		take_out_of_queue(&loop->work, task);
 	task->run = NULL;
 }
@@ -254,8 +261,10 @@ void loop_turn(struct loop *loop, bool wait)
 	loop->turn++;
 	loop->now_known = false;
 	/* Tasks may have been queued between turns, late ones by late ones, work by work. */
-	wait = wait && !loop->ending.first && !loop->late.first && !loop->work.first;
+	wait = wait && !loop->ending.first && !loop->late.first && !loop->work.first &&
+		!loop->arrivals.first;
 	poll_events(loop, wait);
+	run_queue(&loop->arrivals);
 	wheel_run(&loop->wheel, loop_now(loop));
 	run_queue(&loop->work);
 	run_endings(loop);

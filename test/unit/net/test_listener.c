@@ -202,6 +202,36 @@ static void test_tcp_connections_are_accepted(void **state)
 		close(peers[i]);
 }
 
+static void on_bytes(evutil_socket_t fd, short what, void *argument)
+{
+	char byte;
+
+	(void)what;
+	assert_int_equal(read(fd, &byte, 1), 1);
+	*(int *)argument = accepted_count;
+}
+
+/* A client that leaves makes room for one that comes after it, whoever is told of first. */
+static void test_connections_are_accepted_behind_other_events(void **state)
+{
+	const struct listen_options options = tcp_on("127.0.0.1");
+	int pipes[2], accepted_before = -1;
+	struct event event;
+
+	(void)state;
+	assert_true(open_with(&options));
+	assert_int_equal(pipe(pipes), 0);
+	event_assign(&event, loop.base, pipes[0], EV_READ, on_bytes, &accepted_before);
+	assert_int_equal(event_add(&event, NULL), 0);
+	close(connect_tcp(listeners_next(&set, NULL))); /* the kernel tells of this one first */
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	loop_turn(&loop, true);
+	assert_int_equal(accepted_before, 0);
+	assert_int_equal(accepted_count, 1);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 static void test_flood_is_accepted_many_at_a_time(void **state)
 {
 	const struct listen_options options = tcp_on("127.0.0.1");
@@ -685,6 +715,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_tcp_connections_are_accepted),
+		TEST(test_connections_are_accepted_behind_other_events),
 		TEST(test_flood_is_accepted_many_at_a_time),
 		TEST(test_names_are_resolved_and_blanks_ignored),
 		TEST(test_star_listens_on_everything),
