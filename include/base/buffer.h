@@ -44,6 +44,9 @@ uint8_t *buffer_extend(struct buffer *buffer, size_t length);
 /* Drop bytes from the front, at most what is there; the rest moves down. */
 void buffer_consume(struct buffer *buffer, size_t length);
 
+/* Drop and wipe bytes at the end, so that this length is left; nothing if there are not as many. */
+void buffer_shorten(struct buffer *buffer, size_t length);
+
 /* Forget the content and keep the memory. */
 void buffer_clear(struct buffer *buffer);
 

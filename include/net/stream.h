@@ -70,9 +70,15 @@ struct stream {
 /* A plain socket. */
 extern const struct stream_kind stream_raw;
 
-/* Take over an open, non-blocking descriptor and start reading. False: no memory, fd untouched. */
-bool stream_open(struct stream *stream, struct loop *loop, int fd,
+/* Take over an open, non-blocking descriptor. Nothing is read until stream_watch(). */
+void stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers);
+
+/*
+ * Start reading. Whatever the descriptor holds already may be received before: the kernel is then
+ * not asked to tell of what has been read. False: no memory.
+ */
+bool stream_watch(struct stream *stream);
 
 /*
  * Start a connection to the address. False with errno when it fails at once; else

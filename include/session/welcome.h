@@ -17,10 +17,4 @@ void welcome_or_wait(struct client_link *client);
 /* The pool knows its welcome: all that wait for it get it. */
 void welcome_waiting(struct pool *pool);
 
-/*
- * Append what comes after the parameters: BackendKeyData with a key issued here, the notice of
- * login_notify_message, ReadyForQuery. False: no memory for the key.
- */
-bool welcome_write_end(struct client_link *client, struct buffer *message);
-
 #endif

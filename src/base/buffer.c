@@ -118,6 +118,14 @@ void buffer_consume(struct buffer *buffer, size_t length)
 	buffer->length -= length;
 }
 
+void buffer_shorten(struct buffer *buffer, size_t length)
+{
+	if (length >= buffer->length)
+		return;
+	explicit_bzero(buffer->data + length, buffer->length - length);
+	buffer->length = length;
+}
+
 void buffer_clear(struct buffer *buffer)
 {
 	if (buffer->secret && buffer->data != NULL)

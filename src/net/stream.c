@@ -115,11 +115,15 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
 		stream->handlers->readable(stream);
 }
 
-static bool watch(struct stream *stream)
+static void assign_reading(struct stream *stream)
 {
 	event_assign(&stream->event, stream->loop->base, stream->fd, EV_READ | EV_PERSIST,
 		on_readable, stream);
-	return event_add(&stream->event, NULL) == 0;
+}
+
+bool stream_watch(struct stream *stream)
+{
+	return stream->fd < 0 || event_add(&stream->event, NULL) == 0;
 }
 
 void stream_resume(struct stream *stream)
@@ -128,7 +132,8 @@ void stream_resume(struct stream *stream)
 	if (!stream->parked)
 		return;
 	leave_park(stream);
-	if (!watch(stream))
+	assign_reading(stream);
+	if (!stream_watch(stream))
 		log_write(LEVEL_ERROR, "cannot go on reading a connection: %m");
 }
 
@@ -145,14 +150,11 @@ static void start(struct stream *stream, struct loop *loop, int fd,
 	stream->paused = stream->parked = stream->watched = stream->connecting = false;
 }
 
-bool stream_open(struct stream *stream, struct loop *loop, int fd,
+void stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers)
 {
 	start(stream, loop, fd, handlers);
-	if (watch(stream))
-		return true;
-	stream->kind = NULL;
-	return false;
+	assign_reading(stream);
 }
 
 static void on_connected(evutil_socket_t fd, short what, void *argument)
@@ -165,7 +167,8 @@ static void on_connected(evutil_socket_t fd, short what, void *argument)
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
 		error = errno;
 	stream->connecting = false;
-	if (error == 0 && !watch(stream))
+	assign_reading(stream);
+	if (error == 0 && !stream_watch(stream))
 		error = ENOMEM;
 	stream->handlers->connected(stream, error);
 }

@@ -41,13 +41,12 @@ void client_login_accept(
 	struct client_link *client = slab_take(&registry->clients);
 	struct ucred peer;
 
-	if (!client ||
-		!stream_open(&client->link.stream, registry->loop, fd, &login_handlers)) {
+	if (!client) {
 		log_write(LEVEL_ERROR, "no memory for a new connection");
-		slab_give(&registry->clients, client);
 		close(fd);
 		return;
 	}
+	stream_open(&client->link.stream, registry->loop, fd, &login_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
 	client->link.id = ++registry->last_id;
@@ -72,6 +71,8 @@ void client_login_accept(
 	if (!is_unix && registry->settings->tcp_defer_accept &&
 		client->link.state == CLIENT_GREETING)
 		on_readable(&client->link.stream);
+	if (client->link.state != CLIENT_CLOSED && !stream_watch(&client->link.stream))
+		client_close_for(client, REASON_NO_MEMORY);
 }
 
 struct client_link *client_login_find(const struct registry *registry, uint64_t id)

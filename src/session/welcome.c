@@ -10,7 +10,8 @@
 #include "wire/message.h"
 #include "wire/writer.h"
 
-bool welcome_write_end(struct client_link *client, struct buffer *message)
+/* What comes after the parameters; the key in it is this client's alone. False: no memory. */
+static bool write_end(struct client_link *client, struct buffer *message)
 {
 	struct registry *registry = link_registry(&client->link);
 	const char *notice = registry->settings->login_notify_message;
@@ -22,7 +23,14 @@ bool welcome_write_end(struct client_link *client, struct buffer *message)
 	if (notice && notice[0] != '\0')
 		writer_notice(message, "NOTICE", "00000", notice);
 	writer_ready(message, READY_IDLE);
-	return true;
+	return !message->failed;
+}
+
+static void drop_made(struct pool *pool)
+{
+	buffer_free(&pool->welcome_made);
+	parameters_unref(pool->welcome_asked);
+	pool->welcome_asked = NULL;
 }
 
 /*
@@ -47,31 +55,29 @@ static bool make_welcome(struct pool *pool, struct parameters *asked)
 	parameters_report(given, &pool->welcome_made);
 	if (!pool->welcome_made.failed)
 		return true;
-	buffer_free(&pool->welcome_made);
-	parameters_unref(asked);
-	pool->welcome_asked = NULL;
+	drop_made(pool);
 	return false;
 }
 
 static enum stream_sent send_welcome(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
+	struct buffer *message = &pool->welcome_made;
 	enum stream_sent sent = STREAM_SENT_NOT;
-	struct buffer end;
+	size_t shared;
 
-	buffer_init(&end);
-	if (make_welcome(pool, client->link.parameters) && welcome_write_end(client, &end) &&
-		!end.failed) {
-		struct iovec pieces[] = {
-			{pool->welcome_made.data, pool->welcome_made.length},
-			{end.data, end.length},
-		};
-
+	if (!make_welcome(pool, client->link.parameters))
+		return STREAM_SENT_NOT;
+	shared = message->length;
+	if (write_end(client, message)) {
 		parameters_unref(client->link.parameters);
 		client->link.parameters = parameters_ref(pool->welcome_given);
-		sent = stream_send(&client->link.stream, pieces, 2);
+		sent = stream_send_bytes(&client->link.stream, message->data, message->length);
 	}
-	buffer_free(&end);
+	if (message->failed)
+		drop_made(pool);
+	else
+		buffer_shorten(message, shared);
 	return sent;
 }
 

@@ -208,6 +208,8 @@ class RawClient:
         """Say goodbye and close; who comes after that finds the place free."""
         with contextlib.suppress(OSError):
             self.send(wire.terminate())
+            self.shut_down_write()
+            self.socket.settimeout(5)
             while self.socket.recv(65536):
                 pass
         self.close()

@@ -73,6 +73,21 @@ static void test_consume_drops_from_the_front(void **state)
 	buffer_free(&buffer);
 }
 
+static void test_shorten_drops_and_wipes_the_end(void **state)
+{
+	struct buffer buffer;
+
+	(void)state;
+	buffer_init(&buffer);
+	assert_true(buffer_append(&buffer, "abcdef", 6));
+	buffer_shorten(&buffer, 7);
+	assert_int_equal(buffer.length, 6);
+	buffer_shorten(&buffer, 2);
+	assert_int_equal(buffer.length, 2);
+	assert_memory_equal(buffer.data, "ab\0\0\0\0", 6);
+	buffer_free(&buffer);
+}
+
 static void test_clear_keeps_the_memory(void **state)
 {
 	struct buffer buffer = {0};
@@ -157,6 +172,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_can_be_appended),
 		cmocka_unit_test(test_extend_gives_room_behind_what_is_there),
 		cmocka_unit_test(test_consume_drops_from_the_front),
+		cmocka_unit_test(test_shorten_drops_and_wipes_the_end),
 		cmocka_unit_test(test_clear_keeps_the_memory),
 		cmocka_unit_test(test_printf_appends_text_without_its_end),
 		cmocka_unit_test(test_failure_is_remembered_and_content_kept),

@@ -102,7 +102,8 @@ static int set_up(void **state)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0)
 		return -1;
 	peer = pair[0];
-	return stream_open(&stream, &loop, pair[1], &handlers) ? 0 : -1;
+	stream_open(&stream, &loop, pair[1], &handlers);
+	return stream_watch(&stream) ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -381,7 +382,8 @@ static void test_stream_closed_in_the_turn_in_which_it_is_readable_is_not_told(v
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-	assert_true(stream_open(&other, &loop, pair[1], &closing_handlers));
+	stream_open(&other, &loop, pair[1], &closing_handlers);
+	assert_true(stream_watch(&other));
 	stream.handlers = &closing_handlers;
 	tell("x");
 	assert_int_equal(write(pair[0], "x", 1), 1);

@@ -44,20 +44,19 @@ static struct actor *add_actor(struct link *link, enum speaker speaker)
 }
 
 /* What the linker puts in the place of stream_open() and stream_connect(). */
-bool __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
+void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers);
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 	const struct sockaddr *address, socklen_t length,
 	const struct stream_handlers *handlers);
 
-bool __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
+void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers)
 {
 	struct actor *actor = add_actor((struct link *)stream, CLIENT_SPEAKS);
 
 	(void)fd;
 	actor->script = scripted_open(stream, loop, handlers);
-	return true;
 }
 
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
