@@ -9,6 +9,10 @@
  * Keys are bare words of letters, digits and `_.-*`, or anything in single quotes. Values are
  * taken as they are up to the end of the line, white space trimmed, no quoting, no comments
  * behind them. What stands behind a `]` is read as a line of its own.
+ *
+ * A section goes on into an included file and out of it. %include of a folder reads its *.ini
+ * files in byte order of their names; each begins in the section of the including line, and so
+ * does what follows that line.
  */
 #ifndef PGUSHER_CONFIG_INI_H
 #define PGUSHER_CONFIG_INI_H
@@ -33,9 +37,10 @@ struct ini_place {
 
 /* Texts are lent for the duration of the call. */
 struct ini_events {
-	void (*section)(void *context, const struct ini_place *place, const char *name);
-	void (*pair)(void *context, const struct ini_place *place, const char *key,
-		const char *value);
+	/* What it returns is handed to pair() for as long as that section goes on. */
+	const void *(*section)(void *context, const struct ini_place *place, const char *name);
+	void (*pair)(void *context, const void *section, const struct ini_place *place,
+		const char *key, const char *value);
 };
 
 /*

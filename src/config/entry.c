@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "config/connstr.h"
 #include "config/database_config.h"
+#include "config/nearest.h"
 #include "config/settings.h"
 
 /* Bytes of a value that problems show. */
@@ -62,21 +63,15 @@ void entry_end(struct entry *entry)
 	entry->text = entry->shown = NULL;
 }
 
-void entry_refuse(struct entry *entry, const char *format, ...)
+/* Takes the text over; NULL: there was no memory for it. The hint is not logged. */
+static void refuse(struct entry *entry, char *what, const char *hint)
 {
 	const struct ini_place *place = entry->place;
-	va_list arguments;
-	char *what;
-	int length;
+	const char *said = what ? what : "not allowed";
 
-	va_start(arguments, format);
-	length = vasprintf(&what, format, arguments);
-	va_end(arguments);
-	if (length < 0)
-		what = NULL;
-	problems_add(entry->problems, entry->severity, place->file, place->line, "%s: %s",
-		entry->name, what ? what : "not allowed");
-	problems_log_as(entry->problems, "%s", what ? what : "not allowed");
+	problems_add(entry->problems, entry->severity, place->file, place->line, "%s: %s%s",
+		entry->name, said, hint);
+	problems_log_as(entry->problems, "%s", said);
 	/* The line that names the place stands once, however much is wrong with the value. */
 	if (!entry->wrong)
 		problems_log_as(entry->problems,
@@ -84,6 +79,45 @@ void entry_refuse(struct entry *entry, const char *format, ...)
 			entry->shown, entry->name, place->file, place->line);
 	entry->wrong = true;
 	free(what);
+}
+
+void entry_refuse(struct entry *entry, const char *format, ...)
+{
+	va_list arguments;
+	char *what;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&what, format, arguments);
+	va_end(arguments);
+	refuse(entry, length < 0 ? NULL : what, "");
+}
+
+/* The names of all keys, for somebody who knows none that is like his own. */
+static void list_keys(const struct entry_grammar *grammar, char *out, size_t size)
+{
+	size_t length = (size_t)snprintf(out, size, ": allowed is ");
+
+	for (size_t i = 0; i < grammar->key_count && length < size; i++)
+		length += (size_t)snprintf(out + length, size - length, "%s%s",
+			i > 0 ? ", " : "", grammar->keys[i].name);
+}
+
+static void refuse_key(struct entry *entry, const char *name)
+{
+	const struct entry_grammar *grammar = entry->grammar;
+	struct nearest nearest = {.asked = name};
+	char hint[1000], *what;
+
+	for (size_t i = 0; i < grammar->key_count; i++)
+		nearest_consider(&nearest, grammar->keys[i].name);
+	if (nearest.found)
+		snprintf(hint, sizeof(hint), ": did you mean %s?", nearest.found);
+	else
+		list_keys(grammar, hint, sizeof(hint));
+	if (asprintf(&what, "%s: %s", grammar->unknown, name) < 0)
+		what = NULL;
+	refuse(entry, what, hint);
 }
 
 /* --- values ------------------------------------------------------------------------------- */
@@ -126,8 +160,7 @@ static void read_time(struct entry *entry, const char *key, const char *value,
 	else
 		entry_refuse(entry,
 			"invalid %s: %s: allowed is a number of seconds, or one with us, ms, "
-			"s, "
-			"min, h or d",
+			"s, min, h or d",
 			key, value);
 }
 
@@ -222,7 +255,7 @@ static void read_key(struct entry *entry, const char *name, const char *value, v
 	const struct entry_key *key = find_key(entry->grammar, name);
 
 	if (!key) {
-		entry_refuse(entry, "%s: %s", entry->grammar->unknown, name);
+		refuse_key(entry, name);
 		return;
 	}
 	read_value(entry, key, value, (char *)fields + key->offset);

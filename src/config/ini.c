@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "config/file.h"
+#include "config/folder.h"
 
 struct reading {
 	const struct ini_events *events;
 	void *context;
 	struct problems *problems;
 	unsigned depth; /* of %include */
+	const void *section; /* what the caller made of the last header */
 	bool in_section;
 	bool missed_section; /* and that was said */
 	bool stopped;
@@ -41,7 +43,7 @@ static void cut_trailing_blanks(char *text)
 static void refuse_line(const struct reading *reading, const struct ini_place *place)
 {
 	problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
-		"syntax error: a line is `[section]`, `key = value`, `%%include FILE`, or "
+		"syntax error: a line is `[section]`, `key = value`, `%%include PATH`, or "
 		"starts "
 		"with ; or #");
 	problems_log_as(reading->problems,
@@ -90,7 +92,7 @@ static void read_pair(struct reading *reading, const struct ini_place *place, ch
 		return;
 	}
 	if (reading->in_section) {
-		reading->events->pair(reading->context, place, key, value);
+		reading->events->pair(reading->context, reading->section, place, key, value);
 		return;
 	}
 	if (reading->missed_section)
@@ -102,32 +104,37 @@ static void read_pair(struct reading *reading, const struct ini_place *place, ch
 
 static void read_text(struct reading *reading, const char *name, char *text, size_t length);
 
+/* Files that include each other would be read a thousand times: the reading ends there. */
+static void refuse_nesting(struct reading *reading, const struct ini_place *place)
+{
+	problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
+		"include nesting level too deep: %d levels are allowed", INI_NESTING_LIMIT);
+	problems_log_as(reading->problems,
+		"include nesting level too deep (%s:%u), stopping loading", place->file,
+		place->line);
+	reading->stopped = true;
+}
+
+static void refuse_include(
+	struct reading *reading, const struct ini_place *place, const char *path)
+{
+	const char *why = strerror(errno);
+
+	problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
+		"could not load file \"%s\": %s", path, why);
+	problems_log_as(reading->problems, "could not load file \"%s\": %s", path, why);
+	problems_log_as(reading->problems,
+		"error processing include file in configuration (%s:%u), stopping loading",
+		place->file, place->line);
+}
+
 static void include_file(
 	struct reading *reading, const struct ini_place *place, const char *path)
 {
 	struct file_text file;
 
-	if (reading->depth == INI_NESTING_LIMIT) {
-		problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
-			"include nesting level too deep: %d levels are allowed",
-			INI_NESTING_LIMIT);
-		problems_log_as(reading->problems,
-			"include nesting level too deep (%s:%u), stopping loading", place->file,
-			place->line);
-		/* Files that include each other would be read a thousand times. */
-		reading->stopped = true;
-		return;
-	}
 	if (!file_read(path, INI_FILE_LIMIT, &file)) {
-		const char *why = strerror(errno);
-
-		problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
-			"could not load file \"%s\": %s", path, why);
-		problems_log_as(reading->problems, "could not load file \"%s\": %s", path, why);
-		problems_log_as(reading->problems,
-			"error processing include file in configuration (%s:%u), stopping "
-			"loading",
-			place->file, place->line);
+		refuse_include(reading, place, path);
 		return;
 	}
 	reading->depth++;
@@ -136,12 +143,53 @@ static void include_file(
 	file_text_free(&file);
 }
 
+/* Each file begins in the section of the including line, whatever the one before ended in. */
+static void include_folder(
+	struct reading *reading, const struct ini_place *place, const char *path)
+{
+	const void *section = reading->section;
+	const bool in_section = reading->in_section;
+	struct folder folder;
+
+	if (!folder_list(path, ".ini", &folder)) {
+		refuse_include(reading, place, path);
+		return;
+	}
+	for (size_t i = 0; i < folder.count && !reading->stopped; i++) {
+		include_file(reading, place, folder.paths[i]);
+		reading->section = section;
+		reading->in_section = in_section;
+	}
+	folder_free(&folder);
+}
+
+/* `FOLDER/` followed by `*.ini` is the folder, said with more words. */
+static void cut_wildcard(char *path)
+{
+	static const char wildcard[] = "/*.ini";
+	const size_t length = strlen(path), cut = strlen(wildcard);
+
+	if (length > cut && strcmp(path + length - cut, wildcard) == 0)
+		path[length - cut] = '\0';
+}
+
+static void include(struct reading *reading, const struct ini_place *place, char *path)
+{
+	cut_wildcard(path);
+	if (reading->depth == INI_NESTING_LIMIT)
+		refuse_nesting(reading, place);
+	else if (folder_exists(path))
+		include_folder(reading, place, path);
+	else
+		include_file(reading, place, path);
+}
+
 static void read_directive(struct reading *reading, const struct ini_place *place, char *at)
 {
-	static const char include[] = "%include";
-	char *path = at + strlen(include);
+	static const char directive[] = "%include";
+	char *path = at + strlen(directive);
 
-	if (strncmp(at, include, strlen(include)) != 0 || !is_blank(*path)) {
+	if (strncmp(at, directive, strlen(directive)) != 0 || !is_blank(*path)) {
 		refuse_line(reading, place);
 		return;
 	}
@@ -150,7 +198,7 @@ static void read_directive(struct reading *reading, const struct ini_place *plac
 	if (*path == '\0')
 		refuse_line(reading, place);
 	else
-		include_file(reading, place, path);
+		include(reading, place, path);
 }
 
 static void read_line(struct reading *reading, const struct ini_place *place, char *at)
@@ -168,7 +216,7 @@ static void read_line(struct reading *reading, const struct ini_place *place, ch
 		}
 		*end = '\0';
 		reading->in_section = true;
-		reading->events->section(reading->context, place, at + 1);
+		reading->section = reading->events->section(reading->context, place, at + 1);
 		at = end + 1;
 	}
 	if (*at == '\0' || *at == ';' || *at == '#')

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "config/nearest.h"
 
 /* A word of an enum; the table ends with a NULL. */
 struct word {
@@ -423,58 +424,13 @@ const struct setting_row *settings_find(const char *name)
 	return bsearch(name, rows, ROW_COUNT, sizeof(rows[0]), compare_name);
 }
 
-/* --- near names --------------------------------------------------------------------------- */
-
-enum {
-	NEAR_NAME_SIZE = 64, /* longer names have no near ones */
-	NEAR_DISTANCE = 2, /* letters that may be wrong */
-};
-
-static unsigned smallest(unsigned a, unsigned b, unsigned c)
-{
-	const unsigned least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* Letters to be changed, put in or left out to make one name the other (Levenshtein). */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[NEAR_NAME_SIZE];
-	const size_t length = strlen(b);
-
-	for (unsigned j = 0; j <= length; j++)
-		row[j] = j;
-	for (unsigned i = 1; a[i - 1] != '\0'; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= length; j++) {
-			const unsigned changed = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = smallest(row[j] + 1, row[j - 1] + 1, changed);
-		}
-	}
-	return row[length];
-}
-
 const char *settings_nearest(const char *name)
 {
-	unsigned least = NEAR_DISTANCE + 1;
-	const char *nearest = NULL;
+	struct nearest nearest = {.asked = name};
 
-	if (strlen(name) >= NEAR_NAME_SIZE)
-		return NULL;
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const unsigned far = distance(name, rows[i].name);
-
-		if (far < least) {
-			least = far;
-			nearest = rows[i].name;
-		}
-	}
-	return nearest;
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		nearest_consider(&nearest, rows[i].name);
+	return nearest.found;
 }
 
 /* --- the set ------------------------------------------------------------------------------ */

@@ -238,8 +238,8 @@ typedef void pair_reader(struct loading *loading, const struct ini_place *place,
 struct loading {
 	struct snapshot *snapshot;
 	struct problems *problems;
-	pair_reader *section; /* NULL: an unknown one, of which was spoken */
 	bool has_main; /* or there is nothing to look for it in */
+	bool had_template; /* before this reload */
 	bool no_memory;
 };
 
@@ -253,7 +253,7 @@ static void refuse_unknown_setting(struct loading *loading, const struct ini_pla
 			"unknown parameter: pgbouncer/%s: did you mean %s?", name, nearest);
 	else
 		problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
-			"unknown parameter: pgbouncer/%s", name);
+			"unknown parameter: pgbouncer/%s: pgusher(5) lists all of them", name);
 	problems_log_as(loading->problems, "unknown parameter: pgbouncer/%s", name);
 	problems_log_as(loading->problems,
 		"invalid value \"%s\" for parameter %s in configuration (%s:%u)", value, name,
@@ -288,8 +288,10 @@ static void read_database(struct loading *loading, const struct ini_place *place
 {
 	struct catalog *catalog = loading->snapshot->catalog;
 	const bool is_template = strcmp(name, "*") == 0;
+	/* PgBouncer starts with a broken template; one that has worked is not given up for it. */
+	const bool lenient = is_template && !loading->had_template;
 	struct database_config *config =
-		database_config_parse(place, name, value, is_template, loading->problems);
+		database_config_parse(place, name, value, lenient, loading->problems);
 
 	if (is_template) {
 		database_config_free(catalog->template);
@@ -321,7 +323,7 @@ static void read_peer(struct loading *loading, const struct ini_place *place, co
 		loading->no_memory = true;
 }
 
-static const struct {
+static const struct section {
 	const char *name;
 	pair_reader *read;
 } sections[] = {
@@ -333,34 +335,34 @@ static const struct {
 	{"users", read_user},
 };
 
-static void on_section(void *context, const struct ini_place *place, const char *name)
+/* The row; NULL: an unknown one, of which was spoken. */
+static const void *on_section(void *context, const struct ini_place *place, const char *name)
 {
 	struct loading *loading = context;
 
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		if (strcmp(sections[i].name, name) != 0)
 			continue;
-		loading->section = sections[i].read;
-		if (loading->section == read_setting)
+		if (sections[i].read == read_setting)
 			loading->has_main = true;
-		return;
+		return &sections[i];
 	}
-	loading->section = NULL;
 	problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
 		"invalid section \"%s\": allowed is databases, peers, pgbouncer, pgusher, "
 		"users",
 		name);
 	problems_log_as(loading->problems, "invalid section \"%s\" in configuration (%s:%u)",
 		name, place->file, place->line);
+	return NULL;
 }
 
-static void on_pair(
-	void *context, const struct ini_place *place, const char *key, const char *value)
+static void on_pair(void *context, const void *section, const struct ini_place *place,
+	const char *key, const char *value)
 {
-	struct loading *loading = context;
+	const struct section *row = section;
 
-	if (loading->section)
-		loading->section(loading, place, key, value);
+	if (row)
+		row->read(context, place, key, value);
 }
 
 static const struct ini_events events = {.section = on_section, .pair = on_pair};
@@ -452,7 +454,10 @@ static struct snapshot *load(const char *path, const char *text, size_t length,
 	const struct snapshot *previous, int verbose, struct problems *problems)
 {
 	const size_t errors = problems_errors(problems);
-	struct loading loading = {.problems = problems};
+	struct loading loading = {
+		.problems = problems,
+		.had_template = previous && previous->catalog->template,
+	};
 	bool done = begin_loading(&loading, previous, path, verbose);
 
 	if (done) {

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from support import wire
-from support.process import HOST, stays, wait_until
+from support.process import HOST, own, stays, wait_until
 from support.raw import ServerError
 from support.secrets import md5_answer, md5_secret
 
@@ -397,6 +397,45 @@ def test_the_whole_grammar_in_one_file(new_pooler, cluster):
     users = {row["name"]: row for row in pooler.show("USERS")}
     assert users["app"]["pool_mode"] == "transaction"
     assert users["bob"]["pool_size"].strip() == "2"
+
+
+def test_the_pieces_of_a_folder_are_read_in_order(new_pooler, cluster):
+    pooler = new_pooler(start=False)
+    folder = pooler.path("conf.d")
+    os.mkdir(folder)
+    own(folder)
+    host = f"host={cluster.host} port={cluster.port}"
+    pooler.write("conf.d/10-sizes.ini", "default_pool_size = 11\nserver_lifetime = 10min\n")
+    pooler.write("conf.d/20-team.ini", f"[databases]\nteam = {host} dbname=other\n")
+    pooler.write("conf.d/30-sizes.ini", "default_pool_size = 13\n")
+    pooler.write("conf.d/40-off.ini~", "no_such_setting = 1\n")
+    text = pooler.config_text() + f"%include {folder}\nmin_pool_size = 2\n"
+    pooler.write("pgusher.ini", text)
+    pooler.start()
+    assert pooler.client(database="team").value("SELECT current_database()") == "other"
+    values = {row["key"]: row["value"] for row in pooler.show("CONFIG")}
+    assert values["default_pool_size"] == "13"
+    assert values["server_lifetime"] == "600"
+    assert values["min_pool_size"] == "2"
+    pooler.write("conf.d/50-bad.ini", "\ndefault_pool_size = many\n")
+    refuse_reload(pooler)
+    assert pooler.lines(r"conf\.d/50-bad\.ini:2\b")
+    os.unlink(pooler.path("conf.d/50-bad.ini"))
+    os.unlink(pooler.path("conf.d/30-sizes.ini"))
+    pooler.command("RELOAD")
+    assert pooler.setting("default_pool_size") == "11"
+
+
+def test_a_broken_star_entry_ends_nobody(new_pooler, cluster):
+    host = f"host={cluster.host} port={cluster.port}"
+    pooler = new_pooler(databases={"*": host})
+    client = pooler.client(database="main")
+    assert client.value("SELECT 1") == "1"
+    pooler.databases = {"*": host + " port=0"}
+    pooler.write_config()
+    refuse_reload(pooler)
+    assert pooler.lines("invalid port: 0")
+    assert client.value("SELECT 1") == "1"
 
 
 def test_includes_end_somewhere(new_pooler):

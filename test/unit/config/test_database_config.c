@@ -159,6 +159,30 @@ static void test_every_mistake_of_an_entry_is_told(void **state)
 	problems_free(&problems);
 }
 
+static void test_unknown_keys_get_a_hint_that_is_not_logged(void **state)
+{
+	static const struct {
+		const char *text, *told, *logged;
+	} cases[] = {
+		{"hots=x", "app: unrecognized connection parameter: hots: did you mean host?",
+			"unrecognized connection parameter: hots"},
+		{"sslmode=x",
+			"app: unrecognized connection parameter: sslmode: allowed is "
+			"application_name, ",
+			"unrecognized connection parameter: sslmode"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct problems problems;
+
+		assert_null(parse("app", cases[i].text, &problems));
+		assert_contains(problem_at(&problems, 0)->text, cases[i].told);
+		assert_string_equal(problem_at(&problems, 0)->log[0], cases[i].logged);
+		problems_free(&problems);
+	}
+}
+
 static void test_passwords_are_not_told(void **state)
 {
 	struct problems problems;
@@ -288,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_keep_the_meaning_they_had),
 		cmocka_unit_test(test_mistakes_are_told_with_place_and_value),
 		cmocka_unit_test(test_every_mistake_of_an_entry_is_told),
+		cmocka_unit_test(test_unknown_keys_get_a_hint_that_is_not_logged),
 		cmocka_unit_test(test_passwords_are_not_told),
 		cmocka_unit_test(test_names_have_at_most_63_bytes),
 		cmocka_unit_test(test_keys_without_effect_are_warned_of_once),

@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: ISC */
 /* The grammar of the file: what is told in which order, what is refused and where. */
+#include <sys/stat.h>
+
 #include "config/ini.h"
 #include "support/config_files.h"
 
 struct record {
 	char text[4000];
 	size_t length;
+	char section[UINT8_MAX + 1];
+	char last_section; /* of the last pair */
 	struct problems problems;
 };
 
-static void on_section(void *context, const struct ini_place *place, const char *name)
+/* Sections are told from each other by their first letter. */
+static const void *on_section(void *context, const struct ini_place *place, const char *name)
 {
 	struct record *record = context;
 
 	record->length += (size_t)snprintf(record->text + record->length,
 		sizeof(record->text) - record->length, "%u[%s]", place->line, name);
+	record->section[(uint8_t)name[0]] = name[0];
+	return &record->section[(uint8_t)name[0]];
 }
 
-static void on_pair(
-	void *context, const struct ini_place *place, const char *key, const char *value)
+static void on_pair(void *context, const void *section, const struct ini_place *place,
+	const char *key, const char *value)
 {
 	struct record *record = context;
 
+	record->last_section = *(const char *)section;
 	record->length += (size_t)snprintf(record->text + record->length,
 		sizeof(record->text) - record->length, "%u<%s><%s>", place->line, key, value);
 }
@@ -143,6 +151,92 @@ static void test_sections_carry_over_into_and_out_of_included_files(void **state
 	assert_string_equal(record.text, "1[a]2<k><v>1<l><w>2[b]4<m><x>");
 }
 
+static void make_folder(const char *path)
+{
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void drop_folder(const char *path)
+{
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void test_files_of_an_included_folder_are_read_in_order(void **state)
+{
+	static const char *const spellings[] = {"conf.d", "conf.d/", "conf.d/*.ini"};
+	struct record record;
+	char text[100];
+
+	(void)state;
+	make_folder("conf.d");
+	write_file("conf.d/20.ini", "k = 2\n");
+	write_file("conf.d/10.ini", "k = 1\n[b]\nl = w\n");
+	write_file("conf.d/9.ini.off", "k = 3\n");
+	for (size_t i = 0; i < COUNT(spellings); i++) {
+		snprintf(text, sizeof(text), "[a]\n%%include %s\nm = x\n", spellings[i]);
+		write_file("main.ini", text);
+		assert_true(read_path(&record, "main.ini"));
+		assert_int_equal(record.problems.count, 0);
+		assert_string_equal(record.text, "1[a]1<k><1>2[b]3<l><w>1<k><2>3<m><x>");
+		/* What is begun in one file ends with it. */
+		assert_int_equal(record.last_section, 'a');
+	}
+	unlink("conf.d/20.ini");
+	unlink("conf.d/10.ini");
+	unlink("conf.d/9.ini.off");
+	drop_folder("conf.d");
+}
+
+static void test_empty_folder_adds_nothing(void **state)
+{
+	struct record record;
+
+	(void)state;
+	make_folder("conf.d");
+	write_file("main.ini", "[a]\n%include conf.d\nm = x\n");
+	assert_true(read_path(&record, "main.ini"));
+	assert_int_equal(record.problems.count, 0);
+	assert_string_equal(record.text, "1[a]3<m><x>");
+	drop_folder("conf.d");
+}
+
+static void test_errors_in_a_folder_name_its_file(void **state)
+{
+	struct record record;
+
+	(void)state;
+	make_folder("conf.d");
+	write_file("conf.d/a.ini", "\n?\n");
+	assert_int_equal(symlink("nowhere", "conf.d/b.ini"), 0);
+	write_file("main.ini", "[a]\n%include conf.d\n");
+	assert_true(read_path(&record, "main.ini"));
+	assert_int_equal(record.problems.errors, 2);
+	assert_string_equal(problem_at(&record.problems, 0)->file, "conf.d/a.ini");
+	assert_int_equal(problem_at(&record.problems, 0)->line, 2);
+	assert_string_equal(problem_at(&record.problems, 1)->log[0],
+		"could not load file \"conf.d/b.ini\": No such file or directory");
+	problems_free(&record.problems);
+	unlink("conf.d/a.ini");
+	unlink("conf.d/b.ini");
+	drop_folder("conf.d");
+}
+
+static void test_folder_that_includes_itself_ends_soon(void **state)
+{
+	struct record record;
+
+	(void)state;
+	make_folder("conf.d");
+	write_file("conf.d/a.ini", "%include conf.d\n");
+	write_file("conf.d/b.ini", "%include conf.d\n");
+	assert_true(read_path(&record, "conf.d/a.ini"));
+	assert_int_equal(record.problems.count, 1);
+	problems_free(&record.problems);
+	unlink("conf.d/a.ini");
+	unlink("conf.d/b.ini");
+	drop_folder("conf.d");
+}
+
 static void test_missing_include_is_an_error_at_its_line(void **state)
 {
 	struct record record;
@@ -234,6 +328,10 @@ int main(void)
 		cmocka_unit_test(test_value_before_any_section_is_an_error_said_once),
 		cmocka_unit_test(test_nul_byte_is_refused),
 		IN_FOLDER(test_sections_carry_over_into_and_out_of_included_files),
+		IN_FOLDER(test_files_of_an_included_folder_are_read_in_order),
+		IN_FOLDER(test_empty_folder_adds_nothing),
+		IN_FOLDER(test_errors_in_a_folder_name_its_file),
+		IN_FOLDER(test_folder_that_includes_itself_ends_soon),
 		IN_FOLDER(test_missing_include_is_an_error_at_its_line),
 		IN_FOLDER(test_errors_of_included_files_name_these),
 		IN_FOLDER(test_includes_are_nested_ten_deep),

@@ -193,6 +193,22 @@ static void test_broken_template_is_a_warning_and_no_template(void **state)
 	problems_free(&problems);
 }
 
+/* Or a slip of the pen would end every connection of the automatic databases. */
+static void test_template_that_worked_is_not_given_up_for_a_broken_one(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n[databases]\n* = host=h\n");
+
+	(void)state;
+	assert_null(parse_after(snapshot, "[pgbouncer]\n[databases]\n* = host=h port=0\n"));
+	assert_only_error(&problems, 3, "invalid port: 0");
+	snapshot = reload(snapshot, "[pgbouncer]\n");
+	assert_null(snapshot_template(snapshot));
+	snapshot = reload(snapshot, "[pgbouncer]\n[databases]\n* = port=0\n");
+	assert_int_equal(problems.warnings, 1);
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
 static void test_reload_puts_back_defaults_of_what_was_deleted(void **state)
 {
 	struct snapshot *snapshot = parse("[databases]\na=\n* =\n[users]\nu=\n"
@@ -428,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_every_mistake_is_told_with_its_line),
 		cmocka_unit_test(test_settings_without_effect_are_warnings),
 		cmocka_unit_test(test_broken_template_is_a_warning_and_no_template),
+		cmocka_unit_test(test_template_that_worked_is_not_given_up_for_a_broken_one),
 		cmocka_unit_test(test_reload_puts_back_defaults_of_what_was_deleted),
 		cmocka_unit_test(test_reload_keeps_settings_that_need_a_restart),
 		cmocka_unit_test(test_reload_keeps_what_has_no_default),

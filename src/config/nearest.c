@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/nearest.h"
+
+#include <string.h>
+
+enum {
+	NAME_SIZE = 64, /* longer names have no near ones */
+	FARTHEST = 2, /* letters that may be wrong */
+};
+
+static unsigned smallest(unsigned a, unsigned b, unsigned c)
+{
+	const unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Letters to be changed, put in or left out to make one name the other (Levenshtein). */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[NAME_SIZE];
+	const size_t length = strlen(b);
+
+	for (unsigned j = 0; j <= length; j++)
+		row[j] = j;
+	for (unsigned i = 1; a[i - 1] != '\0'; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= length; j++) {
+			const unsigned changed = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			row[j] = smallest(row[j] + 1, row[j - 1] + 1, changed);
+		}
+	}
+	return row[length];
+}
+
+void nearest_consider(struct nearest *nearest, const char *name)
+{
+	unsigned far;
+
+	if (strlen(nearest->asked) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
+		return;
+	far = distance(nearest->asked, name);
+	/* A name of two letters is two letters away from any other. */
+	if (far > FARTHEST || far >= strlen(name) ||
+		(nearest->found && far >= nearest->distance))
+		return;
+	nearest->found = name;
+	nearest->distance = far;
+}
