@@ -30,6 +30,7 @@ enum {
 };
 
 struct loop_task;
+struct tls_buffers;
 
 typedef void loop_function(struct loop_task *task);
 
@@ -61,6 +62,7 @@ struct loop {
 	struct wheel wheel;
 	struct random random;
 	struct slab backlogs; /* what blocked writers hold: see net/stream */
+	struct tls_buffers *tls_buffers; /* NULL until the first TLS connection */
 	struct loop_queue arrivals; /* when this turn's events have been handled */
 	struct loop_queue
 		work; /* before the end of the turn, once: what follows from its events */

@@ -2,7 +2,7 @@
 /*
  * One non-blocking byte stream and its place in the event loop.
  *
- * What a stream is made of (a plain socket; later TLS; in tests a script) stands in its
+ * What a stream is made of (a plain socket, TLS, in tests a script) stands in its
  * stream_kind, so the floors above never ask. A stream has one libevent event, for reading. What
  * a peer does not take at once is copied to a backlog that brings its own write event and goes
  * away when it is empty: an idle stream owns no memory but itself.
@@ -43,6 +43,8 @@ struct stream_handlers {
 	void (*hung_up)(struct stream *stream);
 	/* A connect has ended: error is 0 or an errno. */
 	void (*connected)(struct stream *stream, int error);
+	/* A TLS handshake is done; told from inside of stream_receive(). NULL: not interested. */
+	void (*secured)(struct stream *stream);
 };
 
 struct stream_kind {
@@ -50,9 +52,18 @@ struct stream_kind {
 	/* Bytes taken, STREAM_AGAIN or STREAM_BROKEN. */
 	ssize_t (*send)(struct stream *stream, const struct iovec *pieces, int count);
 	void (*close)(struct stream *stream);
+	/*
+	 * Turn what is to be sent into the one piece that really is, lent until the next call.
+	 * False: it cannot be sent. NULL: it goes as it is.
+	 */
+	bool (*seal)(struct stream *stream, const struct iovec *pieces, int count,
+		struct iovec *out);
+	/* Last words, when nothing waits to be sent before them. NULL: none. */
+	void (*take_leave)(struct stream *stream);
 };
 
 struct backlog;
+struct tls;
 
 struct stream {
 	struct event event;
@@ -60,15 +71,20 @@ struct stream {
 	const struct stream_kind *kind;
 	const struct stream_handlers *handlers;
 	struct backlog *backlog; /* NULL: nothing waits to be written */
+	struct tls *tls; /* owned; NULL: in the clear */
 	int fd; /* -1: closed, or scripted */
 	bool paused; /* do not read */
 	bool parked; /* and the read event has been taken out, since it fired while paused */
 	bool watched; /* while parked: the loop tells when the peer goes */
 	bool connecting;
+	bool unread; /* there is more to receive, which the kernel does not know of */
 };
 
-/* A plain socket. */
+/* A plain socket, and its operations for what stands upon it. */
 extern const struct stream_kind stream_raw;
+ssize_t stream_raw_receive(struct stream *stream, void *data, size_t size);
+ssize_t stream_raw_send(struct stream *stream, const struct iovec *pieces, int count);
+void stream_raw_close(struct stream *stream);
 
 /* Take over an open, non-blocking descriptor. Nothing is read until stream_watch(). */
 void stream_open(struct stream *stream, struct loop *loop, int fd,
@@ -112,6 +128,12 @@ static inline ssize_t stream_receive(struct stream *stream, void *data, size_t s
  * and may be changed by the call.
  */
 enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count);
+
+/* What a kind's own `seal` has made, or what it has to say by itself: sent as it is. */
+enum stream_sent stream_send_sealed(struct stream *stream, const void *data, size_t length);
+
+/* Tell handlers->readable once more, when reading is not paused, though the kernel has nothing. */
+void stream_tell_unread(struct stream *stream);
 
 /* stream_send() of one piece. */
 enum stream_sent stream_send_bytes(struct stream *stream, const void *data, size_t length);

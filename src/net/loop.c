@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "net/stream_backlog.h"
+#include "net/tls_buffers.h"
 
 /* A turn that is this much later than it should have been was stopped from outside. */
 #define STOPPED_AFTER USEC_PER_SEC
@@ -114,6 +115,7 @@ failed:
 void loop_free(struct loop *loop)
 {
 	slab_destroy(&loop->backlogs);
+	tls_buffers_free(loop->tls_buffers);
 	random_wipe(&loop->random);
 	free_parts(loop);
 }

@@ -10,7 +10,7 @@
 
 /* --- the plain socket ------------------------------------------------------------------- */
 
-static ssize_t raw_receive(struct stream *stream, void *data, size_t size)
+ssize_t stream_raw_receive(struct stream *stream, void *data, size_t size)
 {
 	ssize_t got;
 
@@ -35,7 +35,7 @@ static ssize_t send_many(int fd, const struct iovec *pieces, int count)
 	return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-static ssize_t raw_send(struct stream *stream, const struct iovec *pieces, int count)
+ssize_t stream_raw_send(struct stream *stream, const struct iovec *pieces, int count)
 {
 	ssize_t sent;
 
@@ -51,12 +51,16 @@ static ssize_t raw_send(struct stream *stream, const struct iovec *pieces, int c
 	return STREAM_BROKEN;
 }
 
-static void raw_close(struct stream *stream)
+void stream_raw_close(struct stream *stream)
 {
 	close(stream->fd);
 }
 
-const struct stream_kind stream_raw = {raw_receive, raw_send, raw_close};
+const struct stream_kind stream_raw = {
+	.receive = stream_raw_receive,
+	.send = stream_raw_send,
+	.close = stream_raw_close,
+};
 
 /* --- reading ---------------------------------------------------------------------------- */
 
@@ -109,10 +113,18 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
 
 	(void)fd;
 	(void)what;
-	if (stream->paused)
+	if (stream->paused) {
 		park(stream);
-	else
-		stream->handlers->readable(stream);
+		return;
+	}
+	stream->unread = false;
+	stream->handlers->readable(stream);
+}
+
+void stream_tell_unread(struct stream *stream)
+{
+	stream->unread = true;
+	event_active(&stream->event, EV_READ, 0);
 }
 
 static void assign_reading(struct stream *stream)
@@ -135,6 +147,8 @@ void stream_resume(struct stream *stream)
 	assign_reading(stream);
 	if (!stream_watch(stream))
 		log_write(LEVEL_ERROR, "cannot go on reading a connection: %m");
+	if (stream->unread)
+		stream_tell_unread(stream);
 }
 
 /* --- opening and closing ---------------------------------------------------------------- */
@@ -147,7 +161,9 @@ static void start(struct stream *stream, struct loop *loop, int fd,
 	stream->handlers = handlers;
 	stream->kind = &stream_raw;
 	stream->backlog = NULL;
-	stream->paused = stream->parked = stream->watched = stream->connecting = false;
+	stream->tls = NULL;
+	stream->paused = stream->parked = stream->watched = false;
+	stream->connecting = stream->unread = false;
 }
 
 void stream_open(struct stream *stream, struct loop *loop, int fd,
@@ -217,6 +233,8 @@ void stream_close(struct stream *stream)
 {
 	if (!stream_is_open(stream))
 		return;
+	if (stream->kind->take_leave && !stream->backlog)
+		stream->kind->take_leave(stream);
 	drop_backlog(stream);
 	if (stream->parked)
 		leave_park(stream);
@@ -304,7 +322,8 @@ static enum stream_sent keep(
 	return append(backlog, pieces, count, skip) ? STREAM_SENT_LATER : STREAM_SENT_NOT;
 }
 
-enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count)
+static enum stream_sent send_or_keep(
+	struct stream *stream, const struct iovec *pieces, int count)
 {
 	ssize_t sent;
 	size_t length = 0;
@@ -319,6 +338,24 @@ enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int co
 	if (sent == STREAM_BROKEN)
 		return STREAM_SENT_NOT;
 	return keep(stream, pieces, count, sent == STREAM_AGAIN ? 0 : (size_t)sent);
+}
+
+enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count)
+{
+	struct iovec sealed;
+
+	if (!stream->kind->seal)
+		return send_or_keep(stream, pieces, count);
+	if (!stream->kind->seal(stream, pieces, count, &sealed))
+		return STREAM_SENT_NOT;
+	return send_or_keep(stream, &sealed, 1);
+}
+
+enum stream_sent stream_send_sealed(struct stream *stream, const void *data, size_t length)
+{
+	const struct iovec piece = {.iov_base = (void *)data, .iov_len = length};
+
+	return send_or_keep(stream, &piece, 1);
 }
 
 enum stream_sent stream_send_bytes(struct stream *stream, const void *data, size_t length)

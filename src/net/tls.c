@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "net/tls_buffers.h"
+
+enum {
+	RECORD_MAX = 17 * 1024, /* a whole one, with what TLS adds. RFC 8446 section 5.2 */
+	ERROR_SIZE = 160,
+};
+
+struct tls {
+	SSL *ssl;
+	struct tls_context *context; /* counted */
+	struct tls_buffers *buffers; /* the loop's */
+	const uint8_t *in; /* received and not yet read by OpenSSL; only within a receive */
+	size_t in_length;
+	char *name; /* to be found in the server's certificate; NULL: any will do */
+	bool shaking_hands;
+	bool ended; /* no more comes: close_notify, or the end of the connection */
+	char error[ERROR_SIZE]; /* empty: none */
+};
+
+static const struct stream_kind stream_tls;
+
+/* --- OpenSSL's view of the socket --------------------------------------------------------- */
+
+static int bio_read(BIO *bio, char *out, int size)
+{
+	struct tls *tls = BIO_get_data(bio);
+	const size_t length = tls->in_length < (size_t)size ? tls->in_length : (size_t)size;
+
+	BIO_clear_retry_flags(bio);
+	if (length == 0) {
+		BIO_set_retry_read(bio);
+		return -1;
+	}
+	memcpy(out, tls->in, length);
+	tls->in += length;
+	tls->in_length -= length;
+	return (int)length;
+}
+
+/* Gathered, so that a flight or a long answer leaves in one call. */
+static int bio_write(BIO *bio, const char *data, int length)
+{
+	struct tls *tls = BIO_get_data(bio);
+
+	BIO_clear_retry_flags(bio);
+	return buffer_append(&tls->buffers->sealed, data, (size_t)length) ? length : -1;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+	(void)bio;
+	(void)number;
+	(void)pointer;
+	return command == BIO_CTRL_FLUSH;
+}
+
+/* Made once per process, never freed. */
+static BIO_METHOD *bio_method(void)
+{
+	static BIO_METHOD *method;
+
+	if (!method) {
+		method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+		if (method) {
+			BIO_meth_set_read(method, bio_read);
+			BIO_meth_set_write(method, bio_write);
+			BIO_meth_set_ctrl(method, bio_control);
+		}
+	}
+	return method;
+}
+
+/* --- what went wrong ---------------------------------------------------------------------- */
+
+static void note_error(struct tls *tls)
+{
+	const long verified = SSL_get_verify_result(tls->ssl);
+	const unsigned long error = ERR_peek_error();
+	const char *reason = error ? ERR_reason_error_string(error) : NULL;
+
+	if (tls->error[0] == '\0') {
+		if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
+			snprintf(tls->error, ERROR_SIZE, "%s: %s", reason,
+				X509_verify_cert_error_string(verified));
+		else
+			snprintf(tls->error, ERROR_SIZE, "%s",
+				reason ? reason : "unknown error");
+	}
+	ERR_clear_error();
+}
+
+const char *tls_error(const struct stream *stream)
+{
+	return stream->tls && stream->tls->error[0] ? stream->tls->error : NULL;
+}
+
+/* --- whose certificate it is -------------------------------------------------------------- */
+
+/* The common name, if it is `name`, byte for byte. */
+static bool common_name_is(X509 *certificate, const char *name)
+{
+	const size_t length = strlen(name);
+	X509_NAME *subject = X509_get_subject_name(certificate);
+	const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+	unsigned char *text = NULL;
+	bool same = false;
+	int found;
+
+	/* With several it is not clear which one was meant. */
+	if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
+		return false;
+	found = ASN1_STRING_to_UTF8(
+		&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+	same = found >= 0 && (size_t)found == length && memcmp(text, name, length) == 0;
+	if (found >= 0)
+		OPENSSL_free(text);
+	return same;
+}
+
+static bool is_dns_name(const GENERAL_NAME *entry, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return entry->type == GEN_DNS &&
+		(size_t)ASN1_STRING_length(entry->d.dNSName) == length &&
+		memcmp(ASN1_STRING_get0_data(entry->d.dNSName), name, length) == 0;
+}
+
+static bool alternative_name_is(X509 *certificate, const char *name)
+{
+	GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+	bool found = false;
+
+	for (int i = 0; !found && i < sk_GENERAL_NAME_num(names); i++)
+		found = is_dns_name(sk_GENERAL_NAME_value(names, i), name);
+	GENERAL_NAMES_free(names);
+	return found;
+}
+
+bool tls_has_peer_certificate(const struct stream *stream)
+{
+	return stream->tls && !stream->tls->shaking_hands &&
+		SSL_get0_peer_certificate(stream->tls->ssl);
+}
+
+bool tls_peer_is(const struct stream *stream, const char *name)
+{
+	X509 *certificate;
+
+	if (!tls_has_peer_certificate(stream) || name[0] == '\0')
+		return false;
+	certificate = SSL_get0_peer_certificate(stream->tls->ssl);
+	return common_name_is(certificate, name) || alternative_name_is(certificate, name);
+}
+
+static bool is_address(const char *name)
+{
+	uint8_t bytes[16];
+
+	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
+}
+
+/* RFC 6125, and for addresses also the exact common name, as older certificates have them. */
+static bool bears_name(X509 *certificate, const char *name)
+{
+	if (is_address(name))
+		return X509_check_ip_asc(certificate, name, 0) == 1 ||
+			common_name_is(certificate, name);
+	return X509_check_host(
+		       certificate, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+/* Encrypt one run of bytes into the loop's buffer. */
+static bool seal_run(struct tls *tls, const void *data, size_t length)
+{
+	size_t written;
+
+	while (length > 0) {
+		if (SSL_write_ex(tls->ssl, data, length, &written) != 1) {
+			note_error(tls);
+			return false;
+		}
+		data = (const uint8_t *)data + written;
+		length -= written;
+	}
+	return true;
+}
+
+/* Small pieces are joined: each write would be a record of its own. */
+static bool seal_pieces(struct tls *tls, const struct iovec *pieces, int count)
+{
+	struct buffer *joined = &tls->buffers->joined;
+
+	if (count == 1)
+		return seal_run(tls, pieces->iov_base, pieces->iov_len);
+	buffer_clear(joined);
+	for (int i = 0; i < count; i++) {
+		if (joined->length + pieces[i].iov_len > TLS_JOINED_MAX) {
+			if (!seal_run(tls, joined->data, joined->length))
+				return false;
+			buffer_clear(joined);
+		}
+		if (pieces[i].iov_len >= TLS_JOINED_MAX) {
+			if (!seal_run(tls, pieces[i].iov_base, pieces[i].iov_len))
+				return false;
+		} else if (!buffer_append(joined, pieces[i].iov_base, pieces[i].iov_len)) {
+			return false;
+		}
+	}
+	return seal_run(tls, joined->data, joined->length);
+}
+
+static bool seal(
+	struct stream *stream, const struct iovec *pieces, int count, struct iovec *out)
+{
+	struct tls *tls = stream->tls;
+	struct buffer *sealed = &tls->buffers->sealed;
+
+	if (tls->shaking_hands || tls->ended)
+		return false;
+	tls_buffers_clear(tls->buffers);
+	ERR_clear_error();
+	if (!seal_pieces(tls, pieces, count) || sealed->failed)
+		return false;
+	*out = (struct iovec){sealed->data, sealed->length};
+	return true;
+}
+
+/* What OpenSSL has to say by itself: its part of the handshake, answers to key updates. */
+static bool flush(struct stream *stream)
+{
+	struct buffer *sealed = &stream->tls->buffers->sealed;
+	bool sent = true;
+
+	if (sealed->failed)
+		return false;
+	if (sealed->length > 0)
+		sent = stream_send_sealed(stream, sealed->data, sealed->length) !=
+			STREAM_SENT_NOT;
+	buffer_clear(sealed);
+	return sent;
+}
+
+/* --- the handshake ------------------------------------------------------------------------ */
+
+static bool check_name(struct tls *tls)
+{
+	if (!tls->name || bears_name(SSL_get0_peer_certificate(tls->ssl), tls->name))
+		return true;
+	snprintf(tls->error, ERROR_SIZE, "name `%.80s' not present in server certificate",
+		tls->name);
+	return false;
+}
+
+/* Go on with it. False: it has failed, and what OpenSSL had to say of it is on its way. */
+static bool shake_hands(struct stream *stream)
+{
+	struct tls *tls = stream->tls;
+	const int result = SSL_do_handshake(tls->ssl);
+
+	if (result != 1) {
+		const int error = SSL_get_error(tls->ssl, result);
+
+		if (error == SSL_ERROR_WANT_READ)
+			return flush(stream);
+		note_error(tls);
+		flush(stream);
+		return false;
+	}
+	if (!check_name(tls))
+		return false;
+	if (!flush(stream))
+		return false;
+	tls->shaking_hands = false;
+	return true;
+}
+
+bool tls_is_shaking_hands(const struct stream *stream)
+{
+	return stream->tls && stream->tls->shaking_hands;
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+/* Decrypt all that came. Bytes, possibly none; STREAM_BROKEN. */
+static ssize_t open_sealed(struct tls *tls, uint8_t *data, size_t size)
+{
+	size_t total = 0, got;
+
+	while (total < size && SSL_read_ex(tls->ssl, data + total, size - total, &got) == 1)
+		total += got;
+	CHECK(total < size); /* all was decrypted: see receive() */
+	switch (SSL_get_error(tls->ssl, 0)) {
+	case SSL_ERROR_WANT_READ:
+		break;
+	case SSL_ERROR_ZERO_RETURN:
+		tls->ended = true;
+		break;
+	default:
+		note_error(tls);
+		return STREAM_BROKEN;
+	}
+	return (ssize_t)total;
+}
+
+static ssize_t receive_sealed(struct stream *stream, uint8_t *data, size_t size)
+{
+	struct tls *tls = stream->tls;
+	const bool begun = tls->shaking_hands;
+	ssize_t got;
+
+	if (begun && !shake_hands(stream))
+		return STREAM_BROKEN;
+	if (tls->shaking_hands)
+		return STREAM_AGAIN;
+	if (begun && stream->handlers->secured) {
+		stream->handlers->secured(stream);
+		if (!stream_is_open(stream))
+			return STREAM_AGAIN;
+	}
+	got = open_sealed(tls, data, size);
+	if (!flush(stream))
+		return STREAM_BROKEN;
+	if (got < 0)
+		return got;
+	if (got == 0)
+		return tls->ended ? STREAM_END : STREAM_AGAIN;
+	/* The end has come with the last bytes: no event will tell of it. */
+	if (tls->ended)
+		stream_tell_unread(stream);
+	return got;
+}
+
+/*
+ * No more is asked of the kernel than fits when it is decrypted, with what OpenSSL may hold of a
+ * record whose end was missing.
+ */
+static ssize_t receive(struct stream *stream, void *data, size_t size)
+{
+	struct tls *tls = stream->tls;
+	ssize_t got;
+
+	CHECK(size > 2 * (size_t)RECORD_MAX);
+	if (tls->ended)
+		return STREAM_END;
+	tls_buffers_clear(tls->buffers);
+	size -= RECORD_MAX;
+	got = stream_raw_receive(stream, tls->buffers->received,
+		size < TLS_RECEIVED_SIZE ? size : TLS_RECEIVED_SIZE);
+	if (got <= 0)
+		return got;
+	tls->in = tls->buffers->received;
+	tls->in_length = (size_t)got;
+	ERR_clear_error();
+	return receive_sealed(stream, data, size + RECORD_MAX);
+}
+
+/* --- opening and closing ------------------------------------------------------------------ */
+
+static void free_tls(struct tls *tls)
+{
+	if (!tls)
+		return;
+	SSL_free(tls->ssl);
+	tls_context_unref(tls->context);
+	free(tls->name);
+	free(tls);
+}
+
+/* Say goodbye, unless the peer has: whether it arrives does not matter. RFC 8446 section 6.1 */
+static void take_leave(struct stream *stream)
+{
+	struct tls *tls = stream->tls;
+	struct iovec rest;
+
+	if (tls->shaking_hands || tls->ended || tls->error[0])
+		return;
+	tls_buffers_clear(tls->buffers);
+	ERR_clear_error();
+	SSL_shutdown(tls->ssl);
+	ERR_clear_error();
+	rest = (struct iovec){tls->buffers->sealed.data, tls->buffers->sealed.length};
+	if (rest.iov_len > 0)
+		stream_raw_send(stream, &rest, 1);
+}
+
+static void close_tls(struct stream *stream)
+{
+	free_tls(stream->tls);
+	stream->tls = NULL;
+	stream_raw_close(stream);
+}
+
+static struct tls *new_tls(struct stream *stream, struct tls_context *context)
+{
+	struct tls *tls = calloc(1, sizeof(*tls));
+	BIO *bio = bio_method() ? BIO_new(bio_method()) : NULL;
+
+	if (!tls || !bio)
+		goto failed;
+	tls->buffers = tls_buffers_of(stream->loop);
+	tls->ssl = tls->buffers ? SSL_new(context->ssl) : NULL;
+	if (!tls->ssl)
+		goto failed;
+	BIO_set_data(bio, tls);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(tls->ssl, bio, bio);
+	tls->context = tls_context_ref(context);
+	tls->shaking_hands = true;
+	return tls;
+failed:
+	ERR_clear_error();
+	BIO_free(bio);
+	free(tls);
+	return NULL;
+}
+
+static const struct stream_kind stream_tls = {
+	.receive = receive,
+	.send = stream_raw_send,
+	.close = close_tls,
+	.seal = seal,
+	.take_leave = take_leave,
+};
+
+bool tls_accept(struct stream *stream, struct tls_context *context)
+{
+	struct tls *tls = new_tls(stream, context);
+
+	if (!tls)
+		return false;
+	SSL_set_accept_state(tls->ssl);
+	stream->tls = tls;
+	stream->kind = &stream_tls;
+	return true;
+}
+
+/* What the handshake needs to know of the name. RFC 6066 section 3: addresses are no names. */
+static bool set_name(struct tls *tls, const char *name)
+{
+	if (!name)
+		return true;
+	if (tls->context->trust == TLS_TRUST_NAME) {
+		tls->name = strdup(name);
+		if (!tls->name)
+			return false;
+	}
+	return is_address(name) || SSL_set_tlsext_host_name(tls->ssl, name) == 1;
+}
+
+bool tls_connect(
+	struct stream *stream, struct tls_context *context, const char *name, bool direct)
+{
+	struct tls *tls = new_tls(stream, context);
+
+	if (!tls)
+		return false;
+	if (!set_name(tls, name) ||
+		(direct && SSL_set_alpn_protos(tls->ssl, tls_alpn, TLS_ALPN_LENGTH) != 0)) {
+		free_tls(tls);
+		return false;
+	}
+	SSL_set_connect_state(tls->ssl);
+	stream->tls = tls;
+	stream->kind = &stream_tls;
+	tls_buffers_clear(tls->buffers);
+	ERR_clear_error();
+	return shake_hands(stream);
+}
+
+/* --- what others want to know ------------------------------------------------------------- */
+
+const char *tls_text(const struct stream *stream, char out[TLS_TEXT_SIZE])
+{
+	out[0] = '\0';
+	if (stream->tls && !stream->tls->shaking_hands)
+		snprintf(out, TLS_TEXT_SIZE, "%s/%s", SSL_get_version(stream->tls->ssl),
+			SSL_get_cipher_name(stream->tls->ssl));
+	return out;
+}
+
+/* RFC 5929 section 4.1: the digest of the signature, but never a weak one. */
+static const EVP_MD *binding_digest(const X509 *certificate)
+{
+	int digest;
+
+	if (!X509_get_signature_info((X509 *)certificate, &digest, NULL, NULL, NULL))
+		return NULL;
+	if (digest == NID_md5 || digest == NID_sha1)
+		return EVP_sha256();
+	return EVP_get_digestbynid(digest);
+}
+
+size_t tls_end_point(const struct stream *stream, uint8_t out[TLS_BINDING_MAX])
+{
+	const struct tls *tls = stream->tls;
+	const X509 *certificate;
+	const EVP_MD *digest;
+	unsigned length = 0;
+
+	if (!tls || tls->shaking_hands)
+		return 0;
+	certificate = tls->context->side == TLS_TOWARDS_CLIENTS
+		? SSL_get_certificate(tls->ssl)
+		: SSL_get0_peer_certificate(tls->ssl);
+	digest = certificate ? binding_digest(certificate) : NULL;
+	if (!digest || X509_digest(certificate, digest, out, &length) != 1)
+		length = 0;
+	ERR_clear_error();
+	return length;
+}
