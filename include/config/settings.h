@@ -47,6 +47,9 @@ enum tls_mode {
 	TLS_MODE_VERIFY_FULL,
 };
 
+/* Who says first that TLS is spoken. */
+enum tls_negotiation { TLS_NEGOTIATION_POSTGRES, TLS_NEGOTIATION_DIRECT };
+
 /* What happens to startup parameters that are neither special, tracked nor ignored. */
 enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 
@@ -64,6 +67,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_POOL_MODE enum pool_mode
 #define SETTING_TYPE_AUTH_TYPE enum auth_type
 #define SETTING_TYPE_TLS_MODE enum tls_mode
+#define SETTING_TYPE_TLS_NEGOTIATION enum tls_negotiation
 #define SETTING_TYPE_STARTUP_POLICY enum startup_policy
 
 struct settings {

@@ -63,6 +63,8 @@ struct registry {
 	struct limits limits;
 	struct slab clients, servers, helds; /* objects of the links */
 	struct resolver *resolver;
+	struct tls_context *client_tls,
+		*server_tls; /* counted; NULL: none (session/tls_setup) */
 	struct helper *derivations; /* SCRAM keys are made off the loop */
 	enum operation operation;
 	enum shutdown_mode shutdown;

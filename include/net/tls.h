@@ -26,6 +26,12 @@ enum {
 bool tls_accept(struct stream *stream, struct tls_context *context);
 
 /*
+ * What was received before tls_accept() was TLS already: decrypt these bytes in their place, as
+ * stream_receive() would have. `size` is the room there. Returns what that returns.
+ */
+ssize_t tls_receive_again(struct stream *stream, uint8_t *data, size_t length, size_t size);
+
+/*
  * Be the TLS client, and begin the handshake. `name` is what was connected to, for SNI and, if the
  * context says so, to be compared with the certificate; NULL on a socket that has none. `direct`:
  * nobody has agreed to speak TLS beforehand, so the protocol is named (ALPN). handlers->secured

@@ -113,6 +113,8 @@ static enum command_end cmd_set(struct command_call *call)
 			why);
 	if (!is_set)
 		return refuse(call, "SET failed");
+	if (why[0] != '\0')
+		reply_notice(call->out, why, NULL);
 	snprintf(tag, sizeof(tag), "SET %s=%s", words->argument, words->value);
 	return done(call, tag);
 }

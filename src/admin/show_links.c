@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin/topics.h"
+#include "net/tls.h"
 
 /* The first 21 are all that SHOW CLIENTS and SERVERS have; the rest are places in buffers. */
 static const struct column columns[] = {
@@ -165,6 +166,7 @@ static void add_link_cells(const struct listing *listing, const struct link *lin
 	struct result *result = listing->result;
 	const struct server_link *server = as_server(link);
 	const usec_t wait = waited(listing, link);
+	char tls[TLS_TEXT_SIZE];
 
 	result_text(result, server ? "S" : "C");
 	result_text(result, link_user_name(link));
@@ -180,7 +182,7 @@ static void add_link_cells(const struct listing *listing, const struct link *lin
 	add_handle(result, link);
 	add_handle(result, link->peer);
 	result_number(result, remote_pid(link));
-	result_text(result, ""); /* TLS */
+	result_text(result, tls_text(&link->stream, tls));
 	result_text(result, application_name(listing, link));
 	result_number(result, 0); /* prepared statements */
 	result_number(result, (int64_t)(link->id & INT32_MAX));

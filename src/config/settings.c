@@ -53,7 +53,7 @@ static const struct word auth_type_words[] = {
 	{"plain", AUTH_TYPE_PLAIN, false},
 	{"md5", AUTH_TYPE_MD5, false},
 	{"scram-sha-256", AUTH_TYPE_SCRAM_SHA_256, false},
-	{"cert", AUTH_TYPE_CERT, true},
+	{"cert", AUTH_TYPE_CERT, false},
 	{"hba", AUTH_TYPE_HBA, true},
 	{"ldap", AUTH_TYPE_LDAP, true},
 	{"pam", AUTH_TYPE_PAM, true},
@@ -62,11 +62,17 @@ static const struct word auth_type_words[] = {
 
 static const struct word tls_mode_words[] = {
 	{"disable", TLS_MODE_DISABLE, false},
-	{"allow", TLS_MODE_ALLOW, true},
-	{"prefer", TLS_MODE_PREFER, true},
-	{"require", TLS_MODE_REQUIRE, true},
-	{"verify-ca", TLS_MODE_VERIFY_CA, true},
-	{"verify-full", TLS_MODE_VERIFY_FULL, true},
+	{"allow", TLS_MODE_ALLOW, false},
+	{"prefer", TLS_MODE_PREFER, false},
+	{"require", TLS_MODE_REQUIRE, false},
+	{"verify-ca", TLS_MODE_VERIFY_CA, false},
+	{"verify-full", TLS_MODE_VERIFY_FULL, false},
+	{NULL, 0, false},
+};
+
+static const struct word tls_negotiation_words[] = {
+	{"postgres", TLS_NEGOTIATION_POSTGRES, false},
+	{"direct", TLS_NEGOTIATION_DIRECT, false},
 	{NULL, 0, false},
 };
 
@@ -364,6 +370,7 @@ KIND(DATABASE_NAME, .read = read_database_name, .render = render_string, .is_tex
 KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
 KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
 KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
+KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 #undef KIND
 

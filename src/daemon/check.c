@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "daemon/privileges.h"
+#include "session/tls_setup.h"
 
 static void log_problem(const struct problem *problem)
 {
@@ -55,7 +56,10 @@ static void check_surroundings(const struct options *options, const struct setti
 	struct problems *problems)
 {
 	const bool is_background = options->background && settings->pidfile[0] == '\0';
+	char why[512];
 
+	if (!tls_setup_check(settings, why, sizeof(why)))
+		problems_add(problems, PROBLEM_ERROR, options->config, 0, "%s", why);
 	check_user(options->user ? options->user : settings->user, options->config, problems);
 	check_socket_directory(settings->unix_socket_dir, options->config, problems);
 	if (settings->listen_addr[0] == '\0' && settings->unix_socket_dir[0] == '\0')

@@ -8,9 +8,11 @@
 #include "daemon/apply.h"
 #include "daemon/reload.h"
 #include "daemon/version.h"
+#include "net/tls_context.h"
 #include "session/client_login.h"
 #include "session/control.h"
 #include "session/pairing.h"
+#include "session/tls_setup.h"
 
 enum {
 	/* A derivation takes milliseconds of a processor; the loop wants one too. */
@@ -162,6 +164,8 @@ bool lifecycle_start(
 	}
 	if (!make_registry(daemon, config) || !make_resolver(daemon))
 		return false;
+	if (!tls_setup_start(&daemon->registry))
+		return refuse("TLS setup failed");
 	note_descriptor_limit(&daemon->registry);
 	if (!listen_all(daemon))
 		return false;
@@ -202,6 +206,8 @@ static void end_registry(struct daemon *daemon)
 	helper_free(registry->derivations);
 	control_drop_all(registry);
 	resolver_free(registry->resolver);
+	tls_context_unref(registry->client_tls);
+	tls_context_unref(registry->server_tls);
 	loop_end_turn(&daemon->loop);
 	registry_free(registry);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/reload.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -9,6 +10,7 @@
 #include "session/client_limits.h"
 #include "session/control.h"
 #include "session/ending.h"
+#include "session/tls_setup.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
 
@@ -118,6 +120,8 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 	complete = registry_apply_users(registry) && complete;
 	look_at_everybody(registry);
 	apply_settings(daemon, snapshot_settings(old));
+	if (tls_setup_servers_differ(snapshot_settings(old), registry->settings))
+		control_reconnect(registry, NULL);
 	if (complete)
 		snapshot_unref(old);
 	else
@@ -141,7 +145,16 @@ bool reload_run(struct daemon *daemon)
 	}
 	adopt(daemon, config);
 	apply_log(registry->settings, daemon->options);
-	return true;
+	if (tls_setup_apply(registry))
+		return true;
+	log_write(LEVEL_ERROR,
+		"TLS configuration could not be reloaded, keeping old configuration");
+	return false;
+}
+
+static bool is_about_tls(const char *key)
+{
+	return strstr(key, "_tls_") || strstr(key, "_tls13_");
 }
 
 bool reload_set(
@@ -156,5 +169,8 @@ bool reload_set(
 	adopt(daemon, config);
 	apply_changed_log(daemon->registry.settings, snapshot_settings(old), daemon->options);
 	snapshot_unref(old);
+	if (is_about_tls(key) && !tls_setup_apply(&daemon->registry))
+		snprintf(why, size,
+			"TLS settings could not be applied, still using old configuration");
 	return true;
 }

@@ -369,6 +369,19 @@ static ssize_t receive(struct stream *stream, void *data, size_t size)
 	return receive_sealed(stream, data, size + RECORD_MAX);
 }
 
+ssize_t tls_receive_again(struct stream *stream, uint8_t *data, size_t length, size_t size)
+{
+	struct tls *tls = stream->tls;
+
+	CHECK(length <= TLS_RECEIVED_SIZE);
+	tls_buffers_clear(tls->buffers);
+	memcpy(tls->buffers->received, data, length);
+	tls->in = tls->buffers->received;
+	tls->in_length = length;
+	ERR_clear_error();
+	return receive_sealed(stream, data, size);
+}
+
 /* --- opening and closing ------------------------------------------------------------------ */
 
 static void free_tls(struct tls *tls)

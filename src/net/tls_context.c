@@ -159,7 +159,8 @@ static bool set_ciphers(struct maker *maker)
 		SSL_CTX_set_ciphersuites(maker->ssl, fast_first);
 	else if (!(SSL_CTX_get_options(maker->ssl) & SSL_OP_NO_TLSv1_3) &&
 		SSL_CTX_set_ciphersuites(maker->ssl, options->tls13_ciphers) != 1)
-		return refuse(maker, "failed to set the TLSv1.3 cipher suites");
+		return refuse(
+			maker, "TLS setup failed: failed to set the TLSv1.3 cipher suites");
 	return true;
 }
 
@@ -191,8 +192,8 @@ static bool load_authorities(struct maker *maker)
 		return true;
 	}
 	if (SSL_CTX_load_verify_file(maker->ssl, options->ca_file) != 1)
-		return refuse(maker, "failed to load CA: %s (%s)", options->ca_file,
-			file_reason(options->ca_file));
+		return refuse(maker, "TLS setup failed: failed to load CA: %s (%s)",
+			options->ca_file, file_reason(options->ca_file));
 	if (options->side == TLS_TOWARDS_SERVERS)
 		return true;
 	/* Tells clients which of their certificates we would know. */
@@ -212,8 +213,8 @@ static bool load_revocations(struct maker *maker)
 		return true;
 	lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
 	if (!lookup || X509_load_crl_file(lookup, path, X509_FILETYPE_PEM) <= 0)
-		return refuse(
-			maker, "failed to load CRL file \"%s\": %s", path, file_reason(path));
+		return refuse(maker, "TLS setup failed: failed to load CRL file \"%s\": %s",
+			path, file_reason(path));
 	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 	return true;
 }
@@ -241,21 +242,23 @@ static bool load_certificate(struct maker *maker)
 		return true;
 	SSL_CTX_set_default_passwd_cb(maker->ssl, no_phrase);
 	if (cert && SSL_CTX_use_certificate_chain_file(maker->ssl, options->cert_file) != 1)
-		return refuse(maker, "failed to load certificate file \"%s\": %s",
+		return refuse(maker,
+			"TLS setup failed: failed to load certificate file \"%s\": %s",
 			options->cert_file, file_reason(options->cert_file));
 	if (key &&
 		SSL_CTX_use_PrivateKey_file(maker->ssl, options->key_file, SSL_FILETYPE_PEM) !=
 			1) {
 		if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH) {
 			ERR_clear_error();
-			return refuse(maker, "private/public key mismatch");
+			return refuse(maker, "TLS setup failed: private/public key mismatch");
 		}
-		return refuse(maker, "failed to load private key file \"%s\": %s",
+		return refuse(maker,
+			"TLS setup failed: failed to load private key file \"%s\": %s",
 			options->key_file, file_reason(options->key_file));
 	}
 	if (!cert || !key || SSL_CTX_check_private_key(maker->ssl) != 1) {
 		ERR_clear_error();
-		return refuse(maker, "private/public key mismatch");
+		return refuse(maker, "TLS setup failed: private/public key mismatch");
 	}
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "net/tls.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
 #include "session/client_session.h"
@@ -369,10 +370,13 @@ static bool is_local_superuser(struct client_link *client, const char *user)
 
 static void log_attempt(const struct client_link *client, const char *user)
 {
-	if (link_registry(&client->link)->settings->log_connections)
-		link_log(&client->link, LEVEL_LOG,
-			"login attempt: db=%s user=%s tls=no replication=no",
-			client->login->database_name, user);
+	char tls[TLS_TEXT_SIZE];
+
+	if (!link_registry(&client->link)->settings->log_connections)
+		return;
+	tls_text(&client->link.stream, tls);
+	link_log(&client->link, LEVEL_LOG, "login attempt: db=%s user=%s tls=%s replication=no",
+		client->login->database_name, user, tls[0] ? tls : "no");
 }
 
 /* Where the console's rights come from. False: the client was closed. */
@@ -517,6 +521,13 @@ static bool begin_login(struct client_link *client, const struct startup_login *
 	return login->database_name != NULL;
 }
 
+/* Over a network that is not to be trusted. */
+static bool must_encrypt(const struct client_link *client)
+{
+	return link_registry(&client->link)->settings->client_tls_sslmode >= TLS_MODE_REQUIRE &&
+		client->link.remote.family != AF_UNIX && !client->link.stream.tls;
+}
+
 static void on_startup_message(struct client_link *client, const uint8_t *message, size_t total)
 {
 	const struct registry *registry = link_registry(&client->link);
@@ -531,6 +542,10 @@ static void on_startup_message(struct client_link *client, const uint8_t *messag
 		return;
 	case STARTUP_NO_USER:
 		client_close_for(client, REASON_NO_USERNAME_SUPPLIED);
+		return;
+	}
+	if (must_encrypt(client)) {
+		client_close_for(client, REASON_SSL_REQUIRED);
 		return;
 	}
 	client_enter(client, CLIENT_AUTHENTICATING);
@@ -563,6 +578,13 @@ static void on_cancel_request(struct client_link *client, const uint8_t *message
 
 /* --- bytes of a login --------------------------------------------------------------------- */
 
+/* The context for this client; NULL: it can have no TLS. Never on this machine's own sockets. */
+static struct tls_context *tls_for(const struct client_link *client)
+{
+	return client->link.remote.family != AF_UNIX ? link_registry(&client->link)->client_tls
+						     : NULL;
+}
+
 /* One byte of an answer to a request for encryption that we do not speak. */
 static void refuse_encryption(struct client_link *client, bool more, enum reason stuffed)
 {
@@ -570,6 +592,21 @@ static void refuse_encryption(struct client_link *client, bool more, enum reason
 		client_close_for(client, stuffed);
 	else if (stream_send_bytes(&client->link.stream, "N", 1) == STREAM_SENT_NOT)
 		client_close_for(client, REASON_UNEXPECTED_EOF);
+}
+
+/* Protocol: "SSL Session Encryption". What came behind the request is from who knows whom. */
+static void on_ssl_request(struct client_link *client, bool more)
+{
+	struct stream *stream = &client->link.stream;
+	struct tls_context *context = tls_for(client);
+
+	if (stream->tls)
+		client_close_for(client, REASON_SSL_REQ_INSIDE_SSL);
+	else if (!context || more || client->link.state != CLIENT_GREETING)
+		refuse_encryption(client, more, REASON_UNENCRYPTED_DATA_AFTER_SSL_REQUEST);
+	else if (stream_send_bytes(stream, "S", 1) != STREAM_SENT_ALL ||
+		!tls_accept(stream, context))
+		client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
 }
 
 static void refuse_header(struct client_link *client, const uint8_t *data, size_t length)
@@ -598,8 +635,7 @@ static size_t greet(struct client_link *client, const uint8_t *data, size_t leng
 		refuse_header(client, data, length);
 		break;
 	case STARTUP_SSL_REQUEST:
-		refuse_encryption(
-			client, length > total, REASON_UNENCRYPTED_DATA_AFTER_SSL_REQUEST);
+		on_ssl_request(client, length > total);
 		break;
 	case STARTUP_GSSENC_REQUEST:
 		refuse_encryption(
@@ -692,18 +728,52 @@ static void run(struct client_link *client, const uint8_t *data, size_t length)
 		relay_client_resume(client); /* a query came right behind the password */
 }
 
+/*
+ * PostgreSQL 17 and later: TLS from the first byte on, which no message of ours begins with.
+ * Protocol: "SSL Session Encryption", direct.
+ */
+static ssize_t begin_direct_tls(struct client_link *client, uint8_t *data, ssize_t got)
+{
+	enum { TLS_HANDSHAKE_RECORD = 0x16 };
+	struct stream *stream = &client->link.stream;
+	struct tls_context *context = tls_for(client);
+
+	if (data[0] != TLS_HANDSHAKE_RECORD || stream->tls || !context ||
+		client->link.state != CLIENT_GREETING || client->link.held_length > 0)
+		return got;
+	if (!tls_accept(stream, context))
+		return STREAM_BROKEN;
+	return tls_receive_again(stream, data, (size_t)got, LOOP_RECEIVE_SIZE);
+}
+
+/* It is gone, or does not speak TLS as it should. */
+static void on_lost(struct client_link *client)
+{
+	const char *why = tls_error(&client->link.stream);
+
+	if (!why) {
+		client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
+		return;
+	}
+	if (shedding_may_log(link_registry(&client->link), &client->link.remote))
+		link_log(&client->link, LEVEL_WARNING, "TLS handshake error: %s", why);
+	client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
+}
+
 static void on_readable(struct stream *stream)
 {
 	struct client_link *client = (struct client_link *)stream;
 	struct loop *loop = stream->loop;
 	uint8_t *into = loop->receive + LOOP_RECEIVE_HEADROOM;
 	const uint32_t held = client->link.held_length;
-	const ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
+	ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
 
+	if (got > 0)
+		got = begin_direct_tls(client, into, got);
 	if (got == STREAM_AGAIN)
 		return;
 	if (got <= 0) {
-		client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
+		on_lost(client);
 		return;
 	}
 	client->link.request_time = loop_now(loop);

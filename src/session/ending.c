@@ -68,7 +68,8 @@ static void free_client(struct loop_task *task)
 static bool is_worth_a_line(const struct client_link *client, const struct failure *why)
 {
 	if (client->link.state == CLIENT_GREETING &&
-		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER))
+		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER ||
+			why->reason == REASON_FAILED_TO_ACCEPT_SSL))
 		return shedding_may_log(link_registry(&client->link), &client->link.remote);
 	return client_is_logged_in(client) || why->reason != REASON_CLIENT_UNEXPECTED_EOF;
 }

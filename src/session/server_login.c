@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "crypt/md5.h"
 #include "net/tcp_options.h"
+#include "net/tls.h"
 #include "session/auth/derivation.h"
 #include "session/cancel.h"
 #include "session/ending.h"
@@ -17,6 +18,7 @@
 #include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
+#include "session/tls_setup.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/reader.h"
@@ -36,6 +38,8 @@ struct server_login {
 	struct resolver_query query; /* while the name is looked up */
 	char *host; /* that name; NULL: none was needed */
 	bool resolved; /* an address of it is known */
+	char *name; /* what was connected to, of the list of hosts; NULL: a Unix socket */
+	bool asked_for_tls; /* and the server has not answered yet */
 	unsigned others; /* further addresses of it that this attempt may try */
 	struct scram_client scram;
 	struct buffer
@@ -197,11 +201,12 @@ static bool find_and_connect(struct server_link *server)
 		fail(server, REASON_CONNECT_FAILED);
 		return false;
 	}
+	server->login->name = strdup(host);
 	server->where_length = resolver_literal(host, config->port, &server->where);
-	if (server->where_length > 0)
+	if (server->where_length > 0 && server->login->name)
 		return connect_now(server);
 	server->login->host = strdup(host);
-	if (!server->login->host) {
+	if (!server->login->host || !server->login->name) {
 		fail(server, REASON_NO_MEMORY);
 		return false;
 	}
@@ -255,6 +260,7 @@ static void free_login(struct server_link *server)
 		return;
 	resolver_cancel(&login->query);
 	free(login->host);
+	free(login->name);
 	scram_client_free(&login->scram);
 	buffer_free(&login->untracked);
 	explicit_bzero(login, sizeof(*login));
@@ -372,6 +378,63 @@ static void send_startup(struct server_link *server)
 		server_enter(server, SERVER_AUTHENTICATING);
 	else
 		fail(server, REASON_STARTUP_PKT_FAILED);
+}
+
+/* --- encryption --------------------------------------------------------------------------- */
+
+static void start_tls(struct server_link *server, bool direct)
+{
+	struct tls_context *context = tls_setup_towards_servers(link_registry(&server->link));
+	struct stream *stream = &server->link.stream;
+
+	if (context && tls_connect(stream, context, server->login->name, direct))
+		return;
+	if (tls_error(stream))
+		link_log(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
+			tls_error(stream));
+	fail(server, REASON_CONNECT_FAILED);
+}
+
+/* Protocol: "SSL Session Encryption". */
+static void ask_for_tls(struct server_link *server)
+{
+	struct buffer message;
+
+	buffer_init(&message);
+	startup_write_request(&message, SSL_REQUEST_CODE);
+	server->login->asked_for_tls = send_message(server, &message);
+	if (!server->login->asked_for_tls)
+		fail(server, REASON_SSLREQ_PROCESSING_FAILED);
+}
+
+static void on_tls_answer(struct server_link *server, const uint8_t *data, size_t length)
+{
+	const struct settings *settings = link_registry(&server->link)->settings;
+
+	server->login->asked_for_tls = false;
+	if (data[0] == 'S' && length > 1)
+		fail(server, REASON_UNENCRYPTED_DATA_AFTER_SSL_RESPONSE);
+	else if (data[0] == 'S')
+		start_tls(server, false);
+	else if (data[0] != 'N' || length > 1)
+		fail(server, REASON_BAD_SSLREQ_ANSWER);
+	else if (settings->server_tls_sslmode >= TLS_MODE_REQUIRE)
+		fail(server, REASON_SERVER_REFUSED_SSL);
+	else
+		send_startup(server);
+}
+
+/* Connected: the first bytes. Sockets of this machine need no TLS. */
+static void begin(struct server_link *server)
+{
+	const struct settings *settings = link_registry(&server->link)->settings;
+
+	if (settings->server_tls_sslmode == TLS_MODE_DISABLE || !server->login->name)
+		send_startup(server);
+	else if (settings->server_tls_negotiation == TLS_NEGOTIATION_DIRECT)
+		start_tls(server, true);
+	else
+		ask_for_tls(server);
 }
 
 /* The secret to log in with: the database's own password, else the auth_file's for that user. */
@@ -759,10 +822,17 @@ static void on_readable(struct stream *stream)
 	if (got == STREAM_AGAIN)
 		return;
 	if (got <= 0) {
+		if (tls_error(stream))
+			link_log(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
+				tls_error(stream));
 		fail(server, REASON_SERVER_CONN_CRASHED);
 		return;
 	}
 	server->link.request_time = loop_now(loop);
+	if (server->login->asked_for_tls) {
+		on_tls_answer(server, into, (size_t)got);
+		return;
+	}
 	if (held) {
 		memcpy(into - held, server->link.held, held);
 		link_drop_held(&server->link);
@@ -808,11 +878,17 @@ static void on_connected(struct stream *stream, int error)
 	if (server->login->for_cancel)
 		fail(server, REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
 	else
-		send_startup(server);
+		begin(server);
+}
+
+static void on_secured(struct stream *stream)
+{
+	send_startup((struct server_link *)stream);
 }
 
 static const struct stream_handlers login_handlers = {
 	.readable = on_readable,
 	.drained = on_drained,
 	.connected = on_connected,
+	.secured = on_secured,
 };

@@ -359,7 +359,7 @@ static void test_set_judges_as_the_file_does(void **state)
 	assert_null(snapshot_with_setting(snapshot, "pool_mode", "x", why, sizeof(why)));
 	assert_contains(why, "allowed is");
 	assert_null(snapshot_with_setting(
-		snapshot, "client_tls_sslmode", "require", why, sizeof(why)));
+		snapshot, "client_tls_sslmode", "required", why, sizeof(why)));
 	assert_null(snapshot_with_setting(snapshot, "listen_port", "x", why, sizeof(why)));
 
 	changed = snapshot_with_setting(snapshot, "listen_port", "7", why, sizeof(why));
