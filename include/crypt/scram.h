@@ -23,6 +23,8 @@
 #include "base/buffer.h"
 
 #define SCRAM_MECHANISM "SCRAM-SHA-256"
+#define SCRAM_MECHANISM_PLUS "SCRAM-SHA-256-PLUS"
+#define SCRAM_BINDING_TYPE "tls-server-end-point" /* RFC 5929 section 4 */
 
 enum {
 	SCRAM_KEY_SIZE = 32,
@@ -74,9 +76,14 @@ bool scram_secret_accepts(const struct scram_secret *secret, const struct scram_
 
 /* --- As a server, towards clients --------------------------------------------------------- */
 
-/* Zero it before use. Members other than `binding` are private. */
+/* Zero it before use. The first two members are the caller's to set, the rest is private. */
 struct scram_server {
 	struct scram_binding binding; /* type NULL: none */
+	/*
+	 * Binding was offered, so that a client which says that it was not has been lied to. RFC 5802
+	 * section 6
+	 */
+	bool offers_binding;
 	struct buffer gs2_header; /* the client's, as it came */
 	struct buffer auth_message; /* so far: client-first-bare "," server-first */
 	struct buffer nonce; /* both halves, as characters */

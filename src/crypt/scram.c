@@ -299,11 +299,12 @@ bool scram_secret_accepts(const struct scram_secret *secret, const struct scram_
  * The gs2-header: "n" no channel binding, "y" the client thinks that we have none, "p" bound. The
  * second field, to act as somebody else, must be empty.
  */
-static bool read_gs2_header(struct cursor *cursor, const struct scram_binding *binding)
+static bool read_gs2_header(struct cursor *cursor, const struct scram_server *server)
 {
-	if (binding->type == NULL)
-		return cursor_skip(cursor, "n,,") || cursor_skip(cursor, "y,,");
-	return cursor_skip(cursor, "p=") && cursor_skip(cursor, binding->type) &&
+	if (server->binding.type == NULL)
+		return cursor_skip(cursor, "n,,") ||
+			(!server->offers_binding && cursor_skip(cursor, "y,,"));
+	return cursor_skip(cursor, "p=") && cursor_skip(cursor, server->binding.type) &&
 		cursor_skip(cursor, ",,");
 }
 
@@ -317,7 +318,7 @@ enum scram_result scram_server_first(struct scram_server *server, const char *me
 	size_t header, first;
 
 	if (server->auth_message.length > 0 || !is_acceptable(message, length) ||
-		!read_gs2_header(&cursor, &server->binding))
+		!read_gs2_header(&cursor, server))
 		return SCRAM_REFUSED;
 	header = (size_t)(cursor.at - message);
 	/* The name is not looked at: the one in the startup packet counts. */

@@ -42,6 +42,8 @@ struct server_login {
 	bool asked_for_tls; /* and the server has not answered yet */
 	unsigned others; /* further addresses of it that this attempt may try */
 	struct scram_client scram;
+	uint8_t end_point[TLS_BINDING_MAX]; /* what the exchange is bound to, if it is */
+	size_t end_point_length;
 	struct buffer
 		untracked; /* ParameterStatus messages of what is not tracked, as they came */
 	size_t reported; /* bytes of all parameters so far */
@@ -502,14 +504,25 @@ static void answer_md5(struct server_link *server, struct reader *reader)
 		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
-static bool offers_scram(struct reader *reader)
+/* The best mechanism of the server's list; NULL: none that we know. */
+static const char *choose_mechanism(struct server_login *login, struct reader *reader)
 {
-	const char *name;
-	bool found = false;
+	const bool bindable = login->end_point_length > 0;
+	const char *name, *found = NULL;
 
-	while ((name = reader_string(reader)) != NULL && name[0] != '\0')
-		found = found || strcmp(name, SCRAM_MECHANISM) == 0;
-	return found && !reader->failed;
+	while ((name = reader_string(reader)) != NULL && name[0] != '\0') {
+		if (bindable && strcmp(name, SCRAM_MECHANISM_PLUS) == 0)
+			found = SCRAM_MECHANISM_PLUS;
+		else if (!found && strcmp(name, SCRAM_MECHANISM) == 0)
+			found = SCRAM_MECHANISM;
+	}
+	if (found && strcmp(found, SCRAM_MECHANISM_PLUS) == 0)
+		login->scram.binding = (struct scram_binding){
+			.type = SCRAM_BINDING_TYPE,
+			.data = login->end_point,
+			.length = login->end_point_length,
+		};
+	return reader->failed ? NULL : found;
 }
 
 /* Keys that a client proved, if the server stores the very same secret. */
@@ -529,9 +542,12 @@ static void begin_scram(struct server_link *server, struct reader *reader)
 	struct server_login *login = server->login;
 	const enum secret_kind kind = secret_kind(secret_of(server));
 	uint8_t nonce[SCRAM_NONCE_SIZE];
+	const char *mechanism;
 	struct buffer first, message;
 
-	if (!offers_scram(reader)) {
+	login->end_point_length = tls_end_point(&server->link.stream, login->end_point);
+	mechanism = choose_mechanism(login, reader);
+	if (!mechanism) {
 		login->told = true;
 		fail(server, REASON_SERVER_NO_SASL_MECHANISM);
 		return;
@@ -549,7 +565,7 @@ static void begin_scram(struct server_link *server, struct reader *reader)
 	buffer_init(&message);
 	random_fill(&server->link.stream.loop->random, nonce, sizeof(nonce));
 	login->scram_begun = scram_client_first(&login->scram, nonce, &first) == SCRAM_GOOD;
-	writer_sasl_initial(&message, SCRAM_MECHANISM, first.data, first.length);
+	writer_sasl_initial(&message, mechanism, first.data, first.length);
 	buffer_free(&first);
 	if (!login->scram_begun || !send_message(server, &message))
 		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);

@@ -10,6 +10,7 @@
 
 #include "crypt/scram.h"
 #include "model/registry.h"
+#include "net/tls.h"
 
 enum auth_result {
 	AUTH_PENDING, /* more messages, or a helper's answer, are needed */
@@ -27,7 +28,8 @@ struct auth_method {
 		struct client_link *client, const uint8_t *body, size_t length);
 };
 
-extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram;
+extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram,
+	auth_cert;
 
 /* What a login needs to remember; lives from the startup packet to the welcome. */
 struct login {
@@ -38,6 +40,8 @@ struct login {
 	char *database_name; /* owned: as the client wrote it */
 	uint8_t salt[4]; /* of an MD5 exchange */
 	struct scram_server scram;
+	uint8_t end_point[TLS_BINDING_MAX]; /* what a SCRAM exchange is bound to */
+	size_t end_point_length; /* 0: nothing */
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */

@@ -21,6 +21,7 @@ const struct auth_method *auth_method_of(enum auth_type type)
 	case AUTH_TYPE_SCRAM_SHA_256:
 		return &auth_scram;
 	case AUTH_TYPE_CERT:
+		return &auth_cert;
 	case AUTH_TYPE_HBA:
 	case AUTH_TYPE_LDAP:
 	case AUTH_TYPE_PAM:

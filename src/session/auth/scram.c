@@ -17,13 +17,36 @@
 #include "wire/message.h"
 #include "wire/reader.h"
 
+/* Inside of TLS the exchange may be bound to our certificate, which is offered first. */
 static enum auth_result begin(struct client_link *client)
 {
-	/* The list of mechanisms ends with an empty name. */
-	static const char mechanisms[] = SCRAM_MECHANISM "\0";
+	/* A list of mechanisms ends with an empty name. */
+	static const char plain[] = SCRAM_MECHANISM "\0";
+	static const char bound[] = SCRAM_MECHANISM_PLUS "\0" SCRAM_MECHANISM "\0";
+	struct login *login = client->login;
 
-	auth_ask(client, AUTH_SASL, mechanisms, sizeof(mechanisms));
+	login->end_point_length = tls_end_point(&client->link.stream, login->end_point);
+	login->scram.offers_binding = login->end_point_length > 0;
+	if (login->scram.offers_binding)
+		auth_ask(client, AUTH_SASL, bound, sizeof(bound));
+	else
+		auth_ask(client, AUTH_SASL, plain, sizeof(plain));
 	return AUTH_PENDING;
+}
+
+/* False: it is none of those that were offered. */
+static bool choose_mechanism(struct login *login, const char *mechanism)
+{
+	if (strcmp(mechanism, SCRAM_MECHANISM) == 0)
+		return true;
+	if (!login->scram.offers_binding || strcmp(mechanism, SCRAM_MECHANISM_PLUS) != 0)
+		return false;
+	login->scram.binding = (struct scram_binding){
+		.type = SCRAM_BINDING_TYPE,
+		.data = login->end_point,
+		.length = login->end_point_length,
+	};
+	return true;
 }
 
 /* Nobody can tell an unknown user's salt from a known one's: it is as lasting, and as random. */
@@ -164,7 +187,7 @@ static enum auth_result answer_first(
 
 	reader_init(&reader, body, length);
 	mechanism = reader_string(&reader);
-	if (mechanism && strcmp(mechanism, SCRAM_MECHANISM) != 0) {
+	if (mechanism && !choose_mechanism(login, mechanism)) {
 		login->refusal = REASON_INVALID_SASL_MECHANISM;
 		return AUTH_REFUSED;
 	}

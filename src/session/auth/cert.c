@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The certificate that the client has shown in the TLS handshake names its user. That it is good
+ * is known by now: a bad one has ended the handshake.
+ *
+ * Names are compared byte for byte with the common name and the DNS names: the case-insensitive
+ * and wildcard rules of host names would let one user in as another.
+ */
+#include "net/tls.h"
+#include "session/auth/method.h"
+
+/* Why not, for the log only; NULL: the certificate is the user's. */
+static const char *objection(const struct client_link *client)
+{
+	const struct stream *stream = &client->link.stream;
+
+	if (!stream->tls)
+		return "TLS connection required";
+	if (!tls_has_peer_certificate(stream))
+		return "TLS client certificate required";
+	/* With the system's authorities anybody could have one for any name. */
+	if (link_registry(&client->link)->settings->client_tls_ca_file[0] == '\0')
+		return "client certificates need client_tls_ca_file";
+	return tls_peer_is(stream, client->user->name) ? NULL : "TLS certificate name mismatch";
+}
+
+static enum auth_result begin(struct client_link *client)
+{
+	const char *why = objection(client);
+
+	if (why)
+		link_log(&client->link, LEVEL_WARNING, "%s", why);
+	return !why && client->user->secret ? AUTH_PASSED : auth_refuse(client);
+}
+
+const struct auth_method auth_cert = {
+	.name = "cert",
+	.refusal = REASON_CERTIFICATE_AUTHENTICATION_FAILED,
+	.begin = begin,
+};
