@@ -64,4 +64,8 @@ void database_config_free(struct database_config *config);
 bool database_config_same_target(
 	const struct database_config *a, const struct database_config *b);
 
+/* Do both log in to their servers as the same forced user, or as no forced one? */
+bool database_config_same_user(
+	const struct database_config *a, const struct database_config *b);
+
 #endif

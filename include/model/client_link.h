@@ -20,6 +20,7 @@ struct client_group;
 struct console_session;
 struct database;
 struct login;
+struct pool;
 struct server_link;
 struct user;
 
@@ -89,6 +90,12 @@ const char *client_state_name(enum client_state state);
  * in one. Deadlines are the caller's (session/client_limits).
  */
 void client_enter(struct client_link *client, enum client_state state);
+
+/*
+ * Put a client that has no server (WELCOMING, IDLE, WAITING) into another pool, in the same
+ * state: at the end of the queue if it waits.
+ */
+void client_move(struct client_link *client, struct pool *pool);
 
 /* May a client go from one state to the other? For tests, which walk every arrow. */
 bool client_may(enum client_state from, enum client_state to);

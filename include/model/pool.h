@@ -42,6 +42,7 @@ struct pool {
 	bool failing; /* the last attempt failed, and none has succeeded since */
 	bool wanting; /* and that for want of something of ours: valid while failing */
 	struct failure last_failure; /* valid while failing */
+	bool left_behind; /* not all of its clients are its own: see session/transfer */
 	unsigned next_host; /* of a host list */
 	bool has_work; /* in registry.work: see pairing_work() */
 	struct stats stats;

@@ -132,3 +132,8 @@ bool database_config_same_target(
 		same_text(a->auth_query, b->auth_query) &&
 		a->load_balance_hosts == b->load_balance_hosts;
 }
+
+bool database_config_same_user(const struct database_config *a, const struct database_config *b)
+{
+	return same_text(a->user, b->user);
+}

@@ -5,6 +5,7 @@
 #include "session/ending.h"
 #include "session/launch.h"
 #include "session/pairing.h"
+#include "session/transfer.h"
 
 /* A third of a second. */
 #define PERIOD (USEC_PER_SEC / 3)
@@ -150,7 +151,7 @@ static void top_up(struct pool *pool)
 	const unsigned connected = pool_connected_servers(pool);
 
 	if (least <= 0 || connected >= (unsigned)least || pool_is_paused(pool) ||
-		pool->registry->shutdown != SHUTDOWN_NONE ||
+		pool->left_behind || pool->registry->shutdown != SHUTDOWN_NONE ||
 		(size > 0 && connected >= (unsigned)size))
 		return;
 	if (has_clients(pool) || pool_is_forced(pool))
@@ -182,12 +183,27 @@ static bool is_unused(const struct pool *pool)
 	return !has_clients(pool) && TAILQ_EMPTY(&pool->cancels) && pool_servers(pool) == 0;
 }
 
+/* Nobody will come back to a pool whose database logs in as somebody else now. */
+static void drop_pool_left_behind(struct pool *pool)
+{
+	log_write(LEVEL_LOG,
+		"cleaning up pool for user %s on db %s because: the database has another user now",
+		pool->user->name, pool->database->name);
+	registry_drop_pool(pool->registry, pool);
+}
+
 /* True if the pool is gone. */
 static bool drop_idle_pool(struct pool *pool, usec_t now)
 {
 	const usec_t limit = pool->registry->settings->pool_idle_timeout;
 	const usec_t age = now - pool->last_used;
 
+	if (pool->left_behind && is_unused(pool)) {
+		drop_pool_left_behind(pool);
+		return true;
+	}
+	if (pool->left_behind)
+		transfer_pool(pool);
 	if (!is_unused(pool)) {
 		pool->last_used = now;
 		return false;

@@ -11,6 +11,7 @@
 #include "session/control.h"
 #include "session/ending.h"
 #include "session/tls_setup.h"
+#include "session/transfer.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
 
@@ -35,6 +36,17 @@ static void drop_database(struct registry *registry, struct database *database)
 	registry_drop_database(registry, database);
 }
 
+/* As whom it logs in, where, and with what: each has its consequence for those who are there. */
+static void turn_to(struct registry *registry, struct database *database,
+	const struct database_config *old, const struct database_config *new)
+{
+	database->config = new;
+	if (!database_config_same_user(old, new))
+		transfer_database(registry, database);
+	if (!database_config_same_target(old, new))
+		control_reconnect(registry, database);
+}
+
 /*
  * An automatic database goes on with what the template says now. Without memory it goes on as it
  * was: it has its configuration to itself.
@@ -50,9 +62,8 @@ static void remake_automatic(struct registry *registry, struct database *databas
 			database->name);
 		return;
 	}
-	database->config = database->own_config = new;
-	if (!database_config_same_target(old, new))
-		control_reconnect(registry, database);
+	database->own_config = new;
+	turn_to(registry, database, old, new);
 	database_config_free(old);
 }
 
@@ -64,14 +75,11 @@ static void compare_database(struct registry *registry, struct database *databas
 {
 	const struct database_config *new =
 		snapshot_find_database(registry->config, database->name);
-	const struct database_config *old = database->config;
 
 	if (database->console)
 		return;
 	if (new) {
-		database->config = new;
-		if (!database_config_same_target(old, new))
-			control_reconnect(registry, database);
+		turn_to(registry, database, database->config, new);
 	} else if (database->own_config && snapshot_template(registry->config)) {
 		remake_automatic(registry, database);
 	} else {

@@ -124,3 +124,19 @@ void client_enter(struct client_link *client, enum client_state state)
 	if (new)
 		TAILQ_INSERT_TAIL(new, &client->link, place);
 }
+
+void client_move(struct client_link *client, struct pool *pool)
+{
+	const enum client_state state = client_state(client);
+	const bool is_grouped = client->group != NULL;
+
+	CHECK(state == CLIENT_WELCOMING || state == CLIENT_IDLE || state == CLIENT_WAITING);
+	TAILQ_REMOVE(place_of(client, state), &client->link, place);
+	client->link.pool->client_count[state]--;
+	client_group_leave(client);
+	client->link.pool = pool;
+	pool->client_count[state]++;
+	TAILQ_INSERT_TAIL(place_of(client, state), &client->link, place);
+	if (is_grouped)
+		client_group_join(client);
+}

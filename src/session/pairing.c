@@ -11,6 +11,7 @@
 #include "session/relay.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
+#include "session/transfer.h"
 #include "session/welcome.h"
 #include "wire/message.h"
 #include "wire/writer.h"
@@ -160,6 +161,10 @@ enum taken pairing_take(struct client_link *client)
 	struct pool *pool = client->link.pool;
 	struct server_link *server;
 
+	if (pool->left_behind) {
+		transfer_client(client);
+		pool = client->link.pool;
+	}
 	if (!pool_is_paused(pool)) {
 		/* Nobody passes those who wait already. */
 		while (TAILQ_EMPTY(&pool->waiting) && (server = next_idle(pool)) != NULL) {

@@ -142,6 +142,76 @@ def test_a_changed_connect_string_renews_the_servers(pooler, change):
     assert busy.value("SELECT pg_backend_pid()") != old
 
 
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+@pytest.mark.parametrize(
+    "before, after, user",
+    [({}, {"user": "alice"}, "alice"), ({"user": "alice"}, {"user": "bob"}, "bob"),
+     ({"user": "alice"}, {}, "app")],
+)
+def test_everybody_goes_over_to_a_changed_forced_user(new_pooler, mode, before, after, user):
+    pooler = new_pooler(
+        {"pool_mode": mode, "default_pool_size": 1}, databases={"main": before}
+    )
+    old_user = before.get("user", "app")
+    busy, waiter, idle = (pooler.client() for _ in range(3))
+    busy.query("BEGIN")
+    waiter.send(wire.query("SELECT current_user"))
+    pooler.wait_pool(user=old_user, cl_waiting=1)
+    pooler.databases["main"] = after
+    pooler.reload()
+    # Whoever waits need not wait for the pool that is left behind.
+    assert waiter.checked().value == user
+    assert busy.value("SELECT current_user") == old_user
+    busy.query("COMMIT")
+    if mode == "session":
+        waiter.close(), busy.close()
+        busy = pooler.client()
+    assert idle.value("SELECT current_user") == user
+    if mode == "session":
+        idle.close()
+    assert busy.value("SELECT current_user") == user
+    # Nothing is left of the old pool.
+    wait_until(lambda: pooler.pool(user=old_user) is None)
+
+
+def test_clients_of_an_automatic_database_go_over_too(new_pooler, cluster):
+    host = f"host={cluster.host} port={cluster.port}"
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"*": host})
+    client = pooler.client()
+    assert client.value("SELECT current_user") == "app"
+    pooler.databases = {"*": host + " user=alice"}
+    pooler.reload()
+    assert client.value("SELECT current_user") == "alice"
+
+
+def test_a_removed_star_entry_serves_nobody_any_more(new_pooler, cluster):
+    host = f"host={cluster.host} port={cluster.port}"
+    pooler = new_pooler(databases={"*": host, "kept": host + " dbname=main"})
+    victim, survivor = pooler.client(database="main"), pooler.client(database="kept")
+    victim.query("SELECT 1")
+    del pooler.databases["*"]
+    pooler.reload()
+    assert victim.fatal().is_("FATAL", "57P01", "database removed")
+    assert pooler.refused(database="main").text == "no such database: main"
+    assert survivor.value("SELECT 1") == "1"
+
+
+def test_a_named_entry_takes_over_from_an_automatic_one(new_pooler, cluster):
+    host = f"host={cluster.host} port={cluster.port}"
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"*": host})
+    client = pooler.client()
+    pid = client.value("SELECT pg_backend_pid()")
+    pooler.databases["main"] = host + " pool_size=7"
+    pooler.reload()
+    assert client.value("SELECT pg_backend_pid()") == pid
+    pooler.databases["main"] = host + " dbname=other"
+    pooler.reload()
+    assert client.value("SELECT current_database()") == "other"
+    del pooler.databases["*"], pooler.databases["main"]
+    pooler.reload()
+    assert client.fatal().text == "database removed"
+
+
 @pytest.mark.parametrize(
     "change",
     [

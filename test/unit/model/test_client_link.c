@@ -211,6 +211,31 @@ static void test_a_group_counts_the_states_of_its_clients(void **state)
 	assert_null(pool->groups);
 }
 
+static void test_a_moved_client_is_counted_where_it_stands(void **state)
+{
+	struct pool *other = fake_pool("db", "bob");
+	struct client_link client;
+
+	(void)state;
+	make(&client);
+	bring_to(&client, CLIENT_IDLE);
+	client_group_join(&client);
+	client_enter(&client, CLIENT_WAITING);
+	client_move(&client, other);
+	assert_null(pool->groups);
+	assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
+	assert_true(TAILQ_EMPTY(&pool->waiting));
+	assert_ptr_equal(pool_first_waiter(other), &client);
+	assert_int_equal(other->client_count[CLIENT_WAITING], 1);
+	assert_int_equal(client.group->clients[CLIENT_WAITING], 1);
+	client_enter(&client, CLIENT_IDLE);
+	client_move(&client, pool);
+	assert_null(other->groups);
+	assert_int_equal(pool->client_count[CLIENT_IDLE], 1);
+	client_group_leave(&client);
+	client_enter(&client, CLIENT_CLOSED);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
@@ -221,6 +246,7 @@ int main(void)
 		TEST(waiters_stand_in_the_order_of_their_coming),
 		TEST(who_is_logged_in_and_who_waits),
 		TEST(a_group_counts_the_states_of_its_clients),
+		TEST(a_moved_client_is_counted_where_it_stands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/transfer.h"
+
+void transfer_client(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct user *user = registry_server_user(registry, client->database, client->user);
+	struct pool *pool;
+
+	if (!user || user == client->link.pool->user)
+		return;
+	pool = registry_open_pool(registry, client->database, user);
+	if (!pool)
+		return;
+	client_move(client, pool);
+	pool_needs_work(pool);
+}
+
+static bool is_stranger(const struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	return registry_server_user(registry, client->database, client->user) !=
+		client->link.pool->user;
+}
+
+/* Those who have no server. True if there are strangers among the others. */
+static bool transfer_list(struct link_list *clients)
+{
+	struct link *link, *next;
+	bool strangers = false;
+
+	TAILQ_FOREACH_SAFE (link, clients, place, next) {
+		if (link->state == CLIENT_PAIRED)
+			strangers = strangers || is_stranger(client_of(link));
+		else
+			transfer_client(client_of(link));
+	}
+	return strangers;
+}
+
+void transfer_pool(struct pool *pool)
+{
+	bool strangers = transfer_list(&pool->clients);
+
+	transfer_list(&pool->welcoming);
+	transfer_list(&pool->waiting);
+	/* Where nobody is forced any more, a pool may well go on with those who are its own. */
+	pool->left_behind =
+		strangers || (pool->database->config->user && !pool_is_forced(pool));
+}
+
+void transfer_database(struct registry *registry, struct database *database)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (pool->database == database)
+			pool->left_behind = true;
+	}
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (pool->database == database && pool->left_behind)
+			transfer_pool(pool);
+	}
+}
