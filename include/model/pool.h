@@ -21,6 +21,7 @@ struct pool {
 	struct registry *registry;
 	struct database *database;
 	struct user *user; /* as whom it logs in to servers */
+	struct credential *credential; /* counted: what its last login brought; NULL: nothing */
 	struct link_list clients; /* IDLE, PAIRED, CONSOLE */
 	struct link_list waiting; /* oldest first */
 	struct link_list welcoming; /* logged in but for the parameters of a first server */
@@ -54,6 +55,16 @@ int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 
 enum pool_mode pool_mode(const struct pool *pool);
+
+/*
+ * The secret of its user, and the keys made of it: what the last login brought along, else the
+ * auth_file's. NULL: none.
+ */
+const char *pool_secret(const struct pool *pool);
+const struct user_keys *pool_keys(const struct pool *pool);
+
+/* Log in to servers with this from now on, which is counted for the pool; NULL: the auth_file's. */
+void pool_set_credential(struct pool *pool, struct credential *credential);
 
 /* Is its user the one that the database forces on everybody, by the configuration in force? */
 bool pool_is_forced(const struct pool *pool);

@@ -116,6 +116,9 @@ struct pool *registry_open_pool(
 struct user *registry_server_user(
 	struct registry *registry, const struct database *database, struct user *client_user);
 
+/* Free a user that nothing needs or names any more; otherwise nothing happens. */
+void registry_let_go_user(struct registry *registry, struct user *user);
+
 /* Free a pool that has no link left. */
 void registry_drop_pool(struct registry *registry, struct pool *pool);
 

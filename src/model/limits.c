@@ -49,9 +49,12 @@ bool limits_take_user(struct client_link *client, struct user *user, bool exempt
 
 void limits_give_client(struct client_link *client)
 {
-	if (client->counted_in_user)
+	if (client->counted_in_user) {
+		client->counted_in_user = false;
 		client->user->clients--;
-	client->counted_in_user = false;
+		registry_let_go_user(link_registry(&client->link), client->user);
+		client->user = NULL;
+	}
 	if (client->counted_in_database) {
 		client->counted_in_database = false;
 		client->database->clients--;

@@ -41,6 +41,24 @@ enum pool_mode pool_mode(const struct pool *pool)
 	return pool->registry->settings->pool_mode;
 }
 
+const char *pool_secret(const struct pool *pool)
+{
+	return pool->credential ? pool->credential->secret : pool->user->secret;
+}
+
+const struct user_keys *pool_keys(const struct pool *pool)
+{
+	return pool->credential ? pool->credential->keys : pool->user->keys;
+}
+
+void pool_set_credential(struct pool *pool, struct credential *credential)
+{
+	struct credential *old = pool->credential;
+
+	pool->credential = credential ? credential_ref(credential) : NULL;
+	credential_unref(old);
+}
+
 bool pool_is_forced(const struct pool *pool)
 {
 	const char *forced = pool->database->config->user;

@@ -70,6 +70,15 @@ static struct database *add_database(struct registry *registry, const char *name
 	return database;
 }
 
+static bool open_forced_user(struct registry *registry, const char *name)
+{
+	struct user *user = registry_open_user(registry, name);
+
+	if (user)
+		user->forced = true;
+	return user != NULL;
+}
+
 static struct database *add_automatic(struct registry *registry, const char *name)
 {
 	struct database_config *config;
@@ -90,7 +99,7 @@ static struct database *add_automatic(struct registry *registry, const char *nam
 	database->config = database->own_config = config;
 	/* As with configured ones the forced user is known from now on; its pool asks again. */
 	if (config->user)
-		registry_open_user(registry, config->user);
+		open_forced_user(registry, config->user);
 	return database;
 }
 
@@ -139,7 +148,7 @@ bool registry_apply_databases(struct registry *registry)
 
 		if (!database)
 			database = add_database(registry, config->name);
-		if (!database || (config->user && !registry_open_user(registry, config->user)))
+		if (!database || (config->user && !open_forced_user(registry, config->user)))
 			return false;
 		if (database->own_config)
 			database_config_free(database->own_config);
@@ -192,6 +201,17 @@ struct user *registry_open_user(struct registry *registry, const char *name)
 	}
 	registry->sorted = false;
 	return user;
+}
+
+void registry_let_go_user(struct registry *registry, struct user *user)
+{
+	if (user_is_needed(user))
+		return;
+	HASH_DELETE(by_name, registry->users, user);
+	if (registry->recent_user == user)
+		registry->recent_user = NULL;
+	user_drop_keys(user);
+	free(user);
 }
 
 struct user *registry_server_user(
@@ -285,6 +305,8 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	TAILQ_REMOVE(&pool->user->pools, pool, in_user);
 	registry->pool_count--;
 	pool_forget_welcome(pool);
+	pool_set_credential(pool, NULL);
+	registry_let_go_user(registry, pool->user);
 	free(pool);
 }
 

@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/user.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "crypt/md5.h"
-
-enum secret_kind secret_kind(const char *secret)
-{
-	struct scram_secret parsed;
-	bool is_scram;
-
-	if (!secret)
-		return SECRET_NONE;
-	if (secret[0] == '\0')
-		return SECRET_EMPTY;
-	if (md5_is_secret(secret))
-		return SECRET_MD5;
-	is_scram = scram_secret_parse(secret, &parsed);
-	explicit_bzero(&parsed, sizeof(parsed));
-	return is_scram ? SECRET_SCRAM : SECRET_PLAIN;
-}
 
 void user_drop_keys(struct user *user)
 {
-	if (!user->keys)
-		return;
-	explicit_bzero(user->keys, sizeof(*user->keys));
-	free(user->keys);
+	user_keys_unref(user->keys);
 	user->keys = NULL;
 }
 
@@ -41,13 +19,15 @@ void user_set_secret(struct user *user, const char *secret)
 
 struct user_keys *user_keys(struct user *user)
 {
-	if (user->keys)
-		return user->keys;
-	user->keys = calloc(1, sizeof(*user->keys));
-	if (user->keys && user->secret)
-		user->keys->verifier_known =
-			scram_secret_parse(user->secret, &user->keys->verifier);
+	if (!user->keys)
+		user->keys = user_keys_new(user->secret);
 	return user->keys;
+}
+
+bool user_is_needed(const struct user *user)
+{
+	return user->config || user->secret || user->forced || user->clients > 0 ||
+		user->derivations > 0 || !TAILQ_EMPTY(&user->pools);
 }
 
 int user_max_servers(const struct user *user, const struct settings *settings)

@@ -103,6 +103,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 			client->user = NULL;
 		free(login->mock);
 	}
+	credential_unref(login->credential);
 	scram_server_free(&login->scram);
 	buffer_wipe(&login->final);
 	free(login->database_name);
@@ -199,6 +200,9 @@ static void authenticated(struct client_link *client)
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
+	/* A forced user's secret is none of the client's: it stands in our files. */
+	if (!client->database->config->user)
+		pool_set_credential(client->link.pool, client->login->credential);
 	welcome_or_wait(client);
 }
 
@@ -351,7 +355,7 @@ static bool take_user(struct client_link *client, const char *name)
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
-	if (!client->user->secret && registry->settings->auth_type != AUTH_TYPE_ANY)
+	if (!auth_is_known(client) && registry->settings->auth_type != AUTH_TYPE_ANY)
 		link_log(&client->link, LEVEL_LOG, "no such user: %s", name);
 	return true;
 }
@@ -389,7 +393,7 @@ static bool check_console_rights(struct client_link *client, const char *user)
 	client->admin = is_admin(registry, user);
 	/* Unknown names go through an exchange that fails, as everywhere. */
 	if (registry->settings->auth_type == AUTH_TYPE_ANY || is_console_user(registry, user) ||
-		!client->user->secret)
+		!auth_is_known(client))
 		return true;
 	client_close_for(client, REASON_NOT_ALLOWED);
 	return false;
@@ -409,7 +413,7 @@ static void note_pool(struct client_link *client)
 	struct registry *registry = link_registry(&client->link);
 	struct user *user;
 
-	if (!client->database || !client->user->secret || client->login->mock == client->user)
+	if (!client->database || !auth_is_known(client) || client->login->mock == client->user)
 		return;
 	if (is_console(client)) {
 		client->link.pool = registry->console_pool;

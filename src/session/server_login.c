@@ -439,14 +439,14 @@ static void begin(struct server_link *server)
 		ask_for_tls(server);
 }
 
-/* The secret to log in with: the database's own password, else the auth_file's for that user. */
+/* The secret to log in with: the database's own password, else the pool's. */
 static const char *secret_of(const struct server_link *server)
 {
 	const struct pool *pool = server->link.pool;
 
 	if (pool_is_forced(pool) && pool->database->config->password)
 		return pool->database->config->password;
-	return pool->user->secret;
+	return pool_secret(pool);
 }
 
 /* --- authentication ----------------------------------------------------------------------- */
@@ -529,7 +529,7 @@ static const char *choose_mechanism(struct server_login *login, struct reader *r
 static const struct scram_keys *passed_through(const struct server_link *server)
 {
 	const struct pool *pool = server->link.pool;
-	const struct user_keys *keys = pool->user->keys;
+	const struct user_keys *keys = pool_keys(pool);
 
 	/* With a forced user the keys are somebody else's. */
 	if (pool->database->config->user || !keys || !keys->client_key_known)
@@ -597,15 +597,15 @@ static struct server_link *find_login(const struct pool *pool, uint64_t id)
 }
 
 /* The keys for the salt that the server asked for are there. */
-static void derived(struct registry *registry, uint64_t id, struct user *user,
+static void derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
 	const struct pool *pool;
 
 	(void)registry;
 	(void)parameters;
-	TAILQ_FOREACH (pool, &user->pools, in_user) {
-		struct server_link *server = find_login(pool, id);
+	TAILQ_FOREACH (pool, &owner->user->pools, in_user) {
+		struct server_link *server = find_login(pool, owner->link);
 
 		if (!server)
 			continue;
@@ -624,6 +624,8 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 	const size_t length = reader_left(reader);
 	const char *message = (const char *)reader_bytes(reader, length);
 	const char *secret = secret_of(server);
+	const struct derivation_owner owner = {
+		.link = server->link.id, .user = server->link.pool->user};
 	struct scram_secret parameters = {0};
 
 	if (!login->scram_begun ||
@@ -643,8 +645,7 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 	parameters.iterations = login->scram.iterations;
 	parameters.salt_length = login->scram.salt_length;
 	memcpy(parameters.salt, login->scram.salt, login->scram.salt_length);
-	if (!derivation_start(registry, server->link.id, server->link.pool->user, secret,
-		    &parameters, derived))
+	if (!derivation_start(registry, &owner, secret, &parameters, derived))
 		fail(server, REASON_NO_MEMORY);
 }
 

@@ -11,19 +11,23 @@
 
 struct derivation;
 
-/*
- * The keys are there (or NULL: no memory, or the process ends). `link` may be gone by now: find
- * it by its id. The keys are wiped after the call.
- */
-typedef void derivation_function(struct registry *registry, uint64_t link, struct user *user,
-	const struct scram_secret *parameters, const struct scram_keys *keys);
+/* Whom a derivation is for. */
+struct derivation_owner {
+	uint64_t link; /* its id; it may be gone by the time the keys are there */
+	struct user *user; /* kept until then; NULL: none is needed */
+	struct user_keys *into; /* kept until then, for the verifier; NULL: likewise */
+};
+
+/* The keys are there (or NULL: no memory). They are wiped after the call. */
+typedef void derivation_function(struct registry *registry,
+	const struct derivation_owner *owner, const struct scram_secret *parameters,
+	const struct scram_keys *keys);
 
 /*
- * Derive the keys for this password with the salt and iterations of `parameters`, for the link
- * of that id and a user (who lives as long as the registry). done is called in a later turn.
- * False: the queue is full, or there is no memory.
+ * Derive the keys for this password with the salt and iterations of `parameters`. done is called
+ * in a later turn, unless the process ends. False: the queue is full, or there is no memory.
  */
-bool derivation_start(struct registry *registry, uint64_t link, struct user *user,
+bool derivation_start(struct registry *registry, const struct derivation_owner *owner,
 	const char *password, const struct scram_secret *parameters, derivation_function *done);
 
 #endif

@@ -37,6 +37,8 @@ struct login {
 	enum reason refusal;
 	uint32_t version; /* of the protocol that is spoken */
 	struct user *mock; /* owned: the client's user, if the name is unknown */
+	struct credential
+		*credential; /* counted: a secret told to this login; NULL: the user's */
 	char *database_name; /* owned: as the client wrote it */
 	uint8_t salt[4]; /* of an MD5 exchange */
 	struct scram_server scram;
@@ -55,8 +57,14 @@ const struct auth_method *auth_method_of(enum auth_type type);
 /* Send an authentication request. False: the client was closed. */
 bool auth_ask(struct client_link *client, unsigned request, const void *data, size_t length);
 
+/* Is there such a user, be it one without a secret? */
+bool auth_is_known(const struct client_link *client);
+
 /* The secret to check the client against; NULL for unknown users and those without one. */
 const char *auth_secret(const struct client_link *client);
+
+/* The keys that belong to that secret, made if need be and lent; NULL when there is no memory. */
+struct user_keys *auth_keys(struct client_link *client);
 
 /* Compare in constant time, whatever the lengths. */
 bool auth_equal(const char *a, const char *b);

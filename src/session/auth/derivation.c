@@ -7,7 +7,7 @@
 struct derivation {
 	struct helper_job job;
 	struct registry *registry;
-	struct user *user;
+	struct derivation_owner owner;
 	derivation_function *done;
 	struct scram_secret parameters;
 	struct scram_keys keys;
@@ -24,20 +24,38 @@ static void derive(struct helper_job *job)
 		&derivation->keys);
 }
 
+static void keep(const struct derivation_owner *owner)
+{
+	if (owner->user)
+		owner->user->derivations++;
+	if (owner->into)
+		user_keys_ref(owner->into);
+}
+
+static void let_go(struct registry *registry, const struct derivation_owner *owner)
+{
+	user_keys_unref(owner->into);
+	if (!owner->user)
+		return;
+	owner->user->derivations--;
+	registry_let_go_user(registry, owner->user);
+}
+
 static void finish(struct helper_job *job)
 {
 	struct derivation *derivation = (struct derivation *)job;
 
 	if (!job->cancelled)
-		derivation->done(derivation->registry, job->link, derivation->user,
+		derivation->done(derivation->registry, &derivation->owner,
 			&derivation->parameters,
 			derivation->derived ? &derivation->keys : NULL);
+	let_go(derivation->registry, &derivation->owner);
 	explicit_bzero(derivation->password, strlen(derivation->password));
 	explicit_bzero(&derivation->keys, sizeof(derivation->keys));
 	free(derivation);
 }
 
-bool derivation_start(struct registry *registry, uint64_t link, struct user *user,
+bool derivation_start(struct registry *registry, const struct derivation_owner *owner,
 	const char *password, const struct scram_secret *parameters, derivation_function *done)
 {
 	const size_t length = strlen(password);
@@ -47,14 +65,16 @@ bool derivation_start(struct registry *registry, uint64_t link, struct user *use
 		return false;
 	derivation->job.work = derive;
 	derivation->job.done = finish;
-	derivation->job.link = link;
+	derivation->job.link = owner->link;
 	derivation->registry = registry;
-	derivation->user = user;
+	derivation->owner = *owner;
 	derivation->done = done;
 	derivation->parameters = *parameters;
 	memcpy(derivation->password, password, length + 1);
+	keep(owner);
 	if (helper_submit(registry->derivations, &derivation->job))
 		return true;
+	let_go(registry, owner);
 	explicit_bzero(derivation->password, length);
 	free(derivation);
 	return false;

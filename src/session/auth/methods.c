@@ -46,11 +46,33 @@ bool auth_ask(struct client_link *client, unsigned request, const void *data, si
 	return sent;
 }
 
+/* A secret that was told to the login goes before the one that its user has anyway. */
+static const char *known_secret(const struct client_link *client)
+{
+	const struct login *login = client->login;
+
+	if (login && login->credential)
+		return login->credential->secret;
+	return client->user ? client->user->secret : NULL;
+}
+
+bool auth_is_known(const struct client_link *client)
+{
+	return known_secret(client) != NULL;
+}
+
 const char *auth_secret(const struct client_link *client)
 {
-	const char *secret = client->user ? client->user->secret : NULL;
+	const char *secret = known_secret(client);
 
 	return secret && secret[0] != '\0' ? secret : NULL;
+}
+
+struct user_keys *auth_keys(struct client_link *client)
+{
+	struct credential *credential = client->login->credential;
+
+	return credential ? credential_keys(credential) : user_keys(client->user);
 }
 
 bool auth_equal(const char *a, const char *b)

@@ -15,12 +15,11 @@ static enum auth_result begin(struct client_link *client)
 }
 
 /* The keys of the password that the client of this id sent are there. */
-static void derived(struct registry *registry, uint64_t id, struct user *user,
+static void derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
-	struct client_link *client = client_login_find(registry, id);
+	struct client_link *client = client_login_find(registry, owner->link);
 
-	(void)user;
 	if (!client)
 		return;
 	client->login->deriving = false;
@@ -32,12 +31,13 @@ static void derived(struct registry *registry, uint64_t id, struct user *user,
 static enum auth_result check_scram(
 	struct client_link *client, const char *secret, const char *password)
 {
+	const struct derivation_owner owner = {.link = client->link.id};
 	struct scram_secret parsed;
 	enum auth_result result = AUTH_PENDING;
 
 	if (!scram_secret_parse(secret, &parsed) ||
-		!derivation_start(link_registry(&client->link), client->link.id, client->user,
-			password, &parsed, derived))
+		!derivation_start(
+			link_registry(&client->link), &owner, password, &parsed, derived))
 		result = auth_refuse(client);
 	else
 		client->login->deriving = true;

@@ -77,8 +77,23 @@ static bool mock_verifier(struct client_link *client, struct scram_secret *out)
 static enum auth_result check_final(
 	struct client_link *client, const char *message, size_t length);
 
-/* Those who have sent their last message already can now be judged. */
-static void wake_waiters(struct registry *registry, const struct user *user)
+static bool same_salt(const struct scram_secret *a, const struct scram_secret *b)
+{
+	return a->salt_length == b->salt_length &&
+		memcmp(a->salt, b->salt, a->salt_length) == 0;
+}
+
+/* Does the login wait for the keys of this salt, which is random and names the derivation? */
+static bool waits_for(const struct login *login, const struct scram_secret *parameters)
+{
+	return login && login->deriving && same_salt(&login->verifier, parameters);
+}
+
+/*
+ * Those who have sent their last message already can now be judged; but not by the keys of a
+ * secret that is theirs no more.
+ */
+static void wake_waiters(struct registry *registry, const struct user_keys *keys)
 {
 	struct link *link, *next;
 
@@ -86,71 +101,64 @@ static void wake_waiters(struct registry *registry, const struct user *user)
 		struct client_link *client = client_of(link);
 		struct login *login = client->login;
 
-		if (client->user != user || !login || !login->deriving)
+		if (!waits_for(login, &keys->verifier))
 			continue;
 		login->deriving = false;
-		login->verifier = user->keys->verifier;
-		if (login->final.length > 0)
+		login->verifier = keys->verifier;
+		if (auth_keys(client) != keys)
+			client_login_proceed(client, auth_refuse(client));
+		else if (login->final.length > 0)
 			client_login_proceed(client,
 				check_final(client, (const char *)login->final.data,
 					login->final.length));
 	}
 }
 
-static bool same_salt(const struct scram_secret *a, const struct scram_secret *b)
-{
-	return a->salt_length == b->salt_length &&
-		memcmp(a->salt, b->salt, a->salt_length) == 0;
-}
-
 /* Nothing will come for those who wait for the keys of this salt, the asker or others. */
-static void refuse_waiters(struct registry *registry, const struct user *user,
-	const struct scram_secret *parameters)
+static void refuse_waiters(struct registry *registry, const struct scram_secret *parameters)
 {
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
 		struct client_link *client = client_of(link);
-		const struct login *login = client->login;
 
-		if (client->user == user && login && login->deriving &&
-			same_salt(&login->verifier, parameters))
+		if (waits_for(client->login, parameters))
 			client_login_proceed(client, auth_refuse(client));
 	}
 }
 
-/* The keys of a plain secret are there: they are the user's, whether or not the asker waits. */
-static void derived(struct registry *registry, uint64_t id, struct user *user,
+/*
+ * The keys of a plain secret are there: for all who have that secret, whether or not the asker
+ * waits.
+ */
+static void derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
-	struct user_keys *known = user->keys;
+	struct scram_secret *verifier = &owner->into->verifier;
 
-	(void)id;
-	/* The salt is random: it names the derivation. A secret that has changed has dropped it. */
-	if (keys && known && same_salt(&known->verifier, parameters)) {
-		memcpy(known->verifier.stored_key, keys->stored_key, SCRAM_KEY_SIZE);
-		memcpy(known->verifier.server_key, keys->server_key, SCRAM_KEY_SIZE);
-		known->verifier_known = true;
-		wake_waiters(registry, user);
+	if (!keys) {
+		verifier->salt_length = 0; /* the next login tries again */
+		refuse_waiters(registry, parameters);
 		return;
 	}
-	if (!keys)
-		user_drop_keys(user);
-	refuse_waiters(registry, user, parameters);
+	memcpy(verifier->stored_key, keys->stored_key, SCRAM_KEY_SIZE);
+	memcpy(verifier->server_key, keys->server_key, SCRAM_KEY_SIZE);
+	owner->into->verifier_known = true;
+	wake_waiters(registry, owner->into);
 }
 
 /* Start the derivation of a plain secret's keys with a salt of our own choice. */
 static bool start_derivation(struct client_link *client, struct user_keys *keys)
 {
 	struct registry *registry = link_registry(&client->link);
+	const struct derivation_owner owner = {.link = client->link.id, .into = keys};
 
 	keys->verifier.iterations = (uint32_t)registry->settings->scram_iterations;
 	keys->verifier.salt_length = SCRAM_SALT_SIZE;
 	random_fill(&registry->loop->random, keys->verifier.salt, SCRAM_SALT_SIZE);
-	if (derivation_start(registry, client->link.id, client->user, client->user->secret,
-		    &keys->verifier, derived))
+	if (derivation_start(registry, &owner, auth_secret(client), &keys->verifier, derived))
 		return true;
-	user_drop_keys(client->user);
+	keys->verifier.salt_length = 0;
 	return false;
 }
 
@@ -161,7 +169,7 @@ static bool choose_verifier(struct client_link *client)
 
 	if (!auth_secret(client))
 		return mock_verifier(client, &login->verifier);
-	keys = user_keys(client->user);
+	keys = auth_keys(client);
 	if (!keys)
 		return false;
 	/* Not known, and no salt chosen: nobody has asked for the keys of this plain secret yet. */
@@ -213,9 +221,12 @@ static enum auth_result answer_first(
 static void remember_client_key(
 	struct client_link *client, const uint8_t client_key[SCRAM_KEY_SIZE])
 {
-	struct user_keys *keys = user_keys(client->user);
+	struct user_keys *keys = auth_keys(client);
 
-	if (!keys || secret_kind(client->user->secret) != SECRET_SCRAM)
+	/* The secret may have changed since the exchange began: then the key opens nothing. */
+	if (!keys || secret_kind(auth_secret(client)) != SECRET_SCRAM ||
+		memcmp(keys->verifier.stored_key, client->login->verifier.stored_key,
+			SCRAM_KEY_SIZE) != 0)
 		return;
 	memcpy(keys->keys.client_key, client_key, SCRAM_KEY_SIZE);
 	memcpy(keys->keys.stored_key, keys->verifier.stored_key, SCRAM_KEY_SIZE);

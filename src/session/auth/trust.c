@@ -8,10 +8,10 @@ static enum auth_result pass(struct client_link *client)
 	return AUTH_PASSED;
 }
 
-/* Known means: in the auth_file, be the secret there empty. */
+/* Known means: in the auth_file, or looked up, be the secret there empty. */
 static enum auth_result pass_if_known(struct client_link *client)
 {
-	return client->user->secret ? AUTH_PASSED : auth_refuse(client);
+	return auth_is_known(client) ? AUTH_PASSED : auth_refuse(client);
 }
 
 const struct auth_method auth_any = {

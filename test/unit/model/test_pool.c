@@ -134,6 +134,30 @@ static void test_the_longest_wait_is_that_of_the_first_waiter(void **state)
 	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop) + 5), 75);
 }
 
+static void test_what_a_login_brought_goes_before_the_auth_file(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct credential *told = credential_new("told", 4);
+
+	(void)state;
+	assert_null(pool_secret(pool));
+	user_set_secret(pool->user, "filed");
+	assert_string_equal(pool_secret(pool), "filed");
+	assert_ptr_equal(pool_keys(pool), pool->user->keys);
+	pool_set_credential(pool, told);
+	pool_set_credential(pool, told);
+	assert_int_equal(told->references, 2);
+	assert_string_equal(pool_secret(pool), "told");
+	assert_null(pool_keys(pool));
+	assert_non_null(credential_keys(told));
+	assert_ptr_equal(pool_keys(pool), told->keys);
+	pool_set_credential(pool, NULL);
+	assert_int_equal(told->references, 1);
+	assert_string_equal(pool_secret(pool), "filed");
+	pool_set_credential(pool, told);
+	credential_unref(told);
+}
+
 static void test_marking_retires_all_servers_and_forgets_the_welcome(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
@@ -201,6 +225,7 @@ int main(void)
 		TEST(a_pool_is_paused_for_itself_or_with_all),
 		TEST(servers_are_connected_from_their_login_on),
 		TEST(the_longest_wait_is_that_of_the_first_waiter),
+		TEST(what_a_login_brought_goes_before_the_auth_file),
 		TEST(marking_retires_all_servers_and_forgets_the_welcome),
 		TEST(work_is_asked_for_once_a_turn),
 	};

@@ -304,6 +304,44 @@ static void test_a_login_forgets_a_pool_that_is_dropped(void **state)
 	other->link.pool = NULL;
 }
 
+static bool is_known(const char *name)
+{
+	return registry_find_user(&fake_registry, name) != NULL;
+}
+
+static void test_a_user_that_nothing_names_goes_with_its_last_client_and_pool(void **state)
+{
+	struct actor *client = fake_client(fake_pool("db", "passing"));
+	struct pool *pool = fake_pool("db", "passing");
+
+	(void)state;
+	registry_drop_pool(&fake_registry, fake_pool("other", "passing"));
+	leave(client);
+	assert_true(is_known("passing"));
+	registry_drop_pool(&fake_registry, pool);
+	assert_false(is_known("passing"));
+}
+
+static void test_a_user_that_something_names_stays(void **state)
+{
+	struct user *user = registry_open_user(&fake_registry, "passing");
+
+	(void)state;
+	fake_user("secretive", "secret");
+	registry_let_go_user(&fake_registry, registry_find_user(&fake_registry, "secretive"));
+	assert_true(is_known("secretive"));
+	registry_let_go_user(&fake_registry, registry_find_user(&fake_registry, "alice"));
+	assert_true(is_known("alice"));
+	registry_drop_pool(&fake_registry, fake_pool("forced", "carol"));
+	assert_true(is_known("carol"));
+	user->derivations++;
+	registry_let_go_user(&fake_registry, user);
+	assert_true(is_known("passing"));
+	user->derivations--;
+	registry_let_go_user(&fake_registry, user);
+	assert_false(is_known("passing"));
+}
+
 static void test_a_database_goes_with_its_last_client(void **state)
 {
 	struct database *database = open_database("new");
@@ -407,6 +445,8 @@ int main(void)
 		TEST(the_server_user_is_the_forced_one_or_the_clients_own),
 		TEST(a_dropped_pool_is_forgotten_everywhere),
 		TEST(a_login_forgets_a_pool_that_is_dropped),
+		TEST(a_user_that_nothing_names_goes_with_its_last_client_and_pool),
+		TEST(a_user_that_something_names_stays),
 		TEST(a_database_goes_with_its_last_client),
 		TEST(an_unused_database_goes_at_once),
 		TEST(sorting_puts_all_in_the_order_of_their_names),
