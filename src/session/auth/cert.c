@@ -30,7 +30,7 @@ static enum auth_result begin(struct client_link *client)
 
 	if (why)
 		link_log(&client->link, LEVEL_WARNING, "%s", why);
-	return !why && client->user->secret ? AUTH_PASSED : auth_refuse(client);
+	return !why && auth_is_known(client) ? AUTH_PASSED : auth_refuse(client);
 }
 
 const struct auth_method auth_cert = {
