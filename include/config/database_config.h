@@ -57,6 +57,13 @@ struct database_config *database_config_from_template(
 /* Wipe and free; NULL is fine. */
 void database_config_free(struct database_config *config);
 
+/* How many hosts it lists; 0: none, its servers are at our own Unix sockets. */
+unsigned database_config_hosts(const struct database_config *config);
+
+/* The nth host of the list, which ends at a comma or with the text; the list must be that long. */
+const char *database_config_host(
+	const struct database_config *config, unsigned n, size_t *length);
+
 /*
  * May servers connected for one go on serving the other? False if dbname, host, port, user,
  * connect_query, auth_dbname, auth_query or load_balance_hosts differ.

@@ -3,6 +3,7 @@
  * A connection to a PostgreSQL server, its states, and the requests it still owes answers for.
  *
  *   CONNECTING > AUTHENTICATING > (PREPARING >) IDLE > PAIRED > IDLE
+ *   AUTHENTICATING > CONNECTING                       no answer: to the next host of a list
  *   PAIRED > HELD | RESETTING > IDLE | STALE          what a release may need
  *   IDLE > STALE > CHECKING > IDLE                    check before use
  *   CONNECTING > CANCELING                            carries a CancelRequest
@@ -71,6 +72,8 @@ struct server_link {
 	bool close_needed; /* to be retired when free */
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */
+	uint16_t
+		host; /* which of its database's hosts it connects to: see database_config_host() */
 	uint32_t cancels; /* cancel requests on their way to it */
 	uint32_t cancels_queued; /* and those that have no connection yet */
 	socklen_t where_length;

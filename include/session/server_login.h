@@ -14,6 +14,12 @@
  */
 bool server_login_begin(struct pool *pool, const struct server_link *for_cancel);
 
+/*
+ * A regular look at a login that goes on: one of several hosts that does not answer is given up for
+ * the next in time, which may close the server.
+ */
+void server_login_hurry(struct server_link *server, usec_t now);
+
 /* It has logged in, and its connect_query is done: to the pool with it. */
 void server_login_done(struct server_link *server);
 

@@ -117,6 +117,26 @@ void database_config_free(struct database_config *config)
 	free(config);
 }
 
+unsigned database_config_hosts(const struct database_config *config)
+{
+	unsigned count = config->host != NULL;
+
+	for (const char *at = config->host; at && *at; at++)
+		count += *at == ',';
+	return count;
+}
+
+const char *database_config_host(
+	const struct database_config *config, unsigned n, size_t *length)
+{
+	const char *start = config->host;
+
+	while (n-- > 0)
+		start = strchr(start, ',') + 1;
+	*length = strcspn(start, ",");
+	return start;
+}
+
 static bool same_text(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;

@@ -5,6 +5,7 @@
 #include "session/ending.h"
 #include "session/launch.h"
 #include "session/pairing.h"
+#include "session/server_login.h"
 #include "session/transfer.h"
 
 /* A third of a second. */
@@ -109,6 +110,8 @@ static void inspect_logins(struct pool *pool, usec_t now)
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_LOGIN], place, next) {
 		if (is_over(now, link->connect_time, settings->server_connect_timeout))
 			server_close_for(server_of(link), REASON_CONNECT_TIMEOUT);
+		else
+			server_login_hurry(server_of(link), now);
 	}
 	/* A server that does not close the connection of a cancel request must not keep it. */
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE_CANCEL], place, next) {

@@ -15,7 +15,7 @@ static const struct {
 	[SERVER_CONNECTING] = {"connecting", "new", "sv_login", SERVERS_LOGIN,
 		MAY(AUTHENTICATING) | MAY(CANCELING) | MAY(CLOSED)},
 	[SERVER_AUTHENTICATING] = {"authenticating", "new", "sv_login", SERVERS_LOGIN,
-		MAY(PREPARING) | MAY(IDLE) | MAY(CLOSED)},
+		MAY(CONNECTING) | MAY(PREPARING) | MAY(IDLE) | MAY(CLOSED)},
 	[SERVER_PREPARING] = {"preparing", "new", "sv_login", SERVERS_LOGIN,
 		MAY(IDLE) | MAY(CLOSED)},
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,

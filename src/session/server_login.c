@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "base/text.h"
 #include "crypt/md5.h"
-#include "net/tcp_options.h"
 #include "net/tls.h"
 #include "session/auth/derivation.h"
 #include "session/cancel.h"
@@ -17,6 +15,7 @@
 #include "session/launch.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
+#include "session/server_route.h"
 #include "session/server_session.h"
 #include "session/tls_setup.h"
 #include "wire/frame.h"
@@ -30,17 +29,11 @@ enum {
 	WELCOME_MAX = 64 * 1024,
 	/* A message of a login that is longer than this is not waited for. */
 	MESSAGE_MAX = 64 * 1024,
-	HOST_MAX = 1024,
 };
 
 struct server_login {
-	struct server_link *server; /* whose login it is */
-	struct resolver_query query; /* while the name is looked up */
-	char *host; /* that name; NULL: none was needed */
-	bool resolved; /* an address of it is known */
-	char *name; /* what was connected to, of the list of hosts; NULL: a Unix socket */
+	struct server_route route; /* to which host it goes */
 	bool asked_for_tls; /* and the server has not answered yet */
-	unsigned others; /* further addresses of it that this attempt may try */
 	struct scram_client scram;
 	uint8_t end_point[TLS_BINDING_MAX]; /* what the exchange is bound to, if it is */
 	size_t end_point_length;
@@ -52,170 +45,18 @@ struct server_login {
 	bool scram_begun;
 	bool scram_verified; /* the server has proved that it knows the secret too */
 	bool authenticated; /* AuthenticationOk has come */
-	bool wanting; /* it is not the server: we are short of descriptors or memory */
 	bool wrong_secret; /* we have none that the server could accept */
 	bool told; /* the server, or our own lack of a secret, refused the login for good */
 };
 
 static const struct stream_handlers login_handlers;
 
-/* --- where to ----------------------------------------------------------------------------- */
-
-/* One host of a list; each attempt takes the next, or stays on the one that worked. */
-static bool choose_host(struct pool *pool, char out[HOST_MAX])
-{
-	const struct database_config *config = pool->database->config;
-	unsigned count = 1, wanted;
-	const char *start = config->host;
-
-	for (const char *at = config->host; *at; at++)
-		count += *at == ',';
-	if (config->load_balance_hosts == LOAD_BALANCE_DISABLE) {
-		if (pool->failing)
-			pool->next_host++;
-		wanted = pool->next_host % count;
-	} else {
-		wanted = pool->next_host++ % count;
-	}
-	while (wanted-- > 0)
-		start = strchr(start, ',') + 1;
-	return (size_t)snprintf(out, HOST_MAX, "%.*s", (int)strcspn(start, ","), start) <
-		HOST_MAX;
-}
-
-static bool unix_place(struct server_link *server, const char *directory)
-{
-	const unsigned port = server->link.pool->database->config->port;
-	char path[HOST_MAX + 32];
-
-	snprintf(path, sizeof(path), "%s/.s.PGSQL.%u", directory, port);
-	server->where_length = address_unix((struct sockaddr_un *)&server->where, path);
-	server->link.remote = (struct address){.family = AF_UNIX, .port = (uint16_t)port};
-	return server->where_length > 0;
-}
-
 static void fail(struct server_link *server, enum reason reason)
 {
 	server_close_for(server, reason);
 }
 
-static void on_resolved(struct resolver_query *query, const struct sockaddr *address,
-	socklen_t length, int status);
-
-/*
- * An address did not answer: a name may have others (`localhost` often has ::1 and 127.0.0.1).
- * False: there is none left, and the server is closed.
- */
-static bool try_next_address(struct server_link *server)
-{
-	struct server_login *login = server->login;
-
-	if (login->others == 0) {
-		fail(server, REASON_CONNECT_FAILED);
-		return false;
-	}
-	login->others--;
-	stream_close(&server->link.stream);
-	resolver_ask(link_registry(&server->link)->resolver, &login->query, login->host,
-		server->link.pool->database->config->port, on_resolved);
-	return true;
-}
-
-/* What passes by itself, and is nobody's fault. A full Unix socket is EAGAIN. */
-static bool is_want(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
-		error == EAGAIN || error == EADDRNOTAVAIL;
-}
-
-static bool connect_now(struct server_link *server)
-{
-	struct registry *registry = link_registry(&server->link);
-	const struct settings *settings = registry->settings;
-	const struct tcp_options options = {
-		.keepalive = settings->tcp_keepalive,
-		.keepcnt = settings->tcp_keepcnt,
-		.keepidle = settings->tcp_keepidle,
-		.keepintvl = settings->tcp_keepintvl,
-		.user_timeout = settings->tcp_user_timeout,
-		.buffer = settings->tcp_socket_buffer,
-	};
-	char address[ADDRESS_TEXT_SIZE];
-	struct stream *stream = &server->link.stream;
-
-	if (server->where.ss_family != AF_UNIX)
-		server->link.remote =
-			address_of((struct sockaddr *)&server->where, server->where_length);
-	if (!stream_connect(stream, registry->loop, (struct sockaddr *)&server->where,
-		    server->where_length, &login_handlers) ||
-		(server->where.ss_family != AF_UNIX &&
-			!tcp_options_apply(stream->fd, &options))) {
-		server->login->wanting = is_want(errno);
-		link_log(&server->link, LEVEL_WARNING,
-			"sbuf_connect failed to connect to %s: %s",
-			address_text(&server->link.remote, address), strerror(errno));
-		return try_next_address(server);
-	}
-	return true;
-}
-
-static void on_resolved(struct resolver_query *query, const struct sockaddr *address,
-	socklen_t length, int status)
-{
-	struct server_login *login =
-		(struct server_login *)((char *)query - offsetof(struct server_login, query));
-	struct server_link *server = login->server;
-
-	if (status != RESOLVER_FOUND) {
-		fail(server, REASON_SERVER_DNS_LOOKUP_FAILED);
-		return;
-	}
-	if (!login->resolved)
-		login->others = query->others;
-	login->resolved = true;
-	memcpy(&server->where, address, length);
-	server->where_length = length;
-	connect_now(server);
-}
-
-static bool find_and_connect(struct server_link *server)
-{
-	struct registry *registry = link_registry(&server->link);
-	struct pool *pool = server->link.pool;
-	const struct database_config *config = pool->database->config;
-	char host[HOST_MAX];
-
-	if (!config->host) {
-		if (registry->settings->unix_socket_dir[0] == '\0') {
-			link_log(&server->link, LEVEL_ERROR,
-				"unix socket dir not configured: %s", pool->database->name);
-			fail(server, REASON_CANNOT_CONNECT);
-			return false;
-		}
-		snprintf(host, sizeof(host), "%s", registry->settings->unix_socket_dir);
-	} else if (!choose_host(pool, host)) {
-		fail(server, REASON_SERVER_DNS_LOOKUP_FAILED);
-		return false;
-	}
-	if (host[0] == '/' || host[0] == '@') {
-		if (unix_place(server, host))
-			return connect_now(server);
-		fail(server, REASON_CONNECT_FAILED);
-		return false;
-	}
-	server->login->name = strdup(host);
-	server->where_length = resolver_literal(host, config->port, &server->where);
-	if (server->where_length > 0 && server->login->name)
-		return connect_now(server);
-	server->login->host = strdup(host);
-	if (!server->login->host || !server->login->name) {
-		fail(server, REASON_NO_MEMORY);
-		return false;
-	}
-	resolver_ask(
-		registry->resolver, &server->login->query, host, config->port, on_resolved);
-	return true;
-}
+/* --- the start ---------------------------------------------------------------------------- */
 
 bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 {
@@ -239,17 +80,13 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 	server->link.rules = relay_unused_server;
 	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
 	server->login = login;
-	login->server = server;
 	login->for_cancel = for_cancel != NULL;
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
 	limits_take_server(pool);
-	if (!for_cancel)
-		return find_and_connect(server);
-	server->where = for_cancel->where;
-	server->where_length = for_cancel->where_length;
-	server->link.remote = for_cancel->link.remote;
-	return connect_now(server);
+	if (for_cancel)
+		return server_route_follow(&login->route, server, for_cancel, &login_handlers);
+	return server_route_begin(&login->route, server, &login_handlers);
 }
 
 /* --- the end of it ------------------------------------------------------------------------ */
@@ -260,9 +97,7 @@ static void free_login(struct server_link *server)
 
 	if (!login)
 		return;
-	resolver_cancel(&login->query);
-	free(login->host);
-	free(login->name);
+	server_route_end(&login->route);
 	scram_client_free(&login->scram);
 	buffer_free(&login->untracked);
 	explicit_bzero(login, sizeof(*login));
@@ -291,7 +126,7 @@ void server_login_end(
 	struct server_link *server, enum server_state state, const struct failure *why)
 {
 	const bool told = server->login && server->login->told;
-	const bool wanting = server->login && server->login->wanting;
+	const bool wanting = server->login && server->login->route.wanting;
 	const bool wrong_secret = server->login && server->login->wrong_secret;
 	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
 
@@ -319,6 +154,12 @@ static void keep_welcome(struct server_link *server)
 		buffer_free(head);
 	else
 		pool->welcome = parameters_ref(server->link.parameters);
+}
+
+void server_login_hurry(struct server_link *server, usec_t now)
+{
+	if (server->login)
+		server_route_hurry(&server->login->route, now);
 }
 
 void server_login_done(struct server_link *server)
@@ -389,7 +230,7 @@ static void start_tls(struct server_link *server, bool direct)
 	struct tls_context *context = tls_setup_towards_servers(link_registry(&server->link));
 	struct stream *stream = &server->link.stream;
 
-	if (context && tls_connect(stream, context, server->login->name, direct))
+	if (context && tls_connect(stream, context, server->login->route.host, direct))
 		return;
 	if (tls_error(stream))
 		link_log(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
@@ -431,7 +272,8 @@ static void begin(struct server_link *server)
 {
 	const struct settings *settings = link_registry(&server->link)->settings;
 
-	if (settings->server_tls_sslmode == TLS_MODE_DISABLE || !server->login->name)
+	server->login->asked_for_tls = false;
+	if (settings->server_tls_sslmode == TLS_MODE_DISABLE || !server->login->route.host)
 		send_startup(server);
 	else if (settings->server_tls_negotiation == TLS_NEGOTIATION_DIRECT)
 		start_tls(server, true);
@@ -842,10 +684,11 @@ static void on_readable(struct stream *stream)
 		if (tls_error(stream))
 			link_log(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
 				tls_error(stream));
-		fail(server, REASON_SERVER_CONN_CRASHED);
+		server_route_lost(&server->login->route, REASON_SERVER_CONN_CRASHED);
 		return;
 	}
 	server->link.request_time = loop_now(loop);
+	server_route_settle(&server->login->route);
 	if (server->login->asked_for_tls) {
 		on_tls_answer(server, into, (size_t)got);
 		return;
@@ -885,7 +728,7 @@ static void on_connected(struct stream *stream, int error)
 		link_log(&server->link, LEVEL_WARNING,
 			"sbuf_connect failed to connect to %s: %s",
 			address_text(&server->link.remote, address), strerror(error));
-		try_next_address(server);
+		server_route_next(&server->login->route, REASON_CONNECT_FAILED);
 		return;
 	}
 	log_connected(server);
@@ -900,7 +743,10 @@ static void on_connected(struct stream *stream, int error)
 
 static void on_secured(struct stream *stream)
 {
-	send_startup((struct server_link *)stream);
+	struct server_link *server = (struct server_link *)stream;
+
+	server_route_settle(&server->login->route);
+	send_startup(server);
 }
 
 static const struct stream_handlers login_handlers = {

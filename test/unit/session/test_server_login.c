@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* How we log in to servers: each request with each kind of secret, and what no server may say. */
 #include <errno.h>
-#include <sys/un.h>
 
 #include "crypt/md5.h"
 #include "crypt/scram.h"
@@ -941,73 +940,6 @@ static void test_a_server_that_ends_in_the_query_has_failed_to_log_in(void **sta
 	assert_failed(server, "server conn crashed?");
 }
 
-/* --- hosts -------------------------------------------------------------------------------- */
-
-/* Start an attempt, look where it goes, and let it end so. */
-static void attempt(const char *path, int error)
-{
-	struct actor *server;
-
-	assert_true(launch_server(pool, false));
-	server = fake_launched();
-	assert_non_null(server);
-	assert_string_equal(
-		((const struct sockaddr_un *)&actor_server(server)->where)->sun_path, path);
-	fake_connected(server, error);
-	if (!error)
-		say(server, "RKZ");
-	fake_advance(15 * USEC_PER_SEC);
-}
-
-static void test_hosts_are_used_in_turn(void **state)
-{
-	(void)state;
-	start_with("host=/a,/b,/c port=77");
-	for (int i = 0; i < 2; i++) {
-		attempt("/a/.s.PGSQL.77", 0);
-		attempt("/b/.s.PGSQL.77", ECONNREFUSED);
-		attempt("/c/.s.PGSQL.77", 0);
-	}
-}
-
-static void test_without_balancing_the_next_host_is_for_failures(void **state)
-{
-	(void)state;
-	start_with("host=/a,/b,/c load_balance_hosts=disable");
-	attempt("/a/.s.PGSQL.5432", 0);
-	attempt("/a/.s.PGSQL.5432", ECONNREFUSED);
-	attempt("/b/.s.PGSQL.5432", ECONNREFUSED);
-	attempt("/c/.s.PGSQL.5432", 0);
-	attempt("/c/.s.PGSQL.5432", 0);
-	attempt("/c/.s.PGSQL.5432", ECONNREFUSED);
-	attempt("/a/.s.PGSQL.5432", 0);
-}
-
-static void test_without_a_host_the_server_is_at_our_own_sockets(void **state)
-{
-	(void)state;
-	fake_start("[databases]\ndb = dbname=x\n[pgbouncer]\nunix_socket_dir = /run/here\n");
-	pool = fake_pool("db", "alice");
-	attempt("/run/here/.s.PGSQL.5432", 0);
-	fake_end(NULL);
-	fake_start("[databases]\ndb = dbname=x\n[pgbouncer]\nunix_socket_dir =\n");
-	pool = fake_pool("db", "alice");
-	assert_false(launch_server(pool, false));
-	assert_string_equal(pool->last_failure.text, "cannot connect");
-}
-
-static void test_a_path_too_long_for_a_socket_fails(void **state)
-{
-	char database[300] = "host=/";
-
-	(void)state;
-	memset(database + 6, 'x', 200);
-	start_with(database);
-	assert_false(launch_server(pool, false));
-	assert_true(pool->failing);
-	assert_int_equal(pool_servers(pool), 0);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
@@ -1054,10 +986,6 @@ int main(void)
 		OWN_TEST(errors_of_the_query_are_only_logged),
 		OWN_TEST(a_query_that_leaves_a_transaction_open_fails),
 		OWN_TEST(a_server_that_ends_in_the_query_has_failed_to_log_in),
-		OWN_TEST(hosts_are_used_in_turn),
-		OWN_TEST(without_balancing_the_next_host_is_for_failures),
-		OWN_TEST(without_a_host_the_server_is_at_our_own_sockets),
-		OWN_TEST(a_path_too_long_for_a_socket_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
