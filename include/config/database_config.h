@@ -15,6 +15,8 @@
 #include "config/ini.h"
 #include "config/settings.h"
 
+struct entry_grammar;
+
 enum {
 	DATABASE_NAME_LIMIT = 63, /* bytes */
 	DATABASE_DEFAULT_PORT = 5432,
@@ -74,5 +76,8 @@ bool database_config_same_target(
 /* Do both log in to their servers as the same forced user, or as no forced one? */
 bool database_config_same_user(
 	const struct database_config *a, const struct database_config *b);
+
+/* The keys of such an entry. */
+const struct entry_grammar *database_config_grammar(void);
 
 #endif

@@ -33,6 +33,7 @@ struct entry_key {
 	enum entry_kind kind;
 	size_t offset; /* of the field */
 	const char *missing; /* what it has no effect on yet; NULL: it is in effect */
+	const char *doc; /* sentences for the reference page */
 };
 
 /* The keys of one section, and PgBouncer's words for what does not fit. */
@@ -43,6 +44,9 @@ struct entry_grammar {
 	const char *malformed; /* "syntax error in connection string" */
 	const char *unknown; /* "unrecognized connection parameter" */
 };
+
+/* What may be written as the key's value, for people. */
+const char *entry_allowed(const struct entry_key *key);
 
 /* One entry while it is read. */
 struct entry {

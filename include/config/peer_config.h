@@ -10,6 +10,8 @@
 
 #include "config/ini.h"
 
+struct entry_grammar;
+
 enum { PEER_DEFAULT_PORT = 6432 };
 
 struct peer_config {
@@ -26,5 +28,8 @@ struct peer_config *peer_config_parse(const struct ini_place *place, const char 
 
 /* NULL is fine. */
 void peer_config_free(struct peer_config *config);
+
+/* The keys of such an entry. */
+const struct entry_grammar *peer_config_grammar(void);
 
 #endif

@@ -109,6 +109,9 @@ const char *settings_nearest(const char *name);
 /* All rows in byte order of names, as SHOW CONFIG lists them. */
 const struct setting_row *settings_rows(size_t *count);
 
+/* What may be written as its value, for people: `a whole number from 0 to 65535`. */
+void settings_allowed(const struct setting_row *row, char *out, size_t size);
+
 /* The row with exactly that name; NULL: there is no such setting. */
 const struct setting_row *settings_find(const char *name);
 

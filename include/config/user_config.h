@@ -9,6 +9,8 @@
 #include "config/ini.h"
 #include "config/settings.h"
 
+struct entry_grammar;
+
 enum { USER_NAME_LIMIT = 127 }; /* bytes */
 
 struct user_config {
@@ -32,5 +34,8 @@ struct user_config *user_config_parse(const struct ini_place *place, const char 
 
 /* NULL is fine. */
 void user_config_free(struct user_config *config);
+
+/* The keys of such an entry. */
+const struct entry_grammar *user_config_grammar(void);
 
 #endif

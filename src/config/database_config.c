@@ -13,29 +13,64 @@ static const char by_query[] = "looking up users by a query";
 
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
-	{"application_name", ENTRY_TEXT, FIELD(application_name), NULL},
-	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname), by_query},
-	{"auth_query", ENTRY_TEXT, FIELD(auth_query), by_query},
-	{"auth_user", ENTRY_TEXT, FIELD(auth_user), by_query},
-	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding), NULL},
-	{"connect_query", ENTRY_TEXT, FIELD(connect_query), NULL},
-	{"datestyle", ENTRY_TEXT, FIELD(datestyle), NULL},
-	{"dbname", ENTRY_TEXT, FIELD(dbname), NULL},
-	{"host", ENTRY_HOST, FIELD(host), NULL},
-	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts), NULL},
-	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections), NULL},
-	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections), NULL},
-	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size), NULL},
-	{"password", ENTRY_TEXT, FIELD(password), NULL},
-	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL},
-	{"port", ENTRY_PORT, FIELD(port), NULL},
-	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL},
-	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size), NULL},
-	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL},
-	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime), NULL},
-	{"timezone", ENTRY_TEXT, FIELD(timezone), NULL},
-	{"user", ENTRY_TEXT, FIELD(user), NULL},
+	{"application_name", ENTRY_TEXT, FIELD(application_name), NULL,
+		"The server connection's application_name at its start, and so the "
+		"default of clients that send none."},
+	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname), by_query,
+		"Database in which auth_query runs, in place of the setting."},
+	{"auth_query", ENTRY_TEXT, FIELD(auth_query), by_query,
+		"Query that finds the secret of a user, in place of the setting. It holds "
+		"blanks, so it stands in quotes."},
+	{"auth_user", ENTRY_TEXT, FIELD(auth_user), by_query,
+		"User as whom auth_query runs, in place of the setting."},
+	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding), NULL,
+		"The server connection's client_encoding at its start."},
+	{"connect_query", ENTRY_TEXT, FIELD(connect_query), NULL,
+		"Query for each new server connection, before its first use; it may hold "
+		"several statements. An error in it is logged and ignored."},
+	{"datestyle", ENTRY_TEXT, FIELD(datestyle), NULL,
+		"The server connection's DateStyle at its start."},
+	{"dbname", ENTRY_TEXT, FIELD(dbname), NULL,
+		"Name of the database at the server. By default the one that clients ask for."},
+	{"host", ENTRY_HOST, FIELD(host), NULL,
+		"Where the server is: a name or an address; a folder, if it starts with "
+		"/, in which its Unix socket is; an abstract Unix socket, if it starts "
+		"with @. Of a list each connection takes one. By default the Unix socket "
+		"in unix_socket_dir."},
+	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts), NULL,
+		"How a connection takes one of a list of hosts: round-robin, each in "
+		"turn, which is the default; disable, the one that worked last."},
+	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections), NULL,
+		"Client connections of this database, in place of the setting; 0: the "
+		"setting counts."},
+	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections), NULL,
+		"Server connections of this database, in place of the setting; 0: the "
+		"setting counts."},
+	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size), NULL,
+		"Server connections that each pool in use keeps open, in place of the "
+		"setting; -1: the setting counts."},
+	{"password", ENTRY_TEXT, FIELD(password), NULL,
+		"Password of the forced user; without it, that of auth_file."},
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL, "In place of the setting."},
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL,
+		"Server connections of each pool, in place of default_pool_size; 0: no "
+		"limit; -1: the setting counts."},
+	{"port", ENTRY_PORT, FIELD(port), NULL,
+		"Port of the server, of each in a list, or the number in the name of its "
+		"Unix socket. 5432 by default."},
+	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL,
+		"In place of the setting; 0: no limit; -1: the setting counts."},
+	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size), NULL,
+		"The older name of reserve_pool_size."},
+	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL,
+		"In place of the setting; 0: none; -1: the setting counts."},
+	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime), NULL,
+		"In place of the setting; 0: the setting counts."},
+	{"timezone", ENTRY_TEXT, FIELD(timezone), NULL,
+		"The server connection's TimeZone at its start."},
+	{"user", ENTRY_TEXT, FIELD(user), NULL,
+		"Forces everybody to be this user at the server, in one pool. Clients "
+		"still log in to us under their own names."},
 };
 
 static const struct entry_grammar grammar = {
@@ -45,6 +80,11 @@ static const struct entry_grammar grammar = {
 	.malformed = "syntax error in connection string",
 	.unknown = "unrecognized connection parameter",
 };
+
+const struct entry_grammar *database_config_grammar(void)
+{
+	return &grammar;
+}
 
 static bool is_template(const char *name)
 {

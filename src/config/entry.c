@@ -133,110 +133,112 @@ static bool read_number(const char *text, long long *out)
 	return true;
 }
 
-static void read_int(
-	struct entry *entry, const char *key, const char *value, int for_negative, int *out)
+/* What each type of value is made of, for people. */
+static const struct {
+	const char *allowed;
+	const char *called; /* in a refusal; NULL: by the name of the key */
+} kinds[] = {
+	[ENTRY_TEXT] = {"any text but an empty one"},
+	[ENTRY_HOST] = {"names, addresses or folders, separated by commas, without blanks"},
+	[ENTRY_PORT] = {"a number from 1 to 65535"},
+	[ENTRY_SIZE] = {"a whole number"},
+	[ENTRY_LIMIT] = {"a whole number"},
+	[ENTRY_TIME] = {"a number of seconds, or one with us, ms, s, min, h or d"},
+	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d"},
+	[ENTRY_POOL_MODE] = {"session, transaction, statement", "pool mode"},
+	[ENTRY_LOAD_BALANCE] = {"round-robin, disable"},
+};
+
+const char *entry_allowed(const struct entry_key *key)
+{
+	return kinds[key->kind].allowed;
+}
+
+static bool read_int(const char *value, int for_negative, int *out)
 {
 	long long number;
 
 	if (!read_number(value, &number) || number > INT_MAX)
-		entry_refuse(entry, "invalid %s: %s: allowed is a whole number", key, value);
-	else
-		*out = number < 0 ? for_negative : (int)number;
+		return false;
+	*out = number < 0 ? for_negative : (int)number;
+	return true;
 }
 
 /* Plain numbers are cut to whole seconds, as ever; with a unit every fraction counts. */
-static void read_time(struct entry *entry, const char *key, const char *value,
-	usec_t for_negative, usec_t *out)
+static bool read_time(const char *value, usec_t for_negative, usec_t *out)
 {
 	const char last = value[strlen(value) - 1];
 	const bool has_unit = (last | 0x20) >= 'a' && (last | 0x20) <= 'z';
 	long long number;
 	usec_t duration;
 
-	if (value[0] == '-' && read_number(value, &number))
+	if (value[0] == '-' && read_number(value, &number)) {
 		*out = for_negative;
-	else if (text_to_duration(value, &duration))
-		*out = has_unit ? duration : duration - duration % USEC_PER_SEC;
-	else
-		entry_refuse(entry,
-			"invalid %s: %s: allowed is a number of seconds, or one with us, ms, "
-			"s, min, h or d",
-			key, value);
+		return true;
+	}
+	if (!text_to_duration(value, &duration))
+		return false;
+	*out = has_unit ? duration : duration - duration % USEC_PER_SEC;
+	return true;
 }
 
-static void read_port(struct entry *entry, const char *value, uint16_t *out)
+static bool read_port(const char *value, uint16_t *out)
 {
 	long long number;
 
 	if (!read_number(value, &number) || number < 1 || number > UINT16_MAX)
-		entry_refuse(
-			entry, "invalid port: %s: allowed is a number from 1 to 65535", value);
-	else
-		*out = (uint16_t)number;
+		return false;
+	*out = (uint16_t)number;
+	return true;
 }
 
-static void read_host(struct entry *entry, const char *value, const char **out)
+static bool read_host(struct entry *entry, const char *value, const char **out)
 {
 	const size_t length = strlen(value);
 
+	*out = value;
 	if (value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,"))
 		entry_refuse(entry, "empty item in host list: %s", value);
-	else
-		*out = value;
+	return true;
 }
 
-static void read_pool_mode(struct entry *entry, const char *value, enum pool_mode *out)
-{
-	if (!pool_mode_of(value, out))
-		entry_refuse(entry,
-			"invalid pool mode: %s: allowed is session, transaction, statement",
-			value);
-}
-
-static void read_load_balance(struct entry *entry, const char *value, enum load_balance *out)
+static bool read_load_balance(const char *value, enum load_balance *out)
 {
 	if (strcasecmp(value, "round-robin") == 0)
 		*out = LOAD_BALANCE_ROUND_ROBIN;
 	else if (strcasecmp(value, "disable") == 0)
 		*out = LOAD_BALANCE_DISABLE;
 	else
-		entry_refuse(entry,
-			"invalid load_balance_hosts: %s: allowed is round-robin, disable",
-			value);
+		return false;
+	return true;
 }
 
-static void read_value(
+/* False: such a value is not allowed. */
+static bool read_value(
 	struct entry *entry, const struct entry_key *key, const char *value, void *field)
 {
 	switch (key->kind) {
 	case ENTRY_TEXT:
 		*(const char **)field = value;
-		break;
+		return true;
 	case ENTRY_HOST:
-		read_host(entry, value, field);
-		break;
+		return read_host(entry, value, field);
 	case ENTRY_PORT:
-		read_port(entry, value, field);
-		break;
+		return read_port(value, field);
 	case ENTRY_SIZE:
-		read_int(entry, key->name, value, -1, field);
-		break;
+		return read_int(value, -1, field);
 	case ENTRY_LIMIT:
-		read_int(entry, key->name, value, 0, field);
-		break;
+		return read_int(value, 0, field);
 	case ENTRY_TIME:
-		read_time(entry, key->name, value, 0, field);
-		break;
+		return read_time(value, 0, field);
 	case ENTRY_WAIT:
-		read_time(entry, key->name, value, -1, field);
-		break;
+		return read_time(value, -1, field);
 	case ENTRY_POOL_MODE:
-		read_pool_mode(entry, value, field);
-		break;
+		return pool_mode_of(value, field);
 	case ENTRY_LOAD_BALANCE:
-		read_load_balance(entry, value, field);
-		break;
+		return read_load_balance(value, field);
 	}
+	return false;
 }
 
 /* --- entries ------------------------------------------------------------------------------ */
@@ -258,7 +260,13 @@ static void read_key(struct entry *entry, const char *name, const char *value, v
 		refuse_key(entry, name);
 		return;
 	}
-	read_value(entry, key, value, (char *)fields + key->offset);
+	if (!read_value(entry, key, value, (char *)fields + key->offset)) {
+		const char *called = kinds[key->kind].called;
+
+		entry_refuse(entry, "invalid %s: %s: allowed is %s", called ? called : name,
+			value, entry_allowed(key));
+		return;
+	}
 	/* Thousands of databases may have the same key: one warning will do. */
 	if (key->missing && !entry->wrong)
 		problems_add_once(entry->problems, PROBLEM_WARNING, entry->place->file,

@@ -11,9 +11,12 @@
 
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
-	{"host", ENTRY_HOST, FIELD(host), NULL},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL},
-	{"port", ENTRY_PORT, FIELD(port), NULL},
+	{"host", ENTRY_HOST, FIELD(host), NULL,
+		"Where the peer is, as in [databases]. It must be said."},
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL,
+		"Cancel requests that are passed on at the same time; default_pool_size "
+		"by default."},
+	{"port", ENTRY_PORT, FIELD(port), NULL, "6432 by default."},
 };
 
 static const struct entry_grammar grammar = {
@@ -23,6 +26,11 @@ static const struct entry_grammar grammar = {
 	.malformed = "syntax error in connection string",
 	.unknown = "unrecognized connection parameter",
 };
+
+const struct entry_grammar *peer_config_grammar(void)
+{
+	return &grammar;
+}
 
 /* A decimal number that fits; 0: it is none. */
 static uint16_t read_id(const char *text)

@@ -33,6 +33,7 @@ struct setting_kind {
 	/* Set the field, or leave it alone and say why. */
 	bool (*read)(const struct request *request, void *field);
 	const char *(*render)(const void *field, char *out, size_t size);
+	const char *allowed; /* what may be written, but for the range; with words these */
 	const struct word *words;
 	bool is_text; /* the field is a text of ours */
 	size_t size;
@@ -122,51 +123,60 @@ bool pool_mode_of(const char *name, enum pool_mode *out)
 
 /* --- why a value is not allowed ----------------------------------------------------------- */
 
-static bool refuse(const struct request *request, const char *why)
+/* Words that are only there to be refused are left out. */
+static void list_words(const struct setting_row *row, char *out, size_t size)
 {
-	snprintf(request->why, request->size, "%s", why);
+	const char *before = "";
+	size_t length = 0;
+
+	for (const struct word *word = row->kind->words; word->text; word++) {
+		if (word->idle && row->effect.refused)
+			continue;
+		if (length < size)
+			length += (size_t)snprintf(
+				out + length, size - length, "%s%s", before, word->text);
+		before = ", ";
+	}
+}
+
+void settings_allowed(const struct setting_row *row, char *out, size_t size)
+{
+	const char *what = row->kind->allowed;
+
+	if (row->kind->words)
+		list_words(row, out, size);
+	else if (row->most < LLONG_MAX)
+		snprintf(out, size, "%s from %lld to %lld", what, row->least, row->most);
+	else if (row->least > LLONG_MIN)
+		snprintf(out, size, "%s, at least %lld", what, row->least);
+	else
+		snprintf(out, size, "%s", what);
+}
+
+static bool refuse(const struct request *request)
+{
+	const size_t length = (size_t)snprintf(request->why, request->size, "allowed is ");
+
+	if (length < request->size)
+		settings_allowed(request->row, request->why + length, request->size - length);
 	return false;
 }
 
 static bool refuse_no_memory(const struct request *request)
 {
-	return refuse(request, "out of memory");
-}
-
-/* `what` names the kind of number: "a whole number". */
-static bool refuse_number(const struct request *request, const char *what)
-{
-	const struct setting_row *row = request->row;
-
-	if (row->most < LLONG_MAX)
-		snprintf(request->why, request->size, "allowed is %s from %lld to %lld", what,
-			row->least, row->most);
-	else if (row->least > LLONG_MIN)
-		snprintf(request->why, request->size, "allowed is %s, at least %lld", what,
-			row->least);
-	else
-		snprintf(request->why, request->size, "allowed is %s", what);
+	snprintf(request->why, request->size, "out of memory");
 	return false;
 }
 
-static bool refuse_word(const struct request *request, bool known)
+/* A word that is known, but would have no effect. */
+static bool refuse_idle(const struct request *request)
 {
-	const struct setting_row *row = request->row;
-	const char *before = known ? "" : "allowed is ";
-	size_t length = 0;
+	char allowed[256];
 
-	if (known)
-		length = (size_t)snprintf(request->why, request->size,
-			"it is refused because this version would not do it (%s); allowed is ",
-			row->effect.missing);
-	for (const struct word *word = row->kind->words; word->text; word++) {
-		if (word->idle && row->effect.refused)
-			continue;
-		if (length < request->size)
-			length += (size_t)snprintf(request->why + length,
-				request->size - length, "%s%s", before, word->text);
-		before = ", ";
-	}
+	settings_allowed(request->row, allowed, sizeof(allowed));
+	snprintf(request->why, request->size,
+		"it is refused because this version would not do it (%s); allowed is %s",
+		request->row->effect.missing, allowed);
 	return false;
 }
 
@@ -183,7 +193,7 @@ static bool read_integer(const struct request *request, void *field)
 
 	if (!text_to_integer(request->text, &number) || !is_within(request, number) ||
 		number < INT_MIN || number > INT_MAX)
-		return refuse_number(request, "a whole number");
+		return refuse(request);
 	*(int *)field = (int)number;
 	return true;
 }
@@ -209,7 +219,7 @@ static bool read_boolean(const struct request *request, void *field)
 	long long number;
 
 	if (!text_to_integer(request->text, &number))
-		return refuse(request, "allowed is 1 (on) or 0 (off)");
+		return refuse(request);
 	*(bool *)field = number != 0;
 	return true;
 }
@@ -229,9 +239,9 @@ static bool read_size(const struct request *request, unsigned long long limit, l
 	if (text_to_integer(request->text, &number) && number < 0)
 		bytes = 0;
 	else if (!text_to_size(request->text, &bytes) || bytes > limit)
-		return refuse_number(request, "a number of bytes, or one with B, kB, MB or GB");
+		return refuse(request);
 	if (!is_within(request, (long long)bytes))
-		return refuse_number(request, "a number of bytes, or one with B, kB, MB or GB");
+		return refuse(request);
 	*out = (long long)bytes;
 	return true;
 }
@@ -267,8 +277,7 @@ static bool read_duration(const struct request *request, void *field)
 	usec_t duration;
 
 	if (!text_to_duration(request->text, &duration))
-		return refuse(request,
-			"allowed is a number of seconds, or one with us, ms, s, min, h or d");
+		return refuse(request);
 	*(usec_t *)field = duration;
 	return true;
 }
@@ -285,7 +294,6 @@ static const char *render_duration(const void *field, char *out, size_t size)
  */
 static bool read_whole(const struct request *request, usec_t unit, int *out)
 {
-	static const char what[] = "a whole number, or a time with ms, s, min, h or d";
 	const size_t length = strlen(request->text);
 	usec_t duration;
 	long long number;
@@ -293,11 +301,11 @@ static bool read_whole(const struct request *request, usec_t unit, int *out)
 	if (!text_to_integer(request->text, &number)) {
 		if (length == 0 || (request->text[length - 1] | 0x20) < 'a' ||
 			!text_to_duration(request->text, &duration) || duration % unit != 0)
-			return refuse_number(request, what);
+			return refuse(request);
 		number = duration / unit;
 	}
 	if (!is_within(request, number) || number > INT_MAX)
-		return refuse_number(request, what);
+		return refuse(request);
 	*out = number < 0 ? 0 : (int)number;
 	return true;
 }
@@ -347,9 +355,9 @@ static bool read_word(const struct request *request, void *field)
 	const struct word *word = find_word(request->row->kind->words, request->text);
 
 	if (!word)
-		return refuse_word(request, false);
+		return refuse(request);
 	if (word->idle && request->row->effect.refused)
-		return refuse_word(request, true);
+		return refuse_idle(request);
 	*(unsigned *)field = word->value;
 	return true;
 }
@@ -357,21 +365,33 @@ static bool read_word(const struct request *request, void *field)
 #define KIND(NAME, ...)                                                                        \
 	static const struct setting_kind kind_##NAME = {                                       \
 		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
-KIND(INTEGER, .read = read_integer, .render = render_integer);
-KIND(COUNT, .read = read_count, .render = render_integer);
-KIND(BOOLEAN, .read = read_boolean, .render = render_boolean);
-KIND(BYTES, .read = read_bytes, .render = render_integer);
-KIND(UNSIGNED, .read = read_unsigned, .render = render_unsigned);
-KIND(DURATION, .read = read_duration, .render = render_duration);
-KIND(WHOLE_SECONDS, .read = read_whole_seconds, .render = render_integer);
-KIND(WHOLE_MILLISECONDS, .read = read_whole_milliseconds, .render = render_integer);
-KIND(STRING, .read = read_string, .render = render_string, .is_text = true);
-KIND(DATABASE_NAME, .read = read_database_name, .render = render_string, .is_text = true);
+#define WHOLE .allowed = "a whole number"
+#define SIZE .allowed = "a number of bytes, or one with B, kB, MB or GB"
+#define WHOLE_TIME(unit)                                                                       \
+	.allowed = "a whole number of " unit ", or a time with ms, s, min, h or d"
+KIND(INTEGER, WHOLE, .read = read_integer, .render = render_integer);
+KIND(COUNT, WHOLE, .read = read_count, .render = render_integer);
+KIND(BOOLEAN, .allowed = "1 (on) or 0 (off)", .read = read_boolean, .render = render_boolean);
+KIND(BYTES, SIZE, .read = read_bytes, .render = render_integer);
+KIND(UNSIGNED, SIZE, .read = read_unsigned, .render = render_unsigned);
+KIND(DURATION, .allowed = "a number of seconds, or one with us, ms, s, min, h or d",
+	.read = read_duration, .render = render_duration);
+KIND(WHOLE_SECONDS, WHOLE_TIME("seconds"), .read = read_whole_seconds,
+	.render = render_integer);
+KIND(WHOLE_MILLISECONDS, WHOLE_TIME("milliseconds"), .read = read_whole_milliseconds,
+	.render = render_integer);
+KIND(STRING, .allowed = "any text", .read = read_string, .render = render_string,
+	.is_text = true);
+KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
+	.render = render_string, .is_text = true);
 KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
 KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
 KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
 KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
+#undef WHOLE
+#undef SIZE
+#undef WHOLE_TIME
 #undef KIND
 
 /* --- rows --------------------------------------------------------------------------------- */

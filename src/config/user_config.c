@@ -10,16 +10,34 @@
 
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
-	{"client_idle_timeout", ENTRY_TIME, FIELD(client_idle_timeout), NULL},
-	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout), NULL},
-	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections), NULL},
-	{"max_user_connections", ENTRY_LIMIT, FIELD(max_user_connections), NULL},
-	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL},
-	{"query_timeout", ENTRY_TIME, FIELD(query_timeout), NULL},
-	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL},
-	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL},
-	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout), NULL},
+	{"client_idle_timeout", ENTRY_TIME, FIELD(client_idle_timeout), NULL,
+		"For clients that log in under this name, in place of the setting; 0: the "
+		"setting counts."},
+	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout), NULL,
+		"For clients of pools whose server user this is, in place of the setting; "
+		"0: the setting counts."},
+	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections), NULL,
+		"Client connections that log in under this name, in place of the setting; "
+		"0: the setting counts."},
+	{"max_user_connections", ENTRY_LIMIT, FIELD(max_user_connections), NULL,
+		"Server connections as this user, of all databases, in place of the "
+		"setting; 0: the setting counts."},
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL,
+		"Of pools whose server user this is, in place of what the database and "
+		"the setting say."},
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL,
+		"Server connections of each such pool, in place of what the database and "
+		"the setting say; 0: no limit; -1: those count."},
+	{"query_timeout", ENTRY_TIME, FIELD(query_timeout), NULL,
+		"For clients of such pools, in place of the setting; 0: the setting counts."},
+	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL,
+		"For clients that log in under this name, in place of what the database "
+		"and the setting say; 0: no limit; -1: those count."},
+	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL,
+		"Of such pools, in place of what the database and the setting say; 0: "
+		"none; -1: those count."},
+	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout), NULL,
+		"For clients of such pools, in place of the setting; 0: the setting counts."},
 };
 
 static const struct entry_grammar grammar = {
@@ -29,6 +47,11 @@ static const struct entry_grammar grammar = {
 	.malformed = "syntax error in user settings",
 	.unknown = "unrecognized user parameter",
 };
+
+const struct entry_grammar *user_config_grammar(void)
+{
+	return &grammar;
+}
 
 struct user_config *user_config_parse(const struct ini_place *place, const char *name,
 	const char *text, struct problems *problems)

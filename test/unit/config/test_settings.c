@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* Settings: defaults, what each kind of value takes and refuses, SHOW CONFIG, the sample file. */
+#include "config/database_config.h"
+#include "config/entry.h"
+#include "config/peer_config.h"
 #include "config/settings.h"
+#include "config/user_config.h"
 #include "support/config_files.h"
 
 static char why[256];
@@ -324,9 +328,67 @@ static void test_sample_file_has_every_setting_with_its_default(void **state)
 
 #define WITH_DEFAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+static void assert_sentences(const char *name, const char *doc)
+{
+	if (!doc || strlen(doc) < 10 || doc[strlen(doc) - 1] != '.')
+		fail_msg("%s has no sentences for the reference page", name);
+}
+
+static void assert_described(const struct entry_grammar *grammar)
+{
+	for (size_t i = 0; i < grammar->key_count; i++) {
+		assert_sentences(grammar->keys[i].name, grammar->keys[i].doc);
+		assert_true(strlen(entry_allowed(&grammar->keys[i])) > 0);
+	}
+}
+
+static void test_all_there_is_to_set_is_described(void **state)
+{
+	size_t count;
+	const struct setting_row *rows = settings_rows(&count);
+	char allowed[256];
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		assert_sentences(rows[i].name, rows[i].doc);
+		settings_allowed(&rows[i], allowed, sizeof(allowed));
+		assert_true(strlen(allowed) > 0 && strlen(allowed) < sizeof(allowed) - 1);
+	}
+	assert_described(database_config_grammar());
+	assert_described(user_config_grammar());
+	assert_described(peer_config_grammar());
+}
+
+static void test_what_is_allowed_is_told(void **state)
+{
+	static const struct {
+		const char *name, *allowed;
+	} cases[] = {
+		{"default_pool_size", "a whole number"},
+		{"listen_port", "a whole number from 0 to 65535"},
+		{"scram_iterations", "a whole number, at least 1"},
+		{"log_stats", "1 (on) or 0 (off)"},
+		{"pool_mode", "session, transaction, statement"},
+		{"pkt_buf", "a number of bytes, or one with B, kB, MB or GB, at least 1"},
+		{"query_timeout", "a number of seconds, or one with us, ms, s, min, h or d"},
+		{"tcp_user_timeout",
+			"a whole number of milliseconds, or a time with ms, s, min, h or "
+			"d"},
+	};
+	char allowed[256];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		settings_allowed(settings_find(cases[i].name), allowed, sizeof(allowed));
+		assert_string_equal(allowed, cases[i].allowed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_there_is_to_set_is_described),
+		cmocka_unit_test(test_what_is_allowed_is_told),
 		cmocka_unit_test(test_rows_are_in_byte_order_and_found_by_name),
 		WITH_DEFAULTS(test_defaults_are_pgbouncers),
 		WITH_DEFAULTS(test_default_texts_are_what_is_shown),
