@@ -14,6 +14,7 @@
 
 enum problem_severity {
 	PROBLEM_ERROR, /* the configuration cannot be used */
+	PROBLEM_SKIPPED, /* it can, without what stands there: a mistake all the same */
 	PROBLEM_WARNING, /* it can */
 };
 
@@ -37,7 +38,7 @@ struct problem {
 struct problems {
 	struct problem *list; /* in the order in which they were found */
 	size_t count, capacity;
-	size_t errors, warnings; /* found, kept or not */
+	size_t errors, skipped, warnings; /* found, kept or not */
 	bool last_kept; /* the one added last is in the list */
 };
 

@@ -12,7 +12,8 @@
 
 /*
  * Write each problem to stdout as `FILE:LINE: TEXT`, warnings as `FILE:LINE: warning: TEXT`. True
- * if there is no error, so that a start would go well as far as files can tell.
+ * if there is no error, and no line that would be left out, so that a start would go well as far
+ * as files can tell.
  */
 bool check_configuration(const struct options *options);
 

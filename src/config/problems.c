@@ -52,6 +52,21 @@ static bool make_room(struct problems *problems)
 	return true;
 }
 
+static void count(struct problems *problems, enum problem_severity severity)
+{
+	switch (severity) {
+	case PROBLEM_ERROR:
+		problems->errors++;
+		break;
+	case PROBLEM_SKIPPED:
+		problems->skipped++;
+		break;
+	case PROBLEM_WARNING:
+		problems->warnings++;
+		break;
+	}
+}
+
 /* Takes the text over. */
 static void add(struct problems *problems, enum problem_severity severity, const char *file,
 	unsigned line, char *text)
@@ -59,10 +74,7 @@ static void add(struct problems *problems, enum problem_severity severity, const
 	struct problem problem = {.severity = severity, .line = line, .text = text};
 
 	problems->last_kept = false;
-	if (severity == PROBLEM_ERROR)
-		problems->errors++;
-	else
-		problems->warnings++;
+	count(problems, severity);
 	problem.file = strdup(file);
 	if (problem.file && problem.text)
 		problem.log[0] = log_line(&problem);

@@ -13,7 +13,7 @@
 static void log_problem(const struct problem *problem)
 {
 	const enum log_level level =
-		problem->severity == PROBLEM_ERROR ? LEVEL_ERROR : LEVEL_WARNING;
+		problem->severity == PROBLEM_WARNING ? LEVEL_WARNING : LEVEL_ERROR;
 
 	for (unsigned i = 0; i < PROBLEM_LOG_LINES && problem->log[i]; i++)
 		log_write(level, "%s", problem->log[i]);
@@ -87,17 +87,17 @@ bool check_configuration(const struct options *options)
 	struct problems problems = {0};
 	struct snapshot *config = snapshot_start(options->config, options->verbose, &problems);
 	const struct problem *problem = NULL;
-	size_t errors;
+	size_t mistakes, found;
 
 	if (config)
 		check_surroundings(options, snapshot_settings(config), &problems);
 	while ((problem = problems_next(&problems, problem)) != NULL)
 		print(problem);
-	errors = problems_errors(&problems);
-	if (problems.errors + problems.warnings > problems.count)
-		printf("%s: and %zu more\n", options->config,
-			problems.errors + problems.warnings - problems.count);
+	mistakes = problems.errors + problems.skipped;
+	found = mistakes + problems.warnings;
+	if (found > problems.count)
+		printf("%s: and %zu more\n", options->config, found - problems.count);
 	problems_free(&problems);
 	snapshot_unref(config);
-	return errors == 0;
+	return mistakes == 0;
 }

@@ -56,6 +56,18 @@ static void test_a_text_can_be_added_only_once(void **state)
 	problems_free(&problems);
 }
 
+static void test_what_was_skipped_is_counted_apart(void **state)
+{
+	struct problems problems = {0};
+
+	(void)state;
+	problems_add(&problems, PROBLEM_SKIPPED, "a", 1, "text");
+	assert_int_equal(problems.skipped, 1);
+	assert_int_equal(problems.warnings, 0);
+	assert_int_equal(problems_errors(&problems), 0);
+	problems_free(&problems);
+}
+
 static void test_too_many_problems_are_only_counted(void **state)
 {
 	struct problems problems = {0};
@@ -76,6 +88,7 @@ int main(void)
 		cmocka_unit_test(test_problems_are_listed_in_order),
 		cmocka_unit_test(test_log_lines_can_be_worded_otherwise),
 		cmocka_unit_test(test_a_text_can_be_added_only_once),
+		cmocka_unit_test(test_what_was_skipped_is_counted_apart),
 		cmocka_unit_test(test_too_many_problems_are_only_counted),
 	};
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The ident file: whatever stands in it, bad lines are problems, and to ask a map takes bounded
+ * time and never lets in who has no name. The map asked is called m.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/ident.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void judge_problems(const struct problems *problems)
+{
+	const struct problem *problem = NULL;
+	unsigned line = 0;
+
+	require(problems->errors == 0);
+	while ((problem = problems_next(problems, problem)) != NULL) {
+		require(problem->severity == PROBLEM_SKIPPED && problem->log[1] != NULL);
+		require(problem->line > line);
+		line = problem->line;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct problems problems = {0};
+	struct ident *ident = ident_parse("ident", (const char *)data, size, &problems);
+	struct ident_map map;
+
+	require(ident != NULL);
+	judge_problems(&problems);
+	map = ident_find_map(ident, "m");
+	if (map.count > 0)
+		require(strcmp(ident_map_name(&map), "m") == 0);
+	/* Whoever may be a name that stands in no file, may be anybody. */
+	if (ident_map_allows(&map, "root", "no such name"))
+		require(ident_map_allows(&map, "root", "other") ||
+			memmem(data, size, "no such name", 12) || memchr(data, '\\', size));
+	ident_map_allows(&map, "alice@example.com", "alice");
+	ident_map_allows(&map, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", "a");
+	ident_map_allows(&map, "\xff\xfe", "\xff");
+	ident_unref(ident);
+	problems_free(&problems);
+	return 0;
+}

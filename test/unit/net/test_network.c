@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: ISC */
+/* Ranges of addresses, as rules name them. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/network.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct address address(const char *text)
+{
+	struct address out = {.family = strchr(text, ':') ? AF_INET6 : AF_INET};
+
+	assert_int_equal(inet_pton(out.family, text, out.bytes), 1);
+	return out;
+}
+
+static void test_an_address_is_in_its_range_and_in_no_other(void **state)
+{
+	static const struct {
+		const char *network, *address;
+		bool inside;
+	} cases[] = {
+		{"0.0.0.0/0", "255.1.2.3", true},
+		{"10.0.0.0/8", "10.255.0.1", true},
+		{"10.0.0.0/8", "11.0.0.0", false},
+		{"10.128.0.0/9", "10.128.0.0", true},
+		{"10.128.0.0/9", "10.127.255.255", false},
+		{"127.0.0.1/32", "127.0.0.1", true},
+		{"127.0.0.1/32", "127.0.0.2", false},
+		{"127.0.0.1/8", "127.0.0.1", false}, /* bits outside of the mask: nobody */
+		{"::/0", "2001:db8::1", true},
+		{"::/0", "1.2.3.4", false},
+		{"0.0.0.0/0", "::1", false},
+		{"0.0.0.0/0", "::ffff:1.2.3.4", false},
+		{"::1/128", "::1", true},
+		{"::1/128", "::2", false},
+		{"fe80::/10", "febf::1", true},
+		{"fe80::/10", "fec0::1", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct address who = address(cases[i].address);
+		struct network network;
+
+		assert_true(network_parse(cases[i].network, &network));
+		assert_int_equal(network_has(&network, &who), cases[i].inside);
+	}
+}
+
+static void test_a_mask_may_stand_apart_and_have_holes(void **state)
+{
+	struct address in = address("10.7.0.1"), out = address("10.7.1.1");
+	struct network network;
+
+	(void)state;
+	assert_true(network_parse_masked("10.0.0.1", "255.0.255.255", &network));
+	assert_true(network_has(&network, &in));
+	assert_false(network_has(&network, &out));
+	assert_true(network_parse_masked("2001:db8::", "ffff:ffff::", &network));
+	in = address("2001:db8:1::1");
+	assert_true(network_has(&network, &in));
+	assert_false(network_parse_masked("10.0.0.1", "ffff::", &network));
+	assert_false(network_parse_masked("::", "255.0.0.0", &network));
+	assert_false(network_parse_masked("localhost", "255.0.0.0", &network));
+	assert_false(network_parse_masked("10.0.0.1", "8", &network));
+}
+
+static void test_unix_and_unknown_addresses_are_in_no_range(void **state)
+{
+	static const uint8_t families[] = {AF_UNIX, AF_UNSPEC};
+	struct network network;
+
+	(void)state;
+	assert_true(network_parse("0.0.0.0/0", &network));
+	for (size_t i = 0; i < COUNT(families); i++) {
+		const struct address who = {.family = families[i]};
+
+		assert_false(network_has(&network, &who));
+	}
+}
+
+static void test_what_is_no_range_is_refused(void **state)
+{
+	static const char *const bad[] = {"", "/", "/8", "10.0.0.0", "10.0.0.0/", "10.0.0.0/33",
+		"10.0.0.0/-1", "10.0.0.0/ 8", "10.0.0.0/8 ", "10.0.0.0/8x", "10.0.0.0/0008",
+		"10.0.0/8", "10.0.0.0/8/8", "::/129", "fe80::1%eth0/64", "localhost/8",
+		"samenet", "300.0.0.0/8",
+		"0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000/8"};
+	struct network network;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_false(network_parse(bad[i], &network));
+}
+
+static void test_a_range_without_any_address_is_known_as_such(void **state)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	struct network network;
+
+	(void)state;
+	assert_true(network_parse("127.0.0.1/8", &network));
+	assert_true(network_is_empty(&network));
+	assert_string_equal(network_text(&network, text), "127.0.0.1 / 255.0.0.0");
+	assert_true(network_parse("127.0.0.0/8", &network));
+	assert_false(network_is_empty(&network));
+	assert_true(network_parse("::1/127", &network));
+	assert_true(network_is_empty(&network));
+	assert_string_equal(
+		network_text(&network, text), "::1 / ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_an_address_is_in_its_range_and_in_no_other),
+		cmocka_unit_test(test_a_mask_may_stand_apart_and_have_holes),
+		cmocka_unit_test(test_unix_and_unknown_addresses_are_in_no_range),
+		cmocka_unit_test(test_what_is_no_range_is_refused),
+		cmocka_unit_test(test_a_range_without_any_address_is_known_as_such),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
