@@ -331,6 +331,7 @@ static ssize_t receive_sealed(struct stream *stream, uint8_t *data, size_t size)
 		stream->handlers->secured(stream);
 		if (!stream_is_open(stream))
 			return STREAM_AGAIN;
+		tls_buffers_clear(tls->buffers); /* what it had to say is on its way */
 	}
 	got = open_sealed(tls, data, size);
 	if (!flush(stream))

@@ -15,6 +15,7 @@ from support import process
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, wait_until
 from support.raw import Closed, RawClient, ServerError
 
+IN_THE_CLEAR = ("disable", "allow", "prefer")
 ADMIN = "admin"
 STATS = "stats"
 
@@ -319,8 +320,10 @@ class Pooler:
 
     # Console
 
-    def console(self, user=ADMIN, unix=False, **parameters):
-        """A new raw client of the console."""
+    def console(self, user=ADMIN, unix=None, **parameters):
+        """A new raw client of the console; by the Unix socket where TCP takes TLS."""
+        if unix is None:
+            unix = self.settings.get("client_tls_sslmode", "disable") not in IN_THE_CLEAR
         return self.client(user, "pgbouncer", unix=unix, **parameters)
 
     def command(self, sql, timeout=None):

@@ -29,7 +29,7 @@ struct seen {
 	size_t length;
 	ssize_t last;
 	int reads, secured;
-	bool closes_when_secured;
+	bool closes_when_secured, speaks_when_secured;
 };
 static struct seen near_seen, far_seen;
 
@@ -66,6 +66,8 @@ static void on_secured(struct stream *stream)
 	seen_of(stream)->secured++;
 	if (seen_of(stream)->closes_when_secured)
 		stream_close(stream);
+	if (seen_of(stream)->speaks_when_secured)
+		assert_int_equal(stream_send_bytes(stream, "hello", 5), STREAM_SENT_ALL);
 }
 
 static const struct stream_handlers handlers = {
@@ -338,6 +340,18 @@ static void test_stream_may_be_closed_when_it_is_secured(void **state)
 	assert_int_equal(near_seen.secured, 1);
 	assert_false(stream_is_open(&near));
 	assert_int_equal(far_seen.last, STREAM_END);
+}
+
+static void test_stream_may_speak_as_soon_as_it_is_secured(void **state)
+{
+	(void)state;
+	near_seen.speaks_when_secured = true;
+	meet();
+	assert_far_has("hello");
+	assert_int_equal(stream_send_bytes(&near, "", 0), STREAM_SENT_ALL);
+	assert_int_equal(stream_send_bytes(&near, "hello", 5), STREAM_SENT_ALL);
+	turn(2);
+	assert_far_has("hellohello");
 }
 
 static void test_garbage_is_refused(void **state)
@@ -729,6 +743,7 @@ int main(void)
 		TEST(test_goodbye_alone_is_told_even_after_a_pause),
 		TEST(test_connection_without_a_goodbye_ends_too),
 		TEST(test_stream_may_be_closed_when_it_is_secured),
+		TEST(test_stream_may_speak_as_soon_as_it_is_secured),
 		TEST(test_garbage_is_refused),
 		TEST(test_garbage_in_a_session_breaks_it),
 		TEST(test_chain_alone_takes_any_name),
