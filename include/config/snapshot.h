@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A whole configuration: settings, databases, users, peers and the user list, read and checked
- * together, then never changed. A reload makes a new one beside the old.
+ * A whole configuration: settings, databases, users, peers, the user list and the HBA rules, read
+ * and checked together, then never changed. A reload makes a new one beside the old.
  *
  * Counted: whoever keeps one takes a reference and gives it back; the last one frees it and wipes
  * its passwords. Everything that is looked up here is lent for as long as the reference is held.
@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "config/database_config.h"
+#include "config/hba.h"
 #include "config/peer_config.h"
 #include "config/problems.h"
 #include "config/settings.h"
@@ -68,5 +69,11 @@ const struct database_config *snapshot_template(const struct snapshot *snapshot)
 
 /* The auth_file's users; NULL: none. */
 const struct userlist *snapshot_userlist(const struct snapshot *snapshot);
+
+/*
+ * The auth_hba_file's rules; NULL: none. Read at a load with auth_type hba, never by SET. A login
+ * that has to wait takes a reference of its own.
+ */
+struct hba *snapshot_hba(const struct snapshot *snapshot);
 
 #endif

@@ -66,6 +66,7 @@ struct registry {
 	struct tls_context *client_tls,
 		*server_tls; /* counted; NULL: none (session/tls_setup) */
 	struct helper *derivations; /* SCRAM keys are made off the loop */
+	struct helper *system_users; /* their names may come over the network */
 	enum operation operation;
 	enum shutdown_mode shutdown;
 	uint64_t last_id; /* of links, for SHOW */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Work that would block the loop, on threads: key derivations, later PAM and LDAP.
+ * Work that would block the loop, on threads: key derivations, names of system users, later PAM
+ * and LDAP.
  *
  * Each kind of work has a helper of its own, with a queue of its own bound, so that a slow
  * directory server cannot hold up key derivations. Threads start when there is something to do.

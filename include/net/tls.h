@@ -67,4 +67,9 @@ bool tls_has_peer_certificate(const struct stream *stream);
  */
 bool tls_peer_is(const struct stream *stream, const char *name);
 
+/* Does `wanted` say true to any of those names? */
+typedef bool tls_name_function(const char *name, const void *context);
+bool tls_peer_has_name(
+	const struct stream *stream, tls_name_function *wanted, const void *context);
+
 #endif

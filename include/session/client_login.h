@@ -23,6 +23,9 @@ enum {
 void client_login_accept(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
 
+/* Who is at the other end of its Unix socket, as the kernel knows; uid -1: it does not. */
+void client_login_identify_peer(const struct client_link *client, struct ucred *peer);
+
 /* A method that was pending knows its answer now. It may close the client. */
 void client_login_proceed(struct client_link *client, enum auth_result result);
 

@@ -55,7 +55,7 @@ static const struct word auth_type_words[] = {
 	{"md5", AUTH_TYPE_MD5, false},
 	{"scram-sha-256", AUTH_TYPE_SCRAM_SHA_256, false},
 	{"cert", AUTH_TYPE_CERT, false},
-	{"hba", AUTH_TYPE_HBA, true},
+	{"hba", AUTH_TYPE_HBA, false},
 	{"ldap", AUTH_TYPE_LDAP, true},
 	{"pam", AUTH_TYPE_PAM, true},
 	{NULL, 0, false},

@@ -159,6 +159,8 @@ struct snapshot {
 	struct settings settings;
 	struct catalog *catalog; /* counted */
 	struct userlist *users; /* counted; NULL: none */
+	struct ident *ident; /* counted; NULL: none */
+	struct hba *hba; /* counted; NULL: none */
 };
 
 static struct snapshot *snapshot_new(void)
@@ -183,6 +185,8 @@ void snapshot_unref(struct snapshot *snapshot)
 	settings_free(&snapshot->settings);
 	catalog_unref(snapshot->catalog);
 	userlist_unref(snapshot->users);
+	ident_unref(snapshot->ident);
+	hba_unref(snapshot->hba);
 	free(snapshot);
 }
 
@@ -225,6 +229,11 @@ const struct database_config *snapshot_template(const struct snapshot *snapshot)
 const struct userlist *snapshot_userlist(const struct snapshot *snapshot)
 {
 	return snapshot->users;
+}
+
+struct hba *snapshot_hba(const struct snapshot *snapshot)
+{
+	return snapshot->hba;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -411,6 +420,25 @@ static void load_users(struct loading *loading, const struct snapshot *previous)
 		snapshot->users = userlist_load(path, old, loading->problems);
 }
 
+/*
+ * The rules, and before them the maps that they name. Both are read each time, changed or not,
+ * since files that they include may have.
+ */
+static void load_rules(struct loading *loading, const struct snapshot *previous)
+{
+	struct snapshot *snapshot = loading->snapshot;
+	const struct settings *settings = &snapshot->settings;
+	const char *maps = settings->auth_ident_file;
+
+	if (settings->auth_type == AUTH_TYPE_HBA && maps && *maps)
+		snapshot->ident = ident_load(maps, loading->problems);
+	else
+		snapshot->ident = ident_ref(previous ? previous->ident : NULL);
+	if (settings->auth_type == AUTH_TYPE_HBA)
+		snapshot->hba =
+			hba_load(settings->auth_hba_file, snapshot->ident, loading->problems);
+}
+
 /* Put in what the file need not say. False without memory. */
 static bool begin_loading(
 	struct loading *loading, const struct snapshot *previous, const char *path, int verbose)
@@ -446,6 +474,7 @@ static bool finish_loading(
 	if (previous && !take_settings(&snapshot->settings, &previous->settings, needs_restart))
 		return false;
 	load_users(loading, previous);
+	load_rules(loading, previous);
 	return true;
 }
 
@@ -526,6 +555,8 @@ struct snapshot *snapshot_with_setting(const struct snapshot *snapshot, const ch
 	}
 	changed->catalog = catalog_ref(snapshot->catalog);
 	changed->users = userlist_ref(snapshot->users);
+	changed->ident = ident_ref(snapshot->ident);
+	changed->hba = hba_ref(snapshot->hba);
 	if (change_setting(changed, snapshot, name, value, why, size))
 		return changed;
 	snapshot_unref(changed);

@@ -18,6 +18,9 @@ enum {
 	/* A derivation takes milliseconds of a processor; the loop wants one too. */
 	DERIVATION_THREADS = 2,
 	DERIVATIONS_MOST = 1024,
+	/* Nearly always these are answered from a file; a directory may have one thread hang. */
+	SYSTEM_USER_THREADS = 2,
+	SYSTEM_USERS_MOST = 1024,
 	/* Names come from the configuration, so this is not for peers to fill. */
 	RESOLVER_NAMES = 4096,
 	/* Descriptors beyond those of links: the log, listening sockets, the loop's own. */
@@ -75,8 +78,11 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	if (!daemon->has_registry)
 		return refuse("no memory for the configuration");
 	registry->derivations = helper_new(&daemon->loop, DERIVATION_THREADS, DERIVATIONS_MOST);
-	return registry->derivations ? true
-				     : refuse("cannot make a helper for key derivations");
+	if (!registry->derivations)
+		return refuse("cannot make a helper for key derivations");
+	registry->system_users =
+		helper_new(&daemon->loop, SYSTEM_USER_THREADS, SYSTEM_USERS_MOST);
+	return registry->system_users ? true : refuse("cannot make a helper for system users");
 }
 
 static bool make_resolver(struct daemon *daemon)
@@ -204,6 +210,7 @@ static void end_registry(struct daemon *daemon)
 
 	/* Logins that wait for a helper end first: it hands back what belongs to them. */
 	helper_free(registry->derivations);
+	helper_free(registry->system_users);
 	control_drop_all(registry);
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->client_tls);

@@ -108,14 +108,28 @@ const char *tls_error(const struct stream *stream)
 
 /* --- whose certificate it is -------------------------------------------------------------- */
 
-/* The common name, if it is `name`, byte for byte. */
-static bool common_name_is(X509 *certificate, const char *name)
+/* A name with a NUL in it reads differently to different people: nobody wants it. */
+static bool is_wanted(
+	const void *text, int length, tls_name_function *wanted, const void *context)
 {
-	const size_t length = strlen(name);
+	char *name;
+	bool good;
+
+	if (length <= 0 || memchr(text, '\0', (size_t)length))
+		return false;
+	name = strndup(text, (size_t)length);
+	good = name && wanted(name, context);
+	free(name);
+	return good;
+}
+
+static bool common_name_is_wanted(
+	X509 *certificate, tls_name_function *wanted, const void *context)
+{
 	X509_NAME *subject = X509_get_subject_name(certificate);
 	const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
 	unsigned char *text = NULL;
-	bool same = false;
+	bool good;
 	int found;
 
 	/* With several it is not clear which one was meant. */
@@ -123,28 +137,25 @@ static bool common_name_is(X509 *certificate, const char *name)
 		return false;
 	found = ASN1_STRING_to_UTF8(
 		&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-	same = found >= 0 && (size_t)found == length && memcmp(text, name, length) == 0;
+	good = found >= 0 && is_wanted(text, found, wanted, context);
 	if (found >= 0)
 		OPENSSL_free(text);
-	return same;
+	return good;
 }
 
-static bool is_dns_name(const GENERAL_NAME *entry, const char *name)
-{
-	const size_t length = strlen(name);
-
-	return entry->type == GEN_DNS &&
-		(size_t)ASN1_STRING_length(entry->d.dNSName) == length &&
-		memcmp(ASN1_STRING_get0_data(entry->d.dNSName), name, length) == 0;
-}
-
-static bool alternative_name_is(X509 *certificate, const char *name)
+static bool alternative_name_is_wanted(
+	X509 *certificate, tls_name_function *wanted, const void *context)
 {
 	GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
 	bool found = false;
 
-	for (int i = 0; !found && i < sk_GENERAL_NAME_num(names); i++)
-		found = is_dns_name(sk_GENERAL_NAME_value(names, i), name);
+	for (int i = 0; !found && i < sk_GENERAL_NAME_num(names); i++) {
+		const GENERAL_NAME *entry = sk_GENERAL_NAME_value(names, i);
+
+		found = entry->type == GEN_DNS &&
+			is_wanted(ASN1_STRING_get0_data(entry->d.dNSName),
+				ASN1_STRING_length(entry->d.dNSName), wanted, context);
+	}
 	GENERAL_NAMES_free(names);
 	return found;
 }
@@ -155,14 +166,26 @@ bool tls_has_peer_certificate(const struct stream *stream)
 		SSL_get0_peer_certificate(stream->tls->ssl);
 }
 
-bool tls_peer_is(const struct stream *stream, const char *name)
+bool tls_peer_has_name(
+	const struct stream *stream, tls_name_function *wanted, const void *context)
 {
 	X509 *certificate;
 
-	if (!tls_has_peer_certificate(stream) || name[0] == '\0')
+	if (!tls_has_peer_certificate(stream))
 		return false;
 	certificate = SSL_get0_peer_certificate(stream->tls->ssl);
-	return common_name_is(certificate, name) || alternative_name_is(certificate, name);
+	return common_name_is_wanted(certificate, wanted, context) ||
+		alternative_name_is_wanted(certificate, wanted, context);
+}
+
+static bool is_same(const char *name, const void *context)
+{
+	return strcmp(name, context) == 0;
+}
+
+bool tls_peer_is(const struct stream *stream, const char *name)
+{
+	return tls_peer_has_name(stream, is_same, name);
 }
 
 static bool is_address(const char *name)
@@ -177,7 +200,7 @@ static bool bears_name(X509 *certificate, const char *name)
 {
 	if (is_address(name))
 		return X509_check_ip_asc(certificate, name, 0) == 1 ||
-			common_name_is(certificate, name);
+			common_name_is_wanted(certificate, is_same, name);
 	return X509_check_host(
 		       certificate, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1;
 }

@@ -26,8 +26,7 @@ static void on_readable(struct stream *stream);
 
 /* --- accept ------------------------------------------------------------------------------- */
 
-/* The other end of a Unix socket, as the kernel knows it. */
-static void identify_unix_peer(struct client_link *client, struct ucred *peer)
+void client_login_identify_peer(const struct client_link *client, struct ucred *peer)
 {
 	socklen_t length = sizeof(*peer);
 
@@ -56,7 +55,7 @@ void client_login_accept(
 	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
 	client->deadline.expire = client_limits_expire;
 	if (is_unix) {
-		identify_unix_peer(client, &peer);
+		client_login_identify_peer(client, &peer);
 		client->link.remote = (struct address){
 			.family = AF_UNIX,
 			.port = (uint16_t)registry->settings->listen_port,
@@ -104,6 +103,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 		free(login->mock);
 	}
 	credential_unref(login->credential);
+	hba_unref(login->hba);
 	scram_server_free(&login->scram);
 	buffer_wipe(&login->final);
 	free(login->database_name);
@@ -368,7 +368,7 @@ static bool is_local_superuser(struct client_link *client, const char *user)
 	if (!is_console(client) || client->link.remote.family != AF_UNIX ||
 		strcmp(user, "pgbouncer") != 0)
 		return false;
-	identify_unix_peer(client, &peer);
+	client_login_identify_peer(client, &peer);
 	return peer.uid == getuid();
 }
 
@@ -669,6 +669,11 @@ static void take_password(struct client_link *client, const uint8_t *body, size_
 {
 	struct login *login = client->login;
 
+	/* While a method waits for something else, or for none of the client's words. */
+	if (!login->method || !login->method->answer) {
+		client_close_for(client, REASON_BAD_PACKET);
+		return;
+	}
 	/* A password message with nothing in it, whatever was asked for. */
 	if ((length == 0 || (length == 1 && body[0] == '\0')) && !login->answered_first) {
 		login->refusal = REASON_EMPTY_PASSWORD;

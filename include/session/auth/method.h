@@ -29,7 +29,7 @@ struct auth_method {
 };
 
 extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram,
-	auth_cert;
+	auth_cert, auth_hba, auth_peer;
 
 /* What a login needs to remember; lives from the startup packet to the welcome. */
 struct login {
@@ -40,6 +40,8 @@ struct login {
 	struct credential
 		*credential; /* counted: a secret told to this login; NULL: the user's */
 	char *database_name; /* owned: as the client wrote it */
+	struct hba *hba; /* counted: what `rule` stands in */
+	const struct hba_rule *rule; /* that decides on this login; NULL: none does */
 	uint8_t salt[4]; /* of an MD5 exchange */
 	struct scram_server scram;
 	uint8_t end_point[TLS_BINDING_MAX]; /* what a SCRAM exchange is bound to */
@@ -53,6 +55,12 @@ struct login {
 
 /* The method that an auth_type names. */
 const struct auth_method *auth_method_of(enum auth_type type);
+
+/*
+ * The method that the HBA file has for this client as this user, who may not be the one in the
+ * end. NULL: no rule fits, or none of ours.
+ */
+const struct auth_method *auth_hba_method(const struct client_link *client, const char *user);
 
 /* Send an authentication request. False: the client was closed. */
 bool auth_ask(struct client_link *client, unsigned request, const void *data, size_t length);

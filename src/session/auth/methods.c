@@ -23,6 +23,7 @@ const struct auth_method *auth_method_of(enum auth_type type)
 	case AUTH_TYPE_CERT:
 		return &auth_cert;
 	case AUTH_TYPE_HBA:
+		return &auth_hba;
 	case AUTH_TYPE_LDAP:
 	case AUTH_TYPE_PAM:
 		break; /* refused when the configuration is read */

@@ -192,7 +192,6 @@ static void test_words_that_would_weaken_security_are_refused(void **state)
 	static const struct {
 		const char *name, *value;
 	} cases[] = {
-		{"auth_type", "hba"},
 		{"auth_type", "PAM"},
 		{"auth_type", "ldap"},
 	};
@@ -219,7 +218,6 @@ static void test_values_without_effect_are_told(void **state)
 	assert_string_equal(
 		why, "auth_query has no effect in this version: looking up users by a query");
 	assert_true(is_idle_with(*state, "auth_user", "x"));
-	assert_true(is_idle_with(*state, "auth_hba_file", "hba.conf"));
 	assert_true(is_idle_with(*state, "peer_id", "1"));
 	assert_true(is_idle_with(*state, "suspend_timeout", "11"));
 	assert_true(is_idle_with(*state, "max_prepared_statements", "200"));
@@ -229,6 +227,9 @@ static void test_values_without_effect_are_told(void **state)
 static void test_values_that_ask_for_nothing_are_not_told(void **state)
 {
 	assert_false(is_idle_with(*state, "auth_user", ""));
+	assert_false(is_idle_with(*state, "auth_type", "hba"));
+	assert_false(is_idle_with(*state, "auth_hba_file", "hba.conf"));
+	assert_false(is_idle_with(*state, "auth_ident_file", "ident.conf"));
 	assert_false(is_idle_with(*state, "peer_id", "0x0"));
 	assert_false(is_idle_with(*state, "suspend_timeout", "10s"));
 	assert_false(is_idle_with(*state, "max_prepared_statements", "0"));

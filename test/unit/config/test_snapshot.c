@@ -118,8 +118,8 @@ static void test_every_mistake_is_told_with_its_line(void **state)
 			"(f.ini:3)"},
 		{4, "syntax error", "syntax error in configuration (f.ini:4), stopping loading",
 			NULL},
-		{5, "invalid value \"hba\"",
-			"invalid value \"hba\" for parameter auth_type in configuration (f.ini:5)",
+		{5, "invalid value \"peer\"",
+			"invalid value \"peer\" for parameter auth_type in configuration (f.ini:5)",
 			NULL},
 		{6, "invalid section \"data\": allowed is databases",
 			"invalid section \"data\" in configuration (f.ini:6)", NULL},
@@ -138,7 +138,7 @@ static void test_every_mistake_is_told_with_its_line(void **state)
 			  "listen_port = x\n"
 			  "pool_mod = session\n"
 			  "what is this\n"
-			  "auth_type = hba\n"
+			  "auth_type = peer\n"
 			  "[data]\n"
 			  "nobody = looks here\n"
 			  "[databases]\n"
@@ -410,6 +410,108 @@ static void test_ten_thousand_databases_are_sorted_and_found(void **state)
 	snapshot_unref(snapshot);
 }
 
+/* How many rules there are; -1: not even none. */
+static int rules_of(const struct snapshot *snapshot)
+{
+	const struct hba *hba = snapshot_hba(snapshot);
+	int count = 0;
+
+	while (hba_rule_at(hba, (size_t)count))
+		count++;
+	return hba ? count : -1;
+}
+
+#define HBA "[pgbouncer]\nauth_type = hba\nauth_hba_file = h\n"
+
+static void test_rules_are_read_at_each_load_with_their_type(void **state)
+{
+	struct snapshot *snapshot;
+
+	(void)state;
+	write_file("h", "local all all peer map=m\n");
+	write_file("i", "m a b\n");
+	snapshot = parse("[pgbouncer]\nauth_hba_file = h\nauth_ident_file = i\n");
+	assert_int_equal(rules_of(snapshot), -1);
+	snapshot = reload(snapshot, HBA "auth_ident_file = i\n");
+	assert_int_equal(rules_of(snapshot), 1);
+	assert_int_equal(problems.count, 0);
+	/* The same length within a second: nobody asks whether it has changed. */
+	write_file("h", "local all bob peer map=m\n");
+	write_file("i", "m c d\n");
+	snapshot = reload(snapshot, HBA "auth_ident_file = i\n");
+	assert_int_equal(hba_rule_at(snapshot_hba(snapshot), 0)->users.count, 1);
+	assert_true(ident_map_allows(&hba_rule_at(snapshot_hba(snapshot), 0)->map, "c", "d"));
+	snapshot = reload(snapshot, "[pgbouncer]\nauth_type = md5\nauth_hba_file = h\n");
+	assert_int_equal(rules_of(snapshot), -1);
+	snapshot_unref(snapshot);
+}
+
+static void test_set_reads_no_rules_and_loses_none(void **state)
+{
+	struct snapshot *snapshot, *other, *back;
+	char why[256];
+
+	(void)state;
+	write_file("h", "local all all trust\n");
+	snapshot = parse("[pgbouncer]\nauth_hba_file = h\n");
+	other = snapshot_with_setting(snapshot, "auth_type", "hba", why, sizeof(why));
+	assert_int_equal(rules_of(other), -1);
+	snapshot_unref(other);
+	snapshot = reload(snapshot, HBA);
+	other = snapshot_with_setting(snapshot, "auth_type", "md5", why, sizeof(why));
+	back = snapshot_with_setting(other, "auth_type", "hba", why, sizeof(why));
+	snapshot_unref(snapshot);
+	snapshot_unref(other);
+	assert_int_equal(rules_of(back), 1);
+	snapshot_unref(back);
+}
+
+static void test_missing_rules_let_nobody_in_and_are_told(void **state)
+{
+	struct snapshot *snapshot;
+
+	(void)state;
+	write_file("h", "local all all trust\nlocal all all rejekt\n");
+	snapshot = parse(HBA "auth_ident_file = nowhere\n");
+	assert_int_equal(rules_of(snapshot), 1);
+	assert_int_equal(problems.skipped, 2);
+	assert_contains(problem_at(&problems, 0)->log[0],
+		"could not open ident config file nowhere: No such file");
+	assert_contains(problem_at(&problems, 1)->log[1], "could not parse hba config line 2");
+	unlink("h");
+	snapshot = reload(snapshot, HBA);
+	assert_int_equal(rules_of(snapshot), 0);
+	assert_contains(
+		problem_at(&problems, 1)->log[0], "could not open hba config file h: No such");
+	snapshot = reload(snapshot, "[pgbouncer]\nauth_type = hba\n");
+	assert_int_equal(rules_of(snapshot), 0);
+	assert_contains(problem_at(&problems, 1)->log[0], "could not open hba config file :");
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
+/* It has no default, so that a file without it means the one before. */
+static void test_maps_stay_while_their_file_is_not_named(void **state)
+{
+	struct snapshot *snapshot;
+
+	(void)state;
+	write_file("h", "local all all peer map=m\n");
+	write_file("i", "m a b\n");
+	snapshot = parse(HBA "auth_ident_file = i\n");
+	snapshot = reload(snapshot, HBA);
+	assert_int_equal(rules_of(snapshot), 1);
+	unlink("i");
+	snapshot = reload(snapshot, HBA "auth_ident_file =\n");
+	assert_int_equal(rules_of(snapshot), 1);
+	assert_int_equal(problems.count, 0);
+	snapshot = reload(snapshot, HBA "auth_ident_file = i\n");
+	assert_int_equal(rules_of(snapshot), 0);
+	assert_contains(problem_at(&problems, 1)->log[0], "Ident map m is not found");
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
 static void test_sample_files_load_without_a_problem(void **state)
 {
 	const char *top = getenv("srcdir");
@@ -452,6 +554,10 @@ int main(void)
 		IN_FOLDER(test_start_has_the_verbosity_of_the_command_line),
 		IN_FOLDER(test_users_are_shared_until_their_file_changes),
 		IN_FOLDER(test_missing_user_list_is_only_a_warning),
+		IN_FOLDER(test_rules_are_read_at_each_load_with_their_type),
+		IN_FOLDER(test_set_reads_no_rules_and_loses_none),
+		IN_FOLDER(test_missing_rules_let_nobody_in_and_are_told),
+		IN_FOLDER(test_maps_stay_while_their_file_is_not_named),
 		cmocka_unit_test(test_set_changes_one_setting_and_shares_the_rest),
 		cmocka_unit_test(test_set_judges_as_the_file_does),
 		cmocka_unit_test(test_snapshot_lives_as_long_as_its_holders),

@@ -161,7 +161,9 @@ void fake_start(const char *config)
 	};
 	assert_true(registry_init(&fake_registry, &fake_loop, snapshot));
 	fake_registry.derivations = helper_new(&fake_loop, 1, 16);
+	fake_registry.system_users = helper_new(&fake_loop, 1, 16);
 	assert_non_null(fake_registry.derivations);
+	assert_non_null(fake_registry.system_users);
 	fake_console = (struct fake_console){0};
 	fake_refuses_connects = false;
 	launches = launches_told = 0;
@@ -185,6 +187,7 @@ int fake_end(void **state)
 	control_drop_all(&fake_registry);
 	fake_turn();
 	helper_free(fake_registry.derivations);
+	helper_free(fake_registry.system_users);
 	assert_int_equal(fake_registry.clients.used, 0);
 	assert_int_equal(fake_registry.servers.used, 0);
 	assert_int_equal(fake_registry.helds.used, 0);

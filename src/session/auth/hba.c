@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The HBA file says by which of the other methods a client has to prove itself: its first rule
+ * that fits where the client comes from and what it asks for.
+ */
+#include "session/auth/method.h"
+
+static enum auth_result reject(struct client_link *client)
+{
+	return auth_refuse(client);
+}
+
+static const struct auth_method auth_reject = {
+	.name = "reject",
+	.refusal = REASON_LOGIN_REJECTED,
+	.begin = reject,
+};
+
+static const struct auth_method *const methods[] = {
+	[HBA_CERT] = &auth_cert,
+	[HBA_LDAP] = NULL, /* not in this build */
+	[HBA_MD5] = &auth_md5,
+	[HBA_PASSWORD] = &auth_plain,
+	[HBA_PEER] = &auth_peer,
+	[HBA_REJECT] = &auth_reject,
+	[HBA_SCRAM_SHA_256] = &auth_scram,
+	[HBA_TRUST] = &auth_trust,
+};
+
+/* The console has one name for rules, whichever a client knows it by. */
+static const char *database_name(const struct client_link *client)
+{
+	return client->database && client->database->console ? client->database->name
+							     : client->login->database_name;
+}
+
+static const struct hba_rule *find_rule(const struct client_link *client, const char *user)
+{
+	const struct hba_connection connection = {
+		.address = &client->link.remote,
+		.tls = client->link.stream.tls != NULL,
+		.physical_replication = client->replication == REPLICATION_PHYSICAL,
+		.database = database_name(client),
+		.user = user,
+	};
+
+	return hba_find(snapshot_hba(link_registry(&client->link)->config), &connection);
+}
+
+const struct auth_method *auth_hba_method(const struct client_link *client, const char *user)
+{
+	const struct hba_rule *rule = find_rule(client, user);
+
+	return rule ? methods[rule->method] : NULL;
+}
+
+static enum auth_result refuse_for(struct client_link *client, enum reason refusal)
+{
+	client->login->refusal = refusal;
+	return AUTH_REFUSED;
+}
+
+static enum auth_result begin(struct client_link *client)
+{
+	struct login *login = client->login;
+
+	login->rule = find_rule(client, client->user->name);
+	if (!login->rule)
+		return refuse_for(client, REASON_NO_AUTHENTICATION_METHOD);
+	/* A reload may bring other rules before this login is through. */
+	login->hba = hba_ref(snapshot_hba(link_registry(&client->link)->config));
+	link_log(&client->link, LEVEL_DEBUG, "hba line %u decides: %s", login->rule->line,
+		hba_method_name(login->rule->method));
+	if (!methods[login->rule->method])
+		return refuse_for(client, REASON_LDAP_NOT_SUPPORTED);
+	login->method = methods[login->rule->method];
+	return login->method->begin(client);
+}
+
+const struct auth_method auth_hba = {
+	.name = "hba",
+	.refusal = REASON_LOGIN_REJECTED,
+	.begin = begin,
+};
