@@ -31,6 +31,7 @@ struct database {
 	bool console; /* the admin console */
 	bool paused, disabled;
 	bool gone; /* no longer configured: freed when its last client has let go */
+	usec_t failover_pause; /* until then a server that refuses to write is no news */
 	usec_t idle_since; /* automatic: without clients and servers since; 0 otherwise */
 	char name[]; /* what clients call it */
 };

@@ -92,6 +92,9 @@ usec_t pool_longest_wait(const struct pool *pool, usec_t now);
 /* Forget the welcome: the next login waits for a new one. */
 void pool_forget_welcome(struct pool *pool);
 
+/* Mark every server as to be retired when it is free. */
+void pool_retire_servers(struct pool *pool);
+
 /* Forget the welcome and mark every server as to be retired: RECONNECT, a changed connect string. */
 void pool_mark_close_needed(struct pool *pool);
 

@@ -26,6 +26,7 @@ enum {
 	RESOLVER_ADDRESSES_MAX = 64,
 };
 
+struct dns_zones;
 struct resolver;
 struct resolver_name;
 struct resolver_query;
@@ -52,6 +53,7 @@ struct resolver_options {
 	const char *servers; /* `ADDRESS[:PORT],...` instead of its name servers; NULL: those */
 	usec_t found_life; /* how long an answer is kept */
 	usec_t failed_life; /* how long a failure is kept */
+	usec_t zone_period; /* how often the serials of zones are asked for; 0: never */
 	size_t names_max; /* names in the cache; when full the one unused for longest goes */
 };
 
@@ -65,13 +67,36 @@ struct resolver *resolver_new(
 /* Give up all look-ups: queries still waiting are forgotten, their callbacks not called. */
 void resolver_free(struct resolver *resolver);
 
-/* How long answers that come from now on are kept. */
+/*
+ * How long answers that come from now on are kept. That no name server could be asked, or none
+ * made sense, is kept for a second at most.
+ */
 void resolver_set_lives(struct resolver *resolver, usec_t found_life, usec_t failed_life);
+
+/* How often the serials of zones are asked for: see net/dns_zones. */
+void resolver_set_zone_period(struct resolver *resolver, usec_t period);
+
+/* Read resolv.conf anew. Look-ups that are under way start again; failures are forgotten. */
+void resolver_renew(struct resolver *resolver);
+
+/* The name is looked up when it is next asked for, however old its last answer is. */
+void resolver_forget(struct resolver *resolver, const char *name, size_t length);
+
+/*
+ * A name was looked up, and this address (its port 0), which it had before, is no longer among
+ * those it has. The resolver must not be called from here.
+ */
+typedef void resolver_moved_function(
+	void *argument, const char *name, const struct sockaddr *gone, socklen_t length);
+
+/* Tell of moves from now on. */
+void resolver_on_move(
+	struct resolver *resolver, resolver_moved_function *moved, void *argument);
 
 /*
  * Ask for an address of this name. Several addresses are handed out in turn, one per asker. The
- * query must not be waiting already. There is no time limit but c-ares' own (about a quarter of
- * a minute): who has a deadline cancels.
+ * query must not be waiting already. There is no time limit but c-ares' own (some seconds for
+ * each name server): who has a deadline cancels.
  */
 void resolver_ask(struct resolver *resolver, struct resolver_query *query, const char *name,
 	uint16_t port, resolver_function *answer);
@@ -111,8 +136,11 @@ struct resolver_row resolver_row_of(
 const struct sockaddr *resolver_row_address(
 	const struct resolver_name *name, size_t n, socklen_t *length);
 
-/* How many names are cached or asked for, and how many of them are being looked up now. */
+/* How many names are cached or asked for, and how many questions wait for their answers. */
 size_t resolver_names(const struct resolver *resolver);
 size_t resolver_in_flight(const struct resolver *resolver);
+
+/* The zones whose serials are watched; NULL: none are, since the period is 0. */
+const struct dns_zones *resolver_zones(const struct resolver *resolver);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW DNS_HOSTS, DNS_ZONES, PEERS and PEER_POOLS. */
 #include "admin/topics.h"
+#include "net/dns_zones.h"
 
 /* --- DNS_HOSTS ---------------------------------------------------------------------------- */
 
@@ -48,13 +49,7 @@ static void fill_hosts(struct result *result, const struct command_call *call)
 
 const struct topic show_dns_hosts = TOPIC("DNS_HOSTS", host_columns, fill_hosts);
 
-/* --- topics whose lists are always empty -------------------------------------------------- */
-
-static void fill_nothing(struct result *result, const struct command_call *call)
-{
-	(void)result;
-	(void)call;
-}
+/* --- DNS_ZONES ---------------------------------------------------------------------------- */
 
 static const struct column zone_columns[] = {
 	{"zonename", COLUMN_TEXT},
@@ -62,7 +57,32 @@ static const struct column zone_columns[] = {
 	{"count", COLUMN_INT4},
 };
 
-const struct topic show_dns_zones = TOPIC("DNS_ZONES", zone_columns, fill_nothing);
+static void fill_zones(struct result *result, const struct command_call *call)
+{
+	const struct resolver *resolver = call->registry->resolver;
+	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
+	const struct dns_zone *zone = NULL;
+
+	while (zones && (zone = dns_zones_next(zones, zone)) != NULL) {
+		const struct dns_zone_row row = dns_zone_row_of(zone);
+
+		result_begin_row(result);
+		result_text(result, row.name);
+		result_number(result, row.serial);
+		result_number(result, (long long)row.names);
+		result_end_row(result);
+	}
+}
+
+const struct topic show_dns_zones = TOPIC("DNS_ZONES", zone_columns, fill_zones);
+
+/* --- PEER_POOLS, which is always empty ----------------------------------------------------- */
+
+static void fill_nothing(struct result *result, const struct command_call *call)
+{
+	(void)result;
+	(void)call;
+}
 
 static const struct column peer_pool_columns[] = {
 	{"peer_id", COLUMN_INT4},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW VERSION, STATE, LISTS and MEM: the process as a whole. */
 #include "admin/topics.h"
+#include "net/dns_zones.h"
 
 /* --- VERSION ------------------------------------------------------------------------------ */
 
@@ -59,6 +60,13 @@ static size_t count_peers(const struct registry *registry)
 	return count;
 }
 
+static size_t count_zones(const struct resolver *resolver)
+{
+	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
+
+	return zones ? zones->count : 0;
+}
+
 static void fill_lists(struct result *result, const struct command_call *call)
 {
 	const struct registry *registry = call->registry;
@@ -75,7 +83,7 @@ static void fill_lists(struct result *result, const struct command_call *call)
 	add_list(result, "free_servers", registry->servers.free);
 	add_list(result, "used_servers", registry->servers.used);
 	add_list(result, "dns_names", resolver ? resolver_names(resolver) : 0);
-	add_list(result, "dns_zones", 0);
+	add_list(result, "dns_zones", count_zones(resolver));
 	add_list(result, "dns_queries", resolver ? resolver_in_flight(resolver) : 0);
 	add_list(result, "dns_pending", 0);
 }

@@ -8,20 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct file_identity identity_of(const struct stat *status)
-{
-	return (struct file_identity){
-		.device = status->st_dev,
-		.inode = status->st_ino,
-		.modified_seconds = status->st_mtim.tv_sec,
-		.modified_nanoseconds = status->st_mtim.tv_nsec,
-		.size = status->st_size,
-		.mode = status->st_mode,
-		.user = status->st_uid,
-		.group = status->st_gid,
-	};
-}
-
 /* Fill the buffer as far as the file goes. */
 static ssize_t read_all(int fd, char *buffer, size_t size)
 {
@@ -59,7 +45,7 @@ static bool read_open_file(int fd, size_t limit, struct file_text *out)
 		errno = EFBIG;
 		return false;
 	}
-	file.identity = identity_of(&status);
+	file.identity = file_identity_of(&status);
 	file.text = malloc(size + 1);
 	if (!file.text)
 		return false;
@@ -100,22 +86,4 @@ void file_text_free(struct file_text *file)
 		explicit_bzero(file->text, file->length);
 	free(file->text);
 	*file = (struct file_text){0};
-}
-
-bool file_identify(const char *path, struct file_identity *out)
-{
-	struct stat status;
-
-	if (stat(path, &status) < 0)
-		return false;
-	*out = identity_of(&status);
-	return true;
-}
-
-bool file_identity_same(const struct file_identity *a, const struct file_identity *b)
-{
-	return a->device == b->device && a->inode == b->inode && a->mode == b->mode &&
-		a->user == b->user && a->group == b->group &&
-		a->modified_seconds == b->modified_seconds &&
-		a->modified_nanoseconds == b->modified_nanoseconds && a->size == b->size;
 }

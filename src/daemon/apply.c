@@ -64,4 +64,5 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 		listeners_set_tcp_options(&daemon->listeners, &tcp);
 	resolver_set_lives(
 		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
+	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);
 }

@@ -11,6 +11,7 @@
 #include "net/tls_context.h"
 #include "session/client_login.h"
 #include "session/control.h"
+#include "session/failover.h"
 #include "session/pairing.h"
 #include "session/tls_setup.h"
 
@@ -92,12 +93,16 @@ static bool make_resolver(struct daemon *daemon)
 		.resolv_conf = settings->resolv_conf,
 		.found_life = settings->dns_max_ttl,
 		.failed_life = settings->dns_nxdomain_ttl,
+		.zone_period = settings->dns_zone_check_period,
 		.names_max = RESOLVER_NAMES,
 	};
 	char why[256];
 
 	daemon->registry.resolver = resolver_new(&daemon->loop, &options, why, sizeof(why));
-	return daemon->registry.resolver ? true : refuse(why);
+	if (!daemon->registry.resolver)
+		return refuse(why);
+	resolver_on_move(daemon->registry.resolver, failover_host_moved, &daemon->registry);
+	return true;
 }
 
 /* What pools may come to hold if every user uses every database. */

@@ -152,6 +152,7 @@ bool reload_run(struct daemon *daemon)
 		return false;
 	}
 	adopt(daemon, config);
+	resolver_renew(registry->resolver);
 	apply_log(registry->settings, daemon->options);
 	if (tls_setup_apply(registry))
 		return true;

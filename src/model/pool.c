@@ -105,7 +105,7 @@ void pool_forget_welcome(struct pool *pool)
 	buffer_free(&pool->welcome_made);
 }
 
-void pool_mark_close_needed(struct pool *pool)
+void pool_retire_servers(struct pool *pool)
 {
 	for (unsigned i = 0; i < SERVER_LISTS; i++) {
 		struct link *link;
@@ -113,6 +113,11 @@ void pool_mark_close_needed(struct pool *pool)
 		TAILQ_FOREACH (link, &pool->servers[i], place)
 			server_of(link)->close_needed = true;
 	}
+}
+
+void pool_mark_close_needed(struct pool *pool)
+{
+	pool_retire_servers(pool);
 	pool_forget_welcome(pool);
 }
 

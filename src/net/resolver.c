@@ -3,29 +3,22 @@
 
 #include <ares.h>
 #include <arpa/inet.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "net/dns_channel.h"
+#include "net/dns_zones.h"
 
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(name) ((name)->unhashed = true)
 #include <uthash.h>
 
-enum {
-	/*
-	 * c-ares waits this long for the first answer, twice as long for the next, and so on: a name
-	 * server that was silent for a while is asked again soon after it is back.
-	 */
-	FIRST_TIMEOUT_MS = 1000,
-	TRIES = 4,
-};
+/* A failure that is nobody's word, but a want of one, is not kept for longer. */
+#define SHORT_LIFE USEC_PER_SEC
 
 union host_address {
 	struct sockaddr any;
@@ -42,7 +35,8 @@ struct resolver_name {
 	struct resolver *resolver;
 	struct query_list waiting; /* askers to be answered, in the order they came */
 	struct loop_task task; /* answers them */
-	bool asking; /* c-ares is at work and knows our address */
+	struct dns_question question; /* while it is looked up */
+	struct dns_zone *zone; /* NULL: none is watched for it */
 	bool answering; /* callbacks are running: not to be evicted by them */
 	bool unhashed; /* no memory to put it into the table */
 	int status; /* of the last look-up; before the first: ARES_ENODATA */
@@ -52,108 +46,39 @@ struct resolver_name {
 	char name[];
 };
 
-/* A socket of c-ares in our loop. */
-struct watch {
-	LIST_ENTRY(watch) entry;
-	struct resolver *resolver;
-	struct event event;
-	ares_socket_t fd;
-};
-
-LIST_HEAD(watch_list, watch);
-
 struct resolver {
 	struct loop *loop;
-	ares_channel channel;
-	struct deadline timeout; /* when c-ares wants to be called though no socket is ready */
-	struct watch_list watches;
+	struct dns_channel *channel;
+	struct dns_zones zones;
 	struct resolver_name *names; /* hash table by name */
 	struct name_list order;
-	size_t count, count_max, in_flight;
+	size_t count, count_max;
 	usec_t found_life, failed_life;
 	struct resolver_name *refused; /* stands for every name there is no room for */
-	bool ending;
+	resolver_moved_function *moved; /* NULL: nobody is interested */
+	void *moved_argument;
 };
 
-/* --- c-ares on our loop ------------------------------------------------------------------ */
-
-static void set_timeout(struct resolver *resolver)
-{
-	struct timeval wait;
-
-	if (ares_timeout(resolver->channel, NULL, &wait))
-		wheel_set(&resolver->loop->wheel, &resolver->timeout,
-			loop_now(resolver->loop) + wait.tv_sec * USEC_PER_SEC + wait.tv_usec);
-	else
-		deadline_cancel(&resolver->timeout);
-}
-
-static void on_timeout(struct deadline *timeout)
-{
-	struct resolver *resolver =
-		(struct resolver *)((char *)timeout - offsetof(struct resolver, timeout));
-
-	ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	set_timeout(resolver);
-}
-
-static void on_socket(evutil_socket_t fd, short what, void *argument)
-{
-	/* The watch may be gone when c-ares comes back. */
-	struct resolver *resolver = ((struct watch *)argument)->resolver;
-
-	ares_process_fd(resolver->channel, what & EV_READ ? fd : ARES_SOCKET_BAD,
-		what & EV_WRITE ? fd : ARES_SOCKET_BAD);
-	set_timeout(resolver);
-}
-
-static struct watch *find_watch(struct resolver *resolver, ares_socket_t fd)
-{
-	struct watch *watch;
-
-	LIST_FOREACH(watch, &resolver->watches, entry)
-	if (watch->fd == fd)
-		return watch;
-	return NULL;
-}
-
-static struct watch *watch_new(struct resolver *resolver, ares_socket_t fd)
-{
-	struct watch *watch = calloc(1, sizeof(*watch));
-
-	if (!watch)
-		return NULL;
-	watch->resolver = resolver;
-	watch->fd = fd;
-	LIST_INSERT_HEAD(&resolver->watches, watch, entry);
-	return watch;
-}
-
-/* c-ares wants to know of these things from now on; of nothing: it is about to close the socket. */
-static void on_socket_state(void *argument, ares_socket_t fd, int readable, int writable)
-{
-	struct resolver *resolver = argument;
-	struct watch *watch = find_watch(resolver, fd);
-	const short what = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
-
-	if (watch)
-		event_del(&watch->event);
-	else if (what != 0)
-		watch = watch_new(resolver, fd);
-	if (!watch)
-		return;
-	if (what == 0) {
-		LIST_REMOVE(watch, entry);
-		free(watch);
-		return;
-	}
-	/* Whatever cannot be watched ends with c-ares' own timeout. */
-	event_assign(&watch->event, resolver->loop->base, fd, (short)(what | EV_PERSIST),
-		on_socket, watch);
-	event_add(&watch->event, NULL);
-}
-
 /* --- answers ----------------------------------------------------------------------------- */
+
+/* Only what tells addresses apart, so that they can be compared by their bytes. */
+static bool copy_address(union host_address *out, const struct ares_addrinfo_node *node)
+{
+	union host_address from = {0};
+
+	if (node->ai_addrlen > sizeof(from))
+		return false;
+	memcpy(&from, node->ai_addr, node->ai_addrlen);
+	if (node->ai_family == AF_INET) {
+		out->in.sin_family = AF_INET;
+		out->in.sin_addr = from.in.sin_addr;
+	} else if (node->ai_family == AF_INET6) {
+		out->in6.sin6_family = AF_INET6;
+		out->in6.sin6_addr = from.in6.sin6_addr;
+		out->in6.sin6_scope_id = from.in6.sin6_scope_id;
+	}
+	return node->ai_family == AF_INET || node->ai_family == AF_INET6;
+}
 
 static union host_address *copy_addresses(const struct ares_addrinfo *found, size_t *count)
 {
@@ -170,13 +95,43 @@ static union host_address *copy_addresses(const struct ares_addrinfo *found, siz
 	*count = 0;
 	for (const struct ares_addrinfo_node *at = found->nodes; at && *count < n;
 		at = at->ai_next)
-		if (at->ai_addrlen <= sizeof(*out))
-			memcpy(&out[(*count)++], at->ai_addr, at->ai_addrlen);
+		*count += copy_address(&out[*count], at);
 	return out;
+}
+
+static socklen_t length_of(const union host_address *address)
+{
+	return address->any.sa_family == AF_INET ? sizeof(address->in) : sizeof(address->in6);
+}
+
+static bool has_address(const struct resolver_name *name, const union host_address *address)
+{
+	for (size_t i = 0; i < name->count; i++) {
+		if (memcmp(&name->addresses[i], address, sizeof(*address)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Tell of those that the name had and has no more. Of too many to be kept nobody can tell. */
+static void tell_moves(
+	const struct resolver_name *name, const union host_address *old, size_t count)
+{
+	const struct resolver *resolver = name->resolver;
+
+	if (!resolver->moved || name->count == RESOLVER_ADDRESSES_MAX)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!has_address(name, &old[i]))
+			resolver->moved(resolver->moved_argument, name->name, &old[i].any,
+				length_of(&old[i]));
+	}
 }
 
 static int keep_answer(struct resolver_name *name, const struct ares_addrinfo *found)
 {
+	union host_address *old = name->addresses;
+	const size_t old_count = name->count;
 	size_t count;
 	union host_address *addresses = copy_addresses(found, &count);
 
@@ -186,35 +141,41 @@ static int keep_answer(struct resolver_name *name, const struct ares_addrinfo *f
 		free(addresses);
 		return ARES_ENODATA;
 	}
-	free(name->addresses);
 	name->addresses = addresses;
 	name->count = count;
+	tell_moves(name, old, old_count);
+	free(old);
 	return ARES_SUCCESS;
+}
+
+/* What the zone says lasts; that nobody could be asked about it does not. */
+static usec_t life_of(const struct resolver *resolver, int status)
+{
+	if (status == ARES_SUCCESS)
+		return resolver->found_life;
+	if (status == ARES_ENOTFOUND || status == ARES_ENODATA ||
+		resolver->failed_life < SHORT_LIFE)
+		return resolver->failed_life;
+	return SHORT_LIFE;
 }
 
 static void answer_waiting(struct loop_task *task);
 
-static void on_answer(void *argument, int status, int timeouts, struct ares_addrinfo *found)
+static void on_answer(struct dns_question *question, const struct dns_answer *answer)
 {
-	struct resolver_name *name = argument;
+	struct resolver_name *name = (struct resolver_name *)((char *)question -
+		offsetof(struct resolver_name, question));
 	struct resolver *resolver = name->resolver;
-	usec_t life;
 
-	(void)timeouts;
-	name->asking = false;
-	resolver->in_flight--;
-	if (status == ARES_SUCCESS)
-		status = found ? keep_answer(name, found) : ARES_ENODATA;
-	if (found)
-		ares_freeaddrinfo(found);
-	if (resolver->ending)
-		return;
-	if (status != ARES_SUCCESS)
-		log_write(
-			LEVEL_WARNING, "DNS lookup failed: %s: result=%d", name->name, status);
-	life = status == ARES_SUCCESS ? resolver->found_life : resolver->failed_life;
-	name->status = status;
-	name->expires = loop_now(resolver->loop) + life;
+	name->status = answer->status;
+	if (answer->addresses) {
+		name->status = keep_answer(name, answer->addresses);
+		ares_freeaddrinfo(answer->addresses);
+	}
+	if (name->status != ARES_SUCCESS)
+		log_write(LEVEL_WARNING, "DNS lookup failed: %s: result=%d", name->name,
+			name->status);
+	name->expires = loop_now(resolver->loop) + life_of(resolver, name->status);
 	loop_defer(resolver->loop, &name->task, answer_waiting);
 }
 
@@ -224,11 +185,6 @@ static const union host_address *next_address(struct resolver_name *name)
 
 	name->next = n + 1;
 	return &name->addresses[n];
-}
-
-static socklen_t length_of(const union host_address *address)
-{
-	return address->any.sa_family == AF_INET ? sizeof(address->in) : sizeof(address->in6);
 }
 
 static void answer_one(struct resolver_name *name, struct resolver_query *query)
@@ -308,6 +264,7 @@ static void drop(struct resolver_name *name)
 {
 	struct resolver *resolver = name->resolver;
 
+	dns_zones_leave(&resolver->zones, name->zone);
 	HASH_DEL(resolver->names, name);
 	TAILQ_REMOVE(&resolver->order, name, entry);
 	resolver->count--;
@@ -316,7 +273,7 @@ static void drop(struct resolver_name *name)
 
 static bool is_idle(const struct resolver_name *name)
 {
-	return !name->asking && !name->answering && TAILQ_EMPTY(&name->waiting) &&
+	return !name->question.channel && !name->answering && TAILQ_EMPTY(&name->waiting) &&
 		!loop_task_is_queued(&name->task);
 }
 
@@ -360,21 +317,15 @@ static struct resolver_name *find_or_add(struct resolver *resolver, const char *
 	}
 	TAILQ_INSERT_TAIL(&resolver->order, name, entry);
 	resolver->count++;
+	name->zone = dns_zones_join(&resolver->zones, name->name);
 	return name;
 }
 
 static void look_up(struct resolver *resolver, struct resolver_name *name)
 {
-	const struct ares_addrinfo_hints hints = {
-		.ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-	};
-
-	name->asking = true;
-	resolver->in_flight++;
-	/* The hosts file answers from inside this call. */
-	ares_getaddrinfo(resolver->channel, name->name, NULL, &hints, on_answer, name);
-	set_timeout(resolver);
+	if (!name->question.channel)
+		dns_channel_ask(resolver->channel, &name->question, DNS_ADDRESSES, name->name,
+			on_answer);
 }
 
 void resolver_ask(struct resolver *resolver, struct resolver_query *query, const char *text,
@@ -382,13 +333,14 @@ void resolver_ask(struct resolver *resolver, struct resolver_query *query, const
 {
 	struct resolver_name *name = find_or_add(resolver, text);
 
+	dns_channel_check(resolver->channel);
 	if (!name)
 		name = resolver->refused;
 	query->name = name;
 	query->answer = answer;
 	query->port = port;
 	TAILQ_INSERT_TAIL(&name->waiting, query, entry);
-	if (name->asking)
+	if (name->question.channel)
 		return;
 	if (name == resolver->refused || name->expires > loop_now(resolver->loop))
 		loop_defer(resolver->loop, &name->task, answer_waiting);
@@ -431,30 +383,44 @@ socklen_t resolver_literal(const char *text, uint16_t port, struct sockaddr_stor
 
 /* --- the resolver itself ----------------------------------------------------------------- */
 
+/* Other name servers may know what those before did not. */
+static void on_renewed(void *argument)
+{
+	struct resolver *resolver = argument;
+	struct resolver_name *name;
+
+	TAILQ_FOREACH (name, &resolver->order, entry) {
+		if (name->status != ARES_SUCCESS)
+			name->expires = 0;
+	}
+}
+
+static void on_zone_moved(struct dns_zones *zones, struct dns_zone *zone)
+{
+	struct resolver *resolver =
+		(struct resolver *)((char *)zones - offsetof(struct resolver, zones));
+	struct resolver_name *name;
+
+	TAILQ_FOREACH (name, &resolver->order, entry) {
+		if (name->zone == zone)
+			look_up(resolver, name);
+	}
+}
+
 static int make_channel(struct resolver *resolver, const struct resolver_options *options)
 {
-	struct ares_options wanted = {
-		.timeout = FIRST_TIMEOUT_MS,
-		.tries = TRIES,
-		.sock_state_cb = on_socket_state,
-		.sock_state_cb_data = resolver,
-		.resolvconf_path = (char *)options->resolv_conf,
+	const struct dns_channel_options wanted = {
+		.resolv_conf = options->resolv_conf,
+		.servers = options->servers,
+		.renewed = on_renewed,
+		.argument = resolver,
 	};
-	int mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
 	int status;
 
-	if (options->resolv_conf && *options->resolv_conf) {
-		if (access(options->resolv_conf, R_OK) != 0)
-			log_write(LEVEL_WARNING, "cannot read resolv_conf: %s: %m",
-				options->resolv_conf);
-		mask |= ARES_OPT_RESOLVCONF;
-	}
-	status = ares_init_options(&resolver->channel, &wanted, mask);
-	if (status != ARES_SUCCESS || !options->servers)
-		return status;
-	status = ares_set_servers_ports_csv(resolver->channel, options->servers);
-	if (status != ARES_SUCCESS)
-		ares_destroy(resolver->channel);
+	resolver->channel = dns_channel_new(resolver->loop, &wanted, &status);
+	if (resolver->channel)
+		dns_zones_init(
+			&resolver->zones, resolver->loop, resolver->channel, on_zone_moved);
 	return status;
 }
 
@@ -467,22 +433,18 @@ struct resolver *resolver_new(
 	if (!resolver)
 		goto failed;
 	resolver->loop = loop;
-	resolver->timeout.expire = on_timeout;
 	resolver->count_max = options->names_max;
-	LIST_INIT(&resolver->watches);
 	TAILQ_INIT(&resolver->order);
 	resolver_set_lives(resolver, options->found_life, options->failed_life);
 	resolver->refused = name_new(resolver, "");
 	if (!resolver->refused)
 		goto failed;
 	resolver->refused->status = ARES_ENOMEM;
-	status = ares_library_init(ARES_LIB_INIT_ALL);
+	status = make_channel(resolver, options);
 	if (status != ARES_SUCCESS)
 		goto failed;
-	status = make_channel(resolver, options);
-	if (status == ARES_SUCCESS)
-		return resolver;
-	ares_library_cleanup();
+	resolver_set_zone_period(resolver, options->zone_period);
+	return resolver;
 failed:
 	snprintf(why, size, "dns setup failed: %s", ares_strerror(status));
 	if (resolver)
@@ -497,14 +459,37 @@ void resolver_free(struct resolver *resolver)
 
 	if (!resolver)
 		return;
-	resolver->ending = true;
-	ares_destroy(resolver->channel); /* calls on_answer() for what is in flight */
-	ares_library_cleanup();
-	wheel_remove(&resolver->loop->wheel, &resolver->timeout);
+	dns_channel_free(resolver->channel);
 	TAILQ_FOREACH_SAFE (name, &resolver->order, entry, next)
 		drop(name);
 	name_free(resolver->refused);
+	dns_zones_end(&resolver->zones);
 	free(resolver);
+}
+
+void resolver_renew(struct resolver *resolver)
+{
+	dns_channel_renew(resolver->channel);
+}
+
+void resolver_forget(struct resolver *resolver, const char *text, size_t length)
+{
+	struct resolver_name *name;
+
+	HASH_FIND(hh, resolver->names, text, length, name);
+	if (name)
+		name->expires = 0;
+}
+
+void resolver_on_move(struct resolver *resolver, resolver_moved_function *moved, void *argument)
+{
+	resolver->moved = moved;
+	resolver->moved_argument = argument;
+}
+
+void resolver_set_zone_period(struct resolver *resolver, usec_t period)
+{
+	dns_zones_set_period(&resolver->zones, period);
 }
 
 void resolver_set_lives(struct resolver *resolver, usec_t found_life, usec_t failed_life)
@@ -549,5 +534,10 @@ size_t resolver_names(const struct resolver *resolver)
 
 size_t resolver_in_flight(const struct resolver *resolver)
 {
-	return resolver->in_flight;
+	return dns_channel_asked(resolver->channel);
+}
+
+const struct dns_zones *resolver_zones(const struct resolver *resolver)
+{
+	return resolver->zones.period > 0 ? &resolver->zones : NULL;
 }

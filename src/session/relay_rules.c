@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/client_group.h"
+#include "session/failover.h"
 #include "session/pairing.h"
 #include "session/server_session.h"
 #include "wire/message.h"
@@ -241,6 +242,18 @@ static bool is_extended(const struct request *request)
 		request->type != PQ_SYNC;
 }
 
+/* Class 25, read_only_sql_transaction. The code stands in front, so half a message will do. */
+static bool is_refusal_to_write(const struct relay_run *run)
+{
+	const size_t there = (size_t)(run->end - run->at);
+	struct report report;
+
+	report_parse(run->at + FRAME_HEADER_SIZE,
+		(there < run->frame.total ? there : run->frame.total) - FRAME_HEADER_SIZE,
+		&report);
+	return report.sqlstate && strcmp(report.sqlstate, "25006") == 0;
+}
+
 static enum verdict judge_error(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -249,6 +262,8 @@ static enum verdict judge_error(struct relay_run *run)
 	/* The last words of a dying server, between two clients: nobody's business. */
 	if (is_unasked(run) && pool_mode(server->link.pool) != POOL_MODE_SESSION)
 		return RELAY_DROP;
+	if (is_refusal_to_write(run))
+		failover_server_is_read_only(server);
 	skips = is_extended(first_request(server));
 	if (server->copying_in)
 		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);

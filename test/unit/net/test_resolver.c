@@ -17,9 +17,11 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/dns_zones.h"
 #include "net/resolver.h"
 
-enum { DNS_TYPE_A = 1, DNS_TYPE_AAAA = 28, DNS_NXDOMAIN = 3 };
+enum { DNS_TYPE_A = 1, DNS_TYPE_CNAME = 5, DNS_TYPE_SOA = 6, DNS_TYPE_AAAA = 28 };
+enum { DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3 };
 
 static struct loop loop;
 static struct resolver *resolver;
@@ -37,16 +39,22 @@ struct zone_row {
 	const char *ipv6[3];
 	bool silent; /* the question is not answered */
 	bool garbage; /* the answer is nonsense */
+	bool broken; /* the server fails */
+	bool loops; /* it is a name for itself */
 	bool many; /* 100 IPv4 addresses, more than fit in a datagram and in the cache */
 };
 
-static const struct zone_row zone[] = {
+static const struct zone_row rows[] = {
 	{.name = "one.test", .ipv4 = {"10.0.0.1"}},
 	{.name = "two.test", .ipv4 = {"10.0.0.1", "10.0.0.2"}},
 	{.name = "six.test", .ipv6 = {"fd00::6"}},
 	{.name = "dark.test", .ipv4 = {"10.0.0.9"}, .silent = true},
 	{.name = "odd.test", .garbage = true},
+	{.name = "broken.test", .broken = true},
+	{.name = "loop.test", .loops = true},
 	{.name = "many.test", .many = true},
+	{.name = "a.zone.test", .ipv4 = {"10.0.0.1"}},
+	{.name = "b.zone.test", .ipv4 = {"10.0.0.2"}},
 };
 
 static struct {
@@ -54,7 +62,12 @@ static struct {
 	struct event *udp_event, *tcp_event, *peer_event;
 	int questions; /* for IPv4 addresses */
 	char address[32]; /* as the resolver's option wants it */
-	const char *moved_to; /* instead of what the zone says of one.test */
+	int serial_questions;
+	bool dead; /* nothing is answered at all */
+	uint32_t serial; /* of the zones test and zone.test; 0: they have none */
+	const char *asked_serial; /* of which zone it was asked for last */
+	const char
+		*moved[3]; /* instead of what the zone says of one.test; NULL first: nothing */
 } server;
 
 static size_t name_length(const uint8_t *packet, size_t length, char *out, size_t size)
@@ -96,11 +109,28 @@ static size_t add_addresses(uint8_t *out, size_t at, uint16_t type, const char *
 	return at;
 }
 
+/* RFC 1035 section 3.3.13: two names, which are the question's, and five numbers. */
+static size_t add_serial(uint8_t *out, size_t at)
+{
+	uint8_t data[24] = {0xc0, 12, 0xc0, 12};
+
+	for (int i = 0; i < 4; i++)
+		data[4 + i] = (uint8_t)(server.serial >> (24 - 8 * i));
+	return add_record(out, at, DNS_TYPE_SOA, data, sizeof(data));
+}
+
+static size_t answer_about_zone(const char *name, uint8_t *out, size_t at)
+{
+	server.serial_questions++;
+	server.asked_serial = strcmp(name, "zone.test") == 0 ? "zone.test" : "test";
+	return server.serial ? add_serial(out, at) : at;
+}
+
 static const struct zone_row *find_row(const char *name)
 {
-	for (size_t i = 0; i < sizeof(zone) / sizeof(zone[0]); i++)
-		if (strcmp(zone[i].name, name) == 0)
-			return &zone[i];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
 	return NULL;
 }
 
@@ -118,12 +148,22 @@ static size_t answer(const uint8_t *question, size_t length, uint8_t *out, bool 
 	out[3] = 0x80;
 	memset(out + 6, 0, 6);
 	server.questions += type == DNS_TYPE_A;
+	if (server.dead)
+		return 0;
+	if (type == DNS_TYPE_SOA)
+		return answer_about_zone(name, out, at);
 	if (!row) {
 		out[3] |= DNS_NXDOMAIN;
 		return at;
 	}
 	if (row->silent)
 		return 0;
+	if (row->broken) {
+		out[3] |= DNS_SERVFAIL;
+		return at;
+	}
+	if (row->loops)
+		return add_record(out, at, DNS_TYPE_CNAME, (const uint8_t[]){0xc0, 12}, 2);
 	if (row->garbage) {
 		memset(out + end, 0xff, 40);
 		out[7] = 7;
@@ -136,8 +176,8 @@ static size_t answer(const uint8_t *question, size_t length, uint8_t *out, bool 
 	if (row->many && type == DNS_TYPE_A)
 		for (uint8_t i = 0; i < 100; i++)
 			at = add_record(out, at, type, (const uint8_t[]){10, 1, 0, i}, 4);
-	if (type == DNS_TYPE_A && server.moved_to && strcmp(name, "one.test") == 0)
-		return add_addresses(out, at, type, (const char *const[3]){server.moved_to});
+	if (type == DNS_TYPE_A && server.moved[0] && strcmp(name, "one.test") == 0)
+		return add_addresses(out, at, type, server.moved);
 	return add_addresses(out, at, type, type == DNS_TYPE_A ? row->ipv4 : row->ipv6);
 }
 
@@ -468,7 +508,7 @@ static void test_answer_is_kept_for_its_life_only(void **state)
 	(void)state;
 	ask(&asker, "one.test");
 	turn_until_answered(&asker, 1);
-	server.moved_to = "10.0.0.77";
+	server.moved[0] = "10.0.0.77";
 	advance(14 * USEC_PER_SEC);
 	ask(&asker, "one.test");
 	turn_until_answered(&asker, 2);
@@ -761,6 +801,457 @@ static void test_cache_may_be_shown(void **state)
 	assert_int_equal(resolver_row_of(resolver, resolver_next(resolver, NULL)).left, 0);
 }
 
+/* --- failures ---------------------------------------------------------------------------- */
+
+static void expect_short_failure(const char *name, int questions)
+{
+	struct asker asker = {0};
+
+	resolver_set_lives(resolver, 15 * USEC_PER_SEC, 100 * USEC_PER_SEC);
+	server.questions = 0;
+	ask(&asker, name);
+	turn_until_answered(&asker, 1);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	assert_int_equal(server.questions, questions);
+	advance(USEC_PER_SEC / 2);
+	ask(&asker, name);
+	turn_until_answered(&asker, 2);
+	assert_int_equal(server.questions, questions);
+	advance(USEC_PER_SEC);
+	ask(&asker, name);
+	turn_until_answered(&asker, 3);
+	assert_true(server.questions > questions);
+}
+
+static void test_failure_of_a_name_server_is_soon_forgotten(void **state)
+{
+	(void)state;
+	expect_short_failure("broken.test", 3);
+}
+
+static void test_nonsense_is_soon_forgotten(void **state)
+{
+	(void)state;
+	expect_short_failure("odd.test", 1);
+}
+
+static void test_short_life_of_failures_is_not_made_longer(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	resolver_set_lives(resolver, 15 * USEC_PER_SEC, 0);
+	ask(&asker, "odd.test");
+	turn_until_answered(&asker, 1);
+	ask(&asker, "odd.test");
+	turn_until_answered(&asker, 2);
+	assert_int_equal(server.questions, 2);
+}
+
+static void test_name_for_itself_is_a_failure(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "loop.test");
+	turn_until_answered(&asker, 1);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+}
+
+/* --- moves ------------------------------------------------------------------------------- */
+
+static char moves[512]; /* `NAME ADDRESS` for each, with a blank behind it */
+
+static void on_move(
+	void *argument, const char *name, const struct sockaddr *gone, socklen_t length)
+{
+	const struct address address = address_of(gone, length);
+	char text[ADDRESS_TEXT_SIZE];
+	const size_t used = strlen(moves);
+
+	assert_ptr_equal(argument, moves);
+	assert_int_equal(address.port, 0);
+	snprintf(moves + used, sizeof(moves) - used, "%s %s ", name,
+		address_host(&address, text));
+}
+
+/* Look one.test up, whatever is known of it. */
+static void look_again(struct asker *asker)
+{
+	resolver_forget(resolver, "one.test", 8);
+	ask(asker, "one.test");
+	turn_until_answered(asker, asker->answers + 1);
+}
+
+static void move_to(const char *first, const char *second)
+{
+	server.moved[0] = first;
+	server.moved[1] = second;
+}
+
+static void test_addresses_that_are_gone_are_told(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	moves[0] = '\0';
+	resolver_on_move(resolver, on_move, moves);
+	look_again(&asker);
+	move_to("10.0.0.1", "10.0.0.2");
+	look_again(&asker);
+	move_to("10.0.0.2", "10.0.0.1");
+	look_again(&asker);
+	assert_string_equal(moves, "");
+	move_to("10.0.0.2", NULL);
+	look_again(&asker);
+	assert_string_equal(moves, "one.test 10.0.0.1 ");
+	move_to("10.0.0.3", "10.0.0.4");
+	look_again(&asker);
+	assert_string_equal(moves, "one.test 10.0.0.1 one.test 10.0.0.2 ");
+}
+
+static void test_failed_look_up_moves_nothing(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	moves[0] = '\0';
+	resolver_on_move(resolver, on_move, moves);
+	look_again(&asker);
+	server.dead = true;
+	look_again(&asker);
+	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	assert_string_equal(moves, "");
+	/* What it was before is still known when the next answer comes. */
+	server.dead = false;
+	move_to("10.0.0.5", NULL);
+	look_again(&asker);
+	assert_string_equal(moves, "one.test 10.0.0.1 ");
+}
+
+static void test_forgotten_name_is_looked_up_when_it_is_asked_for(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 1);
+	resolver_forget(resolver, "one.test", 8);
+	resolver_forget(resolver, "none.test", 9);
+	loop_turn(&loop, false);
+	assert_int_equal(server.questions, 1);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 2);
+	assert_int_equal(server.questions, 2);
+}
+
+/* --- zones ------------------------------------------------------------------------------- */
+
+static struct dns_zone_row find_zone(const char *name)
+{
+	const struct dns_zones *zones = resolver_zones(resolver);
+	const struct dns_zone *zone = NULL;
+
+	assert_non_null(zones);
+	while ((zone = dns_zones_next(zones, zone)) != NULL)
+		if (strcmp(dns_zone_row_of(zone).name, name) == 0)
+			return dns_zone_row_of(zone);
+	return (struct dns_zone_row){0};
+}
+
+static void use_zones(void)
+{
+	static const char *const names[] = {"a.zone.test", "b.zone.test", "one.test", "nodot"};
+	struct asker asker = {0};
+
+	resolver_set_lives(resolver, 10000 * USEC_PER_SEC, 10000 * USEC_PER_SEC);
+	resolver_set_zone_period(resolver, 10 * USEC_PER_SEC);
+	for (int i = 0; i < 4; i++) {
+		ask(&asker, names[i]);
+		turn_until_answered(&asker, i + 1);
+	}
+	server.questions = 0;
+}
+
+/* The next round of questions for serials comes, and is over. */
+static void pass_round(int questions)
+{
+	const int wanted = server.serial_questions + questions;
+
+	advance(10 * USEC_PER_SEC);
+	while (server.serial_questions < wanted || resolver_in_flight(resolver) > 0)
+		loop_turn(&loop, true);
+	loop_turn(&loop, false);
+	assert_int_equal(server.serial_questions, wanted);
+}
+
+static void test_names_of_a_zone_that_moves_forward_are_looked_up(void **state)
+{
+	(void)state;
+	server.serial = 7;
+	use_zones();
+	assert_int_equal(find_zone("zone.test").names, 2);
+	assert_int_equal(find_zone("test").names, 1);
+	assert_int_equal(find_zone("zone.test").serial, 0);
+	pass_round(2);
+	assert_int_equal(find_zone("zone.test").serial, 7);
+	pass_round(2);
+	assert_int_equal(server.questions, 0);
+	server.serial = 9;
+	pass_round(2);
+	assert_int_equal(server.questions, 3);
+	assert_int_equal(logged("LOG zone 'zone.test' serial changed: old=7 new=9"), 1);
+	assert_int_equal(logged("LOG zone 'test' serial changed: old=7 new=9"), 1);
+}
+
+static void test_serials_go_round(void **state)
+{
+	(void)state;
+	server.serial = 0xfffffff0u;
+	use_zones();
+	pass_round(2);
+	server.serial = 5;
+	pass_round(2);
+	assert_int_equal(logged("zone 'test' serial changed: old=4294967280 new=5"), 1);
+	assert_int_equal(server.questions, 3);
+}
+
+static void test_serial_that_falls_back_means_nothing(void **state)
+{
+	(void)state;
+	server.serial = 100;
+	use_zones();
+	pass_round(2);
+	server.serial = 99;
+	pass_round(2);
+	server.serial = 100;
+	pass_round(2);
+	server.serial = 100 + 0x80000001u;
+	pass_round(2);
+	assert_int_equal(server.questions, 0);
+	assert_int_equal(logged("serial changed"), 0);
+	assert_int_equal(find_zone("test").serial, 100);
+}
+
+static void test_move_is_noticed_with_the_zone(void **state)
+{
+	(void)state;
+	moves[0] = '\0';
+	resolver_on_move(resolver, on_move, moves);
+	server.serial = 1;
+	use_zones();
+	pass_round(2);
+	move_to("10.0.0.8", NULL);
+	server.serial = 2;
+	pass_round(2);
+	assert_string_equal(moves, "one.test 10.0.0.1 ");
+}
+
+static void test_zone_without_a_serial_is_asked_again(void **state)
+{
+	(void)state;
+	use_zones();
+	pass_round(2);
+	assert_int_equal(find_zone("test").serial, 0);
+	server.serial = 3;
+	pass_round(2);
+	assert_int_equal(find_zone("test").serial, 3);
+	assert_int_equal(logged("serial changed"), 0);
+}
+
+static void test_without_a_period_no_zone_is_watched(void **state)
+{
+	(void)state;
+	server.serial = 3;
+	use_zones();
+	resolver_set_zone_period(resolver, 0);
+	assert_null(resolver_zones(resolver));
+	advance(30 * USEC_PER_SEC);
+	assert_int_equal(server.serial_questions, 0);
+	/* Names that were in use before count when it is switched on. */
+	resolver_set_zone_period(resolver, 5 * USEC_PER_SEC);
+	assert_int_equal(find_zone("zone.test").names, 2);
+	advance(6 * USEC_PER_SEC);
+	while (server.serial_questions < 2)
+		loop_turn(&loop, true);
+}
+
+static void test_period_that_stays_the_same_is_not_begun_anew(void **state)
+{
+	(void)state;
+	server.serial = 3;
+	use_zones();
+	for (int i = 0; i < 11; i++) {
+		advance(USEC_PER_SEC);
+		resolver_set_zone_period(resolver, 10 * USEC_PER_SEC);
+	}
+	while (server.serial_questions < 2)
+		loop_turn(&loop, true);
+}
+
+static void test_zone_goes_with_its_last_name_while_it_is_asked(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	resolver_free(resolver);
+	start_resolver(15 * USEC_PER_SEC, 15 * USEC_PER_SEC, 1);
+	resolver_set_zone_period(resolver, 10 * USEC_PER_SEC);
+	ask(&asker, "a.zone.test");
+	turn_until_answered(&asker, 1);
+	server.dead = true;
+	advance(11 * USEC_PER_SEC);
+	assert_int_equal(resolver_in_flight(resolver), 1);
+	server.dead = false;
+	server.serial = 4;
+	ask(&asker, "one.test");
+	assert_null(find_zone("zone.test").name);
+	/* It is asked again, of another channel, though nobody wants to know any more. */
+	resolver_renew(resolver);
+	turn_until_answered(&asker, 2);
+	while (server.serial_questions < 1 || resolver_in_flight(resolver) > 0)
+		loop_turn(&loop, true);
+	assert_string_equal(server.asked_serial, "zone.test");
+	assert_int_equal(resolver_zones(resolver)->count, 1);
+	assert_string_equal(find_zone("test").name, "test");
+	assert_int_equal(find_zone("test").serial, 0);
+}
+
+static void test_end_while_zones_are_asked(void **state)
+{
+	(void)state;
+	use_zones();
+	server.dead = true;
+	advance(11 * USEC_PER_SEC);
+	assert_int_equal(resolver_in_flight(resolver), 1);
+	resolver_free(resolver);
+	resolver = NULL;
+	loop_turn(&loop, false);
+}
+
+/* --- resolv.conf ------------------------------------------------------------------------- */
+
+static char conf_path[64];
+
+/* As editors and network managers do it. */
+static void replace_conf(const char *text)
+{
+	char new_path[80];
+	FILE *file;
+
+	snprintf(new_path, sizeof(new_path), "%s.new", conf_path);
+	file = fopen(new_path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(rename(new_path, conf_path), 0);
+}
+
+/* A resolver that has its name servers from a file of its own; the test's server is none of them. */
+static void start_with_conf(const char *text, const char *servers)
+{
+	const struct resolver_options options = {
+		.resolv_conf = conf_path,
+		.servers = servers,
+		.found_life = 10000 * USEC_PER_SEC,
+		.failed_life = 10000 * USEC_PER_SEC,
+		.names_max = 10,
+	};
+
+	resolver_free(resolver);
+	snprintf(conf_path, sizeof(conf_path), "%s.conf", log_path);
+	replace_conf(text);
+	resolver = resolver_new(&loop, &options, why, sizeof(why));
+	assert_non_null(resolver);
+}
+
+static void test_what_is_under_way_is_asked_again_when_resolv_conf_changes(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	server.dead = true;
+	start_with_conf("nameserver 127.0.0.1\n", server.address);
+	ask(&asker, "one.test");
+	while (server.questions < 1)
+		loop_turn(&loop, true);
+	server.dead = false;
+	replace_conf("nameserver 127.0.0.1\n# changed\n");
+	server.questions = 0;
+	shift += 1100 * USEC_PER_MSEC;
+	turn_until_answered(&asker, 1);
+	assert_int_equal(asker.status, RESOLVER_FOUND);
+	assert_int_equal(logged(".conf has changed, looking up names anew"), 1);
+	assert_int_equal(resolver_in_flight(resolver), 0);
+	unlink(conf_path);
+}
+
+static void test_failures_are_forgotten_when_resolv_conf_changes(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	start_with_conf("nameserver 127.0.0.1\n", server.address);
+	ask(&asker, "none.test");
+	turn_until_answered(&asker, 1);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 2);
+	server.questions = 0;
+	advance(2 * USEC_PER_SEC);
+	replace_conf("nameserver 127.0.0.2\n");
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 3);
+	assert_int_equal(server.questions, 0);
+	ask(&asker, "none.test");
+	turn_until_answered(&asker, 4);
+	assert_int_equal(server.questions, 1);
+	assert_int_equal(logged("has changed"), 1);
+	unlink(conf_path);
+}
+
+static void test_resolv_conf_is_looked_at_once_a_second(void **state)
+{
+	struct asker asker = {0};
+
+	(void)state;
+	start_with_conf("nameserver 127.0.0.1\n", server.address);
+	replace_conf("nameserver 127.0.0.2\n");
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 1);
+	assert_int_equal(logged("has changed"), 0);
+	advance(1500 * USEC_PER_MSEC);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 2);
+	assert_int_equal(logged("has changed"), 1);
+	advance(1500 * USEC_PER_MSEC);
+	ask(&asker, "one.test");
+	turn_until_answered(&asker, 3);
+	assert_int_equal(logged("has changed"), 1);
+	unlink(conf_path);
+}
+
+static void test_renewal_keeps_what_was_found_and_answers_what_was_asked(void **state)
+{
+	struct asker cached = {0}, waiting[3] = {0};
+
+	(void)state;
+	ask(&cached, "two.test");
+	turn_until_answered(&cached, 1);
+	for (int i = 0; i < 3; i++)
+		ask(&waiting[i], i == 0 ? "one.test" : "six.test");
+	resolver_renew(resolver);
+	resolver_renew(resolver);
+	for (int i = 0; i < 3; i++) {
+		turn_until_answered(&waiting[i], 1);
+		assert_int_equal(waiting[i].status, RESOLVER_FOUND);
+	}
+	server.questions = 0;
+	ask(&cached, "two.test");
+	turn_until_answered(&cached, 2);
+	assert_int_equal(server.questions, 0);
+	assert_int_equal(resolver_in_flight(resolver), 0);
+}
+
 static void test_resolv_conf_of_ones_own(void **state)
 {
 	struct resolver_options options = {.resolv_conf = log_path, .names_max = 1};
@@ -813,6 +1304,26 @@ int main(void)
 		TEST(test_asker_may_evict_the_name_it_was_told_of),
 		TEST(test_impossible_names_fail),
 		TEST(test_cache_may_be_shown),
+		TEST(test_failure_of_a_name_server_is_soon_forgotten),
+		TEST(test_nonsense_is_soon_forgotten),
+		TEST(test_short_life_of_failures_is_not_made_longer),
+		TEST(test_name_for_itself_is_a_failure),
+		TEST(test_addresses_that_are_gone_are_told),
+		TEST(test_failed_look_up_moves_nothing),
+		TEST(test_forgotten_name_is_looked_up_when_it_is_asked_for),
+		TEST(test_names_of_a_zone_that_moves_forward_are_looked_up),
+		TEST(test_serials_go_round),
+		TEST(test_serial_that_falls_back_means_nothing),
+		TEST(test_move_is_noticed_with_the_zone),
+		TEST(test_zone_without_a_serial_is_asked_again),
+		TEST(test_without_a_period_no_zone_is_watched),
+		TEST(test_period_that_stays_the_same_is_not_begun_anew),
+		TEST(test_zone_goes_with_its_last_name_while_it_is_asked),
+		TEST(test_end_while_zones_are_asked),
+		TEST(test_what_is_under_way_is_asked_again_when_resolv_conf_changes),
+		TEST(test_failures_are_forgotten_when_resolv_conf_changes),
+		TEST(test_resolv_conf_is_looked_at_once_a_second),
+		TEST(test_renewal_keeps_what_was_found_and_answers_what_was_asked),
 		TEST(test_resolv_conf_of_ones_own),
 		TEST(test_servers_that_are_no_addresses_are_refused),
 	};
