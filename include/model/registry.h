@@ -75,6 +75,7 @@ struct registry {
 	usec_t stranger_logged; /* when a line was last written about one who spoke no protocol */
 	struct address stranger; /* and where he came from */
 	uint8_t mock_salt[32]; /* of SCRAM exchanges with unknown users */
+	bool has_scram_secrets; /* has seen one: a password may take long to check; for good */
 	struct console_hooks console;
 	struct console_wait_list console_waits;
 	struct actions *actions; /* what only the daemon can do: see admin/commands */

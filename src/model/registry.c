@@ -237,6 +237,7 @@ bool registry_apply_users(struct registry *registry)
 		if (!user)
 			return false;
 		user_set_secret(user, secret);
+		registry->has_scram_secrets |= secret_kind(secret) == SECRET_SCRAM;
 	}
 	for (size_t i = 0; (config = snapshot_user(registry->config, i)) != NULL; i++) {
 		user = registry_open_user(registry, config->name);

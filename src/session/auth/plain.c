@@ -24,25 +24,53 @@ static void derived(struct registry *registry, const struct derivation_owner *ow
 		return;
 	client->login->deriving = false;
 	client_login_proceed(client,
-		keys && scram_secret_accepts(parameters, keys) ? AUTH_PASSED
-							       : auth_refuse(client));
+		keys && !client->login->never && scram_secret_accepts(parameters, keys)
+			? AUTH_PASSED
+			: auth_refuse(client));
+}
+
+static enum auth_result derive(
+	struct client_link *client, const char *password, const struct scram_secret *parameters)
+{
+	const struct derivation_owner owner = {.link = client->link.id};
+
+	if (!derivation_start(
+		    link_registry(&client->link), &owner, password, parameters, derived))
+		return auth_refuse(client);
+	client->login->deriving = true;
+	return AUTH_PENDING;
 }
 
 static enum auth_result check_scram(
 	struct client_link *client, const char *secret, const char *password)
 {
-	const struct derivation_owner owner = {.link = client->link.id};
 	struct scram_secret parsed;
-	enum auth_result result = AUTH_PENDING;
+	enum auth_result result;
 
-	if (!scram_secret_parse(secret, &parsed) ||
-		!derivation_start(
-			link_registry(&client->link), &owner, password, &parsed, derived))
-		result = auth_refuse(client);
-	else
-		client->login->deriving = true;
+	link_registry(&client->link)->has_scram_secrets = true;
+	result = scram_secret_parse(secret, &parsed) ? derive(client, password, &parsed)
+						     : auth_refuse(client);
 	explicit_bzero(&parsed, sizeof(parsed));
 	return result;
+}
+
+/*
+ * A wrong password for a SCRAM secret is refused after a derivation. Where there are such secrets
+ * every refusal takes one, else the time would tell who exists.
+ */
+static enum auth_result refuse_as_late(struct client_link *client, const char *password)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct scram_secret nobodys = {
+		.iterations = (uint32_t)registry->settings->scram_iterations,
+		.salt_length = SCRAM_SALT_SIZE,
+	};
+
+	if (!registry->has_scram_secrets)
+		return auth_refuse(client);
+	random_fill(&registry->loop->random, nobodys.salt, SCRAM_SALT_SIZE);
+	client->login->never = true;
+	return derive(client, password, &nobodys);
 }
 
 static bool check_md5(struct client_link *client, const char *secret, const char *password)
@@ -79,7 +107,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	case SECRET_EMPTY:
 		break;
 	}
-	return equal ? AUTH_PASSED : auth_refuse(client);
+	return equal ? AUTH_PASSED : refuse_as_late(client, password);
 }
 
 const struct auth_method auth_plain = {

@@ -221,25 +221,40 @@ static void test_users_without_a_file_have_no_secret(void **state)
 	assert_null(user->keys);
 }
 
-static void test_users_have_the_secrets_of_the_file(void **state)
+/* Start with an auth_file of this text. */
+static void start_with_list(const char *list)
 {
 	char path[] = "/tmp/pgusher-test.XXXXXX", config[200];
 	const int fd = mkstemp(path);
-	static const char list[] = "\"alice\" \"one\"\n\"erik\" \"two\"\n";
 
-	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, list, sizeof(list) - 1), sizeof(list) - 1);
+	assert_int_equal(write(fd, list, strlen(list)), strlen(list));
 	close(fd);
 	snprintf(config, sizeof(config),
 		"[databases]\n[users]\nalice = pool_size=1\n[pgbouncer]\nauth_file = %s\n",
 		path);
 	fake_start(config);
 	unlink(path);
+}
+
+static void test_users_have_the_secrets_of_the_file(void **state)
+{
+	(void)state;
+	start_with_list("\"alice\" \"one\"\n\"erik\" \"two\"\n");
 	assert_string_equal(registry_find_user(&fake_registry, "alice")->secret, "one");
 	assert_string_equal(registry_find_user(&fake_registry, "erik")->secret, "two");
 	assert_int_equal(registry_find_user(&fake_registry, "alice")->config->pool_size, 1);
 	assert_null(registry_find_user(&fake_registry, "pgbouncer")->secret);
+	assert_false(fake_registry.has_scram_secrets);
+}
+
+static void test_scram_secrets_of_the_file_are_noticed(void **state)
+{
+	(void)state;
+	start_with_list("\"alice\" \"one\"\n\"erik\" \"SCRAM-SHA-256$1:eA==$"
+			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"
+			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n");
+	assert_true(fake_registry.has_scram_secrets);
 }
 
 /* --- pools -------------------------------------------------------------------------------- */
@@ -441,6 +456,7 @@ int main(void)
 		TEST(an_entry_that_is_gone_has_no_more_effect),
 		TEST(users_without_a_file_have_no_secret),
 		cmocka_unit_test_teardown(test_users_have_the_secrets_of_the_file, fake_end),
+		cmocka_unit_test_teardown(test_scram_secrets_of_the_file_are_noticed, fake_end),
 		TEST(a_pool_is_made_once_for_each_pair),
 		TEST(the_server_user_is_the_forced_one_or_the_clients_own),
 		TEST(a_dropped_pool_is_forgotten_everywhere),

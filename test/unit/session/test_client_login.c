@@ -1212,6 +1212,40 @@ static void test_plain_passwords_are_compared_with_every_kind_of_secret(void **s
 	try_plain("nobody", "secret", false);
 }
 
+/* The time would tell who exists: a SCRAM secret takes a derivation to check. */
+static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
+{
+	static const char *const users[] = {"scram", "nobody", "alice", "hash", "empty"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(users); i++) {
+		struct actor *client = startup(users[i], "db");
+		size_t length;
+
+		hold_up_helper();
+		assert_asked(client, AUTH_CLEARTEXT, &length);
+		say_password(client, "wrong");
+		assert_state(client, CLIENT_AUTHENTICATING);
+		assert_int_equal(helper_pending(fake_registry.derivations), 2);
+		wait_for_helper();
+		assert_told(client, "28P01", "password authentication failed");
+	}
+}
+
+static void test_where_no_secret_takes_long_a_refusal_is_made_at_once(void **state)
+{
+	(void)state;
+	hold_up_helper();
+	for (int i = 0; i < 2; i++) {
+		struct actor *client = startup(i == 0 ? "nobody" : "alice", "db");
+
+		hear(client);
+		say_password(client, "wrong");
+		assert_told(client, "28P01", "password authentication failed");
+	}
+	wait_for_helper();
+}
+
 static void test_an_empty_password_is_told_apart(void **state)
 {
 	static const char *const users[] = {"alice", "empty", "nobody", "hash", "scram"};
@@ -1641,6 +1675,8 @@ int main(void)
 		TRUST_TEST(trust_lets_in_whoever_is_listed),
 		OWN_TEST(any_lets_in_everybody_as_the_forced_user),
 		PLAIN_TEST(plain_passwords_are_compared_with_every_kind_of_secret),
+		PLAIN_TEST(a_refusal_takes_as_long_for_every_kind_of_secret),
+		PLAIN_TEST(where_no_secret_takes_long_a_refusal_is_made_at_once),
 		PLAIN_TEST(an_empty_password_is_told_apart),
 		PLAIN_TEST(a_password_with_bytes_behind_its_end_is_wrong),
 		PLAIN_TEST(a_very_long_password_is_a_wrong_one),
