@@ -15,7 +15,7 @@ struct janitor {
 	struct registry *registry;
 	/* Called at the end of each run, for what waits on pools to change; may be NULL. */
 	void (*after)(struct registry *registry);
-	usec_t stats_due; /* end of the stats period */
+	usec_t stats_began; /* the present stats period */
 };
 
 /* Start; the janitor must stay where it is until janitor_stop(). */

@@ -311,11 +311,12 @@ static void log_stats(const struct registry *registry, usec_t now)
 static void end_stats_period(struct janitor *janitor, usec_t now)
 {
 	struct registry *registry = janitor->registry;
+	const usec_t period = (usec_t)registry->settings->stats_period * USEC_PER_SEC;
 	struct pool *pool;
 
-	if (now < janitor->stats_due)
+	if (now - janitor->stats_began < period)
 		return;
-	janitor->stats_due = now + (usec_t)registry->settings->stats_period * USEC_PER_SEC;
+	janitor->stats_began = now;
 	if (registry->settings->log_stats)
 		log_stats(registry, now);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
@@ -402,7 +403,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 
 	*janitor = (struct janitor){.registry = registry, .after = after};
 	janitor->deadline.expire = run;
-	janitor->stats_due = now + (usec_t)registry->settings->stats_period * USEC_PER_SEC;
+	janitor->stats_began = now;
 	wheel_set(&registry->loop->wheel, &janitor->deadline, now + PERIOD);
 }
 

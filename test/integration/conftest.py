@@ -2,6 +2,8 @@
 """Fixtures: one PostgreSQL for each test process, one daemon for each test."""
 
 import contextlib
+import os
+import shutil
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -10,7 +12,8 @@ pytest.register_assert_rewrite("support")
 
 from support.cluster import Cluster
 from support.fakeserver import FakeServer, polite
-from support.pooler import Pooler
+from support.pooler import Pooler, is_sanitized
+from support.process import drop_folder, make_folder, run
 from support.relay import Relay
 
 
@@ -61,6 +64,26 @@ def pooler(new_pooler):
 def session_pooler(new_pooler):
     """A daemon in session mode with one database, main."""
     return new_pooler({"pool_mode": "session"})
+
+
+@pytest.fixture(scope="session")
+def library():
+    """The library that stands before calls of the system (support/calls.c), compiled."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("no C compiler to make the library of calls with")
+    folder = make_folder("pgusher-calls-")
+    source = os.path.join(os.path.dirname(__file__), "support", "calls.c")
+    path = os.path.join(folder, "calls.so")
+    memory = ["-DWITHOUT_MEMORY"] if is_sanitized() else []
+    with open(source) as file:
+        run(
+            [compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", *memory, "-xc", "-"]
+            + ["-o", path, "-ldl"],
+            stdin=file,
+        )
+    yield path
+    drop_folder(folder)
 
 
 @pytest.fixture

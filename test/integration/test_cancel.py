@@ -3,6 +3,8 @@
 
 import threading
 
+import pytest
+
 from support import wire
 from support.process import stays, wait_until
 from support.raw import RawClient, cancel
@@ -179,6 +181,7 @@ def test_a_cancel_that_comes_too_late_is_dropped(new_pooler, new_server):
     assert server.cancels == []
 
 
+@pytest.mark.setting("cancel_wait_timeout")
 def test_a_cancel_that_finds_no_server_is_given_up(new_pooler, new_server, new_relay):
     server = new_server(slow_script)
     relay = new_relay(server.port)

@@ -734,6 +734,7 @@ def test_unknown_user_of_the_console_fails_like_any_other(new_pooler):
     assert error.is_("FATAL", "28P01", "password authentication failed")
 
 
+@pytest.mark.setting("admin_users")
 def test_names_of_the_lists_are_whole_items(new_pooler):
     names = {"one, two": "", "two three": "", "tw": "", "one": "", "two": "", "three": ""}
     pooler = new_pooler({"admin_users": "one, two three"}, auth=names)
@@ -900,6 +901,7 @@ def test_drivers_parameters_are_faked(pooler, name):
 # Rights
 
 
+@pytest.mark.setting("stats_users")
 @pytest.mark.parametrize(
     "sql",
     [

@@ -2,7 +2,6 @@
 """A system whose calls fail now and then, and whose clock jumps: F71, F72."""
 
 import os
-import shutil
 import signal
 import time
 
@@ -10,28 +9,8 @@ import pytest
 
 from support import wire
 from support.pooler import is_sanitized
-from support.process import drop_folder, make_folder, own, run, stays, wait_until
+from support.process import own, stays, wait_until
 from support.raw import Closed, ServerError
-
-
-@pytest.fixture(scope="module")
-def library():
-    """The library that makes calls fail, compiled."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if not compiler:
-        pytest.skip("no C compiler to make the faulty calls with")
-    folder = make_folder("pgusher-faults-")
-    source = os.path.join(os.path.dirname(__file__), "support", "calls.c")
-    path = os.path.join(folder, "calls.so")
-    memory = ["-DWITHOUT_MEMORY"] if is_sanitized() else []
-    with open(source) as file:
-        run(
-            [compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", *memory, "-xc", "-"]
-            + ["-o", path, "-ldl"],
-            stdin=file,
-        )
-    yield path
-    drop_folder(folder)
 
 
 class Faulty:

@@ -47,6 +47,7 @@ MATRIX = {
 # Methods towards clients
 
 
+@pytest.mark.setting("auth_type")
 @pytest.mark.parametrize("method, kind", MATRIX)
 def test_the_right_password_is_let_in_by_its_exchange(new_pooler, method, kind):
     pooler = new_pooler({"auth_type": method}, auth={"app": SECRETS[kind]})
@@ -82,6 +83,7 @@ def test_psycopg_logs_in(new_pooler, method):
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.setting("auth_type")
 def test_trust_needs_no_password_but_a_known_user(new_pooler):
     pooler = new_pooler({"auth_type": "trust"}, auth={"app": SECRETS["md5"]})
     assert pooler.client().methods() == [0]
@@ -95,6 +97,7 @@ def test_a_name_of_users_alone_is_not_known(new_pooler):
     assert pooler.refused("ghost").text == '"trust" authentication failed'
 
 
+@pytest.mark.setting("auth_type")
 def test_any_takes_everybody_as_the_forced_user(new_pooler):
     pooler = new_pooler(
         {"auth_type": "any"},
@@ -231,6 +234,7 @@ def test_an_unknown_database_is_told_only_after_the_password(new_pooler, method)
     assert pooler.lines("login failed: db=nowhere user=app$")
 
 
+@pytest.mark.setting("scram_iterations")
 def test_the_mock_salt_of_a_name_stays_the_same(new_pooler):
     pooler = new_pooler({"auth_type": "scram-sha-256", "scram_iterations": 5000})
 
@@ -538,6 +542,7 @@ def test_a_missing_file_is_not_fatal(new_pooler):
     assert pooler.lines("could not open auth_file /nonexistent/userlist.txt: ")
 
 
+@pytest.mark.setting("auth_file")
 def test_reload_reads_a_changed_file(new_pooler):
     pooler = new_pooler(
         {"auth_type": "plain"}, auth={"app": "one", "bob": "x", "admin": "a", "alice": "s"}
@@ -582,6 +587,7 @@ def test_keys_derived_from_a_removed_secret_are_forgotten(new_pooler):  # hazard
 # Logging in to servers
 
 
+@pytest.mark.setting("databases.password")
 @pytest.mark.parametrize("role", PASSWORDS)
 @pytest.mark.parametrize("source", ["auth_file", "password key"])
 def test_servers_are_logged_in_to_with_clear_text(new_pooler, role, source):

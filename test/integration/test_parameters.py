@@ -176,6 +176,7 @@ def test_the_clients_query_waits_for_its_parameters_in_a_pipeline(one_server):
         assert [client.checked().value for _ in range(3)] == [zone] * 3
 
 
+@pytest.mark.setting("track_extra_parameters")
 def test_extra_parameters_are_tracked_as_configured(new_pooler):
     pooler = new_pooler(
         {
@@ -206,12 +207,14 @@ def test_session_mode_sets_parameters_at_its_first_query(session_pooler):
 # Other startup parameters
 
 
+@pytest.mark.setting("ignore_startup_parameters")
 def test_ignored_parameters_have_no_effect(new_pooler):
     pooler = new_pooler({"ignore_startup_parameters": "extra_float_digits, work_mem"})
     client = pooler.client(extra_float_digits="3", work_mem="123kB")
     assert client.value("SHOW work_mem") == "4MB"
 
 
+@pytest.mark.setting("startup_parameters")
 @pytest.mark.parametrize("name", ["extra_float_digits", "search_path", "Work_Mem"])
 def test_strict_refuses_what_is_not_tracked(new_pooler, name):
     pooler = new_pooler(
@@ -291,6 +294,7 @@ def test_libpq_options_reach_the_server(pooler):
 # application_name_add_host
 
 
+@pytest.mark.setting("application_name_add_host")
 def test_the_host_can_be_added_to_the_application_name(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "application_name_add_host": 1})
     client = pooler.client(application_name="tool")
@@ -319,6 +323,12 @@ def test_the_host_of_a_unix_client_is_its_process(new_pooler):
 # Keys of a database
 
 
+@pytest.mark.setting(
+    "databases.application_name",
+    "databases.client_encoding",
+    "databases.datestyle",
+    "databases.timezone",
+)
 def test_keys_of_the_database_go_into_the_servers_startup(new_pooler, new_server):
     server = new_server()
     keys = {
@@ -365,6 +375,7 @@ def test_keys_of_the_database_are_the_defaults_of_its_clients(new_pooler):
     assert client.value("SHOW application_name") == "entry"
 
 
+@pytest.mark.setting("login_notify_message")
 def test_the_login_notice_comes_before_ready(new_pooler):
     pooler = new_pooler({"login_notify_message": "Moved to port 6543 tonight"})
     for client in (pooler.client(), pooler.console()):

@@ -29,6 +29,7 @@ def queries_seen(connection):
 # Session mode
 
 
+@pytest.mark.setting("pool_mode")
 def test_a_session_keeps_its_server_until_it_ends(session_pooler):
     first, second = session_pooler.client(), session_pooler.client()
     one = pid(first)
@@ -59,6 +60,7 @@ def test_a_server_is_reset_between_sessions(session_pooler):
         heir.query("SELECT * FROM left_behind")
 
 
+@pytest.mark.setting("server_reset_query", "server_reset_query_always")
 @pytest.mark.parametrize(
     "mode, settings, resets",
     [
@@ -131,6 +133,7 @@ def test_an_open_transaction_of_a_session_that_ends_is_not_kept(session_pooler, 
 # Transaction mode
 
 
+@pytest.mark.setting("pool_mode")
 def test_a_transaction_holds_its_server_and_nothing_else_does(pooler):
     first, second = pooler.client(), pooler.client()
     one = pid(first)
@@ -184,6 +187,7 @@ def test_a_notification_does_not_take_the_server_from_the_pool(new_pooler):
     assert pid(client) == one
 
 
+@pytest.mark.setting("databases.pool_mode", "users.pool_mode")
 def test_the_mode_of_user_beats_database_beats_global(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction"},
@@ -234,6 +238,7 @@ def test_a_changed_mode_acts_at_the_next_release(session_pooler):
 # Statement mode
 
 
+@pytest.mark.setting("pool_mode")
 def test_statement_mode_refuses_transaction_blocks(new_pooler):
     pooler = new_pooler({"pool_mode": "statement"})
     other = pooler.client()
@@ -270,6 +275,7 @@ def test_a_server_just_used_is_not_checked(new_pooler, new_server):
     assert queries_seen(server.connections[0]) == ["q"] * 3
 
 
+@pytest.mark.setting("server_check_delay", "server_check_query")
 @pytest.mark.parametrize(
     "setting, sent", [("<empty>", [""]), ("SELECT 'alive'", ["SELECT 'alive'"]), ("", [])]
 )
@@ -345,6 +351,7 @@ def test_set_of_the_check_query_acts_at_once(new_pooler, new_server):
 # Age
 
 
+@pytest.mark.setting("server_lifetime")
 def test_a_server_is_renewed_after_its_lifetime(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "server_lifetime": 1, "default_pool_size": 1})
     client = pooler.client()
@@ -393,6 +400,7 @@ def test_closes_for_age_are_spread_out(new_pooler):
     assert when[1] - when[0] > 0.3 and when[2] - when[1] > 0.3
 
 
+@pytest.mark.setting("databases.server_lifetime")
 def test_the_databases_lifetime_wins(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "server_lifetime": 3600},
@@ -402,6 +410,7 @@ def test_the_databases_lifetime_wins(new_pooler):
     pooler.wait_log("closing because: server lifetime over")
 
 
+@pytest.mark.setting("server_idle_timeout")
 def test_an_idle_server_is_closed_after_its_timeout(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction", "server_idle_timeout": 0.4})
     client = pooler.client()
@@ -428,6 +437,7 @@ def test_the_idle_timeout_leaves_the_minimum(new_pooler):
 # Order
 
 
+@pytest.mark.setting("server_round_robin")
 @pytest.mark.parametrize("round_robin", [0, 1])
 def test_the_order_of_use(new_pooler, round_robin):
     pooler = new_pooler({"pool_mode": "transaction", "server_round_robin": round_robin})
@@ -491,6 +501,7 @@ def test_what_was_sent_ahead_keeps_the_server(new_pooler):
 # How many
 
 
+@pytest.mark.setting("default_pool_size")
 def test_a_pool_never_exceeds_its_size(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3})
     clients = [pooler.client() for _ in range(30)]
@@ -521,6 +532,7 @@ def test_one_connection_attempt_per_pool_at_a_time(new_pooler, new_server):
         client.finish_login("app")
 
 
+@pytest.mark.setting("databases.pool_size", "users.pool_size")
 @pytest.mark.parametrize(
     "default, database, user, size",
     [(2, None, None, 2), (2, 3, None, 3), (2, 3, 1, 1), (1, 0, None, 6), (1, 2, 0, 6)],
@@ -552,6 +564,7 @@ def test_a_smaller_pool_size_shrinks_the_pool(new_pooler):
     assert len(pooler.lines("closing because: too many servers in the pool")) == 2
 
 
+@pytest.mark.setting("min_pool_size")
 def test_min_pool_size_opens_servers_once_a_client_is_there(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "min_pool_size": 3})
     assert pooler.pool() is None
@@ -576,6 +589,7 @@ def test_min_pool_size_with_a_forced_user_needs_no_client(new_pooler):
     assert pooler.pool("none") is None
 
 
+@pytest.mark.setting("databases.min_pool_size")
 def test_the_databases_minimum_wins(new_pooler):
     pooler = new_pooler({"min_pool_size": 1}, databases={"main": {"min_pool_size": 0}})
     pooler.client()
@@ -583,6 +597,7 @@ def test_the_databases_minimum_wins(new_pooler):
     stays(lambda: len(pids(pooler)) == 1, 0.6)
 
 
+@pytest.mark.setting("reserve_pool_size", "reserve_pool_timeout")
 def test_the_reserve_is_used_after_its_timeout(new_pooler):
     pooler = new_pooler(
         {
@@ -620,6 +635,7 @@ def test_without_timeout_or_size_there_is_no_reserve(new_pooler, settings):
     assert waiter.silent(1)
 
 
+@pytest.mark.setting("databases.reserve_pool_size", "users.reserve_pool_size")
 @pytest.mark.parametrize(
     "default, database, user, reserve",
     [(1, None, None, 1), (0, 2, None, 2), (2, 1, None, 1), (2, 2, 0, 0), (0, 0, 1, 1)],
@@ -642,6 +658,7 @@ def test_reserve_of_user_beats_database_beats_default(new_pooler, default, datab
     stays(lambda: pooler.pool()["sv_active"] == 1 + reserve, 0.6)
 
 
+@pytest.mark.setting("max_db_connections")
 def test_max_db_connections_evicts_the_idle_of_others(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_db_connections": 1})
     first, second = pooler.client("alice"), pooler.client("bob")
@@ -676,6 +693,7 @@ def test_the_server_evicted_is_the_one_not_heard_of_longest(new_pooler):
     assert {servers["bob"], servers["carol"]} <= set(pids(pooler))
 
 
+@pytest.mark.setting("databases.max_db_connections")
 def test_the_databases_own_connection_limit_wins(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "max_db_connections": 1},
@@ -689,6 +707,7 @@ def test_the_databases_own_connection_limit_wins(new_pooler):
     assert pooler.client("alice", "other").value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("max_user_connections")
 def test_max_user_connections_counts_over_all_databases(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "max_user_connections": 1}, databases={"main": {}, "other": {}}
@@ -705,6 +724,7 @@ def test_max_user_connections_counts_over_all_databases(new_pooler):
     assert first.checked().value == "1"
 
 
+@pytest.mark.setting("users.max_user_connections")
 def test_the_users_own_connection_limit_wins(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "max_user_connections": 1},
@@ -720,6 +740,7 @@ def test_the_users_own_connection_limit_wins(new_pooler):
 # Clients
 
 
+@pytest.mark.setting("max_client_conn")
 def test_max_client_conn_refuses_the_one_too_many(new_pooler):
     pooler = new_pooler({"max_client_conn": 3})
     clients = [pooler.client() for _ in range(3)]
@@ -735,6 +756,7 @@ DB_LIMIT = "client connections exceeded (max_db_client_connections)"
 USER_LIMIT = "client connections exceeded (max_user_client_connections)"
 
 
+@pytest.mark.setting("max_db_client_connections", "databases.max_db_client_connections")
 def test_max_db_client_connections(new_pooler):
     pooler = new_pooler(
         {"max_db_client_connections": 1},
@@ -748,6 +770,7 @@ def test_max_db_client_connections(new_pooler):
     assert pooler.client("alice").value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("max_user_client_connections", "users.max_user_client_connections")
 def test_max_user_client_connections(new_pooler):
     pooler = new_pooler(
         {"max_user_client_connections": 1},
@@ -810,6 +833,7 @@ def try_login(pooler, password):
 # Databases
 
 
+@pytest.mark.setting("databases.connect_query")
 def test_connect_query_runs_before_the_first_use(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction"},
@@ -824,6 +848,7 @@ def test_an_error_in_connect_query_is_logged_and_ignored(new_pooler):
     assert pooler.lines('S: error while executing exec_on_query: ERROR: column "broken"')
 
 
+@pytest.mark.setting("databases.user")
 def test_a_forced_user_makes_one_pool_for_all(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": {"user": "carol"}})
     clients = [pooler.client(name) for name in ("alice", "bob", "app")]
@@ -833,6 +858,7 @@ def test_a_forced_user_makes_one_pool_for_all(new_pooler):
     assert clients[0].value("SELECT current_user") == "carol"
 
 
+@pytest.mark.setting("databases.host")
 def test_databases_over_unix_sockets(new_pooler, cluster):
     pooler = new_pooler(
         databases={
@@ -875,6 +901,7 @@ def test_the_star_entry_serves_names_that_are_not_listed(new_pooler, cluster):
     assert error.is_("FATAL", "3D000", 'database "missing_one" does not exist')
 
 
+@pytest.mark.setting("autodb_idle_timeout")
 def test_an_unused_automatic_database_goes_after_its_timeout(new_pooler, cluster):
     pooler = new_pooler(
         {"server_idle_timeout": 0.3, "autodb_idle_timeout": 0.5},
@@ -891,6 +918,7 @@ def test_an_unused_automatic_database_goes_after_its_timeout(new_pooler, cluster
     assert pooler.client().value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("pool_idle_timeout")
 def test_an_empty_pool_goes_after_its_timeout(new_pooler):
     pooler = new_pooler({"server_idle_timeout": 0.3, "pool_idle_timeout": 0.5})
     client = pooler.client()
@@ -917,6 +945,7 @@ def test_a_pool_in_use_outlives_its_timeout(new_pooler):
 # Fast close
 
 
+@pytest.mark.setting("server_fast_close")
 def test_fast_close_ends_sessions_between_transactions(new_pooler):
     pooler = new_pooler({"pool_mode": "session", "server_fast_close": 1})
     busy, quiet = pooler.client(), pooler.client()

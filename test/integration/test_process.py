@@ -148,6 +148,7 @@ def test_root_is_refused(new_pooler):
     fails_with(pooler, "PgBouncer should not run as root", as_root=True)
 
 
+@pytest.mark.setting("user")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can switch users")
 @pytest.mark.parametrize("how", ["option", "setting"])
 def test_root_switches_to_another_user(new_pooler, how):
@@ -214,6 +215,7 @@ def test_ipv6(new_pooler):
     assert row["addr"] == "::1"
 
 
+@pytest.mark.setting("listen_addr")
 @pytest.mark.parametrize("addresses", ["127.0.0.1,::1", " 127.0.0.1 ,, ::1 ", "localhost,::1", "*"])
 def test_several_addresses(new_pooler, addresses):
     pooler = new_pooler({"listen_addr": addresses})
@@ -253,6 +255,7 @@ def test_an_address_that_does_not_exist_is_fatal(new_pooler):
     fails_with(pooler, "getaddrinfo('no-such-host.invalid', ")
 
 
+@pytest.mark.setting("unix_socket_dir")
 def test_no_unix_socket_folder_is_no_unix_socket(new_pooler):
     pooler = new_pooler({"unix_socket_dir": ""})
     assert not os.path.exists(pooler.socket_path)
@@ -260,12 +263,14 @@ def test_no_unix_socket_folder_is_no_unix_socket(new_pooler):
     assert pooler.client().value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("unix_socket_mode")
 @pytest.mark.parametrize("mode", [None, "0700", "0660"])
 def test_the_mode_of_the_unix_socket(new_pooler, mode):
     pooler = new_pooler({"unix_socket_mode": mode})
     assert os.stat(pooler.socket_path).st_mode & 0o7777 == int(mode or "0777", 8)
 
 
+@pytest.mark.setting("unix_socket_group")
 @pytest.mark.skipif(os.getuid() != 0, reason="the service user may not be in another group")
 def test_the_group_of_the_unix_socket(new_pooler):
     gid = service_user().pw_gid
@@ -278,6 +283,7 @@ def test_an_unknown_group_of_the_unix_socket_is_fatal(new_pooler):
     fails_with(pooler, "no_such_group_here")
 
 
+@pytest.mark.setting("unix_socket_dir")
 def test_an_abstract_unix_socket(new_pooler):
     pooler = new_pooler(start=False)
     name = f"pgusher-test-{pooler.port}"
@@ -316,6 +322,7 @@ def test_a_lock_file_beside_the_unix_socket_is_fatal(new_pooler):
     fails_with(pooler, f"unix port {pooler.port} is in use")
 
 
+@pytest.mark.setting("so_reuseport")
 def test_two_share_a_port_with_so_reuseport(new_pooler):
     first = new_pooler({"so_reuseport": 1})
     second = new_pooler({"so_reuseport": 1, "listen_port": first.port}, start=False)
@@ -329,6 +336,7 @@ def test_two_share_a_port_with_so_reuseport(new_pooler):
     first.close_clients()
 
 
+@pytest.mark.setting("listen_port")
 def test_the_port_is_6432_by_default(new_pooler):
     pooler = new_pooler(start=False)
     pooler.settings.update(listen_port=None, listen_addr="")
@@ -361,6 +369,7 @@ def pidfd_getfd(pidfd, fd):
     return result
 
 
+@pytest.mark.setting("tcp_keepcnt", "tcp_keepidle", "tcp_keepintvl", "tcp_user_timeout")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another process")
 def test_tcp_options_are_set_on_both_sides(new_pooler, cluster):
     pooler = new_pooler(
@@ -387,9 +396,68 @@ def test_tcp_options_are_set_on_both_sides(new_pooler, cluster):
             assert socket_option(pooler.process.pid, peer, level, option) == value
 
 
+@pytest.mark.setting("tcp_keepalive", "tcp_socket_buffer")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another process")
+def test_tcp_options_may_be_left_to_the_system(new_pooler, cluster):
+    pooler = new_pooler(
+        {
+            "pool_mode": "session",
+            "tcp_keepalive": 0,
+            "tcp_keepcnt": 3,
+            "tcp_socket_buffer": "16kB",
+        }
+    )
+    first = pooler.client()
+    first.query("SELECT 1")
+    for peer in [first.socket.getsockname(), (cluster.host, cluster.port)]:
+        for level, option, value in [
+            (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
+            # The kernel counts its own needs, as much again.
+            (socket.SOL_SOCKET, socket.SO_RCVBUF, 2 * 16384),
+            (socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * 16384),
+        ]:
+            assert socket_option(pooler.process.pid, peer, level, option) == value
+    # A change counts for connections that come later.
+    pooler.command("SET tcp_keepalive = 1")
+    pooler.command("SET tcp_socket_buffer = 0")
+    second = pooler.client()
+    for client, value in [(first, 0), (second, 1)]:
+        address = client.socket.getsockname()
+        assert (
+            socket_option(pooler.process.pid, address, socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            == value
+        )
+
+
+def backlogs(pid):
+    """How many connections the system may keep for each TCP listener of the daemon."""
+    found = []
+    pidfd = os.pidfd_open(pid)
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                with socket.socket(fileno=pidfd_getfd(pidfd, int(name))) as duplicate:
+                    if duplicate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        info = duplicate.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+                        # tcpi_sacked, which is the backlog of one that listens
+                        found.append(struct.unpack_from("=I", info, 28)[0])
+    finally:
+        os.close(pidfd)
+    return found
+
+
+@pytest.mark.setting("listen_backlog")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another process")
+@pytest.mark.parametrize("setting, backlog", [(None, 128), (17, 17)])
+def test_the_system_is_told_how_many_may_wait(new_pooler, setting, backlog):
+    pooler = new_pooler({"listen_backlog": setting})
+    assert backlogs(pooler.process.pid) == [backlog]
+
+
 # Pidfile and daemon
 
 
+@pytest.mark.setting("pidfile")
 def test_the_pidfile_lives_as_long_as_the_process(new_pooler):
     pooler = new_pooler(start=False)
     path = pooler.path("pid")
@@ -519,6 +587,7 @@ def test_a_log_file_that_cannot_be_opened_is_fatal(new_pooler):
     fails_with(pooler, "FATAL Cannot open logfile: '/nonexistent/log': ")
 
 
+@pytest.mark.setting("verbose")
 @pytest.mark.parametrize("how", ["option", "setting", "command"])
 def test_verbosity(new_pooler, how):
     pooler = new_pooler(start=False)

@@ -404,6 +404,7 @@ def test_psycopg_copies_both_ways(pooler, copy_table):
 # Large messages
 
 
+@pytest.mark.setting("pkt_buf")
 @pytest.mark.parametrize("pkt_buf", [64, 1000, 4096])
 @pytest.mark.parametrize("size", [40, 59, 60, 64, 990, 1000, 4090, 4096, 5000, 70000])
 def test_messages_of_every_size_pass(new_pooler, pkt_buf, size):
@@ -430,6 +431,7 @@ def test_huge_messages_stream_through(one_server):  # F27
     assert free_again(one_server)
 
 
+@pytest.mark.setting("max_packet_size")
 def test_a_message_over_max_packet_size_ends_the_client(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_packet_size": 10000})
     client = pooler.client()
@@ -439,6 +441,7 @@ def test_a_message_over_max_packet_size_ends_the_client(new_pooler):
     assert client.fatal().is_("FATAL", "08P01", f"bad packet header: '{packet[:8].hex()}'")
 
 
+@pytest.mark.setting("max_packet_size")
 def test_a_message_over_max_packet_size_ends_the_server(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_packet_size": 10000})
     client = pooler.client()
@@ -575,6 +578,7 @@ def test_a_startup_packet_after_login_ends_that_client(one_server):  # F05
     assert one_server.client().value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("disable_pqexec")
 def test_disable_pqexec_refuses_simple_queries(new_pooler):
     pooler = new_pooler({"disable_pqexec": 1})
     client = pooler.client()

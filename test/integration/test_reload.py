@@ -263,6 +263,7 @@ def test_a_removed_users_line_inherits_again(new_pooler):
     pooler.wait_pool(sv_active=0)
 
 
+@pytest.mark.setting("conffile")
 def test_conffile_names_the_next_file(pooler):
     other = pooler.write("other.ini", pooler.config_text() + "default_pool_size = 33\n")
     pooler.command(f"SET conffile = '{other}'")
@@ -270,6 +271,7 @@ def test_conffile_names_the_next_file(pooler):
     assert pooler.setting("default_pool_size") == "33"
 
 
+@pytest.mark.setting("logfile")
 def test_the_log_file_is_reopened(new_pooler):
     pooler = new_pooler(start=False)
     pooler.settings["logfile"] = pooler.path("log")

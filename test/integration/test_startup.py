@@ -396,6 +396,7 @@ def test_no_growth_from_bad_startups(pooler):  # F03
     assert pooler.client().value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("client_login_timeout")
 def test_the_login_timeout_counts_from_accept(new_pooler):  # F09
     pooler = new_pooler({"client_login_timeout": 1})
     client = pooler.raw()
@@ -591,6 +592,7 @@ def test_login_attempts_are_logged_once(new_pooler):
     )
 
 
+@pytest.mark.setting("log_connections", "log_disconnections", "log_pooler_errors")
 @pytest.mark.parametrize("setting", ["log_connections", "log_disconnections", "log_pooler_errors"])
 def test_log_lines_can_be_switched_off(new_pooler, setting):
     pooler = new_pooler({setting: 0})

@@ -26,6 +26,7 @@ def ends_within(client, error, least, most):
 # Clients
 
 
+@pytest.mark.setting("query_wait_timeout")
 def test_query_wait_timeout(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_timeout": 1}
@@ -80,6 +81,7 @@ def test_query_timeout_while_waiting(new_pooler):
     assert ends_within(waiter, ("FATAL", "57014", "query_timeout"), 0.5, 1.5)
 
 
+@pytest.mark.setting("query_timeout")
 def test_query_timeout_while_running(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction", "query_timeout": 0.7})
     client, other = pooler.client(), pooler.client()
@@ -111,6 +113,7 @@ def test_query_timeout_counts_from_the_querys_start(new_pooler):
     assert since(began) < 2.5
 
 
+@pytest.mark.setting("users.query_timeout")
 def test_the_users_query_timeout_works_alone(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction"}, users={"alice": {"query_timeout": 1}})
     alice, app = pooler.client("alice"), pooler.client()
@@ -120,6 +123,7 @@ def test_the_users_query_timeout_works_alone(new_pooler):
     assert app.result().error is None
 
 
+@pytest.mark.setting("client_idle_timeout")
 def test_client_idle_timeout(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "client_idle_timeout": 0.7})
     client, holder = pooler.client(), pooler.client()
@@ -140,6 +144,7 @@ def test_client_idle_timeout_in_session_mode_ends_with_the_first_query(new_poole
     assert linked.value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("users.client_idle_timeout")
 def test_the_users_client_idle_timeout_is_the_users_alone(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction"}, users={"alice": {"client_idle_timeout": 1}})
     alice, app = pooler.client("alice"), pooler.client()
@@ -148,6 +153,7 @@ def test_the_users_client_idle_timeout_is_the_users_alone(new_pooler):
     assert app.value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("idle_transaction_timeout")
 def test_idle_transaction_timeout(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction", "idle_transaction_timeout": 0.7})
     client, busy, idle = pooler.client(), pooler.client(), pooler.client()
@@ -162,6 +168,7 @@ def test_idle_transaction_timeout(new_pooler, cluster):
     assert pooler.lines("S-.* closing because: idle transaction timeout")
 
 
+@pytest.mark.setting("users.idle_transaction_timeout")
 def test_the_users_idle_transaction_timeout(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction"}, users={"alice": {"idle_transaction_timeout": 1}}
@@ -172,6 +179,7 @@ def test_the_users_idle_transaction_timeout(new_pooler):
     assert app.silent(0.5)
 
 
+@pytest.mark.setting("transaction_timeout")
 def test_transaction_timeout(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "transaction_timeout": 1})
     client, other = pooler.client(), pooler.client()
@@ -186,6 +194,7 @@ def test_transaction_timeout(new_pooler):
     assert other.value("SELECT 1") == "1"
 
 
+@pytest.mark.setting("users.transaction_timeout")
 def test_the_users_transaction_timeout(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction"}, users={"alice": {"transaction_timeout": 1}})
     alice, app = pooler.client("alice"), pooler.client()
@@ -194,6 +203,7 @@ def test_the_users_transaction_timeout(new_pooler):
     assert app.silent(0.5)
 
 
+@pytest.mark.setting("query_wait_notify")
 def test_query_wait_notify(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_notify": 1}
@@ -244,6 +254,7 @@ def test_client_login_timeout_is_not_for_those_logged_in(new_pooler):
 # Servers
 
 
+@pytest.mark.setting("server_connect_timeout")
 def test_server_connect_timeout_in_the_login(new_pooler, new_server):  # F56
     server = new_server(lambda connection: connection.wait_gone())
     pooler = new_pooler(
@@ -304,6 +315,7 @@ def test_server_connect_timeout_zero_is_no_limit(new_pooler, new_server):
     assert server.count == 1
 
 
+@pytest.mark.setting("server_login_retry")
 def test_server_login_retry_spaces_attempts(new_pooler, new_server):
     server = new_server(lambda connection: connection.reset())
     pooler = new_pooler(

@@ -7,6 +7,8 @@
  * with EINTR, and so on. Nothing fails unless the file exists that PGUSHER_FAULTS_ARM names.
  * `clock:SECONDS:1` moves the time of day, not the monotonic clock, while the file exists.
  *
+ * PGUSHER_SYSLOG names the socket that is found in place of /dev/log.
+ *
  * PGUSHER_COUNTS names a file of 64-bit numbers that is mapped and counted up: calls and, behind
  * each, how many of them ended with EAGAIN; in the order of the wraps below.
  */
@@ -26,6 +28,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,6 +146,25 @@ static void count(enum call call, bool again)
 		counts[call][1]++;
 }
 
+static bool is_syslog(const struct sockaddr *address)
+{
+	const struct sockaddr_un *local = (const struct sockaddr_un *)address;
+
+	return address->sa_family == AF_UNIX && strcmp(local->sun_path, "/dev/log") == 0 &&
+		getenv("PGUSHER_SYSLOG");
+}
+
+/* The address to connect to. */
+static const struct sockaddr *diverted(const struct sockaddr *address)
+{
+	static struct sockaddr_un other = {.sun_family = AF_UNIX};
+
+	if (!is_syslog(address))
+		return address;
+	strncpy(other.sun_path, getenv("PGUSHER_SYSLOG"), sizeof(other.sun_path) - 1);
+	return (const struct sockaddr *)&other;
+}
+
 #define WRAP(result, name, parameters, arguments, failure)                                     \
 	result name parameters;                                                                \
 	result name parameters                                                                 \
@@ -169,7 +191,7 @@ WRAP(int, accept4, (int fd, struct sockaddr *address, socklen_t *size, int flags
 	(fd, address, size, flags), -1)
 WRAP(int, socket, (int family, int type, int protocol), (family, type, protocol), -1)
 WRAP(int, connect, (int fd, const struct sockaddr *address, socklen_t size),
-	(fd, address, size), -1)
+	(fd, diverted(address), is_syslog(address) ? sizeof(struct sockaddr_un) : size), -1)
 WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int room, int timeout),
 	(fd, events, room, timeout), -1)
 WRAP(int, epoll_ctl, (int fd, int operation, int other, struct epoll_event *event),

@@ -304,6 +304,43 @@ static void test_large_messages_are_passed_on_by_count(void **state)
 	buffer_free(&row);
 }
 
+/* How many receives one event is worth to this side, of a message of ten receives. */
+static size_t receives_of_one_event(struct actor *actor, const struct buffer *message)
+{
+	const size_t fed = 8 * LOOP_RECEIVE_SIZE;
+	size_t received;
+
+	/* Its server first: what comes behind is passed on as it is. */
+	say_part(actor, message, 0, LOOP_RECEIVE_SIZE);
+	scripted_feed(actor->script, message->data + LOOP_RECEIVE_SIZE, fed);
+	assert_true(scripted_run(actor->script));
+	received = fed - scripted_unread(actor->script);
+	scripted_run_all(actor->script);
+	say_part(actor, message, LOOP_RECEIVE_SIZE + fed, message->length);
+	return received / LOOP_RECEIVE_SIZE;
+}
+
+/* setting: sbuf_loopcnt */
+static void test_one_event_is_worth_as_many_receives_as_set(void **state)
+{
+	static const struct {
+		const char *set;
+		size_t receives;
+	} cases[] = {{"1", 1}, {"3", 3}, {"5", 5}, {"0", 8}};
+	struct buffer message = large(PQ_QUERY, 10 * LOOP_RECEIVE_SIZE);
+	struct buffer row = large(PQ_DATA_ROW, 10 * LOOP_RECEIVE_SIZE);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		fake_set("sbuf_loopcnt", cases[i].set);
+		assert_int_equal(receives_of_one_event(client, &message), cases[i].receives);
+		assert_int_equal(receives_of_one_event(server, &row), cases[i].receives);
+		say(server, "CZ");
+	}
+	buffer_free(&message);
+	buffer_free(&row);
+}
+
 static void test_a_client_gone_in_a_large_message_takes_its_server_along(void **state)
 {
 	struct buffer message = large(PQ_QUERY, 9000);
@@ -1093,6 +1130,7 @@ int main(void)
 		TEST(a_message_of_a_packet_buffer_is_gathered),
 		TEST(a_longer_message_takes_a_server_when_a_packet_buffer_is_there),
 		TEST(large_messages_are_passed_on_by_count),
+		TEST(one_event_is_worth_as_many_receives_as_set),
 		TEST(a_client_gone_in_a_large_message_takes_its_server_along),
 		TEST(an_answer_before_the_end_of_a_message_frees_no_server),
 		TEST(a_slow_client_pauses_its_server),
