@@ -2,8 +2,8 @@
 """Every setting and every key of an entry has a test of what it does.
 
 A test says whose effect it shows: `@pytest.mark.setting("pool_mode", "databases.pool_mode")` above
-one of test/integration, `/* setting: NAME */` above one of test/unit. What is not done yet says so
-in its table and needs no test.
+one of test/integration, or `# setting: NAME NAME` on a line within; `/* setting: NAME */` above one
+of test/unit. What is not done yet says so in its table and needs no test.
 """
 
 import ast
@@ -13,36 +13,15 @@ from report import TOP, read, sources, verdict
 
 # In effect, but still without a test. Nothing may be added; with its test, a name goes.
 AWAITED = {
-    "auth_ldap_options",
-    "auth_hba_file",
-    "auth_ident_file",
-    "client_tls13_ciphers",
-    "client_tls_ca_file",
-    "client_tls_cert_file",
-    "client_tls_ciphers",
-    "client_tls_crl_file",
-    "client_tls_dheparams",
-    "client_tls_ecdhcurve",
-    "client_tls_key_file",
-    "client_tls_protocols",
-    "client_tls_sslmode",
     "databases.load_balance_hosts",
     "dns_max_ttl",
     "dns_nxdomain_ttl",
     "resolv_conf",
-    "server_tls13_ciphers",
-    "server_tls_ca_file",
-    "server_tls_cert_file",
-    "server_tls_ciphers",
-    "server_tls_crl_file",
-    "server_tls_key_file",
-    "server_tls_negotiation",
-    "server_tls_protocols",
-    "server_tls_sslmode",
 }
 
 KEY = re.compile(r"\{\"(\w+)\", ENTRY_\w+, FIELD\(\w+\), (\w+)")
-UNIT_MARK = re.compile(r"/\* setting: ([\w., ]+) \*/\s+static void test_")
+COMMENT = re.compile(r"\s*# setting: ([\w. ]+)$")
+UNIT_MARK = re.compile(r"/\* setting: ([\w. ]+) \*/\s+static void test_")
 
 
 def settings():
@@ -65,19 +44,36 @@ def is_mark(decorator):
     return isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.setting"
 
 
+def lines_of(test):
+    """The first and the last line of a test, with what is written above it."""
+    return min([test.lineno, *(each.lineno for each in test.decorator_list)]), test.end_lineno
+
+
+def marks_of_module(text):
+    """Each mark of a module of test/integration: its line, and the name it has."""
+    lines = text.splitlines()
+    for test in ast.parse(text).body:
+        if not isinstance(test, ast.FunctionDef) or not test.name.startswith("test_"):
+            continue
+        for decorator in filter(is_mark, test.decorator_list):
+            for name in decorator.args:
+                yield decorator.lineno, ast.literal_eval(name)
+        first, last = lines_of(test)
+        for number in range(first, last + 1):
+            found = COMMENT.match(lines[number - 1])
+            for name in found.group(1).split() if found else []:
+                yield number, name
+
+
 def marks():
     """Each mark: where it stands, and the name it has."""
     for path in sorted((TOP / "test/integration").glob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
-                continue
-            for decorator in filter(is_mark, node.decorator_list):
-                for name in decorator.args:
-                    yield f"{path.relative_to(TOP)}:{decorator.lineno}", ast.literal_eval(name)
+        for line, name in marks_of_module(path.read_text()):
+            yield f"{path.relative_to(TOP)}:{line}", name
     for path in sources("test/unit"):
         for found in UNIT_MARK.findall(read(path)):
-            for name in found.split(","):
-                yield str(path), name.strip()
+            for name in found.split():
+                yield str(path), name
 
 
 KNOWN = dict([*settings(), *keys()])
