@@ -11,13 +11,22 @@ enum { WHY_SIZE = 512 };
 
 /* --- what the settings ask for ------------------------------------------------------------ */
 
+/*
+ * A certificate that is shown is always looked at, so that rules may ask for it. Without authorities
+ * of our own nobody could be known by one, and none is asked for.
+ */
+static enum tls_trust trust_in_clients(const struct settings *settings)
+{
+	if (settings->client_tls_sslmode >= TLS_MODE_VERIFY_CA)
+		return TLS_TRUST_CHAIN;
+	return settings->client_tls_ca_file[0] != '\0' ? TLS_TRUST_OFFERED : TLS_TRUST_ANY;
+}
+
 static struct tls_options towards_clients(const struct settings *settings)
 {
 	return (struct tls_options){
 		.side = TLS_TOWARDS_CLIENTS,
-		/* A certificate that is shown is always looked at, so that rules may ask for it. */
-		.trust = settings->client_tls_sslmode < TLS_MODE_VERIFY_CA ? TLS_TRUST_OFFERED
-									   : TLS_TRUST_CHAIN,
+		.trust = trust_in_clients(settings),
 		.protocols = settings->client_tls_protocols,
 		.ciphers = settings->client_tls_ciphers,
 		.tls13_ciphers = settings->client_tls13_ciphers,

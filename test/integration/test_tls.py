@@ -131,6 +131,15 @@ def test_modes_of_clients(tls_pooler, authority, stranger, mode, kind):
     pooler.wait_log("WARNING .*TLS handshake error: ")
 
 
+def test_without_authorities_no_certificate_is_asked_for(tls_pooler, authority, stranger):
+    pooler = tls_pooler("require", {"client_tls_ca_file": ""})
+    client = tls_client(pooler, authority, stranger.issue("app")).login("app", "main")
+    assert client.value("SELECT 1") == "1"
+    demanding = tls_pooler("verify-ca", {"client_tls_ca_file": ""})
+    with pytest.raises((ssl.SSLError, ConnectionError, Closed)):
+        tls_client(demanding, authority, stranger.issue("app")).login("app", "main")
+
+
 def test_a_client_is_told_apart_in_show_and_log(tls_pooler, authority):
     pooler = tls_pooler("allow")
     tls_client(pooler, authority).login("app", "main").value("SELECT 1")
