@@ -3,11 +3,12 @@
  * A client's connection, its states and the places where it stands.
  *
  *   GREETING > AUTHENTICATING > (WELCOMING >) IDLE > (WAITING >) PAIRED > IDLE
+ *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  the user is asked for on a server
  *   GREETING > CANCEL_WAITING > CANCEL_SENT       a CancelRequest
  *   AUTHENTICATING > CONSOLE                      the admin console
  *   all > CLOSED
  *
- * GREETING and AUTHENTICATING stand in registry.logins, WELCOMING in pool.welcoming, WAITING in
+ * GREETING, AUTHENTICATING and LOOKING_UP stand in registry.logins, WELCOMING in pool.welcoming, WAITING in
  * pool.waiting (oldest first), IDLE, PAIRED and CONSOLE in pool.clients, CANCEL_* in pool.cancels.
  */
 #ifndef PGUSHER_MODEL_CLIENT_LINK_H
@@ -27,6 +28,7 @@ struct user;
 enum client_state {
 	CLIENT_GREETING,
 	CLIENT_AUTHENTICATING,
+	CLIENT_LOOKING_UP,
 	CLIENT_WELCOMING,
 	CLIENT_IDLE,
 	CLIENT_WAITING,

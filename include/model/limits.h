@@ -32,7 +32,8 @@ bool limits_allow_client(const struct registry *registry, bool console);
 
 /*
  * Count the client for its database or user. False when that is one too many; it is counted all
- * the same until limits_give_client(). exempt: count, but never refuse.
+ * the same until limits_give_client(). exempt: count, but never refuse. A client that turns out
+ * to be another user is no longer counted for the one before.
  */
 bool limits_take_database(struct client_link *client, struct database *database, bool exempt);
 bool limits_take_user(struct client_link *client, struct user *user, bool exempt);

@@ -16,6 +16,10 @@
 #include "model/stats.h"
 #include "model/user.h"
 
+struct lookup;
+
+TAILQ_HEAD(lookup_list, lookup);
+
 struct pool {
 	TAILQ_ENTRY(pool) in_registry, in_database, in_user, in_work;
 	struct registry *registry;
@@ -27,6 +31,11 @@ struct pool {
 	struct link_list welcoming; /* logged in but for the parameters of a first server */
 	struct link_list cancels; /* CANCEL_WAITING and CANCEL_SENT */
 	struct link_list servers[SERVER_LISTS];
+	struct lookup_list
+		lookups; /* that wait for a server, oldest first: see session/lookup */
+	struct lookup *lookups_by_what; /* the same; uthash */
+	unsigned lookups_waiting, lookups_running;
+	unsigned looking_up; /* logins that wait for any of them */
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
 	struct client_group *groups; /* of its clients; see model/client_group */
@@ -85,6 +94,15 @@ static inline struct client_link *pool_first_waiter(const struct pool *pool)
 
 	return link ? client_of(link) : NULL;
 }
+
+/*
+ * How many look-ups could be given a server now: those that wait, as far as the pool's share for
+ * them goes. It is a quarter of the pool, so that no number of logins takes what clients need.
+ */
+unsigned pool_startable_lookups(const struct pool *pool);
+
+/* How many servers are wanted now: by clients that wait, and by look-ups that could start. */
+unsigned pool_wanted_servers(const struct pool *pool);
 
 /* How long the first waiter's query has waited, as SHOW POOLS has it; 0 if none. */
 usec_t pool_longest_wait(const struct pool *pool, usec_t now);

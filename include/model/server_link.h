@@ -4,12 +4,13 @@
  *
  *   CONNECTING > AUTHENTICATING > (PREPARING >) IDLE > PAIRED > IDLE
  *   AUTHENTICATING > CONNECTING                       no answer: to the next host of a list
+ *   IDLE > LOOKING_UP > IDLE | RESETTING | STALE      runs a query of ours for logins
  *   PAIRED > HELD | RESETTING > IDLE | STALE          what a release may need
  *   IDLE > STALE > CHECKING > IDLE                    check before use
  *   CONNECTING > CANCELING                            carries a CancelRequest
  *   all > CLOSED
  *
- * The console's words: login (CONNECTING to PREPARING), active (PAIRED), used (STALE), tested
+ * The console's words: login (CONNECTING to PREPARING), active (PAIRED, LOOKING_UP), used (STALE), tested
  * (RESETTING, CHECKING), being_canceled (HELD), active_cancel (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
@@ -20,6 +21,7 @@
 #include "net/resolver.h"
 
 struct client_link;
+struct lookup;
 struct server_login;
 
 enum server_state {
@@ -28,6 +30,7 @@ enum server_state {
 	SERVER_PREPARING,
 	SERVER_IDLE,
 	SERVER_PAIRED,
+	SERVER_LOOKING_UP,
 	SERVER_HELD,
 	SERVER_RESETTING,
 	SERVER_STALE,
@@ -57,6 +60,7 @@ struct server_link {
 	struct link link;
 	struct requests requests; /* sent and not yet answered */
 	struct server_login *login; /* CONNECTING to PREPARING */
+	struct lookup *lookup; /* LOOKING_UP: what it runs */
 	struct client_link
 		*canceling; /* CANCELING: whose request it carries; NULL once it has gone */
 	struct server_link
@@ -69,6 +73,7 @@ struct server_link {
 	bool skipping; /* after an error it answers nothing before the next Sync */
 	bool setting; /* runs our SETs; the client's bytes wait */
 	bool fresh; /* nothing was sent to it since it was given to its client */
+	bool touched; /* a client has had it: its session is not as it was made */
 	bool close_needed; /* to be retired when free */
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */

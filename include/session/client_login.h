@@ -29,6 +29,13 @@ void client_login_identify_peer(const struct client_link *client, struct ucred *
 /* A method that was pending knows its answer now. It may close the client. */
 void client_login_proceed(struct client_link *client, enum auth_result result);
 
+/*
+ * A LOOKING_UP client is this user, with this secret (empty: none that it could prove): its login
+ * goes on. It may be closed by that.
+ */
+void client_login_found(
+	struct client_link *client, const char *user, struct credential *credential);
+
 /* The client that is logging in under this id (SHOW's), or NULL. */
 struct client_link *client_login_find(const struct registry *registry, uint64_t id);
 

@@ -29,6 +29,12 @@ void pairing_settle(struct server_link *server);
  */
 void pairing_release(struct server_link *server);
 
+/*
+ * No server of the pool is up, and the last attempt to get one failed: do not let the client wait
+ * for one. True: it was closed, and the next attempt is under way if it is due.
+ */
+bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool);
+
 /* A server that has logged in, or passed its check: to the first waiter, else to the idle list. */
 void pairing_offer(struct server_link *server);
 

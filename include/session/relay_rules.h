@@ -25,6 +25,9 @@ extern const struct relay_rule relay_setting_server[RELAY_TYPES];
 /* From a server that runs a query of our own: connect_query, reset query, check query. */
 extern const struct relay_rule relay_own_server[RELAY_TYPES];
 
+/* From a server that looks up a user for us. */
+extern const struct relay_rule relay_lookup_server[RELAY_TYPES];
+
 /* From a server in the pool that was asked nothing. */
 extern const struct relay_rule relay_unused_server[RELAY_TYPES];
 

@@ -257,6 +257,17 @@ static void add_waiting(const struct listing *listing, const struct pool *pool)
 	add_links(listing, &pool->welcoming);
 }
 
+/* They wait in a pool too, but are nobody of its own yet. */
+static void add_looking_up(const struct listing *listing)
+{
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &listing->call->registry->logins, place) {
+		if (link->state == CLIENT_LOOKING_UP)
+			add_link(listing, link);
+	}
+}
+
 /* --- topics ------------------------------------------------------------------------------- */
 
 static void fill_clients(struct result *result, const struct command_call *call)
@@ -271,6 +282,7 @@ static void fill_clients(struct result *result, const struct command_call *call)
 		add_cancels(&listing, pool, CLIENT_CANCEL_SENT);
 		add_cancels(&listing, pool, CLIENT_CANCEL_WAITING);
 	}
+	add_looking_up(&listing);
 }
 
 const struct topic show_clients = {"CLIENTS", columns, LINK_COLUMNS, fill_clients};

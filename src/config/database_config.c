@@ -9,19 +9,17 @@
 
 #define FIELD(name) offsetof(struct database_config, name)
 
-static const char by_query[] = "looking up users by a query";
-
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
 	{"application_name", ENTRY_TEXT, FIELD(application_name), NULL,
 		"The server connection's application_name at its start, and so the "
 		"default of clients that send none."},
-	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname), by_query,
+	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname), NULL,
 		"Database in which auth_query runs, in place of the setting."},
-	{"auth_query", ENTRY_TEXT, FIELD(auth_query), by_query,
+	{"auth_query", ENTRY_TEXT, FIELD(auth_query), NULL,
 		"Query that finds the secret of a user, in place of the setting. It holds "
 		"blanks, so it stands in quotes."},
-	{"auth_user", ENTRY_TEXT, FIELD(auth_user), by_query,
+	{"auth_user", ENTRY_TEXT, FIELD(auth_user), NULL,
 		"User as whom auth_query runs, in place of the setting."},
 	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding), NULL,
 		"The server connection's client_encoding at its start."},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/janitor.h"
 
+#include "session/auth_query.h"
 #include "session/control.h"
 #include "session/ending.h"
 #include "session/launch.h"
@@ -71,6 +72,17 @@ static usec_t own_or(usec_t own, usec_t global)
 static bool is_over(usec_t now, usec_t start, usec_t limit)
 {
 	return limit > 0 && start > 0 && now - start > limit;
+}
+
+/* A query of ours: there is no transaction to be timed, and nobody to be idle in it. */
+static void inspect_lookup(struct server_link *server, usec_t now)
+{
+	const struct user_config *user = server->link.pool->user->config;
+	const struct settings *settings = server->link.pool->registry->settings;
+
+	if (is_over(now, server->lookup->started,
+		    own_or(user ? user->query_timeout : 0, settings->query_timeout)))
+		server_close_for(server, REASON_QUERY_TIMEOUT);
 }
 
 /* Limits of a running query or transaction: those of the pool's user win over the global ones. */
@@ -144,7 +156,7 @@ static void shrink(struct pool *pool)
 static bool has_clients(const struct pool *pool)
 {
 	return !TAILQ_EMPTY(&pool->clients) || !TAILQ_EMPTY(&pool->waiting) ||
-		!TAILQ_EMPTY(&pool->welcoming);
+		!TAILQ_EMPTY(&pool->welcoming) || pool->looking_up > 0;
 }
 
 /* One server a run towards min_pool_size, while the pool is in use or belongs to one user. */
@@ -268,12 +280,16 @@ static void inspect_pool(struct pool *pool, usec_t now)
 	inspect_list(pool, SERVERS_USED, now);
 	inspect_list(pool, SERVERS_TESTED, now);
 	inspect_list(pool, SERVERS_IDLE, now);
-	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE], place, next)
-		inspect_active(server_of(link), now);
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE], place, next) {
+		if (link->state == SERVER_LOOKING_UP)
+			inspect_lookup(server_of(link), now);
+		else
+			inspect_active(server_of(link), now);
+	}
 	inspect_logins(pool, now);
 	shrink(pool);
 	top_up(pool);
-	if (pool->client_count[CLIENT_WAITING] + pool->client_count[CLIENT_WELCOMING] +
+	if (pool_wanted_servers(pool) + pool->client_count[CLIENT_WELCOMING] +
 			pool->client_count[CLIENT_CANCEL_WAITING] >
 		0)
 		pool_needs_work(pool);
@@ -341,10 +357,12 @@ static bool has_servers(const struct registry *registry)
 /* No server is given out any more: those who wait for one wait in vain. */
 static void refuse_waiters(struct registry *registry)
 {
+	const struct failure why = failure_of(REASON_SERVER_SHUTTING_DOWN);
 	struct pool *pool;
 	struct link *link;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		auth_query_refuse(pool, &why);
 		while ((link = TAILQ_FIRST(&pool->waiting)) != NULL)
 			client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
 		while ((link = TAILQ_FIRST(&pool->welcoming)) != NULL)

@@ -16,7 +16,9 @@ static const struct {
 	[CLIENT_GREETING] = {"greeting", "login", "cl_login",
 		MAY(AUTHENTICATING) | MAY(CANCEL_WAITING) | MAY(CLOSED)},
 	[CLIENT_AUTHENTICATING] = {"authenticating", "login", "cl_login",
-		MAY(WELCOMING) | MAY(IDLE) | MAY(CONSOLE) | MAY(CLOSED)},
+		MAY(LOOKING_UP) | MAY(WELCOMING) | MAY(IDLE) | MAY(CONSOLE) | MAY(CLOSED)},
+	[CLIENT_LOOKING_UP] = {"looking up", "waiting", "cl_waiting",
+		MAY(AUTHENTICATING) | MAY(CLOSED)},
 	[CLIENT_WELCOMING] = {"welcoming", "waiting", "cl_waiting", MAY(IDLE) | MAY(CLOSED)},
 	[CLIENT_IDLE] = {"idle", "idle", "cl_active", MAY(PAIRED) | MAY(WAITING) | MAY(CLOSED)},
 	[CLIENT_WAITING] = {"waiting", "waiting", "cl_waiting",
@@ -57,6 +59,7 @@ static struct link_list *place_of(const struct client_link *client, enum client_
 	switch (state) {
 	case CLIENT_GREETING:
 	case CLIENT_AUTHENTICATING:
+	case CLIENT_LOOKING_UP:
 		return &link_registry(&client->link)->logins;
 	case CLIENT_WELCOMING:
 		return &pool->welcoming;

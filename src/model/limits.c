@@ -37,13 +37,22 @@ bool limits_take_database(struct client_link *client, struct database *database,
 		within(database->clients, database_max_clients(database, registry->settings));
 }
 
+static void give_user(struct client_link *client, struct user *user)
+{
+	user->clients--;
+	registry_let_go_user(link_registry(&client->link), user);
+}
+
 bool limits_take_user(struct client_link *client, struct user *user, bool exempt)
 {
 	const struct registry *registry = link_registry(&client->link);
+	struct user *counted = client->counted_in_user ? client->user : NULL;
 
 	client->user = user;
 	client->counted_in_user = true;
 	user->clients++;
+	if (counted)
+		give_user(client, counted);
 	return exempt || within(user->clients, user_max_clients(user, registry->settings));
 }
 
@@ -51,8 +60,7 @@ void limits_give_client(struct client_link *client)
 {
 	if (client->counted_in_user) {
 		client->counted_in_user = false;
-		client->user->clients--;
-		registry_let_go_user(link_registry(&client->link), client->user);
+		give_user(client, client->user);
 		client->user = NULL;
 	}
 	if (client->counted_in_database) {

@@ -86,6 +86,33 @@ unsigned pool_connected_servers(const struct pool *pool)
 		pool->server_count[SERVERS_ACTIVE_CANCEL];
 }
 
+/* Look-ups that may run at the same time; a pool without a size has no quarter. */
+static unsigned lookups_allowed(const struct pool *pool)
+{
+	enum { LOOKUPS_OF_UNLIMITED_POOL = 8 };
+	const int size = pool_size(pool);
+
+	if (size <= 0)
+		return LOOKUPS_OF_UNLIMITED_POOL;
+	return size < 4 ? 1 : (unsigned)size / 4;
+}
+
+unsigned pool_startable_lookups(const struct pool *pool)
+{
+	unsigned allowed, left;
+
+	if (pool->lookups_waiting == 0)
+		return 0; /* nearly always, and asked for each transaction */
+	allowed = lookups_allowed(pool);
+	left = allowed > pool->lookups_running ? allowed - pool->lookups_running : 0;
+	return pool->lookups_waiting < left ? pool->lookups_waiting : left;
+}
+
+unsigned pool_wanted_servers(const struct pool *pool)
+{
+	return pool->client_count[CLIENT_WAITING] + pool_startable_lookups(pool);
+}
+
 usec_t pool_longest_wait(const struct pool *pool, usec_t now)
 {
 	const struct client_link *client = pool_first_waiter(pool);

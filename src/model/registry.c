@@ -278,6 +278,7 @@ struct pool *registry_open_pool(
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);
 	TAILQ_INIT(&pool->welcoming);
+	TAILQ_INIT(&pool->lookups);
 	TAILQ_INIT(&pool->cancels);
 	for (unsigned i = 0; i < SERVER_LISTS; i++)
 		TAILQ_INIT(&pool->servers[i]);

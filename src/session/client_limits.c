@@ -3,6 +3,7 @@
 
 #include "model/registry.h"
 #include "session/ending.h"
+#include "session/lookup.h"
 #include "wire/writer.h"
 
 /* The earlier of two times, of which 0 means never. */
@@ -44,6 +45,26 @@ static usec_t waiting_since(const struct client_link *client)
 	return client->query_start ? client->query_start : client->link.request_time;
 }
 
+/* Since when it logs in; a queue for a server is not its fault. */
+static usec_t login_since(const struct client_link *client)
+{
+	return client->link.connect_time + (client->login ? client->login->queued : 0);
+}
+
+/* Is a server at work to find out who it is? */
+static bool is_being_looked_up(const struct client_link *client)
+{
+	return client->link.state == CLIENT_LOOKING_UP && client->login->lookup->server;
+}
+
+static usec_t end_of_wait(const struct client_link *client, const struct settings *settings)
+{
+	const usec_t since = waiting_since(client);
+
+	return nearer(after(since, settings->query_timeout),
+		after(since, wait_limit(client, settings)));
+}
+
 /* Whole seconds, strictly more than the setting. */
 static usec_t notice_limit(const struct settings *settings)
 {
@@ -59,16 +80,18 @@ static usec_t nearest(const struct client_link *client, const struct settings *s
 	switch (client_state(client)) {
 	case CLIENT_GREETING:
 	case CLIENT_AUTHENTICATING:
-		return after(client->link.connect_time, settings->client_login_timeout);
+		return after(login_since(client), settings->client_login_timeout);
+	case CLIENT_LOOKING_UP:
+		if (is_being_looked_up(client))
+			return after(login_since(client), settings->client_login_timeout);
+		return end_of_wait(client, settings);
 	case CLIENT_WELCOMING:
-		due = after(client->link.connect_time, settings->client_login_timeout);
-		due = nearer(due, after(waiting_since(client), settings->query_timeout));
-		return nearer(due, after(waiting_since(client), wait_limit(client, settings)));
+		due = after(login_since(client), settings->client_login_timeout);
+		return nearer(due, end_of_wait(client, settings));
 	case CLIENT_IDLE:
 		return after(client->link.request_time, idle_limit(client, settings));
 	case CLIENT_WAITING:
-		due = after(waiting_since(client), settings->query_timeout);
-		due = nearer(due, after(waiting_since(client), wait_limit(client, settings)));
+		due = end_of_wait(client, settings);
 		if (!client->notified)
 			due = nearer(due, after(client->wait_start, notice_limit(settings)));
 		return due;
@@ -123,11 +146,18 @@ static void expire_waiting(
 	else if (is_over(now, since, wait_limit(client, settings)))
 		client_close_for(client, REASON_QUERY_WAIT_TIMEOUT);
 	else if (client->link.state == CLIENT_WELCOMING &&
-		is_over(now, client->link.connect_time, settings->client_login_timeout))
+		is_over(now, login_since(client), settings->client_login_timeout))
 		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN);
 	else if (client->link.state == CLIENT_WAITING && !client->notified &&
 		is_over(now, client->wait_start, notice_limit(settings)))
 		notify(client);
+}
+
+static void expire_login(
+	struct client_link *client, const struct settings *settings, usec_t now)
+{
+	if (is_over(now, login_since(client), settings->client_login_timeout))
+		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT);
 }
 
 void client_limits_expire(struct deadline *deadline)
@@ -142,8 +172,13 @@ void client_limits_expire(struct deadline *deadline)
 	switch (client_state(client)) {
 	case CLIENT_GREETING:
 	case CLIENT_AUTHENTICATING:
-		if (is_over(now, client->link.connect_time, settings->client_login_timeout))
-			client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT);
+		expire_login(client, settings, now);
+		break;
+	case CLIENT_LOOKING_UP:
+		if (is_being_looked_up(client))
+			expire_login(client, settings, now);
+		else
+			expire_waiting(client, settings, now);
 		break;
 	case CLIENT_WELCOMING:
 	case CLIENT_WAITING:

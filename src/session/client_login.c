@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "net/tls.h"
+#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
 #include "session/client_session.h"
@@ -97,6 +98,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 
 	if (state > CLIENT_WELCOMING || !login)
 		return;
+	auth_query_leave(login);
 	if (login->mock) {
 		if (client->user == login->mock)
 			client->user = NULL;
@@ -323,13 +325,22 @@ static bool is_console_user(const struct registry *registry, const char *name)
 	return is_admin(registry, name) || text_list_has(registry->settings->stats_users, name);
 }
 
-/*
- * Whose login is it? Users count from here on, refused or not. False: the client was closed.
- */
+/* Users count from here on, refused or not. False: the client was closed. */
+static bool count_user(struct client_link *client, struct user *user)
+{
+	const bool exempt =
+		is_console(client) && is_admin(link_registry(&client->link), user->name);
+
+	if (limits_take_user(client, user, exempt))
+		return true;
+	client_close_for(client, REASON_MAX_USER_CLIENT_CONNECTIONS);
+	return false;
+}
+
+/* Whose login is it? False: the client was closed. */
 static bool take_user(struct client_link *client, const char *name)
 {
 	struct registry *registry = link_registry(&client->link);
-	const bool exempt = is_console(client) && is_admin(registry, name);
 	struct user *user;
 
 	if (registry->settings->auth_type == AUTH_TYPE_ANY && !is_console(client)) {
@@ -347,10 +358,8 @@ static bool take_user(struct client_link *client, const char *name)
 	if (user &&
 		(user->secret || user->config ||
 			registry->settings->auth_type == AUTH_TYPE_ANY)) {
-		if (!limits_take_user(client, user, exempt)) {
-			client_close_for(client, REASON_MAX_USER_CLIENT_CONNECTIONS);
+		if (!count_user(client, user))
 			return false;
-		}
 	} else if (!take_mock_user(client, name)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
@@ -446,6 +455,95 @@ static bool take_database(struct client_link *client, const char *user)
 	return false;
 }
 
+/* --- users who stand in no file ----------------------------------------------------------- */
+
+/* By what is its database configured, be it yet to be made? NULL: there is none. */
+static const struct database_config *entry_of(const struct client_link *client)
+{
+	if (client->database)
+		return client->database->config;
+	return snapshot_template(link_registry(&client->link)->config);
+}
+
+/* Whoever is let in by somebody else's word needs no secret of ours. */
+static bool uses_secrets(enum auth_type type)
+{
+	return type != AUTH_TYPE_ANY && type != AUTH_TYPE_PAM && type != AUTH_TYPE_LDAP;
+}
+
+static bool has_to_be_looked_up(const struct client_link *client, const char *name)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const struct user *user = registry_find_user(registry, name);
+	const struct database_config *entry = entry_of(client);
+
+	return uses_secrets(registry->settings->auth_type) && (!user || !user->secret) &&
+		entry && auth_query_user(registry, entry);
+}
+
+/* Until it is known who he is, a user with an entry of his own counts by the name he gave. */
+static void look_up(struct client_link *client, const char *name)
+{
+	struct user *user = registry_find_user(link_registry(&client->link), name);
+
+	if (user && user->config ? !count_user(client, user) : !take_mock_user(client, name)) {
+		if (client->link.state != CLIENT_CLOSED)
+			client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	auth_query_begin(client, name);
+}
+
+/*
+ * The same secret as the pool has shares what was made of it; another one takes its place there
+ * now, so that what a client has proved against the old one opens nothing any more.
+ */
+static struct credential *settle_credential(
+	const struct client_link *client, struct credential *fetched)
+{
+	struct pool *pool = NULL;
+
+	if (client->database && !client->database->config->user)
+		pool = registry_find_pool(client->database, client->user);
+	if (!pool || !pool->credential)
+		return credential_ref(fetched);
+	if (!credential_equal(pool->credential, fetched))
+		pool_set_credential(pool, fetched);
+	return credential_ref(pool->credential);
+}
+
+/* Who it is has been settled: now the rights, then the proof. */
+static void go_on(struct client_link *client, const char *name)
+{
+	note_pool(client);
+	log_attempt(client, name);
+	if (check_console_rights(client, name))
+		begin_authentication(client);
+}
+
+/* What the client has said meanwhile, and reading on. */
+static void hear_held(struct client_link *client);
+
+void client_login_found(
+	struct client_link *client, const char *name, struct credential *credential)
+{
+	struct user *user = registry_open_user(link_registry(&client->link), name);
+
+	client_enter(client, CLIENT_AUTHENTICATING);
+	client_limits_start(client);
+	if (!user) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (!count_user(client, user))
+		return;
+	client->login->credential = settle_credential(client, credential);
+	go_on(client, name);
+	hear_held(client);
+}
+
+/* --- the order of it all ------------------------------------------------------------------ */
+
 static void log_in(struct client_link *client, const struct startup_login *wanted)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -468,12 +566,11 @@ static void log_in(struct client_link *client, const struct startup_login *wante
 		client_close_for(client, REASON_USERNAME_TOO_LONG);
 		return;
 	}
-	if (!take_user(client, wanted->user))
-		return;
-	note_pool(client);
-	log_attempt(client, wanted->user);
-	if (check_console_rights(client, wanted->user))
-		begin_authentication(client);
+	/* The query may have to run in a database that is yet to be made. */
+	if (has_to_be_looked_up(client, wanted->user) && open_database(client))
+		look_up(client, wanted->user);
+	else if (client->link.state != CLIENT_CLOSED && take_user(client, wanted->user))
+		go_on(client, wanted->user);
 }
 
 /* Is the client one too many? Those who have said nothing yet go before those who have. */
@@ -799,12 +896,35 @@ static void on_readable(struct stream *stream)
 	explicit_bzero(into - held, (size_t)got + held);
 }
 
+static void hear_held(struct client_link *client)
+{
+	struct loop *loop = client->link.stream.loop;
+	const uint32_t length = client->link.held_length;
+
+	if (client->link.state == CLIENT_AUTHENTICATING || client->link.state == CLIENT_CONSOLE)
+		stream_resume(&client->link.stream);
+	if (client->link.state != CLIENT_AUTHENTICATING || length == 0)
+		return; /* a session takes up by itself what is held */
+	memcpy(loop->receive, client->link.held, length);
+	explicit_bzero(client->link.held, length);
+	link_drop_held(&client->link);
+	run(client, loop->receive, length);
+	explicit_bzero(loop->receive, length);
+}
+
 static void on_drained(struct stream *stream)
 {
 	(void)stream;
 }
 
+/* Only who is being looked up is not read from. */
+static void on_hung_up(struct stream *stream)
+{
+	client_close_for((struct client_link *)stream, REASON_CLIENT_UNEXPECTED_EOF);
+}
+
 static const struct stream_handlers login_handlers = {
 	.readable = on_readable,
 	.drained = on_drained,
+	.hung_up = on_hung_up,
 };

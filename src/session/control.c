@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/control.h"
 
+#include "session/auth_query.h"
 #include "session/ending.h"
 #include "session/pairing.h"
 
@@ -127,6 +128,9 @@ bool control_is_reconnecting(const struct registry *registry, const struct datab
  */
 static void empty_pool(struct pool *pool, enum reason reason)
 {
+	const struct failure why = failure_of(reason);
+
+	auth_query_refuse(pool, &why);
 	close_clients(&pool->waiting, reason);
 	close_clients(&pool->welcoming, reason);
 	close_clients(&pool->cancels, reason);
@@ -191,17 +195,28 @@ static struct client_link *find_client(const struct pool *pool, uint64_t id)
 	return NULL;
 }
 
+/* One that waits for its user to be looked up is listed too, though it stands in no pool. */
+static struct client_link *find_looking_up(const struct registry *registry, uint64_t id)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (link->state == CLIENT_LOOKING_UP && has_id(link, id))
+			return client_of(link);
+	}
+	return NULL;
+}
+
 bool control_kill_client(struct registry *registry, uint64_t id)
 {
-	struct pool *pool;
+	struct client_link *client = find_looking_up(registry, id);
+	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		struct client_link *client = find_client(pool, id);
-
-		if (client) {
-			client_close_for(client, REASON_ADMIN_FORCED_DISCONNECT);
-			return true;
-		}
+		if (!client)
+			client = find_client(pool, id);
 	}
-	return false;
+	if (client)
+		client_close_for(client, REASON_ADMIN_FORCED_DISCONNECT);
+	return client != NULL;
 }

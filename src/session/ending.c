@@ -6,6 +6,7 @@
 
 #include "model/client_group.h"
 #include "model/registry.h"
+#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_login.h"
 #include "session/launch.h"
@@ -201,6 +202,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	loop_defer(pool->registry->loop, &link->ending, free_server);
 	cancel_server_gone(server);
 	server_login_end(server, state, why);
+	auth_query_server_gone(server, why);
 	pool_needs_work(pool);
 	if (unused)
 		relay_client_resume(client); /* another server will do */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/ending.h"
 #include "session/server_login.h"
@@ -33,11 +34,22 @@ static bool must_pause(const struct pool *pool)
 		loop_now(pool->registry->loop) - pool->last_launch < retry_pause(pool);
 }
 
-/* The first waiter has waited long enough for a server from the reserve. */
+/* Who waits longest for a server, be it for a look-up; NULL: nobody. */
+static const struct client_link *longest_waiter(const struct pool *pool)
+{
+	const struct client_link *client = pool_first_waiter(pool);
+	const struct lookup *lookup = lookup_next(pool);
+
+	if (lookup && (!client || lookup->since <= client->wait_start))
+		return TAILQ_FIRST(&lookup->logins)->client;
+	return client;
+}
+
+/* He has waited long enough for a server from the reserve. */
 static bool may_use_reserve(const struct pool *pool, unsigned servers)
 {
 	const usec_t timeout = pool->registry->settings->reserve_pool_timeout;
-	const struct client_link *first = pool_first_waiter(pool);
+	const struct client_link *first = longest_waiter(pool);
 
 	if (timeout == 0 || !first ||
 		loop_now(pool->registry->loop) - first->link.request_time < timeout)
@@ -48,7 +60,7 @@ static bool may_use_reserve(const struct pool *pool, unsigned servers)
 /* The idle server, of those in the pool, that was used least recently. */
 static void find_oldest(const struct pool *pool, struct server_link **oldest)
 {
-	const bool busy = pool->client_count[CLIENT_WAITING] > 0;
+	const bool busy = pool_wanted_servers(pool) > 0;
 
 	for (enum server_list list = SERVERS_IDLE; list <= SERVERS_TESTED; list++) {
 		struct link *link;
@@ -122,7 +134,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	if (target && (size <= 0 || servers < 2 * (unsigned)size))
 		return server_login_begin(pool, target);
-	if (target && !pool_first_waiter(pool))
+	if (target && pool_wanted_servers(pool) == 0)
 		return false;
 	/* A pool that does not know its welcome may have one more, or it might never learn it. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
@@ -136,7 +148,7 @@ bool launch_server(struct pool *pool, bool top_up)
 	if (!has_room_elsewhere(pool, !top_up))
 		return false;
 	if (reserve)
-		link_log(&pool_first_waiter(pool)->link, LEVEL_WARNING,
+		link_log(&longest_waiter(pool)->link, LEVEL_WARNING,
 			"taking connection from reserve_pool");
 	return server_login_begin(pool, NULL);
 }
@@ -159,6 +171,7 @@ void launch_failed(struct pool *pool, const struct failure *why, bool told)
 		return;
 	close_all(&pool->welcoming, why);
 	close_all(&pool->waiting, why);
+	auth_query_refuse(pool, why);
 }
 
 void launch_succeeded(struct pool *pool)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
 #include "session/ending.h"
@@ -50,6 +51,7 @@ static void join(struct client_link *client, struct server_link *server)
 	client->link.rules = relay_paired_client;
 	server->link.rules = relay_paired_server;
 	server->fresh = true;
+	server->touched = true;
 	deadline_cancel(&client->deadline);
 	client_enter(client, CLIENT_PAIRED);
 	server_enter(server, SERVER_PAIRED);
@@ -143,17 +145,18 @@ static bool is_hopeless(const struct pool *pool)
 		pool_servers(pool) == pool->server_count[SERVERS_LOGIN];
 }
 
-static enum taken refuse_hopeless(struct client_link *client)
+bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)
 {
-	struct pool *pool = client->link.pool;
 	char cached[100];
 	struct failure why;
 
+	if (pool_is_paused(pool) || !is_hopeless(pool))
+		return false;
 	text_copy(cached, sizeof(cached), pool->last_failure.text);
 	why = failure_of(REASON_SERVER_LOGIN_FAILING, cached);
 	launch_server(pool, false);
 	client_close(client, &why);
-	return TAKEN_CLOSED;
+	return true;
 }
 
 enum taken pairing_take(struct client_link *client)
@@ -167,14 +170,15 @@ enum taken pairing_take(struct client_link *client)
 	}
 	if (!pool_is_paused(pool)) {
 		/* Nobody passes those who wait already. */
-		while (TAILQ_EMPTY(&pool->waiting) && (server = next_idle(pool)) != NULL) {
+		while (TAILQ_EMPTY(&pool->waiting) && !lookup_next(pool) &&
+			(server = next_idle(pool)) != NULL) {
 			const int taken = pair(client, server);
 
 			if (taken != TAKEN_BROKEN)
 				return (enum taken)taken;
 		}
-		if (is_hopeless(pool))
-			return refuse_hopeless(client);
+		if (pairing_refuse_hopeless(client, pool))
+			return TAKEN_CLOSED;
 	}
 	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
@@ -183,19 +187,27 @@ enum taken pairing_take(struct client_link *client)
 	return wait_for_server(client);
 }
 
+/* Who has waited longer, somebody for a look-up or a client? */
+static void serve_one(struct pool *pool, struct server_link *server)
+{
+	struct client_link *client = pool_first_waiter(pool);
+	struct lookup *lookup = lookup_next(pool);
+
+	if (lookup && (!client || lookup->since <= client->wait_start))
+		auth_query_run(lookup, server);
+	else if (pair(client, server) == TAKEN_READY)
+		relay_client_resume(client);
+}
+
 /* Idle servers go to those who wait, oldest first. */
 static void serve(struct pool *pool)
 {
-	struct client_link *client;
 	struct server_link *server;
 
-	if (TAILQ_EMPTY(&pool->waiting) || pool_is_paused(pool))
+	if (pool_is_paused(pool))
 		return;
-	while ((client = pool_first_waiter(pool)) != NULL &&
-		(server = next_idle(pool)) != NULL) {
-		if (pair(client, server) == TAKEN_READY)
-			relay_client_resume(client);
-	}
+	while (pool_wanted_servers(pool) > 0 && (server = next_idle(pool)) != NULL)
+		serve_one(pool, server);
 }
 
 /* --- giving back -------------------------------------------------------------------------- */
@@ -397,7 +409,7 @@ static void check(struct server_link *server)
 /* Waiters that no idle server could serve: tested ones will come back, used ones need a check. */
 static void help_waiters(struct pool *pool)
 {
-	unsigned waiting = pool->client_count[CLIENT_WAITING];
+	unsigned waiting = pool_wanted_servers(pool);
 	const unsigned tested = pool->server_count[SERVERS_TESTED];
 	struct link *link;
 
@@ -408,7 +420,7 @@ static void help_waiters(struct pool *pool)
 		check(server_of(link));
 		waiting--;
 	}
-	if (waiting > 0 && pool->client_count[CLIENT_WAITING] > 0)
+	if (waiting > 0 && pool_wanted_servers(pool) > 0)
 		launch_server(pool, false);
 }
 
@@ -452,8 +464,7 @@ void pairing_wake_database(struct database *database)
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &database->pools, in_database) {
-		if (pool->client_count[CLIENT_WAITING] + pool->client_count[CLIENT_WELCOMING] >
-			0)
+		if (pool_wanted_servers(pool) + pool->client_count[CLIENT_WELCOMING] > 0)
 			pool_needs_work(pool);
 	}
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/client_group.h"
+#include "session/auth_query.h"
 #include "session/failover.h"
 #include "session/pairing.h"
 #include "session/server_session.h"
@@ -412,7 +413,16 @@ static enum verdict judge_set_error(struct relay_run *run)
 	return relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
 }
 
-/* The end of our own query; what comes behind it was not asked for. */
+/* What comes behind the end of our own query was not asked for. */
+static enum verdict end_own(struct relay_run *run, char status)
+{
+	requests_clear(&run->server->requests);
+	run->server->transaction_status = status;
+	run->own_done = true;
+	run->from->rules = relay_unused_server;
+	return RELAY_DROP;
+}
+
 static enum verdict judge_own_ready(struct relay_run *run)
 {
 	size_t length;
@@ -420,11 +430,30 @@ static enum verdict judge_own_ready(struct relay_run *run)
 
 	if (length != 1 || !is_status(*status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	requests_clear(&run->server->requests);
-	run->server->transaction_status = (char)*status;
-	run->own_done = true;
-	run->from->rules = relay_unused_server;
-	return RELAY_DROP;
+	return end_own(run, (char)*status);
+}
+
+/* --- from a server that looks up a user for us -------------------------------------------- */
+
+/* One that is too long to be whole is longer than any secret. */
+static enum verdict judge_looked_up(struct relay_run *run)
+{
+	enum reason why = REASON_AUTH_QUERY_FAILED;
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+	enum auth_query_progress progress = AUTH_QUERY_BROKEN;
+
+	if (run->whole)
+		progress = auth_query_answer(run->server, run->frame.type, body, length, &why);
+	switch (progress) {
+	case AUTH_QUERY_GOES_ON:
+		return RELAY_DROP;
+	case AUTH_QUERY_ENDS:
+		return end_own(run, READY_IDLE);
+	case AUTH_QUERY_BROKEN:
+		break;
+	}
+	return relay_fail(run, failure_of(why));
 }
 
 /* --- from a server that was asked nothing ------------------------------------------------- */
@@ -532,6 +561,13 @@ const struct relay_rule relay_own_server[RELAY_TYPES] = {
 	[PQ_ERROR_RESPONSE] = {judge_own_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},
+};
+
+const struct relay_rule relay_lookup_server[RELAY_TYPES] = {
+	[0 ... RELAY_TYPES - 1] = {judge_looked_up, .whole = true},
+	[PQ_NOTICE_RESPONSE] = {judge_own_answer},
+	[PQ_NOTIFICATION_RESPONSE] = {judge_own_answer},
+	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
 };
 
 const struct relay_rule relay_unused_server[RELAY_TYPES] = {

@@ -177,7 +177,7 @@ void server_login_done(struct server_link *server)
 	if (server->link.state == SERVER_IDLE)
 		pairing_offer(server);
 	/* There may be more to serve than this one: the next can be launched now. */
-	if (!TAILQ_EMPTY(&pool->waiting) || !TAILQ_EMPTY(&pool->cancels))
+	if (pool_wanted_servers(pool) > 0 || !TAILQ_EMPTY(&pool->cancels))
 		pool_needs_work(pool);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/server_session.h"
 
+#include "session/auth_query.h"
 #include "session/client_limits.h"
 #include "session/ending.h"
 #include "session/pairing.h"
@@ -89,6 +90,9 @@ void server_own_done(struct server_link *server)
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
 		settings_done(server);
+		break;
+	case SERVER_LOOKING_UP:
+		auth_query_done(server);
 		break;
 	case SERVER_PREPARING:
 		if (server->transaction_status == 'I')

@@ -22,7 +22,8 @@ static bool is_silent(const struct client_link *client, usec_t now)
 {
 	if (client->link.state == CLIENT_GREETING)
 		return true;
-	return !client->login->deriving && now - client->link.request_time >= ANSWER_GRACE;
+	return client->link.state != CLIENT_LOOKING_UP && !client->login->deriving &&
+		now - client->link.request_time >= ANSWER_GRACE;
 }
 
 bool shedding_drop_one(struct registry *registry, const struct client_link *except)

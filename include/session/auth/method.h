@@ -31,6 +31,8 @@ struct auth_method {
 extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram,
 	auth_cert, auth_hba, auth_peer;
 
+struct lookup;
+
 /* What a login needs to remember; lives from the startup packet to the welcome. */
 struct login {
 	const struct auth_method *method;
@@ -38,7 +40,11 @@ struct login {
 	uint32_t version; /* of the protocol that is spoken */
 	struct user *mock; /* owned: the client's user, if the name is unknown */
 	struct credential
-		*credential; /* counted: a secret told to this login; NULL: the user's */
+		*credential; /* counted: told to this login; NULL: the user's counts */
+	struct lookup *lookup; /* that it waits for, LOOKING_UP; NULL: none */
+	TAILQ_ENTRY(login) in_lookup;
+	struct client_link *client; /* whose it is; set while in a look-up */
+	usec_t queued_at, queued; /* since when, and how long in all, it waits for a server */
 	char *database_name; /* owned: as the client wrote it */
 	struct hba *hba; /* counted: what `rule` stands in */
 	const struct hba_rule *rule; /* that decides on this login; NULL: none does */

@@ -214,7 +214,7 @@ static void test_names_have_at_most_63_bytes(void **state)
 	database_config_free(parse_good(name + 1, ""));
 }
 
-static void test_keys_without_effect_are_warned_of_once(void **state)
+static void test_of_a_repeated_key_the_last_counts(void **state)
 {
 	struct problems problems;
 	struct database_config *config = parse("app",
@@ -222,9 +222,7 @@ static void test_keys_without_effect_are_warned_of_once(void **state)
 
 	(void)state;
 	assert_non_null(config);
-	assert_int_equal(problems.warnings, 1);
-	assert_string_equal(problem_at(&problems, 0)->text,
-		"auth_user has no effect in this version: looking up users by a query");
+	assert_int_equal(problems.warnings, 0);
 	assert_string_equal(config->host, "a,b");
 	assert_int_equal(config->load_balance_hosts, LOAD_BALANCE_DISABLE);
 	assert_string_equal(config->auth_user, "b");
@@ -315,7 +313,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_keys_get_a_hint_that_is_not_logged),
 		cmocka_unit_test(test_passwords_are_not_told),
 		cmocka_unit_test(test_names_have_at_most_63_bytes),
-		cmocka_unit_test(test_keys_without_effect_are_warned_of_once),
+		cmocka_unit_test(test_of_a_repeated_key_the_last_counts),
 		cmocka_unit_test(test_template_makes_automatic_databases),
 		cmocka_unit_test(test_mistakes_in_a_template_are_warnings),
 		cmocka_unit_test(test_changes_that_move_servers_are_known),

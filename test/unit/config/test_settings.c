@@ -214,11 +214,9 @@ static bool is_idle_with(struct settings *settings, const char *name, const char
 
 static void test_values_without_effect_are_told(void **state)
 {
-	assert_true(is_idle_with(*state, "auth_query", "select 1"));
-	assert_string_equal(
-		why, "auth_query has no effect in this version: looking up users by a query");
-	assert_true(is_idle_with(*state, "auth_user", "x"));
 	assert_true(is_idle_with(*state, "peer_id", "1"));
+	assert_string_equal(
+		why, "peer_id has no effect in this version: passing cancels to peers");
 	assert_true(is_idle_with(*state, "suspend_timeout", "11"));
 	assert_true(is_idle_with(*state, "max_prepared_statements", "200"));
 	assert_true(is_idle_with(*state, "startup_parameters", "follow"));

@@ -17,9 +17,11 @@ static const struct {
 	[SERVER_PREPARING] = {"preparing", "new", "sv_login", SERVERS_LOGIN,
 		MAY(IDLE) | MAY(CLOSED)},
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
-		MAY(PAIRED) | MAY(STALE) | MAY(CLOSED)},
+		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
 		MAY(IDLE) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_LOOKING_UP] = {"looking up", "active", "sv_active", SERVERS_ACTIVE,
+		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_HELD] = {"held", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
 		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_RESETTING] = {"resetting", "tested", "sv_tested", SERVERS_TESTED,
@@ -40,6 +42,7 @@ static const enum server_state ways[SERVER_STATES][6] = {
 	[SERVER_PREPARING] = {SERVER_AUTHENTICATING, SERVER_PREPARING},
 	[SERVER_IDLE] = {UP},
 	[SERVER_PAIRED] = {UP, SERVER_PAIRED},
+	[SERVER_LOOKING_UP] = {UP, SERVER_LOOKING_UP},
 	[SERVER_HELD] = {UP, SERVER_PAIRED, SERVER_HELD},
 	[SERVER_RESETTING] = {UP, SERVER_PAIRED, SERVER_RESETTING},
 	[SERVER_STALE] = {UP, SERVER_STALE},
@@ -135,7 +138,7 @@ static void walk(bool last)
 			walked++;
 		}
 	}
-	assert_int_equal(walked, 30);
+	assert_int_equal(walked, 35);
 }
 
 static void test_each_arrow_leads_to_its_list(void **state)
@@ -184,7 +187,8 @@ static void test_who_counts_as_connected(void **state)
 	for (unsigned i = 0; i < SERVER_STATES; i++) {
 		server.link.state = (uint8_t)i;
 		assert_int_equal(server_is_connected(&server),
-			i == SERVER_IDLE || i == SERVER_PAIRED || i == SERVER_HELD ||
+			i == SERVER_IDLE || i == SERVER_PAIRED ||
+				i == SERVER_LOOKING_UP || i == SERVER_HELD ||
 				i == SERVER_RESETTING || i == SERVER_STALE ||
 				i == SERVER_CHECKING);
 	}

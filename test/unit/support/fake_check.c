@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* What must hold between any two events, whatever has happened: see fake_check(). */
 #include "model/client_group.h"
+#include "session/lookup.h"
 #include "support/fake_pool.h"
 
 /* What the links say, to be compared with what the counters say. */
@@ -20,6 +21,22 @@ static void check_pause(const struct link *link, bool expected)
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
+
+/* Does it wait for a look-up, which knows of it? */
+static bool is_looking_up(const struct client_link *client)
+{
+	const struct login *login = client->login, *other;
+
+	/* What comes after a welcome has something else in the login's place. */
+	if (client->link.state > CLIENT_WELCOMING || !login || !login->lookup)
+		return false;
+	assert_ptr_equal(login->client, client);
+	TAILQ_FOREACH (other, &login->lookup->logins, in_lookup) {
+		if (other == login)
+			return true;
+	}
+	return false;
+}
 
 static void check_paired_client(const struct client_link *client)
 {
@@ -50,8 +67,9 @@ static void check_client(const struct client_link *client, struct tally *tally)
 		assert_null(client->link.peer);
 	if (state == CLIENT_IDLE)
 		check_pause(&client->link, false);
-	if (state == CLIENT_WAITING || state == CLIENT_WELCOMING)
+	if (state == CLIENT_WAITING || state == CLIENT_WELCOMING || state == CLIENT_LOOKING_UP)
 		check_pause(&client->link, true);
+	assert_int_equal(state == CLIENT_LOOKING_UP, is_looking_up(client));
 	if (client->key_length > 0) {
 		tally->keys++;
 		assert_ptr_equal(cancel_keys_find(&fake_registry.cancel_keys, client->key,
@@ -137,7 +155,14 @@ static void check_server(const struct server_link *server)
 		assert_int_equal(server->transaction_status, 'I');
 		assert_false(stream_is_blocked(&server->link.stream));
 	}
-	if (state == SERVER_RESETTING || state == SERVER_CHECKING)
+	assert_int_equal(server->lookup != NULL, state == SERVER_LOOKING_UP);
+	if (server->lookup) {
+		assert_ptr_equal(server->lookup->server, server);
+		assert_ptr_equal(server->lookup->pool, server->link.pool);
+		assert_false(server->lookup->queued);
+		assert_false(TAILQ_EMPTY(&server->lookup->logins));
+	}
+	if (state == SERVER_RESETTING || state == SERVER_CHECKING || state == SERVER_LOOKING_UP)
 		assert_int_equal(server->requests.count, 1);
 	check_cancels(server);
 }
@@ -161,10 +186,46 @@ static void check_waiters(const struct pool *pool)
 {
 	struct link *link;
 
-	if (pool_is_paused(pool) || TAILQ_EMPTY(&pool->waiting) || pool->has_work)
+	if (pool_is_paused(pool) || pool_wanted_servers(pool) == 0 || pool->has_work)
 		return;
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
 		assert_true(server_of(link)->dirty || server_of(link)->close_needed);
+}
+
+/* --- look-ups ----------------------------------------------------------------------------- */
+
+static unsigned count_logins(const struct lookup *lookup)
+{
+	const struct login *login;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+		count++;
+	assert_true(count > 0);
+	return count;
+}
+
+static void check_lookups(const struct pool *pool)
+{
+	unsigned waiting = 0, running = 0, logins = 0;
+	const struct lookup *lookup;
+	const struct link *link;
+
+	TAILQ_FOREACH (lookup, &pool->lookups, in_queue) {
+		assert_true(lookup->queued);
+		assert_null(lookup->server);
+		waiting++;
+		logins += count_logins(lookup);
+	}
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
+		lookup = ((const struct server_link *)link)->lookup;
+		running += lookup != NULL;
+		logins += lookup ? count_logins(lookup) : 0;
+	}
+	assert_int_equal(pool->lookups_waiting, waiting);
+	assert_int_equal(pool->lookups_running, running);
+	assert_int_equal(pool->looking_up, logins);
+	assert_true(HASH_CNT(by_what, pool->lookups_by_what) <= waiting);
 }
 
 /* --- pools -------------------------------------------------------------------------------- */
@@ -190,6 +251,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 			pool->server_count[i], check_servers(pool, (enum server_list)i));
 	check_groups(pool, &tally);
 	check_waiters(pool);
+	check_lookups(pool);
 	TAILQ_FOREACH (other, &fake_registry.work, in_work)
 		has_work = has_work || other == pool;
 	assert_int_equal(pool->has_work, has_work);
@@ -219,7 +281,7 @@ void fake_check(void)
 	unsigned pools = 0;
 
 	TAILQ_FOREACH (link, &fake_registry.logins, place) {
-		assert_true(link->state <= CLIENT_AUTHENTICATING);
+		assert_true(link->state <= CLIENT_LOOKING_UP);
 		check_client(client_of(link), &tally);
 		tally.logins++;
 	}
