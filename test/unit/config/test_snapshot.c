@@ -366,7 +366,8 @@ static void test_set_judges_as_the_file_does(void **state)
 	assert_int_equal(snapshot_settings(changed)->listen_port, 6432);
 	assert_contains(why, "restart");
 	snapshot_unref(changed);
-	changed = snapshot_with_setting(snapshot, "max_prepared_statements", "7", why, sizeof(why));
+	changed = snapshot_with_setting(
+		snapshot, "max_prepared_statements", "7", why, sizeof(why));
 	assert_int_equal(snapshot_settings(changed)->max_prepared_statements, 7);
 	assert_contains(why, "has no effect");
 	snapshot_unref(changed);

@@ -187,10 +187,9 @@ static void test_who_counts_as_connected(void **state)
 	for (unsigned i = 0; i < SERVER_STATES; i++) {
 		server.link.state = (uint8_t)i;
 		assert_int_equal(server_is_connected(&server),
-			i == SERVER_IDLE || i == SERVER_PAIRED ||
-				i == SERVER_LOOKING_UP || i == SERVER_HELD ||
-				i == SERVER_RESETTING || i == SERVER_STALE ||
-				i == SERVER_CHECKING);
+			i == SERVER_IDLE || i == SERVER_PAIRED || i == SERVER_LOOKING_UP ||
+				i == SERVER_HELD || i == SERVER_RESETTING ||
+				i == SERVER_STALE || i == SERVER_CHECKING);
 	}
 }
 
