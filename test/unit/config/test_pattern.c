@@ -64,14 +64,15 @@ static void test_groups_are_counted(void **state)
 
 static void test_what_is_no_expression_is_refused_with_a_reason(void **state)
 {
-	static const char *const bad[] = {"(", ")", "[a", "*", "a{2,1}", "\\", "(?<n", "\\C",
-		"\xff",
-		"((((((((((((((((((((((((((((((((((((((((((((((((((((a))))))))))))))))))))"
-		"))))))))))))))))))))))))))))))))",
-		"((((a{1,1000}){1,1000}){1,1000}){1,1000})"};
+	char nested[2 * 51 + 2] = "";
+	const char *const bad[] = {"(", ")", "[a", "*", "a{2,1}", "\\", "(?<n", "\\C", "\xff",
+		nested, "((((a{1,1000}){1,1000}){1,1000}){1,1000})"};
 	char *longest = malloc(PATTERN_LENGTH_MAX + 2);
 
 	(void)state;
+	memset(nested, '(', 51);
+	nested[51] = 'a';
+	memset(nested + 52, ')', 51);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		char why[128] = "";
 
