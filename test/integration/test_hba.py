@@ -18,8 +18,6 @@ from support.process import HOST, as_service, run, service_user, wait_until
 from support.raw import ServerError
 from support.secrets import md5_secret, scram_secret
 
-# setting: auth_type auth_hba_file auth_ident_file
-
 NO_METHOD = ("FATAL", "28000", "no authentication method is found")
 REJECTED = ("FATAL", "28000", "login rejected")
 PEER_REJECTED = ("FATAL", "28000", "unix socket login rejected")
@@ -140,6 +138,45 @@ def test_unknown_users_are_refused_in_the_words_of_their_rule(hba_pooler):
     assert pooler.lines("no such user: ghost")
     # Whether the database exists is told to those only who have proved who they are.
     assert pooler.refused("app", "trusting").is_("FATAL", "3D000", "no such database: trusting")
+
+
+@pytest.mark.parametrize("method", ["password", "scram-sha-256"])
+@pytest.mark.parametrize("kind", ["clear", "md5", "scram", "empty"])
+def test_only_the_right_secret_is_one(hba_pooler, method, kind):
+    """F39: what is stored is no password, and no rule makes an empty one good."""
+    stored = {
+        "clear": "secret",
+        "md5": md5_secret("secret", "app"),
+        "scram": scram_secret("secret"),
+        "empty": "",
+    }[kind]
+    pooler = hba_pooler(f"host all all all {method}\nlocal all all trust\n", auth={"app": stored})
+    guesses = {"secret", stored, stored[3:], md5_secret("secret", "app"), "app", "md5"} - {""}
+    if kind != "empty" and (kind, method) != ("md5", "scram-sha-256"):
+        guesses -= {"secret"}
+        assert pooler.client(password="secret").value("SELECT 1") == "1"
+    for guess in sorted(guesses):
+        assert pooler.refused(password=guess).sqlstate == "28P01", guess
+    # Another rule for the same user takes nothing from it, and lends it nothing.
+    assert pooler.client(unix=True).methods() == [0]
+    assert pooler.refused(password="wrong").sqlstate == "28P01"
+
+
+def test_one_user_by_several_rules(hba_pooler):
+    pooler = hba_pooler(
+        "local all app scram-sha-256\n"
+        "host main app all md5\n"
+        "host other app all password\n"
+        "host all app all reject\n",
+        databases={"main": {}, "other": {}, "third": {"dbname": "main"}},
+        auth={"app": "secret"},
+    )
+    assert pooler.client(password="secret", unix=True).methods() == [10, 11, 12, 0]
+    assert pooler.client(password="secret").methods() == [5, 0]
+    assert pooler.client(database="other", password="secret").methods() == [3, 0]
+    assert pooler.refused(database="third", password="secret").is_(*REJECTED)
+    for options in ({"unix": True}, {}, {"database": "other"}):
+        assert pooler.refused(password="wrong", **options).sqlstate == "28P01"
 
 
 # --- which rule -------------------------------------------------------------------------------
@@ -329,6 +366,7 @@ def test_peer_looks_at_the_process_not_at_the_path(hba_pooler):
 
 
 @as_others
+@pytest.mark.setting("auth_ident_file")
 def test_peer_with_a_map(hba_pooler):
     pooler = hba_pooler(
         "local all all peer map=staff\n",
@@ -479,6 +517,7 @@ def test_certificates_with_and_without_a_map(hba_pooler, tls_settings, authority
 # --- files ------------------------------------------------------------------------------------
 
 
+@pytest.mark.setting("auth_hba_file", "auth_type")
 def test_reload_puts_changed_rules_into_force_and_drops_nobody(hba_pooler):
     pooler = hba_pooler("host all app all trust\n")
     client = pooler.client()
