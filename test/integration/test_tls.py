@@ -924,3 +924,16 @@ def test_missing_file_for_servers_is_told_when_it_is_needed(new_pooler, tls_clus
     pooler.write_config()
     pooler.command("RELOAD")
     assert encrypted(pooler)
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-full"])
+def test_direct_negotiation_with_postgresql_17_and_later(new_pooler, tls_cluster, authority, mode):
+    # setting: server_tls_negotiation
+    pooler = server_pooler(
+        new_pooler, tls_cluster, mode,
+        server_tls_ca_file=authority.certificate, server_tls_negotiation="direct",
+    )  # fmt: skip
+    if int(tls_cluster.value("SHOW server_version_num")) >= 170000:
+        assert encrypted(pooler)
+    else:
+        assert pooler.refused().text == "query_wait_timeout", "an older one does not know it"
