@@ -47,6 +47,12 @@ struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max);
  */
 void helper_free(struct helper *helper);
 
+/*
+ * The same for work that may hang: nobody waits for what is running. It is left to its threads,
+ * and its memory to the end of the process, which must be near.
+ */
+void helper_leave(struct helper *helper);
+
 /* Hand over a job. False when the queue is full or no thread can be started: still the caller's. */
 bool helper_submit(struct helper *helper, struct helper_job *job);
 

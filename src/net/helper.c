@@ -24,6 +24,7 @@ struct helper {
 	pthread_mutex_t lock; /* over all that follows */
 	pthread_cond_t more; /* `waiting` or `stopping` changed */
 	struct job_list waiting, finished;
+	unsigned busy; /* threads that are at work */
 	bool stopping;
 	pthread_t threads[];
 };
@@ -51,9 +52,11 @@ static void *run_thread(void *argument)
 			continue;
 		}
 		STAILQ_REMOVE_HEAD(&helper->waiting, entry);
+		helper->busy++;
 		pthread_mutex_unlock(&helper->lock);
 		job->work(job);
 		pthread_mutex_lock(&helper->lock);
+		helper->busy--;
 		finish(helper, job);
 	}
 	pthread_mutex_unlock(&helper->lock);
@@ -120,17 +123,47 @@ no_descriptor:
 	return NULL;
 }
 
+/* Nothing is begun from now on. Returns how many threads are still at something. */
+static unsigned stop(struct helper *helper)
+{
+	unsigned busy;
+
+	helper->jobs_max = 0; /* nothing new from done() */
+	pthread_mutex_lock(&helper->lock);
+	helper->stopping = true;
+	busy = helper->busy;
+	pthread_cond_broadcast(&helper->more);
+	pthread_mutex_unlock(&helper->lock);
+	return busy;
+}
+
+void helper_leave(struct helper *helper)
+{
+	struct job_list left = STAILQ_HEAD_INITIALIZER(left);
+
+	if (!helper)
+		return;
+	if (stop(helper) == 0) {
+		helper_free(helper);
+		return;
+	}
+	for (unsigned i = 0; i < helper->started; i++)
+		pthread_detach(helper->threads[i]);
+	pthread_mutex_lock(&helper->lock);
+	STAILQ_CONCAT(&left, &helper->finished);
+	STAILQ_CONCAT(&left, &helper->waiting);
+	pthread_mutex_unlock(&helper->lock);
+	end_jobs(helper, &left, true);
+	event_free(helper->event);
+}
+
 void helper_free(struct helper *helper)
 {
 	if (!helper)
 		return;
-	pthread_mutex_lock(&helper->lock);
-	helper->stopping = true;
-	pthread_cond_broadcast(&helper->more);
-	pthread_mutex_unlock(&helper->lock);
+	stop(helper);
 	for (unsigned i = 0; i < helper->started; i++)
 		pthread_join(helper->threads[i], NULL);
-	helper->jobs_max = 0; /* nothing new from done() */
 	end_jobs(helper, &helper->finished, true);
 	end_jobs(helper, &helper->waiting, true);
 	event_free(helper->event);

@@ -283,6 +283,37 @@ static void test_end_waits_for_running_work_and_drops_the_rest(void **state)
 	assert_true(atomic_load(&worked) >= 1);
 }
 
+static void test_leaving_waits_for_nobody(void **state)
+{
+	(void)state;
+	helper = helper_new(&loop, 1, 10);
+	shut_gate(true);
+	for (int i = 0; i < 5; i++)
+		assert_true(submit(1, 0, 2));
+	wait_for(&running, 1);
+	helper_leave(helper); /* with the gate shut */
+	helper = NULL;
+	assert_int_equal(done_count, 4);
+	assert_int_equal(cancelled_count, 4);
+	/* What is at work ends when it can, and nobody hears of it. */
+	shut_gate(false);
+	wait_for(&worked, 1);
+	loop_turn(&loop, false);
+	assert_int_equal(done_count, 4);
+}
+
+static void test_leaving_one_that_has_nothing_to_do_frees_it(void **state)
+{
+	(void)state;
+	helper = helper_new(&loop, 1, 10);
+	assert_true(submit(1, 0, 2));
+	turn_until_done(1);
+	helper_leave(helper);
+	helper_leave(NULL);
+	helper = NULL;
+	assert_int_equal(cancelled_count, 0);
+}
+
 static void test_end_without_any_work_starts_nothing(void **state)
 {
 	(void)state;
@@ -304,6 +335,8 @@ int main(void)
 		TEST(test_answer_may_submit_the_next_job),
 		TEST(test_end_cancels_what_was_not_answered),
 		TEST(test_end_waits_for_running_work_and_drops_the_rest),
+		TEST(test_leaving_waits_for_nobody),
+		TEST(test_leaving_one_that_has_nothing_to_do_frees_it),
 		TEST(test_end_without_any_work_starts_nothing),
 	};
 
