@@ -65,7 +65,8 @@ own_cluster() {
 }
 
 build_packages="build-essential autoconf automake pkg-config libevent-dev libssl-dev
-	libc-ares-dev libidn-dev libbsd-dev libpcre2-dev uthash-dev pandoc"
+	libc-ares-dev libidn-dev libbsd-dev libpcre2-dev uthash-dev libldap-dev libpam0g-dev
+	pandoc"
 postgres_packages="postgresql postgresql-contrib"
 
 # Make configure where it is missing; make itself keeps it in step with what it is made from.

@@ -89,7 +89,6 @@ struct setting_kind;
 struct setting_effect {
 	const char *missing; /* what is not done yet; NULL: the setting is in effect */
 	const char *harmless; /* the value that asks for nothing; NULL: the default */
-	bool refused; /* values that have no effect are errors, not warnings: security */
 };
 
 struct setting_row {
@@ -128,10 +127,7 @@ bool settings_defaults(struct settings *settings);
 bool settings_set(
 	struct settings *settings, const char *name, const char *value, char *why, size_t size);
 
-/*
- * Does the value that the settings have now do nothing here, without being refused? `why` then
- * says what is missing.
- */
+/* Does the value that the settings have now do nothing here? `why` then says what is missing. */
 bool settings_is_idle(
 	const struct settings *settings, const struct setting_row *row, char *why, size_t size);
 

@@ -29,6 +29,7 @@ struct user_keys {
 struct credential {
 	unsigned references;
 	struct user_keys *keys; /* NULL until needed; counted */
+	bool is_password; /* a client typed it: it is plain, whatever it looks like */
 	size_t size; /* of the text, with its NUL */
 	char secret[]; /* empty: there is none, and no password is right */
 };

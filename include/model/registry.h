@@ -20,6 +20,8 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 
+struct inquiry_desk;
+
 /* What PAUSE and SHUTDOWN have made of the process. */
 enum operation { OPERATION_RUNNING, OPERATION_PAUSED };
 
@@ -67,6 +69,7 @@ struct registry {
 		*server_tls; /* counted; NULL: none (session/tls_setup) */
 	struct helper *derivations; /* SCRAM keys are made off the loop */
 	struct helper *system_users; /* their names may come over the network */
+	struct inquiry_desk *ldap, *pam; /* passwords that others judge; NULL until needed */
 	enum operation operation;
 	enum shutdown_mode shutdown;
 	uint64_t last_id; /* of links, for SHOW */

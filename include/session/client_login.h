@@ -36,6 +36,12 @@ void client_login_proceed(struct client_link *client, enum auth_result result);
 void client_login_found(
 	struct client_link *client, const char *user, struct credential *credential);
 
+/*
+ * An authority found that this password is right: whoever it was is a user from now on, and the
+ * password is what servers are told. What it returns is for client_login_proceed().
+ */
+enum auth_result client_login_learn(struct client_link *client, const char *password);
+
 /* The client that is logging in under this id (SHOW's), or NULL. */
 struct client_link *client_login_find(const struct registry *registry, uint64_t id);
 

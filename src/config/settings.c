@@ -18,7 +18,7 @@
 struct word {
 	const char *text;
 	unsigned value;
-	bool idle; /* nothing is done about it yet */
+	bool absent; /* left out of this build: as good as unknown */
 };
 
 /* A value that is being read: what for, and where to say what is allowed. */
@@ -56,8 +56,8 @@ static const struct word auth_type_words[] = {
 	{"scram-sha-256", AUTH_TYPE_SCRAM_SHA_256, false},
 	{"cert", AUTH_TYPE_CERT, false},
 	{"hba", AUTH_TYPE_HBA, false},
-	{"ldap", AUTH_TYPE_LDAP, true},
-	{"pam", AUTH_TYPE_PAM, true},
+	{"ldap", AUTH_TYPE_LDAP, !HAVE_LDAP},
+	{"pam", AUTH_TYPE_PAM, !HAVE_PAM},
 	{NULL, 0, false},
 };
 
@@ -86,7 +86,7 @@ static const struct word startup_policy_words[] = {
 static const struct word *find_word(const struct word *words, const char *text)
 {
 	for (; words->text; words++) {
-		if (strcasecmp(words->text, text) == 0)
+		if (!words->absent && strcasecmp(words->text, text) == 0)
 			return words;
 	}
 	return NULL;
@@ -123,14 +123,13 @@ bool pool_mode_of(const char *name, enum pool_mode *out)
 
 /* --- why a value is not allowed ----------------------------------------------------------- */
 
-/* Words that are only there to be refused are left out. */
 static void list_words(const struct setting_row *row, char *out, size_t size)
 {
 	const char *before = "";
 	size_t length = 0;
 
 	for (const struct word *word = row->kind->words; word->text; word++) {
-		if (word->idle && row->effect.refused)
+		if (word->absent)
 			continue;
 		if (length < size)
 			length += (size_t)snprintf(
@@ -165,18 +164,6 @@ static bool refuse(const struct request *request)
 static bool refuse_no_memory(const struct request *request)
 {
 	snprintf(request->why, request->size, "out of memory");
-	return false;
-}
-
-/* A word that is known, but would have no effect. */
-static bool refuse_idle(const struct request *request)
-{
-	char allowed[256];
-
-	settings_allowed(request->row, allowed, sizeof(allowed));
-	snprintf(request->why, request->size,
-		"it is refused because this version would not do it (%s); allowed is %s",
-		request->row->effect.missing, allowed);
 	return false;
 }
 
@@ -356,8 +343,6 @@ static bool read_word(const struct request *request, void *field)
 
 	if (!word)
 		return refuse(request);
-	if (word->idle && request->row->effect.refused)
-		return refuse_idle(request);
 	*(unsigned *)field = word->value;
 	return true;
 }
@@ -402,7 +387,6 @@ KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 #define NOW .missing = NULL
 #define LATER(what) .missing = (what)
 #define LATER_UNLESS(value, what) .missing = (what), .harmless = (value)
-#define REFUSED(what) .missing = (what), .refused = true
 #define LIVE SETTING_LIVE
 #define NEW_LINKS SETTING_NEW_LINKS
 #define RESTART SETTING_RESTART
@@ -544,8 +528,7 @@ bool settings_is_idle(
 	const struct setting_effect *effect = &row->effect;
 	const char *harmless = effect->harmless ? effect->harmless : row->default_text;
 
-	if (!effect->missing || effect->refused ||
-		asks_for(row, settings, harmless ? harmless : ""))
+	if (!effect->missing || asks_for(row, settings, harmless ? harmless : ""))
 		return false;
 	snprintf(why, size, "%s has no effect in this version: %s", row->name, effect->missing);
 	return true;

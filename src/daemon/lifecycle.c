@@ -9,6 +9,7 @@
 #include "daemon/reload.h"
 #include "daemon/version.h"
 #include "net/tls_context.h"
+#include "session/auth/inquiry.h"
 #include "session/client_login.h"
 #include "session/control.h"
 #include "session/failover.h"
@@ -217,6 +218,8 @@ static void end_registry(struct daemon *daemon)
 	helper_free(registry->derivations);
 	helper_free(registry->system_users);
 	control_drop_all(registry);
+	inquiry_desk_free(registry->ldap);
+	inquiry_desk_free(registry->pam);
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->client_tls);
 	tls_context_unref(registry->server_tls);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "net/tls.h"
+#include "session/auth/inquiry.h"
 #include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
@@ -104,6 +105,8 @@ void client_login_end(struct client_link *client, enum client_state state)
 			client->user = NULL;
 		free(login->mock);
 	}
+	if (login->inquiry)
+		inquiry_abandon(login->inquiry);
 	credential_unref(login->credential);
 	hba_unref(login->hba);
 	scram_server_free(&login->scram);
@@ -224,6 +227,26 @@ void client_login_proceed(struct client_link *client, enum auth_result result)
 	}
 }
 
+enum auth_result client_login_learn(struct client_link *client, const char *password)
+{
+	struct login *login = client->login;
+	struct user *user = client->user;
+	const bool exempt = is_console(client) && client->admin;
+
+	credential_unref(login->credential);
+	login->credential = credential_new(password, strlen(password));
+	if (login->credential && user == login->mock)
+		user = registry_open_user(link_registry(&client->link), user->name);
+	login->refusal = REASON_NO_MEMORY;
+	if (!login->credential || !user)
+		return AUTH_REFUSED;
+	login->credential->is_password = true;
+	if (user == client->user)
+		return AUTH_PASSED;
+	login->refusal = REASON_MAX_USER_CLIENT_CONNECTIONS;
+	return limits_take_user(client, user, exempt) ? AUTH_PASSED : AUTH_REFUSED;
+}
+
 /* --- the startup message ------------------------------------------------------------------ */
 
 static void take_parameter(struct client_link *client, unsigned index, const char *value)
@@ -337,12 +360,36 @@ static bool count_user(struct client_link *client, struct user *user)
 	return false;
 }
 
+/* By what is its database configured, be it yet to be made? NULL: there is none. */
+static const struct database_config *entry_of(const struct client_link *client)
+{
+	if (client->database)
+		return client->database->config;
+	return snapshot_template(link_registry(&client->link)->config);
+}
+
+/* False: the database wants its users looked up by a query, and the client was closed. */
+static bool check_authority(struct client_link *client, const char *authority)
+{
+	const struct database_config *entry = entry_of(client);
+
+	if (!entry || !entry->auth_user)
+		return true;
+	link_log(&client->link, LEVEL_ERROR,
+		"%s can't be used together with database authentication", authority);
+	client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
+	return false;
+}
+
 /* Whose login is it? False: the client was closed. */
 static bool take_user(struct client_link *client, const char *name)
 {
 	struct registry *registry = link_registry(&client->link);
+	const char *authority = auth_authority(client, name);
 	struct user *user;
 
+	if (authority && !check_authority(client, authority))
+		return false;
 	if (registry->settings->auth_type == AUTH_TYPE_ANY && !is_console(client)) {
 		const char *forced = client->database ? client->database->config->user : NULL;
 
@@ -356,7 +403,7 @@ static bool take_user(struct client_link *client, const char *name)
 	}
 	user = registry_find_user(registry, name);
 	if (user &&
-		(user->secret || user->config ||
+		(user->secret || user->config || authority ||
 			registry->settings->auth_type == AUTH_TYPE_ANY)) {
 		if (!count_user(client, user))
 			return false;
@@ -364,7 +411,8 @@ static bool take_user(struct client_link *client, const char *name)
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
-	if (!auth_is_known(client) && registry->settings->auth_type != AUTH_TYPE_ANY)
+	if (!auth_is_known(client) && !authority &&
+		registry->settings->auth_type != AUTH_TYPE_ANY)
 		link_log(&client->link, LEVEL_LOG, "no such user: %s", name);
 	return true;
 }
@@ -400,9 +448,9 @@ static bool check_console_rights(struct client_link *client, const char *user)
 	if (!is_console(client))
 		return true;
 	client->admin = is_admin(registry, user);
-	/* Unknown names go through an exchange that fails, as everywhere. */
+	/* Names unknown to us go through an exchange that fails, as everywhere. */
 	if (registry->settings->auth_type == AUTH_TYPE_ANY || is_console_user(registry, user) ||
-		!auth_is_known(client))
+		(!auth_is_known(client) && !auth_authority(client, user)))
 		return true;
 	client_close_for(client, REASON_NOT_ALLOWED);
 	return false;
@@ -457,18 +505,11 @@ static bool take_database(struct client_link *client, const char *user)
 
 /* --- users who stand in no file ----------------------------------------------------------- */
 
-/* By what is its database configured, be it yet to be made? NULL: there is none. */
-static const struct database_config *entry_of(const struct client_link *client)
-{
-	if (client->database)
-		return client->database->config;
-	return snapshot_template(link_registry(&client->link)->config);
-}
-
 /* Whoever is let in by somebody else's word needs no secret of ours. */
-static bool uses_secrets(enum auth_type type)
+static bool needs_secret(const struct client_link *client, const char *name)
 {
-	return type != AUTH_TYPE_ANY && type != AUTH_TYPE_PAM && type != AUTH_TYPE_LDAP;
+	return link_registry(&client->link)->settings->auth_type != AUTH_TYPE_ANY &&
+		!auth_authority(client, name);
 }
 
 static bool has_to_be_looked_up(const struct client_link *client, const char *name)
@@ -477,8 +518,8 @@ static bool has_to_be_looked_up(const struct client_link *client, const char *na
 	const struct user *user = registry_find_user(registry, name);
 	const struct database_config *entry = entry_of(client);
 
-	return uses_secrets(registry->settings->auth_type) && (!user || !user->secret) &&
-		entry && auth_query_user(registry, entry);
+	return needs_secret(client, name) && (!user || !user->secret) && entry &&
+		auth_query_user(registry, entry);
 }
 
 /* Until it is known who he is, a user with an entry of his own counts by the name he gave. */

@@ -291,6 +291,17 @@ static const char *secret_of(const struct server_link *server)
 	return pool_secret(pool);
 }
 
+/* What a client typed may look like a stored secret and is none. */
+static enum secret_kind secret_kind_of(const struct server_link *server)
+{
+	const struct credential *credential = server->link.pool->credential;
+	const char *secret = secret_of(server);
+
+	return credential && credential->is_password && secret == credential->secret
+		? SECRET_PLAIN
+		: secret_kind(secret);
+}
+
 /* --- authentication ----------------------------------------------------------------------- */
 
 /* We have no secret of a kind that the server could accept. */
@@ -307,7 +318,7 @@ static void answer_cleartext(struct server_link *server)
 	const char *secret = secret_of(server);
 	struct buffer message;
 
-	if (secret_kind(secret) != SECRET_PLAIN) {
+	if (secret_kind_of(server) != SECRET_PLAIN) {
 		refuse_secret(server, "cleartext", "wrong password type");
 		return;
 	}
@@ -321,7 +332,7 @@ static void answer_md5(struct server_link *server, struct reader *reader)
 {
 	const uint8_t *salt = reader_bytes(reader, 4);
 	const char *secret = secret_of(server);
-	const enum secret_kind kind = secret_kind(secret);
+	const enum secret_kind kind = secret_kind_of(server);
 	char hashed[36], response[36];
 	struct buffer message;
 
@@ -382,7 +393,7 @@ static const struct scram_keys *passed_through(const struct server_link *server)
 static void begin_scram(struct server_link *server, struct reader *reader)
 {
 	struct server_login *login = server->login;
-	const enum secret_kind kind = secret_kind(secret_of(server));
+	const enum secret_kind kind = secret_kind_of(server);
 	uint8_t nonce[SCRAM_NONCE_SIZE];
 	const char *mechanism;
 	struct buffer first, message;
@@ -475,7 +486,7 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 		fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 		return;
 	}
-	if (secret_kind(secret) != SECRET_PLAIN) {
+	if (secret_kind_of(server) != SECRET_PLAIN) {
 		const struct scram_keys *keys = passed_through(server);
 
 		if (keys)

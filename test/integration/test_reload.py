@@ -539,8 +539,6 @@ def test_a_setting_of_a_later_time_is_named_in_a_warning(pooler):
         {"client_tls_sslmode": "require"},
         {"server_tls_sslmode": "verify-full"},
         {"auth_type": "cert"},
-        {"auth_type": "pam"},
-        {"auth_type": "ldap"},
     ],
 )
 def test_a_setting_that_would_weaken_security_is_refused(pooler, settings):

@@ -21,6 +21,11 @@ enum auth_result {
 struct auth_method {
 	const char *name;
 	enum reason refusal; /* what a client hears that failed */
+	/*
+	 * Who judges the password instead of us: `LDAP`. It also knows the users, so that none is
+	 * looked for in our files. NULL: nobody.
+	 */
+	const char *authority;
 	/* Ask the client, or decide at once. */
 	enum auth_result (*begin)(struct client_link *client);
 	/* A password message has come: its whole body. NULL: none is ever asked for. */
@@ -29,7 +34,9 @@ struct auth_method {
 };
 
 extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram,
-	auth_cert, auth_hba, auth_peer;
+	auth_cert, auth_hba, auth_peer, auth_ldap, auth_pam;
+
+struct inquiry;
 
 struct lookup;
 
@@ -53,6 +60,7 @@ struct login {
 	uint8_t end_point[TLS_BINDING_MAX]; /* what a SCRAM exchange is bound to */
 	size_t end_point_length; /* 0: nothing */
 	struct scram_secret verifier; /* of a SCRAM exchange */
+	struct inquiry *inquiry; /* a password that others look at; NULL: none */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */
 	bool deriving; /* a helper works on the verifier */
@@ -67,6 +75,15 @@ const struct auth_method *auth_method_of(enum auth_type type);
  * end. NULL: no rule fits, or none of ours.
  */
 const struct auth_method *auth_hba_method(const struct client_link *client, const char *user);
+
+/*
+ * The authority of the method by which a client of this name will have to prove itself. NULL: it
+ * is one of ours.
+ */
+const char *auth_authority(const struct client_link *client, const char *user);
+
+/* Is this the body of a message with one password, not too long? */
+bool auth_is_password(const uint8_t *body, size_t length);
 
 /* Send an authentication request. False: the client was closed. */
 bool auth_ask(struct client_link *client, unsigned request, const void *data, size_t length);

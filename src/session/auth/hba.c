@@ -18,7 +18,7 @@ static const struct auth_method auth_reject = {
 
 static const struct auth_method *const methods[] = {
 	[HBA_CERT] = &auth_cert,
-	[HBA_LDAP] = NULL, /* not in this build */
+	[HBA_LDAP] = &auth_ldap,
 	[HBA_MD5] = &auth_md5,
 	[HBA_PASSWORD] = &auth_plain,
 	[HBA_PEER] = &auth_peer,
@@ -71,8 +71,6 @@ static enum auth_result begin(struct client_link *client)
 	login->hba = hba_ref(snapshot_hba(link_registry(&client->link)->config));
 	link_log(&client->link, LEVEL_DEBUG, "hba line %u decides: %s", login->rule->line,
 		hba_method_name(login->rule->method));
-	if (!methods[login->rule->method])
-		return refuse_for(client, REASON_LDAP_NOT_SUPPORTED);
 	login->method = methods[login->rule->method];
 	return login->method->begin(client);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "session/auth/method.h"
+#include "session/client_login.h"
 #include "session/ending.h"
 #include "wire/message.h"
 #include "wire/writer.h"
@@ -25,10 +26,26 @@ const struct auth_method *auth_method_of(enum auth_type type)
 	case AUTH_TYPE_HBA:
 		return &auth_hba;
 	case AUTH_TYPE_LDAP:
+		return &auth_ldap;
 	case AUTH_TYPE_PAM:
-		break; /* refused when the configuration is read */
+		return &auth_pam;
 	}
 	return NULL;
+}
+
+const char *auth_authority(const struct client_link *client, const char *user)
+{
+	const enum auth_type type = link_registry(&client->link)->settings->auth_type;
+	const struct auth_method *method =
+		type == AUTH_TYPE_HBA ? auth_hba_method(client, user) : auth_method_of(type);
+
+	return method ? method->authority : NULL;
+}
+
+bool auth_is_password(const uint8_t *body, size_t length)
+{
+	return length > 0 && length - 1 <= CLIENT_PASSWORD_MAX &&
+		memchr(body, '\0', length) == body + length - 1;
 }
 
 bool auth_ask(struct client_link *client, unsigned request, const void *data, size_t length)

@@ -90,9 +90,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	bool equal = false;
 
 	/* While the first is looked at there is no second. */
-	if (client->login->deriving || length == 0 ||
-		memchr(body, '\0', length) != body + length - 1 ||
-		length - 1 > CLIENT_PASSWORD_MAX)
+	if (client->login->deriving || !auth_is_password(body, length))
 		return auth_refuse(client);
 	switch (secret_kind(secret)) {
 	case SECRET_PLAIN:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/client_group.h"
+#include "session/auth/inquiry.h"
 #include "session/client_limits.h"
 #include "session/client_login.h"
 #include "session/client_session.h"
@@ -126,17 +127,25 @@ static void start_log(void)
 	assert_true(log_configure(&options));
 }
 
-bool fake_logged(const char *text)
+unsigned fake_logged_times(const char *text)
 {
 	static char said[1 << 20];
 	FILE *file = fopen(log_path, "r");
+	unsigned times = 0;
 	size_t length;
 
 	assert_non_null(file);
 	length = fread(said, 1, sizeof(said) - 1, file);
 	fclose(file);
 	said[length] = '\0';
-	return strstr(said, text) != NULL;
+	for (const char *at = strstr(said, text); at; at = *at ? strstr(at + 1, text) : NULL)
+		times++;
+	return times;
+}
+
+bool fake_logged(const char *text)
+{
+	return fake_logged_times(text) > 0;
 }
 
 void fake_start(const char *config)
@@ -188,6 +197,8 @@ int fake_end(void **state)
 	fake_turn();
 	helper_free(fake_registry.derivations);
 	helper_free(fake_registry.system_users);
+	inquiry_desk_free(fake_registry.ldap);
+	inquiry_desk_free(fake_registry.pam);
 	assert_int_equal(fake_registry.clients.used, 0);
 	assert_int_equal(fake_registry.servers.used, 0);
 	assert_int_equal(fake_registry.helds.used, 0);

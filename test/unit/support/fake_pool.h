@@ -61,6 +61,9 @@ int fake_end(void **state);
 /* Has a line of the log said this since fake_start()? Debug lines are there too. */
 bool fake_logged(const char *text);
 
+/* And in how many places? */
+unsigned fake_logged_times(const char *text);
+
 /* Change one setting, as SET does. */
 void fake_set(const char *name, const char *value);
 

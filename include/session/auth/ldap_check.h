@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: ISC */
+/* A password judged by an LDAP server. It blocks: for helper threads, several of them at once. */
+#ifndef PGUSHER_SESSION_AUTH_LDAP_CHECK_H
+#define PGUSHER_SESSION_AUTH_LDAP_CHECK_H
+
+#include "session/auth/inquiry.h"
+
+/* Was it built in? */
+extern const bool ldap_check_is_built_in;
+
+/* Find out what inquiry->answer and ->why should be, from what is asked. */
+void ldap_check(struct inquiry *inquiry);
+
+#endif

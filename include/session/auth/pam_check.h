@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: ISC */
+/* A password judged by PAM. It blocks: for helper threads, several of them at once. */
+#ifndef PGUSHER_SESSION_AUTH_PAM_CHECK_H
+#define PGUSHER_SESSION_AUTH_PAM_CHECK_H
+
+#include "session/auth/inquiry.h"
+
+/* The service whose rules apply: /etc/pam.d/pgbouncer, as with PgBouncer. */
+#define PAM_CHECK_SERVICE "pgbouncer"
+
+/* Find out what inquiry->answer, ->why and ->delay should be, from what is asked. */
+void pam_check(struct inquiry *inquiry);
+
+#endif

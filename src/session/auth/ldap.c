@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: ISC */
+/* A clear-text password that an LDAP server judges. */
+#include "session/auth/inquiry.h"
+#include "session/auth/ldap_check.h"
+#include "session/auth/method.h"
+#include "wire/message.h"
+
+static const struct inquiry_judge judge = {"LDAP", ldap_check};
+
+/* Where to ask: an HBA rule says it for itself. NULL: nowhere. */
+static const char *options_of(const struct client_link *client)
+{
+	const struct hba_rule *rule = client->login->rule;
+
+	return rule ? rule->options : link_registry(&client->link)->settings->auth_ldap_options;
+}
+
+static enum auth_result refuse_for(struct client_link *client, enum reason reason)
+{
+	client->login->refusal = reason;
+	return AUTH_REFUSED;
+}
+
+static enum auth_result begin(struct client_link *client)
+{
+	if (!ldap_check_is_built_in)
+		return refuse_for(client, REASON_LDAP_NOT_SUPPORTED);
+	if (!options_of(client))
+		return refuse_for(client, REASON_LDAP_OPTIONS_NULL);
+	auth_ask(client, AUTH_CLEARTEXT, NULL, 0);
+	return AUTH_PENDING;
+}
+
+/* The options are read for each login, so that they are those in force; NULL: they are wrong. */
+static struct inquiry *make_inquiry(
+	struct client_link *client, const uint8_t *password, size_t length)
+{
+	const char *options = options_of(client);
+	struct inquiry *inquiry = inquiry_new(client->user->name, password, length);
+
+	if (!inquiry)
+		return NULL;
+	if (options && strlen(options) > LDAP_OPTIONS_MAX)
+		link_log(&client->link, LEVEL_WARNING,
+			"LDAP options are longer than %d bytes: the rest is not used",
+			LDAP_OPTIONS_MAX);
+	if (options &&
+		ldap_options_parse(options, &inquiry->ldap, inquiry->why, sizeof(inquiry->why)))
+		return inquiry;
+	link_log(&client->link, LEVEL_WARNING, "%s",
+		options ? inquiry->why : "auth_ldap_options is null");
+	inquiry_free(inquiry);
+	return NULL;
+}
+
+static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
+{
+	struct inquiry *inquiry;
+
+	/* While the first is looked at there is no second. */
+	if (client->login->inquiry || !auth_is_password(body, length))
+		return auth_refuse(client);
+	inquiry = make_inquiry(client, body, length - 1);
+	if (!inquiry ||
+		!inquiry_start(client, &link_registry(&client->link)->ldap, &judge, inquiry))
+		return auth_refuse(client);
+	return AUTH_PENDING;
+}
+
+const struct auth_method auth_ldap = {
+	.name = "ldap",
+	.refusal = REASON_LDAP_AUTHENTICATION_FAILED,
+	.authority = "LDAP",
+	.begin = begin,
+	.answer = answer,
+};

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * libldap, RFC 4511. Each check has handles of its own, so that nothing is carried over from one
+ * to the next. Whose certificates are trusted is the library's configuration (ldap.conf, LDAPCONF,
+ * LDAPTLS_*).
+ */
+#include "session/auth/ldap_check.h"
+
+#include <ldap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "config/ldap_query.h"
+
+enum {
+	NETWORK_TIMEOUT = 3, /* seconds for each step: connecting, TLS, an answer */
+	/* An answer tells one name; a server that sends more than this means no good. */
+	ANSWER_MAX = 1024 * 1024,
+};
+
+const bool ldap_check_is_built_in = true;
+
+static void end(struct inquiry *inquiry, enum inquiry_answer answer, const char *why)
+{
+	inquiry->answer = answer;
+	snprintf(inquiry->why, sizeof(inquiry->why), "%s", why);
+}
+
+/* What the library says of an error, and what the server said, if it did. */
+static void fail(struct inquiry *inquiry, LDAP *directory, const char *step, int error)
+{
+	char *detail = NULL;
+
+	if (directory)
+		ldap_get_option(directory, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
+	inquiry->answer = error == LDAP_INVALID_CREDENTIALS ? INQUIRY_WRONG : INQUIRY_FAILED;
+	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s%s%s", step, ldap_err2string(error),
+		detail && *detail ? ": " : "", detail ? detail : "");
+	if (detail)
+		ldap_memfree(detail);
+}
+
+static void let_go(LDAP *directory)
+{
+	ldap_unbind_ext_s(directory, NULL, NULL);
+}
+
+/* --- where ------------------------------------------------------------------------------- */
+
+/* The servers that DNS has for the domain of the base DN. RFC 2782. NULL: none, and it is said. */
+static char *find_servers(struct inquiry *inquiry)
+{
+	char *domain = NULL, *found = NULL, *uris = NULL;
+
+	if (ldap_dn2domain(inquiry->ldap.base, &domain) != LDAP_SUCCESS || !domain)
+		end(inquiry, INQUIRY_FAILED,
+			"the base DN names no domain to look for servers in");
+	else if (ldap_domain2hostlist(domain, &found) != LDAP_SUCCESS || !found)
+		end(inquiry, INQUIRY_FAILED, "DNS knows no server for the base DN");
+	else
+		uris = ldap_query_uris(&inquiry->ldap, found);
+	if (found)
+		ldap_memfree(found);
+	if (domain)
+		ldap_memfree(domain);
+	return uris;
+}
+
+static bool set_options(LDAP *directory)
+{
+	static const struct timeval timeout = {NETWORK_TIMEOUT, 0};
+	static const int version = LDAP_VERSION3;
+	Sockbuf *socket = NULL;
+	ber_len_t most = ANSWER_MAX;
+
+	return ldap_set_option(directory, LDAP_OPT_PROTOCOL_VERSION, &version) ==
+		LDAP_OPT_SUCCESS &&
+		ldap_set_option(directory, LDAP_OPT_NETWORK_TIMEOUT, &timeout) ==
+		LDAP_OPT_SUCCESS &&
+		ldap_set_option(directory, LDAP_OPT_TIMEOUT, &timeout) == LDAP_OPT_SUCCESS &&
+		ldap_get_option(directory, LDAP_OPT_SOCKBUF, &socket) == LDAP_OPT_SUCCESS &&
+		ber_sockbuf_ctrl(socket, LBER_SB_OPT_SET_MAX_INCOMING, &most) == 1;
+}
+
+/* A handle, connected if StartTLS is asked for, else when it is first used. NULL: it is said. */
+static LDAP *open_directory(struct inquiry *inquiry)
+{
+	char *uris = inquiry->ldap.server ? ldap_query_uris(&inquiry->ldap, NULL)
+					  : find_servers(inquiry);
+	LDAP *directory = NULL;
+	int error;
+
+	if (!uris)
+		return NULL;
+	error = ldap_initialize(&directory, uris);
+	free(uris);
+	if (error != LDAP_SUCCESS) {
+		fail(inquiry, NULL, "cannot use the server's name", error);
+		return NULL;
+	}
+	if (!set_options(directory))
+		end(inquiry, INQUIRY_FAILED, "cannot set options of the LDAP library");
+	else if (!inquiry->ldap.start_tls)
+		return directory;
+	else if ((error = ldap_start_tls_s(directory, NULL, NULL)) == LDAP_SUCCESS)
+		return directory;
+	else
+		fail(inquiry, directory, "StartTLS", error);
+	let_go(directory);
+	return NULL;
+}
+
+/* --- what -------------------------------------------------------------------------------- */
+
+static bool bind_as(
+	struct inquiry *inquiry, LDAP *directory, const char *dn, const char *password)
+{
+	struct berval secret = {strlen(password), (char *)password};
+	const int error =
+		ldap_sasl_bind_s(directory, dn, LDAP_SASL_SIMPLE, &secret, NULL, NULL, NULL);
+
+	if (error != LDAP_SUCCESS)
+		fail(inquiry, directory, "bind", error);
+	return error == LDAP_SUCCESS;
+}
+
+/* The one entry's DN, for the caller to free; NULL: it is said why not. */
+static char *take_dn(struct inquiry *inquiry, LDAP *directory, LDAPMessage *entries, int error)
+{
+	const int count = ldap_count_entries(directory, entries);
+	char *dn = NULL, *copy = NULL;
+
+	if (count > 1 || error == LDAP_SIZELIMIT_EXCEEDED)
+		end(inquiry, INQUIRY_WRONG, "the search found several entries");
+	else if (error != LDAP_SUCCESS)
+		fail(inquiry, directory, "search", error);
+	else if (count < 1)
+		end(inquiry, INQUIRY_WRONG, "the search found no entry");
+	else
+		dn = ldap_get_dn(directory, ldap_first_entry(directory, entries));
+	/* An empty DN is the directory itself: binding as that is binding as nobody. */
+	if (dn && *dn)
+		copy = strdup(dn);
+	else if (dn)
+		end(inquiry, INQUIRY_WRONG, "the search found an entry without a name");
+	if (dn)
+		ldap_memfree(dn);
+	return copy;
+}
+
+static char *search(struct inquiry *inquiry, LDAP *directory)
+{
+	static const int scopes[] = {
+		[LDAP_SCOPE_OF_SUBTREE] = LDAP_SCOPE_SUBTREE,
+		[LDAP_SCOPE_OF_BASE] = LDAP_SCOPE_BASE,
+		[LDAP_SCOPE_OF_ONE_LEVEL] = LDAP_SCOPE_ONELEVEL,
+	};
+	static char none[] = LDAP_NO_ATTRS;
+	static char *attributes[] = {none, NULL};
+	struct timeval timeout = {NETWORK_TIMEOUT, 0};
+	char *filter = ldap_query_filter(&inquiry->ldap, inquiry->user), *dn = NULL;
+	LDAPMessage *entries = NULL;
+	int error;
+
+	if (!filter)
+		return NULL;
+	/* The second entry is one too many already. */
+	error = ldap_search_ext_s(directory, inquiry->ldap.base, scopes[inquiry->ldap.scope],
+		filter, attributes, 0, NULL, NULL, &timeout, 2, &entries);
+	dn = take_dn(inquiry, directory, entries, error);
+	if (entries)
+		ldap_msgfree(entries);
+	free(filter);
+	return dn;
+}
+
+/* Who is it? On a connection of its own, as whoever may search. */
+static char *find_dn(struct inquiry *inquiry)
+{
+	const struct ldap_options *options = &inquiry->ldap;
+	LDAP *directory;
+	char *dn = NULL;
+
+	if (!ldap_options_is_search(options))
+		return ldap_query_dn(options, inquiry->user);
+	if (!ldap_query_allows(inquiry->user)) {
+		end(inquiry, INQUIRY_WRONG, "the user's name has a meaning in filters");
+		return NULL;
+	}
+	directory = open_directory(inquiry);
+	if (!directory)
+		return NULL;
+	if (bind_as(inquiry, directory, options->bind_dn ? options->bind_dn : "",
+		    options->bind_password ? options->bind_password : ""))
+		dn = search(inquiry, directory);
+	else
+		inquiry->answer = INQUIRY_FAILED; /* it was not the client's password */
+	let_go(directory);
+	return dn;
+}
+
+void ldap_check(struct inquiry *inquiry)
+{
+	LDAP *directory = NULL;
+	char *dn;
+
+	end(inquiry, INQUIRY_FAILED, "out of memory"); /* unless something else is said */
+	dn = find_dn(inquiry);
+	if (dn)
+		directory = open_directory(inquiry);
+	if (directory) {
+		if (bind_as(inquiry, directory, dn, inquiry->password))
+			end(inquiry, INQUIRY_RIGHT, "");
+		let_go(directory);
+	}
+	free(dn);
+}

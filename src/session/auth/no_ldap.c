@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: ISC */
+/* In place of ldap_check.c in builds without libldap. */
+#include <stdio.h>
+
+#include "session/auth/ldap_check.h"
+
+const bool ldap_check_is_built_in = false;
+
+void ldap_check(struct inquiry *inquiry)
+{
+	inquiry->answer = INQUIRY_FAILED;
+	snprintf(inquiry->why, sizeof(inquiry->why), "not built in");
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: ISC */
+/* A clear-text password that PAM judges. */
+#include "base/text.h"
+#include "session/auth/inquiry.h"
+#include "session/auth/method.h"
+#include "session/auth/pam_check.h"
+#include "wire/message.h"
+
+static const struct inquiry_judge judge = {"PAM", pam_check};
+
+static enum auth_result begin(struct client_link *client)
+{
+	auth_ask(client, AUTH_CLEARTEXT, NULL, 0);
+	return AUTH_PENDING;
+}
+
+static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
+{
+	char remote[ADDRESS_TEXT_SIZE];
+	struct inquiry *inquiry;
+
+	/* While the first is looked at there is no second. */
+	if (client->login->inquiry || !auth_is_password(body, length))
+		return auth_refuse(client);
+	inquiry = inquiry_new(client->user->name, body, length - 1);
+	if (!inquiry)
+		return auth_refuse(client);
+	text_copy(inquiry->remote, sizeof(inquiry->remote),
+		address_host(&client->link.remote, remote));
+	if (!inquiry_start(client, &link_registry(&client->link)->pam, &judge, inquiry))
+		return auth_refuse(client);
+	return AUTH_PENDING;
+}
+
+const struct auth_method auth_pam = {
+	.name = "pam",
+	.refusal = REASON_PAM_AUTHENTICATION_FAILED,
+	.authority = "PAM",
+	.begin = begin,
+	.answer = answer,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/auth/pam_check.h"
+
+#include <pthread.h>
+#include <security/pam_appl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Modules may start programs, which must not inherit that this thread wants no signals. */
+static void want_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+static void prepare_forks(void)
+{
+	pthread_atfork(NULL, NULL, want_signals);
+}
+
+static void drop_answers(struct pam_response *answers, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (answers[i].resp)
+			explicit_bzero(answers[i].resp, strlen(answers[i].resp));
+		free(answers[i].resp);
+	}
+	free(answers);
+}
+
+/*
+ * There is nobody to talk to: a question whose answer is not shown is one for the password, and
+ * messages are for nobody. Any other question ends the conversation.
+ */
+static int converse(int count, const struct pam_message **messages,
+	struct pam_response **answers, void *context)
+{
+	const struct inquiry *inquiry = context;
+	struct pam_response *all;
+
+	if (count < 1 || count > PAM_MAX_NUM_MSG)
+		return PAM_CONV_ERR;
+	all = calloc((size_t)count, sizeof(*all));
+	for (int i = 0; all && i < count; i++) {
+		const int style = messages[i]->msg_style;
+
+		if (style == PAM_PROMPT_ECHO_OFF)
+			all[i].resp = strdup(inquiry->password);
+		if (style == PAM_PROMPT_ECHO_OFF
+				? !all[i].resp
+				: style != PAM_ERROR_MSG && style != PAM_TEXT_INFO) {
+			drop_answers(all, count);
+			return PAM_CONV_ERR;
+		}
+	}
+	*answers = all;
+	return all ? PAM_SUCCESS : PAM_BUF_ERR;
+}
+
+/* Instead of sleeping, which would keep others from this thread: the loop tells it later. */
+static void note_delay(int result, unsigned delay, void *context)
+{
+	struct inquiry *inquiry = context;
+
+	if (result != PAM_SUCCESS)
+		inquiry->delay = delay;
+}
+
+/* What the library takes as a pointer to data is here one to a function: POSIX has both alike. */
+static int set_delay_function(pam_handle_t *pam)
+{
+	void (*const function)(int, unsigned, void *) = note_delay;
+	const void *data;
+
+	memcpy(&data, &function, sizeof(data));
+	return pam_set_item(pam, PAM_FAIL_DELAY, data);
+}
+
+static bool is_about_the_user(int result)
+{
+	switch (result) {
+	case PAM_AUTH_ERR:
+	case PAM_USER_UNKNOWN:
+	case PAM_MAXTRIES:
+	case PAM_PERM_DENIED:
+	case PAM_ACCT_EXPIRED:
+	case PAM_NEW_AUTHTOK_REQD:
+	case PAM_CRED_EXPIRED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int ask(pam_handle_t *pam, const char *remote, const char **step)
+{
+	int result;
+
+	*step = "cannot be set up";
+	result = pam_set_item(pam, PAM_RHOST, remote);
+	if (result == PAM_SUCCESS)
+		result = set_delay_function(pam);
+	if (result != PAM_SUCCESS)
+		return result;
+	*step = "pam_authenticate()";
+	result = pam_authenticate(pam, PAM_SILENT);
+	if (result != PAM_SUCCESS)
+		return result;
+	*step = "pam_acct_mgmt()";
+	return pam_acct_mgmt(pam, PAM_SILENT);
+}
+
+void pam_check(struct inquiry *inquiry)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct pam_conv conversation = {converse, inquiry};
+	const char *step = "pam_start()";
+	pam_handle_t *pam = NULL;
+	int result;
+
+	pthread_once(&once, prepare_forks);
+	result = pam_start(PAM_CHECK_SERVICE, inquiry->user, &conversation, &pam);
+	if (result == PAM_SUCCESS)
+		result = ask(pam, inquiry->remote, &step);
+	inquiry->answer = result == PAM_SUCCESS ? INQUIRY_RIGHT
+		: is_about_the_user(result)	? INQUIRY_WRONG
+						: INQUIRY_FAILED;
+	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s", step, pam_strerror(pam, result));
+	if (pam)
+		pam_end(pam, result);
+}
