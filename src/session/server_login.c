@@ -502,6 +502,13 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 		fail(server, REASON_NO_MEMORY);
 }
 
+/* It has not shown that it knows the secret, and those who wait are told so. */
+static void disbelieve(struct server_link *server)
+{
+	server->login->told = true;
+	fail(server, REASON_SERVER_INVALID_SIGNATURE);
+}
+
 static void finish_scram(struct server_link *server, struct reader *reader)
 {
 	const size_t length = reader_left(reader);
@@ -509,10 +516,8 @@ static void finish_scram(struct server_link *server, struct reader *reader)
 
 	server->login->scram_verified =
 		scram_client_verify(&server->login->scram, message, length) == SCRAM_GOOD;
-	if (server->login->scram_verified)
-		return;
-	server->login->told = true;
-	fail(server, REASON_SERVER_INVALID_SIGNATURE);
+	if (!server->login->scram_verified)
+		disbelieve(server);
 }
 
 static void on_authentication(struct server_link *server, const uint8_t *body, size_t length)
@@ -530,7 +535,7 @@ static void on_authentication(struct server_link *server, const uint8_t *body, s
 	case AUTH_OK:
 		/* A server that began SCRAM has to prove itself before it is believed. */
 		if (server->login->scram_begun && !server->login->scram_verified)
-			fail(server, REASON_SERVER_INVALID_SIGNATURE);
+			disbelieve(server);
 		else
 			server->login->authenticated = true;
 		break;

@@ -2,6 +2,7 @@
 """Password secrets and both sides of the exchanges that prove them, for raw peers."""
 
 import base64
+import functools
 import hashlib
 import hmac
 import os
@@ -25,6 +26,7 @@ def hmac_sha256(key, data):
     return hmac.new(key, data, hashlib.sha256).digest()
 
 
+@functools.lru_cache(maxsize=1024)
 def scram_keys(password, salt, iterations):
     """ClientKey, StoredKey and ServerKey."""
     secret = password.encode() if isinstance(password, str) else password
@@ -46,9 +48,11 @@ def xor(left, right):
 class ScramClient:
     """The client's side of one exchange. Attributes may be changed between the steps."""
 
-    def __init__(self, password, header="n,,", user=""):
+    def __init__(self, password, header="n,,", user="", bound_to=b""):
+        """bound_to is the channel binding data that belongs to a header of "p=...,,"."""
         self.password = password
         self.header = header
+        self.bound_to = bound_to
         self.nonce = encode(os.urandom(18))
         self.first_bare = f"n={user},r={self.nonce}"
         self.server_first = None
@@ -65,12 +69,16 @@ class ScramClient:
 
     def final(self, server_first):
         """client-final-message in answer to the server's first."""
-        attributes = self.challenge(server_first)
+        nonce = self.challenge(server_first)["r"]
+        return self.prove(f"c={encode(self.header.encode() + self.bound_to)},r={nonce}")
+
+    def prove(self, bare):
+        """client-final-message of this text and the right proof for it, whatever it says."""
+        attributes = self.challenge(self.server_first)
         client_key, stored, server_key = scram_keys(
             self.password, base64.b64decode(attributes["s"]), int(attributes["i"])
         )
-        bare = f"c={encode(self.header.encode())},r={attributes['r']}"
-        signed = ",".join([self.first_bare, server_first, bare]).encode()
+        signed = ",".join([self.first_bare, self.server_first, bare]).encode()
         self.server_signature = hmac_sha256(server_key, signed)
         proof = xor(client_key, hmac_sha256(stored, signed))
         return f"{bare},p={encode(proof)}"

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: ISC
+"""Somebody else at the same time: a client in a process of its own that measures how it fares.
+
+Run as a program it asks or logs in again and again; a line on its standard input is answered by
+the times, in seconds, of all that it did since the line before.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from support.raw import RawClient
+
+# Between two rounds: so little that a stall is seen, so much that the probe is no load itself.
+PAUSE = 0.002
+
+
+class Probe:
+    """Queries of one established client, or logins; ends with the with-block."""
+
+    def __init__(self, address, what, user="app", database="main", password=""):
+        host, port = address
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), host, str(port), what]
+            + [user, database, password],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.lap()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+    def lap(self):
+        """The times since the last lap, sorted; there is at least one."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, "the probe was refused or cut off"
+        return sorted(json.loads(line))
+
+
+def share(times, part):
+    """The time that this part of all did not exceed: share(times, 0.99)."""
+    return times[min(len(times) - 1, int(len(times) * part))]
+
+
+def main(host, port, what, user, database, password):
+    """Measure until our input ends."""
+
+    def connect():
+        return RawClient((host, int(port))).login(user, database, password)
+
+    def log_in():
+        connect().leave()
+
+    client = connect()
+    action = log_in if what == "logins" else lambda: client.value("SELECT 1")
+    times = []
+    while True:
+        began = time.monotonic()
+        action()
+        times.append(time.monotonic() - began)
+        asked, _, _ = select.select([sys.stdin], [], [], PAUSE)
+        if asked:
+            if not sys.stdin.readline():
+                return
+            print(json.dumps(times), flush=True)
+            times = []
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,653 @@
+# SPDX-License-Identifier: ISC
+"""Logins under attack: lies inside of an exchange, storms, stop-watches, hostile servers.
+
+What one wrong message does is in test_startup and test_login. Here: the same inside of TLS and
+bound to it, what the others feel of an attack, and what can be learned from it.
+"""
+
+import base64
+import hashlib
+import os
+import random
+import ssl
+import statistics
+import struct
+import threading
+import time
+
+import pytest
+
+from support import wire
+from support.certificates import Authority
+from support.fakeserver import PARAMETERS
+from support.pooler import is_sanitized
+from support.probe import Probe, share
+from support.process import HOST, wait_until
+from support.raw import Closed, RawClient, ServerError
+from support.secrets import (
+    ScramClient,
+    ScramServer,
+    encode,
+    hmac_sha256,
+    md5_answer,
+    md5_secret,
+    scram_secret,
+)
+
+PASSWORD = "Geheim 12'\""
+SASL_FAILED = ("FATAL", "28P01", "SASL authentication failed")
+PASSWORD_FAILED = ("FATAL", "28P01", "password authentication failed")
+INVALID_MECHANISM = (
+    "FATAL",
+    "08P01",
+    "client selected an invalid SASL authentication mechanism",
+)
+PLAIN_SCRAM = "SCRAM-SHA-256"
+BOUND_SCRAM = "SCRAM-SHA-256-PLUS"
+NONCE = "rOprNGfwEbeRWgbNEkqO"
+
+# What a machine that is busy with other things, or a build with sanitizers, may add to a time.
+PATIENCE = 10 if is_sanitized() else 1
+
+
+def quiet_lap(probe):
+    """The times of a probe while nothing else happens, for a second or more."""
+    times = probe.lap()
+    while sum(times) + 0.002 * len(times) < 1:
+        times += probe.lap()
+    return sorted(times)
+
+
+def assert_unhurt(calm, stormy, limit=0.1):
+    """Nobody may wait longer than the limit, or than three times what he waits on a calm day."""
+    allowed = PATIENCE * max(limit, 3 * calm[-1])
+    assert stormy[-1] < allowed, f"{stormy[-5:]} against {calm[-5:]}"
+
+
+# Inside of TLS
+
+
+@pytest.fixture(scope="session")
+def authority():
+    """Who issued the daemon's certificate."""
+    made = Authority()
+    yield made
+    made.destroy()
+
+
+@pytest.fixture(scope="session")
+def ours(authority):
+    """The daemon's certificate and key."""
+    return authority.issue("pooler", "IP:127.0.0.1")
+
+
+@pytest.fixture
+def tls_pooler(new_pooler, ours):
+    """A daemon that asks for SCRAM and speaks TLS with who wants it."""
+    return new_pooler(
+        {
+            "auth_type": "scram-sha-256",
+            "client_tls_sslmode": "allow",
+            "client_tls_cert_file": ours[0],
+            "client_tls_key_file": ours[1],
+        },
+        auth={"app": scram_secret(PASSWORD)},
+    )
+
+
+def encrypted(pooler):
+    """A client behind its handshake. It trusts whoever answers: what is tested is the other side."""
+    client = pooler.raw()
+    client.send(wire.ssl_request())
+    assert client.read_bytes(1) == b"S"
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    client.socket = context.wrap_socket(client.socket)
+    return client
+
+
+def end_point(client):
+    """RFC 5929 section 4: the digest of the certificate that this client was shown."""
+    return hashlib.sha256(client.socket.getpeercert(True)).digest()
+
+
+def ask_for_scram(client, mechanisms):
+    """Send the startup packet; these mechanisms must be offered."""
+    client.send_startup()
+    body = client.read().body
+    assert body == struct.pack("!I", 10) + b"".join(map(wire.text, mechanisms)) + b"\0"
+    return client
+
+
+def begin_bound(pooler):
+    """A client to which both mechanisms were offered."""
+    return ask_for_scram(encrypted(pooler), [BOUND_SCRAM, PLAIN_SCRAM])
+
+
+BOUND = "p=tls-server-end-point,,"
+
+# The message, and the mechanism that it claims to belong to.
+BOUND_FIRSTS = {
+    "not bound after all": (f"n,,n=,r={NONCE}", BOUND_SCRAM),
+    "told that there was no binding": (f"y,,n=,r={NONCE}", BOUND_SCRAM),
+    "stripped of the binding on the way": (f"y,,n=,r={NONCE}", PLAIN_SCRAM),
+    "bound by the other mechanism": (f"{BOUND}n=,r={NONCE}", PLAIN_SCRAM),
+    "another binding": (f"p=tls-unique,,n=,r={NONCE}", BOUND_SCRAM),
+    "no binding's name": (f"p=,,n=,r={NONCE}", BOUND_SCRAM),
+    "name cut": (f"p=tls-server-end-poin,,n=,r={NONCE}", BOUND_SCRAM),
+    "name longer": (f"p=tls-server-end-points,,n=,r={NONCE}", BOUND_SCRAM),
+    "name in capitals": (f"p=TLS-SERVER-END-POINT,,n=,r={NONCE}", BOUND_SCRAM),
+    "ends in the name": ("p=tls-server", BOUND_SCRAM),
+    "ends behind the header": (BOUND, BOUND_SCRAM),
+    "ends in the header": (BOUND[:-1], BOUND_SCRAM),
+    "identity": (f"p=tls-server-end-point,a=other,n=,r={NONCE}", BOUND_SCRAM),
+    "own identity": (f"p=tls-server-end-point,a=app,n=,r={NONCE}", BOUND_SCRAM),
+    "mandatory extension": (f"{BOUND}m=x,n=,r={NONCE}", BOUND_SCRAM),
+    "mandatory extension behind": (f"{BOUND}n=,r={NONCE},m=x", BOUND_SCRAM),
+    "empty": ("", BOUND_SCRAM),
+    "one comma": (",", BOUND_SCRAM),
+    "only commas": ("," * 5000, BOUND_SCRAM),
+    "no user": (f"{BOUND}r={NONCE}", BOUND_SCRAM),
+    "no nonce": (f"{BOUND}n=", BOUND_SCRAM),
+    "empty nonce": (f"{BOUND}n=,r=", BOUND_SCRAM),
+    "nonce first": (f"{BOUND}r={NONCE},n=", BOUND_SCRAM),
+    "nonce twice": (f"{BOUND}n=,r={NONCE},r={NONCE}", BOUND_SCRAM),
+    "user twice": (f"{BOUND}n=,n=,r={NONCE}", BOUND_SCRAM),
+    "proof already": (f"{BOUND}n=,r={NONCE},p={'A' * 43}=", BOUND_SCRAM),
+    "extension without a value": (f"{BOUND}n=,r={NONCE},x=", BOUND_SCRAM),
+    "extension without a name": (f"{BOUND}n=,r={NONCE},=y", BOUND_SCRAM),
+    "comma behind": (f"{BOUND}n=,r={NONCE},", BOUND_SCRAM),
+    "blank in nonce": (f"{BOUND}n=,r=a b", BOUND_SCRAM),
+    "control in nonce": (f"{BOUND}n=,r=a\x7fb", BOUND_SCRAM),
+    "not ASCII in nonce": (f"{BOUND}n=,r=a\u00e4b", BOUND_SCRAM),
+    "zero inside": (f"{BOUND}n=\0,r={NONCE}", BOUND_SCRAM),
+    "zero behind": (f"{BOUND}n=,r={NONCE}\0", BOUND_SCRAM),
+    "nonce of 2 kB": (f"{BOUND}n=,r={'x' * 2048}", BOUND_SCRAM),
+    "nonce of 60 kB": (f"{BOUND}n=,r={'x' * 60000}", BOUND_SCRAM),
+    "user of 60 kB": (f"{BOUND}n={'x' * 60000},r={NONCE}", BOUND_SCRAM),
+    "capitals": (f"{BOUND}N=,R={NONCE}", BOUND_SCRAM),
+}
+
+
+@pytest.mark.parametrize("name", BOUND_FIRSTS)
+def test_a_wrong_first_message_is_refused_inside_of_tls(tls_pooler, name):  # F34
+    message, mechanism = BOUND_FIRSTS[name]
+    client = begin_bound(tls_pooler)
+    client.send_sasl_first(message, mechanism)
+    assert client.fatal(timeout=5).is_(*SASL_FAILED)
+
+
+def test_wrong_lengths_are_refused_inside_of_tls(tls_pooler):  # F34, CVE-2026-6664
+    """Lengths are compared with what is left, never added to where we are: that overflows."""
+    for data in (b"", f"{BOUND}n=,r={NONCE}".encode()):
+        for length in (2**32 - 1, 2**32 - 5, 2**31, 2**31 - 1, len(data) + 1, len(data) - 1):
+            client = begin_bound(tls_pooler)
+            inner = struct.pack("!I", length & 0xFFFFFFFF)
+            client.send(wire.message("p", wire.text(BOUND_SCRAM) + inner + data))
+            assert client.fatal(timeout=5).severity == "FATAL"
+
+
+@pytest.mark.parametrize(
+    "name", ["SCRAM-SHA-256-PLU", "SCRAM-SHA-256-PLUSX", "scram-sha-256-plus", "SCRAM-SHA-1-PLUS"]
+)
+def test_a_mechanism_that_only_resembles_one_is_refused(tls_pooler, name):
+    client = begin_bound(tls_pooler)
+    client.send_sasl_first(f"{BOUND}n=,r={NONCE}", name)
+    assert client.fatal().is_(*INVALID_MECHANISM)
+
+
+def test_a_binding_is_not_to_be_had_in_the_clear(tls_pooler):
+    """The same daemon offers it inside of TLS: who asks for it outside is refused."""
+    client = ask_for_scram(tls_pooler.raw(), [PLAIN_SCRAM])
+    client.send_sasl_first(f"{BOUND}n=,r={NONCE}", BOUND_SCRAM)
+    assert client.fatal().is_(*INVALID_MECHANISM)
+    client = ask_for_scram(tls_pooler.raw(), [PLAIN_SCRAM])
+    client.send_sasl_first(f"{BOUND}n=,r={NONCE}", PLAIN_SCRAM)
+    assert client.fatal().is_(*SASL_FAILED)
+
+
+def bound_answer(client, header=BOUND, bound_to=None):
+    """Send the first message of a bound exchange; the client's side of it, challenged."""
+    scram = ScramClient(PASSWORD, header, bound_to=end_point(client) if bound_to is None else bound_to)
+    client.send_sasl_first(scram.first(), BOUND_SCRAM)
+    scram.challenge(client.read().body[4:].decode())
+    return scram
+
+
+def binding(header, data=b""):
+    return encode(header.encode() + data)
+
+
+# What is said before the proof, by the header, the right data and the whole nonce. The proof is
+# right each time: who compares only proofs lets all of these in.
+BOUND_FINALS = {
+    "header alone": lambda data, nonce: f"c={binding(BOUND)},r={nonce}",
+    "as if not bound": lambda data, nonce: f"c=biws,r={nonce}",
+    "as if told of no binding": lambda data, nonce: f"c=eSws,r={nonce}",
+    "another certificate": lambda data, nonce: f"c={binding(BOUND, os.urandom(32))},r={nonce}",
+    "nobody's certificate": lambda data, nonce: f"c={binding(BOUND, bytes(32))},r={nonce}",
+    "digest cut": lambda data, nonce: f"c={binding(BOUND, data[:-1])},r={nonce}",
+    "digest longer": lambda data, nonce: f"c={binding(BOUND, data + b'x')},r={nonce}",
+    "digest twice": lambda data, nonce: f"c={binding(BOUND, data * 2)},r={nonce}",
+    "digest in hex": lambda data, nonce: f"c={binding(BOUND, data.hex().encode())},r={nonce}",
+    "digest without a header": lambda data, nonce: f"c={encode(data)},r={nonce}",
+    "another kind": lambda data, nonce: f"c={binding('p=tls-unique,,', data)},r={nonce}",
+    "of somebody else": lambda data, nonce: (
+        f"c={binding('p=tls-server-end-point,a=bob,', data)},r={nonce}"
+    ),
+    "data of 5 kB": lambda data, nonce: f"c={binding(BOUND, bytes(5000))},r={nonce}",
+    "empty binding": lambda data, nonce: f"c=,r={nonce}",
+    "no binding": lambda data, nonce: f"r={nonce}",
+    "binding not base64": lambda data, nonce: f"c=!!!!,r={nonce}",
+    "padding left out": lambda data, nonce: f"c={binding(BOUND, data).rstrip('=')},r={nonce}",
+    "binding twice": lambda data, nonce: (
+        f"c={binding(BOUND, data)},c={binding(BOUND, data)},r={nonce}"
+    ),
+    "nonce first": lambda data, nonce: f"r={nonce},c={binding(BOUND, data)}",
+    "nonce twice": lambda data, nonce: f"c={binding(BOUND, data)},r={nonce},r={nonce}",
+    "nonce cut": lambda data, nonce: f"c={binding(BOUND, data)},r={nonce[:-1]}",
+    "nonce longer": lambda data, nonce: f"c={binding(BOUND, data)},r={nonce}x",
+    "nonce of its own": lambda data, nonce: f"c={binding(BOUND, data)},r={NONCE}",
+    "empty nonce": lambda data, nonce: f"c={binding(BOUND, data)},r=",
+    "no nonce": lambda data, nonce: f"c={binding(BOUND, data)}",
+    "mandatory extension": lambda data, nonce: f"c={binding(BOUND, data)},r={nonce},m=x",
+    "zero inside": lambda data, nonce: f"c={binding(BOUND, data)}\0,r={nonce}",
+}
+
+
+@pytest.mark.parametrize("name", BOUND_FINALS)
+def test_a_wrong_final_message_is_refused_inside_of_tls(tls_pooler, name):  # F34
+    client = begin_bound(tls_pooler)
+    scram = bound_answer(client)
+    nonce = scram.challenge(scram.server_first)["r"]
+    client.send_sasl(scram.prove(BOUND_FINALS[name](end_point(client), nonce)))
+    assert client.fatal(timeout=5).is_(*SASL_FAILED)
+
+
+BOUND_PROOFS = {
+    "none": lambda proof: "",
+    "empty": lambda proof: ",p=",
+    "zeros": lambda proof: f",p={encode(bytes(32))}",
+    "of 31 bytes": lambda proof: f",p={encode(bytes(31))}",
+    "of 33 bytes": lambda proof: f",p={encode(bytes(33))}",
+    "of 6 kB": lambda proof: f",p={encode(bytes(6000))}",
+    "of 60 kB": lambda proof: f",p={encode(bytes(60000))}",
+    "not base64": lambda proof: f",p=!{proof[1:]}",
+    "blank before": lambda proof: f",p= {proof}",
+    "line feed behind": lambda proof: f",p={proof}\n",
+    "zero behind": lambda proof: f",p={proof}\0",
+    "comma behind": lambda proof: f",p={proof},",
+    "extension behind": lambda proof: f",p={proof},x=y",
+    "twice": lambda proof: f",p={proof},p={proof}",
+    "padding left out": lambda proof: f",p={proof.rstrip('=')}",
+    "capital": lambda proof: f",P={proof}",
+    # Base64 has spare bits in its last character: another text of the same bytes is no proof.
+    "spelled otherwise": lambda proof: f",p={proof[:-2]}{chr(ord(proof[-2]) + 1)}=",
+}
+
+
+@pytest.mark.parametrize("name", BOUND_PROOFS)
+def test_a_wrong_proof_is_refused_inside_of_tls(tls_pooler, name):  # F34
+    client = begin_bound(tls_pooler)
+    scram = bound_answer(client)
+    bare, proof = scram.final(scram.server_first).rsplit(",p=", 1)
+    client.send_sasl(bare + BOUND_PROOFS[name](proof))
+    error = client.fatal(timeout=5)
+    assert error.is_(*SASL_FAILED)
+
+
+def test_the_right_proof_is_let_in_inside_of_tls(tls_pooler):
+    """Without this the tests above could pass for another reason than their lie."""
+    client = begin_bound(tls_pooler)
+    scram = bound_answer(client)
+    client.send_sasl(scram.final(scram.server_first))
+    scram.check(client.read().body[4:].decode())
+    assert client.finish_login("app").value("SELECT current_user") == "app"
+
+
+def test_a_man_in_the_middle_is_noticed(tls_pooler):
+    """He has the whole exchange of an honest client passed on, but the certificate is his."""
+    client = begin_bound(tls_pooler)
+    scram = bound_answer(client, bound_to=hashlib.sha256(b"his certificate").digest())
+    client.send_sasl(scram.final(scram.server_first))
+    assert client.fatal().is_(*SASL_FAILED)
+
+
+def test_a_proof_does_not_do_for_another_connection(tls_pooler):
+    first, second = begin_bound(tls_pooler), begin_bound(tls_pooler)
+    scram = bound_answer(first)
+    final = scram.final(scram.server_first)
+    bound_answer(second)
+    second.send_sasl(final)
+    assert second.fatal().is_(*SASL_FAILED)
+    first.send_sasl(final)
+    scram.check(first.read().body[4:].decode())
+    assert first.finish_login("app").value("SELECT 1") == "1"
+
+
+def test_any_message_may_come_first_inside_of_tls(tls_pooler):  # CVE-2015-4054
+    """A password before the user is known was the way to a NULL pointer."""
+    for kind in map(chr, range(ord("!"), ord("~") + 1)):
+        client = encrypted(tls_pooler)
+        client.send(wire.message(kind, b"x\0"))
+        messages = client.read_all(timeout=5)
+        if kind == "p":
+            text = "client password pkt before startup packet"
+            assert ServerError(messages[-1].body).is_("FATAL", "08P01", text)
+        else:
+            assert [each.type for each in messages] in ([], ["E"]), kind
+    client = encrypted(tls_pooler).login("app", "main", PASSWORD)
+    assert client.value("SELECT 1") == "1"
+
+
+def test_handshakes_that_fail_leave_no_memory_behind(tls_pooler):
+    """Each handshake that fails has an SSL, two buffers and an error queue to give back."""
+
+    def fail(count):
+        for number in range(count):
+            client = tls_pooler.raw()
+            client.send(wire.ssl_request())
+            client.read_bytes(1)
+            junk = (b"\x16\x03\x01\x00\x05hello", b"GET / HTTP/1.1\r\n\r\n", b"\0" * 40)
+            client.send(junk[number % 3])
+            try:
+                client.read_all(timeout=5)
+            except AssertionError:  # what it says in TLS is no message
+                pass
+            client.close()
+        wait_until(lambda: tls_pooler.descriptors() <= descriptors, 5, "handshakes to end")
+
+    descriptors = tls_pooler.descriptors()
+    fail(200)
+    memory = tls_pooler.memory()
+    fail(1500)
+    if not is_sanitized():
+        # An SSL takes some 14 kB: even every tenth one kept would show.
+        assert tls_pooler.memory() - memory < 1_000_000
+
+
+# Servers that lie: F51, F52
+
+
+FAILED_AUTHREQ = "failed to answer authreq"
+NO_MECHANISM = (
+    "server login failed: none of the server's SASL authentication mechanisms are supported"
+)
+NO_PROOF = "server login failed: invalid server signature"
+
+
+def offer(connection, *mechanisms):
+    """Let the pooler in as far as its first message; the text behind its header."""
+    connection.accept_startup()
+    connection.send(wire.authentication(10, b"".join(map(wire.text, mechanisms)) + b"\0"))
+    return connection.read().body.split(b"\0", 1)[1][4:].decode()
+
+
+def nonce_of(first):
+    return first.split("r=", 1)[1].split(",")[0]
+
+
+def challenged(text):
+    """A script that challenges by text(the pooler's nonce), and would then let it in."""
+
+    def script(connection):
+        nonce = nonce_of(offer(connection, PLAIN_SCRAM))
+        said = text(nonce)
+        connection.send(wire.authentication(11, said if isinstance(said, bytes) else said.encode()))
+        connection.read()
+        connection.server.answered = True
+        connection.welcome()
+        connection.serve()
+
+    return script
+
+
+SALT = encode(b"salt salt salt!!")
+
+HOSTILE_CHALLENGES = {
+    # What is copied into a buffer of fixed size behind the nonce of ours: CVE-2026-6665.
+    "nonce of 3 kB": lambda nonce: f"r={nonce}{'n' * 3000},s={SALT},i=4096",
+    "nonce of 5 kB": lambda nonce: f"r={nonce}{'n' * 5000},s={SALT},i=4096",
+    "nonce of 60 kB": lambda nonce: f"r={nonce}{'n' * 60000},s={SALT},i=4096",
+    "nonce of 1 MB": lambda nonce: f"r={nonce}{'n' * 1000000},s={SALT},i=4096",
+    "our nonce and no more": lambda nonce: f"r={nonce},s={SALT},i=4096",
+    "our nonce cut": lambda nonce: f"r={nonce[:-1]},s={SALT},i=4096",
+    "our nonce behind": lambda nonce: f"r=x{nonce},s={SALT},i=4096",
+    "blank in the nonce": lambda nonce: f"r={nonce} x,s={SALT},i=4096",
+    "not ASCII in the nonce": lambda nonce: f"r={nonce}\u00e4,s={SALT},i=4096",
+    "empty salt": lambda nonce: f"r={nonce}x,s=,i=4096",
+    "salt not base64": lambda nonce: f"r={nonce}x,s=$$$$,i=4096",
+    "salt without padding": lambda nonce: f"r={nonce}x,s=c2FsdA,i=4096",
+    "salt of 60 kB": lambda nonce: f"r={nonce}x,s={encode(bytes(45000))},i=4096",
+    "no iterations": lambda nonce: f"r={nonce}x,s={SALT},i=",
+    "0 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=0",
+    "-5 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=-5",
+    "+5 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=+5",
+    "blank before the iterations": lambda nonce: f"r={nonce}x,s={SALT},i= 4096",
+    "iterations in hex": lambda nonce: f"r={nonce}x,s={SALT},i=0x10",
+    "one iteration too many": lambda nonce: f"r={nonce}x,s={SALT},i=1000001",
+    "10,000,000 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=10000000",
+    "2^31 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=2147483648",
+    "2^32 + 1 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=4294967297",
+    "2^64 + 1 iterations": lambda nonce: f"r={nonce}x,s={SALT},i=18446744073709551617",
+    "an error": lambda nonce: "e=other-error",
+    "mandatory extension": lambda nonce: f"m=x,r={nonce}x,s={SALT},i=4096",
+    "salt first": lambda nonce: f"s={SALT},r={nonce}x,i=4096",
+    "salt twice": lambda nonce: f"r={nonce}x,s={SALT},s={SALT},i=4096",
+    "iterations twice": lambda nonce: f"r={nonce}x,s={SALT},i=4096,i=1",
+    "zero byte": lambda nonce: f"r={nonce}x,s={SALT},i=4096\0",
+    "nothing": lambda nonce: "",
+    "only commas": lambda nonce: "," * 5000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_CHALLENGES)
+def test_a_hostile_challenge_is_not_answered(new_pooler, new_server, name):  # F51, F52
+    server = new_server(challenged(HOSTILE_CHALLENGES[name]))
+    server.answered = False
+    pooler = new_pooler(
+        {"query_wait_timeout": 1, "server_login_retry": 30},
+        databases={"main": server.target(user="app", password="x"), "other": {}},
+    )
+    neighbour = pooler.client(database="other")
+    client = pooler.raw().send_startup()
+    # A message that no login has room for is not even read to its end.
+    reason = "bad pkt header" if name == "nonce of 1 MB" else FAILED_AUTHREQ
+    pooler.wait_log(f"closing because: {reason}")
+    assert client.fatal().severity == "FATAL"
+    assert neighbour.value("SELECT 1") == "1"
+    server.wait_all_ended()
+    assert not server.answered
+
+
+def scram_server(connection, password, mechanisms=(PLAIN_SCRAM,), **options):
+    """An exchange up to the pooler's proof: the server's side, and its last message if it is right."""
+    nonce = options.pop("nonce", None)
+    scram = ScramServer(password, **options)
+    first = scram.first("n,," + offer(connection, *mechanisms).split(",,", 1)[1], nonce)
+    connection.send(wire.authentication(11, first.encode()))
+    return scram.final(connection.read().body.decode())
+
+
+@pytest.mark.parametrize("length", [100, 500, 700, 990])
+def test_long_nonces_of_honest_servers_are_no_fault(new_pooler, new_server, length):  # CVE-2026-6665
+    def script(connection):
+        final = scram_server(connection, "x", nonce="n" * length)
+        connection.send(wire.authentication(12, final.encode()))
+        connection.welcome()
+        connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler(databases={"main": server.target(user="app", password="x")})
+    assert pooler.client().value("q") == "q"
+
+
+OFFERS = {
+    "nothing": [],
+    "others only": ["OTHER", "SCRAM-SHA-1", "SCRAM-SHA-512"],
+    "resembling": ["SCRAM-SHA-25", "SCRAM-SHA-256X", "scram-sha-256"],
+    "a binding outside of TLS": [BOUND_SCRAM],
+    "a thousand others": [f"OTHER-{number}" for number in range(1000)],
+    "a name of 60 kB": ["X" * 60000],
+}
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_mechanisms_that_we_do_not_know_are_not_chosen(new_pooler, new_server, name):  # F51
+    def script(connection):
+        offer(connection, *OFFERS[name])
+        connection.server.answered = True
+
+    server = new_server(script)
+    server.answered = False
+    pooler = new_pooler(databases={"main": server.target(user="app", password="x"), "other": {}})
+    neighbour = pooler.client(database="other")
+    assert pooler.refused().is_("FATAL", "28000", NO_MECHANISM)
+    assert neighbour.value("SELECT 1") == "1"
+    server.wait_all_ended()
+    assert not server.answered
+
+
+def test_ours_is_found_among_mechanisms_that_we_do_not_know(new_pooler, new_server):
+    def script(connection):
+        others = [f"OTHER-{number}" for number in range(100)]
+        final = scram_server(connection, "x", (BOUND_SCRAM, *others, PLAIN_SCRAM))
+        connection.send(wire.authentication(12, final.encode()))
+        connection.welcome()
+        connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler(databases={"main": server.target(user="app", password="x")})
+    assert pooler.client().value("q") == "q"
+
+
+def send_wrong_signature(connection):
+    scram_server(connection, "x")
+    connection.send(wire.authentication(12, f"v={encode(bytes(32))}".encode()))
+
+
+# What a server that does not know the password does to be believed all the same.
+IMPOSTORS = {
+    "wrong signature": send_wrong_signature,
+    "no signature": lambda connection: scram_server(connection, "x"),
+    "welcome for the first message": lambda connection: offer(connection, PLAIN_SCRAM),
+    "signature for the first message": lambda connection: connection.send(
+        wire.authentication(12, f"v={encode(bytes(32))}".encode())
+        if offer(connection, PLAIN_SCRAM)
+        else b""
+    ),
+    "empty signature": lambda connection: connection.send(
+        wire.authentication(12, b"v=" if scram_server(connection, "x") else b"")
+    ),
+    "error for a signature": lambda connection: connection.send(
+        wire.authentication(12, b"e=x" if scram_server(connection, "x") else b"")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSTORS)
+def test_a_server_has_to_prove_itself(new_pooler, new_server, name):  # F51
+    """Who believes AuthenticationOk whenever it comes sends queries to anybody."""
+
+    def script(connection):
+        IMPOSTORS[name](connection)
+        connection.welcome()
+        connection.server.queries.append(connection.read())
+
+    server = new_server(script)
+    server.queries = []
+    pooler = new_pooler(databases={"main": server.target(user="app", password="x"), "other": {}})
+    neighbour = pooler.client(database="other")
+    client = pooler.raw().send_startup()
+    client.send(wire.query("SELECT 'secret data'"))
+    assert client.fatal().is_("FATAL", "28000", NO_PROOF)
+    assert neighbour.value("SELECT 1") == "1"
+    server.wait_all_ended()
+    assert server.queries == []
+
+
+STEPS = ["mechanisms", "challenge", "proof", "signature", "welcome"]
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_server_may_go_at_each_step_of_its_exchange(new_pooler, new_server, step, end):  # F51
+    def script(connection):
+        if connection.number > 0:
+            connection.login("scram", "x")
+            connection.serve()
+        if step == "mechanisms":
+            connection.accept_startup()
+            connection.send(wire.authentication(10, wire.text(PLAIN_SCRAM) + b"\0"))
+        elif step == "challenge":
+            offer(connection, PLAIN_SCRAM)
+        else:
+            final = scram_server(connection, "x")
+            if step != "proof":
+                connection.send(wire.authentication(12, final.encode()))
+            if step == "welcome":
+                connection.send(wire.authentication(0), wire.parameter_status(*PARAMETERS[0]))
+        getattr(connection, end)()
+
+    server = new_server(script)
+    pooler = new_pooler(
+        {"server_login_retry": 0.1},
+        databases={"main": server.target(user="app", password="x"), "other": {}},
+    )
+    neighbour = pooler.client(database="other")
+    # The client that waits is served by the next try, or is told so and can come again.
+    client = pooler.raw().send_startup()
+    try:
+        client.finish_login("app")
+    except ServerError:
+        client = pooler.client()
+    assert client.value("q") == "q"
+    assert neighbour.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("code", [7, 8, 99, 2**31, 2**32 - 1])
+def test_requests_that_we_cannot_answer_are_refused(new_pooler, new_server, code):  # F51
+    def script(connection):
+        connection.accept_startup()
+        connection.send(wire.authentication(code, b"data"))
+        connection.read()
+        connection.server.answered = True
+
+    server = new_server(script)
+    server.answered = False
+    pooler = new_pooler(
+        {"query_wait_timeout": 1, "server_login_retry": 30},
+        databases={"main": server.target(user="app", password="x"), "other": {}},
+    )
+    neighbour = pooler.client(database="other")
+    client = pooler.raw().send_startup()
+    pooler.wait_log(f"unknown/unsupported auth method: {code}$")
+    assert client.fatal().severity == "FATAL"
+    assert neighbour.value("SELECT 1") == "1"
+    server.wait_all_ended()
+    assert not server.answered
+
+
+def test_a_million_iterations_stall_nobody(new_pooler, new_server):  # F52
+    """Four servers at once ask for as much as we do for anybody; the helper has two threads."""
+
+    def script(connection):
+        scram = ScramServer("x", iterations=1_000_000)
+        connection.accept_startup()
+        if connection.exchange_scram(scram):
+            connection.welcome()
+            connection.serve()
+
+    ScramServer("x", iterations=1_000_000)  # what the script computes, once and before the clock
+    server = new_server(script)
+    slow = {f"slow{n}": server.target(user="app", password="x") for n in range(4)}
+    pooler = new_pooler({"server_connect_timeout": 120}, databases={"other": {}, **slow})
+    with Probe(pooler.address, "queries", database="other") as probe:
+        calm = quiet_lap(probe)
+        clients = [pooler.raw().send_startup(database=name) for name in slow]
+        for client in clients:
+            client.timeout = 120
+            client.finish_login("app")
+        stalled = probe.lap()
+    assert_unhurt(calm, stalled)
