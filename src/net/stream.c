@@ -322,7 +322,7 @@ static enum stream_sent keep(
 	return append(backlog, pieces, count, skip) ? STREAM_SENT_LATER : STREAM_SENT_NOT;
 }
 
-static enum stream_sent send_or_keep(
+static inline enum stream_sent send_or_keep(
 	struct stream *stream, const struct iovec *pieces, int count)
 {
 	ssize_t sent;
@@ -340,15 +340,22 @@ static enum stream_sent send_or_keep(
 	return keep(stream, pieces, count, sent == STREAM_AGAIN ? 0 : (size_t)sent);
 }
 
-enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count)
+/* Apart, so that plain streams do not pay for its guarded stack frame (20 instructions a send). */
+__attribute__((noinline)) static enum stream_sent seal_and_send(
+	struct stream *stream, const struct iovec *pieces, int count)
 {
 	struct iovec sealed;
 
-	if (!stream->kind->seal)
-		return send_or_keep(stream, pieces, count);
 	if (!stream->kind->seal(stream, pieces, count, &sealed))
 		return STREAM_SENT_NOT;
 	return send_or_keep(stream, &sealed, 1);
+}
+
+enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count)
+{
+	if (stream->kind->seal)
+		return seal_and_send(stream, pieces, count);
+	return send_or_keep(stream, pieces, count);
 }
 
 enum stream_sent stream_send_sealed(struct stream *stream, const void *data, size_t length)
