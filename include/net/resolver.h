@@ -68,8 +68,8 @@ struct resolver *resolver_new(
 void resolver_free(struct resolver *resolver);
 
 /*
- * How long answers that come from now on are kept. That no name server could be asked, or none
- * made sense, is kept for a second at most.
+ * How long answers that come from now on are kept. A failure other than that there is no such name
+ * (no answer, a refusal, nonsense) is kept for a second at most.
  */
 void resolver_set_lives(struct resolver *resolver, usec_t found_life, usec_t failed_life);
 

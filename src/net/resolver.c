@@ -17,7 +17,7 @@
 #define uthash_nonfatal_oom(name) ((name)->unhashed = true)
 #include <uthash.h>
 
-/* A failure that is nobody's word, but a want of one, is not kept for longer. */
+/* A failure that is no word about the name, but a want of one, is not kept for longer. */
 #define SHORT_LIFE USEC_PER_SEC
 
 union host_address {
@@ -148,13 +148,12 @@ static int keep_answer(struct resolver_name *name, const struct ares_addrinfo *f
 	return ARES_SUCCESS;
 }
 
-/* What the zone says lasts; that nobody could be asked about it does not. */
+/* That there is no such name lasts; that a name server cannot or will not tell does not. */
 static usec_t life_of(const struct resolver *resolver, int status)
 {
 	if (status == ARES_SUCCESS)
 		return resolver->found_life;
-	if (status == ARES_ENOTFOUND || status == ARES_ENODATA ||
-		resolver->failed_life < SHORT_LIFE)
+	if (status == ARES_ENOTFOUND || resolver->failed_life < SHORT_LIFE)
 		return resolver->failed_life;
 	return SHORT_LIFE;
 }

@@ -835,6 +835,12 @@ static void test_nonsense_is_soon_forgotten(void **state)
 	expect_short_failure("odd.test", 1);
 }
 
+static void test_name_without_addresses_is_soon_forgotten(void **state)
+{
+	(void)state;
+	expect_short_failure("loop.test", 1);
+}
+
 static void test_short_life_of_failures_is_not_made_longer(void **state)
 {
 	struct asker asker = {0};
@@ -1306,6 +1312,7 @@ int main(void)
 		TEST(test_cache_may_be_shown),
 		TEST(test_failure_of_a_name_server_is_soon_forgotten),
 		TEST(test_nonsense_is_soon_forgotten),
+		TEST(test_name_without_addresses_is_soon_forgotten),
 		TEST(test_short_life_of_failures_is_not_made_longer),
 		TEST(test_name_for_itself_is_a_failure),
 		TEST(test_addresses_that_are_gone_are_told),
