@@ -21,7 +21,7 @@ enum { IDENT_FILE_LIMIT = 16 * 1024 * 1024 /* bytes */ };
 struct ident;
 struct ident_line;
 
-/* The lines of one map, in the order of the file; lent by the struct ident. */
+/* The lines of one map; lent by the struct ident. One that fits is enough, whichever it is. */
 struct ident_map {
 	const struct ident_line *lines;
 	size_t count; /* 0: there is no such map */

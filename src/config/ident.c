@@ -16,12 +16,11 @@ struct ident_line {
 	char *map, *system_user;
 	char *database_user; /* NULL: everybody */
 	struct pattern *pattern; /* of the system user; NULL: it is a name */
-	size_t order; /* in the file */
 };
 
 struct ident {
 	atomic_uint references;
-	struct ident_line *lines; /* sorted by map, then in the order of the file */
+	struct ident_line *lines; /* sorted by map */
 	size_t count, capacity;
 };
 
@@ -136,7 +135,6 @@ static bool add_line(struct ident *ident, struct ident_line *line)
 		ident->lines = lines;
 		ident->capacity = capacity;
 	}
-	line->order = ident->count;
 	ident->lines[ident->count++] = *line;
 	return true;
 }
@@ -158,11 +156,8 @@ static void read_lines(struct reading *reading)
 static int compare_lines(const void *a, const void *b)
 {
 	const struct ident_line *left = a, *right = b;
-	const int order = strcmp(left->map, right->map);
 
-	if (order != 0)
-		return order;
-	return left->order < right->order ? -1 : left->order > right->order;
+	return strcmp(left->map, right->map);
 }
 
 struct ident *ident_parse(
@@ -223,7 +218,7 @@ void ident_unref(struct ident *ident)
 
 /* --- asking ------------------------------------------------------------------------------- */
 
-/* The first line whose map is not before this name, or with `behind` not before or equal. */
+/* Where the lines of this map begin or, with `behind`, where those behind them do. */
 static size_t bound(const struct ident *ident, const char *name, bool behind)
 {
 	size_t low = 0, high = ident ? ident->count : 0;
