@@ -252,12 +252,20 @@ bool registry_apply_users(struct registry *registry)
 
 struct pool *registry_find_pool(const struct database *database, const struct user *user)
 {
-	struct pool *pool;
+	struct pool *of_user = TAILQ_FIRST(&user->pools);
+	struct pool *of_database = TAILQ_FIRST(&database->pools);
 
-	/* A forced user's database has one pool, and a user is in few databases: look there. */
-	TAILQ_FOREACH (pool, &user->pools, in_user) {
-		if (pool->database == database)
-			return pool;
+	/*
+	 * It stands in both lists. Either may be long, and a peer can see to that where names are
+	 * free; walked side by side the shorter one counts.
+	 */
+	while (of_user && of_database) {
+		if (of_user->database == database)
+			return of_user;
+		if (of_database->user == user)
+			return of_database;
+		of_user = TAILQ_NEXT(of_user, in_user);
+		of_database = TAILQ_NEXT(of_database, in_database);
 	}
 	return NULL;
 }

@@ -87,6 +87,68 @@ def test_check_lists_every_problem_with_its_line(new_pooler):
     assert re.search(r"session.*transaction.*statement", said)
 
 
+MISTAKES = [
+    ("[databases]", None),
+    ("app = hots=127.0.0.1", "app: unrecognized connection parameter: hots: did you mean host?"),
+    ("web = port=54320000", "web: invalid port: 54320000: allowed is a number from 1 to 65535"),
+    ("far = host='example.com", "far: syntax error in connection string"),
+    ("pgbouncer = host=127.0.0.1", 'pgbouncer: database name "pgbouncer" is reserved'),
+    ("[user]", 'invalid section "user": allowed is databases, peers, pgbouncer, pgusher, users'),
+    ("[users]", None),
+    ("alice = pool_size=ten", "alice: invalid pool_size: ten: allowed is a whole number"),
+    ("[pgbouncer]", None),
+    (
+        "pool_mod = session",
+        "unknown parameter: pgbouncer/pool_mod: did you mean pool_mode?",
+    ),
+    (
+        "pool_mode = transactions",
+        'invalid value "transactions" for parameter pool_mode: allowed is session, transaction,'
+        " statement",
+    ),
+    (
+        "listen_port = 99999",
+        'invalid value "99999" for parameter listen_port: allowed is a whole number from 0 to 65535',
+    ),
+    (
+        "query_timeout = 5 minutes",
+        'invalid value "5 minutes" for parameter query_timeout: allowed is a number of seconds,'
+        " or one with us, ms, s, min, h or d",
+    ),
+    (
+        "log_stats = yes",
+        'invalid value "yes" for parameter log_stats: allowed is 1 (on) or 0 (off)',
+    ),
+    (
+        "default_pool_size 20",
+        "syntax error: a line is `[section]`, `key = value`, `%include PATH`, or starts with ; or #",
+    ),
+    (
+        "%include /nonexistent/more.ini",
+        'could not load file "/nonexistent/more.ini": No such file or directory',
+    ),
+]
+
+
+def test_check_has_a_clear_message_for_each_of_many_mistakes(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.write("pgusher.ini", "".join(line + "\n" for line, _ in MISTAKES))
+    code, out, err = output("--check", pooler.config_path)
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
+        f"{pooler.config_path}:{number}: {text}"
+        for number, (_, text) in enumerate(MISTAKES, 1)
+        if text
+    ]
+    assert len(out.splitlines()) >= 10
+    # A start says the same things, and does not happen.
+    pooler.allow("cannot load config file")
+    assert pooler.run_to_end() == 1
+    for number, (_, text) in enumerate(MISTAKES, 1):
+        if text:
+            assert f":{number})" in pooler.log() or text in pooler.log(), text
+
+
 def test_check_of_a_missing_file_fails():
     code, out, err = output("--check", "/nonexistent/file.ini")
     assert code != 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Databases, users and pools by name: looked up, made, put in order, dropped. */
+#include <time.h>
 #include <unistd.h>
 
 #include "support/fake_pool.h"
@@ -436,6 +437,102 @@ static void test_sorting_puts_all_in_the_order_of_their_names(void **state)
 	assert_int_equal(registry_count_pools(&fake_registry), 7);
 }
 
+/* --- chosen names ------------------------------------------------------------------------- */
+
+/* The longest chain of a table. */
+static unsigned longest_chain(const UT_hash_table *table)
+{
+	unsigned longest = 0;
+
+	for (unsigned i = 0; i < table->num_buckets; i++) {
+		if (table->buckets[i].count > longest)
+			longest = table->buckets[i].count;
+	}
+	return longest;
+}
+
+/* The next name that a table without a key of its own would put where it puts all of them. */
+static void choose_name(unsigned *counter, char *name, size_t size)
+{
+	unsigned hash;
+
+	do {
+		snprintf(name, size, "n%u", (*counter)++);
+		HASH_JEN(name, strlen(name), hash);
+	} while ((hash & 0xfff) != 0);
+}
+
+static void test_names_chosen_to_collide_do_not(void **state)
+{
+	unsigned counter = 0;
+	char name[20];
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		choose_name(&counter, name, sizeof(name));
+		assert_non_null(registry_open_user(&fake_registry, name));
+		assert_non_null(open_database(name));
+	}
+	assert_in_range(longest_chain(fake_registry.users->by_name.tbl), 1, 40);
+	assert_in_range(longest_chain(fake_registry.databases->by_name.tbl), 1, 40);
+}
+
+static void test_a_hundred_thousand_names_are_as_quick_as_a_few(void **state)
+{
+	char name[20];
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_non_null(registry_open_user(&fake_registry, name));
+		assert_non_null(open_database(name));
+	}
+	assert_in_range(longest_chain(fake_registry.users->by_name.tbl), 1, 40);
+	assert_in_range(longest_chain(fake_registry.databases->by_name.tbl), 1, 40);
+	for (int i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_string_equal(registry_find_user(&fake_registry, name)->name, name);
+		assert_string_equal(registry_find_database(&fake_registry, name)->name, name);
+	}
+}
+
+/* All but the console's, so that fake_end() has few to look at. */
+static void drop_pools(void)
+{
+	struct pool *pool, *next;
+
+	TAILQ_FOREACH_SAFE (pool, &fake_registry.pools, in_registry, next) {
+		if (pool != fake_registry.console_pool)
+			registry_drop_pool(&fake_registry, pool);
+	}
+}
+
+/* If every pool of the user or of the database were looked at, this would take minutes. */
+static void test_a_pool_is_found_among_a_hundred_thousand(void **state)
+{
+	struct database *zoo = registry_find_database(&fake_registry, "zoo");
+	struct user *alice = registry_find_user(&fake_registry, "alice");
+	const clock_t begun = clock();
+	char name[20];
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		struct database *database;
+		struct user *user;
+
+		snprintf(name, sizeof(name), "n%d", i);
+		database = open_database(name);
+		user = registry_open_user(&fake_registry, name);
+		assert_non_null(registry_open_pool(&fake_registry, database, alice));
+		assert_non_null(registry_open_pool(&fake_registry, zoo, user));
+		assert_non_null(registry_find_pool(database, alice));
+		assert_non_null(registry_find_pool(zoo, user));
+		assert_null(registry_find_pool(database, user));
+	}
+	assert_true(clock() - begun < 10 * CLOCKS_PER_SEC);
+	drop_pools();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
@@ -466,6 +563,9 @@ int main(void)
 		TEST(a_database_goes_with_its_last_client),
 		TEST(an_unused_database_goes_at_once),
 		TEST(sorting_puts_all_in_the_order_of_their_names),
+		TEST(names_chosen_to_collide_do_not),
+		TEST(a_hundred_thousand_names_are_as_quick_as_a_few),
+		TEST(a_pool_is_found_among_a_hundred_thousand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
