@@ -246,12 +246,35 @@ static bool is_unused_database(const struct database *database)
 	return true;
 }
 
+/* Has no server of it ever let us in? Names that nobody has but who asks for them cost memory. */
+static bool has_never_worked(const struct database *database)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &database->pools, in_database) {
+		if (!pool->failing || pool->welcome)
+			return false;
+	}
+	return !TAILQ_EMPTY(&database->pools);
+}
+
+/* How long an automatic database stays that nobody uses; 0: for ever. */
+static usec_t idle_limit(const struct database *database, const struct settings *settings)
+{
+	const usec_t limit = settings->autodb_idle_timeout;
+	const usec_t retry = settings->server_login_retry;
+
+	return has_never_worked(database) && retry > 0 && (limit <= 0 || retry < limit) ? retry
+											: limit;
+}
+
 static void drop_idle_databases(struct registry *registry, usec_t now)
 {
-	const usec_t limit = registry->settings->autodb_idle_timeout;
 	struct database *database, *next;
 
 	HASH_ITER (by_name, registry->databases, database, next) {
+		usec_t limit;
+
 		if (!database->own_config)
 			continue;
 		if (!is_unused_database(database)) {
@@ -260,6 +283,7 @@ static void drop_idle_databases(struct registry *registry, usec_t now)
 		}
 		if (database->idle_since == 0)
 			database->idle_since = now;
+		limit = idle_limit(database, registry->settings);
 		if (limit <= 0 || database->paused || now - database->idle_since <= limit)
 			continue;
 		log_write(LEVEL_WARNING,

@@ -326,6 +326,10 @@ class Pooler:
             unix = self.settings.get("client_tls_sslmode", "disable") not in IN_THE_CLEAR
         return self.client(user, "pgbouncer", unix=unix, **parameters)
 
+    def use_console(self, user, password):
+        """Run console commands as this user, where a password is asked for."""
+        self._console = self.client(user, "pgbouncer", password)
+
     def command(self, sql, timeout=None):
         """Run a console command on one console connection kept for it; the raw Result."""
         if self._console is None:
