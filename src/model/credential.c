@@ -90,5 +90,6 @@ struct user_keys *credential_keys(struct credential *credential)
 
 bool credential_equal(const struct credential *a, const struct credential *b)
 {
-	return a->size == b->size && CRYPTO_memcmp(a->secret, b->secret, a->size) == 0;
+	return a->is_password == b->is_password && a->size == b->size &&
+		CRYPTO_memcmp(a->secret, b->secret, a->size) == 0;
 }
