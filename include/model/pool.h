@@ -99,10 +99,19 @@ static inline struct client_link *pool_first_waiter(const struct pool *pool)
  * How many look-ups could be given a server now: those that wait, as far as the pool's share for
  * them goes. It is a quarter of the pool, so that no number of logins takes what clients need.
  */
-unsigned pool_startable_lookups(const struct pool *pool);
+unsigned pool_share_of_lookups(const struct pool *pool);
+
+/* The same; nearly always none, and asked for each transaction. */
+static inline unsigned pool_startable_lookups(const struct pool *pool)
+{
+	return pool->lookups_waiting == 0 ? 0 : pool_share_of_lookups(pool);
+}
 
 /* How many servers are wanted now: by clients that wait, and by look-ups that could start. */
-unsigned pool_wanted_servers(const struct pool *pool);
+static inline unsigned pool_wanted_servers(const struct pool *pool)
+{
+	return pool->client_count[CLIENT_WAITING] + pool_startable_lookups(pool);
+}
 
 /* How long the first waiter's query has waited, as SHOW POOLS has it; 0 if none. */
 usec_t pool_longest_wait(const struct pool *pool, usec_t now);

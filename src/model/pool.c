@@ -97,20 +97,13 @@ static unsigned lookups_allowed(const struct pool *pool)
 	return size < 4 ? 1 : (unsigned)size / 4;
 }
 
-unsigned pool_startable_lookups(const struct pool *pool)
+unsigned pool_share_of_lookups(const struct pool *pool)
 {
-	unsigned allowed, left;
+	const unsigned allowed = lookups_allowed(pool);
+	const unsigned left =
+		allowed > pool->lookups_running ? allowed - pool->lookups_running : 0;
 
-	if (pool->lookups_waiting == 0)
-		return 0; /* nearly always, and asked for each transaction */
-	allowed = lookups_allowed(pool);
-	left = allowed > pool->lookups_running ? allowed - pool->lookups_running : 0;
 	return pool->lookups_waiting < left ? pool->lookups_waiting : left;
-}
-
-unsigned pool_wanted_servers(const struct pool *pool)
-{
-	return pool->client_count[CLIENT_WAITING] + pool_startable_lookups(pool);
 }
 
 usec_t pool_longest_wait(const struct pool *pool, usec_t now)

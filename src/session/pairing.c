@@ -170,8 +170,7 @@ enum taken pairing_take(struct client_link *client)
 	}
 	if (!pool_is_paused(pool)) {
 		/* Nobody passes those who wait already. */
-		while (TAILQ_EMPTY(&pool->waiting) && !lookup_next(pool) &&
-			(server = next_idle(pool)) != NULL) {
+		while (pool_wanted_servers(pool) == 0 && (server = next_idle(pool)) != NULL) {
 			const int taken = pair(client, server);
 
 			if (taken != TAKEN_BROKEN)
@@ -204,7 +203,7 @@ static void serve(struct pool *pool)
 {
 	struct server_link *server;
 
-	if (pool_is_paused(pool))
+	if (pool_wanted_servers(pool) == 0 || pool_is_paused(pool))
 		return;
 	while (pool_wanted_servers(pool) > 0 && (server = next_idle(pool)) != NULL)
 		serve_one(pool, server);
