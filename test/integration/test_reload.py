@@ -423,13 +423,59 @@ def test_a_file_that_cannot_be_read_changes_nothing(pooler, fault):
     pooler.reload()
 
 
-def test_an_unreadable_auth_file_keeps_its_users(new_pooler):  # F14
+BROKEN_USERLISTS = {
+    "missing": (None, "could not open auth_file"),
+    "unreadable": ('"app" "two"\n', "could not open auth_file"),
+    "folder": (None, "could not open auth_file"),
+    "no quotes": ('"app" "two"\nalice three\n', "broken auth file"),
+    "open quote": ('"app" "two"\n"alice" "three\n', "broken auth file"),
+    "byte order mark": ('\ufeff"app" "two"\n', "broken auth file"),
+    "long name": (f'"app" "two"\n"{"n" * 128}" "x"\n', "username too long in auth file"),
+    "long secret": (f'"app" "two"\n"n" "{"x" * 65531}"\n', "password too long in auth file"),
+    "no text": (bytes(range(256)), "broken auth file"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_USERLISTS)
+def test_a_broken_auth_file_keeps_its_users(new_pooler, fault):  # F14
     pooler = new_pooler({"auth_type": "plain"}, auth={"app": "one", "admin": "a"})
     console = pooler.client("admin", "pgbouncer", "a")
-    os.rename(pooler.auth_path, pooler.path("away"))
+    content, complaint = BROKEN_USERLISTS[fault]
+    os.unlink(pooler.auth_path)
+    if fault == "folder":
+        os.mkdir(pooler.auth_path)
+    elif content is not None:
+        pooler.write("userlist.txt", content)
+    if fault == "unreadable":
+        os.chmod(pooler.auth_path, 0)
     console.query("RELOAD")
     assert pooler.client(password="one").value("SELECT 1") == "1"
-    assert pooler.wait_log("could not open auth_file")
+    assert pooler.refused(password="two").text == "password authentication failed"
+    assert len(pooler.wait_log(re.escape(complaint))) == 1
+    if fault == "folder":
+        os.rmdir(pooler.auth_path)
+    elif content is not None:
+        os.unlink(pooler.auth_path)
+    pooler.write("userlist.txt", '"app" "two"\r\n')
+    console.query("RELOAD")
+    assert pooler.client(password="two").value("SELECT 1") == "1"
+
+
+def test_a_million_users_are_taken_at_a_reload(new_pooler):  # F14
+    pooler = new_pooler({"auth_type": "plain"}, auth={"app": "one", "admin": "a"})
+    console = pooler.client("admin", "pgbouncer", "a")
+    many = "".join(f'"u{number}" "p{number}"\n' for number in range(1_000_000))
+    pooler.write("userlist.txt", many + '"app" "two"\n"admin" "a"\n')
+    console.query("RELOAD", timeout=60)
+    for number in (0, 123_456, 999_999):
+        user = f"u{number}"
+        assert pooler.refused(user, password="wrong").text == "password authentication failed"
+        client = pooler.raw().send_startup(user, "main")
+        client.read()
+        client.send(wire.password(f"p{number}"))
+        # It is known here, and not at the server.
+        assert "does not exist" in client.fatal().text
+    assert pooler.client(password="two").value("SELECT 1") == "1"
 
 
 # What a file may say
