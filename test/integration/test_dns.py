@@ -185,6 +185,7 @@ def test_connections_to_an_address_that_is_gone_are_retired(named_pooler, names,
     assert pooler.pool()["cl_waiting"] == 0
 
 
+@pytest.mark.setting("dns_max_ttl")
 def test_an_answer_is_used_for_dns_max_ttl(named_pooler, names, wide):
     names.set({"db.test": [TWO]})
     pooler = named_pooler(names.address, wide.port, {"dns_max_ttl": "1000"}, main="db.test")
@@ -231,6 +232,7 @@ def test_a_failed_look_up_invalidates_nothing(named_pooler, names, wide):
     assert place_of(busy) == TWO
 
 
+@pytest.mark.setting("dns_nxdomain_ttl")
 def test_a_name_that_is_not_found_is_asked_for_again_after_its_time(named_pooler, names, wide):
     settings = {"dns_nxdomain_ttl": "2", "server_login_retry": "0"}
     pooler = named_pooler(names.address, wide.port, settings, main="db.test")
@@ -261,6 +263,7 @@ def test_reload_forgets_failures(named_pooler, names, wide):
 # --- zones ----------------------------------------------------------------------------------
 
 
+@pytest.mark.setting("dns_zone_check_period")
 def test_a_zone_that_moves_forward_has_its_names_looked_up(named_pooler, wide):
     names = Dnsmasq(serial=4294967294)
     try:
@@ -290,6 +293,7 @@ def test_a_zone_that_moves_forward_has_its_names_looked_up(named_pooler, wide):
 # --- resolv.conf ----------------------------------------------------------------------------
 
 
+@pytest.mark.setting("resolv_conf")
 def test_another_resolv_conf_is_used_at_once(named_pooler, new_names, names, wide, folder):
     silent = new_names()
     names.set({"db.test": [TWO]})
@@ -475,12 +479,14 @@ def host_pooler(new_pooler, port, host, settings=None, **keys):
     )
 
 
+@pytest.mark.setting("databases.load_balance_hosts")
 def test_hosts_are_used_in_turn(new_pooler, wide):
     pooler = host_pooler(new_pooler, wide.port, f"{THREE},{ONE},{TWO}")
     clients = [begin(pooler) for _ in range(5)]
     assert [place_of(client) for client in clients] == [THREE, ONE, TWO, THREE, ONE]
 
 
+@pytest.mark.setting("databases.load_balance_hosts")
 def test_without_balancing_the_first_host_is_used(new_pooler, wide):
     pooler = host_pooler(
         new_pooler, wide.port, f"{THREE},{ONE},{TWO}", load_balance_hosts="disable"
@@ -690,6 +696,7 @@ def test_a_transaction_goes_on_where_it_is(named_pooler, names, pair):
     assert write_note(writer) == TWO
 
 
+@pytest.mark.setting("server_failover_check")
 def test_nothing_follows_where_the_check_is_off(named_pooler, names, wide):
     names.set({"db.test": [TWO]})
     pooler = named_pooler(

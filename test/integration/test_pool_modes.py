@@ -583,9 +583,11 @@ def test_min_pool_size_with_a_forced_user_needs_no_client(new_pooler):
         databases={
             "main": {"user": "app", "min_pool_size": 2},
             "none": {"dbname": "main", "user": "app"},
+            "free": {"dbname": "main", "user": "app", "min_pool_size": 2, "pool_size": 0},
         }
     )
     pooler.wait_pool(sv_idle=2)
+    pooler.wait_pool("free", sv_idle=2)
     assert pooler.pool("none") is None
 
 
