@@ -490,8 +490,9 @@ const char *hear(struct actor *actor)
 	const uint8_t *output = scripted_output(actor->script, &length);
 	char letter;
 
-	while ((letter = letters_read(output + actor->heard, length - actor->heard, &total)) !=
-		0) {
+	while (actor->heard < length &&
+		(letter = letters_read(output + actor->heard, length - actor->heard, &total)) !=
+			0) {
 		assert_true(count < sizeof(actor->letters) - 2);
 		actor->letters[count++] = letter;
 		if (letter == 'E' && actor->speaker == CLIENT_SPEAKS)
