@@ -577,18 +577,3 @@ def test_a_setting_of_a_later_time_is_named_in_a_warning(pooler):
     pooler.reload()
     assert pooler.lines(r"\] WARNING .*peer_id")
     assert pooler.client().value("SELECT 1") == "1"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"client_tls_sslmode": "require"},
-        {"server_tls_sslmode": "verify-full"},
-        {"auth_type": "cert"},
-    ],
-)
-def test_a_setting_that_would_weaken_security_is_refused(pooler, settings):
-    pooler.settings.update(settings)
-    pooler.write_config()
-    refuse_reload(pooler)
-    assert pooler.client().value("SELECT 1") == "1"
