@@ -198,6 +198,7 @@ static void forget_candidate(struct server_route *route)
 	stream_close(&route->server->link.stream);
 	route->share_end = 0;
 	route->wanting = false;
+	route->server->link.remote = (struct address){.family = AF_UNSPEC};
 	if (route->server->link.state != SERVER_CONNECTING)
 		server_enter(route->server, SERVER_CONNECTING);
 }
