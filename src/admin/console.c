@@ -258,7 +258,7 @@ static size_t run_input(struct console_session *session)
 	const usec_t end = clock_monotonic() + SLICE;
 	size_t at = 0, taken;
 
-	while (!stream_is_blocked(stream)) {
+	while (at < input->length && !stream_is_blocked(stream)) {
 		if (clock_monotonic() > end) {
 			schedule(session);
 			break;
