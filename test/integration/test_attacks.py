@@ -16,9 +16,11 @@ import threading
 import time
 
 import pytest
+from psycopg import sql
 
 from support import wire
 from support.certificates import Authority
+from support.cluster import PASSWORDS
 from support.fakeserver import PARAMETERS
 from support.pooler import is_sanitized
 from support.probe import Probe, share
@@ -48,14 +50,7 @@ NONCE = "rOprNGfwEbeRWgbNEkqO"
 
 # What a machine that is busy with other things, or a build with sanitizers, may add to a time.
 PATIENCE = 10 if is_sanitized() else 1
-
-
-def quiet_lap(probe):
-    """The times of a probe while nothing else happens, for a second or more."""
-    times = probe.lap()
-    while sum(times) + 0.002 * len(times) < 1:
-        times += probe.lap()
-    return sorted(times)
+MANY = 1000 if is_sanitized() else 10_000
 
 
 def assert_unhurt(calm, stormy, limit=0.1):
@@ -95,7 +90,7 @@ def tls_pooler(new_pooler, ours):
     )
 
 
-def encrypted(pooler):
+def encrypted(pooler, pair=None):
     """A client behind its handshake. It trusts whoever answers: what is tested is the other side."""
     client = pooler.raw()
     client.send(wire.ssl_request())
@@ -103,6 +98,8 @@ def encrypted(pooler):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    if pair:
+        context.load_cert_chain(*pair)
     client.socket = context.wrap_socket(client.socket)
     return client
 
@@ -339,6 +336,26 @@ def test_any_message_may_come_first_inside_of_tls(tls_pooler):  # CVE-2015-4054
             assert [each.type for each in messages] in ([], ["E"]), kind
     client = encrypted(tls_pooler).login("app", "main", PASSWORD)
     assert client.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("days", [1, -1])
+def test_an_expired_certificate_of_a_client_is_refused(new_pooler, authority, ours, days):
+    pooler = new_pooler(
+        {
+            "auth_type": "cert",
+            "client_tls_sslmode": "verify-full",
+            "client_tls_cert_file": ours[0],
+            "client_tls_key_file": ours[1],
+            "client_tls_ca_file": authority.certificate,
+        },
+    )
+    pair = authority.issue("app", "", days)
+    if days > 0:
+        assert encrypted(pooler, pair).login("app", "main").value("SELECT 1") == "1"
+        return
+    with pytest.raises((ssl.SSLError, ConnectionError, Closed)):
+        encrypted(pooler, pair).login("app", "main")
+    pooler.wait_log("TLS handshake error: .*certificate verify failed")
 
 
 def test_handshakes_that_fail_leave_no_memory_behind(tls_pooler):
@@ -644,10 +661,557 @@ def test_a_million_iterations_stall_nobody(new_pooler, new_server):  # F52
     slow = {f"slow{n}": server.target(user="app", password="x") for n in range(4)}
     pooler = new_pooler({"server_connect_timeout": 120}, databases={"other": {}, **slow})
     with Probe(pooler.address, "queries", database="other") as probe:
-        calm = quiet_lap(probe)
+        calm = probe.lap(1)
         clients = [pooler.raw().send_startup(database=name) for name in slow]
         for client in clients:
             client.timeout = 120
             client.finish_login("app")
         stalled = probe.lap()
     assert_unhurt(calm, stalled)
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
+@pytest.mark.parametrize("days", [1, -1])
+def test_an_expired_certificate_of_a_server_is_refused(
+    new_pooler, new_server, authority, mode, days
+):  # F53
+    pair = authority.issue("db", "IP:127.0.0.1", days)
+
+    def script(connection):
+        connection.read_bytes(8)
+        connection.send(b"S")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*pair)
+        try:
+            connection.socket = context.wrap_socket(connection.socket, server_side=True)
+        except OSError:
+            return
+        connection.login()
+        connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler(
+        {
+            "server_tls_sslmode": mode,
+            "server_tls_ca_file": authority.certificate,
+            "query_wait_timeout": 1,
+        },
+        databases={"main": server.target()},
+    )
+    # Without a check of the certificate its age does not matter either.
+    if days > 0 or mode == "require":
+        assert pooler.client().value("q") == "q"
+    else:
+        assert pooler.refused().text == "query_wait_timeout"
+        pooler.wait_log("TLS handshake error: .*certificate verify failed")
+
+
+# Storms: F10, F11
+
+
+def log_in_together(pooler, count, password=PASSWORD):
+    """So many SCRAM logins in step: all of them are at the same point of it at the same time."""
+    clients = [pooler.raw() for _ in range(count)]
+    for client in clients:
+        client.send_startup()
+    for client in clients:
+        assert client.read().type == "R"
+        client.scram = ScramClient(password)
+        client.send_sasl_first(client.scram.first())
+    for client in clients:
+        client.send_sasl(client.scram.final(client.read().body[4:].decode()))
+    for client in clients:
+        client.scram.check(client.read().body[4:].decode())
+        client.finish_login("app")
+    return clients
+
+
+def derivation_seconds():
+    """The CPU time of one derivation with 4096 iterations on this machine, today."""
+    times = []
+    for number in range(9):
+        began = time.process_time()
+        hashlib.pbkdf2_hmac("sha256", b"password", b"salt%d" % number, 4096)
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+@pytest.mark.parametrize("kind", ["clear", "scram"])
+def test_four_hundred_logins_at_once_are_served_and_felt_by_nobody(new_pooler, kind):  # F10
+    """Who derives keys for each login, and in the loop, lets everybody wait for all of them."""
+    secret = PASSWORD if kind == "clear" else scram_secret(PASSWORD)
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256", "pool_mode": "transaction", "max_client_conn": 1000},
+        auth={"app": secret, "bob": PASSWORD},
+    )
+    with Probe(pooler.address, "queries", "bob", password=PASSWORD) as probe:
+        calm = probe.lap(1)
+        began = time.monotonic()
+        clients = log_in_together(pooler, 400)
+        took = time.monotonic() - began
+        stormy = probe.lap()
+    assert took < 15 * PATIENCE
+    assert_unhurt(calm, stormy)
+    assert [client.status for client in clients] == ["I"] * 400
+    assert clients[0].value("SELECT 1") == clients[399].value("SELECT 1") == "1"
+
+
+def test_a_key_is_derived_once_for_thousands_of_logins(new_pooler):  # F10
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256", "pool_mode": "transaction"}, auth={"app": PASSWORD}
+    )
+    pooler.client(password=PASSWORD)
+    with Probe(pooler.address, "queries", password=PASSWORD) as probe:
+        calm = probe.lap(1)
+        before = pooler.cpu_seconds()
+        for _ in range(MANY):
+            client = RawClient(pooler.address).login("app", "main", PASSWORD)
+            client.send(wire.terminate())
+            client.close()
+        used = pooler.cpu_seconds() - before
+        stormy = probe.lap()
+    assert_unhurt(calm, stormy)
+    # The probe's own queries are in this too.
+    assert used < PATIENCE * MANY * derivation_seconds() * 0.5
+
+
+ATTEMPTS = {"plain": 3, "md5": 5, "scram-sha-256": 10}
+
+
+def attempt(address, method, user):
+    """One login with a wrong password: the seconds of all of it, and of its last answer alone."""
+    began = time.perf_counter()
+    client = RawClient(address).send_startup(user)
+    body = client.read().body
+    assert struct.unpack_from("!I", body)[0] == ATTEMPTS[method]
+    if method == "plain":
+        answer = wire.password("a wrong password")
+    elif method == "md5":
+        answer = wire.password("md5" + "0" * 32)
+    else:
+        client.send_sasl_first(f"n,,n=,r={NONCE}")
+        nonce = client.read().body[4:].decode().split(",")[0]
+        # The proof is wrong anyway: to derive a key for it would only blur what is measured.
+        answer = wire.message("p", f"c=biws,{nonce},p={encode(bytes(32))}".encode())
+    answered = time.perf_counter()
+    client.send(answer)
+    error = client.error()
+    ended = time.perf_counter()
+    client.close()
+    assert error.is_(*(SASL_FAILED if method == "scram-sha-256" else PASSWORD_FAILED))
+    return ended - began, ended - answered
+
+
+@pytest.mark.parametrize("method", ATTEMPTS)
+def test_wrong_passwords_cost_only_those_who_try_them(new_pooler, method):  # F10, F11
+    pooler = new_pooler(
+        {"auth_type": method, "pool_mode": "transaction"}, auth={"app": PASSWORD, "bob": "b"}
+    )
+
+    def guess(count):
+        for number in range(count):
+            attempt(pooler.address, method, ("app", f"ghost{number}")[number % 2])
+
+    def storm():
+        threads = [threading.Thread(target=guess, args=(MANY // 4,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    guess(200)
+    with Probe(pooler.address, "logins", "bob", password="b") as good:
+        with Probe(pooler.address, "queries", "bob", password="b") as steady:
+            calm_logins, calm = good.lap(1), steady.lap(1)
+            good.lap(), steady.lap()
+            memory = pooler.memory()
+            storm()
+            logins, stormy = good.lap(), steady.lap()
+    assert_unhurt(calm, stormy)
+    assert share(logins, 0.99) < PATIENCE * max(0.1, 5 * share(calm_logins, 0.99))
+    if not is_sanitized():
+        assert pooler.memory() - memory < 1_000_000
+    assert len(pooler.lines("no such user: ghost")) >= MANY // 2
+    # They leave no trace in SHOW either: nobody but those of the files is a user.
+    local = pooler.psql("-Atc", "SHOW USERS", user="pgbouncer", database="pgbouncer", unix=True)
+    assert "ghost" not in local.stdout and "bob|" in local.stdout
+
+
+# Stop-watches: F11
+
+TIMED = {
+    "plain, clear": ("plain", PASSWORD),
+    "plain, md5": ("plain", md5_secret(PASSWORD, "app")),
+    # To check a SCRAM secret against a clear password takes a derivation; for nobody's as well.
+    "plain, scram": ("plain", scram_secret(PASSWORD)),
+    "md5, clear": ("md5", PASSWORD),
+    "md5, md5": ("md5", md5_secret(PASSWORD, "app")),
+    "scram, clear": ("scram-sha-256", PASSWORD),
+    "scram, scram": ("scram-sha-256", scram_secret(PASSWORD)),
+}
+
+
+def medians_of(measure, kinds, rounds):
+    """The median of each kind, measured in turn, so that what else the machine does hits all."""
+    times = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind in random.sample(kinds, len(kinds)):
+            times[kind].append(measure(kind))
+    # Both figures of an attempt on their own: the whole of it and its last answer.
+    return [[statistics.median(column) for column in zip(*times[kind])] for kind in kinds]
+
+
+def spread(medians):
+    """How far apart the kinds are, for the figure that tells most: 1.2 is 20 %."""
+    return max(max(column) / min(column) for column in zip(*medians))
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_time_does_not_tell_who_exists(new_pooler, name):  # F11
+    method, secret = TIMED[name]
+    pooler = new_pooler({"auth_type": method}, auth={"app": secret, "bob": ""})
+    # One has a secret, one has none, one is nobody; and nobody with a name of another length.
+    users = ["app", "bob", "ghost", "ghost" * 10]
+    # What is derived once is derived now.
+    medians_of(lambda user: attempt(pooler.address, method, user), users, 20)
+    seen = []
+    for rounds in (150, 300, 600, 1200):
+        seen.append(medians_of(lambda user: attempt(pooler.address, method, user), users, rounds))
+        if spread(seen[-1]) < 1.2:
+            return
+    raise AssertionError(f"told apart by time: {seen}")
+
+
+# Names and passwords that have it all
+
+
+@pytest.fixture
+def set_password(cluster):
+    """Give scram_login another password for the time of the test."""
+    old = cluster.secret("scram_login")
+
+    def change(password):
+        cluster.sql("SET password_encryption = 'scram-sha-256'")
+        cluster.sql(sql.SQL("ALTER ROLE scram_login PASSWORD {}").format(password))
+        return cluster.secret("scram_login")
+
+    yield change
+    change(old)
+
+
+NAMES = [
+    "o'brien",
+    'with "quotes"',
+    '"',
+    "with blank",
+    " blank before",
+    "blank behind ",
+    "comma, and more",
+    "semi;colon",
+    "back\\slash",
+    "back\\",
+    "--dashes",
+    "/* comment",
+    "key=value",
+    "$1",
+    "%s%n%x",
+    "; no comment",
+    "UPPER",
+    "tab\there",
+    "\u00fcn\u00efc\u00f6d\u00e9",
+    "\u65e5\u672c\u8a9e",
+    "\U0001f418",
+    "x" * 63,
+]
+
+
+@pytest.fixture
+def odd_roles(cluster):
+    """Roles with these names; the pooler that used them is stopped before they go."""
+    for name in NAMES:
+        cluster.sql(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
+    yield NAMES
+    cluster.clear()
+    for name in NAMES:
+        cluster.sql(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
+@pytest.mark.parametrize("method", ATTEMPTS)
+def test_names_of_any_characters_log_in(cluster, odd_roles, new_pooler, method):
+    """As clients, in each exchange, in SHOW, and as users of servers: the same name everywhere."""
+    secrets = {name: f"{name}'s \"pass, word\" \\" for name in odd_roles}
+    pooler = new_pooler({"auth_type": method}, auth={**secrets, "admin": "a"})
+    console = pooler.client("admin", "pgbouncer", "a")
+    for name, password in secrets.items():
+        client = pooler.client(name, password=password)
+        assert client.value("SELECT current_user") == name
+        shown = console.query("SHOW CLIENTS").dicts()
+        assert [row["user"] for row in shown if row["database"] == "main"] == [name]
+        client.leave()
+        # Its neighbours' passwords, and its own with a character less, are not its own.
+        for wrong in (password[:-1], password + " ", secrets[odd_roles[0]] + "x"):
+            assert pooler.refused(name, password=wrong).sqlstate == "28P01"
+    assert {row["name"] for row in console.query("SHOW USERS").dicts()} >= set(odd_roles)
+    pooler.stop()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["adm", "admin2", "ADMIN", "Admin", " admin", "admin ", "min", "admin,", "admin, root"]
+    + [",", "admin\troot", "root,admin", "adm\u0131n", "admin\u200b", "stat", "stats,"],
+)
+def test_names_that_only_resemble_those_of_administrators(new_pooler, name):  # hazard F
+    """Who looks for a name somewhere in the list lets parts and pairs of its items in."""
+    pooler = new_pooler(
+        {"admin_users": "admin, root", "stats_users": "stats"}, auth={name: "", "root": ""}
+    )
+    assert pooler.refused(name, "pgbouncer").is_("FATAL", "08P01", "not allowed")
+    assert pooler.console("root").query("SHOW STATE").rows
+
+
+# RFC 4013: what may be typed, and what all of it is the same as.
+PREPARED = {
+    "soft hyphen": ("I\u00adX", "IX"),
+    "no-break space": ("a\u00a0b", "a b"),
+    "ideographic space": ("a\u3000b", "a b"),
+    "zero width space": ("a\u200bb", "a b"),
+    "word joiner": ("a\u2060b", "ab"),
+    "variation selector": ("a\ufe0fb", "ab"),
+    "roman numeral": ("\u2168", "IX"),
+    "feminine ordinal": ("\u00aa", "a"),
+    "decomposed": ("u\u0308ber", "\u00fcber"),
+    "ligature": ("\ufb01sh", "fish"),
+    "full width": ("\uff21\uff42", "Ab"),
+    "right to left": ("\u05d0\u05d1", "\u05d0\u05d1"),
+    "many of them": ("\u2168\u00ad" * 500, "IX" * 500),
+    # What it refuses counts as it was typed.
+    "both directions": ("\u0627\u0031", "\u0627\u0031"),
+    "private use": ("a\u00adb\ue000", "a\u00adb\ue000"),
+    "control": ("a\u00adb\u0081", "a\u00adb\u0081"),
+    "unassigned": ("a\u00adb\u0221", "a\u00adb\u0221"),
+    "nothing is left": ("\u00ad\u00ad", "\u00ad\u00ad"),
+    "line feed": ("a\nb", "a\nb"),
+}
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_passwords_are_prepared_as_postgresql_does(new_pooler, set_password, name):
+    typed, prepared = PREPARED[name]
+    secret = set_password(typed)
+    # A clear password against PostgreSQL's own secret, typed in either way.
+    pooler = new_pooler({"auth_type": "plain"}, auth={"app": secret})
+    for password in {typed, prepared}:
+        assert pooler.client(password=password).value("SELECT 1") == "1"
+    assert pooler.refused(password=typed + "x").is_(*PASSWORD_FAILED)
+    # A clear secret against the key of a client, and against PostgreSQL as a server.
+    pooler = new_pooler({"auth_type": "scram-sha-256"}, auth={"scram_login": typed})
+    client = pooler.client("scram_login", password=prepared)
+    assert client.value("SELECT current_user") == "scram_login"
+    if typed != prepared:
+        assert pooler.refused("scram_login", password=typed).is_(*SASL_FAILED)
+    # libpq prepares what is typed by itself.
+    connection = pooler.connect(user="scram_login", password=typed)
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_passwords_that_are_no_text_count_byte_for_byte(new_pooler):
+    raw = b"\xff\xc2 \xc2\xad\x80"
+    for method, secret in (
+        ("scram-sha-256", raw),
+        ("plain", raw),
+        ("plain", scram_secret(raw).encode()),
+    ):
+        pooler = new_pooler({"auth_type": method}, auth=b'"app" "' + secret + b'"\n')
+        assert pooler.client(password=raw).value("SELECT 1") == "1"
+        assert pooler.refused(password=raw[:-1]).sqlstate == "28P01"
+
+
+@pytest.mark.parametrize("length", [1000, 1023, 1024, 2047, 2048, 10_000, 65_530])
+@pytest.mark.parametrize("method", ["plain", "md5", "scram"])
+def test_long_passwords_work_in_every_direction(new_pooler, new_server, method, length):
+    """Who copies into 1024 bytes cuts them, or worse: from the file, from clients, to servers."""
+    password = "".join(random.Random(length).choices("abc '\\;,=\u00fc", k=length))
+    password = password.encode()[:length].decode(errors="ignore").ljust(length, "x")
+    password = password[: length - len(password.encode()) + len(password)]
+    assert len(password.encode()) == length
+
+    def script(connection):
+        if connection.login(method, password):
+            connection.serve()
+
+    server = new_server(script)
+    pooler = new_pooler(
+        {"auth_type": {"scram": "scram-sha-256"}.get(method, method)},
+        databases={"main": server.target()},
+        auth={"app": password},
+    )
+    assert pooler.client(password=password).value("q") == "q"
+    assert pooler.refused(password=password[:-1]).sqlstate == "28P01"
+    if length > 1023:
+        cut = password.encode()[:1023].decode(errors="ignore")
+        assert pooler.refused(password=cut).sqlstate == "28P01"
+
+
+def test_a_secret_beyond_the_limit_ends_the_reading_of_the_file(new_pooler):
+    text = f'"app" "a"\n"alice" "{"x" * 65531}"\n"bob" "b"\n'
+    pooler = new_pooler({"auth_type": "plain"}, auth=text)
+    assert pooler.client(password="a").value("SELECT 1") == "1"
+    assert pooler.lines("password too long in auth file")
+    for user, password in (("alice", "x" * 65531), ("alice", "x" * 65530), ("bob", "b")):
+        assert pooler.refused(user, password=password).is_(*PASSWORD_FAILED)
+
+
+def test_long_passwords_log_in_to_postgresql(new_pooler, set_password):
+    password = "long \u2168" * 300
+    set_password(password)
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256"},
+        databases={"main": {"user": "scram_login", "password": password}},
+        auth={"app": password},
+    )
+    connection = pooler.connect(password=password)
+    assert connection.execute("SELECT current_user").fetchone() == ("scram_login",)
+
+
+# Who may be whom: F39
+
+
+RULES = {
+    "app": ("md5", "app's"),
+    "alice": ("scram-sha-256", "alice's"),
+    "bob": ("password", "bob's"),
+}
+
+
+@pytest.mark.parametrize("kind", ["clear", "md5", "scram"])
+def test_only_the_right_secret_opens_whatever_the_rule(new_pooler, kind):  # F39
+    """Rules of several methods beside each other: none takes what another would have taken."""
+
+    def stored(user, password):
+        return {
+            "clear": password,
+            "md5": md5_secret(password, user),
+            "scram": scram_secret(password),
+        }[kind]
+
+    pooler = new_pooler(
+        {"auth_type": "hba", "auth_hba_file": "hba.conf"},
+        auth={user: stored(user, password) for user, (_, password) in RULES.items()},
+        start=False,
+    )
+    lines = [f"host all {user} 127.0.0.1/32 {method}\n" for user, (method, _) in RULES.items()]
+    pooler.write("hba.conf", "".join(lines) + "host all stats 127.0.0.1/32 reject\n")
+    pooler.start()
+    for user, (method, password) in RULES.items():
+        secret = stored(user, password)
+        others = [each for name, (_, each) in RULES.items() if name != user]
+        guesses = [*others, "", " ", user, password + " ", password.upper()]
+        # With a clear secret its own text is the password.
+        guesses += [secret] if secret != password else [md5_secret(password, user)]
+        for guess in guesses:
+            assert pooler.refused(user, password=guess).sqlstate == "28P01"
+        if kind == "md5" and method == "scram-sha-256":
+            assert pooler.refused(user, password=password).is_(*SASL_FAILED)
+        else:
+            assert pooler.client(user, password=password).value("SELECT current_user") == user
+    assert pooler.refused("stats", password="").text == "login rejected"
+    assert pooler.refused("carol", password="").text == "no authentication method is found"
+
+
+# Floods of names: F81
+
+
+def test_many_names_cost_each_login_no_more(new_pooler):  # F81
+    """Names that peers choose: of users who do not exist, of databases, of applications."""
+    pooler = new_pooler({"log_connections": 0, "log_disconnections": 0})
+
+    def timed(number):
+        began = time.perf_counter()
+        attempted = RawClient(pooler.address)
+        attempted.send_startup(f"ghost{number}", f"nowhere{number}", application_name=f"g{number}")
+        attempted.error()
+        attempted.close()
+        client = RawClient(pooler.address).login(application_name=f"application {number}")
+        client.send(wire.terminate())
+        client.close()
+        return time.perf_counter() - began
+
+    for number in range(MANY // 10):
+        timed(-number)
+    memory = pooler.memory()
+    times = [timed(number) for number in range(MANY)]
+    if not is_sanitized():
+        assert pooler.memory() - memory < 1_000_000
+    first, last = times[: MANY // 10], times[-MANY // 10 :]
+    assert statistics.median(last) < 2 * statistics.median(first)
+
+
+def test_a_hundred_thousand_users_cost_each_login_no_more(new_pooler):  # F81
+    def median(pooler):
+        times = []
+        for _ in range(500):
+            began = time.perf_counter()
+            client = RawClient(pooler.address).login("app", "main", PASSWORD)
+            times.append(time.perf_counter() - began)
+            client.close()
+        return statistics.median(times)
+
+    settings = {"auth_type": "md5", "log_connections": 0, "log_disconnections": 0}
+    few = new_pooler(settings, auth={"app": PASSWORD})
+    crowd = {f"user{number}": "x" for number in range(100_000)}
+    many = new_pooler(settings, auth={**crowd, "app": PASSWORD})
+    assert min(median(many) for _ in range(3)) < 2 * max(median(few) for _ in range(3))
+
+
+# Nothing leaks
+
+
+TOPICS = (
+    "CLIENTS CONFIG DATABASES LISTS MEM POOLS SERVERS SOCKETS STATE STATS TOTALS USERS VERSION"
+).split()
+
+
+def forms_of(secret):
+    """What a secret looks like in the ways in which it may be written."""
+    data = secret.encode()
+    return [secret, encode(data)[: len(secret)], data.hex(), secret[::-1]]
+
+
+@pytest.mark.parametrize("role", ["plain_login", "md5_login", "scram_login"])
+@pytest.mark.parametrize("method", ATTEMPTS)
+def test_no_secret_is_shown_anywhere(new_pooler, cluster, method, role):
+    """Whatever the exchange, at the most talkative level, in success and in failure."""
+    server_password = PASSWORDS[role]
+    stored = scram_secret("Marked-Scram-Password")
+    pooler = new_pooler(
+        {"auth_type": method, "verbose": 3},
+        databases={
+            "main": {"user": role, "password": server_password},
+            "wrong": {"dbname": "main", "user": role, "password": "Marked-Wrong-Password"},
+        },
+        auth={"app": "Marked-Clear-Password", "alice": stored, "admin": "Marked-Admin-Password"},
+    )
+    heard = []
+    assert pooler.client(password="Marked-Clear-Password").value("SELECT 1") == "1"
+    heard.append(str(pooler.refused(password="Marked-Typed-Password")))
+    heard.append(str(pooler.refused("alice", password="Marked-Typed-Password")))
+    heard.append(str(pooler.refused("ghost", password="Marked-Typed-Password")))
+    heard.append(str(pooler.refused(database="wrong", password="Marked-Clear-Password")))
+    assert pooler.client("alice", password="Marked-Scram-Password").value("SELECT 1") == "1"
+    console = pooler.client("admin", "pgbouncer", "Marked-Admin-Password")
+    for topic in TOPICS:
+        heard.append(str(console.query(f"SHOW {topic}").rows))
+    # A reload that finds mistakes names them without what stands beside them.
+    pooler.write("userlist.txt", pooler.auth_text() + '"bob" Marked-Broken-Password\n')
+    console.send(wire.query("RELOAD"))
+    heard.append(str(console.result().messages))
+    for name in ("cmdline", "environ"):
+        with open(f"/proc/{pooler.process.pid}/{name}", "rb") as file:
+            heard.append(file.read().decode("latin1"))
+    everything = pooler.log() + "".join(heard)
+    assert "login attempt" in everything and "broken auth file" in everything
+    secrets = ["Marked-" + kind for kind in ("Clear", "Scram", "Admin", "Typed", "Wrong", "Broken")]
+    secrets += [server_password, md5_secret("Marked-Clear-Password", "app"), *stored.split("$")[2:]]
+    for secret in secrets:
+        for form in forms_of(secret):
+            assert form not in everything, secret

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Somebody else at the same time: a client in a process of its own that measures how it fares.
 
-Run as a program it asks or logs in again and again; a line on its standard input is answered by
-the times, in seconds, of all that it did since the line before.
+Run as a program it asks or logs in again and again. A line on its standard input says for how
+many seconds more to measure, and is answered by the times of all that was done since the answer
+before.
 """
 
 import json
@@ -43,9 +44,9 @@ class Probe:
         self.process.wait(10)
         self.process.stdout.close()
 
-    def lap(self):
-        """The times since the last lap, sorted; there is at least one."""
-        self.process.stdin.write("\n")
+    def lap(self, seconds=0):
+        """The times since the last lap and for so long from now on, sorted; at least one."""
+        self.process.stdin.write(f"{seconds}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         assert line, "the probe was refused or cut off"
@@ -69,16 +70,20 @@ def main(host, port, what, user, database, password):
     client = connect()
     action = log_in if what == "logins" else lambda: client.value("SELECT 1")
     times = []
+    until = None
     while True:
         began = time.monotonic()
         action()
         times.append(time.monotonic() - began)
-        asked, _, _ = select.select([sys.stdin], [], [], PAUSE)
+        asked, _, _ = select.select([] if until else [sys.stdin], [], [], PAUSE)
         if asked:
-            if not sys.stdin.readline():
+            line = sys.stdin.readline()
+            if not line:
                 return
+            until = time.monotonic() + float(line)
+        if until and time.monotonic() >= until:
             print(json.dumps(times), flush=True)
-            times = []
+            times, until = [], None
 
 
 if __name__ == "__main__":

@@ -258,6 +258,38 @@ static void test_scram_secrets_of_the_file_are_noticed(void **state)
 	assert_true(fake_registry.has_scram_secrets);
 }
 
+/* --- floods of names ---------------------------------------------------------------------- */
+
+/* The next name that uthash's own hash, which everybody can compute, puts beside the others. */
+static void next_colliding_name(unsigned *number, char name[16])
+{
+	unsigned hash;
+
+	do {
+		snprintf(name, 16, "name%u", (*number)++);
+		HASH_JEN(name, strlen(name), hash);
+	} while ((hash & 0x3ff) != 0);
+}
+
+static void test_names_that_were_chosen_to_collide_do_not(void **state)
+{
+	const UT_hash_table *table;
+	unsigned number = 0;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		next_colliding_name(&number, name);
+		assert_non_null(registry_open_user(&fake_registry, name));
+	}
+	table = fake_registry.users->by_name.tbl;
+	assert_false(table->noexpand);
+	for (unsigned i = 0; i < table->num_buckets; i++)
+		assert_in_range(table->buckets[i].count, 0, 30);
+	next_colliding_name(&number, name);
+	assert_null(registry_find_user(&fake_registry, name));
+}
+
 /* --- pools -------------------------------------------------------------------------------- */
 
 static void test_a_pool_is_made_once_for_each_pair(void **state)
@@ -554,6 +586,7 @@ int main(void)
 		TEST(users_without_a_file_have_no_secret),
 		cmocka_unit_test_teardown(test_users_have_the_secrets_of_the_file, fake_end),
 		cmocka_unit_test_teardown(test_scram_secrets_of_the_file_are_noticed, fake_end),
+		TEST(names_that_were_chosen_to_collide_do_not),
 		TEST(a_pool_is_made_once_for_each_pair),
 		TEST(the_server_user_is_the_forced_one_or_the_clients_own),
 		TEST(a_dropped_pool_is_forgotten_everywhere),
