@@ -62,6 +62,21 @@ own_cluster() {
 			;;
 		*postgresql*yes) as_root rm -f $folder/pgusher.conf ;;
 	esac
+	own_directory "$1"
+}
+
+# The same for slapd: no directory is set up, and none starts, unless the owner says how himself.
+own_directory() {
+	policy=/usr/sbin/policy-rc.d
+	case $missing$1 in
+		*slapd*no)
+			echo 'slapd slapd/no_configuration boolean true' | as_root debconf-set-selections
+			[ ! -e $policy ] || return 0
+			printf '#!/bin/sh\n# pgusher\nexit 101\n' | as_root tee $policy >/dev/null
+			as_root chmod 755 $policy
+			;;
+		*slapd*yes) ! grep -qs '^# pgusher$' $policy || as_root rm -f $policy ;;
+	esac
 }
 
 build_packages="build-essential autoconf automake pkg-config libevent-dev libssl-dev
