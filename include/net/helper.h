@@ -30,7 +30,7 @@ typedef void helper_function(struct helper_job *job);
 struct helper_job {
 	STAILQ_ENTRY(helper_job) entry;
 	helper_function *work; /* on a thread: may touch the job's own memory only */
-	helper_function *done; /* on the loop, in a later turn, once */
+	helper_function *done; /* on the loop, in a later turn, once; see helper_leave() */
 	uint64_t link; /* the id of whom it is for */
 	bool cancelled; /* for done(): the helper ends, the work may not have been done */
 };
@@ -48,8 +48,8 @@ struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max);
 void helper_free(struct helper *helper);
 
 /*
- * The same for work that may hang: nobody waits for what is running. It is left to its threads,
- * and its memory to the end of the process, which must be near.
+ * The same for work that may hang: nobody waits for what is running. When that ends after all,
+ * its done() is called on its thread, with `cancelled`: it may touch the job's own memory only.
  */
 void helper_leave(struct helper *helper);
 

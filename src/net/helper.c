@@ -24,8 +24,9 @@ struct helper {
 	pthread_mutex_t lock; /* over all that follows */
 	pthread_cond_t more; /* `waiting` or `stopping` changed */
 	struct job_list waiting, finished;
-	unsigned busy; /* threads that are at work */
+	unsigned users; /* threads that run, and helper_leave() */
 	bool stopping;
+	bool left; /* nobody is on the loop any more: the last user frees it */
 	pthread_t threads[];
 };
 
@@ -37,6 +38,33 @@ static void finish(struct helper *helper, struct helper_job *job)
 	STAILQ_INSERT_TAIL(&helper->finished, job, entry);
 	if (wake && write(helper->wake, &one, sizeof(one)) < 0)
 		log_write(LEVEL_ERROR, "helper thread cannot wake the loop: %m");
+}
+
+/* Nobody is told that it is done, but it lets go of what it has. */
+static void end_unheard(struct helper *helper, struct helper_job *job)
+{
+	pthread_mutex_unlock(&helper->lock);
+	job->cancelled = true;
+	job->done(job);
+	pthread_mutex_lock(&helper->lock);
+}
+
+static void destroy(struct helper *helper)
+{
+	close(helper->wake);
+	pthread_cond_destroy(&helper->more);
+	pthread_mutex_destroy(&helper->lock);
+	free(helper);
+}
+
+/* The lock is held, and let go. */
+static void drop_user(struct helper *helper)
+{
+	const bool last = --helper->users == 0 && helper->left;
+
+	pthread_mutex_unlock(&helper->lock);
+	if (last)
+		destroy(helper);
 }
 
 static void *run_thread(void *argument)
@@ -52,14 +80,15 @@ static void *run_thread(void *argument)
 			continue;
 		}
 		STAILQ_REMOVE_HEAD(&helper->waiting, entry);
-		helper->busy++;
 		pthread_mutex_unlock(&helper->lock);
 		job->work(job);
 		pthread_mutex_lock(&helper->lock);
-		helper->busy--;
-		finish(helper, job);
+		if (helper->left)
+			end_unheard(helper, job);
+		else
+			finish(helper, job);
 	}
-	pthread_mutex_unlock(&helper->lock);
+	drop_user(helper);
 	return NULL;
 }
 
@@ -123,18 +152,14 @@ no_descriptor:
 	return NULL;
 }
 
-/* Nothing is begun from now on. Returns how many threads are still at something. */
-static unsigned stop(struct helper *helper)
+/* Nothing is begun from now on. */
+static void stop(struct helper *helper)
 {
-	unsigned busy;
-
 	helper->jobs_max = 0; /* nothing new from done() */
 	pthread_mutex_lock(&helper->lock);
 	helper->stopping = true;
-	busy = helper->busy;
 	pthread_cond_broadcast(&helper->more);
 	pthread_mutex_unlock(&helper->lock);
-	return busy;
 }
 
 void helper_leave(struct helper *helper)
@@ -143,18 +168,19 @@ void helper_leave(struct helper *helper)
 
 	if (!helper)
 		return;
-	if (stop(helper) == 0) {
-		helper_free(helper);
-		return;
-	}
+	stop(helper);
 	for (unsigned i = 0; i < helper->started; i++)
 		pthread_detach(helper->threads[i]);
+	event_free(helper->event);
 	pthread_mutex_lock(&helper->lock);
+	helper->left = true;
+	helper->users++; /* us, for as long as this takes */
 	STAILQ_CONCAT(&left, &helper->finished);
 	STAILQ_CONCAT(&left, &helper->waiting);
 	pthread_mutex_unlock(&helper->lock);
 	end_jobs(helper, &left, true);
-	event_free(helper->event);
+	pthread_mutex_lock(&helper->lock);
+	drop_user(helper);
 }
 
 void helper_free(struct helper *helper)
@@ -167,10 +193,7 @@ void helper_free(struct helper *helper)
 	end_jobs(helper, &helper->finished, true);
 	end_jobs(helper, &helper->waiting, true);
 	event_free(helper->event);
-	close(helper->wake);
-	pthread_cond_destroy(&helper->more);
-	pthread_mutex_destroy(&helper->lock);
-	free(helper);
+	destroy(helper);
 }
 
 /* Signals are the loop's: none may be delivered to a thread. */
@@ -185,11 +208,18 @@ static bool start_thread(struct helper *helper)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
+	pthread_mutex_lock(&helper->lock);
+	helper->users++;
+	pthread_mutex_unlock(&helper->lock);
 	error = pthread_create(thread, &attributes, run_thread, helper);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error == 0)
+	if (error == 0) {
 		helper->started++;
+	} else {
+		pthread_mutex_lock(&helper->lock);
+		drop_user(helper);
+	}
 	return error == 0;
 }
 

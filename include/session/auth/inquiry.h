@@ -21,10 +21,19 @@ enum inquiry_answer {
 
 enum inquiry_state { INQUIRY_WAITS, INQUIRY_ASKED, INQUIRY_HELD };
 
+struct inquiry;
+
+/* A judge; ask() runs on a thread and touches nothing but the inquiry. */
+struct inquiry_judge {
+	const char *name;
+	void (*ask)(struct inquiry *inquiry);
+};
+
 struct inquiry {
 	struct helper_job job;
 	TAILQ_ENTRY(inquiry) entry; /* INQUIRY_WAITS: in desk->waiting */
 	struct inquiry_desk *desk;
+	const struct inquiry_judge *judge;
 	enum inquiry_state state;
 	struct deadline held; /* INQUIRY_HELD: when the refusal is told */
 	_Atomic bool abandoned; /* nobody wants to know any more */
@@ -38,12 +47,6 @@ struct inquiry {
 	enum inquiry_answer answer;
 	usec_t delay; /* a wrong password is told no sooner than this */
 	char why[256]; /* for the log, unless it was right */
-};
-
-/* A judge; ask() runs on a thread and touches nothing but the inquiry. */
-struct inquiry_judge {
-	const char *name;
-	void (*ask)(struct inquiry *inquiry);
 };
 
 struct inquiry_desk;

@@ -123,13 +123,14 @@ static void submit_waiting(struct inquiry_desk *desk)
 	}
 }
 
+/* The desk may be closed meanwhile. */
 static void ask(struct helper_job *job)
 {
 	struct inquiry *inquiry = (struct inquiry *)job;
 
 	/* When a judge hangs, those who gave up must not keep the others waiting too. */
 	if (!inquiry->abandoned)
-		inquiry->desk->judge->ask(inquiry);
+		inquiry->judge->ask(inquiry);
 }
 
 static void on_answer(struct helper_job *job)
@@ -195,6 +196,7 @@ bool inquiry_start(struct client_link *client, struct inquiry_desk **desk,
 		return false;
 	}
 	inquiry->desk = *desk;
+	inquiry->judge = judge;
 	inquiry->job.work = ask;
 	inquiry->job.done = on_answer;
 	inquiry->job.link = client->link.id;
