@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A password judged by PAM. It blocks: for helper threads, several of them at once. */
+/*
+ * A password judged by PAM. It blocks: for helper threads, several of them at once, as the library
+ * allows for handles of their own.
+ */
 #ifndef PGUSHER_SESSION_AUTH_PAM_CHECK_H
 #define PGUSHER_SESSION_AUTH_PAM_CHECK_H
 

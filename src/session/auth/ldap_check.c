@@ -7,6 +7,7 @@
 #include "session/auth/ldap_check.h"
 
 #include <ldap.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,11 +202,24 @@ static char *find_dn(struct inquiry *inquiry)
 	return dn;
 }
 
+/*
+ * The library sets itself up, and TLS, when they are first used, and looks without a lock whether
+ * it has. If its configuration is wrong it will say so again to whoever needs TLS.
+ */
+static void initialize(void)
+{
+	const int is_server = 0;
+
+	ldap_set_option(NULL, LDAP_OPT_X_TLS_NEWCTX, &is_server);
+}
+
 void ldap_check(struct inquiry *inquiry)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	LDAP *directory = NULL;
 	char *dn;
 
+	pthread_once(&once, initialize);
 	end(inquiry, INQUIRY_FAILED, "out of memory"); /* unless something else is said */
 	dn = find_dn(inquiry);
 	if (dn)

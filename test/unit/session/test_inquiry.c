@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static bool gate_is_shut;
 static unsigned tickets; /* so many may pass the gate although it is shut */
-static unsigned at_gate, asked;
+static unsigned inside, at_gate, asked;
 static char last_user[200], last_prefix[64], last_remote[ADDRESS_TEXT_SIZE];
 static size_t last_length;
 static char order[4096]; /* the names in the order of being asked about, with blanks */
@@ -62,6 +62,7 @@ static void judge(struct inquiry *inquiry)
 {
 	pthread_mutex_lock(&lock);
 	asked++;
+	inside++;
 	at_gate++;
 	snprintf(last_user, sizeof(last_user), "%s", inquiry->user);
 	snprintf(last_prefix, sizeof(last_prefix), "%s",
@@ -75,11 +76,13 @@ static void judge(struct inquiry *inquiry)
 		pthread_cond_wait(&moved, &lock);
 	tickets -= tickets > 0;
 	at_gate--;
-	pthread_mutex_unlock(&lock);
 	inquiry->answer = strcmp(inquiry->password, "wrong") == 0 ? INQUIRY_WRONG
 		: strcmp(inquiry->password, "broken") == 0	  ? INQUIRY_FAILED
 								  : INQUIRY_RIGHT;
 	snprintf(inquiry->why, sizeof(inquiry->why), "this is why");
+	inside--;
+	pthread_cond_broadcast(&moved);
+	pthread_mutex_unlock(&lock);
 }
 
 void __wrap_ldap_check(struct inquiry *inquiry)
@@ -117,8 +120,7 @@ static int start_with(bool built_in, const char *settings)
 		"client_login_timeout = 60\n"
 		"%s",
 		built_in ? settings : "");
-	gate_is_shut = false;
-	at_gate = asked = tickets = 0;
+	asked = tickets = 0;
 	order[0] = '\0';
 	fake_start(config);
 	fake_user("known", "stored");
@@ -161,9 +163,21 @@ static int start_hba(void **state)
 		"auth_type = hba\nauth_hba_file = hba\nauth_ldap_options = " OPTIONS "\n");
 }
 
+/* Nobody who was left behind may meet the next test. */
+static int end(void **state)
+{
+	shut_gate(false);
+	fake_end(state);
+	pthread_mutex_lock(&lock);
+	while (inside > 0)
+		pthread_cond_wait(&moved, &lock);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
 static int end_hba(void **state)
 {
-	fake_end(state);
+	end(state);
 	return leave_folder(state);
 }
 
@@ -712,10 +726,10 @@ static void test_each_judge_has_a_queue_of_its_own(void **state)
 
 int main(void)
 {
-#define LDAP(name) cmocka_unit_test_setup_teardown(name, start_ldap, fake_end)
-#define PAM(name) cmocka_unit_test_setup_teardown(name, start_pam, fake_end)
+#define LDAP(name) cmocka_unit_test_setup_teardown(name, start_ldap, end)
+#define PAM(name) cmocka_unit_test_setup_teardown(name, start_pam, end)
 #define HBA(name) cmocka_unit_test_setup_teardown(name, start_hba, end_hba)
-#define WITH(start, name) cmocka_unit_test_setup_teardown(name, start, fake_end)
+#define WITH(start, name) cmocka_unit_test_setup_teardown(name, start, end)
 	const struct CMUnitTest tests[] = {
 		LDAP(test_a_right_password_makes_a_user),
 		LDAP(test_a_wrong_password_leaves_no_trace),
