@@ -182,8 +182,7 @@ static void open_forced_pools(struct registry *registry)
 		struct user *user;
 
 		if (database->console || !database->config->user ||
-			database_min_pool_size(database, registry->settings) <= 0 ||
-			!TAILQ_EMPTY(&database->pools))
+			database_min_pool_size(database, registry->settings) <= 0)
 			continue;
 		user = registry_open_user(registry, database->config->user);
 		if (user)
