@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Users who stand in no file: looked up by auth_query, as auth_user, in auth_dbname."""
 
+import os
 import re
 import threading
 
@@ -799,3 +800,24 @@ def test_the_question_is_what_the_protocol_says(new_pooler, new_server):
         ("S", b""),
     ]
     assert server.connections[0].startup["user"] == "asker"
+
+
+def test_the_function_of_the_manual_page_works(asking, roles):
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "doc", "pgusher.5.md")) as file:
+        page = file.read()
+    section = page.split("# USERS LOOKED UP BY A QUERY")[1].split("\n# ")[0]
+    code = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
+    sql, settings = code.split("auth_user = ")
+    query = settings.split("auth_query = ")[1].strip()
+    with roles.connect("main") as connection:
+        connection.execute("CREATE SCHEMA pooler; GRANT USAGE ON SCHEMA pooler TO PUBLIC")
+        connection.execute("ALTER ROLE asker NOSUPERUSER")
+        connection.execute(sql)
+    try:
+        pooler = asking({"auth_query": query})
+        assert pooler.client("scrammed", password=PASSWORD).value("SELECT 1") == "1"
+        assert pooler.refused("stale", password=PASSWORD).is_(*FAILED["md5"])
+        assert pooler.refused("ghost").is_(*NO_SUCH_USER)
+    finally:
+        roles.clear()
+        roles.ask("main", "DROP SCHEMA pooler CASCADE")

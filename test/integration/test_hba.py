@@ -339,6 +339,16 @@ def test_peer_lets_in_the_user_of_the_same_name(hba_pooler):
 
 
 @as_others
+@pytest.mark.parametrize("secret", ["NULL", "''"])
+def test_peer_lets_in_who_is_looked_up_and_has_no_secret(hba_pooler, secret):
+    name = own_name()
+    settings = {"auth_user": "app", "auth_query": f"SELECT $1::text, {secret}"}
+    pooler = hba_pooler("local all all peer\n", databases=FORCED, settings=settings)
+    assert pooler.psql("-Atc", "SELECT 1", user=name, unix=True).stdout == "1\n"
+    done = pooler.psql("-Atc", "SELECT 1", user="ghost", unix=True, check=False)
+    assert "unix socket login rejected" in done.stderr
+
+
 def test_peer_refuses_every_other_uid(hba_pooler):
     pooler = hba_pooler("local all all peer\n", databases=FORCED, auth={"nobody": "", "daemon": ""})
     assert psql_as("nobody", pooler, "nobody") == "in as app"

@@ -581,6 +581,19 @@ def test_certificate_of_an_unknown_user(tls_pooler, authority):
     pooler.wait_log("no such user: ghost")
 
 
+def test_certificate_of_a_user_who_is_looked_up_and_has_no_secret(tls_pooler, authority):
+    settings = {"auth_user": "app", "auth_query": "SELECT $1::text, NULL WHERE $1::text = 'bob'"}
+    pooler = tls_pooler("verify-full", {"auth_type": "cert", **settings}, auth={"bob": None})
+    client = tls_client(pooler, authority, authority.issue("bob")).login("bob", "main")
+    assert client.value("SELECT current_user") == "bob"
+    with pytest.raises(ServerError) as error:
+        tls_client(pooler, authority, authority.issue("alice")).login("bob", "main")
+    error.value.is_("FATAL", "28000", "certificate authentication failed")
+    with pytest.raises(ServerError) as error:
+        tls_client(pooler, authority, authority.issue("ghost")).login("ghost", "main")
+    error.value.is_("FATAL", "28000", "no such user")
+
+
 def test_certificate_over_a_unix_socket(tls_pooler, authority):
     pooler = tls_pooler("verify-full", {"auth_type": "cert"})
     pooler.refused(unix=True).is_("FATAL", "28000", "certificate authentication failed")
