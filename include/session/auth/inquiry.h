@@ -3,7 +3,7 @@
  * Passwords that somebody else judges: an LDAP server, PAM modules. Asking them blocks, and for
  * long when they are in trouble, so that it is done on helper threads.
  *
- * An inquiry is one password of one login. Each kind of judge has a desk, with threads of its own
+ * An inquiry is one password of one login. Each authority has a desk, with threads of its own
  * and a bounded queue; who comes when that is full waits in front of it, in order, for as long as
  * a login may take. A client that leaves abandons its inquiry: whatever comes of it is dropped.
  */
@@ -23,8 +23,8 @@ enum inquiry_state { INQUIRY_WAITS, INQUIRY_ASKED, INQUIRY_HELD };
 
 struct inquiry;
 
-/* A judge; ask() runs on a thread and touches nothing but the inquiry. */
-struct inquiry_judge {
+/* Who decides; ask() runs on a thread and touches nothing but the inquiry. */
+struct inquiry_authority {
 	const char *name;
 	void (*ask)(struct inquiry *inquiry);
 };
@@ -33,7 +33,7 @@ struct inquiry {
 	struct helper_job job;
 	TAILQ_ENTRY(inquiry) entry; /* INQUIRY_WAITS: in desk->waiting */
 	struct inquiry_desk *desk;
-	const struct inquiry_judge *judge;
+	const struct inquiry_authority *authority;
 	enum inquiry_state state;
 	struct deadline held; /* INQUIRY_HELD: when the refusal is told */
 	_Atomic bool abandoned; /* nobody wants to know any more */
@@ -62,7 +62,7 @@ void inquiry_free(struct inquiry *inquiry);
  * taken over. The login is taken up again by client_login_proceed(). False: no memory.
  */
 bool inquiry_start(struct client_link *client, struct inquiry_desk **desk,
-	const struct inquiry_judge *judge, struct inquiry *inquiry);
+	const struct inquiry_authority *authority, struct inquiry *inquiry);
 
 /* The login has ended. */
 void inquiry_abandon(struct inquiry *inquiry);

@@ -18,7 +18,7 @@ TAILQ_HEAD(inquiry_list, inquiry);
 
 struct inquiry_desk {
 	struct registry *registry;
-	const struct inquiry_judge *judge;
+	const struct inquiry_authority *authority;
 	struct helper *helper;
 	struct inquiry_list waiting; /* for a place in the helper's queue */
 };
@@ -72,7 +72,7 @@ void inquiry_abandon(struct inquiry *inquiry)
 static void log_refusal(const struct client_link *client, const struct inquiry *inquiry)
 {
 	link_log(&client->link, inquiry->answer == INQUIRY_FAILED ? LEVEL_WARNING : LEVEL_LOG,
-		"%s authentication: %s", inquiry->desk->judge->name, inquiry->why);
+		"%s authentication: %s", inquiry->desk->authority->name, inquiry->why);
 }
 
 /* The login goes on, well or not. */
@@ -128,9 +128,9 @@ static void ask(struct helper_job *job)
 {
 	struct inquiry *inquiry = (struct inquiry *)job;
 
-	/* When a judge hangs, those who gave up must not keep the others waiting too. */
+	/* When an authority hangs, those who gave up must not keep the others waiting too. */
 	if (!inquiry->abandoned)
-		inquiry->judge->ask(inquiry);
+		inquiry->authority->ask(inquiry);
 }
 
 static void on_answer(struct helper_job *job)
@@ -157,14 +157,14 @@ static void on_answer(struct helper_job *job)
 /* --- the desk ----------------------------------------------------------------------------- */
 
 static struct inquiry_desk *open_desk(
-	struct registry *registry, const struct inquiry_judge *judge)
+	struct registry *registry, const struct inquiry_authority *authority)
 {
 	struct inquiry_desk *desk = calloc(1, sizeof(*desk));
 
 	if (!desk)
 		return NULL;
 	desk->registry = registry;
-	desk->judge = judge;
+	desk->authority = authority;
 	TAILQ_INIT(&desk->waiting);
 	desk->helper = helper_new(registry->loop, THREADS, QUEUE_SIZE);
 	if (desk->helper)
@@ -183,20 +183,20 @@ static void stand_in_line(struct inquiry_desk *desk, struct inquiry *inquiry)
 	submit_waiting(desk);
 	/* Once: as long as somebody waits it is the same queue that is full. */
 	if (first && !TAILQ_EMPTY(&desk->waiting))
-		log_write(LEVEL_WARNING, "%s queue is full, waiting", desk->judge->name);
+		log_write(LEVEL_WARNING, "%s queue is full, waiting", desk->authority->name);
 }
 
 bool inquiry_start(struct client_link *client, struct inquiry_desk **desk,
-	const struct inquiry_judge *judge, struct inquiry *inquiry)
+	const struct inquiry_authority *authority, struct inquiry *inquiry)
 {
 	if (!*desk)
-		*desk = open_desk(link_registry(&client->link), judge);
+		*desk = open_desk(link_registry(&client->link), authority);
 	if (!*desk) {
 		inquiry_free(inquiry);
 		return false;
 	}
 	inquiry->desk = *desk;
-	inquiry->judge = judge;
+	inquiry->authority = authority;
 	inquiry->job.work = ask;
 	inquiry->job.done = on_answer;
 	inquiry->job.link = client->link.id;

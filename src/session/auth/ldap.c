@@ -5,7 +5,7 @@
 #include "session/auth/method.h"
 #include "wire/message.h"
 
-static const struct inquiry_judge judge = {"LDAP", ldap_check};
+static const struct inquiry_authority authority = {"LDAP", ldap_check};
 
 /* Where to ask: an HBA rule says it for itself. NULL: nowhere. */
 static const char *options_of(const struct client_link *client)
@@ -62,7 +62,8 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 		return auth_refuse(client);
 	inquiry = make_inquiry(client, body, length - 1);
 	if (!inquiry ||
-		!inquiry_start(client, &link_registry(&client->link)->ldap, &judge, inquiry))
+		!inquiry_start(
+			client, &link_registry(&client->link)->ldap, &authority, inquiry))
 		return auth_refuse(client);
 	return AUTH_PENDING;
 }

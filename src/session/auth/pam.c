@@ -6,7 +6,7 @@
 #include "session/auth/pam_check.h"
 #include "wire/message.h"
 
-static const struct inquiry_judge judge = {"PAM", pam_check};
+static const struct inquiry_authority authority = {"PAM", pam_check};
 
 static enum auth_result begin(struct client_link *client)
 {
@@ -27,7 +27,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 		return auth_refuse(client);
 	text_copy(inquiry->remote, sizeof(inquiry->remote),
 		address_host(&client->link.remote, remote));
-	if (!inquiry_start(client, &link_registry(&client->link)->pam, &judge, inquiry))
+	if (!inquiry_start(client, &link_registry(&client->link)->pam, &authority, inquiry))
 		return auth_refuse(client);
 	return AUTH_PENDING;
 }

@@ -4,6 +4,7 @@
  * the test's: they tell by the password itself, and wait at a gate while that is shut.
  */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "session/auth/inquiry.h"
 #include "session/auth/ldap_check.h"
@@ -120,6 +121,7 @@ static int start_with(bool built_in, const char *settings)
 		"client_login_timeout = 60\n"
 		"%s",
 		built_in ? settings : "");
+	alarm(60);
 	asked = tickets = 0;
 	order[0] = '\0';
 	fake_start(config);
