@@ -200,6 +200,13 @@ static bool is_unused(const struct pool *pool)
 /* Nobody will come back to a pool whose database logs in as somebody else now. */
 static void drop_pool_left_behind(struct pool *pool)
 {
+	struct pool *other = TAILQ_FIRST(&pool->database->pools);
+
+	/* What the database has done stays with it: its totals never go down. */
+	if (other == pool)
+		other = TAILQ_NEXT(pool, in_database);
+	if (other)
+		stats_add(&other->stats, &pool->stats);
 	log_write(LEVEL_LOG,
 		"cleaning up pool for user %s on db %s because: the database has another user now",
 		pool->user->name, pool->database->name);

@@ -154,6 +154,8 @@ def test_everybody_goes_over_to_a_changed_forced_user(new_pooler, mode, before, 
     )
     old_user = before.get("user", "app")
     busy, waiter, idle = (pooler.client() for _ in range(3))
+    for _ in range(100):
+        busy.query("SELECT 1")
     busy.query("BEGIN")
     waiter.send(wire.query("SELECT current_user"))
     pooler.wait_pool(user=old_user, cl_waiting=1)
@@ -172,6 +174,7 @@ def test_everybody_goes_over_to_a_changed_forced_user(new_pooler, mode, before, 
     assert busy.value("SELECT current_user") == user
     # Nothing is left of the old pool.
     wait_until(lambda: pooler.pool(user=old_user) is None)
+    assert pooler.stats()["query_count"] >= 104
 
 
 def test_clients_of_an_automatic_database_go_over_too(new_pooler, cluster):
