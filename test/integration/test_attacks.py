@@ -5,7 +5,6 @@ What one wrong message does is in test_startup and test_login. Here: the same in
 bound to it, what the others feel of an attack, and what can be learned from it.
 """
 
-import base64
 import hashlib
 import os
 import random
@@ -24,14 +23,12 @@ from support.cluster import PASSWORDS
 from support.fakeserver import PARAMETERS
 from support.pooler import is_sanitized
 from support.probe import Probe, share
-from support.process import HOST, wait_until
+from support.process import wait_until
 from support.raw import Closed, RawClient, ServerError
 from support.secrets import (
     ScramClient,
     ScramServer,
     encode,
-    hmac_sha256,
-    md5_answer,
     md5_secret,
     scram_secret,
 )
@@ -91,7 +88,7 @@ def tls_pooler(new_pooler, ours):
 
 
 def encrypted(pooler, pair=None):
-    """A client behind its handshake. It trusts whoever answers: what is tested is the other side."""
+    """A client behind its handshake. It trusts whoever answers: the other side is tested."""
     client = pooler.raw()
     client.send(wire.ssl_request())
     assert client.read_bytes(1) == b"S"
@@ -206,7 +203,8 @@ def test_a_binding_is_not_to_be_had_in_the_clear(tls_pooler):
 
 def bound_answer(client, header=BOUND, bound_to=None):
     """Send the first message of a bound exchange; the client's side of it, challenged."""
-    scram = ScramClient(PASSWORD, header, bound_to=end_point(client) if bound_to is None else bound_to)
+    data = end_point(client) if bound_to is None else bound_to
+    scram = ScramClient(PASSWORD, header, bound_to=data)
     client.send_sasl_first(scram.first(), BOUND_SCRAM)
     scram.challenge(client.read().body[4:].decode())
     return scram
@@ -411,7 +409,7 @@ def challenged(text):
     def script(connection):
         nonce = nonce_of(offer(connection, PLAIN_SCRAM))
         said = text(nonce)
-        connection.send(wire.authentication(11, said if isinstance(said, bytes) else said.encode()))
+        connection.send(wire.authentication(11, said.encode()))
         connection.read()
         connection.server.answered = True
         connection.welcome()
@@ -479,7 +477,7 @@ def test_a_hostile_challenge_is_not_answered(new_pooler, new_server, name):  # F
 
 
 def scram_server(connection, password, mechanisms=(PLAIN_SCRAM,), **options):
-    """An exchange up to the pooler's proof: the server's side, and its last message if it is right."""
+    """An exchange up to the pooler's proof; the server's last message, None if it is wrong."""
     nonce = options.pop("nonce", None)
     scram = ScramServer(password, **options)
     first = scram.first("n,," + offer(connection, *mechanisms).split(",,", 1)[1], nonce)
@@ -488,7 +486,9 @@ def scram_server(connection, password, mechanisms=(PLAIN_SCRAM,), **options):
 
 
 @pytest.mark.parametrize("length", [100, 500, 700, 990])
-def test_long_nonces_of_honest_servers_are_no_fault(new_pooler, new_server, length):  # CVE-2026-6665
+def test_long_nonces_of_honest_servers_are_no_fault(
+    new_pooler, new_server, length
+):  # CVE-2026-6665
     def script(connection):
         final = scram_server(connection, "x", nonce="n" * length)
         connection.send(wire.authentication(12, final.encode()))
@@ -779,7 +779,7 @@ ATTEMPTS = {"plain": 3, "md5": 5, "scram-sha-256": 10}
 
 
 def attempt(address, method, user):
-    """One login with a wrong password: the seconds of all of it, and of its last answer alone."""
+    """One login with a wrong password: the seconds of it all, and of its last answer alone."""
     began = time.perf_counter()
     client = RawClient(address).send_startup(user)
     body = client.read().body
@@ -1142,8 +1142,9 @@ def test_many_names_cost_each_login_no_more(new_pooler):  # F81
     times = [timed(number) for number in range(MANY)]
     if not is_sanitized():
         assert pooler.memory() - memory < 1_000_000
-    first, last = times[: MANY // 10], times[-MANY // 10 :]
-    assert statistics.median(last) < 2 * statistics.median(first)
+    # The quickest tenths: what else the machine does meanwhile only makes logins slower.
+    first, last = sorted(times[: MANY // 10]), sorted(times[-MANY // 10 :])
+    assert share(last, 0.1) < 2 * share(first, 0.1)
 
 
 def test_a_hundred_thousand_users_cost_each_login_no_more(new_pooler):  # F81
@@ -1210,8 +1211,9 @@ def test_no_secret_is_shown_anywhere(new_pooler, cluster, method, role):
             heard.append(file.read().decode("latin1"))
     everything = pooler.log() + "".join(heard)
     assert "login attempt" in everything and "broken auth file" in everything
-    secrets = ["Marked-" + kind for kind in ("Clear", "Scram", "Admin", "Typed", "Wrong", "Broken")]
-    secrets += [server_password, md5_secret("Marked-Clear-Password", "app"), *stored.split("$")[2:]]
+    kinds = ("Clear", "Scram", "Admin", "Typed", "Wrong", "Broken")
+    secrets = ["Marked-" + kind for kind in kinds] + [server_password]
+    secrets += [md5_secret("Marked-Clear-Password", "app"), *stored.split("$")[2:]]
     for secret in secrets:
         for form in forms_of(secret):
             assert form not in everything, secret

@@ -87,17 +87,19 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 {
 	const char *password = (const char *)body;
 	const char *secret = auth_secret(client);
-	bool equal = false;
+	bool hash_equal, equal = false;
 
 	/* While the first is looked at there is no second. */
 	if (client->login->deriving || !auth_is_password(body, length))
 		return auth_refuse(client);
+	/* For every kind, and for nobody: the time must not tell which it is. */
+	hash_equal = check_md5(client, secret ? secret : "", password);
 	switch (secret_kind(secret)) {
 	case SECRET_PLAIN:
 		equal = auth_equal(password, secret);
 		break;
 	case SECRET_MD5:
-		equal = check_md5(client, secret, password);
+		equal = hash_equal;
 		break;
 	case SECRET_SCRAM:
 		return check_scram(client, secret, password);
