@@ -3,6 +3,7 @@
 #include "daemon/janitor.h"
 #include "session/auth_query.h"
 #include "session/control.h"
+#include "session/shedding.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
 #include "wire/message.h"
@@ -1276,6 +1277,55 @@ static void test_a_pool_that_is_asked_in_is_not_idle(void **state)
 	assert_non_null(registry_find_pool(asking->database, known("asker")));
 }
 
+/* It is not the client for whom the login waits. */
+static void test_who_is_looked_up_makes_no_room_for_others(void **state)
+{
+	struct actor *client = come_to("db", "alice");
+
+	(void)state;
+	fake_advance(10 * USEC_PER_SEC);
+	assert_false(shedding_drop_one(&fake_registry, NULL));
+	assert_state(client, CLIENT_LOOKING_UP);
+}
+
+static void test_the_reserve_is_for_look_ups_too(void **state)
+{
+	struct actor *busy = fake_client(asking);
+
+	(void)state;
+	fake_set("reserve_pool_size", "1");
+	fake_set("reserve_pool_timeout", "2");
+	for (int i = 0; i < 4; i++)
+		fake_server(asking);
+	say(busy, "Q");
+	for (int i = 0; i < 3; i++)
+		say(fake_client(asking), "Q");
+	come("alice");
+	fake_advance(USEC_PER_SEC);
+	pool_needs_work(asking);
+	fake_turn();
+	assert_null(fake_launched());
+	fake_advance(2 * USEC_PER_SEC);
+	pool_needs_work(asking);
+	fake_turn();
+	assert_non_null(fake_launched());
+	assert_true(fake_logged("taking connection from reserve_pool"));
+}
+
+static void test_a_server_that_has_to_be_checked_is_checked_for_a_look_up(void **state)
+{
+	struct actor *server = fake_server(asking);
+
+	(void)state;
+	server_enter(actor_server(server), SERVER_STALE);
+	fake_advance(60 * USEC_PER_SEC);
+	come("alice");
+	assert_state(server, SERVER_CHECKING);
+	assert_heard(server, "Q");
+	say(server, "TDCZ");
+	assert_asked(server, "alice");
+}
+
 int main(void)
 {
 #define TRUST(name) cmocka_unit_test_setup_teardown(test_##name, start_trust, fake_end)
@@ -1351,6 +1401,9 @@ int main(void)
 		TRUST(one_of_them_can_be_killed),
 		TRUST(a_shutdown_for_servers_lets_nobody_ask),
 		TRUST(a_pool_that_is_asked_in_is_not_idle),
+		TRUST(who_is_looked_up_makes_no_room_for_others),
+		TRUST(the_reserve_is_for_look_ups_too),
+		TRUST(a_server_that_has_to_be_checked_is_checked_for_a_look_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
