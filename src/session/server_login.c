@@ -140,20 +140,22 @@ void server_login_end(
 }
 
 /* The pool's first login since it was made or its welcome forgotten: the welcome is its. */
-static void keep_welcome(struct server_link *server)
+static bool keep_welcome(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 	struct buffer *head = &pool->welcome_head;
 
 	if (pool->welcome)
-		return;
+		return true;
 	buffer_clear(head);
 	writer_authentication(head, AUTH_OK, NULL, 0);
 	buffer_append(head, server->login->untracked.data, server->login->untracked.length);
-	if (head->failed)
+	if (head->failed) {
 		buffer_free(head);
-	else
-		pool->welcome = parameters_ref(server->link.parameters);
+		return false;
+	}
+	pool->welcome = parameters_ref(server->link.parameters);
+	return true;
 }
 
 void server_login_hurry(struct server_link *server, usec_t now)
@@ -166,7 +168,11 @@ void server_login_done(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
-	keep_welcome(server);
+	/* Without a welcome nobody could be let in to use it, and one server would follow another. */
+	if (!keep_welcome(server)) {
+		fail(server, REASON_NO_MEMORY);
+		return;
+	}
 	free_login(server);
 	server->transaction_status = 'I';
 	stream_set_handlers(&server->link.stream, &server_session_handlers);
