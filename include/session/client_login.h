@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client from accept to welcome: greeting, authentication, and the checks in their order.
+ * A client from its startup message to its welcome: who it is, authentication, and the checks in
+ * their order. Its bytes are cut into messages by session/client_greeting.
  *
- * Nobody has proved anything yet, so everything is rationed: bytes, time, and how many may be
- * at it. A login can wait for a helper or for a server at each step and be taken up again.
+ * A login can wait for a helper or for a server at each step and be taken up again.
  */
 #ifndef PGUSHER_SESSION_CLIENT_LOGIN_H
 #define PGUSHER_SESSION_CLIENT_LOGIN_H
@@ -19,12 +19,11 @@ enum {
 	CLIENT_USER_NAME_MAX = 127,
 };
 
-/* A connection was accepted; takes over the descriptor. For listeners: context is the registry. */
-void client_login_accept(
-	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
+/* The startup message has come, whole. It may close the client. */
+void client_login_begin(struct client_link *client, const uint8_t *message, size_t total);
 
-/* Who is at the other end of its Unix socket, as the kernel knows; uid -1: it does not. */
-void client_login_identify_peer(const struct client_link *client, struct ucred *peer);
+/* A password message has come: its body, whole. It may close the client. */
+void client_login_password(struct client_link *client, const uint8_t *body, size_t length);
 
 /* A method that was pending knows its answer now. It may close the client. */
 void client_login_proceed(struct client_link *client, enum auth_result result);

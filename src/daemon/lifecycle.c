@@ -10,7 +10,7 @@
 #include "daemon/version.h"
 #include "net/tls_context.h"
 #include "session/auth/inquiry.h"
-#include "session/client_login.h"
+#include "session/client_greeting.h"
 #include "session/control.h"
 #include "session/failover.h"
 #include "session/pairing.h"
@@ -155,7 +155,7 @@ static bool listen_all(struct daemon *daemon)
 	char why[512];
 
 	daemon->is_listening = listeners_open(&daemon->listeners, &daemon->loop, &options,
-		client_login_accept, &daemon->registry, why, sizeof(why));
+		client_greeting_accept, &daemon->registry, why, sizeof(why));
 	return daemon->is_listening ? true : refuse(why);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "session/auth/method.h"
+#include "session/client_greeting.h"
 #include "session/client_login.h"
 
 enum {
@@ -117,7 +118,7 @@ static enum auth_result begin(struct client_link *client)
 
 	if (client->link.remote.family != AF_UNIX)
 		return auth_refuse(client);
-	client_login_identify_peer(client, &peer);
+	client_greeting_identify_peer(client, &peer);
 	if (submit(client, peer.uid))
 		return AUTH_PENDING;
 	link_log(&client->link, LEVEL_WARNING,

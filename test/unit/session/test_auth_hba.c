@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "net/stream.h"
-#include "session/client_login.h"
+#include "session/client_greeting.h"
 #include "support/config_files.h"
 #include "support/fake_pool.h"
 #include "wire/message.h"
@@ -83,7 +83,7 @@ static struct actor *startup_unix(const char *user, const char *database)
 	const struct sockaddr from = {.sa_family = AF_UNIX};
 	struct actor *client;
 
-	client_login_accept(&fake_registry, -1, &from, sizeof(from), true);
+	client_greeting_accept(&fake_registry, -1, &from, sizeof(from), true);
 	client = fake_next_actor(NULL);
 	actor_client(client)->link.stream.fd = pair[0];
 	begin(client, user, database);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* From the first byte to the welcome: orders of messages, limits, every method, every secret. */
 #include <errno.h>
-#include <semaphore.h>
 
 #include "crypt/md5.h"
 #include "crypt/scram.h"
@@ -97,36 +96,6 @@ static void say_password(struct actor *client, const char *password)
 	buffer_init(&buffer);
 	writer_password(&buffer, password, strlen(password) + 1);
 	say_buffer(client, &buffer);
-}
-
-/* Keys are derived on another thread: this holds it up, so that nothing comes of it too early. */
-static sem_t held_up;
-
-static void wait_for_release(struct helper_job *job)
-{
-	(void)job;
-	while (sem_wait(&held_up) != 0)
-		;
-}
-
-static void ignore_job(struct helper_job *job)
-{
-	(void)job;
-}
-
-static void hold_up_helper(void)
-{
-	static struct helper_job job = {.work = wait_for_release, .done = ignore_job};
-
-	sem_init(&held_up, 0, 0);
-	assert_true(helper_submit(fake_registry.derivations, &job));
-}
-
-static void wait_for_helper(void)
-{
-	sem_post(&held_up);
-	while (helper_pending(fake_registry.derivations) > 0)
-		fake_wait();
 }
 
 /* It was asked for a password in this way; data: what came with the request. */
@@ -1187,7 +1156,7 @@ static void try_plain(const char *user, const char *password, bool good)
 
 	assert_asked(client, AUTH_CLEARTEXT, &length);
 	say_password(client, password);
-	wait_for_helper();
+	fake_wait_for_helper();
 	if (good)
 		assert_welcome(client);
 	else
@@ -1222,12 +1191,12 @@ static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
 		struct actor *client = startup(users[i], "db");
 		size_t length;
 
-		hold_up_helper();
+		fake_hold_up_helper();
 		assert_asked(client, AUTH_CLEARTEXT, &length);
 		say_password(client, "wrong");
 		assert_state(client, CLIENT_AUTHENTICATING);
 		assert_int_equal(helper_pending(fake_registry.derivations), 2);
-		wait_for_helper();
+		fake_wait_for_helper();
 		assert_told(client, "28P01", "password authentication failed");
 	}
 }
@@ -1235,7 +1204,7 @@ static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
 static void test_where_no_secret_takes_long_a_refusal_is_made_at_once(void **state)
 {
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	for (int i = 0; i < 2; i++) {
 		struct actor *client = startup(i == 0 ? "nobody" : "alice", "db");
 
@@ -1243,7 +1212,7 @@ static void test_where_no_secret_takes_long_a_refusal_is_made_at_once(void **sta
 		say_password(client, "wrong");
 		assert_told(client, "28P01", "password authentication failed");
 	}
-	wait_for_helper();
+	fake_wait_for_helper();
 }
 
 static void test_an_empty_password_is_told_apart(void **state)
@@ -1309,11 +1278,11 @@ static void test_while_a_password_is_looked_at_there_is_no_second(void **state)
 	struct actor *client = startup("scram", "db");
 
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	hear(client);
 	say_password(client, "wrong");
 	say_password(client, "pencil");
-	wait_for_helper();
+	fake_wait_for_helper();
 	assert_told(client, "28P01", "password authentication failed");
 }
 
@@ -1322,11 +1291,11 @@ static void test_a_client_that_leaves_while_its_password_is_looked_at(void **sta
 	struct actor *client = startup("scram", "db");
 
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	hear(client);
 	say_password(client, "pencil");
 	leave(client);
-	wait_for_helper();
+	fake_wait_for_helper();
 	assert_nothing_left();
 }
 
@@ -1433,7 +1402,7 @@ static void try_scram(const char *user, const char *password, bool good)
 	struct scram_client scram;
 
 	begin_scram(client, password, &scram);
-	wait_for_helper();
+	fake_wait_for_helper();
 	if (good)
 		end_scram(client, &scram);
 	else
@@ -1501,12 +1470,12 @@ static void test_several_may_prove_a_secret_whose_keys_are_being_derived(void **
 	struct scram_client scram[3];
 
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	for (int i = 0; i < 3; i++) {
 		clients[i] = startup("alice", "db");
 		begin_scram(clients[i], i == 1 ? "wrong" : "secret", &scram[i]);
 	}
-	wait_for_helper();
+	fake_wait_for_helper();
 	end_scram(clients[0], &scram[0]);
 	assert_told(clients[1], "28P01", "SASL authentication failed");
 	end_scram(clients[2], &scram[2]);
@@ -1520,13 +1489,13 @@ static void test_who_asked_for_the_keys_may_leave(void **state)
 	struct scram_client scram;
 
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	begin_scram(first, "secret", &scram);
 	scram_client_free(&scram);
 	second = startup("alice", "db");
 	begin_scram(second, "secret", &scram);
 	leave(first);
-	wait_for_helper();
+	fake_wait_for_helper();
 	end_scram(second, &scram);
 	scram_client_free(&scram);
 }
@@ -1537,10 +1506,10 @@ static void test_a_secret_that_changes_while_its_keys_are_derived(void **state)
 	struct scram_client scram;
 
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	begin_scram(client, "secret", &scram);
 	fake_user("alice", "terces");
-	wait_for_helper();
+	fake_wait_for_helper();
 	assert_told(client, "28P01", "SASL authentication failed");
 	scram_client_free(&scram);
 	try_scram("alice", "terces", true);
@@ -1588,11 +1557,11 @@ static void test_more_messages_than_the_exchange_has_are_refused(void **state)
 	struct scram_client scram;
 
 	(void)state;
-	hold_up_helper();
+	fake_hold_up_helper();
 	begin_scram(client, "secret", &scram);
 	say_password(client, "once more");
 	assert_told(client, "28P01", "SASL authentication failed");
-	wait_for_helper();
+	fake_wait_for_helper();
 	scram_client_free(&scram);
 	assert_nothing_left();
 }

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "model/client_group.h"
 #include "session/auth/inquiry.h"
+#include "session/client_greeting.h"
 #include "session/client_limits.h"
-#include "session/client_login.h"
 #include "session/client_session.h"
 #include "session/control.h"
 #include "session/ending.h"
@@ -352,7 +353,8 @@ struct actor *fake_accept(int fd)
 		.sin_addr.s_addr = htonl(0xc0000201),
 	};
 
-	client_login_accept(&fake_registry, fd, (struct sockaddr *)&from, sizeof(from), false);
+	client_greeting_accept(
+		&fake_registry, fd, (struct sockaddr *)&from, sizeof(from), false);
 	fake_check();
 	return LIST_FIRST(&actors);
 }
@@ -513,4 +515,35 @@ const uint8_t *heard_body(const struct actor *actor, size_t *length)
 
 	*length = actor->heard - actor->last - 5;
 	return output + actor->last + 5;
+}
+
+/* --- the helper --------------------------------------------------------------------------- */
+
+static sem_t held_up;
+
+static void wait_for_release(struct helper_job *job)
+{
+	(void)job;
+	while (sem_wait(&held_up) != 0)
+		;
+}
+
+static void ignore_job(struct helper_job *job)
+{
+	(void)job;
+}
+
+void fake_hold_up_helper(void)
+{
+	static struct helper_job job = {.work = wait_for_release, .done = ignore_job};
+
+	sem_init(&held_up, 0, 0);
+	assert_true(helper_submit(fake_registry.derivations, &job));
+}
+
+void fake_wait_for_helper(void)
+{
+	sem_post(&held_up);
+	while (helper_pending(fake_registry.derivations) > 0)
+		fake_wait();
 }

@@ -175,4 +175,13 @@ const uint8_t *heard_body(const struct actor *actor, size_t *length);
 		assert_gone(dropped);                                                          \
 	} while (0)
 
+/*
+ * Keys are derived on another thread. This holds it up, so that nothing comes of it too early; the
+ * job that does counts as pending too.
+ */
+void fake_hold_up_helper(void);
+
+/* Let it go on, and wait until nothing is pending. */
+void fake_wait_for_helper(void);
+
 #endif
