@@ -292,8 +292,11 @@ static void set_habits(struct maker *maker)
 	SSL_CTX_set_verify_depth(maker->ssl, VERIFY_DEPTH);
 	if (RAND_bytes(id, sizeof(id)) == 1)
 		SSL_CTX_set_session_id_context(maker->ssl, id, sizeof(id));
-	if (maker->options->side == TLS_TOWARDS_CLIENTS)
-		SSL_CTX_set_alpn_select_cb(maker->ssl, choose_protocol, NULL);
+	if (maker->options->side != TLS_TOWARDS_CLIENTS)
+		return;
+	SSL_CTX_set_alpn_select_cb(maker->ssl, choose_protocol, NULL);
+	/* What clients send may be a password: OpenSSL keeps no copy of what it has given out. */
+	SSL_CTX_set_options(maker->ssl, SSL_OP_CLEANSE_PLAINTEXT);
 }
 
 static void set_trust(struct maker *maker)

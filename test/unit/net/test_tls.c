@@ -717,6 +717,19 @@ static void test_mistakes_are_named(void **state)
 	refuse(&options, "failed to load CRL file \"/nonexistent/crl\": No such file");
 }
 
+/* Passwords come from clients only; the bulk of the bytes comes from servers. */
+static void test_what_clients_send_is_wiped_when_it_has_been_read(void **state)
+{
+	const struct tls_options client = client_side(), server = server_side();
+	struct tls_context *ours = make(&client), *theirs = make(&server);
+
+	(void)state;
+	assert_true(SSL_CTX_get_options(theirs->ssl) & SSL_OP_CLEANSE_PLAINTEXT);
+	assert_false(SSL_CTX_get_options(ours->ssl) & SSL_OP_CLEANSE_PLAINTEXT);
+	tls_context_unref(ours);
+	tls_context_unref(theirs);
+}
+
 static void test_key_of_another_certificate_is_a_mismatch(void **state)
 {
 	struct tls_options options = server_side();
@@ -769,6 +782,7 @@ int main(void)
 		TEST(test_both_ends_know_the_same_end_point),
 		TEST(test_mistakes_are_named),
 		TEST(test_key_of_another_certificate_is_a_mismatch),
+		TEST(test_what_clients_send_is_wiped_when_it_has_been_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
