@@ -33,6 +33,7 @@ extern const struct topic show_clients, show_servers, show_sockets, show_active_
 extern const struct topic show_stats, show_stats_totals, show_stats_averages, show_totals;
 extern const struct topic show_peers, show_peer_pools;
 extern const struct topic show_dns_hosts, show_dns_zones;
+extern const struct topic show_waits;
 
 /* The topic of that name, whatever its case; NULL: there is none. */
 const struct topic *topics_find(const char *name);

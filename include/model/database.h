@@ -30,6 +30,7 @@ struct database {
 	unsigned clients; /* that named it, logged in or not */
 	bool console; /* the admin console */
 	bool paused, disabled;
+	usec_t paused_at; /* since when it is */
 	bool gone; /* no longer configured: freed when its last client has let go */
 	usec_t failover_pause; /* until then a server that refuses to write is no news */
 	usec_t idle_since; /* automatic: without clients and servers since; 0 otherwise */

@@ -72,6 +72,7 @@ struct registry {
 	struct inquiry_desk *ldap, *pam; /* passwords that others judge; NULL until needed */
 	enum operation operation;
 	enum shutdown_mode shutdown;
+	usec_t operation_at, shutdown_at; /* since when these are as they are */
 	uint64_t last_id; /* of links, for SHOW */
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
 	int descriptor_limit; /* of open files, when the process started */

@@ -17,6 +17,17 @@ void control_pause(struct registry *registry, struct database *database);
  */
 void control_rest(struct registry *registry);
 
+/* Servers that something waits for, and who has had one of them for the longest. */
+struct control_census {
+	unsigned servers;
+	const struct client_link *longest; /* lent for this turn; NULL: no client has any */
+	usec_t since; /* when his transaction began, or when he was last heard of */
+};
+
+/* What a pause of the database (NULL: of all) still has to wait for: servers in use. */
+struct control_census control_count_working(
+	const struct registry *registry, const struct database *database);
+
 /* Is nothing of what was paused in use any more? */
 bool control_is_quiet(const struct registry *registry, const struct database *database);
 
@@ -26,7 +37,11 @@ void control_resume(struct registry *registry, struct database *database);
 /* Retire every server of the database (NULL: of all), without cutting a transaction. */
 void control_reconnect(struct registry *registry, struct database *database);
 
-/* Does a server of the database (NULL: of any) still have to be retired? */
+/* Servers of the database (NULL: of any) that still have to be retired. */
+struct control_census control_count_marked(
+	const struct registry *registry, const struct database *database);
+
+/* Is there any of these? */
 bool control_is_reconnecting(const struct registry *registry, const struct database *database);
 
 /*

@@ -31,6 +31,7 @@ static const struct {
 	{&show_stats_totals, 4},
 	{&show_stats_averages, 4},
 	{&show_totals, 4},
+	{&show_waits, 5},
 };
 
 enum { TOPICS = sizeof(topics) / sizeof(topics[0]) };

@@ -198,6 +198,7 @@ void lifecycle_run(struct daemon *daemon)
 void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode)
 {
 	daemon->registry.shutdown = mode;
+	daemon->registry.shutdown_at = loop_now(&daemon->loop);
 	listeners_close_tcp(&daemon->listeners);
 	if (mode == SHUTDOWN_WAIT_FOR_SERVERS)
 		control_pause(&daemon->registry, NULL);

@@ -48,13 +48,75 @@ void control_rest(struct registry *registry)
 	}
 }
 
+static void pause_database(struct registry *registry, struct database *database)
+{
+	database->paused = true;
+	database->paused_at = loop_now(registry->loop);
+}
+
+static void set_operation(struct registry *registry, enum operation operation)
+{
+	registry->operation = operation;
+	registry->operation_at = loop_now(registry->loop);
+}
+
 void control_pause(struct registry *registry, struct database *database)
 {
 	if (database)
-		database->paused = true;
+		pause_database(registry, database);
 	else
-		registry->operation = OPERATION_PAUSED;
+		set_operation(registry, OPERATION_PAUSED);
 	control_rest(registry);
+}
+
+/* --- what a command waits for --------------------------------------------------------------- */
+
+static void count_server(struct control_census *census, const struct server_link *server)
+{
+	const struct link *peer = server->link.peer;
+	const struct client_link *client = (const struct client_link *)peer;
+	usec_t since;
+
+	census->servers++;
+	if (!peer)
+		return;
+	since = client->transaction_start ? client->transaction_start : peer->request_time;
+	if (!census->longest || since < census->since) {
+		census->longest = client;
+		census->since = since;
+	}
+}
+
+/* Count the servers in these lists of the pools that are meant; only those marked, if asked. */
+static struct control_census count_servers(const struct registry *registry,
+	const struct database *database, unsigned lists, bool only_marked)
+{
+	struct control_census census = {0};
+	const struct pool *pool;
+	struct link *link;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		for (unsigned i = 0; i < SERVER_LISTS && is_meant(pool, database); i++) {
+			TAILQ_FOREACH (link, &pool->servers[i], place) {
+				if ((lists & 1u << i) &&
+					(!only_marked || server_of(link)->close_needed))
+					count_server(&census, server_of(link));
+			}
+		}
+	}
+	return census;
+}
+
+struct control_census control_count_working(
+	const struct registry *registry, const struct database *database)
+{
+	return count_servers(registry, database, working, false);
+}
+
+struct control_census control_count_marked(
+	const struct registry *registry, const struct database *database)
+{
+	return count_servers(registry, database, ~0u, true);
 }
 
 bool control_is_quiet(const struct registry *registry, const struct database *database)
@@ -70,6 +132,8 @@ bool control_is_quiet(const struct registry *registry, const struct database *da
 	return true;
 }
 
+/* --- verbs ---------------------------------------------------------------------------------- */
+
 void control_resume(struct registry *registry, struct database *database)
 {
 	struct pool *pool;
@@ -77,7 +141,7 @@ void control_resume(struct registry *registry, struct database *database)
 	if (database)
 		database->paused = false;
 	else
-		registry->operation = OPERATION_RUNNING;
+		set_operation(registry, OPERATION_RUNNING);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (is_meant(pool, database))
 			pool_needs_work(pool);
@@ -97,28 +161,9 @@ void control_reconnect(struct registry *registry, struct database *database)
 	}
 }
 
-static bool has_marked_server(const struct pool *pool)
-{
-	struct link *link;
-
-	for (unsigned i = 0; i < SERVER_LISTS; i++) {
-		TAILQ_FOREACH (link, &pool->servers[i], place) {
-			if (server_of(link)->close_needed)
-				return true;
-		}
-	}
-	return false;
-}
-
 bool control_is_reconnecting(const struct registry *registry, const struct database *database)
 {
-	const struct pool *pool;
-
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (is_meant(pool, database) && has_marked_server(pool))
-			return true;
-	}
-	return false;
+	return control_count_marked(registry, database).servers > 0;
 }
 
 /*
@@ -144,7 +189,7 @@ static void kill_database(struct registry *registry, struct database *database, 
 	struct pool *pool, *next;
 
 	if (paused)
-		database->paused = true;
+		pause_database(registry, database);
 	TAILQ_FOREACH (pool, &database->pools, in_database)
 		empty_pool(pool, REASON_DATABASE_REMOVED);
 	TAILQ_FOREACH_SAFE (pool, &database->pools, in_database, next)

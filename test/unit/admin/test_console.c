@@ -371,6 +371,7 @@ static void test_help_is_made_of_the_tables(void **state)
 		"\n\tSHOW SOCKETS|ACTIVE_SOCKETS|LISTS|MEM|STATE"
 		"\n\tSHOW DNS_HOSTS|DNS_ZONES"
 		"\n\tSHOW STATS|STATS_TOTALS|STATS_AVERAGES|TOTALS"
+		"\n\tSHOW WAITS"
 		"\n\tSET key = arg"
 		"\n\tRELOAD"
 		"\n\tPAUSE [<db>]"
