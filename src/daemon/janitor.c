@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/janitor.h"
 
+#include <stddef.h>
+
 #include "session/auth_query.h"
 #include "session/control.h"
 #include "session/ending.h"
@@ -458,4 +460,18 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 void janitor_stop(struct janitor *janitor)
 {
 	wheel_remove(&janitor->registry->loop->wheel, &janitor->deadline);
+	loop_forget(janitor->registry->loop, &janitor->shutdown);
+}
+
+static void on_shutdown(struct loop_task *task)
+{
+	struct janitor *janitor =
+		(struct janitor *)((char *)task - offsetof(struct janitor, shutdown));
+
+	look_after_shutdown(janitor->registry);
+}
+
+void janitor_shut_down(struct janitor *janitor)
+{
+	loop_defer_late(janitor->registry->loop, &janitor->shutdown, on_shutdown);
 }

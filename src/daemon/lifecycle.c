@@ -202,6 +202,7 @@ void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode)
 	listeners_close_tcp(&daemon->listeners);
 	if (mode == SHUTDOWN_WAIT_FOR_SERVERS)
 		control_pause(&daemon->registry, NULL);
+	janitor_shut_down(&daemon->janitor);
 }
 
 void lifecycle_stop(struct daemon *daemon)

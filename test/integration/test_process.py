@@ -702,6 +702,30 @@ def test_an_idle_process_ends_at_once(pooler, number):
     assert not os.path.exists(pooler.socket_path)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_shutdown_waits_for_nobody_who_has_left(new_pooler, number):
+    """Not even for the next run of the janitor, three times a second."""
+
+    def time_to_end():
+        pooler = new_pooler({"pool_mode": "transaction"})
+        client = pooler.client()
+        client.query("SELECT 1")
+        pooler.wait_pool(sv_idle=1)
+        client.close(), pooler.close_clients()
+        pooler.signal(number)
+        assert pooler.wait_exit() == 0
+        return told(pooler, "dropped, exiting") - told(pooler, f"got {number.name}")
+
+    assert sorted(time_to_end() for _ in range(3))[1] < 0.1
+
+
+def told(pooler, pattern):
+    """When the line was written that matches, in seconds of the day."""
+    (line,) = pooler.lines(pattern)
+    hours, minutes, seconds = line.split()[1].split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
 def test_sigquit_ends_at_once_whoever_is_there(pooler):
     client = pooler.client()
     client.query("BEGIN")
