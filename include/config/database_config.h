@@ -20,6 +20,9 @@ struct entry_grammar;
 enum {
 	DATABASE_NAME_LIMIT = 63, /* bytes */
 	DATABASE_DEFAULT_PORT = 5432,
+	/* Hosts that all fail at once are tried in one go: a list is no longer than that bears. */
+	DATABASE_HOSTS_LIMIT = 256,
+	DATABASE_HOST_LIMIT = 255, /* bytes: no name or path that works has more */
 };
 
 enum load_balance { LOAD_BALANCE_ROUND_ROBIN, LOAD_BALANCE_DISABLE };

@@ -192,6 +192,30 @@ static bool read_port(const char *value, uint16_t *out)
 	return true;
 }
 
+/* The values are not shown: what is too long here would be too long there. */
+static void judge_host_sizes(struct entry *entry, const char *value)
+{
+	unsigned count = 0;
+	size_t longest = 0;
+
+	for (const char *at = value;; at++) {
+		const size_t length = strcspn(at, ",");
+
+		count++;
+		if (length > longest)
+			longest = length;
+		at += length;
+		if (*at == '\0')
+			break;
+	}
+	if (count > DATABASE_HOSTS_LIMIT)
+		entry_refuse(entry, "invalid host: %u hosts are too many: allowed are %d",
+			count, DATABASE_HOSTS_LIMIT);
+	if (longest > DATABASE_HOST_LIMIT)
+		entry_refuse(entry, "invalid host: one of %zu bytes: allowed are %d", longest,
+			DATABASE_HOST_LIMIT);
+}
+
 static bool read_host(struct entry *entry, const char *value, const char **out)
 {
 	const size_t length = strlen(value);
@@ -199,6 +223,7 @@ static bool read_host(struct entry *entry, const char *value, const char **out)
 	*out = value;
 	if (value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,"))
 		entry_refuse(entry, "empty item in host list: %s", value);
+	judge_host_sizes(entry, value);
 	return true;
 }
 

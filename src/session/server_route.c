@@ -10,8 +10,6 @@
 #include "net/tcp_options.h"
 #include "session/ending.h"
 
-enum { HOST_MAX = 1024 };
-
 /* A connection over any distance needs some time, however many hosts there are to be tried. */
 #define SHORTEST_SHARE USEC_PER_SEC
 
@@ -134,7 +132,7 @@ static void ask_for_address(struct server_route *route)
 static bool unix_place(struct server_link *server, const char *directory)
 {
 	const unsigned port = server->link.pool->database->config->port;
-	char path[HOST_MAX + 32];
+	char path[DATABASE_HOST_LIMIT + 32];
 
 	snprintf(path, sizeof(path), "%s/.s.PGSQL.%u", directory, port);
 	server->where_length = address_unix((struct sockaddr_un *)&server->where, path);
@@ -182,7 +180,7 @@ static bool try_listed_host(struct server_route *route, bool first, enum reason 
 	const unsigned index = next_index(route, first);
 	size_t length;
 	const char *start = database_config_host(config_of(route), index, &length);
-	char host[HOST_MAX];
+	char host[DATABASE_HOST_LIMIT + 1];
 
 	route->server->host = (uint16_t)index;
 	*reason = REASON_SERVER_DNS_LOOKUP_FAILED;

@@ -147,6 +147,55 @@ static void test_mistakes_are_told_with_place_and_value(void **state)
 	}
 }
 
+/* `count` hosts of `length` bytes each. */
+static char *host_list(unsigned count, size_t length)
+{
+	const size_t size = strlen("host=") + count * (length + 1);
+	char *text = malloc(size);
+
+	assert_non_null(text);
+	memset(text, 'h', size);
+	memcpy(text, "host=", strlen("host="));
+	for (unsigned i = 1; i < count; i++)
+		text[strlen("host=") + i * (length + 1) - 1] = ',';
+	text[size - 1] = '\0';
+	return text;
+}
+
+static void test_hosts_and_their_names_have_a_limit(void **state)
+{
+	static const struct {
+		unsigned count;
+		size_t length;
+		const char *told; /* NULL: nothing */
+	} cases[] = {
+		{1, 255, NULL},
+		{256, 255, NULL},
+		{1, 256, "app: invalid host: one of 256 bytes: allowed are 255"},
+		{2, 100000, "app: invalid host: one of 100000 bytes: allowed are 255"},
+		{257, 1, "app: invalid host: 257 hosts are too many: allowed are 256"},
+		{70000, 9, "app: invalid host: 70000 hosts are too many: allowed are 256"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char *text = host_list(cases[i].count, cases[i].length);
+		struct problems problems;
+		struct database_config *config = parse("app", text, &problems);
+
+		if (cases[i].told) {
+			assert_null(config);
+			assert_string_equal(problem_at(&problems, 0)->text, cases[i].told);
+			assert_in_range(strlen(problem_at(&problems, 0)->log[1]), 1, 400);
+		} else {
+			assert_int_equal(database_config_hosts(config), cases[i].count);
+		}
+		database_config_free(config);
+		problems_free(&problems);
+		free(text);
+	}
+}
+
 static void test_every_mistake_of_an_entry_is_told(void **state)
 {
 	struct problems problems;
@@ -309,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_keys_fill_their_fields),
 		cmocka_unit_test(test_numbers_keep_the_meaning_they_had),
 		cmocka_unit_test(test_mistakes_are_told_with_place_and_value),
+		cmocka_unit_test(test_hosts_and_their_names_have_a_limit),
 		cmocka_unit_test(test_every_mistake_of_an_entry_is_told),
 		cmocka_unit_test(test_unknown_keys_get_a_hint_that_is_not_logged),
 		cmocka_unit_test(test_passwords_are_not_told),

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: ISC
+"""Ten thousand of everything: what waits, what has been, and what is only listed."""
+
+import os
+import resource
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from support.pooler import is_sanitized
+from support.process import HOST, as_service, drop_folder, free_port, make_folder, run, wait_until
+from support.raw import RawClient, ServerError
+
+MANY = 10_000
+# A backlog that no burst of this machine's own connections fills: a full one costs a second each.
+CROWD = {
+    "max_client_conn": 2 * MANY,
+    "listen_backlog": MANY,
+    "log_connections": 0,
+    "log_disconnections": 0,
+}
+HANGING_QUERY = "SELECT $1::text, $1::text FROM pg_sleep(600)"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_descriptors():
+    """Enough descriptors for so many clients here and in the daemon."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY + 1000
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"no more than {hard} descriptors are allowed here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_ten_thousand_logins_that_are_looked_up_take_neither_pool_nor_memory(new_pooler):  # F13
+    settings = {"pool_mode": "transaction", "auth_query": HANGING_QUERY, "client_login_timeout": 0}
+    pooler = new_pooler(
+        {"auth_user": "app", **settings, **CROWD}, databases={"main": {"pool_size": 8}}
+    )
+    worker = pooler.client("app")
+
+    def crowd():
+        """So many wait, clients of the very pool work; what each of those who wait takes."""
+        memory = pooler.memory()
+        clients = [RawClient(pooler.address).send_startup(f"ghost{i}") for i in range(MANY)]
+        pooler.wait_pool("main", "app", cl_waiting=MANY, timeout=30)
+        taken = (pooler.memory() - memory) / MANY
+        # A quarter of the pool is asked with, the rest works, and newcomers are let in.
+        others = [worker] + [pooler.client("app") for _ in range(5)]
+        for client in others:
+            client.query("BEGIN")
+        row = pooler.pool("main", "app")
+        assert (row["sv_active"], row["cl_waiting"]) == (8, MANY)
+        for client in others:
+            client.query("COMMIT")
+        for client in clients + others[1:]:
+            client.close()
+        pooler.wait_pool("main", "app", cl_waiting=0, cl_active=1, timeout=30)
+        return taken
+
+    first = crowd()
+    after_first = pooler.memory()
+    second = crowd()
+    if not is_sanitized():
+        assert max(first, second) < 4096
+        assert pooler.memory() - after_first < 1_000_000
+    assert worker.value("SELECT 1") == "1"
+
+
+@pytest.fixture(scope="module")
+def quick_server():
+    """The port of a server that costs next to nothing: that of the benchmarks, compiled."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("no C compiler to make the server with")
+    folder = make_folder("pgusher-fake-")
+    source = os.path.join(os.path.dirname(__file__), "..", "bench", "fake.c")
+    path = os.path.join(folder, "fake")
+    with open(source) as file:
+        run([compiler, "-D_GNU_SOURCE", "-O1", "-xc", "-", "-o", path], stdin=file)
+    port = free_port()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(as_service([path, str(port)]), **pipes) as process:
+        assert process.stdout.readline() == b"ready\n"
+        yield port
+        process.stdin.close()
+    drop_folder(folder)
+
+
+def tenths(times):
+    """The sums of the quickest of the first and of the last tenth: noise only makes them slower."""
+    tenth = len(times) // 10
+    return [sum(sorted(part)[: tenth // 10]) for part in (times[:tenth], times[-tenth:])]
+
+
+def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):  # F80
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "server_lifetime": 0, "server_tls_sslmode": "disable", **CROWD},
+        databases={"*": {"host": HOST, "port": quick_server}},
+        auth={f"user{i}": "" for i in range(2 * MANY)},
+    )
+
+    def visit(number):
+        began = time.perf_counter()
+        client = RawClient(pooler.address).login(f"user{number}", f"base{number}")
+        assert client.query("SELECT 1").rows
+        client.close()
+        return time.perf_counter() - began
+
+    def items(name):
+        (row,) = pooler.show("LISTS", list=name)
+        return int(row["items"])
+
+    def visit_all(numbers):
+        """Everybody once: what is there grows, what a visit takes does not; then all is forgotten."""
+        pooler.command("SET pool_idle_timeout = 0")
+        pooler.command("SET autodb_idle_timeout = 0")
+        first, last = tenths([visit(number) for number in numbers])
+        assert last < 2 * first
+        assert items("pools") == 1 + MANY
+        assert items("databases") >= MANY
+        pooler.command("SET pool_idle_timeout = '0.1'")
+        pooler.command("SET autodb_idle_timeout = '0.1'")
+        wait_until(lambda: items("pools") == 1 and items("databases") < 10, 20, "all to be forgotten")
+        return pooler.memory()
+
+    # Those who come later take the room of those who went.
+    first = visit_all(range(MANY))
+    second = visit_all(range(MANY, 2 * MANY))
+    if not is_sanitized():
+        assert second - first < 1_000_000
+
+
+def test_a_list_of_hosts_that_all_fail_at_once_stops_nobody(new_pooler, cluster):
+    folders = [f"/nonexistent/{'x' * 200}{i}" for i in range(256)]
+    keys = {"port": cluster.port, "dbname": "main", "load_balance_hosts": "disable"}
+    pooler = new_pooler(
+        {"query_wait_timeout": 1},
+        databases={
+            "dead": {"host": ",".join(folders), **keys},
+            "last": {"host": ",".join(folders[1:] + [cluster.host]), **keys},
+            "main": {},
+        },
+    )
+    waiting = pooler.raw().send_startup(database="dead")
+    began = time.monotonic()
+    assert pooler.client().value("SELECT 1") == "1"
+    assert time.monotonic() - began < 1
+    assert pooler.client(database="last").value("SELECT 1") == "1"
+    assert waiting.fatal().text == "query_wait_timeout"
+    # A list that would take longer is refused before anybody has to wait for it.
+    pooler.databases["dead"]["host"] += ",/nonexistent/one-more"
+    pooler.write_config()
+    with pytest.raises(ServerError, match="RELOAD failed"):
+        pooler.command("RELOAD")
+    assert pooler.lines("invalid host: 257 hosts are too many: allowed are 256")
+    assert pooler.client(database="last").value("SELECT 1") == "1"
