@@ -25,6 +25,7 @@ struct command_call {
 	struct client_link *client; /* who asks; the command may close it */
 	const char *text; /* as it came */
 	const struct command_words *words;
+	const struct topic *topic; /* of SHOW */
 	struct database *database; /* that the argument names; NULL: all */
 	struct buffer *out;
 };
@@ -41,6 +42,13 @@ enum argument_kind {
 
 enum right { RIGHT_STATS, RIGHT_ADMIN };
 
+/* A line of SHOW HELP, and what SHOW COMMANDS says of it. */
+struct command_help {
+	const char *usage, *purpose;
+};
+
+enum { COMMAND_HELP_LINES = 2 };
+
 struct command {
 	const char *word;
 	enum argument_kind argument;
@@ -49,7 +57,7 @@ struct command {
 	bool refused_while_paused;
 	const char *verb; /* for `cannot VERB admin db`; NULL: it can */
 	enum command_end (*run)(struct command_call *call);
-	const char *help; /* line of SHOW HELP, or two; NULL: none */
+	struct command_help help[COMMAND_HELP_LINES]; /* as far as they have a usage */
 };
 
 /* The table, in the order of SHOW HELP; ends with a row without a word. */

@@ -16,16 +16,17 @@ struct topic {
 	unsigned column_count; /* 0: no result set */
 	/* Add the rows; without columns: say what there is to say. */
 	void (*fill)(struct result *result, const struct command_call *call);
+	enum right right;
 };
 
 /* A topic whose columns stand in an array. */
 #define TOPIC(name, columns, fill)                                                             \
 	{                                                                                      \
-		name, columns, sizeof(columns) / sizeof((columns)[0]), fill                    \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), fill, RIGHT_STATS       \
 	}
 
 /* One file per family. */
-extern const struct topic show_help;
+extern const struct topic show_help, show_commands;
 extern const struct topic show_version, show_state, show_lists, show_mem;
 extern const struct topic show_config;
 extern const struct topic show_databases, show_pools, show_users;
@@ -35,13 +36,25 @@ extern const struct topic show_peers, show_peer_pools;
 extern const struct topic show_dns_hosts, show_dns_zones;
 extern const struct topic show_waits;
 
-/* The topic of that name, whatever its case; NULL: there is none. */
+/* What drivers ask for when they connect; ends with one without a name. */
+extern const struct topic show_fakes[];
+
+/* The topic of that name, whatever its case, fakes included; NULL: there is none. */
 const struct topic *topics_find(const char *name);
 
-/* Append the lines of SHOW HELP that name the topics, each behind newline and tab. */
-void topics_help(struct buffer *out);
+/* Is this a parameter that SET may set, in name only? */
+bool topics_is_fake(const char *name);
+
+/*
+ * Append the lines of SHOW HELP that name the topics, each behind newline and tab: those that
+ * PgBouncer has, or ours.
+ */
+void topics_help(struct buffer *out, bool ours);
+
+/* Walk the topics: the name of the one at this place and what it is for. False: there is none. */
+bool topics_get(unsigned place, const struct topic **topic, const char **purpose);
 
 /* The answer to SHOW: rows and tag. */
-void topics_show(const struct topic *topic, const struct command_call *call);
+void topics_show(const struct command_call *call);
 
 #endif

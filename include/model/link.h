@@ -57,6 +57,12 @@ static inline unsigned long long link_handle(const struct link *link)
 	return 0x550000000000ULL + ((unsigned long long)link->id << 4);
 }
 
+/* The id as SHOW tells it and KILL_CLIENT takes it: wrapped to the positive numbers of an int4. */
+static inline uint32_t link_number(const struct link *link)
+{
+	return (uint32_t)((link->id - 1) % INT32_MAX) + 1;
+}
+
 static inline struct registry *link_registry(const struct link *link)
 {
 	return link->stream.loop->owner;

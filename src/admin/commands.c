@@ -51,47 +51,15 @@ static void announce(const struct command_call *call, const char *word)
 
 /* --- SHOW and SET ------------------------------------------------------------------------- */
 
-/* Parameters that drivers set or ask for when they connect: in name only. */
-static const struct {
-	struct column column;
-	const char *value;
-} fakes[] = {
-	{{"client_encoding", COLUMN_TEXT}, "UTF-8"},
-	{{"default_transaction_isolation", COLUMN_TEXT}, "read committed"},
-	{{"standard_conforming_strings", COLUMN_TEXT}, "on"},
-	{{"datestyle", COLUMN_TEXT}, "ISO"},
-	{{"timezone", COLUMN_TEXT}, "GMT"},
-};
-
-enum { FAKES = sizeof(fakes) / sizeof(fakes[0]) };
-
-/* FAKES: it is none. */
-static unsigned find_fake(const char *name)
-{
-	unsigned i = 0;
-
-	while (i < FAKES && strcasecmp(fakes[i].column.name, name) != 0)
-		i++;
-	return i;
-}
-
 static enum command_end cmd_show(struct command_call *call)
 {
-	const struct topic *topic = topics_find(call->words->argument);
-	const unsigned fake = find_fake(call->words->argument);
-	struct result result;
-
-	if (topic) {
-		topics_show(topic, call);
-		return COMMAND_DONE;
-	}
-	if (fake == FAKES)
+	call->topic = topics_find(call->words->argument);
+	if (!call->topic)
 		return refuse_as_invalid(call);
-	result_begin(&result, call->out, &fakes[fake].column, 1);
-	result_begin_row(&result);
-	result_text(&result, fakes[fake].value);
-	result_end_row(&result);
-	return done(call, "SHOW");
+	if (call->topic->right == RIGHT_ADMIN && !call->client->admin)
+		return refuse(call, "admin access needed");
+	topics_show(call);
+	return COMMAND_DONE;
 }
 
 static enum command_end cmd_set(struct command_call *call)
@@ -100,7 +68,7 @@ static enum command_end cmd_set(struct command_call *call)
 	char why[256] = "", tag[COMMAND_ARGUMENT_SIZE + COMMAND_VALUE_SIZE + 8];
 	bool is_set;
 
-	if (find_fake(words->argument) < FAKES) {
+	if (topics_is_fake(words->argument)) {
 		reply_notice(call->out, "SET ignored", NULL);
 		return done(call, "SET");
 	}
@@ -268,28 +236,36 @@ static enum command_end cmd_wait_close(struct command_call *call)
 const struct command commands[] = {
 	{"SHOW", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show},
 	{"SELECT", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show},
-	{"SET", ARGUMENT_ASSIGNMENT, RIGHT_STATS, .run = cmd_set, .help = "SET key = arg"},
-	{"RELOAD", ARGUMENT_NONE, RIGHT_ADMIN, .run = cmd_reload, .help = "RELOAD"},
+	{"SET", ARGUMENT_ASSIGNMENT, RIGHT_STATS, .run = cmd_set,
+		.help = {{"SET key = arg",
+			"give a setting another value until RELOAD (admins)"}}},
+	{"RELOAD", ARGUMENT_NONE, RIGHT_ADMIN, .run = cmd_reload,
+		.help = {{"RELOAD", "read the configuration anew"}}},
 	{"PAUSE", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
 		.refused_while_paused = true, .verb = "pause", .run = cmd_pause,
-		.help = "PAUSE [<db>]"},
+		.help = {{"PAUSE [<db>]", "hold clients, close servers as they come free"}}},
 	{"RESUME", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .run = cmd_resume,
-		.help = "RESUME [<db>]"},
+		.help = {{"RESUME [<db>]", "go on after PAUSE, KILL or SUSPEND"}}},
 	{"DISABLE", ARGUMENT_DATABASE, RIGHT_ADMIN, .makes_database = true, .verb = "disable",
-		.run = cmd_disable, .help = "DISABLE <db>"},
+		.run = cmd_disable,
+		.help = {{"DISABLE <db>", "refuse new clients of a database"}}},
 	{"ENABLE", ARGUMENT_DATABASE, RIGHT_ADMIN, .verb = "enable", .run = cmd_enable,
-		.help = "ENABLE <db>"},
+		.help = {{"ENABLE <db>", "let new clients in again"}}},
 	{"RECONNECT", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
-		.verb = "reconnect", .run = cmd_reconnect, .help = "RECONNECT [<db>]"},
+		.verb = "reconnect", .run = cmd_reconnect,
+		.help = {{"RECONNECT [<db>]", "renew server connections as they come free"}}},
 	{"KILL", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
 		.refused_while_paused = true, .verb = "kill", .run = cmd_kill,
-		.help = "KILL [<db>]"},
+		.help = {{"KILL [<db>]", "drop all clients and servers, then pause"}}},
 	{"KILL_CLIENT", ARGUMENT_CLIENT, RIGHT_ADMIN, .run = cmd_kill_client,
-		.help = "KILL_CLIENT <client_id>"},
+		.help = {{"KILL_CLIENT <client_id>", "drop the client with this id"}}},
 	{"SHUTDOWN", ARGUMENT_MODE, RIGHT_ADMIN, .run = cmd_shutdown,
-		.help = "SHUTDOWN\nSHUTDOWN WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS"},
+		.help = {{"SHUTDOWN", "end the process at once"},
+			{"SHUTDOWN WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS",
+				"end it when transactions are over, or clients gone"}}},
 	{"WAIT_CLOSE", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
-		.verb = "wait in", .run = cmd_wait_close, .help = "WAIT_CLOSE [<db>]"},
+		.verb = "wait in", .run = cmd_wait_close,
+		.help = {{"WAIT_CLOSE [<db>]", "wait until RECONNECT has renewed all"}}},
 	{0},
 };
 

@@ -185,7 +185,7 @@ static void add_link_cells(const struct listing *listing, const struct link *lin
 	result_text(result, tls_text(&link->stream, tls));
 	result_text(result, application_name(listing, link));
 	result_number(result, 0); /* prepared statements */
-	result_number(result, (int64_t)(link->id & INT32_MAX));
+	result_number(result, link_number(link));
 }
 
 /* --- rows --------------------------------------------------------------------------------- */

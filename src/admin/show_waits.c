@@ -35,7 +35,7 @@ static void add(struct result *result, const struct row *row, usec_t now)
 	result_text(result, row->command);
 	result_text(result, row->database);
 	if (row->client)
-		result_number(result, (int64_t)(row->client->link.id & INT32_MAX));
+		result_number(result, link_number(&row->client->link));
 	else
 		result_text(result, NULL);
 	result_number(result, (int64_t)(waited / USEC_PER_SEC));

@@ -188,8 +188,8 @@ void waits_describe(const struct registry *registry, const struct control_census
 		snprintf(text + length, WAIT_TEXT_SIZE - (size_t)length,
 			", %s by client %u (%s/%s) for %llu s",
 			census->servers == 1 ? "used" : "one of them used",
-			(unsigned)(longest->link.id & INT32_MAX),
-			link_database_name(&longest->link), link_user_name(&longest->link),
+			link_number(&longest->link), link_database_name(&longest->link),
+			link_user_name(&longest->link),
 			(unsigned long long)((now - census->since) / USEC_PER_SEC));
 }
 

@@ -222,7 +222,7 @@ void control_drop_all(struct registry *registry)
 /* SHOW has no room for more than 31 bits. */
 static bool has_id(const struct link *link, uint64_t id)
 {
-	return (link->id & INT32_MAX) == id;
+	return link_number(link) == id;
 }
 
 static struct client_link *find_client(const struct pool *pool, uint64_t id)
