@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands that are answered later: PAUSE when all is quiet, WAIT_CLOSE when all that was marked
- * has been retired.
+ * Commands that are answered later: PAUSE and SUSPEND when all is quiet, WAIT_CLOSE when all that
+ * was marked has been retired.
  *
  * Each is an object of its own in registry.console_waits, so that a client may send further
  * commands meanwhile. What it waits for is looked at again whenever waits_look() is called; a
@@ -14,7 +14,7 @@
 #include "model/registry.h"
 #include "session/control.h"
 
-enum wait_kind { WAIT_PAUSE, WAIT_CLOSE, WAIT_KINDS };
+enum wait_kind { WAIT_PAUSE, WAIT_SUSPEND, WAIT_CLOSE, WAIT_KINDS };
 
 /* A wait, for SHOW; good until the next turn. */
 struct wait_view {

@@ -33,6 +33,7 @@ struct daemon {
 	struct pidfile pidfile;
 	bool has_loop, has_registry,
 		is_listening; /* what lifecycle_end() finds to take apart */
+	bool failed; /* what ended it was no wish of anybody's */
 };
 
 static inline struct daemon *daemon_of(struct registry *registry)
@@ -47,14 +48,17 @@ static inline struct daemon *daemon_of(struct registry *registry)
 bool lifecycle_start(
 	struct daemon *daemon, const struct options *options, struct snapshot *config);
 
-/* Serve until somebody says stop. */
-void lifecycle_run(struct daemon *daemon);
+/* Serve until somebody says stop. False: it has failed. */
+bool lifecycle_run(struct daemon *daemon);
 
 /* No more connections over TCP, and an end when the servers or the clients are gone. */
 void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode);
 
 /* lifecycle_run() returns at the end of this turn. */
 void lifecycle_stop(struct daemon *daemon);
+
+/* The same, and the process has failed: the reason is logged as fatal. */
+void lifecycle_fail(struct daemon *daemon, const char *why);
 
 /* Cut all who are left, without a word to clients, and free everything. */
 void lifecycle_end(struct daemon *daemon);

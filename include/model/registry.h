@@ -21,9 +21,11 @@
 #include "net/resolver.h"
 
 struct inquiry_desk;
+struct registry;
+struct suspension;
 
-/* What PAUSE and SHUTDOWN have made of the process. */
-enum operation { OPERATION_RUNNING, OPERATION_PAUSED };
+/* What PAUSE, SUSPEND and SHUTDOWN have made of the process. */
+enum operation { OPERATION_RUNNING, OPERATION_PAUSED, OPERATION_SUSPENDED };
 
 enum shutdown_mode { SHUTDOWN_NONE, SHUTDOWN_WAIT_FOR_SERVERS, SHUTDOWN_WAIT_FOR_CLIENTS };
 
@@ -35,6 +37,12 @@ struct console_hooks {
 	void (*canceled)(
 		struct client_link *client); /* somebody sent a CancelRequest with its key */
 	void (*closed)(struct client_link *client); /* it is closing: free client->console */
+};
+
+/* What a suspension asks of the floors above. Registered by the daemon. */
+struct suspend_hooks {
+	void (*accept)(struct registry *registry, bool accept); /* new connections, or not */
+	void (*changed)(struct registry *registry); /* it has come to rest, or is over */
 };
 
 /* The answers that consoles still wait for: see admin/waits. */
@@ -71,6 +79,8 @@ struct registry {
 	struct helper *system_users; /* their names may come over the network */
 	struct inquiry_desk *ldap, *pam; /* passwords that others judge; NULL until needed */
 	enum operation operation;
+	struct suspension *suspension; /* SUSPENDED: see session/suspend */
+	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;
 	usec_t operation_at, shutdown_at; /* since when these are as they are */
 	uint64_t last_id; /* of links, for SHOW */

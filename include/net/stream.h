@@ -76,6 +76,7 @@ struct stream {
 	bool paused; /* do not read */
 	bool parked; /* and the read event has been taken out, since it fired while paused */
 	bool watched; /* while parked: the loop tells when the peer goes */
+	bool frozen; /* and nothing but stream_thaw() puts it back */
 	bool connecting;
 	bool unread; /* there is more to receive, which the kernel does not know of */
 };
@@ -157,5 +158,12 @@ static inline void stream_pause(struct stream *stream)
 }
 
 void stream_resume(struct stream *stream);
+
+/*
+ * Read nothing, and notice nothing, until it is thawed: pausing and resuming are remembered
+ * meanwhile. What waits to be written goes on being written.
+ */
+void stream_freeze(struct stream *stream);
+void stream_thaw(struct stream *stream);
 
 #endif

@@ -10,6 +10,9 @@
 /* How the stream of a logged-in client reports. */
 extern const struct stream_handlers client_session_handlers;
 
+/* The same, for one that is to come to rest: see session/suspend. */
+extern const struct stream_handlers client_resting_handlers;
+
 /* How the stream of a console client reports: to the hooks of the registry. */
 extern const struct stream_handlers client_console_handlers;
 

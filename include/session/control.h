@@ -50,8 +50,11 @@ bool control_is_reconnecting(const struct registry *registry, const struct datab
  */
 void control_kill(struct registry *registry, struct database *database, bool paused);
 
-/* The process ends: close all there is, the console too, without a word to anybody. */
-void control_drop_all(struct registry *registry);
+/*
+ * The process ends: close all there is, the console too, without a word to clients; DISKO_OVER:
+ * nor to servers, since another process has both.
+ */
+void control_drop_all(struct registry *registry, enum reason reason);
 
 /* Cut the client with that id (SHOW CLIENTS). False: there is none. */
 bool control_kill_client(struct registry *registry, uint64_t id);

@@ -72,6 +72,15 @@ void relay_client_resume(struct client_link *client);
 /* A server that has logged in is readable. */
 void relay_server_readable(struct server_link *server);
 
+/* Bytes up to the end of the message that is under way; 0: none is, or it is all there. */
+size_t relay_rest(const struct link *link);
+
+/*
+ * A link that is to come to rest is readable: receive no more than the rest of the message that
+ * is under way, and freeze its stream when there is none.
+ */
+void relay_receive_rest(struct link *link);
+
 /* For judges: close the link for this reason after all before the message has been sent. */
 enum verdict relay_fail(struct relay_run *run, struct failure why);
 

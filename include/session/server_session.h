@@ -11,6 +11,9 @@
 /* How the stream of a logged-in server reports. */
 extern const struct stream_handlers server_session_handlers;
 
+/* The same, for one that is to come to rest: see session/suspend. */
+extern const struct stream_handlers server_resting_handlers;
+
 /* Give a link (of either kind) one more tracked value. False: no memory, or too much of it. */
 bool server_set_parameter(struct link *link, unsigned index, const char *value);
 

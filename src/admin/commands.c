@@ -12,6 +12,7 @@
 #include "admin/waits.h"
 #include "base/text.h"
 #include "session/control.h"
+#include "session/suspend.h"
 #include "wire/writer.h"
 
 /* So much of a command is repeated in an error. */
@@ -175,6 +176,33 @@ static enum command_end cmd_resume(struct command_call *call)
 	return done(call, "RESUME");
 }
 
+static bool is_any_database_paused(const struct registry *registry)
+{
+	const struct database *database, *next;
+
+	HASH_ITER (by_name, registry->databases, database, next) {
+		if (database->paused)
+			return true;
+	}
+	return false;
+}
+
+static enum command_end cmd_suspend(struct command_call *call)
+{
+	struct registry *registry = call->registry;
+
+	if (registry->shutdown != SHUTDOWN_NONE)
+		return refuse(call, "pooler is shutting down");
+	if (registry->operation != OPERATION_RUNNING)
+		return refuse(call, "already suspended/paused");
+	if (is_any_database_paused(registry))
+		return refuse(call, "cannot suspend with paused databases");
+	announce(call, "SUSPEND");
+	if (!suspend_begin(registry))
+		return refuse(call, "no mem");
+	return wait_or_done(call, WAIT_SUSPEND, suspend_is_quiet(registry), "SUSPEND");
+}
+
 static enum command_end cmd_disable(struct command_call *call)
 {
 	announce(call, "DISABLE");
@@ -259,6 +287,8 @@ const struct command commands[] = {
 		.help = {{"KILL [<db>]", "drop all clients and servers, then pause"}}},
 	{"KILL_CLIENT", ARGUMENT_CLIENT, RIGHT_ADMIN, .run = cmd_kill_client,
 		.help = {{"KILL_CLIENT <client_id>", "drop the client with this id"}}},
+	{"SUSPEND", ARGUMENT_NONE, RIGHT_ADMIN, .run = cmd_suspend,
+		.help = {{"SUSPEND", "read no connection any further, for a takeover"}}},
 	{"SHUTDOWN", ARGUMENT_MODE, RIGHT_ADMIN, .run = cmd_shutdown,
 		.help = {{"SHUTDOWN", "end the process at once"},
 			{"SHUTDOWN WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS",
@@ -332,7 +362,7 @@ static enum command_end run_on_database(
 
 	if (command->argument == ARGUMENT_DATABASE && !words->has_argument)
 		return refuse(call, "a database is required");
-	if (command->refused_while_paused && call->registry->operation == OPERATION_PAUSED)
+	if (command->refused_while_paused && call->registry->operation != OPERATION_RUNNING)
 		return refuse(call, "already suspended/paused");
 	if (words->has_argument) {
 		call->database = open_database(command, call);

@@ -347,7 +347,7 @@ static void on_canceled(struct client_link *client)
 		link_log(&client->link, LEVEL_WARNING,
 			"admin cancel request for non-waiting client?");
 	waits_cancel(client);
-	if (registry->operation == OPERATION_PAUSED && registry->shutdown == SHUTDOWN_NONE) {
+	if (registry->operation != OPERATION_RUNNING && registry->shutdown == SHUTDOWN_NONE) {
 		control_resume(registry, NULL);
 		waits_look(registry);
 	}

@@ -34,7 +34,7 @@ static void fill_state(struct result *result, const struct command_call *call)
 
 	add_state(result, "active", operation == OPERATION_RUNNING);
 	add_state(result, "paused", operation == OPERATION_PAUSED);
-	add_state(result, "suspended", false);
+	add_state(result, "suspended", operation == OPERATION_SUSPENDED);
 }
 
 const struct topic show_state = TOPIC("STATE", state_columns, fill_state);

@@ -8,6 +8,7 @@
 #include "admin/reply.h"
 #include "base/text.h"
 #include "session/ending.h"
+#include "session/suspend.h"
 #include "wire/writer.h"
 
 /* One client can have this many unanswered commands; nobody needs a second. */
@@ -43,6 +44,18 @@ static bool pause_holds(const struct registry *registry, const struct database *
 	return database ? database->paused : registry->operation == OPERATION_PAUSED;
 }
 
+static bool suspend_holds(const struct registry *registry, const struct database *database)
+{
+	(void)database;
+	return registry->operation == OPERATION_SUSPENDED;
+}
+
+static bool is_suspended(const struct registry *registry, const struct database *database)
+{
+	(void)database;
+	return suspend_is_quiet(registry);
+}
+
 static bool is_retired(const struct registry *registry, const struct database *database)
 {
 	return !control_is_reconnecting(registry, database);
@@ -50,6 +63,8 @@ static bool is_retired(const struct registry *registry, const struct database *d
 
 static const struct wait_rules rules[WAIT_KINDS] = {
 	[WAIT_PAUSE] = {"PAUSE", "PAUSE was ended by RESUME", pause_holds, control_is_quiet,
+		control_count_working},
+	[WAIT_SUSPEND] = {"SUSPEND", "SUSPEND was ended by RESUME", suspend_holds, is_suspended,
 		control_count_working},
 	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_marked},
 };
@@ -235,7 +250,8 @@ static bool tell_one(struct registry *registry)
 
 	LIST_FOREACH(wait, &registry->console_waits, entry)
 	{
-		if (now - wait->told < NOTICE_PERIOD)
+		/* A process that takes over wants the tag of SUSPEND and nothing else. */
+		if (now - wait->told < NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
 			continue;
 		wait->told = now;
 		/* One that does not read is told no more than its socket takes. */

@@ -425,11 +425,9 @@ static void look_after_shutdown(struct registry *registry)
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-static void run(struct deadline *deadline)
+static void look_after_all(struct janitor *janitor, usec_t now)
 {
-	struct janitor *janitor = (struct janitor *)deadline;
 	struct registry *registry = janitor->registry;
-	const usec_t now = loop_now(registry->loop);
 	struct pool *pool, *next;
 
 	open_forced_pools(registry);
@@ -441,6 +439,17 @@ static void run(struct deadline *deadline)
 	drop_idle_databases(registry, now);
 	end_stats_period(janitor, now);
 	look_after_shutdown(registry);
+}
+
+static void run(struct deadline *deadline)
+{
+	struct janitor *janitor = (struct janitor *)deadline;
+	struct registry *registry = janitor->registry;
+	const usec_t now = loop_now(registry->loop);
+
+	/* A suspension looks after itself. */
+	if (registry->operation != OPERATION_SUSPENDED)
+		look_after_all(janitor, now);
 	if (janitor->after)
 		janitor->after(registry);
 	wheel_set(&registry->loop->wheel, &janitor->deadline, now + PERIOD);

@@ -14,6 +14,7 @@
 #include "session/control.h"
 #include "session/failover.h"
 #include "session/pairing.h"
+#include "session/suspend.h"
 #include "session/tls_setup.h"
 
 enum {
@@ -50,6 +51,15 @@ static void on_shutdown(struct registry *registry, enum shutdown_mode mode, bool
 		lifecycle_shut_down(daemon_of(registry), mode);
 }
 
+/* A suspension begins or ends. */
+static void on_accept(struct registry *registry, bool accept)
+{
+	if (accept)
+		listeners_resume(&daemon_of(registry)->listeners);
+	else
+		listeners_pause(&daemon_of(registry)->listeners);
+}
+
 /* --- start -------------------------------------------------------------------------------- */
 
 static bool refuse(const char *why)
@@ -72,6 +82,7 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	struct registry *registry = &daemon->registry;
 
 	daemon->actions = (struct actions){on_reload, on_set, on_shutdown};
+	registry->suspend = (struct suspend_hooks){on_accept, console_tick};
 	registry->actions = &daemon->actions;
 	registry->console = console_hooks;
 	registry->do_work = pairing_work;
@@ -187,16 +198,20 @@ bool lifecycle_start(
 
 /* --- life --------------------------------------------------------------------------------- */
 
-void lifecycle_run(struct daemon *daemon)
+bool lifecycle_run(struct daemon *daemon)
 {
 	log_write(LEVEL_LOG, "process up: %s, libevent %s (%s), adns: %s, tls: %s",
 		version_text, event_get_version(), event_base_get_method(daemon->loop.base),
 		version_of_adns(), version_of_tls());
 	loop_run(&daemon->loop);
+	return !daemon->failed;
 }
 
 void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode)
 {
+	/* What is at rest would never come to its end. */
+	if (daemon->registry.operation == OPERATION_SUSPENDED)
+		control_resume(&daemon->registry, NULL);
 	daemon->registry.shutdown = mode;
 	daemon->registry.shutdown_at = loop_now(&daemon->loop);
 	listeners_close_tcp(&daemon->listeners);
@@ -210,6 +225,13 @@ void lifecycle_stop(struct daemon *daemon)
 	loop_stop(&daemon->loop);
 }
 
+void lifecycle_fail(struct daemon *daemon, const char *why)
+{
+	log_write(LEVEL_FATAL, "%s", why);
+	daemon->failed = true;
+	loop_stop(&daemon->loop);
+}
+
 /* --- end ---------------------------------------------------------------------------------- */
 
 static void end_registry(struct daemon *daemon)
@@ -219,7 +241,11 @@ static void end_registry(struct daemon *daemon)
 	/* Logins that wait for a helper end first: it hands back what belongs to them. */
 	helper_free(registry->derivations);
 	helper_free(registry->system_users);
-	control_drop_all(registry);
+	/* Somebody else may have the connections of a suspended process: not a word to them. */
+	control_drop_all(registry,
+		registry->operation == OPERATION_SUSPENDED ? REASON_DISKO_OVER
+							   : REASON_PROCESS_ENDS);
+	suspend_end(registry);
 	inquiry_desk_free(registry->ldap);
 	inquiry_desk_free(registry->pam);
 	resolver_free(registry->resolver);
@@ -233,7 +259,8 @@ void lifecycle_end(struct daemon *daemon)
 {
 	if (daemon->is_listening) {
 		janitor_stop(&daemon->janitor);
-		listeners_close_all(&daemon->listeners, true);
+		listeners_close_all(
+			&daemon->listeners, daemon->registry.operation != OPERATION_SUSPENDED);
 	}
 	if (daemon->has_registry)
 		end_registry(daemon);

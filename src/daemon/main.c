@@ -133,13 +133,13 @@ static bool run(const struct options *options)
 		.options = options,
 		.daemon = calloc(1, sizeof(struct daemon)),
 	};
-	const bool started = start.daemon && begin_log(&start) && refuse_reboot(&start) &&
+	bool started = start.daemon && begin_log(&start) && refuse_reboot(&start) &&
 		load(&start) && assume_user(&start) && open_log(&start) && is_alone(&start) &&
 		go_to_background(&start) && start_daemon(&start);
 
 	problems_free(&start.problems);
-	if (started)
-		lifecycle_run(start.daemon);
+	if (started && !lifecycle_run(start.daemon))
+		started = false;
 	if (start.daemon)
 		lifecycle_end(start.daemon);
 	snapshot_unref(start.config);

@@ -103,7 +103,7 @@ static void leave_park(struct stream *stream)
 void stream_set_handlers(struct stream *stream, const struct stream_handlers *handlers)
 {
 	stream->handlers = handlers;
-	if (stream->parked && !stream->watched)
+	if (stream->parked && !stream->watched && !stream->frozen)
 		watch_hang_up(stream);
 }
 
@@ -141,7 +141,7 @@ bool stream_watch(struct stream *stream)
 void stream_resume(struct stream *stream)
 {
 	stream->paused = false;
-	if (!stream->parked)
+	if (!stream->parked || stream->frozen)
 		return;
 	leave_park(stream);
 	assign_reading(stream);
@@ -149,6 +149,24 @@ void stream_resume(struct stream *stream)
 		log_write(LEVEL_ERROR, "cannot go on reading a connection: %m");
 	if (stream->unread)
 		stream_tell_unread(stream);
+}
+
+void stream_freeze(struct stream *stream)
+{
+	if (stream->parked)
+		leave_park(stream);
+	else if (stream->fd >= 0)
+		event_del(&stream->event);
+	stream->parked = stream->frozen = true;
+}
+
+void stream_thaw(struct stream *stream)
+{
+	stream->frozen = false;
+	if (!stream->paused)
+		stream_resume(stream);
+	else if (stream->fd >= 0 && !stream->watched)
+		watch_hang_up(stream);
 }
 
 /* --- opening and closing ---------------------------------------------------------------- */
@@ -162,7 +180,7 @@ static void start(struct stream *stream, struct loop *loop, int fd,
 	stream->kind = &stream_raw;
 	stream->backlog = NULL;
 	stream->tls = NULL;
-	stream->paused = stream->parked = stream->watched = false;
+	stream->paused = stream->parked = stream->watched = stream->frozen = false;
 	stream->connecting = stream->unread = false;
 }
 

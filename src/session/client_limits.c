@@ -6,6 +6,9 @@
 #include "session/lookup.h"
 #include "wire/writer.h"
 
+/* How often limits are looked at whose time has come while nothing is timed. */
+#define SUSPENDED_RETRY (USEC_PER_SEC / 5)
+
 /* The earlier of two times, of which 0 means never. */
 static usec_t nearer(usec_t a, usec_t b)
 {
@@ -169,6 +172,11 @@ void client_limits_expire(struct deadline *deadline)
 	/* The wheel fires when the time has come, a limit is over when it has passed. */
 	const usec_t now = loop_now(registry->loop) + 1;
 
+	/* What is over then is over when it ends. */
+	if (registry->operation == OPERATION_SUSPENDED) {
+		wheel_set(&registry->loop->wheel, deadline, now + SUSPENDED_RETRY);
+		return;
+	}
 	switch (client_state(client)) {
 	case CLIENT_GREETING:
 	case CLIENT_AUTHENTICATING:

@@ -8,6 +8,7 @@
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
+#include "session/suspend.h"
 
 static void on_readable(struct stream *stream)
 {
@@ -34,6 +35,26 @@ static void on_hung_up(struct stream *stream)
 
 const struct stream_handlers client_session_handlers = {
 	.readable = on_readable,
+	.drained = on_drained,
+	.hung_up = on_hung_up,
+};
+
+/*
+ * It is to come to rest. As long as somebody waits for a server, those who have one go on: it is
+ * them for whom he waits.
+ */
+static void on_last_readable(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+
+	if (client->link.state == CLIENT_PAIRED && suspend_lets_go_on(client->link.pool))
+		relay_client_readable(client);
+	else
+		relay_receive_rest(&client->link);
+}
+
+const struct stream_handlers client_resting_handlers = {
+	.readable = on_last_readable,
 	.drained = on_drained,
 	.hung_up = on_hung_up,
 };

@@ -4,6 +4,7 @@
 #include "session/auth_query.h"
 #include "session/ending.h"
 #include "session/pairing.h"
+#include "session/suspend.h"
 
 #define BIT(list) (1u << SERVERS_##list)
 
@@ -62,10 +63,12 @@ static void set_operation(struct registry *registry, enum operation operation)
 
 void control_pause(struct registry *registry, struct database *database)
 {
-	if (database)
+	if (database) {
 		pause_database(registry, database);
-	else
+	} else {
+		suspend_end(registry); /* a shutdown, which may come at any time */
 		set_operation(registry, OPERATION_PAUSED);
+	}
 	control_rest(registry);
 }
 
@@ -140,6 +143,8 @@ void control_resume(struct registry *registry, struct database *database)
 
 	if (database)
 		database->paused = false;
+	else if (registry->operation == OPERATION_SUSPENDED)
+		suspend_end(registry);
 	else
 		set_operation(registry, OPERATION_RUNNING);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
@@ -210,13 +215,13 @@ void control_kill(struct registry *registry, struct database *database, bool pau
 	}
 }
 
-void control_drop_all(struct registry *registry)
+void control_drop_all(struct registry *registry, enum reason reason)
 {
 	struct pool *pool;
 
-	close_clients(&registry->logins, REASON_PROCESS_ENDS);
+	close_clients(&registry->logins, reason);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		empty_pool(pool, REASON_PROCESS_ENDS);
+		empty_pool(pool, reason);
 }
 
 /* SHOW has no room for more than 31 bits. */

@@ -136,14 +136,15 @@ static void free_server(struct loop_task *task)
 
 /*
  * Protocol: "Message Flow", Termination. A server in the middle of something hears the end too,
- * but not one that has half a message: it would take the Terminate for the rest, and run it.
+ * but not one that has half a message: it would take the Terminate for the rest, and run it; nor
+ * one that another process has.
  */
-static void take_leave(struct server_link *server)
+static void take_leave(struct server_link *server, const struct failure *why)
 {
 	struct buffer message;
 
-	if (!stream_is_open(&server->link.stream) || server->link.cut ||
-		stream_is_blocked(&server->link.stream))
+	if (why->reason == REASON_DISKO_OVER || !stream_is_open(&server->link.stream) ||
+		server->link.cut || stream_is_blocked(&server->link.stream))
 		return;
 	buffer_init(&message);
 	writer_terminate(&message);
@@ -186,7 +187,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	}
 	log_closing(link, why);
 	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
-		take_leave(server);
+		take_leave(server, why);
 	server_enter(server, SERVER_CLOSED);
 	stream_close(&link->stream);
 	link_drop_held(link);

@@ -435,3 +435,66 @@ void relay_server_readable(struct server_link *server)
 		run_server(server, data, (size_t)(receive_area(link) + got - data));
 	} while (may_go_on(link, got, &rounds));
 }
+
+/* --- coming to rest ----------------------------------------------------------------------- */
+
+size_t relay_rest(const struct link *link)
+{
+	struct frame frame;
+
+	if (link->remaining)
+		return link->remaining;
+	if (link->held_length == 0)
+		return 0;
+	switch (frame_peek(link->held, link->held_length, UINT32_MAX, &frame)) {
+	case FRAME_SHORT:
+		return FRAME_HEADER_SIZE - link->held_length;
+	case FRAME_PARTIAL:
+		return frame.total - link->held_length;
+	case FRAME_WHOLE:
+	case FRAME_MALFORMED:
+		break;
+	}
+	return 0;
+}
+
+static void run_link(struct link *link, const uint8_t *data, size_t length)
+{
+	if (link->kind == LINK_CLIENT)
+		run_client(client_of(link), data, length);
+	else
+		run_server(server_of(link), data, length);
+}
+
+static void lose(struct link *link)
+{
+	if (link->kind == LINK_CLIENT)
+		client_close_for(client_of(link), REASON_CLIENT_UNEXPECTED_EOF);
+	else
+		server_close_for(server_of(link), REASON_SERVER_CONN_CRASHED);
+}
+
+void relay_receive_rest(struct link *link)
+{
+	const size_t rest = relay_rest(link);
+	const uint8_t *data;
+	ssize_t got;
+
+	if (rest == 0) {
+		stream_freeze(&link->stream);
+		return;
+	}
+	got = stream_receive(&link->stream, receive_area(link),
+		rest < LOOP_RECEIVE_SIZE ? rest : LOOP_RECEIVE_SIZE);
+	if (got == STREAM_AGAIN)
+		return;
+	if (got <= 0) {
+		lose(link);
+		return;
+	}
+	link->request_time = loop_now(link->stream.loop);
+	if (link->kind == LINK_SERVER)
+		link->pool->stats.current.sent += (uint64_t)got;
+	data = bring_held(link);
+	run_link(link, data, (size_t)(receive_area(link) + got - data));
+}

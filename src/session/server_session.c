@@ -147,3 +147,14 @@ const struct stream_handlers server_session_handlers = {
 	.readable = on_readable,
 	.drained = on_drained,
 };
+
+/* It is to come to rest. */
+static void on_last_readable(struct stream *stream)
+{
+	relay_receive_rest((struct link *)stream);
+}
+
+const struct stream_handlers server_resting_handlers = {
+	.readable = on_last_readable,
+	.drained = on_drained,
+};

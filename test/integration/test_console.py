@@ -914,6 +914,7 @@ def test_drivers_parameters_are_faked(pooler, name):
         "KILL",
         "KILL main",
         "RECONNECT",
+        "SUSPEND",
         "SHUTDOWN",
         "SHUTDOWN WAIT_FOR_SERVERS",
         "WAIT_CLOSE",

@@ -330,6 +330,12 @@ class Pooler:
         """Run console commands as this user, where a password is asked for."""
         self._console = self.client(user, "pgbouncer", password)
 
+    def close_console(self):
+        """Close the console connection that is kept for commands."""
+        if self._console is not None:
+            self._console.close()
+            self._console = None
+
     def command(self, sql, timeout=None):
         """Run a console command on one console connection kept for it; the raw Result."""
         if self._console is None:

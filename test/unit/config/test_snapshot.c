@@ -165,8 +165,8 @@ static void test_every_mistake_is_told_with_its_line(void **state)
 static void test_settings_without_effect_are_warnings(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\n"
+					  "max_prepared_statements = 11\n"
 					  "suspend_timeout = 11\n"
-					  "max_prepared_statements = 0\n"
 					  "client_tls_sslmode = disable\n"
 					  "peer_id = 3\n");
 

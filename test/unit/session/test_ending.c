@@ -470,7 +470,7 @@ static void test_the_end_of_the_process_is_told_to_nobody(void **state)
 	say(waiting, "Q");
 	say_startup(welcoming, PROTOCOL_3_0, "user", "bob", "database", "db", NULL);
 	assert_state(welcoming, CLIENT_WELCOMING);
-	control_drop_all(&fake_registry);
+	control_drop_all(&fake_registry, REASON_PROCESS_ENDS);
 	fake_turn();
 	assert_dropped(login);
 	assert_dropped(idle);

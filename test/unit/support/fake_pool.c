@@ -194,7 +194,7 @@ static void free_actors(void)
 int fake_end(void **state)
 {
 	(void)state;
-	control_drop_all(&fake_registry);
+	control_drop_all(&fake_registry, REASON_PROCESS_ENDS);
 	fake_turn();
 	helper_free(fake_registry.derivations);
 	helper_free(fake_registry.system_users);

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/suspend.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "session/client_session.h"
+#include "session/control.h"
+#include "session/ending.h"
+#include "session/relay.h"
+#include "session/server_session.h"
+
+enum {
+	/* How often to look, while coming to rest and afterwards: somebody waits for it. */
+	LOOK_MILLISECONDS = 2,
+	LOOK_AT_REST_MILLISECONDS = 50,
+};
+
+struct suspension {
+	struct registry *registry;
+	struct event *timer; /* owned */
+	usec_t began;
+	bool quiet;
+};
+
+/* --- coming to rest ----------------------------------------------------------------------- */
+
+/* Between two messages, with nothing on its way in either direction? */
+static bool is_at_rest(const struct link *link)
+{
+	return link->stream.frozen && link->held_length == 0 && link->remaining == 0 &&
+		!stream_is_blocked(&link->stream);
+}
+
+/* Stop to read it as soon as it is between two messages; is it at rest? */
+static bool settle(struct link *link)
+{
+	if (!link->stream.frozen && link->held_length == 0 && link->remaining == 0)
+		stream_freeze(&link->stream);
+	else if (!link->stream.frozen)
+		stream_set_handlers(&link->stream,
+			link->kind == LINK_CLIENT ? &client_resting_handlers
+						  : &server_resting_handlers);
+	return is_at_rest(link);
+}
+
+/* Does anybody in the pool wait for something that is still to be done for him? */
+static bool has_waiters(const struct pool *pool)
+{
+	return pool->client_count[CLIENT_WAITING] + pool->client_count[CLIENT_WELCOMING] +
+		pool->client_count[CLIENT_CANCEL_WAITING] +
+		pool->client_count[CLIENT_CANCEL_SENT] + pool->looking_up +
+		pool->server_count[SERVERS_ACTIVE_CANCEL] >
+		0;
+}
+
+bool suspend_lets_go_on(const struct pool *pool)
+{
+	return pool_mode(pool) != POOL_MODE_SESSION && has_waiters(pool);
+}
+
+static void prepare(struct link_list *clients)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, clients, place) {
+		if (link->stream.handlers == &client_session_handlers)
+			stream_set_handlers(&link->stream, &client_resting_handlers);
+	}
+}
+
+static bool settle_clients(struct pool *pool)
+{
+	const bool go_on = suspend_lets_go_on(pool);
+	bool settled = !has_waiters(pool);
+	struct link *link;
+
+	prepare(&pool->waiting);
+	if (go_on)
+		prepare(&pool->clients);
+	TAILQ_FOREACH (link, &pool->clients, place) {
+		if (link->state == CLIENT_PAIRED && go_on)
+			continue;
+		settled = settle(link) && settled;
+	}
+	return settled;
+}
+
+static void close_list(struct pool *pool, enum server_list list)
+{
+	struct link *link;
+
+	while ((link = TAILQ_FIRST(&pool->servers[list])) != NULL)
+		server_close_for(server_of(link), REASON_UNSAFE_ON_SUSPEND);
+}
+
+static bool settle_list(struct pool *pool, enum server_list list)
+{
+	bool settled = true;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[list], place) {
+		settled = settle(link) && settled && link->state != SERVER_LOOKING_UP &&
+			!server_of(link)->setting;
+	}
+	return settled;
+}
+
+/* Nobody waits for those that are logging in: they would be nothing to whoever takes over. */
+static bool settle_servers(struct pool *pool)
+{
+	bool settled;
+
+	close_list(pool, SERVERS_LOGIN);
+	settled = settle_list(pool, SERVERS_ACTIVE);
+	settled = settle_list(pool, SERVERS_IDLE) && settled;
+	return settled && pool->server_count[SERVERS_BEING_CANCELED] == 0;
+}
+
+static bool settle_all(struct registry *registry, bool (*settle_pool)(struct pool *pool))
+{
+	struct pool *pool;
+	bool settled = true;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!pool->database->console)
+			settled = settle_pool(pool) && settled;
+	}
+	return settled;
+}
+
+/* Those that are between two uses, but not clean yet. */
+static void close_unsafe(struct registry *registry)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		close_list(pool, SERVERS_USED);
+		close_list(pool, SERVERS_TESTED);
+	}
+}
+
+static bool settle_everything(struct registry *registry)
+{
+	close_unsafe(registry);
+	/* Servers only when nobody can need them any more. */
+	return settle_all(registry, settle_clients) && TAILQ_EMPTY(&registry->logins) &&
+		settle_all(registry, settle_servers);
+}
+
+/* --- what does not come to rest ----------------------------------------------------------- */
+
+static void cut_clients(struct link_list *list, bool all)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, list, place, next) {
+		if (all || !is_at_rest(link))
+			client_close_for(client_of(link), REASON_SUSPEND_TIMEOUT);
+	}
+}
+
+/* Each takes its client along, which may be the next of no list of ours. */
+static void cut_servers(struct pool *pool, enum server_list list)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &pool->servers[list], place, next) {
+		if (!is_at_rest(link) || link->state == SERVER_LOOKING_UP ||
+			server_of(link)->setting)
+			server_close_for(server_of(link), REASON_SUSPEND_TIMEOUT);
+	}
+}
+
+static void cut_waiters(struct registry *registry)
+{
+	struct pool *pool;
+
+	cut_clients(&registry->logins, true);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		cut_clients(&pool->waiting, true);
+		cut_clients(&pool->welcoming, true);
+		cut_clients(&pool->cancels, true);
+		while (!TAILQ_EMPTY(&pool->servers[SERVERS_ACTIVE_CANCEL]))
+			server_close_for(
+				server_of(TAILQ_FIRST(&pool->servers[SERVERS_ACTIVE_CANCEL])),
+				REASON_SUSPEND_TIMEOUT);
+	}
+}
+
+/* Those who would have come to rest now that nobody waits get a last chance at that. */
+static void cut_the_rest(struct registry *registry)
+{
+	struct pool *pool;
+
+	cut_waiters(registry);
+	if (settle_everything(registry))
+		return;
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (pool->database->console)
+			continue;
+		cut_clients(&pool->clients, false);
+		cut_servers(pool, SERVERS_ACTIVE);
+		cut_servers(pool, SERVERS_IDLE);
+		cut_servers(pool, SERVERS_BEING_CANCELED);
+	}
+}
+
+static bool is_over_time(const struct suspension *suspension)
+{
+	const struct registry *registry = suspension->registry;
+	const usec_t limit = registry->settings->suspend_timeout;
+
+	return limit > 0 && loop_now(registry->loop) - suspension->began > limit;
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+static void set_timer(const struct suspension *suspension)
+{
+	const int wait = suspension->quiet ? LOOK_AT_REST_MILLISECONDS : LOOK_MILLISECONDS;
+	const struct timeval interval = {.tv_usec = wait * 1000};
+
+	event_add(suspension->timer, &interval);
+}
+
+void suspend_look(struct registry *registry)
+{
+	struct suspension *suspension = registry->suspension;
+	bool quiet;
+
+	if (!suspension)
+		return;
+	if (registry->console_pool->client_count[CLIENT_CONSOLE] == 0) {
+		log_write(LEVEL_LOG, "admin disappeared when suspended, doing RESUME");
+		control_resume(registry, NULL);
+		registry->suspend.changed(registry);
+		return;
+	}
+	quiet = settle_everything(registry);
+	if (!quiet && is_over_time(suspension)) {
+		cut_the_rest(registry);
+		quiet = settle_everything(registry);
+	}
+	if (quiet == suspension->quiet)
+		return;
+	suspension->quiet = quiet;
+	set_timer(suspension);
+	registry->suspend.changed(registry);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *argument)
+{
+	(void)fd;
+	(void)what;
+	suspend_look(argument);
+}
+
+bool suspend_begin(struct registry *registry)
+{
+	struct suspension *suspension = calloc(1, sizeof(*suspension));
+
+	if (!suspension)
+		return false;
+	suspension->timer = event_new(registry->loop->base, -1, EV_PERSIST, on_timer, registry);
+	if (!suspension->timer) {
+		free(suspension);
+		return false;
+	}
+	suspension->registry = registry;
+	suspension->began = loop_now(registry->loop);
+	registry->suspension = suspension;
+	registry->operation = OPERATION_SUSPENDED;
+	registry->operation_at = suspension->began;
+	registry->suspend.accept(registry, false);
+	set_timer(suspension);
+	suspend_look(registry);
+	return true;
+}
+
+bool suspend_is_quiet(const struct registry *registry)
+{
+	return registry->suspension && registry->suspension->quiet;
+}
+
+static void wake(struct link_list *list, const struct stream_handlers *handlers)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		if (link->stream.handlers == &client_resting_handlers ||
+			link->stream.handlers == &server_resting_handlers)
+			stream_set_handlers(&link->stream, handlers);
+		if (link->stream.frozen)
+			stream_thaw(&link->stream);
+	}
+}
+
+void suspend_end(struct registry *registry)
+{
+	struct suspension *suspension = registry->suspension;
+	struct pool *pool;
+
+	if (!suspension)
+		return;
+	registry->suspension = NULL;
+	registry->operation = OPERATION_RUNNING;
+	registry->operation_at = loop_now(registry->loop);
+	event_free(suspension->timer);
+	free(suspension);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		wake(&pool->clients, &client_session_handlers);
+		wake(&pool->waiting, &client_session_handlers);
+		for (unsigned i = 0; i < SERVER_LISTS; i++)
+			wake(&pool->servers[i], &server_session_handlers);
+	}
+	registry->suspend.accept(registry, true);
+}
