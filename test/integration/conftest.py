@@ -10,7 +10,7 @@ from _pytest.runner import runtestprotocol
 
 pytest.register_assert_rewrite("support")
 
-from support.cluster import Cluster
+from support.cluster import SHARED_FOLDER, Cluster
 from support.fakeserver import FakeServer, polite
 from support.pooler import Pooler, is_sanitized
 from support.process import drop_folder, make_folder, run
@@ -112,22 +112,69 @@ def new_relay():
         yield make
 
 
+# --- the run as a whole -----------------------------------------------------------------------
+
+# More than there are processors: most tests wait most of the time.
+WORKERS_PER_PROCESSOR = 4
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers():
+    """How many processes `-n auto` means."""
+    return WORKERS_PER_PROCESSOR * len(os.sched_getaffinity(0))
+
+
+def pytest_configure(config):
+    """Make the folder that all processes of this run share; those that -n starts inherit its name."""
+    if SHARED_FOLDER not in os.environ:
+        config.shared_folder = os.environ[SHARED_FOLDER] = make_folder("pgusher-shared-")
+
+
+def pytest_unconfigure(config):
+    """Remove that folder."""
+    if hasattr(config, "shared_folder"):
+        drop_folder(config.shared_folder)
+        del os.environ[SHARED_FOLDER]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
     """Try a failed test once more: a machine that is busy with other things fails no run.
 
-    One that passes only at the second try says so among the warnings.
+    One that passes only at the second try is told of at the end, with what went wrong at first.
     """
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if any(report.failed for report in reports):
+    failed = [report for report in reports if report.failed]
+    if failed:
         item._initrequest()
         again = runtestprotocol(item, log=False, nextitem=nextitem)
         if not any(report.failed for report in again):
-            item.warn(pytest.PytestWarning("passed only at the second try"))
             reports = again
+            reports[0].first_try = failed[0].longreprtext
     for report in reports:
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+_retried = []
+
+
+def pytest_runtest_logreport(report):
+    """Keep those that had to be tried again: they come here from all processes."""
+    if hasattr(report, "first_try"):
+        _retried.append(report)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Tell which tests had to be tried again; test/run.sh looks for the lines RETRIED."""
+    if not _retried or hasattr(terminalreporter.config, "workerinput"):
+        return
+    terminalreporter.section("passed only at the second try")
+    for report in _retried:
+        terminalreporter.write_line(report.first_try)
+    for report in _retried:
+        reason = report.first_try.splitlines()[-1]
+        terminalreporter.write_line(f"RETRIED {report.nodeid} ({reason})")

@@ -2,11 +2,14 @@
 """A PostgreSQL of our own: made, started, asked, broken and thrown away."""
 
 import contextlib
+import fcntl
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 
 import psycopg
 from psycopg.rows import dict_row
@@ -23,6 +26,10 @@ from support.process import (
 )
 
 HARNESS = "harness"
+DATABASES = ("main", "other")
+
+# Names the folder that the processes of one run of pytest share.
+SHARED_FOLDER = "PGUSHER_TEST_SHARED"
 
 # Role names say how PostgreSQL asks them for their password; the rest are let in without one.
 PASSWORDS = {
@@ -76,6 +83,65 @@ def program(name):
     raise RuntimeError(f"no {name} of PostgreSQL found; set PGUSHER_TEST_PGBIN")
 
 
+# What every cluster has: nothing is kept that a crash could lose.
+SETTINGS = {
+    "max_connections": 100,
+    "superuser_reserved_connections": 3,
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "shared_buffers": "'32MB'",
+    "max_wal_size": "'256MB'",
+    "autovacuum": "off",
+    "timezone": "'UTC'",
+    "datestyle": "'ISO, MDY'",
+    "log_line_prefix": "'%m [%p] %u@%d %a '",
+    "log_timezone": "'UTC'",
+    "log_checkpoints": "off",
+}
+
+
+def configure(data, settings):
+    """Add these settings to those of the cluster with this data."""
+    with open(os.path.join(data, "postgresql.conf"), "a") as file:
+        file.writelines(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def make_data(data):
+    """Make the data of a cluster with all roles and databases in it, which has not run yet."""
+    run(
+        [program("initdb"), "-D", data, "-U", HARNESS, "--auth=trust", "--no-sync"]
+        + ["--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"],
+        timeout=120,
+    )
+    configure(data, SETTINGS)
+    with open(os.path.join(data, "pg_hba.conf"), "w") as file:
+        file.write(HBA.format(kind="local", address=""))
+        file.write(HBA.format(kind="host", address="127.0.0.1/32"))
+    own(os.path.join(data, "pg_hba.conf"))
+    with tempfile.TemporaryFile("w+") as script:
+        script.write(ROLES + "".join(f"CREATE DATABASE {name} OWNER app;\n" for name in DATABASES))
+        script.seek(0)
+        done = run([program("postgres"), "--single", "-D", data, "postgres"], stdin=script)
+    assert "ERROR" not in done.stderr, done.stderr
+
+
+def copy_data(data):
+    """Copy what the first cluster of this run was made of: that is faster than to make it anew."""
+    shared = os.environ.get(SHARED_FOLDER)
+    if not shared:
+        make_data(data)
+        return
+    original, ready = os.path.join(shared, "data"), os.path.join(shared, "ready")
+    with open(os.path.join(shared, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(ready):
+            shutil.rmtree(original, ignore_errors=True)
+            make_data(original)
+            open(ready, "w").close()
+    run(["cp", "-a", "--reflink=auto", original, data])
+
+
 class Cluster:
     """One PostgreSQL server. Tests that stop or break it take a private one."""
 
@@ -91,41 +157,14 @@ class Cluster:
         self._initialize(settings or {})
 
     def _initialize(self, settings):
-        run(
-            [program("initdb"), "-D", self.data, "-U", HARNESS, "--auth=trust", "--no-sync"]
-            + ["--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"],
-            timeout=120,
-        )
-        values = {
+        copy_data(self.data)
+        own_settings = {
             "listen_addresses": f"'{self.host}'",
             "port": self.port,
             "unix_socket_directories": f"'{self.socket_folder}'",
-            "max_connections": 100,
-            "superuser_reserved_connections": 3,
-            "fsync": "off",
-            "full_page_writes": "off",
-            "synchronous_commit": "off",
-            "shared_buffers": "'32MB'",
-            "max_wal_size": "'256MB'",
-            "autovacuum": "off",
-            "timezone": "'UTC'",
-            "datestyle": "'ISO, MDY'",
-            "log_line_prefix": "'%m [%p] %u@%d %a '",
-            "log_timezone": "'UTC'",
-            "log_checkpoints": "off",
-            **settings,
         }
-        with open(os.path.join(self.data, "postgresql.conf"), "a") as file:
-            for name, value in values.items():
-                file.write(f"{name} = {value}\n")
-        with open(os.path.join(self.data, "pg_hba.conf"), "w") as file:
-            file.write(HBA.format(kind="local", address=""))
-            file.write(HBA.format(kind="host", address="127.0.0.1/32"))
-        own(os.path.join(self.data, "pg_hba.conf"))
+        configure(self.data, {**own_settings, **settings})
         self.start()
-        self.sql(ROLES)
-        for database in ("main", "other"):
-            self.sql(f"CREATE DATABASE {database} OWNER app")
 
     # Life
 

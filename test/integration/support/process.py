@@ -83,10 +83,18 @@ def run(arguments, check=True, timeout=60, as_root=False, **options):
 _given_ports = set()
 
 
+def own_ports():
+    """Below those that the kernel gives to clients; each of several test processes has its share."""
+    ports = range(12000, 32000)
+    share = len(ports) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return ports[number * share : (number + 1) * share]
+
+
 def free_port():
-    """A port that nobody listens on, below the range from which the kernel gives ports to clients."""
+    """A port that nobody listens on and that has not been given before."""
     while True:
-        port = random.SystemRandom().randrange(12000, 32000)
+        port = random.SystemRandom().choice(own_ports())
         if port in _given_ports:
             continue
         try:
