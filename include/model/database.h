@@ -17,6 +17,7 @@
 
 #include "config/snapshot.h"
 
+struct database_counters;
 struct pool;
 
 TAILQ_HEAD(pool_list, pool);
@@ -26,6 +27,7 @@ struct database {
 	const struct database_config *config;
 	struct database_config *own_config; /* automatic databases: freed with it; else NULL */
 	struct pool_list pools;
+	struct database_counters *counters; /* owned; NULL: nothing was counted yet */
 	unsigned servers; /* connections of all its pools, in any state */
 	unsigned clients; /* that named it, logged in or not */
 	bool console; /* the admin console */

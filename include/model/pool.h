@@ -12,6 +12,7 @@
 #include "base/failure.h"
 #include "model/client_link.h"
 #include "model/database.h"
+#include "model/latency.h"
 #include "model/server_link.h"
 #include "model/stats.h"
 #include "model/user.h"
@@ -56,6 +57,9 @@ struct pool {
 	unsigned next_host; /* of a host list */
 	bool has_work; /* in registry.work: see pairing_work() */
 	struct stats stats;
+	struct latency *latency; /* owned; NULL until a query has had a server */
+	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */
+	uint64_t notified; /* clients that were told that they wait */
 };
 
 /* Sizes in force: [users] entry of the server user, else database, else global. 0: unlimited. */
@@ -119,11 +123,20 @@ usec_t pool_longest_wait(const struct pool *pool, usec_t now);
 /* Forget the welcome: the next login waits for a new one. */
 void pool_forget_welcome(struct pool *pool);
 
-/* Mark every server as to be retired when it is free. */
-void pool_retire_servers(struct pool *pool);
+/* Mark every server as to be retired when it is free, and why. */
+void pool_retire_servers(struct pool *pool, enum server_closing cause);
 
 /* Forget the welcome and mark every server as to be retired: RECONNECT, a changed connect string. */
-void pool_mark_close_needed(struct pool *pool);
+void pool_mark_close_needed(struct pool *pool, enum server_closing cause);
+
+/* One more ErrorResponse with this SQLSTATE (NULL: none) was passed on. */
+void pool_count_error(struct pool *pool, const char *sqlstate);
+
+/* Have pool->latency, if there is memory for it. */
+void pool_open_latency(struct pool *pool);
+
+/* Before its memory goes. */
+void pool_drop_counts(struct pool *pool);
 
 /* Have pairing_work() look at the pool at the end of this turn. */
 void pool_needs_work(struct pool *pool);

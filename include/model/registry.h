@@ -13,6 +13,7 @@
 #include "config/snapshot.h"
 #include "crypt/keyed_hash.h"
 #include "model/cancel_keys.h"
+#include "model/counters.h"
 #include "model/held.h"
 #include "model/limits.h"
 #include "model/pool.h"
@@ -71,6 +72,7 @@ struct registry {
 	struct link_list dead; /* closed links whose memory goes at the end of the turn */
 	struct cancel_keys cancel_keys;
 	struct limits limits;
+	struct counters counters;
 	struct slab clients, servers, helds; /* objects of the links */
 	struct resolver *resolver;
 	struct tls_context *client_tls,

@@ -16,6 +16,7 @@
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
 #define PGUSHER_MODEL_SERVER_LINK_H
 
+#include "model/labels.h"
 #include "model/link.h"
 #include "model/requests.h"
 #include "net/resolver.h"
@@ -75,6 +76,7 @@ struct server_link {
 	bool fresh; /* nothing was sent to it since it was given to its client */
 	bool touched; /* a client has had it: its session is not as it was made */
 	bool close_needed; /* to be retired when free */
+	enum server_closing close_cause : 8; /* and why */
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */
 	uint16_t
@@ -122,6 +124,9 @@ static inline bool server_is_connected(const struct server_link *server)
 {
 	return server->link.state >= SERVER_IDLE && server->link.state <= SERVER_CHECKING;
 }
+
+/* It is to be closed when it is free, for the first cause that came up. */
+void server_retire(struct server_link *server, enum server_closing cause);
 
 /* Idle in the sense of the protocol: no transaction, nothing owed, nothing half-done. */
 bool server_is_clean(const struct server_link *server);

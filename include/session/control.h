@@ -37,6 +37,10 @@ void control_resume(struct registry *registry, struct database *database);
 /* Retire every server of the database (NULL: of all), without cutting a transaction. */
 void control_reconnect(struct registry *registry, struct database *database);
 
+/* The same for another cause, which metrics tell. */
+void control_retire(
+	struct registry *registry, struct database *database, enum server_closing cause);
+
 /* Servers of the database (NULL: of any) that still have to be retired. */
 struct control_census control_count_marked(
 	const struct registry *registry, const struct database *database);

@@ -13,9 +13,10 @@ void shedding_make_room(struct registry *registry, int fd);
 
 /*
  * Close one client, chosen at random among those that have long been silent in their login, but
- * never `except`. False: there is none.
+ * never `except`; `why` is what metrics call it. False: there is none.
  */
-bool shedding_drop_one(struct registry *registry, const struct client_link *except);
+bool shedding_drop_one(
+	struct registry *registry, const struct client_link *except, enum client_rejection why);
 
 /* May a line be logged about a stranger from there now? Once a second for each source. */
 bool shedding_may_log(struct registry *registry, const struct address *from);

@@ -44,7 +44,7 @@ static void turn_to(struct registry *registry, struct database *database,
 	if (!database_config_same_user(old, new))
 		transfer_database(registry, database);
 	if (!database_config_same_target(old, new))
-		control_reconnect(registry, database);
+		control_retire(registry, database, SERVER_CLOSED_RELOAD);
 }
 
 /*
@@ -129,7 +129,7 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 	look_at_everybody(registry);
 	apply_settings(daemon, snapshot_settings(old));
 	if (tls_setup_servers_differ(snapshot_settings(old), registry->settings))
-		control_reconnect(registry, NULL);
+		control_retire(registry, NULL, SERVER_CLOSED_RELOAD);
 	if (complete)
 		snapshot_unref(old);
 	else

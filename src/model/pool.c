@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/pool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/registry.h"
+#include "wire/sqlstate.h"
 
 int pool_size(const struct pool *pool)
 {
@@ -125,20 +127,42 @@ void pool_forget_welcome(struct pool *pool)
 	buffer_free(&pool->welcome_made);
 }
 
-void pool_retire_servers(struct pool *pool)
+void pool_retire_servers(struct pool *pool, enum server_closing cause)
 {
 	for (unsigned i = 0; i < SERVER_LISTS; i++) {
 		struct link *link;
 
 		TAILQ_FOREACH (link, &pool->servers[i], place)
-			server_of(link)->close_needed = true;
+			server_retire(server_of(link), cause);
 	}
 }
 
-void pool_mark_close_needed(struct pool *pool)
+void pool_mark_close_needed(struct pool *pool, enum server_closing cause)
 {
-	pool_retire_servers(pool);
+	pool_retire_servers(pool, cause);
 	pool_forget_welcome(pool);
+}
+
+void pool_count_error(struct pool *pool, const char *sqlstate)
+{
+	if (!pool->errors)
+		pool->errors = calloc(SQLSTATE_CLASSES, sizeof(*pool->errors));
+	if (pool->errors)
+		pool->errors[sqlstate_class(sqlstate)]++;
+}
+
+void pool_open_latency(struct pool *pool)
+{
+	if (!pool->latency)
+		pool->latency = calloc(1, sizeof(*pool->latency));
+}
+
+void pool_drop_counts(struct pool *pool)
+{
+	free(pool->latency);
+	free(pool->errors);
+	pool->latency = NULL;
+	pool->errors = NULL;
 }
 
 void pool_needs_work(struct pool *pool)

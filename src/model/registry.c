@@ -125,6 +125,7 @@ static void free_database(struct database *database)
 {
 	if (database->own_config)
 		database_config_free(database->own_config);
+	counters_free(database->counters);
 	free(database);
 }
 
@@ -316,6 +317,7 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	registry->pool_count--;
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
+	pool_drop_counts(pool);
 	registry_let_go_user(registry, pool->user);
 	free(pool);
 }

@@ -93,6 +93,14 @@ void server_enter_last(struct server_link *server, enum server_state state)
 	enter(server, state, true);
 }
 
+void server_retire(struct server_link *server, enum server_closing cause)
+{
+	if (server->close_needed)
+		return;
+	server->close_needed = true;
+	server->close_cause = cause;
+}
+
 bool server_is_clean(const struct server_link *server)
 {
 	return server->transaction_status == 'I' && requests_is_empty(&server->requests) &&

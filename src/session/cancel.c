@@ -46,7 +46,7 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 	}
 	owner = cancel_keys_find(&registry->cancel_keys, key, length);
 	if (!owner) {
-		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
+		client_close_for(client, REASON_CANCEL_KEY_UNKNOWN);
 	} else if (owner->link.state == CLIENT_CONSOLE) {
 		registry->console.canceled(owner);
 		client_close_for(client, REASON_CANCEL_FOR_CONSOLE_CLIENT);

@@ -562,7 +562,7 @@ static bool is_admitted(struct client_link *client, bool console)
 	struct registry *registry = link_registry(&client->link);
 
 	while (!limits_allow_client(registry, console)) {
-		if (!shedding_drop_one(registry, client))
+		if (!shedding_drop_one(registry, client, CLIENT_REJECTED_MAX_CLIENT_CONN))
 			return false;
 	}
 	return true;

@@ -155,12 +155,18 @@ void control_resume(struct registry *registry, struct database *database)
 
 void control_reconnect(struct registry *registry, struct database *database)
 {
+	control_retire(registry, database, SERVER_CLOSED_RECONNECT);
+}
+
+void control_retire(
+	struct registry *registry, struct database *database, enum server_closing cause)
+{
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (!is_meant(pool, database))
 			continue;
-		pool_mark_close_needed(pool);
+		pool_mark_close_needed(pool, cause);
 		close_servers(pool, BIT(LOGIN), REASON_CONNECT_STRING_CHANGED);
 		pool_needs_work(pool);
 	}

@@ -86,6 +86,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	if (state == CLIENT_CLOSED)
 		return;
 	log = is_worth_a_line(client, why);
+	counters_client_closed(client, state, why);
 	if (link->peer) {
 		server = server_of(link->peer);
 		pairing_part(link);
@@ -185,6 +186,7 @@ void server_close(struct server_link *server, const struct failure *why)
 		client = client_of(link->peer);
 		pairing_part(link);
 	}
+	counters_server_closed(server, state, why, client && !unused);
 	log_closing(link, why);
 	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
 		take_leave(server, why);

@@ -44,7 +44,7 @@ static unsigned retire_moved(struct pool *pool, const char *name, const struct a
 			if (server->close_needed || !is_at(server, gone) ||
 				!has_host(server, name))
 				continue;
-			server->close_needed = true;
+			server_retire(server, SERVER_CLOSED_DNS);
 			count++;
 		}
 	}
@@ -94,5 +94,5 @@ void failover_server_is_read_only(struct server_link *server)
 	if (registry->resolver)
 		forget_hosts(registry, database->config);
 	TAILQ_FOREACH (pool, &database->pools, in_database)
-		pool_retire_servers(pool);
+		pool_retire_servers(pool, SERVER_CLOSED_DNS);
 }

@@ -26,7 +26,8 @@ static bool is_silent(const struct client_link *client, usec_t now)
 		now - client->link.request_time >= ANSWER_GRACE;
 }
 
-bool shedding_drop_one(struct registry *registry, const struct client_link *except)
+bool shedding_drop_one(
+	struct registry *registry, const struct client_link *except, enum client_rejection why)
 {
 	struct client_link *candidates[CANDIDATES];
 	const usec_t now = loop_now(registry->loop);
@@ -41,6 +42,7 @@ bool shedding_drop_one(struct registry *registry, const struct client_link *exce
 	}
 	if (count == 0)
 		return false;
+	counters_rejected(registry, why);
 	client_close_for(candidates[random_below(&registry->loop->random, count)],
 		REASON_CLIENT_LOGIN_TIMEOUT);
 	return true;
@@ -50,7 +52,7 @@ void shedding_make_room(struct registry *registry, int fd)
 {
 	if (registry->descriptor_limit > DESCRIPTORS_KEPT &&
 		fd >= registry->descriptor_limit - DESCRIPTORS_KEPT)
-		shedding_drop_one(registry, NULL);
+		shedding_drop_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
 }
 
 bool shedding_may_log(struct registry *registry, const struct address *from)

@@ -169,7 +169,7 @@ static void test_marking_retires_all_servers_and_forgets_the_welcome(void **stat
 	pool->welcome_asked = parameters_empty(fake_registry.parameters);
 	pool->welcome_given = parameters_empty(fake_registry.parameters);
 	buffer_append(&pool->welcome_made, "R", 1);
-	pool_mark_close_needed(pool);
+	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
 	assert_true(idle->close_needed);
 	assert_true(stale->close_needed);
 	assert_null(pool->welcome);

@@ -1284,7 +1284,7 @@ static void test_who_is_looked_up_makes_no_room_for_others(void **state)
 
 	(void)state;
 	fake_advance(10 * USEC_PER_SEC);
-	assert_false(shedding_drop_one(&fake_registry, NULL));
+	assert_false(shedding_drop_one(&fake_registry, NULL, CLIENT_REJECTED_MAX_CLIENT_CONN));
 	assert_state(client, CLIENT_LOOKING_UP);
 }
 

@@ -480,7 +480,7 @@ static void test_all_hear_of_it_where_the_servers_are_to_be_retired(void **state
 
 	(void)state;
 	busy = asker(pool);
-	pool_mark_close_needed(pool);
+	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
 	waiter = asker(pool);
 	fail_with("28000", "role \"alice\" does not exist");
 	assert_told(waiter, "28000", "role \"alice\" does not exist");

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/latency.h"
+
+const char *const latency_kind_names[LATENCY_KINDS] = {
+	[LATENCY_QUERY] = "query",
+	[LATENCY_TRANSACTION] = "transaction",
+	[LATENCY_WAIT] = "wait",
+};
+
+/* The bounds of the metrics are so far apart that no octave has two. */
+#define NO_CUT UINT64_MAX
+const uint64_t latency_cuts[LATENCY_OCTAVES] = {
+	NO_CUT, /* 1 */
+	NO_CUT, NO_CUT, NO_CUT, NO_CUT, NO_CUT, NO_CUT, NO_CUT, 500, /* 256 */
+	1000, NO_CUT, 2500, /* 2,048 */
+	5000, 10000, 25000, /* 16,384 */
+	50000, 100000, 250000, 500000, /* 262,144 */
+	1000000, NO_CUT, 2500000, /* 2,097,152 */
+	5000000, 10000000, 30000000, /* 16,777,216 */
+	60000000, NO_CUT, NO_CUT, NO_CUT, NO_CUT, NO_CUT, NO_CUT, NO_CUT, /* 4,294,967,296 */
+};
+
+/* --- cells -------------------------------------------------------------------------------- */
+
+struct span {
+	uint64_t first, last; /* microseconds */
+};
+
+/* The times that a cell counts; first > last: none, no time has it. */
+static struct span span_of(unsigned cell)
+{
+	unsigned octave, quarter;
+	uint64_t width, cut;
+	struct span whole;
+
+	if (cell < 4)
+		return (struct span){cell, cell};
+	octave = 2 + (cell - 4) / 5;
+	quarter = (cell - 4) % 5;
+	width = UINT64_C(1) << (octave - 2);
+	cut = latency_cuts[octave];
+	/* Behind the cut every cell is one further on than its quarter. */
+	if (quarter > 0 && (4 + quarter) * width > cut)
+		quarter--;
+	else if (quarter == 4)
+		return (struct span){1, 0};
+	whole = (struct span){(4 + quarter) * width, (5 + quarter) * width - 1};
+	if (cut < whole.first || cut >= whole.last)
+		return whole;
+	if ((cell - 4) % 5 == quarter)
+		whole.last = cut;
+	else
+		whole.first = cut + 1;
+	return whole;
+}
+
+/* --- periods ------------------------------------------------------------------------------ */
+
+/* Both cells and bounds ascend, and no cell lies on both sides of a bound. */
+static void add_cells(struct histogram *histogram, const struct latency_counts *counts)
+{
+	unsigned bucket = 0;
+
+	for (unsigned i = 0; i < LATENCY_CELLS; i++) {
+		if (counts->cells[i] == 0)
+			continue;
+		while (bucket < HISTOGRAM_BOUNDS && span_of(i).first > histogram_bounds[bucket])
+			bucket++;
+		histogram->counts[bucket] += counts->cells[i];
+	}
+}
+
+void latency_rotate(struct latency *latency)
+{
+	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
+		struct latency_times *times = &latency->of[kind];
+
+		add_cells(&times->past, &times->recent);
+		times->previous = times->recent;
+		times->recent = (struct latency_counts){0};
+	}
+}
+
+static void merge_counts(struct latency_counts *a, const struct latency_counts *b)
+{
+	for (unsigned i = 0; i < LATENCY_CELLS; i++)
+		a->cells[i] += b->cells[i];
+	if (b->max > a->max)
+		a->max = b->max;
+}
+
+void latency_merge(struct latency *a, const struct latency *b)
+{
+	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
+		merge_counts(&a->of[kind].recent, &b->of[kind].recent);
+		merge_counts(&a->of[kind].previous, &b->of[kind].previous);
+		histogram_merge(&a->of[kind].past, &b->of[kind].past);
+	}
+}
+
+/* --- what is told ------------------------------------------------------------------------- */
+
+struct histogram latency_histogram(const struct latency *latency, enum latency_kind kind)
+{
+	struct histogram all = latency->of[kind].past;
+
+	add_cells(&all, &latency->of[kind].recent);
+	return all;
+}
+
+/* The time of that rank, counted from 1. */
+static uint64_t time_of_rank(const struct latency_counts *counts, uint64_t rank)
+{
+	struct span span;
+	unsigned i = 0;
+
+	for (uint64_t seen = counts->cells[0]; seen < rank; seen += counts->cells[i])
+		i++;
+	span = span_of(i);
+	if (span.last > counts->max)
+		span.last = counts->max;
+	return span.first + (span.last - span.first) / 2;
+}
+
+static uint64_t percentile(
+	const struct latency_counts *counts, uint64_t count, unsigned percent)
+{
+	/* The smallest time that so many percent do not exceed. */
+	const uint64_t rank = (uint64_t)(((unsigned __int128)count * percent + 99) / 100);
+
+	return count > 0 ? time_of_rank(counts, rank) : 0;
+}
+
+struct latency_summary latency_summary(
+	const struct latency *latency, enum latency_kind kind, uint64_t none)
+{
+	struct latency_counts all = latency->of[kind].recent;
+	struct latency_summary summary = {0};
+
+	merge_counts(&all, &latency->of[kind].previous);
+	all.cells[0] += none;
+	for (unsigned i = 0; i < LATENCY_CELLS; i++)
+		summary.count += all.cells[i];
+	summary.p50 = percentile(&all, summary.count, 50);
+	summary.p90 = percentile(&all, summary.count, 90);
+	summary.p99 = percentile(&all, summary.count, 99);
+	summary.max = all.max;
+	return summary;
+}
