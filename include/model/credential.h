@@ -22,6 +22,7 @@ struct user_keys {
 	unsigned references;
 	struct scram_secret verifier; /* to check clients with */
 	struct scram_keys keys;
+	bool is_scram; /* the secret is a SCRAM secret */
 	bool verifier_known; /* parsed from a SCRAM secret, or derived from a plain one */
 	bool client_key_known; /* a client proved it against a SCRAM secret: can log in to servers */
 };

@@ -47,6 +47,12 @@ struct client_link *client_login_find(const struct registry *registry, uint64_t 
 /* Does it speak protocol 3.2, with long cancel keys? Only while it logs in. */
 bool client_login_speaks_3_2(const struct client_link *client);
 
+/*
+ * Send the exchange's last word now if it has not been sent, since nothing comes yet that it could
+ * leave with. False: it was lost.
+ */
+bool client_login_send_farewell(struct client_link *client);
+
 /* The login is over, well or not; `state` is the state in which it was. Wipes what it held. */
 void client_login_end(struct client_link *client, enum client_state state);
 

@@ -20,11 +20,11 @@
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "crypt/base64.h"
+#include "crypt/digest.h"
 #include "crypt/saslprep.h"
 
 enum {
@@ -210,12 +210,14 @@ static bool append_binding(struct buffer *out, const void *gs2_header, size_t he
 static bool hmac(const uint8_t key[SCRAM_KEY_SIZE], const void *data, size_t length,
 	uint8_t out[SCRAM_KEY_SIZE])
 {
-	return HMAC(EVP_sha256(), key, SCRAM_KEY_SIZE, data, length, out, NULL) != NULL;
+	return digest_hmac_sha256(key, data, length, out);
 }
 
 static bool sha256(const uint8_t in[SCRAM_KEY_SIZE], uint8_t out[SCRAM_KEY_SIZE])
 {
-	return EVP_Digest(in, SCRAM_KEY_SIZE, out, NULL, EVP_sha256(), NULL) == 1;
+	const struct digest_piece piece = {in, SCRAM_KEY_SIZE};
+
+	return digest_of(DIGEST_SHA256, &piece, 1, out);
 }
 
 static void exclusive_or(uint8_t out[SCRAM_KEY_SIZE], const uint8_t with[SCRAM_KEY_SIZE])

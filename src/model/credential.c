@@ -33,7 +33,8 @@ struct user_keys *user_keys_new(const char *secret)
 		return NULL;
 	keys->references = 1;
 	if (secret)
-		keys->verifier_known = scram_secret_parse(secret, &keys->verifier);
+		keys->is_scram = keys->verifier_known =
+			scram_secret_parse(secret, &keys->verifier);
 	return keys;
 }
 

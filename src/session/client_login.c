@@ -38,6 +38,21 @@ bool client_login_speaks_3_2(const struct client_link *client)
 	return client->login->version > PROTOCOL_3_0;
 }
 
+bool client_login_send_farewell(struct client_link *client)
+{
+	struct buffer *farewell;
+	size_t length;
+
+	if (client->link.state > CLIENT_WELCOMING || !client->login)
+		return true;
+	farewell = &client->login->farewell;
+	length = farewell->length;
+	buffer_clear(farewell);
+	return length == 0 ||
+		stream_send_bytes(&client->link.stream, farewell->data, length) !=
+		STREAM_SENT_NOT;
+}
+
 void client_login_end(struct client_link *client, enum client_state state)
 {
 	struct login *login = client->login;
@@ -56,6 +71,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 	hba_unref(login->hba);
 	scram_server_free(&login->scram);
 	buffer_wipe(&login->final);
+	buffer_free(&login->farewell);
 	free(login->database_name);
 	explicit_bzero(login, sizeof(*login));
 	free(login);
@@ -84,6 +100,10 @@ static void open_console(struct client_link *client)
 	if (!cancel_keys_issue(
 		    &registry->cancel_keys, client, length, &registry->loop->random)) {
 		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (!client_login_send_farewell(client)) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
 	client->link.pool = registry->console_pool;

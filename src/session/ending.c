@@ -46,6 +46,8 @@ static void tell_client(struct client_link *client, const struct failure *why, b
 	/* A half-sent message must not have another one inside. */
 	if (client->link.cut || stream_is_blocked(stream))
 		return;
+	if (!client_login_send_farewell(client))
+		return;
 	buffer_init(&message);
 	writer_error(&message, "FATAL", why->sqlstate, why->text);
 	if (!message.failed &&

@@ -59,6 +59,21 @@ static bool make_welcome(struct pool *pool, struct parameters *asked)
 	return false;
 }
 
+/* In one call, and one packet, with the last word of the client's exchange. */
+static enum stream_sent send_with_farewell(
+	struct client_link *client, const struct buffer *message)
+{
+	const struct buffer *farewell = &client->login->farewell;
+	struct iovec pieces[] = {
+		{farewell->data, farewell->length},
+		{message->data, message->length},
+	};
+
+	if (farewell->length == 0)
+		return stream_send(&client->link.stream, pieces + 1, 1);
+	return stream_send(&client->link.stream, pieces, 2);
+}
+
 static enum stream_sent send_welcome(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
@@ -72,7 +87,7 @@ static enum stream_sent send_welcome(struct client_link *client)
 	if (write_end(client, message)) {
 		parameters_unref(client->link.parameters);
 		client->link.parameters = parameters_ref(pool->welcome_given);
-		sent = stream_send_bytes(&client->link.stream, message->data, message->length);
+		sent = send_with_farewell(client, message);
 	}
 	if (message->failed)
 		drop_made(pool);
@@ -107,6 +122,10 @@ void welcome_or_wait(struct client_link *client)
 	}
 	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
+		return;
+	}
+	if (!client_login_send_farewell(client)) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
 	client->wait_start = loop_now(client->link.stream.loop);

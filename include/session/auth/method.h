@@ -65,6 +65,8 @@ struct login {
 	bool never; /* nothing that the client says can be right */
 	bool deriving; /* a helper works on the verifier */
 	struct buffer final; /* a client-final-message that waits for the helper */
+	/* The exchange's last word to a client that has passed: it leaves with what comes next. */
+	struct buffer farewell;
 };
 
 /* The method that an auth_type names. */

@@ -8,14 +8,17 @@
  */
 #include "crypt/scram.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 
+#include "crypt/digest.h"
+#include "crypt/md5.h"
+#include "crypt/scram.h"
 #include "session/auth/derivation.h"
 #include "session/auth/method.h"
 #include "session/client_login.h"
 #include "wire/message.h"
 #include "wire/reader.h"
+#include "wire/writer.h"
 
 /* Inside of TLS the exchange may be bound to our certificate, which is offered first. */
 static enum auth_result begin(struct client_link *client)
@@ -54,16 +57,11 @@ static bool mock_verifier(struct client_link *client, struct scram_secret *out)
 {
 	const struct registry *registry = link_registry(&client->link);
 	const char *name = client->user->name;
-	uint8_t digest[32];
-	unsigned length;
-	EVP_MD_CTX *context = EVP_MD_CTX_new();
-	const bool done = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) &&
-		EVP_DigestUpdate(context, name, strlen(name)) &&
-		EVP_DigestUpdate(context, registry->mock_salt, sizeof(registry->mock_salt)) &&
-		EVP_DigestFinal_ex(context, digest, &length);
+	const struct digest_piece pieces[] = {
+		{name, strlen(name)}, {registry->mock_salt, sizeof(registry->mock_salt)}};
+	uint8_t digest[SHA256_SIZE];
 
-	EVP_MD_CTX_free(context);
-	if (!done)
+	if (!digest_of(DIGEST_SHA256, pieces, 2, digest))
 		return false;
 	out->iterations = (uint32_t)registry->settings->scram_iterations;
 	out->salt_length = SCRAM_SALT_SIZE;
@@ -190,6 +188,7 @@ static enum auth_result answer_first(
 	uint32_t size;
 	const uint8_t *message;
 	uint8_t nonce[SCRAM_NONCE_SIZE];
+	const char *secret = auth_secret(client);
 	struct buffer out;
 	enum scram_result result;
 
@@ -201,8 +200,8 @@ static enum auth_result answer_first(
 	}
 	size = reader_int32(&reader);
 	message = reader_bytes(&reader, size);
-	if (reader.failed || reader_left(&reader) > 0 ||
-		secret_kind(auth_secret(client)) == SECRET_MD5 || !choose_verifier(client))
+	if (reader.failed || reader_left(&reader) > 0 || (secret && md5_is_secret(secret)) ||
+		!choose_verifier(client))
 		return auth_refuse(client);
 	buffer_init(&out);
 	random_fill(&client->link.stream.loop->random, nonce, sizeof(nonce));
@@ -224,7 +223,7 @@ static void remember_client_key(
 	struct user_keys *keys = auth_keys(client);
 
 	/* The secret may have changed since the exchange began: then the key opens nothing. */
-	if (!keys || secret_kind(auth_secret(client)) != SECRET_SCRAM ||
+	if (!keys || !keys->is_scram ||
 		memcmp(keys->verifier.stored_key, client->login->verifier.stored_key,
 			SCRAM_KEY_SIZE) != 0)
 		return;
@@ -232,6 +231,18 @@ static void remember_client_key(
 	memcpy(keys->keys.stored_key, keys->verifier.stored_key, SCRAM_KEY_SIZE);
 	memcpy(keys->keys.server_key, keys->verifier.server_key, SCRAM_KEY_SIZE);
 	keys->client_key_known = true;
+}
+
+/* A send costs more than the rest of the exchange, so this one is shared with the welcome. */
+static bool say_farewell(struct login *login, const struct buffer *message)
+{
+	writer_authentication(
+		&login->farewell, AUTH_SASL_FINAL, message->data, message->length);
+	if (!login->farewell.failed)
+		return true;
+	buffer_free(&login->farewell);
+	login->refusal = REASON_NO_MEMORY;
+	return false;
 }
 
 static enum auth_result check_final(
@@ -249,8 +260,8 @@ static enum auth_result check_final(
 		result = auth_refuse(client);
 	} else {
 		remember_client_key(client, client_key);
-		if (!auth_ask(client, AUTH_SASL_FINAL, out.data, out.length))
-			result = AUTH_PENDING; /* it is closed */
+		if (!say_farewell(login, &out))
+			result = AUTH_REFUSED;
 	}
 	explicit_bzero(client_key, sizeof(client_key));
 	buffer_free(&out);

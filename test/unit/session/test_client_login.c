@@ -1422,6 +1422,71 @@ static void test_scram_proves_plain_and_scram_secrets(void **state)
 	try_scram("nobody", "secret", false);
 }
 
+/* A client that has proved itself, on its way to this database. */
+static struct actor *prove_scram(const char *user, const char *password, const char *database)
+{
+	struct actor *client = fake_accept(-1);
+	struct scram_client scram;
+
+	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	begin_scram(client, password, &scram);
+	fake_wait_for_helper();
+	scram_client_free(&scram);
+	return client;
+}
+
+static void assert_hears_last_word(struct actor *client, const char *letters)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(client->script, &length);
+
+	assert_int_equal(output[client->heard + 8], AUTH_SASL_FINAL);
+	assert_heard(client, letters);
+}
+
+static void test_the_last_word_of_an_exchange_leaves_with_the_welcome(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_pool("db", "scram");
+	client = prove_scram("scram", "pencil", "db");
+	/* Two questions, and then all the rest at once. */
+	assert_int_equal(scripted_sends(client->script), 3);
+	assert_hears_last_word(client, "RRKZ");
+}
+
+static void test_the_last_word_of_an_exchange_waits_for_no_server(void **state)
+{
+	struct actor *client = prove_scram("scram", "pencil", "db"), *server;
+
+	(void)state;
+	assert_state(client, CLIENT_WELCOMING);
+	assert_hears_last_word(client, "R");
+	server = fake_launched();
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_welcome(client);
+}
+
+static void test_the_last_word_of_an_exchange_goes_before_an_error(void **state)
+{
+	struct actor *client = prove_scram("scram", "pencil", "nothing");
+
+	(void)state;
+	assert_hears_last_word(client, "RE");
+	assert_true(is_gone(client));
+}
+
+static void test_the_last_word_of_an_exchange_goes_before_the_console(void **state)
+{
+	struct actor *client = prove_scram("boss", "secret", "pgbouncer");
+
+	(void)state;
+	assert_state(client, CLIENT_CONSOLE);
+	assert_hears_last_word(client, "R");
+}
+
 static void test_an_md5_secret_fails_the_exchange_at_its_first_message(void **state)
 {
 	struct actor *client = startup("hash", "db");
@@ -1655,6 +1720,10 @@ int main(void)
 		MD5_TEST(md5_responses_are_compared),
 		MD5_TEST(what_is_no_response_is_refused),
 		SCRAM_TEST(scram_proves_plain_and_scram_secrets),
+		SCRAM_TEST(the_last_word_of_an_exchange_leaves_with_the_welcome),
+		SCRAM_TEST(the_last_word_of_an_exchange_waits_for_no_server),
+		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_an_error),
+		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_the_console),
 		SCRAM_TEST(an_md5_secret_fails_the_exchange_at_its_first_message),
 		MD5_TEST(with_md5_a_scram_secret_is_proved_by_scram),
 		SCRAM_TEST(an_unknown_user_has_the_same_salt_each_time),

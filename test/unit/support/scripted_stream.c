@@ -16,7 +16,7 @@ struct script {
 	struct stream *stream; /* NULL: closed */
 	struct buffer input, output;
 	enum script_end end;
-	size_t room;
+	size_t room, sends;
 	bool hang_up_told;
 };
 
@@ -58,6 +58,7 @@ static ssize_t scripted_send(struct stream *stream, const struct iovec *pieces, 
 	struct script *script = scripted_of(stream);
 	size_t wanted = 0, taken = 0;
 
+	script->sends++;
 	if (script->end == SCRIPT_BREAKS)
 		return STREAM_BROKEN;
 	for (int i = 0; i < count; i++) {
@@ -189,6 +190,11 @@ const uint8_t *scripted_output(const struct script *script, size_t *length)
 void scripted_forget_output(struct script *script)
 {
 	buffer_clear(&script->output);
+}
+
+size_t scripted_sends(const struct script *script)
+{
+	return script->sends;
 }
 
 size_t scripted_unread(const struct script *script)

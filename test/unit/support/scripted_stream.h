@@ -63,6 +63,9 @@ void scripted_allow(struct script *script, size_t room);
 const uint8_t *scripted_output(const struct script *script, size_t *length);
 void scripted_forget_output(struct script *script);
 
+/* How often something was sent, in however many pieces. */
+size_t scripted_sends(const struct script *script);
+
 /* How many bytes were fed and not received yet. */
 size_t scripted_unread(const struct script *script);
 
