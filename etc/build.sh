@@ -80,7 +80,7 @@ own_directory() {
 }
 
 build_packages="build-essential autoconf automake pkg-config libevent-dev libssl-dev
-	libc-ares-dev libidn-dev libbsd-dev libpcre2-dev uthash-dev libldap-dev libpam0g-dev
+	libc-ares-dev libidn-dev libbsd-dev libpcre2-dev uthash-dev libldap-dev libpam0g-dev libsystemd-dev
 	pandoc"
 postgres_packages="postgresql postgresql-contrib"
 

@@ -30,8 +30,15 @@ struct snapshot;
 struct snapshot *snapshot_load(
 	const char *path, const struct snapshot *previous, struct problems *problems);
 
-/* At start: the same without a previous one; `verbose` counts unless the file says otherwise. */
-struct snapshot *snapshot_start(const char *path, int verbose, struct problems *problems);
+/* What the command line has to say: it counts unless the file says otherwise, at reloads too. */
+struct presets {
+	int verbose;
+	const char *const *settings; /* `NAME=VALUE`, ends with NULL; NULL: none. Must stay. */
+};
+
+/* At start: the same without a previous one. */
+struct snapshot *snapshot_start(
+	const char *path, const struct presets *presets, struct problems *problems);
 
 /* As snapshot_load(), from a text, here called `name`. */
 struct snapshot *snapshot_parse(const char *name, const char *text, size_t length,

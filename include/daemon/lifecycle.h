@@ -18,6 +18,7 @@
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
 #include "daemon/signals.h"
+#include "daemon/systemd.h"
 #include "model/registry.h"
 #include "net/listener.h"
 #include "net/loop.h"
@@ -31,6 +32,7 @@ struct daemon {
 	struct janitor janitor;
 	struct actions actions; /* what the console may ask of us */
 	struct pidfile pidfile;
+	struct systemd_sockets passed; /* sockets that a service manager passed */
 	bool has_loop, has_registry,
 		is_listening; /* what lifecycle_end() finds to take apart */
 	bool failed; /* what ended it was no wish of anybody's */

@@ -16,11 +16,15 @@ enum options_wish {
 };
 
 /* Texts are those of the command line. */
+enum { OPTIONS_PRESETS_MOST = 32 };
+
 struct options {
 	const char *program; /* as it was called */
 	const char *config; /* the file; set for OPTIONS_RUN and OPTIONS_CHECK only */
 	const char *user; /* to become; NULL: as the settings say */
 	int verbose; /* how often -v was given */
+	const char *presets[OPTIONS_PRESETS_MOST + 1]; /* `NAME=VALUE`; ends with NULL */
+	unsigned preset_count;
 	bool background;
 	bool quiet; /* nothing to stderr */
 	bool reboot; /* take over from a running process */

@@ -50,6 +50,9 @@ struct listen_options {
 		*unix_dir; /* a leading @ is the abstract name space; empty: no Unix socket */
 	unsigned unix_mode;
 	const char *unix_group; /* name or number; empty: leave */
+	/* Sockets that listen already, from a service manager: instead of all of our own. */
+	const int *passed;
+	unsigned passed_count;
 };
 
 struct listeners;
@@ -61,6 +64,7 @@ struct listener {
 	struct loop_task arrivals; /* connections wait to be accepted in this turn */
 	int fd;
 	bool is_unix;
+	bool is_passed; /* its file is not ours to remove */
 	struct address address; /* for a Unix socket with the port of its name */
 	char path
 		[108]; /* of a Unix socket, a leading @ is the abstract name space; else empty */
@@ -93,6 +97,12 @@ struct listeners {
 bool listeners_open(struct listeners *set, struct loop *loop,
 	const struct listen_options *options, listener_function *accepted, void *context,
 	char *why, size_t size);
+
+/*
+ * What kind of socket a descriptor is, if it is a stream socket that listens: its address family;
+ * AF_UNSPEC if not.
+ */
+int listener_family(int fd);
 
 /* Stop listening on TCP; what waits in the kernel's queue is reset. */
 void listeners_close_tcp(struct listeners *set);

@@ -54,6 +54,9 @@ bool control_is_reconnecting(const struct registry *registry, const struct datab
  */
 void control_kill(struct registry *registry, struct database *database, bool paused);
 
+/* Cut every client but those of the console, who are told why, and every server. */
+void control_tell_and_drop(struct registry *registry, enum reason reason);
+
 /*
  * The process ends: close all there is, the console too, without a word to clients; DISKO_OVER:
  * nor to servers, since another process has both.

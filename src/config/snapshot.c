@@ -161,6 +161,7 @@ struct snapshot {
 	struct userlist *users; /* counted; NULL: none */
 	struct ident *ident; /* counted; NULL: none */
 	struct hba *hba; /* counted; NULL: none */
+	const char *const *presets; /* of the command line, lent for good; NULL: none */
 };
 
 static struct snapshot *snapshot_new(void)
@@ -439,20 +440,39 @@ static void load_rules(struct loading *loading, const struct snapshot *previous)
 			hba_load(settings->auth_hba_file, snapshot->ident, loading->problems);
 }
 
+/* `NAME=VALUE`, given on the command line. */
+static void preset(struct loading *loading, const char *assignment)
+{
+	const char *equals = strchr(assignment, '=');
+	char name[64], why[256] = "a preset is NAME=VALUE";
+
+	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - assignment) : 0,
+		assignment);
+	if (equals &&
+		settings_set(&loading->snapshot->settings, name, equals + 1, why, sizeof(why)))
+		return;
+	problems_add(
+		loading->problems, PROBLEM_ERROR, "--preset", 0, "%s: %s", assignment, why);
+}
+
 /* Put in what the file need not say. False without memory. */
-static bool begin_loading(
-	struct loading *loading, const struct snapshot *previous, const char *path, int verbose)
+static bool begin_loading(struct loading *loading, const struct snapshot *previous,
+	const char *path, const struct presets *presets)
 {
 	struct snapshot *snapshot = loading->snapshot = snapshot_new();
+	const char *const *assignments = previous ? previous->presets : presets->settings;
 
 	if (!snapshot || !settings_defaults(&snapshot->settings))
 		return false;
+	snapshot->presets = assignments;
+	for (; assignments && *assignments; assignments++)
+		preset(loading, *assignments);
 	snapshot->catalog = catalog_new();
 	if (!snapshot->catalog)
 		return false;
 	if (previous)
 		return take_settings(&snapshot->settings, &previous->settings, keeps_value);
-	snapshot->settings.verbose = verbose;
+	snapshot->settings.verbose = presets->verbose;
 	snapshot->settings.conffile = strdup(path);
 	return snapshot->settings.conffile != NULL;
 }
@@ -480,14 +500,15 @@ static bool finish_loading(
 
 /* Read from a file, or from the text if there is one. */
 static struct snapshot *load(const char *path, const char *text, size_t length,
-	const struct snapshot *previous, int verbose, struct problems *problems)
+	const struct snapshot *previous, const struct presets *presets,
+	struct problems *problems)
 {
 	const size_t errors = problems_errors(problems);
 	struct loading loading = {
 		.problems = problems,
 		.had_template = previous && previous->catalog->template,
 	};
-	bool done = begin_loading(&loading, previous, path, verbose);
+	bool done = begin_loading(&loading, previous, path, presets);
 
 	if (done) {
 		if (text)
@@ -504,21 +525,24 @@ static struct snapshot *load(const char *path, const char *text, size_t length,
 	return NULL;
 }
 
+static const struct presets none;
+
 struct snapshot *snapshot_load(
 	const char *path, const struct snapshot *previous, struct problems *problems)
 {
-	return load(path, NULL, 0, previous, 0, problems);
+	return load(path, NULL, 0, previous, &none, problems);
 }
 
-struct snapshot *snapshot_start(const char *path, int verbose, struct problems *problems)
+struct snapshot *snapshot_start(
+	const char *path, const struct presets *presets, struct problems *problems)
 {
-	return load(path, NULL, 0, NULL, verbose, problems);
+	return load(path, NULL, 0, NULL, presets, problems);
 }
 
 struct snapshot *snapshot_parse(const char *name, const char *text, size_t length,
 	const struct snapshot *previous, struct problems *problems)
 {
-	return load(name, text, length, previous, 0, problems);
+	return load(name, text, length, previous, &none, problems);
 }
 
 /* --- SET ---------------------------------------------------------------------------------- */
@@ -557,6 +581,7 @@ struct snapshot *snapshot_with_setting(const struct snapshot *snapshot, const ch
 	changed->users = userlist_ref(snapshot->users);
 	changed->ident = ident_ref(snapshot->ident);
 	changed->hba = hba_ref(snapshot->hba);
+	changed->presets = snapshot->presets;
 	if (change_setting(changed, snapshot, name, value, why, size))
 		return changed;
 	snapshot_unref(changed);

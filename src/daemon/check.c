@@ -85,7 +85,8 @@ static void print(const struct problem *problem)
 bool check_configuration(const struct options *options)
 {
 	struct problems problems = {0};
-	struct snapshot *config = snapshot_start(options->config, options->verbose, &problems);
+	const struct presets presets = {options->verbose, options->presets};
+	struct snapshot *config = snapshot_start(options->config, &presets, &problems);
 	const struct problem *problem = NULL;
 	size_t mistakes, found;
 

@@ -2,7 +2,9 @@
 #include "daemon/janitor.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
+#include "daemon/systemd.h"
 #include "session/auth_query.h"
 #include "session/control.h"
 #include "session/ending.h"
@@ -338,22 +340,35 @@ static void sum_pools(const struct registry *registry, struct stats *sum)
 		stats_add(sum, &pool->stats);
 }
 
-static void log_stats(const struct registry *registry, usec_t now)
+/* The averages of the last period; `us` is how microseconds are spelled. */
+static void format_stats(const struct totals *average, const char *us, char *out, size_t size)
+{
+	snprintf(out, size,
+		"stats: %llu xacts/s, %llu queries/s, %llu client parses/s, %llu server parses/s, "
+		"%llu binds/s, in %llu B/s, out %llu B/s, xact %llu %s, query %llu %s, wait %llu %s",
+		(unsigned long long)average->transactions, (unsigned long long)average->queries,
+		(unsigned long long)average->client_parses,
+		(unsigned long long)average->server_parses, (unsigned long long)average->binds,
+		(unsigned long long)average->received, (unsigned long long)average->sent,
+		(unsigned long long)average->transaction_time, us,
+		(unsigned long long)average->query_time, us,
+		(unsigned long long)average->wait_time, us);
+}
+
+static void tell_stats(const struct registry *registry, usec_t now)
 {
 	struct stats sum;
 	struct totals average;
+	char text[512];
 
 	sum_pools(registry, &sum);
 	average = stats_average(&sum.current, &sum.newer, now - registry->stats_newer_at);
-	log_write(LEVEL_LOG,
-		"stats: %llu xacts/s, %llu queries/s, %llu client parses/s, %llu server parses/s, "
-		"%llu binds/s, in %llu B/s, out %llu B/s, xact %llu us, query %llu us, wait %llu us",
-		(unsigned long long)average.transactions, (unsigned long long)average.queries,
-		(unsigned long long)average.client_parses,
-		(unsigned long long)average.server_parses, (unsigned long long)average.binds,
-		(unsigned long long)average.received, (unsigned long long)average.sent,
-		(unsigned long long)average.transaction_time,
-		(unsigned long long)average.query_time, (unsigned long long)average.wait_time);
+	if (registry->settings->log_stats) {
+		format_stats(&average, "us", text, sizeof(text));
+		log_write(LEVEL_LOG, "%s", text);
+	}
+	format_stats(&average, "μs", text, sizeof(text));
+	systemd_status(text);
 }
 
 static void end_stats_period(struct janitor *janitor, usec_t now)
@@ -365,8 +380,7 @@ static void end_stats_period(struct janitor *janitor, usec_t now)
 	if (now - janitor->stats_began < period)
 		return;
 	janitor->stats_began = now;
-	if (registry->settings->log_stats)
-		log_stats(registry, now);
+	tell_stats(registry, now);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		stats_rotate(&pool->stats);
 	registry->stats_older_at = registry->stats_newer_at;
@@ -402,8 +416,28 @@ static void refuse_waiters(struct registry *registry)
 	}
 }
 
+/* Who is left is told why he has to go. */
+static void end_shutdown(struct registry *registry)
+{
+	log_write(LEVEL_WARNING, "shutdown_timeout is over, exiting");
+	control_tell_and_drop(registry, REASON_SERVER_SHUTTING_DOWN);
+	loop_stop(registry->loop);
+}
+
+static bool is_shutdown_over(const struct registry *registry)
+{
+	const usec_t limit = registry->settings->shutdown_timeout;
+
+	return registry->shutdown != SHUTDOWN_NONE && limit > 0 &&
+		loop_now(registry->loop) - registry->shutdown_at >= limit;
+}
+
 static void look_after_shutdown(struct registry *registry)
 {
+	if (is_shutdown_over(registry)) {
+		end_shutdown(registry);
+		return;
+	}
 	switch (registry->shutdown) {
 	case SHUTDOWN_NONE:
 		break;

@@ -162,6 +162,8 @@ static bool listen_all(struct daemon *daemon)
 		.unix_dir = settings->unix_socket_dir,
 		.unix_mode = (unsigned)settings->unix_socket_mode,
 		.unix_group = settings->unix_socket_group,
+		.passed = daemon->passed.clients,
+		.passed_count = daemon->passed.client_count,
 	};
 	char why[512];
 
@@ -192,6 +194,7 @@ bool lifecycle_start(
 	note_descriptor_limit(&daemon->registry);
 	if (!listen_all(daemon))
 		return false;
+	systemd_watchdog_start(&daemon->loop);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
 	return true;
 }
@@ -203,6 +206,7 @@ bool lifecycle_run(struct daemon *daemon)
 	log_write(LEVEL_LOG, "process up: %s, libevent %s (%s), adns: %s, tls: %s",
 		version_text, event_get_version(), event_base_get_method(daemon->loop.base),
 		version_of_adns(), version_of_tls());
+	systemd_ready();
 	loop_run(&daemon->loop);
 	return !daemon->failed;
 }
@@ -258,6 +262,7 @@ static void end_registry(struct daemon *daemon)
 void lifecycle_end(struct daemon *daemon)
 {
 	if (daemon->is_listening) {
+		systemd_watchdog_stop(&daemon->loop);
 		janitor_stop(&daemon->janitor);
 		listeners_close_all(
 			&daemon->listeners, daemon->registry.operation != OPERATION_SUSPENDED);

@@ -47,6 +47,24 @@ static bool begin_log(const struct start *start)
 	return true;
 }
 
+/* Before anything else opens a descriptor or forks. */
+static bool take_sockets(const struct start *start)
+{
+	return systemd_take_sockets(&start->daemon->passed) ||
+		refuse("cannot take the sockets passed from service manager");
+}
+
+static void warn_ignored(const struct settings *settings)
+{
+	if (settings->listen_addr && settings->listen_addr[0] != '\0')
+		log_write(LEVEL_WARNING,
+			"sockets passed from service manager, cf_listen_addr ignored");
+	if (strcmp(settings->unix_socket_dir ? settings->unix_socket_dir : "",
+		    settings_find("unix_socket_dir")->default_text) != 0)
+		log_write(LEVEL_WARNING,
+			"sockets passed from service manager, cf_unix_socket_dir ignored");
+}
+
 static bool refuse_reboot(const struct start *start)
 {
 	return !start->options->reboot ||
@@ -55,8 +73,9 @@ static bool refuse_reboot(const struct start *start)
 
 static bool load(struct start *start)
 {
-	start->config = snapshot_start(
-		start->options->config, start->options->verbose, &start->problems);
+	const struct presets presets = {start->options->verbose, start->options->presets};
+
+	start->config = snapshot_start(start->options->config, &presets, &start->problems);
 	if (!start->config) {
 		check_log_problems(&start->problems);
 		return refuse("cannot load config file");
@@ -84,7 +103,7 @@ static bool open_log(const struct start *start)
 	if (!apply_log(start->settings, &visible))
 		return false;
 	check_log_problems(&start->problems);
-	if (getenv("NOTIFY_SOCKET"))
+	if (getenv("NOTIFY_SOCKET") && !systemd_is_built())
 		log_write(LEVEL_WARNING,
 			"apparently running under systemd with notify socket, but systemd support "
 			"was not built");
@@ -96,7 +115,9 @@ static bool is_alone(const struct start *start)
 	const struct settings *settings = start->settings;
 	char why[512];
 
-	if (listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port))
+	if (start->daemon->passed.client_count > 0)
+		warn_ignored(settings);
+	else if (listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port))
 		return refuse("unix socket is in use, cannot continue");
 	return pidfile_check(settings->pidfile, why, sizeof(why)) || refuse(why);
 }
@@ -133,9 +154,10 @@ static bool run(const struct options *options)
 		.options = options,
 		.daemon = calloc(1, sizeof(struct daemon)),
 	};
-	bool started = start.daemon && begin_log(&start) && refuse_reboot(&start) &&
-		load(&start) && assume_user(&start) && open_log(&start) && is_alone(&start) &&
-		go_to_background(&start) && start_daemon(&start);
+	bool started = start.daemon && begin_log(&start) && take_sockets(&start) &&
+		refuse_reboot(&start) && load(&start) && assume_user(&start) &&
+		open_log(&start) && is_alone(&start) && go_to_background(&start) &&
+		start_daemon(&start);
 
 	problems_free(&start.problems);
 	if (started && !lifecycle_run(start.daemon))

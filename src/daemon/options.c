@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* What a long option without a letter is known by. */
-enum { CHECK = 256 };
+enum { CHECK = 256, PRESET };
 
 static const struct option long_options[] = {
 	{"daemon", no_argument, NULL, 'd'},
@@ -14,6 +14,7 @@ static const struct option long_options[] = {
 	{"user", required_argument, NULL, 'u'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"check", no_argument, NULL, CHECK},
+	{"preset", required_argument, NULL, PRESET},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -23,6 +24,17 @@ static enum options_wish refuse(const struct options *options)
 {
 	fprintf(stderr, "Try \"%s --help\" for more information.\n", options->program);
 	return OPTIONS_WRONG;
+}
+
+/* The last place stays NULL. */
+static bool add_preset(struct options *out)
+{
+	if (out->preset_count < OPTIONS_PRESETS_MOST) {
+		out->presets[out->preset_count++] = optarg;
+		return true;
+	}
+	fprintf(stderr, "%s: more than %d presets\n", out->program, OPTIONS_PRESETS_MOST);
+	return false;
 }
 
 /* Whatever may be wrong elsewhere on the line, who asks for help gets it. */
@@ -50,6 +62,10 @@ static enum options_wish read_letters(int argc, char **argv, struct options *out
 			break;
 		case CHECK:
 			wish = OPTIONS_CHECK;
+			break;
+		case PRESET:
+			if (!add_preset(out))
+				return refuse(out);
 			break;
 		case 'V':
 			return OPTIONS_VERSION;
@@ -89,6 +105,7 @@ void options_print_help(const struct options *options)
 	       "  -R, --reboot         take over from a running process: not in this version\n"
 	       "  -u, --user=USERNAME  become this system user\n"
 	       "  -v, --verbose        log more; twice: much more\n"
+	       "      --preset=NAME=VALUE  the value of a setting that the file does not name\n"
 	       "      --check          tell what is wrong with the configuration, and exit\n"
 	       "  -V, --version        show versions, and exit\n"
 	       "  -h, --help           show this help, and exit\n");

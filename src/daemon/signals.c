@@ -14,7 +14,9 @@
 static void on_hangup(struct daemon *daemon)
 {
 	log_write(LEVEL_LOG, "got SIGHUP, re-reading config");
+	systemd_reloading();
 	reload_run(daemon);
+	systemd_ready();
 }
 
 static void shut_down_or_stop(
@@ -31,6 +33,7 @@ static void shut_down_or_stop(
 		return;
 	}
 	log_write(LEVEL_LOG, "got %s, shutting down, %s", name, text);
+	systemd_stopping();
 	lifecycle_shut_down(daemon, mode);
 }
 

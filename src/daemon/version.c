@@ -6,6 +6,8 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 
+#include "daemon/systemd.h"
+
 const char version_text[] = "PgBouncer 1.25.2 (pgusher " PACKAGE_VERSION ")";
 
 const char *version_of_adns(void)
@@ -27,4 +29,6 @@ void version_print(void)
 	printf("libevent %s\n", event_get_version());
 	printf("adns: %s\n", version_of_adns());
 	printf("tls: %s\n", version_of_tls());
+	if (systemd_is_built())
+		printf("systemd: yes\n");
 }

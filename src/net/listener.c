@@ -543,12 +543,102 @@ failed:
 	return false;
 }
 
+/* --- passed --------------------------------------------------------------------------- */
+
+int listener_family(int fd)
+{
+	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(address);
+	int listens = 0, type = 0;
+	socklen_t size = sizeof(listens);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens)
+		return AF_UNSPEC;
+	size = sizeof(type);
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
+		return AF_UNSPEC;
+	if (getsockname(fd, (struct sockaddr *)&address, &length) != 0)
+		return AF_UNSPEC;
+	return address.ss_family;
+}
+
+/* The path of a bound Unix socket; its port is the one that we would have. */
+static void name_unix(struct listener *listener, const struct listen_options *options)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t length = sizeof(address);
+	size_t size;
+
+	listener->is_unix = true;
+	listener->address =
+		(struct address){.family = AF_UNIX, .port = (uint16_t)options->port};
+	if (getsockname(listener->fd, (struct sockaddr *)&address, &length) != 0)
+		return;
+	size = length - offsetof(struct sockaddr_un, sun_path);
+	if (size == 0 || size > sizeof(listener->path))
+		return;
+	memcpy(listener->path, address.sun_path, size);
+	if (listener->path[0] == '\0')
+		listener->path[0] = '@'; /* the abstract name space, without a final zero */
+	listener->path[size < sizeof(listener->path) ? size : size - 1] = '\0';
+}
+
+static bool dress_passed_tcp(struct listener *listener, const struct listen_options *options)
+{
+	listener->address = address_local(listener->fd);
+	if (!tcp_options_apply(listener->fd, &options->tcp))
+		log_write(
+			LEVEL_WARNING, "cannot set all TCP options of a listening socket: %m");
+	return !options->defer_accept ||
+		set_option(listener->fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
+}
+
+static bool take_passed(struct listeners *set, int fd, const struct listen_options *options)
+{
+	const int family = listener_family(fd);
+	const int flags = fcntl(fd, F_GETFL);
+	struct listener *listener;
+
+	if ((family != AF_UNIX && family != AF_INET && family != AF_INET6) || flags < 0 ||
+		fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+		fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+		return false;
+	listener = listener_new(set, fd);
+	if (!listener)
+		return false;
+	listener->is_passed = true;
+	if (family == AF_UNIX)
+		name_unix(listener, options);
+	else if (!dress_passed_tcp(listener, options))
+		log_write(LEVEL_WARNING, "setsockopt(TCP_DEFER_ACCEPT): %m");
+	log_write(LEVEL_LOG, "socket passed from service manager (fd %d)", fd);
+	start(listener);
+	return true;
+}
+
+static bool take_all_passed(
+	struct listeners *set, const struct listen_options *options, char *why, size_t size)
+{
+	for (unsigned i = 0; i < options->passed_count; i++) {
+		if (!take_passed(set, options->passed[i], options)) {
+			snprintf(why, size,
+				"socket passed from service manager (fd %d) is no stream socket that "
+				"listens",
+				options->passed[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- the end of one --------------------------------------------------------------------- */
+
 /* Another process may have put its own socket there since. */
 static void unlink_if_ours(const struct listener *listener)
 {
 	struct stat status;
 
-	if (!listener->is_unix || is_abstract(listener))
+	if (!listener->is_unix || listener->is_passed || is_abstract(listener))
 		return;
 	if (lstat(listener->path, &status) == 0 && status.st_dev == listener->device &&
 		status.st_ino == listener->inode)
@@ -560,6 +650,8 @@ static void unlink_if_ours(const struct listener *listener)
 static bool open_all(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size)
 {
+	if (options->passed_count > 0)
+		return take_all_passed(set, options, why, size);
 	if (!open_addresses(set, options, why, size) || !open_unix(set, options, why, size))
 		return false;
 	if (TAILQ_EMPTY(&set->list)) {

@@ -221,6 +221,17 @@ void control_kill(struct registry *registry, struct database *database, bool pau
 	}
 }
 
+void control_tell_and_drop(struct registry *registry, enum reason reason)
+{
+	struct pool *pool;
+
+	close_clients(&registry->logins, reason);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!pool->database->console)
+			empty_pool(pool, reason);
+	}
+}
+
 void control_drop_all(struct registry *registry, enum reason reason)
 {
 	struct pool *pool;

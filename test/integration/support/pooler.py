@@ -139,8 +139,8 @@ class Pooler:
 
     # Life
 
-    def spawn(self, *options, as_root=False, config=True, **popen):
-        """Start the process without waiting for anything."""
+    def spawn(self, *options, as_root=False, config=True, wrap=(), **popen):
+        """Start the process, by a program if `wrap` names one, without waiting for anything."""
         environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "TZ": "UTC",
@@ -148,7 +148,7 @@ class Pooler:
             "UBSAN_OPTIONS": "print_stacktrace=1",
             **popen.pop("environment", {}),
         }
-        arguments = [binary(), *options] + ([self.config_path] if config else [])
+        arguments = [*wrap, binary(), *options] + ([self.config_path] if config else [])
         with open(self.log_path, "ab") as log:
             own(self.log_path)
             self.process = subprocess.Popen(

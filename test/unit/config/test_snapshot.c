@@ -273,15 +273,49 @@ static void test_start_has_the_verbosity_of_the_command_line(void **state)
 	(void)state;
 	problems_free(&problems);
 	write_file("a.ini", "[pgbouncer]\n");
-	snapshot = snapshot_start("a.ini", 2, &problems);
+	snapshot = snapshot_start("a.ini", &(struct presets){.verbose = 2}, &problems);
 	assert_int_equal(snapshot_settings(snapshot)->verbose, 2);
 	snapshot_unref(snapshot);
 	write_file("a.ini", "[pgbouncer]\nverbose = 1\n");
-	snapshot = snapshot_start("a.ini", 2, &problems);
+	snapshot = snapshot_start("a.ini", &(struct presets){.verbose = 2}, &problems);
 	assert_int_equal(snapshot_settings(snapshot)->verbose, 1);
 	snapshot_unref(snapshot);
-	assert_null(snapshot_start("b.ini", 2, &problems));
+	assert_null(snapshot_start("b.ini", &(struct presets){.verbose = 2}, &problems));
 	assert_only_error(&problems, 0, "could not load file \"b.ini\"");
+	problems_free(&problems);
+}
+
+static void test_presets_stand_behind_the_file(void **state)
+{
+	const char *const assignments[] = {"pkt_buf=8192", "job_name=a=b", NULL};
+	const struct presets presets = {.settings = assignments};
+	struct snapshot *snapshot, *next;
+
+	(void)state;
+	problems_free(&problems);
+	write_file("a.ini", "[pgbouncer]\njob_name = mine\n");
+	snapshot = snapshot_start("a.ini", &presets, &problems);
+	assert_int_equal(snapshot_settings(snapshot)->pkt_buf, 8192);
+	assert_string_equal(snapshot_settings(snapshot)->job_name, "mine");
+	/* A reload knows them too. */
+	write_file("a.ini", "[pgbouncer]\n");
+	next = snapshot_load("a.ini", snapshot, &problems);
+	assert_int_equal(snapshot_settings(next)->pkt_buf, 8192);
+	snapshot_unref(snapshot);
+	snapshot_unref(next);
+	problems_free(&problems);
+}
+
+static void test_bad_presets_are_told(void **state)
+{
+	const char *const assignments[] = {"pkt_buf", NULL};
+	const struct presets presets = {.settings = assignments};
+
+	(void)state;
+	problems_free(&problems);
+	write_file("a.ini", "[pgbouncer]\n");
+	assert_null(snapshot_start("a.ini", &presets, &problems));
+	assert_only_error(&problems, 0, "pkt_buf: a preset is NAME=VALUE");
 	problems_free(&problems);
 }
 
@@ -524,7 +558,7 @@ static void test_sample_files_load_without_a_problem(void **state)
 	assert_non_null(getcwd(back, sizeof(back)));
 	assert_int_equal(chdir(top ? top : "."), 0);
 	assert_int_equal(chdir("etc"), 0);
-	snapshot = snapshot_start("pgusher.ini", 0, &problems);
+	snapshot = snapshot_start("pgusher.ini", &(struct presets){.verbose = 0}, &problems);
 	assert_int_equal(chdir(back), 0);
 	if (problems.count > 0)
 		fail_msg("%s", problems.list[0].text);
@@ -553,6 +587,8 @@ int main(void)
 		cmocka_unit_test(test_reload_keeps_what_has_no_default),
 		cmocka_unit_test(test_failed_reload_changes_nothing),
 		IN_FOLDER(test_start_has_the_verbosity_of_the_command_line),
+		IN_FOLDER(test_presets_stand_behind_the_file),
+		IN_FOLDER(test_bad_presets_are_told),
 		IN_FOLDER(test_users_are_shared_until_their_file_changes),
 		IN_FOLDER(test_missing_user_list_is_only_a_warning),
 		IN_FOLDER(test_rules_are_read_at_each_load_with_their_type),

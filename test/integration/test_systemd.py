@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: ISC
+"""The service manager: what it is told, sockets it passes, and the end that it waits for."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import time
+
+import pytest
+
+from support.pooler import binary
+from support.process import HOST, drop_folder, make_folder, run, wait_until
+from support.raw import Closed, RawClient
+
+UNIT = os.path.join(os.path.dirname(__file__), "..", "..", "etc", "pgusher.service")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    if "systemd: yes" not in run([binary(), "--version"]).stdout:
+        pytest.skip("built without libsystemd")
+
+
+class Manager:
+    """The end of NOTIFY_SOCKET that a service manager has."""
+
+    def __init__(self, name):
+        """An @ at the beginning of the name is the abstract name space."""
+        self.name = name
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
+        if name[0] != "@":
+            os.chmod(name, 0o777)
+        self.said = []
+
+    def wait(self, pattern, timeout=10):
+        """The next message that the pattern finds; those before it are kept in `said`."""
+        self.socket.settimeout(timeout)
+        while True:
+            text = self.socket.recv(65536).decode()
+            self.said.append(text)
+            if re.search(pattern, text):
+                return text
+
+    def silent(self, pattern, seconds):
+        """Whether nothing that the pattern finds is said for a while."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            try:
+                self.wait(pattern, left)
+            except TimeoutError:
+                return True
+            return False
+        return True
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request):
+    folder = make_folder("pgusher-manager-")
+    name = f"{folder}/notify" if request.param == "path" else f"@pgusher-test-{os.getpid()}"
+    manager = Manager(name)
+    yield manager
+    manager.socket.close()
+    drop_folder(folder)
+
+
+def started(new_pooler, manager, settings=None, **environment):
+    pooler = new_pooler(settings, start=False)
+    pooler.start(environment={"NOTIFY_SOCKET": manager.name, **environment})
+    return pooler
+
+
+# What it is told
+
+
+def test_ready_is_said_when_it_is_true(new_pooler, manager):
+    pooler = new_pooler(start=False)
+    pooler.spawn(environment={"NOTIFY_SOCKET": manager.name})
+    assert manager.wait("READY") == "READY=1"
+    # At once, without a second try.
+    RawClient(pooler.address).close()
+    assert not pooler.lines("systemd support was not built")
+
+
+def test_a_reload_by_signal_is_said_from_begin_to_end(new_pooler, manager):
+    pooler = started(new_pooler, manager)
+    manager.wait("READY")
+    before = time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
+    pooler.signal(signal.SIGHUP)
+    text = manager.wait("RELOADING")
+    stamp = int(re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)", text).group(1))
+    assert before <= stamp <= time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
+    assert manager.wait("READY") == "READY=1"
+    # Also when the file is wrong: the daemon goes on.
+    pooler.write("pgusher.ini", "nonsense\n")
+    pooler.allow(".")
+    pooler.signal(signal.SIGHUP)
+    manager.wait("RELOADING")
+    manager.wait("READY")
+
+
+def test_the_console_says_nothing_to_it(new_pooler, manager):
+    pooler = started(new_pooler, manager)
+    manager.wait("READY")
+    pooler.command("RELOAD")
+    assert manager.silent("RELOADING|READY|STOPPING", 0.5)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopping_is_said_once(new_pooler, manager, number):
+    pooler = started(new_pooler, manager)
+    manager.wait("READY")
+    client = pooler.client()
+    client.query("BEGIN")
+    pooler.signal(number)
+    assert manager.wait("STOPPING") == "STOPPING=1"
+    pooler.signal(number)
+    pooler.wait_exit()
+    assert manager.silent("STOPPING", 0.2)
+
+
+def test_the_status_is_the_line_of_the_stats(new_pooler, manager):
+    started(new_pooler, manager, {"stats_period": 1, "log_stats": 0})
+    text = manager.wait("STATUS")
+    number = r"\d+"
+    assert re.fullmatch(
+        f"STATUS=stats: {number} xacts/s, {number} queries/s, {number} client parses/s, "
+        f"{number} server parses/s, {number} binds/s, in {number} B/s, out {number} B/s, "
+        f"xact {number} μs, query {number} μs, wait {number} μs", text)
+
+
+def test_the_watchdog_hears_from_a_loop_that_turns(new_pooler, manager):
+    pooler = started(new_pooler, manager, WATCHDOG_USEC="1000000")
+    for _ in range(3):
+        manager.wait("^WATCHDOG=1$", 1)
+    pooler.signal(signal.SIGSTOP)
+    assert manager.silent("WATCHDOG", 1.5) or manager.silent("WATCHDOG", 1.5)
+    pooler.signal(signal.SIGCONT)
+    manager.wait("^WATCHDOG=1$")
+
+
+def test_nobody_is_told_without_a_manager(new_pooler):
+    pooler = new_pooler()
+    with open(f"/proc/{pooler.process.pid}/maps") as maps:
+        assert "libsystemd" not in maps.read()
+
+
+# Sockets
+
+
+class Passed:
+    """Sockets that listen, and how to hand them on."""
+
+    def __init__(self):
+        self.sockets = []
+        self.names = []
+
+    def add(self, sock, address, name="clients"):
+        sock.bind(address)
+        sock.listen(16)
+        self.sockets.append(sock)
+        self.names.append(name)
+        return sock
+
+    def start(self, pooler):
+        """Start with the sockets from descriptor 3 on, as exec of a service manager would."""
+        count = len(self.sockets)
+        base = 100
+        for number, sock in enumerate(self.sockets):
+            os.dup2(sock.fileno(), base + number, inheritable=True)
+        moves = " ".join(f"{3 + i}<&{base + i} {base + i}<&-" for i in range(count))
+        script = f'exec env LISTEN_PID=$$ "$@" {moves}'
+        environment = {"LISTEN_FDS": str(count), "LISTEN_FDNAMES": ":".join(self.names)}
+        try:
+            return pooler.start(
+                environment=environment, wrap=["/bin/bash", "-c", script, "sh"],
+                pass_fds=range(base, base + count))
+        finally:
+            for number in range(count):
+                os.close(base + number)
+
+
+@pytest.fixture
+def passed():
+    passed = Passed()
+    yield passed
+    for sock in passed.sockets:
+        sock.close()
+
+
+def test_passed_sockets_replace_all_of_our_own(new_pooler, passed, tmp_path):
+    pooler = new_pooler(start=False)
+    tcp = passed.add(socket.socket(), (HOST, 0))
+    path = pooler.path("passed")
+    passed.add(socket.socket(socket.AF_UNIX), path)
+    os.chmod(path, 0o777)
+    pooler.allow("ignored")
+    own_port = pooler.port
+    pooler.port = tcp.getsockname()[1]  # where the harness finds it
+    passed.start(pooler)
+    with RawClient((HOST, pooler.port)) as client:
+        assert client.login().value("SELECT 1") == "1"
+    with RawClient(path) as client:
+        assert client.login().value("SELECT 2") == "2"
+    with pytest.raises(OSError):
+        RawClient((HOST, own_port))
+    assert pooler.lines("sockets passed from service manager, cf_listen_addr ignored")
+    assert pooler.lines("sockets passed from service manager, cf_unix_socket_dir ignored")
+    for number in (3, 4):
+        assert pooler.lines(rf"socket passed from service manager \(fd {number}\)")
+    pooler.signal(signal.SIGQUIT)
+    assert pooler.wait_exit() == 0
+    assert os.path.exists(path)  # the manager's
+
+
+def test_who_comes_between_two_processes_is_served_by_the_second(new_pooler, passed):
+    pooler = new_pooler(start=False)
+    tcp = passed.add(socket.socket(), (HOST, 0))
+    pooler.port = tcp.getsockname()[1]
+    pooler.allow("ignored")
+    waiting = RawClient((HOST, pooler.port)).send_startup()
+    passed.start(pooler)
+    assert waiting.finish_login("app").value("SELECT 1") == "1"
+
+
+def test_what_is_no_listening_socket_is_refused(new_pooler, passed):
+    pooler = new_pooler(start=False)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((HOST, 0))
+    passed.sockets.append(sock)
+    passed.names.append("clients")
+    pooler.allow(".")
+    with pytest.raises(Exception):
+        passed.start(pooler)
+    assert pooler.lines(r"FATAL socket passed from service manager \(fd 3\) is no stream socket")
+
+
+@pytest.mark.skipif(
+    not shutil.which("systemd-socket-activate"), reason="no systemd-socket-activate here")
+def test_the_activator_of_systemd_itself(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.allow("ignored")
+    activator = [shutil.which("systemd-socket-activate"), "--listen", f"{HOST}:{pooler.port}"]
+    pooler.spawn(wrap=activator)
+    client = wait_until(lambda: connected(pooler))
+    assert client.login().value("SELECT 1") == "1"
+
+
+def connected(pooler):
+    try:
+        return RawClient(pooler.address)
+    except OSError:
+        return None
+
+
+# The end
+
+
+@pytest.mark.setting("shutdown_timeout")
+def test_a_shutdown_ends_at_its_timeout(new_pooler):
+    pooler = new_pooler({"shutdown_timeout": 1})
+    busy, idle = pooler.client(), pooler.client()
+    busy.query("BEGIN")
+    console = pooler.console(unix=True)
+    pooler.signal(signal.SIGTERM)
+    pooler.wait_log("got SIGTERM")
+    assert busy.value("SELECT 1") == "1"
+    for client in (busy, idle):
+        assert client.fatal().is_("FATAL", "57P01", "server shutting down")
+    with pytest.raises(Closed):
+        console.read()
+    assert pooler.wait_exit() == 0
+    assert pooler.lines("shutdown_timeout is over, exiting")
+
+
+def test_a_timeout_of_zero_is_none(pooler):
+    client = pooler.client()
+    pooler.signal(signal.SIGTERM)
+    pooler.wait_log("got SIGTERM")
+    assert client.silent(1)
+    assert client.value("SELECT 1") == "1"
+    client.leave()
+    assert pooler.wait_exit() == 0
+
+
+def test_a_timeout_may_be_set_while_it_runs(pooler):
+    client = pooler.client()
+    pooler.command("SHUTDOWN WAIT_FOR_CLIENTS")
+    pooler.command("SET shutdown_timeout = '500ms'")
+    assert client.fatal().text == "server shutting down"
+    assert pooler.wait_exit() == 0
+
+
+def test_a_preset_stands_behind_the_file(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.start("--preset=shutdown_timeout=60", "--preset", "max_client_conn=77")
+    assert pooler.setting("shutdown_timeout") == "60"
+    assert pooler.setting("max_client_conn") == "77"
+    pooler.settings["max_client_conn"] = 78
+    pooler.write_config()
+    pooler.reload()
+    assert pooler.setting("shutdown_timeout") == "60"
+    assert pooler.setting("max_client_conn") == "78"
+
+
+@pytest.mark.parametrize("preset", ["nonsense", "no_such=1", "listen_port=none"])
+def test_a_wrong_preset_is_told(new_pooler, preset):
+    pooler = new_pooler(start=False)
+    done = run([binary(), "--check", f"--preset={preset}", pooler.config_path], check=False)
+    assert done.returncode == 1 and f": {preset}: " in done.stdout
+
+
+# Units
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze here")
+def test_the_unit_is_hardened():
+    done = run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", UNIT], check=False)
+    score = re.search(r"Overall exposure level for pgusher.service: ([0-9.]+)", done.stdout)
+    assert score and float(score.group(1)) <= 1.5, done.stdout + done.stderr
+
+
+def test_what_the_unit_presets_are_settings(new_pooler):
+    with open(UNIT) as file:
+        (line,) = re.findall(r"^ExecStart=(.*)$", file.read(), re.M)
+    presets = [word for word in line.split() if word.startswith("--preset=")]
+    assert "--preset=shutdown_timeout=60" in presets
+    pooler = new_pooler(start=False)
+    run([binary(), "--check", *presets, pooler.config_path])
