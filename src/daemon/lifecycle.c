@@ -20,10 +20,11 @@
 enum {
 	/* A derivation takes milliseconds of a processor; the loop wants one too. */
 	DERIVATION_THREADS = 2,
-	DERIVATIONS_MOST = 1024,
+	/* Logins wait for theirs: this many may come at once after a restart. */
+	DERIVATIONS_MOST = 16384,
 	/* Nearly always these are answered from a file; a directory may have one thread hang. */
 	SYSTEM_USER_THREADS = 2,
-	SYSTEM_USERS_MOST = 1024,
+	SYSTEM_USERS_MOST = 16384,
 	/* Names come from the configuration, so this is not for peers to fill. */
 	RESOLVER_NAMES = 4096,
 	/* Descriptors beyond those of links: the log, listening sockets, the loop's own. */

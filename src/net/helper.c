@@ -13,7 +13,7 @@
 /* Enough for PAM modules and LDAP, and little enough for a process with a limit on memory. */
 #define THREAD_STACK_SIZE ((size_t)1024 * 1024)
 
-STAILQ_HEAD(job_list, helper_job);
+TAILQ_HEAD(job_list, helper_job);
 
 struct helper {
 	struct event *event;
@@ -23,7 +23,7 @@ struct helper {
 
 	pthread_mutex_t lock; /* over all that follows */
 	pthread_cond_t more; /* `waiting` or `stopping` changed */
-	struct job_list waiting, finished;
+	struct job_list urgent, waiting, finished;
 	unsigned users; /* threads that run, and helper_leave() */
 	bool stopping;
 	bool left; /* nobody is on the loop any more: the last user frees it */
@@ -33,9 +33,9 @@ struct helper {
 static void finish(struct helper *helper, struct helper_job *job)
 {
 	const uint64_t one = 1;
-	const bool wake = STAILQ_EMPTY(&helper->finished);
+	const bool wake = TAILQ_EMPTY(&helper->finished);
 
-	STAILQ_INSERT_TAIL(&helper->finished, job, entry);
+	TAILQ_INSERT_TAIL(&helper->finished, job, entry);
 	if (wake && write(helper->wake, &one, sizeof(one)) < 0)
 		log_write(LEVEL_ERROR, "helper thread cannot wake the loop: %m");
 }
@@ -67,19 +67,37 @@ static void drop_user(struct helper *helper)
 		destroy(helper);
 }
 
+static struct job_list *list_of(struct helper *helper, const struct helper_job *job)
+{
+	return job->urgent ? &helper->urgent : &helper->waiting;
+}
+
+/* NULL: there is nothing to do. */
+static struct helper_job *take_next(struct helper *helper)
+{
+	struct helper_job *job = TAILQ_FIRST(&helper->urgent);
+
+	if (!job)
+		job = TAILQ_FIRST(&helper->waiting);
+	if (job) {
+		TAILQ_REMOVE(list_of(helper, job), job, entry);
+		job->begun = true;
+	}
+	return job;
+}
+
 static void *run_thread(void *argument)
 {
 	struct helper *helper = argument;
 
 	pthread_mutex_lock(&helper->lock);
 	while (!helper->stopping) {
-		struct helper_job *job = STAILQ_FIRST(&helper->waiting);
+		struct helper_job *job = take_next(helper);
 
 		if (!job) {
 			pthread_cond_wait(&helper->more, &helper->lock);
 			continue;
 		}
-		STAILQ_REMOVE_HEAD(&helper->waiting, entry);
 		pthread_mutex_unlock(&helper->lock);
 		job->work(job);
 		pthread_mutex_lock(&helper->lock);
@@ -96,8 +114,8 @@ static void end_jobs(struct helper *helper, struct job_list *jobs, bool cancelle
 {
 	struct helper_job *job;
 
-	while ((job = STAILQ_FIRST(jobs)) != NULL) {
-		STAILQ_REMOVE_HEAD(jobs, entry);
+	while ((job = TAILQ_FIRST(jobs)) != NULL) {
+		TAILQ_REMOVE(jobs, job, entry);
 		helper->pending--;
 		job->cancelled = cancelled;
 		job->done(job);
@@ -107,7 +125,7 @@ static void end_jobs(struct helper *helper, struct job_list *jobs, bool cancelle
 static void on_finished(evutil_socket_t fd, short what, void *argument)
 {
 	struct helper *helper = argument;
-	struct job_list batch = STAILQ_HEAD_INITIALIZER(batch);
+	struct job_list batch = TAILQ_HEAD_INITIALIZER(batch);
 	uint64_t count;
 
 	(void)what;
@@ -115,7 +133,7 @@ static void on_finished(evutil_socket_t fd, short what, void *argument)
 	if (read(fd, &count, sizeof(count)) < 0)
 		return;
 	pthread_mutex_lock(&helper->lock);
-	STAILQ_CONCAT(&batch, &helper->finished);
+	TAILQ_CONCAT(&batch, &helper->finished, entry);
 	pthread_mutex_unlock(&helper->lock);
 	end_jobs(helper, &batch, false);
 }
@@ -138,8 +156,9 @@ struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max)
 		goto not_added;
 	helper->threads_max = threads;
 	helper->jobs_max = jobs_max;
-	STAILQ_INIT(&helper->waiting);
-	STAILQ_INIT(&helper->finished);
+	TAILQ_INIT(&helper->urgent);
+	TAILQ_INIT(&helper->waiting);
+	TAILQ_INIT(&helper->finished);
 	pthread_mutex_init(&helper->lock, NULL);
 	pthread_cond_init(&helper->more, NULL);
 	return helper;
@@ -164,7 +183,7 @@ static void stop(struct helper *helper)
 
 void helper_leave(struct helper *helper)
 {
-	struct job_list left = STAILQ_HEAD_INITIALIZER(left);
+	struct job_list left = TAILQ_HEAD_INITIALIZER(left);
 
 	if (!helper)
 		return;
@@ -175,8 +194,9 @@ void helper_leave(struct helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	helper->left = true;
 	helper->users++; /* us, for as long as this takes */
-	STAILQ_CONCAT(&left, &helper->finished);
-	STAILQ_CONCAT(&left, &helper->waiting);
+	TAILQ_CONCAT(&left, &helper->finished, entry);
+	TAILQ_CONCAT(&left, &helper->urgent, entry);
+	TAILQ_CONCAT(&left, &helper->waiting, entry);
 	pthread_mutex_unlock(&helper->lock);
 	end_jobs(helper, &left, true);
 	pthread_mutex_lock(&helper->lock);
@@ -191,6 +211,7 @@ void helper_free(struct helper *helper)
 	for (unsigned i = 0; i < helper->started; i++)
 		pthread_join(helper->threads[i], NULL);
 	end_jobs(helper, &helper->finished, true);
+	end_jobs(helper, &helper->urgent, true);
 	end_jobs(helper, &helper->waiting, true);
 	event_free(helper->event);
 	destroy(helper);
@@ -230,14 +251,31 @@ bool helper_submit(struct helper *helper, struct helper_job *job)
 	if (helper->started == 0 && !start_thread(helper))
 		return false;
 	helper->pending++;
-	job->cancelled = false;
+	job->begun = job->cancelled = false;
 	pthread_mutex_lock(&helper->lock);
-	STAILQ_INSERT_TAIL(&helper->waiting, job, entry);
+	TAILQ_INSERT_TAIL(list_of(helper, job), job, entry);
 	pthread_cond_signal(&helper->more);
 	pthread_mutex_unlock(&helper->lock);
 	/* One more is a help, not a need. */
 	if (helper->pending > helper->started && helper->started < helper->threads_max)
 		(void)start_thread(helper);
+	return true;
+}
+
+bool helper_withdraw(struct helper *helper, struct helper_job *job)
+{
+	bool begun;
+
+	pthread_mutex_lock(&helper->lock);
+	begun = job->begun;
+	if (!begun)
+		TAILQ_REMOVE(list_of(helper, job), job, entry);
+	pthread_mutex_unlock(&helper->lock);
+	if (begun)
+		return false;
+	helper->pending--;
+	job->cancelled = true;
+	job->done(job);
 	return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "net/tls.h"
+#include "session/auth/derivation.h"
 #include "session/auth/inquiry.h"
 #include "session/auth_query.h"
 #include "session/client_greeting.h"
@@ -67,6 +68,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 	}
 	if (login->inquiry)
 		inquiry_abandon(login->inquiry);
+	derivation_abandon(link_registry(&client->link), login->derivation);
 	credential_unref(login->credential);
 	hba_unref(login->hba);
 	scram_server_free(&login->scram);

@@ -484,7 +484,10 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 	const char *message = (const char *)reader_bytes(reader, length);
 	const char *secret = secret_of(server);
 	const struct derivation_owner owner = {
-		.link = server->link.id, .user = server->link.pool->user};
+		.link = server->link.id,
+		.user = server->link.pool->user,
+		.urgent = true,
+	};
 	struct scram_secret parameters = {0};
 
 	if (!login->scram_begun ||

@@ -9,9 +9,11 @@ import time
 
 import pytest
 
+from support import wire
 from support.pooler import is_sanitized
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, run, wait_until
 from support.raw import RawClient, ServerError
+from support.secrets import ScramClient
 
 MANY = 10_000
 # A backlog that no burst of this machine's own connections fills: a full one costs a second each.
@@ -95,6 +97,48 @@ def tenths(times):
     """The sums of the quickest of the first and of the last tenth: noise only makes them slower."""
     tenth = len(times) // 10
     return [sum(sorted(part)[: tenth // 10]) for part in (times[:tenth], times[-tenth:])]
+
+
+def test_first_logins_of_thousands_of_users_are_all_served(new_pooler):
+    """As after a restart: nobody's keys are known yet, and everybody's are wanted at once."""
+    names = [f"user{i}" for i in range(2000)]
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256", **CROWD},
+        databases={"main": {"user": "app"}},
+        auth={name: f"{name}'s" for name in names},
+    )
+    clients = [RawClient(pooler.address).send_startup(name) for name in names]
+    for name, client in zip(names, clients):
+        client.read()
+        client.scram = ScramClient(f"{name}'s")
+        client.send_sasl_first(client.scram.first())
+    for client in clients:
+        found = client.read()
+        assert found.type == "R", found
+        client.challenge = found.body[4:].decode()
+    # Everybody was answered; that the keys are right some will do to show.
+    for name, client in zip(names[::100], clients[::100]):
+        client.send_sasl(client.scram.final(client.challenge))
+        client.scram.check(client.read().body[4:].decode())
+        client.finish_login(name)
+    for client in clients:
+        client.close()
+
+
+def test_thousands_of_passwords_for_a_scram_secret_are_all_looked_at(new_pooler, cluster):
+    pooler = new_pooler(
+        {"auth_type": "plain", **CROWD},
+        databases={"main": {"user": "app"}},
+        auth={"scram_login": cluster.secret("scram_login")},
+    )
+    clients = [RawClient(pooler.address).send_startup("scram_login") for _ in range(1500)]
+    for client in clients:
+        client.read()
+    for client in clients:
+        client.send(wire.password("scram secret"))
+    for client in clients:
+        client.finish_login("scram_login")
+        client.close()
 
 
 def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):  # F80

@@ -16,6 +16,8 @@ struct derivation_owner {
 	uint64_t link; /* its id; it may be gone by the time the keys are there */
 	struct user *user; /* kept until then; NULL: none is needed */
 	struct user_keys *into; /* kept until then, for the verifier; NULL: likewise */
+	struct derivation **handle; /* holds it while it is under way; NULL: never abandoned */
+	bool urgent; /* servers, which all others need, do not wait behind clients */
 };
 
 /* The keys are there (or NULL: no memory). They are wiped after the call. */
@@ -29,5 +31,11 @@ typedef void derivation_function(struct registry *registry,
  */
 bool derivation_start(struct registry *registry, const struct derivation_owner *owner,
 	const char *password, const struct scram_secret *parameters, derivation_function *done);
+
+/*
+ * Nobody waits for it any more, and done is not called: what has not begun never does, so that
+ * those who leave keep nobody waiting. NULL is nothing.
+ */
+void derivation_abandon(struct registry *registry, struct derivation *derivation);
 
 #endif

@@ -36,6 +36,8 @@ struct auth_method {
 extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram,
 	auth_cert, auth_hba, auth_peer, auth_ldap, auth_pam;
 
+struct derivation;
+
 struct inquiry;
 
 struct lookup;
@@ -61,6 +63,7 @@ struct login {
 	size_t end_point_length; /* 0: nothing */
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	struct inquiry *inquiry; /* a password that others look at; NULL: none */
+	struct derivation *derivation; /* of its password, for nobody else; NULL: none */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */
 	bool deriving; /* a helper works on the verifier */

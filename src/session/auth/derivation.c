@@ -12,6 +12,7 @@ struct derivation {
 	struct scram_secret parameters;
 	struct scram_keys keys;
 	bool derived;
+	bool abandoned;
 	char password[];
 };
 
@@ -45,7 +46,9 @@ static void finish(struct helper_job *job)
 {
 	struct derivation *derivation = (struct derivation *)job;
 
-	if (!job->cancelled)
+	if (derivation->owner.handle)
+		*derivation->owner.handle = NULL;
+	if (!job->cancelled && !derivation->abandoned)
 		derivation->done(derivation->registry, &derivation->owner,
 			&derivation->parameters,
 			derivation->derived ? &derivation->keys : NULL);
@@ -66,16 +69,29 @@ bool derivation_start(struct registry *registry, const struct derivation_owner *
 	derivation->job.work = derive;
 	derivation->job.done = finish;
 	derivation->job.link = owner->link;
+	derivation->job.urgent = owner->urgent;
 	derivation->registry = registry;
 	derivation->owner = *owner;
 	derivation->done = done;
 	derivation->parameters = *parameters;
 	memcpy(derivation->password, password, length + 1);
 	keep(owner);
-	if (helper_submit(registry->derivations, &derivation->job))
+	if (helper_submit(registry->derivations, &derivation->job)) {
+		if (owner->handle)
+			*owner->handle = derivation;
 		return true;
+	}
 	let_go(registry, owner);
 	explicit_bzero(derivation->password, length);
 	free(derivation);
 	return false;
+}
+
+void derivation_abandon(struct registry *registry, struct derivation *derivation)
+{
+	if (!derivation)
+		return;
+	derivation->owner.handle = NULL;
+	derivation->abandoned = true;
+	helper_withdraw(registry->derivations, &derivation->job);
 }

@@ -32,7 +32,10 @@ static void derived(struct registry *registry, const struct derivation_owner *ow
 static enum auth_result derive(
 	struct client_link *client, const char *password, const struct scram_secret *parameters)
 {
-	const struct derivation_owner owner = {.link = client->link.id};
+	const struct derivation_owner owner = {
+		.link = client->link.id,
+		.handle = &client->login->derivation,
+	};
 
 	if (!derivation_start(
 		    link_registry(&client->link), &owner, password, parameters, derived))

@@ -243,6 +243,54 @@ static void test_answer_may_submit_the_next_job(void **state)
 	assert_int_equal(last_total, 10);
 }
 
+static void test_urgent_work_goes_first(void **state)
+{
+	struct sum *urgent = sum_new(40, 2, 7);
+
+	(void)state;
+	helper = helper_new(&loop, 1, 10);
+	shut_gate(true);
+	assert_true(submit(1, 0, 1));
+	wait_for(&running, 1);
+	assert_true(submit(2, 0, 2));
+	urgent->job.urgent = true;
+	assert_true(helper_submit(helper, &urgent->job));
+	shut_gate(false);
+	turn_until_done(3);
+	assert_int_equal(last_total, 2); /* the other one ends last */
+	assert_int_equal(cancelled_count, 0);
+}
+
+static void test_what_has_not_begun_can_be_taken_back(void **state)
+{
+	struct sum *sums[4];
+
+	(void)state;
+	helper = helper_new(&loop, 1, 4);
+	shut_gate(true);
+	for (int i = 0; i < 4; i++) {
+		sums[i] = sum_new(i, 0, 1);
+		sums[i]->job.urgent = i == 3;
+		assert_true(helper_submit(helper, &sums[i]->job));
+		if (i == 0)
+			wait_for(&running, 1);
+	}
+	assert_true(helper_withdraw(helper, &sums[1]->job));
+	assert_true(helper_withdraw(helper, &sums[3]->job));
+	assert_int_equal(done_count, 2);
+	assert_int_equal(cancelled_count, 2);
+	/* There is room for others; what is at work goes on. */
+	assert_true(submit(5, 0, 1));
+	assert_true(submit(6, 0, 1));
+	assert_false(submit(7, 0, 1));
+	assert_false(helper_withdraw(helper, &sums[0]->job));
+	shut_gate(false);
+	turn_until_done(6);
+	assert_int_equal(atomic_load(&worked), 4);
+	assert_int_equal(cancelled_count, 2);
+	assert_int_equal(helper_pending(helper), 0);
+}
+
 static void *open_gate(void *argument)
 {
 	(void)argument;
@@ -348,6 +396,8 @@ int main(void)
 		TEST(test_no_more_threads_than_allowed_work_at_once),
 		TEST(test_many_jobs_in_small_portions_all_come_back),
 		TEST(test_answer_may_submit_the_next_job),
+		TEST(test_urgent_work_goes_first),
+		TEST(test_what_has_not_begun_can_be_taken_back),
 		TEST(test_end_cancels_what_was_not_answered),
 		TEST(test_end_waits_for_running_work_and_drops_the_rest),
 		TEST(test_leaving_waits_for_nobody),

@@ -1299,6 +1299,27 @@ static void test_a_client_that_leaves_while_its_password_is_looked_at(void **sta
 	assert_nothing_left();
 }
 
+static void test_those_who_leave_keep_nobody_waiting_for_the_helper(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_hold_up_helper();
+	for (int i = 0; i < 100; i++) {
+		client = startup("scram", "db");
+		hear(client);
+		say_password(client, "pencil");
+		leave(client);
+		assert_int_equal(helper_pending(fake_registry.derivations), 1);
+	}
+	client = startup("scram", "db");
+	hear(client);
+	say_password(client, "pencil");
+	assert_int_equal(helper_pending(fake_registry.derivations), 2);
+	fake_wait_for_helper();
+	assert_welcome(client);
+}
+
 /* --- MD5 ---------------------------------------------------------------------------------- */
 
 static void try_md5(const char *user, const char *password, bool good)
@@ -1717,6 +1738,7 @@ int main(void)
 		PLAIN_TEST(a_message_of_a_login_has_an_end),
 		PLAIN_TEST(while_a_password_is_looked_at_there_is_no_second),
 		PLAIN_TEST(a_client_that_leaves_while_its_password_is_looked_at),
+		PLAIN_TEST(those_who_leave_keep_nobody_waiting_for_the_helper),
 		MD5_TEST(md5_responses_are_compared),
 		MD5_TEST(what_is_no_response_is_refused),
 		SCRAM_TEST(scram_proves_plain_and_scram_secrets),
