@@ -228,13 +228,17 @@ static void take_parameter(struct client_link *client, unsigned index, const cha
 	client->link.parameters = set;
 }
 
+/* With the address; who reads logs by column widths knows it. */
+enum { APPLICATION_NAME_SIZE = 400 };
+
 /* `NAME - ADDRESS`, so that the database's own views tell where a session comes from. */
 static void add_host(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 	const int index = parameter_index(registry->parameters, "application_name");
 	const char *name = parameters_get(client->link.parameters, (unsigned)index);
-	char address[ADDRESS_TEXT_SIZE], host[256] = "", text[400];
+	char address[ADDRESS_TEXT_SIZE], host[256] = "", text[APPLICATION_NAME_SIZE];
+	size_t length, room;
 
 	if (client->link.remote.family == AF_UNIX) {
 		gethostname(host, sizeof(host) - 1);
@@ -243,7 +247,13 @@ static void add_host(struct client_link *client)
 	} else {
 		address_text(&client->link.remote, address);
 	}
-	snprintf(text, sizeof(text), "%.250s - %s", name ? name : "app", address);
+	if (!name)
+		name = "app";
+	length = strlen(name);
+	room = sizeof(text) - strlen(" - ") - strlen(address) - 1;
+	/* A name cut within a character is none that a server takes. */
+	snprintf(text, sizeof(text), "%.*s - %s", (int)text_utf8_cut(name, length, room), name,
+		address);
 	take_parameter(client, (unsigned)index, text);
 }
 

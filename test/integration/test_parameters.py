@@ -313,6 +313,26 @@ def test_the_host_is_added_to_app_when_there_is_no_name(new_pooler):
     assert client.value("SHOW application_name") == f"app - 127.0.0.1:{port}"
 
 
+@pytest.mark.parametrize("name", ["n" * 300, "n" * 600, "\u20ac" * 200], ids=["300", "600", "euros"])
+def test_a_long_name_is_cut_for_the_host_between_characters(new_pooler, name):
+    pooler = new_pooler({"application_name_add_host": 1, "pool_mode": "transaction"})
+    client = pooler.client(application_name=name)
+    host = " - {}:{}".format(*client.socket.getsockname())
+    shown = client.parameters["application_name"]
+    assert shown.endswith(host)
+    characters = (399 - len(host)) // len(name[0].encode())
+    assert shown == name[:characters] + host
+    # No server takes half a character.
+    assert client.value("SELECT 1") == "1"
+
+
+def test_the_host_of_an_ipv6_client_stands_in_brackets(new_pooler):
+    pooler = new_pooler({"application_name_add_host": 1, "listen_addr": "::1"})
+    client = pooler.raw(address=("::1", pooler.port)).login(application_name="tool")
+    port = client.socket.getsockname()[1]
+    assert client.value("SHOW application_name") == f"tool - [::1]:{port}"
+
+
 def test_the_host_of_a_unix_client_is_its_process(new_pooler):
     pooler = new_pooler({"application_name_add_host": 1})
     client = pooler.client(unix=True, application_name="tool")
