@@ -58,6 +58,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_COUNT int /* the same, negative ones count as 0 */
 #define SETTING_TYPE_BOOLEAN bool /* a C integer: 0 or not */
 #define SETTING_TYPE_BYTES int /* a C integer, or with B, kB, MB, GB */
+#define SETTING_TYPE_METRICS_PORT int /* a C integer, `off`, or `on` */
 #define SETTING_TYPE_UNSIGNED uint32_t /* the same */
 #define SETTING_TYPE_DURATION usec_t /* decimal seconds, or with us, ms, s, min, h, d */
 #define SETTING_TYPE_WHOLE_SECONDS int /* a C integer of seconds, or with a unit */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "admin/actions.h"
+#include "admin/metrics.h"
 #include "daemon/janitor.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
@@ -31,6 +32,7 @@ struct daemon {
 	struct signals signals;
 	struct janitor janitor;
 	struct actions actions; /* what the console may ask of us */
+	struct metrics metrics;
 	struct pidfile pidfile;
 	struct systemd_sockets passed; /* sockets that a service manager passed */
 	bool has_loop, has_registry,

@@ -201,6 +201,20 @@ static bool read_count(const struct request *request, void *field)
 	return true;
 }
 
+/* The port that scrapers know, where it is switched on without one. */
+enum { METRICS_PORT_USUAL = 9127 };
+
+static bool read_metrics_port(const struct request *request, void *field)
+{
+	if (strcasecmp(request->text, "on") == 0)
+		*(int *)field = METRICS_PORT_USUAL;
+	else if (strcasecmp(request->text, "off") == 0)
+		*(int *)field = 0;
+	else
+		return read_integer(request, field);
+	return true;
+}
+
 static bool read_boolean(const struct request *request, void *field)
 {
 	long long number;
@@ -356,6 +370,8 @@ static bool read_word(const struct request *request, void *field)
 	.allowed = "a whole number of " unit ", or a time with ms, s, min, h or d"
 KIND(INTEGER, WHOLE, .read = read_integer, .render = render_integer);
 KIND(COUNT, WHOLE, .read = read_count, .render = render_integer);
+KIND(METRICS_PORT, .allowed = "on, off, or a whole number", .read = read_metrics_port,
+	.render = render_integer);
 KIND(BOOLEAN, .allowed = "1 (on) or 0 (off)", .read = read_boolean, .render = render_boolean);
 KIND(BYTES, SIZE, .read = read_bytes, .render = render_integer);
 KIND(UNSIGNED, SIZE, .read = read_unsigned, .render = render_unsigned);

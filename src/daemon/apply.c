@@ -53,6 +53,15 @@ static bool same_tcp_options(const struct settings *a, const struct settings *b)
 		a->tcp_socket_buffer == b->tcp_socket_buffer;
 }
 
+/* Metrics that cannot be had are no reason to refuse a configuration. */
+static void apply_metrics(struct daemon *daemon)
+{
+	char why[512];
+
+	if (!metrics_follow(&daemon->metrics, why, sizeof(why)))
+		log_write(LEVEL_ERROR, "cannot serve metrics: %s", why);
+}
+
 void apply_settings(struct daemon *daemon, const struct settings *old)
 {
 	const struct settings *settings = daemon->registry.settings;
@@ -65,4 +74,5 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 	resolver_set_lives(
 		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
 	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);
+	apply_metrics(daemon);
 }

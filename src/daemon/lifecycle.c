@@ -173,11 +173,33 @@ static bool listen_all(struct daemon *daemon)
 	return daemon->is_listening ? true : refuse(why);
 }
 
+/* Why nobody is accepted; NULL: everybody is. */
+static const char *on_refusal(struct registry *registry)
+{
+	const struct daemon *daemon = daemon_of(registry);
+
+	if (!daemon->is_listening || daemon->listeners.paused)
+		return "not listening";
+	return daemon->listeners.resting ? "accepting nobody for want of descriptors" : NULL;
+}
+
+static bool serve_metrics(struct daemon *daemon)
+{
+	char why[512];
+
+	metrics_init(&daemon->metrics, &daemon->registry, on_refusal);
+	if (metrics_follow(&daemon->metrics, why, sizeof(why)))
+		return true;
+	log_write(LEVEL_FATAL, "cannot serve metrics: %s", why);
+	return false;
+}
+
 /* What the end of a link may have made possible. */
 static void after_upkeep(struct registry *registry)
 {
 	console_tick(registry);
 	listeners_descriptor_freed(&daemon_of(registry)->listeners);
+	metrics_upkeep(&daemon_of(registry)->metrics);
 }
 
 bool lifecycle_start(
@@ -197,7 +219,7 @@ bool lifecycle_start(
 		return false;
 	systemd_watchdog_start(&daemon->loop);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
-	return true;
+	return serve_metrics(daemon);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -268,8 +290,10 @@ void lifecycle_end(struct daemon *daemon)
 		listeners_close_all(
 			&daemon->listeners, daemon->registry.operation != OPERATION_SUSPENDED);
 	}
-	if (daemon->has_registry)
+	if (daemon->has_registry) {
+		metrics_close(&daemon->metrics);
 		end_registry(daemon);
+	}
 	if (daemon->has_loop) {
 		signals_end(daemon);
 		loop_free(&daemon->loop);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The sources that the table of metrics names, and the figures that a row of each has. What is
+ * read is counted as it happens: no source walks clients.
+ */
+#ifndef PGUSHER_ADMIN_METRIC_SOURCES_H
+#define PGUSHER_ADMIN_METRIC_SOURCES_H
+
+#include "admin/metric_family.h"
+
+/* A source with nothing but a number. */
+struct metric_number {
+	int64_t number;
+};
+
+/* --- admin/metric_pools.c ----------------------------------------------------------------- */
+
+/* A row for each row of SHOW POOLS. */
+struct pool_figures {
+	int64_t client_active, client_active_cancel, client_waiting, client_waiting_cancel;
+	int64_t server_active, server_active_cancel, server_being_canceled, server_idle,
+		server_used, server_testing, server_login;
+	int64_t longest_wait;
+};
+
+/* A row for each row of SHOW STATS_TOTALS. */
+struct traffic_figures {
+	int64_t queries, query_time, received, sent, wait_time, transactions, transaction_time,
+		client_parses, server_parses, binds, assignments;
+};
+
+/* A row for each row of SHOW DATABASES. */
+struct database_figures {
+	int64_t pool_size, reserve_pool, max_connections, current_connections, paused, disabled;
+};
+
+/* A row for each pool. */
+struct capacity_figures {
+	int64_t size;
+};
+
+extern const struct metric_source metric_pools, metric_traffic, metric_databases,
+	metric_client_groups, metric_capacity;
+
+/* --- admin/metric_process.c --------------------------------------------------------------- */
+
+/* One row. */
+struct list_figures {
+	int64_t databases, users, pools, free_clients, used_clients, login_clients,
+		free_servers, used_servers, dns_names, dns_zones, dns_queries;
+};
+
+/* One row. */
+struct config_figures {
+	int64_t up, max_client_connections, max_user_connections;
+};
+
+/* One row. */
+struct process_figures {
+	int64_t cpu, open_descriptors, most_descriptors, resident, virtual, virtual_most,
+		started;
+};
+
+/* A row for all clients, each database, each user. */
+struct limit_figures {
+	int64_t limit, current;
+};
+
+extern const struct metric_source metric_lists, metric_config, metric_version, metric_process,
+	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
+	metric_dropped;
+
+/* When this process was started, wall clock. */
+usec_t metric_process_start(void);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The pages that say how we are: /healthz while the loop turns, /readyz while clients are welcome,
+ * and a page with links.
+ */
+#ifndef PGUSHER_ADMIN_PROBES_H
+#define PGUSHER_ADMIN_PROBES_H
+
+#include "model/registry.h"
+#include "net/http.h"
+
+/*
+ * Answer a request for any page but the metrics. `refusal` tells why no clients are accepted, or
+ * NULL.
+ */
+void probes_answer(struct http_request *request, struct registry *registry,
+	const char *(*refusal)(struct registry *registry));
+
+#endif
