@@ -8,7 +8,7 @@ set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/build.sh"
 
-need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd \
+need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer \
 	python3-pytest python3-pytest-xdist python3-psycopg python3-prometheus-client
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"

@@ -15,6 +15,7 @@
 
 enum command_end {
 	COMMAND_DONE, /* the answer is whole */
+	COMMAND_PASSES, /* the same, and its rows go with the descriptors that they name */
 	COMMAND_WAITS, /* admin/waits will answer */
 	COMMAND_LAST, /* no answer: the process ends */
 };

@@ -35,6 +35,7 @@ extern const struct topic show_stats, show_stats_totals, show_stats_averages, sh
 extern const struct topic show_peers, show_peer_pools;
 extern const struct topic show_dns_hosts, show_dns_zones;
 extern const struct topic show_waits;
+extern const struct topic show_fds;
 
 /* What drivers ask for when they connect; ends with one without a name. */
 extern const struct topic show_fakes[];

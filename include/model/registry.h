@@ -22,6 +22,7 @@
 #include "net/resolver.h"
 
 struct inquiry_desk;
+struct listeners;
 struct registry;
 struct suspension;
 
@@ -75,6 +76,7 @@ struct registry {
 	struct counters counters;
 	struct slab clients, servers, helds; /* objects of the links */
 	struct resolver *resolver;
+	const struct listeners *listeners; /* the daemon's; NULL: none */
 	struct tls_context *client_tls,
 		*server_tls; /* counted; NULL: none (session/tls_setup) */
 	struct helper *derivations; /* SCRAM keys are made off the loop */

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "admin/actions.h"
 #include "admin/reply.h"
 #include "admin/topics.h"
 #include "admin/waits.h"
 #include "base/text.h"
+#include "session/client_greeting.h"
 #include "session/control.h"
 #include "session/suspend.h"
 #include "wire/writer.h"
@@ -52,6 +54,19 @@ static void announce(const struct command_call *call, const char *word)
 
 /* --- SHOW and SET ------------------------------------------------------------------------- */
 
+/* Is it ourselves, as far as the system can tell: the process that takes over? */
+static bool is_local_superuser(const struct command_call *call)
+{
+	const struct client_link *client = call->client;
+	struct ucred peer;
+
+	if (client->link.remote.family != AF_UNIX ||
+		client->user != call->registry->console_pool->user)
+		return false;
+	client_greeting_identify_peer(client, &peer);
+	return peer.uid == getuid();
+}
+
 static enum command_end cmd_show(struct command_call *call)
 {
 	call->topic = topics_find(call->words->argument);
@@ -60,7 +75,8 @@ static enum command_end cmd_show(struct command_call *call)
 	if (call->topic->right == RIGHT_ADMIN && !call->client->admin)
 		return refuse(call, "admin access needed");
 	topics_show(call);
-	return COMMAND_DONE;
+	return call->topic == &show_fds && is_local_superuser(call) ? COMMAND_PASSES
+								    : COMMAND_DONE;
 }
 
 static enum command_end cmd_set(struct command_call *call)

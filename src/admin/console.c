@@ -9,6 +9,7 @@
 #include "admin/reply.h"
 #include "admin/waits.h"
 #include "base/text.h"
+#include "net/passing.h"
 #include "session/control.h"
 #include "session/ending.h"
 #include "wire/frame.h"
@@ -27,6 +28,7 @@ struct console_session {
 	struct loop_task task; /* commands to be run; at the end, to be freed */
 	struct client_link *client; /* NULL: it has closed */
 	struct buffer input; /* received and not yet dealt with */
+	struct passing *passing; /* an answer with descriptors under way; NULL: none */
 	bool counted; /* its first command has been */
 	bool over; /* the process ends: no more commands */
 };
@@ -56,6 +58,71 @@ static bool send_answer(struct client_link *client, struct buffer *out)
 	}
 	buffer_free(out);
 	return !failed;
+}
+
+/* --- descriptors -------------------------------------------------------------------------- */
+
+static void schedule(struct console_session *session);
+static void read_or_pause(struct console_session *session);
+
+static void end_passing(struct console_session *session)
+{
+	passing_free(session->passing);
+	session->passing = NULL;
+}
+
+static void on_passed(void *context, bool sent)
+{
+	struct console_session *session = context;
+
+	end_passing(session);
+	if (!sent) {
+		client_close_for(session->client, REASON_UNEXPECTED_EOF);
+		return;
+	}
+	read_or_pause(session);
+	schedule(session);
+}
+
+/* The descriptor that a row names in its first column; -1: it is no row. */
+static int descriptor_of(const uint8_t *message, const struct frame *frame)
+{
+	struct reader reader;
+	char text[16] = "";
+	const uint8_t *cell;
+	uint32_t length;
+
+	if (frame->type != PQ_DATA_ROW)
+		return -1;
+	reader_init(&reader, frame_body(message), frame_body_size(frame));
+	reader_int16(&reader);
+	length = reader_int32(&reader);
+	cell = length < sizeof(text) ? reader_bytes(&reader, length) : NULL;
+	if (!cell)
+		return -1;
+	memcpy(text, cell, length);
+	return atoi(text);
+}
+
+/* Send an answer row by row, each with its descriptor. False: no memory. */
+static bool pass(struct console_session *session, const struct buffer *out)
+{
+	struct stream *stream = &session->client->link.stream;
+	struct frame frame;
+
+	session->passing = passing_new(stream->loop, stream->fd, on_passed, session);
+	if (!session->passing || out->failed)
+		return false;
+	for (size_t at = 0;
+		frame_peek(out->data + at, out->length - at, UINT32_MAX, &frame) == FRAME_WHOLE;
+		at += frame.total) {
+		const uint8_t *message = out->data + at;
+
+		if (!passing_add(session->passing, message, frame.total,
+			    descriptor_of(message, &frame)))
+			return false;
+	}
+	return passing_begin(session->passing);
 }
 
 /* --- welcome ------------------------------------------------------------------------------ */
@@ -120,8 +187,12 @@ static void run_query(struct console_session *session, const char *text)
 	if (end == COMMAND_DONE && session->client) {
 		writer_ready(&out, READY_IDLE);
 		send_answer(client, &out);
+	} else if (end == COMMAND_PASSES && session->client) {
+		writer_ready(&out, READY_IDLE);
+		if (!pass(session, &out))
+			client_close_for(client, REASON_NO_MEMORY);
 	}
-	buffer_free(&out);
+	buffer_wipe(&out);
 }
 
 static void on_query(
@@ -244,7 +315,7 @@ static void read_or_pause(struct console_session *session)
 {
 	struct stream *stream = &session->client->link.stream;
 
-	if (stream_is_blocked(stream) || session->input.length >= INPUT_MAX)
+	if (session->passing || stream_is_blocked(stream) || session->input.length >= INPUT_MAX)
 		stream_pause(stream);
 	else
 		stream_resume(stream);
@@ -258,7 +329,7 @@ static size_t run_input(struct console_session *session)
 	const usec_t end = clock_monotonic() + SLICE;
 	size_t at = 0, taken;
 
-	while (at < input->length && !stream_is_blocked(stream)) {
+	while (at < input->length && !stream_is_blocked(stream) && !session->passing) {
 		if (clock_monotonic() > end) {
 			schedule(session);
 			break;
@@ -371,6 +442,7 @@ static void on_closed(struct client_link *client)
 		return;
 	client->console = NULL;
 	session->client = NULL;
+	end_passing(session);
 	waits_drop(client);
 	loop_forget(loop, &session->task);
 	loop_defer(loop, &session->task, free_session);

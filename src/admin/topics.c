@@ -24,6 +24,7 @@ static const struct {
 	{&show_version, 0, "version of this program"},
 	{&show_peers, 1, "processes that share the port, as configured"},
 	{&show_peer_pools, 1, "cancel requests on their way to peers"},
+	{&show_fds, 2, "descriptors, for a process that takes over (admins)"},
 	{&show_sockets, 2, "all connections, with what they hold in buffers"},
 	{&show_active_sockets, 2, "connections that hold something in buffers"},
 	{&show_lists, 2, "how many there are of everything"},

@@ -170,6 +170,7 @@ static bool listen_all(struct daemon *daemon)
 
 	daemon->is_listening = listeners_open(&daemon->listeners, &daemon->loop, &options,
 		client_greeting_accept, &daemon->registry, why, sizeof(why));
+	daemon->registry.listeners = &daemon->listeners;
 	return daemon->is_listening ? true : refuse(why);
 }
 

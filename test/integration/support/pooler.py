@@ -19,6 +19,9 @@ IN_THE_CLEAR = ("disable", "allow", "prefer")
 ADMIN = "admin"
 STATS = "stats"
 
+# The line that tells that a daemon serves.
+UP = r" LOG process up: "
+
 # What no daemon may ever write, whatever a test did to it.
 BAD_LINES = re.compile(
     r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|Assertion|"
@@ -148,7 +151,8 @@ class Pooler:
             "UBSAN_OPTIONS": "print_stacktrace=1",
             **popen.pop("environment", {}),
         }
-        arguments = [*wrap, binary(), *options] + ([self.config_path] if config else [])
+        program = popen.pop("program", None) or binary()
+        arguments = [*wrap, program, *options] + ([self.config_path] if config else [])
         with open(self.log_path, "ab") as log:
             own(self.log_path)
             self.process = subprocess.Popen(
@@ -169,14 +173,22 @@ class Pooler:
         self.wait_up()
         return self
 
+    def take_over(self, *options, **popen):
+        """Start a second process with -R and wait until it is up and the first one has gone."""
+        old, ups = self.process, len(self.lines(UP))
+        self.spawn("-R", *options, **popen)
+        wait_until(lambda: self._is_up(ups), 30, "the new process to be up")
+        assert old.wait(10) == 0
+        return old
+
     def wait_up(self):
         """Wait until the daemon says that it is up; no connection is made, since some are counted."""
         wait_until(self._is_up, 15, "the daemon to be up")
 
-    def _is_up(self):
+    def _is_up(self, before=0):
         if self.process.poll() is not None:
             raise AssertionError(f"the daemon ended with {self.process.returncode}:\n{self.log()}")
-        return "process up: " in self.log()
+        return len(self.lines(UP)) > before
 
     def run_to_end(self, *options, timeout=15, **popen):
         """Start a daemon that is expected to end by itself; returns its exit code."""

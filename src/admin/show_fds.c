@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * SHOW FDS: the descriptors that another process could take over, with what it needs to know of
+ * them. The rows are an interface between versions and programs; see admin/console for how the
+ * descriptors themselves go along.
+ */
+#include "admin/topics.h"
+#include "net/listener.h"
+#include "session/suspend.h"
+
+static const struct column columns[] = {
+	{"fd", COLUMN_INT4},
+	{"task", COLUMN_TEXT},
+	{"user", COLUMN_TEXT},
+	{"database", COLUMN_TEXT},
+	{"addr", COLUMN_TEXT},
+	{"port", COLUMN_INT4},
+	{"cancel", COLUMN_INT8},
+	{"link", COLUMN_INT4},
+	{"client_encoding", COLUMN_TEXT},
+	{"std_strings", COLUMN_TEXT},
+	{"datestyle", COLUMN_TEXT},
+	{"timezone", COLUMN_TEXT},
+	{"password", COLUMN_TEXT},
+	{"scram_client_key", COLUMN_BYTEA},
+	{"scram_server_key", COLUMN_BYTEA},
+};
+
+static void add_listener(struct result *result, const struct listener *listener)
+{
+	char text[ADDRESS_TEXT_SIZE];
+
+	result_begin_row(result);
+	result_number(result, listener->fd);
+	result_text(result, "pooler");
+	result_text(result, NULL);
+	result_text(result, NULL);
+	result_text(result, address_host(&listener->address, text));
+	result_number(result, listener->address.port);
+	result_number(result, 0);
+	result_number(result, 0);
+	for (unsigned i = 0; i < 5; i++)
+		result_text(result, NULL);
+	result_bytes(result, NULL, 0);
+	result_bytes(result, NULL, 0);
+	result_end_row(result);
+}
+
+/* The first eight bytes of a cancel key, as a number in network order; 0: none. */
+static int64_t key_number(const struct link *link)
+{
+	const struct client_link *client = (const struct client_link *)link;
+	const struct server_link *server = (const struct server_link *)link;
+	const bool is_client = link->kind == LINK_CLIENT;
+	const uint8_t *key = is_client ? client->key : server->cancel_key;
+	const unsigned length = is_client ? client->key_length : server->cancel_key_length;
+	uint64_t number = 0;
+
+	for (unsigned i = 0; i < 8 && length >= 8; i++)
+		number = number << 8 | key[i];
+	return (int64_t)number;
+}
+
+static void add_parameters(struct result *result, const struct link *link)
+{
+	static const char *const names[] = {
+		"client_encoding", "standard_conforming_strings", "DateStyle", "TimeZone"};
+	const struct parameter_table *table = link_registry(link)->parameters;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const int index = parameter_index(table, names[i]);
+
+		result_text(result,
+			link->parameters ? parameters_get(link->parameters, (unsigned)index)
+					 : NULL);
+	}
+}
+
+/* What only this process knows of the user as whom servers are logged in to. */
+static void add_secrets(struct result *result, const struct pool *pool)
+{
+	const struct user_keys *keys = pool ? pool_keys(pool) : NULL;
+	const struct credential *learned = pool ? pool->credential : NULL;
+	const bool known = keys && keys->client_key_known;
+
+	result_text(result,
+		learned && learned->secret[0] != '\0' && !pool->user->secret ? learned->secret
+									     : NULL);
+	result_bytes(result, known ? keys->keys.client_key : NULL, SCRAM_KEY_SIZE);
+	result_bytes(result, known ? keys->keys.server_key : NULL, SCRAM_KEY_SIZE);
+}
+
+static void add_link(struct result *result, const struct link *link)
+{
+	char text[ADDRESS_TEXT_SIZE];
+
+	if (link->stream.tls || (link->peer && link->peer->stream.tls) || link->stream.fd < 0)
+		return;
+	result_begin_row(result);
+	result_number(result, link->stream.fd);
+	result_text(result, link->kind == LINK_CLIENT ? "client" : "server");
+	result_text(result, link_user_name(link));
+	result_text(result, link_database_name(link));
+	result_text(result, address_host(&link->remote, text));
+	result_number(result, link->remote.port);
+	result_number(result, key_number(link));
+	result_number(result, link->peer ? link->peer->stream.fd : 0);
+	add_parameters(result, link);
+	add_secrets(result, link->pool);
+	result_end_row(result);
+}
+
+static void add_links(struct result *result, const struct link_list *list)
+{
+	const struct link *link;
+
+	TAILQ_FOREACH (link, list, place)
+		add_link(result, link);
+}
+
+static void fill_fds(struct result *result, const struct command_call *call)
+{
+	static const enum server_list order[] = {
+		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
+	struct registry *registry = call->registry;
+	const struct listener *listener = NULL;
+	const struct pool *pool;
+
+	suspend_look(
+		registry); /* whoever takes over takes a server that is idle for a clean one */
+	registry_sort(registry);
+	while (registry->listeners &&
+		(listener = listeners_next(registry->listeners, listener)) != NULL)
+		add_listener(result, listener);
+	add_links(result, &registry->logins);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (pool->database->console)
+			continue;
+		add_links(result, &pool->clients);
+		add_links(result, &pool->waiting);
+		add_links(result, &pool->welcoming);
+		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+			add_links(result, &pool->servers[order[i]]);
+	}
+}
+
+const struct topic show_fds = {
+	"FDS", columns, sizeof(columns) / sizeof(columns[0]), fill_fds, RIGHT_ADMIN};
