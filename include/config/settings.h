@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 enum pool_mode {
 	POOL_MODE_INHERIT, /* of databases and users only: nothing said */
@@ -70,6 +71,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_TLS_MODE enum tls_mode
 #define SETTING_TYPE_TLS_NEGOTIATION enum tls_negotiation
 #define SETTING_TYPE_STARTUP_POLICY enum startup_policy
+#define SETTING_TYPE_LOG_FORMAT enum log_format
 
 struct settings {
 #define SETTING(name, KIND, DEFAULT, RANGE, WHEN, EFFECT, DOC) SETTING_TYPE_##KIND name;

@@ -85,6 +85,33 @@ const char *link_prefix(const struct link *link, char *out, size_t size);
 void link_log(const struct link *link, enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same with facts about the event, for formats that have them apart from the text. */
+enum { LINK_FACTS_MOST = 6 };
+struct link_facts {
+	struct log_fact facts[LINK_FACTS_MOST];
+	size_t count;
+};
+void link_log_facts(const struct link *link, enum log_level level,
+	const struct link_facts *facts, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * For what a peer can bring about again and again: only the first few lines of that kind about
+ * the same client's address, or the same pool's server, are written in a second. See log.h.
+ */
+void link_log_repeated(const struct link *link, enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * The same for lines that are alike though their formats are not, or the other way round: `kind`
+ * says which. At most `at_most` of them are written in a second; 0: as many as of others.
+ */
+void link_log_kind(const struct link *link, enum log_level level, const char *kind, int at_most,
+	const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The kind of lines about those who speak no protocol of ours. */
+#define LINK_STRANGER "stranger"
+
 /*
  * Keep bytes until they can be passed on; they are added behind those already held. False when
  * there is no memory: the link must be closed.

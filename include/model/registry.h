@@ -90,8 +90,6 @@ struct registry {
 	uint64_t last_id; /* of links, for SHOW */
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
 	int descriptor_limit; /* of open files, when the process started */
-	usec_t stranger_logged; /* when a line was last written about one who spoke no protocol */
-	struct address stranger; /* and where he came from */
 	uint8_t mock_salt[32]; /* of SCRAM exchanges with unknown users */
 	bool has_scram_secrets; /* has seen one: a password may take long to check; for good */
 	struct console_hooks console;

@@ -18,7 +18,4 @@ void shedding_make_room(struct registry *registry, int fd);
 bool shedding_drop_one(
 	struct registry *registry, const struct client_link *except, enum client_rejection why);
 
-/* May a line be logged about a stranger from there now? Once a second for each source. */
-bool shedding_may_log(struct registry *registry, const struct address *from);
-
 #endif

@@ -83,6 +83,12 @@ static const struct word startup_policy_words[] = {
 	{NULL, 0, false},
 };
 
+static const struct word log_format_words[] = {
+	{"text", LOG_FORMAT_TEXT, false},
+	{"json", LOG_FORMAT_JSON, false},
+	{NULL, 0, false},
+};
+
 static const struct word *find_word(const struct word *words, const char *text)
 {
 	for (; words->text; words++) {
@@ -390,6 +396,7 @@ KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
 KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
 KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
+KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 #undef WHOLE
 #undef SIZE
 #undef WHOLE_TIME

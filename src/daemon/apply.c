@@ -14,6 +14,8 @@ bool apply_log(const struct settings *settings, const struct options *options)
 		.syslog_ident = settings->syslog_ident,
 		.syslog_facility = settings->syslog_facility,
 		.verbose = settings->verbose,
+		.format = settings->log_format,
+		.repeats = settings->log_repeats,
 	};
 
 	return log_configure(&log);
@@ -23,7 +25,9 @@ static bool same_log(const struct settings *a, const struct settings *b)
 {
 	return strcmp(a->logfile, b->logfile) == 0 && a->syslog == b->syslog &&
 		strcmp(a->syslog_ident, b->syslog_ident) == 0 &&
-		strcmp(a->syslog_facility, b->syslog_facility) == 0 && a->verbose == b->verbose;
+		strcmp(a->syslog_facility, b->syslog_facility) == 0 &&
+		a->verbose == b->verbose && a->log_format == b->log_format &&
+		a->log_repeats == b->log_repeats;
 }
 
 void apply_changed_log(const struct settings *settings, const struct settings *old,

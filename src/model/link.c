@@ -12,6 +12,12 @@
 #include "model/pool.h"
 #include "model/registry.h"
 
+enum {
+	LINK_PREFIX_SIZE = 512,
+	LINK_TEXT_SIZE = 1536,
+	LINK_OWN_FACTS = 7,
+};
+
 const char *link_database_name(const struct link *link)
 {
 	const struct client_link *client = (const struct client_link *)link;
@@ -35,7 +41,8 @@ const char *link_user_name(const struct link *link)
 	return "(nouser)";
 }
 
-const char *link_prefix(const struct link *link, char *out, size_t size)
+/* `db/user@address`, with what peers chose escaped. */
+static void write_place(const struct link *link, char *out, size_t size)
 {
 	char address[ADDRESS_TEXT_SIZE];
 	char database[96], user[192];
@@ -44,24 +51,144 @@ const char *link_prefix(const struct link *link, char *out, size_t size)
 	text_escape(database, sizeof(database), name, strlen(name));
 	name = link_user_name(link);
 	text_escape(user, sizeof(user), name, strlen(name));
-	snprintf(out, size, "%c-0x%llx: %s/%s@%s", link->kind == LINK_CLIENT ? 'C' : 'S',
-		link_handle(link), database, user, address_text(&link->remote, address));
+	snprintf(out, size, "%s/%s@%s", database, user, address_text(&link->remote, address));
+}
+
+const char *link_prefix(const struct link *link, char *out, size_t size)
+{
+	const int length = snprintf(out, size,
+		"%c-0x%llx: ", link->kind == LINK_CLIENT ? 'C' : 'S', link_handle(link));
+
+	if ((size_t)length < size)
+		write_place(link, out + length, size - (size_t)length);
 	return out;
+}
+
+/* --- lines of the log --------------------------------------------------------------------- */
+
+/* Facts about the link, and the texts that they need. */
+struct description {
+	char prefix[LINK_PREFIX_SIZE];
+	char handle[32], host[ADDRESS_TEXT_SIZE];
+	struct log_fact facts[LINK_OWN_FACTS + LINK_FACTS_MOST];
+	struct log_subject subject;
+};
+
+static void add_fact(
+	struct description *out, const char *name, const char *text, long long number)
+{
+	out->facts[out->subject.count++] = (struct log_fact){name, text, number};
+}
+
+static void add_own_facts(const struct link *link, struct description *out)
+{
+	const bool is_client = link->kind == LINK_CLIENT;
+
+	snprintf(out->handle, sizeof(out->handle), "0x%llx", link_handle(link));
+	address_host(&link->remote, out->host);
+	add_fact(out, "side", is_client ? "client" : "server", 0);
+	add_fact(out, "ptr", out->handle, 0);
+	add_fact(out, "database", link_database_name(link), 0);
+	add_fact(out, "user", link_user_name(link), 0);
+	add_fact(out, "address", out->host, 0);
+	add_fact(out, "port", NULL, link->remote.port);
+	if (is_client && link->remote.family == AF_UNIX)
+		add_fact(out, "peer_pid", NULL, link->remote.pid);
+}
+
+static const struct log_subject *describe(
+	const struct link *link, const struct link_facts *more, struct description *out)
+{
+	link_prefix(link, out->prefix, sizeof(out->prefix));
+	out->subject = (struct log_subject){.prefix = out->prefix, .facts = out->facts};
+	if (log_has_facts) {
+		add_own_facts(link, out);
+		for (size_t i = 0; more && i < more->count; i++)
+			out->facts[out->subject.count++] = more->facts[i];
+	}
+	return &out->subject;
+}
+
+/* Half of what there is to say was said by peers first. */
+__attribute__((format(printf, 2, 0))) static void format_escaped(
+	char out[LINK_TEXT_SIZE], const char *format, va_list arguments)
+{
+	char text[LINK_TEXT_SIZE];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	text_escape(out, LINK_TEXT_SIZE, text, strlen(text));
 }
 
 void link_log(const struct link *link, enum log_level level, const char *format, ...)
 {
-	char prefix[512], text[1536], escaped[1536];
+	struct description description;
+	char text[LINK_TEXT_SIZE];
 	va_list arguments;
 
 	if (!log_enabled(level))
 		return;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	format_escaped(text, format, arguments);
 	va_end(arguments);
-	/* Half of what there is to say was said by peers first. */
-	text_escape(escaped, sizeof(escaped), text, strlen(text));
-	log_write(level, "%s %s", link_prefix(link, prefix, sizeof(prefix)), escaped);
+	log_write_about(level, describe(link, NULL, &description), "%s", text);
+}
+
+void link_log_facts(const struct link *link, enum log_level level,
+	const struct link_facts *facts, const char *format, ...)
+{
+	struct description description;
+	char text[LINK_TEXT_SIZE];
+	va_list arguments;
+
+	if (!log_enabled(level))
+		return;
+	va_start(arguments, format);
+	format_escaped(text, format, arguments);
+	va_end(arguments);
+	log_write_about(level, describe(link, facts, &description), "%s", text);
+}
+
+/* Whom lines alike are about: where a client comes from, or a pool's server. */
+static void write_who(const struct link *link, char out[LINK_PREFIX_SIZE])
+{
+	if (link->kind == LINK_CLIENT)
+		address_host(&link->remote, out);
+	else
+		write_place(link, out, LINK_PREFIX_SIZE);
+}
+
+void link_log_repeated(const struct link *link, enum log_level level, const char *format, ...)
+{
+	struct description description;
+	char text[LINK_TEXT_SIZE], who[LINK_PREFIX_SIZE];
+	va_list arguments;
+
+	if (!log_enabled(level))
+		return;
+	va_start(arguments, format);
+	format_escaped(text, format, arguments);
+	va_end(arguments);
+	write_who(link, who);
+	log_write_repeated(level, describe(link, NULL, &description),
+		&(struct log_likeness){.kind = format, .who = who}, "%s", text);
+}
+
+void link_log_kind(const struct link *link, enum log_level level, const char *kind, int at_most,
+	const char *format, ...)
+{
+	struct description description;
+	char text[LINK_TEXT_SIZE], who[LINK_PREFIX_SIZE];
+	va_list arguments;
+
+	if (!log_enabled(level))
+		return;
+	va_start(arguments, format);
+	format_escaped(text, format, arguments);
+	va_end(arguments);
+	write_who(link, who);
+	log_write_repeated(level, describe(link, NULL, &description),
+		&(struct log_likeness){.kind = kind, .who = who, .at_most = at_most}, "%s",
+		text);
 }
 
 /* --- held bytes --------------------------------------------------------------------------- */

@@ -85,7 +85,9 @@ static struct database *add_automatic(struct registry *registry, const char *nam
 	struct database *database;
 
 	if (strlen(name) > DATABASE_NAME_MAX) {
-		log_write(LEVEL_WARNING, "too long db name: %zu bytes", strlen(name));
+		log_write_repeated(LEVEL_WARNING, NULL,
+			&(struct log_likeness){.kind = "too long db name", .who = ""},
+			"too long db name: %zu bytes", strlen(name));
 		return NULL;
 	}
 	config = database_config_from_template(snapshot_template(registry->config), name);

@@ -172,8 +172,9 @@ static void on_answer(struct dns_question *question, const struct dns_answer *an
 		ares_freeaddrinfo(answer->addresses);
 	}
 	if (name->status != ARES_SUCCESS)
-		log_write(LEVEL_WARNING, "DNS lookup failed: %s: result=%d", name->name,
-			name->status);
+		log_write_repeated(LEVEL_WARNING, NULL,
+			&(struct log_likeness){.kind = "DNS lookup failed", .who = name->name},
+			"DNS lookup failed: %s: result=%d", name->name, name->status);
 	name->expires = loop_now(resolver->loop) + life_of(resolver, name->status);
 	loop_defer(resolver->loop, &name->task, answer_waiting);
 }

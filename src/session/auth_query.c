@@ -55,10 +55,10 @@ static struct database *find_target(struct client_link *client)
 	if (made)
 		link_log(&client->link, LEVEL_LOG, "registered new auto-database: %s", name);
 	if (!database) {
-		link_log(&client->link, LEVEL_ERROR,
+		link_log_repeated(&client->link, LEVEL_ERROR,
 			"authentication database \"%s\" is not configured.", name);
 	} else if (database->console) {
-		link_log(&client->link, LEVEL_ERROR,
+		link_log_repeated(&client->link, LEVEL_ERROR,
 			"cannot use the reserved \"pgbouncer\" database as an auth_dbname");
 	} else if (database->disabled) {
 		why = failure_of(REASON_AUTHENTICATION_DATABASE_DISABLED, database->name);
@@ -196,7 +196,7 @@ void auth_query_run(struct lookup *lookup, struct server_link *server)
 
 static bool reject(const struct server_link *server, const char *what)
 {
-	link_log(&server->link, LEVEL_ERROR, "auth_query: %s", what);
+	link_log_repeated(&server->link, LEVEL_ERROR, "auth_query: %s", what);
 	return false;
 }
 
@@ -251,7 +251,7 @@ static void take_error(
 		*why = REASON_SERVER_CONN_CRASHED;
 		return;
 	}
-	link_log(&server->link, LEVEL_ERROR, "S: error in auth_query: %s: %s",
+	link_log_repeated(&server->link, LEVEL_ERROR, "S: error in auth_query: %s: %s",
 		report.severity ? report.severity : "ERROR",
 		report.text ? report.text : "no message");
 }
@@ -296,7 +296,7 @@ enum auth_query_progress auth_query_answer(struct server_link *server, uint8_t t
 static void refuse_unknown(struct client_link *client, const char *user)
 {
 	if (link_registry(&client->link)->settings->log_connections)
-		link_log(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
+		link_log_repeated(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
 			client->database->name, user);
 	client_close_for(client, REASON_NO_SUCH_USER);
 }

@@ -245,8 +245,8 @@ static void on_lost(struct client_link *client)
 		client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
 		return;
 	}
-	if (shedding_may_log(link_registry(&client->link), &client->link.remote))
-		link_log(&client->link, LEVEL_WARNING, "TLS handshake error: %s", why);
+	link_log_kind(
+		&client->link, LEVEL_WARNING, LINK_STRANGER, 1, "TLS handshake error: %s", why);
 	client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
 }
 

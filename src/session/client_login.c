@@ -90,7 +90,7 @@ static bool is_console(const struct client_link *client)
 static void log_failed(const struct client_link *client)
 {
 	if (link_registry(&client->link)->settings->log_connections)
-		link_log(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
+		link_log_repeated(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
 			client->login->database_name, client->user->name);
 }
 
@@ -276,7 +276,7 @@ static bool take_settings(struct client_link *client, const struct startup_login
 			take_parameter(client, (unsigned)index, value);
 		} else if (!text_list_has(ignored, name) &&
 			!(walk.in_options && text_list_has(ignored, "options"))) {
-			link_log(&client->link, LEVEL_WARNING,
+			link_log_repeated(&client->link, LEVEL_WARNING,
 				"unsupported startup parameter%s: %s=%s",
 				walk.in_options ? " in options" : "", name, value);
 			why = failure_of(walk.in_options
@@ -352,7 +352,7 @@ static bool check_authority(struct client_link *client, const char *authority)
 
 	if (!entry || !entry->auth_user)
 		return true;
-	link_log(&client->link, LEVEL_ERROR,
+	link_log_repeated(&client->link, LEVEL_ERROR,
 		"%s can't be used together with database authentication", authority);
 	client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
 	return false;
@@ -371,7 +371,7 @@ static bool take_user(struct client_link *client, const char *name)
 		const char *forced = client->database ? client->database->config->user : NULL;
 
 		if (!forced) {
-			link_log(&client->link, LEVEL_ERROR,
+			link_log_repeated(&client->link, LEVEL_ERROR,
 				"auth_type=any requires forced user");
 			client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
 			return false;
@@ -390,7 +390,7 @@ static bool take_user(struct client_link *client, const char *name)
 	}
 	if (!auth_is_known(client) && !authority &&
 		registry->settings->auth_type != AUTH_TYPE_ANY)
-		link_log(&client->link, LEVEL_LOG, "no such user: %s", name);
+		link_log_repeated(&client->link, LEVEL_LOG, "no such user: %s", name);
 	return true;
 }
 
@@ -408,13 +408,21 @@ static bool is_local_superuser(struct client_link *client, const char *user)
 
 static void log_attempt(const struct client_link *client, const char *user)
 {
-	char tls[TLS_TEXT_SIZE];
+	char text[TLS_TEXT_SIZE];
+	const char *tls = text;
 
 	if (!link_registry(&client->link)->settings->log_connections)
 		return;
-	tls_text(&client->link.stream, tls);
-	link_log(&client->link, LEVEL_LOG, "login attempt: db=%s user=%s tls=%s replication=no",
-		client->login->database_name, user, tls[0] ? tls : "no");
+	tls_text(&client->link.stream, text);
+	if (text[0] == '\0')
+		tls = "no";
+	link_log_facts(&client->link, LEVEL_LOG,
+		&(struct link_facts){
+			.facts = {{"tls", tls, 0}, {"replication", "no", 0}},
+			.count = 2,
+		},
+		"login attempt: db=%s user=%s tls=%s replication=no",
+		client->login->database_name, user, tls);
 }
 
 /* Where the console's rights come from. False: the client was closed. */
@@ -576,8 +584,9 @@ static void log_in(struct client_link *client, const struct startup_login *wante
 	}
 	if (strlen(wanted->user) > CLIENT_USER_NAME_MAX) {
 		if (registry->settings->log_connections)
-			link_log(&client->link, LEVEL_LOG, "login failed: db=%s user=%.128s",
-				client->login->database_name, wanted->user);
+			link_log_repeated(&client->link, LEVEL_LOG,
+				"login failed: db=%s user=%.128s", client->login->database_name,
+				wanted->user);
 		client_close_for(client, REASON_USERNAME_TOO_LONG);
 		return;
 	}

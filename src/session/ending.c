@@ -6,6 +6,7 @@
 
 #include "model/client_group.h"
 #include "model/registry.h"
+#include "net/tls.h"
 #include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_login.h"
@@ -13,7 +14,6 @@
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/server_login.h"
-#include "session/shedding.h"
 #include "wire/writer.h"
 
 static void log_closing(struct link *link, const struct failure *why)
@@ -23,8 +23,12 @@ static void log_closing(struct link *link, const struct failure *why)
 
 	if (!registry->settings->log_disconnections)
 		return;
-	link_log(link, reason_level(why->reason), "closing because: %s (age=%llds)", why->text,
-		(long long)(age / USEC_PER_SEC));
+	link_log_facts(link, reason_level(why->reason),
+		&(struct link_facts){
+			.facts = {{"reason", why->text, 0}, {"age", NULL, age / USEC_PER_SEC}},
+			.count = 2,
+		},
+		"closing because: %s (age=%llds)", why->text, (long long)(age / USEC_PER_SEC));
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
@@ -42,7 +46,8 @@ static void tell_client(struct client_link *client, const struct failure *why, b
 	if (why->sqlstate[0] == '\0')
 		return;
 	if (log && registry->settings->log_pooler_errors)
-		link_log(&client->link, LEVEL_WARNING, "pooler error: %s", why->text);
+		link_log_kind(&client->link, LEVEL_WARNING, reason_text(why->reason), 0,
+			"pooler error: %s", why->text);
 	/* A half-sent message must not have another one inside. */
 	if (client->link.cut || stream_is_blocked(stream))
 		return;
@@ -64,17 +69,28 @@ static void free_client(struct loop_task *task)
 	slab_give(&link_registry(&client->link)->clients, client);
 }
 
-/*
- * Port probes and aborted logins end without a line of their own, and those who speak another
- * protocol get one a second.
- */
+/* Does it speak another protocol? */
+static bool is_stranger(const struct client_link *client, const struct failure *why)
+{
+	return client->link.state == CLIENT_GREETING &&
+		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER ||
+			why->reason == REASON_FAILED_TO_ACCEPT_SSL);
+}
+
+/* Strangers get one line a second, if what is wrong with their TLS has not been told already. */
+static void log_stranger(const struct client_link *client, const struct failure *why)
+{
+	if (link_registry(&client->link)->settings->log_disconnections &&
+		!tls_error(&client->link.stream))
+		link_log_kind(&client->link, reason_level(why->reason), LINK_STRANGER, 1,
+			"closing because: %s (age=0s)", why->text);
+}
+
+/* Port probes and aborted logins end without a line of their own. */
 static bool is_worth_a_line(const struct client_link *client, const struct failure *why)
 {
-	if (client->link.state == CLIENT_GREETING &&
-		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER ||
-			why->reason == REASON_FAILED_TO_ACCEPT_SSL))
-		return shedding_may_log(link_registry(&client->link), &client->link.remote);
-	return client_is_logged_in(client) || why->reason != REASON_CLIENT_UNEXPECTED_EOF;
+	return !is_stranger(client, why) &&
+		(client_is_logged_in(client) || why->reason != REASON_CLIENT_UNEXPECTED_EOF);
 }
 
 void client_close(struct client_link *client, const struct failure *why)
@@ -99,6 +115,8 @@ void client_close(struct client_link *client, const struct failure *why)
 	tell_client(client, why, log);
 	if (log)
 		log_closing(link, why);
+	else if (is_stranger(client, why))
+		log_stranger(client, why);
 	if (state == CLIENT_CONSOLE)
 		registry->console.closed(client);
 	else if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)

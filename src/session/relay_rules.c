@@ -70,7 +70,7 @@ static enum verdict judge_request(struct relay_run *run)
 static enum verdict judge_query(struct relay_run *run)
 {
 	if (link_registry(run->from)->settings->disable_pqexec) {
-		link_log(run->from, LEVEL_ERROR, "client used \"Query\" packet type");
+		link_log_repeated(run->from, LEVEL_ERROR, "client used \"Query\" packet type");
 		return relay_fail(run, failure_of(REASON_PQEXEC_DISALLOWED));
 	}
 	return judge_request(run);
@@ -100,8 +100,8 @@ static enum verdict judge_terminate(struct relay_run *run)
 
 static enum verdict judge_unknown_from_client(struct relay_run *run)
 {
-	link_log(run->from, LEVEL_ERROR, "unknown pkt from client: %u/0x%x", run->frame.type,
-		run->frame.type);
+	link_log_repeated(run->from, LEVEL_ERROR, "unknown pkt from client: %u/0x%x",
+		run->frame.type, run->frame.type);
 	return relay_fail(run, failure_of(REASON_UNKNOWN_PKT));
 }
 
@@ -362,7 +362,7 @@ static enum verdict judge_parameter(struct relay_run *run)
 
 static enum verdict judge_unknown_from_server(struct relay_run *run)
 {
-	link_log(run->from, LEVEL_ERROR, "unknown pkt from server: '%c'",
+	link_log_repeated(run->from, LEVEL_ERROR, "unknown pkt from server: '%c'",
 		run->frame.type >= ' ' && run->frame.type < 127 ? run->frame.type : '?');
 	return relay_fail(run, failure_of(REASON_UNKNOWN_SERVER_PKT));
 }
@@ -463,7 +463,7 @@ static enum verdict judge_unused(struct relay_run *run)
 	const uint8_t type = run->frame.type;
 
 	if (!run->server->dirty)
-		link_log(run->from, LEVEL_WARNING,
+		link_log_repeated(run->from, LEVEL_WARNING,
 			"got packet '%c' from server when not linked",
 			type >= ' ' && type < 127 ? type : '?');
 	run->server->dirty = true;

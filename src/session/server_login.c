@@ -239,7 +239,7 @@ static void start_tls(struct server_link *server, bool direct)
 	if (context && tls_connect(stream, context, server->login->route.host, direct))
 		return;
 	if (tls_error(stream))
-		link_log(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
+		link_log_repeated(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
 			tls_error(stream));
 	fail(server, REASON_CONNECT_FAILED);
 }
@@ -313,7 +313,8 @@ static enum secret_kind secret_kind_of(const struct server_link *server)
 /* We have no secret of a kind that the server could accept. */
 static void refuse_secret(struct server_link *server, const char *method, const char *why)
 {
-	link_log(&server->link, LEVEL_ERROR, "cannot do %s authentication: %s", method, why);
+	link_log_kind(&server->link, LEVEL_ERROR, why, 0, "cannot do %s authentication: %s",
+		method, why);
 	/* Those who wait hear the reason; the server's own line is about what we could not do. */
 	server->login->wrong_secret = true;
 	fail(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
@@ -564,8 +565,8 @@ static void on_authentication(struct server_link *server, const uint8_t *body, s
 		finish_scram(server, &reader);
 		break;
 	default:
-		link_log(&server->link, LEVEL_ERROR, "unknown/unsupported auth method: %u",
-			request);
+		link_log_repeated(&server->link, LEVEL_ERROR,
+			"unknown/unsupported auth method: %u", request);
 		refuse_secret(server, "this", "wrong password type");
 		break;
 	}
@@ -609,6 +610,17 @@ static void on_key(struct server_link *server, const uint8_t *body, size_t lengt
 	server->cancel_key_length = (uint16_t)length;
 }
 
+/* The line has no prefix, and is not wanted from each of many pools on a server that is full. */
+static void log_server_refusal(
+	const struct server_link *server, const char *severity, const char *text)
+{
+	const struct log_likeness likeness = {
+		.kind = "server login failed", .who = server->link.pool->database->name};
+
+	log_write_repeated(
+		LEVEL_WARNING, NULL, &likeness, "server login failed: %s %s", severity, text);
+}
+
 static void on_error(struct server_link *server, const uint8_t *body, size_t length)
 {
 	struct report report;
@@ -616,8 +628,7 @@ static void on_error(struct server_link *server, const uint8_t *body, size_t len
 
 	report_parse(body, length, &report);
 	why = failure_from_server(report.text, report.sqlstate);
-	log_write(LEVEL_WARNING, "server login failed: %s %s",
-		report.severity ? report.severity : "FATAL", why.text);
+	log_server_refusal(server, report.severity ? report.severity : "FATAL", why.text);
 	/* A server that is only starting up will let us in soon. */
 	server->login->told = strcmp(why.sqlstate, "57P03") != 0;
 	server_close(server, &why);
@@ -663,7 +674,7 @@ static void on_message(
 		on_ready(server, body, length);
 		break;
 	default:
-		link_log(&server->link, LEVEL_ERROR, "unknown pkt from server: '%c'",
+		link_log_repeated(&server->link, LEVEL_ERROR, "unknown pkt from server: '%c'",
 			frame->type >= ' ' && frame->type < 127 ? frame->type : '?');
 		fail(server, REASON_UNKNOWN_PKT_FROM_SERVER);
 		break;
@@ -707,8 +718,8 @@ static void on_readable(struct stream *stream)
 		return;
 	if (got <= 0) {
 		if (tls_error(stream))
-			link_log(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
-				tls_error(stream));
+			link_log_repeated(&server->link, LEVEL_WARNING,
+				"TLS handshake error: %s", tls_error(stream));
 		server_route_lost(&server->login->route, REASON_SERVER_CONN_CRASHED);
 		return;
 	}
@@ -750,7 +761,7 @@ static void on_connected(struct stream *stream, int error)
 	char address[ADDRESS_TEXT_SIZE];
 
 	if (error) {
-		link_log(&server->link, LEVEL_WARNING,
+		link_log_repeated(&server->link, LEVEL_WARNING,
 			"sbuf_connect failed to connect to %s: %s",
 			address_text(&server->link.remote, address), strerror(error));
 		server_route_next(&server->login->route, REASON_CONNECT_FAILED);

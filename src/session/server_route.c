@@ -45,7 +45,8 @@ void server_route_hurry(struct server_route *route, usec_t now)
 {
 	if (route->share_end == 0 || now < route->share_end)
 		return;
-	link_log(&route->server->link, LEVEL_WARNING, "no answer from %s, trying the next one",
+	link_log_repeated(&route->server->link, LEVEL_WARNING,
+		"no answer from %s, trying the next one",
 		route->host ? route->host : "the server");
 	server_route_next(route, REASON_CONNECT_FAILED);
 }
@@ -93,7 +94,8 @@ static bool connect_now(struct server_route *route)
 		return true;
 	}
 	route->wanting = is_want(errno);
-	link_log(&server->link, LEVEL_WARNING, "sbuf_connect failed to connect to %s: %s",
+	link_log_repeated(&server->link, LEVEL_WARNING,
+		"sbuf_connect failed to connect to %s: %s",
 		address_text(&server->link.remote, address), strerror(errno));
 	return false;
 }
@@ -239,7 +241,7 @@ static bool begin_at_our_sockets(struct server_route *route)
 	enum reason reason = REASON_CANNOT_CONNECT;
 
 	if (directory[0] == '\0')
-		link_log(&route->server->link, LEVEL_ERROR,
+		link_log_repeated(&route->server->link, LEVEL_ERROR,
 			"unix socket dir not configured: %s",
 			route->server->link.pool->database->name);
 	else if (try_host(route, directory, &reason))

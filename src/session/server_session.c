@@ -52,10 +52,10 @@ void server_own_error(struct server_link *server, const uint8_t *body, size_t le
 	severity = report.severity ? report.severity : "ERROR";
 	text = report.text ? report.text : "no message";
 	if (server->setting)
-		link_log(&server->link, LEVEL_ERROR, "varcache_apply failed: %s: %s", severity,
-			text);
+		link_log_repeated(&server->link, LEVEL_ERROR, "varcache_apply failed: %s: %s",
+			severity, text);
 	else if (server->link.state == SERVER_PREPARING)
-		link_log(&server->link, LEVEL_ERROR,
+		link_log_repeated(&server->link, LEVEL_ERROR,
 			"S: error while executing exec_on_query: %s: %s", severity, text);
 	/* Errors of reset and check queries are not looked at: only their ReadyForQuery counts. */
 }

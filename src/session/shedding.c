@@ -54,19 +54,3 @@ void shedding_make_room(struct registry *registry, int fd)
 		fd >= registry->descriptor_limit - DESCRIPTORS_KEPT)
 		shedding_drop_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
 }
-
-bool shedding_may_log(struct registry *registry, const struct address *from)
-{
-	const usec_t now = loop_now(registry->loop);
-	struct address source = *from;
-
-	source.port = 0; /* each connection has another one */
-	if (source.family == AF_UNIX)
-		source.pid = 0;
-	if (registry->stranger_logged != 0 && now - registry->stranger_logged < USEC_PER_SEC &&
-		address_equal(&source, &registry->stranger))
-		return false;
-	registry->stranger_logged = now;
-	registry->stranger = source;
-	return true;
-}

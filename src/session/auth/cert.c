@@ -26,7 +26,7 @@ static bool names_user(const struct client_link *client)
 		return tls_peer_is(stream, client->user->name);
 	if (tls_peer_has_name(stream, may_be, client))
 		return true;
-	link_log(&client->link, LEVEL_LOG, "ident map: %s does not have a match",
+	link_log_repeated(&client->link, LEVEL_LOG, "ident map: %s does not have a match",
 		ident_map_name(&rule->map));
 	return false;
 }
@@ -51,7 +51,7 @@ static enum auth_result begin(struct client_link *client)
 	const char *why = objection(client);
 
 	if (why)
-		link_log(&client->link, LEVEL_WARNING, "%s", why);
+		link_log_repeated(&client->link, LEVEL_WARNING, "%s", why);
 	return !why && auth_is_known(client) ? AUTH_PASSED : auth_refuse(client);
 }
 

@@ -71,7 +71,8 @@ void inquiry_abandon(struct inquiry *inquiry)
 
 static void log_refusal(const struct client_link *client, const struct inquiry *inquiry)
 {
-	link_log(&client->link, inquiry->answer == INQUIRY_FAILED ? LEVEL_WARNING : LEVEL_LOG,
+	link_log_repeated(&client->link,
+		inquiry->answer == INQUIRY_FAILED ? LEVEL_WARNING : LEVEL_LOG,
 		"%s authentication: %s", inquiry->desk->authority->name, inquiry->why);
 }
 

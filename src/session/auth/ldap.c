@@ -41,13 +41,13 @@ static struct inquiry *make_inquiry(
 	if (!inquiry)
 		return NULL;
 	if (options && strlen(options) > LDAP_OPTIONS_MAX)
-		link_log(&client->link, LEVEL_WARNING,
+		link_log_repeated(&client->link, LEVEL_WARNING,
 			"LDAP options are longer than %d bytes: the rest is not used",
 			LDAP_OPTIONS_MAX);
 	if (options &&
 		ldap_options_parse(options, &inquiry->ldap, inquiry->why, sizeof(inquiry->why)))
 		return inquiry;
-	link_log(&client->link, LEVEL_WARNING, "%s",
+	link_log_repeated(&client->link, LEVEL_WARNING, "%s",
 		options ? inquiry->why : "auth_ldap_options is null");
 	inquiry_free(inquiry);
 	return NULL;

@@ -67,7 +67,7 @@ static bool may_be(struct client_link *client, const char *system_user)
 		return strcmp(system_user, user) == 0;
 	if (ident_map_allows(map, system_user, user))
 		return true;
-	link_log(&client->link, LEVEL_LOG, "ident map %s cannot be matched",
+	link_log_repeated(&client->link, LEVEL_LOG, "ident map %s cannot be matched",
 		ident_map_name(map));
 	return false;
 }
@@ -75,7 +75,7 @@ static bool may_be(struct client_link *client, const char *system_user)
 static enum auth_result judge(struct client_link *client, const struct question *question)
 {
 	if (!question->name)
-		link_log(&client->link, LEVEL_WARNING, "no system user has the uid %u",
+		link_log_repeated(&client->link, LEVEL_WARNING, "no system user has the uid %u",
 			(unsigned)question->uid);
 	else if (may_be(client, question->name) && auth_is_known(client))
 		return AUTH_PASSED;
@@ -121,7 +121,7 @@ static enum auth_result begin(struct client_link *client)
 	client_greeting_identify_peer(client, &peer);
 	if (submit(client, peer.uid))
 		return AUTH_PENDING;
-	link_log(&client->link, LEVEL_WARNING,
+	link_log_repeated(&client->link, LEVEL_WARNING,
 		"too many logins wait for the names of system users");
 	return auth_refuse(client);
 }

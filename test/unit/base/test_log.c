@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 static char directory[] = "/tmp/test_log_XXXXXX";
@@ -71,6 +73,8 @@ static int restore_stderr(void **state)
 	(void)log_configure(&quiet);
 	log_close();
 	log_set_syslog_path(NULL);
+	log_set_journal_path(NULL);
+	(void)unsetenv("JOURNAL_STREAM");
 	(void)dup2(real_stderr, STDERR_FILENO);
 	(void)close(real_stderr);
 	(void)close(pipe_ends[0]);
@@ -495,6 +499,237 @@ static void test_syslog_that_was_started_anew_is_found(void **state)
 	assert_int_equal(log_lost(), before + 1);
 }
 
+static void test_json_goes_to_file_stderr_and_syslog(void **state)
+{
+	const struct log_options options = {
+		.file = log_path,
+		.to_stderr = true,
+		.to_syslog = true,
+		.format = LOG_FORMAT_JSON,
+	};
+	static const struct log_fact facts[] = {{"age", NULL, 7}};
+	const struct log_subject subject = {"C-0x1:", facts, 1};
+	static const char shape[] = "[{]\"time\":\"20[0-9T:.+Z-]*\",\"pid\":[0-9]+,"
+				    "\"level\":\"LOG\",\"age\":7,\"message\":\"text\"[}]";
+	int listener = listen_as_syslog();
+	char pattern[256];
+
+	(void)state;
+	assert_true(log_configure(&options));
+	assert_true(log_has_facts);
+	log_write_about(LEVEL_LOG, &subject, "%s", "text");
+	(void)snprintf(pattern, sizeof(pattern), "%s\n$", shape);
+	assert_matches(read_file(log_path), pattern);
+	assert_matches(read_all(pipe_ends[0]), pattern);
+	(void)snprintf(pattern, sizeof(pattern), "\\]: %s$", shape);
+	assert_matches(read_all(listener), pattern);
+	(void)close(listener);
+}
+
+static void test_text_has_the_prefix_and_no_facts(void **state)
+{
+	static const struct log_fact facts[] = {{"age", NULL, 7}};
+	const struct log_subject subject = {"C-0x1: app/x@unix:1", facts, 1};
+
+	(void)state;
+	configure_file(log_path);
+	assert_false(log_has_facts);
+	log_write_about(LEVEL_LOG, &subject, "text");
+	assert_string_equal(text_of(read_file(log_path)), "LOG C-0x1: app/x@unix:1 text\n");
+}
+
+/* What systemd says about the descriptor that is stderr now. */
+static void set_journal_stream(void)
+{
+	struct stat status;
+	char text[64];
+
+	assert_int_equal(fstat(STDERR_FILENO, &status), 0);
+	(void)snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)status.st_dev,
+		(unsigned long long)status.st_ino);
+	assert_int_equal(setenv("JOURNAL_STREAM", text, 1), 0);
+}
+
+static void test_stderr_that_is_the_journal_gets_fields(void **state)
+{
+	static const struct log_fact facts[] = {{"side", "client", 0}};
+	const struct log_subject subject = {"C-0x1:", facts, 1};
+	int listener = listen_as_syslog();
+
+	(void)state;
+	log_set_journal_path(socket_path);
+	set_journal_stream();
+	configure_stderr();
+	assert_true(log_has_facts);
+	log_write_about(LEVEL_ERROR, &subject, "text");
+	assert_string_equal(read_all(listener),
+		"PRIORITY=3\nSYSLOG_IDENTIFIER=pgbouncer\nMESSAGE=C-0x1: text\n"
+		"PGUSHER_SIDE=client\n");
+	assert_string_equal(read_all(pipe_ends[0]), "");
+	(void)close(listener);
+}
+
+static void test_stderr_that_is_no_journal_gets_lines(void **state)
+{
+	int listener = listen_as_syslog();
+
+	(void)state;
+	log_set_journal_path(socket_path);
+	assert_int_equal(setenv("JOURNAL_STREAM", "1:1", 1), 0);
+	configure_stderr();
+	log_write(LEVEL_LOG, "text");
+	assert_string_equal(text_of(read_all(pipe_ends[0])), "LOG text\n");
+	assert_string_equal(read_all(listener), "");
+	/* Nor does one whose socket cannot be reached: its lines would be lost. */
+	(void)close(listener);
+	(void)unlink(socket_path);
+	set_journal_stream();
+	configure_stderr();
+	log_write(LEVEL_LOG, "again");
+	assert_string_equal(text_of(read_all(pipe_ends[0])), "LOG again\n");
+}
+
+static void test_blocked_journal_loses_lines_and_counts_them(void **state)
+{
+	int listener = listen_as_syslog();
+	uint64_t before;
+
+	(void)state;
+	log_set_journal_path(socket_path);
+	set_journal_stream();
+	configure_stderr();
+	before = log_lost();
+	(void)alarm(20);
+	for (int i = 0; i < 20000; i++)
+		log_write(LEVEL_LOG, "nobody reads this yet");
+	(void)alarm(0);
+	assert_in_range(log_lost() - before, 1, 19999);
+	(void)read_all(listener);
+	log_write(LEVEL_LOG, "read again");
+	assert_matches(read_all(listener), "MESSAGE=log: [0-9]+ lines were lost here\n");
+	assert_matches(content, "MESSAGE=read again\n");
+	(void)close(listener);
+}
+
+static void test_half_a_line_is_ended_before_the_next(void **state)
+{
+	struct rlimit limit, old;
+	struct stat status;
+	const uint64_t before = log_lost();
+
+	(void)state;
+	configure_file(log_path);
+	log_write(LEVEL_LOG, "first");
+	assert_int_equal(stat(log_path, &status), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = (rlim_t)status.st_size + 10;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	log_write(LEVEL_LOG, "second");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(log_lost() - before, 1);
+	log_write(LEVEL_LOG, "third");
+	assert_matches(read_file(log_path),
+		"^[^\n]*LOG first\n2[0-9-]{9}\n[^\n]*WARNING log: 1 lines were lost here\n"
+		"[^\n]*LOG third\n$");
+}
+
+static void test_lines_are_counted_by_level(void **state)
+{
+	const uint64_t warnings = log_count(LEVEL_WARNING), logs = log_count(LEVEL_LOG);
+	const uint64_t debugs = log_count(LEVEL_DEBUG);
+
+	(void)state;
+	/* Lost ones too. */
+	if (access("/dev/full", W_OK) != 0)
+		skip();
+	configure_file("/dev/full");
+	log_write(LEVEL_WARNING, "one");
+	log_write(LEVEL_LOG, "two");
+	log_write(LEVEL_LOG, "three");
+	log_write(LEVEL_DEBUG, "nobody wants this");
+	assert_int_equal(log_count(LEVEL_WARNING) - warnings, 1);
+	assert_int_equal(log_count(LEVEL_LOG) - logs, 2);
+	assert_int_equal(log_count(LEVEL_DEBUG) - debugs, 0);
+}
+
+static usec_t moved_time = 5000 * USEC_PER_SEC;
+
+static usec_t moved_clock(void)
+{
+	return moved_time;
+}
+
+static void write_alike(int count, const char *who, int at_most)
+{
+	const struct log_likeness likeness = {.kind = "kind", .who = who, .at_most = at_most};
+
+	for (int i = 1; i <= count; i++)
+		log_write_repeated(LEVEL_LOG, NULL, &likeness, "line %d", i);
+}
+
+static void test_lines_alike_are_written_a_few_times_a_second(void **state)
+{
+	const struct log_options options = {.file = log_path, .repeats = 3};
+	const uint64_t left_out = log_left_out(), count = log_count(LEVEL_LOG);
+
+	(void)state;
+	clock_set_source(moved_clock);
+	assert_true(log_configure(&options));
+	write_alike(10, "10.0.0.1", 0);
+	log_tell_repeats();
+	assert_matches(read_file(log_path), "line 1\n.*line 2\n.*line 3\n$");
+	assert_int_equal(log_left_out() - left_out, 7);
+	assert_int_equal(log_count(LEVEL_LOG) - count, 10);
+	moved_time += USEC_PER_SEC;
+	log_tell_repeats();
+	assert_matches(read_file(log_path),
+		"line 3\n[^\n]* LOG 7 more like this \\(10[.]0[.]0[.]1\\): line 10\n$");
+	/* The end tells what nobody has been told yet. */
+	moved_time += USEC_PER_SEC;
+	write_alike(4, "10.0.0.1", 1);
+	log_close();
+	assert_matches(read_file(log_path),
+		"line 1\n[^\n]* LOG 3 more like this \\(10[.]0[.]0[.]1\\): line 4\n$");
+	clock_set_source(NULL);
+}
+
+static void test_lines_alike_are_all_written_if_so_wished(void **state)
+{
+	const struct log_options options = {.file = log_path, .repeats = 0};
+	const uint64_t left_out = log_left_out();
+
+	(void)state;
+	assert_true(log_configure(&options));
+	write_alike(50, "10.0.0.1", 1);
+	assert_int_equal(log_left_out(), left_out);
+	assert_matches(read_file(log_path), "line 49\n.*line 50\n$");
+}
+
+/* A pipe that others write to as well may fill up between the question and the write. */
+static void test_a_shared_pipe_is_not_waited_for(void **state)
+{
+	(void)state;
+	configure_stderr();
+	/* The second description is non-blocking, so that even a write without a question is safe. */
+	for (int descriptor = 3; descriptor < 64; descriptor++) {
+		struct stat ours, stderr_status;
+
+		if (descriptor == pipe_ends[0] || descriptor == pipe_ends[1] ||
+			fstat(descriptor, &ours) != 0)
+			continue;
+		assert_int_equal(fstat(STDERR_FILENO, &stderr_status), 0);
+		if (ours.st_ino == stderr_status.st_ino &&
+			ours.st_dev == stderr_status.st_dev) {
+			assert_int_equal(fcntl(descriptor, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+			assert_int_equal(fcntl(descriptor, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+			return;
+		}
+	}
+	fail_msg("stderr was not opened a second time");
+}
+
 static void test_child_writes_its_own_process_id(void **state)
 {
 	char pattern[32];
@@ -541,6 +776,16 @@ int main(void)
 		LOG_TEST(test_syslog_priorities_follow_the_level),
 		LOG_TEST(test_blocked_syslog_loses_lines_and_counts_them),
 		LOG_TEST(test_syslog_that_was_started_anew_is_found),
+		LOG_TEST(test_json_goes_to_file_stderr_and_syslog),
+		LOG_TEST(test_text_has_the_prefix_and_no_facts),
+		LOG_TEST(test_stderr_that_is_the_journal_gets_fields),
+		LOG_TEST(test_stderr_that_is_no_journal_gets_lines),
+		LOG_TEST(test_blocked_journal_loses_lines_and_counts_them),
+		LOG_TEST(test_half_a_line_is_ended_before_the_next),
+		LOG_TEST(test_lines_are_counted_by_level),
+		LOG_TEST(test_lines_alike_are_written_a_few_times_a_second),
+		LOG_TEST(test_lines_alike_are_all_written_if_so_wished),
+		LOG_TEST(test_a_shared_pipe_is_not_waited_for),
 		LOG_TEST(test_child_writes_its_own_process_id),
 	};
 

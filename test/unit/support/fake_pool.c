@@ -118,7 +118,7 @@ static void on_console_closed(struct client_link *client)
 /* To a file, so that it can be looked into, and does not stand between the results. */
 static void start_log(void)
 {
-	struct log_options options = {.file = log_path, .verbose = 1};
+	struct log_options options = {.file = log_path, .verbose = 1, .repeats = 5};
 	int fd;
 
 	memcpy(strrchr(log_path, '.'), ".XXXXXX", 7);

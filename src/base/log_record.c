@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: ISC */
+/* Lines for programs, with the facts apart from the text: JSON, and the journal's own form. */
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log_line.h"
+#include "base/text.h"
+
+/* What is being written; nothing is written behind `end`. */
+struct json {
+	char *at, *end;
+	bool full; /* something was left out */
+};
+
+/* All of it or nothing. */
+static bool put(struct json *json, const char *bytes, size_t length)
+{
+	if ((size_t)(json->end - json->at) < length) {
+		json->full = true;
+		return false;
+	}
+	memcpy(json->at, bytes, length);
+	json->at += length;
+	return true;
+}
+
+static void put_text(struct json *json, const char *text)
+{
+	put(json, text, strlen(text));
+}
+
+/* RFC 8259 section 7: one character of a string; false: no room. */
+static bool put_character(struct json *json, const char *text, size_t length)
+{
+	static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+	const char *found = memchr(special, *text, sizeof(special) - 1);
+	char escape[8];
+
+	if (length == 0)
+		return put(json, "\xef\xbf\xbd", 3); /* U+FFFD stands for what is not UTF-8 */
+	if (found) {
+		escape[0] = '\\';
+		escape[1] = letters[found - special];
+		return put(json, escape, 2);
+	}
+	if ((uint8_t)*text < ' ' || *text == 0x7f) {
+		(void)snprintf(escape, sizeof(escape), "\\u%04x", (uint8_t)*text);
+		return put(json, escape, 6);
+	}
+	return put(json, text, length);
+}
+
+/* A string of so much of the text as fits. */
+static void put_string(struct json *json, const char *text, size_t length)
+{
+	bool full;
+
+	put_text(json, "\"");
+	full = json->full || json->at == json->end;
+	json->end--;
+	while (length > 0) {
+		const size_t character = text_utf8_length(text, length);
+
+		if (!put_character(json, text, character))
+			break;
+		text += character > 0 ? character : 1;
+		length -= character > 0 ? character : 1;
+	}
+	json->end++;
+	json->full = full; /* a text may be cut, but not the string around it */
+	put_text(json, "\"");
+}
+
+static void put_fact(struct json *json, const struct log_fact *fact)
+{
+	char number[32];
+
+	put_text(json, ",\"");
+	put_text(json, fact->name);
+	put_text(json, "\":");
+	if (fact->text) {
+		put_string(json, fact->text, strlen(fact->text));
+	} else {
+		(void)snprintf(number, sizeof(number), "%lld", fact->number);
+		put_text(json, number);
+	}
+}
+
+/* RFC 3339. */
+static void put_time(struct json *json, usec_t time)
+{
+	const struct tm *local = log_line_local_time(time);
+	const long east = local->tm_gmtoff / 60, minutes = east < 0 ? -east : east;
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "{\"time\":\"%04d-%02d-%02dT%02d:%02d:%02d.%03d",
+		local->tm_year + 1900, local->tm_mon + 1, local->tm_mday, local->tm_hour,
+		local->tm_min, local->tm_sec, log_line_milliseconds(time));
+	put_text(json, text);
+	if (east == 0)
+		put_text(json, "Z\"");
+	else {
+		(void)snprintf(text, sizeof(text), "%c%02ld:%02ld\"", east < 0 ? '-' : '+',
+			minutes / 60, minutes % 60);
+		put_text(json, text);
+	}
+}
+
+size_t log_line_json(const struct log_line *line, char out[LOG_WHOLE_SIZE])
+{
+	static const char message[] = ",\"message\":", end[] = "}\n";
+	/* Facts leave half of the room to the message. */
+	struct json json = {.at = out, .end = out + LOG_WHOLE_SIZE / 2};
+	char text[64];
+
+	put_time(&json, line->time);
+	(void)snprintf(text, sizeof(text), ",\"pid\":%d,\"level\":\"%s\"", (int)line->pid,
+		log_line_level(line->level));
+	put_text(&json, text);
+	for (size_t i = 0; line->subject && i < line->subject->count; i++) {
+		const struct json before = json;
+
+		put_fact(&json, &line->subject->facts[i]);
+		if (json.full)
+			json = before;
+	}
+	json.end = out + LOG_WHOLE_SIZE - sizeof(end);
+	put_text(&json, message);
+	put_string(&json, line->raw, log_line_trimmed_length(line->raw));
+	json.end += sizeof(end);
+	put_text(&json, end);
+	return (size_t)(json.at - out);
+}
+
+/* --- journal ------------------------------------------------------------------------------ */
+
+/* A field whose value has a newline is written with its length: systemd.journal-fields(7). */
+static void put_field(struct json *out, const char *name, const char *value)
+{
+	const uint64_t length = strlen(value);
+	uint8_t size[8];
+
+	put_text(out, name);
+	if (!strchr(value, '\n')) {
+		put_text(out, "=");
+	} else {
+		for (unsigned i = 0; i < sizeof(size); i++)
+			size[i] = (uint8_t)(length >> (8 * i));
+		put_text(out, "\n");
+		put(out, (const char *)size, sizeof(size));
+	}
+	put_text(out, value);
+	put_text(out, "\n");
+}
+
+static void put_fact_field(struct json *out, const struct log_fact *fact)
+{
+	char name[64] = "PGUSHER_", number[32];
+	size_t length = strlen(name);
+
+	for (const char *letter = fact->name; *letter && length < sizeof(name) - 1; letter++)
+		name[length++] = (char)toupper((unsigned char)*letter);
+	name[length] = '\0';
+	(void)snprintf(number, sizeof(number), "%lld", fact->number);
+	put_field(out, name, fact->text ? fact->text : number);
+}
+
+size_t log_line_journal(
+	const struct log_line *line, const char *ident, char out[LOG_WHOLE_SIZE])
+{
+	struct json fields = {.at = out, .end = out + LOG_WHOLE_SIZE};
+	char priority[2] = {(char)('0' + log_line_priority(line->level)), '\0'};
+
+	put_field(&fields, "PRIORITY", priority);
+	put_field(&fields, "SYSLOG_IDENTIFIER", ident);
+	put_field(&fields, "MESSAGE", line->text);
+	for (size_t i = 0; line->subject && i < line->subject->count; i++) {
+		const struct log_fact *fact = &line->subject->facts[i];
+
+		/* All of it or none: half a field would spoil the whole. */
+		if (fields.end - fields.at >
+			(ptrdiff_t)(fact->text ? strlen(fact->text) : 0) + 128)
+			put_fact_field(&fields, fact);
+	}
+	return (size_t)(fields.at - out);
+}
