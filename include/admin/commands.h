@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands of the console: finds the row of a command, checks its argument and the right to
- * give it, and runs it. One command is one row of the table in commands.c and one function.
- *
- * What a command has to say goes into a buffer, without ReadyForQuery; sockets and framing are
- * admin/console's affair, so other ways of asking can use the same rows.
+ * The commands of the console: one command is one row of the table in commands.c and one
+ * function. admin/dispatch finds the row, checks the argument and the right to give the command.
  */
 #ifndef PGUSHER_ADMIN_COMMANDS_H
 #define PGUSHER_ADMIN_COMMANDS_H
 
 #include "admin/grammar.h"
+#include "admin/result.h"
 #include "base/buffer.h"
 #include "model/registry.h"
 
@@ -27,6 +25,7 @@ struct command_call {
 	const char *text; /* as it came */
 	const struct command_words *words;
 	const struct topic *topic; /* of SHOW */
+	struct result_wish wish; /* for its rows */
 	struct database *database; /* that the argument names; NULL: all */
 	struct buffer *out;
 };
@@ -46,6 +45,7 @@ enum right { RIGHT_STATS, RIGHT_ADMIN };
 /* A line of SHOW HELP, and what SHOW COMMANDS says of it. */
 struct command_help {
 	const char *usage, *purpose;
+	bool is_ours; /* PgBouncer does not have it */
 };
 
 enum { COMMAND_HELP_LINES = 2 };
@@ -64,7 +64,7 @@ struct command {
 /* The table, in the order of SHOW HELP; ends with a row without a word. */
 extern const struct command commands[];
 
-/* Run the command in this text; the answer is appended to `out`. */
-enum command_end commands_run(struct client_link *client, const char *text, struct buffer *out);
+/* Is this the name of a way to shut down? */
+bool commands_know_mode(const char *word);
 
 #endif

@@ -4,10 +4,11 @@
  *
  *	command  :=  ws* word ( ws+ word )? ws* ( ';' ws* )?
  *	set      :=  ws* 'set' ws+ word ws* ( '=' | 'to' ) ws* value ws* ( ';' ws* )?
+ *	show     :=  ws* ( 'show' | 'select' ) ws+ word ws+ ( 'where' | 'order' | 'limit' ) ...
  *	word     :=  one or more of [0-9A-Za-z_]  |  '"' any-chars '"'   ("" is one quote)
  *	value    :=  word  |  '\'' any-chars '\''                        ('' is one quote)
  *
- * What the words mean is for admin/commands.
+ * What the words mean is for admin/commands, how a show goes on for admin/clauses.
  */
 #ifndef PGUSHER_ADMIN_GRAMMAR_H
 #define PGUSHER_ADMIN_GRAMMAR_H
@@ -20,6 +21,7 @@ enum { COMMAND_WORD_SIZE = 16, COMMAND_ARGUMENT_SIZE = 64, COMMAND_VALUE_SIZE = 
 enum grammar {
 	GRAMMAR_COMMAND, /* word and perhaps argument */
 	GRAMMAR_SET, /* argument is the key; and value */
+	GRAMMAR_SHOW, /* argument is the topic; and clauses */
 	GRAMMAR_TOO_LONG, /* one of these, but a word does not fit */
 	GRAMMAR_INVALID,
 };
@@ -29,10 +31,11 @@ struct command_words {
 	char word[COMMAND_WORD_SIZE]; /* `set` for GRAMMAR_SET */
 	char argument[COMMAND_ARGUMENT_SIZE];
 	char value[COMMAND_VALUE_SIZE];
+	const char *clauses; /* in the text, from the keyword on; NULL but for GRAMMAR_SHOW */
 	bool has_argument;
 };
 
-/* Take a command apart. They are good for the first two answers only. */
+/* Take a command apart. They are good for the first three answers only. */
 enum grammar grammar_parse(const char *text, struct command_words *out);
 
 #endif

@@ -2,8 +2,10 @@
 /*
  * Builds a result set: a RowDescription and DataRows, cell by cell, at the end of a buffer.
  *
- * Cells are given in the order of the columns, one call each, and rendered as text. Lack of
- * memory is found out at the end (buffer.failed). Protocol: "Message Formats".
+ * Cells are given in the order of the columns, one call each, and rendered as text. What the one
+ * who asks wants of it (some rows, another order, binary values) is seen to here, so that every
+ * SHOW has it: rows that are not wanted are taken back as soon as they are built. Lack of memory
+ * is found out at the end (buffer.failed). Protocol: "Message Formats".
  */
 #ifndef PGUSHER_ADMIN_RESULT_H
 #define PGUSHER_ADMIN_RESULT_H
@@ -28,19 +30,40 @@ struct column {
 	enum column_type type;
 };
 
+struct clauses;
+
+/* More columns than any result set has. */
+enum { RESULT_COLUMNS_MAX = 64 };
+
+/* What is wanted of a result set. All zero: its description, and all rows as they come, in text. */
+struct result_wish {
+	const struct clauses *clauses; /* NULL: all rows as they come */
+	uint64_t binary; /* bit N: column N in binary */
+	bool is_described; /* already: rows only */
+};
+
 struct result {
 	struct buffer *out;
 	const struct column *columns;
 	unsigned column_count;
+	struct result_wish wish;
 	unsigned filled; /* cells of the row under way */
-	size_t row; /* where that row begins */
+	size_t row; /* where that row's fields begin */
+	size_t first; /* where the first row begins */
+	uint64_t kept; /* rows */
+	struct buffer places; /* of rows that will be moved: size_t each */
 	time_t second; /* what `moment` says: most rows of a SHOW share a few seconds */
 	char moment[48];
 };
 
-/* Start a result set: RowDescription. */
+/* RowDescription. */
+void result_describe(struct buffer *out, const struct column *columns, unsigned column_count,
+	uint64_t binary);
+
+/* A result set: begin, its rows, end; only then is it whole. NULL wishes for nothing special. */
 void result_begin(struct result *result, struct buffer *out, const struct column *columns,
-	unsigned column_count);
+	unsigned column_count, const struct result_wish *wish);
+void result_end(struct result *result);
 
 /* A row: begin, one cell for every column, end. */
 void result_begin_row(struct result *result);

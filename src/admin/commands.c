@@ -17,9 +17,6 @@
 #include "session/suspend.h"
 #include "wire/writer.h"
 
-/* So much of a command is repeated in an error. */
-enum { QUOTED_COMMAND_MAX = 900 };
-
 /* --- answers ------------------------------------------------------------------------------ */
 
 static enum command_end done(const struct command_call *call, const char *tag)
@@ -31,15 +28,6 @@ static enum command_end done(const struct command_call *call, const char *tag)
 static enum command_end refuse(const struct command_call *call, const char *text)
 {
 	reply_error(call->out, call->client, "%s", text);
-	return COMMAND_DONE;
-}
-
-static enum command_end refuse_as_invalid(const struct command_call *call)
-{
-	const size_t length = text_utf8_cut(call->text, strlen(call->text), QUOTED_COMMAND_MAX);
-
-	reply_error(call->out, call->client, "invalid command '%.*s', use SHOW HELP;",
-		(int)length, call->text);
 	return COMMAND_DONE;
 }
 
@@ -69,9 +57,6 @@ static bool is_local_superuser(const struct command_call *call)
 
 static enum command_end cmd_show(struct command_call *call)
 {
-	call->topic = topics_find(call->words->argument);
-	if (!call->topic)
-		return refuse_as_invalid(call);
 	if (call->topic->right == RIGHT_ADMIN && !call->client->admin)
 		return refuse(call, "admin access needed");
 	topics_show(call);
@@ -134,6 +119,11 @@ static unsigned find_mode(const char *word)
 	while (i < MODES && strcasecmp(modes[i].word, word) != 0)
 		i++;
 	return i;
+}
+
+bool commands_know_mode(const char *word)
+{
+	return find_mode(word) < MODES;
 }
 
 static enum command_end cmd_shutdown(struct command_call *call)
@@ -278,7 +268,11 @@ static enum command_end cmd_wait_close(struct command_call *call)
 /* --- the table ---------------------------------------------------------------------------- */
 
 const struct command commands[] = {
-	{"SHOW", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show},
+	{"SHOW", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show,
+		.help = {{"SHOW <topic> [WHERE <column> <op> <value> [AND ...]]"
+			  " [ORDER BY <column> [DESC], ...] [LIMIT <n>]",
+			"show some rows: =, <>, <, <=, >, >=, [NOT] LIKE, IS [NOT] NULL",
+			true}}},
 	{"SELECT", ARGUMENT_TOPIC, RIGHT_STATS, .run = cmd_show},
 	{"SET", ARGUMENT_ASSIGNMENT, RIGHT_STATS, .run = cmd_set,
 		.help = {{"SET key = arg",
@@ -314,109 +308,3 @@ const struct command commands[] = {
 		.help = {{"WAIT_CLOSE [<db>]", "wait until RECONNECT has renewed all"}}},
 	{0},
 };
-
-/* --- dispatch ----------------------------------------------------------------------------- */
-
-static const struct command *find_command(const char *word)
-{
-	for (const struct command *command = commands; command->word; command++) {
-		if (strcasecmp(command->word, word) == 0)
-			return command;
-	}
-	return NULL;
-}
-
-/* May the command have this argument, or none? What it stands for is looked at later. */
-static bool takes_argument(
-	const struct command *command, enum grammar grammar, const struct command_words *words)
-{
-	const bool is_assignment = grammar == GRAMMAR_SET;
-
-	switch (command->argument) {
-	case ARGUMENT_NONE:
-		return !words->has_argument;
-	case ARGUMENT_TOPIC:
-		return words->has_argument && !is_assignment;
-	case ARGUMENT_MODE:
-		return !words->has_argument || find_mode(words->argument) < MODES;
-	case ARGUMENT_ASSIGNMENT:
-		return is_assignment;
-	case ARGUMENT_CLIENT:
-	case ARGUMENT_DATABASE:
-	case ARGUMENT_OPTIONAL_DATABASE:
-		break;
-	}
-	return true;
-}
-
-static bool names_database(const struct command *command)
-{
-	return command->argument == ARGUMENT_DATABASE ||
-		command->argument == ARGUMENT_OPTIONAL_DATABASE;
-}
-
-/* Find or make the database that the argument names. */
-static struct database *open_database(const struct command *command, struct command_call *call)
-{
-	const char *name = call->words->argument;
-	struct database *database;
-	bool made;
-
-	if (!command->makes_database)
-		return registry_find_database(call->registry, name);
-	database = registry_open_database(call->registry, name, &made);
-	if (database && made)
-		link_log(&call->client->link, LEVEL_LOG, "registered new auto-database: %s",
-			name);
-	return database;
-}
-
-static enum command_end run_on_database(
-	const struct command *command, struct command_call *call)
-{
-	const struct command_words *words = call->words;
-
-	if (command->argument == ARGUMENT_DATABASE && !words->has_argument)
-		return refuse(call, "a database is required");
-	if (command->refused_while_paused && call->registry->operation != OPERATION_RUNNING)
-		return refuse(call, "already suspended/paused");
-	if (words->has_argument) {
-		call->database = open_database(command, call);
-		if (!call->database) {
-			reply_error(call->out, call->client, "no such database: %s",
-				words->argument);
-			return COMMAND_DONE;
-		}
-		if (call->database->console && command->verb) {
-			reply_error(call->out, call->client, "cannot %s admin db: pgbouncer",
-				command->verb);
-			return COMMAND_DONE;
-		}
-	}
-	return command->run(call);
-}
-
-enum command_end commands_run(struct client_link *client, const char *text, struct buffer *out)
-{
-	struct command_words words;
-	const enum grammar grammar = grammar_parse(text, &words);
-	struct command_call call = {
-		.registry = link_registry(&client->link),
-		.client = client,
-		.text = text,
-		.words = &words,
-		.out = out,
-	};
-	const struct command *command;
-
-	if (grammar == GRAMMAR_TOO_LONG)
-		return refuse(&call, "bad arguments");
-	if (grammar == GRAMMAR_INVALID)
-		return refuse_as_invalid(&call);
-	command = find_command(words.word);
-	if (!command || !takes_argument(command, grammar, &words))
-		return refuse_as_invalid(&call);
-	if (command->right == RIGHT_ADMIN && !client->admin)
-		return refuse(&call, "admin access needed");
-	return names_database(command) ? run_on_database(command, &call) : command->run(&call);
-}

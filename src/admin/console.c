@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/commands.h"
+#include "admin/dispatch.h"
 #include "admin/reply.h"
 #include "admin/waits.h"
 #include "base/text.h"
@@ -182,7 +182,7 @@ static void run_query(struct console_session *session, const char *text)
 	enum command_end end;
 
 	count_first(session);
-	end = commands_run(client, text, &out);
+	end = dispatch_run(client, text, NULL, &out);
 	session->over = end == COMMAND_LAST;
 	if (end == COMMAND_DONE && session->client) {
 		writer_ready(&out, READY_IDLE);

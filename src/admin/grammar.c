@@ -5,130 +5,82 @@
 #include <string.h>
 #include <strings.h>
 
-struct scan {
-	const char *at;
-	bool too_long; /* some word was cut */
-};
+#include "admin/scan.h"
 
-/* Where a word without its quotes goes. */
-struct room {
-	char *out;
-	size_t size, length;
-};
-
-static void put(struct scan *scan, struct room *room, char c)
+static bool take_argument(struct scan *scan, struct command_words *out)
 {
-	if (room->length + 1 < room->size)
-		room->out[room->length++] = c;
-	else
-		scan->too_long = true;
-}
-
-/* Skip white space; was there any? */
-static bool skip_space(struct scan *scan)
-{
-	const size_t length = strspn(scan->at, " \t\r\n");
-
-	scan->at += length;
-	return length > 0;
-}
-
-static bool is_word_character(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-		c == '_';
-}
-
-static bool take_bare(struct scan *scan, struct room *room)
-{
-	if (!is_word_character(*scan->at))
-		return false;
-	while (is_word_character(*scan->at))
-		put(scan, room, *scan->at++);
-	return true;
-}
-
-static bool take_quoted(struct scan *scan, struct room *room, char quote)
-{
-	const char *const start = scan->at;
-
-	if (*scan->at != quote)
-		return false;
-	for (scan->at++; *scan->at; scan->at++) {
-		if (*scan->at == quote && *++scan->at != quote)
-			return true;
-		put(scan, room, *scan->at);
-	}
-	scan->at = start; /* no end: nothing was taken */
-	return false;
-}
-
-static bool take_word(struct scan *scan, char *out, size_t size, bool is_value)
-{
-	struct room room = {.out = out, .size = size};
-	const bool taken = take_bare(scan, &room) || take_quoted(scan, &room, '"') ||
-		(is_value && take_quoted(scan, &room, '\''));
-
-	out[room.length] = '\0';
-	return taken;
-}
-
-/* Only white space and one semicolon may be left. */
-static bool is_over(struct scan *scan)
-{
-	skip_space(scan);
-	if (*scan->at == ';')
-		scan->at++;
-	skip_space(scan);
-	return *scan->at == '\0';
+	out->has_argument =
+		scan_space(scan) && scan_word(scan, out->argument, sizeof(out->argument));
+	return out->has_argument;
 }
 
 static bool parse_command(struct scan *scan, struct command_words *out)
 {
-	skip_space(scan);
-	if (!take_word(scan, out->word, sizeof(out->word), false))
+	scan_space(scan);
+	if (!scan_word(scan, out->word, sizeof(out->word)))
 		return false;
-	out->has_argument = skip_space(scan) &&
-		take_word(scan, out->argument, sizeof(out->argument), false);
-	return is_over(scan);
+	take_argument(scan, out);
+	return scan_is_over(scan);
 }
 
 static bool take_assignment(struct scan *scan)
 {
-	skip_space(scan);
+	scan_space(scan);
 	if (*scan->at == '=')
 		scan->at++;
 	else if (strncasecmp(scan->at, "to", 2) == 0)
 		scan->at += 2;
 	else
 		return false;
-	skip_space(scan);
+	scan_space(scan);
 	return true;
 }
 
 static bool parse_set(struct scan *scan, struct command_words *out)
 {
-	skip_space(scan);
+	scan_space(scan);
 	if (strncasecmp(scan->at, "set", 3) != 0)
 		return false;
 	scan->at += 3;
 	strcpy(out->word, "set");
-	out->has_argument = true;
-	return skip_space(scan) &&
-		take_word(scan, out->argument, sizeof(out->argument), false) &&
-		take_assignment(scan) &&
-		take_word(scan, out->value, sizeof(out->value), true) && is_over(scan);
+	return take_argument(scan, out) && take_assignment(scan) &&
+		(scan_word(scan, out->value, sizeof(out->value)) ||
+			scan_quoted(scan, '\'', out->value, sizeof(out->value))) &&
+		scan_is_over(scan);
+}
+
+static bool parse_show(struct scan *scan, struct command_words *out)
+{
+	struct scan ahead;
+
+	scan_space(scan);
+	if (!scan_word(scan, out->word, sizeof(out->word)) ||
+		(strcasecmp(out->word, "show") != 0 && strcasecmp(out->word, "select") != 0) ||
+		!take_argument(scan, out) || !scan_space(scan))
+		return false;
+	out->clauses = scan->at;
+	ahead = *scan;
+	return scan_keyword(&ahead, "where") || scan_keyword(&ahead, "order") ||
+		scan_keyword(&ahead, "limit");
 }
 
 enum grammar grammar_parse(const char *text, struct command_words *out)
 {
-	struct scan command = {.at = text}, set = {.at = text};
+	static const struct {
+		bool (*parse)(struct scan *scan, struct command_words *out);
+		enum grammar answer;
+	} forms[] = {
+		{parse_command, GRAMMAR_COMMAND},
+		{parse_set, GRAMMAR_SET},
+		{parse_show, GRAMMAR_SHOW},
+	};
 
-	*out = (struct command_words){0};
-	if (parse_command(&command, out))
-		return command.too_long ? GRAMMAR_TOO_LONG : GRAMMAR_COMMAND;
-	*out = (struct command_words){0};
-	if (parse_set(&set, out))
-		return set.too_long ? GRAMMAR_TOO_LONG : GRAMMAR_SET;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct scan scan = {.at = text};
+
+		*out = (struct command_words){0};
+		if (forms[i].parse(&scan, out))
+			return scan.too_long ? GRAMMAR_TOO_LONG : forms[i].answer;
+	}
 	return GRAMMAR_INVALID;
 }

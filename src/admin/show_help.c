@@ -10,14 +10,13 @@
 #include "admin/topics.h"
 
 /* Deal with one line about a command. */
-typedef void help_line(void *context, const char *usage, const char *purpose, enum right right);
+typedef void help_line(void *context, const struct command_help *help, enum right right);
 
 static void each_command(help_line *line, void *context)
 {
 	for (const struct command *command = commands; command->word; command++) {
 		for (unsigned i = 0; i < COMMAND_HELP_LINES && command->help[i].usage; i++)
-			line(context, command->help[i].usage, command->help[i].purpose,
-				command->right);
+			line(context, &command->help[i], command->right);
 	}
 }
 
@@ -29,23 +28,30 @@ static void each_topic(help_line *line, void *context)
 
 	for (unsigned i = 0; topics_get(i, &topic, &purpose); i++) {
 		snprintf(usage, sizeof(usage), "SHOW %s", topic->name);
-		line(context, usage, purpose, topic->right);
+		line(context, &(struct command_help){usage, purpose, false}, topic->right);
 	}
 }
 
 /* --- HELP --------------------------------------------------------------------------------- */
 
-static void add_usage(void *context, const char *usage, const char *purpose, enum right right)
+static void add_usage(void *context, const struct command_help *help, enum right right)
 {
-	(void)purpose;
 	(void)right;
-	buffer_printf(context, "\n\t%s", usage);
+	if (!help->is_ours)
+		buffer_printf(context, "\n\t%s", help->usage);
 }
 
-static void add_purpose(void *context, const char *usage, const char *purpose, enum right right)
+static void add_our_usage(void *context, const struct command_help *help, enum right right)
 {
 	(void)right;
-	buffer_printf(context, "\n\t%s: %s", usage, purpose);
+	if (help->is_ours)
+		buffer_printf(context, "\n\t%s", help->usage);
+}
+
+static void add_purpose(void *context, const struct command_help *help, enum right right)
+{
+	(void)right;
+	buffer_printf(context, "\n\t%s: %s", help->usage, help->purpose);
 }
 
 /* First the lines that PgBouncer has, then ours, then what everything is for. */
@@ -57,6 +63,7 @@ static void fill_help(struct result *result, const struct command_call *call)
 	topics_help(&detail, false);
 	each_command(add_usage, &detail);
 	topics_help(&detail, true);
+	each_command(add_our_usage, &detail);
 	each_topic(add_purpose, &detail);
 	each_command(add_purpose, &detail);
 	buffer_append(&detail, "", 1);
@@ -77,14 +84,14 @@ static const struct column columns[] = {
 	{"purpose", COLUMN_TEXT},
 };
 
-static void add_row(void *context, const char *usage, const char *purpose, enum right right)
+static void add_row(void *context, const struct command_help *help, enum right right)
 {
 	struct result *result = context;
 
 	result_begin_row(result);
-	result_text(result, usage);
+	result_text(result, help->usage);
 	result_text(result, right == RIGHT_ADMIN ? "admin" : "stats");
-	result_text(result, purpose);
+	result_text(result, help->purpose);
 	result_end_row(result);
 }
 

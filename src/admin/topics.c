@@ -80,10 +80,14 @@ void topics_help(struct buffer *out, bool ours)
 void topics_show(const struct command_call *call)
 {
 	const struct topic *topic = call->topic;
-	struct result result = {.out = call->out};
+	struct result result;
 
 	if (topic->column_count > 0)
-		result_begin(&result, call->out, topic->columns, topic->column_count);
+		result_begin(
+			&result, call->out, topic->columns, topic->column_count, &call->wish);
+	else
+		result = (struct result){.out = call->out};
 	topic->fill(&result, call);
+	result_end(&result);
 	writer_command_complete(call->out, "SHOW");
 }

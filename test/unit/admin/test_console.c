@@ -401,7 +401,7 @@ static void test_help_says_what_everything_is_for(void **state)
 	struct console *console = open_console(false);
 	const struct topic *topic;
 	const char *purpose, *detail;
-	char line[64];
+	char line[192];
 
 	(void)state;
 	ask(console, "SHOW HELP");

@@ -34,6 +34,30 @@ static void assert_invalid(const char *text)
 	assert_int_equal(grammar_parse(text, &words), GRAMMAR_INVALID);
 }
 
+static void assert_show(const char *text, const char *topic, const char *clauses)
+{
+	assert_int_equal(grammar_parse(text, &words), GRAMMAR_SHOW);
+	assert_string_equal(words.argument, topic);
+	assert_string_equal(words.clauses, clauses);
+}
+
+static void test_show_may_have_clauses(void **state)
+{
+	(void)state;
+	assert_show("SHOW pools WHERE a = 1;", "pools", "WHERE a = 1;");
+	assert_show("select \"pools\"  order by", "pools", "order by");
+	assert_show(" Show clients\nLimit 3", "clients", "Limit 3");
+	assert_show("SHOW pools WHERE", "pools", "WHERE");
+	assert_invalid("SHOW pools wherever");
+	assert_invalid("SHOW pools FROM x WHERE a = 1");
+	assert_invalid("SHOW pools; WHERE a = 1");
+	assert_invalid("SELECT a, b WHERE a = 1");
+	assert_invalid("SELECT 1.5 LIMIT 1");
+	assert_invalid("PAUSE pools WHERE a = 1");
+	assert_command("SHOW WHERE", "SHOW", "WHERE");
+	assert_command("SHOW LIMIT ;", "SHOW", "LIMIT");
+}
+
 static void test_word_alone_is_a_command(void **state)
 {
 	(void)state;
@@ -139,6 +163,7 @@ static void test_quotes_count_once_for_the_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_show_may_have_clauses),
 		cmocka_unit_test(test_word_alone_is_a_command),
 		cmocka_unit_test(test_words_keep_their_case),
 		cmocka_unit_test(test_quoted_words_lose_their_quotes),

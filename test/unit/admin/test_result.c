@@ -83,7 +83,7 @@ static void test_columns_are_described_by_type(void **state)
 	size_t at = 0;
 
 	(void)state;
-	result_begin(&result, &out, columns, 6);
+	result_begin(&result, &out, columns, 6, NULL);
 	reader = open_message(&at, PQ_ROW_DESCRIPTION);
 	assert_int_equal(reader_int16(&reader), 6);
 	assert_column(&reader, "t", 25, UINT16_MAX);
@@ -111,7 +111,7 @@ static void test_cells_are_rendered_as_text(void **state)
 	size_t at = 0;
 
 	(void)state;
-	result_begin(&result, &out, columns, 7);
+	result_begin(&result, &out, columns, 7, NULL);
 	result_begin_row(&result);
 	result_text(&result, "a'b");
 	result_text(&result, NULL);
@@ -136,6 +136,76 @@ static void test_cells_are_rendered_as_text(void **state)
 	assert_int_equal(at, out.length);
 }
 
+static void assert_bytes(struct reader *reader, const void *bytes, size_t length)
+{
+	assert_int_equal(reader_int32(reader), length);
+	assert_memory_equal(reader_bytes(reader, length), bytes, length);
+}
+
+static void add_numeric(uint64_t count)
+{
+	result_begin_row(&result);
+	result_text(&result, NULL);
+	result_number(&result, -2);
+	result_number(&result, 1LL << 40);
+	result_count(&result, count);
+	result_bytes(&result, "\x00\xfez", 3);
+	result_time(&result, 0);
+	result_end_row(&result);
+}
+
+/* As PostgreSQL sends them: numeric is groups of four digits, the first one's weight, sign, scale. */
+static void test_binary_cells_are_those_of_postgresql(void **state)
+{
+	static const struct column columns[] = {
+		{"t", COLUMN_TEXT},
+		{"i", COLUMN_INT4},
+		{"b", COLUMN_INT8},
+		{"n", COLUMN_NUMERIC},
+		{"x", COLUMN_BYTEA},
+		{"at", COLUMN_TIME},
+	};
+	static const struct {
+		uint64_t count;
+		const char *bytes;
+		size_t length;
+	} numerics[] = {
+		{0, "\0\0\0\0\0\0\0\0", 8},
+		{7, "\0\1\0\0\0\0\0\0\0\7", 10},
+		{10000, "\0\1\0\1\0\0\0\0\0\1", 10},
+		{120000003, "\0\3\0\2\0\0\0\0\0\1\x07\xd0\0\3", 14},
+		{UINT64_MAX, "\0\5\0\4\0\0\0\0\x07\x34\x1a\x58\x02\xe1\x03\xbb\x06\x4f", 18},
+	};
+	const struct result_wish wish = {.binary = 0x3e};
+	struct reader reader;
+	size_t at = 0;
+
+	(void)state;
+	result_begin(&result, &out, columns, 6, &wish);
+	for (size_t i = 0; i < sizeof(numerics) / sizeof(numerics[0]); i++)
+		add_numeric(numerics[i].count);
+	result_end(&result);
+	assert_false(out.failed);
+	reader = open_message(&at, PQ_ROW_DESCRIPTION);
+	assert_int_equal(reader_int16(&reader), 6);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_string_equal(reader_string(&reader), columns[i].name);
+		reader_bytes(&reader, 16);
+		assert_int_equal(reader_int16(&reader), i > 0);
+	}
+	for (size_t i = 0; i < sizeof(numerics) / sizeof(numerics[0]); i++) {
+		reader = open_message(&at, PQ_DATA_ROW);
+		assert_int_equal(reader_int16(&reader), 6);
+		assert_cell(&reader, NULL);
+		assert_bytes(&reader, "\xff\xff\xff\xfe", 4);
+		assert_bytes(&reader, "\0\0\1\0\0\0\0\0", 8);
+		assert_bytes(&reader, numerics[i].bytes, numerics[i].length);
+		assert_bytes(&reader, "\0\xfez", 3);
+		assert_int_equal(reader_int32(&reader), strlen(result.moment));
+	}
+	assert_int_equal(at, out.length);
+}
+
 static void test_int4_never_overflows(void **state)
 {
 	static const struct column columns[] = {{"a", COLUMN_INT4}, {"b", COLUMN_INT4}};
@@ -143,7 +213,7 @@ static void test_int4_never_overflows(void **state)
 	size_t at = 0;
 
 	(void)state;
-	result_begin(&result, &out, columns, 2);
+	result_begin(&result, &out, columns, 2, NULL);
 	result_begin_row(&result);
 	result_number(&result, 1LL << 40);
 	result_number(&result, -(1LL << 40));
@@ -164,7 +234,7 @@ static void test_times_are_local_and_without_fraction(void **state)
 	(void)state;
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
-	result_begin(&result, &out, columns, 2);
+	result_begin(&result, &out, columns, 2, NULL);
 	result_begin_row(&result);
 	result_time(&result, 1700000000 * USEC_PER_SEC + 999999);
 	result_time(&result, 1720000000 * USEC_PER_SEC);
@@ -181,6 +251,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_columns_are_described_by_type, start, end),
 		cmocka_unit_test_setup_teardown(test_cells_are_rendered_as_text, start, end),
+		cmocka_unit_test_setup_teardown(
+			test_binary_cells_are_those_of_postgresql, start, end),
 		cmocka_unit_test_setup_teardown(test_int4_never_overflows, start, end),
 		cmocka_unit_test_setup_teardown(
 			test_times_are_local_and_without_fraction, start, end),
