@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "daemon/privileges.h"
+#include "session/auth/method.h"
 #include "session/tls_setup.h"
 
 static void log_problem(const struct problem *problem)
@@ -52,13 +53,16 @@ static void check_socket_directory(
 }
 
 /* What a start would find out next. */
-static void check_surroundings(const struct options *options, const struct settings *settings,
-	struct problems *problems)
+static void check_surroundings(
+	const struct options *options, const struct snapshot *config, struct problems *problems)
 {
+	const struct settings *settings = snapshot_settings(config);
 	const bool is_background = options->background && settings->pidfile[0] == '\0';
 	char why[512];
 
 	if (!tls_setup_check(settings, why, sizeof(why)))
+		problems_add(problems, PROBLEM_ERROR, options->config, 0, "%s", why);
+	if (!auth_load(config, why, sizeof(why)))
 		problems_add(problems, PROBLEM_ERROR, options->config, 0, "%s", why);
 	check_user(options->user ? options->user : settings->user, options->config, problems);
 	check_socket_directory(settings->unix_socket_dir, options->config, problems);
@@ -91,7 +95,7 @@ bool check_configuration(const struct options *options)
 	size_t mistakes, found;
 
 	if (config)
-		check_surroundings(options, snapshot_settings(config), &problems);
+		check_surroundings(options, config, &problems);
 	while ((problem = problems_next(&problems, problem)) != NULL)
 		print(problem);
 	mistakes = problems.errors + problems.skipped;

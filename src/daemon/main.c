@@ -18,6 +18,7 @@
 #include "daemon/privileges.h"
 #include "daemon/process.h"
 #include "daemon/version.h"
+#include "session/auth/method.h"
 
 /* A daemon that is being started. */
 struct start {
@@ -74,6 +75,7 @@ static bool refuse_reboot(const struct start *start)
 static bool load(struct start *start)
 {
 	const struct presets presets = {start->options->verbose, start->options->presets};
+	char why[512];
 
 	start->config = snapshot_start(start->options->config, &presets, &start->problems);
 	if (!start->config) {
@@ -81,7 +83,7 @@ static bool load(struct start *start)
 		return refuse("cannot load config file");
 	}
 	start->settings = snapshot_settings(start->config);
-	return true;
+	return auth_load(start->config, why, sizeof(why)) || refuse(why);
 }
 
 static bool assume_user(const struct start *start)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "daemon/check.h"
+#include "session/auth/method.h"
 #include "session/client_limits.h"
 #include "session/control.h"
 #include "session/ending.h"
@@ -143,9 +144,15 @@ bool reload_run(struct daemon *daemon)
 	struct problems problems = {0};
 	struct snapshot *config =
 		snapshot_load(registry->settings->conffile, registry->config, &problems);
+	char why[512];
 
 	check_log_problems(&problems);
 	problems_free(&problems);
+	if (config && !auth_load(config, why, sizeof(why))) {
+		log_write(LEVEL_ERROR, "%s", why);
+		snapshot_unref(config);
+		config = NULL;
+	}
 	if (!config) {
 		log_write(LEVEL_WARNING, "config file loading failed");
 		log_reopen(); /* who has moved its file away relies on that */
@@ -174,6 +181,10 @@ bool reload_set(
 
 	if (!config)
 		return false;
+	if (!auth_load(config, why, size)) {
+		snapshot_unref(config);
+		return false;
+	}
 	snapshot_ref(old);
 	adopt(daemon, config);
 	apply_changed_log(daemon->registry.settings, snapshot_settings(old), daemon->options);

@@ -8,6 +8,9 @@
 /* Was it built in? */
 extern const bool ldap_check_is_built_in;
 
+/* Load the library, before the first check. False: `why` says what is missing. */
+bool ldap_check_load(char *why, size_t size);
+
 /* Find out what inquiry->answer and ->why should be, from what is asked. */
 void ldap_check(struct inquiry *inquiry);
 

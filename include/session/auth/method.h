@@ -26,6 +26,8 @@ struct auth_method {
 	 * looked for in our files. NULL: nobody.
 	 */
 	const char *authority;
+	/* Load what the method needs of the system; false: `why` says what is missing. NULL: nothing. */
+	bool (*load)(char *why, size_t size);
 	/* Ask the client, or decide at once. */
 	enum auth_result (*begin)(struct client_link *client);
 	/* A password message has come: its whole body. NULL: none is ever asked for. */
@@ -76,10 +78,19 @@ struct login {
 const struct auth_method *auth_method_of(enum auth_type type);
 
 /*
+ * Load what the methods need that this configuration names. False: it cannot be put in force, and
+ * `why` says what is missing.
+ */
+bool auth_load(const struct snapshot *config, char *why, size_t size);
+
+/*
  * The method that the HBA file has for this client as this user, who may not be the one in the
  * end. NULL: no rule fits, or none of ours.
  */
 const struct auth_method *auth_hba_method(const struct client_link *client, const char *user);
+
+/* The method of a rule by its number in the file; NULL behind the last. */
+const struct auth_method *auth_hba_method_at(const struct hba *hba, size_t index);
 
 /*
  * The authority of the method by which a client of this name will have to prove itself. NULL: it

@@ -11,6 +11,9 @@
 /* The service whose rules apply: /etc/pam.d/pgbouncer, as with PgBouncer. */
 #define PAM_CHECK_SERVICE "pgbouncer"
 
+/* Load the library, before the first check. False: `why` says what is missing. */
+bool pam_check_load(char *why, size_t size);
+
 /* Find out what inquiry->answer, ->why and ->delay should be, from what is asked. */
 void pam_check(struct inquiry *inquiry);
 

@@ -54,6 +54,13 @@ const struct auth_method *auth_hba_method(const struct client_link *client, cons
 	return rule ? methods[rule->method] : NULL;
 }
 
+const struct auth_method *auth_hba_method_at(const struct hba *hba, size_t index)
+{
+	const struct hba_rule *rule = hba_rule_at(hba, index);
+
+	return rule ? methods[rule->method] : NULL;
+}
+
 static enum auth_result refuse_for(struct client_link *client, enum reason refusal)
 {
 	client->login->refusal = refusal;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/library.h"
 #include "config/ldap_query.h"
 
 enum {
@@ -20,6 +21,33 @@ enum {
 	/* An answer tells one name; a server that sends more than this means no good. */
 	ANSWER_MAX = 1024 * 1024,
 };
+
+/* What is used of the library, which is loaded when a configuration asks for LDAP. */
+#define FUNCTIONS(ROW)                                                                         \
+	ROW(ber_sockbuf_ctrl)                                                                  \
+	ROW(ldap_count_entries)                                                                \
+	ROW(ldap_dn2domain)                                                                    \
+	ROW(ldap_domain2hostlist)                                                              \
+	ROW(ldap_err2string)                                                                   \
+	ROW(ldap_first_entry)                                                                  \
+	ROW(ldap_get_dn)                                                                       \
+	ROW(ldap_get_option)                                                                   \
+	ROW(ldap_initialize)                                                                   \
+	ROW(ldap_memfree)                                                                      \
+	ROW(ldap_msgfree)                                                                      \
+	ROW(ldap_sasl_bind_s)                                                                  \
+	ROW(ldap_search_ext_s)                                                                 \
+	ROW(ldap_set_option)                                                                   \
+	ROW(ldap_start_tls_s)                                                                  \
+	ROW(ldap_unbind_ext_s)
+
+#define MEMBER(name) __typeof__(name) *(name);
+struct functions {
+	FUNCTIONS(MEMBER)
+};
+
+static struct functions library;
+#undef MEMBER
 
 const bool ldap_check_is_built_in = true;
 
@@ -35,17 +63,18 @@ static void fail(struct inquiry *inquiry, LDAP *directory, const char *step, int
 	char *detail = NULL;
 
 	if (directory)
-		ldap_get_option(directory, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
+		library.ldap_get_option(directory, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
 	inquiry->answer = error == LDAP_INVALID_CREDENTIALS ? INQUIRY_WRONG : INQUIRY_FAILED;
-	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s%s%s", step, ldap_err2string(error),
-		detail && *detail ? ": " : "", detail ? detail : "");
+	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s%s%s", step,
+		library.ldap_err2string(error), detail && *detail ? ": " : "",
+		detail ? detail : "");
 	if (detail)
-		ldap_memfree(detail);
+		library.ldap_memfree(detail);
 }
 
 static void let_go(LDAP *directory)
 {
-	ldap_unbind_ext_s(directory, NULL, NULL);
+	library.ldap_unbind_ext_s(directory, NULL, NULL);
 }
 
 /* --- where ------------------------------------------------------------------------------- */
@@ -55,17 +84,17 @@ static char *find_servers(struct inquiry *inquiry)
 {
 	char *domain = NULL, *found = NULL, *uris = NULL;
 
-	if (ldap_dn2domain(inquiry->ldap.base, &domain) != LDAP_SUCCESS || !domain)
+	if (library.ldap_dn2domain(inquiry->ldap.base, &domain) != LDAP_SUCCESS || !domain)
 		end(inquiry, INQUIRY_FAILED,
 			"the base DN names no domain to look for servers in");
-	else if (ldap_domain2hostlist(domain, &found) != LDAP_SUCCESS || !found)
+	else if (library.ldap_domain2hostlist(domain, &found) != LDAP_SUCCESS || !found)
 		end(inquiry, INQUIRY_FAILED, "DNS knows no server for the base DN");
 	else
 		uris = ldap_query_uris(&inquiry->ldap, found);
 	if (found)
-		ldap_memfree(found);
+		library.ldap_memfree(found);
 	if (domain)
-		ldap_memfree(domain);
+		library.ldap_memfree(domain);
 	return uris;
 }
 
@@ -76,13 +105,15 @@ static bool set_options(LDAP *directory)
 	Sockbuf *socket = NULL;
 	ber_len_t most = ANSWER_MAX;
 
-	return ldap_set_option(directory, LDAP_OPT_PROTOCOL_VERSION, &version) ==
+	return library.ldap_set_option(directory, LDAP_OPT_PROTOCOL_VERSION, &version) ==
 		LDAP_OPT_SUCCESS &&
-		ldap_set_option(directory, LDAP_OPT_NETWORK_TIMEOUT, &timeout) ==
+		library.ldap_set_option(directory, LDAP_OPT_NETWORK_TIMEOUT, &timeout) ==
 		LDAP_OPT_SUCCESS &&
-		ldap_set_option(directory, LDAP_OPT_TIMEOUT, &timeout) == LDAP_OPT_SUCCESS &&
-		ldap_get_option(directory, LDAP_OPT_SOCKBUF, &socket) == LDAP_OPT_SUCCESS &&
-		ber_sockbuf_ctrl(socket, LBER_SB_OPT_SET_MAX_INCOMING, &most) == 1;
+		library.ldap_set_option(directory, LDAP_OPT_TIMEOUT, &timeout) ==
+		LDAP_OPT_SUCCESS &&
+		library.ldap_get_option(directory, LDAP_OPT_SOCKBUF, &socket) ==
+		LDAP_OPT_SUCCESS &&
+		library.ber_sockbuf_ctrl(socket, LBER_SB_OPT_SET_MAX_INCOMING, &most) == 1;
 }
 
 /* A handle, connected if StartTLS is asked for, else when it is first used. NULL: it is said. */
@@ -95,7 +126,7 @@ static LDAP *open_directory(struct inquiry *inquiry)
 
 	if (!uris)
 		return NULL;
-	error = ldap_initialize(&directory, uris);
+	error = library.ldap_initialize(&directory, uris);
 	free(uris);
 	if (error != LDAP_SUCCESS) {
 		fail(inquiry, NULL, "cannot use the server's name", error);
@@ -105,7 +136,7 @@ static LDAP *open_directory(struct inquiry *inquiry)
 		end(inquiry, INQUIRY_FAILED, "cannot set options of the LDAP library");
 	else if (!inquiry->ldap.start_tls)
 		return directory;
-	else if ((error = ldap_start_tls_s(directory, NULL, NULL)) == LDAP_SUCCESS)
+	else if ((error = library.ldap_start_tls_s(directory, NULL, NULL)) == LDAP_SUCCESS)
 		return directory;
 	else
 		fail(inquiry, directory, "StartTLS", error);
@@ -119,8 +150,8 @@ static bool bind_as(
 	struct inquiry *inquiry, LDAP *directory, const char *dn, const char *password)
 {
 	struct berval secret = {strlen(password), (char *)password};
-	const int error =
-		ldap_sasl_bind_s(directory, dn, LDAP_SASL_SIMPLE, &secret, NULL, NULL, NULL);
+	const int error = library.ldap_sasl_bind_s(
+		directory, dn, LDAP_SASL_SIMPLE, &secret, NULL, NULL, NULL);
 
 	if (error != LDAP_SUCCESS)
 		fail(inquiry, directory, "bind", error);
@@ -130,7 +161,7 @@ static bool bind_as(
 /* The one entry's DN, for the caller to free; NULL: it is said why not. */
 static char *take_dn(struct inquiry *inquiry, LDAP *directory, LDAPMessage *entries, int error)
 {
-	const int count = ldap_count_entries(directory, entries);
+	const int count = library.ldap_count_entries(directory, entries);
 	char *dn = NULL, *copy = NULL;
 
 	if (count > 1 || error == LDAP_SIZELIMIT_EXCEEDED)
@@ -140,14 +171,15 @@ static char *take_dn(struct inquiry *inquiry, LDAP *directory, LDAPMessage *entr
 	else if (count < 1)
 		end(inquiry, INQUIRY_WRONG, "the search found no entry");
 	else
-		dn = ldap_get_dn(directory, ldap_first_entry(directory, entries));
+		dn = library.ldap_get_dn(
+			directory, library.ldap_first_entry(directory, entries));
 	/* An empty DN is the directory itself: binding as that is binding as nobody. */
 	if (dn && *dn)
 		copy = strdup(dn);
 	else if (dn)
 		end(inquiry, INQUIRY_WRONG, "the search found an entry without a name");
 	if (dn)
-		ldap_memfree(dn);
+		library.ldap_memfree(dn);
 	return copy;
 }
 
@@ -168,11 +200,12 @@ static char *search(struct inquiry *inquiry, LDAP *directory)
 	if (!filter)
 		return NULL;
 	/* The second entry is one too many already. */
-	error = ldap_search_ext_s(directory, inquiry->ldap.base, scopes[inquiry->ldap.scope],
-		filter, attributes, 0, NULL, NULL, &timeout, 2, &entries);
+	error = library.ldap_search_ext_s(directory, inquiry->ldap.base,
+		scopes[inquiry->ldap.scope], filter, attributes, 0, NULL, NULL, &timeout, 2,
+		&entries);
 	dn = take_dn(inquiry, directory, entries, error);
 	if (entries)
-		ldap_msgfree(entries);
+		library.ldap_msgfree(entries);
 	free(filter);
 	return dn;
 }
@@ -210,7 +243,7 @@ static void initialize(void)
 {
 	const int is_server = 0;
 
-	ldap_set_option(NULL, LDAP_OPT_X_TLS_NEWCTX, &is_server);
+	library.ldap_set_option(NULL, LDAP_OPT_X_TLS_NEWCTX, &is_server);
 }
 
 void ldap_check(struct inquiry *inquiry)
@@ -230,4 +263,14 @@ void ldap_check(struct inquiry *inquiry)
 		let_go(directory);
 	}
 	free(dn);
+}
+
+bool ldap_check_load(char *why, size_t size)
+{
+#define SYMBOL(name) {#name, offsetof(struct functions, name)},
+	static const struct library_symbol symbols[] = {FUNCTIONS(SYMBOL)};
+#undef SYMBOL
+
+	return library_load(
+		LDAP_LIBRARY, symbols, sizeof(symbols) / sizeof(*symbols), &library, why, size);
 }

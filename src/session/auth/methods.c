@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <openssl/crypto.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "session/auth/method.h"
@@ -31,6 +32,29 @@ const struct auth_method *auth_method_of(enum auth_type type)
 		return &auth_pam;
 	}
 	return NULL;
+}
+
+static bool load(const struct auth_method *method, char *why, size_t size)
+{
+	char missing[256];
+
+	if (!method->load || method->load(missing, sizeof(missing)))
+		return true;
+	snprintf(why, size, "authentication by %s is not possible here: %s", method->name,
+		missing);
+	return false;
+}
+
+bool auth_load(const struct snapshot *config, char *why, size_t size)
+{
+	const enum auth_type type = snapshot_settings(config)->auth_type;
+	const struct hba *hba = type == AUTH_TYPE_HBA ? snapshot_hba(config) : NULL;
+	const struct auth_method *method;
+
+	for (size_t i = 0; hba && (method = auth_hba_method_at(hba, i)) != NULL; i++)
+		if (!load(method, why, size))
+			return false;
+	return load(auth_method_of(type), why, size);
 }
 
 const char *auth_authority(const struct client_link *client, const char *user)

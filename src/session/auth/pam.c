@@ -36,6 +36,7 @@ const struct auth_method auth_pam = {
 	.name = "pam",
 	.refusal = REASON_PAM_AUTHENTICATION_FAILED,
 	.authority = "PAM",
+	.load = pam_check_load,
 	.begin = begin,
 	.answer = answer,
 };

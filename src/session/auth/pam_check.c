@@ -8,6 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
+
+/* What is used of the library, which is loaded when a configuration asks for PAM. */
+#define FUNCTIONS(ROW)                                                                         \
+	ROW(pam_acct_mgmt)                                                                     \
+	ROW(pam_authenticate)                                                                  \
+	ROW(pam_end)                                                                           \
+	ROW(pam_set_item)                                                                      \
+	ROW(pam_start)                                                                         \
+	ROW(pam_strerror)
+
+#define MEMBER(name) __typeof__(name) *(name);
+struct functions {
+	FUNCTIONS(MEMBER)
+};
+#undef MEMBER
+
+static struct functions library;
+
 /* Modules may start programs, which must not inherit that this thread wants no signals. */
 static void want_signals(void)
 {
@@ -77,7 +96,7 @@ static int set_delay_function(pam_handle_t *pam)
 	const void *data;
 
 	memcpy(&data, &function, sizeof(data));
-	return pam_set_item(pam, PAM_FAIL_DELAY, data);
+	return library.pam_set_item(pam, PAM_FAIL_DELAY, data);
 }
 
 static bool is_about_the_user(int result)
@@ -101,17 +120,17 @@ static int ask(pam_handle_t *pam, const char *remote, const char **step)
 	int result;
 
 	*step = "cannot be set up";
-	result = pam_set_item(pam, PAM_RHOST, remote);
+	result = library.pam_set_item(pam, PAM_RHOST, remote);
 	if (result == PAM_SUCCESS)
 		result = set_delay_function(pam);
 	if (result != PAM_SUCCESS)
 		return result;
 	*step = "pam_authenticate()";
-	result = pam_authenticate(pam, PAM_SILENT);
+	result = library.pam_authenticate(pam, PAM_SILENT);
 	if (result != PAM_SUCCESS)
 		return result;
 	*step = "pam_acct_mgmt()";
-	return pam_acct_mgmt(pam, PAM_SILENT);
+	return library.pam_acct_mgmt(pam, PAM_SILENT);
 }
 
 void pam_check(struct inquiry *inquiry)
@@ -123,13 +142,24 @@ void pam_check(struct inquiry *inquiry)
 	int result;
 
 	pthread_once(&once, prepare_forks);
-	result = pam_start(PAM_CHECK_SERVICE, inquiry->user, &conversation, &pam);
+	result = library.pam_start(PAM_CHECK_SERVICE, inquiry->user, &conversation, &pam);
 	if (result == PAM_SUCCESS)
 		result = ask(pam, inquiry->remote, &step);
 	inquiry->answer = result == PAM_SUCCESS ? INQUIRY_RIGHT
 		: is_about_the_user(result)	? INQUIRY_WRONG
 						: INQUIRY_FAILED;
-	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s", step, pam_strerror(pam, result));
+	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s", step,
+		library.pam_strerror(pam, result));
 	if (pam)
-		pam_end(pam, result);
+		library.pam_end(pam, result);
+}
+
+bool pam_check_load(char *why, size_t size)
+{
+#define SYMBOL(name) {#name, offsetof(struct functions, name)},
+	static const struct library_symbol symbols[] = {FUNCTIONS(SYMBOL)};
+#undef SYMBOL
+
+	return library_load(
+		PAM_LIBRARY, symbols, sizeof(symbols) / sizeof(*symbols), &library, why, size);
 }
