@@ -10,7 +10,7 @@ import time
 import psycopg
 import pytest
 
-from support.cluster import Cluster, program
+from support.cluster import Cluster, configure
 from support.names import (
     CNAME,
     NXDOMAIN,
@@ -599,15 +599,19 @@ class Standby(Cluster):
         self.log_path = os.path.join(self.folder, "log")
         self.port, self.host = primary.port, host
         self.process = self._connection = None
-        run(
-            [program("pg_basebackup"), "-D", self.data, "-R", "-X", "stream", "-c", "fast"]
-            + ["-h", primary.socket_folder, "-p", str(primary.port), "-U", "harness"],
-            timeout=120,
+        # Not pg_basebackup: that is of another version, where only the server's programs are given.
+        primary.stop()
+        run(["cp", "-a", primary.data, self.data])
+        primary.start()
+        configure(
+            self.data,
+            {
+                "primary_conninfo": f"'host={primary.socket_folder} port={primary.port} user=harness'",
+                "listen_addresses": f"'{host}'",
+                "unix_socket_directories": f"'{self.socket_folder}'",
+            },
         )
-        with open(os.path.join(self.data, "postgresql.auto.conf"), "a") as file:
-            file.write(f"listen_addresses = '{host}'\n")
-            file.write(f"unix_socket_directories = '{self.socket_folder}'\n")
-        own(os.path.join(self.data, "postgresql.auto.conf"))
+        open(os.path.join(self.data, "standby.signal"), "w").close()
         self.start()
 
 
@@ -633,6 +637,11 @@ def write_note(connection):
     return connection.execute(
         "INSERT INTO notes (text) VALUES ('x') RETURNING host(inet_server_addr())"
     ).fetchone()[0]
+
+
+def notes(cluster):
+    """How many rows were written."""
+    return cluster.ask("main", "SELECT count(*) AS n FROM notes WHERE text = 'x'")[0]["n"]
 
 
 def make_read_only(cluster):
@@ -661,6 +670,7 @@ def test_writers_follow_a_failover(named_pooler, names, pair):
         return False
 
     wait_until(refused, 5, "the old primary to refuse")
+    wait_until(lambda: notes(standby) >= 3, 10, "the standby to have what was written")
     standby.sql("SELECT pg_promote()")
     names.set({"db.test": [THREE]})
     moved = time.monotonic()
@@ -679,7 +689,7 @@ def test_writers_follow_a_failover(named_pooler, names, pair):
     assert time.monotonic() - moved < 5
     wait_until(lambda: not server_at(pooler, TWO), 5, "the old servers to go")
     assert pooler.lines("the server is read-only, looking for its successor")
-    assert standby.ask("main", "SELECT count(*) AS n FROM notes WHERE text = 'x'")[0]["n"] >= 6
+    assert notes(standby) >= 6
 
 
 def test_a_transaction_goes_on_where_it_is(named_pooler, names, pair):
