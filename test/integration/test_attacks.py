@@ -462,10 +462,11 @@ def test_a_hostile_challenge_is_not_answered(new_pooler, new_server, name):  # F
     server = new_server(challenged(HOSTILE_CHALLENGES[name]))
     server.answered = False
     pooler = new_pooler(
-        {"query_wait_timeout": 1, "server_login_retry": 30},
+        {"server_login_retry": 30},
         databases={"main": server.target(user="app", password="x"), "other": {}},
     )
     neighbour = pooler.client(database="other")
+    pooler.command("SET query_wait_timeout = '0.3'")
     client = pooler.raw().send_startup()
     # A message that no login has room for is not even read to its end.
     reason = "bad pkt header" if name == "nonce of 1 MB" else FAILED_AUTHREQ
@@ -634,10 +635,11 @@ def test_requests_that_we_cannot_answer_are_refused(new_pooler, new_server, code
     server = new_server(script)
     server.answered = False
     pooler = new_pooler(
-        {"query_wait_timeout": 1, "server_login_retry": 30},
+        {"server_login_retry": 30},
         databases={"main": server.target(user="app", password="x"), "other": {}},
     )
     neighbour = pooler.client(database="other")
+    pooler.command("SET query_wait_timeout = '0.3'")
     client = pooler.raw().send_startup()
     pooler.wait_log(f"unknown/unsupported auth method: {code}$")
     assert client.fatal().severity == "FATAL"

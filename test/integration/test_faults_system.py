@@ -70,12 +70,12 @@ def survive(pooler, rounds):
     """Work as far as it goes, with new servers each time; the process must live."""
     for _ in range(rounds):
         try:
-            work(pooler, timeout=1)
+            work(pooler, timeout=0.5)
         except (ServerError, Closed, TimeoutError, OSError, AssertionError):
             pass
         try:
             with pooler.raw() as console:
-                console.timeout = 1
+                console.timeout = 0.5
                 console.login("admin", "pgbouncer")
                 for sql in ("SHOW POOLS", "SHOW CLIENTS", "SHOW STATS", "RELOAD", "RECONNECT"):
                     console.query(sql)

@@ -526,6 +526,7 @@ def test_one_connection_attempt_per_pool_at_a_time(new_pooler, new_server):
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     clients = [pooler.raw().send_startup() for _ in range(6)]
     pooler.wait_pool(cl_waiting=6, sv_login=1)
+    server.wait_count(1)
     stays(lambda: server.count == 1, 0.5)
     server.gate.set()
     for client in clients:

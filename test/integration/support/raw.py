@@ -188,8 +188,9 @@ class RawClient:
         """Whether nothing comes, and the connection stays open, for a while."""
         if self.buffer:
             return False
-        readable, _, _ = select.select([self.socket], [], [], seconds)
-        return not readable
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        return not poll.poll(seconds * 1000)
 
     def close(self):
         """Close without a word."""
