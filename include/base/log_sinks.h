@@ -37,6 +37,9 @@ bool log_sinks_write(enum log_sink sink, const struct log_line *line);
 /* The path of the file, "" for none. */
 const char *log_sinks_path(void);
 
+/* Is there such a facility of syslog? */
+bool log_sinks_know_facility(const char *name);
+
 /* Where syslog and the journal listen; NULL: the system's place. */
 void log_sinks_set_syslog_path(const char *path);
 void log_sinks_set_journal_path(const char *path);

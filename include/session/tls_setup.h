@@ -15,6 +15,9 @@
  */
 bool tls_setup_check(const struct settings *settings, char *why, size_t size);
 
+/* The same for the files that are for servers. */
+bool tls_setup_check_servers(const struct settings *settings, char *why, size_t size);
+
 /*
  * Make contexts from the settings in force and put them in the place of the old ones. False: one
  * of them cannot be made, both old ones stay, and the log says why. New handshakes only.

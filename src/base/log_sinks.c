@@ -215,14 +215,27 @@ static void set_stderr(bool enabled)
 		open_again(&status);
 }
 
-static int facility_of(const char *name)
+/* NULL: there is none of that name. */
+static const struct facility *find_facility(const char *name)
 {
 	for (size_t i = 0; name != NULL && i < sizeof(facilities) / sizeof(facilities[0]);
 		i++) {
 		if (strcmp(name, facilities[i].name) == 0)
-			return facilities[i].code;
+			return &facilities[i];
 	}
-	return LOG_DAEMON;
+	return NULL;
+}
+
+static int facility_of(const char *name)
+{
+	const struct facility *found = find_facility(name);
+
+	return found ? found->code : LOG_DAEMON;
+}
+
+bool log_sinks_know_facility(const char *name)
+{
+	return find_facility(name) != NULL;
 }
 
 static void set_syslog(const struct log_options *options)

@@ -274,14 +274,26 @@ struct hba *hba_parse(const char *name, const char *text, size_t length, struct 
 	return NULL;
 }
 
+static void miss_file(const char *path, struct problems *problems)
+{
+	const char *why = strerror(errno);
+
+	if (*path)
+		problems_add(problems, PROBLEM_SKIPPED, path, 0,
+			"could not open hba config file %s: %s", path, why);
+	else
+		problems_add(problems, PROBLEM_SKIPPED, "auth_hba_file", 0,
+			"without this file auth_type hba lets nobody log in");
+	problems_log_as(problems, "could not open hba config file %s: %s", path, why);
+}
+
 struct hba *hba_load(const char *path, struct ident *ident, struct problems *problems)
 {
 	struct file_text file;
 	struct hba *hba;
 
 	if (!file_read(path, HBA_FILE_LIMIT, &file)) {
-		problems_add(problems, PROBLEM_SKIPPED, path, 0,
-			"could not open hba config file %s: %s", path, strerror(errno));
+		miss_file(path, problems);
 		return hba_parse(path, "", 0, ident, problems);
 	}
 	hba = hba_parse(path, file.text, file.length, ident, problems);

@@ -133,6 +133,15 @@ bool tls_setup_check(const struct settings *settings, char *why, size_t size)
 	return good;
 }
 
+bool tls_setup_check_servers(const struct settings *settings, char *why, size_t size)
+{
+	struct tls_context *server;
+	const bool good = make_server(settings, &server, why, size);
+
+	tls_context_unref(server);
+	return good;
+}
+
 static void put_in_force(
 	struct registry *registry, struct tls_context *client, struct tls_context *server)
 {

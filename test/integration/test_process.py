@@ -149,6 +149,135 @@ def test_check_has_a_clear_message_for_each_of_many_mistakes(new_pooler):
             assert f":{number})" in pooler.log() or text in pooler.log(), text
 
 
+# What a start fails of.
+REFUSED = {
+    "user": ({"user": "no_such_user"}, "user: there is no system user 'no_such_user'"),
+    "unix_socket_dir": (
+        {"unix_socket_dir": "/nonexistent"},
+        "unix_socket_dir: '/nonexistent': No such file or directory",
+    ),
+    "a file as unix_socket_dir": (
+        {"unix_socket_dir": "/etc/passwd"},
+        "unix_socket_dir: '/etc/passwd' is not a directory",
+    ),
+    "unix_socket_group": (
+        {"unix_socket_group": "no_such_group"},
+        "unix_socket_group: there is no system group 'no_such_group'",
+    ),
+    "logfile": (
+        {"logfile": "/nonexistent/log"},
+        "logfile: '/nonexistent': No such file or directory",
+    ),
+    "a folder as logfile": ({"logfile": "/tmp"}, "logfile: '/tmp' is a directory"),
+    "pidfile": (
+        {"pidfile": "/nonexistent/pid"},
+        "pidfile: '/nonexistent': No such file or directory",
+    ),
+    "listen_addr": (
+        {"listen_addr": "127.0.0.1, no.such.host.invalid"},
+        "listen_addr: 'no.such.host.invalid': ",
+    ),
+    "nowhere": (
+        {"listen_addr": "", "unix_socket_dir": ""},
+        "nowhere to listen on: neither listen_addr nor unix_socket_dir is set",
+    ),
+    "no certificate": (
+        {"client_tls_sslmode": "require"},
+        "To allow TLS connections from clients, client_tls_key_file and client_tls_cert_file must"
+        " be set.",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_check_finds_what_a_start_would_fail_of(new_pooler, fault):
+    settings, text = REFUSED[fault]
+    pooler = new_pooler(settings, start=False)
+    code, out, _ = output("--check", pooler.config_path)
+    assert code == 1
+    (line,) = out.splitlines()
+    assert line.startswith(f"{pooler.config_path}: {text}")
+    pooler.allow(r"\] FATAL ")
+    if os.getuid() != 0 or "user" not in settings:
+        assert pooler.run_to_end() == 1
+
+
+# What a start is fine with, and nobody who logs in is.
+DOUBTFUL = {
+    "unix_socket_mode": (
+        {"unix_socket_mode": "777"},
+        "unix_socket_mode: 777 is 01411: octal numbers begin with a 0",
+    ),
+    "resolv_conf": (
+        {"resolv_conf": "/nonexistent"},
+        "resolv_conf: '/nonexistent': No such file or directory",
+    ),
+    "syslog_facility": (
+        {"syslog_facility": "locl0"},
+        "syslog_facility: there is no 'locl0', so it is daemon: allowed is auth, authpriv, daemon,"
+        " user, local0 to local7",
+    ),
+    "server_tls_ca_file": (
+        {"server_tls_sslmode": "verify-full", "server_tls_ca_file": "/nonexistent"},
+        "no server can be connected to: TLS setup failed: failed to load CA: ",
+    ),
+    "no secrets": (
+        {"auth_file": None},
+        "nobody can log in: neither auth_file nor auth_user says who there is",
+    ),
+    "any without a user": (
+        {"auth_type": "any"},
+        "auth_type any: nobody can log in to main, which has no user=",
+    ),
+    "auth_query": (
+        {"auth_query": "SELECT * FROM users"},
+        "auth_query: nobody can be found by a query without the parameter $1",
+    ),
+    "auth_dbname": ({"auth_dbname": "gone"}, "auth_dbname: [databases] has no 'gone'"),
+}
+
+
+@pytest.mark.parametrize("fault", DOUBTFUL)
+def test_check_warns_of_what_lets_nobody_in(new_pooler, fault):
+    settings, text = DOUBTFUL[fault]
+    pooler = new_pooler(settings, start=False)
+    code, out, _ = output("--check", pooler.config_path)
+    assert code == 0
+    (line,) = out.splitlines()
+    assert line.startswith(f"{pooler.config_path}: warning: {text}")
+    pooler.start()
+
+
+def test_check_warns_of_entries_that_let_nobody_in(new_pooler):
+    keys = {"auth_user": "app", "auth_dbname": "gone", "auth_query": "SELECT 1"}
+    pooler = new_pooler({"auth_file": None}, databases={"main": keys}, start=False)
+    code, out, _ = output("--check", pooler.config_path)
+    assert code == 0
+    assert out.splitlines() == [
+        f"{pooler.config_path}: warning: main: {text}"
+        for text in (
+            "auth_query: nobody can be found by a query without the parameter $1",
+            "auth_dbname: [databases] has no 'gone'",
+        )
+    ]
+    pooler.databases["*"] = {}
+    pooler.write_config()
+    code, out, _ = output("--check", pooler.config_path)
+    assert "auth_dbname" not in out
+
+
+def test_check_asks_for_the_options_of_ldap_and_the_file_of_hba(new_pooler):
+    pooler = new_pooler({"auth_type": "hba"}, start=False)
+    expected = "auth_hba_file: without this file auth_type hba lets nobody log in\n"
+    assert output("--check", pooler.config_path) == (1, expected, "")
+    pooler.settings["auth_type"] = "ldap"
+    pooler.write_config()
+    code, out, _ = output("--check", pooler.config_path)
+    if code == 0:  # and not built without it
+        expected = "warning: auth_type ldap: nobody can log in without auth_ldap_options"
+        assert out == f"{pooler.config_path}: {expected}\n"
+
+
 def test_check_of_a_missing_file_fails():
     code, out, err = output("--check", "/nonexistent/file.ini")
     assert code != 0
