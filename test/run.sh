@@ -9,7 +9,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/build.sh"
 
 need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer \
-	python3-pytest python3-pytest-xdist python3-psycopg python3-prometheus-client
+	python3-pytest python3-pytest-xdist python3-psycopg python3-asyncpg python3-pg8000 python3-prometheus-client
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"
 

@@ -35,6 +35,13 @@ enum { WAIT_TEXT_SIZE = 256 };
 bool waits_add(
 	struct client_link *client, enum wait_kind kind, const struct database *database);
 
+/*
+ * The newest wait of this client is answered without ReadyForQuery, and this is told when it has
+ * been, unless the client is closed then.
+ */
+typedef void wait_answered(struct client_link *client, bool failed);
+void waits_answer_to(struct client_link *client, wait_answered *answered);
+
 /* Does the client wait for an answer? */
 bool waits_has(const struct client_link *client);
 

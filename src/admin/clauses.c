@@ -12,6 +12,7 @@
 #include "base/text.h"
 
 /* SQLSTATEs: PostgreSQL's appendix "Error Codes". */
+#define FEATURE_NOT_SUPPORTED "0A000"
 #define SYNTAX_ERROR "42601"
 #define UNDEFINED_COLUMN "42703"
 #define INVALID_TEXT_REPRESENTATION "22P02"
@@ -84,6 +85,9 @@ static bool take_value(struct parse *parse, struct clause_test *test)
 	bool is_bare, is_number;
 
 	scan_space(scan);
+	if (*scan->at == '$')
+		return fail(parse, FEATURE_NOT_SUPPORTED,
+			"parameters are not supported, write the value itself");
 	is_bare = scan_bare(scan, ".+-", test->value, sizeof(test->value));
 	if (!is_bare && !scan_quoted(scan, '\'', test->value, sizeof(test->value)) &&
 		!scan_quoted(scan, '"', test->value, sizeof(test->value)))

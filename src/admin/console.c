@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "admin/dispatch.h"
+#include "admin/extended.h"
 #include "admin/reply.h"
 #include "admin/waits.h"
 #include "base/text.h"
@@ -19,6 +20,8 @@
 enum {
 	/* Longest message that is gathered, and beyond which no more is read for the time being. */
 	INPUT_MAX = 1024 * 1024,
+	/* Answers of the extended protocol are gathered up to so many bytes. */
+	OUTPUT_MAX = 64 * 1024,
 };
 
 /* Commands that came together may take so long before others have their turn. */
@@ -28,6 +31,9 @@ struct console_session {
 	struct loop_task task; /* commands to be run; at the end, to be freed */
 	struct client_link *client; /* NULL: it has closed */
 	struct buffer input; /* received and not yet dealt with */
+	struct buffer out; /* answers of the extended protocol that have not been sent */
+	struct extended extended;
+	bool busy; /* the extended protocol's answers come in order, and one is still to come */
 	struct passing *passing; /* an answer with descriptors under way; NULL: none */
 	bool counted; /* its first command has been */
 	bool over; /* the process ends: no more commands */
@@ -195,6 +201,46 @@ static void run_query(struct console_session *session, const char *text)
 	buffer_wipe(&out);
 }
 
+/* The answer that the extended protocol waited for has been sent: it may go on. */
+static void on_answered(struct client_link *client, bool failed)
+{
+	struct console_session *session = client->console;
+
+	session->busy = false;
+	if (failed)
+		extended_fail(&session->extended);
+	schedule(session);
+}
+
+/* Send what the extended protocol has answered so far. False: the client is closed. */
+static bool flush(struct console_session *session)
+{
+	if (session->out.failed) {
+		client_close_for(session->client, REASON_NO_MEMORY);
+		return false;
+	}
+	return session->out.length == 0 || send_answer(session->client, &session->out);
+}
+
+static void on_extended(
+	struct console_session *session, const uint8_t *message, const struct frame *frame)
+{
+	enum command_end end;
+
+	if (frame->type == PQ_EXECUTE)
+		count_first(session);
+	end = extended_take(&session->extended, session->client, frame->type,
+		frame_body(message), frame_body_size(frame), &session->out);
+	if (!session->client)
+		return;
+	session->over = end == COMMAND_LAST;
+	session->busy = end == COMMAND_WAITS;
+	if (session->busy)
+		waits_answer_to(session->client, on_answered);
+	if (session->busy || session->out.length > OUTPUT_MAX)
+		flush(session);
+}
+
 static void on_query(
 	struct console_session *session, const uint8_t *message, const struct frame *frame)
 {
@@ -208,8 +254,10 @@ static void on_query(
 		client_close_for(client, REASON_INCOMPLETE_PKT);
 	else if (link_registry(&client->link)->settings->disable_pqexec)
 		client_close_for(client, REASON_PQEXEC_DISALLOWED);
-	else
+	else if (!session->extended.is_skipping && flush(session)) {
+		extended_interrupt(&session->extended);
 		run_query(session, text);
+	}
 }
 
 /* What a server would understand, but not we. */
@@ -223,7 +271,7 @@ static void refuse_message(struct client_link *client, const char *text)
 		client_close_for(client, REASON_CONSOLE_BAD_PACKET);
 }
 
-/* A message that is no query ends the session, whole or not. */
+/* A message of another kind ends the session, whole or not. */
 static void on_other(struct client_link *client, uint8_t type)
 {
 	char text[64];
@@ -232,16 +280,6 @@ static void on_other(struct client_link *client, uint8_t type)
 	case PQ_TERMINATE:
 		client_close_for(client, REASON_CLOSE_REQ);
 		break;
-	case PQ_PARSE:
-	case PQ_BIND:
-	case PQ_EXECUTE:
-		refuse_message(
-			client, "extended query protocol not supported by admin console");
-		break;
-	case PQ_DESCRIBE:
-	case PQ_CLOSE:
-	case PQ_SYNC:
-	case PQ_FLUSH:
 	case PQ_FUNCTION_CALL:
 	case PQ_COPY_DATA:
 	case PQ_COPY_DONE:
@@ -283,7 +321,7 @@ static size_t take_message(struct console_session *session, const uint8_t *bytes
 		refuse_header(client, bytes, length);
 		return 0;
 	case FRAME_PARTIAL:
-		if (frame.type != PQ_QUERY)
+		if (frame.type != PQ_QUERY && !extended_knows(frame.type))
 			on_other(client, frame.type);
 		else if (frame.total > INPUT_MAX)
 			client_close_for(client, REASON_INCOMPLETE_PKT);
@@ -293,7 +331,9 @@ static size_t take_message(struct console_session *session, const uint8_t *bytes
 	}
 	if (frame.type == PQ_QUERY)
 		on_query(session, bytes, &frame);
-	else
+	else if (extended_knows(frame.type))
+		on_extended(session, bytes, &frame);
+	else if (flush(session))
 		on_other(client, frame.type);
 	return frame.total;
 }
@@ -329,7 +369,8 @@ static size_t run_input(struct console_session *session)
 	const usec_t end = clock_monotonic() + SLICE;
 	size_t at = 0, taken;
 
-	while (at < input->length && !stream_is_blocked(stream) && !session->passing) {
+	while (at < input->length && !stream_is_blocked(stream) && !session->passing &&
+		!session->busy) {
 		if (clock_monotonic() > end) {
 			schedule(session);
 			break;
@@ -364,7 +405,7 @@ static void run_commands(struct loop_task *task)
 	if (session->over || !add_input(session, NULL, 0))
 		return;
 	taken = run_input(session);
-	if (!session->client || session->over)
+	if (!session->client || session->over || !flush(session))
 		return;
 	if (taken == session->input.length)
 		buffer_free(&session->input); /* an idle console owns no memory for it */
@@ -429,6 +470,8 @@ static void free_session(struct loop_task *task)
 	struct console_session *session = (struct console_session *)task;
 
 	buffer_free(&session->input);
+	buffer_free(&session->out);
+	extended_free(&session->extended);
 	free(session);
 }
 

@@ -47,7 +47,7 @@ static void add_listener(struct result *result, const struct listener *listener)
 }
 
 /* The first eight bytes of a cancel key, as a number in network order; 0: none. */
-static int64_t key_number(const struct link *link)
+static uint64_t key_number(const struct link *link)
 {
 	const struct client_link *client = (const struct client_link *)link;
 	const struct server_link *server = (const struct server_link *)link;
@@ -58,7 +58,7 @@ static int64_t key_number(const struct link *link)
 
 	for (unsigned i = 0; i < 8 && length >= 8; i++)
 		number = number << 8 | key[i];
-	return (int64_t)number;
+	return number;
 }
 
 static void add_parameters(struct result *result, const struct link *link)
@@ -103,7 +103,7 @@ static void add_link(struct result *result, const struct link *link)
 	result_text(result, link_database_name(link));
 	result_text(result, address_host(&link->remote, text));
 	result_number(result, link->remote.port);
-	result_number(result, key_number(link));
+	result_count(result, key_number(link));
 	result_number(result, link->peer ? link->peer->stream.fd : 0);
 	add_parameters(result, link);
 	add_secrets(result, link->pool);

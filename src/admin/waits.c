@@ -23,6 +23,7 @@ struct console_wait {
 	enum wait_kind kind;
 	bool for_database;
 	char database[DATABASE_NAME_SIZE]; /* by name: it may vanish meanwhile */
+	wait_answered *answered; /* NULL: nobody but the client */
 	usec_t since, told; /* when it began, and when its client last heard of it */
 };
 
@@ -99,6 +100,20 @@ bool waits_add(struct client_link *client, enum wait_kind kind, const struct dat
 	return true;
 }
 
+void waits_answer_to(struct client_link *client, wait_answered *answered)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait, *newest = NULL;
+
+	LIST_FOREACH(wait, &registry->console_waits, entry)
+	{
+		if (wait->client == client)
+			newest = wait;
+	}
+	if (newest)
+		newest->answered = answered;
+}
+
 bool waits_has(const struct client_link *client)
 {
 	const struct registry *registry = link_registry(&client->link);
@@ -119,17 +134,21 @@ static void end_wait(struct console_wait *wait)
 }
 
 /* Send the answer; a wait that has one is over. */
-static void answer(struct console_wait *wait, struct buffer *out)
+static void answer(struct console_wait *wait, struct buffer *out, bool failed)
 {
 	struct client_link *client = wait->client;
+	wait_answered *answered = wait->answered;
 
 	end_wait(wait);
-	writer_ready(out, READY_IDLE);
+	if (!answered)
+		writer_ready(out, READY_IDLE);
 	if (out->failed)
 		client_close_for(client, REASON_NO_MEMORY);
 	else if (stream_send_bytes(&client->link.stream, out->data, out->length) ==
 		STREAM_SENT_NOT)
 		client_close_for(client, REASON_UNEXPECTED_EOF);
+	else if (answered)
+		answered(client, failed);
 	buffer_free(out);
 }
 
@@ -138,7 +157,7 @@ static void answer_done(struct console_wait *wait)
 	struct buffer out = {0};
 
 	writer_command_complete(&out, rules[wait->kind].command);
-	answer(wait, &out);
+	answer(wait, &out, false);
 }
 
 static void answer_error(struct console_wait *wait, const char *text)
@@ -146,7 +165,7 @@ static void answer_error(struct console_wait *wait, const char *text)
 	struct buffer out = {0};
 
 	reply_error(&out, wait->client, "%s", text);
-	answer(wait, &out);
+	answer(wait, &out, true);
 }
 
 static const struct database *database_of(

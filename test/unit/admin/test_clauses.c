@@ -43,7 +43,8 @@ static void test_faults_are_told(void **state)
 	assert_fault("WHERE name", "42601", "a comparison expected at the end");
 	assert_fault("WHERE name == 1", "42601", "a value expected at \"= 1\"");
 	assert_fault("WHERE name ~ 'x'", "42601", "a comparison expected at \"~ 'x'\"");
-	assert_fault("WHERE name = $1", "42601", "a value expected at \"$1\"");
+	assert_fault("WHERE name = $1", "0A000",
+		"parameters are not supported, write the value itself");
 	assert_fault("WHERE name = 'x", "42601", "a value expected at \"'x\"");
 	assert_fault("WHERE port = 'x'", "22P02", "column \"port\" is a number, 'x' is not");
 	assert_fault("WHERE port = x", "22P02", "column \"port\" is a number, 'x' is not");

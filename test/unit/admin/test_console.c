@@ -743,16 +743,17 @@ static void test_plain_shutdown_is_not_answered(void **state)
 	assert_int_equal(shutdowns, 2);
 }
 
-static void test_extended_protocol_is_refused(void **state)
+static void test_messages_that_are_no_commands_are_refused(void **state)
 {
 	static const struct {
 		const char *message;
 		size_t length;
 		const char *text;
 	} cases[] = {
-		{"P\0\0\0\x08\0\0\0", 8,
-			"extended query protocol not supported by admin console"},
-		{"S\0\0\0\x04", 5, "unsupported packet type for admin console: 83"},
+		{"F\0\0\0\x08\0\0\0", 8, "unsupported packet type for admin console: 70"},
+		{"d\0\0\0\x05x", 6, "unsupported packet type for admin console: 100"},
+		{"c\0\0\0\x04", 5, "unsupported packet type for admin console: 99"},
+		{"f\0\0\0\x05", 6, "unsupported packet type for admin console: 102"},
 	};
 
 	(void)state;
@@ -771,6 +772,66 @@ static void test_extended_protocol_is_refused(void **state)
 		assert_string_equal(last_error(console), "bad packet");
 		assert_true(scripted_is_closed(console->script));
 	}
+}
+
+static void feed_bytes(struct console *console, const char *bytes, size_t length)
+{
+	scripted_feed(console->script, bytes, length);
+}
+
+#define FEED(console, bytes) feed_bytes(console, bytes, sizeof(bytes) - 1)
+
+/* Parse, Bind, Describe, Execute: of SHOW STATE, the unnamed ones. */
+#define SHOW_STATE                                                                             \
+	"P\0\0\0\x12\0SHOW STATE\0\0\0"                                                        \
+	"B\0\0\0\x0c\0\0\0\0\0\0\0\0"                                                          \
+	"D\0\0\0\x06P\0"                                                                       \
+	"E\0\0\0\x09\0\0\0\0\0"
+#define SYNC "S\0\0\0\x04"
+
+static void test_the_extended_protocol_is_answered(void **state)
+{
+	struct console *console = open_console(true);
+
+	(void)state;
+	new_types(console);
+	FEED(console, SHOW_STATE);
+	turn(console);
+	assert_string_equal(new_types(console), "12TDDDC"); /* needs no Flush */
+	FEED(console, SYNC SHOW_STATE SYNC);
+	feed_query(console, "SHOW VERSION");
+	turn(console);
+	assert_string_equal(new_types(console), "Z12TDDDCZTDCZ");
+}
+
+static void test_an_error_of_the_extended_protocol_skips_queries_too(void **state)
+{
+	struct console *console = open_console(true);
+
+	(void)state;
+	new_types(console);
+	FEED(console,
+		"E\0\0\0\x0a"
+		"x\0\0\0\0\0" SHOW_STATE);
+	feed_query(console, "SHOW STATE");
+	FEED(console, SYNC);
+	feed_query(console, "SHOW VERSION");
+	turn(console);
+	assert_string_equal(new_types(console), "EZTDCZ");
+	assert_string_equal(last_error(console), "portal \"x\" does not exist");
+}
+
+/* Memory of statements and portals goes with the session. */
+static void test_a_console_with_statements_may_close(void **state)
+{
+	struct console *console = open_console(true);
+
+	(void)state;
+	FEED(console,
+		SHOW_STATE "E\0\0\0\x09\0\0\0\0\1"
+			   "X\0\0\0\x04");
+	turn(console);
+	assert_true(scripted_is_closed(console->script));
 }
 
 static void test_bad_messages_close_the_console(void **state)
@@ -881,7 +942,10 @@ int main(void)
 		TEST(test_kill_client_may_hit_the_one_who_asks),
 		TEST(test_large_ids_are_shown_and_killed_as_positive_int4),
 		TEST(test_plain_shutdown_is_not_answered),
-		TEST(test_extended_protocol_is_refused),
+		TEST(test_messages_that_are_no_commands_are_refused),
+		TEST(test_the_extended_protocol_is_answered),
+		TEST(test_an_error_of_the_extended_protocol_skips_queries_too),
+		TEST(test_a_console_with_statements_may_close),
 		TEST(test_bad_messages_close_the_console),
 		TEST(test_a_query_without_its_zero_or_too_long_closes),
 		TEST(test_a_console_that_does_not_read_is_not_read),

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The extended protocol on the console: statements and portals of one client, answered as a
+ * PostgreSQL server that is never in a transaction block would.
+ *
+ * A command is checked at Parse and done at Execute; there are no parameters. Portals end at
+ * Sync. An error skips what follows up to the next Sync. Protocol: "Message Flow", Extended
+ * Query. Answers go into a buffer; when they are sent is for admin/console.
+ */
+#ifndef PGUSHER_ADMIN_EXTENDED_H
+#define PGUSHER_ADMIN_EXTENDED_H
+
+#include "admin/commands.h"
+#include "admin/prepared.h"
+
+struct extended {
+	struct prepared prepared;
+	bool is_skipping; /* up to the next Sync */
+};
+
+/* Is this a message of the extended protocol? */
+bool extended_knows(uint8_t type);
+
+/*
+ * Deal with such a message. As dispatch_run() it may close the client, and says if an answer is
+ * still to come, which is CommandComplete or an error without ReadyForQuery.
+ */
+enum command_end extended_take(struct extended *extended, struct client_link *client,
+	uint8_t type, const uint8_t *body, size_t length, struct buffer *out);
+
+/* The answer that was still to come was an error. */
+void extended_fail(struct extended *extended);
+
+/* A simple query ends the unnamed statement and all portals. */
+void extended_interrupt(struct extended *extended);
+
+/* Give all memory back. */
+void extended_free(struct extended *extended);
+
+#endif
