@@ -17,16 +17,21 @@ struct cancel_keys {
 	struct client_link **slots;
 	size_t capacity; /* a power of two, or 0 */
 	size_t used; /* slots with a client in them */
+	uint16_t peer_id; /* who we are among processes that share a port; 0: we do not */
 };
 
 /*
  * Draw a key of that many bytes (CANCEL_KEY_MIN to CANCEL_KEY_MAX) for the client and remember
- * it. The top bit of the first byte is 0, so that nobody sees a negative process number.
+ * it. The top bit of the first byte is 0, so that nobody sees a negative process number; among
+ * peers the second and third byte are our id, and the last two bits of the eighth are set.
  */
 bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, size_t length,
 	struct random *random);
 
-/* The client to whom this very key was given, or NULL. Compares in constant time. */
+/*
+ * The client to whom this very key was given, or NULL; among peers its last two bits may have
+ * counted down on the way. Compares in constant time.
+ */
 struct client_link *cancel_keys_find(
 	const struct cancel_keys *keys, const void *key, size_t length);
 

@@ -30,6 +30,7 @@ struct database {
 	struct database_counters *counters; /* owned; NULL: nothing was counted yet */
 	unsigned servers; /* connections of all its pools, in any state */
 	unsigned clients; /* that named it, logged in or not */
+	unsigned peer_id; /* of the process that it stands for (model/peer); 0: a database */
 	bool console; /* the admin console */
 	bool paused, disabled;
 	usec_t paused_at; /* since when it is */

@@ -23,6 +23,8 @@
 
 struct inquiry_desk;
 struct listeners;
+
+TAILQ_HEAD(peer_list, peer);
 struct registry;
 struct suspension;
 
@@ -68,6 +70,7 @@ struct registry {
 	struct loop_task work_task;
 	loop_function *do_work; /* pairing_work(), which stands above this floor */
 	struct pool *console_pool;
+	struct peer_list peers; /* in order by id, those that were needed yet: see model/peer */
 	struct link_list logins; /* clients in GREETING and AUTHENTICATING */
 	unsigned login_count;
 	struct link_list dead; /* closed links whose memory goes at the end of the turn */
@@ -136,6 +139,12 @@ struct user *registry_server_user(
 
 /* Free a user that nothing needs or names any more; otherwise nothing happens. */
 void registry_let_go_user(struct registry *registry, struct user *user);
+
+/* An empty pool in no list but those of its database and user; NULL without memory. */
+struct pool *pool_new(struct registry *registry, struct database *database, struct user *user);
+
+/* Free one with what belongs to it: out of these two lists, and no other. */
+void pool_free(struct pool *pool);
 
 /* Free a pool that has no link left. */
 void registry_drop_pool(struct registry *registry, struct pool *pool);

@@ -16,6 +16,12 @@
 void cancel_request(struct client_link *client, const uint8_t *key, size_t length);
 
 /*
+ * Let a client wait for a connection to carry its request: to the target's server, or, without a
+ * target, to the peer whose pool it is, with the key in client->key.
+ */
+void cancel_queue(struct client_link *client, struct pool *pool, struct server_link *target);
+
+/*
  * A new connection of the pool is up. If a request waits for that very server it is used for
  * it and true is returned.
  */

@@ -44,8 +44,8 @@ enum auth_result client_login_learn(struct client_link *client, const char *pass
 /* The client that is logging in under this id (SHOW's), or NULL. */
 struct client_link *client_login_find(const struct registry *registry, uint64_t id);
 
-/* Does it speak protocol 3.2, with long cancel keys? Only while it logs in. */
-bool client_login_speaks_3_2(const struct client_link *client);
+/* How long its cancel key is to be: longer in protocol 3.2. Only while it logs in. */
+size_t client_login_key_length(const struct client_link *client);
 
 /*
  * Send the exchange's last word now if it has not been sent, since nothing comes yet that it could

@@ -15,6 +15,9 @@
  */
 bool launch_server(struct pool *pool, bool top_up);
 
+/* Did the last attempt fail so recently that the next one has to wait? */
+bool launch_must_pause(const struct pool *pool);
+
 /*
  * An attempt has failed: the next waits for server_login_retry. told: the server itself refused
  * us, so those who wait in the pool get its words if nothing else can serve them.

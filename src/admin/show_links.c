@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin/topics.h"
+#include "model/peer.h"
 #include "net/tls.h"
 
 /* The first 21 are all that SHOW CLIENTS and SERVERS have; the rest are places in buffers. */
@@ -274,6 +275,7 @@ static void fill_clients(struct result *result, const struct command_call *call)
 {
 	const struct listing listing = start(result, call);
 	const struct pool *pool;
+	const struct peer *peer;
 
 	registry_sort(call->registry);
 	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
@@ -283,6 +285,10 @@ static void fill_clients(struct result *result, const struct command_call *call)
 		add_cancels(&listing, pool, CLIENT_CANCEL_WAITING);
 	}
 	add_looking_up(&listing);
+	TAILQ_FOREACH (peer, &call->registry->peers, entry) {
+		add_cancels(&listing, peer->pool, CLIENT_CANCEL_SENT);
+		add_cancels(&listing, peer->pool, CLIENT_CANCEL_WAITING);
+	}
 }
 
 const struct topic show_clients = {"CLIENTS", columns, LINK_COLUMNS, fill_clients};
@@ -300,10 +306,13 @@ static void fill_servers(struct result *result, const struct command_call *call)
 		SERVERS_TESTED, SERVERS_LOGIN, SERVERS_ACTIVE_CANCEL, SERVERS_BEING_CANCELED};
 	const struct listing listing = start(result, call);
 	const struct pool *pool;
+	const struct peer *peer;
 
 	registry_sort(call->registry);
 	TAILQ_FOREACH (pool, &call->registry->pools, in_registry)
 		add_servers(&listing, pool, order, sizeof(order) / sizeof(order[0]));
+	TAILQ_FOREACH (peer, &call->registry->peers, entry)
+		add_servers(&listing, peer->pool, order, sizeof(order) / sizeof(order[0]));
 }
 
 const struct topic show_servers = {"SERVERS", columns, LINK_COLUMNS, fill_servers};

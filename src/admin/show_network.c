@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW DNS_HOSTS, DNS_ZONES, PEERS and PEER_POOLS. */
 #include "admin/topics.h"
+#include "model/peer.h"
 #include "net/dns_zones.h"
 
 /* --- DNS_HOSTS ---------------------------------------------------------------------------- */
@@ -76,13 +77,7 @@ static void fill_zones(struct result *result, const struct command_call *call)
 
 const struct topic show_dns_zones = TOPIC("DNS_ZONES", zone_columns, fill_zones);
 
-/* --- PEER_POOLS, which is always empty ----------------------------------------------------- */
-
-static void fill_nothing(struct result *result, const struct command_call *call)
-{
-	(void)result;
-	(void)call;
-}
+/* --- PEER_POOLS --------------------------------------------------------------------------- */
 
 static const struct column peer_pool_columns[] = {
 	{"peer_id", COLUMN_INT4},
@@ -92,7 +87,24 @@ static const struct column peer_pool_columns[] = {
 	{"sv_login", COLUMN_INT4},
 };
 
-const struct topic show_peer_pools = TOPIC("PEER_POOLS", peer_pool_columns, fill_nothing);
+static void fill_peer_pools(struct result *result, const struct command_call *call)
+{
+	const struct peer *peer;
+
+	TAILQ_FOREACH (peer, &call->registry->peers, entry) {
+		const struct pool *pool = peer->pool;
+
+		result_begin_row(result);
+		result_number(result, peer->id);
+		result_number(result, pool->client_count[CLIENT_CANCEL_SENT]);
+		result_number(result, pool->client_count[CLIENT_CANCEL_WAITING]);
+		result_number(result, pool->server_count[SERVERS_ACTIVE_CANCEL]);
+		result_number(result, pool->server_count[SERVERS_LOGIN]);
+		result_end_row(result);
+	}
+}
+
+const struct topic show_peer_pools = TOPIC("PEER_POOLS", peer_pool_columns, fill_peer_pools);
 
 /* --- PEERS -------------------------------------------------------------------------------- */
 

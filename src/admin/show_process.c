@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW VERSION, STATE, LISTS and MEM: the process as a whole. */
 #include "admin/topics.h"
+#include "model/peer.h"
 #include "net/dns_zones.h"
 
 /* --- VERSION ------------------------------------------------------------------------------ */
@@ -60,6 +61,16 @@ static size_t count_peers(const struct registry *registry)
 	return count;
 }
 
+static size_t count_peer_pools(const struct registry *registry)
+{
+	const struct peer *peer;
+	size_t count = 0;
+
+	TAILQ_FOREACH (peer, &registry->peers, entry)
+		count++;
+	return count;
+}
+
 static size_t count_zones(const struct resolver *resolver)
 {
 	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
@@ -76,7 +87,7 @@ static void fill_lists(struct result *result, const struct command_call *call)
 	add_list(result, "users", registry_count_users(registry));
 	add_list(result, "peers", count_peers(registry));
 	add_list(result, "pools", registry_count_pools(registry));
-	add_list(result, "peer_pools", 0);
+	add_list(result, "peer_pools", count_peer_pools(registry));
 	add_list(result, "free_clients", registry->clients.free);
 	add_list(result, "used_clients", registry->clients.used);
 	add_list(result, "login_clients", registry->login_count);

@@ -327,8 +327,6 @@ static void read_peer(struct loading *loading, const struct ini_place *place, co
 	struct named_list *peers = &loading->snapshot->catalog->peers;
 	struct peer_config *config = peer_config_parse(place, name, value, loading->problems);
 
-	problems_add_once(loading->problems, PROBLEM_WARNING, place->file, place->line,
-		"[peers] has no effect in this version: passing cancels to peers");
 	if (config && !list_add(peers, config->name, config))
 		loading->no_memory = true;
 }

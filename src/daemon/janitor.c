@@ -10,6 +10,7 @@
 #include "session/ending.h"
 #include "session/launch.h"
 #include "session/pairing.h"
+#include "session/peering.h"
 #include "session/server_login.h"
 #include "session/transfer.h"
 
@@ -397,7 +398,7 @@ static bool has_servers(const struct registry *registry)
 		if (pool_servers(pool) > 0)
 			return true;
 	}
-	return false;
+	return peering_count_servers(registry) > 0;
 }
 
 /* No server is given out any more: those who wait for one wait in vain. */
@@ -463,6 +464,7 @@ static void look_after_all(struct janitor *janitor, usec_t now)
 {
 	struct registry *registry = janitor->registry;
 	struct pool *pool, *next;
+	struct peer *peer;
 
 	open_forced_pools(registry);
 	TAILQ_FOREACH_SAFE (pool, &registry->pools, in_registry, next) {
@@ -471,6 +473,9 @@ static void look_after_all(struct janitor *janitor, usec_t now)
 		drop_idle_pool(pool, now);
 	}
 	drop_idle_databases(registry, now);
+	TAILQ_FOREACH (peer, &registry->peers, entry)
+		inspect_logins(peer->pool, now);
+	peering_work(registry);
 	end_stats_period(janitor, now);
 	look_after_shutdown(registry);
 }

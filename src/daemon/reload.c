@@ -11,6 +11,7 @@
 #include "session/client_limits.h"
 #include "session/control.h"
 #include "session/ending.h"
+#include "session/peering.h"
 #include "session/tls_setup.h"
 #include "session/transfer.h"
 
@@ -128,6 +129,8 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 	complete = registry_apply_databases(registry);
 	complete = registry_apply_users(registry) && complete;
 	look_at_everybody(registry);
+	registry->cancel_keys.peer_id = (uint16_t)registry->settings->peer_id;
+	peering_apply(registry);
 	apply_settings(daemon, snapshot_settings(old));
 	if (tls_setup_servers_differ(snapshot_settings(old), registry->settings))
 		control_retire(registry, NULL, SERVER_CLOSED_RELOAD);

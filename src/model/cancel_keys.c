@@ -7,13 +7,41 @@
 
 enum { SMALLEST = 64 };
 
-/* The first eight bytes are random but for a bit: they are their own hash. */
+enum { RANDOM_FROM = 3, TTL_BYTE = 7, TTL_BITS = 3 };
+
+/* The fourth to seventh byte are random whoever gave the key out: they are their own hash. */
 static size_t slot_of(const struct cancel_keys *keys, const uint8_t *key)
 {
-	uint64_t word;
+	uint32_t word;
 
-	memcpy(&word, key, sizeof(word));
-	return (size_t)(word >> 8) & (keys->capacity - 1);
+	memcpy(&word, key + RANDOM_FROM, sizeof(word));
+	return word & (keys->capacity - 1);
+}
+
+/* Write into a new key who gave it out. */
+static void sign(const struct cancel_keys *keys, uint8_t *key)
+{
+	key[0] &= 0x7f;
+	if (keys->peer_id == 0)
+		return;
+	key[1] = keys->peer_id & 0xff;
+	key[2] = (uint8_t)(keys->peer_id >> 8);
+	key[TTL_BYTE] |= TTL_BITS;
+}
+
+/* Constant time; each passing on has taken one from the bits that say how often it may be. */
+static bool is_same(
+	const struct cancel_keys *keys, const struct client_link *client, const uint8_t *key)
+{
+	uint8_t issued[CANCEL_KEY_MAX];
+	bool same = CRYPTO_memcmp(client->key, key, client->key_length) == 0;
+
+	if (keys->peer_id > 0) {
+		memcpy(issued, key, client->key_length);
+		issued[TTL_BYTE] |= TTL_BITS;
+		same |= CRYPTO_memcmp(client->key, issued, client->key_length) == 0;
+	}
+	return same;
 }
 
 static void place(struct cancel_keys *keys, struct client_link *client)
@@ -27,8 +55,9 @@ static void place(struct cancel_keys *keys, struct client_link *client)
 
 static bool resize(struct cancel_keys *keys, size_t capacity)
 {
-	struct cancel_keys larger = {.capacity = capacity, .used = keys->used};
+	struct cancel_keys larger = *keys;
 
+	larger.capacity = capacity;
 	larger.slots = calloc(capacity, sizeof(struct client_link *));
 	if (!larger.slots)
 		return false;
@@ -53,8 +82,7 @@ struct client_link *cancel_keys_find(
 		slot = (slot + 1) & (keys->capacity - 1)) {
 		struct client_link *client = keys->slots[slot];
 
-		if (client->key_length == length &&
-			CRYPTO_memcmp(client->key, key, length) == 0)
+		if (client->key_length == length && is_same(keys, client, key))
 			found = client;
 	}
 	return found;
@@ -69,7 +97,7 @@ bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, siz
 		return false;
 	do {
 		random_fill(random, client->key, length);
-		client->key[0] &= 0x7f;
+		sign(keys, client->key);
 	} while (cancel_keys_find(keys, client->key, length));
 	client->key_length = (uint8_t)length;
 	place(keys, client);

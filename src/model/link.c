@@ -22,6 +22,8 @@ const char *link_database_name(const struct link *link)
 {
 	const struct client_link *client = (const struct client_link *)link;
 
+	if (link->pool && link->pool->database->peer_id > 0)
+		return "(nodb)";
 	if (link->pool)
 		return link->pool->database->name;
 	/* The first of its kind has no pool yet; an unknown user never has one, and is not counted. */
@@ -35,7 +37,7 @@ const char *link_user_name(const struct link *link)
 	const struct client_link *client = (const struct client_link *)link;
 
 	if (link->kind == LINK_SERVER)
-		return link->pool->user->name;
+		return link->pool->database->peer_id > 0 ? "(nouser)" : link->pool->user->name;
 	if (client->user)
 		return client->user->name;
 	return "(nouser)";
@@ -48,6 +50,12 @@ static void write_place(const struct link *link, char *out, size_t size)
 	char database[96], user[192];
 	const char *name = link_database_name(link);
 
+	if (link->pool && link->pool->database->peer_id > 0) {
+		snprintf(out, size, "%c-0x%llx: peer-%u@%s",
+			link->kind == LINK_CLIENT ? 'C' : 'S', link_handle(link),
+			link->pool->database->peer_id, address_text(&link->remote, address));
+		return out;
+	}
 	text_escape(database, sizeof(database), name, strlen(name));
 	name = link_user_name(link);
 	text_escape(user, sizeof(user), name, strlen(name));

@@ -70,7 +70,9 @@ bool pool_is_forced(const struct pool *pool)
 
 bool pool_is_paused(const struct pool *pool)
 {
-	return pool->database->paused || pool->registry->operation == OPERATION_PAUSED;
+	/* What goes to a peer concerns queries of its clients, which nobody has paused. */
+	return pool->database->paused ||
+		(pool->registry->operation == OPERATION_PAUSED && pool->database->peer_id == 0);
 }
 
 unsigned pool_servers(const struct pool *pool)

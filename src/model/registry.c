@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "crypt/keyed_hash.h"
+#include "model/peer.h"
 
 /* Bytes of a name that may become an automatic database. */
 enum { DATABASE_NAME_MAX = 63 };
@@ -273,14 +274,10 @@ struct pool *registry_find_pool(const struct database *database, const struct us
 	return NULL;
 }
 
-struct pool *registry_open_pool(
-	struct registry *registry, struct database *database, struct user *user)
+struct pool *pool_new(struct registry *registry, struct database *database, struct user *user)
 {
-	struct pool *pool = registry_find_pool(database, user);
+	struct pool *pool = calloc(1, sizeof(*pool));
 
-	if (pool)
-		return pool;
-	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return NULL;
 	pool->registry = registry;
@@ -294,9 +291,32 @@ struct pool *registry_open_pool(
 	for (unsigned i = 0; i < SERVER_LISTS; i++)
 		TAILQ_INIT(&pool->servers[i]);
 	pool->last_used = loop_now(registry->loop);
-	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
 	TAILQ_INSERT_TAIL(&database->pools, pool, in_database);
 	TAILQ_INSERT_TAIL(&user->pools, pool, in_user);
+	return pool;
+}
+
+void pool_free(struct pool *pool)
+{
+	TAILQ_REMOVE(&pool->database->pools, pool, in_database);
+	TAILQ_REMOVE(&pool->user->pools, pool, in_user);
+	pool_forget_welcome(pool);
+	pool_set_credential(pool, NULL);
+	pool_drop_counts(pool);
+	free(pool);
+}
+
+struct pool *registry_open_pool(
+	struct registry *registry, struct database *database, struct user *user)
+{
+	struct pool *pool = registry_find_pool(database, user);
+
+	if (pool)
+		return pool;
+	pool = pool_new(registry, database, user);
+	if (!pool)
+		return NULL;
+	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
 	registry->pool_count++;
 	registry->sorted = false;
 	return pool;
@@ -304,6 +324,7 @@ struct pool *registry_open_pool(
 
 void registry_drop_pool(struct registry *registry, struct pool *pool)
 {
+	struct user *user = pool->user;
 	struct link *link;
 
 	/* Those who are logging in look it up again when they are through. */
@@ -314,14 +335,9 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	if (pool->has_work)
 		TAILQ_REMOVE(&registry->work, pool, in_work);
 	TAILQ_REMOVE(&registry->pools, pool, in_registry);
-	TAILQ_REMOVE(&pool->database->pools, pool, in_database);
-	TAILQ_REMOVE(&pool->user->pools, pool, in_user);
 	registry->pool_count--;
-	pool_forget_welcome(pool);
-	pool_set_credential(pool, NULL);
-	pool_drop_counts(pool);
-	registry_let_go_user(registry, pool->user);
-	free(pool);
+	pool_free(pool);
+	registry_let_go_user(registry, user);
 }
 
 /* --- order -------------------------------------------------------------------------------- */
@@ -412,8 +428,10 @@ bool registry_init(struct registry *registry, struct loop *loop, struct snapshot
 	loop->owner = registry;
 	registry->config = config;
 	registry->settings = snapshot_settings(config);
+	registry->cancel_keys.peer_id = (uint16_t)registry->settings->peer_id;
 	TAILQ_INIT(&registry->pools);
 	TAILQ_INIT(&registry->work);
+	TAILQ_INIT(&registry->peers);
 	TAILQ_INIT(&registry->logins);
 	TAILQ_INIT(&registry->dead);
 	slab_init(&registry->clients, "client_cache", sizeof(struct client_link));
@@ -432,8 +450,11 @@ void registry_free(struct registry *registry)
 {
 	struct database *database, *next_database;
 	struct user *user, *next_user;
+	struct peer *peer;
 	struct pool *pool;
 
+	while ((peer = TAILQ_FIRST(&registry->peers)) != NULL)
+		peer_free(registry, peer);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
 		registry_drop_pool(registry, pool);
 	HASH_ITER (by_name, registry->databases, database, next_database) {

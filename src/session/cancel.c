@@ -6,6 +6,7 @@
 #include "session/client_limits.h"
 #include "session/ending.h"
 #include "session/pairing.h"
+#include "session/peering.h"
 #include "wire/startup.h"
 
 static void on_readable(struct stream *stream);
@@ -23,11 +24,12 @@ static const struct stream_handlers asker_handlers = {
 	.drained = ignore,
 };
 
-static void queue(struct client_link *client, struct server_link *target)
+void cancel_queue(struct client_link *client, struct pool *pool, struct server_link *target)
 {
-	client->link.pool = target->link.pool;
+	client->link.pool = pool;
 	client->cancel = target;
-	target->cancels_queued++;
+	if (target)
+		target->cancels_queued++;
 	client_enter(client, CLIENT_CANCEL_WAITING);
 	stream_set_handlers(&client->link.stream, &asker_handlers);
 	stream_pause(&client->link.stream);
@@ -45,7 +47,9 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 		return;
 	}
 	owner = cancel_keys_find(&registry->cancel_keys, key, length);
-	if (!owner) {
+	if (!owner && peering_is_foreign(registry, key, length)) {
+		peering_forward(client, key, length);
+	} else if (!owner) {
 		client_close_for(client, REASON_CANCEL_KEY_UNKNOWN);
 	} else if (owner->link.state == CLIENT_CONSOLE) {
 		registry->console.canceled(owner);
@@ -58,7 +62,7 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 		/* A server without a key cannot be asked. */
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
 	} else {
-		queue(client, server_of(owner->link.peer));
+		cancel_queue(client, owner->link.peer->pool, server_of(owner->link.peer));
 	}
 }
 
@@ -114,20 +118,29 @@ static struct client_link *next_asker(const struct server_link *carrier)
 	struct link *link;
 
 	TAILQ_FOREACH (link, &carrier->link.pool->cancels, place) {
+		const struct server_link *target = client_of(link)->cancel;
+
+		/* A peer is one place for all of them. */
 		if (link->state == CLIENT_CANCEL_WAITING &&
-			same_place(client_of(link)->cancel, carrier))
+			(!target || same_place(target, carrier)))
 			return client_of(link);
 	}
 	return NULL;
 }
 
-static bool send_request(struct server_link *carrier, const struct server_link *target)
+/* With the key of the server, or for a peer with the one that was brought. */
+static bool send_request(struct server_link *carrier, const struct client_link *client)
 {
+	const struct server_link *target = client->cancel;
+
 	struct buffer message;
 	bool sent;
 
 	buffer_init(&message);
-	startup_write_cancel(&message, target->cancel_key, target->cancel_key_length);
+	if (target)
+		startup_write_cancel(&message, target->cancel_key, target->cancel_key_length);
+	else
+		startup_write_cancel(&message, client->key, client->key_length);
 	sent = !message.failed &&
 		stream_send_bytes(&carrier->link.stream, message.data, message.length) ==
 			STREAM_SENT_ALL;
@@ -145,14 +158,17 @@ bool cancel_use_connection(struct server_link *carrier)
 	target = client->cancel;
 	server_enter(carrier, SERVER_CANCELING);
 	stream_set_handlers(&carrier->link.stream, &carrier_handlers);
-	if (!send_request(carrier, target)) {
+	carrier->link.pool->failing = target ? carrier->link.pool->failing : false;
+	if (!send_request(carrier, client)) {
 		/* Without another try: there would be no pause before it. */
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
 		server_close_for(carrier, REASON_SERVER_CONNECTION_CLOSED);
 		return true;
 	}
-	target->cancels_queued--;
-	target->cancels++;
+	if (target) {
+		target->cancels_queued--;
+		target->cancels++;
+	}
 	carrier->canceling = client;
 	carrier->cancel_target = target;
 	client->cancel = carrier;

@@ -34,9 +34,12 @@ struct client_link *client_login_find(const struct registry *registry, uint64_t 
 	return NULL;
 }
 
-bool client_login_speaks_3_2(const struct client_link *client)
+size_t client_login_key_length(const struct client_link *client)
 {
-	return client->login->version > PROTOCOL_3_0;
+	/* Not all peers may know longer ones: PgBouncer refuses to pass them on. */
+	if (link_registry(&client->link)->settings->peer_id > 0)
+		return CANCEL_KEY_MIN;
+	return client->login->version > PROTOCOL_3_0 ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
 }
 
 bool client_login_send_farewell(struct client_link *client)
@@ -97,10 +100,8 @@ static void log_failed(const struct client_link *client)
 static void open_console(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
-	const size_t length = client_login_speaks_3_2(client) ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
-
-	if (!cancel_keys_issue(
-		    &registry->cancel_keys, client, length, &registry->loop->random)) {
+	if (!cancel_keys_issue(&registry->cancel_keys, client, client_login_key_length(client),
+		    &registry->loop->random)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "session/auth_query.h"
 #include "session/ending.h"
 #include "session/pairing.h"
+#include "session/peering.h"
 #include "session/suspend.h"
 
 #define BIT(list) (1u << SERVERS_##list)
@@ -226,6 +227,7 @@ void control_tell_and_drop(struct registry *registry, enum reason reason)
 	struct pool *pool;
 
 	close_clients(&registry->logins, reason);
+	peering_drop_all(registry, reason);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (!pool->database->console)
 			empty_pool(pool, reason);
@@ -237,6 +239,7 @@ void control_drop_all(struct registry *registry, enum reason reason)
 	struct pool *pool;
 
 	close_clients(&registry->logins, reason);
+	peering_drop_all(registry, reason);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		empty_pool(pool, reason);
 }
@@ -278,10 +281,15 @@ bool control_kill_client(struct registry *registry, uint64_t id)
 {
 	struct client_link *client = find_looking_up(registry, id);
 	const struct pool *pool;
+	const struct peer *peer;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (!client)
 			client = find_client(pool, id);
+	}
+	TAILQ_FOREACH (peer, &registry->peers, entry) {
+		if (!client)
+			client = find_client(peer->pool, id);
 	}
 	if (client)
 		client_close_for(client, REASON_ADMIN_FORCED_DISCONNECT);

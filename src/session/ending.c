@@ -43,7 +43,9 @@ static void tell_client(struct client_link *client, const struct failure *why, b
 	struct stream *stream = &client->link.stream;
 	struct buffer message;
 
-	if (why->sqlstate[0] == '\0')
+	/* Who brought a cancel request is never told a thing. */
+	if (why->sqlstate[0] == '\0' || client->link.state == CLIENT_CANCEL_WAITING ||
+		client->link.state == CLIENT_CANCEL_SENT)
 		return;
 	if (log && registry->settings->log_pooler_errors)
 		link_log_kind(&client->link, LEVEL_WARNING, reason_text(why->reason), 0,

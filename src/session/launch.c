@@ -6,6 +6,7 @@
 #include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/ending.h"
+#include "session/peering.h"
 #include "session/server_login.h"
 #include "session/welcome.h"
 
@@ -28,7 +29,7 @@ static usec_t retry_pause(const struct pool *pool)
 	return pause;
 }
 
-static bool must_pause(const struct pool *pool)
+bool launch_must_pause(const struct pool *pool)
 {
 	return pool->failing &&
 		loop_now(pool->registry->loop) - pool->last_launch < retry_pause(pool);
@@ -130,7 +131,9 @@ bool launch_server(struct pool *pool, bool top_up)
 	const struct server_link *target = cancel_next_target(pool);
 	bool reserve = false;
 
-	if (pool->server_count[SERVERS_LOGIN] > 0 || must_pause(pool))
+	if (peer_of_pool(pool) > 0)
+		return peering_launch(pool);
+	if (pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
 		return false;
 	if (target && (size <= 0 || servers < 2 * (unsigned)size))
 		return server_login_begin(pool, target);

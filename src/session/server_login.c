@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "crypt/md5.h"
+#include "model/peer.h"
 #include "net/tls.h"
 #include "session/auth/derivation.h"
 #include "session/cancel.h"
@@ -80,7 +81,7 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 	server->link.rules = relay_unused_server;
 	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
 	server->login = login;
-	login->for_cancel = for_cancel != NULL;
+	login->for_cancel = for_cancel != NULL || peer_of_pool(pool) > 0;
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
 	limits_take_server(pool);

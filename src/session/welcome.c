@@ -15,9 +15,9 @@ static bool write_end(struct client_link *client, struct buffer *message)
 {
 	struct registry *registry = link_registry(&client->link);
 	const char *notice = registry->settings->login_notify_message;
-	const size_t length = client_login_speaks_3_2(client) ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
 
-	if (!cancel_keys_issue(&registry->cancel_keys, client, length, &registry->loop->random))
+	if (!cancel_keys_issue(&registry->cancel_keys, client, client_login_key_length(client),
+		    &registry->loop->random))
 		return false;
 	writer_backend_key(message, client->key, client->key_length);
 	if (notice && notice[0] != '\0')

@@ -67,6 +67,7 @@ class Pooler:
         self.databases = {"main": {}} if databases is None else dict(databases)
         self.users = dict(users or {})
         self.auth = auth
+        self.peers = []  # the lines of [peers]
         self._opened = []
         self._console = None
         self.log_path = self.path("stderr")
@@ -109,6 +110,8 @@ class Pooler:
             lines += ["", "[users]"]
             for name, entry in self.users.items():
                 lines.append(f"{_quote_key(name)} = {_join(entry)}")
+        if self.peers:
+            lines += ["", "[peers]", *self.peers]
         lines += ["", "[pgbouncer]"]
         for name, value in {**self.own_settings(), **self.settings}.items():
             if value is not None:

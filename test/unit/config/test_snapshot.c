@@ -84,7 +84,7 @@ static void test_entries_are_found_and_listed_by_name(void **state)
 	assert_int_equal(snapshot_find_user(snapshot, "u")->pool_size, 1);
 	assert_string_equal(snapshot_user(snapshot, 0)->name, "u");
 	assert_int_equal(snapshot_peer(snapshot, 0)->id, 2);
-	assert_int_equal(problems.count, 1); /* peers have no effect */
+	assert_int_equal(problems.count, 0);
 	snapshot_unref(snapshot);
 	problems_free(&problems);
 }
@@ -168,7 +168,7 @@ static void test_settings_without_effect_are_warnings(void **state)
 					  "max_prepared_statements = 11\n"
 					  "suspend_timeout = 11\n"
 					  "client_tls_sslmode = disable\n"
-					  "peer_id = 3\n");
+					  "startup_parameters = follow\n");
 
 	(void)state;
 	assert_non_null(snapshot);
@@ -176,7 +176,8 @@ static void test_settings_without_effect_are_warnings(void **state)
 	assert_int_equal(problem_at(&problems, 0)->line, 2);
 	assert_int_equal(problem_at(&problems, 1)->line, 5);
 	assert_string_equal(problem_at(&problems, 1)->log[0],
-		"peer_id has no effect in this version: passing cancels to peers (f.ini:5)");
+		"startup_parameters has no effect in this version: startup parameters beyond the "
+		"tracked ones (f.ini:5)");
 	snapshot_unref(snapshot);
 	problems_free(&problems);
 }

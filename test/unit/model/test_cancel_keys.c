@@ -53,6 +53,33 @@ static void test_an_empty_table_finds_nobody(void **state)
 	cancel_keys_forget(&keys, &clients[0]);
 }
 
+static void test_keys_of_a_peer_are_signed_and_known_on_their_way_back(void **state)
+{
+	uint8_t key[CANCEL_KEY_MIN];
+
+	(void)state;
+	keys.peer_id = 0x1234;
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		issue(&clients[i], CANCEL_KEY_MIN);
+		assert_int_equal(clients[i].key[1], 0x34);
+		assert_int_equal(clients[i].key[2], 0x12);
+		assert_int_equal(clients[i].key[7] & 3, 3);
+	}
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		memcpy(key, clients[i].key, sizeof(key));
+		for (unsigned left = 0; left < 4; left++) {
+			key[7] = (uint8_t)((key[7] & ~3u) | left);
+			assert_ptr_equal(
+				cancel_keys_find(&keys, key, sizeof(key)), &clients[i]);
+		}
+		key[7] ^= 4;
+		assert_null(cancel_keys_find(&keys, key, sizeof(key)));
+	}
+	for (unsigned i = 0; i < CLIENTS; i++)
+		cancel_keys_forget(&keys, &clients[i]);
+	assert_int_equal(keys.peer_id, 0x1234);
+}
+
 static void test_a_key_finds_its_client(void **state)
 {
 	(void)state;
@@ -176,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_empty_table_finds_nobody),
 		TEST(a_key_finds_its_client),
+		TEST(keys_of_a_peer_are_signed_and_known_on_their_way_back),
 		TEST(only_the_whole_key_counts),
 		TEST(process_numbers_are_never_negative),
 		TEST(a_forgotten_key_finds_nobody),

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct peer_config *find_config(const struct registry *registry, unsigned id)
+{
+	const struct peer_config *config;
+
+	for (size_t i = 0; (config = snapshot_peer(registry->config, i)) != NULL; i++) {
+		if (config->id == id)
+			return config;
+	}
+	return NULL;
+}
+
+/* A peer is connected to as a server is, so its entry is made one of a database. */
+static struct database_config *make_config(const struct peer_config *config)
+{
+	const struct database_config model = {
+		.host = config->host,
+		.port = config->port,
+		.pool_size = config->pool_size,
+		.min_pool_size = -1,
+		.reserve_pool_size = -1,
+		.query_wait_timeout = -1,
+	};
+
+	return database_config_from_template(&model, config->name);
+}
+
+static struct database *make_database(const struct peer_config *config)
+{
+	const size_t size = strlen(config->name) + 1;
+	struct database *database = calloc(1, sizeof(*database) + size);
+
+	if (!database)
+		return NULL;
+	memcpy(database->name, config->name, size);
+	TAILQ_INIT(&database->pools);
+	database->peer_id = config->id;
+	database->config = database->own_config = make_config(config);
+	if (database->config)
+		return database;
+	free(database);
+	return NULL;
+}
+
+static struct user *make_user(void)
+{
+	struct user *user = calloc(1, sizeof(*user) + 1);
+
+	if (user)
+		TAILQ_INIT(&user->pools);
+	return user;
+}
+
+static void free_owner(struct database *database, struct user *user)
+{
+	if (database) {
+		database_config_free(database->own_config);
+		counters_free(database->counters);
+	}
+	free(database);
+	free(user);
+}
+
+/* In the order of ids, as SHOW has them. */
+static void insert(struct registry *registry, struct peer *peer)
+{
+	struct peer *other;
+
+	TAILQ_FOREACH (other, &registry->peers, entry) {
+		if (other->id > peer->id) {
+			TAILQ_INSERT_BEFORE(other, peer, entry);
+			return;
+		}
+	}
+	TAILQ_INSERT_TAIL(&registry->peers, peer, entry);
+}
+
+static struct peer *make(struct registry *registry, const struct peer_config *config)
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+	struct database *database = make_database(config);
+	struct user *user = make_user();
+
+	if (peer && database && user)
+		peer->pool = pool_new(registry, database, user);
+	if (!peer || !peer->pool) {
+		free(peer);
+		free_owner(database, user);
+		return NULL;
+	}
+	peer->id = config->id;
+	insert(registry, peer);
+	return peer;
+}
+
+struct peer *peer_open(struct registry *registry, unsigned id)
+{
+	const struct peer_config *config = find_config(registry, id);
+	struct peer *peer;
+
+	if (!config || id == (unsigned)registry->settings->peer_id)
+		return NULL;
+	TAILQ_FOREACH (peer, &registry->peers, entry) {
+		if (peer->id == id)
+			return peer;
+	}
+	return make(registry, config);
+}
+
+bool peer_is_configured(const struct peer *peer)
+{
+	return find_config(peer->pool->registry, peer->id) != NULL;
+}
+
+bool peer_renew(struct peer *peer)
+{
+	struct database *database = peer->pool->database;
+	struct database_config *config =
+		make_config(find_config(peer->pool->registry, peer->id));
+
+	if (!config)
+		return false;
+	database_config_free(database->own_config);
+	database->config = database->own_config = config;
+	return true;
+}
+
+void peer_free(struct registry *registry, struct peer *peer)
+{
+	struct pool *pool = peer->pool;
+	struct database *database = pool->database;
+	struct user *user = pool->user;
+
+	TAILQ_REMOVE(&registry->peers, peer, entry);
+	if (pool->has_work)
+		TAILQ_REMOVE(&registry->work, pool, in_work);
+	pool_free(pool);
+	free_owner(database, user);
+	free(peer);
+}
