@@ -57,7 +57,10 @@ struct client_link {
 	};
 	usec_t query_start; /* 0: no query is being timed */
 	usec_t transaction_start; /* 0: no transaction is being timed */
-	usec_t wait_start; /* WAITING, WELCOMING */
+	union {
+		usec_t wait_start; /* WAITING, WELCOMING */
+		usec_t served; /* PAIRED: when its wait for the server ended; 0: it did not wait */
+	};
 	uint8_t key[CANCEL_KEY_MAX]; /* a CANCEL_* client: the key it brought */
 	uint8_t key_length; /* 0: none issued yet */
 	bool counted_in_database, counted_in_user; /* limits_give() is due at the end */

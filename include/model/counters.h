@@ -23,7 +23,7 @@ struct database_counters {
 	uint64_t server_reset[RESET_OUTCOMES];
 	uint64_t unclean_release[UNCLEAN_RELEASES];
 	struct histogram *connects[CONNECT_OUTCOMES]; /* NULL: none yet */
-	int8_t *hosts_up; /* one for each host: see database_host_is_up() */
+	int8_t *hosts_up; /* of each host that the database lists; -1: not known yet */
 	unsigned hosts;
 };
 
@@ -65,6 +65,18 @@ void counters_connected(const struct server_link *server, enum connect_outcome o
 
 /* Somebody who wanted to be a client was sent away for another reason than he is told. */
 void counters_rejected(struct registry *registry, enum client_rejection why);
+
+/*
+ * Whether the host that a server connects to could be used when that was last tried. The hosts of
+ * a database are numbered as in its configuration; one without any has our own sockets as host 0.
+ */
+void counters_host(const struct server_link *server, bool up);
+
+/* Is it known whether the host is up? */
+bool counters_host_is_known(const struct database *database, unsigned host, bool *up);
+
+/* The database has other hosts from now on. */
+void counters_forget_hosts(struct database *database);
 
 /* A server whose session was to be reset was, or one could not be given back as it was. */
 void counters_reset(const struct server_link *server, enum reset_outcome outcome);

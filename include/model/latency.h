@@ -66,15 +66,27 @@ static inline unsigned latency_cell(uint64_t time)
 		(value > latency_cuts[octave]);
 }
 
-/* Count one time. */
-static inline void latency_add(struct latency *latency, enum latency_kind kind, uint64_t time)
+static inline void latency_add_to(struct latency_times *times, unsigned cell, uint64_t time)
 {
-	struct latency_times *times = &latency->of[kind];
-
-	times->recent.cells[latency_cell(time)]++;
+	times->recent.cells[cell]++;
 	times->past.sum += time;
 	if (time > times->recent.max)
 		times->recent.max = time;
+}
+
+/* Count one time. */
+static inline void latency_add(struct latency *latency, enum latency_kind kind, uint64_t time)
+{
+	latency_add_to(&latency->of[kind], latency_cell(time), time);
+}
+
+/* Count the time of a query that was a transaction by itself, as most are. */
+static inline void latency_add_single(struct latency *latency, uint64_t time)
+{
+	const unsigned cell = latency_cell(time);
+
+	latency_add_to(&latency->of[LATENCY_QUERY], cell, time);
+	latency_add_to(&latency->of[LATENCY_TRANSACTION], cell, time);
 }
 
 /* The stats period is over. */

@@ -135,8 +135,31 @@ void pool_count_error(struct pool *pool, const char *sqlstate);
 /* Have pool->latency, if there is memory for it. */
 void pool_open_latency(struct pool *pool);
 
+/*
+ * What the metrics tell of that kind, since the start; waits of no time are among the waits, so
+ * that these are as many as assignments. False, and nothing is told: there was no query yet.
+ */
+bool pool_histogram(
+	const struct pool *pool, enum latency_kind kind, struct histogram *histogram);
+
+/* The pool goes, and what it has counted is the other's from now on. */
+void pool_leave_counts(const struct pool *pool, struct pool *to);
+
 /* Before its memory goes. */
 void pool_drop_counts(struct pool *pool);
+
+/* The stats period is over. */
+void pool_end_period(struct pool *pool);
+
+/* How many of its servers are beyond its size. */
+unsigned pool_reserve_in_use(const struct pool *pool);
+
+/*
+ * The age of the oldest open transaction among its clients, and of the oldest that waits for its
+ * client's next word; 0: there is none. These walk the pool's active servers.
+ */
+usec_t pool_oldest_transaction(const struct pool *pool, usec_t now);
+usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now);
 
 /* Have pairing_work() look at the pool at the end of this turn. */
 void pool_needs_work(struct pool *pool);

@@ -83,6 +83,7 @@ struct listeners {
 	void *context;
 	struct deadline retry; /* end of a rest */
 	usec_t complained; /* when a rest was last logged; 0: never */
+	uint64_t rests_for_descriptors, rests_for_memory; /* since the start */
 	int spare; /* -1 while given up */
 	bool paused; /* by listeners_pause() */
 	bool resting; /* accept failed */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/random.h"
 #include "base/slab.h"
 #include "net/wheel.h"
@@ -47,6 +48,7 @@ struct loop_queue {
 
 struct loop {
 	struct event_base *base;
+	int timer_fd; /* libevent's own timers ask for the time again and again */
 	struct event *timer;
 	usec_t timer_due; /* what the timer is armed for; 0: not armed */
 	usec_t now; /* valid if now_known */
@@ -56,6 +58,10 @@ struct loop {
 	bool now_known;
 	bool stopping;
 	uint64_t turn; /* counts turns */
+	/* How long turns took, and how late the timer was told of. */
+	struct histogram lag;
+	/* Of TLS handshakes, by enum tls_side: those that were not finished, and those that were. */
+	struct histogram handshakes[2][2];
 	int hang_ups; /* an epoll of our own: see loop_watch_hang_up() */
 	struct event *hang_up;
 	uint8_t *receive; /* LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE bytes */
@@ -76,6 +82,12 @@ bool loop_init(struct loop *loop);
 
 /* Free what loop_init() made; every stream on it must be closed. */
 void loop_free(struct loop *loop);
+
+/*
+ * The time that the calling thread has spent, which is the loop's if it runs on it, waiting not
+ * included: microseconds since its start.
+ */
+usec_t loop_busy(void);
 
 /* Turn until loop_stop(). */
 void loop_run(struct loop *loop);

@@ -140,6 +140,14 @@ const struct sockaddr *resolver_row_address(
 size_t resolver_names(const struct resolver *resolver);
 size_t resolver_in_flight(const struct resolver *resolver);
 
+/* Look-ups since the start, by how they ended; and how many times a name had moved. */
+struct resolver_counts {
+	uint64_t found, unknown, timeouts, errors;
+	uint64_t moves;
+};
+
+const struct resolver_counts *resolver_counts(const struct resolver *resolver);
+
 /* The zones whose serials are watched; NULL: none are, since the period is 0. */
 const struct dns_zones *resolver_zones(const struct resolver *resolver);
 

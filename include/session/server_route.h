@@ -23,6 +23,7 @@ struct server_route {
 	unsigned others; /* further addresses of the name that this attempt may try */
 	bool settled; /* the peer has answered */
 	bool resolved; /* an address of the name is known */
+	bool tried; /* there is a present candidate */
 	bool wanting; /* it was not the server: we are short of descriptors or memory */
 };
 

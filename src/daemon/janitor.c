@@ -211,7 +211,7 @@ static void drop_pool_left_behind(struct pool *pool)
 	if (other == pool)
 		other = TAILQ_NEXT(pool, in_database);
 	if (other)
-		stats_add(&other->stats, &pool->stats);
+		pool_leave_counts(pool, other);
 	log_write(LEVEL_LOG,
 		"cleaning up pool for user %s on db %s because: the database has another user now",
 		pool->user->name, pool->database->name);
@@ -383,7 +383,7 @@ static void end_stats_period(struct janitor *janitor, usec_t now)
 	janitor->stats_began = now;
 	tell_stats(registry, now);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		stats_rotate(&pool->stats);
+		pool_end_period(pool);
 	registry->stats_older_at = registry->stats_newer_at;
 	registry->stats_newer_at = now;
 }

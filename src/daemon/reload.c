@@ -45,8 +45,10 @@ static void turn_to(struct registry *registry, struct database *database,
 	database->config = new;
 	if (!database_config_same_user(old, new))
 		transfer_database(registry, database);
-	if (!database_config_same_target(old, new))
+	if (!database_config_same_target(old, new)) {
+		counters_forget_hosts(database);
 		control_retire(registry, database, SERVER_CLOSED_RELOAD);
+	}
 }
 
 /*
@@ -141,7 +143,7 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 		log_write(LEVEL_ERROR, "no memory for all of the new configuration");
 }
 
-bool reload_run(struct daemon *daemon)
+static bool take_files(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
 	struct problems problems = {0};
@@ -169,6 +171,18 @@ bool reload_run(struct daemon *daemon)
 	log_write(LEVEL_ERROR,
 		"TLS configuration could not be reloaded, keeping old configuration");
 	return false;
+}
+
+bool reload_run(struct daemon *daemon)
+{
+	struct counters *counters = &daemon->registry.counters;
+	const bool good = take_files(daemon);
+
+	counters->reloads[good ? RELOAD_OK : RELOAD_ERROR]++;
+	counters->last_reload_failed = !good;
+	if (good)
+		counters->last_reload = clock_wall();
+	return good;
 }
 
 static bool is_about_tls(const char *key)

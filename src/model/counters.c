@@ -113,6 +113,7 @@ void counters_free(struct database_counters *counters)
 		return;
 	for (unsigned i = 0; i < CONNECT_OUTCOMES; i++)
 		free(counters->connects[i]);
+	free(counters->hosts_up);
 	free(counters);
 }
 
@@ -179,6 +180,8 @@ void counters_server_closed(const struct server_link *server, enum server_state 
 		mine->server_closed[closing_of(server, why->reason)]++;
 	if (state == SERVER_RESETTING)
 		counters_reset(server, RESET_FAILED);
+	if (state == SERVER_CHECKING && is_error_of_server(why->reason))
+		counters_host(server, false);
 	if (!with_client && is_error_of_server(why->reason))
 		counters->errors[why->reason]++;
 	count_protocol_error(counters, PROTOCOL_SERVER, why->reason, false);
@@ -224,4 +227,50 @@ void counters_unclean(const struct server_link *server, enum unclean_release why
 
 	if (mine)
 		mine->unclean_release[why]++;
+}
+
+/* --- hosts -------------------------------------------------------------------------------- */
+
+static bool open_hosts(struct database_counters *counters, const struct database_config *config)
+{
+	const unsigned listed = database_config_hosts(config);
+	const unsigned hosts = listed > 0 ? listed : 1;
+
+	if (counters->hosts_up && counters->hosts == hosts)
+		return true;
+	free(counters->hosts_up);
+	counters->hosts_up = malloc(hosts);
+	if (counters->hosts_up)
+		memset(counters->hosts_up, -1, hosts);
+	counters->hosts = hosts;
+	return counters->hosts_up != NULL;
+}
+
+void counters_host(const struct server_link *server, bool up)
+{
+	struct database_counters *mine = counters_of(server);
+
+	if (mine && open_hosts(mine, server->link.pool->database->config) &&
+		server->host < mine->hosts)
+		mine->hosts_up[server->host] = up;
+}
+
+bool counters_host_is_known(const struct database *database, unsigned host, bool *up)
+{
+	const struct database_counters *mine = database->counters;
+
+	if (!mine || !mine->hosts_up || host >= mine->hosts || mine->hosts_up[host] < 0)
+		return false;
+	*up = mine->hosts_up[host] > 0;
+	return true;
+}
+
+void counters_forget_hosts(struct database *database)
+{
+	struct database_counters *mine = database->counters;
+
+	if (!mine)
+		return;
+	free(mine->hosts_up);
+	mine->hosts_up = NULL;
 }

@@ -159,6 +159,85 @@ void pool_open_latency(struct pool *pool)
 		pool->latency = calloc(1, sizeof(*pool->latency));
 }
 
+bool pool_histogram(
+	const struct pool *pool, enum latency_kind kind, struct histogram *histogram)
+{
+	if (!pool->latency)
+		return false;
+	*histogram = latency_histogram(pool->latency, kind);
+	if (kind == LATENCY_WAIT)
+		histogram->counts[0] +=
+			pool->stats.current.assignments - histogram_count(histogram);
+	return true;
+}
+
+void pool_leave_counts(const struct pool *pool, struct pool *to)
+{
+	stats_add(&to->stats, &pool->stats);
+	to->notified += pool->notified;
+	if (pool->latency)
+		pool_open_latency(to);
+	if (pool->latency && to->latency)
+		latency_merge(to->latency, pool->latency);
+	if (pool->errors && !to->errors)
+		to->errors = calloc(SQLSTATE_CLASSES, sizeof(*to->errors));
+	for (unsigned i = 0; pool->errors && to->errors && i < SQLSTATE_CLASSES; i++)
+		to->errors[i] += pool->errors[i];
+}
+
+void pool_end_period(struct pool *pool)
+{
+	stats_rotate(&pool->stats);
+	if (pool->latency)
+		latency_rotate(pool->latency);
+}
+
+unsigned pool_reserve_in_use(const struct pool *pool)
+{
+	const int size = pool_size(pool);
+	const unsigned servers = pool_connected_servers(pool);
+
+	return size > 0 && servers > (unsigned)size ? servers - (unsigned)size : 0;
+}
+
+/* Is its client in a transaction, and all it asked for answered? */
+static bool is_idle_in_transaction(const struct server_link *server)
+{
+	return server->link.peer &&
+		(server->transaction_status == 'T' || server->transaction_status == 'E') &&
+		requests_is_empty(&server->requests);
+}
+
+static void note_age(usec_t *oldest, usec_t since, usec_t now)
+{
+	if (since > 0 && now - since > *oldest)
+		*oldest = now - since;
+}
+
+usec_t pool_oldest_transaction(const struct pool *pool, usec_t now)
+{
+	struct link *link;
+	usec_t oldest = 0;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
+		if (link->peer)
+			note_age(&oldest, client_of(link->peer)->transaction_start, now);
+	}
+	return oldest;
+}
+
+usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now)
+{
+	struct link *link;
+	usec_t oldest = 0;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
+		if (is_idle_in_transaction(server_of(link)))
+			note_age(&oldest, link->request_time, now);
+	}
+	return oldest;
+}
+
 void pool_drop_counts(struct pool *pool)
 {
 	free(pool->latency);

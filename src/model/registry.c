@@ -441,6 +441,7 @@ bool registry_init(struct registry *registry, struct loop *loop, struct snapshot
 	random_fill(&loop->random, registry->mock_salt, sizeof(registry->mock_salt));
 	registry->parameters = parameter_table_new(registry->settings->track_extra_parameters);
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
+	registry->counters.last_reload = clock_wall();
 	return keyed_hash_init(&registry->name_hash, key) && registry->parameters &&
 		make_console(registry) && registry_apply_databases(registry) &&
 		registry_apply_users(registry);

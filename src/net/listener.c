@@ -84,8 +84,12 @@ static void rest(struct listeners *set, int error)
 {
 	complain(set, error);
 	set->resting = true;
-	if (error == EMFILE || error == ENFILE)
+	if (error == EMFILE || error == ENFILE) {
+		set->rests_for_descriptors++;
 		give_spare(set);
+	} else {
+		set->rests_for_memory++;
+	}
 	watch_all(set);
 	wheel_set(&set->loop->wheel, &set->retry, loop_now(set->loop) + REST_TIME);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -23,10 +25,14 @@ static void queue_init(struct loop_queue *queue)
 static void on_timer(evutil_socket_t fd, short what, void *argument)
 {
 	struct loop *loop = argument;
+	uint64_t expirations;
 
-	(void)fd;
 	(void)what;
-	loop->timer_due = 0; /* the wheel is run at the end of every turn that needs it */
+	/* The wheel is run at the end of every turn, so there is nothing else to be done. */
+	if (read(fd, &expirations, sizeof(expirations)) < 0 || loop->timer_due == 0)
+		return;
+	histogram_add(&loop->lag, loop_now(loop) - loop->timer_due);
+	loop->timer_due = 0;
 }
 
 /* libevent's own messages, in our log. */
@@ -73,29 +79,34 @@ static void free_parts(struct loop *loop)
 		event_base_free(loop->base);
 	if (loop->hang_ups >= 0)
 		close(loop->hang_ups);
+	if (loop->timer_fd >= 0)
+		close(loop->timer_fd);
 	free(loop->receive);
-	*loop = (struct loop){.hang_ups = -1};
+	*loop = (struct loop){.hang_ups = -1, .timer_fd = -1};
 }
 
 bool loop_init(struct loop *loop)
 {
 	struct event_config *config = event_config_new();
 
-	*loop = (struct loop){.hang_ups = -1};
+	*loop = (struct loop){.hang_ups = -1, .timer_fd = -1};
 	event_set_log_callback(on_libevent_log);
 	if (!config)
 		return false;
-	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME);
 	loop->base = event_base_new_with_config(config);
 	event_config_free(config);
 	loop->receive = malloc(LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE);
 	loop->hang_ups = epoll_create1(EPOLL_CLOEXEC);
-	if (!loop->base || !loop->receive || loop->hang_ups < 0)
+	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!loop->base || !loop->receive || loop->hang_ups < 0 || loop->timer_fd < 0)
 		goto failed;
-	loop->timer = event_new(loop->base, -1, 0, on_timer, loop);
+	loop->timer =
+		event_new(loop->base, loop->timer_fd, EV_READ | EV_PERSIST, on_timer, loop);
 	loop->hang_up =
 		event_new(loop->base, loop->hang_ups, EV_READ | EV_PERSIST, on_hang_ups, loop);
-	if (!loop->timer || !loop->hang_up || event_add(loop->hang_up, NULL) != 0)
+	if (!loop->timer || !loop->hang_up || event_add(loop->hang_up, NULL) != 0 ||
+		event_add(loop->timer, NULL) != 0)
 		goto failed;
 	queue_init(&loop->arrivals);
 	queue_init(&loop->work);
@@ -234,21 +245,33 @@ static void arm_timer(struct loop *loop)
 {
 	const usec_t due = wheel_next(&loop->wheel);
 	const usec_t left = due - loop_now(loop);
-	struct timeval wait = {0};
+	struct itimerspec wait = {0};
 
 	loop->may_sleep_until = due ? loop->real + (left > 0 ? left : 0) : 0;
 	if (due == loop->timer_due)
 		return;
 	loop->timer_due = due;
-	if (due == 0) {
-		event_del(loop->timer);
-		return;
+	if (due != 0 && left > 0) {
+		wait.it_value.tv_sec = left / USEC_PER_SEC;
+		wait.it_value.tv_nsec = left % USEC_PER_SEC * 1000;
+	} else if (due != 0) {
+		wait.it_value.tv_nsec = 1; /* at once: zero would be never */
 	}
-	if (left > 0) {
-		wait.tv_sec = left / USEC_PER_SEC;
-		wait.tv_usec = left % USEC_PER_SEC;
-	}
-	event_add(loop->timer, &wait);
+	timerfd_settime(loop->timer_fd, 0, &wait, NULL);
+}
+
+usec_t loop_busy(void)
+{
+	struct timespec spent = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+	return spent.tv_sec * USEC_PER_SEC + spent.tv_nsec / 1000;
+}
+
+/* The clock is read once more than deadlines need, since a turn that is too long hurts all. */
+static void note_length(struct loop *loop)
+{
+	histogram_add(&loop->lag, clock_monotonic() - loop->real);
 }
 
 /* EVLOOP_NONBLOCK alone would poll again and again until nothing is left to do. */
@@ -276,6 +299,7 @@ void loop_turn(struct loop *loop, bool wait)
 		run_queue(&loop->late);
 		run_endings(loop);
 	}
+	note_length(loop);
 }
 
 void loop_run(struct loop *loop)

@@ -54,6 +54,7 @@ struct resolver {
 	struct name_list order;
 	size_t count, count_max;
 	usec_t found_life, failed_life;
+	struct resolver_counts counts;
 	struct resolver_name *refused; /* stands for every name there is no room for */
 	resolver_moved_function *moved; /* NULL: nobody is interested */
 	void *moved_argument;
@@ -117,15 +118,20 @@ static bool has_address(const struct resolver_name *name, const union host_addre
 static void tell_moves(
 	const struct resolver_name *name, const union host_address *old, size_t count)
 {
-	const struct resolver *resolver = name->resolver;
+	struct resolver *resolver = name->resolver;
+	bool moved = false;
 
-	if (!resolver->moved || name->count == RESOLVER_ADDRESSES_MAX)
+	if (name->count == RESOLVER_ADDRESSES_MAX)
 		return;
 	for (size_t i = 0; i < count; i++) {
-		if (!has_address(name, &old[i]))
+		if (has_address(name, &old[i]))
+			continue;
+		moved = true;
+		if (resolver->moved)
 			resolver->moved(resolver->moved_argument, name->name, &old[i].any,
 				length_of(&old[i]));
 	}
+	resolver->counts.moves += moved;
 }
 
 static int keep_answer(struct resolver_name *name, const struct ares_addrinfo *found)
@@ -158,6 +164,25 @@ static usec_t life_of(const struct resolver *resolver, int status)
 	return SHORT_LIFE;
 }
 
+static void count(struct resolver_counts *counts, int status)
+{
+	switch (status) {
+	case ARES_SUCCESS:
+		counts->found++;
+		break;
+	case ARES_ENOTFOUND:
+	case ARES_ENODATA:
+		counts->unknown++;
+		break;
+	case ARES_ETIMEOUT:
+		counts->timeouts++;
+		break;
+	default:
+		counts->errors++;
+		break;
+	}
+}
+
 static void answer_waiting(struct loop_task *task);
 
 static void on_answer(struct dns_question *question, const struct dns_answer *answer)
@@ -171,6 +196,7 @@ static void on_answer(struct dns_question *question, const struct dns_answer *an
 		name->status = keep_answer(name, answer->addresses);
 		ares_freeaddrinfo(answer->addresses);
 	}
+	count(&resolver->counts, name->status);
 	if (name->status != ARES_SUCCESS)
 		log_write_repeated(LEVEL_WARNING, NULL,
 			&(struct log_likeness){.kind = "DNS lookup failed", .who = name->name},
@@ -535,6 +561,11 @@ size_t resolver_names(const struct resolver *resolver)
 size_t resolver_in_flight(const struct resolver *resolver)
 {
 	return dns_channel_asked(resolver->channel);
+}
+
+const struct resolver_counts *resolver_counts(const struct resolver *resolver)
+{
+	return &resolver->counts;
 }
 
 const struct dns_zones *resolver_zones(const struct resolver *resolver)

@@ -25,6 +25,7 @@ struct tls {
 	size_t in_length;
 	char *name; /* to be found in the server's certificate; NULL: any will do */
 	bool shaking_hands;
+	usec_t begun; /* when the handshake began */
 	bool ended; /* no more comes: close_notify, or the end of the connection */
 	char error[ERROR_SIZE]; /* empty: none */
 };
@@ -289,6 +290,14 @@ static bool check_name(struct tls *tls)
 	return false;
 }
 
+static void count_handshake(const struct stream *stream, bool good)
+{
+	const struct tls *tls = stream->tls;
+
+	histogram_add(&stream->loop->handshakes[tls->context->side][good],
+		loop_now(stream->loop) - tls->begun);
+}
+
 /* Go on with it. False: it has failed, and what OpenSSL had to say of it is on its way. */
 static bool shake_hands(struct stream *stream)
 {
@@ -309,6 +318,7 @@ static bool shake_hands(struct stream *stream)
 	if (!flush(stream))
 		return false;
 	tls->shaking_hands = false;
+	count_handshake(stream, true);
 	return true;
 }
 
@@ -437,6 +447,8 @@ static void take_leave(struct stream *stream)
 
 static void close_tls(struct stream *stream)
 {
+	if (stream->tls->shaking_hands)
+		count_handshake(stream, false);
 	free_tls(stream->tls);
 	stream->tls = NULL;
 	stream_raw_close(stream);
@@ -458,6 +470,7 @@ static struct tls *new_tls(struct stream *stream, struct tls_context *context)
 	SSL_set_bio(tls->ssl, bio, bio);
 	tls->context = tls_context_ref(context);
 	tls->shaking_hands = true;
+	tls->begun = loop_now(stream->loop);
 	return tls;
 failed:
 	ERR_clear_error();

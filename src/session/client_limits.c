@@ -129,6 +129,7 @@ static void notify(struct client_link *client)
 	struct buffer message;
 
 	client->notified = true;
+	client->link.pool->notified++;
 	buffer_init(&message);
 	writer_notice(&message, "NOTICE", "00000",
 		"No server connection available in postgres backend, client being queued");

@@ -15,6 +15,7 @@
 #include "session/client_limits.h"
 #include "session/client_session.h"
 #include "session/ending.h"
+#include "session/login_counts.h"
 #include "session/shedding.h"
 #include "session/welcome.h"
 #include "wire/message.h"
@@ -110,6 +111,7 @@ static void open_console(struct client_link *client)
 		return;
 	}
 	client->link.pool = registry->console_pool;
+	login_counts_passed(client);
 	client_login_end(client, CLIENT_AUTHENTICATING);
 	stream_set_handlers(&client->link.stream, &client_console_handlers);
 	client_enter(client, CLIENT_CONSOLE);

@@ -11,6 +11,7 @@
 #include "session/cancel.h"
 #include "session/client_login.h"
 #include "session/launch.h"
+#include "session/login_counts.h"
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/server_login.h"
@@ -107,6 +108,7 @@ void client_close(struct client_link *client, const struct failure *why)
 		return;
 	log = is_worth_a_line(client, why);
 	counters_client_closed(client, state, why);
+	login_counts_failed(client, state, why);
 	if (link->peer) {
 		server = server_of(link->peer);
 		pairing_part(link);

@@ -37,15 +37,30 @@ static struct server_link *next_idle(struct pool *pool)
 	return NULL;
 }
 
+/* Those who did not wait need no more than their number: see pool_histogram(). */
+static void end_wait(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	const usec_t now = loop_now(client->link.stream.loop);
+	const uint64_t waited = (uint64_t)(now - client->wait_start);
+
+	pool->stats.current.wait_time += waited;
+	if (pool->latency)
+		latency_add(pool->latency, LATENCY_WAIT, waited);
+	client->served = now;
+}
+
 static void join(struct client_link *client, struct server_link *server)
 {
-	struct totals *totals = &client->link.pool->stats.current;
+	struct pool *pool = client->link.pool;
 
-	totals->assignments++;
+	pool->stats.current.assignments++;
+	if (!pool->latency)
+		pool_open_latency(pool);
 	if (client->link.state == CLIENT_WAITING)
-		totals->wait_time +=
-			(uint64_t)(loop_now(client->link.stream.loop) - client->wait_start);
-	client->wait_start = 0;
+		end_wait(client);
+	else
+		client->served = 0;
 	client->link.peer = &server->link;
 	server->link.peer = &client->link;
 	client->link.rules = relay_paired_client;
@@ -284,6 +299,10 @@ static bool needs_check(const struct settings *settings)
 
 void pairing_tested(struct server_link *server)
 {
+	if (server->link.state == SERVER_RESETTING)
+		counters_reset(server, RESET_OK);
+	else
+		counters_host(server, true);
 	/* A reset server is as unchecked as before; one that has been checked is not. */
 	if (server->link.state == SERVER_RESETTING &&
 		needs_check(server->link.pool->registry->settings)) {
@@ -346,13 +365,28 @@ void pairing_unhold(struct server_link *server)
 	finish_release(server);
 }
 
+/* What keeps it from being given back. */
+static enum unclean_release uncleanness(const struct server_link *server)
+{
+	if (server->dirty || server->link.remaining > 0)
+		return UNCLEAN_OUT_OF_SYNC;
+	if (server->copying_in)
+		return UNCLEAN_COPY;
+	if (server->setting || !requests_is_empty(&server->requests))
+		return UNCLEAN_PENDING;
+	return server->transaction_status != 'I' ? UNCLEAN_OPEN_TX : UNCLEAN_OUT_OF_SYNC;
+}
+
 void pairing_abandon(struct server_link *server)
 {
 	if (server->link.state != SERVER_PAIRED)
 		return;
-	if (server_is_clean(server))
+	if (server_is_clean(server)) {
 		release(server);
-	else if (server->transaction_status != 'I' || server->setting)
+		return;
+	}
+	counters_unclean(server, uncleanness(server));
+	if (server->transaction_status != 'I' || server->setting)
 		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
 	else if (!requests_is_empty(&server->requests))
 		server_close_for(server, REASON_CLIENT_DISCONNECTED_WITH_QUERY);
@@ -366,6 +400,7 @@ static void drop_dirty(struct server_link *server)
 	/* Half of what nobody asked for has reached the client already: that one goes too. */
 	if (!is_midway(&server->link))
 		pairing_part(&server->link);
+	counters_unclean(server, UNCLEAN_OUT_OF_SYNC);
 	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
 }
 

@@ -31,12 +31,37 @@ static void start_clocks(struct client_link *client)
 	}
 }
 
+/* Its time with a server: what it waited for one before has been counted as a wait. */
+static uint64_t time_with_server(const struct client_link *client, usec_t start, usec_t now)
+{
+	return (uint64_t)(now - (start > client->served ? start : client->served));
+}
+
+static void add_latencies(const struct client_link *client, bool ends_transaction, usec_t now)
+{
+	struct latency *latency = client->link.pool->latency;
+	const usec_t query = client->query_start, transaction = client->transaction_start;
+
+	if (!latency)
+		return;
+	if (ends_transaction && query && query == transaction) {
+		latency_add_single(latency, time_with_server(client, query, now));
+		return;
+	}
+	if (query)
+		latency_add(latency, LATENCY_QUERY, time_with_server(client, query, now));
+	if (ends_transaction && transaction)
+		latency_add(latency, LATENCY_TRANSACTION,
+			time_with_server(client, transaction, now));
+}
+
 /* Nothing is owed any more: the query is over, and in status I the transaction too. */
 static void stop_clocks(struct client_link *client, char status)
 {
 	struct totals *totals = &client->link.pool->stats.current;
 	const usec_t now = loop_now(client->link.stream.loop);
 
+	add_latencies(client, status == 'I', now);
 	if (client->query_start) {
 		totals->query_time += (uint64_t)(now - client->query_start);
 		client->query_start = 0;
@@ -243,16 +268,19 @@ static bool is_extended(const struct request *request)
 		request->type != PQ_SYNC;
 }
 
-/* Class 25, read_only_sql_transaction. The code stands in front, so half a message will do. */
-static bool is_refusal_to_write(const struct relay_run *run)
+/* An error is passed on. The code stands in front, so half a message will do. */
+static void note_error(const struct relay_run *run)
 {
+	static const char read_only_sql_transaction[] = "25006";
 	const size_t there = (size_t)(run->end - run->at);
 	struct report report;
 
 	report_parse(run->at + FRAME_HEADER_SIZE,
 		(there < run->frame.total ? there : run->frame.total) - FRAME_HEADER_SIZE,
 		&report);
-	return report.sqlstate && strcmp(report.sqlstate, "25006") == 0;
+	pool_count_error(run->server->link.pool, report.sqlstate);
+	if (report.sqlstate && strcmp(report.sqlstate, read_only_sql_transaction) == 0)
+		failover_server_is_read_only(run->server);
 }
 
 static enum verdict judge_error(struct relay_run *run)
@@ -263,8 +291,7 @@ static enum verdict judge_error(struct relay_run *run)
 	/* The last words of a dying server, between two clients: nobody's business. */
 	if (is_unasked(run) && pool_mode(server->link.pool) != POOL_MODE_SESSION)
 		return RELAY_DROP;
-	if (is_refusal_to_write(run))
-		failover_server_is_read_only(server);
+	note_error(run);
 	skips = is_extended(first_request(server));
 	if (server->copying_in)
 		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);

@@ -47,6 +47,7 @@ struct server_login {
 	bool scram_verified; /* the server has proved that it knows the secret too */
 	bool authenticated; /* AuthenticationOk has come */
 	bool wrong_secret; /* we have none that the server could accept */
+	bool insecure; /* the connection was lost in the midst of a TLS handshake */
 	bool told; /* the server, or our own lack of a secret, refused the login for good */
 };
 
@@ -85,6 +86,7 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
 	limits_take_server(pool);
+	counters_server_opened(pool->database);
 	if (for_cancel)
 		return server_route_follow(&login->route, server, for_cancel, &login_handlers);
 	return server_route_begin(&login->route, server, &login_handlers);
@@ -123,9 +125,42 @@ static bool is_failure(enum reason reason)
 	}
 }
 
+/* What metrics call the failure. */
+static enum connect_outcome outcome_of(const struct failure *why, bool insecure)
+{
+	static const struct {
+		enum reason reason;
+		enum connect_outcome outcome;
+	} outcomes[] = {
+		{REASON_CONNECT_TIMEOUT, CONNECT_TIMED_OUT},
+		{REASON_SERVER_DNS_LOOKUP_FAILED, CONNECT_DNS},
+		{REASON_SERVER_REFUSED_SSL, CONNECT_TLS},
+		{REASON_BAD_SSLREQ_ANSWER, CONNECT_TLS},
+		{REASON_SSLREQ_PROCESSING_FAILED, CONNECT_TLS},
+		{REASON_UNENCRYPTED_DATA_AFTER_SSL_RESPONSE, CONNECT_TLS},
+		{REASON_FAILED_TO_ANSWER_AUTHREQ, CONNECT_AUTH},
+		{REASON_SERVER_NO_SASL_MECHANISM, CONNECT_AUTH},
+		{REASON_SERVER_INVALID_SIGNATURE, CONNECT_AUTH},
+		{REASON_CANNOT_CONNECT, CONNECT_REFUSED},
+		{REASON_CONNECT_FAILED, CONNECT_REFUSED},
+	};
+
+	if (insecure)
+		return CONNECT_TLS;
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		if (outcomes[i].reason == why->reason)
+			return outcomes[i].outcome;
+	}
+	/* Class 28, invalid authorization. */
+	return why->reason == REASON_SERVER_ERROR && strncmp(why->sqlstate, "28", 2) == 0
+		? CONNECT_AUTH
+		: CONNECT_OTHER;
+}
+
 void server_login_end(
 	struct server_link *server, enum server_state state, const struct failure *why)
 {
+	const bool insecure = server->login && server->login->insecure;
 	const bool told = server->login && server->login->told;
 	const bool wanting = server->login && server->login->route.wanting;
 	const bool wrong_secret = server->login && server->login->wrong_secret;
@@ -134,6 +169,9 @@ void server_login_end(
 	free_login(server);
 	if (state > SERVER_PREPARING || !is_failure(why->reason))
 		return;
+	counters_connected(server, wanting ? CONNECT_OTHER : outcome_of(why, insecure));
+	if (!wanting)
+		counters_host(server, false);
 	server->link.pool->wanting = wanting;
 	if (wrong_secret)
 		launch_failed(server->link.pool, &wrong, true);
@@ -175,6 +213,8 @@ void server_login_done(struct server_link *server)
 		return;
 	}
 	free_login(server);
+	counters_connected(server, CONNECT_OK);
+	counters_host(server, true);
 	server->transaction_status = 'I';
 	stream_set_handlers(&server->link.stream, &server_session_handlers);
 	/* Its place first, so that those who are welcomed now find it. */
@@ -242,6 +282,7 @@ static void start_tls(struct server_link *server, bool direct)
 	if (tls_error(stream))
 		link_log_repeated(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
 			tls_error(stream));
+	server->login->insecure = true;
 	fail(server, REASON_CONNECT_FAILED);
 }
 
@@ -280,6 +321,7 @@ static void begin(struct server_link *server)
 	const struct settings *settings = link_registry(&server->link)->settings;
 
 	server->login->asked_for_tls = false;
+	server->login->insecure = false;
 	if (settings->server_tls_sslmode == TLS_MODE_DISABLE || !server->login->route.host)
 		send_startup(server);
 	else if (settings->server_tls_negotiation == TLS_NEGOTIATION_DIRECT)
@@ -721,6 +763,7 @@ static void on_readable(struct stream *stream)
 		if (tls_error(stream))
 			link_log_repeated(&server->link, LEVEL_WARNING,
 				"TLS handshake error: %s", tls_error(stream));
+		server->login->insecure = tls_is_shaking_hands(stream);
 		server_route_lost(&server->login->route, REASON_SERVER_CONN_CRASHED);
 		return;
 	}

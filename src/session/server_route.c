@@ -185,6 +185,7 @@ static bool try_listed_host(struct server_route *route, bool first, enum reason 
 	char host[DATABASE_HOST_LIMIT + 1];
 
 	route->server->host = (uint16_t)index;
+	route->tried = true;
 	*reason = REASON_SERVER_DNS_LOOKUP_FAILED;
 	if ((size_t)snprintf(host, sizeof(host), "%.*s", (int)length, start) >= sizeof(host))
 		return false;
@@ -194,6 +195,8 @@ static bool try_listed_host(struct server_route *route, bool first, enum reason 
 /* What is left of the candidate before. */
 static void forget_candidate(struct server_route *route)
 {
+	if (route->tried && !route->wanting)
+		counters_host(route->server, false);
 	resolver_cancel(&route->query);
 	stream_close(&route->server->link.stream);
 	route->share_end = 0;

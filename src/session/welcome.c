@@ -6,6 +6,7 @@
 #include "session/client_session.h"
 #include "session/ending.h"
 #include "session/launch.h"
+#include "session/login_counts.h"
 #include "session/pairing.h"
 #include "wire/message.h"
 #include "wire/writer.h"
@@ -108,6 +109,7 @@ static void welcome(struct client_link *client)
 		client->link.pool->stats.current.wait_time +=
 			(uint64_t)(loop_now(client->link.stream.loop) - client->wait_start);
 	client->wait_start = 0;
+	login_counts_passed(client);
 	client_login_end(client, state);
 	client_session_begin(client);
 }

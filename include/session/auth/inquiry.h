@@ -45,6 +45,7 @@ struct inquiry {
 
 	/* What the thread found out. */
 	enum inquiry_answer answer;
+	bool expired; /* wrong for being too old */
 	usec_t delay; /* a wrong password is told no sooner than this */
 	char why[256]; /* for the log, unless it was right */
 };

@@ -20,6 +20,7 @@ enum auth_result {
 
 struct auth_method {
 	const char *name;
+	enum login_method counted; /* as what metrics have it; LOGIN_METHODS: not at all */
 	enum reason refusal; /* what a client hears that failed */
 	/*
 	 * Who judges the password instead of us: `LDAP`. It also knows the users, so that none is
@@ -66,6 +67,7 @@ struct login {
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	struct inquiry *inquiry; /* a password that others look at; NULL: none */
 	struct derivation *derivation; /* of its password, for nobody else; NULL: none */
+	bool expired; /* the password was right, but too old */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */
 	bool deriving; /* a helper works on the verifier */

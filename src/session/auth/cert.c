@@ -57,6 +57,7 @@ static enum auth_result begin(struct client_link *client)
 
 const struct auth_method auth_cert = {
 	.name = "cert",
+	.counted = LOGIN_CERT,
 	.refusal = REASON_CERTIFICATE_AUTHENTICATION_FAILED,
 	.begin = begin,
 };

@@ -12,6 +12,7 @@ static enum auth_result reject(struct client_link *client)
 
 static const struct auth_method auth_reject = {
 	.name = "reject",
+	.counted = LOGIN_METHODS,
 	.refusal = REASON_LOGIN_REJECTED,
 	.begin = reject,
 };
@@ -84,6 +85,7 @@ static enum auth_result begin(struct client_link *client)
 
 const struct auth_method auth_hba = {
 	.name = "hba",
+	.counted = LOGIN_METHODS,
 	.refusal = REASON_LOGIN_REJECTED,
 	.begin = begin,
 };

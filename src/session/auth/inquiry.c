@@ -82,6 +82,7 @@ static void tell(struct client_link *client, struct inquiry *inquiry)
 	enum auth_result result;
 
 	client->login->inquiry = NULL;
+	client->login->expired = inquiry->expired;
 	if (inquiry->answer == INQUIRY_RIGHT)
 		result = client_login_learn(client, inquiry->password);
 	else

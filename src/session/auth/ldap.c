@@ -70,6 +70,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 const struct auth_method auth_ldap = {
 	.name = "ldap",
+	.counted = LOGIN_LDAP,
 	.load = ldap_check_load,
 	.refusal = REASON_LDAP_AUTHENTICATION_FAILED,
 	.authority = "LDAP",

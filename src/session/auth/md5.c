@@ -54,6 +54,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 const struct auth_method auth_md5 = {
 	.name = "md5",
+	.counted = LOGIN_MD5,
 	.refusal = REASON_PASSWORD_AUTHENTICATION_FAILED,
 	.begin = begin,
 	.answer = answer,

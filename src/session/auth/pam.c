@@ -34,6 +34,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 const struct auth_method auth_pam = {
 	.name = "pam",
+	.counted = LOGIN_PAM,
 	.refusal = REASON_PAM_AUTHENTICATION_FAILED,
 	.authority = "PAM",
 	.load = pam_check_load,

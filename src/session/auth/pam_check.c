@@ -148,6 +148,8 @@ void pam_check(struct inquiry *inquiry)
 	inquiry->answer = result == PAM_SUCCESS ? INQUIRY_RIGHT
 		: is_about_the_user(result)	? INQUIRY_WRONG
 						: INQUIRY_FAILED;
+	inquiry->expired = result == PAM_ACCT_EXPIRED || result == PAM_CRED_EXPIRED ||
+		result == PAM_NEW_AUTHTOK_REQD;
 	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s", step,
 		library.pam_strerror(pam, result));
 	if (pam)

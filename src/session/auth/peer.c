@@ -128,6 +128,7 @@ static enum auth_result begin(struct client_link *client)
 
 const struct auth_method auth_peer = {
 	.name = "peer",
+	.counted = LOGIN_PEER,
 	.refusal = REASON_UNIX_SOCKET_LOGIN_REJECTED,
 	.begin = begin,
 };

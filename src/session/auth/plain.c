@@ -115,6 +115,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 const struct auth_method auth_plain = {
 	.name = "plain",
+	.counted = LOGIN_PLAIN,
 	.refusal = REASON_PASSWORD_AUTHENTICATION_FAILED,
 	.begin = begin,
 	.answer = answer,

@@ -285,6 +285,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 const struct auth_method auth_scram = {
 	.name = "scram-sha-256",
+	.counted = LOGIN_SCRAM,
 	.refusal = REASON_SASL_AUTHENTICATION_FAILED,
 	.begin = begin,
 	.answer = answer,

@@ -16,12 +16,14 @@ static enum auth_result pass_if_known(struct client_link *client)
 
 const struct auth_method auth_any = {
 	.name = "any",
+	.counted = LOGIN_TRUST,
 	.refusal = REASON_BOUNCER_CONFIG_ERROR,
 	.begin = pass,
 };
 
 const struct auth_method auth_trust = {
 	.name = "trust",
+	.counted = LOGIN_TRUST,
 	.refusal = REASON_TRUST_AUTHENTICATION_FAILED,
 	.begin = pass_if_known,
 };
