@@ -51,10 +51,9 @@ static void write_place(const struct link *link, char *out, size_t size)
 	const char *name = link_database_name(link);
 
 	if (link->pool && link->pool->database->peer_id > 0) {
-		snprintf(out, size, "%c-0x%llx: peer-%u@%s",
-			link->kind == LINK_CLIENT ? 'C' : 'S', link_handle(link),
-			link->pool->database->peer_id, address_text(&link->remote, address));
-		return out;
+		snprintf(out, size, "peer-%u@%s", link->pool->database->peer_id,
+			address_text(&link->remote, address));
+		return;
 	}
 	text_escape(database, sizeof(database), name, strlen(name));
 	name = link_user_name(link);
