@@ -83,6 +83,7 @@ struct registry {
 	struct tls_context *client_tls,
 		*server_tls; /* counted; NULL: none (session/tls_setup) */
 	struct helper *derivations; /* SCRAM keys are made off the loop */
+	usec_t derivation_time; /* how long one took at worst lately; 0: there was none yet */
 	struct helper *system_users; /* their names may come over the network */
 	struct inquiry_desk *ldap, *pam; /* passwords that others judge; NULL until needed */
 	enum operation operation;

@@ -10,6 +10,7 @@
 #include "net/tls.h"
 #include "session/auth/derivation.h"
 #include "session/auth/inquiry.h"
+#include "session/auth/refusal.h"
 #include "session/auth_query.h"
 #include "session/client_greeting.h"
 #include "session/client_limits.h"
@@ -73,6 +74,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 	if (login->inquiry)
 		inquiry_abandon(login->inquiry);
 	derivation_abandon(link_registry(&client->link), login->derivation);
+	refusal_forget(login);
 	credential_unref(login->credential);
 	hba_unref(login->hba);
 	scram_server_free(&login->scram);

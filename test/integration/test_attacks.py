@@ -884,6 +884,23 @@ def test_time_does_not_tell_who_exists(new_pooler, name):  # F11
     raise AssertionError(f"told apart by time: {seen}")
 
 
+def test_the_first_try_does_not_tell_who_exists(new_pooler):  # F11
+    # The keys of a clear secret are derived when its user is first seen: each is tried once.
+    method, seen = "scram-sha-256", []
+    for count in (150, 300, 600):
+        names = [f"user{number}" for number in range(count)]
+        pooler = new_pooler({"auth_type": method}, auth={name: PASSWORD for name in names})
+        attempt(pooler.address, method, "somebody")
+        times = {"user": [], "ghost": []}
+        for number in range(count):
+            for kind in random.sample(list(times), 2):
+                times[kind].append(attempt(pooler.address, method, f"{kind}{number}"))
+        seen.append([[statistics.median(c) for c in zip(*times[kind])] for kind in times])
+        if spread(seen[-1]) < 1.2:
+            return
+    raise AssertionError(f"told apart by time: {seen}")
+
+
 # Names and passwords that have it all
 
 

@@ -38,4 +38,10 @@ bool derivation_start(struct registry *registry, const struct derivation_owner *
  */
 void derivation_abandon(struct registry *registry, struct derivation *derivation);
 
+/*
+ * When a derivation for a client that was begun now would have ended, with much room: the refusals
+ * of all clients wait for that time, whether one is begun for them or not.
+ */
+usec_t derivation_end_expected(const struct registry *registry);
+
 #endif

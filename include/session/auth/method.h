@@ -41,6 +41,7 @@ extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth
 
 struct derivation;
 
+struct event;
 struct inquiry;
 
 struct lookup;
@@ -71,6 +72,8 @@ struct login {
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */
 	bool deriving; /* a helper works on the verifier */
+	usec_t not_before; /* what fails is not told earlier: see auth/scram */
+	struct event *held_refusal; /* owned: when it is told; NULL: there is none */
 	struct buffer final; /* a client-final-message that waits for the helper */
 	/* The exchange's last word to a client that has passed: it leaves with what comes next. */
 	struct buffer farewell;

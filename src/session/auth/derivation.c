@@ -13,16 +13,46 @@ struct derivation {
 	struct scram_keys keys;
 	bool derived;
 	bool abandoned;
+	usec_t took;
 	char password[];
 };
 
 static void derive(struct helper_job *job)
 {
 	struct derivation *derivation = (struct derivation *)job;
+	const usec_t begun = clock_monotonic();
 
 	derivation->derived = scram_derive(derivation->password, derivation->parameters.salt,
 		derivation->parameters.salt_length, derivation->parameters.iterations,
 		&derivation->keys);
+	derivation->took = clock_monotonic() - begun;
+}
+
+/* The longest counts, and is forgotten by and by. */
+static void note_time(struct registry *registry, usec_t took)
+{
+	enum { SMOOTHING = 16 };
+	usec_t *longest = &registry->derivation_time;
+
+	if (took > *longest)
+		*longest = took;
+	else
+		*longest -= (*longest - took) / SMOOTHING;
+}
+
+usec_t derivation_end_expected(const struct registry *registry)
+{
+	/* Per thousand iterations: no processor is faster, and none that is used much slower. */
+	const usec_t fastest = 200, slowest = 1000;
+	const usec_t thousands = registry->settings->scram_iterations / 1000 + 1;
+	usec_t one =
+		registry->derivation_time ? registry->derivation_time : slowest * thousands;
+
+	if (one < fastest * thousands)
+		one = fastest * thousands;
+	/* Twice as long as it should take, behind all that are under way. */
+	return loop_now(registry->loop) +
+		2 * one * ((usec_t)helper_pending(registry->derivations) + 1);
 }
 
 static void keep(const struct derivation_owner *owner)
@@ -48,6 +78,9 @@ static void finish(struct helper_job *job)
 
 	if (derivation->owner.handle)
 		*derivation->owner.handle = NULL;
+	/* Those of clients: servers have chosen numbers of iterations of their own. */
+	if (!job->cancelled && derivation->owner.into)
+		note_time(derivation->registry, derivation->took);
 	if (!job->cancelled && !derivation->abandoned)
 		derivation->done(derivation->registry, &derivation->owner,
 			&derivation->parameters,

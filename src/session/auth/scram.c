@@ -4,7 +4,9 @@
  *
  * The keys of a plain secret are derived once, on a helper thread while the client computes its
  * own half, and kept with the user. Unknown users go through the same exchange with a salt that
- * stays the same for their name, and fail at its end.
+ * stays the same for their name, and fail at its end; but not before keys could have been derived
+ * for them, and so do all, else the first login of a user with a plain secret would be known by
+ * its refusal, which waits for the keys.
  */
 #include "crypt/scram.h"
 
@@ -15,6 +17,7 @@
 #include "crypt/scram.h"
 #include "session/auth/derivation.h"
 #include "session/auth/method.h"
+#include "session/auth/refusal.h"
 #include "session/client_login.h"
 #include "wire/message.h"
 #include "wire/reader.h"
@@ -192,6 +195,7 @@ static enum auth_result answer_first(
 	struct buffer out;
 	enum scram_result result;
 
+	login->not_before = derivation_end_expected(link_registry(&client->link));
 	reader_init(&reader, body, length);
 	mechanism = reader_string(&reader);
 	if (mechanism && !choose_mechanism(login, mechanism)) {
@@ -257,7 +261,7 @@ static enum auth_result check_final(
 	if (scram_server_final(&login->scram, message, length, login->verifier.stored_key,
 		    login->verifier.server_key, client_key, &out) != SCRAM_GOOD ||
 		login->never) {
-		result = auth_refuse(client);
+		result = refusal_at(client, login->not_before);
 	} else {
 		remember_client_key(client, client_key);
 		if (!say_farewell(login, &out))
@@ -274,11 +278,13 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 	if (!login->answered_first)
 		return answer_first(client, body, length);
+	/* It has had its answer, though it has not been told. Nor may what is too long tell more. */
+	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 || refusal_is_held(login))
+		return auth_refuse(client);
 	if (!login->deriving)
 		return check_final(client, (const char *)body, length);
 	/* The helper is not done yet. */
-	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 ||
-		!buffer_append(&login->final, body, length))
+	if (!buffer_append(&login->final, body, length))
 		return auth_refuse(client);
 	return AUTH_PENDING;
 }

@@ -1417,6 +1417,15 @@ static void end_scram(struct actor *client, struct scram_client *scram)
 	assert_welcome(client);
 }
 
+/* Refused, but not at once. */
+static void assert_refused_in_time(struct actor *client)
+{
+	assert_heard(client, "");
+	while (!is_gone(client))
+		fake_wait();
+	assert_told(client, "28P01", "SASL authentication failed");
+}
+
 static void try_scram(const char *user, const char *password, bool good)
 {
 	struct actor *client = startup(user, "db");
@@ -1427,7 +1436,7 @@ static void try_scram(const char *user, const char *password, bool good)
 	if (good)
 		end_scram(client, &scram);
 	else
-		assert_told(client, "28P01", "SASL authentication failed");
+		assert_refused_in_time(client);
 	scram_client_free(&scram);
 }
 
@@ -1508,6 +1517,87 @@ static void test_the_last_word_of_an_exchange_goes_before_the_console(void **sta
 	assert_hears_last_word(client, "R");
 }
 
+/* One whose keys were never derived, then are known; one who needs none; and nobody. */
+static const char *const anybody[] = {"alice", "alice", "scram", "nobody"};
+
+static void test_time_does_not_tell_who_has_a_plain_secret(void **state)
+{
+	usec_t when = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(anybody); i++) {
+		struct actor *client = startup(anybody[i], "db");
+		struct scram_client scram;
+		usec_t not_before;
+
+		begin_scram(client, "wrong", &scram);
+		fake_wait_for_helper();
+		not_before = actor_client(client)->login->not_before;
+		assert_true(not_before > loop_now(&fake_loop));
+		if (i == 0)
+			when = not_before - loop_now(&fake_loop);
+		assert_int_equal(not_before - loop_now(&fake_loop), when);
+		assert_refused_in_time(client);
+		scram_client_free(&scram);
+	}
+	assert_nothing_left();
+}
+
+static void test_who_is_to_be_refused_later_may_leave_before(void **state)
+{
+	struct actor *client = startup("nobody", "db");
+	struct scram_client scram;
+
+	(void)state;
+	begin_scram(client, "wrong", &scram);
+	leave(client);
+	assert_dropped(client);
+	assert_nothing_left();
+	scram_client_free(&scram);
+}
+
+static void test_more_words_hasten_everybodys_refusal(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(anybody); i++) {
+		struct actor *client = startup(anybody[i], "db");
+		struct scram_client scram;
+
+		fake_hold_up_helper();
+		begin_scram(client, "wrong", &scram);
+		assert_heard(client, "");
+		say_password(client, "once more");
+		assert_told(client, "28P01", "SASL authentication failed");
+		fake_wait_for_helper();
+		scram_client_free(&scram);
+	}
+	assert_nothing_left();
+}
+
+static void test_a_last_message_that_is_too_long_is_refused_to_all_alike(void **state)
+{
+	char words[SCRAM_MAX_MESSAGE + 2];
+
+	(void)state;
+	memset(words, 'x', sizeof(words) - 1);
+	words[sizeof(words) - 1] = '\0';
+	for (size_t i = 0; i < COUNT(anybody); i++) {
+		struct actor *client = startup(anybody[i], "db");
+		struct buffer message;
+
+		fake_hold_up_helper();
+		hear(client);
+		buffer_init(&message);
+		writer_sasl_initial(&message, SCRAM_MECHANISM, "n,,n=,r=abcdefgh", 16);
+		say_buffer(client, &message);
+		assert_heard(client, "R");
+		say_password(client, words);
+		assert_told(client, "28P01", "SASL authentication failed");
+		fake_wait_for_helper();
+	}
+	assert_nothing_left();
+}
+
 static void test_an_md5_secret_fails_the_exchange_at_its_first_message(void **state)
 {
 	struct actor *client = startup("hash", "db");
@@ -1544,7 +1634,7 @@ static void test_an_unknown_user_has_the_same_salt_each_time(void **state)
 		assert_int_equal(scram.salt_length, SCRAM_SALT_SIZE);
 		memcpy(salts[i], scram.salt, SCRAM_SALT_SIZE);
 		scram_client_free(&scram);
-		assert_told(client, "28P01", "SASL authentication failed");
+		assert_refused_in_time(client);
 	}
 	assert_memory_equal(salts[0], salts[1], SCRAM_SALT_SIZE);
 	assert_memory_not_equal(salts[0], salts[2], SCRAM_SALT_SIZE);
@@ -1563,7 +1653,7 @@ static void test_several_may_prove_a_secret_whose_keys_are_being_derived(void **
 	}
 	fake_wait_for_helper();
 	end_scram(clients[0], &scram[0]);
-	assert_told(clients[1], "28P01", "SASL authentication failed");
+	assert_refused_in_time(clients[1]);
 	end_scram(clients[2], &scram[2]);
 	for (int i = 0; i < 3; i++)
 		scram_client_free(&scram[i]);
@@ -1746,6 +1836,10 @@ int main(void)
 		SCRAM_TEST(the_last_word_of_an_exchange_waits_for_no_server),
 		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_an_error),
 		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_the_console),
+		SCRAM_TEST(time_does_not_tell_who_has_a_plain_secret),
+		SCRAM_TEST(who_is_to_be_refused_later_may_leave_before),
+		SCRAM_TEST(more_words_hasten_everybodys_refusal),
+		SCRAM_TEST(a_last_message_that_is_too_long_is_refused_to_all_alike),
 		SCRAM_TEST(an_md5_secret_fails_the_exchange_at_its_first_message),
 		MD5_TEST(with_md5_a_scram_secret_is_proved_by_scram),
 		SCRAM_TEST(an_unknown_user_has_the_same_salt_each_time),
