@@ -109,56 +109,63 @@ const char *tls_error(const struct stream *stream)
 
 /* --- whose certificate it is -------------------------------------------------------------- */
 
-/* A name with a NUL in it reads differently to different people: nobody wants it. */
-static bool is_wanted(
-	const void *text, int length, tls_name_function *wanted, const void *context)
+/* A look at the names of a certificate. */
+struct search {
+	tls_name_function *wanted;
+	const void *context;
+	bool found;
+	bool spoilt; /* a name has a NUL in it, which reads differently to different people */
+};
+
+static void consider(struct search *search, const void *text, int length)
 {
 	char *name;
-	bool good;
 
-	if (length <= 0 || memchr(text, '\0', (size_t)length))
-		return false;
+	if (length <= 0 || search->found)
+		return;
 	name = strndup(text, (size_t)length);
-	good = name && wanted(name, context);
+	search->found = name && search->wanted(name, search->context);
 	free(name);
-	return good;
 }
 
-static bool common_name_is_wanted(
-	X509 *certificate, tls_name_function *wanted, const void *context)
+static void look_at(struct search *search, const void *text, int length)
+{
+	if (length > 0 && memchr(text, '\0', (size_t)length))
+		search->spoilt = true;
+	else
+		consider(search, text, length);
+}
+
+static void look_at_common_name(struct search *search, X509 *certificate)
 {
 	X509_NAME *subject = X509_get_subject_name(certificate);
 	const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
 	unsigned char *text = NULL;
-	bool good;
-	int found;
+	int length;
 
 	/* With several it is not clear which one was meant. */
 	if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
-		return false;
-	found = ASN1_STRING_to_UTF8(
+		return;
+	length = ASN1_STRING_to_UTF8(
 		&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-	good = found >= 0 && is_wanted(text, found, wanted, context);
-	if (found >= 0)
-		OPENSSL_free(text);
-	return good;
+	if (length < 0)
+		return;
+	look_at(search, text, length);
+	OPENSSL_free(text);
 }
 
-static bool alternative_name_is_wanted(
-	X509 *certificate, tls_name_function *wanted, const void *context)
+static void look_at_alternative_names(struct search *search, X509 *certificate)
 {
 	GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-	bool found = false;
 
-	for (int i = 0; !found && i < sk_GENERAL_NAME_num(names); i++) {
+	for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
 		const GENERAL_NAME *entry = sk_GENERAL_NAME_value(names, i);
 
-		found = entry->type == GEN_DNS &&
-			is_wanted(ASN1_STRING_get0_data(entry->d.dNSName),
-				ASN1_STRING_length(entry->d.dNSName), wanted, context);
+		if (entry->type == GEN_DNS)
+			look_at(search, ASN1_STRING_get0_data(entry->d.dNSName),
+				ASN1_STRING_length(entry->d.dNSName));
 	}
 	GENERAL_NAMES_free(names);
-	return found;
 }
 
 bool tls_has_peer_certificate(const struct stream *stream)
@@ -170,13 +177,15 @@ bool tls_has_peer_certificate(const struct stream *stream)
 bool tls_peer_has_name(
 	const struct stream *stream, tls_name_function *wanted, const void *context)
 {
+	struct search search = {.wanted = wanted, .context = context};
 	X509 *certificate;
 
 	if (!tls_has_peer_certificate(stream))
 		return false;
 	certificate = SSL_get0_peer_certificate(stream->tls->ssl);
-	return common_name_is_wanted(certificate, wanted, context) ||
-		alternative_name_is_wanted(certificate, wanted, context);
+	look_at_common_name(&search, certificate);
+	look_at_alternative_names(&search, certificate);
+	return search.found && !search.spoilt;
 }
 
 static bool is_same(const char *name, const void *context)
@@ -199,9 +208,13 @@ static bool is_address(const char *name)
 /* RFC 6125, and for addresses also the exact common name, as older certificates have them. */
 static bool bears_name(X509 *certificate, const char *name)
 {
-	if (is_address(name))
+	if (is_address(name)) {
+		struct search search = {.wanted = is_same, .context = name};
+
+		look_at_common_name(&search, certificate);
 		return X509_check_ip_asc(certificate, name, 0) == 1 ||
-			common_name_is_wanted(certificate, is_same, name);
+			(search.found && !search.spoilt);
+	}
 	return X509_check_host(
 		       certificate, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1;
 }

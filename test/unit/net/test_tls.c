@@ -539,6 +539,33 @@ static void test_client_is_known_by_its_certificate(void **state)
 	certificate_free(&client);
 }
 
+/* Whoever vouched for such a name may have read another one. */
+static void try_name_with_nul(struct certificate_wish wish)
+{
+	struct certificate client;
+
+	wish.issuer = &authority;
+	client = certificate_make(&wish);
+	try_client(&client, TLS_TRUST_OFFERED);
+	assert_int_equal(far_seen.secured, 1);
+	assert_false(tls_peer_is(&far, "Alice"));
+	assert_false(tls_peer_is(&far, "al"));
+	certificate_free(&client);
+}
+
+static void test_common_name_with_a_nul_is_nobodys(void **state)
+{
+	(void)state;
+	try_name_with_nul((struct certificate_wish){
+		.common_name = "Alice\0.example.com", .common_name_length = 18});
+}
+
+static void test_certificate_with_a_nul_in_a_name_is_nobodys(void **state)
+{
+	(void)state;
+	try_name_with_nul((struct certificate_wish){.common_name = "Alice", .has_nul = true});
+}
+
 static void test_client_may_show_none(void **state)
 {
 	(void)state;
@@ -771,6 +798,8 @@ int main(void)
 		TEST(test_revoked_certificate_is_refused),
 		TEST(test_list_that_revokes_others_does_no_harm),
 		TEST(test_client_is_known_by_its_certificate),
+		TEST(test_common_name_with_a_nul_is_nobodys),
+		TEST(test_certificate_with_a_nul_in_a_name_is_nobodys),
 		TEST(test_client_may_show_none),
 		TEST(test_client_must_show_one),
 		TEST(test_client_with_a_strange_certificate_is_refused),

@@ -28,6 +28,19 @@ static void add_extension(X509 *x509, X509 *issuer, int nid, const char *value)
 	X509_EXTENSION_free(extension);
 }
 
+static void add_name_with_nul(X509 *x509)
+{
+	GENERAL_NAMES *names = GENERAL_NAMES_new();
+	GENERAL_NAME *name = GENERAL_NAME_new();
+	ASN1_IA5STRING *text = ASN1_IA5STRING_new();
+
+	assert_int_equal(ASN1_STRING_set(text, "al\0.example.com", 15), 1);
+	GENERAL_NAME_set0_value(name, GEN_DNS, text);
+	sk_GENERAL_NAME_push(names, name);
+	assert_int_equal(X509_add1_ext_i2d(x509, NID_subject_alt_name, names, 0, 0), 1);
+	GENERAL_NAMES_free(names);
+}
+
 struct certificate certificate_make(const struct certificate_wish *wish)
 {
 	struct certificate made = {.x509 = X509_new(), .key = EVP_EC_gen("P-256")};
@@ -42,7 +55,8 @@ struct certificate certificate_make(const struct certificate_wish *wish)
 	X509_set_pubkey(made.x509, made.key);
 	if (wish->common_name)
 		X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
-			(const unsigned char *)wish->common_name, -1, -1, 0);
+			(const unsigned char *)wish->common_name,
+			wish->common_name_length ? wish->common_name_length : -1, -1, 0);
 	X509_set_issuer_name(made.x509, X509_get_subject_name(issuer->x509));
 	if (!wish->issuer)
 		add_extension(
@@ -50,6 +64,8 @@ struct certificate certificate_make(const struct certificate_wish *wish)
 	if (wish->alternative_names)
 		add_extension(
 			made.x509, issuer->x509, NID_subject_alt_name, wish->alternative_names);
+	if (wish->has_nul)
+		add_name_with_nul(made.x509);
 	assert_true(X509_sign(made.x509, issuer->key, EVP_sha256()) > 0);
 	return made;
 }

@@ -14,7 +14,9 @@ struct certificate {
 /* What is to be in it; NULL: nothing. */
 struct certificate_wish {
 	const char *common_name;
+	int common_name_length; /* 0: up to its NUL */
 	const char *alternative_names; /* as OpenSSL writes them: DNS:a,IP:127.0.0.1 */
+	bool has_nul; /* a DNS name with a NUL in it too; there are no other alternative names */
 	const struct certificate *issuer; /* NULL: itself, and it may issue others */
 	bool expired;
 };
