@@ -2,6 +2,7 @@
 """Who is let in: every method with every kind of secret, and how we log in to servers."""
 
 import base64
+import re
 import statistics
 import struct
 import time
@@ -251,6 +252,49 @@ def test_the_mock_salt_of_a_name_stays_the_same(new_pooler):
     assert len(base64.b64decode(first["s"])) == 16
     assert first["i"] == "5000"
     assert first["r"] != again["r"]
+
+
+def test_iterations_hold_for_what_is_derived_from_then_on(new_pooler):
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256", "scram_iterations": 5000},
+        auth={"app": "one", "alice": "two", "admin": "a"},
+    )
+    console = pooler.client("admin", "pgbouncer", "a")
+
+    def iterations(name):
+        client = pooler.raw().send_startup(name)
+        client.read()
+        client.send_sasl_first(ScramClient("x").first())
+        (count,) = re.findall(rb"i=(\d+)$", client.read().body)
+        client.close()
+        return int(count)
+
+    assert iterations("app") == 5000
+    console.query("SET scram_iterations = 6000")
+    assert [iterations(name) for name in ("app", "alice", "ghost")] == [5000, 6000, 6000]
+    # The file read anew drops what was derived from it.
+    pooler.settings["scram_iterations"] = 6000
+    pooler.write_config()
+    console.query("RELOAD")
+    assert [iterations(name) for name in ("app", "alice", "ghost")] == [6000] * 3
+    assert pooler.client(password="one").value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("size", [1, 16])
+def test_logins_do_not_depend_on_the_packet_buffer(new_pooler, cluster, size):
+    # setting: pkt_buf
+    password = "long" * 800
+    cluster.sql(f"ALTER ROLE plain_login PASSWORD '{password}'")
+    try:
+        for method in ("plain", "scram-sha-256"):
+            pooler = new_pooler(
+                {"auth_type": method, "pkt_buf": size}, auth={"plain_login": password}
+            )
+            client = pooler.client("plain_login", password=password, application_name="n" * 3000)
+            assert client.value("SELECT repeat('x', 50000)") == "x" * 50000
+            assert len(client.value("SELECT '" + "y" * 50000 + "'")) == 50000
+    finally:
+        cluster.sql("ALTER ROLE plain_login PASSWORD 'plain secret'")
 
 
 @pytest.mark.parametrize("method", ["md5", "scram-sha-256"])

@@ -803,6 +803,31 @@ def test_client_limits_come_before_the_password_and_give_back(new_pooler):
     assert pooler.client(password="secret").value("SELECT 1") == "1"
 
 
+def test_the_first_limit_that_is_exceeded_is_told(new_pooler):
+    limits = {"max_client_conn": 2, "max_db_client_connections": 1, "max_user_client_connections": 1}
+    pooler = new_pooler(limits)
+    pooler.client()
+    assert pooler.refused().text == DB_LIMIT
+    pooler.console()
+    assert pooler.refused().text == "no more connections allowed (max_client_conn)"
+
+
+def test_an_unknown_user_of_the_configuration_is_charged_while_it_tries(new_pooler):
+    pooler = new_pooler(
+        {"auth_type": "md5"}, users={"ghost": {"max_user_client_connections": 1}}, auth={"admin": "a"}
+    )
+    pooler.use_console("admin", "a")
+    half = pooler.raw().send_startup("ghost")
+    half.read()
+    assert pooler.show("USERS", name="ghost")[0]["current_client_connections"] == "1"
+    text = "client connections exceeded (max_user_client_connections)"
+    assert pooler.refused("ghost").text == text
+    half.send(wire.password("md5" + "0" * 32))
+    assert half.fatal().text == "password authentication failed"
+    assert pooler.show("USERS", name="ghost")[0]["current_client_connections"] == "0"
+    assert pooler.raw().send_startup("ghost").read().type == "R"
+
+
 def test_administrators_are_counted_but_not_refused_on_the_console(new_pooler):
     pooler = new_pooler({"max_db_client_connections": 1, "max_user_client_connections": 1})
     for _ in range(3):
@@ -877,6 +902,57 @@ def test_databases_over_unix_sockets(new_pooler, cluster):
     )
     assert pooler.client(database="folder").value("SELECT inet_client_addr()") is None
     assert pooler.client(database="scram").value("SELECT current_user") == "scram_login"
+
+
+def test_a_database_without_a_host_needs_a_folder_of_ours(new_pooler):
+    databases = {"main": "dbname=main", "other": {"dbname": "main"}}
+    settings = {"unix_socket_dir": "", "query_wait_timeout": 0.5}
+    pooler = new_pooler(settings, databases=databases)
+    assert pooler.refused().text == "query_wait_timeout"
+    assert pooler.lines("ERROR S-.* unix socket dir not configured: main")
+    assert pooler.lines("S-.* closing because: cannot connect ")
+    assert pooler.client(database="other").value("SELECT 1") == "1"
+
+
+def test_an_idle_server_that_spoke_goes_by_itself(new_pooler, new_server):
+    server = new_server()
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    client = pooler.client()
+    client.query("one")
+    server.connections[0].send(wire.error("57P01", "good bye", "WARNING"))
+    pooler.wait_log("S-.* closing because: SV_IDLE server got dirty ")
+    server.wait_all_ended()
+    assert client.silent(0.05)
+    assert client.value("two") == "two"
+
+
+@pytest.mark.parametrize("command", ["RECONNECT", "RELOAD"])
+def test_a_server_that_logs_in_to_what_has_changed_is_closed_at_once(new_pooler, new_server, command):
+    gate = new_server(lambda connection: (connection.accept_startup(), connection.wait_gone()))
+    pooler = new_pooler({"server_login_retry": 0}, databases={"main": gate.target()})
+    client = pooler.raw().send_startup()
+    pooler.wait_pool(sv_login=1)
+    server = new_server()
+    if command == "RELOAD":
+        pooler.databases["main"] = server.target()
+        pooler.reload()
+    else:
+        gate.script = server.script
+        pooler.command("RECONNECT main")
+    assert pooler.wait_log("S-.* closing because: connect string changed ")
+    assert client.finish_login("app").value("SELECT 1")
+
+
+def test_a_command_that_names_an_automatic_database_makes_it(new_pooler):
+    pooler = new_pooler(databases={"*": {"dbname": "main"}})
+    pooler.command("PAUSE fresh")
+    (row,) = pooler.show("DATABASES", name="fresh")
+    assert row["paused"] == "1"
+    assert pooler.lines("registered new auto-database: fresh")
+    waiting = pooler.raw().send_startup(database="fresh")
+    pooler.wait_pool("fresh", cl_waiting=1)
+    pooler.command("RESUME fresh")
+    assert waiting.finish_login("app").value("SELECT 1") == "1"
 
 
 def test_a_host_name_is_looked_up(new_pooler, cluster):

@@ -240,6 +240,8 @@ def test_long_database_names_are_refused_quietly(new_pooler, length, fallback): 
     assert (error.severity, error.sqlstate) == ("FATAL", "3D000")
     assert error.text.startswith("no such database: " + "d" * 60)
     assert len(error.text.encode()) <= 127
+    assert len(pooler.lines(f"too long db name: {length} bytes")) == int(fallback)
+    assert not pooler.lines("registered new auto-database")
     assert pooler.client().value("SELECT 1") == "1"
 
 
