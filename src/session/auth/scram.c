@@ -163,6 +163,21 @@ static bool start_derivation(struct client_link *client, struct user_keys *keys)
 	return false;
 }
 
+/*
+ * Keys derived with another count than the one in force are forgotten: the count of those who
+ * exist would differ from that of those who do not.
+ */
+static void forget_outdated(struct client_link *client, struct user_keys *keys)
+{
+	const struct settings *settings = link_registry(&client->link)->settings;
+
+	if (!keys->verifier_known || secret_kind(auth_secret(client)) != SECRET_PLAIN ||
+		keys->verifier.iterations == (uint32_t)settings->scram_iterations)
+		return;
+	keys->verifier_known = false;
+	keys->verifier.salt_length = 0;
+}
+
 static bool choose_verifier(struct client_link *client)
 {
 	struct login *login = client->login;
@@ -173,6 +188,7 @@ static bool choose_verifier(struct client_link *client)
 	keys = auth_keys(client);
 	if (!keys)
 		return false;
+	forget_outdated(client, keys);
 	/* Not known, and no salt chosen: nobody has asked for the keys of this plain secret yet. */
 	if (!keys->verifier_known && keys->verifier.salt_length == 0 &&
 		!start_derivation(client, keys))
