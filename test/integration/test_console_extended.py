@@ -2,6 +2,7 @@
 """The extended protocol on the console: raw messages, and drivers that know nothing else."""
 
 import asyncio
+import os
 import shutil
 import struct
 import subprocess
@@ -441,6 +442,29 @@ def test_pg8000(pooler):
     cursor.execute("SHOW TOTALS LIMIT 1")
     assert int(cursor.fetchall()[0][1]) == 0
     connection.close()
+
+
+PGJDBC = "/usr/share/java/postgresql.jar"
+
+
+def test_pgjdbc(new_pooler):
+    java = shutil.which("java")
+    if not java or not os.path.exists(PGJDBC):
+        pytest.skip("no Java, or no pgjdbc")
+    pooler = new_pooler({"ignore_startup_parameters": "extra_float_digits"})
+    source = os.path.join(os.path.dirname(__file__), "support", "ConsoleClient.java")
+    done = subprocess.run(
+        [java, "-cp", PGJDBC, source, f"{HOST}:{pooler.port}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [f"main {pooler.cluster.port}"] * 6 + [
+        "rows 22",
+        "08P01 ERROR: invalid command 'SELECT 1', use SHOW HELP;",
+    ], done.stderr
+    assert pooler.show("DATABASES", name="main")[0]["disabled"] == "1"
 
 
 def test_pgbench_prepares_on_the_console(pooler):

@@ -5,12 +5,14 @@ import contextlib
 import os
 import pty
 import re
+import resource
 import select
 import time
 
 import pytest
 
 from support import wire
+from support.pooler import is_sanitized
 from support.process import HOST, wait_until
 from support.raw import Closed, RawClient, ServerError, cancel
 
@@ -672,3 +674,63 @@ def test_answers_that_nobody_reads_are_bounded(pooler):
             sent += 5000
     assert pooler.memory() - before < 24_000_000
     assert pooler.client().value("SELECT 1") == "1"
+
+
+MANY = 5000
+
+
+@pytest.fixture
+def many_descriptors():
+    """Enough descriptors for so many clients here and in the daemon."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < MANY + 1000:
+        pytest.skip(f"no more than {hard} descriptors are allowed here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, MANY + 1000), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def time_on_cpu(pooler):
+    """Seconds that the daemon has run, without those in which it was kept waiting for a CPU."""
+    with open(f"/proc/{pooler.process.pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def test_show_of_5000_clients_stalls_nobody(new_pooler, many_descriptors):
+    """The rows are built in one turn, so that they are one picture: it has to be a short one."""
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "max_client_conn": 2 * MANY,
+            "listen_backlog": MANY,
+            "log_connections": 0,
+            "log_disconnections": 0,
+        }
+    )
+    clients = [
+        pooler.raw().send_startup("app", "main", application_name=f"tool{number % 50}")
+        for number in range(MANY)
+    ]
+    for client in clients:
+        client.finish_login("app")
+    console = pooler.console()
+    for sql, rows in (
+        ("SHOW CLIENTS", MANY + 1),
+        ("SHOW SOCKETS", MANY + 2),
+        ("SHOW CLIENTS WHERE application_name = tool7", MANY // 50),
+        ("SHOW CLIENTS ORDER BY application_name DESC, port", MANY + 1),
+        ("SHOW CLIENTS WHERE application_name LIKE '%o%7' ORDER BY id LIMIT 9", 9),
+    ):
+        before = time_on_cpu(pooler)
+        found = console.query(sql)
+        taken = time_on_cpu(pooler) - before
+        assert abs(len(found.rows) - rows) <= 1, sql
+        assert taken < (1.0 if is_sanitized() else 0.1), (sql, taken)
+
+
+def test_a_console_of_protocol_3_2_has_a_longer_key(pooler):
+    client = pooler.raw().send_startup("admin", "pgbouncer", protocol=wire.PROTOCOL_3_2)
+    client.finish_login("admin")
+    assert len(client.key) > 8
+    cancel(pooler.address, client.key)
+    pooler.wait_log("admin cancel request for non-waiting client")
