@@ -94,7 +94,8 @@ static bool waits_for(const struct login *login, const struct scram_secret *para
  * Those who have sent their last message already can now be judged; but not by the keys of a
  * secret that is theirs no more.
  */
-static void wake_waiters(struct registry *registry, const struct user_keys *keys)
+static void wake_waiters(struct registry *registry, const struct user_keys *keys,
+	const struct scram_secret *verifier)
 {
 	struct link *link, *next;
 
@@ -102,10 +103,10 @@ static void wake_waiters(struct registry *registry, const struct user_keys *keys
 		struct client_link *client = client_of(link);
 		struct login *login = client->login;
 
-		if (!waits_for(login, &keys->verifier))
+		if (!waits_for(login, verifier))
 			continue;
 		login->deriving = false;
-		login->verifier = keys->verifier;
+		login->verifier = *verifier;
 		if (auth_keys(client) != keys)
 			client_login_proceed(client, auth_refuse(client));
 		else if (login->final.length > 0)
@@ -136,16 +137,24 @@ static void derived(struct registry *registry, const struct derivation_owner *ow
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
 	struct scram_secret *verifier = &owner->into->verifier;
+	const bool is_wanted =
+		same_salt(verifier, parameters); /* by those who come from now on */
+	struct scram_secret made = *parameters;
 
 	if (!keys) {
-		verifier->salt_length = 0; /* the next login tries again */
+		if (is_wanted)
+			verifier->salt_length = 0; /* the next login tries again */
 		refuse_waiters(registry, parameters);
 		return;
 	}
-	memcpy(verifier->stored_key, keys->stored_key, SCRAM_KEY_SIZE);
-	memcpy(verifier->server_key, keys->server_key, SCRAM_KEY_SIZE);
-	owner->into->verifier_known = true;
-	wake_waiters(registry, owner->into);
+	memcpy(made.stored_key, keys->stored_key, SCRAM_KEY_SIZE);
+	memcpy(made.server_key, keys->server_key, SCRAM_KEY_SIZE);
+	if (is_wanted) {
+		*verifier = made;
+		owner->into->verifier_known = true;
+	}
+	wake_waiters(registry, owner->into, &made);
+	explicit_bzero(&made, sizeof(made));
 }
 
 /* Start the derivation of a plain secret's keys with a salt of our own choice. */
@@ -164,14 +173,15 @@ static bool start_derivation(struct client_link *client, struct user_keys *keys)
 }
 
 /*
- * Keys derived with another count than the one in force are forgotten: the count of those who
- * exist would differ from that of those who do not.
+ * Keys derived with another count than the one in force are forgotten, or will be when they are
+ * there: the count of those who exist would differ from that of those who do not.
  */
 static void forget_outdated(struct client_link *client, struct user_keys *keys)
 {
 	const struct settings *settings = link_registry(&client->link)->settings;
 
-	if (!keys->verifier_known || secret_kind(auth_secret(client)) != SECRET_PLAIN ||
+	if (keys->verifier.salt_length == 0 ||
+		secret_kind(auth_secret(client)) != SECRET_PLAIN ||
 		keys->verifier.iterations == (uint32_t)settings->scram_iterations)
 		return;
 	keys->verifier_known = false;
