@@ -32,6 +32,11 @@ static const struct row *row_of(enum reason reason)
 	return &rows[reason];
 }
 
+static const char *place_of_argument(enum reason reason)
+{
+	return strstr(row_of(reason)->text, placeholder);
+}
+
 /* Put `length` bytes behind what is there, as many as fit. */
 static void append(char out[FAILURE_TEXT_SIZE], const char *text, size_t length)
 {
@@ -42,10 +47,10 @@ static void append(char out[FAILURE_TEXT_SIZE], const char *text, size_t length)
 	out[used + kept] = '\0';
 }
 
-static struct failure fill_in(enum reason reason, const char *argument)
+/* `place`: where in the row's text the argument goes; NULL: there is none. */
+static struct failure fill_in(enum reason reason, const char *place, const char *argument)
 {
 	const struct row *row = row_of(reason);
-	const char *place = strstr(row->text, placeholder);
 	struct failure failure = {.reason = reason};
 
 	(void)text_copy(failure.sqlstate, sizeof(failure.sqlstate), row->sqlstate);
@@ -62,15 +67,15 @@ static struct failure fill_in(enum reason reason, const char *argument)
 
 struct failure failure_of(enum reason reason, ...)
 {
-	const char *argument = NULL;
+	const char *place = place_of_argument(reason), *argument = NULL;
 	va_list arguments;
 
-	if (reason_has_argument(reason)) {
+	if (place != NULL) {
 		va_start(arguments, reason);
 		argument = va_arg(arguments, const char *);
 		va_end(arguments);
 	}
-	return fill_in(reason, argument);
+	return fill_in(reason, place, argument);
 }
 
 static bool is_sqlstate(const char *text)
@@ -80,8 +85,9 @@ static bool is_sqlstate(const char *text)
 
 struct failure failure_from_server(const char *text, const char *sqlstate)
 {
-	struct failure failure = fill_in(REASON_SERVER_ERROR,
-		text != NULL && *text != '\0' ? text : "server login failed");
+	struct failure failure =
+		fill_in(REASON_SERVER_ERROR, place_of_argument(REASON_SERVER_ERROR),
+			text != NULL && *text != '\0' ? text : "server login failed");
 
 	if (sqlstate != NULL && is_sqlstate(sqlstate))
 		(void)text_copy(failure.sqlstate, sizeof(failure.sqlstate), sqlstate);
@@ -110,5 +116,5 @@ const char *reason_label(enum reason reason)
 
 bool reason_has_argument(enum reason reason)
 {
-	return strstr(row_of(reason)->text, placeholder) != NULL;
+	return place_of_argument(reason) != NULL;
 }

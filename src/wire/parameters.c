@@ -103,20 +103,42 @@ static void write_values(struct parameters *set, const struct values *values)
 	}
 }
 
+static void write_set(struct parameters *set, struct parameter_table *table, size_t size,
+	const struct values *values)
+{
+	*set = (struct parameters){.table = table, .size = (uint32_t)size, .holders = 1};
+	write_values(set, values);
+}
+
+/* The set of this content, if it is there and of usual size: most are, and need no memory. */
+static struct parameters *find(
+	struct parameter_table *table, size_t size, const struct values *values)
+{
+	union {
+		struct parameters set;
+		char room[512];
+	} key;
+
+	if (size > sizeof(key) - sizeof(key.set))
+		return NULL;
+	write_set(&key.set, table, size, values);
+	return RB_FIND(parameters_tree, &table->sets, &key.set);
+}
+
 /* The one set of this content: the one that is there already, or a new one. */
 static struct parameters *intern(struct parameter_table *table, const struct values *values)
 {
 	const size_t size = content_size(table, values);
-	struct parameters *set, *present;
+	struct parameters *set = find(table, size, values), *present;
 
+	if (set != NULL)
+		return parameters_ref(set);
 	if (size > PARAMETERS_SIZE_MAX)
 		return NULL;
 	set = malloc(sizeof(*set) + size);
 	if (set == NULL)
 		return NULL;
-	*set = (struct parameters){.table = table, .size = (uint32_t)size, .holders = 1};
-	write_values(set, values);
-
+	write_set(set, table, size, values);
 	present = RB_INSERT(parameters_tree, &table->sets, set);
 	if (present == NULL)
 		return set;
@@ -208,12 +230,21 @@ unsigned parameter_count(const struct parameter_table *table)
 	return table->count;
 }
 
+/* May they be the same but for the case of letters? Two different letters differ in more. */
+static inline bool may_begin_alike(char a, char b)
+{
+	enum { CASE_BIT = 0x20 };
+
+	return ((a ^ b) & ~CASE_BIT) == 0;
+}
+
 int parameter_index(const struct parameter_table *table, const char *name)
 {
 	unsigned i;
 
 	for (i = 0; i < table->count; i++) {
-		if (strcasecmp(table->names[i], name) == 0)
+		if (may_begin_alike(table->names[i][0], name[0]) &&
+			strcasecmp(table->names[i], name) == 0)
 			return (int)i;
 	}
 	return -1;

@@ -92,10 +92,11 @@ static enum meaning meaning_of(const char *name)
 	size_t i;
 
 	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		if (strcmp(name, known[i].name) == 0)
+		if (name[0] == known[i].name[0] && strcmp(name, known[i].name) == 0)
 			return known[i].meaning;
 	}
-	if (strncmp(name, PROTOCOL_OPTION_PREFIX, strlen(PROTOCOL_OPTION_PREFIX)) == 0)
+	if (name[0] == PROTOCOL_OPTION_PREFIX[0] &&
+		strncmp(name, PROTOCOL_OPTION_PREFIX, strlen(PROTOCOL_OPTION_PREFIX)) == 0)
 		return MEANS_PROTOCOL;
 	return MEANS_SETTING;
 }

@@ -78,10 +78,21 @@ void writer_bytes(struct buffer *buffer, const void *bytes, size_t length)
 
 void writer_message(struct buffer *buffer, uint8_t type, const void *body, size_t length)
 {
-	const size_t mark = writer_begin(buffer, type);
+	enum { HEADER_SIZE = 5 };
+	uint8_t *message;
 
-	writer_bytes(buffer, body, length);
-	writer_end(buffer, mark);
+	/* In one piece: each login and each Sync of ours writes such messages. */
+	if (length > MESSAGE_LENGTH_MAX - HEADER_SIZE) {
+		buffer->failed = true;
+		return;
+	}
+	message = buffer_extend(buffer, HEADER_SIZE + length);
+	if (!message)
+		return;
+	message[0] = type;
+	put_int32(message + 1, (uint32_t)(length + sizeof(uint32_t)));
+	if (length > 0)
+		memcpy(message + HEADER_SIZE, body, length);
 }
 
 static void write_field(struct buffer *buffer, uint8_t code, const char *text)

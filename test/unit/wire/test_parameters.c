@@ -185,6 +185,24 @@ static void test_same_content_is_the_same_set(void **state)
 	parameters_unref(only);
 }
 
+static void test_large_sets_of_the_same_content_are_one_too(void **state)
+{
+	struct parameter_table *table = table_of(state);
+	char value[2000];
+	struct parameters *a, *b;
+
+	for (size_t length = 300; length < sizeof(value); length += 100) {
+		memset(value, 'x', length);
+		value[length] = '\0';
+		a = set_of(table, "TimeZone", value, NULL);
+		b = set_of(table, "TimeZone", value, NULL);
+		assert_ptr_equal(a, b);
+		assert_string_equal(get(table, b, "TimeZone"), value);
+		parameters_unref(a);
+		parameters_unref(b);
+	}
+}
+
 static void test_an_unknown_value_is_not_an_empty_one(void **state)
 {
 	struct parameter_table *table = table_of(state);
@@ -417,6 +435,7 @@ int main(void)
 		WITH_TABLE(test_nothing_is_known_in_the_empty_set),
 		WITH_TABLE(test_a_set_with_a_value_leaves_the_other_alone),
 		WITH_TABLE(test_same_content_is_the_same_set),
+		WITH_TABLE(test_large_sets_of_the_same_content_are_one_too),
 		WITH_TABLE(test_an_unknown_value_is_not_an_empty_one),
 		WITH_TABLE(test_many_sets_live_side_by_side),
 		WITH_TABLE(test_a_set_has_a_largest_size),
