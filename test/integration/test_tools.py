@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: ISC
+"""What comes along with the daemon: the maker of auth_files, completion, samples."""
+
+import os
+import stat
+import subprocess
+
+import pytest
+
+from support.cluster import HARNESS
+from support.pooler import binary
+from support.process import drop_folder, make_folder, run
+
+ETC = os.path.join(os.path.dirname(__file__), "..", "..", "etc")
+MKAUTH = os.path.join(ETC, "mkauth.py")
+SECRETS = {
+    "tool md5": "md5" + "0" * 32,
+    'tool"quoted': "SCRAM-SHA-256$4096:" + "A" * 24 + "$" + "B" * 43 + "=:" + "C" * 43 + "=",
+}
+
+
+@pytest.fixture
+def users(cluster):
+    def quoted(name):
+        return '"' + name.replace('"', '""') + '"'
+
+    names = [*SECRETS, "tool expired", "tool none"]
+    for name in names:
+        cluster.sql(f"CREATE ROLE {quoted(name)} LOGIN")
+    for name, secret in SECRETS.items():
+        cluster.sql(f"ALTER ROLE {quoted(name)} PASSWORD '{secret}'")
+    cluster.sql("ALTER ROLE \"tool expired\" PASSWORD 'x' VALID UNTIL '2020-01-01'")
+    yield
+    for name in names:
+        cluster.sql(f"DROP ROLE {quoted(name)}")
+
+
+@pytest.fixture
+def folder():
+    folder = make_folder("pgusher-tools-")
+    yield folder
+    drop_folder(folder)
+
+
+def mkauth(*arguments):
+    return run(["/usr/bin/python3", MKAUTH, *arguments], check=False)
+
+
+def connstr(cluster):
+    return f"host={cluster.host} port={cluster.port} dbname=postgres user={HARNESS}"
+
+
+def test_an_auth_file_is_made_of_a_running_server(cluster, users, folder, new_pooler):
+    path = folder + "/userlist.txt"
+    done = mkauth(path, connstr(cluster))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    with open(path) as file:
+        lines = file.read().splitlines()
+    assert '"tool md5" "md5' + "0" * 32 + '"' in lines
+    assert '"tool""quoted" "' + SECRETS['tool"quoted'] + '"' in lines
+    assert not any("expired" in line or "none" in line for line in lines)
+    assert lines == sorted(lines)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    # And the daemon reads it.
+    with open(path) as file:
+        pooler = new_pooler(auth=file.read(), start=False)
+    assert run([binary(), "--check", pooler.config_path]).stdout == ""
+
+
+def test_a_file_that_says_the_same_is_left_alone(cluster, users, folder):
+    path = folder + "/userlist.txt"
+    mkauth(path, connstr(cluster))
+    os.utime(path, (1, 1))
+    mkauth(path, connstr(cluster))
+    assert os.stat(path).st_mtime == 1
+    os.chmod(path, 0o640)
+    cluster.sql("ALTER ROLE \"tool md5\" PASSWORD 'md5" + "1" * 32 + "'")
+    inode = os.stat(path).st_ino
+    assert mkauth(path, connstr(cluster)).returncode == 0
+    assert os.stat(path).st_ino != inode  # replaced, never half-written
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
+    assert os.listdir(folder) == ["userlist.txt"]
+
+
+def test_standard_output_is_a_destination(cluster, users):
+    assert '"tool md5" "md5' in mkauth("-", connstr(cluster)).stdout
+
+
+def test_what_cannot_be_done_leaves_the_file_as_it_was(cluster, users, folder):
+    path = folder + "/userlist.txt"
+    mkauth(path, connstr(cluster))
+    with open(path) as file:
+        before = file.read()
+    done = mkauth(path, connstr(cluster) + " connect_timeout=2 options=-cnonsense=1")
+    assert done.returncode == 1 and done.stderr
+    with open(path) as file:
+        assert file.read() == before
+    assert mkauth(folder + "/no/such", connstr(cluster)).returncode == 1
+    assert mkauth(path).stderr == "usage: mkauth.py DEST CONNSTR\n"
+
+
+def complete(*words):
+    script = (
+        f'. "{ETC}/pgusher.bash-completion"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+        '_pgusher "$1" "${@: -1}" "${@: -2:1}"; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", binary(), *words], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_options_are_completed():
+    assert {"--daemon", "--reboot", "--check", "--help", "--preset="} <= set(complete("--"))
+    assert complete("--verb") == ["--verbose"]
+    assert complete("--ver") == ["--verbose", "--version"]
+    assert "root" in complete("-u", "roo")
+
+
+def test_files_are_completed(tmp_path):
+    for name in ("a.ini", "a.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "a.d").mkdir()
+    assert complete(f"{tmp_path}/a") == [f"{tmp_path}/a.d/", f"{tmp_path}/a.ini"]
+
+
+def test_samples_are_good_configurations():
+    done = run([binary(), "--check", os.path.join(ETC, "pgusher.ini")], check=False)
+    assert done.returncode == 0, done.stdout
