@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: ISC
 # Run every test: installs what is missing, builds plainly and with sanitizers below build/, and
 # closes with one line, `N passed, N failed`.
-#   PGUSHER_TEST_FAST=1          leave out the integration tests of the sanitizer build
-#   PGUSHER_TEST_PGBIN=FOLDER    test against the PostgreSQL whose programs are there
+#   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer build, and those
+#                                  against PostgreSQL 18
+#   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL whose programs are there
+#   PGUSHER_TEST_PG18BIN=FOLDER    and the plain build against this one too, PostgreSQL 18
+#   PGUSHER_TEST_LIBPQ=FOLDER      where psycopg[binary] is, whose libpq is of PostgreSQL 18
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/build.sh"
+. "$top/test/newer.sh"
 
 need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer \
-	python3-pytest python3-pytest-xdist python3-psycopg python3-asyncpg python3-pg8000 python3-prometheus-client
+	python3-pytest python3-pytest-xdist python3-psycopg python3-asyncpg python3-pg8000 python3-prometheus-client \
+	python3-pip
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"
 
@@ -59,6 +64,7 @@ tell() {
 	passed=$((passed + $2))
 	failed=$((failed + bad))
 	say "$1: $2 passed, $bad failed"
+	sed -n "s|^RETRIED |$1: |p" "$log" >>"$programs/retried"
 	[ "$bad" -eq 0 ] || grep -Ev '^(PASS: |ok |  (CC|CCLD|AR|GEN) )' "$log" | tail -n 400
 }
 
@@ -79,12 +85,14 @@ check() { # check NAME: unit tests, seeds of the fuzzers, checks of the tree
 	tell "Unit tests and checks of build/$1" "$good" "$bad" $result
 }
 
-integration() { # integration NAME: against PostgreSQL
+# integration NAME [STAGE FOLDER WORDS]: against PostgreSQL, or the one whose programs are there
+integration() {
+	stage=integration-${2:-$1}
 	# Where the user that the servers run as can reach it, whoever owns the tree.
 	cp "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
-	report=$logs/integration-$1.xml
+	report=$logs/$stage.xml
 	rm -f "$report"
-	stage "integration-$1" env PGUSHER_BIN="$programs/pgusher" \
+	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${3:-$pgbin}" \
 		make --no-print-directory -C "$top/build/$1" check-integration \
 		PYTEST_FLAGS="--junitxml=$report ${PYTEST_FLAGS:-}"
 	result=$?
@@ -93,18 +101,30 @@ integration() { # integration NAME: against PostgreSQL
 		bad=$(($(attribute failures) + $(attribute errors)))
 		good=$(($(attribute tests) - bad - $(attribute skipped)))
 	fi
-	tell "Integration tests of build/$1" "$good" "$bad" $result
+	tell "Integration tests of build/$1${4:+ $4}" "$good" "$bad" $result
+}
+
+# Against PostgreSQL 18, where it can be had; psql and pgbench are those of the other.
+integration_18() {
+	find_postgres_18
+	[ -z "$pg18bin" ] || integration plain plain-18 "$pg18bin" "against PostgreSQL 18"
 }
 
 export top
 if build plain --enable-werror; then
 	check plain
+	find_libpq_18 "$(sed -n 's/^PYTHON = //p' "$top/build/plain/Makefile")"
 	integration plain
+	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration_18
 fi
 if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize
 	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize
 fi
 
+if [ -s "$programs/retried" ]; then
+	say "Passed only at the second try:"
+	cat "$programs/retried"
+fi
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

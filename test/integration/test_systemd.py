@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """The service manager: what it is told, sockets it passes, and the end that it waits for."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -166,20 +167,19 @@ class Passed:
 
     def start(self, pooler):
         """Start with the sockets from descriptor 3 on, as exec of a service manager would."""
-        count = len(self.sockets)
-        base = 100
-        for number, sock in enumerate(self.sockets):
-            os.dup2(sock.fileno(), base + number, inheritable=True)
-        moves = " ".join(f"{3 + i}<&{base + i} {base + i}<&-" for i in range(count))
+        # Wherever there is room in this process, out of the way of what the shell makes of them.
+        copies = [fcntl.fcntl(sock, fcntl.F_DUPFD, 20) for sock in self.sockets]
+        moves = " ".join(f"{3 + i}<&{copy} {copy}<&-" for i, copy in enumerate(copies))
         script = f'exec env LISTEN_PID=$$ "$@" {moves}'
-        environment = {"LISTEN_FDS": str(count), "LISTEN_FDNAMES": ":".join(self.names)}
+        environment = {
+            "LISTEN_FDS": str(len(copies)), "LISTEN_FDNAMES": ":".join(self.names)
+        }
         try:
             return pooler.start(
-                environment=environment, wrap=["/bin/bash", "-c", script, "sh"],
-                pass_fds=range(base, base + count))
+                environment=environment, wrap=["/bin/bash", "-c", script, "sh"], pass_fds=copies)
         finally:
-            for number in range(count):
-                os.close(base + number)
+            for copy in copies:
+                os.close(copy)
 
 
 @pytest.fixture

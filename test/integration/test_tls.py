@@ -212,14 +212,6 @@ def test_direct_tls_without_tls_is_garbage(tls_pooler, authority):
         encrypt(pooler.raw(), context_for(authority))
 
 
-def test_libpq_of_postgresql_17_and_later_connects_directly(tls_pooler, authority):
-    if psycopg.pq.version() < 170000:
-        pytest.skip("this libpq does not know sslnegotiation")
-    pooler = tls_pooler()
-    with pooler.connect(sslmode="require", sslnegotiation="direct") as connection:
-        assert connection.execute("SELECT 1").fetchone()[0] == 1
-
-
 # --- handshakes that go wrong -----------------------------------------------------------------
 
 

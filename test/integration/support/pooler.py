@@ -20,7 +20,7 @@ ADMIN = "admin"
 STATS = "stats"
 
 # The line that tells that a daemon serves.
-UP = r" LOG process up: "
+UP = r"( LOG |\"message\":\")process up: "
 
 # What no daemon may ever write, whatever a test did to it.
 BAD_LINES = re.compile(
