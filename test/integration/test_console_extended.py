@@ -111,6 +111,20 @@ def test_a_command_runs_at_execute_and_once(pooler):
     assert len(pooler.lines("DISABLE 'main' command issued")) == 1
 
 
+def test_the_first_execute_counts_as_a_query(pooler):
+    def count():
+        (row,) = pooler.show("STATS_TOTALS", database="pgbouncer")
+        return int(row["query_count"]), int(row["xact_count"])
+
+    client = pooler.console()
+    queries, transactions = count()
+    exchange(client, wire.parse("SHOW VERSION", "v"), wire.describe("S", "v"))
+    assert count() == (queries, transactions)
+    for _ in range(3):
+        exchange(client, wire.bind((), "v"), wire.execute())
+        assert count() == (queries + 1, transactions + 1)
+
+
 def test_notices_come_through(pooler):
     client = pooler.console()
     result = exchange(client, *[wire.parse("SHOW HELP"), wire.bind(), wire.execute()])

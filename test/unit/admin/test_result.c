@@ -218,11 +218,20 @@ static void test_int4_never_overflows(void **state)
 	result_number(&result, 1LL << 40);
 	result_number(&result, -(1LL << 40));
 	result_end_row(&result);
+	result_begin_row(&result);
+	result_number(&result, 0);
+	result_number(&result, -10);
+	result_end_row(&result);
 	open_message(&at, PQ_ROW_DESCRIPTION);
 	reader = open_message(&at, PQ_DATA_ROW);
 	reader_int16(&reader);
 	assert_cell(&reader, "2147483647");
 	assert_cell(&reader, "-2147483648");
+	assert_true(reader_done(&reader));
+	reader = open_message(&at, PQ_DATA_ROW);
+	reader_int16(&reader);
+	assert_cell(&reader, "0");
+	assert_cell(&reader, "-10");
 }
 
 static void test_times_are_local_and_without_fraction(void **state)
