@@ -36,11 +36,12 @@ struct database_figures {
 
 /* A row for each pool. */
 struct capacity_figures {
-	int64_t size;
+	int64_t size, reserve_in_use, notified, oldest_transaction, oldest_idle_transaction;
 };
 
+/* A row for each host of a database of which something is known. */
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
-	metric_client_groups, metric_capacity;
+	metric_client_groups, metric_capacity, metric_hosts;
 
 /* --- admin/metric_process.c --------------------------------------------------------------- */
 
@@ -68,7 +69,27 @@ struct limit_figures {
 
 extern const struct metric_source metric_lists, metric_config, metric_version, metric_process,
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
-	metric_dropped;
+	metric_certificates, metric_dropped;
+
+/* --- admin/metric_counters.c --------------------------------------------------------------- */
+
+/* One row. */
+struct reload_figures {
+	int64_t successful, succeeded_at;
+};
+
+/* Rows for the words of a label; those of databases only where something was counted. */
+extern const struct metric_source metric_errors, metric_client_rejected, metric_auth_failures,
+	metric_protocol_errors, metric_cancel_requests, metric_reloads, metric_last_reload,
+	metric_server_opened, metric_server_closed, metric_client_closed, metric_server_reset,
+	metric_unclean_release, metric_server_errors, metric_accept_paused, metric_log_messages,
+	metric_dns_lookups, metric_dns_changes;
+
+/* --- admin/metric_times.c ------------------------------------------------------------------ */
+
+/* The figures of each are one histogram; the last three have a row for each pool that had a query. */
+extern const struct metric_source metric_server_connects, metric_client_logins, metric_queries,
+	metric_transactions, metric_waits, metric_handshakes, metric_loop_lag, metric_loop_busy;
 
 /* When this process was started, wall clock. */
 usec_t metric_process_start(void);

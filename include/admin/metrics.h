@@ -13,6 +13,7 @@
 
 #include "admin/metric_page.h"
 #include "net/http.h"
+#include "net/listener.h"
 
 enum { METRICS_PAGES = 4 };
 
@@ -26,8 +27,8 @@ struct metrics_page;
 
 struct metrics {
 	struct registry *registry;
-	/* Why clients are not accepted just now, by what only the daemon knows; NULL: they are. */
-	const char *(*refusal)(struct registry *registry);
+	const struct listeners *listeners; /* where clients come from */
+	int passed; /* a socket to serve on whatever the settings say; -1: none */
 	struct http *http; /* NULL: switched off */
 	char *addresses; /* where it listens */
 	int port;
@@ -43,9 +44,12 @@ struct metrics {
 	uint64_t requests[METRICS_PATHS][METRICS_CODES];
 };
 
-/* Nothing is opened yet. The metrics must stay where they are for as long as the loop is there. */
+/*
+ * Nothing is opened yet. The metrics must stay where they are for as long as the loop is there. A
+ * socket that was passed (else -1) is served on, and where settings would have it is not.
+ */
 void metrics_init(struct metrics *metrics, struct registry *registry,
-	const char *(*refusal)(struct registry *registry));
+	const struct listeners *listeners, int passed);
 
 /*
  * Do as the settings in force say: listen, listen elsewhere, stop, or nothing if that is how it is.

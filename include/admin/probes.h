@@ -8,12 +8,10 @@
 
 #include "model/registry.h"
 #include "net/http.h"
+#include "net/listener.h"
 
-/*
- * Answer a request for any page but the metrics. `refusal` tells why no clients are accepted, or
- * NULL.
- */
+/* Answer a request for any page but the metrics; clients come in by these listeners. */
 void probes_answer(struct http_request *request, struct registry *registry,
-	const char *(*refusal)(struct registry *registry));
+	const struct listeners *listeners);
 
 #endif

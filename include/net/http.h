@@ -29,6 +29,7 @@ struct http_request;
 struct http_options {
 	const char *addresses; /* numeric ones separated by commas or blanks; `*`: all */
 	int port;
+	int socket; /* one that listens already, ours from now on, in place of these; -1: none */
 	/* A request came. It stays valid until http_reply(), which may come in a later turn. */
 	void (*asked)(void *context, struct http_request *request);
 	/* An answer is being sent; not called for what libevent refuses by itself. */

@@ -53,6 +53,9 @@ struct tls_context {
  */
 struct tls_context *tls_context_new(const struct tls_options *options, char *why, size_t size);
 
+/* When our certificate ends to be valid, in seconds since 1970; 0: there is none. */
+long long tls_context_not_after(const struct tls_context *context);
+
 /* One more holder. */
 struct tls_context *tls_context_ref(struct tls_context *context);
 

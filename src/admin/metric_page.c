@@ -241,7 +241,7 @@ static void take_picture(struct metric_page *page)
 		page->out.failed = true;
 }
 
-/* Rows of the family under way; how many lines that was. */
+/* Rows of the family under way, at least one of them; how many lines that was. */
 static unsigned write_rows(struct metric_page *page, unsigned lines)
 {
 	const struct metric_family *family = page->family;
@@ -251,12 +251,12 @@ static unsigned write_rows(struct metric_page *page, unsigned lines)
 		begin_family(page);
 	if (page->family != family)
 		return written;
-	while (page->row < page->picture.count && written < lines) {
+	do {
 		const struct metric_row row = metric_picture_row(&page->picture, page->row++);
 
 		put_row(page, &row);
 		written += samples_of(family);
-	}
+	} while (page->row < page->picture.count && written < lines);
 	if (page->row == page->picture.count)
 		next_family(page);
 	return written;

@@ -61,6 +61,11 @@ static void collect_capacity(
 	TAILQ_FOREACH (pool, &scene->registry->pools, in_registry) {
 		const struct capacity_figures figures = {
 			.size = pool_size(pool),
+			.reserve_in_use = pool_reserve_in_use(pool),
+			.notified = (int64_t)pool->notified,
+			.oldest_transaction = pool_oldest_transaction(pool, scene->now),
+			.oldest_idle_transaction =
+				pool_oldest_idle_transaction(pool, scene->now),
 		};
 
 		add_pool_labels(picture, pool);
@@ -226,3 +231,41 @@ static void collect_client_groups(
 
 const struct metric_source metric_client_groups = {
 	collect_client_groups, sizeof(struct metric_number), NULL};
+
+/* --- hosts of servers --------------------------------------------------------------------- */
+
+static void add_hosts(struct metric_picture *picture, const struct database *database)
+{
+	const struct database_config *config = database->config;
+	const unsigned hosts = database_config_hosts(config);
+	char port[16], host[256];
+	bool up;
+
+	snprintf(port, sizeof(port), "%d", config->port);
+	for (unsigned i = 0; i < (hosts > 0 ? hosts : 1); i++) {
+		size_t length = 0;
+		const char *name = hosts > 0 ? database_config_host(config, i, &length) : "";
+		struct metric_number figures;
+
+		if (!counters_host_is_known(database, i, &up))
+			continue;
+		figures.number = up;
+		snprintf(host, sizeof(host), "%.*s", (int)length, name);
+		metric_picture_label(picture, "database", database->name);
+		metric_picture_label(picture, "host", host);
+		metric_picture_label(picture, "port", port);
+		metric_picture_add(picture, &figures);
+	}
+}
+
+static void collect_hosts(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct database *database, *next;
+
+	(void)detail;
+	HASH_ITER (by_name, scene->registry->databases, database, next)
+		add_hosts(picture, database);
+}
+
+const struct metric_source metric_hosts = {collect_hosts, sizeof(struct metric_number), NULL};

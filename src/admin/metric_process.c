@@ -14,6 +14,7 @@
 #include "admin/metric_sources.h"
 #include "admin/metrics.h"
 #include "net/dns_zones.h"
+#include "net/tls_context.h"
 
 static void add_number(struct metric_picture *picture, int64_t number)
 {
@@ -223,11 +224,15 @@ const struct metric_source metric_state = {collect_state, sizeof(struct metric_n
 
 /* --- memory ------------------------------------------------------------------------------- */
 
-static void add_memory(
-	struct metric_picture *picture, const char *kind, const struct slab *slab)
+static int64_t size_of(const struct slab *slab)
+{
+	return (int64_t)((slab->used + slab->free) * slab->object_size);
+}
+
+static void add_memory(struct metric_picture *picture, const char *kind, int64_t bytes)
 {
 	metric_picture_label(picture, "kind", kind);
-	add_number(picture, (int64_t)((slab->used + slab->free) * slab->object_size));
+	add_number(picture, bytes);
 }
 
 static void collect_memory(
@@ -236,13 +241,42 @@ static void collect_memory(
 	const struct registry *registry = scene->registry;
 
 	(void)detail;
-	add_memory(picture, "clients", &registry->clients);
-	add_memory(picture, "servers", &registry->servers);
-	add_memory(picture, "held", &registry->helds);
-	add_memory(picture, "buffers", &registry->loop->backlogs);
+	add_memory(picture, "clients", size_of(&registry->clients));
+	add_memory(picture, "servers", size_of(&registry->servers));
+	add_memory(picture, "buffers",
+		size_of(&registry->helds) + size_of(&registry->loop->backlogs));
 }
 
 const struct metric_source metric_memory = {collect_memory, sizeof(struct metric_number), NULL};
+
+/* --- certificates ------------------------------------------------------------------------- */
+
+static void add_certificate(struct metric_picture *picture, const char *side, const char *file,
+	const struct tls_context *context)
+{
+	const long long end = context ? tls_context_not_after(context) : 0;
+
+	if (end == 0)
+		return;
+	metric_picture_label(picture, "side", side);
+	metric_picture_label(picture, "file", file);
+	add_number(picture, end);
+}
+
+static void collect_certificates(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct registry *registry = scene->registry;
+
+	(void)detail;
+	add_certificate(picture, "client", registry->settings->client_tls_cert_file,
+		registry->client_tls);
+	add_certificate(picture, "server", registry->settings->server_tls_cert_file,
+		registry->server_tls);
+}
+
+const struct metric_source metric_certificates = {
+	collect_certificates, sizeof(struct metric_number), NULL};
 
 /* --- clients and their limits ------------------------------------------------------------- */
 

@@ -166,7 +166,7 @@ static void on_asked(void *context, struct http_request *request)
 	if (strcmp(http_path(request), "/metrics") == 0)
 		answer_metrics(metrics, request);
 	else
-		probes_answer(request, metrics->registry, metrics->refusal);
+		probes_answer(request, metrics->registry, metrics->listeners);
 }
 
 static void on_replied(void *context, const char *path, int code)
@@ -184,11 +184,12 @@ static void on_replied(void *context, const char *path, int code)
 /* --- where it listens --------------------------------------------------------------------- */
 
 void metrics_init(struct metrics *metrics, struct registry *registry,
-	const char *(*refusal)(struct registry *registry))
+	const struct listeners *listeners, int passed)
 {
 	*metrics = (struct metrics){
 		.registry = registry,
-		.refusal = refusal,
+		.listeners = listeners,
+		.passed = passed,
 		.started = metric_process_start(),
 	};
 }
@@ -199,6 +200,7 @@ static bool open_at(
 	const struct http_options options = {
 		.addresses = addresses,
 		.port = port,
+		.socket = metrics->passed,
 		.asked = on_asked,
 		.replied = on_replied,
 		.context = metrics,
@@ -214,7 +216,10 @@ static bool open_at(
 	}
 	metrics->addresses = copy;
 	metrics->port = port;
-	log_write(LEVEL_LOG, "serving metrics on %s port %d", addresses, port);
+	if (metrics->passed >= 0)
+		log_write(LEVEL_LOG, "serving metrics on a socket passed from service manager");
+	else
+		log_write(LEVEL_LOG, "serving metrics on %s port %d", addresses, port);
 	return true;
 }
 
@@ -265,6 +270,8 @@ bool metrics_follow(struct metrics *metrics, char *why, size_t size)
 {
 	const struct settings *settings = metrics->registry->settings;
 
+	if (metrics->passed >= 0)
+		return metrics->http || open_at(metrics, "", 0, why, size);
 	if (is_as_wanted(metrics, settings))
 		return true;
 	if (settings->metrics_port != 0)

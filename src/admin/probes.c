@@ -15,7 +15,7 @@ static const char links[] =
 
 /* Why new clients had better go elsewhere; NULL: they are welcome. */
 static const char *why_not_ready(
-	struct registry *registry, const char *(*refusal)(struct registry *registry))
+	const struct registry *registry, const struct listeners *listeners)
 {
 	static const char *const operations[] = {
 		[OPERATION_RUNNING] = NULL,
@@ -27,7 +27,9 @@ static const char *why_not_ready(
 		return "shutting down";
 	if (operations[registry->operation])
 		return operations[registry->operation];
-	return refusal(registry);
+	if (!listeners_next(listeners, NULL) || listeners->paused)
+		return "not listening";
+	return listeners->resting ? "accepting nobody for want of descriptors" : NULL;
 }
 
 static void answer_ready(struct http_request *request, const char *why)
@@ -39,7 +41,7 @@ static void answer_ready(struct http_request *request, const char *why)
 }
 
 void probes_answer(struct http_request *request, struct registry *registry,
-	const char *(*refusal)(struct registry *registry))
+	const struct listeners *listeners)
 {
 	const char *path = http_path(request);
 
@@ -48,7 +50,7 @@ void probes_answer(struct http_request *request, struct registry *registry,
 	else if (strcmp(path, "/healthz") == 0)
 		http_reply_text(request, 200, plain, "ok\n");
 	else if (strcmp(path, "/readyz") == 0)
-		answer_ready(request, why_not_ready(registry, refusal));
+		answer_ready(request, why_not_ready(registry, listeners));
 	else
 		http_reply_text(request, 404, plain, "no such page\n");
 }

@@ -174,21 +174,12 @@ static bool listen_all(struct daemon *daemon)
 	return daemon->is_listening ? true : refuse(why);
 }
 
-/* Why nobody is accepted; NULL: everybody is. */
-static const char *on_refusal(struct registry *registry)
-{
-	const struct daemon *daemon = daemon_of(registry);
-
-	if (!daemon->is_listening || daemon->listeners.paused)
-		return "not listening";
-	return daemon->listeners.resting ? "accepting nobody for want of descriptors" : NULL;
-}
-
 static bool serve_metrics(struct daemon *daemon)
 {
 	char why[512];
 
-	metrics_init(&daemon->metrics, &daemon->registry, on_refusal);
+	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
+		daemon->passed.metrics);
 	if (metrics_follow(&daemon->metrics, why, sizeof(why)))
 		return true;
 	log_write(LEVEL_FATAL, "cannot serve metrics: %s", why);

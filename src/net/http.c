@@ -317,19 +317,8 @@ void http_reply_text(struct http_request *request, int code, const char *type, c
 
 /* --- listening ---------------------------------------------------------------------------- */
 
-static bool listen_on(struct http *http, const struct addrinfo *at)
+static bool take(struct http *http, struct evconnlistener *listener)
 {
-	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
-		LEV_OPT_REUSEABLE |
-		(at->ai_family == AF_INET6 ? (unsigned)LEV_OPT_BIND_IPV6ONLY : 0);
-	struct evconnlistener *listener;
-
-	if (http->listener_count == LISTENERS_MOST) {
-		errno = E2BIG;
-		return false;
-	}
-	listener = evconnlistener_new_bind(http->loop->base, NULL, NULL, flags, LISTEN_BACKLOG,
-		at->ai_addr, (int)at->ai_addrlen);
 	if (!listener)
 		return false;
 	if (!evhttp_bind_listener(http->evhttp, listener)) {
@@ -339,6 +328,36 @@ static bool listen_on(struct http *http, const struct addrinfo *at)
 	evconnlistener_set_error_cb(listener, on_accept_failed);
 	http->listeners[http->listener_count++] = listener;
 	return true;
+}
+
+static bool listen_on(struct http *http, const struct addrinfo *at)
+{
+	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
+		LEV_OPT_REUSEABLE |
+		(at->ai_family == AF_INET6 ? (unsigned)LEV_OPT_BIND_IPV6ONLY : 0);
+
+	if (http->listener_count == LISTENERS_MOST) {
+		errno = E2BIG;
+		return false;
+	}
+	return take(http,
+		evconnlistener_new_bind(http->loop->base, NULL, NULL, flags, LISTEN_BACKLOG,
+			at->ai_addr, (int)at->ai_addrlen));
+}
+
+/* Its backlog is its maker's affair. */
+static bool listen_on_socket(struct http *http, char *why, size_t size)
+{
+	const int fd = http->options.socket;
+
+	if (evutil_make_socket_nonblocking(fd) == 0 &&
+		evutil_make_socket_closeonexec(fd) == 0 &&
+		take(http,
+			evconnlistener_new(
+				http->loop->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE, 0, fd)))
+		return true;
+	snprintf(why, size, "the socket that was passed: %s", strerror(errno));
+	return false;
 }
 
 /* All addresses of one item; of `*` one that works is enough: there may be no IPv6. */
@@ -372,6 +391,8 @@ static bool open_all(struct http *http, char *why, size_t size)
 {
 	char item[ADDRESS_ITEM_SIZE];
 
+	if (http->options.socket >= 0)
+		return listen_on_socket(http, why, size);
 	for (const char *at = http->options.addresses;
 		text_next_item(&at, TEXT_LIST_SEPARATORS, item, sizeof(item), NULL);) {
 		if (!open_item(http, item, why, size))

@@ -349,6 +349,16 @@ struct tls_context *tls_context_new(const struct tls_options *options, char *why
 	return NULL;
 }
 
+long long tls_context_not_after(const struct tls_context *context)
+{
+	const X509 *certificate = SSL_CTX_get0_certificate(context->ssl);
+	struct tm end = {0};
+
+	if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
+		return 0;
+	return timegm(&end);
+}
+
 struct tls_context *tls_context_ref(struct tls_context *context)
 {
 	context->holders++;

@@ -13,8 +13,10 @@ import time
 import pytest
 
 from support import wire
+from support.certificates import Authority
 from support.pooler import is_sanitized
 from support.process import HOST, free_port, wait_until
+from support.raw import ServerError
 from support.scrape import OPEN_METRICS, Page, ask, scrape
 
 pytest.importorskip("prometheus_client")
@@ -702,3 +704,192 @@ def test_the_end_comes_while_readers_wait(served):
     pooler.reload()
     pooler.signal(signal.SIGQUIT)
     assert pooler.wait_exit() == 0
+
+
+# What has happened
+
+
+def test_errors_are_counted_by_their_text(served, private_cluster):
+    pooler = served({"max_client_conn": 3, "default_pool_size": 2}, cluster=private_cluster)
+    page = scrape(pooler.metrics)
+    texts = {labels["errmsg"] for labels, _ in page.series("pgbouncer_errors_count")}
+    assert {"server conn crashed?", "no more connections allowed (max_client_conn)"} <= texts
+    assert {"no such database: ...", "query_wait_timeout", "other"} <= texts
+    assert page.total("pgbouncer_errors_count") == 0
+    pooler.refused(database="nowhere")
+    clients = [pooler.client() for _ in range(3)]
+    pooler.refused()
+    pid = clients[0].value("SELECT pg_backend_pid()")
+    clients[0].send(wire.query("SELECT pg_sleep(60)"))
+    pooler.wait_pool(sv_active=1)
+    os.kill(int(pid), signal.SIGKILL)
+    clients[0].fatal()
+
+    def count(text):
+        return scrape(pooler.metrics).value("pgbouncer_errors_count", errmsg=text)
+
+    assert count("no such database: ...") == 1
+    assert count("no more connections allowed (max_client_conn)") == 1
+    assert count("server conn crashed?") >= 1
+
+
+ALERTS = """
+sum without (database, user) (pgbouncer_pools_client_waiting_connections) > 20
+max(pgbouncer_pools_client_maxwait_seconds) > 15
+100 * (sum without (database, user) (pgbouncer_pools_server_active_connections + \
+pgbouncer_pools_server_idle_connections + pgbouncer_pools_server_used_connections)) \
+/ clamp_min(pgbouncer_config_max_user_connections, 1) > 80
+pgbouncer_pools_server_active_connections > 200
+increase(pgbouncer_errors_count{errmsg!="server conn crashed?"}[1m]) > 10
+increase(pgbouncer_errors_count{errmsg="no more connections allowed (max_client_conn)"}[30s]) > 0
+pgbouncer_up == 0
+rate(pgbouncer_stats_queries_pooled_total[1m])
+rate(pgbouncer_stats_queries_duration_seconds_total[1m])
+rate(pgbouncer_stats_sql_transactions_pooled_total[1m])
+rate(pgbouncer_stats_server_in_transaction_seconds_total[1m])
+rate(pgbouncer_stats_received_bytes_total[1m]) + rate(pgbouncer_stats_sent_bytes_total[1m])
+pgbouncer_databases_max_connections
+"""
+
+
+def test_alerts_and_dashboards_find_their_names(served):
+    pooler = served()
+    pooler.client().query("SELECT 1")
+    names = scrape(pooler.metrics).names()
+    asked = set(re.findall(r"pgbouncer_\w+", ALERTS))
+    assert len(asked) == 15 and asked <= names, asked - names
+
+
+def test_what_becomes_of_connections_is_counted(served):
+    pooler = served()
+    quitter = pooler.client()
+    quitter.query("SELECT 1")
+    with pytest.raises(ServerError):
+        quitter.query("SELECT 1/0")
+    with pytest.raises(ServerError):
+        quitter.query("SELECT no_such_column")
+    quitter.leave()
+    pooler.wait_pool(cl_active=0)
+    pooler.refused(database="nowhere")
+    pooler.command("RECONNECT main")
+    pooler.wait_pool(sv_idle=0)
+    pooler.reload()
+    page = scrape(pooler.metrics)
+    main = {"database": "main"}
+    assert page.value("pgusher_server_opened_total", **main) == 1
+    assert page.value("pgusher_server_closed_total", reason="reconnect", **main) == 1
+    assert page.value("pgusher_client_closed_total", reason="quit", **main) == 1
+    assert page.value("pgusher_client_closed_total", reason="auth", database="") == 1
+    assert page.value("pgusher_server_errors_total", **{"class": "22"}, **main) == 1
+    assert page.value("pgusher_server_errors_total", **{"class": "42"}, **main) == 1
+    assert page.value("pgusher_reloads_total", outcome="ok") == 1
+    assert page.value("pgusher_config_last_reload_successful") == 1
+    stamp = page.value("pgusher_config_last_reload_success_timestamp_seconds")
+    assert stamp == pytest.approx(time.time(), abs=60)
+    with open(pooler.config_path, "a") as file:
+        file.write("nonsense\n")
+    with pytest.raises(ServerError):
+        pooler.command("RELOAD")
+    page = scrape(pooler.metrics)
+    assert page.value("pgusher_reloads_total", outcome="error") == 1
+    assert page.value("pgusher_config_last_reload_successful") == 0
+    assert page.value("pgusher_config_last_reload_success_timestamp_seconds") == stamp
+
+
+def test_latencies_have_buckets(served):
+    pooler = served()
+    client = pooler.client()
+    for _ in range(3):
+        client.query("SELECT 1")
+    client.query("SELECT pg_sleep(0.3)")
+    pooler.wait_pool(sv_idle=1)
+    page = scrape(pooler.metrics, is_open=True)
+    labels = {"database": "main", "user": "app"}
+    name = "pgusher_query_duration_seconds"
+    assert page.types[name] == "histogram"
+    assert page.value(f"{name}_count", **labels) == 4
+    assert page.value(f"{name}_bucket", le="+Inf", **labels) == 4
+    assert page.value(f"{name}_bucket", le="0.25", **labels) == 3
+    assert 0.3 < page.value(f"{name}_sum", **labels) < 10
+    bounds = "0.0005 0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1.0 2.5 5.0 10.0 30.0 60.0 +Inf"
+    found = [has["le"] for has, _ in page.series(f"{name}_bucket") if has["user"] == "app"]
+    assert found == bounds.split()
+    for other in ("pgusher_transaction_duration_seconds", "pgusher_client_wait_seconds"):
+        assert page.value(f"{other}_count", **labels) >= 1
+    labels = {"database": "main", "outcome": "ok"}
+    assert page.value("pgusher_server_connect_seconds_count", **labels) == 1
+
+
+def test_open_transactions_have_an_age(served):
+    pooler = served({"default_pool_size": 1, "reserve_pool_size": 1, "reserve_pool_timeout": 0.2})
+    labels = {"database": "main", "user": "app"}
+
+    def value(name):
+        return scrape(pooler.metrics).value(f"pgusher_{name}", **labels)
+
+    client = pooler.client()
+    client.query("SELECT 1")
+    assert value("oldest_transaction_seconds") == value("oldest_idle_transaction_seconds") == 0
+    assert (value("pool_size"), value("pool_reserve_in_use")) == (1, 0)
+    client.query("BEGIN")
+    wait_until(lambda: value("oldest_transaction_seconds") > 0.2, 5)
+    assert value("oldest_idle_transaction_seconds") > 0
+    other = pooler.client()
+    other.query("BEGIN")
+    assert value("pool_reserve_in_use") == 1
+    client.query("COMMIT")
+    other.query("COMMIT")
+    wait_until(lambda: value("oldest_transaction_seconds") == 0, 5)
+
+
+def test_certificates_and_handshakes_are_told(served):
+    authority = Authority()
+    try:
+        certificate, key = authority.issue("pooler", "IP:127.0.0.1", days=30)
+        pooler = served(
+            {
+                "client_tls_sslmode": "allow",
+                "client_tls_cert_file": certificate,
+                "client_tls_key_file": key,
+            }
+        )
+        pooler.connect(sslmode="require").execute("SELECT 1")
+        page = scrape(pooler.metrics)
+    finally:
+        authority.destroy()
+    name = "pgusher_tls_certificate_not_after_seconds"
+    end = page.value(name, side="client", file=certificate)
+    assert end == pytest.approx(time.time() + 30 * 86400, abs=3600)
+    labels = {"side": "client", "outcome": "ok"}
+    assert page.value("pgusher_tls_handshake_seconds_count", **labels) == 1
+
+
+def test_hosts_are_up_or_not(served):
+    pooler = served(databases={"main": {}, "away": {"host": "127.0.0.1", "port": free_port()}})
+    pooler.client().query("SELECT 1")
+    pooler.raw().send_startup("app", "away")
+
+    def hosts():
+        page = scrape(pooler.metrics)
+        return {labels["database"]: value for labels, value in page.series("pgusher_server_up")}
+
+    wait_until(lambda: hosts() == {"main": 1, "away": 0}, 10, "the hosts to be known")
+    page = scrape(pooler.metrics)
+    labels = {"database": "away", "outcome": "refused"}
+    assert page.value("pgusher_server_connect_seconds_count", **labels) >= 1
+
+
+def test_the_daemon_tells_of_itself(served):
+    pooler = served()
+    pooler.client().query("SELECT 1")
+    page = scrape(pooler.metrics)
+    assert page.value("pgusher_loop_lag_seconds_count") > 0
+    assert 0 < page.value("pgusher_loop_busy_seconds_total") <= pooler.cpu_seconds() + 1
+    assert page.value("pgusher_log_messages_total", level="log") >= len(pooler.lines(" LOG "))
+    assert page.value("pgusher_log_messages_total", level="fatal") == 0
+    assert page.value("pgusher_accept_paused_total", reason="fd_limit") == 0
+    assert page.total("pgusher_dns_lookups_total") == page.value("pgusher_dns_changes_total") == 0
+    assert page.value("pgusher_client_current", scope="database", name="main") == 1
+    assert page.value("pgusher_client_limit", scope="global", name="") == 100
+    for kind in ("clients", "servers", "buffers"):
+        assert page.get("pgusher_memory_bytes", kind=kind) is not None
