@@ -62,20 +62,23 @@ own_cluster() {
 			;;
 		*postgresql*yes) as_root rm -f $folder/pgusher.conf ;;
 	esac
-	own_directory "$1"
+	own_services "$1"
 }
 
-# The same for slapd: no directory is set up, and none starts, unless the owner says how himself.
-own_directory() {
+# The same for slapd and Prometheus: no directory is set up, and none of them starts, unless the
+# owner says how himself.
+own_services() {
 	policy=/usr/sbin/policy-rc.d
 	case $missing$1 in
-		*slapd*no)
-			echo 'slapd slapd/no_configuration boolean true' | as_root debconf-set-selections
+		*slapd*no) echo 'slapd slapd/no_configuration boolean true' | as_root debconf-set-selections ;;
+	esac
+	case $missing$1 in
+		*slapd*no | *prometheus*no)
 			[ ! -e $policy ] || return 0
 			printf '#!/bin/sh\n# pgusher\nexit 101\n' | as_root tee $policy >/dev/null
 			as_root chmod 755 $policy
 			;;
-		*slapd*yes) ! grep -qs '^# pgusher$' $policy || as_root rm -f $policy ;;
+		*slapd*yes | *prometheus*yes) ! grep -qs '^# pgusher$' $policy || as_root rm -f $policy ;;
 	esac
 }
 

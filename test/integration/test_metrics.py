@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """The metrics endpoint: what its pages say, and what it bears."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
@@ -306,8 +308,7 @@ def test_names_of_clients_do_not_break_the_page(served, new_server, is_open):  #
     assert page.text.endswith("\n")
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-def test_promtool_finds_no_fault(served, is_open):
+def test_promtool_finds_no_fault(served):
     promtool = shutil.which("promtool")
     if not promtool:
         pytest.skip("there is no promtool")
@@ -523,10 +524,12 @@ def test_what_would_make_the_page_too_long_is_left_out_and_counted(served):
     page = scrape(pooler.metrics)
     assert page.value("pgusher_metric_series_dropped") == 0
     whole = len(page.values)
-    pooler.command("SET max_metric_series = 60")
+    pooler.command(f"SET max_metric_series = {whole - 60}")
     page = scrape(pooler.metrics)
     dropped = page.value("pgusher_metric_series_dropped")
-    assert dropped > 0 and len(page.values) <= 61
+    assert dropped > 0 and len(page.values) <= whole - 59
+    assert page.series("pgusher_query_duration_seconds_count")
+    assert not page.series("pgusher_client_wait_seconds_count")
     assert abs(dropped + len(page.values) - whole) <= 8, "what is left out is counted"
     assert len(page.series("pgbouncer_pools_client_active_connections")) == 4
     assert page.value("pgbouncer_up") == 1
@@ -893,3 +896,44 @@ def test_the_daemon_tells_of_itself(served):
     assert page.value("pgusher_client_limit", scope="global", name="") == 100
     for kind in ("clients", "servers", "buffers"):
         assert page.get("pgusher_memory_bytes", kind=kind) is not None
+
+
+# Runs the collectors of Debian's exporter against a console: each one's metrics, or the column
+# that it looks for in vain.
+EXPORTER = """
+import json, sys
+from prometheus_pgbouncer_exporter import collectors
+from prometheus_pgbouncer_exporter.utils import get_connection
+
+connection = get_connection("stats", sys.argv[1], "127.0.0.1")
+found, missing = {}, {}
+for name in ("StatsCollector", "PoolsCollector", "DatabasesCollector", "ListsCollector"):
+    kind = getattr(collectors, name)
+    options = {} if name == "ListsCollector" else {"databases": None}
+    try:
+        for family in kind(connection=connection, **options).collect():
+            found[family.name] = [[s.labels, float(s.value)] for s in family.samples]
+    except KeyError as error:
+        missing[name] = error.args[0]
+print(json.dumps([found, missing]))
+"""
+
+
+def test_debians_exporter_reads_the_console(served):
+    pytest.importorskip("prometheus_pgbouncer_exporter")
+    pooler = served()
+    pooler.client().query("SELECT 1")
+    result = subprocess.run(
+        [sys.executable, "-c", EXPORTER, str(pooler.port)], text=True, capture_output=True, check=True
+    )
+    found, missing = json.loads(result.stdout)
+    # It is older than PgBouncer 1.25: these columns are gone, or have another name, there too.
+    assert missing == {"StatsCollector": "total_requests", "DatabasesCollector": "reserve_pool"}
+    page = scrape(pooler.metrics)
+    for name in ("databases", "users", "pools", "free_servers", "used_servers", "login_clients"):
+        name = f"pgbouncer_{name}"
+        assert page.types[name] == "gauge"
+        assert found[name] == [[{}, page.value(name)]], name
+    for labels, value in found["pgbouncer_active_clients"]:
+        if labels["database"] == "main":
+            assert page.value("pgbouncer_pools_client_active_connections", **labels) == value
