@@ -32,6 +32,7 @@ extern const struct topic show_config;
 extern const struct topic show_databases, show_pools, show_users;
 extern const struct topic show_clients, show_servers, show_sockets, show_active_sockets;
 extern const struct topic show_stats, show_stats_totals, show_stats_averages, show_totals;
+extern const struct topic show_stats_latency, show_stats_errors;
 extern const struct topic show_peers, show_peer_pools;
 extern const struct topic show_dns_hosts, show_dns_zones;
 extern const struct topic show_waits;

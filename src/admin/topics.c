@@ -36,6 +36,8 @@ static const struct {
 	{&show_stats_totals, 4, "counters of each database"},
 	{&show_stats_averages, 4, "averages of each database"},
 	{&show_totals, 4, "counters and averages of all databases together"},
+	{&show_stats_latency, OURS, "percentiles of query, transaction and wait times"},
+	{&show_stats_errors, OURS, "errors of servers by SQLSTATE class"},
 	{&show_waits, OURS, "commands that are not answered yet, and what they wait for"},
 	{&show_commands, OURS, "commands, who may give them, and what they are for"},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The values that are in force for a pool, and what it counts and forgets. */
 #include "support/fake_pool.h"
+#include "wire/sqlstate.h"
 
 static int start(void **state)
 {
@@ -114,6 +115,83 @@ static void test_servers_are_connected_from_their_login_on(void **state)
 	pool->server_count[SERVERS_ACTIVE_CANCEL] -= 3;
 }
 
+static void test_the_oldest_transactions_are_those_of_clients_with_a_server(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct actor *first = fake_server(pool), *second = fake_server(pool);
+	struct actor *old = fake_client(pool), *new = fake_client(pool);
+
+	(void)state;
+	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 0);
+	say(old, "Q");
+	fake_advance(2 * USEC_PER_SEC);
+	say(new, "Q");
+	fake_advance(USEC_PER_SEC);
+	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 3 * USEC_PER_SEC);
+	/* Both are at work, so nobody waits for a client. */
+	assert_int_equal(pool_oldest_idle_transaction(pool, loop_now(&fake_loop)), 0);
+	say(actor_link(old)->peer == actor_link(first) ? first : second, "C>");
+	fake_advance(4 * USEC_PER_SEC);
+	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 7 * USEC_PER_SEC);
+	assert_int_equal(
+		pool_oldest_idle_transaction(pool, loop_now(&fake_loop)), 4 * USEC_PER_SEC);
+}
+
+static void test_the_reserve_is_what_is_beyond_the_size(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+
+	(void)state;
+	fake_set("default_pool_size", "1");
+	fake_server(pool);
+	assert_int_equal(pool_reserve_in_use(pool), 0);
+	fake_server(pool);
+	fake_server(pool);
+	assert_int_equal(pool_reserve_in_use(pool), 2);
+	fake_set("default_pool_size", "0");
+	assert_int_equal(pool_reserve_in_use(pool), 0);
+}
+
+static void test_waits_of_the_metrics_are_as_many_as_assignments(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct histogram told;
+
+	(void)state;
+	assert_false(pool_histogram(pool, LATENCY_WAIT, &told));
+	pool_open_latency(pool);
+	pool->stats.current.assignments = 10;
+	latency_add(pool->latency, LATENCY_WAIT, 7000);
+	assert_true(pool_histogram(pool, LATENCY_WAIT, &told));
+	assert_int_equal(histogram_count(&told), 10);
+	assert_int_equal(told.counts[0], 9);
+	assert_int_equal(told.sum, 7000);
+	assert_true(pool_histogram(pool, LATENCY_QUERY, &told));
+	assert_int_equal(histogram_count(&told), 0);
+}
+
+static void test_what_a_pool_has_counted_can_be_left_to_another(void **state)
+{
+	struct pool *from = fake_pool("plain", "alice"), *to = fake_pool("plain", "bob");
+	struct histogram told;
+
+	(void)state;
+	from->stats.current.queries = 3;
+	from->notified = 4;
+	pool_count_error(from, "22012");
+	pool_count_error(from, NULL);
+	pool_open_latency(from);
+	latency_add(from->latency, LATENCY_QUERY, 1);
+	for (int i = 0; i < 2; i++)
+		pool_leave_counts(from, to);
+	assert_int_equal(to->stats.current.queries, 6);
+	assert_int_equal(to->notified, 8);
+	assert_int_equal(to->errors[sqlstate_class("22012")], 2);
+	assert_int_equal(to->errors[sqlstate_class("XX000")], 2);
+	assert_true(pool_histogram(to, LATENCY_QUERY, &told));
+	assert_int_equal(histogram_count(&told), 2);
+}
+
 static void test_the_longest_wait_is_that_of_the_first_waiter(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
@@ -225,6 +303,10 @@ int main(void)
 		TEST(a_pool_is_paused_for_itself_or_with_all),
 		TEST(servers_are_connected_from_their_login_on),
 		TEST(the_longest_wait_is_that_of_the_first_waiter),
+		TEST(the_oldest_transactions_are_those_of_clients_with_a_server),
+		TEST(the_reserve_is_what_is_beyond_the_size),
+		TEST(waits_of_the_metrics_are_as_many_as_assignments),
+		TEST(what_a_pool_has_counted_can_be_left_to_another),
 		TEST(what_a_login_brought_goes_before_the_auth_file),
 		TEST(marking_retires_all_servers_and_forgets_the_welcome),
 		TEST(work_is_asked_for_once_a_turn),

@@ -656,6 +656,8 @@ static void test_without_descriptors_the_set_rests_and_tries_again(void **state)
 		advance(USEC_PER_SEC / 2);
 	assert_false(set.resting);
 	assert_int_equal(accepted_count, 2);
+	assert_true(set.rests_for_descriptors > 0);
+	assert_int_equal(set.rests_for_memory, 0);
 	close(extra);
 	close(peers[0]);
 	close(peers[1]);

@@ -277,6 +277,52 @@ static void test_time_stands_still_within_a_turn(void **state)
 	assert_int_equal(loop_now(&loop), first + 300000);
 }
 
+static void take_three_milliseconds(struct loop_task *task)
+{
+	(void)task;
+	fake_now += 3000;
+}
+
+static void test_turns_are_measured_to_their_end(void **state)
+{
+	struct loop_task task = {0};
+
+	(void)state;
+	loop_defer(&loop, &task, take_three_milliseconds);
+	loop_turn(&loop, false);
+	assert_int_equal(loop.lag.counts[3], 1); /* up to 5 ms */
+	assert_int_equal(loop.lag.sum, 3000);
+	loop_turn(&loop, false);
+	assert_int_equal(loop.lag.counts[0], 1);
+	assert_int_equal(histogram_count(&loop.lag), 2);
+}
+
+static void test_a_late_timer_is_measured(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline};
+
+	(void)state;
+	wheel_set(&loop.wheel, &deadline, loop_now(&loop) + WHEEL_TICK);
+	loop_turn(&loop, false);
+	fake_now += WHEEL_TICK + 30000;
+	loop_turn(&loop, true); /* it sleeps until the kernel's timer wakes it */
+	assert_string_equal(diary, "w");
+	assert_int_equal(loop.lag.counts[6], 1); /* up to 50 ms */
+	assert_int_equal(loop.lag.sum, 30000);
+}
+
+static void test_busy_time_is_that_of_the_processor(void **state)
+{
+	const usec_t before = loop_busy();
+	volatile unsigned work = 0;
+
+	(void)state;
+	assert_true(before > 0);
+	while (loop_busy() < before + 2000)
+		work++;
+	assert_true(work > 0);
+}
+
 static void test_time_in_which_the_process_was_stopped_does_not_count(void **state)
 {
 	struct deadline deadline = {.expire = on_deadline};
@@ -404,6 +450,12 @@ static void test_hang_up_is_told_once_whatever_is_unread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_turns_are_measured_to_their_end, set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_late_timer_is_measured, set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_busy_time_is_that_of_the_processor, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_deferred_tasks_run_in_order_at_the_end_of_the_turn, set_up,
 			tear_down),

@@ -557,6 +557,12 @@ static void test_failure_is_logged_once_and_kept_for_its_life(void **state)
 	turn_until_answered(&askers[0], 3);
 	assert_int_equal(server.questions, 2);
 	assert_int_equal(logged("DNS lookup failed"), 2);
+	/* Look-ups are counted, and not those who ask for them. */
+	assert_int_equal(resolver_counts(resolver)->unknown, 2);
+	assert_int_equal(resolver_counts(resolver)->found, 0);
+	ask(&askers[0], "one.test");
+	turn_until_answered(&askers[0], 4);
+	assert_int_equal(resolver_counts(resolver)->found, 1);
 }
 
 static void test_nonsense_answer_is_a_failure(void **state)
@@ -567,6 +573,7 @@ static void test_nonsense_answer_is_a_failure(void **state)
 	ask(&asker, "odd.test");
 	turn_until_answered(&asker, 1);
 	assert_int_not_equal(asker.status, RESOLVER_FOUND);
+	assert_int_equal(resolver_counts(resolver)->errors, 1);
 }
 
 static void test_names_differ_by_every_letter(void **state)
@@ -908,12 +915,14 @@ static void test_addresses_that_are_gone_are_told(void **state)
 	move_to("10.0.0.2", "10.0.0.1");
 	look_again(&asker);
 	assert_string_equal(moves, "");
+	assert_int_equal(resolver_counts(resolver)->moves, 0);
 	move_to("10.0.0.2", NULL);
 	look_again(&asker);
 	assert_string_equal(moves, "one.test 10.0.0.1 ");
 	move_to("10.0.0.3", "10.0.0.4");
 	look_again(&asker);
 	assert_string_equal(moves, "one.test 10.0.0.1 one.test 10.0.0.2 ");
+	assert_int_equal(resolver_counts(resolver)->moves, 2);
 }
 
 static void test_failed_look_up_moves_nothing(void **state)

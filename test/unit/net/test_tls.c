@@ -201,6 +201,11 @@ static void assert_failed(const struct stream *stream, const char *text)
 		fail_msg("not \"%s\" but \"%s\"", text, tls_error(stream));
 }
 
+static uint64_t handshakes(enum tls_side side, bool good)
+{
+	return histogram_count(&loop.handshakes[side][good]);
+}
+
 /* --- talking ------------------------------------------------------------------------------ */
 
 static void test_bytes_arrive_as_they_were_sent(void **state)
@@ -219,6 +224,12 @@ static void test_bytes_arrive_as_they_were_sent(void **state)
 	assert_int_equal(stream_send_bytes(&far, "there", 5), STREAM_SENT_ALL);
 	turn(2);
 	assert_memory_equal(near_seen.bytes, "there", 5);
+	assert_int_equal(handshakes(TLS_TOWARDS_CLIENTS, true), 1);
+	assert_int_equal(handshakes(TLS_TOWARDS_SERVERS, true), 1);
+	stream_close(&near);
+	stream_close(&far);
+	assert_int_equal(handshakes(TLS_TOWARDS_CLIENTS, false), 0);
+	assert_int_equal(handshakes(TLS_TOWARDS_SERVERS, false), 0);
 }
 
 static void test_pieces_arrive_in_order(void **state)
@@ -366,6 +377,9 @@ static void test_garbage_is_refused(void **state)
 	turn(3);
 	assert_failed(&far, "http request");
 	assert_int_equal(stream_send_bytes(&far, "x", 1), STREAM_SENT_NOT);
+	stream_close(&far);
+	assert_int_equal(handshakes(TLS_TOWARDS_CLIENTS, false), 1);
+	assert_int_equal(handshakes(TLS_TOWARDS_CLIENTS, true), 0);
 }
 
 static void test_garbage_in_a_session_breaks_it(void **state)

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: ISC */
+/* The stats period: what its line says, and what it leaves for averages and latencies. */
+#include "daemon/janitor.h"
+#include "support/fake_pool.h"
+
+static struct janitor janitor;
+static struct pool *pool;
+
+static void start_with(const char *settings)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "[databases]\ndb = host=/tmp\n[pgbouncer]\n%s", settings);
+	fake_start(text);
+	pool = fake_pool("db", "alice");
+	janitor_start(&janitor, &fake_registry, NULL);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	start_with("stats_period = 10\n");
+	return 0;
+}
+
+static int stop(void **state)
+{
+	janitor_stop(&janitor);
+	return fake_end(state);
+}
+
+static void pass(unsigned seconds)
+{
+	fake_advance(seconds * USEC_PER_SEC);
+}
+
+/* What happened in a period whose averages are easily told. */
+static void add_traffic(void)
+{
+	const struct totals traffic = {
+		.assignments = 100,
+		.transactions = 200,
+		.queries = 400,
+		.received = 5000,
+		.sent = 9999, /* rounded down: a period is a little longer than its seconds */
+		.transaction_time = 200 * 70,
+		.query_time = 400 * 30,
+		.wait_time = 100 * 5,
+	};
+
+	totals_add(&pool->stats.current, &traffic);
+}
+
+static void test_the_line_tells_the_averages_of_exactly_one_period(void **state)
+{
+	(void)state;
+	add_traffic();
+	pass(11);
+	assert_int_equal(fake_logged_times("stats: "), 1);
+	assert_true(fake_logged(" xact 70 us, query 30 us, wait 5 us"));
+	/* Nothing more has happened, so the next one tells of nothing. */
+	pass(11);
+	assert_int_equal(fake_logged_times("stats: "), 2);
+	assert_true(fake_logged(
+		"stats: 0 xacts/s, 0 queries/s, 0 client parses/s, 0 server parses/s, 0 binds/s, "
+		"in 0 B/s, out 0 B/s, xact 0 us, query 0 us, wait 0 us"));
+}
+
+static void test_rates_are_counts_by_the_time_that_has_passed(void **state)
+{
+	(void)state;
+	start_with("stats_period = 100\n");
+	pool->stats.current.transactions = 550;
+	pool->stats.current.queries = 950;
+	pool->stats.current.received = 350;
+	pool->stats.current.sent = 705000;
+	/* A period ends with the first upkeep behind its last second: 100 s, and at most a bit. */
+	pass(101);
+	assert_true(fake_logged("stats: 5 xacts/s, 9 queries/s, 0 client parses/s, "
+				"0 server parses/s, 0 binds/s, in 3 B/s, out 70"));
+}
+
+static void test_no_line_is_written_that_nobody_wants(void **state)
+{
+	(void)state;
+	fake_set("log_stats", "0");
+	add_traffic();
+	pass(11);
+	assert_int_equal(fake_logged_times("stats: "), 0);
+	/* The period ends all the same. */
+	assert_int_equal(pool->stats.newer.queries, 400);
+}
+
+static void test_snapshots_are_a_period_apart(void **state)
+{
+	const usec_t begun = loop_now(&fake_loop);
+
+	(void)state;
+	add_traffic();
+	pass(11);
+	assert_int_equal(pool->stats.newer.queries, 400);
+	assert_int_equal(pool->stats.older.queries, 0);
+	assert_int_equal(fake_registry.stats_older_at, begun);
+	add_traffic();
+	pass(11);
+	assert_int_equal(pool->stats.newer.queries, 800);
+	assert_int_equal(pool->stats.older.queries, 400);
+	assert_true(fake_registry.stats_newer_at - fake_registry.stats_older_at >=
+		10 * USEC_PER_SEC);
+	assert_true(fake_registry.stats_older_at > begun);
+}
+
+static void test_latencies_are_those_of_two_periods(void **state)
+{
+	(void)state;
+	pool_open_latency(pool);
+	latency_add(pool->latency, LATENCY_QUERY, 1000);
+	pass(11);
+	assert_int_equal(latency_summary(pool->latency, LATENCY_QUERY, 0).count, 1);
+	pass(11);
+	assert_int_equal(latency_summary(pool->latency, LATENCY_QUERY, 0).count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_line_tells_the_averages_of_exactly_one_period),
+		cmocka_unit_test_teardown(
+			test_rates_are_counts_by_the_time_that_has_passed, stop),
+		TEST(test_no_line_is_written_that_nobody_wants),
+		TEST(test_snapshots_are_a_period_apart),
+		TEST(test_latencies_are_those_of_two_periods),
+	};
+
+	return cmocka_run_group_tests_name("janitor", tests, NULL, NULL);
+}

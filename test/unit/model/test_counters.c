@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: ISC */
+/* What is counted for metrics when connections end, servers are opened, reset or left unclean. */
+#include <errno.h>
+
+#include "model/counters.h"
+#include "session/control.h"
+#include "session/ending.h"
+#include "support/fake_pool.h"
+#include "support/fake_postgres.h"
+#include "wire/startup.h"
+
+static struct pool *pool;
+
+static void start_with(const char *settings)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text),
+		"[databases]\ndb = host=/tmp,/var/tmp\n[pgbouncer]\npool_mode = transaction\n"
+		"server_reset_query =\nquery_wait_notify = 0\nmax_client_conn = 3\n%s",
+		settings);
+	fake_start(text);
+	pool = fake_pool("db", "alice");
+}
+
+static int start(void **state)
+{
+	(void)state;
+	start_with("");
+	return 0;
+}
+
+static const struct database_counters *mine(void)
+{
+	const struct database_counters *counters = counters_of_database(pool->database);
+	static const struct database_counters none;
+
+	return counters ? counters : &none;
+}
+
+static const struct counters *all(void)
+{
+	return &fake_registry.counters;
+}
+
+static uint64_t sum(const uint64_t *counts, unsigned count)
+{
+	uint64_t total = 0;
+
+	while (count-- > 0)
+		total += counts[count];
+	return total;
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+/* Each reason counts under the word that its row has, if the set has it, and else as other. */
+static void test_closings_of_clients_are_counted_by_their_reason(void **state)
+{
+	(void)state;
+	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
+		const unsigned label = label_find(client_closing_labels, CLIENT_CLOSINGS,
+			reason_label((enum reason)reason), CLIENT_CLOSED_OTHER);
+		const uint64_t before = mine()->client_closed[label];
+		const uint64_t total = sum(mine()->client_closed, CLIENT_CLOSINGS);
+		const uint64_t errors = all()->errors[reason];
+		struct client_link *client = actor_client(fake_client(pool));
+		const struct failure why = failure_of((enum reason)reason, "x");
+
+		client->database = pool->database;
+		client_close(client, &why);
+		assert_int_equal(mine()->client_closed[label], before + 1);
+		assert_int_equal(sum(mine()->client_closed, CLIENT_CLOSINGS), total + 1);
+		/* What a client is told is an error; to leave is none. */
+		assert_int_equal(all()->errors[reason], errors + (why.sqlstate[0] != '\0'));
+		client->database = NULL;
+		fake_turn();
+	}
+	assert_int_equal(sum(all()->client_rejected, CLIENT_REJECTIONS), 0);
+}
+
+static void test_who_is_sent_away_is_counted_by_what_was_wrong(void **state)
+{
+	static const struct {
+		enum reason reason;
+		enum client_rejection rejection;
+	} cases[] = {
+		{REASON_MAX_CLIENT_CONN, CLIENT_REJECTED_MAX_CLIENT_CONN},
+		{REASON_MAX_DB_CLIENT_CONNECTIONS, CLIENT_REJECTED_DB_LIMIT},
+		{REASON_MAX_USER_CLIENT_CONNECTIONS, CLIENT_REJECTED_USER_LIMIT},
+		{REASON_LOGIN_REJECTED, CLIENT_REJECTED_HBA},
+		{REASON_SSL_REQUIRED, CLIENT_REJECTED_TLS_REQUIRED},
+		{REASON_POOLER_SHUTTING_DOWN, CLIENT_REJECTED_SHUTDOWN},
+		{REASON_BAD_PACKET, CLIENT_REJECTED_PROTOCOL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		client_close_for(actor_client(fake_accept(-1)), cases[i].reason);
+		assert_int_equal(all()->client_rejected[cases[i].rejection], 1);
+		fake_turn();
+	}
+	/* They had no database yet. */
+	assert_int_equal(sum(all()->nowhere.client_closed, CLIENT_CLOSINGS), COUNT(cases));
+}
+
+static void test_the_silent_who_make_room_were_one_too_many(void **state)
+{
+	struct actor *silent[4];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(silent); i++)
+		silent[i] = fake_accept(-1);
+	fake_advance(5 * USEC_PER_SEC);
+	say_startup(silent[0], PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	assert_int_equal(all()->client_rejected[CLIENT_REJECTED_MAX_CLIENT_CONN], 1);
+}
+
+static void test_protocol_errors_are_told_apart_by_side_and_kind(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	say_bytes(client, "\x01....", 5);
+	assert_gone(client);
+	assert_int_equal(all()->protocol_errors[PROTOCOL_CLIENT][PROTOCOL_ERROR_LENGTH] +
+			all()->protocol_errors[PROTOCOL_CLIENT][PROTOCOL_ERROR_TYPE],
+		1);
+	client = fake_client(pool);
+	say(client, "Q");
+	say_bytes(server, "Z\0\0\0\1", 5);
+	assert_gone(server);
+	assert_int_equal(all()->protocol_errors[PROTOCOL_SERVER][PROTOCOL_ERROR_LENGTH], 1);
+	/* The client that went along made none. */
+	assert_int_equal(sum(all()->protocol_errors[PROTOCOL_CLIENT], PROTOCOL_ERRORS), 1);
+	assert_int_equal(all()->errors[REASON_BAD_PKT_HEADER], 1);
+}
+
+/* --- cancel requests ---------------------------------------------------------------------- */
+
+static struct actor *cancel(const void *key, size_t length)
+{
+	struct actor *asker = fake_accept(-1);
+	struct buffer buffer;
+
+	buffer_init(&buffer);
+	startup_write_cancel(&buffer, key, length);
+	say_buffer(asker, &buffer);
+	return asker;
+}
+
+static void test_cancel_requests_are_counted_by_what_became_of_them(void **state)
+{
+	struct actor *client = fake_client(pool), *carrier;
+	uint8_t key[8];
+
+	(void)state;
+	fake_server(pool);
+	cancel("nobodys!", 8);
+	assert_int_equal(all()->cancel_requests[CANCEL_UNKNOWN_KEY], 1);
+	memcpy(key, actor_client(client)->key, sizeof(key));
+	cancel(key, sizeof(key));
+	assert_int_equal(all()->cancel_requests[CANCEL_LATE], 1);
+	say(client, "Q");
+	cancel(key, sizeof(key));
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	leave(carrier);
+	assert_int_equal(all()->cancel_requests[CANCEL_FORWARDED], 1);
+	/* A carrier that has done its work is no error. */
+	assert_int_equal(sum(all()->errors, REASON_COUNT), 0);
+	fake_set("cancel_wait_timeout", "5");
+	pool->failing = true;
+	pool->last_launch = loop_now(&fake_loop);
+	cancel(key, sizeof(key));
+	fake_advance(6 * USEC_PER_SEC);
+	assert_int_equal(all()->cancel_requests[CANCEL_TIMEOUT], 1);
+	assert_int_equal(sum(all()->cancel_requests, CANCEL_OUTCOMES), 4);
+	pool->failing = false;
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static void test_closings_of_servers_are_counted_by_their_reason(void **state)
+{
+	(void)state;
+	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
+		const unsigned label = label_find(server_closing_labels, SERVER_CLOSINGS,
+			reason_label((enum reason)reason), SERVER_CLOSED_OTHER);
+		const uint64_t before = mine()->server_closed[label];
+		struct server_link *server = actor_server(fake_server(pool));
+		const struct failure why = failure_of((enum reason)reason, "x");
+
+		server_close(server, &why);
+		assert_int_equal(mine()->server_closed[label], before + 1);
+		fake_turn();
+	}
+	assert_int_equal(sum(mine()->server_closed, SERVER_CLOSINGS), REASON_COUNT);
+	assert_int_equal(all()->errors[REASON_SERVER_CONN_CRASHED], 1);
+	assert_int_equal(all()->errors[REASON_SERVER_LIFETIME_OVER], 0);
+	assert_int_equal(all()->errors[REASON_SERVER_IDLE_TIMEOUT], 0);
+	assert_int_equal(all()->errors[REASON_PAUSE_MODE], 0);
+}
+
+static void test_a_retired_server_remembers_the_first_cause(void **state)
+{
+	static const enum server_closing causes[] = {
+		SERVER_CLOSED_RELOAD, SERVER_CLOSED_DNS, SERVER_CLOSED_RECONNECT};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(causes); i++) {
+		struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+		say(client, "Q");
+		control_retire(&fake_registry, pool->database, causes[i]);
+		control_reconnect(&fake_registry, pool->database);
+		say(server, "CZ");
+		assert_gone(server);
+		assert_int_equal(mine()->server_closed[causes[i]], 1);
+		pool->welcome = parameters_empty(fake_registry.parameters);
+	}
+}
+
+static void test_a_client_that_goes_with_its_server_is_one_error(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	say(client, "Q");
+	leave(server);
+	assert_gone(client);
+	assert_int_equal(all()->errors[REASON_SERVER_CONN_CRASHED], 1);
+	assert_int_equal(mine()->server_closed[SERVER_CLOSED_ERROR], 1);
+}
+
+static void test_servers_that_are_left_unclean_are_counted_by_what_was_open(void **state)
+{
+	static const struct {
+		const char *asked, *answered;
+		enum unclean_release why;
+	} cases[] = {
+		{"Q", "C>", UNCLEAN_OPEN_TX},
+		{"Q", "G", UNCLEAN_COPY},
+		{"Q", "", UNCLEAN_PENDING},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+		say(client, cases[i].asked);
+		say(server, cases[i].answered);
+		leave(client);
+		assert_gone(server);
+		assert_int_equal(mine()->unclean_release[cases[i].why], 1);
+	}
+	assert_int_equal(sum(mine()->unclean_release, UNCLEAN_RELEASES), COUNT(cases));
+	assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], COUNT(cases));
+}
+
+static void test_who_leaves_a_clean_server_leaves_nothing_to_count(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	say(client, "Q");
+	say(server, "CZ");
+	leave(client);
+	assert_state(server, SERVER_IDLE);
+	assert_int_equal(sum(mine()->unclean_release, UNCLEAN_RELEASES), 0);
+}
+
+static void test_resets_are_counted_by_how_they_ended(void **state)
+{
+	struct actor *server, *client;
+
+	(void)state;
+	start_with("server_reset_query = DISCARD ALL\nserver_reset_query_always = 1\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	say(client, "Q");
+	say(server, "CZ");
+	assert_state(server, SERVER_RESETTING);
+	say(server, "CZ");
+	assert_int_equal(mine()->server_reset[RESET_OK], 1);
+	say(client, "Q");
+	say(server, "CZ");
+	leave(server);
+	assert_int_equal(mine()->server_reset[RESET_FAILED], 1);
+	assert_int_equal(mine()->server_reset[RESET_OK], 1);
+}
+
+/* --- connecting --------------------------------------------------------------------------- */
+
+static struct actor *launch(void)
+{
+	struct actor *client = fake_client(pool);
+
+	(void)client;
+	say(client, "Q");
+	return fake_launched();
+}
+
+static uint64_t connects(enum connect_outcome outcome)
+{
+	const struct histogram *times = mine()->connects[outcome];
+
+	return times ? histogram_count(times) : 0;
+}
+
+static void test_a_connection_is_timed_until_it_can_be_used(void **state)
+{
+	struct actor *server = launch();
+	bool up = false;
+
+	(void)state;
+	assert_int_equal(mine()->server_opened, 1);
+	assert_false(counters_host_is_known(pool->database, 0, &up));
+	fake_connected(server, 0);
+	fake_advance(30 * 1000);
+	postgres_work(server);
+	assert_int_equal(connects(CONNECT_OK), 1);
+	assert_int_equal(mine()->connects[CONNECT_OK]->counts[6], 1); /* up to 50 ms */
+	assert_true(counters_host_is_known(pool->database, actor_server(server)->host, &up));
+	assert_true(up);
+}
+
+static void test_hosts_that_refuse_are_down_until_they_answer(void **state)
+{
+	struct actor *server = launch();
+	bool up = true;
+
+	(void)state;
+	fake_connected(server, ECONNREFUSED);
+	fake_connected(fake_launched(), ECONNREFUSED);
+	assert_int_equal(connects(CONNECT_REFUSED), 1);
+	for (unsigned host = 0; host < 2; host++) {
+		up = true;
+		assert_true(counters_host_is_known(pool->database, host, &up));
+		assert_false(up);
+	}
+	assert_false(counters_host_is_known(pool->database, 2, &up));
+	counters_forget_hosts(pool->database);
+	assert_false(counters_host_is_known(pool->database, 0, &up));
+}
+
+static void test_what_a_server_says_against_us_is_about_authentication(void **state)
+{
+	struct actor *server = launch();
+
+	(void)state;
+	fake_connected(server, 0);
+	say_error(server, "28P01", "password authentication failed");
+	assert_int_equal(connects(CONNECT_AUTH), 1);
+	pool->failing = false;
+	server = launch();
+	fake_connected(server, 0);
+	say_error(server, "53300", "too many");
+	assert_int_equal(connects(CONNECT_OTHER), 1);
+}
+
+static void test_what_we_end_ourselves_is_no_failure_of_the_server(void **state)
+{
+	struct actor *server = launch();
+	bool up;
+
+	(void)state;
+	server_close_for(actor_server(server), REASON_PAUSE_MODE);
+	for (unsigned i = 0; i < CONNECT_OUTCOMES; i++)
+		assert_int_equal(connects((enum connect_outcome)i), 0);
+	assert_false(counters_host_is_known(pool->database, 0, &up));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, fake_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_closings_of_clients_are_counted_by_their_reason),
+		TEST(test_who_is_sent_away_is_counted_by_what_was_wrong),
+		TEST(test_the_silent_who_make_room_were_one_too_many),
+		TEST(test_protocol_errors_are_told_apart_by_side_and_kind),
+		TEST(test_cancel_requests_are_counted_by_what_became_of_them),
+		TEST(test_closings_of_servers_are_counted_by_their_reason),
+		TEST(test_a_retired_server_remembers_the_first_cause),
+		TEST(test_a_client_that_goes_with_its_server_is_one_error),
+		TEST(test_servers_that_are_left_unclean_are_counted_by_what_was_open),
+		TEST(test_who_leaves_a_clean_server_leaves_nothing_to_count),
+		cmocka_unit_test_teardown(test_resets_are_counted_by_how_they_ended, fake_end),
+		TEST(test_a_connection_is_timed_until_it_can_be_used),
+		TEST(test_hosts_that_refuse_are_down_until_they_answer),
+		TEST(test_what_a_server_says_against_us_is_about_authentication),
+		TEST(test_what_we_end_ourselves_is_no_failure_of_the_server),
+	};
+
+	return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
+}
