@@ -4,7 +4,8 @@
 import pytest
 
 from support import wire
-from support.process import wait_until
+from support.process import free_port, wait_until
+from support.scrape import scrape
 
 NONE = {"query_count": 0, "xact_count": 0, "server_assignment_count": 0}
 
@@ -314,3 +315,122 @@ def test_an_error_of_our_own_is_no_error_of_a_server(new_pooler):
     other.send(wire.query("SELECT 1"))
     assert other.fatal().text == "invalid server parameter"
     assert errors(pooler) == {}
+
+
+# What metrics have beyond SHOW
+
+
+@pytest.fixture
+def counted(new_pooler):
+    """A daemon whose clients come by the rules of an HBA file, and that serves metrics."""
+    pytest.importorskip("prometheus_client")
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "auth_type": "hba",
+            "auth_hba_file": "hba.conf",
+            "metrics_port": free_port(),
+        },
+        auth={"app": "secret", "plain": "secret", "evil": "secret"},
+        start=False,
+    )
+    pooler.write(
+        "hba.conf",
+        "host pgbouncer admin all trust\nhost all evil all reject\n"
+        "host all plain all password\nhost all app,ghost all scram-sha-256\n",
+    )
+    return pooler.start()
+
+
+def page(pooler):
+    return scrape(pooler.settings["metrics_port"])
+
+
+def logins(pooler, **labels):
+    return page(pooler).get("pgusher_client_login_seconds_count", **labels) or 0
+
+
+def test_logins_are_counted_by_method_and_outcome(counted):
+    counted.client(password="secret").close()
+    assert logins(counted, method="scram", outcome="ok") == 1
+    counted.refused(password="wrong")
+    counted.refused(user="plain", password="wrong")
+    counted.refused(user="ghost", password="wrong")
+    counted.refused(user="evil")
+    counted.refused(user="nobody")
+    assert logins(counted, method="scram", outcome="denied") == 2
+    assert logins(counted, method="plain", outcome="denied") == 1
+    impatient = counted.raw()
+    impatient.send_startup()
+    impatient.read_until("R")
+    impatient.close()
+    wait_until(lambda: logins(counted, method="scram", outcome="closed") == 1, 10)
+    told = page(counted)
+    failures = {
+        labels["reason"]: value for labels, value in told.series("pgusher_auth_failures_total")
+    }
+    assert failures == {
+        "password": 2, "no_user": 1, "hba": 2, "expired": 0, "method": 0, "malformed": 0,
+    }  # fmt: skip
+    assert told.value("pgusher_client_rejected_total", reason="hba") == 2
+    # The console's clients came by trust, and the times of all of them were short.
+    assert told.value("pgusher_client_login_seconds_sum", method="scram", outcome="ok") < 5
+
+
+def test_a_login_that_breaks_the_rules_is_malformed(counted):
+    client = counted.raw()
+    client.send_startup()
+    client.read_until("R")
+    client.send(wire.query("SELECT 1"))
+    assert client.read_all() == []
+    told = page(counted)
+    assert told.value("pgusher_auth_failures_total", reason="malformed") == 1
+    assert told.value("pgusher_protocol_errors_total", side="client", kind="order") == 1
+
+
+def test_histograms_have_one_sample_for_each_thing_that_happened(counted):
+    client = counted.client(password="secret")
+    for _ in range(4):
+        client.query("SELECT 1")
+    client.query("BEGIN")
+    client.query("SELECT pg_sleep(0.03)")
+    told = page(counted)
+    labels = {"database": "main", "user": "app"}
+
+    def seen(kind, what, **more):
+        return told.value(f"pgusher_{kind}_seconds_{what}", **labels, **more)
+
+    assert seen("query_duration", "count") == 6
+    assert seen("query_duration", "bucket", le="+Inf") == 6
+    assert seen("query_duration", "bucket", le="0.025") <= 5
+    assert 0.03 <= seen("query_duration", "sum") < 5
+    assert seen("transaction_duration", "count") == 4
+    assert seen("client_wait", "count") == 5
+    assert told.value("pgusher_oldest_transaction_seconds", **labels) >= 0.03
+    assert told.value("pgusher_server_connect_seconds_count", database="main", outcome="ok") == 1
+
+
+def test_reloads_are_counted_good_or_bad(counted):
+    before = page(counted)
+    assert before.value("pgusher_config_last_reload_successful") == 1
+    counted.command("RELOAD")
+    counted.write("pgusher.ini", "[pgbouncer]\nno such line\n")
+    counted.console().send(wire.query("RELOAD")).result()
+    told = page(counted)
+    assert told.value("pgusher_reloads_total", outcome="ok") == 1
+    assert told.value("pgusher_reloads_total", outcome="error") == 1
+    assert told.value("pgusher_config_last_reload_successful") == 0
+    when = "pgusher_config_last_reload_success_timestamp_seconds"
+    assert told.value(when) >= before.value(when)
+
+
+def test_the_loop_tells_how_late_and_how_busy_it_is(counted):
+    first = page(counted)
+    client = counted.client(password="secret")
+    for _ in range(50):
+        client.query("SELECT 1")
+    second = page(counted)
+    for name in ("pgusher_loop_lag_seconds_count", "pgusher_loop_busy_seconds_total"):
+        assert second.value(name) > first.value(name) > 0
+    # Each query takes more than one turn.
+    assert second.value("pgusher_loop_lag_seconds_count") >= 50
