@@ -132,7 +132,7 @@ static uint64_t binary_columns(const struct binding *binding, unsigned columns)
 	uint64_t binary = 0;
 
 	for (unsigned i = 0; i < columns && binding->formats > 0; i++) {
-		const unsigned at = binding->formats == 1 ? 0 : i;
+		const size_t at = binding->formats == 1 ? 0 : i;
 
 		binary |= (uint64_t)binding->format[2 * at + 1] << i;
 	}
@@ -142,7 +142,7 @@ static uint64_t binary_columns(const struct binding *binding, unsigned columns)
 /* The first format that is neither text (0) nor binary (1); 0: there is none. */
 static unsigned unknown_format(const struct binding *binding)
 {
-	for (unsigned i = 0; i < binding->formats; i++) {
+	for (size_t i = 0; i < binding->formats; i++) {
 		const unsigned format = (unsigned)binding->format[2 * i] << 8 |
 			(unsigned)binding->format[2 * i + 1];
 
