@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import os
 import pwd
 import re
@@ -15,8 +16,8 @@ import pytest
 
 from support import wire
 from support.pooler import binary, is_sanitized
-from support.process import HOST, run, service_uid, service_user, wait_until
-from support.raw import RawClient
+from support.process import HOST, run, service_uid, service_user, stays, wait_until
+from support.raw import Closed, RawClient
 
 
 def output(*options):
@@ -958,6 +959,35 @@ def test_signals_in_any_order_do_no_harm(new_pooler):  # F74 in part
     pooler.wait_log("got SIGTERM")
     pooler.signal(signal.SIGUSR2)
     pooler.signal(signal.SIGHUP)
+    pooler.close_clients()
+    assert pooler.wait_exit() == 0
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "before", list(itertools.permutations([signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2], 3)))
+def test_every_order_of_signals_ends_as_it_should(new_pooler, before, end):  # F74
+    """In a transaction, beside a login that is half done: documented ends, and exit code 0."""
+    pooler = new_pooler({"pool_mode": "transaction"})
+    client = pooler.client()
+    client.query("BEGIN")
+    half = pooler.raw().send_startup()  # its welcome comes, or has to wait for RESUME
+    for number in (*before, end):
+        pooler.signal(number)
+        pooler.wait_log(f"got {signal.Signals(number).name}")
+    if end == signal.SIGQUIT:
+        assert pooler.wait_exit() == 0
+        with pytest.raises((Closed, ConnectionError)):
+            client.query("COMMIT")
+        return
+    # Neither of the gentle ones cuts a transaction.
+    assert client.value("SELECT 1") == "1"
+    assert client.query("COMMIT").tag == "COMMIT"
+    if end == signal.SIGTERM:
+        if before.index(signal.SIGUSR1) < before.index(signal.SIGUSR2):
+            assert client.value("SELECT 2") == "2"  # not paused any more: served on
+        stays(pooler.running, 0.4)
+    half.close()
     pooler.close_clients()
     assert pooler.wait_exit() == 0
 
