@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Ten thousand of everything: what waits, what has been, and what is only listed."""
+"""Thousands of everything: what waits, what has been, and what is only listed."""
 
 import os
 import resource
@@ -15,11 +15,12 @@ from support.process import HOST, as_service, drop_folder, free_port, make_folde
 from support.raw import RawClient, ServerError
 from support.secrets import ScramClient
 
-MANY = 10_000
+# With sanitizers everything takes ten times as long, and its memory is not ours.
+MANY = 1000 if is_sanitized() else 10_000
 # A backlog that no burst of this machine's own connections fills: a full one costs a second each.
 CROWD = {
     "max_client_conn": 2 * MANY,
-    "listen_backlog": MANY,
+    "listen_backlog": 10_000,
     "log_connections": 0,
     "log_disconnections": 0,
 }
@@ -93,15 +94,15 @@ def quick_server():
     drop_folder(folder)
 
 
-def tenths(times):
-    """The sums of the quickest of the first and of the last tenth: noise only makes them slower."""
-    tenth = len(times) // 10
-    return [sum(sorted(part)[: tenth // 10]) for part in (times[:tenth], times[-tenth:])]
+def seconds_used(pooler):
+    """What the daemon has had of the processors; whoever else works here does not count."""
+    with open(f"/proc/{pooler.process.pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
 
 
 def test_first_logins_of_thousands_of_users_are_all_served(new_pooler):
     """As after a restart: nobody's keys are known yet, and everybody's are wanted at once."""
-    names = [f"user{i}" for i in range(2000)]
+    names = [f"user{i}" for i in range(MANY // 5)]
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", **CROWD},
         databases={"main": {"user": "app"}},
@@ -131,7 +132,7 @@ def test_thousands_of_passwords_for_a_scram_secret_are_all_looked_at(new_pooler,
         databases={"main": {"user": "app"}},
         auth={"scram_login": cluster.secret("scram_login")},
     )
-    clients = [RawClient(pooler.address).send_startup("scram_login") for _ in range(1500)]
+    clients = [RawClient(pooler.address).send_startup("scram_login") for _ in range(MANY // 6)]
     for client in clients:
         client.read()
     for client in clients:
@@ -143,33 +144,42 @@ def test_thousands_of_passwords_for_a_scram_secret_are_all_looked_at(new_pooler,
 
 def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):  # F80
     pooler = new_pooler(
-        {"pool_mode": "transaction", "server_lifetime": 0, "server_tls_sslmode": "disable", **CROWD},
+        {
+            "pool_mode": "transaction",
+            "server_lifetime": 0,
+            "server_tls_sslmode": "disable",
+            **CROWD,
+        },
         databases={"*": {"host": HOST, "port": quick_server}},
         auth={f"user{i}": "" for i in range(2 * MANY)},
     )
 
-    def visit(number):
-        began = time.perf_counter()
-        client = RawClient(pooler.address).login(f"user{number}", f"base{number}")
-        assert client.query("SELECT 1").rows
-        client.close()
-        return time.perf_counter() - began
+    def visit(numbers):
+        """What the daemon needs for all of them."""
+        began = seconds_used(pooler)
+        for number in numbers:
+            client = RawClient(pooler.address).login(f"user{number}", f"base{number}")
+            assert client.query("SELECT 1").rows
+            client.close()
+        return seconds_used(pooler) - began
 
     def items(name):
         (row,) = pooler.show("LISTS", list=name)
         return int(row["items"])
 
     def visit_all(numbers):
-        """Everybody once: what is there grows, what a visit takes does not; then all is forgotten."""
+        """Each once: what is there grows, what a visit takes does not; then all is forgotten."""
         pooler.command("SET pool_idle_timeout = 0")
         pooler.command("SET autodb_idle_timeout = 0")
-        first, last = tenths([visit(number) for number in numbers])
-        assert last < 2 * first
+        tenth = MANY // 10
+        times = [visit(numbers[at : at + tenth]) for at in range(0, MANY, tenth)]
+        # To walk over them all would take a hundred times as long. A busy machine takes its share.
+        assert min(times[-3:]) < 5 * times[0], times
         assert items("pools") == 1 + MANY
         assert items("databases") >= MANY
         pooler.command("SET pool_idle_timeout = '0.1'")
         pooler.command("SET autodb_idle_timeout = '0.1'")
-        wait_until(lambda: items("pools") == 1 and items("databases") < 10, 20, "all to be forgotten")
+        wait_until(lambda: items("pools") == 1 and items("databases") < 10, 20, "all to go")
         return pooler.memory()
 
     # Those who come later take the room of those who went.
