@@ -10,8 +10,9 @@ import time
 import pytest
 
 from support import wire
-from support.process import drop_folder, make_folder, own, run, wait_until
+from support.process import drop_folder, free_port, make_folder, own, run, wait_until
 from support.raw import ServerError
+from support.scrape import scrape
 
 SERVICE = "/etc/pam.d/pgbouncer"
 FAILED = ("FATAL", "28000", "PAM authentication failed")
@@ -194,6 +195,18 @@ def test_an_account_may_be_refused_although_the_password_is_right(pam_pooler):
     pooler = pam_pooler()
     assert not let_in(pooler, "expired")
     assert pooler.lines(r"PAM authentication: pam_acct_mgmt\(\): ")
+
+
+def test_metrics_tell_an_expired_account_from_a_wrong_password(pam_pooler):
+    pytest.importorskip("prometheus_client")
+    port = free_port()
+    pooler = pam_pooler({"metrics_port": port})
+    assert not let_in(pooler, "expired")
+    assert not let_in(pooler, "app", "wrong")
+    told = scrape(port)
+    assert told.value("pgusher_auth_failures_total", reason="expired") == 1
+    assert told.value("pgusher_auth_failures_total", reason="password") == 1
+    assert told.value("pgusher_client_login_seconds_count", method="pam", outcome="denied") == 2
 
 
 def test_without_modules_it_is_the_operators_mistake(new_pooler):
