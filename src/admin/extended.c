@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/binding.h"
 #include "admin/dispatch.h"
 #include "admin/reply.h"
 #include "admin/topics.h"
@@ -102,56 +103,6 @@ static enum command_end on_parse(struct extended_call *call)
 
 /* --- Bind --------------------------------------------------------------------------------- */
 
-/* What Bind asks for. */
-struct binding {
-	const char *portal, *statement;
-	unsigned values, formats;
-	const uint8_t *format; /* of results: two bytes each */
-};
-
-static bool read_binding(struct reader *reader, struct binding *out)
-{
-	out->portal = reader_string(reader);
-	out->statement = reader_string(reader);
-	reader_bytes(reader, 2 * (size_t)reader_int16(reader)); /* formats of values */
-	out->values = reader_int16(reader);
-	for (unsigned i = 0; i < out->values && !reader->failed; i++) {
-		const uint32_t length = reader_int32(reader);
-
-		if (length != UINT32_MAX) /* NULL */
-			reader_bytes(reader, length);
-	}
-	out->formats = reader_int16(reader);
-	out->format = reader_bytes(reader, 2 * (size_t)out->formats);
-	return reader_done(reader);
-}
-
-/* The bits of struct result_wish. One format is for all columns, none is text for all. */
-static uint64_t binary_columns(const struct binding *binding, unsigned columns)
-{
-	uint64_t binary = 0;
-
-	for (unsigned i = 0; i < columns && binding->formats > 0; i++) {
-		const size_t at = binding->formats == 1 ? 0 : i;
-
-		binary |= (uint64_t)binding->format[2 * at + 1] << i;
-	}
-	return binary;
-}
-
-/* The first format that is neither text (0) nor binary (1); 0: there is none. */
-static unsigned unknown_format(const struct binding *binding)
-{
-	for (size_t i = 0; i < binding->formats; i++) {
-		const unsigned format = (unsigned)binding->format[2 * i] << 8 |
-			(unsigned)binding->format[2 * i + 1];
-
-		if (format > 1)
-			return format;
-	}
-	return 0;
-}
-
 static enum command_end add_portal(struct extended_call *call, const struct binding *binding,
 	struct console_statement *statement)
 {
@@ -166,7 +117,7 @@ static enum command_end add_portal(struct extended_call *call, const struct bind
 	portal = prepared_add_portal(prepared, binding->portal, statement->query);
 	if (!portal)
 		return fail(call, "54000", "too many portals, or too long a name");
-	portal->binary = binary_columns(binding, topic ? topic->column_count : 0);
+	portal->binary = binding_binary_columns(binding, topic ? topic->column_count : 0);
 	write_empty(call->out, PQ_BIND_COMPLETE);
 	return COMMAND_DONE;
 }
@@ -177,7 +128,7 @@ static enum command_end on_bind(struct extended_call *call)
 	const struct topic *topic;
 	struct binding binding;
 
-	if (!read_binding(&call->reader, &binding))
+	if (!binding_read(&call->reader, &binding))
 		return fail_as_malformed(call);
 	statement = prepared_find_statement(&call->extended->prepared, binding.statement);
 	if (!statement)
@@ -187,9 +138,9 @@ static enum command_end on_bind(struct extended_call *call)
 			"bind message supplies %u parameters, but prepared statement \"%s\""
 			" requires 0",
 			binding.values, statement->name);
-	if (unknown_format(&binding) != 0)
-		return fail(
-			call, "22023", "unsupported format code: %u", unknown_format(&binding));
+	if (binding_unknown_format(&binding) != 0)
+		return fail(call, "22023", "unsupported format code: %u",
+			binding_unknown_format(&binding));
 	topic = statement->query->topic;
 	if (topic && topic->column_count > 0 && binding.formats > 1 &&
 		binding.formats != topic->column_count)
