@@ -234,6 +234,21 @@ const struct metric_source metric_client_groups = {
 
 /* --- hosts of servers --------------------------------------------------------------------- */
 
+/* A host may be listed twice; the first tells of it. */
+static bool stands_before(const struct database_config *config, unsigned host)
+{
+	size_t length, other_length;
+	const char *name = database_config_host(config, host, &length);
+
+	for (unsigned i = 0; i < host; i++) {
+		const char *other = database_config_host(config, i, &other_length);
+
+		if (length == other_length && memcmp(name, other, length) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void add_hosts(struct metric_picture *picture, const struct database *database)
 {
 	const struct database_config *config = database->config;
@@ -247,7 +262,8 @@ static void add_hosts(struct metric_picture *picture, const struct database *dat
 		const char *name = hosts > 0 ? database_config_host(config, i, &length) : "";
 		struct metric_number figures;
 
-		if (!counters_host_is_known(database, i, &up))
+		if ((i > 0 && stands_before(config, i)) ||
+			!counters_host_is_known(database, i, &up))
 			continue;
 		figures.number = up;
 		snprintf(host, sizeof(host), "%.*s", (int)length, name);

@@ -882,6 +882,14 @@ def test_hosts_are_up_or_not(served):
     assert page.value("pgusher_server_connect_seconds_count", **labels) >= 1
 
 
+def test_a_host_that_is_listed_twice_is_told_once(served, cluster):
+    target = {"host": f"{HOST},{HOST},{HOST}", "port": cluster.port}
+    pooler = served({"pool_mode": "session"}, databases={"main": target})
+    for _ in range(3):
+        pooler.client().query("SELECT 1")
+    assert len(scrape(pooler.metrics).series("pgusher_server_up")) == 1
+
+
 def test_the_daemon_tells_of_itself(served):
     pooler = served()
     pooler.client().query("SELECT 1")

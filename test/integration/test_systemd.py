@@ -12,8 +12,9 @@ import time
 import pytest
 
 from support.pooler import binary
-from support.process import HOST, drop_folder, make_folder, run, wait_until
+from support.process import HOST, drop_folder, free_port, make_folder, run, wait_until
 from support.raw import Closed, RawClient
+from support.scrape import ask
 
 UNIT = os.path.join(os.path.dirname(__file__), "..", "..", "etc", "pgusher.service")
 
@@ -235,6 +236,20 @@ def test_what_is_no_listening_socket_is_refused(new_pooler, passed):
     with pytest.raises(Exception):
         passed.start(pooler)
     assert pooler.lines(r"FATAL socket passed from service manager \(fd 3\) is no stream socket")
+
+
+def test_a_socket_called_metrics_is_for_metrics_whatever_the_settings_say(new_pooler, passed):
+    elsewhere = free_port()
+    pooler = new_pooler({"metrics_port": elsewhere}, start=False)
+    port = passed.add(socket.socket(), (HOST, 0), "metrics").getsockname()[1]
+    passed.start(pooler)
+    assert pooler.lines("serving metrics on a socket passed from service manager")
+    for _ in range(2):
+        assert ask(port, "/readyz").text == "ready\n"
+        with pytest.raises(OSError):
+            ask(elsewhere, "/readyz")
+        pooler.reload()
+    assert pooler.client().value("SELECT 1") == "1"
 
 
 @pytest.mark.skipif(
