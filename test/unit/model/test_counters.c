@@ -258,6 +258,20 @@ static void test_servers_that_are_left_unclean_are_counted_by_what_was_open(void
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], COUNT(cases));
 }
 
+static void test_a_server_that_says_what_nobody_asked_for_is_out_of_sync(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	say(client, "Q");
+	say(server, "CZD");
+	assert_gone(server);
+	assert_int_equal(mine()->unclean_release[UNCLEAN_OUT_OF_SYNC], 1);
+	assert_int_equal(mine()->server_closed[SERVER_CLOSED_UNCLEAN], 1);
+	assert_int_equal(all()->protocol_errors[PROTOCOL_SERVER][PROTOCOL_ERROR_ORDER], 1);
+	assert_state(client, CLIENT_IDLE);
+}
+
 static void test_who_leaves_a_clean_server_leaves_nothing_to_count(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
@@ -385,6 +399,7 @@ int main(void)
 		TEST(test_a_retired_server_remembers_the_first_cause),
 		TEST(test_a_client_that_goes_with_its_server_is_one_error),
 		TEST(test_servers_that_are_left_unclean_are_counted_by_what_was_open),
+		TEST(test_a_server_that_says_what_nobody_asked_for_is_out_of_sync),
 		TEST(test_who_leaves_a_clean_server_leaves_nothing_to_count),
 		cmocka_unit_test_teardown(test_resets_are_counted_by_how_they_ended, fake_end),
 		TEST(test_a_connection_is_timed_until_it_can_be_used),
