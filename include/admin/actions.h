@@ -19,6 +19,12 @@ struct actions {
 		size_t size);
 	/* Stop: `now`, or as the mode says. Nothing more is sent to anybody if it is now. */
 	void (*shutdown)(struct registry *registry, enum shutdown_mode mode, bool now);
+	/*
+	 * Hand over to the process that asks for it on this console, or, at last, let go. NULL, or
+	 * why not. A handover that has begun is answered later, one that is committed has been.
+	 */
+	const char *(*hand_over)(struct registry *registry, struct client_link *console);
+	const char *(*commit)(struct registry *registry, struct client_link *console);
 };
 
 #endif

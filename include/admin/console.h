@@ -22,4 +22,7 @@ extern const struct console_hooks console_hooks;
  */
 void console_tick(struct registry *registry);
 
+/* What consoles have asked while nothing could move. */
+void console_resume(struct registry *registry);
+
 #endif

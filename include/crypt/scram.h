@@ -74,6 +74,10 @@ bool scram_derive(const char *password, const uint8_t *salt, size_t salt_length,
 /* Do these keys, derived from a password with the secret's salt, fit the secret? */
 bool scram_secret_accepts(const struct scram_secret *secret, const struct scram_keys *keys);
 
+/* Is this the client key behind the secret's stored key? */
+bool scram_secret_has_client_key(
+	const struct scram_secret *secret, const uint8_t client_key[SCRAM_KEY_SIZE]);
+
 /* --- As a server, towards clients --------------------------------------------------------- */
 
 /* Zero it before use. The first two members are the caller's to set, the rest is private. */

@@ -34,6 +34,8 @@ struct daemon {
 	struct actions actions; /* what the console may ask of us */
 	struct metrics metrics;
 	struct pidfile pidfile;
+	struct handover *handover; /* to another process; NULL: none is under way */
+	struct takeover *takeover; /* from another process; NULL: none, or it is over */
 	struct systemd_sockets passed; /* sockets that a service manager passed */
 	bool has_loop, has_registry,
 		is_listening; /* what lifecycle_end() finds to take apart */

@@ -28,6 +28,10 @@ struct cancel_keys {
 bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, size_t length,
 	struct random *random);
 
+/* Remember a key that the client has already. False: no memory, or somebody else has it. */
+bool cancel_keys_keep(
+	struct cancel_keys *keys, struct client_link *client, const void *key, size_t length);
+
 /*
  * The client to whom this very key was given, or NULL; among peers its last two bits may have
  * counted down on the way. Compares in constant time.

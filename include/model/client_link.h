@@ -102,6 +102,12 @@ void client_enter(struct client_link *client, enum client_state state);
  */
 void client_move(struct client_link *client, struct pool *pool);
 
+/*
+ * A client that is as another process left it: its pool is set, and it takes its place in the list
+ * of that state, and is counted there.
+ */
+void client_place(struct client_link *client, enum client_state state);
+
 /* May a client go from one state to the other? For tests, which walk every arrow. */
 bool client_may(enum client_state from, enum client_state to);
 

@@ -87,6 +87,8 @@ struct registry {
 	struct helper *system_users; /* their names may come over the network */
 	struct inquiry_desk *ldap, *pam; /* passwords that others judge; NULL until needed */
 	enum operation operation;
+	bool draining; /* for a takeover: clients with a server go on, others come to rest */
+	bool still; /* and now nothing may move at all: see daemon/handover */
 	struct suspension *suspension; /* SUSPENDED: see session/suspend */
 	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;

@@ -117,6 +117,9 @@ void server_enter(struct server_link *server, enum server_state state);
 /* As server_enter(), to the back of the list: round robin, and what is about to be retired. */
 void server_enter_last(struct server_link *server, enum server_state state);
 
+/* A server that is as another process left it: as client_place(). */
+void server_place(struct server_link *server, enum server_state state);
+
 bool server_may(enum server_state from, enum server_state to);
 
 /* Has it logged in, and does it count as a connected server of its pool? */

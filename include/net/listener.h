@@ -53,6 +53,7 @@ struct listen_options {
 	/* Sockets that listen already, from a service manager: instead of all of our own. */
 	const int *passed;
 	unsigned passed_count;
+	bool inherited; /* from a process that we replace: they are ours, with their files */
 };
 
 struct listeners;

@@ -166,4 +166,18 @@ void stream_resume(struct stream *stream);
 void stream_freeze(struct stream *stream);
 void stream_thaw(struct stream *stream);
 
+/*
+ * Take it out of the loop altogether: what waits to be written rests too, so that all there is to
+ * know can be written down. stream_attach() undoes it. Never while it is connecting.
+ */
+void stream_detach(struct stream *stream);
+void stream_attach(struct stream *stream);
+
+/* A stream that has just been opened, and not watched: detached it is, paused or not. */
+void stream_open_detached(struct stream *stream, struct loop *loop, int fd,
+	const struct stream_handlers *handlers, bool paused);
+
+/* These bytes were to be sent, by whoever had the stream before. False: no memory. */
+bool stream_owe(struct stream *stream, const void *data, size_t length);
+
 #endif

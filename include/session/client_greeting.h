@@ -11,6 +11,9 @@
 
 #include "model/registry.h"
 
+/* How the stream of a client that has not logged in reports. */
+extern const struct stream_handlers client_greeting_handlers;
+
 /* A connection was accepted; takes over the descriptor. For listeners: context is the registry. */
 void client_greeting_accept(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);

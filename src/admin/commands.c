@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "session/client_greeting.h"
 #include "session/control.h"
+#include "session/inventory.h"
 #include "session/suspend.h"
 #include "wire/writer.h"
 
@@ -265,6 +266,26 @@ static enum command_end cmd_wait_close(struct command_call *call)
 		!control_is_reconnecting(call->registry, call->database), "WAIT_CLOSE");
 }
 
+/*
+ * Between two of us: another version that would tell things in another way is not known, as with
+ * PgBouncer, and the new process asks for SUSPEND and SHOW FDS.
+ */
+static enum command_end cmd_handover(struct command_call *call)
+{
+	struct registry *registry = call->registry;
+	const char *argument = call->words->argument;
+	const bool commits = strcmp(argument, "COMMIT") == 0;
+	const char *why;
+
+	if (!is_local_superuser(call) || (!commits && atoi(argument) != INVENTORY_VERSION))
+		return refuse(call, "invalid command 'HANDOVER', use SHOW HELP;");
+	why = commits ? registry->actions->commit(registry, call->client)
+		      : registry->actions->hand_over(registry, call->client);
+	if (why)
+		return refuse(call, why);
+	return commits ? COMMAND_LAST : COMMAND_WAITS;
+}
+
 /* --- the table ---------------------------------------------------------------------------- */
 
 const struct command commands[] = {
@@ -297,6 +318,7 @@ const struct command commands[] = {
 		.help = {{"KILL [<db>]", "drop all clients and servers, then pause"}}},
 	{"KILL_CLIENT", ARGUMENT_CLIENT, RIGHT_ADMIN, .run = cmd_kill_client,
 		.help = {{"KILL_CLIENT <client_id>", "drop the client with this id"}}},
+	{"HANDOVER", ARGUMENT_CLIENT, RIGHT_ADMIN, .run = cmd_handover},
 	{"SUSPEND", ARGUMENT_NONE, RIGHT_ADMIN, .run = cmd_suspend,
 		.help = {{"SUSPEND", "read no connection any further, for a takeover"}}},
 	{"SHUTDOWN", ARGUMENT_MODE, RIGHT_ADMIN, .run = cmd_shutdown,

@@ -397,12 +397,19 @@ static bool add_input(struct console_session *session, const void *data, size_t 
 	return true;
 }
 
+/* While nothing may move, only the process that has asked for it has the word. */
+static bool must_wait(const struct console_session *session)
+{
+	return link_registry(&session->client->link)->still &&
+		session->client->link.stream.frozen;
+}
+
 static void run_commands(struct loop_task *task)
 {
 	struct console_session *session = (struct console_session *)task;
 	size_t taken;
 
-	if (session->over || !add_input(session, NULL, 0))
+	if (session->over || must_wait(session) || !add_input(session, NULL, 0))
 		return;
 	taken = run_input(session);
 	if (!session->client || session->over || !flush(session))
@@ -497,6 +504,16 @@ const struct console_hooks console_hooks = {
 	.canceled = on_canceled,
 	.closed = on_closed,
 };
+
+void console_resume(struct registry *registry)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->console_pool->clients, place) {
+		if (client_of(link)->console)
+			schedule(client_of(link)->console);
+	}
+}
 
 void console_tick(struct registry *registry)
 {

@@ -295,6 +295,17 @@ bool scram_secret_accepts(const struct scram_secret *secret, const struct scram_
 	return CRYPTO_memcmp(secret->server_key, keys->server_key, SCRAM_KEY_SIZE) == 0;
 }
 
+bool scram_secret_has_client_key(
+	const struct scram_secret *secret, const uint8_t client_key[SCRAM_KEY_SIZE])
+{
+	uint8_t stored_key[SCRAM_KEY_SIZE];
+	const bool good = sha256(client_key, stored_key) &&
+		CRYPTO_memcmp(stored_key, secret->stored_key, SCRAM_KEY_SIZE) == 0;
+
+	explicit_bzero(stored_key, sizeof(stored_key));
+	return good;
+}
+
 /* --- As a server ----------------------------------------------------------------------------- */
 
 /*

@@ -487,7 +487,7 @@ static void run(struct deadline *deadline)
 	const usec_t now = loop_now(registry->loop);
 
 	/* A suspension looks after itself. */
-	if (registry->operation != OPERATION_SUSPENDED)
+	if (registry->operation != OPERATION_SUSPENDED && !registry->still)
 		look_after_all(janitor, now);
 	if (janitor->after)
 		janitor->after(registry);

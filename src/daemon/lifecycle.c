@@ -6,7 +6,9 @@
 #include "admin/console.h"
 #include "base/log.h"
 #include "daemon/apply.h"
+#include "daemon/handover.h"
 #include "daemon/reload.h"
+#include "daemon/takeover.h"
 #include "daemon/version.h"
 #include "net/tls_context.h"
 #include "session/auth/inquiry.h"
@@ -52,6 +54,16 @@ static void on_shutdown(struct registry *registry, enum shutdown_mode mode, bool
 		lifecycle_shut_down(daemon_of(registry), mode);
 }
 
+static const char *on_hand_over(struct registry *registry, struct client_link *console)
+{
+	return handover_begin(daemon_of(registry), console);
+}
+
+static const char *on_commit(struct registry *registry, struct client_link *console)
+{
+	return handover_commit(daemon_of(registry), console);
+}
+
 /* A suspension begins or ends. */
 static void on_accept(struct registry *registry, bool accept)
 {
@@ -82,7 +94,8 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 {
 	struct registry *registry = &daemon->registry;
 
-	daemon->actions = (struct actions){on_reload, on_set, on_shutdown};
+	daemon->actions =
+		(struct actions){on_reload, on_set, on_shutdown, on_hand_over, on_commit};
 	registry->suspend = (struct suspend_hooks){on_accept, console_tick};
 	registry->actions = &daemon->actions;
 	registry->console = console_hooks;
@@ -153,6 +166,10 @@ static void note_descriptor_limit(struct registry *registry)
 static bool listen_all(struct daemon *daemon)
 {
 	const struct settings *settings = daemon->registry.settings;
+	const int *passed = daemon->passed.clients;
+	const unsigned passed_count = daemon->takeover
+		? takeover_listeners(daemon->takeover, &passed)
+		: daemon->passed.client_count;
 	const struct listen_options options = {
 		.addresses = settings->listen_addr,
 		.port = settings->listen_port,
@@ -163,8 +180,9 @@ static bool listen_all(struct daemon *daemon)
 		.unix_dir = settings->unix_socket_dir,
 		.unix_mode = (unsigned)settings->unix_socket_mode,
 		.unix_group = settings->unix_socket_group,
-		.passed = daemon->passed.clients,
-		.passed_count = daemon->passed.client_count,
+		.passed = passed,
+		.passed_count = passed_count,
+		.inherited = daemon->takeover != NULL,
 	};
 	char why[512];
 
@@ -195,6 +213,26 @@ static void after_upkeep(struct registry *registry)
 	metrics_upkeep(&daemon_of(registry)->metrics);
 }
 
+/*
+ * Everything is made: from the commit on all of it is ours, and nothing that fails may end us.
+ */
+static bool finish_takeover(struct daemon *daemon)
+{
+	struct takeover *takeover = daemon->takeover;
+	char why[512];
+
+	if (!takeover_adopt(takeover, &daemon->registry))
+		return refuse("cannot rebuild what the old process had");
+	if (!takeover_commit(takeover, why, sizeof(why)))
+		return refuse(why);
+	daemon->takeover = NULL;
+	takeover_wait(takeover, daemon->registry.settings->pidfile);
+	takeover_resume(takeover);
+	takeover_free(takeover);
+	serve_metrics(daemon);
+	return true;
+}
+
 bool lifecycle_start(
 	struct daemon *daemon, const struct options *options, struct snapshot *config)
 {
@@ -212,6 +250,8 @@ bool lifecycle_start(
 		return false;
 	systemd_watchdog_start(&daemon->loop);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
+	if (daemon->takeover)
+		return finish_takeover(daemon);
 	return serve_metrics(daemon);
 }
 
@@ -254,6 +294,15 @@ void lifecycle_fail(struct daemon *daemon, const char *why)
 
 /* --- end ---------------------------------------------------------------------------------- */
 
+/*
+ * Does another process have our connections, or have we those of another one? Then neither a word
+ * to them, nor a hand on the socket's file.
+ */
+static bool has_foreign_links(const struct daemon *daemon)
+{
+	return daemon->registry.operation == OPERATION_SUSPENDED || daemon->takeover;
+}
+
 static void end_registry(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
@@ -261,10 +310,8 @@ static void end_registry(struct daemon *daemon)
 	/* Logins that wait for a helper end first: it hands back what belongs to them. */
 	helper_free(registry->derivations);
 	helper_free(registry->system_users);
-	/* Somebody else may have the connections of a suspended process: not a word to them. */
-	control_drop_all(registry,
-		registry->operation == OPERATION_SUSPENDED ? REASON_DISKO_OVER
-							   : REASON_PROCESS_ENDS);
+	control_drop_all(
+		registry, has_foreign_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
 	inquiry_desk_free(registry->ldap);
 	inquiry_desk_free(registry->pam);
@@ -277,11 +324,11 @@ static void end_registry(struct daemon *daemon)
 
 void lifecycle_end(struct daemon *daemon)
 {
+	handover_end(daemon);
 	if (daemon->is_listening) {
 		systemd_watchdog_stop(&daemon->loop);
 		janitor_stop(&daemon->janitor);
-		listeners_close_all(
-			&daemon->listeners, daemon->registry.operation != OPERATION_SUSPENDED);
+		listeners_close_all(&daemon->listeners, !has_foreign_links(daemon));
 	}
 	if (daemon->has_registry) {
 		metrics_close(&daemon->metrics);
@@ -291,5 +338,6 @@ void lifecycle_end(struct daemon *daemon)
 		signals_end(daemon);
 		loop_free(&daemon->loop);
 	}
+	takeover_free(daemon->takeover);
 	pidfile_remove(&daemon->pidfile);
 }

@@ -17,6 +17,7 @@
 #include "daemon/pidfile.h"
 #include "daemon/privileges.h"
 #include "daemon/process.h"
+#include "daemon/takeover.h"
 #include "daemon/version.h"
 #include "session/auth/method.h"
 
@@ -66,12 +67,6 @@ static void warn_ignored(const struct settings *settings)
 			"sockets passed from service manager, cf_unix_socket_dir ignored");
 }
 
-static bool refuse_reboot(const struct start *start)
-{
-	return !start->options->reboot ||
-		refuse("online restart is not available in this version, use so_reuseport instead");
-}
-
 static bool load(struct start *start)
 {
 	const struct presets presets = {start->options->verbose, start->options->presets};
@@ -112,11 +107,31 @@ static bool open_log(const struct start *start)
 	return true;
 }
 
+/* A process that is there has something to hand over; without one it is a start like others. */
+static bool take_over(const struct start *start)
+{
+	const struct settings *settings = start->settings;
+	char why[512];
+
+	log_write(LEVEL_WARNING, "Online restart is deprecated, use so_reuseport instead");
+	if (start->daemon->passed.client_count > 0)
+		return refuse("cannot reboot under service manager");
+	if (settings->unix_socket_dir[0] == '@' ||
+		!listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port)) {
+		log_write(LEVEL_LOG, "old process not found, try to continue normally");
+		return pidfile_check(settings->pidfile, why, sizeof(why)) || refuse(why);
+	}
+	start->daemon->takeover = takeover_begin(settings, why, sizeof(why));
+	return start->daemon->takeover || refuse(why);
+}
+
 static bool is_alone(const struct start *start)
 {
 	const struct settings *settings = start->settings;
 	char why[512];
 
+	if (start->options->reboot)
+		return take_over(start);
 	if (start->daemon->passed.client_count > 0)
 		warn_ignored(settings);
 	else if (listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port))
@@ -157,9 +172,8 @@ static bool run(const struct options *options)
 		.daemon = calloc(1, sizeof(struct daemon)),
 	};
 	bool started = start.daemon && begin_log(&start) && take_sockets(&start) &&
-		refuse_reboot(&start) && load(&start) && assume_user(&start) &&
-		open_log(&start) && is_alone(&start) && go_to_background(&start) &&
-		start_daemon(&start);
+		load(&start) && assume_user(&start) && open_log(&start) && is_alone(&start) &&
+		go_to_background(&start) && start_daemon(&start);
 
 	problems_free(&start.problems);
 	if (started && !lifecycle_run(start.daemon))

@@ -102,7 +102,7 @@ void options_print_help(const struct options *options)
 	printf("\nOptions:\n"
 	       "  -d, --daemon         run in background\n"
 	       "  -q, --quiet          write nothing to stderr\n"
-	       "  -R, --reboot         take over from a running process: not in this version\n"
+	       "  -R, --reboot         take over from a running process\n"
 	       "  -u, --user=USERNAME  become this system user\n"
 	       "  -v, --verbose        log more; twice: much more\n"
 	       "      --preset=NAME=VALUE  the value of a setting that the file does not name\n"

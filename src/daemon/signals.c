@@ -7,6 +7,7 @@
 
 #include "admin/console.h"
 #include "base/log.h"
+#include "daemon/handover.h"
 #include "daemon/lifecycle.h"
 #include "daemon/reload.h"
 #include "session/control.h"
@@ -99,6 +100,8 @@ _Static_assert((int)ROWS <= (int)SIGNALS_MOST, "each signal has an event");
 static void on_signal(evutil_socket_t number, short what, void *argument)
 {
 	(void)what;
+	/* What a signal asks for is done to all there is, not to what may be somebody else's. */
+	handover_give_up(argument);
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].number == number)
 			rows[i].act(argument);

@@ -88,12 +88,30 @@ struct client_link *cancel_keys_find(
 	return found;
 }
 
+/* At most two thirds full, so that runs stay short. */
+static bool make_room(struct cancel_keys *keys)
+{
+	return (keys->used + 1) * 3 <= keys->capacity * 2 ||
+		resize(keys, keys->capacity ? keys->capacity * 2 : SMALLEST);
+}
+
+bool cancel_keys_keep(
+	struct cancel_keys *keys, struct client_link *client, const void *key, size_t length)
+{
+	if (length < CANCEL_KEY_MIN || length > CANCEL_KEY_MAX || !make_room(keys) ||
+		cancel_keys_find(keys, key, length))
+		return false;
+	memcpy(client->key, key, length);
+	client->key_length = (uint8_t)length;
+	place(keys, client);
+	keys->used++;
+	return true;
+}
+
 bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, size_t length,
 	struct random *random)
 {
-	/* At most two thirds full, so that runs stay short. */
-	if ((keys->used + 1) * 3 > keys->capacity * 2 &&
-		!resize(keys, keys->capacity ? keys->capacity * 2 : SMALLEST))
+	if (!make_room(keys))
 		return false;
 	do {
 		random_fill(random, client->key, length);

@@ -128,6 +128,16 @@ void client_enter(struct client_link *client, enum client_state state)
 		TAILQ_INSERT_TAIL(new, &client->link, place);
 }
 
+void client_place(struct client_link *client, enum client_state state)
+{
+	client->link.state = (uint8_t)state;
+	if (is_counted_in_pool(state))
+		client->link.pool->client_count[state]++;
+	else
+		link_registry(&client->link)->login_count++;
+	TAILQ_INSERT_TAIL(place_of(client, state), &client->link, place);
+}
+
 void client_move(struct client_link *client, struct pool *pool)
 {
 	const enum client_state state = client_state(client);

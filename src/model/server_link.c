@@ -101,6 +101,15 @@ void server_retire(struct server_link *server, enum server_closing cause)
 	server->close_cause = cause;
 }
 
+void server_place(struct server_link *server, enum server_state state)
+{
+	const enum server_list list = phases[state].list;
+
+	server->link.state = (uint8_t)state;
+	server->link.pool->server_count[list]++;
+	TAILQ_INSERT_TAIL(&server->link.pool->servers[list], &server->link, place);
+}
+
 bool server_is_clean(const struct server_link *server)
 {
 	return server->transaction_status == 'I' && requests_is_empty(&server->requests) &&

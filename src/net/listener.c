@@ -596,6 +596,19 @@ static bool dress_passed_tcp(struct listener *listener, const struct listen_opti
 		set_option(listener->fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, DEFER_SECONDS);
 }
 
+/* What bind() has made for the process before us is ours to remove. */
+static void inherit_file(struct listener *listener)
+{
+	char text[LISTENER_TEXT_SIZE];
+	struct stat status;
+
+	log_write(LEVEL_LOG, "got pooler socket: %s", listener_text(listener, text));
+	if (!listener->is_unix || stat(listener->path, &status) != 0)
+		return;
+	listener->device = status.st_dev;
+	listener->inode = status.st_ino;
+}
+
 static bool take_passed(struct listeners *set, int fd, const struct listen_options *options)
 {
 	const int family = listener_family(fd);
@@ -609,12 +622,15 @@ static bool take_passed(struct listeners *set, int fd, const struct listen_optio
 	listener = listener_new(set, fd);
 	if (!listener)
 		return false;
-	listener->is_passed = true;
+	listener->is_passed = !options->inherited;
 	if (family == AF_UNIX)
 		name_unix(listener, options);
 	else if (!dress_passed_tcp(listener, options))
 		log_write(LEVEL_WARNING, "setsockopt(TCP_DEFER_ACCEPT): %m");
-	log_write(LEVEL_LOG, "socket passed from service manager (fd %d)", fd);
+	if (options->inherited)
+		inherit_file(listener);
+	else
+		log_write(LEVEL_LOG, "socket passed from service manager (fd %d)", fd);
 	start(listener);
 	return true;
 }

@@ -390,6 +390,35 @@ enum stream_sent stream_send_bytes(struct stream *stream, const void *data, size
 	return stream_send(stream, &piece, 1);
 }
 
+void stream_detach(struct stream *stream)
+{
+	stream_freeze(stream);
+	if (stream->backlog && stream->fd >= 0)
+		event_del(&stream->backlog->event);
+}
+
+void stream_attach(struct stream *stream)
+{
+	if (stream->backlog && stream->fd >= 0 && event_add(&stream->backlog->event, NULL) != 0)
+		log_write(LEVEL_ERROR, "cannot go on writing to a connection: %m");
+	stream_thaw(stream);
+}
+
+void stream_open_detached(struct stream *stream, struct loop *loop, int fd,
+	const struct stream_handlers *handlers, bool paused)
+{
+	stream_open(stream, loop, fd, handlers);
+	stream->paused = paused;
+	stream->parked = stream->frozen = true;
+}
+
+bool stream_owe(struct stream *stream, const void *data, size_t length)
+{
+	const struct iovec piece = {.iov_base = (void *)data, .iov_len = length};
+
+	return length == 0 || keep(stream, &piece, 1, 0) == STREAM_SENT_LATER;
+}
+
 size_t stream_backlog_length(const struct stream *stream)
 {
 	return stream->backlog ? stream->backlog->bytes.length - stream->backlog->sent : 0;

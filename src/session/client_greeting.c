@@ -16,8 +16,6 @@
 #include "wire/message.h"
 #include "wire/startup.h"
 
-static const struct stream_handlers greeting_handlers;
-
 static void on_readable(struct stream *stream);
 
 /* --- accept ------------------------------------------------------------------------------- */
@@ -42,7 +40,7 @@ void client_greeting_accept(
 		close(fd);
 		return;
 	}
-	stream_open(&client->link.stream, registry->loop, fd, &greeting_handlers);
+	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
 	client->link.id = ++registry->last_id;
@@ -307,7 +305,7 @@ static void on_hung_up(struct stream *stream)
 	client_close_for((struct client_link *)stream, REASON_CLIENT_UNEXPECTED_EOF);
 }
 
-static const struct stream_handlers greeting_handlers = {
+const struct stream_handlers client_greeting_handlers = {
 	.readable = on_readable,
 	.drained = on_drained,
 	.hung_up = on_hung_up,

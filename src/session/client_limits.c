@@ -174,7 +174,7 @@ void client_limits_expire(struct deadline *deadline)
 	const usec_t now = loop_now(registry->loop) + 1;
 
 	/* What is over then is over when it ends. */
-	if (registry->operation == OPERATION_SUSPENDED) {
+	if (registry->operation == OPERATION_SUSPENDED || registry->still) {
 		wheel_set(&registry->loop->wheel, deadline, now + SUSPENDED_RETRY);
 		return;
 	}

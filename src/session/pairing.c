@@ -483,6 +483,8 @@ void pairing_work(struct loop_task *task)
 	struct pool *pool;
 	unsigned count = 0;
 
+	if (registry->still)
+		return; /* it is taken up again when things move */
 	/* What the work itself sets off is for the next turn, or it might never end. */
 	TAILQ_FOREACH (pool, &registry->work, in_work)
 		count++;

@@ -113,6 +113,9 @@ static bool is_failure(enum reason reason)
 {
 	switch ((int)reason) {
 	case REASON_PAUSE_MODE:
+	case REASON_UNSAFE_ON_SUSPEND:
+	case REASON_SUSPEND_TIMEOUT:
+	case REASON_DISKO_OVER:
 	case REASON_CONNECT_STRING_CHANGED:
 	case REASON_DATABASE_CONFIGURATION_CHANGED:
 	case REASON_DATABASE_REMOVED:

@@ -56,7 +56,8 @@ static bool has_waiters(const struct pool *pool)
 
 bool suspend_lets_go_on(const struct pool *pool)
 {
-	return pool_mode(pool) != POOL_MODE_SESSION && has_waiters(pool);
+	return pool_mode(pool) != POOL_MODE_SESSION &&
+		(pool->registry->draining || has_waiters(pool));
 }
 
 static void prepare(struct link_list *clients)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A connection written down, so that another process can go on with it: all that its link knows
+ * but its descriptor, which travels beside.
+ *
+ * What is read comes from another process, and may be another version's: nothing in a record is
+ * believed before session/adoption has looked at it.
+ */
+#ifndef PGUSHER_SESSION_LINK_RECORD_H
+#define PGUSHER_SESSION_LINK_RECORD_H
+
+#include "model/registry.h"
+#include "wire/tagged.h"
+
+enum link_record_flag {
+	LINK_RECORD_DISCARDING = 1 << 0,
+	LINK_RECORD_CUT = 1 << 1,
+	LINK_RECORD_PAUSED = 1 << 2, /* its reading */
+	LINK_RECORD_NOTIFIED = 1 << 3,
+	LINK_RECORD_RING_FULL = 1 << 4,
+	LINK_RECORD_COPYING_IN = 1 << 5,
+	LINK_RECORD_REQUEST_FAILED = 1 << 6,
+	LINK_RECORD_SKIPPING = 1 << 7,
+	LINK_RECORD_SETTING = 1 << 8,
+	LINK_RECORD_FRESH = 1 << 9,
+	LINK_RECORD_TOUCHED = 1 << 10,
+	LINK_RECORD_CLOSE_NEEDED = 1 << 11,
+	LINK_RECORD_DIRTY = 1 << 12,
+	LINK_RECORD_RESERVE = 1 << 13,
+};
+
+/* A run of bytes, lent. */
+struct link_record_bytes {
+	const uint8_t *at; /* NULL: none */
+	size_t length;
+};
+
+/* Ages are in microseconds, and 0 where there is none. Texts and bytes are lent. */
+struct link_record {
+	enum link_kind kind;
+	uint64_t handle,
+		peer; /* of this link and its peer, among those written down together */
+	uint64_t id; /* 0: it gets a new one */
+	const char *state; /* its name */
+	const char *database, *user; /* of a server: as whom it has logged in */
+	const char *pool_user; /* of a client: the user of its pool */
+	struct address remote;
+	uint64_t age, quiet; /* since it connected, and since it was last heard of */
+	uint64_t query_age, transaction_age, wait_age;
+	uint64_t remaining, flags, protocol;
+	struct link_record_bytes key, held, backlog;
+	struct link_record_bytes requests; /* pairs of type and action */
+	struct link_record_bytes where;
+	uint64_t host, status;
+	struct link_record_bytes parameters; /* names and values, each with its NUL */
+};
+
+/* Write the link down, as one message. */
+void link_record_write(struct buffer *out, uint8_t kind, const struct link *link);
+
+/* Read a record whose kind has been read. False: it is broken. */
+bool link_record_read(struct reader *reader, enum link_kind kind, struct link_record *out);
+
+/* Tracked parameters, as fields that other records have too. */
+void link_record_write_parameters(struct buffer *out, uint16_t tag,
+	const struct parameter_table *table, const struct parameters *set);
+
+/* The set with these names and values, as far as they are tracked; NULL: no memory. Counted. */
+struct parameters *link_record_parameters(
+	struct parameter_table *table, const struct link_record_bytes *bytes);
+
+#endif

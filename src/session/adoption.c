@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/adoption.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "model/client_group.h"
+#include "session/auth/method.h"
+#include "session/client_greeting.h"
+#include "session/client_limits.h"
+#include "session/client_session.h"
+#include "session/ending.h"
+#include "session/inventory.h"
+#include "session/relay_rules.h"
+#include "session/server_session.h"
+
+/* A link that was adopted, by the handle that the other process had for it. */
+struct entry {
+	UT_hash_handle by_handle;
+	uint64_t handle, peer;
+	struct link *link;
+	struct link_record_bytes backlog; /* lent */
+};
+
+struct adoption {
+	struct registry *registry;
+	struct entry *entries; /* uthash, in the order in which they came */
+};
+
+struct adoption *adoption_new(struct registry *registry)
+{
+	struct adoption *adoption = calloc(1, sizeof(*adoption));
+
+	if (adoption)
+		adoption->registry = registry;
+	return adoption;
+}
+
+void adoption_free(struct adoption *adoption)
+{
+	struct entry *entry, *next;
+
+	if (!adoption)
+		return;
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		HASH_DELETE(by_handle, adoption->entries, entry);
+		free(entry);
+	}
+	free(adoption);
+}
+
+/* --- what both kinds have ----------------------------------------------------------------- */
+
+/* The moment that long ago; 0: there was none. */
+static usec_t moment(const struct registry *registry, uint64_t age)
+{
+	const usec_t now = loop_now(registry->loop);
+
+	if (age == 0)
+		return 0;
+	return age < (uint64_t)now ? now - (usec_t)age : 1;
+}
+
+static bool is_set(const struct link_record *record, enum link_record_flag flag)
+{
+	return record->flags & flag;
+}
+
+/* False: no memory, or it is not as it should be. */
+static bool fill(struct registry *registry, struct link *link, const struct link_record *record)
+{
+	link->kind = record->kind;
+	link->id = record->id ? record->id : ++registry->last_id;
+	if (link->id > registry->last_id)
+		registry->last_id = link->id;
+	link->remote = record->remote;
+	link->connect_time = moment(registry, record->age ? record->age : 1);
+	link->request_time = moment(registry, record->quiet ? record->quiet : 1);
+	link->discarding = is_set(record, LINK_RECORD_DISCARDING);
+	link->cut = is_set(record, LINK_RECORD_CUT);
+	link->remaining = (uint32_t)record->remaining;
+	link->parameters = link_record_parameters(registry->parameters, &record->parameters);
+	return record->remaining <= UINT32_MAX && link->parameters &&
+		link_hold(link, record->held.at, record->held.length);
+}
+
+/* One that stands in no list yet. */
+static void forget(struct link *link)
+{
+	stream_close(&link->stream);
+	link_drop_held(link);
+	parameters_unref(link->parameters);
+}
+
+static unsigned hash_of(const struct adoption *adoption, uint64_t handle)
+{
+	return (unsigned)keyed_hash_of(&adoption->registry->name_hash, &handle, sizeof(handle));
+}
+
+static struct entry *find(const struct adoption *adoption, uint64_t handle)
+{
+	struct entry *found;
+
+	HASH_FIND_BYHASHVALUE(by_handle, adoption->entries, &handle, sizeof(handle),
+		hash_of(adoption, handle), found);
+	return found;
+}
+
+static bool remember(
+	struct adoption *adoption, struct link *link, const struct link_record *record)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+	const bool is_known = find(adoption, record->handle) != NULL;
+
+	if (!entry)
+		return false;
+	entry->handle = record->handle;
+	entry->peer = record->peer;
+	entry->link = link;
+	entry->backlog = record->backlog;
+	if (!is_known)
+		HASH_ADD_KEYPTR_BYHASHVALUE(by_handle, adoption->entries, &entry->handle,
+			sizeof(entry->handle), hash_of(adoption, entry->handle), entry);
+	if (is_known || !entry->by_handle.tbl) {
+		free(entry);
+		return false;
+	}
+	return true;
+}
+
+static struct pool *open_pool(
+	struct registry *registry, const char *database_name, const char *user_name)
+{
+	struct database *database =
+		database_name ? registry_open_database(registry, database_name, NULL) : NULL;
+	struct user *user = database && !database->console && user_name
+		? registry_open_user(registry, user_name)
+		: NULL;
+
+	return user ? registry_open_pool(registry, database, user) : NULL;
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+/* CLIENT_STATES: there is none of that name that could be adopted. */
+static enum client_state client_state_of(const char *name)
+{
+	static const enum client_state states[] = {
+		CLIENT_GREETING, CLIENT_WELCOMING, CLIENT_IDLE, CLIENT_WAITING, CLIENT_PAIRED};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcmp(client_state_name(states[i]), name) == 0)
+			return states[i];
+	}
+	return CLIENT_STATES;
+}
+
+/* The client's own pool by our configuration, and the one in which it was. */
+static bool find_client_pool(struct client_link *client, const struct link_record *record)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct database *database = record->database
+		? registry_open_database(registry, record->database, NULL)
+		: NULL;
+	struct user *user = database && !database->console && record->user
+		? registry_open_user(registry, record->user)
+		: NULL;
+	struct user *server_user = user ? registry_server_user(registry, database, user) : NULL;
+
+	if (!server_user)
+		return false;
+	limits_take_database(client, database, true);
+	limits_take_user(client, user, true);
+	client->link.pool = open_pool(registry, record->database,
+		record->pool_user ? record->pool_user : server_user->name);
+	if (client->link.pool && client->link.pool->user != server_user)
+		client->link.pool->left_behind = true;
+	return client->link.pool != NULL;
+}
+
+static bool fill_client(
+	struct client_link *client, const struct link_record *record, enum client_state state)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	client->deadline.expire = client_limits_expire;
+	client->query_start = moment(registry, record->query_age);
+	client->transaction_start = moment(registry, record->transaction_age);
+	client->wait_start = moment(registry, record->wait_age);
+	client->notified = is_set(record, LINK_RECORD_NOTIFIED);
+	client->ring_full = is_set(record, LINK_RECORD_RING_FULL);
+	client->link.rules = state == CLIENT_PAIRED ? relay_paired_client : relay_idle_client;
+	if (state == CLIENT_GREETING)
+		return true;
+	if (state == CLIENT_WELCOMING) {
+		client->login = calloc(1, sizeof(*client->login));
+		if (!client->login)
+			return false;
+		client->login->version = (uint32_t)record->protocol;
+	} else if (!cancel_keys_keep(&registry->cancel_keys, client, record->key.at,
+			   record->key.length)) {
+		return false;
+	}
+	return find_client_pool(client, record);
+}
+
+static void drop_client(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	cancel_keys_forget(&registry->cancel_keys, client);
+	limits_give_client(client);
+	limits_give_socket(registry);
+	free(client->login);
+	forget(&client->link);
+	slab_give(&registry->clients, client);
+}
+
+static void log_attempt(const struct client_link *client)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	if (registry->settings->log_connections)
+		link_log(&client->link, LEVEL_LOG,
+			"login attempt: db=%s user=%s tls=no replication=no",
+			client->database->name, client->user->name);
+}
+
+static void adopt_client(struct adoption *adoption, const struct link_record *record, int fd)
+{
+	struct registry *registry = adoption->registry;
+	const enum client_state state = client_state_of(record->state);
+	struct client_link *client =
+		state == CLIENT_STATES ? NULL : slab_take(&registry->clients);
+
+	if (!client) {
+		close(fd);
+		return;
+	}
+	stream_open_detached(&client->link.stream, registry->loop, fd,
+		state == CLIENT_GREETING ? &client_greeting_handlers : &client_session_handlers,
+		is_set(record, LINK_RECORD_PAUSED));
+	limits_take_socket(registry);
+	if (!fill(registry, &client->link, record) || !fill_client(client, record, state) ||
+		!remember(adoption, &client->link, record)) {
+		drop_client(client);
+		return;
+	}
+	client_place(client, state);
+	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
+		client_group_join(client);
+	if (record->id == 0)
+		log_attempt(client);
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static enum server_state server_state_of(const char *name)
+{
+	static const enum server_state states[] = {
+		SERVER_IDLE, SERVER_PAIRED, SERVER_STALE, SERVER_RESETTING, SERVER_CHECKING};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcmp(server_state_name(states[i]), name) == 0)
+			return states[i];
+	}
+	return SERVER_STATES;
+}
+
+static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)
+{
+	for (size_t i = 0; i + 1 < pairs->length; i += 2) {
+		if (pairs->at[i + 1] > REQUEST_SWALLOW ||
+			!requests_add(requests, pairs->at[i], pairs->at[i + 1]))
+			return false;
+	}
+	return pairs->length % 2 == 0;
+}
+
+static bool take_server_key(struct server_link *server, const struct link_record_bytes *key)
+{
+	if (key->length == 0)
+		return true;
+	if (key->length > SERVER_KEY_MAX)
+		return false;
+	server->cancel_key = malloc(key->length);
+	if (!server->cancel_key)
+		return false;
+	memcpy(server->cancel_key, key->at, key->length);
+	server->cancel_key_length = (uint16_t)key->length;
+	return true;
+}
+
+/* Where a cancel request would have to go. */
+static bool take_where(struct server_link *server, const struct link_record_bytes *where)
+{
+	server->where_length = sizeof(server->where);
+	if (where->length == 0)
+		return getpeername(server->link.stream.fd, (struct sockaddr *)&server->where,
+			       &server->where_length) == 0;
+	if (where->length > sizeof(server->where))
+		return false;
+	memcpy(&server->where, where->at, where->length);
+	server->where_length = (socklen_t)where->length;
+	return true;
+}
+
+static const struct relay_rule *rules_of(const struct server_link *server)
+{
+	switch (server_state(server)) {
+	case SERVER_PAIRED:
+		return server->setting ? relay_setting_server : relay_paired_server;
+	case SERVER_RESETTING:
+	case SERVER_CHECKING:
+		return relay_own_server;
+	case SERVER_CONNECTING:
+	case SERVER_AUTHENTICATING:
+	case SERVER_PREPARING:
+	case SERVER_IDLE:
+	case SERVER_LOOKING_UP:
+	case SERVER_HELD:
+	case SERVER_STALE:
+	case SERVER_CANCELING:
+	case SERVER_CLOSED:
+	case SERVER_STATES:
+		break;
+	}
+	return relay_unused_server;
+}
+
+static bool fill_server(struct server_link *server, const struct link_record *record)
+{
+	const char status = (char)record->status;
+
+	server->transaction_status = status;
+	server->host = (uint16_t)record->host;
+	server->copying_in = is_set(record, LINK_RECORD_COPYING_IN);
+	server->request_failed = is_set(record, LINK_RECORD_REQUEST_FAILED);
+	server->skipping = is_set(record, LINK_RECORD_SKIPPING);
+	server->setting = is_set(record, LINK_RECORD_SETTING);
+	server->fresh = is_set(record, LINK_RECORD_FRESH);
+	server->touched = is_set(record, LINK_RECORD_TOUCHED);
+	server->close_needed = is_set(record, LINK_RECORD_CLOSE_NEEDED);
+	server->dirty = is_set(record, LINK_RECORD_DIRTY);
+	server->reserve = is_set(record, LINK_RECORD_RESERVE);
+	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
+		take_requests(&server->requests, &record->requests) &&
+		take_server_key(server, &record->key) && take_where(server, &record->where);
+}
+
+static void drop_server(struct server_link *server)
+{
+	struct registry *registry = link_registry(&server->link);
+
+	requests_clear(&server->requests);
+	free(server->cancel_key);
+	forget(&server->link);
+	slab_give(&registry->servers, server);
+}
+
+static void adopt_server(struct adoption *adoption, const struct link_record *record, int fd)
+{
+	struct registry *registry = adoption->registry;
+	const enum server_state state = server_state_of(record->state);
+	struct pool *pool = state == SERVER_STATES
+		? NULL
+		: open_pool(registry, record->database, record->user);
+	struct server_link *server = pool ? slab_take(&registry->servers) : NULL;
+
+	if (!server) {
+		close(fd);
+		return;
+	}
+	stream_open_detached(&server->link.stream, registry->loop, fd, &server_session_handlers,
+		is_set(record, LINK_RECORD_PAUSED));
+	server->link.pool = pool;
+	if (!fill(registry, &server->link, record) || !fill_server(server, record) ||
+		!remember(adoption, &server->link, record)) {
+		drop_server(server);
+		return;
+	}
+	limits_take_server(pool);
+	server_place(server, state);
+	server->link.rules = rules_of(server);
+}
+
+void adoption_link(struct adoption *adoption, const struct link_record *record, int fd)
+{
+	if (fd < 0)
+		return;
+	if (record->kind == LINK_CLIENT)
+		adopt_client(adoption, record, fd);
+	else
+		adopt_server(adoption, record, fd);
+}
+
+/* --- all but links ------------------------------------------------------------------------ */
+
+/* What an inventory's records other than links hold; lent. */
+struct facts {
+	const char *name, *user, *secret;
+	struct link_record_bytes client_key, welcome, head, stats;
+	uint64_t last_id, paused, disabled, is_password, newer_age, older_age, lifetime_age;
+};
+
+static bool read_facts(struct reader *reader, struct facts *out)
+{
+	struct tagged_field field;
+
+	while (tagged_next(reader, &field)) {
+		const struct link_record_bytes bytes = {field.bytes, field.length};
+
+		switch ((enum inventory_tag)field.tag) {
+		case INVENTORY_LAST_ID:
+			out->last_id = tagged_to_number(&field);
+			break;
+		case INVENTORY_PAUSED:
+			out->paused = tagged_to_number(&field);
+			break;
+		case INVENTORY_NAME:
+			out->name = tagged_to_text(&field);
+			break;
+		case INVENTORY_DISABLED:
+			out->disabled = tagged_to_number(&field);
+			break;
+		case INVENTORY_USER_NAME:
+			out->user = tagged_to_text(&field);
+			break;
+		case INVENTORY_CLIENT_KEY:
+			out->client_key = bytes;
+			break;
+		case INVENTORY_SECRET:
+			out->secret = tagged_to_text(&field);
+			break;
+		case INVENTORY_IS_PASSWORD:
+			out->is_password = tagged_to_number(&field);
+			break;
+		case INVENTORY_WELCOME:
+			out->welcome = bytes;
+			break;
+		case INVENTORY_WELCOME_HEAD:
+			out->head = bytes;
+			break;
+		case INVENTORY_STATS:
+			out->stats = bytes;
+			break;
+		case INVENTORY_STATS_NEWER_AGE:
+			out->newer_age = tagged_to_number(&field);
+			break;
+		case INVENTORY_STATS_OLDER_AGE:
+			out->older_age = tagged_to_number(&field);
+			break;
+		case INVENTORY_LIFETIME_CLOSE_AGE:
+			out->lifetime_age = tagged_to_number(&field);
+			break;
+		case INVENTORY_VERSION_TEXT:
+		case INVENTORY_PATH:
+			break;
+		}
+	}
+	return reader_done(reader);
+}
+
+static void adopt_process(struct registry *registry, const struct facts *facts)
+{
+	if (facts->last_id > registry->last_id)
+		registry->last_id = facts->last_id;
+	if (facts->paused)
+		registry->operation = OPERATION_PAUSED;
+	registry->operation_at = loop_now(registry->loop);
+	registry->stats_newer_at = moment(registry, facts->newer_age);
+	registry->stats_older_at = moment(registry, facts->older_age);
+}
+
+static void adopt_database(struct registry *registry, const struct facts *facts)
+{
+	struct database *database =
+		facts->name ? registry_open_database(registry, facts->name, NULL) : NULL;
+
+	if (!database || database->console)
+		return;
+	database->paused = facts->paused != 0;
+	database->paused_at = loop_now(registry->loop);
+	database->disabled = facts->disabled != 0;
+}
+
+/* A key that a client has proved, if it still belongs to the secret. */
+static void take_client_key(struct user_keys *keys, const uint8_t *client_key)
+{
+	if (!keys || !keys->verifier_known ||
+		!scram_secret_has_client_key(&keys->verifier, client_key))
+		return;
+	memcpy(keys->keys.client_key, client_key, SCRAM_KEY_SIZE);
+	memcpy(keys->keys.stored_key, keys->verifier.stored_key, SCRAM_KEY_SIZE);
+	memcpy(keys->keys.server_key, keys->verifier.server_key, SCRAM_KEY_SIZE);
+	keys->client_key_known = true;
+}
+
+static const uint8_t *client_key_of(const struct facts *facts)
+{
+	return facts->client_key.length == SCRAM_KEY_SIZE ? facts->client_key.at : NULL;
+}
+
+static void adopt_user(struct registry *registry, const char *name, const uint8_t *client_key)
+{
+	struct user *user = name ? registry_find_user(registry, name) : NULL;
+
+	if (user && user->secret && client_key)
+		take_client_key(user_keys(user), client_key);
+}
+
+static void adopt_credential(
+	struct pool *pool, const char *secret, bool is_password, const uint8_t *client_key)
+{
+	struct credential *credential = credential_new(secret, strlen(secret));
+
+	if (!credential)
+		return;
+	credential->is_password = is_password;
+	if (client_key)
+		take_client_key(credential_keys(credential), client_key);
+	pool_set_credential(pool, credential);
+	credential_unref(credential);
+}
+
+static void read_totals(struct reader *reader, struct totals *totals)
+{
+	uint64_t *const numbers[] = {&totals->assignments, &totals->transactions,
+		&totals->queries, &totals->received, &totals->sent, &totals->transaction_time,
+		&totals->query_time, &totals->wait_time, &totals->client_parses,
+		&totals->server_parses, &totals->binds};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const uint64_t high = reader_int32(reader);
+
+		*numbers[i] = high << 32 | reader_int32(reader);
+	}
+}
+
+static void adopt_stats(struct stats *stats, const struct link_record_bytes *bytes)
+{
+	struct stats told = {0};
+	struct reader reader;
+
+	reader_init(&reader, bytes->at, bytes->length);
+	read_totals(&reader, &told.current);
+	read_totals(&reader, &told.newer);
+	read_totals(&reader, &told.older);
+	if (reader_done(&reader))
+		stats_add(stats, &told);
+}
+
+static void adopt_welcome(struct pool *pool, const struct facts *facts)
+{
+	if (pool->welcome || facts->head.length == 0)
+		return;
+	buffer_clear(&pool->welcome_head);
+	if (!buffer_append(&pool->welcome_head, facts->head.at, facts->head.length)) {
+		buffer_free(&pool->welcome_head);
+		return;
+	}
+	pool->welcome = link_record_parameters(pool->registry->parameters, &facts->welcome);
+}
+
+static void adopt_pool(struct registry *registry, const struct facts *facts)
+{
+	struct pool *pool;
+
+	if (facts->name && strcmp(facts->name, registry->console_pool->database->name) == 0)
+		pool = registry->console_pool;
+	else
+		pool = open_pool(registry, facts->name, facts->user);
+	if (!pool)
+		return;
+	adopt_stats(&pool->stats, &facts->stats);
+	pool->last_lifetime_close = moment(registry, facts->lifetime_age);
+	if (facts->secret)
+		adopt_credential(pool, facts->secret, facts->is_password, client_key_of(facts));
+	adopt_welcome(pool, facts);
+}
+
+void adoption_secret(struct adoption *adoption, const char *database, const char *user,
+	const char *secret, const uint8_t client_key[SCRAM_KEY_SIZE])
+{
+	const struct user *known = registry_find_user(adoption->registry, user);
+	struct pool *pool;
+
+	if (!secret || (known && known->secret)) {
+		adopt_user(adoption->registry, user, client_key);
+		return;
+	}
+	pool = open_pool(adoption->registry, database, user);
+	if (pool && !pool->credential && !pool->database->config->user)
+		adopt_credential(pool, secret, false, client_key);
+}
+
+static bool adopt_facts(struct registry *registry, uint8_t kind, struct reader *reader)
+{
+	struct facts facts = {0};
+
+	if (!read_facts(reader, &facts))
+		return false;
+	switch (kind) {
+	case INVENTORY_PROCESS:
+		adopt_process(registry, &facts);
+		break;
+	case INVENTORY_DATABASE:
+		adopt_database(registry, &facts);
+		break;
+	case INVENTORY_USER:
+		adopt_user(registry, facts.name, client_key_of(&facts));
+		break;
+	case INVENTORY_POOL:
+		adopt_pool(registry, &facts);
+		break;
+	default: /* a later version knows more than we */
+		break;
+	}
+	return true;
+}
+
+bool adoption_record(
+	struct adoption *adoption, uint8_t kind, const void *fields, size_t length, int fd)
+{
+	struct link_record record;
+	struct reader reader;
+	bool good;
+
+	reader_init(&reader, fields, length);
+	if (kind != INVENTORY_CLIENT && kind != INVENTORY_SERVER) {
+		if (fd >= 0)
+			close(fd);
+		return adopt_facts(adoption->registry, kind, &reader);
+	}
+	good = fd >= 0 &&
+		link_record_read(
+			&reader, kind == INVENTORY_CLIENT ? LINK_CLIENT : LINK_SERVER, &record);
+	if (good)
+		adoption_link(adoption, &record, fd);
+	else if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* --- joining ------------------------------------------------------------------------------ */
+
+static bool is_paired(const struct link *link)
+{
+	return link->state ==
+		(link->kind == LINK_CLIENT ? (uint8_t)CLIENT_PAIRED : (uint8_t)SERVER_PAIRED);
+}
+
+/* Do both name each other, and are they what they should be? */
+static bool fit(const struct entry *entry, const struct entry *other)
+{
+	return other && other->peer == entry->handle && is_paired(entry->link) &&
+		is_paired(other->link) && entry->link->kind != other->link->kind &&
+		entry->link->pool == other->link->pool;
+}
+
+static void leave_out(struct adoption *adoption, struct entry *entry)
+{
+	HASH_DELETE(by_handle, adoption->entries, entry);
+	if (entry->link->kind == LINK_CLIENT)
+		client_close_for(client_of(entry->link), REASON_DISKO_OVER);
+	else
+		server_close_for(server_of(entry->link), REASON_DISKO_OVER);
+	free(entry);
+}
+
+void adoption_join(struct adoption *adoption)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		struct entry *other = entry->peer ? find(adoption, entry->peer) : NULL;
+
+		if (!entry->peer && !is_paired(entry->link))
+			continue;
+		if (fit(entry, other))
+			entry->link->peer = other->link;
+	}
+	/* Only now, since leaving one out must not leave its peer with half a pair. */
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		if ((entry->peer || is_paired(entry->link)) && !entry->link->peer)
+			leave_out(adoption, entry);
+	}
+}
+
+/* --- waking ------------------------------------------------------------------------------- */
+
+static void wake(struct entry *entry)
+{
+	struct link *link = entry->link;
+
+	if (link->kind == LINK_CLIENT && link->state == CLIENT_CLOSED)
+		return;
+	if (link->kind == LINK_SERVER && link->state == SERVER_CLOSED)
+		return;
+	if (!stream_owe(&link->stream, entry->backlog.at, entry->backlog.length))
+		log_write(LEVEL_ERROR, "no memory for what a connection is owed");
+	stream_attach(&link->stream);
+	if (link->kind == LINK_CLIENT)
+		client_limits_start(client_of(link));
+	if (link->pool)
+		pool_needs_work(link->pool);
+}
+
+void adoption_wake(struct adoption *adoption)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (by_handle, adoption->entries, entry, next)
+		wake(entry);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/link_record.h"
+
+#include <string.h>
+
+#include "net/stream_backlog.h"
+#include "session/auth/method.h"
+
+/* Numbers are for ever: a tag that is not used any more is not used again. */
+enum link_tag {
+	TAG_HANDLE = 1,
+	TAG_PEER = 2,
+	TAG_ID = 3,
+	TAG_STATE = 4,
+	TAG_DATABASE = 5,
+	TAG_USER = 6,
+	TAG_POOL_USER = 7,
+	TAG_FAMILY = 8,
+	TAG_PORT = 9,
+	TAG_ADDRESS = 10,
+	TAG_AGE = 11,
+	TAG_QUIET = 12,
+	TAG_QUERY_AGE = 13,
+	TAG_TRANSACTION_AGE = 14,
+	TAG_WAIT_AGE = 15,
+	TAG_REMAINING = 16,
+	TAG_FLAGS = 17,
+	TAG_PROTOCOL = 18,
+	TAG_KEY = 19,
+	TAG_HELD = 20,
+	TAG_BACKLOG = 21,
+	TAG_REQUESTS = 22,
+	TAG_WHERE = 23,
+	TAG_HOST = 24,
+	TAG_STATUS = 25,
+	TAG_PARAMETERS = 26,
+	/* 32 to 63: prepared statements. */
+};
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+static uint64_t age_of(const struct link *link, usec_t since)
+{
+	const usec_t age = loop_now(link->stream.loop) - since;
+
+	if (since == 0)
+		return 0;
+	return age > 0 ? (uint64_t)age : 1;
+}
+
+static uint64_t flag(bool set, enum link_record_flag flag)
+{
+	return set ? (uint64_t)flag : 0;
+}
+
+static uint64_t common_flags(const struct link *link)
+{
+	return flag(link->discarding, LINK_RECORD_DISCARDING) |
+		flag(link->cut, LINK_RECORD_CUT) |
+		flag(link->stream.paused, LINK_RECORD_PAUSED);
+}
+
+static void write_common(struct buffer *out, const struct link *link)
+{
+	const struct backlog *backlog = link->stream.backlog;
+
+	tagged_number(out, TAG_HANDLE, link->id);
+	tagged_number(out, TAG_PEER, link->peer ? link->peer->id : 0);
+	tagged_number(out, TAG_ID, link->id);
+	tagged_number(out, TAG_FAMILY, link->remote.family);
+	tagged_number(out, TAG_PORT, link->remote.port);
+	tagged_bytes(out, TAG_ADDRESS, link->remote.bytes, sizeof(link->remote.bytes));
+	tagged_number(out, TAG_AGE, age_of(link, link->connect_time));
+	tagged_number(out, TAG_QUIET, age_of(link, link->request_time));
+	tagged_number(out, TAG_REMAINING, link->remaining);
+	if (link->held_length)
+		tagged_bytes(out, TAG_HELD, link->held, link->held_length);
+	if (backlog)
+		tagged_bytes(out, TAG_BACKLOG, backlog->bytes.data + backlog->sent,
+			backlog->bytes.length - backlog->sent);
+	if (link->parameters)
+		link_record_write_parameters(
+			out, TAG_PARAMETERS, link_registry(link)->parameters, link->parameters);
+}
+
+static void write_client(struct buffer *out, const struct client_link *client)
+{
+	const struct link *link = &client->link;
+
+	tagged_text(out, TAG_STATE, client_state_name(client_state(client)));
+	tagged_text(out, TAG_DATABASE, client->database ? client->database->name : NULL);
+	tagged_text(out, TAG_USER, client->user ? client->user->name : NULL);
+	tagged_text(out, TAG_POOL_USER, link->pool ? link->pool->user->name : NULL);
+	tagged_number(out, TAG_QUERY_AGE, age_of(link, client->query_start));
+	tagged_number(out, TAG_TRANSACTION_AGE, age_of(link, client->transaction_start));
+	tagged_number(out, TAG_WAIT_AGE, age_of(link, client->wait_start));
+	if (client_state(client) == CLIENT_WELCOMING)
+		tagged_number(out, TAG_PROTOCOL, client->login->version);
+	if (client->key_length)
+		tagged_bytes(out, TAG_KEY, client->key, client->key_length);
+	tagged_number(out, TAG_FLAGS,
+		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
+			flag(client->ring_full, LINK_RECORD_RING_FULL));
+}
+
+static void write_requests(struct buffer *out, const struct requests *requests)
+{
+	const uint32_t capacity = requests->capacity ? requests->capacity : REQUESTS_INLINE;
+	const struct request *entries = requests->entries ? requests->entries : requests->few;
+
+	if (requests->count == 0)
+		return;
+	writer_int16(out, TAG_REQUESTS);
+	writer_int32(out, 2 * requests->count);
+	for (uint32_t i = 0; i < requests->count; i++) {
+		const struct request *request =
+			&entries[(requests->first + i) & (capacity - 1)];
+
+		writer_byte(out, request->type);
+		writer_byte(out, request->action);
+	}
+}
+
+static void write_server(struct buffer *out, const struct server_link *server)
+{
+	tagged_text(out, TAG_STATE, server_state_name(server_state(server)));
+	tagged_text(out, TAG_DATABASE, server->link.pool->database->name);
+	tagged_text(out, TAG_USER, server->link.pool->user->name);
+	if (server->cancel_key)
+		tagged_bytes(out, TAG_KEY, server->cancel_key, server->cancel_key_length);
+	write_requests(out, &server->requests);
+	tagged_bytes(out, TAG_WHERE, &server->where, server->where_length);
+	tagged_number(out, TAG_HOST, server->host);
+	tagged_number(out, TAG_STATUS, (uint8_t)server->transaction_status);
+	tagged_number(out, TAG_FLAGS,
+		common_flags(&server->link) | flag(server->copying_in, LINK_RECORD_COPYING_IN) |
+			flag(server->request_failed, LINK_RECORD_REQUEST_FAILED) |
+			flag(server->skipping, LINK_RECORD_SKIPPING) |
+			flag(server->setting, LINK_RECORD_SETTING) |
+			flag(server->fresh, LINK_RECORD_FRESH) |
+			flag(server->touched, LINK_RECORD_TOUCHED) |
+			flag(server->close_needed, LINK_RECORD_CLOSE_NEEDED) |
+			flag(server->dirty, LINK_RECORD_DIRTY) |
+			flag(server->reserve, LINK_RECORD_RESERVE));
+}
+
+void link_record_write(struct buffer *out, uint8_t kind, const struct link *link)
+{
+	const size_t mark = tagged_begin(out, kind);
+
+	write_common(out, link);
+	if (link->kind == LINK_CLIENT)
+		write_client(out, (const struct client_link *)link);
+	else
+		write_server(out, (const struct server_link *)link);
+	tagged_end(out, mark);
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static void read_address(struct address *remote, const struct tagged_field *field)
+{
+	if (field->length == sizeof(remote->bytes))
+		memcpy(remote->bytes, field->bytes, sizeof(remote->bytes));
+}
+
+static void read_field(struct link_record *out, const struct tagged_field *field)
+{
+	const struct link_record_bytes bytes = {field->bytes, field->length};
+
+	switch ((enum link_tag)field->tag) {
+#define NUMBER(tag, member)                                                                    \
+	case tag:                                                                              \
+		out->member = tagged_to_number(field);                                         \
+		break;
+#define TEXT(tag, member)                                                                      \
+	case tag:                                                                              \
+		out->member = tagged_to_text(field);                                           \
+		break;
+#define BYTES(tag, member)                                                                     \
+	case tag:                                                                              \
+		out->member = bytes;                                                           \
+		break;
+		NUMBER(TAG_HANDLE, handle)
+		NUMBER(TAG_PEER, peer)
+		NUMBER(TAG_ID, id)
+		TEXT(TAG_STATE, state)
+		TEXT(TAG_DATABASE, database)
+		TEXT(TAG_USER, user)
+		TEXT(TAG_POOL_USER, pool_user)
+		NUMBER(TAG_AGE, age)
+		NUMBER(TAG_QUIET, quiet)
+		NUMBER(TAG_QUERY_AGE, query_age)
+		NUMBER(TAG_TRANSACTION_AGE, transaction_age)
+		NUMBER(TAG_WAIT_AGE, wait_age)
+		NUMBER(TAG_REMAINING, remaining)
+		NUMBER(TAG_FLAGS, flags)
+		NUMBER(TAG_PROTOCOL, protocol)
+		BYTES(TAG_KEY, key)
+		BYTES(TAG_HELD, held)
+		BYTES(TAG_BACKLOG, backlog)
+		BYTES(TAG_REQUESTS, requests)
+		BYTES(TAG_WHERE, where)
+		NUMBER(TAG_HOST, host)
+		NUMBER(TAG_STATUS, status)
+		BYTES(TAG_PARAMETERS, parameters)
+#undef NUMBER
+#undef TEXT
+#undef BYTES
+	case TAG_FAMILY:
+		out->remote.family = (uint8_t)tagged_to_number(field);
+		break;
+	case TAG_PORT:
+		out->remote.port = (uint16_t)tagged_to_number(field);
+		break;
+	case TAG_ADDRESS:
+		read_address(&out->remote, field);
+		break;
+	}
+}
+
+bool link_record_read(struct reader *reader, enum link_kind kind, struct link_record *out)
+{
+	struct tagged_field field;
+
+	*out = (struct link_record){.kind = kind};
+	while (tagged_next(reader, &field))
+		read_field(out, &field);
+	return reader_done(reader) && out->handle != 0 && out->state;
+}
+
+/* --- parameters --------------------------------------------------------------------------- */
+
+void link_record_write_parameters(struct buffer *out, uint16_t tag,
+	const struct parameter_table *table, const struct parameters *set)
+{
+	struct buffer known = {0};
+
+	for (unsigned i = 0; i < parameter_count(table); i++) {
+		const char *value = parameters_get(set, i);
+
+		if (!value)
+			continue;
+		writer_string(&known, parameter_name(table, i));
+		writer_string(&known, value);
+	}
+	tagged_bytes(out, tag, known.data, known.length);
+	out->failed = out->failed || known.failed;
+	buffer_free(&known);
+}
+
+struct parameters *link_record_parameters(
+	struct parameter_table *table, const struct link_record_bytes *bytes)
+{
+	struct parameters *set = parameters_empty(table);
+	struct reader reader;
+
+	reader_init(&reader, bytes->at, bytes->length);
+	while (set && reader_left(&reader) > 0) {
+		const char *name = reader_string(&reader);
+		const char *value = reader_string(&reader);
+		const int index = reader.failed ? -1 : parameter_index(table, name);
+		struct parameters *more;
+
+		if (index < 0)
+			continue;
+		more = parameters_with(table, set, (unsigned)index, value);
+		parameters_unref(set);
+		set = more;
+	}
+	return set;
+}

@@ -1,0 +1,704 @@
+# SPDX-License-Identifier: ISC
+"""-R: a new process goes on with everything that the old one had, and no client notices."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+from support import wire
+from support.certificates import Authority
+from support.cluster import program
+from support.process import HOST, as_service, run, service_user, stays, wait_until
+from support.raw import Closed, RawClient, ServerError
+
+PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
+needs_pgbouncer = pytest.mark.skipif(not PGBOUNCER, reason="no PgBouncer installed")
+
+BIG = "SELECT repeat('x', 10000) FROM generate_series(1, 3000)"
+
+
+@pytest.fixture
+def make(new_pooler):
+    """A daemon with a pidfile, in transaction mode."""
+
+    def start(settings=None, program=None, **options):
+        pooler = new_pooler(
+            {"pool_mode": "transaction", "max_client_conn": 500, **(settings or {})},
+            start=False,
+            **options,
+        )
+        pooler.settings["pidfile"] = pooler.path("pid")
+        pooler.settings.setdefault("server_tls_sslmode", "disable")
+        pooler.write_config()
+        return pooler.start(program=program)
+
+    return start
+
+
+@pytest.fixture
+def pooler(make):
+    return make()
+
+
+def pid_of(pooler):
+    with open(pooler.path("pid")) as file:
+        return int(file.read())
+
+
+def take_over(pooler, *options, **popen):
+    """-R, and what must hold after each."""
+    pooler.close_console()
+    old = pooler.take_over(*options, **popen)
+    wait_until(lambda: os.path.exists(pooler.path("pid")))
+    assert pid_of(pooler) == pooler.process.pid != old.pid
+    assert os.path.exists(pooler.socket_path)
+    return old
+
+
+@contextlib.contextmanager
+def as_daemon_user():
+    user = service_user()
+    if user:
+        os.seteuid(user.pw_uid)
+    try:
+        yield
+    finally:
+        if user:
+            os.seteuid(0)
+
+
+def superuser(pooler):
+    with as_daemon_user():
+        client = pooler.raw(unix=True)
+    return client.login("pgbouncer", "pgbouncer")
+
+
+def ids(pooler):
+    return sorted(int(row["id"]) for row in pooler.clients() + pooler.servers())
+
+
+# --- one client, in the middle of something -----------------------------------------------------
+
+
+def test_idle_client_and_server_go_on(pooler):
+    client = pooler.client(TimeZone="Asia/Tokyo", application_name="moves")
+    backend = client.value("SELECT pg_backend_pid()")
+    before = ids(pooler)
+    take_over(pooler)
+    assert ids(pooler) == before
+    assert client.value("SELECT pg_backend_pid()") == backend
+    assert client.value("SHOW TimeZone") == "Asia/Tokyo"
+    assert client.value("SHOW application_name") == "moves"
+    fresh = pooler.client()
+    assert fresh.value("SELECT 1") == "1"
+    assert max(ids(pooler)) > max(before), "ids go on"
+
+
+def test_new_listeners_are_the_old_ones(pooler):
+    take_over(pooler)
+    assert pooler.client().value("SELECT 1") == "1"
+    assert pooler.client(unix=True).value("SELECT 1") == "1"
+    assert len(pooler.lines("got pooler socket: ")) == 2
+    for line in (
+        "WARNING Online restart is deprecated, use so_reuseport instead",
+        "LOG takeover_init: launching connection",
+        "LOG disko over, going background",
+        "LOG old process killed, resuming work",
+    ):
+        assert pooler.lines(line)
+
+
+def test_transaction_goes_on(pooler):
+    client = pooler.client()
+    client.query("BEGIN")
+    backend = client.value("SELECT pg_backend_pid()")
+    take_over(pooler)
+    assert client.value("SELECT pg_backend_pid()") == backend
+    assert client.query("COMMIT").tag == "COMMIT"
+    assert client.status == "I"
+
+
+def test_running_query_is_answered_by_the_new_process(pooler, cluster):
+    client = pooler.client()
+    client.send(wire.query("SELECT 'slept' FROM pg_sleep(1.5)"))
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    assert cluster.backends(state="active"), "too slow to mean anything"
+    assert client.result().value == "slept"
+    # Its server is as free as ever.
+    assert client.value("SELECT 1") == "1"
+    assert len(pooler.servers()) == 1
+
+
+def test_pipelined_queries_are_answered_to_the_last(pooler, cluster):
+    client = pooler.client()
+    client.send(
+        wire.query("SELECT pg_sleep(1)"),
+        *[wire.extended(f"SELECT {number}") + wire.sync() for number in range(40)],
+    )
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    client.result()
+    assert [client.result().value for _ in range(40)] == [str(number) for number in range(40)]
+    assert client.value("SELECT 1") == "1"
+
+
+def test_large_result_is_whole(pooler):
+    client = pooler.client()
+    client.send(wire.query(BIG))
+    head = client.read_until("D")
+    take_over(pooler)
+    rest = client.read_until("Z")
+    rows = [each.body for each in head + rest if each.type == "D"]
+    assert len(rows) == 3000
+    assert len(set(rows)) == 1
+
+
+def test_copy_in_goes_on(pooler):
+    client = pooler.client()
+    client.query("BEGIN")
+    client.query("CREATE TEMP TABLE t (a int) ON COMMIT DROP")
+    client.send(wire.query("COPY t FROM STDIN"))
+    client.read_until("G")
+    client.send(wire.copy_data(b"1\n") * 1000)
+    take_over(pooler)
+    client.send(wire.copy_data(b"2\n") * 1000 + wire.copy_done())
+    assert client.result().tag == "COPY 2000"
+    assert client.value("SELECT sum(a) FROM t") == "3000"
+    client.query("COMMIT")
+
+
+def test_half_a_message_gets_its_other_half(pooler):
+    client = pooler.client()
+    message = wire.query("SELECT 'whole'")
+    client.send(message[:9])
+    wait_until(lambda: pooler.show("ACTIVE_SOCKETS", user="app"))
+    take_over(pooler)
+    client.send(message[9:])
+    assert client.result().value == "whole"
+
+
+def test_half_a_long_message_gets_its_other_half(pooler):
+    client = pooler.client()
+    message = wire.query("SELECT length('" + "x" * 300000 + "')")
+    client.send(message[:150000])
+    wait_until(lambda: pooler.servers(state="active"))
+    take_over(pooler)
+    client.send(message[150000:])
+    assert client.result().value == "300000"
+
+
+def test_queue_keeps_its_order_and_its_time(make):
+    pooler = make({"default_pool_size": 1})
+    holder = pooler.client()
+    holder.query("BEGIN")
+    waiters = []
+    for number in range(3):
+        waiter = pooler.client()
+        waiter.send(wire.query(f"SELECT {number}, clock_timestamp()"))
+        waiters.append(waiter)
+        pooler.wait_pool(cl_waiting=number + 1)
+    wait_until(lambda: pooler.pool()["maxwait_us"] > 300000)
+    take_over(pooler)
+    row = pooler.pool()
+    assert row["cl_waiting"] == 3
+    assert row["maxwait"] * 1000000 + row["maxwait_us"] > 300000
+    holder.query("COMMIT")
+    rows = [waiter.result().rows[0] for waiter in waiters]
+    assert [row[0] for row in rows] == ["0", "1", "2"]
+    assert sorted(row[1] for row in rows) == [row[1] for row in rows]
+
+
+def test_slow_reader_loses_nothing(pooler):
+    client = pooler.client()
+    client.send(wire.query("SELECT repeat('x', 1000000) FROM generate_series(1, 20)"))
+    wait_until(lambda: pooler.show("ACTIVE_SOCKETS", user="app", type="S"))
+    take_over(pooler)
+    rows = [each for each in client.read_until("Z", 30) if each.type == "D"]
+    assert len(rows) == 20
+    assert client.value("SELECT 1") == "1"
+
+
+def test_connection_that_has_said_nothing_may_still_log_in(pooler):
+    with pooler.raw() as tcp, pooler.raw(unix=True) as local:
+        wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) >= 1)
+        take_over(pooler)
+        assert tcp.login().value("SELECT 1") == "1"
+        assert local.login().value("SELECT 1") == "1"
+
+
+def test_cancel_keys_stay_good(pooler, cluster):
+    client = pooler.client()
+    client.query("SELECT 1")
+    long_key = pooler.client(protocol=wire.PROTOCOL_3_2)
+    assert len(long_key.key) > 8
+    take_over(pooler)
+    for each in (client, long_key):
+        each.send(wire.query("SELECT pg_sleep(60)"))
+        wait_until(lambda: cluster.backends(state="active"))
+        with RawClient(pooler.address) as asker:
+            asker.send(wire.cancel_request(each.key))
+            assert each.result().error.sqlstate == "57014"
+        wait_until(lambda: not cluster.backends(state="active"))
+
+
+def test_running_query_can_be_canceled_afterwards(pooler, cluster):
+    client = pooler.client()
+    client.send(wire.query("SELECT pg_sleep(60)"))
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    with RawClient(pooler.address) as asker:
+        asker.send(wire.cancel_request(client.key))
+        assert client.result().error.sqlstate == "57014"
+
+
+def test_session_goes_on(make):
+    pooler = make({"pool_mode": "session"})
+    client = pooler.client()
+    client.query("SET work_mem = '7MB'")
+    take_over(pooler)
+    assert client.value("SHOW work_mem") == "7MB"
+    client.leave()
+    wait_until(lambda: pooler.servers(state="idle"))
+    assert pooler.client().value("SHOW work_mem") != "7MB"
+
+
+# --- what belongs to no client --------------------------------------------------------------------
+
+
+def test_counters_and_averages_go_on(pooler):
+    client = pooler.client()
+    for _ in range(7):
+        client.query("SELECT 1")
+    before = pooler.stats()
+    take_over(pooler)
+    assert pooler.stats() == before
+    client.query("SELECT 1")
+    assert pooler.stats()["query_count"] == before["query_count"] + 1
+
+
+def test_pause_and_disable_stay(make):
+    pooler = make(databases={"main": {}, "second": {"dbname": "main"}})
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.command("DISABLE second")
+    pooler.command("PAUSE")
+    client.send(wire.query("SELECT 2"))
+    pooler.wait_pool(cl_waiting=1)
+    take_over(pooler)
+    assert pooler.show("STATE", key="paused")[0]["value"] == "yes"
+    assert pooler.show("DATABASES", name="second")[0]["disabled"] == "1"
+    assert client.silent()
+    pooler.command("RESUME")
+    assert client.result().value == "2"
+
+
+def test_paused_database_stays_paused(pooler):
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.command("PAUSE main")
+    waiting = pooler.client()
+    waiting.send(wire.query("SELECT 2"))
+    take_over(pooler)
+    assert pooler.show("DATABASES", name="main")[0]["paused"] == "1"
+    fresh = pooler.client()
+    pooler.command("RESUME main")
+    assert waiting.result().value == "2"
+    assert fresh.value("SELECT 1") == "1"
+
+
+def test_keys_that_clients_have_proved_open_servers(make, cluster):
+    pooler = make(
+        {"auth_type": "scram-sha-256"},
+        auth={"scram_login": cluster.secret("scram_login"), "admin": "x"},
+    )
+    pooler.use_console("admin", "x")
+    client = pooler.client("scram_login", password="scram secret")
+    first = client.value("SELECT pg_backend_pid()")
+    take_over(pooler)
+    cluster.terminate(int(first))
+    cluster.wait_quiet()
+    pooler.use_console("admin", "x")
+    wait_until(lambda: not pooler.servers())
+    assert client.value("SELECT pg_backend_pid()") != first
+
+
+def test_secrets_that_were_looked_up_open_servers(make, cluster):
+    pooler = make(
+        {"auth_type": "md5", "auth_user": "harness"},
+        auth={"harness": "", "admin": "x", "app": None},
+    )
+    client = pooler.client("md5_login", password="md5 secret")
+    first = client.value("SELECT pg_backend_pid()")
+    take_over(pooler)
+    cluster.terminate(int(first))
+    wait_until(lambda: not cluster.backends(pid=int(first)))
+    assert client.value("SELECT pg_backend_pid()") != first
+
+
+# --- starting -------------------------------------------------------------------------------------
+
+
+def test_without_an_old_process_it_is_a_start_like_others(make, new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.start("-R")
+    assert pooler.lines("LOG old process not found, try to continue normally")
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+def test_abstract_socket_is_not_looked_for(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.settings["unix_socket_dir"] = "@" + pooler.folder
+    pooler.write_config()
+    pooler.start("-R")
+    assert pooler.lines("LOG old process not found, try to continue normally")
+
+
+def test_service_manager_has_no_use_for_it(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.allow("cannot reboot under service manager")
+    with socket.create_server((HOST, 0)) as listener:
+        os.set_inheritable(listener.fileno(), True)
+        command = (
+            'exec 3<&{0}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'.format(listener.fileno())
+        )
+        code = pooler.run_to_end(
+            "-R",
+            wrap=["bash", "-c", command, "x"],
+            pass_fds=[listener.fileno()],
+        )
+    assert code == 1
+    assert pooler.lines("FATAL cannot reboot under service manager")
+
+
+def test_background(pooler):
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.settings["logfile"] = pooler.path("log")
+    pooler.write_config()
+    old = pooler.process
+    pooler.close_console()
+    pooler.spawn("-d", "-R")
+    assert pooler.process.wait(10) == 0
+    assert old.wait(10) == 0
+    wait_until(lambda: os.path.exists(pooler.path("pid")) and pid_of(pooler) != old.pid)
+    pid = pid_of(pooler)
+    assert client.value("SELECT 1") == "1"
+    os.kill(pid, signal.SIGQUIT)
+    wait_until(lambda: not os.path.exists(pooler.path("pid")))
+
+
+# --- the new process fails ------------------------------------------------------------------------
+
+
+def wait_going_on(pooler, client):
+    assert client.value("SELECT 1") == "1"
+    assert pooler.client().value("SELECT 1") == "1"
+    assert pid_of(pooler) == pooler.process.pid
+
+
+def test_new_process_that_goes_before_it_has_all(make):
+    pooler = make({"default_pool_size": 1, "suspend_timeout": 5})
+    client = pooler.client()
+    login = pooler.raw()
+    console = superuser(pooler)
+    login.send(wire.startup({"user": "nobody_knows"})[:9])
+    wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == 1)
+    console.send(wire.query("HANDOVER 1"))
+    pooler.wait_log("HANDOVER command issued")
+    console.close()
+    pooler.wait_log("the takeover has failed, going on")
+    wait_going_on(pooler, client)
+
+
+def test_new_process_that_goes_when_it_has_all(pooler, cluster):
+    client = pooler.client()
+    client.send(wire.query("SELECT 'slept' FROM pg_sleep(0.5)"))
+    idle = pooler.client()
+    wait_until(lambda: cluster.backends(state="active"))
+    console = superuser(pooler)
+    console.send(wire.query("HANDOVER 1"))
+    assert console.result().tag == "HANDOVER"
+    idle.send(wire.query("SELECT 1"))
+    assert idle.silent(0.2), "nothing moves"
+    console.close()
+    assert idle.result().value == "1"
+    assert client.result().value == "slept"
+    wait_going_on(pooler, client)
+
+
+def test_new_process_that_goes_while_it_asks_to_let_go(pooler):
+    client = pooler.client()
+    console = superuser(pooler)
+    console.send(wire.query("HANDOVER 1"))
+    assert console.result().tag == "HANDOVER"
+    pooler.signal(signal.SIGSTOP)
+    console.send(wire.query("HANDOVER COMMIT"))
+    console.close()
+    pooler.signal(signal.SIGCONT)
+    pooler.wait_log("the takeover has failed, going on")
+    wait_going_on(pooler, client)
+
+
+def test_signal_gives_it_up(pooler):
+    client = pooler.client()
+    console = superuser(pooler)
+    console.send(wire.query("HANDOVER 1"))
+    assert console.result().tag == "HANDOVER"
+    pooler.signal(signal.SIGUSR2)
+    pooler.wait_log("the takeover has failed, going on")
+    with pytest.raises((Closed, AssertionError, ServerError, OSError)):
+        console.query("HANDOVER COMMIT")
+    wait_going_on(pooler, client)
+
+
+def test_others_cannot_ask_for_it(pooler):
+    for console in (pooler.console(unix=True), pooler.console()):
+        for sql in ("HANDOVER 1", "HANDOVER COMMIT"):
+            with pytest.raises(ServerError) as caught:
+                console.query(sql)
+            assert caught.value.text.startswith("invalid command")
+
+
+def test_it_is_asked_for_in_order(pooler):
+    console = superuser(pooler)
+    with pytest.raises(ServerError) as caught:
+        console.query("HANDOVER COMMIT")
+    assert caught.value.text == "no takeover is in progress"
+    with pytest.raises(ServerError) as caught:
+        console.query("HANDOVER 99")
+    assert caught.value.text.startswith("invalid command")
+
+
+@pytest.mark.parametrize("line", ["takeover_init: launching", "HANDOVER finished", "disko over"])
+def test_new_process_killed_on_its_way(pooler, line):
+    """However far it came, either the old process goes on or the new one has everything."""
+    client = pooler.client()
+    client.query("BEGIN")
+    client.query("CREATE TEMP TABLE t (a int) ON COMMIT DROP")
+    old = pooler.process
+    pooler.close_console()
+    new = pooler.spawn("-R")
+    wait_until(lambda: pooler.lines(line), interval=0.0005)
+    new.kill()
+    new.wait()
+    if old.poll() is None:
+        pooler.process = old
+        assert client.value("SELECT count(*) FROM t") == "0"
+        client.query("COMMIT")
+        wait_going_on(pooler, client)
+
+
+def test_new_process_with_a_broken_configuration(pooler):
+    client = pooler.client()
+    old = pooler.process
+    pooler.allow("cannot load config file")
+    good = pooler.config_text()
+    pooler.write("pgusher.ini", good + "\nlisten_port = x\n")
+    pooler.spawn("-R")
+    assert pooler.process.wait(10) == 1
+    pooler.process = old
+    pooler.write("pgusher.ini", good)
+    wait_going_on(pooler, client)
+
+
+# --- TLS ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def authority():
+    authority = Authority()
+    yield authority
+    authority.destroy()
+
+
+def tls_settings(authority):
+    certificate, key = authority.issue("localhost", "DNS:localhost")
+    return {
+        "client_tls_sslmode": "allow",
+        "client_tls_cert_file": certificate,
+        "client_tls_key_file": key,
+    }
+
+
+def test_encrypted_client_ends_its_transaction_in_the_old_process(make, authority):
+    pooler = make(tls_settings(authority))
+    plain = pooler.client()
+    busy = pooler.connect(sslmode="require")
+    idle = pooler.connect(sslmode="require")
+    busy.execute("BEGIN")
+    busy.execute("CREATE TEMP TABLE t (a int) ON COMMIT DROP")
+    old, ups = pooler.process, len(pooler.lines("process up: "))
+    pooler.close_console()
+    pooler.spawn("-R")
+    wait_until(lambda: len(pooler.lines("process up: ")) == ups + 1)
+    assert plain.value("SELECT 1") == "1"
+    assert pid_of(pooler) == pooler.process.pid
+    busy.execute("INSERT INTO t VALUES (1)")
+    assert old.poll() is None
+    assert busy.execute("SELECT sum(a) FROM t").fetchone() == (1,)
+    busy.execute("COMMIT")
+    assert old.wait(10) == 0
+    import psycopg
+
+    for each in (busy, idle):
+        with pytest.raises(psycopg.OperationalError):
+            each.execute("SELECT 1")
+    assert pid_of(pooler) == pooler.process.pid
+    assert pooler.client(unix=True).value("SELECT 1") == "1"
+
+
+def test_shutdown_timeout_ends_what_stays(make, authority):
+    pooler = make({**tls_settings(authority), "shutdown_timeout": 1})
+    busy = pooler.connect(sslmode="require")
+    busy.execute("BEGIN")
+    old, ups = pooler.process, len(pooler.lines("process up: "))
+    pooler.close_console()
+    pooler.spawn("-R")
+    wait_until(lambda: len(pooler.lines("process up: ")) == ups + 1)
+    assert old.wait(10) == 0
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+# --- load -----------------------------------------------------------------------------------------
+
+
+class Bench:
+    """pgbench, at work on a table of its own."""
+
+    def __init__(self, pooler, cluster, clients=50, seconds=8):
+        self.cluster = cluster
+        cluster.ask("main", "DROP TABLE IF EXISTS done; CREATE TABLE done (client int)")
+        cluster.ask("main", "GRANT ALL ON done TO app")
+        script = pooler.write(
+            "script",
+            "BEGIN;\nINSERT INTO done VALUES (:client_id);\nSELECT repeat('x', 5000);\n"
+            "COMMIT;\nSELECT 1;\n",
+        )
+        self.process = subprocess.Popen(
+            as_service(
+                [program("pgbench"), "-n", "-c", str(clients), "-T", str(seconds), "-f", script]
+                + ["-h", HOST, "-p", str(pooler.port), "-U", "app", "main"]
+            ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd="/",
+        )
+        wait_until(lambda: len(pooler.clients()) >= clients)
+
+    def running(self):
+        return self.process.poll() is None
+
+    def check(self):
+        """No transaction has failed, and all that pgbench counts are there."""
+        out, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, out
+        assert "number of failed transactions: 0 " in out
+        (line,) = [each for each in out.splitlines() if "transactions actually processed" in each]
+        counted = int(line.split(":")[1].split("/")[0])
+        assert counted == self.cluster.ask("main", "SELECT count(*) FROM done")[0]["count"]
+        return counted
+
+
+def test_five_restarts_in_a_row_under_load(make, cluster):
+    pooler = make({"default_pool_size": 10})
+    bench = Bench(pooler, cluster)
+    for number in range(5):
+        take_over(pooler)
+        pooler.command("RELOAD")
+        pooler.command("RELOAD")
+        if number % 2 == 0:
+            pooler.command("PAUSE")
+            pooler.command("RESUME")
+        assert bench.running(), "too slow to mean anything"
+    assert bench.check() > 100
+
+
+def test_restarts_with_sessions_under_load(make, cluster):
+    pooler = make({"pool_mode": "session", "default_pool_size": 30})
+    bench = Bench(pooler, cluster, clients=20, seconds=4)
+    for _ in range(3):
+        take_over(pooler)
+    assert bench.check() > 50
+
+
+# --- from an old PgBouncer --------------------------------------------------------------------------
+
+
+@needs_pgbouncer
+def test_from_pgbouncer(make, cluster):
+    pooler = make(program=PGBOUNCER)
+    idle = pooler.client(TimeZone="Asia/Tokyo")
+    idle.query("SELECT 1")
+    busy = pooler.client()
+    busy.query("BEGIN")
+    backend = busy.value("SELECT pg_backend_pid()")
+    running = pooler.client()
+    running.send(wire.query("SELECT 'ran' FROM pg_sleep(1)"))
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    for line in ("login OK, sending SUSPEND", "SUSPEND finished, sending SHOW FDS"):
+        assert pooler.lines(line)
+    assert pooler.lines("sending SHUTDOWN;")
+    assert idle.value("SHOW TimeZone") == "Asia/Tokyo"
+    assert busy.value("SELECT pg_backend_pid()") == backend
+    assert busy.query("COMMIT").tag == "COMMIT"
+    assert running.result().value == "ran"
+    busy.send(wire.query("SELECT pg_sleep(60)"))
+    wait_until(lambda: cluster.backends(state="active"))
+    with RawClient(pooler.address) as asker:
+        asker.send(wire.cancel_request(busy.key))
+        assert busy.result().error.sqlstate == "57014"
+    assert pooler.client().value("SELECT 1") == "1"
+
+
+@needs_pgbouncer
+def test_from_pgbouncer_under_load(make, cluster):
+    # PgBouncer cuts clients that wait when it is suspended, so there are none.
+    pooler = make({"default_pool_size": 20}, program=PGBOUNCER)
+    bench = Bench(pooler, cluster, clients=20, seconds=5)
+    take_over(pooler)
+    take_over(pooler)
+    assert bench.check() > 100
+
+
+@needs_pgbouncer
+def test_keys_come_from_pgbouncer_too(make, cluster):
+    pooler = make(
+        {"auth_type": "scram-sha-256"},
+        auth={"scram_login": cluster.secret("scram_login"), "admin": "x"},
+        program=PGBOUNCER,
+    )
+    client = pooler.client("scram_login", password="scram secret")
+    first = client.value("SELECT pg_backend_pid()")
+    take_over(pooler)
+    cluster.terminate(int(first))
+    wait_until(lambda: not cluster.backends(pid=int(first)))
+    assert client.value("SELECT pg_backend_pid()") != first
+
+
+@needs_pgbouncer
+def test_old_pgbouncer_goes_on_when_the_new_process_fails(make):
+    pooler = make(program=PGBOUNCER)
+    client = pooler.client()
+    old = pooler.process
+    pooler.close_console()
+    pooler.allow("pidfile")
+    pooler.settings["max_client_conn"] = 400
+    pooler.spawn("-R", "-d")  # without a pidfile it cannot go to the background
+    wait_until(lambda: pooler.lines("disko over"))
+    pooler.process.wait(10)
+    assert client.value("SELECT 1") == "1"
+    with open(pooler.path("pid")) as file:
+        pid = int(file.read())
+    if pid != old.pid:
+        os.kill(pid, signal.SIGQUIT)
+        wait_until(lambda: not os.path.exists(pooler.path("pid")))
+    else:
+        old.kill()
