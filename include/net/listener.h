@@ -72,7 +72,7 @@ struct listener {
 	dev_t device; /* of the socket's file, so that only our own is removed */
 	ino_t inode;
 	uint64_t last_turn; /* of the loop, in which it was readable */
-	unsigned streak; /* turns in a row in which it had all we asked for */
+	unsigned eager; /* take all who wait, so many times more */
 };
 
 TAILQ_HEAD(listener_list, listener);

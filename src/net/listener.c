@@ -23,6 +23,8 @@
 enum {
 	/* Most connections that one event may bring: the others of this turn want to be served. */
 	ACCEPT_MOST = 64,
+	/* So often it is asked in vain whether there are more, after there were. */
+	EAGER_TIMES = 8,
 	/* With TCP_DEFER_ACCEPT: seconds until a connection is handed over without any bytes. */
 	DEFER_SECONDS = 1,
 	ADDRESS_ITEM_SIZE = 256,
@@ -158,18 +160,18 @@ static enum accept_result accept_one(struct listener *listener)
 
 /*
  * How many to accept now. Usually one: asking again only to hear that nobody waits would cost
- * each login a call, and who does wait makes the socket readable in the next turn. Then twice as
- * many are taken as before: logins served together wake their clients and servers less often, and
- * a flood is not served at the pace of turns.
+ * each login a call, and who does wait makes the socket readable in the next turn. Where that
+ * happened lately all who wait are taken: logins that are served together wake clients and servers
+ * less often, and a wake-up costs several calls.
  */
 static unsigned allowance(struct listener *listener)
 {
 	const uint64_t turn = listener->set->loop->turn;
 
-	if (turn != listener->last_turn + 1)
-		listener->streak = 0;
+	if (turn == listener->last_turn + 1)
+		listener->eager = EAGER_TIMES;
 	listener->last_turn = turn;
-	return listener->streak < 6 ? 1U << listener->streak : ACCEPT_MOST;
+	return listener->eager > 0 ? ACCEPT_MOST : 1;
 }
 
 /* The callback may pause the set, but closes no listener: that is the daemon's, between events. */
@@ -177,16 +179,16 @@ static void accept_some(struct loop_task *task)
 {
 	struct listener *listener =
 		(struct listener *)((char *)task - offsetof(struct listener, arrivals));
-	unsigned left = allowance(listener);
+	const unsigned most = allowance(listener);
+	unsigned taken = 0;
 
-	while (left > 0 && must_accept(listener->set)) {
-		if (accept_one(listener) == NOBODY_WAITS) {
-			listener->streak = 0;
-			return;
-		}
-		left--;
-	}
-	listener->streak++;
+	while (taken < most && must_accept(listener->set) &&
+		accept_one(listener) != NOBODY_WAITS)
+		taken++;
+	if (taken > 1)
+		listener->eager = EAGER_TIMES;
+	else if (listener->eager > 0)
+		listener->eager--;
 }
 
 /* Accepted behind the other events: who takes the place of one that has just left finds it free. */
@@ -221,6 +223,7 @@ static struct listener *listener_new(struct listeners *set, int fd)
 		return NULL;
 	listener->set = set;
 	listener->fd = fd;
+	listener->last_turn = UINT64_MAX; /* in none yet */
 	event_assign(&listener->event, set->loop->base, fd, EV_READ | EV_PERSIST,
 		on_connections, listener);
 	return listener;
