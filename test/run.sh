@@ -13,6 +13,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/test/newer.sh"
 
 need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer \
+	logrotate pgbadger \
 	python3-pytest python3-pytest-xdist python3-psycopg python3-asyncpg python3-pg8000 python3-prometheus-client \
 	python3-pip prometheus prometheus-pgbouncer-exporter
 find_postgres

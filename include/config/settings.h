@@ -65,6 +65,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_WHOLE_SECONDS int /* a C integer of seconds, or with a unit */
 #define SETTING_TYPE_WHOLE_MILLISECONDS int /* a C integer of milliseconds, or with a unit */
 #define SETTING_TYPE_STRING char *
+#define SETTING_TYPE_LDAP_OPTIONS char * /* shown only if there is no password in it */
 #define SETTING_TYPE_DATABASE_NAME char * /* any but the console's */
 #define SETTING_TYPE_POOL_MODE enum pool_mode
 #define SETTING_TYPE_AUTH_TYPE enum auth_type

@@ -367,6 +367,17 @@ static bool read_word(const struct request *request, void *field)
 	return true;
 }
 
+/* Who may look at the settings may not therefore log in to the directory. */
+static const char *render_ldap_options(const void *field, char *out, size_t size)
+{
+	const char *text = render_string(field, out, size);
+
+	if (!text || !strcasestr(text, "passwd"))
+		return text;
+	snprintf(out, size, "(hidden: it has a password)");
+	return out;
+}
+
 #define KIND(NAME, ...)                                                                        \
 	static const struct setting_kind kind_##NAME = {                                       \
 		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
@@ -388,6 +399,8 @@ KIND(WHOLE_SECONDS, WHOLE_TIME("seconds"), .read = read_whole_seconds,
 KIND(WHOLE_MILLISECONDS, WHOLE_TIME("milliseconds"), .read = read_whole_milliseconds,
 	.render = render_integer);
 KIND(STRING, .allowed = "any text", .read = read_string, .render = render_string,
+	.is_text = true);
+KIND(LDAP_OPTIONS, .allowed = "any text", .read = read_string, .render = render_ldap_options,
 	.is_text = true);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
 	.render = render_string, .is_text = true);

@@ -28,6 +28,18 @@ void client_greeting_identify_peer(const struct client_link *client, struct ucre
 		*peer = (struct ucred){.pid = 0, .uid = (uid_t)-1};
 }
 
+static void log_accepted(const struct client_link *client)
+{
+	const struct address local = address_local(client->link.stream.fd);
+	char from[ADDRESS_TEXT_SIZE], to[ADDRESS_TEXT_SIZE];
+
+	if (client->link.remote.family == AF_UNIX)
+		link_log(&client->link, LEVEL_DEBUG, "P: got connection: unix->unix");
+	else
+		link_log(&client->link, LEVEL_DEBUG, "P: got connection: %s -> %s",
+			address_text(&client->link.remote, from), address_text(&local, to));
+}
+
 void client_greeting_accept(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
 {
@@ -56,6 +68,8 @@ void client_greeting_accept(
 			.pid = peer.pid,
 		};
 	}
+	if (log_enabled(LEVEL_DEBUG))
+		log_accepted(client);
 	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
 	registry->login_count++;
 	limits_take_socket(registry);

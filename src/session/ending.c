@@ -17,19 +17,24 @@
 #include "session/server_login.h"
 #include "wire/writer.h"
 
+/* In whole seconds. */
+static long long age_of(const struct link *link)
+{
+	return (loop_now(link->stream.loop) - link->connect_time) / USEC_PER_SEC;
+}
+
 static void log_closing(struct link *link, const struct failure *why)
 {
-	const struct registry *registry = link_registry(link);
-	const usec_t age = loop_now(registry->loop) - link->connect_time;
+	const long long age = age_of(link);
 
-	if (!registry->settings->log_disconnections)
+	if (!link_registry(link)->settings->log_disconnections)
 		return;
 	link_log_facts(link, reason_level(why->reason),
 		&(struct link_facts){
-			.facts = {{"reason", why->text, 0}, {"age", NULL, age / USEC_PER_SEC}},
+			.facts = {{"reason", why->text, 0}, {"age", NULL, age}},
 			.count = 2,
 		},
-		"closing because: %s (age=%llds)", why->text, (long long)(age / USEC_PER_SEC));
+		"closing because: %s (age=%llds)", why->text, age);
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
@@ -86,7 +91,7 @@ static void log_stranger(const struct client_link *client, const struct failure 
 	if (link_registry(&client->link)->settings->log_disconnections &&
 		!tls_error(&client->link.stream))
 		link_log_kind(&client->link, reason_level(why->reason), LINK_STRANGER, 1,
-			"closing because: %s (age=0s)", why->text);
+			"closing because: %s (age=%llds)", why->text, age_of(&client->link));
 }
 
 /* Port probes and aborted logins end without a line of their own. */

@@ -72,8 +72,22 @@ static void join(struct client_link *client, struct server_link *server)
 	server_enter(server, SERVER_PAIRED);
 }
 
-/* Client and server spell the same values alike from now on, so that they need no comparing. */
-static bool adopt(struct client_link *client, const struct server_link *server)
+static void log_spelling(const struct client_link *client, const struct parameters *set)
+{
+	const struct parameter_table *table = link_registry(&client->link)->parameters;
+
+	for (unsigned i = 0; i < parameter_count(table); i++) {
+		const char *before = parameters_get(client->link.parameters, i);
+		const char *after = parameters_get(set, i);
+
+		if (before && after && strcmp(before, after) != 0)
+			link_log(&client->link, LEVEL_DEBUG,
+				"varcache_set_canonical: setting %s to its canonical version %s -> %s",
+				parameter_name(table, i), before, after);
+	}
+}
+
+bool pairing_adopt(struct client_link *client, const struct server_link *server)
 {
 	struct registry *registry = link_registry(&client->link);
 	struct parameters *set = parameters_adopt(
@@ -81,6 +95,8 @@ static bool adopt(struct client_link *client, const struct server_link *server)
 
 	if (!set)
 		return false;
+	if (log_enabled(LEVEL_DEBUG))
+		log_spelling(client, set);
 	parameters_unref(client->link.parameters);
 	client->link.parameters = set;
 	return true;
@@ -99,7 +115,7 @@ static int pair_with_settings(struct client_link *client, struct server_link *se
 	buffer_init(&sql);
 	buffer_init(&message);
 	count = parameters_difference(client->link.parameters, server->link.parameters, &sql);
-	if (count < 0 || (count == 0 && !adopt(client, server))) {
+	if (count < 0 || (count == 0 && !pairing_adopt(client, server))) {
 		client_close_for(client,
 			sql.failed || count == 0 ? REASON_NO_MEMORY
 						 : REASON_INVALID_SERVER_PARAMETER);

@@ -55,6 +55,18 @@ static void add_latencies(const struct client_link *client, bool ends_transactio
 			time_with_server(client, transaction, now));
 }
 
+/* For those who watch single queries. */
+__attribute__((noinline, cold)) static void log_times(
+	const struct client_link *client, bool ends_transaction, usec_t now)
+{
+	if (client->query_start)
+		link_log(&client->link, LEVEL_DEBUG, "query time: %lld us",
+			(long long)(now - client->query_start));
+	if (ends_transaction && client->transaction_start)
+		link_log(&client->link, LEVEL_DEBUG, "transaction time: %lld us",
+			(long long)(now - client->transaction_start));
+}
+
 /* Nothing is owed any more: the query is over, and in status I the transaction too. */
 static void stop_clocks(struct client_link *client, char status)
 {
@@ -62,6 +74,8 @@ static void stop_clocks(struct client_link *client, char status)
 	const usec_t now = loop_now(client->link.stream.loop);
 
 	add_latencies(client, status == 'I', now);
+	if (log_enabled(LEVEL_DEBUG))
+		log_times(client, status == 'I', now);
 	if (client->query_start) {
 		totals->query_time += (uint64_t)(now - client->query_start);
 		client->query_start = 0;

@@ -827,7 +827,11 @@ static void on_connected(struct stream *stream, int error)
 static void on_secured(struct stream *stream)
 {
 	struct server_link *server = (struct server_link *)stream;
+	const bool wanted = link_registry(&server->link)->settings->log_connections;
+	char text[TLS_TEXT_SIZE];
 
+	link_log(&server->link, wanted ? LEVEL_LOG : LEVEL_NOISE, "SSL established: %s",
+		tls_text(stream, text));
 	server_route_settle(&server->login->route);
 	send_startup(server);
 }

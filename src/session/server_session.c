@@ -64,17 +64,12 @@ void server_own_error(struct server_link *server, const uint8_t *body, size_t le
 static void settings_done(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
-	struct registry *registry = link_registry(&server->link);
-	struct parameters *set = parameters_adopt(
-		registry->parameters, client->link.parameters, server->link.parameters);
 
 	server->setting = false;
-	if (!set) {
+	if (!pairing_adopt(client, server)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
-	parameters_unref(client->link.parameters);
-	client->link.parameters = set;
 	if (server->dirty) {
 		/* It died between our SETs and the client's message, which can go elsewhere. */
 		pairing_part(&server->link);
