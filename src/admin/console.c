@@ -37,6 +37,7 @@ struct console_session {
 	struct passing *passing; /* an answer with descriptors under way; NULL: none */
 	bool counted; /* its first command has been */
 	bool over; /* the process ends: no more commands */
+	bool ended; /* the client is gone, but what it said before has not been dealt with */
 };
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -355,7 +356,8 @@ static void read_or_pause(struct console_session *session)
 {
 	struct stream *stream = &session->client->link.stream;
 
-	if (session->passing || stream_is_blocked(stream) || session->input.length >= INPUT_MAX)
+	if (session->passing || session->ended || stream_is_blocked(stream) ||
+		session->input.length >= INPUT_MAX)
 		stream_pause(stream);
 	else
 		stream_resume(stream);
@@ -414,6 +416,10 @@ static void run_commands(struct loop_task *task)
 	taken = run_input(session);
 	if (!session->client || session->over || !flush(session))
 		return;
+	if (session->ended && (taken == 0 || taken == session->input.length)) {
+		client_close_for(session->client, REASON_CLIENT_UNEXPECTED_EOF);
+		return;
+	}
 	if (taken == session->input.length)
 		buffer_free(&session->input); /* an idle console owns no memory for it */
 	else
@@ -444,6 +450,13 @@ static void on_readable(struct client_link *client)
 	uint8_t *area = loop->receive + LOOP_RECEIVE_HEADROOM;
 	const ssize_t got = stream_receive(&client->link.stream, area, LOOP_RECEIVE_SIZE);
 
+	if (got == STREAM_END && session->input.length > 0 && !session->ended) {
+		/* Its last words came with its end, and may be a goodbye. */
+		session->ended = true;
+		stream_pause(&client->link.stream);
+		schedule(session);
+		return;
+	}
 	if (got == STREAM_END || got == STREAM_BROKEN) {
 		client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
 		return;
