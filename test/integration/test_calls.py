@@ -118,6 +118,7 @@ def counted(new_pooler, programs, fake):
     return Counted(pooler, programs)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", ["simple", "extended"])
 def test_a_transaction_costs_hardly_more_than_its_two_messages(counted, programs, protocol):
     """50 clients on 20 servers: two receives, two sends and a share of a wait, nothing else."""

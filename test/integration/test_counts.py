@@ -90,6 +90,7 @@ def warm(load):
     load.run("transactions", "-c", 50, "-n", 2000)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", ["simple", "extended"])
 def test_a_transaction_costs_two_receives_and_two_sends(new_counted, tools, strace, protocol):
     pooler, load = new_counted()

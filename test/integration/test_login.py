@@ -302,6 +302,7 @@ def test_logins_do_not_depend_on_the_packet_buffer(new_pooler, cluster, size):
         cluster.sql("ALTER ROLE plain_login PASSWORD 'plain secret'")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("method", ["md5", "scram-sha-256"])
 def test_refusals_take_the_same_time(new_pooler, method):
     """A wrong password, an unknown user and an unknown database cannot be told apart by time."""

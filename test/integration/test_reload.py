@@ -576,7 +576,7 @@ def test_a_second_reload_heals(pooler):
 
 
 def test_a_setting_of_a_later_time_is_named_in_a_warning(pooler):
-    pooler.settings["peer_id"] = "7"
+    pooler.settings["max_prepared_statements"] = "7"
     pooler.reload()
-    assert pooler.lines(r"\] WARNING .*peer_id")
+    assert pooler.lines(r"\] WARNING .*max_prepared_statements")
     assert pooler.client().value("SELECT 1") == "1"

@@ -142,6 +142,7 @@ def test_thousands_of_passwords_for_a_scram_secret_are_all_looked_at(new_pooler,
         client.close()
 
 
+@pytest.mark.alone
 def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):  # F80
     pooler = new_pooler(
         {
