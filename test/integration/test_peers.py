@@ -260,7 +260,7 @@ def test_the_desk_shows_peers_and_what_goes_to_them(new_group):
             "sv_active_cancel": "2", "sv_login": "0",
         }
         wait_until(lambda: one.show("PEER_POOLS") == [expected])
-        assert len(accepted) == 2
+        wait_until(lambda: len(accepted) == 2)
         for sock in accepted:
             assert sock.recv(64) == wire.cancel_request(key_of(2, TTL - 1))
         assert {item["list"]: item["items"] for item in one.show("LISTS")}["peer_pools"] == "1"
