@@ -65,7 +65,7 @@ own_cluster() {
 	own_services "$1"
 }
 
-# The same for slapd and Prometheus: no directory is set up, and none of them starts, unless the
+# The same for slapd, Prometheus and PgBouncer: no directory is set up, and none of them starts, unless the
 # owner says how himself.
 own_services() {
 	policy=/usr/sbin/policy-rc.d
@@ -73,12 +73,12 @@ own_services() {
 		*slapd*no) echo 'slapd slapd/no_configuration boolean true' | as_root debconf-set-selections ;;
 	esac
 	case $missing$1 in
-		*slapd*no | *prometheus*no)
+		*slapd*no | *prometheus*no | *pgbouncer*no)
 			[ ! -e $policy ] || return 0
 			printf '#!/bin/sh\n# pgusher\nexit 101\n' | as_root tee $policy >/dev/null
 			as_root chmod 755 $policy
 			;;
-		*slapd*yes | *prometheus*yes) ! grep -qs '^# pgusher$' $policy || as_root rm -f $policy ;;
+		*slapd*yes | *prometheus*yes | *pgbouncer*yes) ! grep -qs '^# pgusher$' $policy || as_root rm -f $policy ;;
 	esac
 }
 

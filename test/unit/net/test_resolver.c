@@ -994,8 +994,12 @@ static void pass_round(int questions)
 	const int wanted = server.serial_questions + questions;
 
 	advance(10 * USEC_PER_SEC);
-	while (server.serial_questions < wanted || resolver_in_flight(resolver) > 0)
-		loop_turn(&loop, true);
+	while (server.serial_questions < wanted || resolver_in_flight(resolver) > 0) {
+		/* The round may be a little further off: nobody waits for the real clock. */
+		if (resolver_in_flight(resolver) == 0)
+			shift += USEC_PER_SEC / 10;
+		loop_turn(&loop, resolver_in_flight(resolver) > 0);
+	}
 	loop_turn(&loop, false);
 	assert_int_equal(server.serial_questions, wanted);
 }
