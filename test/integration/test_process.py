@@ -516,8 +516,8 @@ def test_a_lock_file_beside_the_unix_socket_is_fatal(new_pooler):
 
 @pytest.mark.setting("so_reuseport")
 def test_two_share_a_port_with_so_reuseport(new_pooler):
-    first = new_pooler({"so_reuseport": 1})
-    second = new_pooler({"so_reuseport": 1, "listen_port": first.port}, start=False)
+    first = new_pooler({"so_reuseport": 1, "pool_mode": "transaction"})
+    second = new_pooler({"so_reuseport": 1, "pool_mode": "transaction"}, start=False)
     second.port = first.port
     second.write_config()
     second.start()

@@ -2,6 +2,7 @@
 """What comes along with the daemon: the maker of auth_files, completion, samples."""
 
 import os
+import shutil
 import stat
 import subprocess
 
@@ -12,7 +13,6 @@ from support.pooler import binary
 from support.process import drop_folder, make_folder, run
 
 ETC = os.path.join(os.path.dirname(__file__), "..", "..", "etc")
-MKAUTH = os.path.join(ETC, "mkauth.py")
 SECRETS = {
     "tool md5": "md5" + "0" * 32,
     'tool"quoted': "SCRAM-SHA-256$4096:" + "A" * 24 + "$" + "B" * 43 + "=:" + "C" * 43 + "=",
@@ -42,15 +42,30 @@ def folder():
     drop_folder(folder)
 
 
-def mkauth(*arguments):
-    return run(["/usr/bin/python3", MKAUTH, *arguments], check=False)
+@pytest.fixture
+def own(folder):
+    """A copy of a file in etc that the service user can read, wherever the tree is."""
+
+    def copy(name):
+        path = os.path.join(folder, "copy-" + name)
+        shutil.copyfile(os.path.join(ETC, name), path)
+        os.chmod(path, 0o644)
+        return path
+
+    return copy
+
+
+@pytest.fixture
+def mkauth(own):
+    program = own("mkauth.py")
+    return lambda *arguments: run(["/usr/bin/python3", program, *arguments], check=False)
 
 
 def connstr(cluster):
     return f"host={cluster.host} port={cluster.port} dbname=postgres user={HARNESS}"
 
 
-def test_an_auth_file_is_made_of_a_running_server(cluster, users, folder, new_pooler):
+def test_an_auth_file_is_made_of_a_running_server(cluster, users, folder, mkauth, new_pooler):
     path = folder + "/userlist.txt"
     done = mkauth(path, connstr(cluster))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -67,7 +82,7 @@ def test_an_auth_file_is_made_of_a_running_server(cluster, users, folder, new_po
     assert run([binary(), "--check", pooler.config_path]).stdout == ""
 
 
-def test_a_file_that_says_the_same_is_left_alone(cluster, users, folder):
+def test_a_file_that_says_the_same_is_left_alone(cluster, users, folder, mkauth):
     path = folder + "/userlist.txt"
     mkauth(path, connstr(cluster))
     os.utime(path, (1, 1))
@@ -79,14 +94,14 @@ def test_a_file_that_says_the_same_is_left_alone(cluster, users, folder):
     assert mkauth(path, connstr(cluster)).returncode == 0
     assert os.stat(path).st_ino != inode  # replaced, never half-written
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
-    assert os.listdir(folder) == ["userlist.txt"]
+    assert sorted(os.listdir(folder)) == ["copy-mkauth.py", "userlist.txt"]
 
 
-def test_standard_output_is_a_destination(cluster, users):
+def test_standard_output_is_a_destination(cluster, users, mkauth):
     assert '"tool md5" "md5' in mkauth("-", connstr(cluster)).stdout
 
 
-def test_what_cannot_be_done_leaves_the_file_as_it_was(cluster, users, folder):
+def test_what_cannot_be_done_leaves_the_file_as_it_was(cluster, users, folder, mkauth):
     path = folder + "/userlist.txt"
     mkauth(path, connstr(cluster))
     with open(path) as file:
@@ -123,6 +138,6 @@ def test_files_are_completed(tmp_path):
     assert complete(f"{tmp_path}/a") == [f"{tmp_path}/a.d/", f"{tmp_path}/a.ini"]
 
 
-def test_samples_are_good_configurations():
-    done = run([binary(), "--check", os.path.join(ETC, "pgusher.ini")], check=False)
+def test_samples_are_good_configurations(own):
+    done = run([binary(), "--check", own("pgusher.ini")], check=False)
     assert done.returncode == 0, done.stdout
