@@ -52,6 +52,8 @@ struct link_record {
 	struct link_record_bytes requests; /* pairs of type and action */
 	struct link_record_bytes where;
 	uint64_t host, status;
+	uint64_t close_cause; /* of a server to be closed when it is free */
+	struct link_record_bytes target; /* of a server's database, as it was configured */
 	struct link_record_bytes parameters; /* names and values, each with its NUL */
 };
 
@@ -60,6 +62,9 @@ void link_record_write(struct buffer *out, uint8_t kind, const struct link *link
 
 /* Read a record whose kind has been read. False: it is broken. */
 bool link_record_read(struct reader *reader, enum link_kind kind, struct link_record *out);
+
+/* Where the servers of a database are, in bytes that are the same only if it is the same. */
+void link_record_target(struct buffer *out, const struct database_config *config);
 
 /* Tracked parameters, as fields that other records have too. */
 void link_record_write_parameters(struct buffer *out, uint16_t tag,

@@ -155,14 +155,18 @@ static bool go_to_background(const struct start *start)
 static bool start_daemon(struct start *start)
 {
 	struct snapshot *config = start->config;
+	const bool takes_over = start->daemon->takeover != NULL;
 	char why[512];
 
 	start->config = NULL;
 	if (!lifecycle_start(start->daemon, start->options, config))
 		return false;
-	return pidfile_write(
-		       &start->daemon->pidfile, start->settings->pidfile, why, sizeof(why)) ||
-		refuse(why);
+	if (pidfile_write(&start->daemon->pidfile, start->settings->pidfile, why, sizeof(why)))
+		return true;
+	/* There is nobody left who could go on with what we have taken over. */
+	if (takes_over)
+		log_write(LEVEL_ERROR, "%s", why);
+	return takes_over || refuse(why);
 }
 
 static bool run(const struct options *options)

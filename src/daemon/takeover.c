@@ -39,6 +39,7 @@ struct item {
 struct takeover {
 	int socket;
 	bool is_ours; /* what was told is an inventory, else rows of SHOW FDS */
+	uint8_t expected; /* the type of messages that are items now; 0: none are */
 	struct buffer input; /* received and not yet looked at; with all below, secret */
 	struct buffer told; /* messages that are items */
 	struct buffer items; /* struct item */
@@ -185,6 +186,16 @@ static bool comes_with_descriptor(uint8_t kind)
 		kind == INVENTORY_SERVER;
 }
 
+/* An inventory is all CopyData, and SHOW FDS all rows: nothing else is told. */
+static bool take_item(struct takeover *takeover, const struct frame *frame)
+{
+	if (frame->type != takeover->expected || frame->total == FRAME_HEADER_SIZE)
+		return fail(takeover, "the old process speaks another protocol");
+	return keep_item(takeover, frame,
+		frame->type == PQ_DATA_ROW ||
+			comes_with_descriptor(takeover->input.data[FRAME_HEADER_SIZE]));
+}
+
 enum answer { ANSWER_DONE, ANSWER_UNKNOWN, ANSWER_FAILED };
 
 /* An ErrorResponse: is it that the command is not known? */
@@ -225,13 +236,8 @@ static enum answer read_answer(struct takeover *takeover)
 			answer = judge_error(takeover, &frame);
 			break;
 		case PQ_COPY_DATA:
-			good = frame.total > FRAME_HEADER_SIZE &&
-				keep_item(takeover, &frame,
-					comes_with_descriptor(
-						takeover->input.data[FRAME_HEADER_SIZE]));
-			break;
 		case PQ_DATA_ROW:
-			good = keep_item(takeover, &frame, true);
+			good = take_item(takeover, &frame);
 			break;
 		case PQ_AUTHENTICATION:
 			good = is_welcome(&takeover->input, &frame);
@@ -259,6 +265,16 @@ static enum answer ask(struct takeover *takeover, const char *sql)
 	return sent ? read_answer(takeover) : ANSWER_FAILED;
 }
 
+/* In a folder like /tmp anybody may listen, and offer listeners that get our clients' passwords. */
+static bool is_one_of_us(int socket)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
+		(who.uid == geteuid() || who.uid == 0);
+}
+
 static bool open_socket(struct takeover *takeover, const struct settings *settings)
 {
 	struct sockaddr_un address;
@@ -269,10 +285,12 @@ static bool open_socket(struct takeover *takeover, const struct settings *settin
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return fail(takeover, "unix_socket_dir is too long");
 	takeover->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	return (takeover->socket >= 0 &&
-		       connect(takeover->socket, (const struct sockaddr *)&address,
-			       address_unix(&address, path)) == 0) ||
-		fail(takeover, "cannot connect to the old process");
+	if (takeover->socket < 0 ||
+		connect(takeover->socket, (const struct sockaddr *)&address,
+			address_unix(&address, path)) != 0)
+		return fail(takeover, "cannot connect to the old process");
+	return is_one_of_us(takeover->socket) ||
+		fail(takeover, "the old process runs as another user");
 }
 
 static bool log_in(struct takeover *takeover)
@@ -299,9 +317,11 @@ static bool log_in(struct takeover *takeover)
 static bool ask_for_descriptors(struct takeover *takeover)
 {
 	log_write(LEVEL_LOG, "login OK, sending SUSPEND");
+	takeover->expected = 0;
 	if (ask(takeover, "SUSPEND;") != ANSWER_DONE)
 		return false;
 	log_write(LEVEL_LOG, "SUSPEND finished, sending SHOW FDS");
+	takeover->expected = PQ_DATA_ROW;
 	if (ask(takeover, "SHOW FDS;") != ANSWER_DONE)
 		return false;
 	log_write(LEVEL_LOG, "SHOW FDS finished");
@@ -316,6 +336,7 @@ static bool converse(struct takeover *takeover, const struct settings *settings)
 	if (!open_socket(takeover, settings) || !log_in(takeover))
 		return false;
 	snprintf(sql, sizeof(sql), "HANDOVER %d;", INVENTORY_VERSION);
+	takeover->expected = PQ_COPY_DATA;
 	switch (ask(takeover, sql)) {
 	case ANSWER_DONE:
 		takeover->is_ours = true;
@@ -328,6 +349,7 @@ static bool converse(struct takeover *takeover, const struct settings *settings)
 	case ANSWER_FAILED:
 		return false;
 	}
+	takeover->expected = 0;
 	log_write(LEVEL_LOG, "disko over, going background");
 	return true;
 }

@@ -330,6 +330,20 @@ static const struct relay_rule *rules_of(const struct server_link *server)
 	return relay_unused_server;
 }
 
+/* Has our configuration another place for its database? Then it is as after a RELOAD. */
+static bool has_moved(const struct server_link *server, const struct link_record_bytes *told)
+{
+	struct buffer ours = {0};
+	bool moved;
+
+	if (told->length == 0)
+		return false;
+	link_record_target(&ours, server->link.pool->database->config);
+	moved = ours.length != told->length || memcmp(ours.data, told->at, told->length) != 0;
+	buffer_free(&ours);
+	return moved;
+}
+
 static bool fill_server(struct server_link *server, const struct link_record *record)
 {
 	const char status = (char)record->status;
@@ -345,6 +359,11 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->close_needed = is_set(record, LINK_RECORD_CLOSE_NEEDED);
 	server->dirty = is_set(record, LINK_RECORD_DIRTY);
 	server->reserve = is_set(record, LINK_RECORD_RESERVE);
+	server->close_cause = record->close_cause < SERVER_CLOSINGS
+		? (enum server_closing)record->close_cause
+		: SERVER_CLOSED_OTHER;
+	if (has_moved(server, &record->target))
+		server_retire(server, SERVER_CLOSED_RELOAD);
 	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
 		take_requests(&server->requests, &record->requests) &&
 		take_server_key(server, &record->key) && take_where(server, &record->where);

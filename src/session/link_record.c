@@ -34,6 +34,8 @@ enum link_tag {
 	TAG_HOST = 24,
 	TAG_STATUS = 25,
 	TAG_PARAMETERS = 26,
+	TAG_CLOSE_CAUSE = 27,
+	TAG_TARGET = 28,
 	/* 32 to 63: prepared statements. */
 };
 
@@ -121,6 +123,23 @@ static void write_requests(struct buffer *out, const struct requests *requests)
 	}
 }
 
+void link_record_target(struct buffer *out, const struct database_config *config)
+{
+	writer_string(out, config->host ? config->host : "");
+	writer_string(out, config->dbname ? config->dbname : "");
+	writer_int32(out, (uint32_t)config->port);
+}
+
+static void write_target(struct buffer *out, const struct database_config *config)
+{
+	struct buffer target = {0};
+
+	link_record_target(&target, config);
+	tagged_bytes(out, TAG_TARGET, target.data, target.length);
+	out->failed = out->failed || target.failed;
+	buffer_free(&target);
+}
+
 static void write_server(struct buffer *out, const struct server_link *server)
 {
 	tagged_text(out, TAG_STATE, server_state_name(server_state(server)));
@@ -132,6 +151,8 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	tagged_bytes(out, TAG_WHERE, &server->where, server->where_length);
 	tagged_number(out, TAG_HOST, server->host);
 	tagged_number(out, TAG_STATUS, (uint8_t)server->transaction_status);
+	tagged_number(out, TAG_CLOSE_CAUSE, server->close_cause);
+	write_target(out, server->link.pool->database->config);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(&server->link) | flag(server->copying_in, LINK_RECORD_COPYING_IN) |
 			flag(server->request_failed, LINK_RECORD_REQUEST_FAILED) |
@@ -204,6 +225,8 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		NUMBER(TAG_HOST, host)
 		NUMBER(TAG_STATUS, status)
 		BYTES(TAG_PARAMETERS, parameters)
+		NUMBER(TAG_CLOSE_CAUSE, close_cause)
+		BYTES(TAG_TARGET, target)
 #undef NUMBER
 #undef TEXT
 #undef BYTES

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What an old process tells of itself: records of an inventory and rows of SHOW FDS, each with a
+ * descriptor or without. Whatever is in them, what is rebuilt runs and ends, every descriptor is
+ * closed in the end, and nobody is counted who is not there.
+ *
+ * A seed is a run of: kind (128 more: with a descriptor), length of 2 bytes, that many bytes.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "config/snapshot.h"
+#include "daemon/fds_row.h"
+#include "session/adoption.h"
+#include "session/control.h"
+#include "session/pairing.h"
+#include "wire/message.h"
+
+enum { RECORDS_MOST = 32, HEADER_SIZE = 3, HAS_DESCRIPTOR = 0x80, TURNS = 4 };
+
+static const char config[] = "[databases]\n"
+			     "db = host=/nonexistent\n"
+			     "forced = host=/nonexistent user=bob\n"
+			     "* = host=/nonexistent\n"
+			     "[pgbouncer]\n"
+			     "pool_mode = transaction\n"
+			     "log_connections = 0\n"
+			     "log_disconnections = 0\n"
+			     "log_pooler_errors = 0\n";
+
+static struct loop loop;
+static struct registry registry;
+static struct adoption *adoption;
+static struct fds_row *rows[RECORDS_MOST];
+static int others[RECORDS_MOST]; /* our ends of what was given away */
+static unsigned row_count, other_count;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void begin(void)
+{
+	const struct log_options quiet = {.file = NULL};
+	struct problems problems = {0};
+	struct snapshot *snapshot =
+		snapshot_parse("fuzz.ini", config, sizeof(config) - 1, NULL, &problems);
+
+	problems_free(&problems);
+	require(snapshot && log_configure(&quiet) && loop_init(&loop));
+	registry = (struct registry){.do_work = pairing_work};
+	require(registry_init(&registry, &loop, snapshot));
+	adoption = adoption_new(&registry);
+	require(adoption != NULL);
+	row_count = other_count = 0;
+}
+
+static int give_descriptor(void)
+{
+	int ends[2];
+
+	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+	others[other_count++] = ends[0];
+	return ends[1];
+}
+
+static bool tell_row(const uint8_t *body, size_t length, int fd)
+{
+	struct fds_row *row = fds_row_new(body, length);
+
+	if (!row || fds_row_is_listener(body, length)) {
+		fds_row_free(row);
+		close(fd);
+		return row != NULL;
+	}
+	rows[row_count++] = row;
+	fds_row_adopt(row, adoption, fd);
+	return true;
+}
+
+/* False: the takeover would have ended there. */
+static bool tell(uint8_t kind, const uint8_t *body, size_t length)
+{
+	const bool is_row = (kind & ~HAS_DESCRIPTOR) == PQ_DATA_ROW;
+	const int fd = is_row || kind & HAS_DESCRIPTOR ? give_descriptor() : -1;
+
+	if (is_row)
+		return tell_row(body, length, fd);
+	return adoption_record(adoption, kind & ~HAS_DESCRIPTOR, body, length, fd);
+}
+
+static bool tell_all(const uint8_t *data, size_t size)
+{
+	bool good = true;
+
+	for (int i = 0; i < RECORDS_MOST && size >= HEADER_SIZE && good; i++) {
+		size_t length = (size_t)data[1] << 8 | data[2];
+
+		if (length > size - HEADER_SIZE)
+			length = size - HEADER_SIZE;
+		good = tell(data[0], data + HEADER_SIZE, length);
+		data += HEADER_SIZE + length;
+		size -= HEADER_SIZE + length;
+	}
+	return good;
+}
+
+/* Read to the end: there is one only if our side has closed its own. */
+static void judge_closed(int fd)
+{
+	uint8_t bytes[4096];
+	ssize_t got;
+
+	do
+		got = recv(fd, bytes, sizeof(bytes), 0);
+	while (got > 0);
+	require(got == 0 || errno == ECONNRESET);
+	close(fd);
+}
+
+static void end(void)
+{
+	control_drop_all(&registry, REASON_DISKO_OVER);
+	loop_end_turn(&loop);
+	require(registry.limits.clients == 0 && registry.cancel_keys.used == 0);
+	require(registry.login_count == 0);
+	while (other_count > 0)
+		judge_closed(others[--other_count]);
+	adoption_free(adoption);
+	registry_free(&registry);
+	loop_free(&loop);
+	while (row_count > 0)
+		fds_row_free(rows[--row_count]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	begin();
+	if (tell_all(data, size)) {
+		adoption_join(adoption);
+		adoption_wake(adoption);
+		for (int i = 0; i < TURNS; i++)
+			loop_turn(&loop, false);
+	}
+	end();
+	return 0;
+}

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: ISC
+"""-R: how much of what an old process says a new one believes, and what it must not lose."""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+from support import wire
+from support.process import free_port, service_user, wait_until
+from support.scrape import scrape
+
+WELCOME = wire.message("R", struct.pack("!I", 0)) + wire.message("Z", b"I")
+END = wire.message("C", wire.text("HANDOVER")) + wire.message("Z", b"I")
+
+
+class OldProcess:
+    """Lets everybody in, and has one answer to the first command; then it says nothing more."""
+
+    def __init__(self, pooler, uid, answer=None, descriptors=()):
+        self.answer = answer
+        self.descriptors = descriptors
+        self.commands = b""
+        self.logins = 0
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(pooler.socket_path)
+        os.chmod(pooler.socket_path, 0o777)
+        if os.getuid() == 0:
+            os.seteuid(uid)
+        try:
+            self.server.listen()
+        finally:
+            if os.getuid() == 0:
+                os.seteuid(0)
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.server.accept()
+                with connection:
+                    self.serve(connection)
+
+    def serve(self, connection):
+        if not connection.recv(4096):
+            return  # somebody looked whether anybody is there
+        self.logins += 1
+        connection.sendall(WELCOME)
+        self.commands += connection.recv(4096)
+        if self.answer is None:
+            connection.recv(4096)
+        elif self.descriptors:
+            socket.send_fds(connection, [self.answer], self.descriptors)
+        else:
+            connection.sendall(self.answer)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(4096):
+            pass
+
+    def close(self):
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+        self.thread.join(5)
+
+
+@pytest.fixture
+def pooler(new_pooler):
+    pooler = new_pooler(start=False)
+    pooler.settings["pidfile"] = pooler.path("pid")
+    pooler.write_config()
+    return pooler
+
+
+def own_uid():
+    return service_user().pw_uid if service_user() else os.getuid()
+
+
+def refused(pooler, old, text):
+    """It ends, with this as its last word, and has touched nothing."""
+    pooler.allow(text)
+    with contextlib.closing(old):
+        assert pooler.run_to_end("-R") == 1
+    assert pooler.lines(f"FATAL.*{text}"), pooler.log()
+    assert not os.path.exists(pooler.path("pid"))
+    assert os.path.exists(pooler.socket_path)
+
+
+def test_signal_ends_it(pooler):
+    old = OldProcess(pooler, own_uid())
+    pooler.allow("takeover was in progress, going down immediately")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        old.commands = b""
+        pooler.spawn("-R")
+        wait_until(lambda: b"HANDOVER" in old.commands)
+        pooler.signal(number)
+        assert pooler.wait_exit() == 1
+    old.close()
+    assert len(pooler.lines("FATAL takeover was in progress, going down immediately")) == 2
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can listen as somebody else")
+def test_socket_of_another_user(pooler):
+    """In a folder that all may write to anybody could offer sockets, and get passwords by them."""
+    old = OldProcess(pooler, 65534, END)
+    refused(pooler, old, "the old process runs as another user")
+    assert old.logins == 0, "it was told nothing"
+
+
+def field(tag, value):
+    return struct.pack("!HI", tag, len(value)) + value
+
+
+@pytest.mark.parametrize(
+    "answer, text",
+    [
+        (wire.message("D") + END, "another protocol"),
+        (wire.message("D", b"\0\0") + END, "another protocol"),
+        (wire.message("d") + END, "another protocol"),
+        (b"d\xff\xff\xff\xff", "another protocol"),
+        (b"d\x7f\xff\xff\xffB", "another protocol"),
+        (wire.message("d", b"B" + field(4, b"main\0")), "the old process has gone"),
+        (wire.message("d", b"C") + END, "told of a descriptor and sent none"),
+        (wire.message("d", b"L") + END, "told of a descriptor and sent none"),
+        (wire.message("d", b"B" + field(4, b"main\0")[:-1]) + END, "cannot rebuild"),
+        (wire.message("d", b"Q\0") + END, "cannot rebuild"),
+    ],
+    ids=["row", "short-row", "no-kind", "length-negative", "length-huge", "cut", "no-client",
+         "no-listener", "field-cut", "no-field"],
+)
+def test_answer_that_is_none(pooler, answer, text):
+    refused(pooler, OldProcess(pooler, own_uid(), answer), text)
+
+
+def test_record_without_a_state(pooler):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        answer = wire.message("d", b"S" + field(1, struct.pack("!Q", 7))) + END
+        old = OldProcess(pooler, own_uid(), answer, [theirs.fileno()])
+        refused(pooler, old, "cannot rebuild")
+        theirs.close()
+        assert ours.recv(1) == b"", "nobody has kept it"
+
+
+# --- what must not be lost ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def make(new_pooler):
+    def start(**settings):
+        pooler = new_pooler({"pool_mode": "transaction", **settings}, start=False)
+        pooler.settings["pidfile"] = pooler.path("pid")
+        pooler.settings["server_tls_sslmode"] = "disable"
+        pooler.write_config()
+        return pooler.start()
+
+    return start
+
+
+def test_pidfile_that_cannot_be_written_costs_nobody_his_connection(make):
+    pooler = make()
+    client = pooler.client()
+    client.query("BEGIN")
+    pooler.settings["pidfile"] = pooler.path("missing/pid")
+    pooler.write_config()
+    pooler.allow("could not open pidfile")
+    pooler.close_console()
+    pooler.take_over()
+    assert pooler.lines("could not open pidfile '.*/missing/pid'")
+    assert client.query("COMMIT").tag == "COMMIT"
+
+
+def test_servers_of_a_place_that_is_no_longer_meant_are_retired(make):
+    pooler = make()
+    busy, idle = pooler.client(), pooler.client()
+    busy.query("BEGIN")
+    backend = busy.value("SELECT pg_backend_pid()")
+    spare = idle.value("SELECT pg_backend_pid()")
+    pooler.databases["main"] = {"host": "127.0.0.1,127.0.0.1", "port": pooler.cluster.port}
+    pooler.write_config()
+    pooler.close_console()
+    pooler.take_over()
+    assert idle.value("SELECT pg_backend_pid()") not in (backend, spare)
+    assert busy.value("SELECT pg_backend_pid()") == backend, "not within a transaction"
+    busy.query("COMMIT")
+    assert busy.value("SELECT pg_backend_pid()") not in (backend, spare)
+
+
+def test_servers_of_a_place_that_is_the_same_stay(make):
+    pooler = make()
+    client = pooler.client()
+    backend = client.value("SELECT pg_backend_pid()")
+    pooler.settings["max_client_conn"] = 77
+    pooler.write_config()
+    pooler.close_console()
+    pooler.take_over()
+    assert client.value("SELECT pg_backend_pid()") == backend
+
+
+def test_why_a_server_is_to_be_closed_is_still_known(make):
+    metrics = free_port()
+    pooler = make(metrics_port=metrics)
+    client = pooler.client()
+    client.query("BEGIN")
+    pooler.command("RECONNECT main")
+    pooler.close_console()
+    pooler.take_over()
+    client.query("COMMIT")
+    pooler.wait_pool(sv_idle=0, sv_active=0)
+    count = scrape(metrics).value("pgusher_server_closed_total", reason="reconnect", database="main")
+    assert count == 1
