@@ -17,7 +17,13 @@
 #include "base/log.h"
 #include "base/text.h"
 
-enum { LISTENERS_MOST = 16, LISTEN_BACKLOG = 128, ADDRESS_ITEM_SIZE = 128 };
+enum {
+	LISTENERS_MOST = 16,
+	LISTEN_BACKLOG = 128,
+	ADDRESS_ITEM_SIZE = 128,
+	/* Read and not dealt with yet; beyond HTTP_HEADERS_SIZE, so that evhttp sees what is too long. */
+	INPUT_MOST = 2 * HTTP_HEADERS_SIZE,
+};
 
 struct connection {
 	TAILQ_ENTRY(connection) entry;
@@ -155,6 +161,8 @@ static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 		.http = http, .stream = stream, .deadline.expire = on_time_over};
 	TAILQ_INSERT_TAIL(&http->open, connection, entry);
 	wheel_set(&http->loop->wheel, &connection->deadline, loop_now(http->loop) + HTTP_TIME);
+	/* While it is being answered evhttp goes on reading, and has no use for what comes. */
+	bufferevent_setwatermark(stream, EV_READ, 0, INPUT_MOST);
 	/* Nobody may free it before it is adopted. */
 	bufferevent_incref(stream);
 	http->newcomer = connection;

@@ -689,6 +689,26 @@ def test_a_thousand_scrapers_do_not_touch_the_pools(served, first):  # F78
     wait_until(lambda: pooler.descriptors() <= before + 1, 10, "all to be gone")
 
 
+def test_who_talks_instead_of_reading_fills_no_memory(served):  # F78
+    # A page that no socket's buffers hold.
+    pooler = served(databases={f"db{number}": "host=127.0.0.1" for number in range(6000)})
+    with socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        raw.connect((HOST, pooler.metrics))
+        raw.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        raw.settimeout(1)
+        before = pooler.memory()
+        taken, more = 0, b"x" * 65536
+        try:
+            while taken < 256 * 1024 * 1024:
+                taken += raw.send(more)
+        except OSError:
+            pass  # it takes no more, or has closed
+        assert pooler.memory() < before + 64 * 1024 * 1024  # the page is some of it
+        assert taken < 16 * 1024 * 1024
+    assert scrape(pooler.metrics).value("pgbouncer_up") == 1
+
+
 def test_a_reader_who_goes_while_the_page_is_written_harms_nobody(served):
     pooler = served()
     for _ in range(50):
