@@ -4,6 +4,8 @@
  *
  * Everything here does nothing in a process that no service manager has started, and libsystemd
  * is not even loaded then. Protocol: sd_notify(3), sd_listen_fds(3), sd_watchdog_enabled(3).
+ * Telling never waits: what a manager that hangs has no room for is lost, but READY=1 goes out
+ * in front of the next message that it takes.
  */
 #ifndef PGUSHER_DAEMON_SYSTEMD_H
 #define PGUSHER_DAEMON_SYSTEMD_H

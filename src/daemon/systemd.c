@@ -7,11 +7,15 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "net/address.h"
 
 #if HAVE_SYSTEMD
 
 #include <dlfcn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 /*
  * Loaded where there is a service manager only: it brings five libraries for compression and
@@ -19,7 +23,6 @@
  */
 static struct {
 	bool tried;
-	__typeof__(sd_notify) *notify;
 	__typeof__(sd_listen_fds_with_names) *listen_fds;
 	__typeof__(sd_watchdog_enabled) *watchdog_enabled;
 } library;
@@ -29,7 +32,7 @@ static bool load(void)
 	void *handle;
 
 	if (library.tried || !systemd_is_there())
-		return library.notify != NULL;
+		return library.listen_fds && library.watchdog_enabled;
 	library.tried = true;
 	handle = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
 	if (!handle) {
@@ -39,16 +42,27 @@ static bool load(void)
 	}
 	*(void **)&library.listen_fds = dlsym(handle, "sd_listen_fds_with_names");
 	*(void **)&library.watchdog_enabled = dlsym(handle, "sd_watchdog_enabled");
-	*(void **)&library.notify = dlsym(handle, "sd_notify");
-	if (!library.listen_fds || !library.watchdog_enabled)
-		library.notify = NULL;
-	return library.notify != NULL;
+	return library.listen_fds && library.watchdog_enabled;
 }
 
-static void tell(const char *state)
+/*
+ * sd_notify(3), whose protocol is for everybody, would wait for a manager that does not read.
+ * False: it was not told.
+ */
+static bool send_state(const char *state)
 {
-	if (getenv("NOTIFY_SOCKET") && load())
-		library.notify(0, state);
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address;
+	const socklen_t length = path ? address_unix(&address, path) : 0;
+	const int fd = length > 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	ssize_t sent;
+
+	if (fd < 0)
+		return false;
+	sent = sendto(fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const struct sockaddr *)&address, length);
+	close(fd);
+	return sent >= 0;
 }
 
 static int passed(char ***names)
@@ -73,9 +87,10 @@ bool systemd_is_built(void)
 
 #else
 
-static void tell(const char *state)
+static bool send_state(const char *state)
 {
 	(void)state;
+	return false;
 }
 
 static int passed(char ***names)
@@ -137,9 +152,19 @@ bool systemd_take_sockets(struct systemd_sockets *out)
 
 /* --- telling ------------------------------------------------------------------------------ */
 
+/* The one message that it waits for, and has not had room for yet. */
+static bool is_ready_due;
+
+static void tell(const char *state)
+{
+	if (is_ready_due)
+		is_ready_due = !send_state("READY=1");
+	(void)send_state(state);
+}
+
 void systemd_ready(void)
 {
-	tell("READY=1");
+	is_ready_due = !send_state("READY=1");
 }
 
 void systemd_reloading(void)

@@ -143,6 +143,21 @@ def test_the_watchdog_hears_from_a_loop_that_turns(new_pooler, manager):
     manager.wait("^WATCHDOG=1$")
 
 
+def test_a_manager_that_hangs_holds_nobody_up(new_pooler, manager):
+    pooler = started(new_pooler, manager, {"stats_period": 1}, WATCHDOG_USEC="20000")
+    manager.wait("READY")
+    client = pooler.client()
+    stats = len(pooler.lines("stats:"))
+    while len(pooler.lines("stats:")) < stats + 3:
+        # Meanwhile it is told more than its socket has room for.
+        client.query("SELECT 1", timeout=2)
+    pooler.signal(signal.SIGHUP)
+    pooler.wait_log("re-reading config")
+    client.query("SELECT 1", timeout=2)
+    # What it has to know it hears when it reads again.
+    assert manager.wait("READY") == "READY=1"
+
+
 def test_nobody_is_told_without_a_manager(new_pooler):
     pooler = new_pooler()
     with open(f"/proc/{pooler.process.pid}/maps") as maps:
