@@ -228,6 +228,12 @@ static void log_attempt(const struct client_link *client)
 			client->database->name, client->user->name);
 }
 
+/* Nothing is read from those who wait, whatever we are told. */
+static bool must_wait(enum client_state state)
+{
+	return state == CLIENT_WAITING || state == CLIENT_WELCOMING;
+}
+
 static void adopt_client(struct adoption *adoption, const struct link_record *record, int fd)
 {
 	struct registry *registry = adoption->registry;
@@ -241,7 +247,7 @@ static void adopt_client(struct adoption *adoption, const struct link_record *re
 	}
 	stream_open_detached(&client->link.stream, registry->loop, fd,
 		state == CLIENT_GREETING ? &client_greeting_handlers : &client_session_handlers,
-		is_set(record, LINK_RECORD_PAUSED));
+		is_set(record, LINK_RECORD_PAUSED) || must_wait(state));
 	limits_take_socket(registry);
 	if (!fill(registry, &client->link, record) || !fill_client(client, record, state) ||
 		!remember(adoption, &client->link, record)) {

@@ -127,6 +127,15 @@ static void judge_closed(int fd)
 	close(fd);
 }
 
+/* What a server, and for its length a client too, may say. */
+static void answer_all(void)
+{
+	static const uint8_t message[] = {'Z', 0, 0, 0, 5, 'I'};
+
+	for (unsigned i = 0; i < other_count; i++)
+		send(others[i], message, sizeof(message), MSG_NOSIGNAL);
+}
+
 static void end(void)
 {
 	control_drop_all(&registry, REASON_DISKO_OVER);
@@ -148,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tell_all(data, size)) {
 		adoption_join(adoption);
 		adoption_wake(adoption);
+		answer_all();
 		for (int i = 0; i < TURNS; i++)
 			loop_turn(&loop, false);
 	}
