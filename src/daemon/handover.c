@@ -298,12 +298,24 @@ static void see_off(struct link *link, const struct handover *handover)
 		client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
 }
 
+/* Whoever resumes what is paused finds the new process, and not us. */
+static void see_off_waiter(struct link *link, const struct handover *handover)
+{
+	(void)handover;
+	client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
+}
+
 static void see_off_all(struct handover *handover)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &handover->daemon->registry.pools, in_registry)
+	TAILQ_FOREACH (pool, &handover->daemon->registry.pools, in_registry) {
 		each_of(&pool->clients, see_off, handover);
+		if (!pool_is_paused(pool))
+			continue;
+		each_of(&pool->waiting, see_off_waiter, handover);
+		each_of(&pool->welcoming, see_off_waiter, handover);
+	}
 }
 
 static void set_timer(const struct handover *handover, int milliseconds)

@@ -701,7 +701,8 @@ bool listeners_open(struct listeners *set, struct loop *loop,
 	}
 	if (open_all(set, options, why, size))
 		return true;
-	listeners_close_all(set, true);
+	/* A file that was inherited may still be needed by those who made it. */
+	listeners_close_all(set, !options->inherited);
 	return false;
 }
 

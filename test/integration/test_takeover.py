@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 
+import psycopg
 import pytest
 from support import wire
 from support.certificates import Authority
@@ -544,13 +545,34 @@ def test_encrypted_client_ends_its_transaction_in_the_old_process(make, authorit
     assert busy.execute("SELECT sum(a) FROM t").fetchone() == (1,)
     busy.execute("COMMIT")
     assert old.wait(10) == 0
-    import psycopg
-
     for each in (busy, idle):
         with pytest.raises(psycopg.OperationalError):
             each.execute("SELECT 1")
     assert pid_of(pooler) == pooler.process.pid
     assert pooler.client(unix=True).value("SELECT 1") == "1"
+
+
+def test_encrypted_client_that_waits_for_the_end_of_a_pause_is_told(make, authority):
+    """RESUME goes to the new process: in the old one it would wait for ever."""
+    pooler = make(tls_settings(authority))
+    waits = pooler.connect(sslmode="require")
+    pooler.command("PAUSE")
+    told = []
+
+    def ask():
+        try:
+            waits.execute("SELECT 1")
+        except psycopg.Error as error:
+            told.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    pooler.wait_pool(cl_waiting=1)
+    take_over(pooler)
+    thread.join(10)
+    assert told and "server shutting down" in told[0], told
+    pooler.command("RESUME")
+    assert pooler.client().value("SELECT 1") == "1"
 
 
 def test_shutdown_timeout_ends_what_stays(make, authority):

@@ -145,6 +145,17 @@ def test_record_without_a_state(pooler):
         assert ours.recv(1) == b"", "nobody has kept it"
 
 
+def test_listener_that_is_none(pooler):
+    """The old process keeps its file, which the new one had already found."""
+    old = OldProcess(pooler, own_uid())
+    reading, writing = os.pipe()
+    old.answer = 2 * wire.message("d", b"L") + END
+    old.descriptors = [old.server.fileno(), reading]
+    refused(pooler, old, "is no stream socket that listens")
+    os.close(reading)
+    os.close(writing)
+
+
 # --- what must not be lost ----------------------------------------------------------------------
 
 
