@@ -58,8 +58,13 @@ static void put_string(struct json *json, const char *text, size_t length)
 {
 	bool full;
 
+	/* Its quotes at least. */
+	if (json->end - json->at < 2) {
+		json->full = true;
+		return;
+	}
 	put_text(json, "\"");
-	full = json->full || json->at == json->end;
+	full = json->full;
 	json->end--;
 	while (length > 0) {
 		const size_t character = text_utf8_length(text, length);

@@ -162,6 +162,31 @@ static void test_facts_without_room_are_left_out(void **state)
 	assert_non_null(strstr(json, "\\\"\",\"message\":\"the message\"}"));
 }
 
+static void test_no_fact_goes_beyond_its_room(void **state)
+{
+	static char long_text[3 * LOG_WHOLE_SIZE];
+	static char out[5 * LOG_WHOLE_SIZE];
+	const struct log_fact many[] = {{"long", long_text, 0}, {"longer", long_text, 0}};
+	const struct log_subject subject = {"C-0x1:", many, 2};
+
+	(void)state;
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	/* Wherever the first one ends. */
+	for (size_t length = 1800; length < 2100; length++) {
+		char first[2100] = "";
+		const struct log_fact facts_at[] = {{"first", first, 0}, many[0], many[1]};
+		const struct log_subject both = {"C-0x1:", facts_at, 3};
+		const struct log_line line =
+			line_of("the message", length % 2 ? &both : &subject);
+
+		memset(first, 'y', length - 1);
+		memset(out, '#', sizeof(out));
+		assert_in_range(log_line_json(&line, out), 1, LOG_WHOLE_SIZE - 1);
+		for (size_t i = LOG_WHOLE_SIZE; i < sizeof(out); i++)
+			assert_int_equal(out[i], '#');
+	}
+}
+
 static void test_time_has_the_zone(void **state)
 {
 	static const char *const rows[][2] = {
@@ -304,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_json_escapes),
 		cmocka_unit_test(test_json_of_anything_is_whole),
 		cmocka_unit_test(test_facts_without_room_are_left_out),
+		cmocka_unit_test(test_no_fact_goes_beyond_its_room),
 		cmocka_unit_test(test_time_has_the_zone),
 		cmocka_unit_test(test_text_is_cut_between_characters),
 		cmocka_unit_test(test_a_prefix_without_end_leaves_room),
