@@ -202,6 +202,8 @@ static enum command_end cmd_suspend(struct command_call *call)
 		return refuse(call, "pooler is shutting down");
 	if (registry->operation != OPERATION_RUNNING)
 		return refuse(call, "already suspended/paused");
+	if (registry->draining)
+		return refuse(call, "a takeover is in progress");
 	if (is_any_database_paused(registry))
 		return refuse(call, "cannot suspend with paused databases");
 	announce(call, "SUSPEND");

@@ -48,6 +48,8 @@ static bool on_set(
 
 static void on_shutdown(struct registry *registry, enum shutdown_mode mode, bool now)
 {
+	/* Nor would the process that takes over know that it is to end. */
+	handover_give_up(daemon_of(registry));
 	if (now)
 		lifecycle_stop(daemon_of(registry));
 	else

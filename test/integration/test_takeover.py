@@ -458,6 +458,29 @@ def test_signal_gives_it_up(pooler):
     wait_going_on(pooler, client)
 
 
+def test_operators_have_the_word_while_it_is_prepared(make):
+    pooler = make({"suspend_timeout": 30})
+    client = pooler.client()
+    login = pooler.raw()
+    login.send(wire.startup({"user": "nobody_knows"})[:9])
+    wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == 1)
+    console = superuser(pooler)
+    console.send(wire.query("HANDOVER 1"))
+    pooler.wait_log("HANDOVER command issued")
+    with pytest.raises(ServerError) as caught:
+        pooler.command("SUSPEND")
+    assert caught.value.text == "a takeover is in progress"
+    pooler.command("SHUTDOWN WAIT_FOR_CLIENTS")
+    pooler.wait_log("the takeover has failed, going on")
+    with pytest.raises((Closed, OSError)):
+        console.result()
+    assert client.value("SELECT 1") == "1"
+    for one in (client, login):
+        one.close()
+    pooler.close_console()
+    assert pooler.wait_exit() == 0
+
+
 def test_others_cannot_ask_for_it(pooler):
     for console in (pooler.console(unix=True), pooler.console()):
         for sql in ("HANDOVER 1", "HANDOVER COMMIT"):
