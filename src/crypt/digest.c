@@ -5,9 +5,12 @@
 #include <pthread.h>
 #include <string.h>
 
-static const char *const names[DIGEST_KINDS] = {
-	[DIGEST_MD5] = "MD5",
-	[DIGEST_SHA256] = "SHA2-256",
+static const struct {
+	const char *name;
+	const EVP_MD *(*unfetched)(void); /* which is fetched anew for each digest */
+} kinds[DIGEST_KINDS] = {
+	[DIGEST_MD5] = {"MD5", EVP_md5},
+	[DIGEST_SHA256] = {"SHA2-256", EVP_sha256},
 };
 
 static EVP_MD *found[DIGEST_KINDS];
@@ -15,7 +18,7 @@ static EVP_MD *found[DIGEST_KINDS];
 static void find_all(void)
 {
 	for (size_t i = 0; i < DIGEST_KINDS; i++)
-		found[i] = EVP_MD_fetch(NULL, names[i], NULL);
+		found[i] = EVP_MD_fetch(NULL, kinds[i].name, NULL);
 }
 
 static const EVP_MD *digest_named(enum digest_kind kind)
@@ -23,7 +26,8 @@ static const EVP_MD *digest_named(enum digest_kind kind)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, find_all);
-	return found[kind];
+	/* There may have been no memory when all were looked for. */
+	return found[kind] ? found[kind] : kinds[kind].unfetched();
 }
 
 static bool run(EVP_MD_CTX *context, const EVP_MD *digest, const struct digest_piece *pieces,
@@ -40,9 +44,8 @@ static bool run(EVP_MD_CTX *context, const EVP_MD *digest, const struct digest_p
 bool digest_of(
 	enum digest_kind kind, const struct digest_piece *pieces, size_t count, uint8_t *out)
 {
-	const EVP_MD *digest = digest_named(kind);
-	EVP_MD_CTX *context = digest ? EVP_MD_CTX_new() : NULL;
-	const bool good = context && run(context, digest, pieces, count, out);
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	const bool good = context && run(context, digest_named(kind), pieces, count, out);
 
 	EVP_MD_CTX_free(context);
 	return good;
@@ -61,7 +64,7 @@ bool digest_hmac_sha256(const uint8_t key[SHA256_SIZE], const void *data, size_t
 {
 	enum { BLOCK_SIZE = 64, INNER = 0x36, OUTER = 0x5c };
 	const EVP_MD *digest = digest_named(DIGEST_SHA256);
-	EVP_MD_CTX *context = digest ? EVP_MD_CTX_new() : NULL;
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
 	uint8_t pad[BLOCK_SIZE], inner[SHA256_SIZE];
 	bool good;
 

@@ -1,14 +1,61 @@
 /* SPDX-License-Identifier: ISC */
-/* Digests of pieces are those of the pieces in a row; HMAC is that of RFC 4231. */
+/*
+ * Digests of pieces are those of the pieces in a row; HMAC is that of RFC 4231. The library's
+ * memory is ours, and may run out.
+ */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "crypt/digest.h"
+
+static bool has_memory = true;
+
+static void *take(size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return has_memory ? malloc(size) : NULL;
+}
+
+static void *resize(void *old, size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return has_memory ? realloc(old, size) : NULL;
+}
+
+static void give(void *old, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	free(old);
+}
+
+/* The first of all digests is the one that has none: the next ones are none the worse for it. */
+static void test_a_shortage_of_memory_passes(void **state)
+{
+	static const struct digest_piece piece = {"abc", 3};
+	uint8_t out[SHA256_SIZE];
+	EVP_MD *other = EVP_MD_fetch(NULL, "SHA1", NULL); /* sets the library up */
+
+	(void)state;
+	assert_non_null(other);
+	EVP_MD_free(other);
+	has_memory = false;
+	assert_false(digest_of(DIGEST_MD5, &piece, 1, out));
+	assert_false(digest_of(DIGEST_SHA256, &piece, 1, out));
+	has_memory = true;
+	assert_true(digest_of(DIGEST_MD5, &piece, 1, out));
+	assert_true(digest_of(DIGEST_SHA256, &piece, 1, out));
+}
 
 static void test_pieces_count_as_one_run(void **state)
 {
@@ -63,10 +110,14 @@ static void test_hmac_is_that_of_the_standard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_shortage_of_memory_passes),
 		cmocka_unit_test(test_pieces_count_as_one_run),
 		cmocka_unit_test(test_nothing_has_a_digest_too),
 		cmocka_unit_test(test_hmac_is_that_of_the_standard),
 	};
 
+	/* Before it has any. */
+	if (CRYPTO_set_mem_functions(take, resize, give) != 1)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
