@@ -30,6 +30,9 @@ const char *handover_commit(struct daemon *daemon, struct client_link *console);
 /* Give it up, if it is under way. */
 void handover_give_up(struct daemon *daemon);
 
+/* Has another process got all that could go? Then what the configuration says is for that one. */
+bool handover_has_left(const struct daemon *daemon);
+
 /* The process ends. */
 void handover_end(struct daemon *daemon);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "daemon/handover.h"
 
 bool apply_log(const struct settings *settings, const struct options *options)
 {
@@ -62,6 +63,9 @@ static void apply_metrics(struct daemon *daemon)
 {
 	char why[512];
 
+	/* The place is another process's now. */
+	if (handover_has_left(daemon))
+		return;
 	if (!metrics_follow(&daemon->metrics, why, sizeof(why)))
 		log_write(LEVEL_ERROR, "cannot serve metrics: %s", why);
 }

@@ -471,6 +471,11 @@ void handover_give_up(struct daemon *daemon)
 	free_handover(handover);
 }
 
+bool handover_has_left(const struct daemon *daemon)
+{
+	return daemon->handover && daemon->handover->stage == STAGE_LEAVING;
+}
+
 void handover_end(struct daemon *daemon)
 {
 	if (daemon->handover)

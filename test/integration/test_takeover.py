@@ -14,7 +14,7 @@ import pytest
 from support import wire
 from support.certificates import Authority
 from support.cluster import program
-from support.process import HOST, as_service, run, service_user, stays, wait_until
+from support.process import HOST, as_service, free_port, run, service_user, stays, wait_until
 from support.raw import Closed, RawClient, ServerError
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
@@ -596,6 +596,23 @@ def test_encrypted_client_that_waits_for_the_end_of_a_pause_is_told(make, author
     assert told and "server shutting down" in told[0], told
     pooler.command("RESUME")
     assert pooler.client().value("SELECT 1") == "1"
+
+
+def test_reload_of_who_stays_takes_no_place_of_the_new_process(make, authority):
+    port = free_port()
+    pooler = make({**tls_settings(authority), "metrics_port": port})
+    busy = pooler.connect(sslmode="require")
+    busy.execute("BEGIN")
+    old, ups = pooler.process, len(pooler.lines("process up: "))
+    pooler.close_console()
+    pooler.spawn("-R")
+    wait_until(lambda: len(pooler.lines("process up: ")) == ups + 1)
+    old.send_signal(signal.SIGHUP)
+    pooler.wait_log("got SIGHUP, re-reading config")
+    assert busy.execute("SELECT 1").fetchone() == (1,)
+    assert not pooler.lines("cannot serve metrics")
+    busy.execute("COMMIT")
+    assert old.wait(10) == 0
 
 
 def test_shutdown_timeout_ends_what_stays(make, authority):
