@@ -185,9 +185,10 @@ static void count_first(struct console_session *session)
 static void run_query(struct console_session *session, const char *text)
 {
 	struct client_link *client = session->client;
-	struct buffer out = {0};
+	struct buffer out;
 	enum command_end end;
 
+	buffer_init_secret(&out); /* SHOW FDS tells keys */
 	count_first(session);
 	end = dispatch_run(client, text, NULL, &out);
 	session->over = end == COMMAND_LAST;
@@ -199,7 +200,7 @@ static void run_query(struct console_session *session, const char *text)
 		if (!pass(session, &out))
 			client_close_for(client, REASON_NO_MEMORY);
 	}
-	buffer_wipe(&out);
+	buffer_free(&out);
 }
 
 /* The answer that the extended protocol waited for has been sent: it may go on. */
@@ -439,6 +440,7 @@ static void on_begin(struct client_link *client)
 		return;
 	}
 	session->client = client;
+	buffer_init_secret(&session->out);
 	schedule(session);
 	welcome(client);
 }

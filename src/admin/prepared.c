@@ -104,6 +104,7 @@ struct console_portal *prepared_add_portal(
 		return NULL;
 	query->holders++;
 	portal->query = query;
+	buffer_init_secret(&portal->answer);
 	memcpy(portal->name, name, size);
 	LIST_INSERT_HEAD(&prepared->portals, portal, entry);
 	prepared->portal_count++;

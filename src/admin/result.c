@@ -144,8 +144,9 @@ static void copy_row(const struct result *result, struct row_bytes row, struct b
 static void move_rows(struct result *result, const size_t *places, uint64_t count)
 {
 	const struct clauses *clauses = result->wish.clauses;
-	struct buffer rows = {0};
+	struct buffer rows;
 
+	buffer_init_secret(&rows);
 	if (clauses && clauses->is_limited && count > clauses->limit)
 		count = clauses->limit;
 	for (uint64_t i = 0; i < count; i++)

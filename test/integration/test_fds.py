@@ -14,6 +14,7 @@ import pytest
 from support import wire
 from support.certificates import Authority
 from support.cluster import program
+from support.pooler import is_sanitized
 from support.process import HOST, as_service, service_user, wait_until
 from support.raw import RawClient, ServerError
 
@@ -153,6 +154,46 @@ def test_keys_of_scram_clients_are_told(new_pooler, cluster):
         assert row["scram_client_key"].startswith("\\x")
     stored = secret.split("$")[2].split(":")
     assert bytes.fromhex(client_row["scram_server_key"][2:]) == base64.b64decode(stored[1])
+
+
+def holds(pid, text):
+    """Whether the memory of a process has these bytes anywhere."""
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            area, rights = line.split()[:2]
+            begin, end = (int(number, 16) for number in area.split("-"))
+            if rights.startswith("rw") and "[v" not in line:
+                memory.seek(begin)
+                with contextlib.suppress(OSError):
+                    if text in memory.read(end - begin):
+                        return True
+    return False
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="reads memory that is not its own")
+def test_keys_that_were_told_are_not_kept_as_text(new_pooler, cluster):
+    if is_sanitized():
+        pytest.skip("its memory is too large to be read")
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256", "pool_mode": "transaction"},
+        auth={"scram_login": cluster.secret("scram_login"), "admin": "x"},
+    )
+    pooler.use_console("admin", "x")
+    client = pooler.client("scram_login", password="scram secret")
+    client.query("SELECT 1")
+    key = fds(pooler, user="scram_login")[0]["scram_client_key"][2:].encode()
+    console = pooler.client("admin", "pgbouncer", password="x")
+    for sql in ("SHOW FDS", "SHOW FDS ORDER BY fd"):
+        console.query(sql)
+        assert not holds(pooler.process.pid, key), sql
+    console.send(
+        wire.message("P", wire.text("") + wire.text("SHOW FDS") + bytes(2))
+        + wire.message("B", wire.text("") + wire.text("") + bytes(6))
+        + wire.message("E", wire.text("") + bytes(4))
+        + wire.message("S", b"")
+    )
+    assert console.result().rows
+    assert not holds(pooler.process.pid, key)
 
 
 def test_secret_that_was_looked_up_is_told(new_pooler, cluster):
