@@ -238,6 +238,7 @@ def test_latency_has_a_row_for_each_kind_of_the_database_and_of_each_user(pooler
         assert told["app", kind]["count"] == 1
 
 
+@pytest.mark.alone
 def test_percentiles_are_those_of_a_known_run(pooler):
     client = pooler.client()
     for _ in range(18):
