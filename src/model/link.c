@@ -126,33 +126,36 @@ __attribute__((format(printf, 2, 0))) static void format_escaped(
 	text_escape(out, LINK_TEXT_SIZE, text, strlen(text));
 }
 
-void link_log(const struct link *link, enum log_level level, const char *format, ...)
+__attribute__((format(printf, 4, 0))) static void log_about(const struct link *link,
+	enum log_level level, const struct link_facts *facts, const char *format,
+	va_list arguments)
 {
 	struct description description;
 	char text[LINK_TEXT_SIZE];
-	va_list arguments;
 
 	if (!log_enabled(level))
 		return;
-	va_start(arguments, format);
 	format_escaped(text, format, arguments);
+	log_write_about(level, describe(link, facts, &description), "%s", text);
+}
+
+void link_log(const struct link *link, enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_about(link, level, NULL, format, arguments);
 	va_end(arguments);
-	log_write_about(level, describe(link, NULL, &description), "%s", text);
 }
 
 void link_log_facts(const struct link *link, enum log_level level,
 	const struct link_facts *facts, const char *format, ...)
 {
-	struct description description;
-	char text[LINK_TEXT_SIZE];
 	va_list arguments;
 
-	if (!log_enabled(level))
-		return;
 	va_start(arguments, format);
-	format_escaped(text, format, arguments);
+	log_about(link, level, facts, format, arguments);
 	va_end(arguments);
-	log_write_about(level, describe(link, facts, &description), "%s", text);
 }
 
 /* Whom lines alike are about: where a client comes from, or a pool's server. */
@@ -164,38 +167,39 @@ static void write_who(const struct link *link, char out[LINK_PREFIX_SIZE])
 		write_place(link, out, LINK_PREFIX_SIZE);
 }
 
-void link_log_repeated(const struct link *link, enum log_level level, const char *format, ...)
+__attribute__((format(printf, 5, 0))) static void log_alike(const struct link *link,
+	enum log_level level, const char *kind, int at_most, const char *format,
+	va_list arguments)
 {
 	struct description description;
 	char text[LINK_TEXT_SIZE], who[LINK_PREFIX_SIZE];
-	va_list arguments;
 
 	if (!log_enabled(level))
 		return;
-	va_start(arguments, format);
 	format_escaped(text, format, arguments);
-	va_end(arguments);
 	write_who(link, who);
 	log_write_repeated(level, describe(link, NULL, &description),
-		&(struct log_likeness){.kind = format, .who = who}, "%s", text);
+		&(struct log_likeness){.kind = kind, .who = who, .at_most = at_most}, "%s",
+		text);
+}
+
+void link_log_repeated(const struct link *link, enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_alike(link, level, format, 0, format, arguments);
+	va_end(arguments);
 }
 
 void link_log_kind(const struct link *link, enum log_level level, const char *kind, int at_most,
 	const char *format, ...)
 {
-	struct description description;
-	char text[LINK_TEXT_SIZE], who[LINK_PREFIX_SIZE];
 	va_list arguments;
 
-	if (!log_enabled(level))
-		return;
 	va_start(arguments, format);
-	format_escaped(text, format, arguments);
+	log_alike(link, level, kind, at_most, format, arguments);
 	va_end(arguments);
-	write_who(link, who);
-	log_write_repeated(level, describe(link, NULL, &description),
-		&(struct log_likeness){.kind = kind, .who = who, .at_most = at_most}, "%s",
-		text);
 }
 
 /* --- held bytes --------------------------------------------------------------------------- */

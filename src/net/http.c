@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/listener.h"
 
 enum {
 	LISTENERS_MOST = 16,
@@ -358,6 +359,10 @@ static bool listen_on_socket(struct http *http, char *why, size_t size)
 {
 	const int fd = http->options.socket;
 
+	if (listener_family(fd) == AF_UNSPEC) {
+		snprintf(why, size, "the socket that was passed does not listen");
+		return false;
+	}
 	if (evutil_make_socket_nonblocking(fd) == 0 &&
 		evutil_make_socket_closeonexec(fd) == 0 &&
 		take(http,

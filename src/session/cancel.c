@@ -158,7 +158,9 @@ bool cancel_use_connection(struct server_link *carrier)
 	target = client->cancel;
 	server_enter(carrier, SERVER_CANCELING);
 	stream_set_handlers(&carrier->link.stream, &carrier_handlers);
-	carrier->link.pool->failing = target ? carrier->link.pool->failing : false;
+	if (!target)
+		carrier->link.pool->failing =
+			false; /* the peer answers: that is its whole login */
 	if (!send_request(carrier, client)) {
 		/* Without another try: there would be no pause before it. */
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);

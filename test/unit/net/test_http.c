@@ -350,11 +350,29 @@ static void test_places_that_cannot_be_had_are_told(void **state)
 	}
 }
 
+static void test_a_passed_socket_has_to_listen(void **state)
+{
+	const int types[] = {SOCK_STREAM, SOCK_DGRAM};
+	char why[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		const int fd = socket(AF_INET, types[i], 0);
+		const struct http_options options = {
+			.socket = fd, .asked = on_asked, .replied = on_replied};
+
+		assert_null(http_open(&loop, &options, why, sizeof(why)));
+		assert_string_equal(why, "the socket that was passed does not listen");
+		close(fd);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(an_answer_may_come_in_a_later_turn),
+		TEST(a_passed_socket_has_to_listen),
 		TEST(head_gets_no_body),
 		TEST(who_has_left_may_be_answered),
 		TEST(time_is_from_the_beginning),
