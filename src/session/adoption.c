@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/client_group.h"
+#include "session/adoption_facts.h"
 #include "session/auth/method.h"
 #include "session/client_greeting.h"
 #include "session/client_limits.h"
@@ -53,16 +54,6 @@ void adoption_free(struct adoption *adoption)
 
 /* --- what both kinds have ----------------------------------------------------------------- */
 
-/* The moment that long ago; 0: there was none. */
-static usec_t moment(const struct registry *registry, uint64_t age)
-{
-	const usec_t now = loop_now(registry->loop);
-
-	if (age == 0)
-		return 0;
-	return age < (uint64_t)now ? now - (usec_t)age : 1;
-}
-
 static bool is_set(const struct link_record *record, enum link_record_flag flag)
 {
 	return record->flags & flag;
@@ -76,8 +67,8 @@ static bool fill(struct registry *registry, struct link *link, const struct link
 	if (link->id > registry->last_id)
 		registry->last_id = link->id;
 	link->remote = record->remote;
-	link->connect_time = moment(registry, record->age ? record->age : 1);
-	link->request_time = moment(registry, record->quiet ? record->quiet : 1);
+	link->connect_time = adoption_facts_moment(registry, record->age ? record->age : 1);
+	link->request_time = adoption_facts_moment(registry, record->quiet ? record->quiet : 1);
 	link->discarding = is_set(record, LINK_RECORD_DISCARDING);
 	link->cut = is_set(record, LINK_RECORD_CUT);
 	link->remaining = (uint32_t)record->remaining;
@@ -130,18 +121,6 @@ static bool remember(
 	return true;
 }
 
-static struct pool *open_pool(
-	struct registry *registry, const char *database_name, const char *user_name)
-{
-	struct database *database =
-		database_name ? registry_open_database(registry, database_name, NULL) : NULL;
-	struct user *user = database && !database->console && user_name
-		? registry_open_user(registry, user_name)
-		: NULL;
-
-	return user ? registry_open_pool(registry, database, user) : NULL;
-}
-
 /* --- clients ------------------------------------------------------------------------------ */
 
 /* CLIENT_STATES: there is none of that name that could be adopted. */
@@ -173,7 +152,7 @@ static bool find_client_pool(struct client_link *client, const struct link_recor
 		return false;
 	limits_take_database(client, database, true);
 	limits_take_user(client, user, true);
-	client->link.pool = open_pool(registry, record->database,
+	client->link.pool = adoption_facts_pool(registry, record->database,
 		record->pool_user ? record->pool_user : server_user->name);
 	if (client->link.pool && client->link.pool->user != server_user)
 		client->link.pool->left_behind = true;
@@ -186,9 +165,9 @@ static bool fill_client(
 	struct registry *registry = link_registry(&client->link);
 
 	client->deadline.expire = client_limits_expire;
-	client->query_start = moment(registry, record->query_age);
-	client->transaction_start = moment(registry, record->transaction_age);
-	client->wait_start = moment(registry, record->wait_age);
+	client->query_start = adoption_facts_moment(registry, record->query_age);
+	client->transaction_start = adoption_facts_moment(registry, record->transaction_age);
+	client->wait_start = adoption_facts_moment(registry, record->wait_age);
 	client->notified = is_set(record, LINK_RECORD_NOTIFIED);
 	client->ring_full = is_set(record, LINK_RECORD_RING_FULL);
 	client->link.rules = state == CLIENT_PAIRED ? relay_paired_client : relay_idle_client;
@@ -391,7 +370,7 @@ static void adopt_server(struct adoption *adoption, const struct link_record *re
 	const enum server_state state = server_state_of(record->state);
 	struct pool *pool = state == SERVER_STATES
 		? NULL
-		: open_pool(registry, record->database, record->user);
+		: adoption_facts_pool(registry, record->database, record->user);
 	struct server_link *server = pool ? slab_take(&registry->servers) : NULL;
 
 	if (!server) {
@@ -421,229 +400,10 @@ void adoption_link(struct adoption *adoption, const struct link_record *record, 
 		adopt_server(adoption, record, fd);
 }
 
-/* --- all but links ------------------------------------------------------------------------ */
-
-/* What an inventory's records other than links hold; lent. */
-struct facts {
-	const char *name, *user, *secret;
-	struct link_record_bytes client_key, welcome, head, stats;
-	uint64_t last_id, paused, disabled, is_password, newer_age, older_age, lifetime_age;
-};
-
-static bool read_facts(struct reader *reader, struct facts *out)
-{
-	struct tagged_field field;
-
-	while (tagged_next(reader, &field)) {
-		const struct link_record_bytes bytes = {field.bytes, field.length};
-
-		switch ((enum inventory_tag)field.tag) {
-		case INVENTORY_LAST_ID:
-			out->last_id = tagged_to_number(&field);
-			break;
-		case INVENTORY_PAUSED:
-			out->paused = tagged_to_number(&field);
-			break;
-		case INVENTORY_NAME:
-			out->name = tagged_to_text(&field);
-			break;
-		case INVENTORY_DISABLED:
-			out->disabled = tagged_to_number(&field);
-			break;
-		case INVENTORY_USER_NAME:
-			out->user = tagged_to_text(&field);
-			break;
-		case INVENTORY_CLIENT_KEY:
-			out->client_key = bytes;
-			break;
-		case INVENTORY_SECRET:
-			out->secret = tagged_to_text(&field);
-			break;
-		case INVENTORY_IS_PASSWORD:
-			out->is_password = tagged_to_number(&field);
-			break;
-		case INVENTORY_WELCOME:
-			out->welcome = bytes;
-			break;
-		case INVENTORY_WELCOME_HEAD:
-			out->head = bytes;
-			break;
-		case INVENTORY_STATS:
-			out->stats = bytes;
-			break;
-		case INVENTORY_STATS_NEWER_AGE:
-			out->newer_age = tagged_to_number(&field);
-			break;
-		case INVENTORY_STATS_OLDER_AGE:
-			out->older_age = tagged_to_number(&field);
-			break;
-		case INVENTORY_LIFETIME_CLOSE_AGE:
-			out->lifetime_age = tagged_to_number(&field);
-			break;
-		case INVENTORY_VERSION_TEXT:
-		case INVENTORY_PATH:
-			break;
-		}
-	}
-	return reader_done(reader);
-}
-
-static void adopt_process(struct registry *registry, const struct facts *facts)
-{
-	if (facts->last_id > registry->last_id)
-		registry->last_id = facts->last_id;
-	if (facts->paused)
-		registry->operation = OPERATION_PAUSED;
-	registry->operation_at = loop_now(registry->loop);
-	registry->stats_newer_at = moment(registry, facts->newer_age);
-	registry->stats_older_at = moment(registry, facts->older_age);
-}
-
-static void adopt_database(struct registry *registry, const struct facts *facts)
-{
-	struct database *database =
-		facts->name ? registry_open_database(registry, facts->name, NULL) : NULL;
-
-	if (!database || database->console)
-		return;
-	database->paused = facts->paused != 0;
-	database->paused_at = loop_now(registry->loop);
-	database->disabled = facts->disabled != 0;
-}
-
-/* A key that a client has proved, if it still belongs to the secret. */
-static void take_client_key(struct user_keys *keys, const uint8_t *client_key)
-{
-	if (!keys || !keys->verifier_known ||
-		!scram_secret_has_client_key(&keys->verifier, client_key))
-		return;
-	memcpy(keys->keys.client_key, client_key, SCRAM_KEY_SIZE);
-	memcpy(keys->keys.stored_key, keys->verifier.stored_key, SCRAM_KEY_SIZE);
-	memcpy(keys->keys.server_key, keys->verifier.server_key, SCRAM_KEY_SIZE);
-	keys->client_key_known = true;
-}
-
-static const uint8_t *client_key_of(const struct facts *facts)
-{
-	return facts->client_key.length == SCRAM_KEY_SIZE ? facts->client_key.at : NULL;
-}
-
-static void adopt_user(struct registry *registry, const char *name, const uint8_t *client_key)
-{
-	struct user *user = name ? registry_find_user(registry, name) : NULL;
-
-	if (user && user->secret && client_key)
-		take_client_key(user_keys(user), client_key);
-}
-
-static void adopt_credential(
-	struct pool *pool, const char *secret, bool is_password, const uint8_t *client_key)
-{
-	struct credential *credential = credential_new(secret, strlen(secret));
-
-	if (!credential)
-		return;
-	credential->is_password = is_password;
-	if (client_key)
-		take_client_key(credential_keys(credential), client_key);
-	pool_set_credential(pool, credential);
-	credential_unref(credential);
-}
-
-static void read_totals(struct reader *reader, struct totals *totals)
-{
-	uint64_t *const numbers[] = {&totals->assignments, &totals->transactions,
-		&totals->queries, &totals->received, &totals->sent, &totals->transaction_time,
-		&totals->query_time, &totals->wait_time, &totals->client_parses,
-		&totals->server_parses, &totals->binds};
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const uint64_t high = reader_int32(reader);
-
-		*numbers[i] = high << 32 | reader_int32(reader);
-	}
-}
-
-static void adopt_stats(struct stats *stats, const struct link_record_bytes *bytes)
-{
-	struct stats told = {0};
-	struct reader reader;
-
-	reader_init(&reader, bytes->at, bytes->length);
-	read_totals(&reader, &told.current);
-	read_totals(&reader, &told.newer);
-	read_totals(&reader, &told.older);
-	if (reader_done(&reader))
-		stats_add(stats, &told);
-}
-
-static void adopt_welcome(struct pool *pool, const struct facts *facts)
-{
-	if (pool->welcome || facts->head.length == 0)
-		return;
-	buffer_clear(&pool->welcome_head);
-	if (!buffer_append(&pool->welcome_head, facts->head.at, facts->head.length)) {
-		buffer_free(&pool->welcome_head);
-		return;
-	}
-	pool->welcome = link_record_parameters(pool->registry->parameters, &facts->welcome);
-}
-
-static void adopt_pool(struct registry *registry, const struct facts *facts)
-{
-	struct pool *pool;
-
-	if (facts->name && strcmp(facts->name, registry->console_pool->database->name) == 0)
-		pool = registry->console_pool;
-	else
-		pool = open_pool(registry, facts->name, facts->user);
-	if (!pool)
-		return;
-	adopt_stats(&pool->stats, &facts->stats);
-	pool->last_lifetime_close = moment(registry, facts->lifetime_age);
-	if (facts->secret)
-		adopt_credential(pool, facts->secret, facts->is_password, client_key_of(facts));
-	adopt_welcome(pool, facts);
-}
-
 void adoption_secret(struct adoption *adoption, const char *database, const char *user,
 	const char *secret, const uint8_t client_key[SCRAM_KEY_SIZE])
 {
-	const struct user *known = registry_find_user(adoption->registry, user);
-	struct pool *pool;
-
-	if (!secret || (known && known->secret)) {
-		adopt_user(adoption->registry, user, client_key);
-		return;
-	}
-	pool = open_pool(adoption->registry, database, user);
-	if (pool && !pool->credential && !pool->database->config->user)
-		adopt_credential(pool, secret, false, client_key);
-}
-
-static bool adopt_facts(struct registry *registry, uint8_t kind, struct reader *reader)
-{
-	struct facts facts = {0};
-
-	if (!read_facts(reader, &facts))
-		return false;
-	switch (kind) {
-	case INVENTORY_PROCESS:
-		adopt_process(registry, &facts);
-		break;
-	case INVENTORY_DATABASE:
-		adopt_database(registry, &facts);
-		break;
-	case INVENTORY_USER:
-		adopt_user(registry, facts.name, client_key_of(&facts));
-		break;
-	case INVENTORY_POOL:
-		adopt_pool(registry, &facts);
-		break;
-	default: /* a later version knows more than we */
-		break;
-	}
-	return true;
+	adoption_facts_secret(adoption->registry, database, user, secret, client_key);
 }
 
 bool adoption_record(
@@ -657,7 +417,7 @@ bool adoption_record(
 	if (kind != INVENTORY_CLIENT && kind != INVENTORY_SERVER) {
 		if (fd >= 0)
 			close(fd);
-		return adopt_facts(adoption->registry, kind, &reader);
+		return adoption_facts_take(adoption->registry, kind, &reader);
 	}
 	good = fd >= 0 &&
 		link_record_read(

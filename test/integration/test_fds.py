@@ -15,7 +15,7 @@ from support import wire
 from support.certificates import Authority
 from support.cluster import program
 from support.pooler import is_sanitized
-from support.process import HOST, as_service, service_user, wait_until
+from support.process import HOST, as_service, wait_until
 from support.raw import RawClient, ServerError
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
@@ -38,26 +38,6 @@ COLUMNS = [
     ("scram_client_key", 17),
     ("scram_server_key", 17),
 ]
-
-
-@contextlib.contextmanager
-def as_daemon_user():
-    """Connect as the daemon's own user: the system tells the uid of whoever connects."""
-    user = service_user()
-    if user:
-        os.seteuid(user.pw_uid)
-    try:
-        yield
-    finally:
-        if user:
-            os.seteuid(0)
-
-
-def superuser(pooler):
-    """A console of the local superuser."""
-    with as_daemon_user():
-        client = pooler.raw(unix=True)
-    return client.login("pgbouncer", "pgbouncer")
 
 
 def receive(client, timeout=10):
@@ -236,7 +216,7 @@ def test_tls_is_left_out(new_pooler):
 def test_local_superuser_gets_the_descriptors(pooler):
     client = pooler.client()
     client.query("BEGIN")
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.send(wire.query("SHOW FDS;"))
     found = receive(console)
     rows = [(wire.read_row(message.body), got) for message, got in found if message.type == "D"]
@@ -264,7 +244,7 @@ def test_others_get_none(pooler):
 def test_console_that_does_not_read_hinders_nobody(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 1000})
     clients = [pooler.client() for _ in range(600)]
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     console.send(wire.query("SHOW FDS"))
     pooler.admin("SHOW LISTS")
@@ -281,7 +261,7 @@ def test_console_that_goes_in_the_middle_hinders_nobody(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 1000})
     clients = [pooler.client() for _ in range(600)]
     before = pooler.descriptors()
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.send(wire.query("SHOW FDS"))
     pooler.admin("SHOW LISTS")
     console.close()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """-R: a new process goes on with everything that the old one had, and no client notices."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -14,7 +13,7 @@ import pytest
 from support import wire
 from support.certificates import Authority
 from support.cluster import program
-from support.process import HOST, as_service, free_port, run, service_user, stays, wait_until
+from support.process import HOST, as_service, free_port, run, stays, wait_until
 from support.raw import Closed, RawClient, ServerError
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
@@ -59,24 +58,6 @@ def take_over(pooler, *options, **popen):
     assert pid_of(pooler) == pooler.process.pid != old.pid
     assert os.path.exists(pooler.socket_path)
     return old
-
-
-@contextlib.contextmanager
-def as_daemon_user():
-    user = service_user()
-    if user:
-        os.seteuid(user.pw_uid)
-    try:
-        yield
-    finally:
-        if user:
-            os.seteuid(0)
-
-
-def superuser(pooler):
-    with as_daemon_user():
-        client = pooler.raw(unix=True)
-    return client.login("pgbouncer", "pgbouncer")
 
 
 def ids(pooler):
@@ -407,7 +388,7 @@ def test_new_process_that_goes_before_it_has_all(make):
     pooler = make({"default_pool_size": 1, "suspend_timeout": 5})
     client = pooler.client()
     login = pooler.raw()
-    console = superuser(pooler)
+    console = pooler.superuser()
     login.send(wire.startup({"user": "nobody_knows"})[:9])
     wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == 1)
     console.send(wire.query("HANDOVER 1"))
@@ -422,7 +403,7 @@ def test_new_process_that_goes_when_it_has_all(pooler, cluster):
     client.send(wire.query("SELECT 'slept' FROM pg_sleep(0.5)"))
     idle = pooler.client()
     wait_until(lambda: cluster.backends(state="active"))
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
     assert console.result().tag == "HANDOVER"
     idle.send(wire.query("SELECT 1"))
@@ -435,7 +416,7 @@ def test_new_process_that_goes_when_it_has_all(pooler, cluster):
 
 def test_new_process_that_goes_while_it_asks_to_let_go(pooler):
     client = pooler.client()
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
     assert console.result().tag == "HANDOVER"
     pooler.signal(signal.SIGSTOP)
@@ -448,7 +429,7 @@ def test_new_process_that_goes_while_it_asks_to_let_go(pooler):
 
 def test_signal_gives_it_up(pooler):
     client = pooler.client()
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
     assert console.result().tag == "HANDOVER"
     pooler.signal(signal.SIGUSR2)
@@ -464,7 +445,7 @@ def test_operators_have_the_word_while_it_is_prepared(make):
     login = pooler.raw()
     login.send(wire.startup({"user": "nobody_knows"})[:9])
     wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == 1)
-    console = superuser(pooler)
+    console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
     pooler.wait_log("HANDOVER command issued")
     with pytest.raises(ServerError) as caught:
@@ -490,7 +471,7 @@ def test_others_cannot_ask_for_it(pooler):
 
 
 def test_it_is_asked_for_in_order(pooler):
-    console = superuser(pooler)
+    console = pooler.superuser()
     with pytest.raises(ServerError) as caught:
         console.query("HANDOVER COMMIT")
     assert caught.value.text == "no takeover is in progress"

@@ -12,7 +12,9 @@ import psycopg
 from psycopg.rows import dict_row
 
 from support import process
-from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, wait_until
+from support.process import (
+    HOST, as_daemon_user, as_service, drop_folder, free_port, make_folder, own, wait_until,
+)
 from support.raw import Closed, RawClient, ServerError
 
 IN_THE_CLEAR = ("disable", "allow", "prefer")
@@ -340,6 +342,12 @@ class Pooler:
         if unix is None:
             unix = self.settings.get("client_tls_sslmode", "disable") not in IN_THE_CLEAR
         return self.client(user, "pgbouncer", unix=unix, **parameters)
+
+    def superuser(self):
+        """A console of the local superuser."""
+        with as_daemon_user():
+            client = self.raw(unix=True)
+        return client.login("pgbouncer", "pgbouncer")
 
     def use_console(self, user, password):
         """Run console commands as this user, where a password is asked for."""

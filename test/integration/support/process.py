@@ -29,6 +29,19 @@ def service_user():
     raise RuntimeError("no user to run the servers as")
 
 
+@contextlib.contextmanager
+def as_daemon_user():
+    """Connect as the daemon's own user: the system tells the uid of whoever connects."""
+    user = service_user()
+    if user:
+        os.seteuid(user.pw_uid)
+    try:
+        yield
+    finally:
+        if user:
+            os.seteuid(0)
+
+
 def service_uid():
     """The uid that children run with."""
     user = service_user()
