@@ -5,7 +5,7 @@
  * One readable event is one run: receive once, judge the messages that mean something to us, send
  * what passes in one call, and only then settle what follows from it (release, hand on, close).
  * Most messages mean nothing to us and pass by length. What a message means is one row of the
- * table that the link points at; the tables and their judges are in relay_rules.c.
+ * table that the link points at; the tables are declared in session/relay_rules.h.
  *
  * Nothing in here knows databases, users or authentication.
  */

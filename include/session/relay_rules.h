@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What each message means to us, by direction and by the mode its link is in. A link points at
- * one of these tables (link.rules), indexed by the message's type byte.
+ * one of these tables (link.rules), indexed by the message's type byte. Those for clients stand
+ * in client_rules.c, for a server that a client has in server_rules.c, for one that answers us or
+ * nobody in own_rules.c.
  */
 #ifndef PGUSHER_SESSION_RELAY_RULES_H
 #define PGUSHER_SESSION_RELAY_RULES_H
@@ -30,5 +32,28 @@ extern const struct relay_rule relay_lookup_server[RELAY_TYPES];
 
 /* From a server in the pool that was asked nothing. */
 extern const struct relay_rule relay_unused_server[RELAY_TYPES];
+
+/* ---- For those who write the tables ----------------------------------------------------- */
+
+/* What all types mean; rows that follow it say what some of them mean instead. */
+#define RELAY_EVERY(judge) [0 ... RELAY_TYPES - 1] = {judge, .at_once = true}
+
+/* It means nothing to us. */
+#define RELAY_PASSES                                                                           \
+	{                                                                                      \
+		NULL                                                                           \
+	}
+
+/* Is it a status that ReadyForQuery can have? */
+static inline bool relay_is_status(uint8_t status)
+{
+	return status == 'I' || status == 'T' || status == 'E';
+}
+
+/*
+ * Remember a whole ParameterStatus for the server, and for its client. False: the message is
+ * broken or there is no memory.
+ */
+bool relay_remember_parameter(struct relay_run *run);
 
 #endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: ISC */
+/* What the messages of a server mean that answers us, or that was asked nothing. */
+#include <string.h>
+
+#include "model/client_group.h"
+#include "session/auth_query.h"
+#include "session/relay_rules.h"
+#include "session/server_session.h"
+#include "wire/message.h"
+#include "wire/parameters.h"
+#include "wire/reader.h"
+#include "wire/report.h"
+
+bool relay_remember_parameter(struct relay_run *run)
+{
+	struct registry *registry = link_registry(run->from);
+	struct reader reader;
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+	const char *name, *value;
+	int index;
+
+	reader_init(&reader, body, length);
+	name = reader_string(&reader);
+	value = reader_string(&reader);
+	if (reader.failed)
+		return false;
+	index = parameter_index(registry->parameters, name);
+	if (index < 0)
+		return true;
+	if (!server_set_parameter(run->from, (unsigned)index, value))
+		return false;
+	if (!run->client || run->server->setting)
+		return true;
+	if (!server_set_parameter(&run->client->link, (unsigned)index, value))
+		return false;
+	client_group_join(run->client);
+	return true;
+}
+
+/* --- from a server that answers us -------------------------------------------------------- */
+
+static enum verdict judge_own_answer(struct relay_run *run)
+{
+	(void)run;
+	return RELAY_DROP;
+}
+
+static enum verdict judge_own_parameter(struct relay_run *run)
+{
+	if (!run->whole || !relay_remember_parameter(run))
+		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	return RELAY_DROP;
+}
+
+static enum verdict judge_own_error(struct relay_run *run)
+{
+	size_t length;
+
+	if (run->whole) {
+		const uint8_t *body = relay_body(run, &length);
+
+		server_own_error(run->server, body, length);
+	}
+	return RELAY_DROP;
+}
+
+/* Class 57 is the operator's: the server ends, whatever we ask of it. */
+static bool is_last_word(const struct relay_run *run)
+{
+	struct report report;
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	report_parse(body, length, &report);
+	return report.sqlstate && strncmp(report.sqlstate, "57P", 3) == 0;
+}
+
+static enum verdict judge_set_error(struct relay_run *run)
+{
+	if (run->whole && is_last_word(run))
+		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
+	judge_own_error(run);
+	return relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
+}
+
+/* What comes behind the end of our own query was not asked for. */
+static enum verdict end_own(struct relay_run *run, char status)
+{
+	requests_clear(&run->server->requests);
+	run->server->transaction_status = status;
+	run->own_done = true;
+	run->from->rules = relay_unused_server;
+	return RELAY_DROP;
+}
+
+static enum verdict judge_own_ready(struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *status = relay_body(run, &length);
+
+	if (length != 1 || !relay_is_status(*status))
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	return end_own(run, (char)*status);
+}
+
+/* --- from a server that looks up a user for us -------------------------------------------- */
+
+/* One that is too long to be whole is longer than any secret. */
+static enum verdict judge_looked_up(struct relay_run *run)
+{
+	enum reason why = REASON_AUTH_QUERY_FAILED;
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+	enum auth_query_progress progress = AUTH_QUERY_BROKEN;
+
+	if (run->whole)
+		progress = auth_query_answer(run->server, run->frame.type, body, length, &why);
+	switch (progress) {
+	case AUTH_QUERY_GOES_ON:
+		return RELAY_DROP;
+	case AUTH_QUERY_ENDS:
+		return end_own(run, READY_IDLE);
+	case AUTH_QUERY_BROKEN:
+		break;
+	}
+	return relay_fail(run, failure_of(why));
+}
+
+/* --- from a server that was asked nothing ------------------------------------------------- */
+
+static enum verdict judge_unused(struct relay_run *run)
+{
+	const uint8_t type = run->frame.type;
+
+	if (!run->server->dirty)
+		link_log_repeated(run->from, LEVEL_WARNING,
+			"got packet '%c' from server when not linked",
+			type >= ' ' && type < 127 ? type : '?');
+	run->server->dirty = true;
+	return RELAY_DROP;
+}
+
+static enum verdict judge_unused_notification(struct relay_run *run)
+{
+	(void)run;
+	return RELAY_DROP;
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
+
+/*
+ * Each table says first what all types mean and then which of them mean something else, so the
+ * later initializer of the same element is the one that is meant.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct relay_rule relay_setting_server[RELAY_TYPES] = {
+	RELAY_EVERY(judge_own_answer),
+	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},
+};
+
+const struct relay_rule relay_own_server[RELAY_TYPES] = {
+	RELAY_EVERY(judge_own_answer),
+	[PQ_ERROR_RESPONSE] = {judge_own_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},
+};
+
+const struct relay_rule relay_lookup_server[RELAY_TYPES] = {
+	[0 ... RELAY_TYPES - 1] = {judge_looked_up, .whole = true},
+	[PQ_NOTICE_RESPONSE] = {judge_own_answer},
+	[PQ_NOTIFICATION_RESPONSE] = {judge_own_answer},
+	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
+};
+
+const struct relay_rule relay_unused_server[RELAY_TYPES] = {
+	RELAY_EVERY(judge_unused),
+	[PQ_NOTIFICATION_RESPONSE] = {judge_unused_notification},
+};

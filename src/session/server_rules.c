@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: ISC */
+/* What the messages of a server mean that a client is paired with. */
+#include <string.h>
+
+#include "session/failover.h"
+#include "session/pairing.h"
+#include "session/query_clocks.h"
+#include "session/relay_rules.h"
+#include "wire/message.h"
+#include "wire/report.h"
+
+/* The oldest request, past the end of a COPY that never began. */
+static const struct request *first_request(struct server_link *server)
+{
+	const struct request *first;
+
+	while ((first = requests_first(&server->requests)) != NULL) {
+		if ((first->type != PQ_COPY_DONE && first->type != PQ_COPY_FAIL) ||
+			server->copying_in)
+			break;
+		requests_drop(&server->requests);
+	}
+	return first;
+}
+
+static void drop_if(struct server_link *server, uint8_t type)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	/* A simple Query is ended by its ReadyForQuery and by nothing before. */
+	if (!first || first->type == PQ_QUERY)
+		return;
+	first = first_request(server);
+	if (first && first->type == type)
+		requests_drop(&server->requests);
+}
+
+static enum verdict judge_parse_complete(struct relay_run *run)
+{
+	drop_if(run->server, PQ_PARSE);
+	return RELAY_PASS;
+}
+
+static enum verdict judge_bind_complete(struct relay_run *run)
+{
+	drop_if(run->server, PQ_BIND);
+	return RELAY_PASS;
+}
+
+static enum verdict judge_close_complete(struct relay_run *run)
+{
+	drop_if(run->server, PQ_CLOSE);
+	return RELAY_PASS;
+}
+
+/* RowDescription and NoData answer Describe. */
+static enum verdict judge_description(struct relay_run *run)
+{
+	drop_if(run->server, PQ_DESCRIBE);
+	return RELAY_PASS;
+}
+
+/* EmptyQueryResponse and PortalSuspended answer Execute. */
+static enum verdict judge_executed(struct relay_run *run)
+{
+	drop_if(run->server, PQ_EXECUTE);
+	return RELAY_PASS;
+}
+
+static enum verdict judge_command_complete(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (!server->copying_in)
+		return judge_executed(run);
+	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);
+	server->copying_in = false;
+	return RELAY_PASS;
+}
+
+static enum verdict judge_copy_in(struct relay_run *run)
+{
+	run->server->copying_in = true;
+	return RELAY_PASS;
+}
+
+/*
+ * Is the message one that the server sends of itself: it has answered everything, and said
+ * nothing else since?
+ */
+static bool is_unasked(const struct relay_run *run)
+{
+	return run->quiet && run->quiet == run->at;
+}
+
+/* Protocol: "Message Flow", Extended Query: an error in it is followed by silence up to a Sync. */
+static bool is_extended(const struct request *request)
+{
+	return request && request->type != PQ_QUERY && request->type != PQ_FUNCTION_CALL &&
+		request->type != PQ_SYNC;
+}
+
+/* An error is passed on. The code stands in front, so half a message will do. */
+static void note_error(const struct relay_run *run)
+{
+	static const char read_only_sql_transaction[] = "25006";
+	const size_t there = (size_t)(run->end - run->at);
+	struct report report;
+
+	report_parse(run->at + FRAME_HEADER_SIZE,
+		(there < run->frame.total ? there : run->frame.total) - FRAME_HEADER_SIZE,
+		&report);
+	pool_count_error(run->server->link.pool, report.sqlstate);
+	if (report.sqlstate && strcmp(report.sqlstate, read_only_sql_transaction) == 0)
+		failover_server_is_read_only(run->server);
+}
+
+static enum verdict judge_error(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	bool skips;
+
+	/* The last words of a dying server, between two clients: nobody's business. */
+	if (is_unasked(run) && pool_mode(server->link.pool) != POOL_MODE_SESSION)
+		return RELAY_DROP;
+	note_error(run);
+	skips = is_extended(first_request(server));
+	if (server->copying_in)
+		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);
+	server->copying_in = false;
+	server->request_failed = true;
+	if (skips) {
+		requests_drop_until(&server->requests, PQ_SYNC);
+		server->skipping = requests_is_empty(&server->requests);
+	}
+	return RELAY_PASS;
+}
+
+/* NoticeResponse and NotificationResponse may come at any time and change nothing. */
+static enum verdict judge_notice(struct relay_run *run)
+{
+	if (is_unasked(run))
+		run->quiet = run->whole ? run->at + run->frame.total : NULL;
+	return RELAY_PASS;
+}
+
+/* ReadyForQuery ends a Query, a FunctionCall or a Sync. */
+static enum verdict judge_ready(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	const struct request *first = first_request(server);
+	size_t length;
+	const uint8_t *status = relay_body(run, &length);
+
+	if (length != 1 || !relay_is_status(*status))
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	if (first &&
+		(first->type == PQ_QUERY || first->type == PQ_SYNC ||
+			first->type == PQ_FUNCTION_CALL))
+		requests_drop(&server->requests);
+	else if (server->request_failed)
+		requests_drop_through(&server->requests, PQ_SYNC, PQ_SYNC);
+	server->request_failed = server->skipping = false;
+	server->copying_in = false;
+	if (!requests_is_empty(&server->requests) && first_request(server))
+		return RELAY_PASS;
+	server->transaction_status = (char)*status;
+	run->quiet = run->at + run->frame.total;
+	query_clocks_stop(run->client, (char)*status);
+	if (*status != 'I' && pool_mode(server->link.pool) == POOL_MODE_STATEMENT) {
+		/* What the batch had to say so far is not told either. */
+		run->count = 0;
+		run->slice = run->at;
+		return relay_fail(run, failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED));
+	}
+	return RELAY_PASS;
+}
+
+static enum verdict judge_parameter(struct relay_run *run)
+{
+	if (!run->whole || !relay_remember_parameter(run))
+		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	return judge_notice(run);
+}
+
+static enum verdict judge_unknown_from_server(struct relay_run *run)
+{
+	link_log_repeated(run->from, LEVEL_ERROR, "unknown pkt from server: '%c'",
+		run->frame.type >= ' ' && run->frame.type < 127 ? run->frame.type : '?');
+	return relay_fail(run, failure_of(REASON_UNKNOWN_SERVER_PKT));
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+/*
+ * Each table says first what all types mean and then which of them mean something else, so the
+ * later initializer of the same element is the one that is meant.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct relay_rule relay_paired_server[RELAY_TYPES] = {
+	RELAY_EVERY(judge_unknown_from_server),
+	[PQ_DATA_ROW] = RELAY_PASSES,
+	[PQ_COPY_DATA] = RELAY_PASSES,
+	[PQ_COPY_DONE] = RELAY_PASSES,
+	[PQ_COPY_OUT_RESPONSE] = RELAY_PASSES,
+	[PQ_PARAMETER_DESCRIPTION] = RELAY_PASSES,
+	[PQ_FUNCTION_CALL_RESPONSE] = RELAY_PASSES,
+	[PQ_PARSE_COMPLETE] = {judge_parse_complete},
+	[PQ_BIND_COMPLETE] = {judge_bind_complete},
+	[PQ_CLOSE_COMPLETE] = {judge_close_complete},
+	[PQ_ROW_DESCRIPTION] = {judge_description},
+	[PQ_NO_DATA] = {judge_description},
+	[PQ_EMPTY_QUERY_RESPONSE] = {judge_executed},
+	[PQ_PORTAL_SUSPENDED] = {judge_executed},
+	[PQ_COMMAND_COMPLETE] = {judge_command_complete},
+	[PQ_COPY_IN_RESPONSE] = {judge_copy_in},
+	[PQ_COPY_BOTH_RESPONSE] = {judge_copy_in},
+	[PQ_ERROR_RESPONSE] = {judge_error},
+	[PQ_NOTICE_RESPONSE] = {judge_notice},
+	[PQ_NOTIFICATION_RESPONSE] = {judge_notice},
+	[PQ_PARAMETER_STATUS] = {judge_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
+};
