@@ -81,8 +81,8 @@ class Result:
 class RawClient:
     """One connection. Nothing is sent or read but by a method's call."""
 
-    def __init__(self, address, timeout=TIMEOUT):
-        """address is (host, port) or the path of a Unix socket."""
+    def __init__(self, address, timeout=TIMEOUT, options=()):
+        """address is (host, port) or the path of a Unix socket; options are the socket's own."""
         self.address = address
         self.timeout = timeout
         if isinstance(address, str):
@@ -91,6 +91,8 @@ class RawClient:
             family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
             self.socket = socket.socket(family)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option in options:
+            self.socket.setsockopt(*option)
         self.socket.settimeout(timeout)
         self.socket.connect(address)
         self.buffer = b""

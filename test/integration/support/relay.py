@@ -17,13 +17,15 @@ class Relay:
       pass    both directions flow
       hold    nothing is read or passed; connections are accepted but lead nowhere
       reset   every connection, also each new one, is reset
-    mutate is None or a function (data, toward_server) -> data on each piece that is passed on.
+    mutate is None or a function (data, toward_server) -> data on each piece that is passed on;
+    piece() says how large the next one may be.
     """
 
     def __init__(self, port, host=HOST):
         self.target = (host, port)
         self.mode = "pass"
         self.mutate = None
+        self.piece = lambda: 65536
         self.accepted = 0
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -116,7 +118,7 @@ class Relay:
 
     def _pass(self, sock):
         try:
-            data = sock.recv(65536)
+            data = sock.recv(self.piece())
             if not data:
                 raise OSError("end")
             if self.mutate:

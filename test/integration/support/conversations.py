@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: ISC
+"""Whole conversations, message by message, that a server and a pooler must answer alike.
+
+A conversation is a list of turns. In a turn bytes are sent, while answers are read until the last
+of them has come; what each turn waits for is told by types of messages, so that nothing depends
+on time. All that comes behind the login is kept, byte for byte.
+"""
+
+import contextlib
+import random
+import socket
+import struct
+import threading
+from typing import NamedTuple
+
+from support import wire
+from support.raw import Closed, RawClient
+
+# Tables that the conversations use, made once, so that both sides tell of the same ones.
+SETUP = """
+CREATE TABLE IF NOT EXISTS talked (number int, word text);
+CREATE TABLE IF NOT EXISTS talked_once (number int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED);
+GRANT ALL ON talked, talked_once TO app;
+"""
+
+
+class Turn(NamedTuple):
+    """Send this, and read until these types of messages have come, in this order.
+
+    Each letter of `until` is a message to wait for; what comes between is kept too. `notify` is
+    SQL that somebody else runs when all of it was sent.
+    """
+
+    data: bytes
+    until: str = "Z"
+    notify: str = None
+
+
+class Conversation(NamedTuple):
+    """Turns, and where they may be had.
+
+    anywhere  legal in transaction mode too, where a server is kept for a transaction only
+    again     may be had by several clients at once
+    fatal     the server ends it
+    """
+
+    turns: tuple
+    anywhere: bool = True
+    again: bool = True
+    fatal: bool = False
+    protocol: int = wire.PROTOCOL_3_0
+    startup: dict = {}
+
+
+# --- how it is said ---------------------------------------------------------------------------
+
+
+class Plain:
+    """As fast as it goes."""
+
+    options = ()
+
+    def pieces(self, data):
+        """What is written at once."""
+        yield data
+
+    def receive_size(self):
+        """How much is read at once."""
+        return 1 << 18
+
+
+class Cut(Plain):
+    """The client's bytes are written in pieces of random sizes."""
+
+    def __init__(self, seed, smallest=1, largest=40):
+        self._random = random.Random(seed)
+        self._sizes = (smallest, largest)
+
+    def pieces(self, data):
+        """Small pieces first; a long message would take for ever in them."""
+        at, count = 0, 0
+        while at < len(data):
+            smallest, largest = self._sizes
+            size = self._random.randint(smallest, largest << min(count // 100, 10))
+            yield data[at:at + size]
+            at += size
+            count += 1
+
+
+class Slow(Plain):
+    """Answers are taken in small bites, so that they pile up on the other side."""
+
+    # Small segments: with large ones a small window makes either side wait for its timers.
+    options = (
+        (socket.SOL_SOCKET, socket.SO_RCVBUF, 8192),
+        (socket.IPPROTO_TCP, socket.TCP_MAXSEG, 600),
+    )
+
+    def __init__(self, seed):
+        self._random = random.Random(seed)
+
+    def receive_size(self):
+        """A few bytes."""
+        return self._random.randint(1, 700)
+
+
+# --- saying it --------------------------------------------------------------------------------
+
+
+class Listener:
+    """Reads what comes on a connection, and keeps it as it is."""
+
+    def __init__(self, sock, way, already=b""):
+        self._socket = sock
+        self._way = way
+        self._buffer = already
+        self.messages = []
+
+    def hear(self, until):
+        """Read until messages of these types have come in this order."""
+        for letter in until:
+            while self._next().type != letter:
+                pass
+
+    def hear_end(self):
+        """Read until the other side has closed."""
+        with contextlib.suppress(Closed):
+            while True:
+                self._next()
+        assert not self._buffer, f"closed in the middle of a message: {self._buffer[:40]!r}"
+
+    def _next(self):
+        while len(self._buffer) < 5:
+            self._receive()
+        (length,) = struct.unpack_from("!I", self._buffer, 1)
+        while len(self._buffer) < 1 + length:
+            self._receive(1 + length)
+        found = wire.Message(chr(self._buffer[0]), bytes(self._buffer[5:1 + length]))
+        del self._buffer[:1 + length]
+        self.messages.append(found)
+        return found
+
+    def _receive(self, enough=0):
+        size = self._way.receive_size()
+        # The rest of a long message in larger bites, or it takes for ever.
+        if enough > 100_000:
+            size *= 20
+        try:
+            data = self._socket.recv(size)
+        except (ConnectionResetError, BrokenPipeError):
+            data = b""
+        if not data:
+            raise Closed()
+        self._buffer += data
+
+
+class Talk:
+    """What was heard in a conversation: the login, and everything after it."""
+
+    def __init__(self, welcome, messages):
+        self.welcome = welcome
+        self.messages = messages
+
+    def login(self):
+        """The login without its secrets; the order of parameters is each side's own."""
+        plain = [
+            ("K", len(body)) if kind == "K" else (kind, body)
+            for kind, body in self.welcome
+            if kind != "S"
+        ]
+        return plain, sorted(body for kind, body in self.welcome if kind == "S")
+
+    def heard(self):
+        """Everything after the login; who notified is told by process numbers, which differ."""
+        return [
+            (kind, b"...." + body[4:]) if kind == "A" else (kind, body)
+            for kind, body in self.messages
+        ]
+
+
+def talk(address, conversation, way, notify, user="app", database="main"):
+    """Have the conversation; notify(sql) runs SQL for somebody else. Returns the Talk."""
+    with RawClient(address, timeout=30, options=way.options) as client:
+        client.send_startup(user, database, conversation.protocol, **conversation.startup)
+        client.finish_login(user)
+        client.socket.settimeout(30)
+        listener = Listener(client.socket, way, bytearray(client.buffer))
+        for turn in conversation.turns:
+            _take_turn(client.socket, listener, turn, way, notify)
+        if not conversation.fatal:
+            client.socket.sendall(wire.terminate())
+        listener.hear_end()
+        return Talk(client.welcome, listener.messages)
+
+
+def _take_turn(sock, listener, turn, way, notify):
+    faults = []
+
+    def say():
+        try:
+            for piece in way.pieces(turn.data):
+                sock.sendall(piece)
+            if turn.notify:
+                notify(turn.notify)
+        except OSError as fault:
+            faults.append(fault)
+
+    # What is answered before all was said must be read, or both sides would wait for ever.
+    sender = threading.Thread(target=say)
+    sender.start()
+    try:
+        listener.hear(turn.until)
+    except TimeoutError:
+        tail = listener.messages[-5:]
+        raise AssertionError(f"waited for {turn.until[:20]!r}, heard at last {tail}") from None
+    finally:
+        sender.join(30)
+    assert not faults, faults

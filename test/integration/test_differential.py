@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: ISC
+"""What a client hears through the pooler is what PostgreSQL says: to the byte, but for keys."""
+
+import random
+import threading
+
+import pytest
+
+from support import wire
+from support.conversations import SETUP, Conversation, Cut, Plain, Slow, talk
+from support.scripts import scripts
+
+SEEDS = 2
+
+
+@pytest.fixture
+def direct(cluster):
+    """How PostgreSQL answers: direct(conversation)."""
+    cluster.ask("main", SETUP)
+
+    def converse(conversation):
+        address = (cluster.host, cluster.port)
+        return talk(address, conversation, Plain(), in_main(cluster))
+
+    return converse
+
+
+def in_main(cluster):
+    """Somebody else, who speaks to the same database past the pooler."""
+    return lambda sql: cluster.ask("main", sql)
+
+
+@pytest.fixture
+def make(new_pooler, new_relay, cluster):
+    """A pooler in some mode, whose servers stand behind a relay that can cut what they say."""
+
+    def start(mode, pool_size=1, **settings):
+        relay = new_relay(cluster.port)
+        settings = {"pool_mode": mode, "default_pool_size": pool_size, **settings}
+        pooler = new_pooler(settings, databases={"main": {"host": relay.host, "port": relay.port}})
+        pooler.relay = relay
+        return pooler
+
+    return start
+
+
+def assert_alike(heard, expected):
+    """Tell where two conversations part."""
+    for number, (ours, theirs) in enumerate(zip(heard, expected)):
+        assert ours == theirs, f"message {number} of {len(expected)}, behind {heard[max(0, number - 4):number]}"
+    assert heard[len(expected):] == [] and expected[len(heard):] == []
+
+
+def expected_of(direct, name):
+    """What the server says, and what a pooler adds when the server has gone: both voices."""
+    expected = direct(scripts[name]).heard()
+    if scripts[name].fatal:
+        expected.append(("E", wire.fields(S="FATAL", C="08006", M="server conn crashed?")))
+    return expected
+
+
+def ways(name):
+    """Everything at once, cut at random places, and taken in small bites."""
+    yield Plain()
+    for seed in range(SEEDS):
+        yield Cut(f"{name} {seed}")
+    yield Slow(name)
+
+
+def assert_answers_alike(pooler, direct, name):
+    expected = expected_of(direct, name)
+    for way in ways(name):
+        heard = talk(pooler.address, scripts[name], way, in_main(pooler.cluster)).heard()
+        assert_alike(heard, expected)
+    # The server's bytes, cut.
+    random_ = random.Random(name)
+    pooler.relay.piece = lambda: random_.randint(1, 300)
+    heard = talk(pooler.address, scripts[name], Cut(name, 1, 2000), in_main(pooler.cluster)).heard()
+    assert_alike(heard, expected)
+    pooler.wait_pool(sv_active=0, cl_waiting=0)
+
+
+@pytest.mark.parametrize("name", scripts)
+def test_a_session_hears_what_the_server_says(make, direct, name):
+    assert_answers_alike(make("session"), direct, name)
+
+
+@pytest.mark.parametrize("name", [name for name in scripts if scripts[name].anywhere])
+def test_transactions_hear_what_the_server_says(make, direct, name):
+    assert_answers_alike(make("transaction"), direct, name)
+
+
+COMPANY = 5
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in scripts if scripts[name].anywhere and scripts[name].again]
+)
+def test_clients_that_share_servers_hear_what_they_would_alone(make, direct, name):
+    expected = expected_of(direct, name)
+    # A small packet buffer: nothing may depend on what fits into it.
+    pooler = make("transaction", pool_size=2, pkt_buf=random.Random(name).choice([64, 300, 4096]))
+    faults = []
+
+    def converse(number):
+        way = Cut(f"{name} {number}", 1, 500) if number else Plain()
+        try:
+            heard = talk(pooler.address, scripts[name], way, in_main(pooler.cluster)).heard()
+            assert_alike(heard, expected)
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=converse, args=(number,)) for number in range(COMPANY)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    if faults:
+        raise faults[0]
+    pooler.wait_pool(sv_active=0, cl_waiting=0)
+
+
+# --- logins -----------------------------------------------------------------------------------
+
+VERSION_3_9999 = 0x0003270F
+OPTION = "_pq_.test_protocol_negotiation"
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"application_name": "talker", "client_encoding": "LATIN1"},
+        {"TimeZone": "Europe/Berlin", "DateStyle": "German, DMY", "IntervalStyle": "iso_8601"},
+        {"options": "-c timezone=PST8PDT -c datestyle=SQL,\\ YMD"},
+    ],
+)
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_a_login_tells_the_same(make, direct, mode, parameters):
+    pooler = make(mode)
+    conversation = Conversation((), startup=parameters)
+    expected = direct(conversation).login()
+    for _ in range(2):
+        heard = talk(pooler.address, conversation, Plain(), None).login()
+        assert heard == expected
+
+
+@pytest.mark.parametrize("options", [{}, {OPTION: ""}, {OPTION: "x", "_pq_.another": "y"}])
+@pytest.mark.parametrize("protocol", [wire.PROTOCOL_3_0, wire.PROTOCOL_3_2, VERSION_3_9999])
+def test_a_protocol_is_agreed_on_as_with_a_server(make, direct, cluster, protocol, options):
+    if int(cluster.value("SHOW server_version_num")) < 180000:
+        pytest.skip("PostgreSQL speaks 3.2 since 18")
+    conversation = Conversation((), protocol=protocol, startup=options)
+    kinds, _ = direct(conversation).login()
+    pooler = make("transaction")
+    heard, _ = talk(pooler.address, conversation, Plain(), None).login()
+    # The length of a long key is each side's own.
+    long = [kind for kind, size in kinds if kind == "K" and size > 8]
+    assert [each for each in heard if each[0] != "K"] == [each for each in kinds if each[0] != "K"]
+    assert [kind for kind, size in heard if kind == "K" and size > 8] == long
