@@ -3,13 +3,15 @@
  * A client's connection, its states and the places where it stands.
  *
  *   GREETING > AUTHENTICATING > (WELCOMING >) IDLE > (WAITING >) PAIRED > IDLE
+ *   IDLE > LAUNCHING > PAIRED                     replication: waits for a server of its own
  *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  the user is asked for on a server
  *   GREETING > CANCEL_WAITING > CANCEL_SENT       a CancelRequest
  *   AUTHENTICATING > CONSOLE                      the admin console
  *   all > CLOSED
  *
- * GREETING, AUTHENTICATING and LOOKING_UP stand in registry.logins, WELCOMING in pool.welcoming, WAITING in
- * pool.waiting (oldest first), IDLE, PAIRED and CONSOLE in pool.clients, CANCEL_* in pool.cancels.
+ * GREETING, AUTHENTICATING and LOOKING_UP stand in registry.logins, WELCOMING and LAUNCHING in
+ * pool.welcoming, WAITING in pool.waiting (both oldest first), IDLE, PAIRED and CONSOLE in
+ * pool.clients, CANCEL_* in pool.cancels.
  */
 #ifndef PGUSHER_MODEL_CLIENT_LINK_H
 #define PGUSHER_MODEL_CLIENT_LINK_H
@@ -32,6 +34,7 @@ enum client_state {
 	CLIENT_WELCOMING,
 	CLIENT_IDLE,
 	CLIENT_WAITING,
+	CLIENT_LAUNCHING,
 	CLIENT_PAIRED,
 	CLIENT_CANCEL_WAITING,
 	CLIENT_CANCEL_SENT,
@@ -42,6 +45,12 @@ enum client_state {
 
 /* A cancel key is a process number of 4 bytes and a secret of 4 (protocol 3.0) or more (3.2). */
 enum { CANCEL_KEY_MIN = 8, CANCEL_KEY_MAX = 20 };
+
+/* What a client has besides that asked for replication. */
+struct replica {
+	struct server_link *server; /* logs in for it; NULL: none does, or they are paired */
+	char options[]; /* of its StartupMessage, for that server as they are; empty: none */
+};
 
 struct client_link {
 	struct link link;
@@ -58,16 +67,17 @@ struct client_link {
 	usec_t query_start; /* 0: no query is being timed */
 	usec_t transaction_start; /* 0: no transaction is being timed */
 	union {
-		usec_t wait_start; /* WAITING, WELCOMING */
+		usec_t wait_start; /* WAITING, WELCOMING, LAUNCHING */
 		usec_t served; /* PAIRED: when its wait for the server ended; 0: it did not wait */
 	};
+	struct replica *replica; /* owned; NULL: it did not ask for replication */
 	uint8_t key[CANCEL_KEY_MAX]; /* a CANCEL_* client: the key it brought */
 	uint8_t key_length; /* 0: none issued yet */
 	bool counted_in_database, counted_in_user; /* limits_give() is due at the end */
 	bool notified; /* told that it waits */
 	bool admin; /* on the console: may change things */
 	bool ring_full; /* held back until the server has answered some requests */
-	enum startup_replication replication : 8;
+	enum startup_replication replication : 8; /* what it asked for */
 };
 
 static inline struct client_link *client_of(struct link *link)
@@ -97,8 +107,8 @@ const char *client_state_name(enum client_state state);
 void client_enter(struct client_link *client, enum client_state state);
 
 /*
- * Put a client that has no server (WELCOMING, IDLE, WAITING) into another pool, in the same
- * state: at the end of the queue if it waits.
+ * Put a client that has no server (WELCOMING, IDLE, WAITING, LAUNCHING) into another pool, in the
+ * same state: at the end of the queue if it waits.
  */
 void client_move(struct client_link *client, struct pool *pool);
 
@@ -122,7 +132,8 @@ static inline bool client_is_logged_in(const struct client_link *client)
 /* Does it wait for a server or for a server's parameters? */
 static inline bool client_is_waiting(const struct client_link *client)
 {
-	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_WELCOMING;
+	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_WELCOMING ||
+		client->link.state == CLIENT_LAUNCHING;
 }
 
 #endif

@@ -75,6 +75,9 @@ static inline struct registry *link_registry(const struct link *link)
 const char *link_database_name(const struct link *link);
 const char *link_user_name(const struct link *link);
 
+/* What its session is for. Of a server, what it was asked for when it logged in. */
+enum startup_replication link_replication(const struct link *link);
+
 /*
  * The link's place in the log: `C-0x550000000010: db/user@127.0.0.1:5123`. What peers chose is
  * escaped. Returns out.

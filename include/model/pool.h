@@ -29,7 +29,8 @@ struct pool {
 	struct credential *credential; /* counted: what its last login brought; NULL: nothing */
 	struct link_list clients; /* IDLE, PAIRED, CONSOLE */
 	struct link_list waiting; /* oldest first */
-	struct link_list welcoming; /* logged in but for the parameters of a first server */
+	struct link_list
+		welcoming; /* WELCOMING and LAUNCHING: for them a server is to log in */
 	struct link_list cancels; /* CANCEL_WAITING and CANCEL_SENT */
 	struct link_list servers[SERVER_LISTS];
 	struct lookup_list
@@ -52,6 +53,7 @@ struct pool {
 	usec_t last_used; /* had a client or a connected server */
 	bool failing; /* the last attempt failed, and none has succeeded since */
 	bool wanting; /* and that for want of something of ours: valid while failing */
+	bool refused; /* and that by a server's word: valid while failing */
 	struct failure last_failure; /* valid while failing */
 	bool left_behind; /* not all of its clients are its own: see session/transfer */
 	unsigned next_host; /* of a host list */
@@ -68,6 +70,10 @@ int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 
 enum pool_mode pool_mode(const struct pool *pool);
+
+/* That of its pool; but who asked for replication keeps its server, whatever the pool does. */
+enum pool_mode client_mode(const struct client_link *client);
+enum pool_mode server_mode(const struct server_link *server);
 
 /*
  * The secret of its user, and the keys made of it: what the last login brought along, else the
@@ -115,6 +121,19 @@ static inline unsigned pool_startable_lookups(const struct pool *pool)
 static inline unsigned pool_wanted_servers(const struct pool *pool)
 {
 	return pool->client_count[CLIENT_WAITING] + pool_startable_lookups(pool);
+}
+
+/* Clients for whom a server is to log in: those that stand in pool.welcoming. */
+static inline unsigned pool_welcoming_clients(const struct pool *pool)
+{
+	return pool->client_count[CLIENT_WELCOMING] + pool->client_count[CLIENT_LAUNCHING];
+}
+
+/* All that wait for something of the pool, as SHOW POOLS has them. */
+static inline unsigned pool_waiting_clients(const struct pool *pool)
+{
+	return pool->client_count[CLIENT_WAITING] + pool_welcoming_clients(pool) +
+		pool->looking_up;
 }
 
 /* How long the first waiter's query has waited, as SHOW POOLS has it; 0 if none. */

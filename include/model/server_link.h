@@ -62,6 +62,7 @@ struct server_link {
 	struct requests requests; /* sent and not yet answered */
 	struct server_login *login; /* CONNECTING to PREPARING */
 	struct lookup *lookup; /* LOOKING_UP: what it runs */
+	struct client_link *launched_for; /* while it logs in for replication: for whom */
 	struct client_link
 		*canceling; /* CANCELING: whose request it carries; NULL once it has gone */
 	struct server_link
@@ -69,7 +70,8 @@ struct server_link {
 	uint8_t *cancel_key; /* as BackendKeyData had it; NULL: none given */
 	uint16_t cancel_key_length;
 	char transaction_status; /* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs */
-	bool copying_in; /* between CopyInResponse and its end */
+	bool copying_in; /* between CopyInResponse or CopyBothResponse and its end */
+	bool streaming; /* and the last one began with CopyBothResponse */
 	bool request_failed; /* an ErrorResponse came and its ReadyForQuery has not */
 	bool skipping; /* after an error it answers nothing before the next Sync */
 	bool setting; /* runs our SETs; the client's bytes wait */
@@ -79,6 +81,7 @@ struct server_link {
 	enum server_closing close_cause : 8; /* and why */
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */
+	enum startup_replication replication : 8; /* its session is of this kind */
 	uint16_t
 		host; /* which of its database's hosts it connects to: see database_config_host() */
 	uint32_t cancels; /* cancel requests on their way to it */

@@ -16,7 +16,10 @@ extern const struct stream_handlers client_resting_handlers;
 /* How the stream of a console client reports: to the hooks of the registry. */
 extern const struct stream_handlers client_console_handlers;
 
-/* The login is over: from now on its messages are for a server. State becomes IDLE. */
+/*
+ * The login is over: from now on its messages are for a server. State becomes IDLE; what it holds
+ * has to be taken up (relay_client_resume()).
+ */
 void client_session_begin(struct client_link *client);
 
 #endif

@@ -27,6 +27,7 @@ enum link_record_flag {
 	LINK_RECORD_CLOSE_NEEDED = 1 << 11,
 	LINK_RECORD_DIRTY = 1 << 12,
 	LINK_RECORD_RESERVE = 1 << 13,
+	LINK_RECORD_STREAMING = 1 << 14,
 };
 
 /* A run of bytes, lent. */
@@ -48,6 +49,8 @@ struct link_record {
 	uint64_t age, quiet; /* since it connected, and since it was last heard of */
 	uint64_t query_age, transaction_age, wait_age;
 	uint64_t remaining, flags, protocol;
+	enum startup_replication replication;
+	const char *options; /* of a client of replication; NULL: none */
 	struct link_record_bytes key, held, backlog;
 	struct link_record_bytes requests; /* pairs of type and action */
 	struct link_record_bytes where;

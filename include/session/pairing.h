@@ -20,6 +20,9 @@ enum taken {
 /* An IDLE client has a whole message for a server. Time limit: query_wait_timeout. */
 enum taken pairing_take(struct client_link *client);
 
+/* A client of replication and the server that has logged in for it are one until either leaves. */
+void pairing_bind(struct client_link *client, struct server_link *server);
+
 /* A paired server may be free: if it is clean and all has been passed on, take it back. */
 void pairing_settle(struct server_link *server);
 

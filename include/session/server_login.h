@@ -14,6 +14,9 @@
  */
 bool server_login_begin(struct pool *pool, const struct server_link *for_cancel);
 
+/* Start one for this client of replication, in its pool. False: as above. */
+bool server_login_begin_for(struct client_link *client);
+
 /*
  * A regular look at a login that goes on: one of several hosts that does not answer is given up for
  * the next in time, which may close the server.

@@ -24,7 +24,7 @@ void suspend_look(struct registry *registry);
 /* Read on; nothing happens if it was not suspended. */
 void suspend_end(struct registry *registry);
 
-/* Do the pool's clients that have a server keep on with it, for the sake of those who wait? */
-bool suspend_lets_go_on(const struct pool *pool);
+/* Does a client that has a server keep on with it, for the sake of those who wait? */
+bool suspend_lets_go_on(const struct client_link *client);
 
 #endif

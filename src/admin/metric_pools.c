@@ -22,8 +22,7 @@ static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
 		.client_active = (int64_t)clients[CLIENT_IDLE] + clients[CLIENT_PAIRED] +
 			clients[CLIENT_CONSOLE],
 		.client_active_cancel = clients[CLIENT_CANCEL_SENT],
-		.client_waiting = (int64_t)clients[CLIENT_WAITING] + clients[CLIENT_WELCOMING] +
-			pool->looking_up,
+		.client_waiting = pool_waiting_clients(pool),
 		.client_waiting_cancel = clients[CLIENT_CANCEL_WAITING],
 		.server_active = servers[SERVERS_ACTIVE],
 		.server_active_cancel = servers[SERVERS_ACTIVE_CANCEL],

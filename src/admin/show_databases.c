@@ -111,8 +111,7 @@ static void add_pool(struct result *result, const struct pool *pool, usec_t now)
 	result_text(result, pool->user->name);
 	result_number(result,
 		clients[CLIENT_IDLE] + clients[CLIENT_PAIRED] + clients[CLIENT_CONSOLE]);
-	result_number(
-		result, clients[CLIENT_WAITING] + clients[CLIENT_WELCOMING] + pool->looking_up);
+	result_number(result, pool_waiting_clients(pool));
 	result_number(result, clients[CLIENT_CANCEL_SENT]);
 	result_number(result, clients[CLIENT_CANCEL_WAITING]);
 	result_number(result, servers[SERVERS_ACTIVE]);

@@ -94,7 +94,9 @@ static void add_link(struct result *result, const struct link *link)
 {
 	char text[ADDRESS_TEXT_SIZE];
 
-	if (link->stream.tls || (link->peer && link->peer->stream.tls) || link->stream.fd < 0)
+	/* There is no column for what a session is for: whoever took it would take it for any. */
+	if (link->stream.tls || (link->peer && link->peer->stream.tls) || link->stream.fd < 0 ||
+		link_replication(link))
 		return;
 	result_begin_row(result);
 	result_number(result, link->stream.fd);

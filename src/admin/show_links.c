@@ -86,9 +86,8 @@ static const char *replication_name(const struct link *link)
 		[REPLICATION_LOGICAL] = "logical",
 		[REPLICATION_PHYSICAL] = "physical",
 	};
-	const struct client_link *client = as_client(link);
 
-	return names[client ? client->replication : REPLICATION_NONE];
+	return names[link_replication(link)];
 }
 
 static const char *state_name(const struct listing *listing, const struct link *link)

@@ -101,6 +101,8 @@ static void rest_clients(struct link_list *clients)
 	struct link *link;
 
 	TAILQ_FOREACH (link, clients, place) {
+		if (client_mode(client_of(link)) == POOL_MODE_SESSION)
+			continue;
 		if (link->stream.handlers == &client_session_handlers)
 			stream_set_handlers(&link->stream, &client_resting_handlers);
 		if (link->state == CLIENT_IDLE && link->held_length == 0 &&
@@ -115,7 +117,8 @@ static bool has_bound_clients(const struct pool *pool)
 	const struct link *link;
 
 	TAILQ_FOREACH (link, &pool->clients, place) {
-		if (link->peer && link->peer->stream.tls && !link->stream.tls)
+		if (link->peer && link->peer->stream.tls && !link->stream.tls &&
+			client_mode((const struct client_link *)link) != POOL_MODE_SESSION)
 			return true;
 	}
 	return false;
@@ -124,7 +127,7 @@ static bool has_bound_clients(const struct pool *pool)
 /* In session mode that might never end. */
 static bool free_bound_clients(struct pool *pool)
 {
-	if (pool_mode(pool) == POOL_MODE_SESSION || !has_encrypted_server(pool))
+	if (!has_encrypted_server(pool))
 		return true;
 	rest_clients(&pool->clients);
 	rest_clients(&pool->waiting);

@@ -11,6 +11,7 @@
 #include "session/launch.h"
 #include "session/pairing.h"
 #include "session/peering.h"
+#include "session/replication.h"
 #include "session/server_login.h"
 #include "session/transfer.h"
 
@@ -90,6 +91,17 @@ static void inspect_lookup(struct server_link *server, usec_t now)
 		server_close_for(server, REASON_QUERY_TIMEOUT);
 }
 
+/* Is it to be closed though its client has not left it? A session of replication might never end. */
+static bool is_retired(const struct server_link *server, const struct settings *settings)
+{
+	if (!server->close_needed)
+		return false;
+	return server->replication ||
+		(settings->server_fast_close && server_mode(server) == POOL_MODE_SESSION &&
+			server->transaction_status == 'I' &&
+			requests_is_empty(&server->requests));
+}
+
 /* Limits of a running query or transaction: those of the pool's user win over the global ones. */
 static void inspect_active(struct server_link *server, usec_t now)
 {
@@ -102,10 +114,15 @@ static void inspect_active(struct server_link *server, usec_t now)
 	const bool between =
 		(status == 'T' || status == 'E') && requests_is_empty(&server->requests);
 
-	if (server->close_needed && settings->server_fast_close &&
-		pool_mode(pool) == POOL_MODE_SESSION && status == 'I' &&
-		requests_is_empty(&server->requests))
+	if (is_retired(server, settings))
 		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
+	else if (pool_is_paused(pool) && replication_is_endless(server))
+		server_close_for(server,
+			pool->registry->shutdown == SHUTDOWN_NONE
+				? REASON_PAUSE_MODE
+				: REASON_SERVER_SHUTTING_DOWN);
+	else if (server->replication == REPLICATION_PHYSICAL)
+		return; /* knows neither queries nor transactions */
 	else if (is_over(now, client->query_start,
 			 own_or(own->query_timeout, settings->query_timeout)))
 		server_close_for(server, REASON_QUERY_TIMEOUT);
@@ -324,7 +341,7 @@ static void inspect_pool(struct pool *pool, usec_t now)
 	inspect_logins(pool, now);
 	shrink(pool);
 	top_up(pool);
-	if (pool_wanted_servers(pool) + pool->client_count[CLIENT_WELCOMING] +
+	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) +
 			pool->client_count[CLIENT_CANCEL_WAITING] >
 		0)
 		pool_needs_work(pool);
@@ -450,6 +467,7 @@ static void look_after_shutdown(struct registry *registry)
 		loop_stop(registry->loop);
 		break;
 	case SHUTDOWN_WAIT_FOR_CLIENTS:
+		replication_end_last(registry);
 		if (registry->limits.clients > 0)
 			break;
 		log_write(LEVEL_LOG, "client connections dropped, exiting");

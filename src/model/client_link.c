@@ -20,9 +20,11 @@ static const struct {
 	[CLIENT_LOOKING_UP] = {"looking up", "waiting", "cl_waiting",
 		MAY(AUTHENTICATING) | MAY(CLOSED)},
 	[CLIENT_WELCOMING] = {"welcoming", "waiting", "cl_waiting", MAY(IDLE) | MAY(CLOSED)},
-	[CLIENT_IDLE] = {"idle", "idle", "cl_active", MAY(PAIRED) | MAY(WAITING) | MAY(CLOSED)},
+	[CLIENT_IDLE] = {"idle", "idle", "cl_active",
+		MAY(PAIRED) | MAY(WAITING) | MAY(LAUNCHING) | MAY(CLOSED)},
 	[CLIENT_WAITING] = {"waiting", "waiting", "cl_waiting",
 		MAY(PAIRED) | MAY(IDLE) | MAY(CLOSED)},
+	[CLIENT_LAUNCHING] = {"launching", "waiting", "cl_waiting", MAY(PAIRED) | MAY(CLOSED)},
 	[CLIENT_PAIRED] = {"paired", "active", "cl_active", MAY(IDLE) | MAY(CLOSED)},
 	[CLIENT_CANCEL_WAITING] = {"cancel waiting", "waiting_cancel_req", "cl_waiting",
 		MAY(CANCEL_SENT) | MAY(CLOSED)},
@@ -62,6 +64,7 @@ static struct link_list *place_of(const struct client_link *client, enum client_
 	case CLIENT_LOOKING_UP:
 		return &link_registry(&client->link)->logins;
 	case CLIENT_WELCOMING:
+	case CLIENT_LAUNCHING:
 		return &pool->welcoming;
 	case CLIENT_WAITING:
 		return &pool->waiting;
@@ -143,7 +146,7 @@ void client_move(struct client_link *client, struct pool *pool)
 	const enum client_state state = client_state(client);
 	const bool is_grouped = client->group != NULL;
 
-	CHECK(state == CLIENT_WELCOMING || state == CLIENT_IDLE || state == CLIENT_WAITING);
+	CHECK(state == CLIENT_IDLE || client_is_waiting(client));
 	TAILQ_REMOVE(place_of(client, state), &client->link, place);
 	client->link.pool->client_count[state]--;
 	client_group_leave(client);

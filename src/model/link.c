@@ -43,6 +43,12 @@ const char *link_user_name(const struct link *link)
 	return "(nouser)";
 }
 
+enum startup_replication link_replication(const struct link *link)
+{
+	return link->kind == LINK_CLIENT ? ((const struct client_link *)link)->replication
+					 : ((const struct server_link *)link)->replication;
+}
+
 /* `db/user@address`, with what peers chose escaped. */
 static void write_place(const struct link *link, char *out, size_t size)
 {

@@ -43,6 +43,16 @@ enum pool_mode pool_mode(const struct pool *pool)
 	return pool->registry->settings->pool_mode;
 }
 
+enum pool_mode client_mode(const struct client_link *client)
+{
+	return client->replication ? POOL_MODE_SESSION : pool_mode(client->link.pool);
+}
+
+enum pool_mode server_mode(const struct server_link *server)
+{
+	return server->replication ? POOL_MODE_SESSION : pool_mode(server->link.pool);
+}
+
 const char *pool_secret(const struct pool *pool)
 {
 	return pool->credential ? pool->credential->secret : pool->user->secret;
@@ -110,13 +120,24 @@ unsigned pool_share_of_lookups(const struct pool *pool)
 	return pool->lookups_waiting < left ? pool->lookups_waiting : left;
 }
 
+static usec_t query_age(const struct client_link *client, usec_t now)
+{
+	return client->query_start ? now - client->query_start : 0;
+}
+
 usec_t pool_longest_wait(const struct pool *pool, usec_t now)
 {
 	const struct client_link *client = pool_first_waiter(pool);
+	const struct link *link;
+	usec_t longest = client ? query_age(client, now) : 0;
 
-	if (!client || client->query_start == 0)
-		return 0;
-	return now - client->query_start;
+	TAILQ_FOREACH (link, &pool->welcoming, place) {
+		const usec_t age = query_age((const struct client_link *)link, now);
+
+		if (age > longest)
+			longest = age;
+	}
+	return longest;
 }
 
 void pool_forget_welcome(struct pool *pool)

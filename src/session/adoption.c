@@ -15,6 +15,7 @@
 #include "session/ending.h"
 #include "session/inventory.h"
 #include "session/relay_rules.h"
+#include "session/replication.h"
 #include "session/server_session.h"
 
 /* A link that was adopted, by the handle that the other process had for it. */
@@ -126,8 +127,8 @@ static bool remember(
 /* CLIENT_STATES: there is none of that name that could be adopted. */
 static enum client_state client_state_of(const char *name)
 {
-	static const enum client_state states[] = {
-		CLIENT_GREETING, CLIENT_WELCOMING, CLIENT_IDLE, CLIENT_WAITING, CLIENT_PAIRED};
+	static const enum client_state states[] = {CLIENT_GREETING, CLIENT_WELCOMING,
+		CLIENT_IDLE, CLIENT_WAITING, CLIENT_LAUNCHING, CLIENT_PAIRED};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		if (strcmp(client_state_name(states[i]), name) == 0)
@@ -159,6 +160,14 @@ static bool find_client_pool(struct client_link *client, const struct link_recor
 	return client->link.pool != NULL;
 }
 
+static bool take_replication(struct client_link *client, const struct link_record *record)
+{
+	const struct startup_login wanted = {
+		.replication = record->replication, .options = record->options};
+
+	return replication_want(client, &wanted);
+}
+
 static bool fill_client(
 	struct client_link *client, const struct link_record *record, enum client_state state)
 {
@@ -173,6 +182,9 @@ static bool fill_client(
 	client->link.rules = state == CLIENT_PAIRED ? relay_paired_client : relay_idle_client;
 	if (state == CLIENT_GREETING)
 		return true;
+	if (!take_replication(client, record) ||
+		(state == CLIENT_LAUNCHING && !client->replica))
+		return false;
 	if (state == CLIENT_WELCOMING) {
 		client->login = calloc(1, sizeof(*client->login));
 		if (!client->login)
@@ -193,6 +205,7 @@ static void drop_client(struct client_link *client)
 	limits_give_client(client);
 	limits_give_socket(registry);
 	free(client->login);
+	free(client->replica);
 	forget(&client->link);
 	slab_give(&registry->clients, client);
 }
@@ -210,7 +223,8 @@ static void log_attempt(const struct client_link *client)
 /* Nothing is read from those who wait, whatever we are told. */
 static bool must_wait(enum client_state state)
 {
-	return state == CLIENT_WAITING || state == CLIENT_WELCOMING;
+	return state == CLIENT_WAITING || state == CLIENT_WELCOMING ||
+		state == CLIENT_LAUNCHING;
 }
 
 static void adopt_client(struct adoption *adoption, const struct link_record *record, int fd)
@@ -335,7 +349,9 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 
 	server->transaction_status = status;
 	server->host = (uint16_t)record->host;
+	server->replication = record->replication;
 	server->copying_in = is_set(record, LINK_RECORD_COPYING_IN);
+	server->streaming = is_set(record, LINK_RECORD_STREAMING);
 	server->request_failed = is_set(record, LINK_RECORD_REQUEST_FAILED);
 	server->skipping = is_set(record, LINK_RECORD_SKIPPING);
 	server->setting = is_set(record, LINK_RECORD_SETTING);
@@ -442,7 +458,8 @@ static bool fit(const struct entry *entry, const struct entry *other)
 {
 	return other && other->peer == entry->handle && is_paired(entry->link) &&
 		is_paired(other->link) && entry->link->kind != other->link->kind &&
-		entry->link->pool == other->link->pool;
+		entry->link->pool == other->link->pool &&
+		link_replication(entry->link) == link_replication(other->link);
 }
 
 static void leave_out(struct adoption *adoption, struct entry *entry)

@@ -94,6 +94,7 @@ static usec_t nearest(const struct client_link *client, const struct settings *s
 	case CLIENT_IDLE:
 		return after(client->link.request_time, idle_limit(client, settings));
 	case CLIENT_WAITING:
+	case CLIENT_LAUNCHING:
 		due = end_of_wait(client, settings);
 		if (!client->notified)
 			due = nearer(due, after(client->wait_start, notice_limit(settings)));
@@ -140,6 +141,12 @@ static void notify(struct client_link *client)
 	buffer_free(&message);
 }
 
+/* Logged in, and with a query that waits for its server. */
+static bool is_queued(const struct client_link *client)
+{
+	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_LAUNCHING;
+}
+
 static void expire_waiting(
 	struct client_link *client, const struct settings *settings, usec_t now)
 {
@@ -152,7 +159,7 @@ static void expire_waiting(
 	else if (client->link.state == CLIENT_WELCOMING &&
 		is_over(now, login_since(client), settings->client_login_timeout))
 		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN);
-	else if (client->link.state == CLIENT_WAITING && !client->notified &&
+	else if (is_queued(client) && !client->notified &&
 		is_over(now, client->wait_start, notice_limit(settings)))
 		notify(client);
 }
@@ -191,6 +198,7 @@ void client_limits_expire(struct deadline *deadline)
 		break;
 	case CLIENT_WELCOMING:
 	case CLIENT_WAITING:
+	case CLIENT_LAUNCHING:
 		expire_waiting(client, settings, now);
 		break;
 	case CLIENT_IDLE:

@@ -17,6 +17,7 @@
 #include "session/client_session.h"
 #include "session/ending.h"
 #include "session/login_counts.h"
+#include "session/replication.h"
 #include "session/shedding.h"
 #include "session/welcome.h"
 #include "wire/message.h"
@@ -413,6 +414,12 @@ static bool is_local_superuser(struct client_link *client, const char *user)
 
 static void log_attempt(const struct client_link *client, const char *user)
 {
+	static const char *const words[] = {
+		[REPLICATION_NONE] = "no",
+		[REPLICATION_LOGICAL] = "database",
+		[REPLICATION_PHYSICAL] = "yes",
+	};
+	const char *replication = words[client->replication];
 	char text[TLS_TEXT_SIZE];
 	const char *tls = text;
 
@@ -423,11 +430,11 @@ static void log_attempt(const struct client_link *client, const char *user)
 		tls = "no";
 	link_log_facts(&client->link, LEVEL_LOG,
 		&(struct link_facts){
-			.facts = {{"tls", tls, 0}, {"replication", "no", 0}},
+			.facts = {{"tls", tls, 0}, {"replication", replication, 0}},
 			.count = 2,
 		},
-		"login attempt: db=%s user=%s tls=%s replication=no",
-		client->login->database_name, user, tls);
+		"login attempt: db=%s user=%s tls=%s replication=%s",
+		client->login->database_name, user, tls, replication);
 }
 
 /* Where the console's rights come from. False: the client was closed. */
@@ -662,7 +669,6 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 {
 	const struct registry *registry = link_registry(&client->link);
 	struct startup_login wanted;
-	struct failure why;
 
 	switch (startup_read(message, total, &wanted)) {
 	case STARTUP_GOOD:
@@ -679,13 +685,8 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 		return;
 	}
 	client_enter(client, CLIENT_AUTHENTICATING);
-	if (!begin_login(client, &wanted)) {
+	if (!begin_login(client, &wanted) || !replication_want(client, &wanted)) {
 		client_close_for(client, REASON_NO_MEMORY);
-		return;
-	}
-	if (wanted.replication != REPLICATION_NONE) {
-		why = failure_of(REASON_UNSUPPORTED_STARTUP_PARAMETER, "replication");
-		client_close(client, &why);
 		return;
 	}
 	if (!take_settings(client, &wanted, message, total))

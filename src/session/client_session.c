@@ -47,7 +47,7 @@ static void on_last_readable(struct stream *stream)
 {
 	struct client_link *client = (struct client_link *)stream;
 
-	if (client->link.state == CLIENT_PAIRED && suspend_lets_go_on(client->link.pool))
+	if (client->link.state == CLIENT_PAIRED && suspend_lets_go_on(client))
 		relay_client_readable(client);
 	else
 		relay_receive_rest(&client->link);
@@ -81,6 +81,4 @@ void client_session_begin(struct client_link *client)
 	/* Out of the wheel, or each idle client would be woken once to see that nothing is due. */
 	wheel_remove(&client->link.stream.loop->wheel, &client->deadline);
 	client_limits_start(client);
-	/* What came behind the last message of the login is a query already. */
-	relay_client_resume(client);
 }

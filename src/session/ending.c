@@ -14,6 +14,7 @@
 #include "session/login_counts.h"
 #include "session/pairing.h"
 #include "session/relay.h"
+#include "session/replication.h"
 #include "session/server_login.h"
 #include "wire/writer.h"
 
@@ -143,6 +144,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	limits_give_socket(registry);
 	explicit_bzero(client->key, sizeof(client->key));
 	loop_defer(registry->loop, &link->ending, free_client);
+	replication_client_gone(client);
 	if (server)
 		pairing_abandon(server);
 }

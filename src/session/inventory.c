@@ -27,6 +27,7 @@ static bool client_goes(const struct client_link *client)
 	case CLIENT_WELCOMING:
 	case CLIENT_IDLE:
 	case CLIENT_WAITING:
+	case CLIENT_LAUNCHING:
 	case CLIENT_PAIRED:
 		return true;
 	case CLIENT_AUTHENTICATING:

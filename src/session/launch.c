@@ -47,10 +47,10 @@ static const struct client_link *longest_waiter(const struct pool *pool)
 }
 
 /* He has waited long enough for a server from the reserve. */
-static bool may_use_reserve(const struct pool *pool, unsigned servers)
+static bool may_use_reserve(
+	const struct pool *pool, const struct client_link *first, unsigned servers)
 {
 	const usec_t timeout = pool->registry->settings->reserve_pool_timeout;
-	const struct client_link *first = longest_waiter(pool);
 
 	if (timeout == 0 || !first ||
 		loop_now(pool->registry->loop) - first->link.request_time < timeout)
@@ -124,6 +124,11 @@ static bool has_room_elsewhere(struct pool *pool, bool may_evict)
 	return true;
 }
 
+static void log_reserve(const struct client_link *client)
+{
+	link_log(&client->link, LEVEL_WARNING, "taking connection from reserve_pool");
+}
+
 bool launch_server(struct pool *pool, bool top_up)
 {
 	const unsigned servers = pool_servers(pool);
@@ -141,7 +146,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	/* A pool that does not know its welcome may have one more, or it might never learn it. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
-		reserve = !top_up && may_use_reserve(pool, servers);
+		reserve = !top_up && may_use_reserve(pool, longest_waiter(pool), servers);
 		if (!reserve) {
 			log_write(LEVEL_DEBUG, "launch_new_connection: pool full (%u >= %d)",
 				servers, size);
@@ -151,26 +156,91 @@ bool launch_server(struct pool *pool, bool top_up)
 	if (!has_room_elsewhere(pool, !top_up))
 		return false;
 	if (reserve)
-		link_log(&longest_waiter(pool)->link, LEVEL_WARNING,
-			"taking connection from reserve_pool");
+		log_reserve(longest_waiter(pool));
 	return server_login_begin(pool, NULL);
 }
 
+static bool is_full(const struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	return size > 0 && pool_servers(pool) >= (unsigned)size;
+}
+
+/* Room in the pool itself: idle servers go, the one that was used least recently first. */
+static bool make_room(struct pool *pool)
+{
+	while (is_full(pool)) {
+		struct server_link *oldest = NULL;
+
+		find_oldest(pool, &oldest);
+		if (!oldest)
+			return false;
+		server_close_for(oldest, REASON_EVICTED);
+	}
+	return true;
+}
+
+/* A pool without a welcome may have no more than others: this login will not bring it one. */
+bool launch_for(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	bool reserve = false;
+
+	if (pool->server_count[SERVERS_LOGIN] > 0 ||
+		(launch_must_pause(pool) && !pool->refused))
+		return false;
+	if (!make_room(pool)) {
+		reserve = may_use_reserve(pool, client, pool_servers(pool));
+		if (!reserve)
+			return false;
+	}
+	if (!has_room_elsewhere(pool, true))
+		return false;
+	if (reserve)
+		log_reserve(client);
+	return server_login_begin_for(client);
+}
+
 /* --- what is remembered ------------------------------------------------------------------- */
+
+/* A client of replication hears what its own server says, and nothing else. */
+static struct link *first_of_all(const struct link_list *list)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		if (!client_of(link)->replica)
+			break;
+	}
+	return link;
+}
 
 static void close_all(struct link_list *list, const struct failure *why)
 {
 	struct link *link;
 
-	while ((link = TAILQ_FIRST(list)) != NULL)
+	while ((link = first_of_all(list)) != NULL)
 		client_close(client_of(link), why);
+}
+
+/* Servers that anybody could be given. */
+static bool has_common_servers(const struct pool *pool)
+{
+	unsigned count = pool_connected_servers(pool);
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place)
+		count -= link_replication(link) != REPLICATION_NONE;
+	return count > 0;
 }
 
 void launch_failed(struct pool *pool, const struct failure *why, bool told)
 {
 	pool->failing = true;
+	pool->refused = told;
 	pool->last_failure = *why;
-	if (!told || (pool_connected_servers(pool) > 0 && pool->welcome))
+	if (!told || (has_common_servers(pool) && pool->welcome))
 		return;
 	close_all(&pool->welcoming, why);
 	close_all(&pool->waiting, why);

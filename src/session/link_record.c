@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/link_record.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "net/stream_backlog.h"
@@ -36,8 +37,16 @@ enum link_tag {
 	TAG_PARAMETERS = 26,
 	TAG_CLOSE_CAUSE = 27,
 	TAG_TARGET = 28,
+	TAG_REPLICATION = 29,
+	TAG_OPTIONS = 30,
 	/* 32 to 63: prepared statements. */
 };
+
+/*
+ * Begins the state of what is for replication: a process that knows of no such thing would take it
+ * for a link like all others, and finds no state of that name.
+ */
+static const char replication_prefix[] = "replication ";
 
 /* --- writing ------------------------------------------------------------------------------ */
 
@@ -85,11 +94,23 @@ static void write_common(struct buffer *out, const struct link *link)
 			out, TAG_PARAMETERS, link_registry(link)->parameters, link->parameters);
 }
 
+static void write_state(struct buffer *out, const struct link *link, const char *state)
+{
+	const enum startup_replication replication = link_replication(link);
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%s", replication ? replication_prefix : "", state);
+	tagged_text(out, TAG_STATE, text);
+	tagged_number(out, TAG_REPLICATION, replication);
+}
+
 static void write_client(struct buffer *out, const struct client_link *client)
 {
 	const struct link *link = &client->link;
 
-	tagged_text(out, TAG_STATE, client_state_name(client_state(client)));
+	write_state(out, link, client_state_name(client_state(client)));
+	if (client->replica)
+		tagged_text(out, TAG_OPTIONS, client->replica->options);
 	tagged_text(out, TAG_DATABASE, client->database ? client->database->name : NULL);
 	tagged_text(out, TAG_USER, client->user ? client->user->name : NULL);
 	tagged_text(out, TAG_POOL_USER, link->pool ? link->pool->user->name : NULL);
@@ -142,7 +163,7 @@ static void write_target(struct buffer *out, const struct database_config *confi
 
 static void write_server(struct buffer *out, const struct server_link *server)
 {
-	tagged_text(out, TAG_STATE, server_state_name(server_state(server)));
+	write_state(out, &server->link, server_state_name(server_state(server)));
 	tagged_text(out, TAG_DATABASE, server->link.pool->database->name);
 	tagged_text(out, TAG_USER, server->link.pool->user->name);
 	if (server->cancel_key)
@@ -155,6 +176,7 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	write_target(out, server->link.pool->database->config);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(&server->link) | flag(server->copying_in, LINK_RECORD_COPYING_IN) |
+			flag(server->streaming, LINK_RECORD_STREAMING) |
 			flag(server->request_failed, LINK_RECORD_REQUEST_FAILED) |
 			flag(server->skipping, LINK_RECORD_SKIPPING) |
 			flag(server->setting, LINK_RECORD_SETTING) |
@@ -206,6 +228,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		NUMBER(TAG_PEER, peer)
 		NUMBER(TAG_ID, id)
 		TEXT(TAG_STATE, state)
+		TEXT(TAG_OPTIONS, options)
 		TEXT(TAG_DATABASE, database)
 		TEXT(TAG_USER, user)
 		TEXT(TAG_POOL_USER, pool_user)
@@ -230,6 +253,9 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 #undef NUMBER
 #undef TEXT
 #undef BYTES
+	case TAG_REPLICATION:
+		out->replication = (enum startup_replication)tagged_to_number(field);
+		break;
 	case TAG_FAMILY:
 		out->remote.family = (uint8_t)tagged_to_number(field);
 		break;
@@ -242,6 +268,18 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 	}
 }
 
+/* Both say whether it is for replication, and must agree. */
+static bool read_state(struct link_record *out)
+{
+	const size_t length = sizeof(replication_prefix) - 1;
+	const bool is_marked = strncmp(out->state, replication_prefix, length) == 0;
+
+	if (is_marked)
+		out->state += length;
+	return out->replication <= REPLICATION_PHYSICAL &&
+		is_marked == (out->replication != REPLICATION_NONE);
+}
+
 bool link_record_read(struct reader *reader, enum link_kind kind, struct link_record *out)
 {
 	struct tagged_field field;
@@ -249,7 +287,7 @@ bool link_record_read(struct reader *reader, enum link_kind kind, struct link_re
 	*out = (struct link_record){.kind = kind};
 	while (tagged_next(reader, &field))
 		read_field(out, &field);
-	return reader_done(reader) && out->handle != 0 && out->state;
+	return reader_done(reader) && out->handle != 0 && out->state && read_state(out);
 }
 
 /* --- parameters --------------------------------------------------------------------------- */

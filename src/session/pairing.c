@@ -11,6 +11,7 @@
 #include "session/launch.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
+#include "session/replication.h"
 #include "session/server_session.h"
 #include "session/transfer.h"
 #include "session/welcome.h"
@@ -50,6 +51,19 @@ static void end_wait(struct client_link *client)
 	client->served = now;
 }
 
+static void seat(struct client_link *client, struct server_link *server)
+{
+	client->link.peer = &server->link;
+	server->link.peer = &client->link;
+	client->link.rules = relay_paired_client;
+	server->link.rules = relay_paired_server;
+	server->fresh = true;
+	server->touched = true;
+	deadline_cancel(&client->deadline);
+	client_enter(client, CLIENT_PAIRED);
+	server_enter(server, SERVER_PAIRED);
+}
+
 static void join(struct client_link *client, struct server_link *server)
 {
 	struct pool *pool = client->link.pool;
@@ -61,15 +75,23 @@ static void join(struct client_link *client, struct server_link *server)
 		end_wait(client);
 	else
 		client->served = 0;
-	client->link.peer = &server->link;
-	server->link.peer = &client->link;
-	client->link.rules = relay_paired_client;
-	server->link.rules = relay_paired_server;
-	server->fresh = true;
-	server->touched = true;
-	deadline_cancel(&client->deadline);
-	client_enter(client, CLIENT_PAIRED);
-	server_enter(server, SERVER_PAIRED);
+	seat(client, server);
+}
+
+void pairing_bind(struct client_link *client, struct server_link *server)
+{
+	const usec_t now = loop_now(client->link.stream.loop);
+
+	/* It is no assignment, and so no wait among the waits for those. */
+	if (client->link.state == CLIENT_LAUNCHING) {
+		client->link.pool->stats.current.wait_time +=
+			(uint64_t)(now - client->wait_start);
+		client->served = now;
+	} else {
+		client->served = 0;
+	}
+	server_enter(server, SERVER_IDLE);
+	seat(client, server);
 }
 
 static void log_spelling(const struct client_link *client, const struct parameters *set)
@@ -163,7 +185,7 @@ static enum taken wait_for_server(struct client_link *client)
 
 	client->wait_start = loop_now(client->link.stream.loop);
 	client->notified = false;
-	client_enter(client, CLIENT_WAITING);
+	client_enter(client, client->replica ? CLIENT_LAUNCHING : CLIENT_WAITING);
 	client_limits_start(client);
 	pool_needs_work(pool);
 	return TAKEN_WAITING;
@@ -181,7 +203,7 @@ bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)
 	char cached[100];
 	struct failure why;
 
-	if (pool_is_paused(pool) || !is_hopeless(pool))
+	if (pool_is_paused(pool) || !is_hopeless(pool) || (client->replica && pool->refused))
 		return false;
 	text_copy(cached, sizeof(cached), pool->last_failure.text);
 	why = failure_of(REASON_SERVER_LOGIN_FAILING, cached);
@@ -200,8 +222,9 @@ enum taken pairing_take(struct client_link *client)
 		pool = client->link.pool;
 	}
 	if (!pool_is_paused(pool)) {
-		/* Nobody passes those who wait already. */
-		while (pool_wanted_servers(pool) == 0 && (server = next_idle(pool)) != NULL) {
+		/* Nobody passes those who wait already, and replication takes no server of others. */
+		while (!client->replica && pool_wanted_servers(pool) == 0 &&
+			(server = next_idle(pool)) != NULL) {
 			const int taken = pair(client, server);
 
 			if (taken != TAKEN_BROKEN)
@@ -229,6 +252,15 @@ static void serve_one(struct pool *pool, struct server_link *server)
 		relay_client_resume(client);
 }
 
+/* Who waits longest can use no server of others: its own takes the place of this one. */
+static void make_room(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	server_close_for(server, REASON_EVICTED);
+	pool_needs_work(pool);
+}
+
 /* Idle servers go to those who wait, oldest first. */
 static void serve(struct pool *pool)
 {
@@ -236,8 +268,12 @@ static void serve(struct pool *pool)
 
 	if (pool_wanted_servers(pool) == 0 || pool_is_paused(pool))
 		return;
-	while (pool_wanted_servers(pool) > 0 && (server = next_idle(pool)) != NULL)
-		serve_one(pool, server);
+	while (pool_wanted_servers(pool) > 0 && (server = next_idle(pool)) != NULL) {
+		if (pool->client_count[CLIENT_LAUNCHING] > 0 && replication_is_next(pool))
+			make_room(server);
+		else
+			serve_one(pool, server);
+	}
 }
 
 /* --- giving back -------------------------------------------------------------------------- */
@@ -397,6 +433,12 @@ void pairing_abandon(struct server_link *server)
 {
 	if (server->link.state != SERVER_PAIRED)
 		return;
+	if (server->replication) {
+		server_close_for(server,
+			server_is_clean(server) ? REASON_REPLICATION_CLIENT_WAS_CLOSED
+						: REASON_REPLICATION_CLIENT_DISCONNECTED);
+		return;
+	}
 	if (server_is_clean(server)) {
 		release(server);
 		return;
@@ -425,7 +467,7 @@ void pairing_settle(struct server_link *server)
 	const struct client_link *client;
 
 	if (server->link.state != SERVER_PAIRED || server->transaction_status != 'I' ||
-		pool_mode(server->link.pool) == POOL_MODE_SESSION)
+		server_mode(server) == POOL_MODE_SESSION)
 		return;
 	client = client_of(server->link.peer);
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
@@ -483,10 +525,10 @@ static void work(struct pool *pool)
 		return;
 	}
 	serve(pool);
-	if (pool->client_count[CLIENT_WELCOMING] > 0) {
-		if (pool->welcome)
-			welcome_waiting(pool);
-		else
+	if (pool_welcoming_clients(pool) > 0) {
+		welcome_waiting(pool);
+		replication_launch(pool);
+		if (welcome_is_wanted(pool))
 			launch_server(pool, false);
 	}
 	help_waiters(pool);
@@ -516,7 +558,7 @@ void pairing_wake_database(struct database *database)
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &database->pools, in_database) {
-		if (pool_wanted_servers(pool) + pool->client_count[CLIENT_WELCOMING] > 0)
+		if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0)
 			pool_needs_work(pool);
 	}
 }

@@ -16,6 +16,7 @@
 #include "session/launch.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
+#include "session/replication.h"
 #include "session/server_route.h"
 #include "session/server_session.h"
 #include "session/tls_setup.h"
@@ -60,7 +61,8 @@ static void fail(struct server_link *server, enum reason reason)
 
 /* --- the start ---------------------------------------------------------------------------- */
 
-bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
+/* One that has not begun to connect; NULL: no memory. */
+static struct server_link *make(struct pool *pool)
 {
 	struct registry *registry = pool->registry;
 	struct server_link *server = slab_take(&registry->servers);
@@ -69,9 +71,8 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 	if (!server || !login) {
 		slab_give(&registry->servers, server);
 		free(login);
-		return false;
+		return NULL;
 	}
-	pool->last_launch = loop_now(registry->loop);
 	server->link.kind = LINK_SERVER;
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
@@ -82,14 +83,38 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 	server->link.rules = relay_unused_server;
 	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
 	server->login = login;
-	login->for_cancel = for_cancel != NULL || peer_of_pool(pool) > 0;
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
 	limits_take_server(pool);
 	counters_server_opened(pool->database);
+	return server;
+}
+
+bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
+{
+	struct server_link *server = make(pool);
+	struct server_login *login;
+
+	if (!server)
+		return false;
+	pool->last_launch = server->link.connect_time;
+	login = server->login;
+	login->for_cancel = for_cancel != NULL || peer_of_pool(pool) > 0;
 	if (for_cancel)
 		return server_route_follow(&login->route, server, for_cancel, &login_handlers);
 	return server_route_begin(&login->route, server, &login_handlers);
+}
+
+bool server_login_begin_for(struct client_link *client)
+{
+	struct server_link *server = make(client->link.pool);
+
+	if (!server)
+		return false;
+	server->replication = client->replication;
+	server->launched_for = client;
+	client->replica->server = server;
+	return server_route_begin(&server->login->route, server, &login_handlers);
 }
 
 /* --- the end of it ------------------------------------------------------------------------ */
@@ -122,10 +147,17 @@ static bool is_failure(enum reason reason)
 	case REASON_EVICTED:
 	case REASON_TOO_MANY_SERVERS:
 	case REASON_CANCEL_FOR_CLIENT_NOW_IDLE:
+	case REASON_REPLICATION_CLIENT_WAS_CLOSED:
 		return false;
 	default:
 		return true;
 	}
+}
+
+/* A server that is only starting up will let us in soon. */
+static bool is_starting(const struct failure *why)
+{
+	return strcmp(why->sqlstate, "57P03") == 0;
 }
 
 /* What metrics call the failure. */
@@ -160,9 +192,20 @@ static enum connect_outcome outcome_of(const struct failure *why, bool insecure)
 		: CONNECT_OTHER;
 }
 
+/*
+ * What a server says to a login for replication concerns nobody else; whether one can connect to
+ * it at all, and whether it has started, concerns everybody.
+ */
+static bool concerns_client_only(
+	const struct server_link *server, enum server_state state, const struct failure *why)
+{
+	return server->replication && state != SERVER_CONNECTING && !is_starting(why);
+}
+
 void server_login_end(
 	struct server_link *server, enum server_state state, const struct failure *why)
 {
+	struct client_link *client = replication_let_go(server);
 	const bool insecure = server->login && server->login->insecure;
 	const bool told = server->login && server->login->told;
 	const bool wanting = server->login && server->login->route.wanting;
@@ -173,12 +216,26 @@ void server_login_end(
 	if (state > SERVER_PREPARING || !is_failure(why->reason))
 		return;
 	counters_connected(server, wanting ? CONNECT_OTHER : outcome_of(why, insecure));
+	if (concerns_client_only(server, state, why)) {
+		if (client)
+			client_close_for(client, REASON_LOGIN_FAILED);
+		return;
+	}
 	if (!wanting)
 		counters_host(server, false);
 	server->link.pool->wanting = wanting;
+	server->link.pool->last_launch = server->link.connect_time;
 	if (wrong_secret)
 		launch_failed(server->link.pool, &wrong, true);
 	launch_failed(server->link.pool, why, told);
+}
+
+/* What comes before the tracked parameters. */
+static void write_head(const struct server_link *server, struct buffer *head)
+{
+	buffer_clear(head);
+	writer_authentication(head, AUTH_OK, NULL, 0);
+	buffer_append(head, server->login->untracked.data, server->login->untracked.length);
 }
 
 /* The pool's first login since it was made or its welcome forgotten: the welcome is its. */
@@ -189,9 +246,7 @@ static bool keep_welcome(struct server_link *server)
 
 	if (pool->welcome)
 		return true;
-	buffer_clear(head);
-	writer_authentication(head, AUTH_OK, NULL, 0);
-	buffer_append(head, server->login->untracked.data, server->login->untracked.length);
+	write_head(server, head);
 	if (head->failed) {
 		buffer_free(head);
 		return false;
@@ -206,28 +261,57 @@ void server_login_hurry(struct server_link *server, usec_t now)
 		server_route_hurry(&server->login->route, now);
 }
 
-void server_login_done(struct server_link *server)
+/* It is as new, and nobody's yet. */
+static void finish(struct server_link *server)
 {
-	struct pool *pool = server->link.pool;
-
-	/* Without a welcome nobody could be let in to use it, and one server would follow another. */
-	if (!keep_welcome(server)) {
-		fail(server, REASON_NO_MEMORY);
-		return;
-	}
 	free_login(server);
 	counters_connected(server, CONNECT_OK);
 	counters_host(server, true);
 	server->transaction_status = 'I';
 	stream_set_handlers(&server->link.stream, &server_session_handlers);
-	/* Its place first, so that those who are welcomed now find it. */
 	server->link.rules = relay_unused_server;
+}
+
+/* One for replication: what it was told to start with is no welcome for others. */
+static void finish_for_client(struct server_link *server)
+{
+	struct buffer head;
+
+	buffer_init(&head);
+	write_head(server, &head);
+	finish(server);
+	/* What a server refuses to others it goes on to refuse. */
+	server->link.pool->failing = server->link.pool->failing && server->link.pool->refused;
+	replication_begin(server, &head);
+	buffer_free(&head);
+}
+
+static void finish_for_all(struct server_link *server)
+{
+	finish(server);
+	/* Its place first, so that those who are welcomed now find it. */
 	server_enter(server, SERVER_IDLE);
-	launch_succeeded(pool);
+	launch_succeeded(server->link.pool);
 	if (server->link.state == SERVER_IDLE)
 		pairing_offer(server);
+}
+
+void server_login_done(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	/* Without a welcome nobody could be let in to use it, and one server would follow another. */
+	if (!server->replication && !keep_welcome(server)) {
+		fail(server, REASON_NO_MEMORY);
+		return;
+	}
+	if (server->replication)
+		finish_for_client(server);
+	else
+		finish_for_all(server);
 	/* There may be more to serve than this one: the next can be launched now. */
-	if (pool_wanted_servers(pool) > 0 || !TAILQ_EMPTY(&pool->cancels))
+	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 ||
+		!TAILQ_EMPTY(&pool->cancels))
 		pool_needs_work(pool);
 }
 
@@ -253,7 +337,6 @@ static void send_startup(struct server_link *server)
 		{"datestyle", config->datestyle},
 		{"timezone", config->timezone},
 		{"application_name", config->application_name},
-		{"user", pool->user->name},
 	};
 	struct buffer message;
 	size_t mark;
@@ -266,6 +349,9 @@ static void send_startup(struct server_link *server)
 		writer_string(&message, pairs[i][0]);
 		writer_string(&message, pairs[i][1]);
 	}
+	replication_write_startup(server, &message);
+	writer_string(&message, "user");
+	writer_string(&message, pool->user->name);
 	startup_end(&message, mark);
 	if (send_message(server, &message))
 		server_enter(server, SERVER_AUTHENTICATING);
@@ -671,18 +757,33 @@ static void on_error(struct server_link *server, const uint8_t *body, size_t len
 {
 	struct report report;
 	struct failure why;
+	const char *severity;
 
 	report_parse(body, length, &report);
+	severity = report.severity ? report.severity : "FATAL";
 	why = failure_from_server(report.text, report.sqlstate);
-	log_server_refusal(server, report.severity ? report.severity : "FATAL", why.text);
-	/* A server that is only starting up will let us in soon. */
-	server->login->told = strcmp(why.sqlstate, "57P03") != 0;
+	if (server->replication && !is_starting(&why)) {
+		link_log_repeated(&server->link, LEVEL_ERROR, "S: login failed: %s: %s",
+			severity, why.text);
+		fail(server, REASON_LOGIN_FAILED);
+		return;
+	}
+	log_server_refusal(server, severity, why.text);
+	server->login->told = !is_starting(&why);
 	server_close(server, &why);
+}
+
+/* A session of physical replication knows no SQL. */
+static const char *connect_query(const struct server_link *server)
+{
+	if (server->replication == REPLICATION_PHYSICAL)
+		return NULL;
+	return server->link.pool->database->config->connect_query;
 }
 
 static void on_ready(struct server_link *server, const uint8_t *body, size_t length)
 {
-	const char *query = server->link.pool->database->config->connect_query;
+	const char *query = connect_query(server);
 
 	if (!server->login->authenticated || length != 1 || body[0] != 'I') {
 		fail(server, REASON_BAD_PKT_HEADER);

@@ -81,6 +81,7 @@ static enum verdict judge_command_complete(struct relay_run *run)
 static enum verdict judge_copy_in(struct relay_run *run)
 {
 	run->server->copying_in = true;
+	run->server->streaming = false;
 	return RELAY_PASS;
 }
 
@@ -121,7 +122,7 @@ static enum verdict judge_error(struct relay_run *run)
 	bool skips;
 
 	/* The last words of a dying server, between two clients: nobody's business. */
-	if (is_unasked(run) && pool_mode(server->link.pool) != POOL_MODE_SESSION)
+	if (is_unasked(run) && server_mode(server) != POOL_MODE_SESSION)
 		return RELAY_DROP;
 	note_error(run);
 	skips = is_extended(first_request(server));
@@ -167,7 +168,7 @@ static enum verdict judge_ready(struct relay_run *run)
 	server->transaction_status = (char)*status;
 	run->quiet = run->at + run->frame.total;
 	query_clocks_stop(run->client, (char)*status);
-	if (*status != 'I' && pool_mode(server->link.pool) == POOL_MODE_STATEMENT) {
+	if (*status != 'I' && server_mode(server) == POOL_MODE_STATEMENT) {
 		/* What the batch had to say so far is not told either. */
 		run->count = 0;
 		run->slice = run->at;
@@ -188,6 +189,19 @@ static enum verdict judge_unknown_from_server(struct relay_run *run)
 	link_log_repeated(run->from, LEVEL_ERROR, "unknown pkt from server: '%c'",
 		run->frame.type >= ' ' && run->frame.type < 127 ? run->frame.type : '?');
 	return relay_fail(run, failure_of(REASON_UNKNOWN_SERVER_PKT));
+}
+
+/*
+ * Protocol: "Streaming Replication Protocol", START_REPLICATION. What flows now both ways ends
+ * when somebody wants it to: it is no query that could take too long.
+ */
+static enum verdict judge_copy_both(struct relay_run *run)
+{
+	if (!run->server->replication)
+		return judge_unknown_from_server(run);
+	run->server->copying_in = run->server->streaming = true;
+	query_clocks_stop(run->client, 'I');
+	return RELAY_PASS;
 }
 
 /* --- the table ---------------------------------------------------------------------------- */
@@ -215,7 +229,7 @@ const struct relay_rule relay_paired_server[RELAY_TYPES] = {
 	[PQ_PORTAL_SUSPENDED] = {judge_executed},
 	[PQ_COMMAND_COMPLETE] = {judge_command_complete},
 	[PQ_COPY_IN_RESPONSE] = {judge_copy_in},
-	[PQ_COPY_BOTH_RESPONSE] = {judge_copy_in},
+	[PQ_COPY_BOTH_RESPONSE] = {judge_copy_both},
 	[PQ_ERROR_RESPONSE] = {judge_error},
 	[PQ_NOTICE_RESPONSE] = {judge_notice},
 	[PQ_NOTIFICATION_RESPONSE] = {judge_notice},

@@ -47,43 +47,44 @@ static bool settle(struct link *link)
 /* Does anybody in the pool wait for something that is still to be done for him? */
 static bool has_waiters(const struct pool *pool)
 {
-	return pool->client_count[CLIENT_WAITING] + pool->client_count[CLIENT_WELCOMING] +
-		pool->client_count[CLIENT_CANCEL_WAITING] +
-		pool->client_count[CLIENT_CANCEL_SENT] + pool->looking_up +
+	return pool_waiting_clients(pool) + pool->client_count[CLIENT_CANCEL_WAITING] +
+		pool->client_count[CLIENT_CANCEL_SENT] +
 		pool->server_count[SERVERS_ACTIVE_CANCEL] >
 		0;
 }
 
-bool suspend_lets_go_on(const struct pool *pool)
+bool suspend_lets_go_on(const struct client_link *client)
 {
-	return pool_mode(pool) != POOL_MODE_SESSION &&
+	const struct pool *pool = client->link.pool;
+
+	return client_mode(client) != POOL_MODE_SESSION &&
 		(pool->registry->draining || has_waiters(pool));
 }
 
-static void prepare(struct link_list *clients)
+static void prepare(struct link *client)
 {
-	struct link *link;
+	if (client->stream.handlers == &client_session_handlers)
+		stream_set_handlers(&client->stream, &client_resting_handlers);
+}
 
-	TAILQ_FOREACH (link, clients, place) {
-		if (link->stream.handlers == &client_session_handlers)
-			stream_set_handlers(&link->stream, &client_resting_handlers);
-	}
+static bool settle_client(struct link *link)
+{
+	const bool go_on = suspend_lets_go_on(client_of(link));
+
+	if (go_on)
+		prepare(link);
+	return (go_on && link->state == CLIENT_PAIRED) || settle(link);
 }
 
 static bool settle_clients(struct pool *pool)
 {
-	const bool go_on = suspend_lets_go_on(pool);
 	bool settled = !has_waiters(pool);
 	struct link *link;
 
-	prepare(&pool->waiting);
-	if (go_on)
-		prepare(&pool->clients);
-	TAILQ_FOREACH (link, &pool->clients, place) {
-		if (link->state == CLIENT_PAIRED && go_on)
-			continue;
-		settled = settle(link) && settled;
-	}
+	TAILQ_FOREACH (link, &pool->waiting, place)
+		prepare(link);
+	TAILQ_FOREACH (link, &pool->clients, place)
+		settled = settle_client(link) && settled;
 	return settled;
 }
 

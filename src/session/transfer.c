@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/transfer.h"
 
+#include "session/ending.h"
+
 void transfer_client(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -12,6 +14,9 @@ void transfer_client(struct client_link *client)
 	pool = registry_open_pool(registry, client->database, user);
 	if (!pool)
 		return;
+	/* What logs in for it does so as somebody else. */
+	if (client->replica && client->replica->server)
+		server_close_for(client->replica->server, REASON_CONNECT_STRING_CHANGED);
 	client_move(client, pool);
 	pool_needs_work(pool);
 }

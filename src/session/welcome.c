@@ -8,6 +8,7 @@
 #include "session/launch.h"
 #include "session/login_counts.h"
 #include "session/pairing.h"
+#include "session/relay.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 
@@ -97,13 +98,14 @@ static enum stream_sent send_welcome(struct client_link *client)
 	return sent;
 }
 
-static void welcome(struct client_link *client)
+/* Its welcome is on the way, or was lost. False: it was closed. */
+static bool let_in(struct client_link *client, enum stream_sent sent)
 {
 	const enum client_state state = client_state(client);
 
-	if (send_welcome(client) == STREAM_SENT_NOT) {
+	if (sent == STREAM_SENT_NOT) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
-		return;
+		return false;
 	}
 	if (state == CLIENT_WELCOMING)
 		client->link.pool->stats.current.wait_time +=
@@ -112,6 +114,21 @@ static void welcome(struct client_link *client)
 	login_counts_passed(client);
 	client_login_end(client, state);
 	client_session_begin(client);
+	return true;
+}
+
+static void welcome(struct client_link *client)
+{
+	/* What came behind the last message of the login is a query already. */
+	if (let_in(client, send_welcome(client)))
+		relay_client_resume(client);
+}
+
+bool welcome_replica(struct client_link *client, struct buffer *head)
+{
+	parameters_report(client->link.parameters, head);
+	return let_in(client,
+		write_end(client, head) ? send_with_farewell(client, head) : STREAM_SENT_NOT);
 }
 
 void welcome_or_wait(struct client_link *client)
@@ -138,10 +155,37 @@ void welcome_or_wait(struct client_link *client)
 	pool_needs_work(pool);
 }
 
-void welcome_waiting(struct pool *pool)
+/* The first that waits for the pool's welcome, and not for what its own server will say. */
+static struct client_link *first_to_welcome(const struct pool *pool)
 {
 	struct link *link;
 
-	while (pool->welcome && (link = TAILQ_FIRST(&pool->welcoming)) != NULL)
-		welcome(client_of(link));
+	TAILQ_FOREACH (link, &pool->welcoming, place) {
+		const struct replica *replica = client_of(link)->replica;
+
+		if (link->state == CLIENT_WELCOMING && !(replica && replica->server))
+			return client_of(link);
+	}
+	return NULL;
+}
+
+void welcome_waiting(struct pool *pool)
+{
+	struct client_link *client;
+
+	while (pool->welcome && (client = first_to_welcome(pool)) != NULL)
+		welcome(client);
+}
+
+bool welcome_is_wanted(const struct pool *pool)
+{
+	const struct link *link;
+
+	if (pool->welcome)
+		return false;
+	TAILQ_FOREACH (link, &pool->welcoming, place) {
+		if (!((const struct client_link *)link)->replica)
+			return true;
+	}
+	return false;
 }

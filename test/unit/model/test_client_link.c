@@ -17,9 +17,11 @@ static const struct {
 	[CLIENT_LOOKING_UP] = {"looking up", "waiting", "cl_waiting",
 		MAY(AUTHENTICATING) | MAY(CLOSED)},
 	[CLIENT_WELCOMING] = {"welcoming", "waiting", "cl_waiting", MAY(IDLE) | MAY(CLOSED)},
-	[CLIENT_IDLE] = {"idle", "idle", "cl_active", MAY(WAITING) | MAY(PAIRED) | MAY(CLOSED)},
+	[CLIENT_IDLE] = {"idle", "idle", "cl_active",
+		MAY(WAITING) | MAY(LAUNCHING) | MAY(PAIRED) | MAY(CLOSED)},
 	[CLIENT_WAITING] = {"waiting", "waiting", "cl_waiting",
 		MAY(PAIRED) | MAY(IDLE) | MAY(CLOSED)},
+	[CLIENT_LAUNCHING] = {"launching", "waiting", "cl_waiting", MAY(PAIRED) | MAY(CLOSED)},
 	[CLIENT_PAIRED] = {"paired", "active", "cl_active", MAY(IDLE) | MAY(CLOSED)},
 	[CLIENT_CANCEL_WAITING] = {"cancel waiting", "waiting_cancel_req", "cl_waiting",
 		MAY(CANCEL_SENT) | MAY(CLOSED)},
@@ -35,6 +37,7 @@ static const enum client_state ways[CLIENT_STATES][5] = {
 	[CLIENT_WELCOMING] = {CLIENT_AUTHENTICATING, CLIENT_WELCOMING},
 	[CLIENT_IDLE] = {CLIENT_AUTHENTICATING, CLIENT_IDLE},
 	[CLIENT_WAITING] = {CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_WAITING},
+	[CLIENT_LAUNCHING] = {CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_LAUNCHING},
 	[CLIENT_PAIRED] = {CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_PAIRED},
 	[CLIENT_CANCEL_WAITING] = {CLIENT_CANCEL_WAITING},
 	[CLIENT_CANCEL_SENT] = {CLIENT_CANCEL_WAITING, CLIENT_CANCEL_SENT},
@@ -90,7 +93,8 @@ static void assert_place(const struct client_link *client)
 	assert_int_equal(stands_in(client, &pool->clients),
 		state == CLIENT_IDLE || state == CLIENT_PAIRED || state == CLIENT_CONSOLE);
 	assert_int_equal(stands_in(client, &pool->waiting), state == CLIENT_WAITING);
-	assert_int_equal(stands_in(client, &pool->welcoming), state == CLIENT_WELCOMING);
+	assert_int_equal(stands_in(client, &pool->welcoming),
+		state == CLIENT_WELCOMING || state == CLIENT_LAUNCHING);
 	assert_int_equal(stands_in(client, &pool->cancels),
 		state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT);
 	assert_int_equal(registry->login_count, logs_in);
@@ -146,7 +150,7 @@ static void test_each_arrow_leads_to_its_place(void **state)
 			walked++;
 		}
 	}
-	assert_int_equal(walked, 24);
+	assert_int_equal(walked, 27);
 }
 
 static void test_waiters_stand_in_the_order_of_their_coming(void **state)
@@ -181,10 +185,10 @@ static void test_who_is_logged_in_and_who_waits(void **state)
 	for (unsigned i = 0; i < CLIENT_STATES; i++) {
 		client.link.state = (uint8_t)i;
 		assert_int_equal(client_is_logged_in(&client),
-			i == CLIENT_IDLE || i == CLIENT_WAITING || i == CLIENT_PAIRED ||
-				i == CLIENT_CONSOLE);
+			i == CLIENT_IDLE || i == CLIENT_WAITING || i == CLIENT_LAUNCHING ||
+				i == CLIENT_PAIRED || i == CLIENT_CONSOLE);
 		assert_int_equal(client_is_waiting(&client),
-			i == CLIENT_WAITING || i == CLIENT_WELCOMING);
+			i == CLIENT_WAITING || i == CLIENT_WELCOMING || i == CLIENT_LAUNCHING);
 	}
 }
 

@@ -448,10 +448,6 @@ static void test_parameters_that_are_not_supported_are_named(void **state)
 	assert_told(client, "08P01",
 		"unsupported options startup parameter: only '-c config=val' and '--config=val' "
 		"are allowed");
-	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
-		"database", NULL);
-	assert_told(client, "08P01", "unsupported startup parameter: replication");
 	assert_nothing_left();
 }
 
