@@ -27,7 +27,7 @@ struct fake_console fake_console;
 bool fake_refuses_connects;
 
 static LIST_HEAD(, actor) actors = LIST_HEAD_INITIALIZER(actors);
-static struct actor *launched[64]; /* in order */
+static struct actor *launched[512]; /* in order */
 static unsigned launches, launches_told;
 static usec_t now;
 static char log_path[] = "/tmp/pgusher-test.XXXXXX";

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Three clients and the servers of a pool say whatever they like, in any order, at any speed. All
+ * that fake_check() looks at holds after each step (a server in the pool is clean, nobody waits
+ * beside a free one), and who is alone has been sent whole messages only.
+ *
+ * A seed is the pool's mode, and a run of steps: what (see steps), who, a length, that many bytes.
+ */
+#include "support/fake_pool.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { CLIENTS = 3, SERVERS = 2, STEPS_MOST = 200, SIZE_MOST = 8192, STEP_HEADER = 3 };
+
+static const char *const modes[] = {"transaction", "session", "statement"};
+static struct pool *pool;
+static struct actor *clients[CLIENTS], *servers[SERVERS];
+
+static void begin(uint8_t mode)
+{
+	char config[200];
+
+	snprintf(config, sizeof(config),
+		"[databases]\ndb = host=/nonexistent pool_size=2\n[pgbouncer]\n"
+		"pool_mode = %s\npkt_buf = 64\nquery_wait_timeout = 20\n",
+		modes[mode % COUNT(modes)]);
+	fake_start(config);
+	pool = fake_pool("db", "alice");
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = fake_client(pool);
+	for (int i = 0; i < SERVERS; i++)
+		servers[i] = fake_server(pool);
+}
+
+/* --- steps -------------------------------------------------------------------------------- */
+
+struct step {
+	uint8_t who;
+	const uint8_t *bytes;
+	uint8_t length;
+};
+
+static struct actor *client_of_step(const struct step *step)
+{
+	return clients[step->who % CLIENTS];
+}
+
+static struct actor *server_of_step(const struct step *step)
+{
+	return servers[step->who % SERVERS];
+}
+
+/* Any of both. */
+static struct actor *actor_of_step(const struct step *step)
+{
+	return step->who & 1 ? client_of_step(step) : server_of_step(step);
+}
+
+/* Whole messages: each byte chooses one. */
+static void say_letters(struct actor *actor, const char *known, const struct step *step)
+{
+	char letters[UINT8_MAX + 1] = "";
+
+	for (unsigned i = 0; i < step->length; i++)
+		letters[i] = known[step->bytes[i] % strlen(known)];
+	say(actor, letters);
+}
+
+static void client_messages(const struct step *step)
+{
+	say_letters(client_of_step(step), "QPBDESHFCdcfpX", step);
+}
+
+static void server_messages(const struct step *step)
+{
+	say_letters(server_of_step(step), "ZTDCE>!12n3tsIVGdcNASHWK", step);
+}
+
+static void any_bytes(const struct step *step)
+{
+	say_bytes(actor_of_step(step), step->bytes, step->length);
+}
+
+static void peer_leaves(const struct step *step)
+{
+	leave(actor_of_step(step));
+}
+
+static void peer_vanishes(const struct step *step)
+{
+	vanish(actor_of_step(step));
+}
+
+/* It takes so many bytes more, or everything again. */
+static void peer_slows_down(const struct step *step)
+{
+	allow(actor_of_step(step), step->length ? step->length : SCRIPTED_ANY);
+}
+
+static void time_passes(const struct step *step)
+{
+	fake_advance((usec_t)step->length * (USEC_PER_SEC / 10));
+}
+
+/* The oldest connection that was asked for comes about, and is let in. */
+static void server_comes(const struct step *step)
+{
+	struct actor *server = fake_launched();
+
+	if (!server || is_gone(server))
+		return;
+	fake_connected(server, 0);
+	say(server, "RKZ");
+	servers[step->who % SERVERS] = server;
+}
+
+static void client_comes(const struct step *step)
+{
+	clients[step->who % CLIENTS] = fake_client(pool);
+}
+
+static void (*const steps[])(const struct step *step) = {
+	client_messages,
+	server_messages,
+	any_bytes,
+	peer_leaves,
+	peer_vanishes,
+	peer_slows_down,
+	time_passes,
+	server_comes,
+	client_comes,
+};
+
+/* --- what must hold ----------------------------------------------------------------------- */
+
+/* Who is alone was sent whole messages, but for whom half a message was lost with its sender. */
+static void check_whole(struct actor *actor, uint8_t alone)
+{
+	const char *heard = hear(actor);
+
+	if (is_gone(actor) || actor_link(actor)->state != alone || actor_link(actor)->cut)
+		return;
+	if (!stream_is_blocked(&actor_link(actor)->stream))
+		assert_null(strchr(heard, '~'));
+}
+
+static void check_all_whole(void)
+{
+	for (int i = 0; i < CLIENTS; i++)
+		check_whole(clients[i], CLIENT_IDLE);
+	for (int i = 0; i < SERVERS; i++)
+		check_whole(servers[i], SERVER_IDLE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0 || size > SIZE_MOST)
+		return 0;
+	begin(*data++);
+	size--;
+	for (int i = 0; i < STEPS_MOST && size >= STEP_HEADER; i++) {
+		struct step step = {data[1], data + STEP_HEADER, data[2]};
+
+		if (step.length > size - STEP_HEADER)
+			step.length = (uint8_t)(size - STEP_HEADER);
+		steps[data[0] % COUNT(steps)](&step);
+		check_all_whole();
+		data += STEP_HEADER + step.length;
+		size -= STEP_HEADER + step.length;
+	}
+	fake_end(NULL);
+	return 0;
+}
