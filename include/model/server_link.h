@@ -77,6 +77,7 @@ struct server_link {
 	bool setting; /* runs our SETs; the client's bytes wait */
 	bool fresh; /* nothing was sent to it since it was given to its client */
 	bool touched; /* a client has had it: its session is not as it was made */
+	bool follows; /* its parameters hold followed ones, and they are believed */
 	bool close_needed; /* to be retired when free */
 	enum server_closing close_cause : 8; /* and why */
 	bool dirty; /* something came that nobody asked for */

@@ -58,6 +58,7 @@ struct link_record {
 	uint64_t close_cause; /* of a server to be closed when it is free */
 	struct link_record_bytes target; /* of a server's database, as it was configured */
 	struct link_record_bytes parameters; /* names and values, each with its NUL */
+	struct link_record_bytes followed; /* name, is there a value, value */
 };
 
 /* Write the link down, as one message. */
@@ -76,5 +77,12 @@ void link_record_write_parameters(struct buffer *out, uint16_t tag,
 /* The set with these names and values, as far as they are tracked; NULL: no memory. Counted. */
 struct parameters *link_record_parameters(
 	struct parameter_table *table, const struct link_record_bytes *bytes);
+
+/*
+ * `set`, which is taken from the caller, with what the link of this record follows besides; NULL: no
+ * memory, or too much of it. Counted.
+ */
+struct parameters *link_record_follow(struct parameter_table *table, struct parameters *set,
+	const struct link_record *record);
 
 #endif

@@ -38,8 +38,11 @@ void pairing_release(struct server_link *server);
  */
 bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool);
 
-/* Client and server spell the same values alike from now on. False: no memory. */
-bool pairing_adopt(struct client_link *client, const struct server_link *server);
+/*
+ * The server has the client's parameters: both spell the same values alike from now on, and the
+ * server follows what the client does. False: no memory.
+ */
+bool pairing_adopt(struct client_link *client, struct server_link *server);
 
 /* A server that has logged in, or passed its check: to the first waiter, else to the idle list. */
 void pairing_offer(struct server_link *server);

@@ -2,24 +2,34 @@
 /*
  * The session parameters that follow a client from server to server, such as TimeZone.
  *
- * A table knows which parameters these are. A set holds a value, or "unknown", for each of
- * them; sets never change, are counted, and exist once: within one table the same content is
- * the same pointer. So client and server mostly share one set, and to compare them is to
- * compare two pointers. Sets of two tables may be compared too (parameters_difference) if the
- * tables were made from the same list.
+ * A set has two parts. A table knows which parameters are *tracked*, since servers report them:
+ * for each of these a set holds a value, or "unknown". Besides there are those that a client
+ * asked for though nobody reports them, such as statement_timeout: what is *followed*, a short
+ * list of names and values. In a client's set stands what it wants, in a server's what we have
+ * set there and not taken back; a value that may have been changed since is in doubt there.
  *
- * Holders of a set: each link, the welcome of each pool, and who is just at work with one.
+ * Sets never change, are counted, and exist once: within one table the same content is the same
+ * pointer. So client and server mostly share one set, and to compare them is to compare two
+ * pointers. What a difference means for a server is wire/parameter_difference's.
+ *
+ * Holders of a set: each link, the welcome of each pool, what a pool has proven, and who is just
+ * at work with one. Sets are made one value after the other by wire/parameter_draft, and taken
+ * apart by wire/parameter_values.
  */
 #ifndef PGUSHER_WIRE_PARAMETERS_H
 #define PGUSHER_WIRE_PARAMETERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buffer.h"
 
 enum {
 	PARAMETERS_MAX = 32, /* tracked names */
-	PARAMETERS_SIZE_MAX = 65536, /* bytes of all values of one set, with a few for each */
+	PARAMETERS_FOLLOWED_MAX = 64, /* names that one set follows besides */
+	PARAMETER_NAME_SIZE = 64, /* PostgreSQL's own limit for names, NUL included */
+	/* Bytes of a set: all that fits into a startup message, and some for what we add. */
+	PARAMETERS_SIZE_MAX = 66 * 1024,
 };
 
 struct parameter_table;
@@ -46,6 +56,9 @@ int parameter_index(const struct parameter_table *table, const char *name);
 /* The name, spelled as in the list. */
 const char *parameter_name(const struct parameter_table *table, unsigned index);
 
+/* Can it be the name of a parameter? It may stand in SQL of ours then. */
+bool parameter_name_is_legal(const char *name);
+
 /* ---- Sets ------------------------------------------------------------------------------- */
 
 /* The set in which nothing is known; never NULL. Counted for the caller. */
@@ -53,25 +66,50 @@ struct parameters *parameters_empty(struct parameter_table *table);
 
 /*
  * The set that differs from `set` in one value, which is copied; NULL makes it unknown.
- * Counted for the caller, who keeps its count of `set`. NULL: no memory, or the new set would
- * be larger than PARAMETERS_SIZE_MAX.
+ * What it follows stays. Counted for the caller, who keeps its count of `set`. NULL: no memory,
+ * or the new set would be larger than PARAMETERS_SIZE_MAX.
  */
 struct parameters *parameters_with(struct parameter_table *table, const struct parameters *set,
 	unsigned index, const char *value);
 
 /*
- * `base`, with the values that `over` knows in place of its own: the welcome is the pool's
- * start values overlaid by what the client asked for. Counted; NULL as above.
+ * `base`, with the values that `over` knows in place of its own, tracked and followed: the
+ * welcome is the pool's start values overlaid by what the client asked for. Counted; NULL as
+ * above.
  */
-struct parameters *parameters_overlay(struct parameter_table *table,
+struct parameters *parameters_merge(struct parameter_table *table,
 	const struct parameters *base, const struct parameters *over);
+
+/* `set`, which follows what `of` follows, and nothing else. Counted; NULL as above. */
+struct parameters *parameters_follow(struct parameter_table *table,
+	const struct parameters *set, const struct parameters *of);
 
 /*
  * The client's set after the server took its values over: the server's spelling of every
- * parameter that the server knows. Counted; NULL as above.
+ * tracked parameter that the server knows. Counted; NULL as above.
  */
 struct parameters *parameters_adopt(struct parameter_table *table,
 	const struct parameters *client, const struct parameters *server);
+
+/*
+ * A server's set after its session was changed behind our back: whatever it follows is in doubt,
+ * and differs from what any client wants. Counted; NULL as above.
+ */
+struct parameters *parameters_doubt(
+	struct parameter_table *table, const struct parameters *server);
+
+/*
+ * `set`, in which a parameter that it follows has another value; the same set if it does not
+ * follow that one. The name may be in any letter case. Counted; NULL as above.
+ */
+struct parameters *parameters_refollow(struct parameter_table *table,
+	const struct parameters *set, const char *name, const char *value);
+
+/* Does it follow anything beyond what is tracked? */
+bool parameters_has_followed(const struct parameters *set);
+
+/* The table that it belongs to. */
+struct parameter_table *parameters_table(const struct parameters *set);
 
 /* One more holder; returns the set. */
 struct parameters *parameters_ref(struct parameters *set);
@@ -82,15 +120,10 @@ void parameters_unref(struct parameters *set);
 /* A value, good as long as the set is held. NULL: unknown. */
 const char *parameters_get(const struct parameters *set, unsigned index);
 
-/* Append a ParameterStatus for each known value, in the order of the table. */
-void parameters_report(const struct parameters *set, struct buffer *buffer);
+/* The value that it follows under this name, in whatever letter case; NULL: none, or in doubt. */
+const char *parameters_get_followed(const struct parameters *set, const char *name);
 
-/*
- * Append `SET name='value';` for each parameter that both sides know and whose values differ
- * in more than letter case. Returns how many. Negative: nothing was appended, since memory ran
- * out (`sql->failed`), or a search_path of the client is no list of names.
- */
-int parameters_difference(
-	const struct parameters *client, const struct parameters *server, struct buffer *sql);
+/* Append a ParameterStatus for each known tracked value, in the order of the table. */
+void parameters_report(const struct parameters *set, struct buffer *buffer);
 
 #endif

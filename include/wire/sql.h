@@ -21,4 +21,10 @@ void sql_append_literal(struct buffer *buffer, const char *text);
  */
 bool sql_append_name_list(struct buffer *buffer, const char *list);
 
+/*
+ * Append the name of a parameter, as it stands behind SET or RESET: one with dots in quotes, since
+ * any part of it may be a word that SQL takes for its own.
+ */
+void sql_append_setting_name(struct buffer *buffer, const char *name);
+
 #endif

@@ -74,6 +74,9 @@ static bool fill(struct registry *registry, struct link *link, const struct link
 	link->cut = is_set(record, LINK_RECORD_CUT);
 	link->remaining = (uint32_t)record->remaining;
 	link->parameters = link_record_parameters(registry->parameters, &record->parameters);
+	if (link->parameters && record->followed.length > 0)
+		link->parameters =
+			link_record_follow(registry->parameters, link->parameters, record);
 	return record->remaining <= UINT32_MAX && link->parameters &&
 		link_hold(link, record->held.at, record->held.length);
 }
@@ -357,6 +360,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->setting = is_set(record, LINK_RECORD_SETTING);
 	server->fresh = is_set(record, LINK_RECORD_FRESH);
 	server->touched = is_set(record, LINK_RECORD_TOUCHED);
+	server->follows = parameters_has_followed(server->link.parameters);
 	server->close_needed = is_set(record, LINK_RECORD_CLOSE_NEEDED);
 	server->dirty = is_set(record, LINK_RECORD_DIRTY);
 	server->reserve = is_set(record, LINK_RECORD_RESERVE);

@@ -5,6 +5,7 @@
 
 #include "session/client_limits.h"
 #include "session/ending.h"
+#include "session/followed.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "wire/message.h"
@@ -265,6 +266,9 @@ static enum auth_query_progress take_ready(
 		return AUTH_QUERY_BROKEN;
 	if (lookup->preludes > 0) {
 		server->touched = --lookup->preludes > 0;
+		if (parameters_has_followed(server->link.parameters) &&
+			!followed_forget(server))
+			return AUTH_QUERY_BROKEN;
 		return AUTH_QUERY_GOES_ON;
 	}
 	return lookup->step == STEPS ? AUTH_QUERY_ENDS : AUTH_QUERY_BROKEN;

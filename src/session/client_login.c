@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -21,6 +22,7 @@
 #include "session/shedding.h"
 #include "session/welcome.h"
 #include "wire/message.h"
+#include "wire/parameter_draft.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
 
@@ -81,6 +83,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 	scram_server_free(&login->scram);
 	buffer_wipe(&login->final);
 	buffer_free(&login->farewell);
+	buffer_free(&login->option_names);
 	free(login->database_name);
 	explicit_bzero(login, sizeof(*login));
 	free(login);
@@ -222,27 +225,15 @@ enum auth_result client_login_learn(struct client_link *client, const char *pass
 
 /* --- the startup message ------------------------------------------------------------------ */
 
-static void take_parameter(struct client_link *client, unsigned index, const char *value)
-{
-	struct registry *registry = link_registry(&client->link);
-	struct parameters *set =
-		parameters_with(registry->parameters, client->link.parameters, index, value);
-
-	if (!set)
-		return; /* more than a set may hold: the server's own value stays in force */
-	parameters_unref(client->link.parameters);
-	client->link.parameters = set;
-}
-
 /* With the address; who reads logs by column widths knows it. */
 enum { APPLICATION_NAME_SIZE = 400 };
 
 /* `NAME - ADDRESS`, so that the database's own views tell where a session comes from. */
-static void add_host(struct client_link *client)
+static bool add_host(struct client_link *client, struct parameter_draft *draft)
 {
 	struct registry *registry = link_registry(&client->link);
 	const int index = parameter_index(registry->parameters, "application_name");
-	const char *name = parameters_get(client->link.parameters, (unsigned)index);
+	const char *name = draft->values.tracked[index];
 	char address[ADDRESS_TEXT_SIZE], host[256] = "", text[APPLICATION_NAME_SIZE];
 	size_t length, room;
 
@@ -260,49 +251,124 @@ static void add_host(struct client_link *client)
 	/* A name cut within a character is none that a server takes. */
 	snprintf(text, sizeof(text), "%.*s - %s", (int)text_utf8_cut(name, length, room), name,
 		address);
-	take_parameter(client, (unsigned)index, text);
+	return parameter_draft_track(draft, (unsigned)index, text);
+}
+
+static bool is_ignored(const struct registry *registry, const char *name, bool in_options)
+{
+	const char *ignored = registry->settings->ignore_startup_parameters;
+
+	return text_list_has(ignored, name) ||
+		(in_options && text_list_has(ignored, "options"));
+}
+
+/* What concerns one transaction only has no effect at the start of a session. */
+static bool has_no_effect(const char *name)
+{
+	return strcasecmp(name, "transaction_isolation") == 0 ||
+		strcasecmp(name, "transaction_read_only") == 0 ||
+		strcasecmp(name, "transaction_deferrable") == 0;
+}
+
+/* Does the configuration allow to follow it, and can it be taken back from a session at all? */
+static bool may_follow(const struct registry *registry, const char *name)
+{
+	return registry->settings->startup_parameters == STARTUP_FOLLOW &&
+		strcasecmp(name, "seed") != 0;
+}
+
+/* The client will have to be told which names stood in its options, if one is not known. */
+static enum drafted follow(struct client_link *client, struct parameter_draft *draft,
+	const char *name, const char *value, bool in_options)
+{
+	if (in_options && !buffer_append(&client->login->option_names, name, strlen(name) + 1))
+		return DRAFTED_NO_MEMORY;
+	return parameter_draft_follow(draft, name, value);
+}
+
+/* One setting of the startup message. */
+static enum drafted take_setting(struct client_link *client, struct parameter_draft *draft,
+	const char *name, const char *value, bool in_options)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const int index = parameter_index(registry->parameters, name);
+
+	if (index >= 0)
+		return parameter_draft_track(draft, (unsigned)index, value) ? DRAFTED
+									    : DRAFTED_NO_MEMORY;
+	if (is_ignored(registry, name, in_options))
+		return DRAFTED;
+	if (!may_follow(registry, name))
+		return DRAFTED_NOT;
+	if (has_no_effect(name))
+		return DRAFTED;
+	return follow(client, draft, name, value, in_options);
+}
+
+static struct failure unsupported(
+	struct client_link *client, const char *name, const char *value, bool in_options)
+{
+	link_log_repeated(&client->link, LEVEL_WARNING,
+		"unsupported startup parameter%s: %s=%s", in_options ? " in options" : "", name,
+		value);
+	return failure_of(in_options ? REASON_UNSUPPORTED_STARTUP_PARAMETER_IN_OPTIONS
+				     : REASON_UNSUPPORTED_STARTUP_PARAMETER,
+		name);
+}
+
+/* All settings, as far as they go; false: `why` says what is wrong with them. */
+static bool draft_settings(struct client_link *client, struct parameter_draft *draft,
+	struct startup_settings *walk, struct failure *why)
+{
+	enum startup_step step;
+	const char *name, *value;
+
+	while ((step = startup_settings_next(walk, &name, &value)) == STARTUP_PARAMETER) {
+		switch (take_setting(client, draft, name, value, walk->in_options)) {
+		case DRAFTED:
+			continue;
+		case DRAFTED_NOT:
+			*why = unsupported(client, name, value, walk->in_options);
+			return false;
+		case DRAFTED_NO_MEMORY:
+			*why = failure_of(REASON_NO_MEMORY);
+			return false;
+		}
+	}
+	*why = failure_of(
+		step == STARTUP_BROKEN ? REASON_UNSUPPORTED_OPTIONS : REASON_NO_MEMORY);
+	return step == STARTUP_END;
 }
 
 /* False: the client was closed for a parameter that is not supported. */
 static bool take_settings(struct client_link *client, const struct startup_login *wanted,
 	const uint8_t *message, size_t total)
 {
-	const struct registry *registry = link_registry(&client->link);
-	const char *ignored = registry->settings->ignore_startup_parameters;
+	struct registry *registry = link_registry(&client->link);
+	struct parameter_draft draft;
 	struct startup_settings walk;
+	struct parameters *set = NULL;
 	struct failure why;
-	const char *name, *value;
-	enum startup_step step;
+	bool good;
 
+	parameter_draft_begin(&draft, registry->parameters);
 	startup_settings_begin(&walk, wanted, message, total);
-	while ((step = startup_settings_next(&walk, &name, &value)) == STARTUP_PARAMETER) {
-		const int index = parameter_index(registry->parameters, name);
-
-		if (index >= 0) {
-			take_parameter(client, (unsigned)index, value);
-		} else if (!text_list_has(ignored, name) &&
-			!(walk.in_options && text_list_has(ignored, "options"))) {
-			link_log_repeated(&client->link, LEVEL_WARNING,
-				"unsupported startup parameter%s: %s=%s",
-				walk.in_options ? " in options" : "", name, value);
-			why = failure_of(walk.in_options
-					? REASON_UNSUPPORTED_STARTUP_PARAMETER_IN_OPTIONS
-					: REASON_UNSUPPORTED_STARTUP_PARAMETER,
-				name);
-			break;
-		}
-	}
+	good = draft_settings(client, &draft, &walk, &why);
 	startup_settings_end(&walk);
-	if (step == STARTUP_BROKEN)
-		why = failure_of(REASON_UNSUPPORTED_OPTIONS);
-	else if (step == STARTUP_NO_MEMORY)
+	if (good) {
 		why = failure_of(REASON_NO_MEMORY);
-	if (step != STARTUP_END) {
+		good = !registry->settings->application_name_add_host ||
+			add_host(client, &draft);
+	}
+	if (good)
+		set = parameter_draft_end(&draft);
+	if (!set) {
+		parameter_draft_drop(&draft);
 		client_close(client, &why);
 		return false;
 	}
-	if (registry->settings->application_name_add_host)
-		add_host(client);
+	parameters_unref(client->link.parameters);
+	client->link.parameters = set;
 	return true;
 }
 

@@ -192,15 +192,18 @@ static bool is_broken(const struct failure *why)
 }
 
 /*
- * Did it die before anything of its client's reached it? Only one that was there before the query:
- * else a server that cannot bear our SETs would be given to its client again and again.
+ * Did it die before anything of its client's reached it? Only one that was there before the query,
+ * or that has been used: else a server that cannot bear our SETs would be given to its client again
+ * and again.
  */
 static bool died_unused(const struct server_link *server, const struct failure *why)
 {
 	const struct client_link *client = (const struct client_link *)server->link.peer;
 
-	return client && server->setting && is_broken(why) &&
-		server->link.connect_time < client->query_start;
+	if (!client || !server->setting)
+		return false;
+	return why->reason == REASON_RESET_QUERY_FAILED ||
+		(is_broken(why) && server->link.connect_time < client->query_start);
 }
 
 void server_close(struct server_link *server, const struct failure *why)

@@ -6,6 +6,7 @@
 
 #include "net/stream_backlog.h"
 #include "session/auth/method.h"
+#include "wire/parameter_draft.h"
 
 /* Numbers are for ever: a tag that is not used any more is not used again. */
 enum link_tag {
@@ -39,6 +40,7 @@ enum link_tag {
 	TAG_TARGET = 28,
 	TAG_REPLICATION = 29,
 	TAG_OPTIONS = 30,
+	TAG_FOLLOWED = 31,
 	/* 32 to 63: prepared statements. */
 };
 
@@ -71,6 +73,26 @@ static uint64_t common_flags(const struct link *link)
 		flag(link->stream.paused, LINK_RECORD_PAUSED);
 }
 
+/* Names and values as they stand; one that is in doubt has none. */
+static void write_followed(struct buffer *out, const struct parameters *set)
+{
+	struct parameter_values values;
+	struct buffer list = {0};
+
+	parameter_values_read(set, &values);
+	for (unsigned i = 0; i < values.count; i++) {
+		const struct followed *followed = &values.followed[i];
+
+		writer_string(&list, followed->name);
+		writer_byte(&list, followed->value != NULL);
+		if (followed->value)
+			writer_string(&list, followed->value);
+	}
+	tagged_bytes(out, TAG_FOLLOWED, list.data, list.length);
+	out->failed = out->failed || list.failed;
+	buffer_free(&list);
+}
+
 static void write_common(struct buffer *out, const struct link *link)
 {
 	const struct backlog *backlog = link->stream.backlog;
@@ -92,6 +114,8 @@ static void write_common(struct buffer *out, const struct link *link)
 	if (link->parameters)
 		link_record_write_parameters(
 			out, TAG_PARAMETERS, link_registry(link)->parameters, link->parameters);
+	if (link->parameters && parameters_has_followed(link->parameters))
+		write_followed(out, link->parameters);
 }
 
 static void write_state(struct buffer *out, const struct link *link, const char *state)
@@ -248,6 +272,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		NUMBER(TAG_HOST, host)
 		NUMBER(TAG_STATUS, status)
 		BYTES(TAG_PARAMETERS, parameters)
+		BYTES(TAG_FOLLOWED, followed)
 		NUMBER(TAG_CLOSE_CAUSE, close_cause)
 		BYTES(TAG_TARGET, target)
 #undef NUMBER
@@ -308,6 +333,43 @@ void link_record_write_parameters(struct buffer *out, uint16_t tag,
 	tagged_bytes(out, tag, known.data, known.length);
 	out->failed = out->failed || known.failed;
 	buffer_free(&known);
+}
+
+/* What a record's link follows. What no client can ask for is left out. */
+static enum drafted read_followed(
+	struct parameter_draft *draft, const struct link_record *record)
+{
+	enum drafted drafted = DRAFTED;
+	struct reader reader;
+
+	reader_init(&reader, record->followed.at, record->followed.length);
+	while (drafted != DRAFTED_NO_MEMORY && reader_left(&reader) > 0) {
+		const char *name = reader_string(&reader);
+		const char *value = reader_byte(&reader) ? reader_string(&reader) : NULL;
+
+		/* Only a server's can be in doubt. */
+		if (!reader.failed && (value || record->kind == LINK_SERVER))
+			drafted = parameter_draft_follow(draft, name, value);
+	}
+	return drafted;
+}
+
+struct parameters *link_record_follow(
+	struct parameter_table *table, struct parameters *set, const struct link_record *record)
+{
+	struct parameter_draft draft;
+	struct parameters *followed = NULL, *both = NULL;
+
+	parameter_draft_begin(&draft, table);
+	if (read_followed(&draft, record) != DRAFTED_NO_MEMORY)
+		followed = parameter_draft_end(&draft);
+	else
+		parameter_draft_drop(&draft);
+	if (followed)
+		both = parameters_follow(table, set, followed);
+	parameters_unref(followed);
+	parameters_unref(set);
+	return both;
 }
 
 struct parameters *link_record_parameters(

@@ -4,6 +4,7 @@
 
 #include "model/client_group.h"
 #include "session/auth_query.h"
+#include "session/followed.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
 #include "wire/message.h"
@@ -27,7 +28,7 @@ bool relay_remember_parameter(struct relay_run *run)
 		return false;
 	index = parameter_index(registry->parameters, name);
 	if (index < 0)
-		return true;
+		return run->server->setting || followed_note_status(run, name, value);
 	if (!server_set_parameter(run->from, (unsigned)index, value))
 		return false;
 	if (!run->client || run->server->setting)
@@ -50,6 +51,14 @@ static enum verdict judge_own_parameter(struct relay_run *run)
 {
 	if (!run->whole || !relay_remember_parameter(run))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	return RELAY_DROP;
+}
+
+/* A reset query, say; connect_query comes before anything is followed. */
+static enum verdict judge_own_command(struct relay_run *run)
+{
+	if (parameters_has_followed(run->from->parameters) && !followed_note_command(run))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	return RELAY_DROP;
 }
 
@@ -81,7 +90,11 @@ static enum verdict judge_set_error(struct relay_run *run)
 	if (run->whole && is_last_word(run))
 		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
 	judge_own_error(run);
-	return relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
+	/* It may have been a RESET, of what is none of this client's. */
+	return relay_fail(run,
+		failure_of(parameters_has_followed(run->from->parameters)
+				? REASON_RESET_QUERY_FAILED
+				: REASON_INVALID_SERVER_PARAMETER));
 }
 
 /* What comes behind the end of our own query was not asked for. */
@@ -164,6 +177,7 @@ const struct relay_rule relay_setting_server[RELAY_TYPES] = {
 
 const struct relay_rule relay_own_server[RELAY_TYPES] = {
 	RELAY_EVERY(judge_own_answer),
+	[PQ_COMMAND_COMPLETE] = {judge_own_command, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_own_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},

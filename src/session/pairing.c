@@ -16,6 +16,7 @@
 #include "session/transfer.h"
 #include "session/welcome.h"
 #include "wire/message.h"
+#include "wire/parameter_difference.h"
 #include "wire/writer.h"
 
 /* --- taking ------------------------------------------------------------------------------- */
@@ -109,19 +110,37 @@ static void log_spelling(const struct client_link *client, const struct paramete
 	}
 }
 
-bool pairing_adopt(struct client_link *client, const struct server_link *server)
+/* Give a link another set, which is counted for it. False: there is none. */
+static bool replace_parameters(struct link *link, struct parameters *set)
 {
-	struct registry *registry = link_registry(&client->link);
-	struct parameters *set = parameters_adopt(
-		registry->parameters, client->link.parameters, server->link.parameters);
-
 	if (!set)
 		return false;
-	if (log_enabled(LEVEL_DEBUG))
-		log_spelling(client, set);
-	parameters_unref(client->link.parameters);
-	client->link.parameters = set;
+	parameters_unref(link->parameters);
+	link->parameters = set;
 	return true;
+}
+
+/* What the server follows is what the client does. */
+static bool take_followed(struct server_link *server, const struct client_link *client)
+{
+	struct parameter_table *table = link_registry(&server->link)->parameters;
+
+	server->follows = parameters_has_followed(client->link.parameters);
+	if (!server->follows && !parameters_has_followed(server->link.parameters))
+		return true;
+	return replace_parameters(&server->link,
+		parameters_follow(table, server->link.parameters, client->link.parameters));
+}
+
+bool pairing_adopt(struct client_link *client, struct server_link *server)
+{
+	struct parameter_table *table = link_registry(&client->link)->parameters;
+	struct parameters *set =
+		parameters_adopt(table, client->link.parameters, server->link.parameters);
+
+	if (set && log_enabled(LEVEL_DEBUG))
+		log_spelling(client, set);
+	return replace_parameters(&client->link, set) && take_followed(server, client);
 }
 
 /* The server took nothing and is closed: the client needs another one. */
@@ -136,7 +155,8 @@ static int pair_with_settings(struct client_link *client, struct server_link *se
 
 	buffer_init(&sql);
 	buffer_init(&message);
-	count = parameters_difference(client->link.parameters, server->link.parameters, &sql);
+	count = parameters_difference(client->link.parameters, server->link.parameters,
+		server->link.pool->database->config->connect_query, &sql);
 	if (count < 0 || (count == 0 && !pairing_adopt(client, server))) {
 		client_close_for(client,
 			sql.failed || count == 0 ? REASON_NO_MEMORY

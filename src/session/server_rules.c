@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "session/failover.h"
+#include "session/followed.h"
 #include "session/pairing.h"
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
@@ -71,6 +72,8 @@ static enum verdict judge_command_complete(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
+	if (server->follows && !followed_note_command(run))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	if (!server->copying_in)
 		return judge_executed(run);
 	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);

@@ -45,7 +45,7 @@ static bool make_welcome(struct pool *pool, struct parameters *asked)
 
 	if (pool->welcome_asked == asked)
 		return true;
-	given = parameters_overlay(pool->registry->parameters, pool->welcome, asked);
+	given = parameters_merge(pool->registry->parameters, pool->welcome, asked);
 	if (!given)
 		return false;
 	parameters_unref(pool->welcome_asked);

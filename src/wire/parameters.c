@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A set is one block of bytes: for each name of the table, in its order, a byte that says
- * whether the value is known, and if so the value with its NUL. Thus the block is also the key
- * by which a set is found again, and to get a value is to step over those before it, which is
- * short work for a handful of names.
+ * whether the value is known, and if so the value with its NUL; then the same for each name that
+ * is followed, with the name and its NUL behind the byte. Thus the block is also the key by which
+ * a set is found again, and to get a value is to step over those before it, which is short work
+ * for a handful of names.
  *
  * The sets of a table stand in an ordered tree: what they hold is chosen by peers, and a tree
  * has no bad case that a peer could aim at.
@@ -12,7 +13,6 @@
 
 #include <bsd/sys/tree.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +20,15 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "wire/sql.h"
+#include "wire/parameter_values.h"
 #include "wire/writer.h"
-
-enum { NAME_SIZE = 64 }; /* PostgreSQL's own limit for names, NUL included */
 
 struct parameters {
 	RB_ENTRY(parameters) place;
 	struct parameter_table *table;
 	unsigned holders;
 	uint32_t size;
+	uint32_t followed; /* how many */
 	uint8_t content[];
 };
 
@@ -39,12 +38,7 @@ struct parameter_table {
 	struct parameters_tree sets;
 	struct parameters *empty; /* one hold on it is the table's */
 	unsigned count;
-	char names[PARAMETERS_MAX][NAME_SIZE];
-};
-
-/* The values of a set side by side; NULL: unknown. They point into the set. */
-struct values {
-	const char *at[PARAMETERS_MAX];
+	char names[PARAMETERS_MAX][PARAMETER_NAME_SIZE];
 };
 
 static int compare_sets(struct parameters *a, struct parameters *b)
@@ -61,7 +55,15 @@ RB_GENERATE_INTERNAL(parameters_tree, parameters, place, compare_sets, TREE_FUNC
 
 /* ---- One block per content -------------------------------------------------------------- */
 
-static void read_values(const struct parameters *set, struct values *out)
+static const char *read_text(const char **at)
+{
+	const char *text = *at;
+
+	*at += strlen(text) + 1;
+	return text;
+}
+
+void parameter_values_read(const struct parameters *set, struct parameter_values *out)
 {
 	const char *at = (const char *)set->content;
 	unsigned i;
@@ -69,50 +71,68 @@ static void read_values(const struct parameters *set, struct values *out)
 	for (i = 0; i < set->table->count; i++) {
 		const bool known = *at++ != 0;
 
-		out->at[i] = known ? at : NULL;
-		if (known)
-			at += strlen(at) + 1;
+		out->tracked[i] = known ? read_text(&at) : NULL;
+	}
+	out->count = set->followed;
+	for (i = 0; i < set->followed; i++) {
+		const bool known = *at++ != 0;
+
+		out->followed[i].name = read_text(&at);
+		out->followed[i].value = known ? read_text(&at) : NULL;
 	}
 }
 
-static size_t content_size(const struct parameter_table *table, const struct values *values)
+static size_t size_of(const char *text)
 {
-	size_t size = table->count;
+	return text != NULL ? strlen(text) + 1 : 0;
+}
+
+static size_t content_size(
+	const struct parameter_table *table, const struct parameter_values *values)
+{
+	size_t size = table->count + values->count;
 	unsigned i;
 
-	for (i = 0; i < table->count; i++) {
-		if (values->at[i] != NULL)
-			size += strlen(values->at[i]) + 1;
-	}
+	for (i = 0; i < table->count; i++)
+		size += size_of(values->tracked[i]);
+	for (i = 0; i < values->count; i++)
+		size += size_of(values->followed[i].name) + size_of(values->followed[i].value);
 	return size;
 }
 
-static void write_values(struct parameters *set, const struct values *values)
+static uint8_t *write_text(uint8_t *at, const char *text)
+{
+	const size_t size = size_of(text);
+
+	if (size > 0)
+		memcpy(at, text, size);
+	return at + size;
+}
+
+static void write_set(struct parameters *set, struct parameter_table *table, size_t size,
+	const struct parameter_values *values)
 {
 	uint8_t *at = set->content;
 	unsigned i;
 
-	for (i = 0; i < set->table->count; i++) {
-		*at++ = values->at[i] != NULL;
-		if (values->at[i] != NULL) {
-			const size_t size = strlen(values->at[i]) + 1;
-
-			memcpy(at, values->at[i], size);
-			at += size;
-		}
+	*set = (struct parameters){.table = table,
+		.size = (uint32_t)size,
+		.holders = 1,
+		.followed = values->count};
+	for (i = 0; i < table->count; i++) {
+		*at++ = values->tracked[i] != NULL;
+		at = write_text(at, values->tracked[i]);
 	}
-}
-
-static void write_set(struct parameters *set, struct parameter_table *table, size_t size,
-	const struct values *values)
-{
-	*set = (struct parameters){.table = table, .size = (uint32_t)size, .holders = 1};
-	write_values(set, values);
+	for (i = 0; i < values->count; i++) {
+		*at++ = values->followed[i].value != NULL;
+		at = write_text(at, values->followed[i].name);
+		at = write_text(at, values->followed[i].value);
+	}
 }
 
 /* The set of this content, if it is there and of usual size: most are, and need no memory. */
 static struct parameters *find(
-	struct parameter_table *table, size_t size, const struct values *values)
+	struct parameter_table *table, size_t size, const struct parameter_values *values)
 {
 	union {
 		struct parameters set;
@@ -125,8 +145,8 @@ static struct parameters *find(
 	return RB_FIND(parameters_tree, &table->sets, &key.set);
 }
 
-/* The one set of this content: the one that is there already, or a new one. */
-static struct parameters *intern(struct parameter_table *table, const struct values *values)
+struct parameters *parameter_values_intern(
+	struct parameter_table *table, const struct parameter_values *values)
 {
 	const size_t size = content_size(table, values);
 	struct parameters *set = find(table, size, values), *present;
@@ -151,12 +171,12 @@ static struct parameters *intern(struct parameter_table *table, const struct val
 static const char *const always_tracked[] = {"DateStyle", "client_encoding", "TimeZone",
 	"standard_conforming_strings", "application_name"};
 
-/* It will stand in SQL of ours. A dot sets an extension's prefix apart. */
-static bool is_parameter_name(const char *name)
+/* A dot sets an extension's prefix apart. */
+bool parameter_name_is_legal(const char *name)
 {
 	const char *c;
 
-	if (strchr("0123456789$.", name[0]) != NULL)
+	if (name[0] == '\0' || strchr("0123456789$.", name[0]) != NULL)
 		return false;
 	for (c = name; *c != '\0'; c++) {
 		const bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
@@ -164,25 +184,25 @@ static bool is_parameter_name(const char *name)
 		if (!letter && strchr("0123456789_$.", *c) == NULL)
 			return false;
 	}
-	return true;
+	return c - name < PARAMETER_NAME_SIZE;
 }
 
 /* Returns 0 or an errno. */
 static int add_name(struct parameter_table *table, const char *name)
 {
-	if (!is_parameter_name(name))
+	if (!parameter_name_is_legal(name))
 		return EINVAL;
 	if (parameter_index(table, name) >= 0)
 		return 0;
 	if (table->count == PARAMETERS_MAX)
 		return E2BIG;
-	text_copy(table->names[table->count++], NAME_SIZE, name);
+	text_copy(table->names[table->count++], PARAMETER_NAME_SIZE, name);
 	return 0;
 }
 
 static int add_names(struct parameter_table *table, const char *extra)
 {
-	char name[NAME_SIZE];
+	char name[PARAMETER_NAME_SIZE];
 	bool whole;
 	size_t i;
 	int error = 0;
@@ -205,7 +225,7 @@ struct parameter_table *parameter_table_new(const char *extra)
 	RB_INIT(&table->sets);
 	error = add_names(table, extra);
 	if (error == 0) {
-		table->empty = intern(table, &(struct values){0});
+		table->empty = parameter_values_intern(table, &(struct parameter_values){0});
 		error = table->empty == NULL ? ENOMEM : 0;
 	}
 	if (error != 0) {
@@ -263,38 +283,6 @@ struct parameters *parameters_empty(struct parameter_table *table)
 	return parameters_ref(table->empty);
 }
 
-struct parameters *parameters_with(struct parameter_table *table, const struct parameters *set,
-	unsigned index, const char *value)
-{
-	struct values values;
-
-	CHECK(index < table->count);
-	read_values(set, &values);
-	values.at[index] = value;
-	return intern(table, &values);
-}
-
-struct parameters *parameters_overlay(struct parameter_table *table,
-	const struct parameters *base, const struct parameters *over)
-{
-	struct values values, above;
-	unsigned i;
-
-	read_values(base, &values);
-	read_values(over, &above);
-	for (i = 0; i < table->count; i++) {
-		if (above.at[i] != NULL)
-			values.at[i] = above.at[i];
-	}
-	return intern(table, &values);
-}
-
-struct parameters *parameters_adopt(struct parameter_table *table,
-	const struct parameters *client, const struct parameters *server)
-{
-	return parameters_overlay(table, client, server);
-}
-
 struct parameters *parameters_ref(struct parameters *set)
 {
 	set->holders++;
@@ -309,72 +297,47 @@ void parameters_unref(struct parameters *set)
 	free(set);
 }
 
+bool parameters_has_followed(const struct parameters *set)
+{
+	return set->followed > 0;
+}
+
 const char *parameters_get(const struct parameters *set, unsigned index)
 {
-	struct values values;
+	struct parameter_values values;
 
 	CHECK(index < set->table->count);
-	read_values(set, &values);
-	return values.at[index];
+	parameter_values_read(set, &values);
+	return values.tracked[index];
+}
+
+const char *parameters_get_followed(const struct parameters *set, const char *name)
+{
+	struct parameter_values values;
+	unsigned i;
+
+	parameter_values_read(set, &values);
+	for (i = 0; i < values.count; i++) {
+		if (strcasecmp(values.followed[i].name, name) == 0)
+			return values.followed[i].value;
+	}
+	return NULL;
 }
 
 void parameters_report(const struct parameters *set, struct buffer *buffer)
 {
-	struct values values;
+	struct parameter_values values;
 	unsigned i;
 
-	read_values(set, &values);
+	parameter_values_read(set, &values);
 	for (i = 0; i < set->table->count; i++) {
-		if (values.at[i] != NULL)
-			writer_parameter_status(buffer, set->table->names[i], values.at[i]);
+		if (values.tracked[i] != NULL)
+			writer_parameter_status(
+				buffer, set->table->names[i], values.tracked[i]);
 	}
 }
 
-/* ---- Setting a server's to a client's --------------------------------------------------- */
-
-/* A list of names is the one kind of value that SQL does not take as one literal. */
-static bool append_value(struct buffer *sql, const char *name, const char *value)
+struct parameter_table *parameters_table(const struct parameters *set)
 {
-	if (strcasecmp(name, "search_path") == 0)
-		return sql_append_name_list(sql, value);
-	sql_append_literal(sql, value);
-	return true;
-}
-
-static bool append_set(struct buffer *sql, const char *name, const char *value)
-{
-	bool good;
-
-	buffer_append(sql, "SET ", 4);
-	buffer_append(sql, name, strlen(name));
-	buffer_append(sql, "=", 1);
-	good = append_value(sql, name, value);
-	buffer_append(sql, ";", 1);
-	return good && !sql->failed;
-}
-
-int parameters_difference(
-	const struct parameters *client, const struct parameters *server, struct buffer *sql)
-{
-	const size_t start = sql->length;
-	struct values wanted, present;
-	unsigned i;
-	int count = 0;
-
-	if (client == server)
-		return 0;
-	CHECK(client->table->count == server->table->count);
-	read_values(client, &wanted);
-	read_values(server, &present);
-	for (i = 0; i < client->table->count; i++) {
-		if (wanted.at[i] == NULL || present.at[i] == NULL ||
-			strcasecmp(wanted.at[i], present.at[i]) == 0)
-			continue;
-		if (!append_set(sql, client->table->names[i], wanted.at[i])) {
-			sql->length = start;
-			return -1;
-		}
-		count++;
-	}
-	return count;
+	return set->table;
 }

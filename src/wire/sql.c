@@ -177,3 +177,23 @@ bool sql_append_name_list(struct buffer *buffer, const char *list)
 	buffer->length = start;
 	return false;
 }
+
+/* ---- Names of parameters ---------------------------------------------------------------- */
+
+void sql_append_setting_name(struct buffer *buffer, const char *name)
+{
+	const bool quoted = strchr(name, '.') != NULL;
+	size_t part;
+
+	for (;; name += part + 1) {
+		part = strcspn(name, ".");
+		if (quoted)
+			buffer_append(buffer, "\"", 1);
+		buffer_append(buffer, name, part);
+		if (quoted)
+			buffer_append(buffer, "\"", 1);
+		if (name[part] == '\0')
+			return;
+		buffer_append(buffer, ".", 1);
+	}
+}

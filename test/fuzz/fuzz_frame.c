@@ -8,7 +8,7 @@
 
 #include "wire/frame.h"
 #include "wire/message.h"
-#include "wire/parameters.h"
+#include "wire/parameter_difference.h"
 #include "wire/reader.h"
 #include "wire/report.h"
 
@@ -58,7 +58,7 @@ static void read_parameter(struct parameter_table *table, struct parameters **se
 	if (next == NULL)
 		return;
 	require(strcmp(parameters_get(next, (unsigned)index), value) == 0);
-	require(parameters_difference(next, *set, &sql) <= 1);
+	require(parameters_difference(next, *set, NULL, &sql) <= 1);
 	parameters_unref(*set);
 	*set = next;
 	buffer_free(&sql);

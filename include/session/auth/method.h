@@ -77,6 +77,8 @@ struct login {
 	struct buffer final; /* a client-final-message that waits for the helper */
 	/* The exchange's last word to a client that has passed: it leaves with what comes next. */
 	struct buffer farewell;
+	/* Names of settings that stood in `options` and are followed, each with its NUL. */
+	struct buffer option_names;
 };
 
 /* The method that an auth_type names. */

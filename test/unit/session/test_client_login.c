@@ -435,6 +435,7 @@ static void test_parameters_that_are_not_supported_are_named(void **state)
 	struct actor *client = fake_accept(-1);
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	say_startup(
 		client, PROTOCOL_3_0, "user", "alice", "database", "db", "work_mem", "1", NULL);
 	assert_told(client, "08P01", "unsupported startup parameter: work_mem");
@@ -456,6 +457,7 @@ static void test_parameters_may_be_ignored(void **state)
 	struct actor *client;
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	fake_set("ignore_startup_parameters", "work_mem, extra_float_digits");
 	client = fake_accept(-1);
 	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db",
@@ -678,6 +680,7 @@ static void test_max_client_conn_is_told_before_anything_else(void **state)
 	struct actor *client;
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	fake_set("max_client_conn", "1");
 	fake_set("max_db_client_connections", "1");
 	startup("alice", "db");

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "wire/parameters.h"
+#include "wire/parameter_difference.h"
+#include "wire/parameter_draft.h"
 
 static struct parameter_table *table_of(void **state)
 {
@@ -67,7 +68,7 @@ static void assert_difference(
 	struct buffer buffer = {0};
 
 	buffer_append(&buffer, ">", 1);
-	assert_int_equal(parameters_difference(client, server, &buffer), count);
+	assert_int_equal(parameters_difference(client, server, NULL, &buffer), count);
 	assert_int_equal(buffer.length, 1 + strlen(sql));
 	assert_memory_equal(buffer.data + 1, sql, strlen(sql));
 	buffer_free(&buffer);
@@ -338,6 +339,222 @@ static void test_a_search_path_that_is_no_list_is_refused(void **state)
 		set_of(table, "TimeZone", "GMT", "search_path", "a", NULL), -1, "");
 }
 
+/* ---- What is followed ------------------------------------------------------------------- */
+
+/* A set that follows name, value, ..., NULL; a value "?" is in doubt. Tracked names are tracked. */
+static struct parameters *following(struct parameter_table *table, ...)
+{
+	struct parameter_draft draft;
+	const char *name;
+	va_list pairs;
+
+	parameter_draft_begin(&draft, table);
+	va_start(pairs, table);
+	while ((name = va_arg(pairs, const char *)) != NULL) {
+		const char *value = va_arg(pairs, const char *);
+		const int index = parameter_index(table, name);
+
+		if (index >= 0)
+			assert_true(parameter_draft_track(&draft, (unsigned)index, value));
+		else
+			assert_int_equal(parameter_draft_follow(
+						 &draft, name, value[0] == '?' ? NULL : value),
+				DRAFTED);
+	}
+	va_end(pairs);
+	return parameter_draft_end(&draft);
+}
+
+static void test_followed_values_are_found_by_name_in_any_case_and_order(void **state)
+{
+	struct parameter_table *table = table_of(state);
+	struct parameters *one =
+		following(table, "Work_Mem", "1MB", "my.Var", "x", "geqo", "off", NULL);
+	struct parameters *other = following(
+		table, "geqo", "on", "my.var", "x", "work_mem", "1MB", "GEQO", "off", NULL);
+
+	assert_ptr_equal(one, other);
+	assert_true(parameters_has_followed(one));
+	assert_string_equal(parameters_get_followed(one, "WORK_mem"), "1MB");
+	assert_null(parameters_get_followed(one, "work"));
+	parameters_unref(one);
+	parameters_unref(other);
+	one = parameters_empty(table);
+	assert_false(parameters_has_followed(one));
+	parameters_unref(one);
+}
+
+static void test_names_that_are_none_are_not_followed(void **state)
+{
+	static const char *const names[] = {"", ".a", "1a", "$a", "a b", "a;b", "a'", "a\"",
+		"\xc3\xa4", "a-b",
+		"aa34567890123456789012345678901234567890123456789012345678901234"};
+	struct parameter_draft draft;
+
+	parameter_draft_begin(&draft, table_of(state));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		assert_int_equal(parameter_draft_follow(&draft, names[i], "1"), DRAFTED_NOT);
+	assert_int_equal(parameter_draft_follow(&draft, names[10] + 1, "1"), DRAFTED);
+	assert_int_equal(parameter_draft_follow(&draft, "_a.b$1", "1"), DRAFTED);
+	assert_int_equal(draft.values.count, 2);
+	parameter_draft_drop(&draft);
+}
+
+static void test_so_many_are_followed_and_no_more(void **state)
+{
+	struct parameter_draft draft;
+	char name[16];
+
+	parameter_draft_begin(&draft, table_of(state));
+	for (int i = 0; i < PARAMETERS_FOLLOWED_MAX; i++) {
+		snprintf(name, sizeof(name), "a%d", i * 37 % PARAMETERS_FOLLOWED_MAX);
+		assert_int_equal(parameter_draft_follow(&draft, name, name), DRAFTED);
+	}
+	assert_int_equal(parameter_draft_follow(&draft, "b", "1"), DRAFTED_NOT);
+	assert_int_equal(parameter_draft_follow(&draft, "a5", "another"), DRAFTED);
+	for (unsigned i = 1; i < draft.values.count; i++)
+		assert_true(strcmp(draft.values.followed[i - 1].name,
+				    draft.values.followed[i].name) < 0);
+	parameter_draft_drop(&draft);
+}
+
+static void test_followed_values_are_set_reset_and_left_alone(void **state)
+{
+	struct parameter_table *table = table_of(state);
+
+	assert_difference(following(table, "work_mem", "1MB", "geqo", "off", NULL),
+		following(table, NULL), 2, "SET geqo='off';SET work_mem='1MB';");
+	assert_difference(following(table, NULL),
+		following(table, "work_mem", "1MB", "geqo", "off", NULL), 2,
+		"RESET geqo;RESET work_mem;");
+	assert_difference(following(table, "work_mem", "1MB", "geqo", "OFF", "my.a", "1", NULL),
+		following(table, "work_mem", "1MB", "geqo", "off", "my.b", "1", NULL), 3,
+		"RESET \"my\".\"b\";SET geqo='OFF';SET \"my\".\"a\"='1';");
+	assert_difference(following(table, "work_mem", "1MB", NULL),
+		following(table, "work_mem", "1MB", NULL), 0, "");
+	assert_difference(following(table, "TimeZone", "UTC", "geqo", "off", NULL),
+		following(table, "TimeZone", "GMT", "geqo", "off", NULL), 1,
+		"SET TimeZone='UTC';");
+}
+
+static void test_lists_of_names_are_set_as_such(void **state)
+{
+	struct parameter_table *table = table_of(state);
+
+	assert_difference(following(table, "temp_tablespaces", "a, B", NULL),
+		following(table, NULL), 1, "SET temp_tablespaces=a, b;");
+	assert_difference(following(table, "temp_tablespaces", "", NULL),
+		following(table, NULL), 1, "SET temp_tablespaces='';");
+	assert_difference(following(table, "local_preload_libraries", "$libdir/x", NULL),
+		following(table, NULL), 1, "SET local_preload_libraries=\"$libdir/x\";");
+	assert_difference(following(table, "temp_tablespaces", "a b", NULL),
+		following(table, "geqo", "1", NULL), -1, "");
+}
+
+static void test_what_is_in_doubt_is_set_and_reset(void **state)
+{
+	struct parameter_table *table = table_of(state);
+	struct parameters *server =
+		following(table, "TimeZone", "UTC", "geqo", "off", "work_mem", "1MB", NULL);
+	struct parameters *doubted = parameters_doubt(table, server);
+
+	assert_ptr_not_equal(server, doubted);
+	assert_true(parameters_has_followed(doubted));
+	assert_null(parameters_get_followed(doubted, "geqo"));
+	assert_string_equal(get(table, doubted, "TimeZone"), "UTC");
+	parameters_unref(server);
+	assert_difference(following(table, "TimeZone", "UTC", "work_mem", "1MB", NULL), doubted,
+		2, "RESET geqo;SET work_mem='1MB';");
+}
+
+static void test_a_prelude_follows_resets_and_everything_is_set_anew(void **state)
+{
+	struct parameter_table *table = table_of(state);
+	struct parameters *client =
+		following(table, "TimeZone", "UTC", "geqo", "off", "work_mem", "1MB", NULL);
+	struct parameters *server = following(
+		table, "TimeZone", "UTC", "DateStyle", "ISO", "geqo", "off", "a.b", "1", NULL);
+	struct buffer sql = {0};
+	static const char all[] = "RESET \"a\".\"b\";SELECT 1 --\n;SET TimeZone='UTC';"
+				  "SET geqo='off';SET work_mem='1MB';";
+	static const char none[] = "SET work_mem='1MB';";
+
+	assert_int_equal(parameters_difference(client, server, "SELECT 1 --", &sql), 4);
+	assert_int_equal(sql.length, strlen(all));
+	assert_memory_equal(sql.data, all, sql.length);
+	parameters_unref(server);
+	/* Nothing is reset: nothing begins anew. */
+	server = following(table, "TimeZone", "UTC", "geqo", "off", NULL);
+	buffer_clear(&sql);
+	assert_int_equal(parameters_difference(client, server, "SELECT 1 --", &sql), 1);
+	assert_int_equal(sql.length, strlen(none));
+	assert_memory_equal(sql.data, none, sql.length);
+	buffer_free(&sql);
+	parameters_unref(client);
+	parameters_unref(server);
+}
+
+static void test_as_whom_a_session_acts_is_taken_back_first_and_set_last(void **state)
+{
+	struct parameter_table *table = table_of(state);
+
+	assert_difference(following(table, "role", "a", "session_authorization", "b",
+				  "work_mem", "1MB", NULL),
+		following(table, NULL), 3,
+		"SET work_mem='1MB';SET session_authorization='b';SET role='a';");
+	assert_difference(following(table, "work_mem", "1MB", NULL),
+		following(table, "role", "a", "session_authorization", "b", "geqo", "1", NULL),
+		4, "RESET role;RESET session_authorization;RESET geqo;SET work_mem='1MB';");
+	/* The same for both, but something else has to be set. */
+	assert_difference(following(table, "role", "a", "work_mem", "1MB", NULL),
+		following(table, "role", "a", NULL), 3,
+		"RESET role;SET work_mem='1MB';SET role='a';");
+	assert_difference(following(table, "role", "a", NULL),
+		following(table, "role", "a", NULL), 0, "");
+}
+
+static void test_a_server_takes_over_what_its_client_follows(void **state)
+{
+	struct parameter_table *table = table_of(state);
+	struct parameters *client = following(table, "TimeZone", "utc", "geqo", "off", NULL);
+	struct parameters *server = following(table, "TimeZone", "UTC", "a.b", "1", NULL);
+	struct parameters *adopted = parameters_adopt(table, client, server);
+	struct parameters *taken = parameters_follow(table, server, client);
+
+	assert_ptr_equal(adopted, taken);
+	assert_string_equal(get(table, taken, "TimeZone"), "UTC");
+	assert_string_equal(parameters_get_followed(taken, "geqo"), "off");
+	assert_null(parameters_get_followed(taken, "a.b"));
+	parameters_unref(client);
+	parameters_unref(server);
+	parameters_unref(adopted);
+	parameters_unref(taken);
+}
+
+static void test_the_servers_spelling_is_merged_in(void **state)
+{
+	struct parameter_table *table = table_of(state);
+	struct parameters *asked = following(table, "DateStyle", "German", "TimeZone", "UTC",
+		"geqo", "off", "my.a", "1", NULL);
+	struct parameters *spelt =
+		following(table, "DateStyle", "German, DMY", "geqo", "OFF", NULL);
+	struct parameters *merged = parameters_merge(table, asked, spelt);
+	struct parameters *other = parameters_refollow(table, merged, "My.A", "2");
+
+	assert_string_equal(get(table, merged, "DateStyle"), "German, DMY");
+	assert_string_equal(get(table, merged, "TimeZone"), "UTC");
+	assert_string_equal(parameters_get_followed(merged, "geqo"), "OFF");
+	assert_string_equal(parameters_get_followed(merged, "my.a"), "1");
+	assert_string_equal(parameters_get_followed(other, "my.a"), "2");
+	parameters_unref(other);
+	other = parameters_refollow(table, merged, "nobody", "2");
+	assert_ptr_equal(other, merged);
+	parameters_unref(other);
+	parameters_unref(merged);
+	parameters_unref(asked);
+	parameters_unref(spelt);
+}
+
 static void test_lack_of_memory_refuses_too(void **state)
 {
 	struct parameter_table *table = table_of(state);
@@ -345,7 +562,7 @@ static void test_lack_of_memory_refuses_too(void **state)
 	struct parameters *server = set_of(table, "TimeZone", "GMT", NULL);
 	struct buffer buffer = {.failed = true};
 
-	assert_int_equal(parameters_difference(client, server, &buffer), -1);
+	assert_int_equal(parameters_difference(client, server, NULL, &buffer), -1);
 	buffer_free(&buffer);
 	parameters_unref(client);
 	parameters_unref(server);
@@ -399,7 +616,7 @@ static void test_a_welcome_is_overlaid_by_wishes(void **state)
 		set_of(table, "TimeZone", "UTC", "application_name", "p", NULL);
 	struct parameters *wishes =
 		set_of(table, "application_name", "", "DateStyle", "German", NULL);
-	struct parameters *welcome = parameters_overlay(table, pool, wishes);
+	struct parameters *welcome = parameters_merge(table, pool, wishes);
 
 	assert_string_equal(get(table, welcome, "TimeZone"), "UTC");
 	assert_string_equal(get(table, welcome, "application_name"), "");
@@ -446,6 +663,16 @@ int main(void)
 		WITH_TABLE(test_values_are_quoted),
 		WITH_TABLE(test_long_values_are_set_too),
 		WITH_TABLE(test_a_search_path_that_is_no_list_is_refused),
+		WITH_TABLE(test_followed_values_are_found_by_name_in_any_case_and_order),
+		WITH_TABLE(test_names_that_are_none_are_not_followed),
+		WITH_TABLE(test_so_many_are_followed_and_no_more),
+		WITH_TABLE(test_followed_values_are_set_reset_and_left_alone),
+		WITH_TABLE(test_lists_of_names_are_set_as_such),
+		WITH_TABLE(test_what_is_in_doubt_is_set_and_reset),
+		WITH_TABLE(test_a_prelude_follows_resets_and_everything_is_set_anew),
+		WITH_TABLE(test_as_whom_a_session_acts_is_taken_back_first_and_set_last),
+		WITH_TABLE(test_a_server_takes_over_what_its_client_follows),
+		WITH_TABLE(test_the_servers_spelling_is_merged_in),
 		WITH_TABLE(test_lack_of_memory_refuses_too),
 		WITH_TABLE(test_sets_of_two_equal_tables_can_be_compared),
 		WITH_TABLE(test_after_adopting_nothing_differs),

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: ISC */
+#include "wire/parameter_difference.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/check.h"
+#include "wire/parameter_values.h"
+#include "wire/sql.h"
+
+/* Both sides, and what has come of them so far. */
+struct batch {
+	struct parameter_table *table;
+	struct parameter_values wanted, present;
+	struct buffer *sql;
+	bool anew; /* nothing that the server has counts any more */
+	int count;
+};
+
+/* As whom a session acts, in the order in which it is taken back. */
+static const char *const identity[] = {"role", "session_authorization"};
+
+enum { IDENTITIES = sizeof(identity) / sizeof(*identity) };
+
+static bool is_identity(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < IDENTITIES; i++) {
+		if (strcmp(name, identity[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- What differs ----------------------------------------------------------------------- */
+
+static bool tracked_differs(const struct batch *batch, unsigned index)
+{
+	const char *wanted = batch->wanted.tracked[index];
+	const char *present = batch->present.tracked[index];
+
+	if (wanted == NULL || present == NULL)
+		return false;
+	return batch->anew || strcasecmp(wanted, present) != 0;
+}
+
+static bool is_followed(const struct parameter_values *values, const char *name)
+{
+	bool present;
+
+	parameter_values_place(values, name, &present);
+	return present;
+}
+
+static bool has_as_followed(const struct batch *batch, const struct followed *wanted)
+{
+	bool present;
+	const unsigned place = parameter_values_place(&batch->present, wanted->name, &present);
+	const char *value = present ? batch->present.followed[place].value : NULL;
+
+	return !batch->anew && value != NULL && strcmp(value, wanted->value) == 0;
+}
+
+static bool differ(const struct batch *batch)
+{
+	unsigned i;
+
+	for (i = 0; i < parameter_count(batch->table); i++) {
+		if (tracked_differs(batch, i))
+			return true;
+	}
+	for (i = 0; i < batch->present.count; i++) {
+		if (!is_followed(&batch->wanted, batch->present.followed[i].name))
+			return true;
+	}
+	for (i = 0; i < batch->wanted.count; i++) {
+		if (!has_as_followed(batch, &batch->wanted.followed[i]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- What is said about it -------------------------------------------------------------- */
+
+static void append_text(struct buffer *sql, const char *text)
+{
+	buffer_append(sql, text, strlen(text));
+}
+
+/* Lists of names are the one kind of value that SQL does not take as one literal. */
+static bool is_name_list(const char *name)
+{
+	static const char *const lists[] = {"search_path", "temp_tablespaces",
+		"session_preload_libraries", "local_preload_libraries"};
+	unsigned i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		if (strcasecmp(name, lists[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool set(struct batch *batch, const char *name, const char *value)
+{
+	bool good = true;
+
+	append_text(batch->sql, "SET ");
+	sql_append_setting_name(batch->sql, name);
+	append_text(batch->sql, "=");
+	if (is_name_list(name))
+		good = sql_append_name_list(batch->sql, value);
+	else
+		sql_append_literal(batch->sql, value);
+	append_text(batch->sql, ";");
+	batch->count++;
+	return good && !batch->sql->failed;
+}
+
+static void reset(struct batch *batch, const char *name)
+{
+	append_text(batch->sql, "RESET ");
+	sql_append_setting_name(batch->sql, name);
+	append_text(batch->sql, ";");
+	batch->count++;
+}
+
+/* The server follows this no more. */
+static void forget(struct parameter_values *values, unsigned place)
+{
+	struct followed *at = &values->followed[place];
+
+	values->count--;
+	memmove(at, at + 1, (values->count - place) * sizeof(*at));
+}
+
+static void reset_identity(struct batch *batch)
+{
+	unsigned i;
+
+	for (i = 0; i < IDENTITIES; i++) {
+		bool present;
+		const unsigned place =
+			parameter_values_place(&batch->present, identity[i], &present);
+
+		if (!present)
+			continue;
+		reset(batch, identity[i]);
+		forget(&batch->present, place);
+	}
+}
+
+static void reset_others(struct batch *batch)
+{
+	unsigned i;
+
+	for (i = 0; i < batch->present.count; i++) {
+		const char *name = batch->present.followed[i].name;
+
+		if (!is_followed(&batch->wanted, name))
+			reset(batch, name);
+	}
+}
+
+/* It is the operator's and may be several statements, with or without a semicolon in the end. */
+static void append_prelude(struct batch *batch, const char *prelude)
+{
+	if (prelude == NULL || batch->count == 0)
+		return;
+	append_text(batch->sql, prelude);
+	append_text(batch->sql, "\n;");
+	batch->anew = true;
+}
+
+static bool set_tracked(struct batch *batch)
+{
+	unsigned i;
+
+	for (i = 0; i < parameter_count(batch->table); i++) {
+		if (tracked_differs(batch, i) &&
+			!set(batch, parameter_name(batch->table, i), batch->wanted.tracked[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool set_followed(struct batch *batch)
+{
+	unsigned i;
+
+	for (i = 0; i < batch->wanted.count; i++) {
+		const struct followed *wanted = &batch->wanted.followed[i];
+
+		if (!is_identity(wanted->name) && !has_as_followed(batch, wanted) &&
+			!set(batch, wanted->name, wanted->value))
+			return false;
+	}
+	return true;
+}
+
+static bool set_identity(struct batch *batch)
+{
+	unsigned i = IDENTITIES;
+
+	while (i-- > 0) {
+		bool present;
+		const unsigned place =
+			parameter_values_place(&batch->wanted, identity[i], &present);
+
+		if (present && !set(batch, identity[i], batch->wanted.followed[place].value))
+			return false;
+	}
+	return true;
+}
+
+int parameters_difference(const struct parameters *client, const struct parameters *server,
+	const char *prelude, struct buffer *sql)
+{
+	const size_t start = sql->length;
+	struct batch batch = {.table = parameters_table(client), .sql = sql};
+
+	if (client == server)
+		return 0;
+	CHECK(parameter_count(batch.table) == parameter_count(parameters_table(server)));
+	parameter_values_read(client, &batch.wanted);
+	parameter_values_read(server, &batch.present);
+	if (!differ(&batch))
+		return 0;
+	reset_identity(&batch);
+	reset_others(&batch);
+	append_prelude(&batch, prelude);
+	if (set_tracked(&batch) && set_followed(&batch) && set_identity(&batch))
+		return batch.count;
+	sql->length = start;
+	return -1;
+}

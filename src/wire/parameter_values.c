@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/* Sets made of other sets. */
+#include "wire/parameter_values.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/check.h"
+
+/* Lists are short, and nearly always come in order. */
+unsigned parameter_values_place(
+	const struct parameter_values *values, const char *name, bool *present)
+{
+	unsigned place = values->count;
+
+	*present = false;
+	while (place > 0 && !*present) {
+		const int order = strcmp(values->followed[place - 1].name, name);
+
+		if (order < 0)
+			break;
+		*present = order == 0;
+		place--;
+	}
+	return place;
+}
+
+bool parameter_values_follow(
+	struct parameter_values *values, const char *name, const char *value)
+{
+	bool present;
+	const unsigned place = parameter_values_place(values, name, &present);
+	struct followed *at = &values->followed[place];
+
+	if (!present) {
+		if (values->count == PARAMETERS_FOLLOWED_MAX)
+			return false;
+		memmove(at + 1, at, (values->count - place) * sizeof(*at));
+		values->count++;
+	}
+	*at = (struct followed){name, value};
+	return true;
+}
+
+struct parameters *parameters_with(struct parameter_table *table, const struct parameters *set,
+	unsigned index, const char *value)
+{
+	struct parameter_values values;
+
+	CHECK(index < parameter_count(table));
+	parameter_values_read(set, &values);
+	values.tracked[index] = value;
+	return parameter_values_intern(table, &values);
+}
+
+static void overlay(struct parameter_table *table, struct parameter_values *values,
+	const struct parameter_values *over)
+{
+	unsigned i;
+
+	for (i = 0; i < parameter_count(table); i++) {
+		if (over->tracked[i] != NULL)
+			values->tracked[i] = over->tracked[i];
+	}
+}
+
+struct parameters *parameters_merge(struct parameter_table *table,
+	const struct parameters *base, const struct parameters *over)
+{
+	struct parameter_values values, above;
+	unsigned i;
+
+	parameter_values_read(base, &values);
+	parameter_values_read(over, &above);
+	overlay(table, &values, &above);
+	for (i = 0; i < above.count; i++) {
+		if (!parameter_values_follow(
+			    &values, above.followed[i].name, above.followed[i].value))
+			return NULL;
+	}
+	return parameter_values_intern(table, &values);
+}
+
+struct parameters *parameters_follow(struct parameter_table *table,
+	const struct parameters *set, const struct parameters *of)
+{
+	struct parameter_values values, other;
+
+	parameter_values_read(set, &values);
+	parameter_values_read(of, &other);
+	memcpy(values.followed, other.followed, other.count * sizeof(*other.followed));
+	values.count = other.count;
+	return parameter_values_intern(table, &values);
+}
+
+struct parameters *parameters_adopt(struct parameter_table *table,
+	const struct parameters *client, const struct parameters *server)
+{
+	struct parameter_values values, above;
+
+	parameter_values_read(client, &values);
+	parameter_values_read(server, &above);
+	overlay(table, &values, &above);
+	return parameter_values_intern(table, &values);
+}
+
+struct parameters *parameters_doubt(
+	struct parameter_table *table, const struct parameters *server)
+{
+	struct parameter_values values;
+	unsigned i;
+
+	parameter_values_read(server, &values);
+	for (i = 0; i < values.count; i++)
+		values.followed[i].value = NULL;
+	return parameter_values_intern(table, &values);
+}
+
+struct parameters *parameters_refollow(struct parameter_table *table,
+	const struct parameters *set, const char *name, const char *value)
+{
+	struct parameter_values values;
+	unsigned i;
+
+	parameter_values_read(set, &values);
+	for (i = 0; i < values.count; i++) {
+		if (strcasecmp(values.followed[i].name, name) == 0)
+			values.followed[i].value = value;
+	}
+	return parameter_values_intern(table, &values);
+}

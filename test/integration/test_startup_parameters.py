@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: ISC
+"""Startup parameters that nobody reports: they follow their client, and only theirs."""
+
+import os
+import re
+
+import pytest
+
+from support import wire
+from support.raw import ServerError
+
+# Name, a value for the client, what SHOW calls it, the server's own.
+FOLLOWED = [
+    ("search_path", "main_schema, public", "main_schema, public", '"$user", public'),
+    ("statement_timeout", "12345", "12345ms", "0"),
+    ("extra_float_digits", "3", "3", "1"),
+    ("work_mem", "77MB", "77MB", "4MB"),
+    ("Lock_Timeout", "5s", "5s", "0"),
+    ("default_transaction_isolation", "serializable", "serializable", "read committed"),
+    ("bytea_output", "escape", "escape", "hex"),
+]
+
+
+@pytest.fixture
+def one_server(new_pooler):
+    """A pooler in transaction mode with a pool of one, which all clients share; it tells its SETs."""
+    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "verbose": 1})
+
+
+def batches(pooler):
+    """What was sent to servers to set their parameters, in order."""
+    lines = pooler.lines("varcache_apply: ")
+    return [re.sub(r"^.*varcache_apply: ", "", line) for line in lines]
+
+
+# They follow
+
+
+@pytest.mark.parametrize("name, value, called, default", FOLLOWED)
+def test_a_parameter_follows_its_client_and_no_other(one_server, name, value, called, default):
+    one, plain = one_server.client(**{name: value}), one_server.client()
+    for _ in range(3):
+        assert one.value(f"SHOW {name}") == called
+        assert plain.value(f"SHOW {name}") == default
+    assert len(one_server.servers()) == 1
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
+def test_it_follows_in_each_mode(new_pooler, mode):
+    pooler = new_pooler({"pool_mode": mode, "default_pool_size": 1})
+    for value in ("1MB", "2MB"):
+        client = pooler.client(work_mem=value)
+        assert client.value("SHOW work_mem") == value
+        client.leave()
+        pooler.wait_pool(sv_idle=1)
+    assert pooler.client().value("SHOW work_mem") == "4MB"
+
+
+def test_a_custom_parameter_follows_whatever_its_words(one_server):
+    values = {"my.var": "it's; \\ me", "app.user": "42", "app.select.Left": "x"}
+    one, other = one_server.client(**values), one_server.client()
+    for _ in range(2):
+        for name, value in values.items():
+            assert one.value(f"SELECT current_setting('{name}')") == value
+            assert not other.value(f"SELECT current_setting('{name}', true)")
+
+
+def test_a_list_of_names_is_a_list(one_server, cluster):
+    cluster.ask("main", "CREATE SCHEMA \"Odd, one\"; GRANT USAGE ON SCHEMA \"Odd, one\" TO app")
+    try:
+        client = one_server.client(search_path='"Odd, one", Public, pg_catalog')
+        other = one_server.client(search_path="public")
+        for _ in range(2):
+            assert client.value("SELECT current_schema()") == "Odd, one"
+            assert other.value("SELECT current_schema()") == "public"
+    finally:
+        cluster.ask("main", 'DROP SCHEMA "Odd, one"')
+
+
+def test_a_list_of_tablespaces_is_a_list(one_server, cluster):
+    spaces = ("space", "Space two")
+    with cluster.connect("main") as connection:
+        connection.execute("SET allow_in_place_tablespaces = on")
+        for space in spaces:
+            connection.execute(f"CREATE TABLESPACE \"{space}\" OWNER app LOCATION ''")
+    try:
+        client, other = one_server.client(temp_tablespaces='space, "Space two"'), one_server.client()
+        for _ in range(2):
+            assert client.value("SHOW temp_tablespaces") == 'space, "Space two"'
+            assert other.value("SHOW temp_tablespaces") == ""
+    finally:
+        cluster.clear()
+        for space in spaces:
+            cluster.sql(f'DROP TABLESPACE "{space}"')
+
+
+def test_options_set_several(one_server):
+    options = "-c work_mem=9MB --statement_timeout=1min -c my.var=two\\ words -c geqo=off"
+    client, other = one_server.client(options=options), one_server.client()
+    other.query("SELECT 1")
+    assert client.value("SHOW work_mem") == "9MB"
+    assert client.value("SHOW statement_timeout") == "1min"
+    assert client.value("SHOW my.var") == "two words"
+    assert client.value("SHOW geqo") == "off"
+    assert other.value("SHOW geqo") == "on"
+
+
+def test_of_a_repeated_parameter_the_last_counts(one_server):
+    client = one_server.client(options="-c work_mem=1MB -c WORK_MEM=2MB -c work_mem=3MB")
+    assert client.value("SHOW work_mem") == "3MB"
+
+
+def test_what_concerns_one_transaction_has_no_effect(one_server, cluster):
+    """As with PostgreSQL, which takes it and forgets it."""
+    with cluster.connect("main", "app", options="-c transaction_read_only=on") as direct:
+        assert direct.execute("SHOW transaction_read_only").fetchone() == {
+            "transaction_read_only": "off"
+        }
+    client = one_server.client(transaction_read_only="on", transaction_isolation="serializable")
+    assert client.value("SHOW transaction_read_only") == "off"
+    assert client.value("SHOW transaction_isolation") == "read committed"
+
+
+def test_libpq_and_drivers_may_name_what_they_like(one_server):
+    connection = one_server.connect(options="-c search_path=pg_catalog -c statement_timeout=9s")
+    other = one_server.connect()
+    for _ in range(2):
+        assert connection.execute("SHOW search_path").fetchone() == ("pg_catalog",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("9s",)
+        assert other.execute("SHOW statement_timeout").fetchone() == ("0",)
+    environment = {**os.environ, "PGOPTIONS": "-c work_mem=5MB"}
+    shown = one_server.psql("-Atc", "SHOW work_mem", env=environment)
+    assert shown.stdout.strip() == "5MB"
+
+
+def test_many_clients_with_different_values_share_three_servers(new_pooler):  # F42
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3})
+    zones = ["UTC", "Asia/Tokyo", "Europe/Paris", "America/Lima", "Africa/Cairo"]
+    names = ["TimeZone", "DateStyle", "application_name", "search_path", "work_mem", "my.var"]
+    defaults = {"search_path": '"$user", public', "work_mem": "4MB", "my.var": ""}
+    clients = []
+    for number in range(50):
+        values = {
+            "TimeZone": zones[number % 5],
+            "DateStyle": ["ISO, MDY", "German, DMY", "SQL, DMY"][number % 3],
+            "application_name": f"client {number}",
+        }
+        if number % 2:
+            values["search_path"] = f"schema_{number % 7}, public"
+        if number % 3:
+            values["work_mem"] = f"{number + 1}MB"
+        if number % 4:
+            values["my.var"] = f"mine {number}"
+        clients.append((pooler.client(**values), {**defaults, **values}))
+    sql = "SELECT " + ", ".join(
+        f"coalesce(current_setting('{name}', true), '')" for name in names
+    )
+    for turn in range(4):
+        for client, _ in clients:
+            client.send(wire.query(sql) if turn % 2 else wire.extended(sql) + wire.sync())
+        for client, values in clients:
+            assert client.checked().rows == [tuple(values[name] for name in names)]
+    assert len(pooler.servers()) <= 3
+
+
+# In one batch, and only where they differ
+
+
+def test_all_is_set_in_one_query_and_only_where_it_differs(one_server):
+    one = one_server.client(work_mem="1MB", geqo="off", timezone="Asia/Tokyo")
+    same = one_server.client(geqo="off", TimeZone="Asia/Tokyo", Work_Mem="1MB")
+    other = one_server.client(geqo="off", timezone="Asia/Tokyo")
+    plain = one_server.client()
+    before = len(batches(one_server))
+    for client in (one, same, one, other, other, plain, plain, one):
+        client.query("SELECT 1")
+    assert batches(one_server)[before:] == [
+        "SET TimeZone='Asia/Tokyo';SET geqo='off';SET work_mem='1MB';",
+        "RESET work_mem;",
+        "RESET geqo;SET TimeZone='UTC';",
+        "SET TimeZone='Asia/Tokyo';SET geqo='off';SET work_mem='1MB';",
+    ]
+
+
+# What a client does to its session
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SET work_mem = '9MB'",
+        "RESET work_mem",
+        "RESET ALL",
+        "DISCARD ALL",
+        "BEGIN; SET work_mem = '9MB'; COMMIT",
+        "BEGIN; SET work_mem = '9MB'; ROLLBACK",
+        "BEGIN; SET LOCAL work_mem = '9MB'; COMMIT",
+    ],
+)
+def test_a_session_that_was_changed_is_not_believed(one_server, sql):
+    one, plain = one_server.client(work_mem="1MB", geqo="off"), one_server.client()
+    for _ in range(2):
+        for statement in sql.split("; "):
+            one.query(statement)
+        assert one.value("SHOW work_mem") == "1MB"
+        for statement in sql.split("; "):
+            one.query(statement)
+        assert plain.value("SHOW work_mem") == "4MB"
+        assert plain.value("SHOW geqo") == "on"
+
+
+def test_a_session_that_was_changed_in_a_batch_is_not_believed(one_server):
+    one, plain = one_server.client(work_mem="1MB"), one_server.client()
+    one.query("SELECT 1; SET work_mem = '9MB'; SELECT 2")
+    assert one.value("SHOW work_mem") == "1MB"
+    one.send(wire.extended("SET work_mem = '9MB'") + wire.sync())
+    one.checked()
+    assert one.value("SHOW work_mem") == "1MB"
+    one.send(wire.extended("SET work_mem = '9MB'") + wire.sync())
+    one.checked()
+    assert plain.value("SHOW work_mem") == "4MB"
+
+
+def test_other_commands_cost_nothing(one_server):
+    one = one_server.client(work_mem="1MB")
+    one.query("SELECT 1")
+    before = len(batches(one_server))
+    for sql in ("SELECT 1", "DISCARD TEMP", "BEGIN", "SET CONSTRAINTS ALL DEFERRED", "COMMIT"):
+        one.query(sql)
+    one.query("SELECT 1")
+    assert len(batches(one_server)) == before
+
+
+def test_the_reset_query_takes_everything_back(new_pooler):
+    pooler = new_pooler({"pool_mode": "session", "default_pool_size": 1, "verbose": 1})
+    pooler.client(work_mem="1MB").query("SELECT 1")
+    pooler.close_clients()
+    pooler.wait_pool(sv_idle=1)
+    before = len(batches(pooler))
+    assert pooler.client().value("SHOW work_mem") == "4MB"
+    assert len(batches(pooler)) == before
+
+
+def test_another_reset_query_does_not(new_pooler):
+    pooler = new_pooler(
+        {
+            "pool_mode": "session",
+            "default_pool_size": 1,
+            "server_reset_query": "SELECT pg_advisory_unlock_all()",
+        }
+    )
+    pooler.client(work_mem="1MB").query("SELECT 1")
+    pooler.close_clients()
+    pooler.wait_pool(sv_idle=1)
+    assert pooler.client().value("SHOW work_mem") == "4MB"
+
+
+def test_connect_query_counts_again_after_a_reset(new_pooler):
+    query = "SET work_mem = '33MB'; SET TimeZone = 'Asia/Tokyo' -- of ours"
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1},
+        databases={"main": {"connect_query": query}},
+    )
+    one = pooler.client(work_mem="1MB", timezone="Europe/Paris")
+    plain = pooler.client()
+    zoned = pooler.client(timezone="Europe/Paris")
+    for _ in range(2):
+        assert one.value("SHOW work_mem") == "1MB"
+        assert zoned.value("SHOW TimeZone") == "Europe/Paris"
+        assert one.value("SHOW TimeZone") == "Europe/Paris"
+        assert plain.value("SHOW work_mem") == "33MB"
+        assert plain.value("SHOW TimeZone") == "Asia/Tokyo"
+
+
+# As whom a session acts
+
+
+@pytest.fixture
+def roles(cluster):
+    """A role that app may act as, and may not be told from when it does."""
+    cluster.sql("CREATE ROLE team; GRANT team TO app; CREATE ROLE boss SUPERUSER LOGIN")
+    yield
+    cluster.clear()
+    cluster.sql("DROP ROLE team; DROP ROLE boss")
+
+
+def test_a_role_follows_its_client_and_no_other(one_server, roles):
+    one = one_server.client(options="-c role=team -c work_mem=1MB")
+    plain = one_server.client(work_mem="2MB")
+    for _ in range(3):
+        assert one.value("SELECT current_user") == "team"
+        assert one.value("SHOW work_mem") == "1MB"
+        assert plain.value("SELECT current_user") == "app"
+        assert plain.value("SHOW work_mem") == "2MB"
+
+
+def test_what_only_a_superuser_may_set_does_not_depend_on_a_role(new_pooler, roles):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1},
+        databases={"main": {"user": "boss"}},
+    )
+    one = pooler.client(options="-c role=team -c log_min_messages=error")
+    other = pooler.client(options="-c session_authorization=app -c log_min_messages=fatal")
+    for _ in range(2):
+        assert one.value("SELECT current_user") == "team"
+        assert one.value("SHOW log_min_messages") == "error"
+        assert other.value("SELECT session_user") == "app"
+        assert other.value("SHOW log_min_messages") == "fatal"
+
+
+# Who is refused
+
+
+@pytest.mark.parametrize("name", ["not a name", "a;b", "1a", "x" * 64, "naïve"])
+def test_what_can_be_no_name_is_refused(pooler, name):
+    error = pooler.refused(**{name: "1"})
+    assert error.fields["M"].startswith(f"unsupported startup parameter: {name}"[:100])
+    assert error.fields["C"] == "08P01"
+
+
+def test_so_many_and_no_more(pooler):
+    many = {f"my.v{number}": str(number) for number in range(64)}
+    client = pooler.client(**many)
+    assert client.value("SHOW my.v63") == "63"
+    error = pooler.refused(**many, one_more="1")
+    assert error.is_("FATAL", "08P01", "unsupported startup parameter: one_more")
+
+
+def test_a_seed_cannot_be_taken_back(pooler):
+    error = pooler.refused(options="-c seed=0.5")
+    assert error.is_("FATAL", "08P01", "unsupported startup parameter in options: seed")
+
+
+def test_the_console_minds_no_parameters(pooler):
+    console = pooler.console(search_path="x", options="-c work_mem=1MB")
+    assert console.query("SHOW VERSION").rows
+
+
+# A new process
+
+
+def test_they_survive_an_online_restart(one_server):
+    one, plain = one_server.client(work_mem="1MB", geqo="off"), one_server.client()
+    one.query("SELECT 1")
+    pid = one.value("SELECT pg_backend_pid()")
+    one_server.take_over()
+    before = len(batches(one_server))
+    assert one.value("SELECT pg_backend_pid()") == pid
+    assert len(batches(one_server)) == before
+    assert plain.value("SHOW work_mem") == "4MB"
+    assert one.value("SHOW work_mem") == "1MB"
+    one.query("SET work_mem = '9MB'")
+    one_server.take_over()
+    assert plain.value("SHOW work_mem") == "4MB"
+    assert plain.value("SHOW geqo") == "on"
+    assert one.value("SHOW work_mem") == "1MB"
