@@ -11,6 +11,7 @@
 #include "session/relay.h"
 #include "session/server_session.h"
 #include "session/welcome.h"
+#include "wire/parameter_values.h"
 #include "wire/writer.h"
 
 bool replication_want(struct client_link *client, const struct startup_login *wanted)
@@ -77,14 +78,17 @@ void replication_write_startup(const struct server_link *server, struct buffer *
 {
 	const struct client_link *client = server->launched_for;
 	const struct parameter_table *table = link_registry(&server->link)->parameters;
+	struct parameter_values wanted;
 
 	if (!client)
 		return;
+	parameter_values_read(client->link.parameters, &wanted);
 	write_pair(message, "replication",
 		server->replication == REPLICATION_LOGICAL ? "database" : "yes");
 	for (unsigned i = 0; i < parameter_count(table); i++)
-		write_pair(message, parameter_name(table, i),
-			parameters_get(client->link.parameters, i));
+		write_pair(message, parameter_name(table, i), wanted.tracked[i]);
+	for (unsigned i = 0; i < wanted.count; i++)
+		write_pair(message, wanted.followed[i].name, wanted.followed[i].value);
 	if (client->replica->options[0] != '\0')
 		write_pair(message, "options", client->replica->options);
 }
