@@ -158,6 +158,13 @@ static enum verdict judge_ready(struct relay_run *run)
 
 	if (length != 1 || !relay_is_status(*status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	/* Also where more has been sent behind the BEGIN. */
+	if (*status != 'I' && server_mode(server) == POOL_MODE_STATEMENT) {
+		/* What the batch had to say so far is not told either. */
+		run->count = 0;
+		run->slice = run->at;
+		return relay_fail(run, failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED));
+	}
 	if (first &&
 		(first->type == PQ_QUERY || first->type == PQ_SYNC ||
 			first->type == PQ_FUNCTION_CALL))
@@ -171,12 +178,6 @@ static enum verdict judge_ready(struct relay_run *run)
 	server->transaction_status = (char)*status;
 	run->quiet = run->at + run->frame.total;
 	query_clocks_stop(run->client, (char)*status);
-	if (*status != 'I' && server_mode(server) == POOL_MODE_STATEMENT) {
-		/* What the batch had to say so far is not told either. */
-		run->count = 0;
-		run->slice = run->at;
-		return relay_fail(run, failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED));
-	}
 	return RELAY_PASS;
 }
 

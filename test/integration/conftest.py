@@ -142,12 +142,13 @@ def pytest_runtest_protocol(item, nextitem):
     """Try a failed test once more: a machine that is busy with other things fails no run.
 
     One that passes only at the second try is told of at the end, with what went wrong at first.
+    What is marked `once` draws its own luck, and one bad draw is one too many.
     """
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     failed = [report for report in reports if report.failed]
-    if failed:
+    if failed and not item.get_closest_marker("once"):
         item._initrequest()
         again = runtestprotocol(item, log=False, nextitem=nextitem)
         if not any(report.failed for report in again):

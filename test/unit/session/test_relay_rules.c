@@ -485,6 +485,16 @@ static void test_in_statement_mode_a_failed_transaction_is_refused_too(void **st
 	assert_gone(server);
 }
 
+static void test_in_statement_mode_a_transaction_in_a_pipeline_is_refused(void **state)
+{
+	(void)state;
+	say(client, "QQ");
+	say(server, "C>");
+	assert_told(
+		client, "08P01", "transaction blocks not allowed in statement pooling mode");
+	assert_gone(server);
+}
+
 static void test_a_changed_mode_is_in_force_for_those_who_are_paired(void **state)
 {
 	(void)state;
@@ -726,6 +736,7 @@ int main(void)
 		SESSION_TEST(in_session_mode_the_server_stays),
 		STATEMENT_TEST(in_statement_mode_a_transaction_is_refused),
 		STATEMENT_TEST(in_statement_mode_a_failed_transaction_is_refused_too),
+		STATEMENT_TEST(in_statement_mode_a_transaction_in_a_pipeline_is_refused),
 		TEST(a_changed_mode_is_in_force_for_those_who_are_paired),
 		TEST(a_status_that_does_not_exist_ends_the_server),
 		TEST(a_message_that_no_client_sends_ends_the_client),

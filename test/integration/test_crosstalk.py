@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: ISC
+"""Nobody hears what belongs to another, waits for ever, or loses what was promised.
+
+By hand for as long as one likes, and again with the seed that a failure has told:
+PGUSHER_CROSSTALK_SECONDS, PGUSHER_CROSSTALK_CLIENTS, PGUSHER_CROSSTALK_SEED.
+"""
+
+import asyncio
+import os
+import socket
+
+import pytest
+
+from support import crosstalk, phrases, transfers, wire
+from support.acts import MODES
+from support.crosstalk import Client, Mix, Run
+from support.judge import Wrong
+from support.pooler import is_sanitized
+from support.process import HOST, wait_until
+from support.talker import Hung, Talker
+from support.transfers import Ledger
+from support.wire import Message
+
+SERVERS = 5
+
+
+def wish(name, default):
+    """What the environment asks for."""
+    return type(default)(os.environ.get(f"PGUSHER_CROSSTALK_{name}", default))
+
+
+@pytest.fixture
+def stage(cluster):
+    """The tables and functions that the clients use."""
+    drop = transfers.DROP_TABLES + phrases.DROP_FUNCTIONS
+    with cluster.connect("main", "app") as connection:
+        connection.execute(drop + transfers.TABLES + phrases.FUNCTIONS)
+    yield cluster
+    cluster.clear()
+    cluster.ask("main", drop)
+
+
+def at_rest(cluster):
+    return all(row["state"] == "idle" for row in cluster.backends())
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("mode", MODES)
+def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, F24, F35, F42, F44
+    pooler = new_pooler({
+        "pool_mode": mode,
+        "default_pool_size": SERVERS,
+        "max_client_conn": 2000,
+        "query_wait_notify": 0,
+    })
+    mix = Mix(
+        address=pooler.address,
+        postgres=(stage.host, stage.port),
+        mode=mode,
+        seed=wish("SEED", os.urandom(4).hex()),
+        clients=wish("CLIENTS", 200),
+        seconds=wish("SECONDS", 8.0),
+        patience=120 if is_sanitized() else 40,
+        prepared=False,
+        parted=False,
+    )
+    found = crosstalk.run(mix)
+    assert found.missing() == []
+    for each in ("kills", "ended", "vanished", "cancels", "canceled"):
+        assert found.counts[each] > 0, each
+    pooler.wait_pool(sv_active=0, cl_active=0, cl_waiting=0)
+    wait_until(lambda: at_rest(stage), 10, "all transactions to end")
+    found.ledger.check(stage, "main")
+    assert found.ledger.count(transfers.COMMITTED) > found.ledger.count(transfers.UNKNOWN)
+    assert pooler.client().value("SELECT 'served'") == "served"
+
+
+# --- that the judge would have noticed --------------------------------------------------------
+
+
+@pytest.fixture
+def client():
+    """One who has logged in, and hears what a test makes up."""
+    client = Client(Run(Mix((HOST, 0), None, "transaction", "seed")), 7)
+    client.told = {"application_name": "7/1", "TimeZone": "UTC"}
+    client.status = "I"
+    return client
+
+
+def answer(*bodies):
+    """Messages of a type letter and a body each."""
+    return [Message(kind, body) for kind, body in bodies]
+
+
+def data_row(*values):
+    return ("D", phrases.body(wire.data_row(*values)))
+
+
+HEAD = phrases.head("c7.1")
+OWN_ROW = data_row("c7.1", "7/1", "UTC")
+DONE = phrases.done("SELECT 1")
+CANCELED = ("E", wire.fields(S="ERROR", C="57014", M="canceling statement due to user request"))
+
+
+def test_ones_own_answer_is_right(client):
+    assert client.judge(phrases.simple("c7.1"), answer(HEAD, OWN_ROW, DONE)) == (True, False)
+
+
+@pytest.mark.parametrize("heard", [
+    pytest.param([HEAD, data_row("c8.1", "7/1", "UTC"), DONE], id="row"),
+    pytest.param([phrases.head("c8.1"), OWN_ROW, DONE], id="columns"),
+    pytest.param([HEAD, data_row("c7.1", "8/1", "UTC"), DONE], id="name"),
+    pytest.param([HEAD, data_row("c7.1", "7/1", "Asia/Tokyo"), DONE], id="zone"),
+    pytest.param([HEAD, OWN_ROW, OWN_ROW, DONE], id="row twice"),
+    pytest.param([HEAD, DONE], id="no row"),
+    pytest.param([HEAD, OWN_ROW], id="no end"),
+    pytest.param([HEAD, OWN_ROW, DONE, DONE], id="two ends"),
+    pytest.param([HEAD, ("N", wire.fields(S="NOTICE", M="c8.1")), OWN_ROW, DONE], id="notice"),
+    pytest.param([HEAD, OWN_ROW, DONE, ("S", b"application_name\0c8.1\0")], id="parameter"),
+    pytest.param([HEAD, OWN_ROW, DONE, ("A", b"\0\0\0\1channel8\0c8.1\0")], id="notification"),
+    pytest.param([HEAD, CANCELED], id="cancel"),
+    pytest.param([("E", wire.fields(S="ERROR", C="P0777", M="c8.1"))], id="error"),
+])
+def test_a_foreign_answer_is_wrong(client, heard):
+    with pytest.raises(Wrong):
+        client.judge(phrases.simple("c7.1"), answer(*heard))
+
+
+def test_a_cancel_request_ends_what_asked_for_it_and_no_more(client):
+    client.cancels = 1
+    assert client.judge(phrases.simple("c7.1"), answer(HEAD, CANCELED)) == (False, True)
+    with pytest.raises(Wrong):
+        client.judge(phrases.simple("c7.1"), answer(HEAD, CANCELED))
+
+
+@pytest.mark.parametrize("phrase, before, status, lawful", [
+    (phrases.simple("c7.1"), "I", "I", True),
+    (phrases.simple("c7.1"), "I", "T", False),
+    (phrases.simple("c7.1"), "T", "I", False),
+    (phrases.begin(), "I", "T", True),
+    (phrases.begin(), "I", "I", False),
+    (phrases.commit(), "T", "I", True),
+    (phrases.commit(), "T", "T", False),
+])
+def test_a_foreign_transaction_is_noticed(client, phrase, before, status, lawful):
+    client.status = before
+    if lawful:
+        client.judge_status(phrase, status, True, False)
+        assert client.status == status
+    else:
+        with pytest.raises(Wrong):
+            client.judge_status(phrase, status, True, False)
+
+
+def test_a_lost_connection_needs_a_server_that_was_ended(client):
+    (fatal,) = answer(("E", wire.fields(S="FATAL", C="57P01", M="terminating connection")))
+    with pytest.raises(Wrong):
+        client.end(fatal, "gone")
+    client.run.counts.update(kills=2)
+    with pytest.raises(crosstalk.Ended):
+        client.end(fatal, "gone")
+    with pytest.raises(Wrong):
+        client.end(fatal, "gone")
+
+
+def test_silence_is_noticed():
+    async def wait():
+        talker = await Talker.connect(listener.getsockname(), patience=0.1)
+        try:
+            await talker.read()
+        finally:
+            talker.close()
+
+    with socket.create_server((HOST, 0)) as listener, pytest.raises(Hung):
+        asyncio.run(wait())
+
+
+@pytest.mark.parametrize("committed, count, lawful", [
+    (True, 1, True), (True, 0, False), (True, 2, False),
+    (False, 0, True), (False, 1, False),
+    (None, 0, True), (None, 1, True), (None, 2, False),
+])
+def test_the_ledger_is_exact(committed, count, lawful):
+    ledger = Ledger()
+    ledger.start("c1.1")
+    if committed is not None:
+        ledger.settle("c1.1", committed)
+    assert (list(ledger.faults({"c1.1": count} if count else {})) == []) is lawful
+
+
+def test_what_nobody_wrote_is_a_fault():
+    assert list(Ledger().faults({"c1.1": 1})) == ["c1.1 was written by nobody"]
+
+
+def test_the_same_seed_draws_the_same_again():
+    def draws(seed):
+        client = Client(Run(Mix((HOST, 0), None, "session", seed)), 7)
+        for _ in range(20):
+            client.begin_conversation()
+            yield client.cancel_after, client.bytes_left, [client.ordinary().data for _ in range(9)]
+
+    assert list(draws("one")) == list(draws("one"))
+    assert list(draws("one")) != list(draws("two"))
