@@ -40,6 +40,7 @@ struct pool {
 	unsigned looking_up; /* logins that wait for any of them */
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
+	unsigned cancels_due; /* DRAINING servers that wait to be cancelled */
 	struct client_group *groups; /* of its clients; see model/client_group */
 	struct parameters
 		*welcome; /* the tracked start values; NULL: not known, or forgotten */
@@ -134,6 +135,12 @@ static inline unsigned pool_waiting_clients(const struct pool *pool)
 {
 	return pool->client_count[CLIENT_WAITING] + pool_welcoming_clients(pool) +
 		pool->looking_up;
+}
+
+/* How many cancel requests wait for a connection: of clients, and ours for servers DRAINING. */
+static inline unsigned pool_waiting_cancels(const struct pool *pool)
+{
+	return pool->client_count[CLIENT_CANCEL_WAITING] + pool->cancels_due;
 }
 
 /* How long the first waiter's query has waited, as SHOW POOLS has it; 0 if none. */

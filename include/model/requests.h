@@ -59,6 +59,9 @@ static inline const struct request *requests_first(const struct requests *reques
 	return (requests->entries ? requests->entries : requests->few) + requests->first;
 }
 
+/* The entry at this place, counted from the oldest, which is 0; there must be one. */
+const struct request *requests_at(const struct requests *requests, uint32_t index);
+
 /* As requests_drop(), when there are entries on the heap. */
 void requests_drop_one_of_many(struct requests *requests);
 

@@ -6,12 +6,13 @@
  *   AUTHENTICATING > CONNECTING                       no answer: to the next host of a list
  *   IDLE > LOOKING_UP > IDLE | RESETTING | STALE      runs a query of ours for logins
  *   PAIRED > HELD | RESETTING > IDLE | STALE          what a release may need
+ *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client has gone in the middle
  *   IDLE > STALE > CHECKING > IDLE                    check before use
  *   CONNECTING > CANCELING                            carries a CancelRequest
  *   all > CLOSED
  *
  * The console's words: login (CONNECTING to PREPARING), active (PAIRED, LOOKING_UP), used (STALE), tested
- * (RESETTING, CHECKING), being_canceled (HELD), active_cancel (CANCELING).
+ * (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
 #define PGUSHER_MODEL_SERVER_LINK_H
@@ -32,6 +33,7 @@ enum server_state {
 	SERVER_IDLE,
 	SERVER_PAIRED,
 	SERVER_LOOKING_UP,
+	SERVER_DRAINING,
 	SERVER_HELD,
 	SERVER_RESETTING,
 	SERVER_STALE,
@@ -56,6 +58,15 @@ enum server_list {
 
 /* Longest cancel key a server may give us: protocol chapter, BackendKeyData (3.2). */
 enum { SERVER_KEY_MAX = 260 };
+
+/* What a DRAINING server has behind it, and before it: see session/draining. */
+struct draining {
+	usec_t since;
+	uint32_t bytes; /* that it has said */
+	bool polite; /* what its client had sent may end by itself */
+	bool cancel_due; /* a request of ours waits for a connection: counted in its pool */
+	bool next_runs; /* what the last request was meant for has ended */
+};
 
 struct server_link {
 	struct link link;
@@ -83,6 +94,9 @@ struct server_link {
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */
 	enum startup_replication replication : 8; /* its session is of this kind */
+	bool drained; /* RESETTING: its client went in the middle, so the reset has to succeed */
+	bool cancel_done; /* CANCELING: the server has ended it, so its request has had its effect */
+	struct draining draining; /* DRAINING */
 	uint16_t
 		host; /* which of its database's hosts it connects to: see database_config_host() */
 	uint32_t cancels; /* cancel requests on their way to it */

@@ -27,8 +27,8 @@ void pairing_bind(struct client_link *client, struct server_link *server);
 void pairing_settle(struct server_link *server);
 
 /*
- * Take a server from its client, who stays IDLE or is closing. It goes on to the reset query, a
- * check, the next waiter or the idle list, or is retired.
+ * Take a clean server from its client, who stays IDLE or is closing, if it has one. It goes on to the
+ * reset query, a check, the next waiter or the idle list, or is retired.
  */
 void pairing_release(struct server_link *server);
 
@@ -57,10 +57,11 @@ void pairing_part(struct link *link);
 void pairing_work(struct loop_task *task);
 
 /*
- * The client of a server has left or is leaving: release the server if it is clean, else close
- * it. It must have been parted already.
+ * The client of a server has left or is leaving: release the server if it is clean, else have it
+ * drained (session/draining) or closed. It must have been parted already. politely: the client said
+ * Terminate, so that what it had sent before may end by itself.
  */
-void pairing_abandon(struct server_link *server);
+void pairing_abandon(struct server_link *server, bool politely);
 
 /* The last cancel request for a HELD server has ended: go on with its release. */
 void pairing_unhold(struct server_link *server);

@@ -2,8 +2,8 @@
 /*
  * What each message means to us, by direction and by the mode its link is in. A link points at
  * one of these tables (link.rules), indexed by the message's type byte. Those for clients stand
- * in client_rules.c, for a server that a client has in server_rules.c, for one that answers us or
- * nobody in own_rules.c.
+ * in client_rules.c and canceled.c, for a server that a client has, or had, in server_rules.c, for one
+ * that answers us or nobody in own_rules.c.
  */
 #ifndef PGUSHER_SESSION_RELAY_RULES_H
 #define PGUSHER_SESSION_RELAY_RULES_H
@@ -18,8 +18,18 @@ extern const struct relay_rule relay_idle_client[RELAY_TYPES];
 /* From a client that is paired. */
 extern const struct relay_rule relay_paired_client[RELAY_TYPES];
 
+/*
+ * From an idle client whose waiting query was cancelled: the first message of that query, and those
+ * that are skipped after it up to a Sync.
+ */
+extern const struct relay_rule relay_canceled_client[RELAY_TYPES];
+extern const struct relay_rule relay_skipping_client[RELAY_TYPES];
+
 /* From a server that is paired. */
 extern const struct relay_rule relay_paired_server[RELAY_TYPES];
+
+/* From a server whose client has gone in the middle: judged as if it were paired, told to nobody. */
+extern const struct relay_rule relay_draining_server[RELAY_TYPES];
 
 /* From a paired server that runs our SETs while its client's message waits. */
 extern const struct relay_rule relay_setting_server[RELAY_TYPES];

@@ -7,6 +7,7 @@
 #include "daemon/systemd.h"
 #include "session/auth_query.h"
 #include "session/control.h"
+#include "session/draining.h"
 #include "session/ending.h"
 #include "session/launch.h"
 #include "session/pairing.h"
@@ -338,11 +339,15 @@ static void inspect_pool(struct pool *pool, usec_t now)
 		else
 			inspect_active(server_of(link), now);
 	}
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_BEING_CANCELED], place, next) {
+		if (link->state == SERVER_DRAINING)
+			draining_inspect(server_of(link), now);
+	}
 	inspect_logins(pool, now);
 	shrink(pool);
 	top_up(pool);
 	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) +
-			pool->client_count[CLIENT_CANCEL_WAITING] >
+			pool_waiting_cancels(pool) >
 		0)
 		pool_needs_work(pool);
 }

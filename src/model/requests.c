@@ -17,6 +17,13 @@ static struct request *entry(struct requests *requests, uint32_t index)
 	return &entries[(requests->first + index) & (capacity_of(requests) - 1)];
 }
 
+const struct request *requests_at(const struct requests *requests, uint32_t index)
+{
+	const struct request *entries = requests->entries ? requests->entries : requests->few;
+
+	return &entries[(requests->first + index) & (capacity_of(requests) - 1)];
+}
+
 static bool grow(struct requests *requests)
 {
 	const uint32_t capacity = capacity_of(requests) * 2;

@@ -21,8 +21,11 @@ static const struct {
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
 		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
-		MAY(IDLE) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+		MAY(IDLE) | MAY(DRAINING) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) |
+			MAY(CLOSED)},
 	[SERVER_LOOKING_UP] = {"looking up", "active", "sv_active", SERVERS_ACTIVE,
+		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_DRAINING] = {"draining", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
 		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_HELD] = {"held", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
 		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},

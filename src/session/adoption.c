@@ -171,6 +171,14 @@ static bool take_replication(struct client_link *client, const struct link_recor
 	return replication_want(client, &wanted);
 }
 
+static const struct relay_rule *rules_of_client(
+	const struct link_record *record, enum client_state state)
+{
+	if (state == CLIENT_PAIRED)
+		return relay_paired_client;
+	return is_set(record, LINK_RECORD_SKIPPING) ? relay_skipping_client : relay_idle_client;
+}
+
 static bool fill_client(
 	struct client_link *client, const struct link_record *record, enum client_state state)
 {
@@ -182,7 +190,7 @@ static bool fill_client(
 	client->wait_start = adoption_facts_moment(registry, record->wait_age);
 	client->notified = is_set(record, LINK_RECORD_NOTIFIED);
 	client->ring_full = is_set(record, LINK_RECORD_RING_FULL);
-	client->link.rules = state == CLIENT_PAIRED ? relay_paired_client : relay_idle_client;
+	client->link.rules = rules_of_client(record, state);
 	if (state == CLIENT_GREETING)
 		return true;
 	if (!take_replication(client, record) ||
@@ -322,6 +330,7 @@ static const struct relay_rule *rules_of(const struct server_link *server)
 	case SERVER_PREPARING:
 	case SERVER_IDLE:
 	case SERVER_LOOKING_UP:
+	case SERVER_DRAINING:
 	case SERVER_HELD:
 	case SERVER_STALE:
 	case SERVER_CANCELING:

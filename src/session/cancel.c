@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "session/canceled.h"
 #include "session/client_limits.h"
+#include "session/draining.h"
 #include "session/ending.h"
 #include "session/pairing.h"
 #include "session/peering.h"
@@ -37,6 +39,13 @@ void cancel_queue(struct client_link *client, struct pool *pool, struct server_l
 	pool_needs_work(client->link.pool);
 }
 
+/* Does its query still wait for a server, or for our SETs on one? */
+static bool is_unsent(const struct client_link *owner)
+{
+	return owner->link.peer ? server_of(owner->link.peer)->setting
+				: owner->link.state == CLIENT_WAITING;
+}
+
 void cancel_request(struct client_link *client, const uint8_t *key, size_t length)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -54,10 +63,11 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 	} else if (owner->link.state == CLIENT_CONSOLE) {
 		registry->console.canceled(owner);
 		client_close_for(client, REASON_CANCEL_FOR_CONSOLE_CLIENT);
+	} else if (is_unsent(owner)) {
+		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);
+		canceled_answer(owner);
 	} else if (!owner->link.peer) {
 		client_close_for(client, REASON_CANCEL_FOR_IDLE_CLIENT);
-	} else if (server_of(owner->link.peer)->setting) {
-		client_close_for(client, REASON_CANCEL_FOR_SETTING_VARS);
 	} else if (!server_of(owner->link.peer)->cancel_key) {
 		/* A server without a key cannot be asked. */
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
@@ -102,45 +112,59 @@ static bool same_place(const struct server_link *a, const struct server_link *b)
 		memcmp(&a->where, &b->where, a->where_length) == 0;
 }
 
-const struct server_link *cancel_next_target(const struct pool *pool)
-{
-	const struct link *link;
-
-	TAILQ_FOREACH (link, &pool->cancels, place) {
-		if (link->state == CLIENT_CANCEL_WAITING)
-			return ((const struct client_link *)link)->cancel;
-	}
-	return NULL;
-}
-
-static struct client_link *next_asker(const struct server_link *carrier)
+/* The client that has waited longest, of those whose request may go there; NULL: to any place. */
+static struct client_link *next_asker(const struct pool *pool, const struct server_link *there)
 {
 	struct link *link;
 
-	TAILQ_FOREACH (link, &carrier->link.pool->cancels, place) {
+	TAILQ_FOREACH (link, &pool->cancels, place) {
 		const struct server_link *target = client_of(link)->cancel;
 
 		/* A peer is one place for all of them. */
 		if (link->state == CLIENT_CANCEL_WAITING &&
-			(!target || same_place(target, carrier)))
+			(!there || !target || same_place(target, there)))
 			return client_of(link);
 	}
 	return NULL;
 }
 
-/* With the key of the server, or for a peer with the one that was brought. */
-static bool send_request(struct server_link *carrier, const struct client_link *client)
+/* The same of servers that are DRAINING. */
+static struct server_link *next_due(const struct pool *pool, const struct server_link *there)
 {
-	const struct server_link *target = client->cancel;
+	struct link *link;
 
+	if (pool->cancels_due == 0)
+		return NULL;
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place) {
+		if (server_of(link)->draining.cancel_due &&
+			(!there || same_place(server_of(link), there)))
+			return server_of(link);
+	}
+	return NULL;
+}
+
+/* Of a client and a server, the one that has waited longer. Either may be NULL. */
+static bool goes_first(const struct client_link *client, const struct server_link *due)
+{
+	return client && (!due || client->link.request_time <= due->draining.since);
+}
+
+const struct server_link *cancel_next_target(const struct pool *pool)
+{
+	const struct client_link *client = next_asker(pool, NULL);
+	const struct server_link *due = next_due(pool, NULL);
+
+	return goes_first(client, due) ? client->cancel : due;
+}
+
+/* With the key of the server, or for a peer with the one that was brought. */
+static bool send_request(struct server_link *carrier, const void *key, size_t length)
+{
 	struct buffer message;
 	bool sent;
 
 	buffer_init(&message);
-	if (target)
-		startup_write_cancel(&message, target->cancel_key, target->cancel_key_length);
-	else
-		startup_write_cancel(&message, client->key, client->key_length);
+	startup_write_cancel(&message, key, length);
 	sent = !message.failed &&
 		stream_send_bytes(&carrier->link.stream, message.data, message.length) ==
 			STREAM_SENT_ALL;
@@ -148,37 +172,57 @@ static bool send_request(struct server_link *carrier, const struct client_link *
 	return sent;
 }
 
-bool cancel_use_connection(struct server_link *carrier)
+/* Send it, for this client or, without one, for ourselves. False: the carrier is closed. */
+static bool carry(struct server_link *carrier, struct server_link *target,
+	const struct client_link *client)
 {
-	struct client_link *client = next_asker(carrier);
-	struct server_link *target;
-
-	if (!client)
-		return false;
-	target = client->cancel;
 	server_enter(carrier, SERVER_CANCELING);
 	stream_set_handlers(&carrier->link.stream, &carrier_handlers);
+	/* A peer has answered: that is its whole login. */
 	if (!target)
-		carrier->link.pool->failing =
-			false; /* the peer answers: that is its whole login */
-	if (!send_request(carrier, client)) {
-		/* Without another try: there would be no pause before it. */
-		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
+		carrier->link.pool->failing = false;
+	if (target ? !send_request(carrier, target->cancel_key, target->cancel_key_length)
+		   : !send_request(carrier, client->key, client->key_length)) {
 		server_close_for(carrier, REASON_SERVER_CONNECTION_CLOSED);
-		return true;
+		return false;
 	}
-	if (target) {
-		target->cancels_queued--;
+	if (target)
 		target->cancels++;
-	}
-	carrier->canceling = client;
 	carrier->cancel_target = target;
-	client->cancel = carrier;
-	client_enter(client, CLIENT_CANCEL_SENT);
-	client_limits_start(client);
 	/* Others that wait need connections of their own. */
 	pool_needs_work(carrier->link.pool);
 	return true;
+}
+
+/* What does not reach the server is not tried again at once: there would be no pause before it. */
+static void carry_for_client(struct server_link *carrier, struct client_link *client)
+{
+	struct server_link *target = client->cancel;
+
+	if (!carry(carrier, target, client)) {
+		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
+		return;
+	}
+	if (target)
+		target->cancels_queued--;
+	carrier->canceling = client;
+	client->cancel = carrier;
+	client_enter(client, CLIENT_CANCEL_SENT);
+	client_limits_start(client);
+}
+
+bool cancel_use_connection(struct server_link *carrier)
+{
+	struct client_link *client = next_asker(carrier->link.pool, carrier);
+	struct server_link *due = next_due(carrier->link.pool, carrier);
+
+	if (goes_first(client, due)) {
+		carry_for_client(carrier, client);
+	} else if (due) {
+		draining_withdraw_cancel(due);
+		carry(carrier, due, NULL);
+	}
+	return client || due;
 }
 
 /* The server answers a CancelRequest by closing the connection, whatever it did about it. */
@@ -188,8 +232,19 @@ static void on_readable(struct stream *stream)
 	uint8_t ignored[256];
 	const ssize_t got = stream_receive(stream, ignored, sizeof(ignored));
 
-	if (got != STREAM_AGAIN && got <= 0)
-		server_close_for(carrier, REASON_CANCEL_SENT);
+	if (got == STREAM_AGAIN || got > 0)
+		return;
+	carrier->cancel_done = true;
+	server_close_for(carrier, REASON_CANCEL_SENT);
+}
+
+/* The connection is gone, but not by the server's doing: the request may still be on its way. */
+static void lose_request(struct server_link *target)
+{
+	if (target->link.state == SERVER_HELD || target->link.state == SERVER_DRAINING)
+		server_close_for(target, REASON_CANCEL_WAIT_TIMEOUT);
+	else
+		server_retire(target, SERVER_CLOSED_OTHER);
 }
 
 static void carrier_gone(struct server_link *carrier)
@@ -206,8 +261,12 @@ static void carrier_gone(struct server_link *carrier)
 	if (!target)
 		return;
 	target->cancels--;
-	if (target->cancels == 0 && target->link.state == SERVER_HELD)
+	if (!carrier->cancel_done)
+		lose_request(target);
+	else if (target->cancels == 0 && target->link.state == SERVER_HELD)
 		pairing_unhold(target);
+	else if (target->cancels == 0 && target->link.state == SERVER_DRAINING)
+		draining_canceled(target);
 }
 
 void cancel_server_gone(struct server_link *server)
@@ -217,6 +276,7 @@ void cancel_server_gone(struct server_link *server)
 	if (server->cancel_target || server->canceling)
 		carrier_gone(server);
 	cancel_forget_queued(server);
+	draining_withdraw_cancel(server);
 	if (server->cancels == 0)
 		return;
 	TAILQ_FOREACH (link, &server->link.pool->servers[SERVERS_ACTIVE_CANCEL], place) {

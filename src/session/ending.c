@@ -118,9 +118,10 @@ void client_close(struct client_link *client, const struct failure *why)
 	if (link->peer) {
 		server = server_of(link->peer);
 		pairing_part(link);
-		/* It waits for the rest, or was paused: nobody else can use it like that. */
-		server->dirty =
-			server->dirty || server->link.cut || stream_is_blocked(&link->stream);
+		/* It waits for the rest: nobody else can use it like that. */
+		server->dirty = server->dirty || server->link.cut;
+		/* It may be paused, since its client takes nothing more. */
+		stream_resume(&server->link.stream);
 	}
 	tell_client(client, why, log);
 	if (log)
@@ -146,7 +147,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	loop_defer(registry->loop, &link->ending, free_client);
 	replication_client_gone(client);
 	if (server)
-		pairing_abandon(server);
+		pairing_abandon(server, why->reason == REASON_CLIENT_CLOSE_REQUEST);
 }
 
 void client_close_for(struct client_link *client, enum reason reason)

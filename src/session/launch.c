@@ -144,6 +144,8 @@ bool launch_server(struct pool *pool, bool top_up)
 		return server_login_begin(pool, target);
 	if (target && pool_wanted_servers(pool) == 0)
 		return false;
+	if (pool_is_paused(pool))
+		return false;
 	/* A pool that does not know its welcome may have one more, or it might never learn it. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
 		reserve = !top_up && may_use_reserve(pool, longest_waiter(pool), servers);

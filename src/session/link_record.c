@@ -6,6 +6,7 @@
 
 #include "net/stream_backlog.h"
 #include "session/auth/method.h"
+#include "session/relay_rules.h"
 #include "wire/parameter_draft.h"
 
 /* Numbers are for ever: a tag that is not used any more is not used again. */
@@ -147,6 +148,7 @@ static void write_client(struct buffer *out, const struct client_link *client)
 		tagged_bytes(out, TAG_KEY, client->key, client->key_length);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
+			flag(link->rules == relay_skipping_client, LINK_RECORD_SKIPPING) |
 			flag(client->ring_full, LINK_RECORD_RING_FULL));
 }
 

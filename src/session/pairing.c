@@ -7,6 +7,7 @@
 #include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
+#include "session/draining.h"
 #include "session/ending.h"
 #include "session/launch.h"
 #include "session/relay.h"
@@ -371,6 +372,7 @@ static bool needs_check(const struct settings *settings)
 
 void pairing_tested(struct server_link *server)
 {
+	server->drained = false;
 	if (server->link.state == SERVER_RESETTING)
 		counters_reset(server, RESET_OK);
 	else
@@ -437,19 +439,7 @@ void pairing_unhold(struct server_link *server)
 	finish_release(server);
 }
 
-/* What keeps it from being given back. */
-static enum unclean_release uncleanness(const struct server_link *server)
-{
-	if (server->dirty || server->link.remaining > 0)
-		return UNCLEAN_OUT_OF_SYNC;
-	if (server->copying_in)
-		return UNCLEAN_COPY;
-	if (server->setting || !requests_is_empty(&server->requests))
-		return UNCLEAN_PENDING;
-	return server->transaction_status != 'I' ? UNCLEAN_OPEN_TX : UNCLEAN_OUT_OF_SYNC;
-}
-
-void pairing_abandon(struct server_link *server)
+void pairing_abandon(struct server_link *server, bool politely)
 {
 	if (server->link.state != SERVER_PAIRED)
 		return;
@@ -459,17 +449,10 @@ void pairing_abandon(struct server_link *server)
 						: REASON_REPLICATION_CLIENT_DISCONNECTED);
 		return;
 	}
-	if (server_is_clean(server)) {
+	if (server_is_clean(server))
 		release(server);
-		return;
-	}
-	counters_unclean(server, uncleanness(server));
-	if (server->transaction_status != 'I' || server->setting)
-		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
-	else if (!requests_is_empty(&server->requests))
-		server_close_for(server, REASON_CLIENT_DISCONNECTED_WITH_QUERY);
 	else
-		server_close_for(server, REASON_CLIENT_DISCONNECT_BEFORE_SENT);
+		draining_begin(server, politely);
 }
 
 /* A server that said what nobody asked for serves nobody any more; its client has its answer. */
@@ -538,12 +521,13 @@ static void help_waiters(struct pool *pool)
 
 static void work(struct pool *pool)
 {
-	if (pool_is_paused(pool))
-		return;
-	if (pool->client_count[CLIENT_CANCEL_WAITING] > 0) {
+	/* Also in a pause, which waits for queries that end sooner for it. */
+	if (pool_waiting_cancels(pool) > 0) {
 		launch_server(pool, false);
 		return;
 	}
+	if (pool_is_paused(pool))
+		return;
 	serve(pool);
 	if (pool_welcoming_clients(pool) > 0) {
 		welcome_waiting(pool);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/draining.h"
 #include "session/ending.h"
 #include "session/pairing.h"
 #include "session/server_session.h"
@@ -404,7 +405,8 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 		return;
 	}
 	/* It said something after its last ReadyForQuery that nobody had asked for. */
-	if (run.quiet && run.quiet != run.at && server->link.state == SERVER_PAIRED)
+	if (run.quiet && run.quiet != run.at &&
+		(server->link.state == SERVER_PAIRED || server->link.state == SERVER_DRAINING))
 		server->dirty = true;
 	if (run.broken)
 		client_close_for(
@@ -413,6 +415,8 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 		wake_full_ring(run.client, server);
 	if (server->link.state == SERVER_PAIRED)
 		pairing_settle(server);
+	else if (server->link.state == SERVER_DRAINING)
+		draining_proceed(server, length);
 }
 
 void relay_server_readable(struct server_link *server)

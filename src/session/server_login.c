@@ -310,7 +310,7 @@ void server_login_done(struct server_link *server)
 	else
 		finish_for_all(server);
 	/* There may be more to serve than this one: the next can be launched now. */
-	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 ||
+	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) + pool->cancels_due > 0 ||
 		!TAILQ_EMPTY(&pool->cancels))
 		pool_needs_work(pool);
 }

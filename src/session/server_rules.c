@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What the messages of a server mean that a client is paired with. */
+/* What the messages of a server mean that a client is paired with, or was. */
 #include <string.h>
 
+#include "session/draining.h"
 #include "session/failover.h"
 #include "session/followed.h"
 #include "session/pairing.h"
@@ -114,7 +115,8 @@ static void note_error(const struct relay_run *run)
 	report_parse(run->at + FRAME_HEADER_SIZE,
 		(there < run->frame.total ? there : run->frame.total) - FRAME_HEADER_SIZE,
 		&report);
-	pool_count_error(run->server->link.pool, report.sqlstate);
+	if (run->client)
+		pool_count_error(run->server->link.pool, report.sqlstate);
 	if (report.sqlstate && strcmp(report.sqlstate, read_only_sql_transaction) == 0)
 		failover_server_is_read_only(run->server);
 }
@@ -148,11 +150,33 @@ static enum verdict judge_notice(struct relay_run *run)
 	return RELAY_PASS;
 }
 
-/* ReadyForQuery ends a Query, a FunctionCall or a Sync. */
-static enum verdict judge_ready(struct relay_run *run)
+/*
+ * ReadyForQuery ends a Query, a FunctionCall or a Sync. True: that was the last of all, and the
+ * server's status is known.
+ */
+static inline bool take_ready(struct relay_run *run, char status)
 {
 	struct server_link *server = run->server;
 	const struct request *first = first_request(server);
+
+	if (first &&
+		(first->type == PQ_QUERY || first->type == PQ_SYNC ||
+			first->type == PQ_FUNCTION_CALL))
+		requests_drop(&server->requests);
+	else if (server->request_failed)
+		requests_drop_through(&server->requests, PQ_SYNC, PQ_SYNC);
+	server->request_failed = server->skipping = false;
+	server->copying_in = false;
+	if (!requests_is_empty(&server->requests) && first_request(server))
+		return false;
+	server->transaction_status = status;
+	run->quiet = run->at + run->frame.total;
+	return true;
+}
+
+static enum verdict judge_ready(struct relay_run *run)
+{
+	struct server_link *server = run->server;
 	size_t length;
 	const uint8_t *status = relay_body(run, &length);
 
@@ -165,18 +189,8 @@ static enum verdict judge_ready(struct relay_run *run)
 		run->slice = run->at;
 		return relay_fail(run, failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED));
 	}
-	if (first &&
-		(first->type == PQ_QUERY || first->type == PQ_SYNC ||
-			first->type == PQ_FUNCTION_CALL))
-		requests_drop(&server->requests);
-	else if (server->request_failed)
-		requests_drop_through(&server->requests, PQ_SYNC, PQ_SYNC);
-	server->request_failed = server->skipping = false;
-	server->copying_in = false;
-	if (!requests_is_empty(&server->requests) && first_request(server))
+	if (!take_ready(run, (char)*status))
 		return RELAY_PASS;
-	server->transaction_status = (char)*status;
-	run->quiet = run->at + run->frame.total;
 	query_clocks_stop(run->client, (char)*status);
 	return RELAY_PASS;
 }
@@ -208,7 +222,32 @@ static enum verdict judge_copy_both(struct relay_run *run)
 	return RELAY_PASS;
 }
 
-/* --- the table ---------------------------------------------------------------------------- */
+/* --- from one whose client has gone: see session/draining --------------------------------- */
+
+static enum verdict judge_drained_ready(struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *status = relay_body(run, &length);
+
+	if (length != 1 || !relay_is_status(*status))
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	/* What it says once too often may be the answer to somebody else's query later. */
+	if (run->server->transaction_status != 0)
+		run->server->dirty = true;
+	else if (!take_ready(run, (char)*status))
+		draining_next_request(run->server);
+	return RELAY_DROP;
+}
+
+static enum verdict judge_drained_copy_in(struct relay_run *run)
+{
+	judge_copy_in(run);
+	if (!draining_end_copy(run->server))
+		return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
+	return RELAY_DROP;
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
 
 /*
  * Each table says first what all types mean and then which of them mean something else, so the
@@ -216,27 +255,37 @@ static enum verdict judge_copy_both(struct relay_run *run)
  */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
+/*
+ * What a server's answers mean to what it owes, whether or not its client is still there: in these
+ * rows' judges run->client may be NULL, and what passes then goes to nobody.
+ */
+#define ANSWERS                                                                                \
+	RELAY_EVERY(judge_unknown_from_server),                                                \
+		[PQ_DATA_ROW] = RELAY_PASSES, [PQ_COPY_DATA] = RELAY_PASSES,                   \
+		[PQ_COPY_DONE] = RELAY_PASSES, [PQ_COPY_OUT_RESPONSE] = RELAY_PASSES,          \
+		[PQ_PARAMETER_DESCRIPTION] = RELAY_PASSES,                                     \
+		[PQ_FUNCTION_CALL_RESPONSE] = RELAY_PASSES,                                    \
+		[PQ_PARSE_COMPLETE] = {judge_parse_complete},                                  \
+		[PQ_BIND_COMPLETE] = {judge_bind_complete},                                    \
+		[PQ_CLOSE_COMPLETE] = {judge_close_complete},                                  \
+		[PQ_ROW_DESCRIPTION] = {judge_description},                                    \
+		[PQ_NO_DATA] = {judge_description},                                            \
+		[PQ_EMPTY_QUERY_RESPONSE] = {judge_executed},                                  \
+		[PQ_PORTAL_SUSPENDED] = {judge_executed},                                      \
+		[PQ_COMMAND_COMPLETE] = {judge_command_complete},                              \
+		[PQ_ERROR_RESPONSE] = {judge_error}, [PQ_NOTICE_RESPONSE] = {judge_notice},    \
+		[PQ_NOTIFICATION_RESPONSE] = {judge_notice},                                   \
+		[PQ_PARAMETER_STATUS] = {judge_parameter, .whole = true}
+
 const struct relay_rule relay_paired_server[RELAY_TYPES] = {
-	RELAY_EVERY(judge_unknown_from_server),
-	[PQ_DATA_ROW] = RELAY_PASSES,
-	[PQ_COPY_DATA] = RELAY_PASSES,
-	[PQ_COPY_DONE] = RELAY_PASSES,
-	[PQ_COPY_OUT_RESPONSE] = RELAY_PASSES,
-	[PQ_PARAMETER_DESCRIPTION] = RELAY_PASSES,
-	[PQ_FUNCTION_CALL_RESPONSE] = RELAY_PASSES,
-	[PQ_PARSE_COMPLETE] = {judge_parse_complete},
-	[PQ_BIND_COMPLETE] = {judge_bind_complete},
-	[PQ_CLOSE_COMPLETE] = {judge_close_complete},
-	[PQ_ROW_DESCRIPTION] = {judge_description},
-	[PQ_NO_DATA] = {judge_description},
-	[PQ_EMPTY_QUERY_RESPONSE] = {judge_executed},
-	[PQ_PORTAL_SUSPENDED] = {judge_executed},
-	[PQ_COMMAND_COMPLETE] = {judge_command_complete},
+	ANSWERS,
 	[PQ_COPY_IN_RESPONSE] = {judge_copy_in},
 	[PQ_COPY_BOTH_RESPONSE] = {judge_copy_both},
-	[PQ_ERROR_RESPONSE] = {judge_error},
-	[PQ_NOTICE_RESPONSE] = {judge_notice},
-	[PQ_NOTIFICATION_RESPONSE] = {judge_notice},
-	[PQ_PARAMETER_STATUS] = {judge_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
+};
+
+const struct relay_rule relay_draining_server[RELAY_TYPES] = {
+	ANSWERS,
+	[PQ_COPY_IN_RESPONSE] = {judge_drained_copy_in},
+	[PQ_READY_FOR_QUERY] = {judge_drained_ready, .whole = true},
 };

@@ -3,6 +3,7 @@
 
 #include "session/auth_query.h"
 #include "session/client_limits.h"
+#include "session/draining.h"
 #include "session/ending.h"
 #include "session/pairing.h"
 #include "session/relay.h"
@@ -57,7 +58,9 @@ void server_own_error(struct server_link *server, const uint8_t *body, size_t le
 	else if (server->link.state == SERVER_PREPARING)
 		link_log_repeated(&server->link, LEVEL_ERROR,
 			"S: error while executing exec_on_query: %s: %s", severity, text);
-	/* Errors of reset and check queries are not looked at: only their ReadyForQuery counts. */
+	else if (server->drained)
+		server->dirty = true;
+	/* Else errors of reset and check queries are not looked at: their ReadyForQuery counts. */
 }
 
 /* The SETs are through: the client takes over the server's spelling, and its message goes on. */
@@ -88,6 +91,9 @@ void server_own_done(struct server_link *server)
 		break;
 	case SERVER_LOOKING_UP:
 		auth_query_done(server);
+		break;
+	case SERVER_DRAINING:
+		draining_own_done(server);
 		break;
 	case SERVER_PREPARING:
 		if (server->transaction_status == 'I')
@@ -130,6 +136,8 @@ static void on_drained(struct stream *stream)
 	struct server_link *server = (struct server_link *)stream;
 	struct client_link *client;
 
+	if (server->link.state == SERVER_DRAINING)
+		draining_proceed(server, 0);
 	if (!server->link.peer)
 		return;
 	client = client_of(server->link.peer);

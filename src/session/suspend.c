@@ -131,6 +131,16 @@ static bool settle_all(struct registry *registry, bool (*settle_pool)(struct poo
 	return settled;
 }
 
+static void close_draining(struct pool *pool)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_BEING_CANCELED], place, next) {
+		if (link->state == SERVER_DRAINING)
+			server_close_for(server_of(link), REASON_UNSAFE_ON_SUSPEND);
+	}
+}
+
 /* Those that are between two uses, but not clean yet. */
 static void close_unsafe(struct registry *registry)
 {
@@ -139,6 +149,7 @@ static void close_unsafe(struct registry *registry)
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		close_list(pool, SERVERS_USED);
 		close_list(pool, SERVERS_TESTED);
+		close_draining(pool);
 	}
 }
 

@@ -238,16 +238,142 @@ def test_cancels_are_taken_when_no_client_is(new_pooler):
     assert client.result().error.sqlstate == "57014"
 
 
-def test_a_cancel_in_the_queue_counts_as_idle(new_pooler):
+# Of clients that wait: F36
+
+
+@pytest.fixture
+def queue(new_pooler):
+    """A pool of one server, which a client holds, and another client."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
-    waiter.send(wire.query("SELECT 'patient'"))
+    return pooler, holder, waiter
+
+
+def is_canceled(error):
+    """Whether it is the error that a cancelled query gets from us."""
+    return error.is_("ERROR", "57014", "canceling statement due to user request")
+
+
+def test_a_query_in_the_queue_is_cancelled(queue):
+    pooler, holder, waiter = queue
+    waiter.send(wire.query("SELECT 'never'"))
     pooler.wait_pool(cl_waiting=1)
     cancel(pooler.address, waiter.key)
-    assert pooler.wait_log("cancel request for idle client")
+    result = waiter.result()
+    assert is_canceled(result.error)
+    assert (result.types, result.status) == ("EZ", "I")
+    assert sorted(result.error.fields) == ["C", "M", "S"]
+    assert pooler.wait_log("C-.* closing because: cancel request for waiting client", 1)
+    pooler.wait_pool(cl_waiting=0)
+    waiter.send(wire.query("SELECT 'next'"))
+    pooler.wait_pool(cl_waiting=1)
     holder.query("COMMIT")
-    assert waiter.checked().value == "patient"
+    assert waiter.checked().value == "next"
+
+
+def test_what_stands_behind_a_cancelled_query_is_run(queue):
+    pooler, holder, waiter = queue
+    waiter.send(wire.query("SELECT 'never'"), wire.query("SELECT 'next'"),
+                wire.extended("SELECT 'last'"), wire.sync())
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, waiter.key)
+    assert is_canceled(waiter.result().error)
+    holder.query("COMMIT")
+    assert waiter.checked().value == "next"
+    assert waiter.checked().value == "last"
+
+
+def test_a_batch_in_the_queue_is_cancelled_up_to_its_sync(queue):
+    pooler, holder, waiter = queue
+    waiter.send(wire.extended("SELECT 'never'"), wire.flush())
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, waiter.key)
+    assert is_canceled(waiter.error())
+    holder.query("COMMIT")
+    assert waiter.silent()
+    waiter.send(wire.extended("SELECT 'skipped'"), wire.query("SELECT 'skipped'"))
+    assert waiter.silent()
+    waiter.send(wire.sync(), wire.extended("SELECT 'next'"), wire.sync())
+    result = waiter.result()
+    assert (result.types, result.status) == ("Z", "I")
+    assert waiter.checked().value == "next"
+
+
+def test_psycopg_is_cancelled_in_the_queue(queue):
+    pooler, holder, _ = queue
+    connection = pooler.connect()
+    fault = []
+
+    def work():
+        try:
+            connection.execute("SELECT %s::text", ["never"])
+        except Exception as error:
+            fault.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    pooler.wait_pool(cl_waiting=1)
+    connection.cancel()
+    thread.join(10)
+    assert fault and fault[0].sqlstate == "57014"
+    connection.rollback()
+    holder.query("COMMIT")
+    assert connection.execute("SELECT %s::text", ["next"]).fetchone()[0] == "next"
+
+
+def test_a_query_that_waits_for_the_end_of_a_pause_is_cancelled(pooler):
+    client = pooler.client()
+    pooler.command("PAUSE")
+    client.send(wire.query("SELECT 'never'"))
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, client.key)
+    assert is_canceled(client.result().error)
+    pooler.command("RESUME")
+    assert client.value("SELECT 'next'") == "next"
+
+
+def test_a_pause_is_over_sooner_when_its_query_is_cancelled(pooler):
+    client, waiter, console = pooler.client(), pooler.client(), pooler.console()
+    running(pooler, client)
+    console.send(wire.query("PAUSE"))
+    wait_until(lambda: not pooler.show("POOLS", database="main", sv_idle=1))
+    waiter.send(wire.query("SELECT 'waits'"))
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, client.key)
+    assert client.result().error.sqlstate == "57014"
+    assert console.checked().tag == "PAUSE"
+    pooler.command("RESUME")
+    assert waiter.checked().value == "waits"
+
+
+def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_server):
+    def script(connection):
+        connection.login()
+        while True:
+            sql = connection.next_query()
+            asked.append(sql)
+            if sql.startswith("SET"):
+                connection.server.gate.wait(10)
+                connection.send(wire.parameter_status("TimeZone", "Europe/Rome"))
+                connection.send(wire.command_complete("SET"), wire.ready())
+            else:
+                connection.send(wire.one_row(sql))
+
+    asked = []
+    server = new_server(script)
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1},
+                        databases={"main": server.target()})
+    pooler.client().value("first")
+    client = pooler.client(TimeZone="Europe/Rome")
+    client.send(wire.query("never"))
+    wait_until(lambda: len(asked) == 2)
+    cancel(pooler.address, client.key)
+    assert is_canceled(client.result().error)
+    pooler.wait_pool(cl_waiting=0, sv_being_canceled=1)
+    server.gate.set()
+    assert client.value("next") == "next"
+    assert asked == ["first", "SET TimeZone='Europe/Rome';", "next"]
 
 
 def test_only_the_asker_is_ever_hit(new_pooler):  # F35 in part

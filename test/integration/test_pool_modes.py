@@ -123,11 +123,13 @@ def test_a_server_in_reset_is_shown_as_tested(new_pooler):
 def test_an_open_transaction_of_a_session_that_ends_is_not_kept(session_pooler, cluster):
     client = session_pooler.client()
     one = pid(client)
+    client.query("CREATE TEMP TABLE leftover ()")
     client.query("BEGIN")
     client.leave()
-    reason = "closing because: client disconnect while server was not ready"
-    session_pooler.wait_log(reason)
-    wait_until(lambda: not cluster.backends(pid=int(one)))
+    wait_until(lambda: cluster.backends(pid=int(one), state="idle"))
+    client = session_pooler.client()
+    assert pid(client) == one
+    assert client.value("SELECT to_regclass('leftover')") is None
 
 
 # Transaction mode

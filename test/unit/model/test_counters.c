@@ -251,8 +251,12 @@ static void test_servers_that_are_left_unclean_are_counted_by_what_was_open(void
 		say(client, cases[i].asked);
 		say(server, cases[i].answered);
 		leave(client);
-		assert_gone(server);
+		assert_state(server, SERVER_DRAINING);
 		assert_int_equal(mine()->unclean_release[cases[i].why], 1);
+		assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], i);
+		/* It says what nobody has asked for. */
+		say(server, "ZZZ");
+		assert_gone(server);
 	}
 	assert_int_equal(sum(mine()->unclean_release, UNCLEAN_RELEASES), COUNT(cases));
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], COUNT(cases));

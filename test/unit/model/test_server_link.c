@@ -19,8 +19,11 @@ static const struct {
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
 		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
-		MAY(IDLE) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+		MAY(IDLE) | MAY(DRAINING) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) |
+			MAY(CLOSED)},
 	[SERVER_LOOKING_UP] = {"looking up", "active", "sv_active", SERVERS_ACTIVE,
+		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
+	[SERVER_DRAINING] = {"draining", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
 		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_HELD] = {"held", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
 		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
@@ -43,6 +46,7 @@ static const enum server_state ways[SERVER_STATES][6] = {
 	[SERVER_IDLE] = {UP},
 	[SERVER_PAIRED] = {UP, SERVER_PAIRED},
 	[SERVER_LOOKING_UP] = {UP, SERVER_LOOKING_UP},
+	[SERVER_DRAINING] = {UP, SERVER_PAIRED, SERVER_DRAINING},
 	[SERVER_HELD] = {UP, SERVER_PAIRED, SERVER_HELD},
 	[SERVER_RESETTING] = {UP, SERVER_PAIRED, SERVER_RESETTING},
 	[SERVER_STALE] = {UP, SERVER_STALE},
@@ -138,7 +142,7 @@ static void walk(bool last)
 			walked++;
 		}
 	}
-	assert_int_equal(walked, 35);
+	assert_int_equal(walked, 40);
 }
 
 static void test_each_arrow_leads_to_its_list(void **state)
@@ -188,8 +192,9 @@ static void test_who_counts_as_connected(void **state)
 		server.link.state = (uint8_t)i;
 		assert_int_equal(server_is_connected(&server),
 			i == SERVER_IDLE || i == SERVER_PAIRED || i == SERVER_LOOKING_UP ||
-				i == SERVER_HELD || i == SERVER_RESETTING ||
-				i == SERVER_STALE || i == SERVER_CHECKING);
+				i == SERVER_DRAINING || i == SERVER_HELD ||
+				i == SERVER_RESETTING || i == SERVER_STALE ||
+				i == SERVER_CHECKING);
 	}
 }
 

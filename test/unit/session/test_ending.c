@@ -151,7 +151,7 @@ static void test_nothing_is_written_behind_what_a_client_does_not_take(void **st
 	close_client(client, REASON_QUERY_TIMEOUT);
 	assert_int_equal(got(client), 7);
 	assert_gone(client);
-	assert_gone(server);
+	assert_state(server, SERVER_DRAINING);
 }
 
 /* The rest of the row would be taken out of the error's own bytes. */
@@ -184,6 +184,8 @@ static void test_an_error_never_stands_inside_half_a_message(void **state)
 		}
 		assert_int_equal(got(client), 100);
 		assert_gone(client);
+		if (way == 2)
+			leave(server); /* it was being drained */
 		assert_gone(server);
 	}
 }
@@ -432,21 +434,31 @@ static void test_a_clean_server_goes_on(void **state)
 	assert_ptr_equal(actor_link(server)->peer, actor_link(next));
 }
 
-static void test_a_server_that_is_not_ready_does_not(void **state)
+static void test_a_server_that_is_not_ready_is_drained(void **state)
 {
-	static const char *const answers[] = {"", "TD", "C>", "E!", "G"};
+	static const struct {
+		const char *before, *heard, *after;
+	} cases[] = {
+		{"", "Q", "EZ"},
+		{"TD", "Q", "DCZ"},
+		{"C>", "QQ", "CZ"},
+		{"E!", "QQ", "CZ"},
+		{"G", "Qf", "EZ"},
+	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(answers); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct actor *client = fake_client(pool), *server = fake_server(pool);
 
 		say(client, "Q");
-		say(server, answers[i]);
+		say(server, cases[i].before);
 		close_client(client, REASON_ADMIN_FORCED_DISCONNECT);
-		assert_gone(server);
+		assert_heard(server, cases[i].heard);
+		assert_state(server, SERVER_DRAINING);
+		say(server, cases[i].after);
+		assert_state(server, SERVER_IDLE);
+		close_server(server, REASON_SERVER_IDLE_TIMEOUT);
 	}
-	assert_true(
-		fake_logged("closing because: client disconnect while server was not ready"));
 }
 
 /* --- the whole ---------------------------------------------------------------------------- */
@@ -516,7 +528,7 @@ int main(void)
 		TEST(the_clients_of_a_server_hear_its_reason),
 		TEST(a_closed_server_makes_room_for_the_next),
 		TEST(a_clean_server_goes_on),
-		TEST(a_server_that_is_not_ready_does_not),
+		TEST(a_server_that_is_not_ready_is_drained),
 		TEST(the_end_of_the_process_is_told_to_nobody),
 		TEST(one_client_can_be_cut),
 	};

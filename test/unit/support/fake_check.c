@@ -127,6 +127,8 @@ static void check_cancels(const struct server_link *server)
 	assert_int_equal(server->cancels_queued, queued);
 	assert_int_equal(server->cancels, sent);
 	assert_true(server->link.state != SERVER_HELD || sent > 0);
+	assert_true(!server->draining.cancel_due ||
+		(server->link.state == SERVER_DRAINING && sent + queued == 0));
 }
 
 static void check_server(const struct server_link *server)
@@ -165,6 +167,17 @@ static void check_server(const struct server_link *server)
 	if (state == SERVER_RESETTING || state == SERVER_CHECKING || state == SERVER_LOOKING_UP)
 		assert_int_equal(server->requests.count, 1);
 	check_cancels(server);
+}
+
+/* Ours, for servers whose client has gone. */
+static unsigned count_due(const struct pool *pool)
+{
+	const struct link *link;
+	unsigned due = 0;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place)
+		due += ((const struct server_link *)link)->draining.cancel_due;
+	return due;
 }
 
 static unsigned check_servers(const struct pool *pool, enum server_list which)
@@ -249,6 +262,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 	for (unsigned i = 0; i < SERVER_LISTS; i++)
 		assert_int_equal(
 			pool->server_count[i], check_servers(pool, (enum server_list)i));
+	assert_int_equal(pool->cancels_due, count_due(pool));
 	check_groups(pool, &tally);
 	check_waiters(pool);
 	check_lookups(pool);
