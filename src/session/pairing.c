@@ -522,10 +522,8 @@ static void help_waiters(struct pool *pool)
 static void work(struct pool *pool)
 {
 	/* Also in a pause, which waits for queries that end sooner for it. */
-	if (pool_waiting_cancels(pool) > 0) {
-		launch_server(pool, false);
+	if (pool_waiting_cancels(pool) > 0 && launch_server(pool, false))
 		return;
-	}
 	if (pool_is_paused(pool))
 		return;
 	serve(pool);
