@@ -86,6 +86,7 @@ struct server_link {
 	bool request_failed; /* an ErrorResponse came and its ReadyForQuery has not */
 	bool skipping; /* after an error it answers nothing before the next Sync */
 	bool setting; /* runs our SETs; the client's bytes wait */
+	bool setting_followed; /* and what they set is known of the client alone */
 	bool fresh; /* nothing was sent to it since it was given to its client */
 	bool touched; /* a client has had it: its session is not as it was made */
 	bool follows; /* its parameters hold followed ones, and they are believed */

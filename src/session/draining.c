@@ -299,6 +299,8 @@ static bool may_drain(const struct server_link *server, bool politely)
 
 	if (server->dirty || server->link.cut || registry->suspension || registry->still)
 		return false;
+	if (server->setting && server->setting_followed)
+		return false;
 	if (politely)
 		return true;
 	return !stream_is_blocked(&server->link.stream) &&

@@ -179,6 +179,9 @@ static int pair_with_settings(struct client_link *client, struct server_link *se
 			join(client, server);
 			server->fresh = false;
 			server->setting = true;
+			server->setting_followed =
+				parameters_has_followed(client->link.parameters) ||
+				parameters_has_followed(server->link.parameters);
 			server->transaction_status = 0;
 			server->link.rules = relay_setting_server;
 			requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
