@@ -22,9 +22,11 @@
 struct client_group;
 struct console_session;
 struct database;
+struct client_statements;
 struct login;
 struct pool;
 struct server_link;
+struct statement;
 struct user;
 
 enum client_state {
@@ -64,6 +66,8 @@ struct client_link {
 		struct server_link *
 			cancel; /* CANCEL_WAITING: what it wants to hit; _SENT: what carries it */
 	};
+	struct client_statements *statements; /* owned; NULL: it never prepared one by name */
+	struct statement *unnamed; /* its unnamed statement, counted; NULL: none */
 	usec_t query_start; /* 0: no query is being timed */
 	usec_t transaction_start; /* 0: no transaction is being timed */
 	union {

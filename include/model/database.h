@@ -22,11 +22,18 @@ struct pool;
 
 TAILQ_HEAD(pool_list, pool);
 
+/* What became of the statements that servers of a database were to have. */
+struct prepared_counts {
+	uint64_t hits, misses; /* the server had it, or it was prepared there */
+	uint64_t evictions; /* closed for another one */
+};
+
 struct database {
 	UT_hash_handle by_name;
 	const struct database_config *config;
 	struct database_config *own_config; /* automatic databases: freed with it; else NULL */
 	struct pool_list pools;
+	struct prepared_counts prepared;
 	struct database_counters *counters; /* owned; NULL: nothing was counted yet */
 	unsigned servers; /* connections of all its pools, in any state */
 	unsigned clients; /* that named it, logged in or not */

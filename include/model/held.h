@@ -12,8 +12,8 @@ struct registry;
 
 enum {
 	HELD_SMALL = 256,
-	/* More than a link may ever hold: a packet buffer and one receive. */
-	HELD_MAX = 4 << 20,
+	/* More than a link may ever hold: the longest Parse that a client can afford. */
+	HELD_MAX = 1 << 30,
 };
 
 /* Free bytes that a link held; NULL is nothing. */

@@ -121,6 +121,9 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
  */
 bool link_hold(struct link *link, const void *data, size_t length);
 
+/* Have room for so many more held bytes. False: no memory, or too many. */
+bool link_make_room(struct link *link, size_t length);
+
 /* Drop held bytes and give their memory back. */
 void link_drop_held(struct link *link);
 

@@ -17,6 +17,7 @@
 #include "model/held.h"
 #include "model/limits.h"
 #include "model/pool.h"
+#include "model/statement.h"
 #include "net/helper.h"
 #include "net/loop.h"
 #include "net/resolver.h"
@@ -75,6 +76,7 @@ struct registry {
 	unsigned login_count;
 	struct link_list dead; /* closed links whose memory goes at the end of the turn */
 	struct cancel_keys cancel_keys;
+	struct statement_table statements;
 	struct limits limits;
 	struct counters counters;
 	struct slab clients, servers, helds; /* objects of the links */

@@ -19,30 +19,56 @@ enum {
 	REQUESTS_MAX = 1 << 16,
 };
 
-/* What becomes of the answer. */
+/* What becomes of the answer. Numbers are for ever: they are told to other processes. */
 enum request_action {
-	REQUEST_FORWARD, /* it goes to the client */
-	REQUEST_SWALLOW, /* we asked: nobody sees it */
+	REQUEST_FORWARD = 0, /* it goes to the client */
+	REQUEST_SWALLOW = 1, /* we asked: nobody sees it */
+	REQUEST_ANSWER =
+		2, /* nothing was sent: the answer is ours to give, when its turn comes */
+	REQUEST_UNKNOWN = 3, /* it was made to fail: the client is told 26000 */
+	REQUEST_REFUSED = 4, /* the same, and 53400 */
+
+	REQUEST_ACTION = 0x0f, /* the bits of the above */
+	REQUEST_NOTED = 0x10, /* an operation belongs to it: see model/server_statements */
 };
 
 struct request {
 	uint8_t type; /* the message: PQ_QUERY, PQ_PARSE, … */
-	uint8_t action; /* enum request_action */
+	uint8_t action; /* enum request_action, perhaps with REQUEST_NOTED */
 };
+
+static inline bool request_is(const struct request *request, enum request_action action)
+{
+	return (request->action & REQUEST_ACTION) == (uint8_t)action;
+}
 
 struct requests {
 	struct request *entries; /* NULL: the inline ones */
 	uint32_t first, count,
 		capacity; /* capacity is a power of two; 0 means REQUESTS_INLINE */
+	uint32_t
+		lost; /* noted ones that requests_drop_… took out: to be set to 0 by who asks */
 	struct request few[REQUESTS_INLINE];
 };
 
 /* As requests_add(), when the inline entries do not do. */
-bool requests_add_more(struct requests *requests, uint8_t type, enum request_action action);
+bool requests_add_more(struct requests *requests, uint8_t type, unsigned action);
+
+/* As requests_reserve(), when the inline entries do not do. */
+bool requests_reserve_more(struct requests *requests, uint32_t count);
+
+/* Have room for so many more. False when the ring is full or memory is short. */
+static inline bool requests_reserve(struct requests *requests, uint32_t count)
+{
+	return (!requests->entries && requests->count + count <= REQUESTS_INLINE) ||
+		requests_reserve_more(requests, count);
+}
+
+/* The oldest's answer goes nowhere; there must be one. */
+void requests_swallow_first(struct requests *requests);
 
 /* Add one at the end. False when the ring is full or memory is short. */
-static inline bool requests_add(
-	struct requests *requests, uint8_t type, enum request_action action)
+static inline bool requests_add(struct requests *requests, uint8_t type, unsigned action)
 {
 	if (requests->entries || requests->count == REQUESTS_INLINE)
 		return requests_add_more(requests, type, action);

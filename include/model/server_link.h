@@ -20,6 +20,7 @@
 #include "model/labels.h"
 #include "model/link.h"
 #include "model/requests.h"
+#include "model/server_statements.h"
 #include "net/resolver.h"
 
 struct client_link;
@@ -78,6 +79,13 @@ struct server_link {
 		*canceling; /* CANCELING: whose request it carries; NULL once it has gone */
 	struct server_link
 		*cancel_target; /* CANCELING: what it cancels; NULL once that has gone */
+	struct server_statements *statements; /* owned; NULL: it never had any of ours */
+	struct buffer kept; /* the client's last batch, while it may have to be said again */
+	uint32_t kept_requests; /* how many requests that batch has; 0: none is kept */
+	uint32_t batch; /* counts Syncs that were sent */
+	uint32_t unnamed_batch; /* in which it was given its unnamed statement */
+	uint64_t
+		unnamed; /* number of its unnamed statement; 0: unknown, or too long to be kept */
 	uint8_t *cancel_key; /* as BackendKeyData had it; NULL: none given */
 	uint16_t cancel_key_length;
 	char transaction_status; /* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs */
@@ -87,6 +95,8 @@ struct server_link {
 	bool skipping; /* after an error it answers nothing before the next Sync */
 	bool setting; /* runs our SETs; the client's bytes wait */
 	bool setting_followed; /* and what they set is known of the client alone */
+	bool healing; /* a batch has failed, and is said again after its ReadyForQuery */
+	bool unnamed_passing; /* its unnamed statement is its client's, and was not kept */
 	bool fresh; /* nothing was sent to it since it was given to its client */
 	bool touched; /* a client has had it: its session is not as it was made */
 	bool follows; /* its parameters hold followed ones, and they are believed */

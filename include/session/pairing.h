@@ -44,6 +44,9 @@ bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool);
  */
 bool pairing_adopt(struct client_link *client, struct server_link *server);
 
+/* What the messages of a paired client mean in its mode. */
+const struct relay_rule *pairing_client_rules(const struct client_link *client);
+
 /* A server that has logged in, or passed its check: to the first waiter, else to the idle list. */
 void pairing_offer(struct server_link *server);
 

@@ -22,6 +22,10 @@ enum {
 	RELAY_PIECES = 64,
 	/* A message that has to be whole (ParameterStatus) may be this long. */
 	RELAY_WHOLE_MAX = 64 * 1024,
+	/* Bytes of ours that one send has among those that pass; beyond it is sent early. */
+	RELAY_INSERTS = 1024,
+	/* A batch may be this long to be kept until it has been answered. */
+	RELAY_KEPT_MAX = 16 * 1024,
 };
 
 enum verdict {
@@ -29,7 +33,8 @@ enum verdict {
 	RELAY_DROP, /* to nobody */
 	RELAY_HOLD, /* keep it and what follows until the run is taken up again */
 	RELAY_STOP, /* the link is closed or closing: forget the rest */
-	RELAY_AGAIN, /* the link's rules have changed: judge it by the new ones */
+	RELAY_AGAIN, /* judge it once more: the link's rules have changed, or `at` has moved */
+	RELAY_MORE, /* too little of it is there: keep it, and judge it when more has come */
 };
 
 struct relay_run {
@@ -50,10 +55,17 @@ struct relay_run {
 	bool hold; /* keep the rest */
 	bool own_done; /* a query of our own has ended: see server_own_done() */
 	bool broken; /* the receiver took nothing more: to be dealt with when the run is over */
+	bool lone; /* a client's: it began with a server that owed nothing, outside of any transaction */
+	bool keeps; /* and has a message that may have to be said again: see session/statements */
+	bool repeats; /* it is such a batch, said again */
+	bool fails; /* a server's: what it answers must be said again, see session/statements */
+	uint32_t batch; /* a client's: the server's count of Syncs when it began */
 	struct failure failure; /* valid if doomed */
 	bool doomed; /* close `from` for this failure when everything before it has been sent */
 	int count; /* of pieces */
 	struct iovec pieces[RELAY_PIECES];
+	uint32_t inserted; /* bytes in use of inserts */
+	uint8_t inserts[RELAY_INSERTS]; /* what `pieces` have of ours */
 };
 
 /* What one kind of message means to us. */
@@ -86,6 +98,25 @@ enum verdict relay_fail(struct relay_run *run, struct failure why);
 
 /* For judges: the same, because its length is none that such a message can have. */
 enum verdict relay_refuse_header(struct relay_run *run);
+
+/*
+ * For judges: these bytes go to the receiver before the message. They are copied, RELAY_INSERTS
+ * at most; or lent, until the end of the turn.
+ */
+void relay_insert(struct relay_run *run, const void *data, size_t length);
+void relay_insert_lent(struct relay_run *run, const void *data, size_t length);
+
+/*
+ * For judges that let a message pass: not its first `length` bytes, for which others have been
+ * inserted. Nothing can be inserted before it any more.
+ */
+void relay_skip_front(struct relay_run *run, size_t length);
+
+/*
+ * For judges: take the message, which is whole, as passed or dropped, so that what is inserted
+ * from here on comes behind it. To be followed by RELAY_AGAIN.
+ */
+void relay_step_over(struct relay_run *run, enum verdict verdict);
 
 /* For judges: the message's body, which is whole. */
 static inline const uint8_t *relay_body(const struct relay_run *run, size_t *length)

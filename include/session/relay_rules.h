@@ -15,8 +15,11 @@ enum { RELAY_TYPES = 256 };
 /* From a client that has no server: the first message that needs one asks for it. */
 extern const struct relay_rule relay_idle_client[RELAY_TYPES];
 
-/* From a client that is paired. */
+/* From a client that is paired in session mode. */
 extern const struct relay_rule relay_paired_client[RELAY_TYPES];
+
+/* The same in the other modes, where its prepared statements follow it. */
+extern const struct relay_rule relay_tracked_client[RELAY_TYPES];
 
 /*
  * From an idle client whose waiting query was cancelled: the first message of that query, and those
@@ -59,6 +62,9 @@ static inline bool relay_is_status(uint8_t status)
 {
 	return status == 'I' || status == 'T' || status == 'E';
 }
+
+/* Does the CommandComplete say that the server has just forgotten all its statements? */
+bool relay_forgets_all(const struct relay_run *run);
 
 /*
  * Remember a whole ParameterStatus for the server, and for its client. False: the message is

@@ -27,4 +27,10 @@ bool sql_append_name_list(struct buffer *buffer, const char *list);
  */
 void sql_append_setting_name(struct buffer *buffer, const char *name);
 
+/*
+ * Is this text, of `length` bytes, one DEALLOCATE of one name and nothing else? Then `name`, which
+ * is empty, gets it as the server would read it, with a NUL. False: not so, or no memory.
+ */
+bool sql_deallocated_name(const char *text, size_t length, struct buffer *name);
+
 #endif

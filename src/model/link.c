@@ -210,7 +210,7 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
 
 /* --- held bytes --------------------------------------------------------------------------- */
 
-bool link_hold(struct link *link, const void *data, size_t length)
+bool link_make_room(struct link *link, size_t length)
 {
 	struct registry *registry = link_registry(link);
 	const size_t wanted = link->held_length + length;
@@ -231,9 +231,16 @@ bool link_hold(struct link *link, const void *data, size_t length)
 		link->held = bytes;
 		link->held_capacity = capacity;
 	}
+	return true;
+}
+
+bool link_hold(struct link *link, const void *data, size_t length)
+{
+	if (!link_make_room(link, length))
+		return false;
 	if (length)
 		memcpy(link->held + link->held_length, data, length);
-	link->held_length = (uint32_t)wanted;
+	link->held_length += (uint32_t)length;
 	return true;
 }
 

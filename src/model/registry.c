@@ -440,6 +440,7 @@ bool registry_init(struct registry *registry, struct loop *loop, struct snapshot
 	random_fill(&loop->random, key, sizeof(key));
 	random_fill(&loop->random, registry->mock_salt, sizeof(registry->mock_salt));
 	registry->parameters = parameter_table_new(registry->settings->track_extra_parameters);
+	statement_table_init(&registry->statements, loop, &registry->name_hash);
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
 	return keyed_hash_init(&registry->name_hash, key) && registry->parameters &&
@@ -468,6 +469,7 @@ void registry_free(struct registry *registry)
 		free(user);
 	}
 	cancel_keys_free(&registry->cancel_keys);
+	statement_table_free(&registry->statements);
 	keyed_hash_free(&registry->name_hash);
 	parameter_table_free(registry->parameters);
 	snapshot_unref(registry->config);

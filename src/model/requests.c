@@ -43,12 +43,35 @@ static bool grow(struct requests *requests)
 	return true;
 }
 
-bool requests_add_more(struct requests *requests, uint8_t type, enum request_action action)
+void requests_swallow_first(struct requests *requests)
+{
+	struct request *first = entry(requests, 0);
+
+	first->action = (uint8_t)((first->action & ~REQUEST_ACTION) | REQUEST_SWALLOW);
+}
+
+bool requests_reserve_more(struct requests *requests, uint32_t count)
+{
+	while (requests->count + count > capacity_of(requests)) {
+		if (!grow(requests))
+			return false;
+	}
+	return true;
+}
+
+bool requests_add_more(struct requests *requests, uint8_t type, unsigned action)
 {
 	if (requests->count == capacity_of(requests) && !grow(requests))
 		return false;
 	*entry(requests, requests->count++) = (struct request){type, (uint8_t)action};
 	return true;
+}
+
+static void give_back(struct requests *requests)
+{
+	free(requests->entries);
+	requests->entries = NULL;
+	requests->capacity = requests->first = requests->count = 0;
 }
 
 void requests_drop_one_of_many(struct requests *requests)
@@ -57,7 +80,14 @@ void requests_drop_one_of_many(struct requests *requests)
 	requests->count--;
 	/* A long pipeline has ended: an idle link keeps nothing on the heap. */
 	if (requests->count == 0)
-		requests_clear(requests);
+		give_back(requests);
+}
+
+/* Take the oldest out without its answer. */
+static void lose(struct requests *requests)
+{
+	requests->lost += (entry(requests, 0)->action & REQUEST_NOTED) != 0;
+	requests_drop(requests);
 }
 
 void requests_drop_through(struct requests *requests, uint8_t type, uint8_t or_type)
@@ -65,7 +95,7 @@ void requests_drop_through(struct requests *requests, uint8_t type, uint8_t or_t
 	while (requests->count > 0) {
 		const uint8_t dropped = entry(requests, 0)->type;
 
-		requests_drop(requests);
+		lose(requests);
 		if (dropped == type || dropped == or_type)
 			return;
 	}
@@ -74,7 +104,7 @@ void requests_drop_through(struct requests *requests, uint8_t type, uint8_t or_t
 void requests_drop_until(struct requests *requests, uint8_t type)
 {
 	while (requests->count > 0 && entry(requests, 0)->type != type)
-		requests_drop(requests);
+		lose(requests);
 }
 
 void requests_end_copy(struct requests *requests, uint8_t type, uint8_t or_type)
@@ -93,7 +123,6 @@ void requests_end_copy(struct requests *requests, uint8_t type, uint8_t or_type)
 
 void requests_clear(struct requests *requests)
 {
-	free(requests->entries);
-	requests->entries = NULL;
-	requests->capacity = requests->first = requests->count = 0;
+	give_back(requests);
+	requests->lost = 0;
 }

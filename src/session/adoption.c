@@ -14,6 +14,7 @@
 #include "session/client_session.h"
 #include "session/ending.h"
 #include "session/inventory.h"
+#include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "session/replication.h"
 #include "session/server_session.h"
@@ -171,11 +172,8 @@ static bool take_replication(struct client_link *client, const struct link_recor
 	return replication_want(client, &wanted);
 }
 
-static const struct relay_rule *rules_of_client(
-	const struct link_record *record, enum client_state state)
+static const struct relay_rule *rules_of_client(const struct link_record *record)
 {
-	if (state == CLIENT_PAIRED)
-		return relay_paired_client;
 	return is_set(record, LINK_RECORD_SKIPPING) ? relay_skipping_client : relay_idle_client;
 }
 
@@ -190,7 +188,7 @@ static bool fill_client(
 	client->wait_start = adoption_facts_moment(registry, record->wait_age);
 	client->notified = is_set(record, LINK_RECORD_NOTIFIED);
 	client->ring_full = is_set(record, LINK_RECORD_RING_FULL);
-	client->link.rules = rules_of_client(record, state);
+	client->link.rules = rules_of_client(record);
 	if (state == CLIENT_GREETING)
 		return true;
 	if (!take_replication(client, record) ||
@@ -258,6 +256,8 @@ static void adopt_client(struct adoption *adoption, const struct link_record *re
 		drop_client(client);
 		return;
 	}
+	if (state == CLIENT_PAIRED)
+		client->link.rules = pairing_client_rules(client);
 	client_place(client, state);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);

@@ -183,6 +183,7 @@ void auth_query_run(struct lookup *lookup, struct server_link *server)
 	server->link.rules = relay_lookup_server;
 	server->transaction_status = 0;
 	lookup_start(lookup, server);
+	server->unnamed = 0;
 	sent = requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW) && !message.failed &&
 		stream_send_bytes(&server->link.stream, message.data, message.length) !=
 			STREAM_SENT_NOT;

@@ -3,6 +3,7 @@
 #include "session/pairing.h"
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
+#include "session/statements.h"
 #include "wire/message.h"
 
 /* Protocol: "Message Flow", Extended Query and Simple Query: every one of these is answered. */
@@ -23,13 +24,33 @@ static enum verdict judge_request(struct relay_run *run)
 	return RELAY_PASS;
 }
 
+static enum verdict refuse_query(struct relay_run *run)
+{
+	link_log_repeated(run->from, LEVEL_ERROR, "client used \"Query\" packet type");
+	return relay_fail(run, failure_of(REASON_PQEXEC_DISALLOWED));
+}
+
 static enum verdict judge_query(struct relay_run *run)
 {
-	if (link_registry(run->from)->settings->disable_pqexec) {
-		link_log_repeated(run->from, LEVEL_ERROR, "client used \"Query\" packet type");
-		return relay_fail(run, failure_of(REASON_PQEXEC_DISALLOWED));
-	}
+	if (link_registry(run->from)->settings->disable_pqexec)
+		return refuse_query(run);
 	return judge_request(run);
+}
+
+static enum verdict judge_tracked_query(struct relay_run *run)
+{
+	if (link_registry(run->from)->settings->disable_pqexec)
+		return refuse_query(run);
+	return statements_judge_query(run);
+}
+
+/* What comes behind a Sync is done whatever became of the messages before it. */
+static enum verdict judge_tracked_sync(struct relay_run *run)
+{
+	const enum verdict verdict = judge_request(run);
+
+	run->server->batch += verdict == RELAY_PASS;
+	return verdict;
 }
 
 /*
@@ -67,6 +88,7 @@ static enum verdict take_server(struct relay_run *run)
 	switch (pairing_take(run->client)) {
 	case TAKEN_READY:
 		run->server = server_of(run->from->peer);
+		run->batch = run->server->batch;
 		return RELAY_AGAIN;
 	case TAKEN_SETTING:
 	case TAKEN_WAITING:
@@ -99,6 +121,14 @@ static enum verdict judge_first_flush(struct relay_run *run)
 						     : relay_refuse_header(run);
 }
 
+/* Close of a statement needs no server, since no server knows of it. */
+static enum verdict judge_first_close(struct relay_run *run)
+{
+	const enum verdict verdict = statements_judge_idle_close(run);
+
+	return verdict == RELAY_PASS ? judge_first_request(run) : verdict;
+}
+
 /* CopyData, CopyDone and CopyFail of a COPY that failed long ago. */
 static enum verdict judge_late_copy(struct relay_run *run)
 {
@@ -121,7 +151,7 @@ const struct relay_rule relay_idle_client[RELAY_TYPES] = {
 	[PQ_BIND] = {judge_first_request},
 	[PQ_DESCRIBE] = {judge_first_request},
 	[PQ_EXECUTE] = {judge_first_request},
-	[PQ_CLOSE] = {judge_first_request},
+	[PQ_CLOSE] = {judge_first_close},
 	[PQ_SYNC] = {judge_first_request},
 	[PQ_FLUSH] = {judge_first_flush, .at_once = true},
 	[PQ_FUNCTION_CALL] = {judge_first_request},
@@ -140,6 +170,23 @@ const struct relay_rule relay_paired_client[RELAY_TYPES] = {
 	[PQ_EXECUTE] = {judge_request},
 	[PQ_CLOSE] = {judge_request},
 	[PQ_SYNC] = {judge_request},
+	[PQ_FUNCTION_CALL] = {judge_request},
+	[PQ_FLUSH] = {judge_flush, .at_once = true},
+	[PQ_COPY_DATA] = RELAY_PASSES,
+	[PQ_COPY_DONE] = {judge_copy_end},
+	[PQ_COPY_FAIL] = {judge_copy_end},
+	[PQ_TERMINATE] = {judge_terminate},
+};
+
+const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
+	RELAY_EVERY(judge_unknown_from_client),
+	[PQ_QUERY] = {judge_tracked_query},
+	[PQ_PARSE] = {statements_judge_parse},
+	[PQ_BIND] = {statements_judge_bind},
+	[PQ_DESCRIBE] = {statements_judge_describe},
+	[PQ_EXECUTE] = {judge_request},
+	[PQ_CLOSE] = {statements_judge_close},
+	[PQ_SYNC] = {judge_tracked_sync},
 	[PQ_FUNCTION_CALL] = {judge_request},
 	[PQ_FLUSH] = {judge_flush, .at_once = true},
 	[PQ_COPY_DATA] = RELAY_PASSES,

@@ -21,11 +21,19 @@ static void on_drained(struct stream *stream)
 	struct client_link *client = (struct client_link *)stream;
 	struct server_link *server;
 
-	if (!client->link.peer)
+	if (!client->link.peer) {
+		if (client->link.state == CLIENT_IDLE)
+			relay_client_resume(client);
 		return;
+	}
 	server = server_of(client->link.peer);
 	stream_resume(&server->link.stream);
-	pairing_settle(server);
+	/* It may have been paused for answers of ours. */
+	if (!client->ring_full && !server->setting && !server->healing &&
+		!stream_is_blocked(&server->link.stream))
+		relay_client_resume(client);
+	if (server->link.peer)
+		pairing_settle(server);
 }
 
 static void on_hung_up(struct stream *stream)

@@ -16,6 +16,7 @@
 #include "session/relay.h"
 #include "session/replication.h"
 #include "session/server_login.h"
+#include "session/statements.h"
 #include "wire/writer.h"
 
 /* In whole seconds. */
@@ -135,6 +136,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	client_group_leave(client);
 	client_enter(client, CLIENT_CLOSED);
 	client_login_end(client, state);
+	statements_client_gone(client);
 	cancel_keys_forget(&registry->cancel_keys, client);
 	wheel_remove(&registry->loop->wheel, &client->deadline);
 	stream_close(&link->stream);
@@ -231,6 +233,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	parameters_unref(link->parameters);
 	link->parameters = NULL;
 	requests_clear(&server->requests);
+	statements_server_gone(server);
 	if (server->cancel_key) {
 		explicit_bzero(server->cancel_key, server->cancel_key_length);
 		free(server->cancel_key);

@@ -7,6 +7,7 @@
 #include "session/followed.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
+#include "session/statements.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
 #include "wire/reader.h"
@@ -39,6 +40,23 @@ bool relay_remember_parameter(struct relay_run *run)
 	return true;
 }
 
+/* --- what others need as well ------------------------------------------------------------- */
+
+bool relay_forgets_all(const struct relay_run *run)
+{
+	static const char deallocate_all[] = "DEALLOCATE ALL", discard_all[] = "DISCARD ALL";
+	const char *tag = (const char *)run->at + FRAME_HEADER_SIZE;
+
+	switch (run->frame.total) {
+	case FRAME_HEADER_SIZE + sizeof(deallocate_all):
+		return run->whole && memcmp(tag, deallocate_all, sizeof(deallocate_all)) == 0;
+	case FRAME_HEADER_SIZE + sizeof(discard_all):
+		return run->whole && memcmp(tag, discard_all, sizeof(discard_all)) == 0;
+	default:
+		return false;
+	}
+}
+
 /* --- from a server that answers us -------------------------------------------------------- */
 
 static enum verdict judge_own_answer(struct relay_run *run)
@@ -59,6 +77,9 @@ static enum verdict judge_own_command(struct relay_run *run)
 {
 	if (parameters_has_followed(run->from->parameters) && !followed_note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	/* Our reset query may well be DISCARD ALL. */
+	if (relay_forgets_all(run))
+		statements_forget_all(run->server, NULL);
 	return RELAY_DROP;
 }
 
@@ -127,6 +148,8 @@ static enum verdict judge_looked_up(struct relay_run *run)
 	const uint8_t *body = relay_body(run, &length);
 	enum auth_query_progress progress = AUTH_QUERY_BROKEN;
 
+	if (relay_forgets_all(run))
+		statements_forget_all(run->server, NULL);
 	if (run->whole)
 		progress = auth_query_answer(run->server, run->frame.type, body, length, &why);
 	switch (progress) {

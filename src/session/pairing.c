@@ -14,6 +14,7 @@
 #include "session/relay_rules.h"
 #include "session/replication.h"
 #include "session/server_session.h"
+#include "session/statements.h"
 #include "session/transfer.h"
 #include "session/welcome.h"
 #include "wire/message.h"
@@ -53,11 +54,17 @@ static void end_wait(struct client_link *client)
 	client->served = now;
 }
 
+const struct relay_rule *pairing_client_rules(const struct client_link *client)
+{
+	return client_mode(client) == POOL_MODE_SESSION ? relay_paired_client
+							: relay_tracked_client;
+}
+
 static void seat(struct client_link *client, struct server_link *server)
 {
 	client->link.peer = &server->link;
 	server->link.peer = &client->link;
-	client->link.rules = relay_paired_client;
+	client->link.rules = pairing_client_rules(client);
 	server->link.rules = relay_paired_server;
 	server->fresh = true;
 	server->touched = true;
@@ -183,6 +190,7 @@ static int pair_with_settings(struct client_link *client, struct server_link *se
 				parameters_has_followed(client->link.parameters) ||
 				parameters_has_followed(server->link.parameters);
 			server->transaction_status = 0;
+			server->unnamed = 0;
 			server->link.rules = relay_setting_server;
 			requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
 			stream_pause(&client->link.stream);
@@ -313,6 +321,7 @@ void pairing_part(struct link *link)
 	struct link *peer = link->peer;
 	struct client_link *client = client_of(link->kind == LINK_CLIENT ? link : peer);
 
+	statements_part(server_of(link->kind == LINK_SERVER ? link : peer), client);
 	link->cut = is_midway(peer);
 	peer->cut = is_midway(link);
 	link->peer = NULL;

@@ -8,6 +8,7 @@
 #include "session/ending.h"
 #include "session/pairing.h"
 #include "session/server_session.h"
+#include "session/statements.h"
 
 /* --- the slices that pass ----------------------------------------------------------------- */
 
@@ -64,12 +65,53 @@ static void send_pieces(struct relay_run *run)
 		to->pool->stats.current.received += length_of_pieces(run);
 	sent = stream_send(&to->stream, run->pieces, run->count);
 	run->count = 0;
+	run->inserted = 0;
 	if (sent == STREAM_SENT_NOT)
 		run->broken = true;
 	else if (run->from->kind == LINK_CLIENT)
 		run->server->fresh = false;
 	if (sent == STREAM_SENT_LATER)
 		stream_pause(&run->from->stream);
+}
+
+static void add_piece(struct relay_run *run, const void *data, size_t length)
+{
+	if (run->count == RELAY_PIECES)
+		send_pieces(run);
+	run->pieces[run->count++] = (struct iovec){(void *)data, length};
+}
+
+void relay_insert(struct relay_run *run, const void *data, size_t length)
+{
+	uint8_t *place;
+
+	close_slice(run, run->at);
+	if (run->inserted + length > RELAY_INSERTS || run->count == RELAY_PIECES)
+		send_pieces(run);
+	place = run->inserts + run->inserted;
+	memcpy(place, data, length);
+	run->inserted += (uint32_t)length;
+	add_piece(run, place, length);
+}
+
+void relay_insert_lent(struct relay_run *run, const void *data, size_t length)
+{
+	close_slice(run, run->at);
+	add_piece(run, data, length);
+}
+
+void relay_skip_front(struct relay_run *run, size_t length)
+{
+	skip(run, run->at, run->at + length);
+}
+
+void relay_step_over(struct relay_run *run, enum verdict verdict)
+{
+	const uint8_t *next = run->at + run->frame.total;
+
+	if (verdict == RELAY_DROP)
+		skip(run, run->at, next);
+	run->at = next;
 }
 
 /* --- the walk ----------------------------------------------------------------------------- */
@@ -191,6 +233,7 @@ static void apply(struct relay_run *run, enum verdict verdict)
 		run->ended = true;
 		break;
 	case RELAY_STOP:
+	case RELAY_MORE:
 		run->ended = true;
 		break;
 	case RELAY_AGAIN:
@@ -204,6 +247,8 @@ static void walk(struct relay_run *run)
 		pass_remaining(run);
 		run->start = run->at;
 	}
+	if (run->server && run->from == &run->server->link && run->from->remaining == 0)
+		statements_answer(run);
 	while (next_message(run)) {
 		const enum verdict verdict = run->from->rules[run->frame.type].judge(run);
 
@@ -236,7 +281,10 @@ static void begin(struct relay_run *run, struct link *from, const uint8_t *data,
 	run->end = data + length;
 	run->quiet = NULL;
 	run->ended = run->hold = run->doomed = run->broken = run->own_done = false;
+	run->lone = run->keeps = run->repeats = run->fails = false;
+	run->batch = 0;
 	run->count = 0;
+	run->inserted = 0;
 }
 
 /* Where a receive puts its bytes: behind room for those that the link held. */
@@ -310,11 +358,47 @@ static void server_is_broken(struct relay_run *run)
 	relay_client_resume(run->client);
 }
 
-static void run_client(struct client_link *client, const uint8_t *data, size_t length)
+/* Does it begin where nothing is owed, outside of any transaction? */
+static bool is_lone(const struct relay_run *run)
+{
+	const struct server_link *server = run->server;
+
+	return run->from->remaining == 0 &&
+		(!server ||
+			(server->transaction_status == 'I' &&
+				requests_is_empty(&server->requests)));
+}
+
+/*
+ * One whole batch that may have to be said again, because a server turns out to have a plan that
+ * is out of date: keep it until it has been answered.
+ */
+static void keep_batch(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	const size_t length = (size_t)(run->at - run->start);
+
+	if (!run->keeps || !run->lone || run->repeats || !server->link.peer ||
+		run->at != run->end || run->frame.type != PQ_SYNC ||
+		server->batch != run->batch + 1 || length > RELAY_KEPT_MAX)
+		return;
+	buffer_clear(&server->kept);
+	if (buffer_append(&server->kept, run->start, length))
+		server->kept_requests = statements_owed(server);
+}
+
+static void run_client_as(
+	struct client_link *client, const uint8_t *data, size_t length, bool repeats)
 {
 	struct relay_run run;
 
 	begin(&run, &client->link, data, length);
+	run.lone = is_lone(&run);
+	run.repeats = repeats;
+	if (run.server) {
+		run.batch = run.server->batch;
+		run.server->kept_requests = 0;
+	}
 	walk(&run);
 	if (client->link.state == CLIENT_CLOSED)
 		return;
@@ -332,9 +416,64 @@ static void run_client(struct client_link *client, const uint8_t *data, size_t l
 	}
 	if (run.hold)
 		stream_pause(&client->link.stream);
+	if (client->link.peer) {
+		if (!statements_answer_at_once(server_of(client->link.peer))) {
+			client_close_for(client, REASON_UNEXPECTED_EOF);
+			return;
+		}
+		keep_batch(&run);
+	}
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
 	if (client->link.peer && requests_is_empty(&server_of(client->link.peer)->requests))
 		pairing_settle(server_of(client->link.peer));
+}
+
+static void run_client(struct client_link *client, const uint8_t *data, size_t length)
+{
+	run_client_as(client, data, length, false);
+}
+
+static void run_link(struct link *link, const uint8_t *data, size_t length);
+
+/* What the link holds is its own while it runs, since it may hold more then. */
+static void run_held(struct link *link)
+{
+	struct registry *registry = link_registry(link);
+	uint8_t *held = link->held;
+	const uint32_t length = link->held_length, capacity = link->held_capacity;
+
+	link->held = NULL;
+	link->held_length = link->held_capacity = 0;
+	run_link(link, held, length);
+	held_free(registry, held, capacity);
+}
+
+/*
+ * A message that must be whole and is longer than the loop's buffer has room for is received
+ * where it is held. Returns what stream_receive() does.
+ */
+static ssize_t receive_held(struct link *link)
+{
+	const size_t rest = relay_rest(link);
+	const size_t size = rest < LOOP_RECEIVE_SIZE ? rest : LOOP_RECEIVE_SIZE;
+	ssize_t got;
+
+	if (!link_make_room(link, size))
+		return STREAM_BROKEN;
+	got = stream_receive(&link->stream, link->held + link->held_length, size);
+	if (got <= 0)
+		return got;
+	link->request_time = loop_now(link->stream.loop);
+	link->held_length += (uint32_t)got;
+	if ((size_t)got == rest)
+		run_held(link);
+	return got;
+}
+
+/* Does it hold more than there is room for in front of what is received? */
+static bool holds_much(const struct link *link)
+{
+	return link->held_length > LOOP_RECEIVE_HEADROOM / 2;
 }
 
 void relay_client_readable(struct client_link *client)
@@ -345,13 +484,16 @@ void relay_client_readable(struct client_link *client)
 
 	do {
 		const uint8_t *data;
+		const bool much = holds_much(link);
 
-		got = receive(link);
+		got = much ? receive_held(link) : receive(link);
 		if (got <= 0) {
 			if (got != STREAM_AGAIN)
 				client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
 			return;
 		}
+		if (much)
+			continue;
 		data = bring_held(link);
 		run_client(client, data, (size_t)(receive_area(link) + got - data));
 	} while (may_go_on(link, got, &rounds));
@@ -365,6 +507,10 @@ void relay_client_resume(struct client_link *client)
 	stream_resume(&client->link.stream);
 	if (length == 0)
 		return;
+	if (holds_much(&client->link)) {
+		run_held(&client->link);
+		return;
+	}
 	/* The loop's buffer is free: a run that led here has sent all of its own bytes. */
 	memcpy(loop->receive, client->link.held, length);
 	link_drop_held(&client->link);
@@ -380,6 +526,18 @@ static void wake_full_ring(struct client_link *client, const struct server_link 
 		return;
 	client->ring_full = false;
 	relay_client_resume(client);
+}
+
+/* The batch that was kept is the client's next one, as if nothing had been. */
+static void repeat_batch(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+	struct buffer kept = server->kept;
+
+	server->kept = (struct buffer){0};
+	stream_resume(&client->link.stream);
+	run_client_as(client, kept.data, kept.length, true);
+	buffer_wipe(&kept);
 }
 
 static void run_server(struct server_link *server, const uint8_t *data, size_t length)
@@ -402,6 +560,10 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 	}
 	if (run.own_done) {
 		server_own_done(server);
+		return;
+	}
+	if (run.fails) {
+		repeat_batch(server);
 		return;
 	}
 	/* It said something after its last ReadyForQuery that nobody had asked for. */
@@ -486,6 +648,12 @@ void relay_receive_rest(struct link *link)
 
 	if (rest == 0) {
 		stream_freeze(&link->stream);
+		return;
+	}
+	if (holds_much(link)) {
+		got = receive_held(link);
+		if (got <= 0 && got != STREAM_AGAIN)
+			lose(link);
 		return;
 	}
 	got = stream_receive(&link->stream, receive_area(link),

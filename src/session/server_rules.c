@@ -8,8 +8,10 @@
 #include "session/pairing.h"
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
+#include "session/statements.h"
 #include "wire/message.h"
 #include "wire/report.h"
+#include "wire/writer.h"
 
 /* The oldest request, past the end of a COPY that never began. */
 static const struct request *first_request(struct server_link *server)
@@ -25,48 +27,86 @@ static const struct request *first_request(struct server_link *server)
 	return first;
 }
 
-static void drop_if(struct server_link *server, uint8_t type)
+/* The message is passed or dropped, and what we owe behind it is given. */
+static enum verdict with_our_answers(struct relay_run *run, enum verdict verdict)
 {
+	const struct request *next = requests_first(&run->server->requests);
+
+	/* Behind half a message nothing can be said: relay.c does it when the rest has passed. */
+	if (!next || !request_is(next, REQUEST_ANSWER) || !run->whole)
+		return verdict;
+	relay_step_over(run, verdict);
+	statements_answer(run);
+	return RELAY_AGAIN;
+}
+
+/* The message is the answer to requests of this type. */
+static enum verdict judge_answer(struct relay_run *run, uint8_t type)
+{
+	struct server_link *server = run->server;
 	const struct request *first = requests_first(&server->requests);
+	enum verdict verdict = RELAY_PASS;
 
 	/* A simple Query is ended by its ReadyForQuery and by nothing before. */
 	if (!first || first->type == PQ_QUERY)
-		return;
+		return RELAY_PASS;
 	first = first_request(server);
-	if (first && first->type == type)
-		requests_drop(&server->requests);
+	if (!first || first->type != type)
+		return RELAY_PASS;
+	if (first->action != REQUEST_FORWARD) {
+		verdict = request_is(first, REQUEST_SWALLOW) ? RELAY_DROP : RELAY_PASS;
+		if (first->action & REQUEST_NOTED)
+			statements_done(server);
+	}
+	requests_drop(&server->requests);
+	return with_our_answers(run, verdict);
 }
 
 static enum verdict judge_parse_complete(struct relay_run *run)
 {
-	drop_if(run->server, PQ_PARSE);
-	return RELAY_PASS;
+	return judge_answer(run, PQ_PARSE);
 }
 
 static enum verdict judge_bind_complete(struct relay_run *run)
 {
-	drop_if(run->server, PQ_BIND);
-	return RELAY_PASS;
+	return judge_answer(run, PQ_BIND);
 }
 
 static enum verdict judge_close_complete(struct relay_run *run)
 {
-	drop_if(run->server, PQ_CLOSE);
-	return RELAY_PASS;
+	return judge_answer(run, PQ_CLOSE);
+}
+
+/* Does it run a Query of ours for a DEALLOCATE of the client's? See session/statements. */
+static bool stands_for_deallocate(const struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && first->action == (REQUEST_FORWARD | REQUEST_NOTED) &&
+		first->type == PQ_QUERY;
 }
 
 /* RowDescription and NoData answer Describe. */
 static enum verdict judge_description(struct relay_run *run)
 {
-	drop_if(run->server, PQ_DESCRIBE);
-	return RELAY_PASS;
+	if (stands_for_deallocate(run->server))
+		return RELAY_DROP;
+	return judge_answer(run, PQ_DESCRIBE);
 }
 
 /* EmptyQueryResponse and PortalSuspended answer Execute. */
 static enum verdict judge_executed(struct relay_run *run)
 {
-	drop_if(run->server, PQ_EXECUTE);
-	return RELAY_PASS;
+	return judge_answer(run, PQ_EXECUTE);
+}
+
+/* In place of what the server has said of our own Query. */
+static enum verdict answer_deallocate(struct relay_run *run)
+{
+	static const char message[] = "C\0\0\0\017DEALLOCATE";
+
+	relay_insert(run, message, sizeof(message));
+	return RELAY_DROP;
 }
 
 static enum verdict judge_command_complete(struct relay_run *run)
@@ -75,6 +115,10 @@ static enum verdict judge_command_complete(struct relay_run *run)
 
 	if (server->follows && !followed_note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	if (relay_forgets_all(run))
+		statements_forget_all(server, run->client);
+	if (stands_for_deallocate(server))
+		return answer_deallocate(run);
 	if (!server->copying_in)
 		return judge_executed(run);
 	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);
@@ -105,41 +149,85 @@ static bool is_extended(const struct request *request)
 		request->type != PQ_SYNC;
 }
 
-/* An error is passed on. The code stands in front, so half a message will do. */
-static void note_error(const struct relay_run *run)
+/* The code stands in front, so half a message will do. */
+static void read_error(const struct relay_run *run, struct report *report)
 {
-	static const char read_only_sql_transaction[] = "25006";
 	const size_t there = (size_t)(run->end - run->at);
-	struct report report;
 
 	report_parse(run->at + FRAME_HEADER_SIZE,
 		(there < run->frame.total ? there : run->frame.total) - FRAME_HEADER_SIZE,
-		&report);
-	if (run->client)
-		pool_count_error(run->server->link.pool, report.sqlstate);
-	if (report.sqlstate && strcmp(report.sqlstate, read_only_sql_transaction) == 0)
-		failover_server_is_read_only(run->server);
+		report);
 }
 
-static enum verdict judge_error(struct relay_run *run)
+static bool is_code(const struct report *report, const char *sqlstate)
 {
-	struct server_link *server = run->server;
-	bool skips;
+	return report->sqlstate && strcmp(report->sqlstate, sqlstate) == 0;
+}
 
-	/* The last words of a dying server, between two clients: nobody's business. */
-	if (is_unasked(run) && server_mode(server) != POOL_MODE_SESSION)
-		return RELAY_DROP;
-	note_error(run);
-	skips = is_extended(first_request(server));
+/* The request was made to fail so that our words can stand for the server's. */
+static enum verdict tell_refusal(struct relay_run *run, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+	struct buffer message;
+
+	buffer_init(&message);
+	writer_error(&message, "ERROR", why.sqlstate, why.text);
+	if (!message.failed)
+		relay_insert(run, message.data, message.length);
+	buffer_free(&message);
+	return RELAY_DROP;
+}
+
+/* An error is passed on, or ours in its place. */
+static enum verdict tell_error(struct relay_run *run, const struct report *report)
+{
+	const struct request *first = first_request(run->server);
+
+	if (!first || !(is_code(report, "26000") || is_code(report, "25P02")))
+		return RELAY_PASS;
+	if (request_is(first, REQUEST_UNKNOWN))
+		return tell_refusal(run, REASON_PREPARED_STATEMENT_DID_NOT_EXIST);
+	if (request_is(first, REQUEST_REFUSED))
+		return tell_refusal(run, REASON_PREPARED_STATEMENTS_TOO_LARGE);
+	return RELAY_PASS;
+}
+
+/* Nothing of what was sent is done until the next Sync, or the end of the Query. */
+static void skip_requests(struct server_link *server)
+{
+	const bool skips = is_extended(first_request(server));
+
 	if (server->copying_in)
 		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);
 	server->copying_in = false;
 	server->request_failed = true;
 	if (skips) {
+		statements_failed(server);
 		requests_drop_until(&server->requests, PQ_SYNC);
 		server->skipping = requests_is_empty(&server->requests);
 	}
-	return RELAY_PASS;
+	statements_lost(server);
+}
+
+static enum verdict judge_error(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct report report;
+	enum verdict verdict;
+
+	/* The last words of a dying server, between two clients: nobody's business. */
+	if (is_unasked(run) && server_mode(server) != POOL_MODE_SESSION)
+		return RELAY_DROP;
+	read_error(run, &report);
+	if (statements_heal(run, &report))
+		return RELAY_DROP;
+	if (run->client)
+		pool_count_error(server->link.pool, report.sqlstate);
+	if (is_code(&report, "25006"))
+		failover_server_is_read_only(server);
+	verdict = tell_error(run, &report);
+	skip_requests(server);
+	return verdict;
 }
 
 /* NoticeResponse and NotificationResponse may come at any time and change nothing. */
@@ -150,49 +238,87 @@ static enum verdict judge_notice(struct relay_run *run)
 	return RELAY_PASS;
 }
 
-/*
- * ReadyForQuery ends a Query, a FunctionCall or a Sync. True: that was the last of all, and the
- * server's status is known.
- */
-static inline bool take_ready(struct relay_run *run, char status)
+/* ReadyForQuery ends a Query, a FunctionCall or a Sync. Does it go on to the client? */
+static enum verdict end_request(struct server_link *server)
 {
-	struct server_link *server = run->server;
 	const struct request *first = first_request(server);
+	enum verdict verdict = RELAY_PASS;
 
 	if (first &&
 		(first->type == PQ_QUERY || first->type == PQ_SYNC ||
-			first->type == PQ_FUNCTION_CALL))
-		requests_drop(&server->requests);
-	else if (server->request_failed)
+			first->type == PQ_FUNCTION_CALL)) {
+		if (request_is(first, REQUEST_SWALLOW))
+			verdict = RELAY_DROP;
+		if (!(first->action & REQUEST_NOTED))
+			requests_drop(&server->requests);
+		else if (server->request_failed)
+			requests_drop_through(&server->requests, first->type, first->type);
+		else {
+			statements_done(server);
+			requests_drop(&server->requests);
+		}
+	} else if (server->request_failed) {
 		requests_drop_through(&server->requests, PQ_SYNC, PQ_SYNC);
-	server->request_failed = server->skipping = false;
-	server->copying_in = false;
-	if (!requests_is_empty(&server->requests) && first_request(server))
+	}
+	statements_lost(server);
+	server->request_failed = server->skipping = server->copying_in = false;
+	return verdict;
+}
+
+/* The batch has failed for a reason that is none of the client's: it is said again. */
+static enum verdict begin_anew(struct relay_run *run, char status)
+{
+	run->server->healing = false;
+	run->server->transaction_status = status;
+	run->fails = true;
+	return RELAY_DROP;
+}
+
+/* What the batch had to say so far is not told either. */
+static enum verdict refuse_transaction(struct relay_run *run)
+{
+	run->count = 0;
+	run->slice = run->at;
+	return relay_fail(run, failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED));
+}
+
+/*
+ * True: that was the last of all, and the server's status is known. The verdict is for the message
+ * itself.
+ */
+static bool take_ready(struct relay_run *run, char status, enum verdict *verdict)
+{
+	struct server_link *server = run->server;
+
+	*verdict = end_request(server);
+	if (server->healing) {
+		*verdict = begin_anew(run, status);
 		return false;
-	server->transaction_status = status;
+	}
 	run->quiet = run->at + run->frame.total;
+	*verdict = with_our_answers(run, *verdict);
+	if (!requests_is_empty(&server->requests) && first_request(server)) {
+		run->quiet = NULL;
+		return false;
+	}
+	server->transaction_status = status;
 	return true;
 }
 
 static enum verdict judge_ready(struct relay_run *run)
 {
-	struct server_link *server = run->server;
 	size_t length;
-	const uint8_t *status = relay_body(run, &length);
+	const char status = *(const char *)relay_body(run, &length);
+	enum verdict verdict;
 
-	if (length != 1 || !relay_is_status(*status))
+	if (length != 1 || !relay_is_status((uint8_t)status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
 	/* Also where more has been sent behind the BEGIN. */
-	if (*status != 'I' && server_mode(server) == POOL_MODE_STATEMENT) {
-		/* What the batch had to say so far is not told either. */
-		run->count = 0;
-		run->slice = run->at;
-		return relay_fail(run, failure_of(REASON_TRANSACTION_BLOCKS_NOT_ALLOWED));
-	}
-	if (!take_ready(run, (char)*status))
-		return RELAY_PASS;
-	query_clocks_stop(run->client, (char)*status);
-	return RELAY_PASS;
+	if (status != 'I' && server_mode(run->server) == POOL_MODE_STATEMENT)
+		return refuse_transaction(run);
+	if (take_ready(run, status, &verdict))
+		query_clocks_stop(run->client, status);
+	return verdict;
 }
 
 static enum verdict judge_parameter(struct relay_run *run)
@@ -226,6 +352,7 @@ static enum verdict judge_copy_both(struct relay_run *run)
 
 static enum verdict judge_drained_ready(struct relay_run *run)
 {
+	enum verdict verdict = RELAY_DROP;
 	size_t length;
 	const uint8_t *status = relay_body(run, &length);
 
@@ -234,9 +361,9 @@ static enum verdict judge_drained_ready(struct relay_run *run)
 	/* What it says once too often may be the answer to somebody else's query later. */
 	if (run->server->transaction_status != 0)
 		run->server->dirty = true;
-	else if (!take_ready(run, (char)*status))
+	else if (!take_ready(run, (char)*status, &verdict))
 		draining_next_request(run->server);
-	return RELAY_DROP;
+	return verdict == RELAY_AGAIN ? RELAY_AGAIN : RELAY_DROP;
 }
 
 static enum verdict judge_drained_copy_in(struct relay_run *run)

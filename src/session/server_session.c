@@ -35,6 +35,7 @@ bool server_ask(struct server_link *server, const char *sql)
 	writer_query(&message, sql);
 	server->link.rules = relay_own_server;
 	server->transaction_status = 0;
+	server->unnamed = 0;
 	sent = !message.failed && requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW) &&
 		stream_send_bytes(&server->link.stream, message.data, message.length) !=
 			STREAM_SENT_NOT;
@@ -141,7 +142,7 @@ static void on_drained(struct stream *stream)
 	if (!server->link.peer)
 		return;
 	client = client_of(server->link.peer);
-	if (!client->ring_full && !server->setting)
+	if (!client->ring_full && !server->setting && !server->healing)
 		stream_resume(&client->link.stream);
 	pairing_settle(server);
 }

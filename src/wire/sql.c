@@ -197,3 +197,82 @@ void sql_append_setting_name(struct buffer *buffer, const char *name)
 		buffer_append(buffer, ".", 1);
 	}
 }
+
+/* --- DEALLOCATE --------------------------------------------------------------------------- */
+
+struct words {
+	const char *at, *end;
+};
+
+static void skip_white(struct words *words)
+{
+	while (words->at < words->end && strchr(" \t\n\r\f\v", *words->at) && *words->at)
+		words->at++;
+}
+
+static bool is_in_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* The next word, if it is this one. */
+static bool take_word(struct words *words, const char *word)
+{
+	const size_t length = strlen(word);
+
+	skip_white(words);
+	if ((size_t)(words->end - words->at) < length ||
+		strncasecmp(words->at, word, length) != 0 ||
+		(words->at + length < words->end && is_in_name(words->at[length])))
+		return false;
+	words->at += length;
+	return true;
+}
+
+static bool take_quoted(struct words *words, struct buffer *name)
+{
+	while (++words->at < words->end) {
+		if (*words->at == '"') {
+			if (++words->at == words->end || *words->at != '"')
+				return true;
+		}
+		buffer_append(name, words->at, 1);
+	}
+	return false;
+}
+
+/* Without quotes letters are small, and a name is not longer than the server's names are. */
+static bool take_plain(struct words *words, struct buffer *name)
+{
+	if (words->at == words->end || (*words->at >= '0' && *words->at <= '9') ||
+		*words->at == '$')
+		return false;
+	while (words->at < words->end && is_in_name(*words->at)) {
+		const char c = *words->at++;
+		const char small = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+
+		buffer_append(name, &small, 1);
+	}
+	return name->length > 0;
+}
+
+bool sql_deallocated_name(const char *text, size_t length, struct buffer *name)
+{
+	struct words words = {text, text + strnlen(text, length)};
+	bool quoted;
+
+	if (!take_word(&words, "deallocate"))
+		return false;
+	take_word(&words, "prepare");
+	skip_white(&words);
+	quoted = words.at < words.end && *words.at == '"';
+	if (!(quoted ? take_quoted(&words, name) : take_plain(&words, name)))
+		return false;
+	skip_white(&words);
+	if (words.at < words.end && *words.at == ';')
+		words.at++;
+	skip_white(&words);
+	return words.at == words.end && buffer_append(name, "", 1) &&
+		(quoted || strcmp((const char *)name->data, "all") != 0);
+}

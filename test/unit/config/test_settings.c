@@ -199,38 +199,6 @@ static void test_methods_that_were_not_built_in_are_no_words(void **state)
 	assert_int_equal(strstr(why, ", pam") != NULL, HAVE_PAM);
 }
 
-/* Is the setting with that value said to have no effect? */
-static bool is_idle_with(struct settings *settings, const char *name, const char *value)
-{
-	if (!set(settings, name, value))
-		fail_msg("%s = %s: %s", name, value, why);
-	return settings_is_idle(settings, settings_find(name), why, sizeof(why));
-}
-
-static void test_values_without_effect_are_told(void **state)
-{
-	assert_true(is_idle_with(*state, "max_prepared_statements", "200"));
-	assert_string_equal(why,
-		"max_prepared_statements has no effect in this version: tracking of prepared "
-		"statements");
-}
-
-static void test_values_that_ask_for_nothing_are_not_told(void **state)
-{
-	assert_false(is_idle_with(*state, "auth_user", ""));
-	assert_false(is_idle_with(*state, "auth_type", "hba"));
-	assert_false(is_idle_with(*state, "auth_hba_file", "hba.conf"));
-	assert_false(is_idle_with(*state, "auth_ident_file", "ident.conf"));
-	assert_false(is_idle_with(*state, "peer_id", "0x1"));
-	assert_false(is_idle_with(*state, "suspend_timeout", "11"));
-	assert_false(is_idle_with(*state, "max_prepared_statements", "0"));
-	assert_false(is_idle_with(*state, "startup_parameters", "strict"));
-	assert_false(is_idle_with(*state, "client_tls_sslmode", "disable"));
-	assert_false(is_idle_with(*state, "server_tls_sslmode", "disable"));
-	assert_false(is_idle_with(*state, "pool_mode", "transaction"));
-	assert_false(is_idle_with(*state, "query_timeout", "1"));
-}
-
 static void test_what_needs_a_restart_is_not_changeable(void **state)
 {
 	static const char *const fixed[] = {"disable_pqexec", "job_name", "listen_addr",
@@ -387,8 +355,6 @@ int main(void)
 		WITH_DEFAULTS(test_values_are_read_by_their_kind),
 		WITH_DEFAULTS(test_other_values_are_refused_and_change_nothing),
 		WITH_DEFAULTS(test_methods_that_were_not_built_in_are_no_words),
-		WITH_DEFAULTS(test_values_without_effect_are_told),
-		WITH_DEFAULTS(test_values_that_ask_for_nothing_are_not_told),
 		cmocka_unit_test(test_what_needs_a_restart_is_not_changeable),
 		WITH_DEFAULTS(test_copy_has_texts_of_its_own),
 		cmocka_unit_test(test_misspelt_names_have_near_ones),

@@ -162,24 +162,6 @@ static void test_every_mistake_is_told_with_its_line(void **state)
 	problems_free(&problems);
 }
 
-static void test_settings_without_effect_are_warnings(void **state)
-{
-	struct snapshot *snapshot = parse("[pgbouncer]\n"
-					  "max_prepared_statements = 11\n"
-					  "suspend_timeout = 11\n"
-					  "startup_parameters = follow\n");
-
-	(void)state;
-	assert_non_null(snapshot);
-	assert_int_equal(problems.warnings, 1);
-	assert_int_equal(problem_at(&problems, 0)->line, 2);
-	assert_string_equal(problem_at(&problems, 0)->log[0],
-		"max_prepared_statements has no effect in this version: tracking of prepared "
-		"statements (f.ini:2)");
-	snapshot_unref(snapshot);
-	problems_free(&problems);
-}
-
 static void test_broken_template_is_a_warning_and_no_template(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\n[databases]\n* = port=0\n");
@@ -400,9 +382,8 @@ static void test_set_judges_as_the_file_does(void **state)
 	assert_contains(why, "restart");
 	snapshot_unref(changed);
 	changed = snapshot_with_setting(
-		snapshot, "max_prepared_statements", "7", why, sizeof(why));
-	assert_int_equal(snapshot_settings(changed)->max_prepared_statements, 7);
-	assert_contains(why, "has no effect");
+		snapshot, "startup_parameters", "follow", why, sizeof(why));
+	assert_int_equal(snapshot_settings(changed)->startup_parameters, STARTUP_FOLLOW);
 	snapshot_unref(changed);
 	snapshot_unref(snapshot);
 }
@@ -578,7 +559,6 @@ int main(void)
 		cmocka_unit_test(test_entries_are_found_and_listed_by_name),
 		cmocka_unit_test(test_later_values_win_and_headers_reset_nothing),
 		cmocka_unit_test(test_every_mistake_is_told_with_its_line),
-		cmocka_unit_test(test_settings_without_effect_are_warnings),
 		cmocka_unit_test(test_broken_template_is_a_warning_and_no_template),
 		cmocka_unit_test(test_template_that_worked_is_not_given_up_for_a_broken_one),
 		cmocka_unit_test(test_reload_puts_back_defaults_of_what_was_deleted),

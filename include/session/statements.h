@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Prepared statements in transaction and statement mode: a client's names for them mean the same
+ * on whatever server it is given.
+ *
+ * A statement is prepared on a server when it is first needed there, under a name of ours; what
+ * the client says is given that name on its way. A Parse of what the server has already, and every
+ * Close, is answered by us, in its turn. The unnamed statement is its client's as well: it is
+ * prepared again where another client has taken its place.
+ * Protocol: "Message Flow", Extended Query and Pipelining.
+ */
+#ifndef PGUSHER_SESSION_STATEMENTS_H
+#define PGUSHER_SESSION_STATEMENTS_H
+
+#include "session/relay.h"
+#include "wire/report.h"
+
+/* ---- Messages of a paired client: judges ------------------------------------------------ */
+
+enum verdict statements_judge_parse(struct relay_run *run);
+enum verdict statements_judge_bind(struct relay_run *run);
+enum verdict statements_judge_describe(struct relay_run *run);
+enum verdict statements_judge_close(struct relay_run *run);
+
+/* A simple Query: it ends the unnamed statement, and may be a DEALLOCATE. */
+enum verdict statements_judge_query(struct relay_run *run);
+
+/* ---- Of a client without a server ------------------------------------------------------- */
+
+/* Close needs none, if it is of a statement that we track. RELAY_PASS: it is none of ours. */
+enum verdict statements_judge_idle_close(struct relay_run *run);
+
+/* ---- Answers of its server -------------------------------------------------------------- */
+
+/* The oldest request was noted, and has been answered: so it was done. */
+void statements_done(struct server_link *server);
+
+/* Requests were taken out that the server skips after an error: undo what they would have done. */
+void statements_lost(struct server_link *server);
+
+/* It is in error: the statement whose Parse has failed is not there, nor is its name. */
+void statements_failed(struct server_link *server);
+
+/* The answers that are ours to give, now that it is their turn. */
+void statements_answer(struct relay_run *run);
+
+/* The same, when the server owes nothing before them. False: the client cannot be written to. */
+bool statements_answer_at_once(struct server_link *server);
+
+/* How many requests are in flight behind answers of ours that are due. */
+uint32_t statements_owed(const struct server_link *server);
+
+/*
+ * An ErrorResponse that tells of a plan out of date: true if its batch will be said again, and
+ * nobody has to hear of it. Else that statement is prepared anew the next time.
+ */
+bool statements_heal(struct relay_run *run, const struct report *report);
+
+/* The server has been told to forget all its statements, and has: DEALLOCATE ALL, DISCARD ALL. */
+void statements_forget_all(struct server_link *server, struct client_link *client);
+
+/* ---- Comings and goings ----------------------------------------------------------------- */
+
+/* Client and server part: what is in flight is none of the client's any more. */
+void statements_part(struct server_link *server, struct client_link *client);
+
+/* A client, or a server, closes. They have been parted. */
+void statements_client_gone(struct client_link *client);
+void statements_server_gone(struct server_link *server);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/client_statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS_FIRST = 16, SLOTS_ASKED = 1024 };
+
+struct client_statements *client_statements_new(struct statement_table *table)
+{
+	struct client_statements *statements = calloc(1, sizeof(*statements));
+
+	if (!statements)
+		return NULL;
+	statements->table = table;
+	statements->capacity = SLOTS_FIRST;
+	statements->slots = calloc(SLOTS_FIRST, sizeof(*statements->slots));
+	if (statements->slots)
+		return statements;
+	free(statements);
+	return NULL;
+}
+
+static size_t size_of(const struct client_statement *entry)
+{
+	return sizeof(*entry) + strlen(entry->name) + 1;
+}
+
+static void discard(struct client_statements *statements, struct client_statement *entry)
+{
+	const size_t size = size_of(entry);
+
+	statements->table->bytes -= size;
+	statements->bytes -= size + entry->statement->length;
+	entry->statement->names--;
+	statement_unref(entry->statement);
+	free(entry);
+}
+
+void client_statements_free(struct client_statements *statements)
+{
+	if (!statements)
+		return;
+	for (uint32_t i = 0; i < statements->capacity; i++) {
+		if (statements->slots[i])
+			discard(statements, statements->slots[i]);
+	}
+	free(statements->slots);
+	free(statements);
+}
+
+/* --- slots: linear probing ---------------------------------------------------------------- */
+
+static uint32_t mask_of(const struct client_statements *statements)
+{
+	return statements->capacity - 1;
+}
+
+static void put(struct client_statements *statements, struct client_statement *entry)
+{
+	uint32_t i = entry->hash & mask_of(statements);
+
+	while (statements->slots[i])
+		i = (i + 1) & mask_of(statements);
+	statements->slots[i] = entry;
+}
+
+static bool grow(struct client_statements *statements)
+{
+	struct client_statement **old = statements->slots;
+	const uint32_t capacity = statements->capacity;
+
+	if (capacity > UINT32_MAX / 4)
+		return false;
+	statements->slots = calloc((size_t)capacity * 2, sizeof(*old));
+	if (!statements->slots) {
+		statements->slots = old;
+		return false;
+	}
+	statements->capacity = capacity * 2;
+	for (uint32_t i = 0; i < capacity; i++) {
+		if (old[i])
+			put(statements, old[i]);
+	}
+	free(old);
+	return true;
+}
+
+static bool list(struct client_statements *statements, struct client_statement *entry)
+{
+	if ((uint64_t)(statements->count + 1) * 5 > (uint64_t)statements->capacity * 4 &&
+		!grow(statements))
+		return false;
+	put(statements, entry);
+	statements->count++;
+	entry->listed = true;
+	return true;
+}
+
+static struct client_statement *find(
+	struct client_statements *statements, const char *name, uint32_t hash)
+{
+	struct client_statement *entry;
+
+	for (uint32_t i = hash & mask_of(statements); (entry = statements->slots[i]) != NULL;
+		i = (i + 1) & mask_of(statements)) {
+		if (entry->hash == hash && strcmp(entry->name, name) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+/* Take out, and move up those behind it that would not be found across the hole. */
+static void take_out(struct client_statements *statements, const struct client_statement *entry)
+{
+	const uint32_t mask = mask_of(statements);
+	uint32_t hole = entry->hash & mask, i;
+
+	while (statements->slots[hole] != entry)
+		hole = (hole + 1) & mask;
+	for (i = (hole + 1) & mask; statements->slots[i]; i = (i + 1) & mask) {
+		const uint32_t home = statements->slots[i]->hash & mask;
+
+		if (((i - home) & mask) >= ((i - hole) & mask)) {
+			statements->slots[hole] = statements->slots[i];
+			hole = i;
+		}
+	}
+	statements->slots[hole] = NULL;
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+static uint32_t hash_of(struct client_statements *statements, const char *name)
+{
+	return (uint32_t)keyed_hash_of(statements->table->hash, name, strlen(name));
+}
+
+struct client_statement *client_statements_find(
+	struct client_statements *statements, const char *name)
+{
+	struct client_statement *recent = statements->recent;
+
+	if (recent && strcmp(recent->name, name) == 0)
+		return recent;
+	recent = find(statements, name, hash_of(statements, name));
+	if (recent)
+		statements->recent = recent;
+	return recent;
+}
+
+struct client_statement *client_statements_add(
+	struct client_statements *statements, const char *name, struct statement *statement)
+{
+	const size_t length = strlen(name);
+	struct client_statement *entry = malloc(sizeof(*entry) + length + 1);
+
+	if (!entry)
+		return NULL;
+	*entry = (struct client_statement){.hash = hash_of(statements, name)};
+	memcpy(entry->name, name, length + 1);
+	if (!list(statements, entry)) {
+		free(entry);
+		return NULL;
+	}
+	entry->statement = statement_ref(statement);
+	statement->names++;
+	statements->table->bytes += size_of(entry);
+	statements->bytes += size_of(entry) + statement->length;
+	statements->recent = entry;
+	return entry;
+}
+
+void client_statements_unlist(
+	struct client_statements *statements, struct client_statement *entry)
+{
+	if (entry->listed) {
+		take_out(statements, entry);
+		statements->count--;
+		entry->listed = false;
+	}
+	if (statements->recent == entry)
+		statements->recent = NULL;
+	if (entry->pending == 0)
+		discard(statements, entry);
+}
+
+bool client_statements_relist(
+	struct client_statements *statements, struct client_statement *entry)
+{
+	struct client_statement *other = find(statements, entry->name, entry->hash);
+
+	if (other)
+		client_statements_unlist(statements, other);
+	return list(statements, entry);
+}
+
+void client_statements_settle(
+	struct client_statements *statements, struct client_statement *entry)
+{
+	if (--entry->pending == 0 && !entry->listed)
+		discard(statements, entry);
+}
+
+void client_statements_clear(struct client_statements *statements)
+{
+	uint32_t i = 0;
+
+	while (i < statements->capacity) {
+		struct client_statement *entry = statements->slots[i];
+
+		/* Another one may have moved up into the place of the one that went. */
+		if (entry && entry->confirmed && entry->pending == 0)
+			client_statements_unlist(statements, entry);
+		else
+			i++;
+	}
+}
+
+/* --- what it had -------------------------------------------------------------------------- */
+
+void client_statements_note_closed(
+	struct client_statements *statements, const struct statement *statement)
+{
+	statements->closed[statements->closed_next] = statement->id;
+	statements->closed_next = (statements->closed_next + 1) % CLOSED_STATEMENTS;
+}
+
+bool client_statements_had(
+	const struct client_statements *statements, const struct statement *statement)
+{
+	for (unsigned i = 0; i < CLOSED_STATEMENTS; i++) {
+		if (statements->closed[i] == statement->id)
+			return true;
+	}
+	if (statement->names == 0 || statements->capacity > SLOTS_ASKED)
+		return false;
+	for (uint32_t i = 0; i < statements->capacity; i++) {
+		if (statements->slots[i] && statements->slots[i]->statement == statement)
+			return true;
+	}
+	return false;
+}

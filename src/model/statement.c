@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/statement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+void statement_table_init(
+	struct statement_table *table, struct loop *loop, struct keyed_hash *hash)
+{
+	uint64_t number;
+
+	*table = (struct statement_table){.hash = hash, .loop = loop};
+	TAILQ_INIT(&table->dying);
+	random_fill(&loop->random, &number, sizeof(number));
+	snprintf(table->nowhere, sizeof(table->nowhere), "PGUSHER_%016llx",
+		(unsigned long long)number);
+}
+
+static size_t size_of(const struct statement *statement)
+{
+	return sizeof(*statement) + statement->length;
+}
+
+static void bury(struct statement *statement)
+{
+	struct statement_table *table = statement->table;
+
+	TAILQ_REMOVE(&table->dying, statement, dying);
+	HASH_DELETE(by_content, table->by_content, statement);
+	table->bytes -= size_of(statement);
+	table->count--;
+	free(statement);
+}
+
+static void bury_all(struct loop_task *task)
+{
+	struct statement_table *table = (struct statement_table *)((char *)task -
+		offsetof(struct statement_table, burial));
+	struct statement *statement;
+
+	while ((statement = TAILQ_FIRST(&table->dying)) != NULL)
+		bury(statement);
+}
+
+void statement_table_free(struct statement_table *table)
+{
+	bury_all(&table->burial);
+	loop_forget(table->loop, &table->burial);
+	CHECK(table->by_content == NULL);
+}
+
+static struct statement *find(
+	struct statement_table *table, const void *content, size_t length, unsigned hash)
+{
+	struct statement *found;
+
+	HASH_FIND_BYHASHVALUE(by_content, table->by_content, content, length, hash, found);
+	return found;
+}
+
+static struct statement *make(struct statement_table *table, uint64_t id, const void *content,
+	size_t length, unsigned hash)
+{
+	struct statement *statement = malloc(sizeof(*statement) + length);
+
+	if (!statement)
+		return NULL;
+	*statement = (struct statement){
+		.table = table,
+		.id = id,
+		.holders = 1,
+		.length = (uint32_t)length,
+	};
+	memcpy(statement->content, content, length);
+	HASH_ADD_KEYPTR_BYHASHVALUE(
+		by_content, table->by_content, statement->content, length, hash, statement);
+	if (!statement->by_content.tbl) { /* uthash found no memory */
+		free(statement);
+		return NULL;
+	}
+	table->bytes += size_of(statement);
+	table->count++;
+	return statement;
+}
+
+struct statement *statement_open_as(
+	struct statement_table *table, uint64_t id, const void *content, size_t length)
+{
+	const unsigned hash = (unsigned)keyed_hash_of(table->hash, content, length);
+	struct statement *statement = find(table, content, length, hash);
+
+	if (statement)
+		return statement_ref(statement);
+	statement = make(table, id, content, length, hash);
+	if (statement && id > table->last_id)
+		table->last_id = id;
+	return statement;
+}
+
+struct statement *statement_open(
+	struct statement_table *table, const void *content, size_t length)
+{
+	return statement_open_as(table, table->last_id + 1, content, length);
+}
+
+struct statement *statement_ref(struct statement *statement)
+{
+	if (statement->holders++ == 0)
+		TAILQ_REMOVE(&statement->table->dying, statement, dying);
+	return statement;
+}
+
+void statement_unref(struct statement *statement)
+{
+	struct statement_table *table;
+
+	if (!statement || --statement->holders > 0)
+		return;
+	table = statement->table;
+	TAILQ_INSERT_TAIL(&table->dying, statement, dying);
+	loop_defer(table->loop, &table->burial, bury_all);
+}
+
+bool statement_is(const struct statement *statement, const void *content, size_t length)
+{
+	return statement->length == length && memcmp(statement->content, content, length) == 0;
+}
+
+size_t statement_name(const struct statement *statement, char out[STATEMENT_NAME_SIZE])
+{
+	return (size_t)snprintf(
+		out, STATEMENT_NAME_SIZE, "PGBOUNCER_%llu", (unsigned long long)statement->id);
+}

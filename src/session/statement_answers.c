@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: ISC */
+/* What servers' answers mean for prepared statements, and the answers that are ours to give. */
+#include <string.h>
+
+#include "session/ending.h"
+#include "session/statements.h"
+#include "wire/message.h"
+
+/* --- operations that were done ------------------------------------------------------------ */
+
+static struct client_statements *names_of(const struct server_link *server)
+{
+	return server->link.peer ? client_of(server->link.peer)->statements : NULL;
+}
+
+/* It is this client's name from now on, whatever happens. */
+static void confirm(struct server_link *server, struct client_statement *entry)
+{
+	if (!entry)
+		return;
+	entry->confirmed = true;
+	client_statements_settle(names_of(server), entry);
+}
+
+/* The server has it, or has it no more. */
+static void change(struct server_link *server, struct server_statement *entry, bool present)
+{
+	entry->present = present;
+	entry->changes--;
+	server_statements_settle(server->statements, entry);
+}
+
+void statements_done(struct server_link *server)
+{
+	struct statement_operation done;
+
+	if (!server_statements_pop(server->statements, &done))
+		return;
+	switch (done.kind) {
+	case STATEMENT_PREPARE:
+		confirm(server, done.client);
+		change(server, done.server, true);
+		break;
+	case STATEMENT_CLOSE:
+		change(server, done.server, false);
+		break;
+	case STATEMENT_USE:
+		done.server->uses--;
+		server_statements_settle(server->statements, done.server);
+		break;
+	case STATEMENT_PREPARED:
+		confirm(server, done.client);
+		break;
+	case STATEMENT_CLOSED:
+	case STATEMENT_DEALLOCATE:
+		if (done.client)
+			client_statements_settle(names_of(server), done.client);
+		break;
+	case STATEMENT_UNNAMED:
+		statement_unref(done.before);
+		break;
+	case STATEMENT_USE_UNNAMED:
+		break;
+	}
+}
+
+/* --- operations that were not done -------------------------------------------------------- */
+
+/* The client has not got that name, unless it was confirmed before. */
+static void take_name_back(struct server_link *server, struct client_statement *entry)
+{
+	if (!entry)
+		return;
+	if (!entry->confirmed && entry->listed)
+		client_statements_unlist(names_of(server), entry);
+	client_statements_settle(names_of(server), entry);
+}
+
+/* It still has that name. */
+static void give_name_back(struct server_link *server, struct client_statement *entry)
+{
+	if (!entry)
+		return;
+	if (!entry->listed)
+		client_statements_relist(names_of(server), entry);
+	client_statements_settle(names_of(server), entry);
+}
+
+/*
+ * What was to happen to it did not. If nothing else is in flight the server has what it has; else
+ * that is decided by what is still to come.
+ */
+static void unchange(struct server_link *server, struct server_statement *entry)
+{
+	entry->changes--;
+	if (entry->changes == 0 && entry->expected != entry->present)
+		server_statements_expect(server->statements, entry, entry->present);
+	server_statements_settle(server->statements, entry);
+}
+
+/* The next Parse of the unnamed statement that is in flight; NULL: none. */
+static struct statement_operation *next_unnamed(struct server_statements *statements)
+{
+	for (uint32_t i = 0; i < statements->in_flight; i++) {
+		struct statement_operation *operation =
+			&statements->operations[(statements->first + i) &
+				(statements->capacity - 1)];
+
+		if (operation->kind == STATEMENT_UNNAMED)
+			return operation;
+	}
+	return NULL;
+}
+
+/* This is the client's unnamed statement, or was before another Parse; the count is taken over. */
+static void restore_unnamed(struct server_link *server, struct statement *statement)
+{
+	struct statement_operation *later =
+		server->statements ? next_unnamed(server->statements) : NULL;
+	struct statement *nobodys = NULL, **place = &nobodys;
+
+	server->unnamed = 0;
+	if (later)
+		place = &later->before;
+	else if (server->link.peer)
+		place = &client_of(server->link.peer)->unnamed;
+	statement_unref(*place);
+	*place = statement;
+	statement_unref(nobodys);
+}
+
+static void undo(struct server_link *server, const struct statement_operation *lost)
+{
+	switch (lost->kind) {
+	case STATEMENT_PREPARE:
+		take_name_back(server, lost->client);
+		unchange(server, lost->server);
+		break;
+	case STATEMENT_CLOSE:
+		unchange(server, lost->server);
+		break;
+	case STATEMENT_USE:
+		lost->server->uses--;
+		server_statements_settle(server->statements, lost->server);
+		break;
+	case STATEMENT_PREPARED:
+		take_name_back(server, lost->client);
+		break;
+	case STATEMENT_CLOSED:
+	case STATEMENT_DEALLOCATE:
+		give_name_back(server, lost->client);
+		break;
+	case STATEMENT_UNNAMED:
+	case STATEMENT_USE_UNNAMED:
+		break;
+	}
+}
+
+/* The first of several is the one that says what was there before all of them. */
+static void undo_some(struct server_link *server, uint32_t count)
+{
+	struct statement *before = NULL;
+	bool unnamed = false;
+	struct statement_operation lost;
+
+	while (count-- > 0 && server_statements_pop(server->statements, &lost)) {
+		undo(server, &lost);
+		if (lost.kind != STATEMENT_UNNAMED)
+			continue;
+		if (unnamed)
+			statement_unref(lost.before);
+		else
+			before = lost.before;
+		unnamed = true;
+	}
+	if (unnamed)
+		restore_unnamed(server, before);
+}
+
+void statements_lost(struct server_link *server)
+{
+	const uint32_t count = server->requests.lost;
+
+	server->requests.lost = 0;
+	if (count > 0)
+		undo_some(server, count);
+}
+
+/* The oldest operation is the Parse that has failed. */
+static void forget_before(struct server_link *server)
+{
+	struct server_statements *statements = server->statements;
+	struct statement_operation *operation = &statements->operations[statements->first];
+
+	statement_unref(operation->before);
+	operation->before = NULL;
+}
+
+void statements_failed(struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	/* Its Parse has done away with the one before. */
+	if (first && first->type == PQ_PARSE && first->action == REQUEST_FORWARD)
+		restore_unnamed(server, NULL);
+	else if (first && first->type == PQ_PARSE && (first->action & REQUEST_NOTED))
+		forget_before(server);
+	server->unnamed = 0;
+	server->unnamed_passing = false;
+}
+
+/* --- our answers -------------------------------------------------------------------------- */
+
+/* Take the oldest request out, whose answer is ours; the message is the caller's to send. */
+static uint8_t take_answer(struct server_link *server)
+{
+	const uint8_t type = requests_first(&server->requests)->type;
+
+	requests_drop(&server->requests);
+	statements_done(server);
+	return type == PQ_PARSE ? PQ_PARSE_COMPLETE : PQ_CLOSE_COMPLETE;
+}
+
+static bool is_our_turn(const struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && request_is(first, REQUEST_ANSWER);
+}
+
+void statements_answer(struct relay_run *run)
+{
+	while (is_our_turn(run->server)) {
+		const uint8_t message[] = {take_answer(run->server), 0, 0, 0, 4};
+
+		relay_insert(run, message, sizeof(message));
+	}
+}
+
+uint32_t statements_owed(const struct server_link *server)
+{
+	const struct requests *requests = &server->requests;
+	const uint32_t capacity = requests->capacity ? requests->capacity : REQUESTS_INLINE;
+	const struct request *entries = requests->entries ? requests->entries : requests->few;
+	uint32_t ours = 0;
+
+	while (ours < requests->count &&
+		request_is(&entries[(requests->first + ours) & (capacity - 1)], REQUEST_ANSWER))
+		ours++;
+	return requests->count - ours;
+}
+
+bool statements_answer_at_once(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+	enum stream_sent sent = STREAM_SENT_ALL;
+
+	if (!is_our_turn(server) || statements_owed(server) > 0)
+		return true;
+	while (is_our_turn(server) && sent != STREAM_SENT_NOT) {
+		uint8_t messages[64 * FRAME_HEADER_SIZE];
+		size_t length = 0;
+
+		while (is_our_turn(server) && length < sizeof(messages)) {
+			memcpy(messages + length, (uint8_t[]){take_answer(server), 0, 0, 0, 4},
+				FRAME_HEADER_SIZE);
+			length += FRAME_HEADER_SIZE;
+		}
+		sent = stream_send_bytes(&client->link.stream, messages, length);
+	}
+	/* Whoever does not take his answers does not get to ask for more. */
+	if (sent == STREAM_SENT_LATER)
+		stream_pause(&client->link.stream);
+	return sent != STREAM_SENT_NOT;
+}
+
+/* --- plans out of date -------------------------------------------------------------------- */
+
+/* The text is translated, the routine is not; other causes of the same code are the client's. */
+static bool is_stale(const struct report *report)
+{
+	return report->sqlstate && report->routine && strcmp(report->sqlstate, "0A000") == 0 &&
+		strcmp(report->routine, "RevalidateCachedQuery") == 0;
+}
+
+static bool is_missing(const struct report *report)
+{
+	return report->sqlstate && strcmp(report->sqlstate, "26000") == 0;
+}
+
+/* The plan that the oldest request uses will not be used again. */
+static bool discredit(struct server_link *server, const struct report *report)
+{
+	const struct request *first = requests_first(&server->requests);
+	const struct statement_operation *use;
+
+	if (!first || first->action != (REQUEST_FORWARD | REQUEST_NOTED))
+		return false;
+	use = server_statements_next(server->statements);
+	if (use->kind == STATEMENT_USE_UNNAMED && is_stale(report)) {
+		server->unnamed = 0;
+		return true;
+	}
+	if (use->kind != STATEMENT_USE)
+		return false;
+	if (is_stale(report)) {
+		use->server->statement->generation++;
+		return true;
+	}
+	/* Somebody has deallocated it in a way that we did not see. */
+	if (!is_missing(report) || use->server->changes > 0)
+		return false;
+	use->server->present = false;
+	if (use->server->expected)
+		server_statements_expect(server->statements, use->server, false);
+	return true;
+}
+
+bool statements_heal(struct relay_run *run, const struct report *report)
+{
+	struct server_link *server = run->server;
+
+	if (!run->whole || !run->client || !discredit(server, report))
+		return false;
+	/* Nothing of the batch has been answered, and nothing has been sent behind it. */
+	if (server->kept_requests == 0 || server->requests.count != server->kept_requests ||
+		run->client->link.remaining > 0)
+		return false;
+	requests_drop_until(&server->requests, PQ_SYNC);
+	statements_lost(server);
+	requests_swallow_first(&server->requests);
+	server->healing = true;
+	stream_pause(&run->client->link.stream);
+	return true;
+}
+
+void statements_forget_all(struct server_link *server, struct client_link *client)
+{
+	if (server->statements)
+		server_statements_clear(server->statements);
+	if (client && client->statements)
+		client_statements_clear(client->statements);
+}
+
+/* --- comings and goings ------------------------------------------------------------------- */
+
+/* What has not been answered has not been said. */
+static void restore_client(struct server_statements *statements, struct client_link *client)
+{
+	struct statement_operation *operation;
+	bool first = true;
+
+	while ((operation = next_unnamed(statements)) != NULL) {
+		operation->kind = STATEMENT_USE_UNNAMED;
+		if (first) {
+			statement_unref(client->unnamed);
+			client->unnamed = operation->before;
+		} else {
+			statement_unref(operation->before);
+		}
+		operation->before = NULL;
+		first = false;
+	}
+}
+
+void statements_part(struct server_link *server, struct client_link *client)
+{
+	struct server_statements *statements = server->statements;
+
+	server->healing = server->unnamed_passing = false;
+	server->kept_requests = 0;
+	if (!statements || statements->in_flight == 0)
+		return;
+	for (uint32_t i = 0; i < statements->in_flight; i++) {
+		struct statement_operation *operation =
+			&statements->operations[(statements->first + i) &
+				(statements->capacity - 1)];
+		struct client_statement *entry = operation->client;
+
+		operation->client = NULL;
+		if (operation->kind == STATEMENT_CLOSED ||
+			operation->kind == STATEMENT_DEALLOCATE)
+			give_name_back(server, entry);
+		else
+			take_name_back(server, entry);
+	}
+	restore_client(statements, client);
+}
+
+void statements_client_gone(struct client_link *client)
+{
+	client_statements_free(client->statements);
+	client->statements = NULL;
+	statement_unref(client->unnamed);
+	client->unnamed = NULL;
+}
+
+void statements_server_gone(struct server_link *server)
+{
+	struct statement_operation operation;
+
+	if (server->statements) {
+		while (server_statements_pop(server->statements, &operation))
+			statement_unref(operation.before);
+		server_statements_free(server->statements);
+		server->statements = NULL;
+	}
+	buffer_wipe(&server->kept);
+	server->kept_requests = 0;
+}

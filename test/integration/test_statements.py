@@ -1,0 +1,761 @@
+# SPDX-License-Identifier: ISC
+"""Prepared statements in transaction and statement mode: they follow their client."""
+
+import pytest
+
+from support import wire
+from support.process import wait_until
+from support.raw import ServerError
+
+PREPARED = "SELECT name, statement FROM pg_prepared_statements ORDER BY name"
+
+
+def ask(client, *messages):
+    """Send messages and a Sync; everything up to ReadyForQuery."""
+    client.send(*messages, wire.sync())
+    return answered(client)
+
+
+def answered(client):
+    """Everything up to ReadyForQuery."""
+    result = client.result()
+    result.rows = [list(row) for row in result.rows]
+    return result
+
+
+def run(client, name, values=()):
+    """Bind and execute a statement; its rows."""
+    result = ask(client, wire.bind(values, name), wire.execute())
+    if result.error:
+        raise result.error
+    return result.rows
+
+
+def prepare(client, name, sql, types=()):
+    result = ask(client, wire.parse(sql, name, types))
+    if result.error:
+        raise result.error
+    assert result.types == "1Z"
+
+
+@pytest.fixture
+def one(new_pooler):
+    """A pooler with one server for all."""
+    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+
+
+def hold(pooler):
+    """Take a server away from the others for a while."""
+    client = pooler.client()
+    client.query("BEGIN")
+    return client
+
+
+def prepared(client):
+    """What the server has, by its own account."""
+    return [tuple(row) for row in client.query(PREPARED).rows]
+
+
+def counts(pooler):
+    """Parse messages of clients, Parse messages to servers, and Bind messages."""
+    row, = pooler.show("stats", database="main")
+    names = ("client_parse", "server_parse", "bind")
+    return tuple(int(row[f"total_{name}_count"]) for name in names)
+
+
+# Following the client
+
+
+@pytest.mark.setting("max_prepared_statements")
+def test_a_statement_follows_its_client_to_another_server(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
+    client = pooler.client()
+    prepare(client, "s", "SELECT $1::int + 1, pg_backend_pid()")
+    (_, first), = run(client, "s", [1])
+    other = hold(pooler)
+    (value, second), = run(client, "s", [41])
+    assert value == "42"
+    assert first != second
+    other.query("COMMIT")
+
+
+def test_the_same_name_means_to_each_client_its_own_text(one):
+    first, second = one.client(), one.client()
+    prepare(first, "s", "SELECT 'first'")
+    prepare(second, "s", "SELECT 'second'")
+    for _ in range(3):
+        assert run(first, "s") == [["first"]]
+        assert run(second, "s") == [["second"]]
+
+
+def test_the_same_text_is_prepared_once_for_all(one):
+    clients = [one.client() for _ in range(5)]
+    for number, client in enumerate(clients):
+        prepare(client, f"name{number}", "SELECT 'shared'")
+    for number, client in enumerate(clients):
+        assert run(client, f"name{number}") == [["shared"]]
+    assert prepared(clients[0]) == [("PGBOUNCER_1", "SELECT 'shared'")]
+    assert counts(one) == (5, 1, 5)
+
+
+def test_types_of_parameters_are_part_of_a_statement(one):
+    client = one.client()
+    prepare(client, "number", "SELECT pg_typeof($1)", [23])
+    prepare(client, "text", "SELECT pg_typeof($1)", [25])
+    assert run(client, "number", [1]) == [["integer"]]
+    assert run(client, "text", [1]) == [["text"]]
+    assert len(prepared(client)) == 2
+
+
+def test_describe_prepares_where_it_must(one):
+    first, second = one.client(), one.client()
+    prepare(first, "s", "SELECT 1 AS a, 2 AS b")
+    second.query("DISCARD ALL")
+    result = ask(first, wire.describe("S", "s"))
+    assert result.types == "tTZ"
+    assert result.names == ["a", "b"]
+
+
+@pytest.mark.parametrize("length", [1, 63, 64, 200, 5000, 70000, 200000])
+def test_names_of_any_length(one, length):
+    client, other = one.client(), one.client()
+    name = "n" * length
+    prepare(client, name, "SELECT 'mine'")
+    other.query("DISCARD ALL")
+    assert run(client, name) == [["mine"]]
+    assert ask(client, wire.describe("S", name)).types == "tTZ"
+    assert ask(client, wire.close("S", name)).types == "3Z"
+
+
+@pytest.mark.parametrize("length", [100, 4090, 4096, 5000, 65000, 66000, 140000, 1000000])
+def test_texts_of_any_length(one, length):
+    client, other = one.client(), one.client()
+    text = f"SELECT '{'x' * length}'::text"
+    prepare(client, "long", text)
+    other.query("DISCARD ALL")
+    assert run(client, "long") == [["x" * length]]
+    # In small pieces, behind something else.
+    data = wire.query("SELECT 0") + wire.parse(text, "again") + wire.sync()
+    for start in range(0, len(data), 30011):
+        client.send(data[start : start + 30011])
+    assert client.result().error is None
+    assert client.result().types == "1Z"
+    assert run(client, "again") == [["x" * length]]
+
+
+def test_a_large_bind_passes(one):
+    client, other = one.client(), one.client()
+    prepare(client, "s", "SELECT length($1::text)")
+    other.query("DISCARD ALL")
+    for size in (4000, 4096, 70000, 3000000):
+        assert run(client, "s", [b"y" * size]) == [[str(size)]]
+
+
+# What is answered by us
+
+
+def test_everything_in_one_packet(one):
+    client = one.client()
+    for _ in range(2):
+        result = ask(
+            client,
+            wire.parse("SELECT $1::text", "s"),
+            wire.bind(["x"], "s"),
+            wire.describe(),
+            wire.execute(),
+            wire.close("S", "s"),
+        )
+        assert result.types == "12TDC3Z"
+        assert result.rows == [["x"]]
+
+
+def test_answers_of_ours_come_on_flush_and_before(one):
+    client, other = one.client(), one.client()
+    prepare(other, "s", "SELECT 1")
+    client.send(wire.parse("SELECT 1", "s"), wire.flush())
+    assert client.read().type == "1"
+    client.send(wire.close("S", "s"), wire.flush())
+    assert client.read().type == "3"
+    client.send(wire.sync())
+    assert client.read().type == "Z"
+
+
+def test_answers_of_ours_keep_their_place(one):
+    client, other = one.client(), one.client()
+    prepare(other, "s", "SELECT 'a'")
+    other.query("SELECT 1")
+    result = ask(
+        client,
+        wire.parse("SELECT 'b'"),
+        wire.bind(),
+        wire.execute(),
+        wire.parse("SELECT 'a'", "s"),
+        wire.bind((), "s"),
+        wire.execute(),
+        wire.close("S", "nothing"),
+        wire.close("S", "s"),
+        wire.bind(),
+        wire.execute(),
+    )
+    assert result.types == "12DC12DC332DCZ"
+    assert result.rows == [["b"], ["a"], ["b"]]
+
+
+def test_close_needs_no_server(one):
+    busy = hold(one)
+    client = one.client()
+    client.send(wire.close("S", "nothing"))
+    assert client.read().type == "3"
+    one.wait_pool(cl_waiting=0)
+    busy.query("COMMIT")
+
+
+def test_a_closed_name_can_be_used_again(one):
+    client = one.client()
+    prepare(client, "s", "SELECT 'old'")
+    assert ask(client, wire.close("S", "s")).types == "3Z"
+    prepare(client, "s", "SELECT 'new'")
+    assert run(client, "s") == [["new"]]
+
+
+# Errors
+
+
+@pytest.mark.parametrize("what", ["bind", "describe"])
+def test_an_unknown_name_is_an_ordinary_error(one, what):
+    client = one.client()
+    message = wire.bind((), "never") if what == "bind" else wire.describe("S", "never")
+    result = ask(client, message, wire.execute())
+    assert result.types == "EZ"
+    result.error.is_("ERROR", "26000", "prepared statement did not exist")
+    assert result.status == "I"
+    one.wait_log(r"prepared statement 'never' not found")
+    client.query("BEGIN")
+    assert ask(client, wire.parse("SELECT 1"), message, wire.execute()).status == "E"
+    client.query("ROLLBACK")
+    result = ask(client, wire.extended("SELECT 7"), message, wire.extended("SELECT 8"))
+    assert result.types == "12TDCEZ"
+    assert client.value("SELECT 5") == "5"
+
+
+def test_a_name_in_use_ends_the_session(one):
+    client = one.client()
+    prepare(client, "s", "SELECT 1")
+    client.send(wire.parse("SELECT 2", "s"), wire.sync())
+    client.fatal().is_("FATAL", "08P01", "prepared statement name is already in use")
+    one.wait_log(r"prepared statement 's' was already prepared")
+
+
+def test_a_parse_that_fails_leaves_no_name(one):
+    client = one.client()
+    result = ask(client, wire.parse("SELECT nonsense", "s"), wire.bind((), "s"), wire.execute())
+    assert result.types == "EZ"
+    assert result.error.sqlstate == "42703"
+    prepare(client, "s", "SELECT 'good'")
+    assert run(client, "s") == [["good"]]
+
+
+def test_what_an_error_skips_was_not_done(one):
+    client = one.client()
+    prepare(client, "keep", "SELECT 'keep'")
+    result = ask(
+        client,
+        wire.parse("SELECT 1/0", "division"),
+        wire.bind((), "division"),
+        wire.execute(),
+        wire.parse("SELECT 'skipped'", "skipped"),
+        wire.close("S", "keep"),
+        wire.bind((), "skipped"),
+        wire.execute(),
+    )
+    assert result.error.sqlstate == "22012"
+    assert run(client, "keep") == [["keep"]]
+    with pytest.raises(ServerError, match="did not exist"):
+        run(client, "skipped")
+    prepare(client, "skipped", "SELECT 'now'")
+    assert run(client, "skipped") == [["now"]]
+
+
+def test_a_pipeline_goes_on_behind_a_parse_that_failed(one):
+    client = one.client()
+    client.send(
+        wire.parse("SELECT * FROM later", "s"),
+        wire.sync(),
+        wire.query("CREATE TABLE later AS SELECT 'made' AS a"),
+        wire.bind((), "s"),
+        wire.execute(),
+        wire.sync(),
+    )
+    assert client.result().error.sqlstate == "42P01"
+    assert client.result().error is None
+    assert answered(client).rows == [["made"]]
+    client.query("DROP TABLE later")
+
+
+def test_batches_that_do_not_wait_for_each_other(one):
+    client = one.client()
+    client.send(
+        *[
+            message
+            for number in range(50)
+            for message in (
+                wire.parse(f"SELECT {number}/{number % 7}", f"s{number}"),
+                wire.bind((), f"s{number}"),
+                wire.execute(),
+                wire.sync(),
+            )
+        ]
+    )
+    for number in range(50):
+        result = answered(client)
+        if number % 7 == 0:
+            assert result.error.sqlstate == "22012"
+        else:
+            assert result.rows == [[str(number // (number % 7))]]
+    for number in range(50):
+        if number % 7:
+            assert run(client, f"s{number}") == [[str(number // (number % 7))]]
+
+
+@pytest.mark.parametrize(
+    "message, text",
+    [
+        (wire.message("P", b"s\0SELECT 1\0\0\1"), "broken Parse packet"),
+        (wire.message("P", b"s\0SELECT 1\0\0\0more"), "broken Parse packet"),
+        (wire.message("P", b"nonsense"), "failed to parse packet"),
+        (wire.message("B", b"\0name"), "broken Bind packet"),
+        (wire.message("D", b"Sname"), "broken Describe packet"),
+        (wire.message("C", b"Sname"), "broken Close packet"),
+    ],
+)
+def test_broken_messages_are_refused(one, message, text):
+    client = one.client()
+    client.query("BEGIN")
+    client.send(message, wire.sync())
+    client.fatal().is_("FATAL", "08P01", text)
+
+
+# How many
+
+
+@pytest.mark.setting("max_prepared_statements")
+def test_least_recently_used_statements_are_closed(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_statements": 3}
+    )
+    client = pooler.client()
+    for number in range(10):
+        prepare(client, f"s{number}", f"SELECT {number}")
+        assert run(client, "s0") == [["0"]]
+    assert {text for _, text in prepared(client)} == {"SELECT 0", "SELECT 8", "SELECT 9"}
+    for number in range(10):
+        assert run(client, f"s{number}") == [[str(number)]]
+    assert len(prepared(client)) == 3
+    pooler.admin("SET max_prepared_statements = 1")
+    assert run(client, "s0") == [["0"]]
+    assert [text for _, text in prepared(client)] == ["SELECT 0"]
+
+
+def test_one_batch_may_need_more_than_a_server_keeps(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_statements": 1}
+    )
+    client = pooler.client()
+    messages = []
+    for number in range(20):
+        messages += [
+            wire.parse(f"SELECT {number}", f"s{number}"),
+            wire.bind((), f"s{number}", f"p{number}"),
+        ]
+    messages += [wire.execute(f"p{number}") for number in range(20)]
+    result = ask(client, *messages)
+    assert result.error is None
+    assert result.rows == [[str(number)] for number in range(20)]
+    assert len(prepared(client)) == 1
+
+
+def test_an_error_undoes_evictions_behind_it(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_statements": 2}
+    )
+    client = pooler.client()
+    prepare(client, "a", "SELECT 'a'")
+    prepare(client, "b", "SELECT 'b'")
+    result = ask(
+        client,
+        wire.parse("SELECT 1/0"),
+        wire.bind(),
+        wire.execute(),
+        wire.parse("SELECT 'c'", "c"),
+        wire.parse("SELECT 'd'", "d"),
+    )
+    assert result.error.sqlstate == "22012"
+    parses = counts(pooler)[1]
+    assert run(client, "a") == [["a"]]
+    assert run(client, "b") == [["b"]]
+    assert counts(pooler)[1] == parses
+
+
+@pytest.mark.setting("max_prepared_bytes")
+def test_long_texts_are_closed_by_their_bytes(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_bytes": 250000}
+    )
+    client = pooler.client()
+    for number in range(6):
+        prepare(client, f"s{number}", f"SELECT {number}, '{'x' * 100000}'")
+    assert len(prepared(client)) == 2
+    for number in range(6):
+        assert run(client, f"s{number}")[0][0] == str(number)
+
+
+@pytest.mark.setting("max_prepared_memory")
+def test_what_statements_take_of_memory_has_an_end(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_memory": 400000}
+    )
+    client, other = pooler.client(), pooler.client()
+    done = 0
+    with pytest.raises(ServerError) as refused:
+        for done in range(1000):
+            prepare(client, f"s{done}", f"SELECT {done}, '{'x' * 1000}'")
+    refused.value.is_("ERROR", "53400", "too many prepared statements (max_prepared_memory)")
+    assert 50 < done < 100
+    assert run(client, "s7")[0][0] == "7"
+    # What is left is not all for the one who asks most.
+    prepare(other, "s", "SELECT 'other'")
+    assert run(other, "s") == [["other"]]
+    ask(client, wire.close("S", "s7"), wire.close("S", "s8"))
+    prepare(client, "again", "SELECT 'again'")
+    result = ask(client, wire.parse(f"SELECT '{'y' * 300000}'", "huge"))
+    assert result.error.sqlstate == "53400"
+    assert run(client, "again") == [["again"]]
+
+
+@pytest.mark.setting("max_prepared_statements")
+def test_without_tracking_names_reach_the_server(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_statements": 0}
+    )
+    client, other = pooler.client(), pooler.client()
+    prepare(client, "raw", "SELECT 'raw'")
+    assert prepared(other) == [("raw", "SELECT 'raw'")]
+    assert run(other, "raw") == [["raw"]]
+
+
+def test_in_session_mode_names_reach_the_server(session_pooler):
+    client = session_pooler.client()
+    prepare(client, "raw", "SELECT 'raw'")
+    assert prepared(client) == [("raw", "SELECT 'raw'")]
+
+
+# Forgetting
+
+
+@pytest.mark.parametrize("sql", ["DEALLOCATE ALL", "DISCARD ALL", "DEALLOCATE PREPARE ALL"])
+def test_all_can_be_forgotten(one, sql):
+    client, other = one.client(), one.client()
+    prepare(client, "s", "SELECT 'mine'")
+    prepare(other, "t", "SELECT 'other'")
+    client.query(sql)
+    assert prepared(client) == []
+    with pytest.raises(ServerError, match="did not exist"):
+        run(client, "s")
+    assert run(other, "t") == [["other"]]
+    prepare(client, "s", "SELECT 'new'")
+    assert run(client, "s") == [["new"]]
+
+
+def test_all_can_be_forgotten_in_the_middle_of_a_batch(one):
+    client = one.client()
+    prepare(client, "old", "SELECT 'old'")
+    result = ask(
+        client,
+        wire.parse("DEALLOCATE ALL"),
+        wire.bind(),
+        wire.execute(),
+        wire.parse("SELECT 'new'", "new"),
+        wire.bind((), "new"),
+        wire.execute(),
+    )
+    assert result.error is None
+    assert run(client, "new") == [["new"]]
+    with pytest.raises(ServerError, match="did not exist"):
+        run(client, "old")
+
+
+@pytest.mark.parametrize(
+    "sql, name",
+    [
+        ("DEALLOCATE s", "s"),
+        ("deallocate PREPARE S ;", "s"),
+        ('DEALLOCATE "Mixed ""Case"', 'Mixed "Case'),
+    ],
+)
+def test_deallocate_in_sql_is_of_the_clients_own_name(one, sql, name):
+    client, other = one.client(), one.client()
+    prepare(client, name, "SELECT 1")
+    prepare(other, name, "SELECT 1")
+    result = client.query(sql)
+    assert result.types == "CZ"
+    assert result.tags == ["DEALLOCATE"]
+    with pytest.raises(ServerError, match="did not exist"):
+        run(client, name)
+    assert run(other, name) == [["1"]]
+
+
+def test_deallocate_in_a_failed_transaction_is_not_done(one):
+    client = one.client()
+    prepare(client, "s", "SELECT 'kept'")
+    client.query("BEGIN")
+    client.send(wire.query("SELECT 1/0"))
+    assert client.result().error
+    client.send(wire.query("DEALLOCATE s"))
+    assert client.result().error.sqlstate == "25P02"
+    client.query("ROLLBACK")
+    assert run(client, "s") == [["kept"]]
+
+
+def test_a_reset_query_forgets_too(new_pooler):
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "default_pool_size": 1,
+            "server_reset_query": "DISCARD ALL",
+            "server_reset_query_always": 1,
+        }
+    )
+    client = pooler.client()
+    prepare(client, "s", "SELECT 'here'")
+    for _ in range(3):
+        assert run(client, "s") == [["here"]]
+
+
+def test_a_statement_lost_behind_our_back_is_prepared_again(one):
+    client, other = one.client(), one.client()
+    prepare(client, "s", "SELECT 'here'")
+    (name, _), = prepared(other)
+    other.query(f'DEALLOCATE "{name}"')
+    assert run(client, "s") == [["here"]]
+
+
+# The unnamed statement
+
+
+def test_the_unnamed_statement_belongs_to_its_client(one):
+    first, second = one.client(), one.client()
+    assert ask(first, wire.parse("SELECT 'first'")).types == "1Z"
+    assert ask(second, wire.parse("SELECT 'second'")).types == "1Z"
+    for _ in range(2):
+        assert run(first, "") == [["first"]]
+        assert run(second, "") == [["second"]]
+    assert ask(first, wire.describe("S", "")).types == "tTZ"
+    assert prepared(first) == []
+
+
+def test_the_unnamed_statement_of_one_batch_can_be_used_in_the_next(one):
+    first, second = one.client(), one.client()
+    assert ask(first, wire.extended("SELECT 'first'")).rows == [["first"]]
+    assert ask(second, wire.extended("SELECT 'second'")).rows == [["second"]]
+    assert run(first, "") == [["first"]]
+
+
+def test_the_unnamed_statement_ends_as_with_postgresql(one):
+    client, other = one.client(), one.client()
+    ask(client, wire.parse("SELECT 'gone'"))
+    client.query("SELECT 1")
+    with pytest.raises(ServerError):
+        run(client, "")
+    ask(client, wire.parse("SELECT 'gone'"))
+    assert ask(client, wire.parse("SELECT nonsense")).error.sqlstate == "42703"
+    ask(other, wire.parse("SELECT 'foreign'"))
+    with pytest.raises(ServerError):
+        run(client, "")
+    ask(client, wire.parse("SELECT 'kept'"))
+    result = ask(client, wire.bind((), "never"), wire.parse("SELECT 'skipped'"))
+    assert result.error.sqlstate == "26000"
+    assert run(client, "") == [["kept"]]
+
+
+def test_an_unnamed_parse_that_was_skipped_uncovers_nobody_elses(one):
+    client, other = one.client(), one.client()
+    ask(other, wire.parse("SELECT 'foreign'"))
+    client.send(
+        wire.bind((), "never"),
+        wire.parse("SELECT 'mine'"),
+        wire.sync(),
+        wire.bind(),
+        wire.execute(),
+        wire.sync(),
+    )
+    assert client.result().error.sqlstate == "26000"
+    result = answered(client)
+    assert result.rows in ([], [["mine"]])
+
+
+def test_long_unnamed_statements_work_while_they_are_needed(one):
+    client = one.client()
+    for length in (4000, 60000, 70000, 1000000):
+        result = ask(client, wire.extended(f"SELECT '{'x' * length}'"))
+        assert result.rows == [["x" * length]]
+
+
+# Plans out of date
+
+
+@pytest.fixture
+def table(one):
+    client = one.client()
+    client.query("DROP TABLE IF EXISTS changing; CREATE TABLE changing AS SELECT 1 AS a")
+    yield "changing"
+    one.client().query("DROP TABLE IF EXISTS changing")
+
+
+def test_a_stale_plan_is_healed_unseen(one, table):
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    assert run(client, "s") == [["1"]]
+    for round_, column in enumerate("bcd"):
+        other.query(f"ALTER TABLE {table} ADD COLUMN {column} int DEFAULT {round_}")
+        assert len(run(client, "s")[0]) == round_ + 2
+
+
+def test_a_stale_plan_is_healed_with_all_that_is_in_the_batch(one, table):
+    client, other, third = one.client(), one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    run(client, "s")
+    other.query(f"ALTER TABLE {table} ADD COLUMN b int DEFAULT 2")
+    result = ask(
+        third,
+        wire.parse(f"SELECT * FROM {table}", "mine"),
+        wire.describe("S", "mine"),
+        wire.bind((), "mine"),
+        wire.describe("P"),
+        wire.execute(),
+        wire.parse("SELECT 3", "more"),
+        wire.bind((), "more"),
+        wire.execute(),
+    )
+    assert result.error is None
+    assert result.types == "1tT2TDC12DCZ"
+    assert result.rows == [["1", "2"], ["3"]]
+    assert run(third, "more") == [["3"]]
+    assert run(client, "s") == [["1", "2"]]
+
+
+def test_a_stale_plan_in_a_transaction_is_an_error_once(one, table):
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    run(client, "s")
+    other.query(f"ALTER TABLE {table} ADD COLUMN b int DEFAULT 2")
+    client.query("BEGIN")
+    result = ask(client, wire.bind((), "s"), wire.execute())
+    assert result.error.sqlstate == "0A000"
+    client.query("ROLLBACK")
+    client.query("BEGIN")
+    assert run(client, "s") == [["1", "2"]]
+    client.query("COMMIT")
+
+
+def test_a_stale_plan_is_an_error_once_on_all_servers_together(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
+    client, other = pooler.client(), pooler.client()
+    client.query("DROP TABLE IF EXISTS changing; CREATE TABLE changing AS SELECT 1 AS a")
+    prepare(client, "s", "SELECT * FROM changing")
+    prepare(other, "s", "SELECT * FROM changing")
+    other.query("BEGIN")
+    run(other, "s")
+    run(client, "s")
+    other.query("COMMIT")
+    client.query("ALTER TABLE changing ADD COLUMN b int DEFAULT 2")
+    client.query("BEGIN")
+    assert ask(client, wire.bind((), "s"), wire.execute()).error.sqlstate == "0A000"
+    other.query("BEGIN")
+    assert run(other, "s") == [["1", "2"]]
+    client.query("ROLLBACK")
+    other.query("COMMIT")
+    client.query("DROP TABLE changing")
+
+
+def test_whoever_prepares_again_gets_a_fresh_plan(one, table):
+    client, other = one.client(), one.client()
+    text = f"SELECT * FROM {table}"
+    prepare(client, "s", text)
+    prepare(other, "s", text)
+    run(client, "s")
+    other.query(f"ALTER TABLE {table} ADD COLUMN b int DEFAULT 2")
+    client.query("BEGIN")
+    ask(client, wire.close("S", "s"))
+    prepare(client, "s", text)
+    assert run(client, "s") == [["1", "2"]]
+    client.query("COMMIT")
+    other.query("BEGIN")
+    assert run(other, "s") == [["1", "2"]]
+    other.query(f"ALTER TABLE {table} ADD COLUMN c int DEFAULT 3")
+    prepare(other, "another", text)
+    assert run(other, "another") == [["1", "2", "3"]]
+    other.query("COMMIT")
+
+
+def test_other_errors_of_that_code_are_the_clients(one):
+    client = one.client()
+    result = ask(client, wire.extended("SELECT 1 FROM (VALUES (1)) t FOR UPDATE OF nothing"))
+    assert result.error
+    prepare(client, "s", "SELECT 1")
+    result = client.query("SELECT 1")
+    client.send(wire.query("CREATE TABLE x () PARTITION BY LIST (a), PARTITION BY LIST (b)"))
+    assert client.result().error
+    client.send(wire.query("DO $$ BEGIN RAISE EXCEPTION 'mine' USING ERRCODE = '0A000'; END $$"))
+    error = client.result().error
+    assert (error.sqlstate, error.text) == ("0A000", "mine")
+
+
+# Statement mode
+
+
+def test_statement_mode_has_prepared_statements_too(new_pooler):
+    pooler = new_pooler({"pool_mode": "statement", "default_pool_size": 1})
+    first, second = pooler.client(), pooler.client()
+    prepare(first, "s", "SELECT 'first'")
+    prepare(second, "s", "SELECT 'second'")
+    assert run(first, "s") == [["first"]]
+    assert run(second, "s") == [["second"]]
+
+
+# Coming and going
+
+
+def test_the_next_user_of_a_text_finds_it_whatever_became_of_the_first(one):
+    for cut in range(4):
+        client = one.client()
+        messages = [
+            wire.parse("SELECT 'shared'", "s"),
+            wire.bind((), "s"),
+            wire.execute(),
+            wire.flush(),
+        ]
+        client.send(*messages[: cut + 1])
+        if cut == 3:
+            assert client.read().type == "1"
+        client.reset()
+        heir = one.client()
+        prepare(heir, "mine", "SELECT 'shared'")
+        assert run(heir, "mine") == [["shared"]]
+
+
+def test_statements_end_with_their_holders(one):
+    for _ in range(3):
+        client = one.client()
+        for number in range(50):
+            prepare(client, f"s{number}", f"SELECT {number}")
+        client.leave()
+    one.admin("RECONNECT")
+    one.client().query("SELECT 1")
+
+    def gone():
+        client = one.client()
+        prepare(client, "s", "SELECT 'last'")
+        (name, _), = prepared(client)
+        return name
+
+    wait_until(lambda: gone().startswith("PGBOUNCER_"))
