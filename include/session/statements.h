@@ -56,6 +56,12 @@ uint32_t statements_owed(const struct server_link *server);
  */
 bool statements_heal(struct relay_run *run, const struct report *report);
 
+/* Could the oldest request still be said again, with all of its batch? */
+bool statements_may_heal(const struct relay_run *run);
+
+/* Is this the error of a plan out of date? */
+bool statements_is_stale(const struct report *report);
+
 /* The server has been told to forget all its statements, and has: DEALLOCATE ALL, DISCARD ALL. */
 void statements_forget_all(struct server_link *server, struct client_link *client);
 

@@ -86,6 +86,34 @@ static bool stands_for_deallocate(const struct server_link *server)
 		first->type == PQ_QUERY;
 }
 
+/*
+ * Describe of a statement is answered in two messages, and the error of a plan out of date comes
+ * between them: when that one heals, the first has not been either.
+ */
+static enum verdict judge_parameter_description(struct relay_run *run)
+{
+	const uint8_t *behind = run->at + run->frame.total;
+	struct report report;
+	struct frame next;
+
+	if (!run->whole || !statements_may_heal(run))
+		return RELAY_PASS;
+	switch (frame_peek(behind, (size_t)(run->end - behind), run->max_message, &next)) {
+	case FRAME_WHOLE:
+		report_parse(frame_body(behind), frame_body_size(&next), &report);
+		return next.type == PQ_ERROR_RESPONSE && statements_is_stale(&report)
+			? RELAY_DROP
+			: RELAY_PASS;
+	case FRAME_PARTIAL:
+		return next.type == PQ_ERROR_RESPONSE ? RELAY_MORE : RELAY_PASS;
+	case FRAME_SHORT:
+		return RELAY_MORE;
+	case FRAME_MALFORMED:
+		break;
+	}
+	return RELAY_PASS;
+}
+
 /* RowDescription and NoData answer Describe. */
 static enum verdict judge_description(struct relay_run *run)
 {
@@ -390,7 +418,7 @@ static enum verdict judge_drained_copy_in(struct relay_run *run)
 	RELAY_EVERY(judge_unknown_from_server),                                                \
 		[PQ_DATA_ROW] = RELAY_PASSES, [PQ_COPY_DATA] = RELAY_PASSES,                   \
 		[PQ_COPY_DONE] = RELAY_PASSES, [PQ_COPY_OUT_RESPONSE] = RELAY_PASSES,          \
-		[PQ_PARAMETER_DESCRIPTION] = RELAY_PASSES,                                     \
+		[PQ_PARAMETER_DESCRIPTION] = {judge_parameter_description},                    \
 		[PQ_FUNCTION_CALL_RESPONSE] = RELAY_PASSES,                                    \
 		[PQ_PARSE_COMPLETE] = {judge_parse_complete},                                  \
 		[PQ_BIND_COMPLETE] = {judge_bind_complete},                                    \

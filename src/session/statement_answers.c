@@ -277,7 +277,7 @@ bool statements_answer_at_once(struct server_link *server)
 /* --- plans out of date -------------------------------------------------------------------- */
 
 /* The text is translated, the routine is not; other causes of the same code are the client's. */
-static bool is_stale(const struct report *report)
+bool statements_is_stale(const struct report *report)
 {
 	return report->sqlstate && report->routine && strcmp(report->sqlstate, "0A000") == 0 &&
 		strcmp(report->routine, "RevalidateCachedQuery") == 0;
@@ -297,13 +297,13 @@ static bool discredit(struct server_link *server, const struct report *report)
 	if (!first || first->action != (REQUEST_FORWARD | REQUEST_NOTED))
 		return false;
 	use = server_statements_next(server->statements);
-	if (use->kind == STATEMENT_USE_UNNAMED && is_stale(report)) {
+	if (use->kind == STATEMENT_USE_UNNAMED && statements_is_stale(report)) {
 		server->unnamed = 0;
 		return true;
 	}
 	if (use->kind != STATEMENT_USE)
 		return false;
-	if (is_stale(report)) {
+	if (statements_is_stale(report)) {
 		use->server->statement->generation++;
 		return true;
 	}
@@ -316,15 +316,20 @@ static bool discredit(struct server_link *server, const struct report *report)
 	return true;
 }
 
+bool statements_may_heal(const struct relay_run *run)
+{
+	const struct server_link *server = run->server;
+
+	/* Nothing of the batch has been answered, and nothing has been sent behind it. */
+	return server->kept_requests > 0 && server->requests.count == server->kept_requests &&
+		run->client && run->client->link.remaining == 0;
+}
+
 bool statements_heal(struct relay_run *run, const struct report *report)
 {
 	struct server_link *server = run->server;
 
-	if (!run->whole || !run->client || !discredit(server, report))
-		return false;
-	/* Nothing of the batch has been answered, and nothing has been sent behind it. */
-	if (server->kept_requests == 0 || server->requests.count != server->kept_requests ||
-		run->client->link.remaining > 0)
+	if (!run->whole || !discredit(server, report) || !statements_may_heal(run))
 		return false;
 	requests_drop_until(&server->requests, PQ_SYNC);
 	statements_lost(server);
