@@ -82,7 +82,7 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
 def client():
     """One who has logged in, and hears what a test makes up."""
     client = Client(Run(Mix((HOST, 0), None, "transaction", "seed")), 7)
-    client.told = {"application_name": "7/1", "TimeZone": "UTC"}
+    client.told = {**phrases.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
     client.status = "I"
     return client
 
@@ -96,8 +96,9 @@ def data_row(*values):
     return ("D", phrases.body(wire.data_row(*values)))
 
 
+QUIET = "/".join(phrases.QUIET.values())
 HEAD = phrases.head("c7.1")
-OWN_ROW = data_row("c7.1", "7/1", "UTC")
+OWN_ROW = data_row("c7.1", "7/1", "UTC", QUIET)
 DONE = phrases.done("SELECT 1")
 CANCELED = ("E", wire.fields(S="ERROR", C="57014", M="canceling statement due to user request"))
 
@@ -107,10 +108,11 @@ def test_ones_own_answer_is_right(client):
 
 
 @pytest.mark.parametrize("heard", [
-    pytest.param([HEAD, data_row("c8.1", "7/1", "UTC"), DONE], id="row"),
+    pytest.param([HEAD, data_row("c8.1", "7/1", "UTC", QUIET), DONE], id="row"),
     pytest.param([phrases.head("c8.1"), OWN_ROW, DONE], id="columns"),
-    pytest.param([HEAD, data_row("c7.1", "8/1", "UTC"), DONE], id="name"),
-    pytest.param([HEAD, data_row("c7.1", "7/1", "Asia/Tokyo"), DONE], id="zone"),
+    pytest.param([HEAD, data_row("c7.1", "8/1", "UTC", QUIET), DONE], id="name"),
+    pytest.param([HEAD, data_row("c7.1", "7/1", "Asia/Tokyo", QUIET), DONE], id="zone"),
+    pytest.param([HEAD, data_row("c7.1", "7/1", "UTC", "schema1" + QUIET), DONE], id="path"),
     pytest.param([HEAD, OWN_ROW, OWN_ROW, DONE], id="row twice"),
     pytest.param([HEAD, DONE], id="no row"),
     pytest.param([HEAD, OWN_ROW], id="no end"),

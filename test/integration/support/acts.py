@@ -246,6 +246,8 @@ def wipe(client):
     """All names at once."""
     client.names.clear()
     sql = client.draw.choice(("DEALLOCATE ALL", "DISCARD ALL"))
+    if any(client.told[name] != value for name, value in phrases.QUIET.items()):
+        sql = "DEALLOCATE ALL"  # the other resets a session of the pooler's, not of the client's
     return Phrase(wire.query(sql), [done(sql)])
 
 

@@ -105,6 +105,13 @@ class Client(Judge):
         given = {"application_name": f"{self.number}/{self.login_number}"}
         if draw.random() < 0.7:
             given["TimeZone"] = draw.choice(ZONES)
+        quiet = self.draw_quiet(draw)
+        if draw.random() < 0.3:
+            given["options"] = " ".join(
+                f"-c {name}={value}".replace(", ", ",\\ ") for name, value in quiet.items()
+            )
+        else:
+            given.update(quiet)
         if draw.random() < 0.02:
             packet = wire.startup({"user": USER, "database": DATABASE, **given})
             self.talker.send(packet[:draw.randint(0, len(packet))])
@@ -112,12 +119,21 @@ class Client(Judge):
         heard = await self.talker.login(USER, DATABASE, **given)
         if {each.type for each in heard} != set("RSKZ"):
             raise Wrong(f"a login was answered by {heard}")
-        for name, value in given.items():
-            if self.talker.parameters[name] != value:
-                raise Wrong(f"was told {name} {self.talker.parameters[name]}, not {value}")
-        self.told = dict(self.talker.parameters)
+        self.told = {**phrases.QUIET, **quiet, **self.talker.parameters}
+        for name in ("application_name", "TimeZone"):
+            if self.told[name] != given.get(name, self.told[name]):
+                raise Wrong(f"was told {name} {self.told[name]}, not {given[name]}")
         self.run.take_key(self.talker.key)
         self.keys = [*self.keys[-3:], self.talker.key]
+
+    def draw_quiet(self, draw):
+        """Settings to ask for that no server reports."""
+        quiet = {
+            "search_path": f"schema{draw.randrange(4)}, public",
+            "statement_timeout": f"{draw.randint(61, 64)}s",
+            "work_mem": f"{draw.randint(5, 8)}MB",
+        }
+        return {name: value for name, value in quiet.items() if draw.random() < 0.3}
 
     # A conversation
 
@@ -199,7 +215,7 @@ class Client(Judge):
         *heard, ready = await self.hear_until("Z", phrase, heard)
         well, canceled = self.judge(phrase, heard)
         self.judge_status(phrase, chr(ready.body[0]), well, canceled)
-        self.told = dict(self.talker.parameters)  # PostgreSQL tells right before ReadyForQuery
+        self.told.update(self.talker.parameters)  # PostgreSQL tells right before ReadyForQuery
         self.run.counts["canceled"] += canceled
         self.perhaps_cancel("heard")
         return well

@@ -19,7 +19,7 @@ class Judge:
         self.number = number
         self.login_number = 0
         self.status = "I"  # of its transaction
-        self.told = {}  # its parameters
+        self.told = {}  # its parameters, as it was told or has asked for
         self.cancels = 0  # how many queries its own cancel requests may still end
 
     def judge(self, phrase, heard, cut=False):

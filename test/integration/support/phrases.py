@@ -50,7 +50,14 @@ def body(message):
 
 # --- what is asked ----------------------------------------------------------------------------
 
-SETTINGS = "current_setting('application_name') AS app, current_setting('TimeZone') AS zone"
+# Settings that are told to their client, and some that nobody is told of.
+SETTINGS = (
+    "current_setting('application_name') AS app, current_setting('TimeZone') AS zone, concat_ws('/',"
+    " current_setting('search_path'), current_setting('statement_timeout'), current_setting('work_mem'))"
+    " AS quiet"
+)
+# The values of the quiet ones where nobody has asked for others.
+QUIET = {"search_path": '"$user", public', "statement_timeout": "0", "work_mem": "4MB"}
 
 
 def echo(label, value):
@@ -59,15 +66,17 @@ def echo(label, value):
 
 
 def head(label):
-    return ("T", body(wire.row_description(label, "app", "zone")))
+    return ("T", body(wire.row_description(label, "app", "zone", "quiet")))
 
 
 def row(value):
     """The row that echo() must give to its asker, and to nobody else."""
-    return (
-        "D",
-        lambda told: body(wire.data_row(value, told["application_name"], told["TimeZone"])),
-    )
+
+    def tell(told):
+        quiet = "/".join(told[name] for name in QUIET)
+        return body(wire.data_row(value, told["application_name"], told["TimeZone"], quiet))
+
+    return ("D", tell)
 
 
 def done(tag):
