@@ -10,6 +10,7 @@ from _pytest.runner import runtestprotocol
 
 pytest.register_assert_rewrite("support")
 
+from support import phrases, transfers
 from support.cluster import SHARED_FOLDER, Cluster
 from support.fakeserver import FakeServer, polite
 from support.pooler import Pooler, is_sanitized
@@ -38,6 +39,17 @@ def private_cluster():
     cluster = Cluster()
     yield cluster
     cluster.destroy()
+
+
+@pytest.fixture
+def stage(cluster):
+    """The shared PostgreSQL with the tables and functions that clients of support.crosstalk use."""
+    drop = transfers.DROP_TABLES + phrases.DROP_FUNCTIONS
+    with cluster.connect("main", "app") as connection:
+        connection.execute(drop + transfers.TABLES + phrases.FUNCTIONS)
+    yield cluster
+    cluster.clear()
+    cluster.ask("main", drop)
 
 
 @pytest.fixture

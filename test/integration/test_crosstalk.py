@@ -13,35 +13,15 @@ import pytest
 
 from support import crosstalk, phrases, transfers, wire
 from support.acts import MODES
-from support.crosstalk import Client, Mix, Run
+from support.crosstalk import Client, Mix, Run, wish
 from support.judge import Wrong
 from support.pooler import is_sanitized
-from support.process import HOST, wait_until
+from support.process import HOST
 from support.talker import Hung, Talker
 from support.transfers import Ledger
 from support.wire import Message
 
 SERVERS = 5
-
-
-def wish(name, default):
-    """What the environment asks for."""
-    return type(default)(os.environ.get(f"PGUSHER_CROSSTALK_{name}", default))
-
-
-@pytest.fixture
-def stage(cluster):
-    """The tables and functions that the clients use."""
-    drop = transfers.DROP_TABLES + phrases.DROP_FUNCTIONS
-    with cluster.connect("main", "app") as connection:
-        connection.execute(drop + transfers.TABLES + phrases.FUNCTIONS)
-    yield cluster
-    cluster.clear()
-    cluster.ask("main", drop)
-
-
-def at_rest(cluster):
-    return all(row["state"] == "idle" for row in cluster.backends())
 
 
 @pytest.mark.once
@@ -61,15 +41,12 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
         clients=wish("CLIENTS", 200),
         seconds=wish("SECONDS", 8.0),
         patience=120 if is_sanitized() else 40,
-        prepared=False,
-        parted=False,
     )
     found = crosstalk.run(mix)
     assert found.missing() == []
     for each in ("kills", "ended", "vanished", "cancels", "canceled"):
         assert found.counts[each] > 0, each
     pooler.wait_pool(sv_active=0, cl_active=0, cl_waiting=0)
-    wait_until(lambda: at_rest(stage), 10, "all transactions to end")
     found.ledger.check(stage, "main")
     assert found.ledger.count(transfers.COMMITTED) > found.ledger.count(transfers.UNKNOWN)
     assert pooler.client().value("SELECT 'served'") == "served"

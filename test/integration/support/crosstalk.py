@@ -9,6 +9,7 @@ draws the same again, whatever the others and the clock do.
 
 import asyncio
 import collections
+import os
 import random
 import time
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ SIGNALS = 2
 # What becomes of the client of a server that was ended: PostgreSQL's own words, and the pooler's.
 ENDED = ("57P01", "08006")
 TRESPASS = "transaction blocks not allowed in statement pooling mode"
+
+
+def wish(name, default):
+    """What the environment asks for: PGUSHER_CROSSTALK_name."""
+    return type(default)(os.environ.get(f"PGUSHER_CROSSTALK_{name}", default))
 
 
 class Vanished(Exception):
@@ -47,8 +53,8 @@ class Mix:
     clients: int = 200
     seconds: float = 8
     patience: float = 30
-    prepared: bool = True  # names of statements outlive a server
-    parted: bool = True  # so does the unnamed statement
+    prepared: bool = False  # names of statements outlive a server
+    parted: bool = False  # so does the unnamed statement
 
 
 class Client(Judge):

@@ -6,7 +6,8 @@ written twice but that nobody does it: a request that was sent twice shows.
 """
 
 from support import wire
-from support.phrases import BOUND, NO_DATA, PARSED, Fault, Phrase, RAISED, body, copy_in, done
+from support.phrases import BOUND, NO_DATA, PARSED, RAISED, Fault, Phrase, copy_in, done
+from support.process import wait_until
 
 ACCOUNTS = 40
 START = 1000
@@ -16,6 +17,7 @@ CREATE TABLE talk_account (number int PRIMARY KEY, balance bigint NOT NULL) WITH
 INSERT INTO talk_account SELECT i, {START} FROM generate_series(1, {ACCOUNTS}) i;
 CREATE TABLE talk_ledger (token text, source int, target int, amount int);
 """
+START_AGAIN = f"TRUNCATE talk_ledger; UPDATE talk_account SET balance = {START};"
 DROP_TABLES = "DROP TABLE IF EXISTS talk_account, talk_ledger;"
 
 COMMITTED, REFUSED, UNKNOWN = "committed", "refused", "unknown"
@@ -79,6 +81,10 @@ class Transfer:
         return steps + [Phrase(wire.query(insert), [done(tag)])]
 
 
+def _is_at_rest(cluster):
+    return all(row["state"] == "idle" for row in cluster.backends())
+
+
 class Ledger:
     """What clients know of their writes, to be compared with what is there in the end."""
 
@@ -110,6 +116,7 @@ class Ledger:
 
     def check(self, cluster, database):
         """Compare with the tables: tokens, and the sums of each account."""
+        wait_until(lambda: _is_at_rest(cluster), 15, "all transactions to end")
         rows = cluster.ask(database, "SELECT token, count(*) FROM talk_ledger GROUP BY token")
         faults = list(self.faults({row["token"]: row["count"] for row in rows}))
         wrong = cluster.ask(

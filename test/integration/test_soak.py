@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: ISC
+"""Everything that clients do, and logins by the thousand: nothing is kept of it.
+
+Seconds here; by hand for as long as one likes: PGUSHER_CROSSTALK_SOAK=300.
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
+
+import rig
+from support import crosstalk, transfers
+from support.crosstalk import Mix, wish
+from support.pooler import is_sanitized
+from support.process import drop_folder, make_folder
+
+ROUNDS = 4  # the first of which is to warm up
+SERVERS = 5
+LOGINS_AT_ONCE = 8
+# For as many rounds as there are. malloc() has its own thoughts about a few pages.
+KEPT_AT_MOST = 512 * 1024
+
+
+@pytest.fixture(scope="module")
+def logins():
+    """The program that logs in again and again."""
+    if not rig.compiler():
+        pytest.skip("no C compiler to make the program that logs in with")
+    folder = make_folder("pgusher-load-")
+    yield rig.compile_tool("load", folder)
+    drop_folder(folder)
+
+
+@pytest.fixture
+def soak(new_pooler, stage, logins):
+    """One round: soak(number, seconds) tells what it leaves behind, at rest."""
+    pooler = new_pooler({
+        "pool_mode": "transaction",
+        "default_pool_size": SERVERS,
+        "max_client_conn": 2000,
+        "query_wait_notify": 0,
+    }, databases={"main": {}, "brief": {"dbname": "main"}})
+    load = rig.Load(logins, pooler.port, database="brief")
+    seed = wish("SEED", os.urandom(4).hex())
+
+    def run(number, seconds):
+        mix = Mix(
+            address=pooler.address,
+            postgres=None,
+            mode="transaction",
+            seed=f"{seed}/{number}",
+            clients=40,
+            seconds=seconds,
+            patience=120 if is_sanitized() else 40,
+        )
+        stage.ask("main", transfers.START_AGAIN)
+        with ThreadPoolExecutor(1) as beside:
+            counted = beside.submit(load.run, "logins", "-c", LOGINS_AT_ONCE, "-t", seconds)
+            crosstalk.run(mix).ledger.check(stage, "main")
+        pooler.wait_pool(sv_active=0, cl_active=0, cl_waiting=0)
+        count, memory = counted.result()["done"], pooler.memory()
+        print(f"{count} logins, {memory >> 10} kB, {pooler.descriptors()} descriptors")
+        return count, memory, pooler.descriptors()
+
+    return run
+
+
+def test_what_thousands_of_clients_do_leaves_nothing_behind(soak):  # F79
+    seconds = wish("SOAK", 8.0) / ROUNDS
+    rounds = [soak(number, seconds) for number in range(ROUNDS)]
+    warm, last = rounds[0], rounds[-1]
+    assert all(count > 0 for count, _, _ in rounds)
+    # A server more or less than at first, where a client left one that could not be kept.
+    assert last[2] <= warm[2] + 2 * SERVERS
+    if not is_sanitized():
+        assert last[1] < warm[1] + KEPT_AT_MOST
