@@ -134,9 +134,84 @@ static void test_codes_that_drivers_rely_on(void **state)
 	assert_string_equal(failure_of(REASON_CLIENT_CLOSE_REQUEST).sqlstate, "");
 }
 
+/* Every text that has a code of PostgreSQL's; all others are protocol violations, 08P01. */
+static const struct {
+	const char *sqlstate, *text;
+} codes[] = {
+	{"28P01", "password authentication failed"},
+	{"28P01", "SASL authentication failed"},
+	{"28P01", "empty password returned by client"},
+	{"28000", "\"trust\" authentication failed"},
+	{"28000", "certificate authentication failed"},
+	{"28000", "PAM authentication failed"},
+	{"28000", "LDAP authentication failed"},
+	{"28000", "auth_ldap_options is null"},
+	{"28000", "ldap is not supported by this build"},
+	{"28000", "unix socket login rejected"},
+	{"28000", "login rejected"},
+	{"28000", "no authentication method is found"},
+	{"28000", "no such user"},
+	{"28000", "SSL required"},
+	{"28000", "no username supplied"},
+	{"28000", "username too long"},
+	{"28000", "server login failed: wrong password type"},
+	{"28000",
+		"server login failed: none of the server's SASL authentication mechanisms are supported"},
+	{"28000", "server login failed: invalid server signature"},
+	{"3D000", "no such database: %s"},
+	{"55000", "database \"%s\" is disabled"},
+	{"55000", "authentication database \"%s\" is disabled"},
+	{"53300", "no more connections allowed (max_client_conn)"},
+	{"53300", "client connections exceeded (max_db_client_connections)"},
+	{"53300", "client connections exceeded (max_user_client_connections)"},
+	{"57P03", "pooler is shutting down"},
+	{"57P03", "client_login_timeout (server down)"},
+	{"57P01", "server shutting down"},
+	{"57P01", "database removed"},
+	{"57P01", "peer removed"},
+	{"57P01", "admin forced disconnect"},
+	{"57P01", "database configuration changed"},
+	{"57P01", "suspend_timeout"},
+	{"57P01", "pause mode"},
+	{"57014", "query_timeout"},
+	{"57014", "query timeout"},
+	{"57014", "query_wait_timeout"},
+	{"57014", "client_login_timeout"},
+	{"57P05", "client_idle_timeout"},
+	{"08006", "server conn crashed?"},
+	{"08006", "server connection closed"},
+	{"08006", "server login has been failing, cached error: %s (server_login_retry)"},
+	{"0A000", "old V2 protocol not supported"},
+	{"26000", "prepared statement did not exist"},
+	{"53400", "too many prepared statements (max_prepared_memory)"},
+	{"53200", "out of memory"},
+	{"XX000", "internal error"},
+};
+
+static const char *code_of(const char *text)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (strcmp(codes[i].text, text) == 0)
+			return codes[i].sqlstate;
+	}
+	return "08P01";
+}
+
+static void test_every_text_has_the_code_that_postgresql_would_give(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REASON_COUNT; i++) {
+		const char *sqlstate = reason_sqlstate((enum reason)i);
+
+		if (sqlstate[0] != '\0')
+			assert_string_equal(sqlstate, code_of(reason_text((enum reason)i)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_text_has_the_code_that_postgresql_would_give),
 		cmocka_unit_test(test_failure_has_text_and_code_of_its_row),
 		cmocka_unit_test(test_argument_stands_in_its_place),
 		cmocka_unit_test(test_text_is_cut_at_127_bytes),
