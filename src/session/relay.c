@@ -246,6 +246,9 @@ static void walk(struct relay_run *run)
 	if (run->from->remaining) {
 		pass_remaining(run);
 		run->start = run->at;
+		/* Whether somebody had asked for it was told by its beginning. */
+		if (run->quiet)
+			run->quiet = run->at;
 	}
 	if (run->server && run->from == &run->server->link && run->from->remaining == 0)
 		statements_answer(run);

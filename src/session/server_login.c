@@ -845,12 +845,18 @@ static void run(struct server_link *server, const uint8_t *data, size_t length)
 	}
 	if (server->link.state == SERVER_CLOSED || length == 0)
 		return;
-	if (server->link.state > SERVER_AUTHENTICATING)
-		server->dirty = true; /* it goes on talking though nobody asked it anything */
-	else if (found == FRAME_MALFORMED)
+	if (server->link.state <= SERVER_AUTHENTICATING && found == FRAME_MALFORMED) {
 		fail(server, REASON_BAD_PKT_HEADER);
-	else if (!link_hold(&server->link, data, length))
-		fail(server, REASON_NO_MEMORY);
+		return;
+	}
+	/*
+	 * It goes on talking though nobody asked it anything. A client may have it already, and
+	 * has to be told whole messages.
+	 */
+	if (server->link.state > SERVER_AUTHENTICATING)
+		server->dirty = true;
+	if (!link_hold(&server->link, data, length))
+		server_close_for(server, REASON_NO_MEMORY);
 }
 
 static void on_readable(struct stream *stream)

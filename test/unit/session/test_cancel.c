@@ -526,6 +526,24 @@ static void test_requests_go_before_waiting_clients(void **state)
 	assert_state(waiter, CLIENT_WAITING);
 }
 
+static void test_idle_servers_do_not_wait_for_requests(void **state)
+{
+	struct actor *busy = busy_client(), *waiting;
+
+	(void)state;
+	fake_connected(fake_launched(), 0);
+	postgres_work(fake_next_actor(NULL));
+	assert_state(busy, CLIENT_PAIRED);
+	cancel(busy);
+	pool->database->paused = true;
+	waiting = fake_client(pool);
+	say(waiting, "Q");
+	fake_server(pool);
+	control_resume(&fake_registry, pool->database);
+	fake_turn();
+	assert_state(waiting, CLIENT_PAIRED);
+}
+
 static void test_a_connection_that_is_on_its_way_carries_the_request(void **state)
 {
 	struct actor *client, *waiter, *asker, *launched;
@@ -663,6 +681,7 @@ int main(void)
 		TEST(a_killed_database_takes_all_of_it_along),
 		TEST(requests_may_double_the_size_of_the_pool),
 		TEST(requests_go_before_waiting_clients),
+		TEST(idle_servers_do_not_wait_for_requests),
 		TEST(a_connection_that_is_on_its_way_carries_the_request),
 		TEST(a_connection_to_another_place_does_not_carry_it),
 		TEST(a_connection_that_fails_is_tried_again_after_the_pause),

@@ -446,6 +446,24 @@ static void test_a_slow_server_pauses_its_client(void **state)
 	buffer_free(&requests);
 }
 
+/* What comes by itself, in pieces, when its client could go any moment: that one hears all of it. */
+static void test_half_a_notification_behind_the_end_does_no_harm(void **state)
+{
+	struct buffer bytes;
+
+	(void)state;
+	buffer_init(&bytes);
+	letters_write(&bytes, SERVER_SPEAKS, "CZA");
+	say(client, "Q");
+	for (size_t at = 0, next = bytes.length - 8; at < bytes.length; at = next, next += 4)
+		say_bytes(server, bytes.data + at, next - at);
+	assert_got(client, &bytes);
+	assert_state(client, CLIENT_IDLE);
+	assert_state(server, SERVER_IDLE);
+	assert_false(actor_server(server)->dirty);
+	buffer_free(&bytes);
+}
+
 static void test_a_client_that_leaves_behind_a_slow_server_is_noticed(void **state)
 {
 	(void)state;
@@ -1157,6 +1175,7 @@ int main(void)
 		TEST(a_slow_client_pauses_its_server),
 		TEST(nothing_is_read_for_a_slow_client),
 		TEST(a_slow_server_pauses_its_client),
+		TEST(half_a_notification_behind_the_end_does_no_harm),
 		TEST(a_client_that_leaves_behind_a_slow_server_is_noticed),
 		TEST(a_slow_client_that_breaks_does_not_hold_up_its_server),
 		TEST(a_slow_client_that_breaks_leaves_a_finished_server),

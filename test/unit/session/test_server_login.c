@@ -263,6 +263,28 @@ static void test_half_a_message_behind_the_login_makes_it_dirty_too(void **state
 	assert_gone(server);
 }
 
+/* It has a client at once, who hears whole messages all the same. */
+static void test_half_a_message_behind_the_login_is_not_lost(void **state)
+{
+	struct actor *server = launch();
+	struct buffer bytes;
+	size_t all;
+
+	(void)state;
+	buffer_init(&bytes);
+	letters_write(&bytes, SERVER_SPEAKS, "RKZ");
+	all = bytes.length;
+	letters_write(&bytes, SERVER_SPEAKS, "N");
+	say_bytes(server, bytes.data, all + 7);
+	assert_heard(server, "Q");
+	say_bytes(server, bytes.data + all + 7, bytes.length - all - 7);
+	say(server, "TDCZ");
+	assert_heard(waiter, "NTDCZ");
+	assert_state(waiter, CLIENT_IDLE);
+	assert_gone(server);
+	buffer_free(&bytes);
+}
+
 /* --- passwords ---------------------------------------------------------------------------- */
 
 static void test_a_clear_password_is_told_if_it_is_known(void **state)
@@ -956,6 +978,7 @@ int main(void)
 		TEST(only_the_first_login_makes_the_welcome),
 		TEST(what_is_said_behind_the_login_makes_the_server_dirty),
 		TEST(half_a_message_behind_the_login_makes_it_dirty_too),
+		TEST(half_a_message_behind_the_login_is_not_lost),
 		TEST(a_clear_password_is_told_if_it_is_known),
 		TEST(md5_is_answered_with_plain_and_md5_secrets),
 		OWN_TEST(the_password_of_the_database_is_the_forced_users),
