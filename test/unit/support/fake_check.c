@@ -38,6 +38,19 @@ static bool is_looking_up(const struct client_link *client)
 	return false;
 }
 
+/*
+ * A server is not read while its client is blocked; but a client that was so before it had the
+ * server, by a welcome or a notice, stops it with the first bytes that do not get through.
+ */
+static void check_pause_of_server(const struct link *server, const struct stream *client)
+{
+	enum { OF_OURS = 4096 };
+
+	if (stream_is_blocked(client) && stream_backlog_length(client) < OF_OURS)
+		return;
+	check_pause(server, stream_is_blocked(client));
+}
+
 static void check_paired_client(const struct client_link *client)
 {
 	const struct server_link *server;
@@ -51,7 +64,7 @@ static void check_paired_client(const struct client_link *client)
 	check_pause(&client->link,
 		stream_is_blocked(&server->link.stream) || server->setting ||
 			client->ring_full);
-	check_pause(&server->link, stream_is_blocked(&client->link.stream));
+	check_pause_of_server(&server->link, &client->link.stream);
 }
 
 static void check_client(const struct client_link *client, struct tally *tally)

@@ -27,7 +27,7 @@ struct fake_console fake_console;
 bool fake_refuses_connects;
 
 static LIST_HEAD(, actor) actors = LIST_HEAD_INITIALIZER(actors);
-static struct actor *launched[512]; /* in order */
+static struct actor *launched[512]; /* the latest, in order */
 static unsigned launches, launches_told;
 static usec_t now;
 static char log_path[] = "/tmp/pgusher-test.XXXXXX";
@@ -75,8 +75,8 @@ bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 	}
 	actor = add_actor((struct link *)stream, SERVER_SPEAKS);
 	actor->script = scripted_connect(stream, loop, handlers);
-	assert_true(launches < COUNT(launched));
-	launched[launches++] = actor;
+	assert_true(launches - launches_told < COUNT(launched));
+	launched[launches++ % COUNT(launched)] = actor;
 	return true;
 }
 
@@ -179,16 +179,24 @@ void fake_start(const char *config)
 	launches = launches_told = 0;
 }
 
+static void free_actor(struct actor *actor)
+{
+	LIST_REMOVE(actor, entry);
+	scripted_free(actor->script);
+	free(actor->backend);
+	free(actor);
+}
+
 static void free_actors(void)
 {
-	struct actor *actor;
+	while (!LIST_EMPTY(&actors))
+		free_actor(LIST_FIRST(&actors));
+}
 
-	while ((actor = LIST_FIRST(&actors)) != NULL) {
-		LIST_REMOVE(actor, entry);
-		scripted_free(actor->script);
-		free(actor->backend);
-		free(actor);
-	}
+void fake_forget(struct actor *actor)
+{
+	assert_true(is_gone(actor));
+	free_actor(actor);
 }
 
 int fake_end(void **state)
@@ -361,7 +369,7 @@ struct actor *fake_accept(int fd)
 
 struct actor *fake_launched(void)
 {
-	return launches_told < launches ? launched[launches_told++] : NULL;
+	return launches_told < launches ? launched[launches_told++ % COUNT(launched)] : NULL;
 }
 
 struct actor *fake_next_actor(struct actor *after)

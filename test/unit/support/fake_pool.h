@@ -102,6 +102,9 @@ struct actor *fake_launched(void);
 /* All of them, those that are gone too: NULL starts, NULL ends. */
 struct actor *fake_next_actor(struct actor *after);
 
+/* It is gone, and nobody will ask for it any more: free it before the end. */
+void fake_forget(struct actor *actor);
+
 /* Its connect has ended: an errno, or 0. */
 void fake_connected(struct actor *server, int error);
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Whole runs of clients, servers and cancel requests in an order drawn from a seed, with all that
+ * must always hold looked at after every step: see test/unit/support/sim_world.h.
+ *
+ * A failure tells its seed; SEED=n does that run again. PGUSHER_SIMULATION_SECONDS has each mode
+ * take that long, FROM starts with another seed than 1.
+ */
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/sim_trace.h"
+#include "support/sim_world.h"
+
+enum { STEPS = 1500 };
+
+static const char *const modes[] = {"session", "transaction", "statement"};
+
+/* --- what the linker puts in the place of system calls -------------------------------------- */
+
+int __wrap_event_base_loop(struct event_base *base, int flags);
+int __wrap_timerfd_settime(int fd, int flags, const void *wait, void *before);
+
+/* Events are the simulation's own. */
+int __wrap_event_base_loop(struct event_base *base, int flags)
+{
+	(void)base;
+	(void)flags;
+	return 0;
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const void *wait, void *before)
+{
+	(void)fd;
+	(void)flags;
+	(void)wait;
+	(void)before;
+	return 0;
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+static uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void run(uint64_t seed)
+{
+	sim_world_begin(seed, modes[seed % COUNT(modes)]);
+	sim_world_run(STEPS);
+	sim_world_settle();
+	sim_world_end();
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void run_mode(uint64_t mode)
+{
+	const double until = seconds() + (double)number_from("PGUSHER_SIMULATION_SECONDS", 1);
+	const uint64_t only = number_from("SEED", 0);
+	uint64_t seed = number_from("FROM", 1), runs = 0, steps = 0;
+
+	if (only != 0) {
+		if (only % COUNT(modes) != mode)
+			skip();
+		run(only);
+		return;
+	}
+	while (seed % COUNT(modes) != mode)
+		seed++;
+	for (; seconds() < until; seed += COUNT(modes), runs++) {
+		run(seed);
+		steps += sim_trace_steps();
+	}
+	print_message("# %s: %llu runs, %llu steps\n", modes[mode], (unsigned long long)runs,
+		(unsigned long long)steps);
+	assert_true(runs > 0);
+}
+
+static void test_every_order_of_events_in_session_mode(void **state)
+{
+	(void)state;
+	run_mode(0);
+}
+
+static void test_every_order_of_events_in_transaction_mode(void **state)
+{
+	(void)state;
+	run_mode(1);
+}
+
+static void test_every_order_of_events_in_statement_mode(void **state)
+{
+	(void)state;
+	run_mode(2);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (sim_trace_print())
+		sim_world_print();
+	sim_world_end();
+	return 0;
+}
+
+/* A CHECK() has ended the process. */
+static void on_abort(int number)
+{
+	sim_trace_print();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_every_order_of_events_in_session_mode, end),
+		cmocka_unit_test_teardown(test_every_order_of_events_in_transaction_mode, end),
+		cmocka_unit_test_teardown(test_every_order_of_events_in_statement_mode, end),
+	};
+
+	signal(SIGABRT, on_abort);
+	signal(SIGSEGV, on_abort);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
