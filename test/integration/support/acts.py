@@ -67,7 +67,8 @@ async def reading_slowly(client):
 
 async def block(client):
     """A transaction block, step by step."""
-    await client.say(phrases.begin())
+    if not await client.say(phrases.begin()):
+        return  # it was cancelled
     for _ in range(client.draw.randint(1, 5)):
         await client.say(client.ordinary())
     await client.say(client.draw.choice(phrases.ENDINGS)())

@@ -151,8 +151,8 @@ class Client(Judge):
         self.tokens = 0
         self.act = None
         self.chops = draw.random() < 0.15
-        self.bytes_left = draw.randint(0, 900) if draw.random() < 0.015 else None
-        self.messages_left = draw.randint(0, 25) if draw.random() < 0.015 else None
+        self.bytes_left = draw.randint(0, 900) if draw.random() < 0.03 else None
+        self.messages_left = draw.randint(0, 25) if draw.random() < 0.03 else None
         self.cancel_after = draw.uniform(0, draw.choice((0, 0.002, 0.02, 0.5)))
         self.cancel_when = draw.choice(("sent", "heard")) if draw.random() < 0.1 else None
         self.cancels = 0
