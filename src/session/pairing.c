@@ -470,11 +470,17 @@ void pairing_abandon(struct server_link *server, bool politely)
 /* A server that said what nobody asked for serves nobody any more; its client has its answer. */
 static void drop_dirty(struct server_link *server)
 {
+	struct client_link *client = client_of(server->link.peer);
+	const bool goes_on = !is_midway(&server->link);
+
 	/* Half of what nobody asked for has reached the client already: that one goes too. */
-	if (!is_midway(&server->link))
+	if (goes_on)
 		pairing_part(&server->link);
 	counters_unclean(server, UNCLEAN_OUT_OF_SYNC);
 	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+	/* It may be paused, since the server took nothing more: the tail of a failed COPY. */
+	if (goes_on && client->link.stream.paused)
+		relay_client_resume(client);
 }
 
 void pairing_settle(struct server_link *server)

@@ -464,6 +464,30 @@ static void test_half_a_notification_behind_the_end_does_no_harm(void **state)
 	buffer_free(&bytes);
 }
 
+static void test_the_client_of_a_slow_server_that_is_dropped_is_read_again(void **state)
+{
+	struct actor *other = fake_server(pool);
+
+	(void)state;
+	say(client, "Q");
+	say(other, "G");
+	allow(other, 5);
+	say(client, "dddd");
+	assert_true(actor_link(client)->stream.paused);
+	/* The COPY has failed, and what the server did not take of its tail holds it up. */
+	say(other, "EZ");
+	assert_state(client, CLIENT_PAIRED);
+	say(other, "E");
+	assert_gone(other);
+	assert_heard(client, "GEZ");
+	hear(server);
+	say(client, "cQ");
+	assert_heard(server, "Q");
+	say(server, "TDCZ");
+	assert_heard(client, "TDCZ");
+	assert_state(client, CLIENT_IDLE);
+}
+
 static void test_a_client_that_leaves_behind_a_slow_server_is_noticed(void **state)
 {
 	(void)state;
@@ -1176,6 +1200,7 @@ int main(void)
 		TEST(nothing_is_read_for_a_slow_client),
 		TEST(a_slow_server_pauses_its_client),
 		TEST(half_a_notification_behind_the_end_does_no_harm),
+		TEST(the_client_of_a_slow_server_that_is_dropped_is_read_again),
 		TEST(a_client_that_leaves_behind_a_slow_server_is_noticed),
 		TEST(a_slow_client_that_breaks_does_not_hold_up_its_server),
 		TEST(a_slow_client_that_breaks_leaves_a_finished_server),
