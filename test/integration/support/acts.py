@@ -50,7 +50,7 @@ async def flushing(client):
     phrase = Phrase(b"", [PARSED, *executed, *executed])
     label = client.draw.choice((token, "echo"))
     await client.send(wire.parse(phrases.echo(label, "$1::text")) + execute + wire.flush())
-    heard = await client.hear_until("CE", phrase)
+    heard = await client.hear_until("C", phrase)
     await client.send(execute + wire.sync())
     await client.hear(phrase, heard)
 
@@ -194,6 +194,9 @@ async def trespass(client):
 # --- prepared statements ----------------------------------------------------------------------
 
 
+NAMES = [f"s{number}" for number in range(8)]
+
+
 def prepare(client, name):
     """Parse under a name; the text is one that many have, or the client's own and new."""
     label = client.draw.choice((f"shared{client.draw.randrange(12)}", client.next_token()))
@@ -231,7 +234,7 @@ def named(client):
     """A phrase of one or some steps with named statements."""
     data, answer = b"", []
     for _ in range(client.draw.randint(1, 4)):
-        name = f"s{client.draw.randrange(8)}"
+        name = client.draw.choice(NAMES)
         if name in client.names:
             step = forget if client.draw.random() < 0.2 else use
         else:
@@ -261,6 +264,42 @@ async def prepared(client):
     together = client.draw.random() < 0.5
     for each in [batch] if together else [[phrase] for phrase in batch]:
         await client.say(*each)
+
+
+async def prepared_and_disturbed(client):
+    """Statements by name, and cancel requests; then nobody knows what there is, so all is closed."""
+    for _ in range(client.draw.randint(1, 4)):
+        await client.say(named(client))
+        while client.canceled:
+            client.names.clear()
+            data = b"".join(wire.close("S", name) for name in NAMES)
+            await client.say(Phrase(data + wire.sync(), [CLOSED] * len(NAMES)))
+
+
+async def prepared_in_block(client):
+    """Statements by name in a transaction, which do not go when it is rolled back."""
+    client.undisturbed()
+    await client.say(phrases.begin())
+    for _ in range(client.draw.randint(1, 5)):
+        if client.status == "T":
+            await client.say(named(client) if client.draw.random() < 0.7 else client.ordinary())
+    await client.say(client.draw.choice(phrases.ENDINGS)())
+
+
+async def prepared_and_flushed(client):
+    """Each answer is asked for by a Flush, and waited for, before the next step."""
+    client.undisturbed()
+    name = client.draw.choice(NAMES)
+    closed = forget(client, name) if name in client.names else (b"", [])
+    steps = [closed, prepare(client, name), use(client, name), use(client, name)]
+    heard, phrase = [], Phrase(b"", [])
+    for data, answer in steps:
+        phrase.answer.extend(answer)
+        await client.send(data + wire.flush())
+        while len(heard) < len(phrase.answer) and "E" not in (each.type for each in heard):
+            await client.hear_one(phrase, heard)
+    await client.send(wire.sync())
+    await client.hear(phrase, heard)
 
 
 async def parse_and_bind_later(client):
@@ -349,6 +388,9 @@ ACTS = (
     Act(2, strange_keys),
     Act(1, trespass, ("statement",)),
     Act(20, prepared, ANY, "prepared"),
+    Act(6, prepared_and_disturbed, ANY, "prepared"),
+    Act(4, prepared_in_block, BLOCKS, "prepared"),
+    Act(4, prepared_and_flushed, ANY, "prepared"),
     Act(8, parse_and_bind_later, ANY, "parted"),
     Act(4, parse_and_bind_in_block, BLOCKS),
     Act(3, listening, SESSION),

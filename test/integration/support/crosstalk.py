@@ -222,23 +222,33 @@ class Client(Judge):
         well, canceled = self.judge(phrase, heard)
         self.judge_status(phrase, chr(ready.body[0]), well, canceled)
         self.told.update(self.talker.parameters)  # PostgreSQL tells right before ReadyForQuery
+        self.canceled = canceled
         self.run.counts["canceled"] += canceled
         self.perhaps_cancel("heard")
         return well
 
     async def hear_until(self, types, phrase, heard=()):
-        """Go on to hear a phrase's answer up to a message of one of these types."""
+        """Go on to hear a phrase's answer up to a message of one of these types, or an error."""
         heard = list(heard)
-        try:
-            while not heard or heard[-1].type not in types:
-                heard.append(await self.read())
-                if is_fatal(heard[-1]):
-                    raise Gone(heard[-1])
-        except Gone as gone:
-            fatal = heard.pop() if heard and is_fatal(heard[-1]) else None
-            self.judge(phrase, heard, cut=True)
-            self.end(fatal, gone)
+        while not heard or heard[-1].type not in types:
+            await self.hear_one(phrase, heard)
+            if heard[-1].type == "E" and "Z" not in types:
+                break
         return heard
+
+    async def hear_one(self, phrase, heard):
+        """Add the next message to what was heard of a phrase's answer, unless it is the end of us."""
+        try:
+            message = await self.read()
+        except Gone as gone:
+            message, why = None, gone
+        else:
+            if not is_fatal(message):
+                heard.append(message)
+                return
+            why = message
+        self.judge(phrase, heard, cut=True)
+        self.end(message, why)
 
     def end(self, fatal, gone):
         """We were closed: lawful only if a server was ended for it."""

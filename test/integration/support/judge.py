@@ -20,6 +20,7 @@ class Judge:
         self.login_number = 0
         self.status = "I"  # of its transaction
         self.told = {}  # its parameters, as it was told or has asked for
+        self.canceled = False  # was the last that we asked for?
         self.cancels = 0  # how many queries its own cancel requests may still end
 
     def judge(self, phrase, heard, cut=False):
