@@ -51,6 +51,10 @@ class Conversation(NamedTuple):
     protocol: int = wire.PROTOCOL_3_0
     startup: dict = {}
 
+    def has(self, sql):
+        """Whether any message holds this."""
+        return any(sql.encode() in turn.data for turn in self.turns)
+
 
 # --- how it is said ---------------------------------------------------------------------------
 

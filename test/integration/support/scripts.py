@@ -155,16 +155,67 @@ script(
     "named statements",
     say(wire.parse("SELECT $1::text", "one"), wire.describe("S", "one"), wire.sync()),
     say(wire.bind(["a"], "one"), wire.execute(), wire.bind(["b"], "one"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 2", "one"), wire.sync()),
-    say(wire.bind(["c"], "one"), wire.describe(), wire.execute(), wire.sync()),
-    say(wire.close("S", "one"), wire.sync()),
+    say(wire.bind(["c"], "one"), wire.describe(), wire.execute(), wire.flush(), until="C"),
+    say(wire.close("S", "one"), wire.flush(), until="3"),
+    say(wire.sync()),
     say(wire.bind(["d"], "one"), wire.execute(), wire.sync()),
     say(wire.parse("SELECT 3", "one"), wire.bind((), "one"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 4", "n" * 5000), wire.bind((), "n" * 5000), wire.execute(), wire.sync()),
+    say(wire.close("S", "one"), wire.parse("SELECT 4", "one"), wire.bind((), "one"), wire.execute(),
+        wire.sync()),
+    say(wire.parse("SELECT 5", "n" * 5000), wire.bind((), "n" * 5000), wire.execute(), wire.sync()),
+    say(wire.parse("SELECT $1", "typed", (INT4,)), wire.describe("S", "typed"), wire.sync()),
+    say(wire.parse("", "empty"), wire.describe("S", "empty"), wire.bind((), "empty"), wire.execute(),
+        wire.sync()),
     ask("DEALLOCATE ALL"),
     say(wire.bind((), "one"), wire.execute(), wire.sync()),
-    say(wire.parse("SELEC", "bad"), wire.parse("SELECT 5", "bad"), wire.sync()),
+    say(wire.parse("SELECT 6", "one"), wire.sync()),
+    ask("DISCARD ALL"),
+    say(wire.describe("S", "one"), wire.sync()),
+)
+script(
+    "named statements in transactions",
+    say(wire.parse("SELECT $1::int", "one"), wire.parse("SELECT 1 / $1::int", "two"), wire.sync()),
+    in_transaction(
+        say(wire.bind([1], "one"), wire.execute(), wire.sync()),
+        say(wire.bind([0], "two"), wire.execute(), wire.sync()),
+        say(wire.bind([2], "one"), wire.execute(), wire.sync()),
+    ),
+    say(wire.bind([3], "one"), wire.execute(), wire.sync()),
+    in_transaction(say(wire.bind((), "nothing"), wire.execute(), wire.sync()), *ask("SELECT 1")),
+    say(wire.parse("SELECT 'rolled back'", "three"), wire.sync()),
+)
+script(
+    "named statements in pipelines",
+    say(*[
+        wire.parse(f"SELECT {i}, $1::text", f"s{i}") + wire.bind(["x"], f"s{i}") + wire.describe()
+        + wire.execute() for i in range(300)
+    ], wire.sync()),
+    say(*[
+        wire.bind(["y"], f"s{i * 7 % 300}") + wire.execute() + wire.sync() for i in range(300)
+    ], until="Z" * 300),
+    say(*[
+        wire.bind(["z"], f"s{i}") + wire.execute() + wire.bind(["n"], "s0" if i % 50 else "nothing")
+        + wire.sync() for i in range(300)
+    ], until="Z" * 300),
+    say(*[wire.close("S", f"s{i}") for i in range(300)], wire.sync()),
+)
+script(
+    "errors of named statements",
+    say(wire.parse("SELEC", "bad"), wire.bind((), "bad"), wire.execute(), wire.sync()),
+    say(wire.bind((), "bad"), wire.execute(), wire.sync()),
     say(wire.parse("SELECT 6", "bad"), wire.bind((), "bad"), wire.execute(), wire.sync()),
+    say(wire.parse("SELECT $1::int", "one"), wire.bind(["x"], "one"), wire.execute(), wire.sync()),
+    say(wire.bind([1], "one"), wire.execute(), wire.sync()),
+    say(wire.parse("SELECT 1/0", "two"), wire.bind((), "two"), wire.execute(), wire.parse("SELECT 3", "three"),
+        wire.sync()),
+    say(wire.bind((), "three"), wire.execute(), wire.sync()),
+    say(wire.parse("SELECT 3", "three"), wire.bind((), "three"), wire.execute(), wire.sync()),
+)
+# A pooler ends who takes a name twice: PgBouncer does.
+script(
+    "a name taken twice",
+    say(wire.parse("SELECT 1", "one"), wire.parse("SELECT 2", "one"), wire.sync()),
+    say(wire.bind((), "one"), wire.execute(), wire.sync()),
     anywhere=False,
 )
 script(
@@ -175,7 +226,12 @@ script(
     say(wire.bind(), wire.execute(), wire.sync()),
     ask("SELECT 'spoils it'"),
     say(wire.bind(), wire.execute(), wire.sync()),
-    anywhere=False,
+    say(wire.parse("SELECT 'anew'"), wire.sync(), wire.bind(), wire.execute(), wire.sync(), until="ZZ"),
+    say(wire.parse("SELEC"), wire.sync()),
+    say(wire.bind(), wire.execute(), wire.sync()),
+    say(wire.parse("SELECT 'last'"), wire.sync()),
+    say(wire.close("S", ""), wire.sync()),
+    say(wire.bind(), wire.execute(), wire.sync()),
 )
 script(
     "unknown names",
@@ -184,8 +240,10 @@ script(
     say(wire.describe("P", "nothing"), wire.sync()),
     say(wire.execute("nothing"), wire.sync()),
     say(wire.close("S", "nothing"), wire.close("P", "nothing"), wire.close("P", ""), wire.sync()),
+    say(wire.bind((), "nothing"), wire.flush(), until="E"),
     say(wire.execute(), wire.sync()),
-    anywhere=False,
+    say(batch("SELECT 1"), wire.bind((), "nothing"), wire.extended("SELECT 2"), wire.sync(), batch("SELECT 3"),
+        until="ZZZ"),
 )
 script(
     "unknown portals",
@@ -255,17 +313,23 @@ script(
     say(wire.execute(), wire.query("SELECT 'skipped'"), wire.sync()),
     say(batch("SELECT 'goes on'")),
 )
+# Whoever follows statements has to read these, and ends who sends them broken.
 script(
-    "malformed bodies",
+    "malformed requests",
     say(wire.message("P", b"no end"), wire.sync()),
     say(wire.message("P"), wire.sync()),
     say(wire.message("B", b"\0\0\0\x05\0"), wire.sync()),
     say(wire.message("B"), wire.sync()),
     say(wire.message("D"), wire.sync()),
     say(wire.message("D", b"X\0"), wire.sync()),
+    say(wire.message("C", b"X\0"), wire.sync()),
+    ask("SELECT 'goes on'"),
+    anywhere=False,
+)
+script(
+    "malformed bodies",
     say(wire.message("E"), wire.sync()),
     say(wire.message("E", b"\0\0\0\0\0more"), wire.sync()),
-    say(wire.message("C", b"X\0"), wire.sync()),
     say(wire.message("F", b"\xff" * 30)),
     say(wire.message("F")),
     say(wire.message("Q", b"SELECT 1")),
@@ -346,6 +410,11 @@ def pipeline(seed, count):
 script("a short pipeline", pipeline(1, 40), pipeline(2, 40), pipeline(3, 40))
 script("a long pipeline", pipeline(4, 4000))
 script("a pipeline without an end", say(*[wire.extended("SELECT 1")] * 4000, wire.sync()))
+# More than may be unanswered at a time.
+script("a pipeline longer than any memory of it", say(
+    wire.parse("SELECT 1"), *[wire.bind() + wire.execute()] * 10_000, wire.sync(),
+    wire.close("P", "x") * 70_000, wire.sync(), until="ZZ",
+), again=False)
 script(
     "a pipeline with an error in its middle",
     say(*[wire.extended("SELECT 1")] * 2000, wire.extended("SELECT 1/0"), *[wire.extended("SELECT 2")] * 9000,
