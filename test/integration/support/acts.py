@@ -227,7 +227,7 @@ def refuse(client, name):
         token = client.next_token()
         fault = Fault("42703", f'column "{token}" does not exist')
         return wire.parse(f'SELECT "{token}"', name), [("E", fault)]
-    return wire.bind(["never"], name) + wire.execute(), [("E", Fault("26000", None))]
+    return wire.bind(["never"], "never") + wire.execute(), [("E", Fault("26000", None))]
 
 
 def named(client):
@@ -258,9 +258,9 @@ def wipe(client):
 async def prepared(client):
     """Statements by name: the same names with other texts elsewhere, the same texts with others."""
     client.undisturbed()
-    batch = []
-    for _ in range(client.draw.randint(1, 5)):
-        batch.append((wipe if client.draw.random() < 0.02 else named)(client))
+    if client.draw.random() < 0.05:
+        await client.say(wipe(client))
+    batch = [named(client) for _ in range(client.draw.randint(1, 5))]
     together = client.draw.random() < 0.5
     for each in [batch] if together else [[phrase] for phrase in batch]:
         await client.say(*each)

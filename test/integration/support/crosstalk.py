@@ -53,8 +53,8 @@ class Mix:
     clients: int = 200
     seconds: float = 8
     patience: float = 30
-    prepared: bool = False  # names of statements outlive a server
-    parted: bool = False  # so does the unnamed statement
+    prepared: bool = True  # names of statements outlive a server
+    parted: bool = True  # so does the unnamed statement
 
 
 class Client(Judge):
