@@ -336,16 +336,16 @@ static bool take_ready(struct relay_run *run, char status, enum verdict *verdict
 static enum verdict judge_ready(struct relay_run *run)
 {
 	size_t length;
-	const char status = *(const char *)relay_body(run, &length);
+	const uint8_t *status = relay_body(run, &length);
 	enum verdict verdict;
 
-	if (length != 1 || !relay_is_status((uint8_t)status))
+	if (length != 1 || !relay_is_status(*status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
 	/* Also where more has been sent behind the BEGIN. */
-	if (status != 'I' && server_mode(run->server) == POOL_MODE_STATEMENT)
+	if (*status != 'I' && server_mode(run->server) == POOL_MODE_STATEMENT)
 		return refuse_transaction(run);
-	if (take_ready(run, status, &verdict))
-		query_clocks_stop(run->client, status);
+	if (take_ready(run, (char)*status, &verdict))
+		query_clocks_stop(run->client, (char)*status);
 	return verdict;
 }
 

@@ -257,6 +257,35 @@ def test_statement_mode_refuses_transaction_blocks(new_pooler):
     assert len(pooler.wait_log("closing because: " + text, 2)) == 2
 
 
+BLOCKS = {
+    "a batch": wire.extended("BEGIN") + wire.sync(),
+    "a batch that goes on": wire.extended("BEGIN") + wire.extended("INSERT INTO kept VALUES (1)") + wire.sync(),
+    "several statements": wire.query("SELECT 1; BEGIN; INSERT INTO kept VALUES (2)"),
+    "a block that has failed": wire.query("BEGIN; SELECT 1/0"),
+    "a pipeline": wire.query("BEGIN") + wire.query("INSERT INTO kept VALUES (3)") + wire.query("SELECT 1"),
+    "a pipeline of batches": b"".join(
+        wire.extended(sql) + wire.sync() for sql in ("BEGIN", "INSERT INTO kept VALUES (4)", "SELECT 1")
+    ),
+    "a copy in a block": wire.query("BEGIN; COPY kept FROM STDIN") + wire.copy_data(b"5\n") + wire.copy_done(),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_statement_mode_refuses_blocks_however_they_begin(new_pooler, cluster, name):
+    cluster.ask("main", "CREATE TABLE kept (number int); GRANT ALL ON kept TO app")
+    try:
+        pooler = new_pooler({"pool_mode": "statement", "default_pool_size": 1})
+        other = pooler.client()
+        error = pooler.client().send(BLOCKS[name]).fatal()
+        assert error.is_("FATAL", "08P01", "transaction blocks not allowed in statement pooling mode")
+        assert other.value("SELECT count(*) FROM kept") == "0"
+        # Nor does it come to that later, on a server of somebody else's.
+        pooler.client().query("COMMIT")
+        assert other.value("SELECT count(*) FROM kept") == "0"
+    finally:
+        cluster.ask("main", "DROP TABLE kept")
+
+
 def test_statement_mode_takes_a_whole_transaction_in_one_query(new_pooler):
     pooler = new_pooler({"pool_mode": "statement"})
     client = pooler.client()

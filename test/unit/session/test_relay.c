@@ -590,6 +590,20 @@ static void test_a_servers_malformed_header_ends_the_pair(void **state)
 	assert_gone(server);
 }
 
+/* The sanitizers see to it that nothing is read behind what was received. */
+static void test_a_ready_without_a_body_at_the_end_of_a_receive(void **state)
+{
+	struct buffer bytes = large(PQ_DATA_ROW, LOOP_RECEIVE_SIZE - 5);
+
+	(void)state;
+	writer_end(&bytes, writer_begin(&bytes, PQ_READY_FOR_QUERY));
+	assert_int_equal(bytes.length, LOOP_RECEIVE_SIZE);
+	say(client, "Q");
+	say_buffer(server, &bytes);
+	assert_gone(server);
+	assert_gone(client);
+}
+
 static void test_messages_may_not_be_longer_than_allowed(void **state)
 {
 	struct buffer fits = large(PQ_QUERY, 1000), row = large(PQ_DATA_ROW, 1001);
@@ -1209,6 +1223,7 @@ int main(void)
 		TEST(a_malformed_header_wherever_it_is_cut),
 		TEST(what_stands_before_a_malformed_header_is_passed_on),
 		TEST(a_servers_malformed_header_ends_the_pair),
+		TEST(a_ready_without_a_body_at_the_end_of_a_receive),
 		TEST(messages_may_not_be_longer_than_allowed),
 		TEST(lengths_that_would_overflow_are_refused),
 		TEST(terminate_ends_an_idle_client),
