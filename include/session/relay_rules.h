@@ -22,6 +22,12 @@ extern const struct relay_rule relay_paired_client[RELAY_TYPES];
 extern const struct relay_rule relay_tracked_client[RELAY_TYPES];
 
 /*
+ * From such a client behind a Query that makes its server forget all statements: what is there for
+ * the next message is known when everything has been answered.
+ */
+extern const struct relay_rule relay_forgetting_client[RELAY_TYPES];
+
+/*
  * From an idle client whose waiting query was cancelled: the first message of that query, and those
  * that are skipped after it up to a Sync.
  */

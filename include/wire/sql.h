@@ -33,4 +33,7 @@ void sql_append_setting_name(struct buffer *buffer, const char *name);
  */
 bool sql_deallocated_name(const char *text, size_t length, struct buffer *name);
 
+/* Does this text, of `length` bytes, begin with DEALLOCATE ALL or DISCARD ALL? */
+bool sql_forgets_statements(const char *text, size_t length);
+
 #endif

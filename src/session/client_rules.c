@@ -136,6 +136,17 @@ static enum verdict judge_late_copy(struct relay_run *run)
 	return RELAY_DROP;
 }
 
+/* Not before the server has answered, and then as ever. */
+static enum verdict judge_behind_forgetting(struct relay_run *run)
+{
+	if (!requests_is_empty(&run->server->requests)) {
+		run->client->ring_full = true;
+		return RELAY_HOLD;
+	}
+	run->from->rules = pairing_client_rules(run->client);
+	return RELAY_AGAIN;
+}
+
 /* --- the tables --------------------------------------------------------------------------- */
 
 /*
@@ -192,5 +203,9 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	[PQ_COPY_DATA] = RELAY_PASSES,
 	[PQ_COPY_DONE] = {judge_copy_end},
 	[PQ_COPY_FAIL] = {judge_copy_end},
+	[PQ_TERMINATE] = {judge_terminate},
+};
+const struct relay_rule relay_forgetting_client[RELAY_TYPES] = {
+	RELAY_EVERY(judge_behind_forgetting),
 	[PQ_TERMINATE] = {judge_terminate},
 };

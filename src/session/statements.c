@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session/query_clocks.h"
+#include "session/relay_rules.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 #include "wire/sql.h"
@@ -803,6 +804,16 @@ static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 	return known;
 }
 
+/* Will nothing be left on the server? Most queries are told apart by their first letter. */
+static bool forgets_all(const struct relay_run *run)
+{
+	const char *text = (const char *)run->at + FRAME_HEADER_SIZE;
+
+	return run->whole && run->frame.total > FRAME_HEADER_SIZE &&
+		((text[0] | 0x20) == 'd' || text[0] <= '/') && tracks(run) &&
+		sql_forgets_statements(text, run->frame.total - FRAME_HEADER_SIZE);
+}
+
 enum verdict statements_judge_query(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -818,5 +829,7 @@ enum verdict statements_judge_query(struct relay_run *run)
 		set_unnamed(run->client, NULL);
 	if (run->client->statements && is_deallocate(run, &verdict))
 		return verdict;
+	if (forgets_all(run))
+		run->from->rules = relay_forgetting_client;
 	return pass_request(run, REQUEST_FORWARD);
 }

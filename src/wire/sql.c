@@ -204,10 +204,45 @@ struct words {
 	const char *at, *end;
 };
 
+static bool skip_two(struct words *words, const char *two)
+{
+	if (words->end - words->at < 2 || memcmp(words->at, two, 2) != 0)
+		return false;
+	words->at += 2;
+	return true;
+}
+
+/* A comment, in which there may be others. */
+static bool skip_comment(struct words *words)
+{
+	int depth = 1;
+
+	if (skip_two(words, "--")) {
+		while (words->at < words->end && *words->at != '\n' && *words->at != '\r')
+			words->at++;
+		return true;
+	}
+	if (!skip_two(words, "/*"))
+		return false;
+	while (words->at < words->end && depth > 0) {
+		if (skip_two(words, "/*"))
+			depth++;
+		else if (skip_two(words, "*/"))
+			depth--;
+		else
+			words->at++;
+	}
+	return true;
+}
+
+/* White space, and comments, which are as good. */
 static void skip_white(struct words *words)
 {
-	while (words->at < words->end && strchr(" \t\n\r\f\v", *words->at) && *words->at)
-		words->at++;
+	do {
+		while (words->at < words->end && *words->at &&
+			strchr(" \t\n\r\f\v", *words->at))
+			words->at++;
+	} while (skip_comment(words));
 }
 
 static bool is_in_name(char c)
@@ -275,4 +310,15 @@ bool sql_deallocated_name(const char *text, size_t length, struct buffer *name)
 	skip_white(&words);
 	return words.at == words.end && buffer_append(name, "", 1) &&
 		(quoted || strcmp((const char *)name->data, "all") != 0);
+}
+
+bool sql_forgets_statements(const char *text, size_t length)
+{
+	struct words words = {text, text + strnlen(text, length)};
+
+	if (take_word(&words, "deallocate"))
+		take_word(&words, "prepare");
+	else if (!take_word(&words, "discard"))
+		return false;
+	return take_word(&words, "all");
 }

@@ -466,6 +466,19 @@ def test_all_can_be_forgotten(one, sql):
     assert run(client, "s") == [["new"]]
 
 
+@pytest.mark.parametrize("sql", ["DISCARD ALL", " deallocate /* really */ all; SELECT 1"])
+def test_what_is_sent_behind_it_counts_on_nothing(one, sql):
+    """The server has the statement when its Parse comes here, and has not when that comes there."""
+    client, other = one.client(), one.client()
+    prepare(other, "t", "SELECT 'both'")
+    batch = wire.parse("SELECT 'both'", "s") + wire.bind((), "s") + wire.execute() + wire.sync()
+    client.send(wire.query(sql), batch, wire.query(sql), batch)
+    for _ in range(2):
+        assert client.checked().tags[0] in ("DEALLOCATE ALL", "DISCARD ALL")
+        assert client.checked().value == "both"
+    assert run(other, "t") == [["both"]]
+
+
 def test_all_can_be_forgotten_in_the_middle_of_a_batch(one):
     client = one.client()
     prepare(client, "old", "SELECT 'old'")

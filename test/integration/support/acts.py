@@ -258,9 +258,9 @@ def wipe(client):
 async def prepared(client):
     """Statements by name: the same names with other texts elsewhere, the same texts with others."""
     client.undisturbed()
-    if client.draw.random() < 0.05:
-        await client.say(wipe(client))
-    batch = [named(client) for _ in range(client.draw.randint(1, 5))]
+    batch = []
+    for _ in range(client.draw.randint(1, 5)):
+        batch.append((wipe if client.draw.random() < 0.03 else named)(client))
     together = client.draw.random() < 0.5
     for each in [batch] if together else [[phrase] for phrase in batch]:
         await client.say(*each)

@@ -105,6 +105,36 @@ static void test_what_is_no_list_of_names_is_refused(void **state)
 	assert_no_list(", a");
 }
 
+static bool forgets(const char *text)
+{
+	return sql_forgets_statements(text, strlen(text) + 1);
+}
+
+static void test_what_forgets_all_statements_is_known_by_its_beginning(void **state)
+{
+	(void)state;
+	assert_true(forgets("DISCARD ALL"));
+	assert_true(forgets(" discard\t/* all */ All;SELECT 1"));
+	assert_true(forgets("/* /* */ */discard/**/all"));
+	assert_false(forgets("/* /* */ discard all"));
+	assert_false(forgets("discard -- all"));
+	assert_true(forgets("-- no\nDeallocate PREPARE all ;"));
+	assert_true(forgets("DEALLOCATE ALL"));
+	assert_false(forgets("DISCARD PLANS"));
+	assert_false(forgets("DISCARD"));
+	assert_false(forgets("DEALLOCATE \"all\""));
+	assert_false(forgets("DEALLOCATE allow"));
+	assert_false(forgets("DISCARDALL"));
+	assert_false(forgets(""));
+}
+
+static void test_of_a_text_no_more_is_read_than_there_is(void **state)
+{
+	(void)state;
+	assert_false(sql_forgets_statements("DISCARD ALL", 8));
+	assert_true(sql_forgets_statements("DISCARD ALLOW", 11));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +145,8 @@ int main(void)
 		cmocka_unit_test(test_bare_names_are_folded_and_quoted_where_needed),
 		cmocka_unit_test(test_reserved_words_are_quoted),
 		cmocka_unit_test(test_what_is_no_list_of_names_is_refused),
+		cmocka_unit_test(test_what_forgets_all_statements_is_known_by_its_beginning),
+		cmocka_unit_test(test_of_a_text_no_more_is_read_than_there_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
