@@ -40,9 +40,9 @@ struct client_statements *client_statements_new(struct statement_table *table);
 /* The client goes. No operation of its may be in flight. NULL is allowed. */
 void client_statements_free(struct client_statements *statements);
 
-/* By name; NULL: it has no such statement. */
+/* By name, of `size` bytes with its NUL; NULL: it has no such statement. */
 struct client_statement *client_statements_find(
-	struct client_statements *statements, const char *name);
+	struct client_statements *statements, const char *name, size_t size);
 
 /* A new name, which must not be listed, for a statement, which is counted. NULL: no memory. */
 struct client_statement *client_statements_add(

@@ -73,8 +73,15 @@ int pool_min_size(const struct pool *pool);
 enum pool_mode pool_mode(const struct pool *pool);
 
 /* That of its pool; but who asked for replication keeps its server, whatever the pool does. */
-enum pool_mode client_mode(const struct client_link *client);
-enum pool_mode server_mode(const struct server_link *server);
+static inline enum pool_mode client_mode(const struct client_link *client)
+{
+	return client->replication ? POOL_MODE_SESSION : pool_mode(client->link.pool);
+}
+
+static inline enum pool_mode server_mode(const struct server_link *server)
+{
+	return server->replication ? POOL_MODE_SESSION : pool_mode(server->link.pool);
+}
 
 /*
  * The secret of its user, and the keys made of it: what the last login brought along, else the

@@ -20,7 +20,7 @@ struct server_statement {
 	struct statement *statement; /* counted */
 	uint32_t generation; /* of the plan: as the statement's when it was prepared last */
 	uint32_t batch; /* of the server (server_link.batch), in which it last changed */
-	uint32_t changes, uses; /* operations in flight: preparing or closing it, using it */
+	uint32_t changes; /* operations in flight that prepare or close it */
 	bool present; /* by the answers so far */
 	bool expected; /* by all that is in flight */
 };
@@ -28,17 +28,15 @@ struct server_statement {
 enum statement_operation_kind {
 	STATEMENT_PREPARE, /* Parse was sent */
 	STATEMENT_CLOSE, /* Close was sent */
-	STATEMENT_USE, /* Bind or Describe was sent */
 	STATEMENT_PREPARED, /* nothing was sent: the client is owed a ParseComplete */
 	STATEMENT_CLOSED, /* nothing was sent: the client is owed a CloseComplete */
 	STATEMENT_UNNAMED, /* Parse of the unnamed statement was sent */
-	STATEMENT_USE_UNNAMED,
 	STATEMENT_DEALLOCATE, /* a Query of ours stands for the client's */
 };
 
 struct statement_operation {
 	enum statement_operation_kind kind;
-	struct server_statement *server; /* PREPARE, CLOSE, USE */
+	struct server_statement *server; /* PREPARE, CLOSE */
 	struct client_statement *client; /* the name that it is about; NULL: none */
 	struct statement *before; /* UNNAMED: the client's before; counted; NULL: none */
 };
@@ -85,6 +83,9 @@ void server_statements_settle(
 
 /* The server has none any more, but for what is still in flight. */
 void server_statements_clear(struct server_statements *statements);
+
+/* The plans of all that it has may be out of date, there and wherever else they are. */
+void server_statements_distrust(struct server_statements *statements);
 
 /* Have room for so many more operations. False: no memory. */
 bool server_statements_reserve(struct server_statements *statements, uint32_t count);

@@ -36,6 +36,8 @@ struct statement {
 	uint32_t names; /* of the holders, those that are names of clients */
 	uint32_t generation; /* plans made in an earlier one are out of date */
 	uint32_t length;
+	uint32_t name_size; /* of its name on servers, with the NUL */
+	char name[STATEMENT_NAME_SIZE]; /* on servers */
 	uint8_t content[]; /* as in Parse, behind the name: text, NUL, number of types, types */
 };
 
@@ -75,9 +77,6 @@ void statement_unref(struct statement *statement);
 
 /* Is this its content? */
 bool statement_is(const struct statement *statement, const void *content, size_t length);
-
-/* What it is called on servers; returns its length. */
-size_t statement_name(const struct statement *statement, char out[STATEMENT_NAME_SIZE]);
 
 /* The query in its content. */
 static inline const char *statement_text(const struct statement *statement)

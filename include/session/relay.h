@@ -104,6 +104,7 @@ enum verdict relay_refuse_header(struct relay_run *run);
  * at most; or lent, until the end of the turn.
  */
 void relay_insert(struct relay_run *run, const void *data, size_t length);
+uint8_t *relay_insert_room(struct relay_run *run, size_t length); /* to be filled at once */
 void relay_insert_lent(struct relay_run *run, const void *data, size_t length);
 
 /*

@@ -69,8 +69,16 @@ static inline bool relay_is_status(uint8_t status)
 	return status == 'I' || status == 'T' || status == 'E';
 }
 
+/* As relay_forgets_all(), of a message that is as long as one that does. */
+bool relay_says_forgotten(const struct relay_run *run);
+
 /* Does the CommandComplete say that the server has just forgotten all its statements? */
-bool relay_forgets_all(const struct relay_run *run);
+static inline bool relay_forgets_all(const struct relay_run *run)
+{
+	return (run->frame.total == FRAME_HEADER_SIZE + sizeof("DISCARD ALL") ||
+		       run->frame.total == FRAME_HEADER_SIZE + sizeof("DEALLOCATE ALL")) &&
+		run->whole && relay_says_forgotten(run);
+}
 
 /*
  * Remember a whole ParameterStatus for the server, and for its client. False: the message is

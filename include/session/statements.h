@@ -41,6 +41,14 @@ void statements_lost(struct server_link *server);
 /* It is in error: the statement whose Parse has failed is not there, nor is its name. */
 void statements_failed(struct server_link *server);
 
+/* Is the answer that is due now one of ours? */
+static inline bool statements_are_due(const struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && request_is(first, REQUEST_ANSWER);
+}
+
 /* The answers that are ours to give, now that it is their turn. */
 void statements_answer(struct relay_run *run);
 
@@ -67,8 +75,17 @@ void statements_forget_all(struct server_link *server, struct client_link *clien
 
 /* ---- Comings and goings ----------------------------------------------------------------- */
 
+/* As statements_part(), when something is in flight. */
+void statements_undo(struct server_link *server, struct client_link *client);
+
 /* Client and server part: what is in flight is none of the client's any more. */
-void statements_part(struct server_link *server, struct client_link *client);
+static inline void statements_part(struct server_link *server, struct client_link *client)
+{
+	server->healing = server->unnamed_passing = false;
+	server->kept_requests = 0;
+	if (server->statements && server->statements->in_flight > 0)
+		statements_undo(server, client);
+}
 
 /* A client, or a server, closes. They have been parted. */
 void statements_client_gone(struct client_link *client);

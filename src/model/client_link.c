@@ -109,6 +109,18 @@ static void count(struct client_link *client, enum client_state from, enum clien
 	}
 }
 
+/* From one state to another that are both counted in the pool. */
+static inline void count_step(
+	struct client_link *client, enum client_state from, enum client_state to)
+{
+	client->link.pool->client_count[from]--;
+	client->link.pool->client_count[to]++;
+	if (!client->group)
+		return;
+	client->group->clients[from]--;
+	client->group->clients[to]++;
+}
+
 void client_enter(struct client_link *client, enum client_state state)
 {
 	const enum client_state from = client_state(client);
@@ -116,12 +128,13 @@ void client_enter(struct client_link *client, enum client_state state)
 
 	CHECK(client_may(from, state));
 	client->link.state = (uint8_t)state;
-	count(client, from, state);
 	/* The steps that every query takes stay in their list. */
-	if (from == CLIENT_PAIRED || state == CLIENT_PAIRED) {
-		if (from == CLIENT_IDLE || state == CLIENT_IDLE)
-			return;
+	if ((from == CLIENT_IDLE && state == CLIENT_PAIRED) ||
+		(from == CLIENT_PAIRED && state == CLIENT_IDLE)) {
+		count_step(client, from, state);
+		return;
 	}
+	count(client, from, state);
 	old = place_of(client, from);
 	new = place_of(client, state);
 	if (old == new)

@@ -131,19 +131,19 @@ static void take_out(struct client_statements *statements, const struct client_s
 
 /* --- names -------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(struct client_statements *statements, const char *name)
+static uint32_t hash_of(struct client_statements *statements, const char *name, size_t size)
 {
-	return (uint32_t)keyed_hash_of(statements->table->hash, name, strlen(name));
+	return (uint32_t)keyed_hash_of(statements->table->hash, name, size);
 }
 
 struct client_statement *client_statements_find(
-	struct client_statements *statements, const char *name)
+	struct client_statements *statements, const char *name, size_t size)
 {
 	struct client_statement *recent = statements->recent;
 
 	if (recent && strcmp(recent->name, name) == 0)
 		return recent;
-	recent = find(statements, name, hash_of(statements, name));
+	recent = find(statements, name, hash_of(statements, name, size));
 	if (recent)
 		statements->recent = recent;
 	return recent;
@@ -152,13 +152,15 @@ struct client_statement *client_statements_find(
 struct client_statement *client_statements_add(
 	struct client_statements *statements, const char *name, struct statement *statement)
 {
-	const size_t length = strlen(name);
-	struct client_statement *entry = malloc(sizeof(*entry) + length + 1);
+	const size_t size = strlen(name) + 1;
+	struct client_statement *entry = malloc(sizeof(*entry) + size);
 
 	if (!entry)
 		return NULL;
-	*entry = (struct client_statement){.hash = hash_of(statements, name)};
-	memcpy(entry->name, name, length + 1);
+	*entry = (struct client_statement){
+		.hash = hash_of(statements, name, size),
+	};
+	memcpy(entry->name, name, size);
 	if (!list(statements, entry)) {
 		free(entry);
 		return NULL;

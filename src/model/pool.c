@@ -43,16 +43,6 @@ enum pool_mode pool_mode(const struct pool *pool)
 	return pool->registry->settings->pool_mode;
 }
 
-enum pool_mode client_mode(const struct client_link *client)
-{
-	return client->replication ? POOL_MODE_SESSION : pool_mode(client->link.pool);
-}
-
-enum pool_mode server_mode(const struct server_link *server)
-{
-	return server->replication ? POOL_MODE_SESSION : pool_mode(server->link.pool);
-}
-
 const char *pool_secret(const struct pool *pool)
 {
 	return pool->credential ? pool->credential->secret : pool->user->secret;

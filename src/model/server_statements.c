@@ -102,7 +102,7 @@ struct server_statement *server_statements_oldest(const struct server_statements
 void server_statements_settle(
 	struct server_statements *statements, struct server_statement *entry)
 {
-	if (!entry->present && !entry->expected && entry->changes == 0 && entry->uses == 0)
+	if (!entry->present && !entry->expected && entry->changes == 0)
 		discard(statements, entry);
 }
 
@@ -117,6 +117,14 @@ void server_statements_clear(struct server_statements *statements)
 			server_statements_expect(statements, entry, false);
 		server_statements_settle(statements, entry);
 	}
+}
+
+void server_statements_distrust(struct server_statements *statements)
+{
+	struct server_statement *entry;
+
+	TAILQ_FOREACH (entry, &statements->recency, recency)
+		entry->statement->generation++;
 }
 
 /* --- what is in flight -------------------------------------------------------------------- */

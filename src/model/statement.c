@@ -74,6 +74,9 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 		.holders = 1,
 		.length = (uint32_t)length,
 	};
+	statement->name_size = 1 +
+		(uint32_t)snprintf(statement->name, sizeof(statement->name), "PGBOUNCER_%llu",
+			(unsigned long long)id);
 	memcpy(statement->content, content, length);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_content, table->by_content, statement->content, length, hash, statement);
@@ -127,10 +130,4 @@ void statement_unref(struct statement *statement)
 bool statement_is(const struct statement *statement, const void *content, size_t length)
 {
 	return statement->length == length && memcmp(statement->content, content, length) == 0;
-}
-
-size_t statement_name(const struct statement *statement, char out[STATEMENT_NAME_SIZE])
-{
-	return (size_t)snprintf(
-		out, STATEMENT_NAME_SIZE, "PGBOUNCER_%llu", (unsigned long long)statement->id);
 }

@@ -41,6 +41,12 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	if (link_registry(run->from)->settings->disable_pqexec)
 		return refuse_query(run);
+	/* Most who say Query say nothing else. */
+	if (!run->client->statements && !run->client->unnamed) {
+		run->server->unnamed = 0;
+		run->server->unnamed_passing = false;
+		return judge_request(run);
+	}
 	return statements_judge_query(run);
 }
 

@@ -42,19 +42,13 @@ bool relay_remember_parameter(struct relay_run *run)
 
 /* --- what others need as well ------------------------------------------------------------- */
 
-bool relay_forgets_all(const struct relay_run *run)
+bool relay_says_forgotten(const struct relay_run *run)
 {
-	static const char deallocate_all[] = "DEALLOCATE ALL", discard_all[] = "DISCARD ALL";
 	const char *tag = (const char *)run->at + FRAME_HEADER_SIZE;
+	const size_t size = run->frame.total - FRAME_HEADER_SIZE;
 
-	switch (run->frame.total) {
-	case FRAME_HEADER_SIZE + sizeof(deallocate_all):
-		return run->whole && memcmp(tag, deallocate_all, sizeof(deallocate_all)) == 0;
-	case FRAME_HEADER_SIZE + sizeof(discard_all):
-		return run->whole && memcmp(tag, discard_all, sizeof(discard_all)) == 0;
-	default:
-		return false;
-	}
+	return memcmp(tag, "DISCARD ALL", size) == 0 ||
+		memcmp(tag, "DEALLOCATE ALL", size) == 0;
 }
 
 /* --- from a server that answers us -------------------------------------------------------- */

@@ -81,7 +81,7 @@ static void add_piece(struct relay_run *run, const void *data, size_t length)
 	run->pieces[run->count++] = (struct iovec){(void *)data, length};
 }
 
-void relay_insert(struct relay_run *run, const void *data, size_t length)
+uint8_t *relay_insert_room(struct relay_run *run, size_t length)
 {
 	uint8_t *place;
 
@@ -89,9 +89,14 @@ void relay_insert(struct relay_run *run, const void *data, size_t length)
 	if (run->inserted + length > RELAY_INSERTS || run->count == RELAY_PIECES)
 		send_pieces(run);
 	place = run->inserts + run->inserted;
-	memcpy(place, data, length);
 	run->inserted += (uint32_t)length;
 	add_piece(run, place, length);
+	return place;
+}
+
+void relay_insert(struct relay_run *run, const void *data, size_t length)
+{
+	memcpy(relay_insert_room(run, length), data, length);
 }
 
 void relay_insert_lent(struct relay_run *run, const void *data, size_t length)
@@ -250,7 +255,8 @@ static void walk(struct relay_run *run)
 		if (run->quiet)
 			run->quiet = run->at;
 	}
-	if (run->server && run->from == &run->server->link && run->from->remaining == 0)
+	if (run->from->kind == LINK_SERVER && run->from->remaining == 0 &&
+		statements_are_due(run->server))
 		statements_answer(run);
 	while (next_message(run)) {
 		const enum verdict verdict = run->from->rules[run->frame.type].judge(run);
@@ -381,13 +387,19 @@ static void keep_batch(struct relay_run *run)
 	struct server_link *server = run->server;
 	const size_t length = (size_t)(run->at - run->start);
 
-	if (!run->keeps || !run->lone || run->repeats || !server->link.peer ||
-		run->at != run->end || run->frame.type != PQ_SYNC ||
-		server->batch != run->batch + 1 || length > RELAY_KEPT_MAX)
+	if (!run->lone || run->repeats || !server->link.peer || run->at != run->end ||
+		run->frame.type != PQ_SYNC || server->batch != run->batch + 1 ||
+		length > RELAY_KEPT_MAX)
 		return;
-	buffer_clear(&server->kept);
-	if (buffer_append(&server->kept, run->start, length))
-		server->kept_requests = statements_owed(server);
+	server->kept.length = 0;
+	if (length <= server->kept.capacity) {
+		memcpy(server->kept.data, run->start, length);
+		server->kept.length = length;
+	} else if (!buffer_append(&server->kept, run->start, length)) {
+		return;
+	}
+	server->kept_requests =
+		statements_are_due(server) ? statements_owed(server) : server->requests.count;
 }
 
 static void run_client_as(
@@ -419,13 +431,13 @@ static void run_client_as(
 	}
 	if (run.hold)
 		stream_pause(&client->link.stream);
-	if (client->link.peer) {
-		if (!statements_answer_at_once(server_of(client->link.peer))) {
-			client_close_for(client, REASON_UNEXPECTED_EOF);
-			return;
-		}
-		keep_batch(&run);
+	if (client->link.peer && statements_are_due(server_of(client->link.peer)) &&
+		!statements_answer_at_once(server_of(client->link.peer))) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+		return;
 	}
+	if (run.keeps && client->link.peer)
+		keep_batch(&run);
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
 	if (client->link.peer && requests_is_empty(&server_of(client->link.peer)->requests))
 		pairing_settle(server_of(client->link.peer));

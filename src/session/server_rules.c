@@ -28,7 +28,7 @@ static const struct request *first_request(struct server_link *server)
 }
 
 /* The message is passed or dropped, and what we owe behind it is given. */
-static enum verdict with_our_answers(struct relay_run *run, enum verdict verdict)
+static inline enum verdict with_our_answers(struct relay_run *run, enum verdict verdict)
 {
 	const struct request *next = requests_first(&run->server->requests);
 
@@ -40,8 +40,8 @@ static enum verdict with_our_answers(struct relay_run *run, enum verdict verdict
 	return RELAY_AGAIN;
 }
 
-/* The message is the answer to requests of this type. */
-static enum verdict judge_answer(struct relay_run *run, uint8_t type)
+/* The same, where it is not simply the oldest request's answer that goes on. */
+static enum verdict judge_odd_answer(struct relay_run *run, uint8_t type)
 {
 	struct server_link *server = run->server;
 	const struct request *first = requests_first(&server->requests);
@@ -53,13 +53,23 @@ static enum verdict judge_answer(struct relay_run *run, uint8_t type)
 	first = first_request(server);
 	if (!first || first->type != type)
 		return RELAY_PASS;
-	if (first->action != REQUEST_FORWARD) {
-		verdict = request_is(first, REQUEST_SWALLOW) ? RELAY_DROP : RELAY_PASS;
-		if (first->action & REQUEST_NOTED)
-			statements_done(server);
-	}
+	verdict = request_is(first, REQUEST_SWALLOW) ? RELAY_DROP : RELAY_PASS;
+	if (first->action & REQUEST_NOTED)
+		statements_done(server);
 	requests_drop(&server->requests);
 	return with_our_answers(run, verdict);
+}
+
+/* The message is the answer to requests of this type. */
+static inline enum verdict judge_answer(struct relay_run *run, uint8_t type)
+{
+	struct server_link *server = run->server;
+	const struct request *first = requests_first(&server->requests);
+
+	if (!first || first->type != type || first->action != REQUEST_FORWARD)
+		return judge_odd_answer(run, type);
+	requests_drop(&server->requests);
+	return with_our_answers(run, RELAY_PASS);
 }
 
 static enum verdict judge_parse_complete(struct relay_run *run)
@@ -267,7 +277,7 @@ static enum verdict judge_notice(struct relay_run *run)
 }
 
 /* ReadyForQuery ends a Query, a FunctionCall or a Sync. Does it go on to the client? */
-static enum verdict end_request(struct server_link *server)
+static inline enum verdict end_request(struct server_link *server)
 {
 	const struct request *first = first_request(server);
 	enum verdict verdict = RELAY_PASS;
@@ -314,7 +324,7 @@ static enum verdict refuse_transaction(struct relay_run *run)
  * True: that was the last of all, and the server's status is known. The verdict is for the message
  * itself.
  */
-static bool take_ready(struct relay_run *run, char status, enum verdict *verdict)
+static inline bool take_ready(struct relay_run *run, char status, enum verdict *verdict)
 {
 	struct server_link *server = run->server;
 

@@ -44,10 +44,6 @@ void statements_done(struct server_link *server)
 	case STATEMENT_CLOSE:
 		change(server, done.server, false);
 		break;
-	case STATEMENT_USE:
-		done.server->uses--;
-		server_statements_settle(server->statements, done.server);
-		break;
 	case STATEMENT_PREPARED:
 		confirm(server, done.client);
 		break;
@@ -58,8 +54,6 @@ void statements_done(struct server_link *server)
 		break;
 	case STATEMENT_UNNAMED:
 		statement_unref(done.before);
-		break;
-	case STATEMENT_USE_UNNAMED:
 		break;
 	}
 }
@@ -139,10 +133,6 @@ static void undo(struct server_link *server, const struct statement_operation *l
 	case STATEMENT_CLOSE:
 		unchange(server, lost->server);
 		break;
-	case STATEMENT_USE:
-		lost->server->uses--;
-		server_statements_settle(server->statements, lost->server);
-		break;
 	case STATEMENT_PREPARED:
 		take_name_back(server, lost->client);
 		break;
@@ -151,7 +141,6 @@ static void undo(struct server_link *server, const struct statement_operation *l
 		give_name_back(server, lost->client);
 		break;
 	case STATEMENT_UNNAMED:
-	case STATEMENT_USE_UNNAMED:
 		break;
 	}
 }
@@ -221,16 +210,9 @@ static uint8_t take_answer(struct server_link *server)
 	return type == PQ_PARSE ? PQ_PARSE_COMPLETE : PQ_CLOSE_COMPLETE;
 }
 
-static bool is_our_turn(const struct server_link *server)
-{
-	const struct request *first = requests_first(&server->requests);
-
-	return first && request_is(first, REQUEST_ANSWER);
-}
-
 void statements_answer(struct relay_run *run)
 {
-	while (is_our_turn(run->server)) {
+	while (statements_are_due(run->server)) {
 		const uint8_t message[] = {take_answer(run->server), 0, 0, 0, 4};
 
 		relay_insert(run, message, sizeof(message));
@@ -255,13 +237,13 @@ bool statements_answer_at_once(struct server_link *server)
 	struct client_link *client = client_of(server->link.peer);
 	enum stream_sent sent = STREAM_SENT_ALL;
 
-	if (!is_our_turn(server) || statements_owed(server) > 0)
+	if (!statements_are_due(server) || statements_owed(server) > 0)
 		return true;
-	while (is_our_turn(server) && sent != STREAM_SENT_NOT) {
+	while (statements_are_due(server) && sent != STREAM_SENT_NOT) {
 		uint8_t messages[64 * FRAME_HEADER_SIZE];
 		size_t length = 0;
 
-		while (is_our_turn(server) && length < sizeof(messages)) {
+		while (statements_are_due(server) && length < sizeof(messages)) {
 			memcpy(messages + length, (uint8_t[]){take_answer(server), 0, 0, 0, 4},
 				FRAME_HEADER_SIZE);
 			length += FRAME_HEADER_SIZE;
@@ -288,31 +270,24 @@ static bool is_missing(const struct report *report)
 	return report->sqlstate && strcmp(report->sqlstate, "26000") == 0;
 }
 
-/* The plan that the oldest request uses will not be used again. */
+/*
+ * The plan that the oldest request uses is not to be used again. What has made it so has done the
+ * same to others: no plan that the server has is believed, there or anywhere else, and each is
+ * made anew when it is next wanted.
+ */
 static bool discredit(struct server_link *server, const struct report *report)
 {
 	const struct request *first = requests_first(&server->requests);
-	const struct statement_operation *use;
 
-	if (!first || first->action != (REQUEST_FORWARD | REQUEST_NOTED))
+	if (!first || first->action != REQUEST_FORWARD ||
+		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
-	use = server_statements_next(server->statements);
-	if (use->kind == STATEMENT_USE_UNNAMED && statements_is_stale(report)) {
-		server->unnamed = 0;
-		return true;
-	}
-	if (use->kind != STATEMENT_USE)
+	/* Or somebody has deallocated it in a way that we did not see. */
+	if (!statements_is_stale(report) && !is_missing(report))
 		return false;
-	if (statements_is_stale(report)) {
-		use->server->statement->generation++;
-		return true;
-	}
-	/* Somebody has deallocated it in a way that we did not see. */
-	if (!is_missing(report) || use->server->changes > 0)
-		return false;
-	use->server->present = false;
-	if (use->server->expected)
-		server_statements_expect(server->statements, use->server, false);
+	server->unnamed = 0;
+	if (server->statements)
+		server_statements_distrust(server->statements);
 	return true;
 }
 
@@ -356,7 +331,7 @@ static void restore_client(struct server_statements *statements, struct client_l
 	bool first = true;
 
 	while ((operation = next_unnamed(statements)) != NULL) {
-		operation->kind = STATEMENT_USE_UNNAMED;
+		operation->kind = STATEMENT_CLOSED;
 		if (first) {
 			statement_unref(client->unnamed);
 			client->unnamed = operation->before;
@@ -368,14 +343,10 @@ static void restore_client(struct server_statements *statements, struct client_l
 	}
 }
 
-void statements_part(struct server_link *server, struct client_link *client)
+void statements_undo(struct server_link *server, struct client_link *client)
 {
 	struct server_statements *statements = server->statements;
 
-	server->healing = server->unnamed_passing = false;
-	server->kept_requests = 0;
-	if (!statements || statements->in_flight == 0)
-		return;
 	for (uint32_t i = 0; i < statements->in_flight; i++) {
 		struct statement_operation *operation =
 			&statements->operations[(statements->first + i) &

@@ -12,6 +12,8 @@
 enum {
 	/* Of an unnamed statement no more than this is kept; a longer one passes by count. */
 	UNNAMED_KEPT_MAX = 64 * 1024,
+	/* A longer name is sent from where it is. */
+	PORTAL_COPIED_MAX = 64,
 	/* Close, Parse, the message itself, and one eviction. */
 	REQUESTS_EACH = 4,
 };
@@ -46,14 +48,14 @@ static bool is_skipped(const struct relay_run *run)
 	return run->server->skipping;
 }
 
-static void add_request(struct relay_run *run, uint8_t type, unsigned action)
+static inline void add_request(struct relay_run *run, uint8_t type, unsigned action)
 {
 	requests_add(&run->server->requests, type, action);
 	run->server->transaction_status = 0;
 }
 
 /* The message as it is, or with another front. There is room in the ring. */
-static enum verdict pass_request(struct relay_run *run, unsigned action)
+static inline enum verdict pass_request(struct relay_run *run, unsigned action)
 {
 	add_request(run, run->frame.type, action);
 	query_clocks_start(run->client);
@@ -116,6 +118,10 @@ static const char *text_at(const struct relay_run *run, size_t offset, size_t *s
 
 	if (offset >= length)
 		return NULL;
+	if (body[offset] == '\0') {
+		*size = 1;
+		return (const char *)body + offset;
+	}
 	end = memchr(body + offset, '\0', length - offset);
 	if (!end)
 		return NULL;
@@ -135,11 +141,11 @@ static bool tracks(const struct relay_run *run)
 	return settings_of(run)->max_prepared_statements > 0;
 }
 
-static struct client_statement *find(const struct relay_run *run, const char *name)
+static struct client_statement *find(const struct relay_run *run, const char *name, size_t size)
 {
 	struct client_statements *statements = run->client->statements;
 
-	return statements ? client_statements_find(statements, name) : NULL;
+	return statements ? client_statements_find(statements, name, size) : NULL;
 }
 
 /* --- preparing on the server -------------------------------------------------------------- */
@@ -153,35 +159,32 @@ static void put_header(uint8_t *out, uint8_t type, size_t length)
 	out[4] = (uint8_t)length;
 }
 
-/* Parse, up to and including the name, for a content of this length. */
-static void insert_parse(
-	struct relay_run *run, const char *name, size_t name_size, size_t content_length)
+/* Parse of the statement under this name. */
+static void insert_parse(struct relay_run *run, const struct statement *statement,
+	const char *name, size_t name_size)
 {
-	uint8_t front[FRAME_HEADER_SIZE + STATEMENT_NAME_SIZE];
+	uint8_t *front = relay_insert_room(run, FRAME_HEADER_SIZE + name_size);
 
-	put_header(front, PQ_PARSE, 4 + name_size + content_length);
+	put_header(front, PQ_PARSE, 4 + name_size + statement->length);
 	memcpy(front + FRAME_HEADER_SIZE, name, name_size);
-	relay_insert(run, front, FRAME_HEADER_SIZE + name_size);
+	relay_insert_lent(run, statement->content, statement->length);
 	run->client->link.pool->stats.current.server_parses++;
 }
 
+/* Describe or Close of a statement, by our name. */
 static void insert_about_statement(
-	struct relay_run *run, uint8_t type, const char *name, size_t name_size)
+	struct relay_run *run, uint8_t type, const struct statement *statement)
 {
-	uint8_t message[FRAME_HEADER_SIZE + 1 + STATEMENT_NAME_SIZE];
+	uint8_t *message = relay_insert_room(run, FRAME_HEADER_SIZE + 1 + statement->name_size);
 
-	put_header(message, type, 4 + 1 + name_size);
+	put_header(message, type, 4 + 1 + statement->name_size);
 	message[FRAME_HEADER_SIZE] = 'S';
-	memcpy(message + FRAME_HEADER_SIZE + 1, name, name_size);
-	relay_insert(run, message, FRAME_HEADER_SIZE + 1 + name_size);
+	memcpy(message + FRAME_HEADER_SIZE + 1, statement->name, statement->name_size);
 }
 
 static void insert_close(struct relay_run *run, struct server_statement *entry)
 {
-	char name[STATEMENT_NAME_SIZE];
-	const size_t size = statement_name(entry->statement, name) + 1;
-
-	insert_about_statement(run, PQ_CLOSE, name, size);
+	insert_about_statement(run, PQ_CLOSE, entry->statement);
 	entry->changes++;
 	entry->batch = run->server->batch;
 	note(run, PQ_CLOSE, REQUEST_SWALLOW,
@@ -250,28 +253,32 @@ static struct server_statement *make_room(struct relay_run *run, struct statemen
 	return entry;
 }
 
-/* Have it on the server for the message at hand. NULL: no memory. */
-static struct server_statement *provide(struct relay_run *run, struct statement *statement)
+/* Have it on the server for the message at hand. False: no memory. */
+static bool provide(struct relay_run *run, struct statement *statement)
 {
 	struct server_statements *statements = run->server->statements;
-	struct server_statement *entry = server_statements_find(statements, statement);
-	char name[STATEMENT_NAME_SIZE];
+	struct prepared_counts *counts = &run->client->link.pool->database->prepared;
+	struct server_statement *entry;
 
-	if (is_there(run, entry)) {
-		server_statements_touch(statements, entry);
-		run->client->link.pool->database->prepared.hits++;
-		return entry;
+	if (statements) {
+		entry = server_statements_find(statements, statement);
+		if (is_there(run, entry)) {
+			server_statements_touch(statements, entry);
+			counts->hits++;
+			return true;
+		}
 	}
+	if (!open_book(run))
+		return false;
 	entry = make_room(run, statement);
 	if (!entry)
-		return NULL;
-	insert_parse(run, name, statement_name(statement, name) + 1, statement->length);
-	relay_insert_lent(run, statement->content, statement->length);
+		return false;
+	insert_parse(run, statement, statement->name, statement->name_size);
 	note(run, PQ_PARSE, REQUEST_SWALLOW,
 		&(struct statement_operation){.kind = STATEMENT_PREPARE, .server = entry});
-	run->client->link.pool->database->prepared.misses++;
+	counts->misses++;
 	evict(run, entry);
-	return entry;
+	return true;
 }
 
 /* --- Parse -------------------------------------------------------------------------------- */
@@ -327,13 +334,11 @@ static enum verdict pass_parse(struct relay_run *run, struct client_statement *e
 {
 	struct statement *statement = entry->statement;
 	struct server_statement *there = make_room(run, statement);
-	char name[STATEMENT_NAME_SIZE];
 
 	if (!there)
 		return out_of_memory(run);
 	entry->pending++;
-	insert_parse(run, name, statement_name(statement, name) + 1, statement->length);
-	relay_insert_lent(run, statement->content, statement->length);
+	insert_parse(run, statement, statement->name, statement->name_size);
 	note(run, PQ_PARSE, REQUEST_FORWARD,
 		&(struct statement_operation){
 			.kind = STATEMENT_PREPARE,
@@ -380,7 +385,7 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 {
 	const size_t most = run->frame.total - FRAME_HEADER_SIZE + sizeof(struct statement) +
 		sizeof(struct client_statement);
-	struct client_statement *known = find(run, name);
+	struct client_statement *known = find(run, name, name_size);
 	struct statement *statement;
 	enum verdict verdict;
 
@@ -501,15 +506,6 @@ enum verdict statements_judge_parse(struct relay_run *run)
 
 /* --- Bind and Describe -------------------------------------------------------------------- */
 
-static void use(struct relay_run *run, struct server_statement *entry)
-{
-	entry->uses++;
-	run->keeps = true;
-	note(run, run->frame.type, REQUEST_FORWARD,
-		&(struct statement_operation){.kind = STATEMENT_USE, .server = entry});
-	query_clocks_start(run->client);
-}
-
 /* The client has no such statement. */
 static enum verdict unknown(struct relay_run *run, const char *name)
 {
@@ -532,12 +528,10 @@ static bool has_unnamed(const struct relay_run *run)
 static void provide_unnamed(struct relay_run *run)
 {
 	const struct statement *statement = run->client->unnamed;
-	const uint8_t nothing = '\0';
 
-	insert_parse(run, (const char *)&nothing, 1, statement->length);
+	insert_parse(run, statement, "", 1);
 	/* It is not counted: operators compare the counts with what they see on the server. */
 	run->client->link.pool->stats.current.server_parses--;
-	relay_insert_lent(run, statement->content, statement->length);
 	add_request(run, PQ_PARSE, REQUEST_SWALLOW);
 	run->server->unnamed = statement->id;
 	run->server->unnamed_batch = run->server->batch;
@@ -554,38 +548,29 @@ static enum verdict use_unnamed(struct relay_run *run)
 		return pass_request(run, REQUEST_FORWARD);
 	if (!has && !run->client->unnamed)
 		return refuse(run, REQUEST_UNKNOWN);
-	if (!open_book(run))
-		return out_of_memory(run);
 	if (!has)
 		provide_unnamed(run);
 	run->keeps = true;
-	note(run, run->frame.type, REQUEST_FORWARD,
-		&(struct statement_operation){.kind = STATEMENT_USE_UNNAMED});
-	query_clocks_start(run->client);
-	return RELAY_PASS;
+	return pass_request(run, REQUEST_FORWARD);
 }
 
-/* The entry on the server of what the client means; NULL with the verdict if there is none. */
-static struct server_statement *resolve(
-	struct relay_run *run, const char *name, enum verdict *verdict)
+/* What the client means, which the server has from here on; NULL with the verdict. */
+static const struct statement *resolve(
+	struct relay_run *run, const char *name, size_t size, enum verdict *verdict)
 {
-	struct client_statement *entry;
-	struct server_statement *there = NULL;
+	const struct client_statement *entry = find(run, name, size);
+	struct statement *statement;
 
-	if (!open_book(run)) {
-		*verdict = out_of_memory(run);
-		return NULL;
-	}
-	entry = find(run, name);
 	if (!entry) {
 		*verdict = unknown(run, name);
 		return NULL;
 	}
-	entry->statement->binds += run->frame.type == PQ_BIND;
-	there = provide(run, entry->statement);
-	if (!there)
-		*verdict = out_of_memory(run);
-	return there;
+	statement = entry->statement;
+	statement->binds += run->frame.type == PQ_BIND;
+	if (provide(run, statement))
+		return statement;
+	*verdict = out_of_memory(run);
+	return NULL;
 }
 
 /* The front of the Bind, up to the statement's name, becomes one of ours. */
@@ -593,25 +578,30 @@ static enum verdict bind_named(
 	struct relay_run *run, const char *portal, size_t portal_size, size_t name_size)
 {
 	enum verdict verdict = RELAY_STOP;
-	struct server_statement *there = resolve(run, portal + portal_size, &verdict);
-	char name[STATEMENT_NAME_SIZE];
-	uint8_t header[FRAME_HEADER_SIZE];
-	size_t size;
+	const struct statement *statement =
+		resolve(run, portal + portal_size, name_size, &verdict);
+	uint8_t *front;
+	size_t total;
 
-	if (!there)
+	if (!statement)
 		return verdict;
-	size = statement_name(there->statement, name) + 1;
-	put_header(header, PQ_BIND, run->frame.total - 1 - name_size + size);
-	relay_insert(run, header, sizeof(header));
-	if (portal_size <= 64)
-		relay_insert(run, portal, portal_size);
-	else
+	total = run->frame.total - name_size + statement->name_size;
+	if (portal_size <= PORTAL_COPIED_MAX) {
+		front = relay_insert_room(
+			run, FRAME_HEADER_SIZE + portal_size + statement->name_size);
+		put_header(front, PQ_BIND, total - 1);
+		memcpy(front + FRAME_HEADER_SIZE, portal, portal_size);
+		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
+			statement->name_size);
+	} else {
+		put_header(relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND, total - 1);
 		relay_insert_lent(run, portal, portal_size);
-	relay_insert(run, name, size);
+		relay_insert(run, statement->name, statement->name_size);
+	}
 	relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
 	run->client->link.pool->stats.current.binds++;
-	use(run, there);
-	return RELAY_PASS;
+	run->keeps = true;
+	return pass_request(run, REQUEST_FORWARD);
 }
 
 enum verdict statements_judge_bind(struct relay_run *run)
@@ -634,15 +624,16 @@ enum verdict statements_judge_bind(struct relay_run *run)
 	return bind_named(run, portal, portal_size, name_size);
 }
 
-/* What Describe and Close are about: 'S' or 'P', and its name. */
-struct subject {
-	uint8_t kind;
-	const char *name;
-};
+/* Portals are none of our business. */
+static bool is_about_portal(const struct relay_run *run)
+{
+	return run->frame.total > FRAME_HEADER_SIZE && run->end > run->at + FRAME_HEADER_SIZE &&
+		run->at[FRAME_HEADER_SIZE] != 'S';
+}
 
-/* False with the verdict: it is not there, or broken. */
+/* The name of the statement that Describe or Close is about. False with the verdict. */
 static bool read_subject(
-	struct relay_run *run, enum reason broken, struct subject *out, enum verdict *verdict)
+	struct relay_run *run, enum reason broken, const char **out, enum verdict *verdict)
 {
 	size_t size;
 
@@ -650,40 +641,38 @@ static bool read_subject(
 		*verdict = RELAY_MORE;
 		return false;
 	}
-	out->name = text_at(run, 1, &size);
-	if (!out->name || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
+	*out = text_at(run, 1, &size);
+	if (!*out || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
 		*verdict = relay_fail(run, failure_of(broken));
 		return false;
 	}
-	out->kind = run->at[FRAME_HEADER_SIZE];
 	return true;
 }
 
 enum verdict statements_judge_describe(struct relay_run *run)
 {
 	enum verdict verdict = RELAY_STOP;
-	struct server_statement *there;
-	char name[STATEMENT_NAME_SIZE];
-	struct subject subject;
+	const struct statement *statement;
+	const char *name;
 
 	if (is_skipped(run))
 		return RELAY_PASS;
 	if (!has_room(run))
 		return hold_back(run);
-	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &subject, &verdict))
-		return verdict;
-	if (subject.kind != 'S')
+	if (is_about_portal(run))
 		return pass_request(run, REQUEST_FORWARD);
-	if (subject.name[0] == '\0')
+	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))
+		return verdict;
+	if (name[0] == '\0')
 		return use_unnamed(run);
 	if (!tracks(run))
 		return pass_request(run, REQUEST_FORWARD);
-	there = resolve(run, subject.name, &verdict);
-	if (!there)
+	statement = resolve(run, name, strlen(name) + 1, &verdict);
+	if (!statement)
 		return verdict;
-	insert_about_statement(
-		run, PQ_DESCRIBE, name, statement_name(there->statement, name) + 1);
-	use(run, there);
+	insert_about_statement(run, PQ_DESCRIBE, statement);
+	run->keeps = true;
+	pass_request(run, REQUEST_FORWARD);
 	return RELAY_DROP;
 }
 
@@ -692,8 +681,9 @@ enum verdict statements_judge_describe(struct relay_run *run)
 /* The client's name is gone at once, and back if an error keeps the Close from being done. */
 static struct client_statement *take_name(struct client_link *client, const char *name)
 {
-	struct client_statement *entry =
-		client->statements ? client_statements_find(client->statements, name) : NULL;
+	struct client_statement *entry = client->statements
+		? client_statements_find(client->statements, name, strlen(name) + 1)
+		: NULL;
 
 	if (entry) {
 		entry->pending++;
@@ -706,20 +696,22 @@ static struct client_statement *take_name(struct client_link *client, const char
 enum verdict statements_judge_close(struct relay_run *run)
 {
 	enum verdict verdict = RELAY_STOP;
-	struct subject subject;
+	const char *name;
 
 	if (is_skipped(run))
 		return RELAY_PASS;
 	if (!has_room(run))
 		return hold_back(run);
-	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &subject, &verdict))
+	if (is_about_portal(run))
+		return pass_request(run, REQUEST_FORWARD);
+	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
-	if (subject.kind == 'S' && subject.name[0] == '\0') {
+	if (name[0] == '\0') {
 		set_unnamed(run->client, NULL);
 		run->server->unnamed = 0;
 		run->server->unnamed_passing = false;
 	}
-	if (subject.kind != 'S' || subject.name[0] == '\0' || !tracks(run))
+	if (name[0] == '\0' || !tracks(run))
 		return pass_request(run, REQUEST_FORWARD);
 	if (!open_book(run))
 		return out_of_memory(run);
@@ -727,7 +719,7 @@ enum verdict statements_judge_close(struct relay_run *run)
 	server_statements_push(run->server->statements,
 		&(struct statement_operation){
 			.kind = STATEMENT_CLOSED,
-			.client = take_name(run->client, subject.name),
+			.client = take_name(run->client, name),
 		});
 	return RELAY_DROP;
 }
@@ -738,15 +730,17 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 	enum verdict verdict = RELAY_STOP;
 	struct client_link *client = run->client;
 	struct client_statement *entry;
-	struct subject subject;
+	const char *name;
 
 	if (!tracks(run) || pool_mode(client->link.pool) == POOL_MODE_SESSION)
 		return RELAY_PASS;
-	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &subject, &verdict))
-		return verdict;
-	if (subject.kind != 'S' || subject.name[0] == '\0')
+	if (is_about_portal(run))
 		return RELAY_PASS;
-	entry = take_name(client, subject.name);
+	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
+		return verdict;
+	if (name[0] == '\0')
+		return RELAY_PASS;
+	entry = take_name(client, name);
 	if (entry)
 		client_statements_settle(client->statements, entry);
 	switch (stream_send_bytes(
@@ -797,7 +791,7 @@ static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 	buffer_init(&name);
 	known = sql_deallocated_name(
 			(const char *)text, run->frame.total - FRAME_HEADER_SIZE, &name) &&
-		find(run, (const char *)name.data);
+		find(run, (const char *)name.data, name.length);
 	if (known)
 		*verdict = deallocate(run, (const char *)name.data);
 	buffer_free(&name);
