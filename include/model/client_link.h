@@ -4,7 +4,8 @@
  *
  *   GREETING > AUTHENTICATING > (WELCOMING >) IDLE > (WAITING >) PAIRED > IDLE
  *   IDLE > LAUNCHING > PAIRED                     replication: waits for a server of its own
- *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  the user is asked for on a server
+ *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  something is asked for on a server
+ *   WELCOMING > LOOKING_UP                        likewise
  *   GREETING > CANCEL_WAITING > CANCEL_SENT       a CancelRequest
  *   AUTHENTICATING > CONSOLE                      the admin console
  *   all > CLOSED

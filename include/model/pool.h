@@ -13,6 +13,7 @@
 #include "model/client_link.h"
 #include "model/database.h"
 #include "model/latency.h"
+#include "model/proven.h"
 #include "model/server_link.h"
 #include "model/stats.h"
 #include "model/user.h"
@@ -49,6 +50,7 @@ struct pool {
 	/* The last welcome that was made, for those who ask for the same: see session/welcome. */
 	struct parameters *welcome_asked, *welcome_given; /* NULL: none yet */
 	struct buffer welcome_made;
+	struct proven proven; /* what its servers take besides; forgotten with the welcome */
 	usec_t last_launch; /* when the last attempt to connect began; 0: never */
 	usec_t last_lifetime_close;
 	usec_t last_used; /* had a client or a connected server */

@@ -11,7 +11,7 @@
 #ifndef PGUSHER_SESSION_AUTH_QUERY_H
 #define PGUSHER_SESSION_AUTH_QUERY_H
 
-#include "session/lookup.h"
+#include "model/registry.h"
 
 /*
  * As whom users of this database are looked up: its entry's auth_user, else the global one. NULL:
@@ -25,30 +25,5 @@ const char *auth_query_user(
  * client_login_found() or is closed; or it was closed at once.
  */
 void auth_query_begin(struct client_link *client, const char *user);
-
-/* An idle server runs the look-up whose turn it is. It may be closed by this. */
-void auth_query_run(struct lookup *lookup, struct server_link *server);
-
-enum auth_query_progress {
-	AUTH_QUERY_GOES_ON,
-	AUTH_QUERY_ENDS, /* that was the last of it */
-	AUTH_QUERY_BROKEN, /* it is not what we asked for: close the server for that reason */
-};
-
-/* One message of the server, whole. */
-enum auth_query_progress auth_query_answer(struct server_link *server, uint8_t type,
-	const uint8_t *body, size_t length, enum reason *why);
-
-/* The server has answered all: it is released, and the logins go on. */
-void auth_query_done(struct server_link *server);
-
-/* The server of a look-up is closed: another one may do, else its logins fail. */
-void auth_query_server_gone(struct server_link *server, const struct failure *why);
-
-/* The client of a login is closing. */
-void auth_query_leave(struct login *login);
-
-/* No server will come for those who wait for one in this pool: close them. */
-void auth_query_refuse(struct pool *pool, const struct failure *why);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Logins whose user has to be looked up on a server: what they ask, in which order, and for how
- * many of them a pool has servers at the same time.
+ * Logins that have to ask a server something: what they ask, in which order, and for how many of
+ * them a pool has servers at the same time.
  *
- * A look-up asks for one name, for one database that clients named, in the pool that may ask.
- * Logins that want the same before it was sent share it: the query still runs after each of them
- * came. Its logins own it: the last one that leaves takes it along. What is said to the server,
- * and what follows from the answer, is session/auth_query's.
+ * A look-up is of a kind: who somebody is (session/auth_query), or whether values are good
+ * (session/proof). Logins that want to know the same before it was sent share it: the query still
+ * runs after each of them came. Its logins own it: the last one that leaves takes it along. How
+ * a server is asked is session/lookup_server's.
  */
 #ifndef PGUSHER_SESSION_LOOKUP_H
 #define PGUSHER_SESSION_LOOKUP_H
@@ -15,6 +15,8 @@
 #include "session/client_login.h"
 
 TAILQ_HEAD(login_list, login);
+
+struct lookup_kind;
 
 struct lookup {
 	TAILQ_ENTRY(lookup) in_queue; /* of the pool, while it waits */
@@ -27,16 +29,26 @@ struct lookup {
 	bool queued; /* stands in the pool's queue */
 	bool heard; /* the server has begun to answer */
 	unsigned preludes; /* queries before the look-up proper that have not ended yet */
-	unsigned step; /* of the answer: see session/auth_query */
+	unsigned statements, step; /* of the answer: see session/lookup_server */
+	/* What auth_query has found. */
 	struct credential *credential; /* counted: of the last row; NULL: none has come */
 	char name[CLIENT_USER_NAME_MAX + 1]; /* likewise: who it really is */
-	/* What is asked; these two in one piece are the key of by_what. */
-	const struct database *database; /* that the clients named */
-	char user[]; /* whom they said to be */
+	/* What a proof has found. */
+	struct parameters *spelt; /* counted; NULL: nothing yet */
+	struct failure refusal; /* valid if refused: what the server says */
+	bool refused;
+	/* What is asked; these three in one piece are the key of by_what. */
+	const struct lookup_kind *kind;
+	const void *subject; /* auth_query: the database; proof: the values, counted */
+	char user[]; /* auth_query: whom they said to be */
 };
 
-/* Have the client's login wait for this name. False: no memory. */
-bool lookup_join(struct client_link *client, struct pool *pool, const char *user);
+/*
+ * Have the client's login wait for the answer. The kind says whether the subject has to be held.
+ * False: no memory.
+ */
+bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user);
 
 /* The one whose turn it is to get a server; NULL: none waits, or enough of them have one. */
 struct lookup *lookup_next(const struct pool *pool);

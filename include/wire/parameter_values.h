@@ -40,4 +40,11 @@ unsigned parameter_values_place(
 bool parameter_values_follow(
 	struct parameter_values *values, const char *name, const char *value);
 
+/* As whom a session acts, in the order in which it is taken back. */
+enum { PARAMETER_IDENTITIES = 2 };
+extern const char *const parameter_identity[PARAMETER_IDENTITIES];
+
+/* Reorder what is followed: as whom the session acts comes last, in the order of setting it. */
+void parameter_values_put_identity_last(struct parameter_values *values);
+
 #endif

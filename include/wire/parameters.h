@@ -59,6 +59,9 @@ const char *parameter_name(const struct parameter_table *table, unsigned index);
 /* Can it be the name of a parameter? It may stand in SQL of ours then. */
 bool parameter_name_is_legal(const char *name);
 
+/* Put a legal name into lower case. */
+void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE]);
+
 /* ---- Sets ------------------------------------------------------------------------------- */
 
 /* The set in which nothing is known; never NULL. Counted for the caller. */
@@ -104,6 +107,14 @@ struct parameters *parameters_doubt(
  */
 struct parameters *parameters_refollow(struct parameter_table *table,
 	const struct parameters *set, const char *name, const char *value);
+
+/*
+ * `set`, in which every tracked parameter is followed instead that it knows and `known` does not:
+ * servers that do not report one have it set like any other. Counted; NULL as above, or if that
+ * would be more than can be followed.
+ */
+struct parameters *parameters_follow_unknown(struct parameter_table *table,
+	const struct parameters *set, const struct parameters *known);
 
 /* Does it follow anything beyond what is tracked? */
 bool parameters_has_followed(const struct parameters *set);

@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "daemon/systemd.h"
-#include "session/auth_query.h"
 #include "session/control.h"
 #include "session/draining.h"
 #include "session/ending.h"
 #include "session/launch.h"
+#include "session/lookup_server.h"
 #include "session/pairing.h"
 #include "session/peering.h"
 #include "session/replication.h"
@@ -431,7 +431,7 @@ static void refuse_waiters(struct registry *registry)
 	struct link *link;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		auth_query_refuse(pool, &why);
+		lookup_refuse(pool, &why);
 		while ((link = TAILQ_FIRST(&pool->waiting)) != NULL)
 			client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
 		while ((link = TAILQ_FIRST(&pool->welcoming)) != NULL)

@@ -3,28 +3,16 @@
 
 #include <string.h>
 
-#include "session/client_limits.h"
 #include "session/ending.h"
 #include "session/followed.h"
-#include "session/pairing.h"
-#include "session/relay_rules.h"
-#include "wire/message.h"
-#include "wire/report.h"
+#include "session/lookup_server.h"
 #include "wire/row.h"
 #include "wire/writer.h"
 
 /* What makes a session as new as the protocol can; connect_query follows it as after a login. */
 static const char make_new[] = "DISCARD ALL";
 
-/* The answer to the look-up proper, step by step; rows may come before the last. */
-static const uint8_t steps[] = {
-	PQ_PARSE_COMPLETE,
-	PQ_BIND_COMPLETE,
-	PQ_ROW_DESCRIPTION,
-	PQ_COMMAND_COMPLETE,
-};
-
-enum { STEPS = sizeof(steps), STEP_OF_ROWS = STEPS - 1, RESULT_COLUMNS = 2 };
+enum { RESULT_COLUMNS = 2 };
 
 /* --- whom, where and how ------------------------------------------------------------------ */
 
@@ -88,134 +76,74 @@ static struct pool *find_pool(struct client_link *client)
 	return pool;
 }
 
-void auth_query_begin(struct client_link *client, const char *user)
-{
-	struct pool *pool = find_pool(client);
-
-	if (!pool || pairing_refuse_hopeless(client, pool))
-		return;
-	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
-		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
-		return;
-	}
-	if (!lookup_join(client, pool, user)) {
-		client_close_for(client, REASON_NO_MEMORY);
-		return;
-	}
-	client_enter(client, CLIENT_LOOKING_UP);
-	stream_pause(&client->link.stream);
-	client_limits_start(client);
-	/* At the end of the turn, so that all who came in it share what they have in common. */
-	pool_needs_work(pool);
-}
-
 /* --- to the server ------------------------------------------------------------------------ */
+
+static const struct database *database_of(const struct lookup *lookup)
+{
+	return lookup->subject;
+}
 
 static const char *query_of(const struct lookup *lookup)
 {
-	const char *own = lookup->database->config->auth_query;
+	const char *own = database_of(lookup)->config->auth_query;
 
 	return own ? own : lookup->pool->registry->settings->auth_query;
 }
 
-static void write_preludes(struct lookup *lookup, struct buffer *out)
+static unsigned prepare(struct server_link *server, struct buffer *out)
 {
-	const char *connect_query = lookup->pool->database->config->connect_query;
+	const char *connect_query = server->link.pool->database->config->connect_query;
 
+	if (!server->touched)
+		return 0;
 	writer_query(out, make_new);
-	lookup->preludes = 1;
 	if (!connect_query)
-		return;
+		return 1;
 	writer_query(out, connect_query);
-	lookup->preludes++;
+	return 2;
 }
 
-/* The unnamed statement and portal, one parameter of whatever type, everything as text. */
-static void write_query(const struct lookup *lookup, struct buffer *out)
+static bool fit(struct server_link *server)
 {
-	const size_t length = strlen(lookup->user);
-	size_t mark = writer_begin(out, PQ_PARSE);
-
-	writer_string(out, "");
-	writer_string(out, query_of(lookup));
-	writer_int16(out, 0);
-	writer_end(out, mark);
-	mark = writer_begin(out, PQ_BIND);
-	writer_string(out, "");
-	writer_string(out, "");
-	writer_int16(out, 0);
-	writer_int16(out, 1);
-	writer_int32(out, (uint32_t)length);
-	writer_bytes(out, lookup->user, length);
-	writer_int16(out, 0);
-	writer_end(out, mark);
-	mark = writer_begin(out, PQ_DESCRIBE);
-	writer_byte(out, 'P');
-	writer_string(out, "");
-	writer_end(out, mark);
-	mark = writer_begin(out, PQ_EXECUTE);
-	writer_string(out, "");
-	writer_int32(out, 0);
-	writer_end(out, mark);
-	writer_message(out, PQ_SYNC, NULL, 0);
+	server->touched = server->lookup->preludes > 0;
+	return !parameters_has_followed(server->link.parameters) || followed_forget(server);
 }
 
-/* The time for which its logins may take is that of a login again. */
-static void start_clocks(const struct lookup *lookup)
+static unsigned ask(
+	const struct lookup *lookup, const struct server_link *server, struct buffer *out)
 {
-	const struct login *login;
+	const char *user = lookup->user;
 
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
-		client_limits_start(login->client);
-}
-
-void auth_query_run(struct lookup *lookup, struct server_link *server)
-{
-	struct buffer message;
-	bool sent;
-
-	lookup->step = lookup->preludes = 0;
-	buffer_init(&message);
-	if (server->touched)
-		write_preludes(lookup, &message);
-	write_query(lookup, &message);
-	server_enter(server, SERVER_LOOKING_UP);
-	server->link.rules = relay_lookup_server;
-	server->transaction_status = 0;
-	lookup_start(lookup, server);
-	server->unnamed = 0;
-	sent = requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW) && !message.failed &&
-		stream_send_bytes(&server->link.stream, message.data, message.length) !=
-			STREAM_SENT_NOT;
-	buffer_free(&message);
-	if (sent)
-		start_clocks(lookup);
-	else
-		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+	(void)server;
+	lookup_write_statement(out, query_of(lookup), &user, 1);
+	return 1;
 }
 
 /* --- from the server ---------------------------------------------------------------------- */
 
-static bool reject(const struct server_link *server, const char *what)
+static unsigned columns(const struct lookup *lookup, unsigned statement)
 {
-	link_log_repeated(&server->link, LEVEL_ERROR, "auth_query: %s", what);
-	return false;
+	(void)lookup;
+	(void)statement;
+	return RESULT_COLUMNS;
 }
 
 /* Of several rows the last one counts. False: none that can be meant. */
-static bool take_row(struct server_link *server, const uint8_t *body, size_t length)
+static bool take_row(
+	struct server_link *server, unsigned statement, const uint8_t *body, size_t length)
 {
 	struct lookup *lookup = server->lookup;
 	struct row_value values[RESULT_COLUMNS];
 	const struct row_value *name = &values[0], *secret = &values[1];
 
+	(void)statement;
 	if (row_read(body, length, values, RESULT_COLUMNS) != RESULT_COLUMNS)
-		return reject(server, "malformed row");
+		return lookup_reject(server, "malformed row");
 	if (!name->data || name->length == 0)
-		return reject(server, "no name in the first column");
+		return lookup_reject(server, "no name in the first column");
 	if (memchr(name->data, '\0', name->length) ||
 		(secret->length > 0 && memchr(secret->data, '\0', secret->length)))
-		return reject(server, "text with a NUL in it");
+		return lookup_reject(server, "text with a NUL in it");
 	credential_unref(lookup->credential);
 	/* NULL is no word that somebody could guess: see struct credential. */
 	lookup->credential = credential_new(secret->data, secret->length);
@@ -225,75 +153,13 @@ static bool take_row(struct server_link *server, const uint8_t *body, size_t len
 	return lookup->credential != NULL;
 }
 
-static bool take_step(
-	struct server_link *server, uint8_t type, const uint8_t *body, size_t length)
+/* The server's words are for the log only. */
+static enum lookup_error take_error(struct server_link *server, const struct report *report)
 {
-	struct lookup *lookup = server->lookup;
-
-	if (type == PQ_DATA_ROW && lookup->step == STEP_OF_ROWS)
-		return take_row(server, body, length);
-	if (lookup->step == STEPS || type != steps[lookup->step])
-		return reject(server, "unexpected answer");
-	if (type == PQ_ROW_DESCRIPTION &&
-		row_description_columns(body, length) != RESULT_COLUMNS)
-		return reject(server, "result has not two columns");
-	lookup->step++;
-	return true;
-}
-
-/* The server's words are for the log only. Class 57 is its operator's: another server will do. */
-static void take_error(
-	struct server_link *server, const uint8_t *body, size_t length, enum reason *why)
-{
-	struct report report;
-
-	report_parse(body, length, &report);
-	if (!server->lookup->heard && report.sqlstate &&
-		strncmp(report.sqlstate, "57P", 3) == 0) {
-		*why = REASON_SERVER_CONN_CRASHED;
-		return;
-	}
 	link_log_repeated(&server->link, LEVEL_ERROR, "S: error in auth_query: %s: %s",
-		report.severity ? report.severity : "ERROR",
-		report.text ? report.text : "no message");
-}
-
-static enum auth_query_progress take_ready(
-	struct server_link *server, const uint8_t *body, size_t length)
-{
-	struct lookup *lookup = server->lookup;
-
-	if (length != 1 || body[0] != READY_IDLE)
-		return AUTH_QUERY_BROKEN;
-	if (lookup->preludes > 0) {
-		server->touched = --lookup->preludes > 0;
-		if (parameters_has_followed(server->link.parameters) &&
-			!followed_forget(server))
-			return AUTH_QUERY_BROKEN;
-		return AUTH_QUERY_GOES_ON;
-	}
-	return lookup->step == STEPS ? AUTH_QUERY_ENDS : AUTH_QUERY_BROKEN;
-}
-
-enum auth_query_progress auth_query_answer(struct server_link *server, uint8_t type,
-	const uint8_t *body, size_t length, enum reason *why)
-{
-	struct lookup *lookup = server->lookup;
-	bool good = true;
-
-	*why = REASON_AUTH_QUERY_FAILED;
-	if (type == PQ_ERROR_RESPONSE) {
-		take_error(server, body, length, why);
-		return AUTH_QUERY_BROKEN;
-	}
-	if (type == PQ_READY_FOR_QUERY)
-		return take_ready(server, body, length);
-	/* What connect_query has to say is not for us. */
-	if (lookup->preludes == 0) {
-		lookup->heard = true;
-		good = take_step(server, type, body, length);
-	}
-	return good ? AUTH_QUERY_GOES_ON : AUTH_QUERY_BROKEN;
+		report->severity ? report->severity : "ERROR",
+		report->text ? report->text : "no message");
+	return LOOKUP_ERROR_BREAKS;
 }
 
 /* --- what comes of it --------------------------------------------------------------------- */
@@ -318,76 +184,23 @@ static void finish(struct lookup *lookup)
 	}
 }
 
-static void fail(struct lookup *lookup, const struct failure *why)
+static const struct lookup_kind kind = {
+	.name = "auth_query",
+	.prepare = prepare,
+	.fit = fit,
+	.ask = ask,
+	.columns = columns,
+	.take_row = take_row,
+	.take_error = take_error,
+	.finish = finish,
+	.broken = REASON_AUTH_QUERY_FAILED,
+	.failure = REASON_BOUNCER_CONFIG_ERROR,
+};
+
+void auth_query_begin(struct client_link *client, const char *user)
 {
-	struct login *login;
+	struct pool *pool = find_pool(client);
 
-	while ((login = lookup_take_login(lookup)) != NULL)
-		client_close(login->client, why);
-}
-
-void auth_query_done(struct server_link *server)
-{
-	struct lookup *lookup = server->lookup;
-
-	lookup_end(lookup);
-	if (server_is_clean(server))
-		pairing_release(server);
-	else
-		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
-	finish(lookup);
-}
-
-static bool is_broken(const struct failure *why)
-{
-	return why->reason == REASON_SERVER_CONN_CRASHED ||
-		why->reason == REASON_SERVER_CONNECTION_CLOSED;
-}
-
-/*
- * Would another server have known? One that was there before and died unheard, or that could not
- * be made as new, says nothing of the look-up.
- */
-static bool deserves_another(const struct lookup *lookup, const struct server_link *server,
-	const struct failure *why)
-{
-	if (lookup->heard)
-		return false;
-	if (is_broken(why))
-		return server->touched || server->link.connect_time < lookup->since;
-	return why->reason == REASON_AUTH_QUERY_FAILED && lookup->preludes > 0;
-}
-
-void auth_query_server_gone(struct server_link *server, const struct failure *why)
-{
-	const struct failure hidden = failure_of(REASON_BOUNCER_CONFIG_ERROR);
-	struct lookup *lookup = server->lookup;
-
-	if (!lookup)
-		return;
-	if (deserves_another(lookup, server, why)) {
-		lookup_start_again(lookup);
-		start_clocks(lookup);
-		return;
-	}
-	lookup_end(lookup);
-	fail(lookup, &hidden);
-}
-
-void auth_query_leave(struct login *login)
-{
-	struct server_link *server = lookup_leave(login);
-
-	if (server)
-		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
-}
-
-void auth_query_refuse(struct pool *pool, const struct failure *why)
-{
-	struct lookup *lookup;
-
-	while ((lookup = TAILQ_FIRST(&pool->lookups)) != NULL) {
-		lookup_end(lookup);
-		fail(lookup, why);
-	}
+	if (pool)
+		lookup_begin(client, pool, &kind, client->database, user);
 }

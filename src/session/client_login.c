@@ -18,6 +18,7 @@
 #include "session/client_session.h"
 #include "session/ending.h"
 #include "session/login_counts.h"
+#include "session/lookup_server.h"
 #include "session/replication.h"
 #include "session/shedding.h"
 #include "session/welcome.h"
@@ -68,7 +69,7 @@ void client_login_end(struct client_link *client, enum client_state state)
 
 	if (state > CLIENT_WELCOMING || !login)
 		return;
-	auth_query_leave(login);
+	lookup_client_gone(login);
 	if (login->mock) {
 		if (client->user == login->mock)
 			client->user = NULL;
@@ -185,6 +186,14 @@ static void authenticated(struct client_link *client)
 	if (!client->database->config->user)
 		pool_set_credential(client->link.pool, client->login->credential);
 	welcome_or_wait(client);
+}
+
+/* What may have changed while it waited is looked at again. */
+void client_login_proven(struct client_link *client)
+{
+	client_enter(client, CLIENT_AUTHENTICATING);
+	client_limits_start(client);
+	authenticated(client);
 }
 
 void client_login_proceed(struct client_link *client, enum auth_result result)

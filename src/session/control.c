@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/control.h"
 
-#include "session/auth_query.h"
 #include "session/ending.h"
+#include "session/lookup_server.h"
 #include "session/pairing.h"
 #include "session/peering.h"
 #include "session/suspend.h"
@@ -187,7 +187,7 @@ static void empty_pool(struct pool *pool, enum reason reason)
 {
 	const struct failure why = failure_of(reason);
 
-	auth_query_refuse(pool, &why);
+	lookup_refuse(pool, &why);
 	close_clients(&pool->waiting, reason);
 	close_clients(&pool->welcoming, reason);
 	close_clients(&pool->cancels, reason);

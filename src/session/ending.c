@@ -7,11 +7,11 @@
 #include "model/client_group.h"
 #include "model/registry.h"
 #include "net/tls.h"
-#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_login.h"
 #include "session/launch.h"
 #include "session/login_counts.h"
+#include "session/lookup_server.h"
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/replication.h"
@@ -243,7 +243,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	loop_defer(pool->registry->loop, &link->ending, free_server);
 	cancel_server_gone(server);
 	server_login_end(server, state, why);
-	auth_query_server_gone(server, why);
+	lookup_server_gone(server, why);
 	pool_needs_work(pool);
 	if (unused)
 		relay_client_resume(client); /* another server will do */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/ending.h"
+#include "session/lookup_server.h"
 #include "session/peering.h"
 #include "session/server_login.h"
 #include "session/welcome.h"
@@ -246,7 +246,7 @@ void launch_failed(struct pool *pool, const struct failure *why, bool told)
 		return;
 	close_all(&pool->welcoming, why);
 	close_all(&pool->waiting, why);
-	auth_query_refuse(pool, why);
+	lookup_refuse(pool, why);
 }
 
 void launch_succeeded(struct pool *pool)

@@ -6,17 +6,19 @@
 
 #include "base/check.h"
 #include "crypt/keyed_hash.h"
+#include "session/lookup_server.h"
 
 /* --- by what they ask --------------------------------------------------------------------- */
 
 struct key {
-	const struct database *database;
+	const struct lookup_kind *kind;
+	const void *subject;
 	char user[CLIENT_USER_NAME_MAX + 1];
 };
 
 static size_t key_length(const char *user)
 {
-	return sizeof(struct database *) + strlen(user);
+	return offsetof(struct key, user) + strlen(user);
 }
 
 static unsigned hash_key(const struct pool *pool, const void *key, size_t length)
@@ -24,10 +26,10 @@ static unsigned hash_key(const struct pool *pool, const void *key, size_t length
 	return (unsigned)keyed_hash_of(&pool->registry->name_hash, key, length);
 }
 
-static struct lookup *find(
-	const struct pool *pool, const struct database *database, const char *user)
+static struct lookup *find(const struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
 {
-	struct key key = {.database = database};
+	struct key key = {.kind = kind, .subject = subject};
 	const size_t length = key_length(user);
 	struct lookup *found = NULL;
 
@@ -43,8 +45,8 @@ static void make_known(struct lookup *lookup)
 	struct pool *pool = lookup->pool;
 	const size_t length = key_length(lookup->user);
 
-	HASH_ADD_KEYPTR_BYHASHVALUE(by_what, pool->lookups_by_what, &lookup->database, length,
-		hash_key(pool, &lookup->database, length), lookup);
+	HASH_ADD_KEYPTR_BYHASHVALUE(by_what, pool->lookups_by_what, &lookup->kind, length,
+		hash_key(pool, &lookup->kind, length), lookup);
 }
 
 static void forget(struct lookup *lookup)
@@ -66,7 +68,8 @@ static void leave_queue(struct lookup *lookup)
 	lookup->queued = false;
 }
 
-static struct lookup *make(struct pool *pool, const struct database *database, const char *user)
+static struct lookup *make(struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
 {
 	const size_t length = strlen(user);
 	struct lookup *lookup = calloc(1, sizeof(*lookup) + length + 1);
@@ -75,7 +78,8 @@ static struct lookup *make(struct pool *pool, const struct database *database, c
 		return NULL;
 	TAILQ_INIT(&lookup->logins);
 	lookup->pool = pool;
-	lookup->database = database;
+	lookup->kind = kind;
+	lookup->subject = kind->hold ? kind->hold(subject) : subject;
 	lookup->since = loop_now(pool->registry->loop);
 	memcpy(lookup->user, user, length + 1);
 	lookup->queued = true;
@@ -85,13 +89,14 @@ static struct lookup *make(struct pool *pool, const struct database *database, c
 	return lookup;
 }
 
-bool lookup_join(struct client_link *client, struct pool *pool, const char *user)
+bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
 {
 	struct login *login = client->login;
-	struct lookup *lookup = find(pool, client->database, user);
+	struct lookup *lookup = find(pool, kind, subject, user);
 
 	if (!lookup)
-		lookup = make(pool, client->database, user);
+		lookup = make(pool, kind, subject, user);
 	if (!lookup)
 		return false;
 	TAILQ_INSERT_TAIL(&lookup->logins, login, in_lookup);
@@ -157,6 +162,9 @@ void lookup_end(struct lookup *lookup)
 static void free_lookup(struct lookup *lookup)
 {
 	credential_unref(lookup->credential);
+	parameters_unref(lookup->spelt);
+	if (lookup->kind->let_go)
+		lookup->kind->let_go(lookup->subject);
 	free(lookup);
 }
 

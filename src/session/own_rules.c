@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "model/client_group.h"
-#include "session/auth_query.h"
 #include "session/followed.h"
+#include "session/lookup_server.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
 #include "session/statements.h"
@@ -132,26 +132,26 @@ static enum verdict judge_own_ready(struct relay_run *run)
 	return end_own(run, (char)*status);
 }
 
-/* --- from a server that looks up a user for us -------------------------------------------- */
+/* --- from a server that runs a look-up -------------------------------------------- */
 
 /* One that is too long to be whole is longer than any secret. */
 static enum verdict judge_looked_up(struct relay_run *run)
 {
-	enum reason why = REASON_AUTH_QUERY_FAILED;
+	enum reason why = run->server->lookup->kind->broken;
 	size_t length;
 	const uint8_t *body = relay_body(run, &length);
-	enum auth_query_progress progress = AUTH_QUERY_BROKEN;
+	enum lookup_progress progress = LOOKUP_BREAKS;
 
 	if (relay_forgets_all(run))
 		statements_forget_all(run->server, NULL);
 	if (run->whole)
-		progress = auth_query_answer(run->server, run->frame.type, body, length, &why);
+		progress = lookup_answer(run->server, run->frame.type, body, length, &why);
 	switch (progress) {
-	case AUTH_QUERY_GOES_ON:
+	case LOOKUP_GOES_ON:
 		return RELAY_DROP;
-	case AUTH_QUERY_ENDS:
+	case LOOKUP_ENDS:
 		return end_own(run, READY_IDLE);
-	case AUTH_QUERY_BROKEN:
+	case LOOKUP_BREAKS:
 		break;
 	}
 	return relay_fail(run, failure_of(why));

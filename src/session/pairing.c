@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "session/auth_query.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
 #include "session/draining.h"
 #include "session/ending.h"
 #include "session/launch.h"
+#include "session/lookup_server.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
 #include "session/replication.h"
@@ -279,7 +279,7 @@ static void serve_one(struct pool *pool, struct server_link *server)
 	struct lookup *lookup = lookup_next(pool);
 
 	if (lookup && (!client || lookup->since <= client->wait_start))
-		auth_query_run(lookup, server);
+		lookup_run(lookup, server);
 	else if (pair(client, server) == TAKEN_READY)
 		relay_client_resume(client);
 }

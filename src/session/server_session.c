@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/server_session.h"
 
-#include "session/auth_query.h"
 #include "session/client_limits.h"
 #include "session/draining.h"
 #include "session/ending.h"
+#include "session/lookup_server.h"
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
@@ -91,7 +91,7 @@ void server_own_done(struct server_link *server)
 		settings_done(server);
 		break;
 	case SERVER_LOOKING_UP:
-		auth_query_done(server);
+		lookup_done(server);
 		break;
 	case SERVER_DRAINING:
 		draining_own_done(server);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/welcome.h"
 
+#include <strings.h>
+
 #include "session/client_limits.h"
 #include "session/client_login.h"
 #include "session/client_session.h"
@@ -8,8 +10,11 @@
 #include "session/launch.h"
 #include "session/login_counts.h"
 #include "session/pairing.h"
+#include "session/proof.h"
 #include "session/relay.h"
+#include "wire/frame.h"
 #include "wire/message.h"
+#include "wire/report.h"
 #include "wire/writer.h"
 
 /* What comes after the parameters; the key in it is this client's alone. False: no memory. */
@@ -26,6 +31,63 @@ static bool write_end(struct client_link *client, struct buffer *message)
 		writer_notice(message, "NOTICE", "00000", notice);
 	writer_ready(message, READY_IDLE);
 	return !message->failed;
+}
+
+/* The next ParameterStatus of the head at or behind `at`; NULL: there is none. */
+static const uint8_t *next_report(
+	const struct pool *pool, const uint8_t *at, struct frame *frame, const char **name)
+{
+	const uint8_t *end = pool->welcome_head.data + pool->welcome_head.length;
+	const char *value;
+
+	for (; at < end; at += frame->total) {
+		if (frame_peek(at, (size_t)(end - at), UINT32_MAX, frame) != FRAME_WHOLE)
+			break;
+		if (frame->type == PQ_PARAMETER_STATUS &&
+			report_parse_parameter(
+				frame_body(at), frame_body_size(frame), name, &value))
+			return at;
+	}
+	return NULL;
+}
+
+bool welcome_reports(const struct pool *pool, const char *name)
+{
+	const uint8_t *at = pool->welcome_head.data;
+	struct frame frame;
+	const char *reported;
+
+	if (!pool->welcome)
+		return false;
+	while ((at = next_report(pool, at, &frame, &reported)) != NULL) {
+		if (strcasecmp(reported, name) == 0)
+			return true;
+		at += frame.total;
+	}
+	return false;
+}
+
+/* What the client has asked for is told in place of what the server began with. */
+static void append_head(struct pool *pool, const struct parameters *given)
+{
+	const struct buffer *head = &pool->welcome_head;
+	struct buffer *made = &pool->welcome_made;
+	const uint8_t *from = head->data, *at = head->data;
+	struct frame frame;
+	const char *name;
+
+	while (parameters_has_followed(given) &&
+		(at = next_report(pool, at, &frame, &name)) != NULL) {
+		const char *value = parameters_get_followed(given, name);
+
+		if (value) {
+			buffer_append(made, from, (size_t)(at - from));
+			writer_parameter_status(made, name, value);
+			from = at + frame.total;
+		}
+		at += frame.total;
+	}
+	buffer_append(made, from, head->length - (size_t)(from - head->data));
 }
 
 static void drop_made(struct pool *pool)
@@ -53,7 +115,7 @@ static bool make_welcome(struct pool *pool, struct parameters *asked)
 	pool->welcome_asked = parameters_ref(asked);
 	pool->welcome_given = given;
 	buffer_clear(&pool->welcome_made);
-	buffer_append(&pool->welcome_made, pool->welcome_head.data, pool->welcome_head.length);
+	append_head(pool, given);
 	parameters_report(given, &pool->welcome_made);
 	if (!pool->welcome_made.failed)
 		return true;
@@ -119,6 +181,8 @@ static bool let_in(struct client_link *client, enum stream_sent sent)
 
 static void welcome(struct client_link *client)
 {
+	if (!proof_settle(client))
+		return;
 	/* What came behind the last message of the login is a query already. */
 	if (let_in(client, send_welcome(client)))
 		relay_client_resume(client);

@@ -17,17 +17,12 @@ struct batch {
 	int count;
 };
 
-/* As whom a session acts, in the order in which it is taken back. */
-static const char *const identity[] = {"role", "session_authorization"};
-
-enum { IDENTITIES = sizeof(identity) / sizeof(*identity) };
-
 static bool is_identity(const char *name)
 {
 	unsigned i;
 
-	for (i = 0; i < IDENTITIES; i++) {
-		if (strcmp(name, identity[i]) == 0)
+	for (i = 0; i < PARAMETER_IDENTITIES; i++) {
+		if (strcmp(name, parameter_identity[i]) == 0)
 			return true;
 	}
 	return false;
@@ -139,14 +134,14 @@ static void reset_identity(struct batch *batch)
 {
 	unsigned i;
 
-	for (i = 0; i < IDENTITIES; i++) {
+	for (i = 0; i < PARAMETER_IDENTITIES; i++) {
 		bool present;
-		const unsigned place =
-			parameter_values_place(&batch->present, identity[i], &present);
+		const unsigned place = parameter_values_place(
+			&batch->present, parameter_identity[i], &present);
 
 		if (!present)
 			continue;
-		reset(batch, identity[i]);
+		reset(batch, parameter_identity[i]);
 		forget(&batch->present, place);
 	}
 }
@@ -201,14 +196,15 @@ static bool set_followed(struct batch *batch)
 
 static bool set_identity(struct batch *batch)
 {
-	unsigned i = IDENTITIES;
+	unsigned i = PARAMETER_IDENTITIES;
 
 	while (i-- > 0) {
 		bool present;
 		const unsigned place =
-			parameter_values_place(&batch->wanted, identity[i], &present);
+			parameter_values_place(&batch->wanted, parameter_identity[i], &present);
 
-		if (present && !set(batch, identity[i], batch->wanted.followed[place].value))
+		if (present &&
+			!set(batch, parameter_identity[i], batch->wanted.followed[place].value))
 			return false;
 	}
 	return true;

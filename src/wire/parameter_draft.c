@@ -28,16 +28,6 @@ bool parameter_draft_track(struct parameter_draft *draft, unsigned index, const 
 	return true;
 }
 
-static void lower_case(const char *name, char out[PARAMETER_NAME_SIZE])
-{
-	size_t i;
-
-	for (i = 0; name[i] != '\0'; i++)
-		out[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A')
-								 : name[i]);
-	out[i] = '\0';
-}
-
 /* Only the value of one that is there already is new. */
 static enum drafted replace(struct followed *followed, const char *value)
 {
@@ -61,7 +51,7 @@ enum drafted parameter_draft_follow(
 
 	if (!parameter_name_is_legal(name))
 		return DRAFTED_NOT;
-	lower_case(name, lower);
+	parameter_name_lower(name, lower);
 	place = parameter_values_place(values, lower, &present);
 	if (present)
 		return replace(&values->followed[place], value);

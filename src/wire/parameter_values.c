@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 
+const char *const parameter_identity[PARAMETER_IDENTITIES] = {"role", "session_authorization"};
+
 /* Lists are short, and nearly always come in order. */
 unsigned parameter_values_place(
 	const struct parameter_values *values, const char *name, bool *present)
@@ -40,6 +42,23 @@ bool parameter_values_follow(
 	}
 	*at = (struct followed){name, value};
 	return true;
+}
+
+void parameter_values_put_identity_last(struct parameter_values *values)
+{
+	unsigned i, place;
+
+	for (i = PARAMETER_IDENTITIES; i-- > 0;) {
+		for (place = 0; place < values->count; place++) {
+			struct followed *at = &values->followed[place], found = *at;
+
+			if (strcmp(found.name, parameter_identity[i]) != 0)
+				continue;
+			memmove(at, at + 1, (values->count - place - 1) * sizeof(*at));
+			values->followed[values->count - 1] = found;
+			break;
+		}
+	}
 }
 
 struct parameters *parameters_with(struct parameter_table *table, const struct parameters *set,
@@ -126,6 +145,26 @@ struct parameters *parameters_refollow(struct parameter_table *table,
 	for (i = 0; i < values.count; i++) {
 		if (strcasecmp(values.followed[i].name, name) == 0)
 			values.followed[i].value = value;
+	}
+	return parameter_values_intern(table, &values);
+}
+
+struct parameters *parameters_follow_unknown(struct parameter_table *table,
+	const struct parameters *set, const struct parameters *known)
+{
+	char names[PARAMETERS_MAX][PARAMETER_NAME_SIZE];
+	struct parameter_values values, other;
+	unsigned i;
+
+	parameter_values_read(set, &values);
+	parameter_values_read(known, &other);
+	for (i = 0; i < parameter_count(table); i++) {
+		if (values.tracked[i] == NULL || other.tracked[i] != NULL)
+			continue;
+		parameter_name_lower(parameter_name(table, i), names[i]);
+		if (!parameter_values_follow(&values, names[i], values.tracked[i]))
+			return NULL;
+		values.tracked[i] = NULL;
 	}
 	return parameter_values_intern(table, &values);
 }

@@ -187,6 +187,16 @@ bool parameter_name_is_legal(const char *name)
 	return c - name < PARAMETER_NAME_SIZE;
 }
 
+void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE])
+{
+	size_t i;
+
+	for (i = 0; name[i] != '\0'; i++)
+		out[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A')
+								 : name[i]);
+	out[i] = '\0';
+}
+
 /* Returns 0 or an errno. */
 static int add_name(struct parameter_table *table, const char *name)
 {

@@ -361,7 +361,8 @@ def test_queries_of_ours_that_fail_are_told(new_pooler, cluster):
     client.close()
 
 
-def test_a_setting_that_the_server_does_not_take_is_told(pooler):
+def test_a_setting_that_the_server_does_not_take_is_told(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "startup_parameters": "strict"})
     client = pooler.client(timezone="No/Where")
     client.send(wire.query("SELECT 1"))
     client.fatal()

@@ -156,7 +156,9 @@ def test_an_empty_value_is_a_value(one_server):
     assert two.value("SHOW application_name") == ""
 
 
-def test_a_bad_value_fails_at_the_first_query_of_that_client_only(one_server):
+def test_strict_tells_a_bad_value_at_the_first_query_of_that_client_only(new_pooler):
+    settings = {"pool_mode": "transaction", "default_pool_size": 1}
+    one_server = new_pooler({**settings, "startup_parameters": "strict"})
     other = one_server.client()
     other.query("SELECT 1")
     client = one_server.client(timezone="Nowhere/Land")
@@ -315,7 +317,8 @@ def test_the_host_is_added_to_app_when_there_is_no_name(new_pooler):
 
 @pytest.mark.parametrize("name", ["n" * 300, "n" * 600, "\u20ac" * 200], ids=["300", "600", "euros"])
 def test_a_long_name_is_cut_for_the_host_between_characters(new_pooler, name):
-    pooler = new_pooler({"application_name_add_host": 1, "pool_mode": "transaction"})
+    settings = {"application_name_add_host": 1, "pool_mode": "transaction"}
+    pooler = new_pooler({**settings, "startup_parameters": "strict"})
     client = pooler.client(application_name=name)
     host = " - {}:{}".format(*client.socket.getsockname())
     shown = client.parameters["application_name"]

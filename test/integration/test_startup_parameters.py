@@ -7,7 +7,8 @@ import re
 import pytest
 
 from support import wire
-from support.raw import ServerError
+from support.process import wait_until
+from support.raw import RawClient, ServerError
 
 # Name, a value for the client, what SHOW calls it, the server's own.
 FOLLOWED = [
@@ -306,6 +307,164 @@ def test_what_only_a_superuser_may_set_does_not_depend_on_a_role(new_pooler, rol
         assert one.value("SHOW log_min_messages") == "error"
         assert other.value("SELECT session_user") == "app"
         assert other.value("SHOW log_min_messages") == "fatal"
+
+
+# What a server says about it
+
+
+@pytest.fixture
+def statements(cluster):
+    """Counts the statements with this text that app has run since."""
+    cluster.sql("ALTER ROLE app SET log_statement = 'all'")
+    start = len(cluster.log())
+    yield lambda text: cluster.log()[start:].count(text)
+    cluster.clear()
+    cluster.sql("ALTER ROLE app RESET log_statement")
+
+
+SPELT = [
+    ("client_encoding", "utf-8", "UTF8"),
+    ("client_encoding", "'latin-1'", "LATIN1"),
+    ("DateStyle", "German", "German, DMY"),
+    ("TimeZone", "asia/tokyo", "Asia/Tokyo"),
+    ("IntervalStyle", "ISO_8601", "iso_8601"),
+    ("standard_conforming_strings", "OFF", "off"),
+    ("application_name", "naïve", "na??ve"),
+    ("default_transaction_read_only", "1", "on"),
+]
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+@pytest.mark.parametrize("name, value, called", SPELT)
+def test_the_welcome_has_the_servers_spelling(new_pooler, cluster, mode, name, value, called):
+    pooler = new_pooler({"pool_mode": mode, "verbose": 1})
+    direct = RawClient((cluster.host, cluster.port))
+    try:
+        expected = direct.login("app", "main", **{name: value}).parameters[name]
+    finally:
+        direct.close()
+    assert expected == called or name == "application_name"  # which versions spell in two ways
+    client = pooler.client(**{name: value})
+    assert client.parameters[name] == expected
+    assert pooler.client().parameters[name] != expected or expected in ("UTF8",)
+    assert client.value(f"SHOW {name}") == expected
+
+
+BAD = [
+    ("timezone", "Nowhere/Land"),
+    ("DateStyle", "nonsense"),
+    ("client_encoding", "klingon"),
+    ("statement_timeout", "soon"),
+    ("work_mem", "1"),
+    ("search_path", "a b"),
+    ("log_min_messages", "error"),
+    ("role", "nobody at all"),
+    ("session_authorization", "harness"),
+    ("my..var", "1"),
+]
+
+
+@pytest.mark.parametrize("name, value", BAD)
+def test_a_bad_value_is_told_at_login_as_postgres_does(one_server, cluster, name, value):
+    direct = RawClient((cluster.host, cluster.port))
+    with pytest.raises(ServerError) as told:
+        direct.login("app", "main", **{name: value})
+    direct.close()
+    other = one_server.client()
+    other.query("SELECT 1")
+    for _ in range(2):
+        error = one_server.refused(**{name: value})
+        assert error.is_("FATAL", told.value.fields["C"], told.value.fields["M"])
+    assert other.value("SELECT 1") == "1"
+    assert len(one_server.servers()) == 1
+
+
+def test_a_name_that_nobody_knows_is_told_at_login(pooler):
+    error = pooler.refused(no_such_thing="1")
+    assert error.is_("FATAL", "08P01", "unsupported startup parameter: no_such_thing")
+    assert pooler.lines("WARNING .*unsupported startup parameter: no_such_thing=1")
+    error = pooler.refused(work_mem="1MB", options="-c No_Such_Thing=1")
+    text = "unsupported startup parameter in options: no_such_thing"
+    assert error.is_("FATAL", "08P01", text)
+    # Something else that does not exist.
+    error = pooler.refused(temp_tablespaces="nowhere")
+    assert error.is_("FATAL", "42704", 'tablespace "nowhere" does not exist')
+
+
+def test_one_query_is_enough_for_a_thousand_logins(new_pooler, statements):
+    pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 2000})
+    for number in range(1000):
+        name = f"application {number}"
+        client = pooler.raw().login(application_name=name, datestyle="German", work_mem="1MB")
+        assert client.parameters["DateStyle"] == "German, DMY"
+        client.leave()
+    assert statements("SELECT pg_catalog.") == 1
+
+
+def test_what_everybody_asks_for_costs_no_query(pooler, statements):
+    for _ in range(3):
+        connection = pooler.connect(client_encoding="utf8", application_name="it's mine ~")
+        connection.execute("SELECT 1")
+    pooler.client(timezone="utc", datestyle="iso, mdy").query("SELECT 1")
+    assert statements("SELECT pg_catalog.") == 0
+    assert statements("SELECT 1") == 4
+
+
+def test_nothing_of_the_trial_stays(one_server):
+    plain = one_server.client()
+    pid = plain.value("SELECT pg_backend_pid()")
+    one_server.client(work_mem="1MB", client_encoding="latin1", options="-c role=app -c my.x=1")
+    before = len(batches(one_server))
+    sql = (
+        "SELECT pg_backend_pid(), current_setting('work_mem'), current_setting('client_encoding'),"
+        " current_setting('role'), current_setting('my.x', true)"
+    )
+    assert plain.query(sql).rows[0] == (pid, "4MB", "UTF8", "none", "")
+    assert len(batches(one_server)) == before
+
+
+def test_long_values_are_good_values(one_server):
+    long = "x" * 60000
+    client, plain = one_server.client(**{"my.long": long}), one_server.client()
+    for _ in range(2):
+        assert client.value("SELECT current_setting('my.long')") == long
+        assert not plain.value("SELECT current_setting('my.long', true)")
+
+
+def test_a_login_waits_for_a_server_that_can_tell(one_server):
+    busy = one_server.client()
+    busy.query("BEGIN")
+    client = one_server.raw()
+    client.send_startup(work_mem="1MB")
+    one_server.wait_pool(cl_waiting=1)
+    assert one_server.client(datestyle="iso, mdy")
+    busy.query("COMMIT")
+    client.finish_login("app")
+    assert client.value("SHOW work_mem") == "1MB"
+
+
+def test_a_login_waits_through_a_pause(one_server):
+    one_server.client().query("SELECT 1")
+    one_server.admin("PAUSE")
+    client = one_server.raw()
+    client.send_startup(work_mem="1MB")
+    wait_until(lambda: one_server.clients(state="waiting"), 10, "the login to wait")
+    one_server.admin("RESUME")
+    client.finish_login("app")
+    assert client.value("SHOW work_mem") == "1MB"
+
+
+def test_a_server_that_dies_of_the_question_is_replaced(one_server, cluster):
+    plain = one_server.client()
+    pid = plain.value("SELECT pg_backend_pid()")
+    one_server.admin("PAUSE")
+    one_server.admin("RESUME")
+    plain.query("SELECT 1")
+    for backend in cluster.backends(usename="app"):
+        cluster.terminate(backend["pid"])
+    client = one_server.client(work_mem="1MB")
+    assert client.value("SELECT pg_backend_pid()") != pid
+    assert client.value("SHOW work_mem") == "1MB"
 
 
 # Who is refused

@@ -68,6 +68,7 @@ struct login {
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	struct inquiry *inquiry; /* a password that others look at; NULL: none */
 	struct derivation *derivation; /* of its password, for nobody else; NULL: none */
+	bool proven; /* the client's parameters are good: see session/proof */
 	bool expired; /* the password was right, but too old */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */

@@ -239,6 +239,21 @@ def read_row(body):
     return tuple(values)
 
 
+def read_bound(body):
+    """The values of a Bind, as text."""
+    rest = body.split(b"\0", 2)[2]
+    (formats,) = struct.unpack_from("!H", rest)
+    at = 2 + 2 * formats
+    (count,) = struct.unpack_from("!H", rest, at)
+    at += 2
+    values = []
+    for _ in range(count):
+        (length,) = struct.unpack_from("!I", rest, at)
+        values.append(rest[at + 4 : at + 4 + length].decode())
+        at += 4 + length
+    return values
+
+
 def read_fields(body):
     """The fields of an ErrorResponse or NoticeResponse, by letter, in order."""
     assert body.endswith(b"\0"), "fields are not terminated"

@@ -3,6 +3,7 @@
 #include "daemon/janitor.h"
 #include "session/auth_query.h"
 #include "session/control.h"
+#include "session/lookup.h"
 #include "session/shedding.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"

@@ -420,6 +420,7 @@ static void test_tracked_parameters_are_kept_as_they_were_sent(void **state)
 	struct actor *client = fake_accept(-1);
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "timezone", "utc",
 		"application_name", "it's", "options",
 		"-c datestyle=german --intervalstyle=iso\\ 8601", NULL);
@@ -480,6 +481,7 @@ static void test_the_application_name_can_tell_the_address(void **state)
 	struct actor *client;
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	fake_set("application_name_add_host", "1");
 	client = fake_accept(-1);
 	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "application_name",
@@ -880,6 +882,7 @@ static void test_the_first_clients_wait_for_the_servers_parameters(void **state)
 	struct buffer buffer;
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	for (int i = 0; i < 3; i++) {
 		clients[i] = fake_accept(-1);
 		say_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db",
@@ -917,6 +920,7 @@ static void test_the_welcome_has_its_order(void **state)
 	const uint8_t *output;
 
 	(void)state;
+	fake_set("startup_parameters", "strict");
 	pool_forget_welcome(pool);
 	fake_set("login_notify_message", "be nice");
 	client = fake_accept(-1);

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: ISC */
+/* Startup parameters that are tried on a server before their client is let in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/proven.h"
+#include "session/auth/method.h"
+#include "session/ending.h"
+#include "session/lookup.h"
+#include "support/fake_pool.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+static struct pool *pool;
+
+/* --- a pool whose servers report a few parameters ------------------------------------------ */
+
+static struct actor *start_server(void)
+{
+	struct actor *server = fake_launched();
+	struct buffer out;
+
+	assert_non_null(server);
+	fake_connected(server, 0);
+	buffer_init(&out);
+	letters_write(&out, SERVER_SPEAKS, "R");
+	writer_parameter_status(&out, "server_version", "18.0");
+	writer_parameter_status(&out, "search_path", "\"$user\", public");
+	writer_parameter_status(&out, "DateStyle", "ISO, MDY");
+	writer_parameter_status(&out, "TimeZone", "UTC");
+	writer_parameter_status(&out, "client_encoding", "UTF8");
+	writer_parameter_status(&out, "application_name", "");
+	letters_write(&out, SERVER_SPEAKS, "KZ");
+	say_buffer(server, &out);
+	hear(server);
+	return server;
+}
+
+static struct actor *first; /* its only server, idle */
+
+static struct actor *come(const char *name, const char *value, const char *options)
+{
+	struct actor *client = fake_accept(-1);
+
+	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", "options", options,
+		name, value, NULL);
+	return client;
+}
+
+static int start(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_start("[databases]\n"
+		   "db = host=/tmp\n"
+		   "[pgbouncer]\n"
+		   "auth_type = trust\n"
+		   "pool_mode = transaction\n"
+		   "track_extra_parameters = IntervalStyle\n");
+	fake_user("boss", "");
+	client = come(NULL, NULL, "");
+	first = start_server();
+	assert_heard(client, "RSSSSSSKZ");
+	leave(client);
+	pool = registry_find_pool(registry_find_database(&fake_registry, "db"),
+		registry_find_user(&fake_registry, "boss"));
+	assert_non_null(pool);
+	return 0;
+}
+
+/* --- what servers say ---------------------------------------------------------------------- */
+
+static void write_description(struct buffer *out, unsigned columns)
+{
+	const size_t mark = writer_begin(out, PQ_ROW_DESCRIPTION);
+
+	writer_int16(out, (uint16_t)columns);
+	for (unsigned i = 0; i < columns; i++) {
+		writer_string(out, "left");
+		writer_bytes(out, "tablnutypeszmodifm", 18);
+	}
+	writer_end(out, mark);
+}
+
+/* The answer to one statement, with these values; NULL ends them, "NULL" is none. */
+static void write_answer(struct buffer *out, ...)
+{
+	const char *values[8];
+	unsigned count = 0;
+	va_list list;
+	size_t mark;
+
+	va_start(list, out);
+	while ((values[count] = va_arg(list, const char *)) != NULL)
+		count++;
+	va_end(list);
+	letters_write(out, SERVER_SPEAKS, "12");
+	write_description(out, count);
+	mark = writer_begin(out, PQ_DATA_ROW);
+	writer_int16(out, (uint16_t)count);
+	for (unsigned i = 0; i < count; i++) {
+		const bool null = strcmp(values[i], "NULL") == 0;
+
+		writer_int32(out, null ? UINT32_MAX : (uint32_t)strlen(values[i]));
+		writer_bytes(out, values[i], null ? 0 : strlen(values[i]));
+	}
+	writer_end(out, mark);
+	letters_write(out, SERVER_SPEAKS, "C");
+}
+
+static void answer(struct actor *server, const char *value)
+{
+	struct buffer out;
+
+	buffer_init(&out);
+	write_answer(&out, value, NULL);
+	letters_write(&out, SERVER_SPEAKS, "Z");
+	say_buffer(server, &out);
+}
+
+static void refuse(struct actor *server, const char *sqlstate, const char *text)
+{
+	struct buffer out;
+
+	buffer_init(&out);
+	letters_write(&out, SERVER_SPEAKS, "12");
+	writer_error(&out, "ERROR", sqlstate, text);
+	letters_write(&out, SERVER_SPEAKS, "Z");
+	say_buffer(server, &out);
+}
+
+static bool was_sent(const struct actor *server, const char *text, size_t text_length)
+{
+	size_t length;
+	const uint8_t *sent = scripted_output(server->script, &length);
+
+	return memmem(sent, length, text, text_length) != NULL;
+}
+
+#define assert_sent(server, text) assert_true(was_sent(server, text, strlen(text)))
+
+/* A value as Bind has it. */
+static void assert_bound(const struct actor *server, const char *value)
+{
+	struct buffer bound;
+
+	buffer_init(&bound);
+	writer_int32(&bound, (uint32_t)strlen(value));
+	writer_bytes(&bound, value, strlen(value));
+	assert_true(was_sent(server, (const char *)bound.data, bound.length));
+	buffer_free(&bound);
+}
+
+/* What a client was told that a parameter is. */
+static const char *told(struct actor *client, const char *name)
+{
+	static char value[200];
+	size_t length;
+	const uint8_t *output = scripted_output(client->script, &length);
+	const uint8_t *at = memmem(output, length, name, strlen(name) + 1);
+
+	assert_non_null(at);
+	snprintf(value, sizeof(value), "%s", at + strlen(name) + 1);
+	return value;
+}
+
+/* --- who is asked -------------------------------------------------------------------------- */
+
+static void test_what_the_welcome_says_anyway_is_not_asked(void **state)
+{
+	(void)state;
+	assert_heard(come("timezone", "utc", "-c datestyle=iso,\\ mdy"), "RSSSSSSKZ");
+	assert_heard(come("application_name",
+			     "it's a \\ name of 70 letters, which the server "
+			     "will cut at 63 but ~never~ refuse",
+			     ""),
+		"RSSSSSSKZ");
+	assert_heard(first, "");
+}
+
+static void test_a_value_is_asked_and_told_in_the_servers_spelling(void **state)
+{
+	struct actor *client = come("datestyle", "german", "");
+
+	(void)state;
+	assert_heard(client, "");
+	assert_state(client, CLIENT_LOOKING_UP);
+	assert_state(first, SERVER_LOOKING_UP);
+	assert_sent(first, "SELECT pg_catalog.left(pg_catalog.set_config($1,$2,true),128)");
+	assert_bound(first, "DateStyle");
+	assert_bound(first, "german");
+	assert_heard(first, "PBDES");
+	answer(first, "German, DMY");
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "DateStyle"), "German, DMY");
+	assert_state(first, SERVER_IDLE);
+}
+
+static void test_one_query_is_enough_for_all_who_want_the_same(void **state)
+{
+	struct actor *clients[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "name %d", i);
+		clients[i] = come("application_name", name,
+			i == 1 ? "-c WORK_MEM=1MB" : "-c work_mem=1MB");
+		if (i == 0)
+			assert_heard(first, "PBDES");
+	}
+	assert_heard(first, "");
+	answer(first, "1MB");
+	/* The others came after the question had been sent: they ask once for both, or not at all. */
+	for (int i = 0; i < 3; i++)
+		hear(clients[i]);
+	if (actor_link(first)->state == SERVER_LOOKING_UP)
+		answer(first, "1MB");
+	for (int i = 0; i < 3; i++)
+		assert_state(clients[i], CLIENT_IDLE);
+	hear(first);
+	clients[0] = come("work_mem", "1MB", "");
+	assert_heard(clients[0], "RSSSSSSKZ");
+	assert_heard(first, "");
+	/* Another value is another question. */
+	come("work_mem", "1mb", "");
+	assert_heard(first, "PBDES");
+}
+
+static void test_what_was_proven_is_forgotten_with_the_welcome(void **state)
+{
+	(void)state;
+	come("work_mem", "1MB", "");
+	answer(first, "1MB");
+	assert_int_equal(pool->proven.count, 1);
+	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
+	assert_int_equal(pool->proven.count, 0);
+	assert_null(pool->proven.entries);
+}
+
+static void test_only_so_much_is_remembered(void **state)
+{
+	struct parameter_table *table = fake_registry.parameters;
+	struct parameters *empty = parameters_empty(table), *oldest = NULL;
+	struct proven proven = {0};
+	char zone[16];
+
+	(void)state;
+	for (int i = 0; i < PROVEN_MAX + 1; i++) {
+		struct parameters *set;
+
+		snprintf(zone, sizeof(zone), "zone %d", i);
+		set = parameters_with(table, empty, 2, zone);
+		proven_add(&proven, set, set);
+		assert_ptr_equal(proven_find(&proven, set), set);
+		if (i == 0)
+			oldest = parameters_ref(set);
+		if (i < PROVEN_MAX)
+			assert_ptr_equal(proven_find(&proven, oldest), oldest);
+		parameters_unref(set);
+	}
+	assert_int_equal(proven.count, PROVEN_MAX);
+	assert_null(proven_find(&proven, oldest));
+	parameters_unref(oldest);
+	proven_clear(&proven);
+	parameters_unref(empty);
+}
+
+static void test_strict_asks_nobody(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	client = come("datestyle", "nonsense", "");
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "DateStyle"), "nonsense");
+	assert_heard(first, "");
+}
+
+/* --- what is told -------------------------------------------------------------------------- */
+
+static void test_a_bad_value_is_told_as_the_server_says_it(void **state)
+{
+	struct actor *client = come("timezone", "Nowhere", "");
+
+	(void)state;
+	refuse(first, "22023", "invalid value for parameter \"TimeZone\": \"Nowhere\"");
+	assert_told(client, "22023", "invalid value for parameter \"TimeZone\": \"Nowhere\"");
+	assert_state(first, SERVER_IDLE);
+	assert_int_equal(pool->proven.count, 0);
+}
+
+static void test_an_unknown_name_is_told_with_its_place(void **state)
+{
+	struct actor *client = come("no_such", "1", "-c work_mem=1MB");
+
+	(void)state;
+	refuse(first, "42704", "unrecognized configuration parameter \"no_such\"");
+	assert_told(client, "08P01", "unsupported startup parameter: no_such");
+	client = come("work_mem", "1MB", "-c No_Such=1");
+	refuse(first, "42704", "Parameter \xc2\xabno_such\xc2\xbb nicht erkannt");
+	assert_told(client, "08P01", "unsupported startup parameter in options: no_such");
+	/* Something else is missing; half a name is none. */
+	client = come("such", "1", "-c work_mem=1MB");
+	refuse(first, "42704", "tablespace \"no_such\" does not exist");
+	assert_told(client, "42704", "tablespace \"no_such\" does not exist");
+}
+
+static void test_what_servers_report_besides_is_told_in_their_spelling(void **state)
+{
+	struct actor *client = come("search_path", "A,b", "");
+
+	(void)state;
+	answer(first, "a, b");
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "search_path"), "a, b");
+	assert_string_equal(told(client, "server_version"), "18.0");
+	/* And no other client is told so. */
+	client = come(NULL, NULL, "");
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "search_path"), "\"$user\", public");
+}
+
+static void test_what_nobody_reports_is_set_as_the_client_wrote_it(void **state)
+{
+	struct actor *client = come("seedling", "0.50", "");
+
+	(void)state;
+	answer(first, "unavailable");
+	assert_heard(client, "RSSSSSSKZ");
+	hear(first);
+	say_query(client, "SELECT 1");
+	assert_sent(first, "SET seedling='0.50';");
+}
+
+static void test_a_tracked_one_that_is_not_reported_is_followed(void **state)
+{
+	struct actor *client = come("intervalstyle", "iso_8601", "");
+
+	(void)state;
+	answer(first, "iso_8601");
+	assert_heard(client, "RSSSSSSKZ");
+	hear(first);
+	say_query(client, "SELECT 1");
+	assert_sent(first, "SET intervalstyle='iso_8601';");
+}
+
+/* --- encodings ----------------------------------------------------------------------------- */
+
+static void test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it(void **state)
+{
+	struct actor *client = come("client_encoding", "latin1", "-c my.name=\xe4");
+	struct buffer out;
+
+	(void)state;
+	assert_sent(first, "SELECT pg_catalog.set_config('client_encoding',$1,true)");
+	assert_heard(first, "PBDEPBDES");
+	buffer_init(&out);
+	write_answer(&out, "LATIN1", NULL);
+	write_answer(&out, "\xe4", NULL);
+	letters_write(&out, SERVER_SPEAKS, "Z");
+	say_buffer(first, &out);
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "client_encoding"), "LATIN1");
+}
+
+static void test_an_encoding_alone_is_one_statement(void **state)
+{
+	struct actor *client = come("client_encoding", "latin1", "");
+
+	(void)state;
+	assert_heard(first, "PBDES");
+	answer(first, "LATIN1");
+	assert_heard(client, "RSSSSSSKZ");
+}
+
+static void test_the_encoding_of_another_client_is_none(void **state)
+{
+	struct actor *client;
+	struct buffer out;
+
+	(void)state;
+	say_parameter(first, "client_encoding", "LATIN1");
+	client = come("work_mem", "1MB", "");
+	hear(client);
+	if (is_gone(first))
+		return;
+	assert_heard(first, "PBDEPBDES");
+	buffer_init(&out);
+	write_answer(&out, "UTF8", NULL);
+	write_answer(&out, "1MB", NULL);
+	letters_write(&out, SERVER_SPEAKS, "Z");
+	say_buffer(first, &out);
+	assert_heard(client, "RSSSSSSKZ");
+}
+
+/* --- servers ------------------------------------------------------------------------------- */
+
+static void test_what_others_follow_is_taken_back_first(void **state)
+{
+	struct actor *client = come("role", "team", "");
+
+	(void)state;
+	answer(first, "team");
+	hear(first);
+	say_query(client, "SELECT 1");
+	assert_heard(first, "Q");
+	say(first, "CZ");
+	assert_heard(first, "Q");
+	say(first, "CZ");
+	client = come("work_mem", "1MB", "");
+	assert_sent(first, "RESET role;");
+	assert_heard(first, "QPBDES");
+	say(first, "CZ");
+	assert_false(parameters_has_followed(actor_link(first)->parameters));
+	answer(first, "1MB");
+	assert_heard(client, "RSSSSSSKZ");
+}
+
+static void test_a_server_that_dies_unheard_is_replaced(void **state)
+{
+	struct actor *client, *second;
+
+	(void)state;
+	fake_advance(USEC_PER_SEC);
+	client = come("work_mem", "1MB", "");
+	vanish(first);
+	assert_state(client, CLIENT_LOOKING_UP);
+	second = start_server();
+	fake_turn();
+	answer(second, "1MB");
+	assert_heard(client, "RSSSSSSKZ");
+}
+
+static void test_strange_answers_close_the_server(void **state)
+{
+	struct actor *client = come("work_mem", "1MB", "");
+	struct buffer out;
+
+	(void)state;
+	buffer_init(&out);
+	write_answer(&out, "1MB", "2MB", NULL);
+	say_buffer(first, &out);
+	assert_gone(first);
+	assert_told(client, "08P01", "invalid server parameter");
+	client = come("work_mem", "1MB", "");
+	first = start_server();
+	answer(first, "NULL");
+	assert_gone(first);
+	assert_told(client, "08P01", "invalid server parameter");
+}
+
+static void test_a_client_that_leaves_takes_its_question_along(void **state)
+{
+	struct actor *client = come("work_mem", "1MB", "");
+
+	(void)state;
+	leave(client);
+	fake_turn();
+	assert_gone(first);
+	assert_int_equal(pool->looking_up, 0);
+	assert_int_equal(pool->lookups_running, 0);
+}
+
+static void test_nobody_waits_for_the_first_server_twice(void **state)
+{
+	struct actor *client, *server;
+
+	(void)state;
+	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
+	client = come("work_mem", "1MB", "");
+	assert_state(client, CLIENT_WELCOMING);
+	server = start_server();
+	assert_state(client, CLIENT_LOOKING_UP);
+	fake_turn();
+	answer(server, "1MB");
+	assert_heard(client, "RSSSSSSKZ");
+}
+
+static void test_a_query_behind_the_login_is_run(void **state)
+{
+	struct actor *client = come("work_mem", "1MB", "");
+
+	(void)state;
+	assert_state(client, CLIENT_LOOKING_UP);
+	say_query(client, "SELECT 1");
+	answer(first, "1MB");
+	scripted_run_all(client->script);
+	assert_heard(client, "RSSSSSSKZ");
+	assert_sent(first, "SET work_mem='1MB';");
+	say(first, "CZ");
+	assert_sent(first, "SELECT 1");
+}
+
+#define WITH_POOL(test) cmocka_unit_test_setup_teardown(test, start, fake_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_POOL(test_what_the_welcome_says_anyway_is_not_asked),
+		WITH_POOL(test_a_value_is_asked_and_told_in_the_servers_spelling),
+		WITH_POOL(test_one_query_is_enough_for_all_who_want_the_same),
+		WITH_POOL(test_what_was_proven_is_forgotten_with_the_welcome),
+		WITH_POOL(test_only_so_much_is_remembered),
+		WITH_POOL(test_strict_asks_nobody),
+		WITH_POOL(test_a_bad_value_is_told_as_the_server_says_it),
+		WITH_POOL(test_an_unknown_name_is_told_with_its_place),
+		WITH_POOL(test_what_servers_report_besides_is_told_in_their_spelling),
+		WITH_POOL(test_what_nobody_reports_is_set_as_the_client_wrote_it),
+		WITH_POOL(test_a_tracked_one_that_is_not_reported_is_followed),
+		WITH_POOL(test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it),
+		WITH_POOL(test_an_encoding_alone_is_one_statement),
+		WITH_POOL(test_the_encoding_of_another_client_is_none),
+		WITH_POOL(test_what_others_follow_is_taken_back_first),
+		WITH_POOL(test_a_server_that_dies_unheard_is_replaced),
+		WITH_POOL(test_strange_answers_close_the_server),
+		WITH_POOL(test_a_client_that_leaves_takes_its_question_along),
+		WITH_POOL(test_nobody_waits_for_the_first_server_twice),
+		WITH_POOL(test_a_query_behind_the_login_is_run),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
