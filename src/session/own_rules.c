@@ -122,17 +122,34 @@ static enum verdict end_own(struct relay_run *run, char status)
 	return RELAY_DROP;
 }
 
-static enum verdict judge_own_ready(struct relay_run *run)
+/* The status that a ReadyForQuery tells; 0: none. */
+static char status_of(const struct relay_run *run)
 {
 	size_t length;
 	const uint8_t *status = relay_body(run, &length);
 
-	if (length != 1 || !relay_is_status(*status))
-		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	return end_own(run, (char)*status);
+	return length == 1 && relay_is_status(*status) ? (char)*status : 0;
 }
 
-/* --- from a server that runs a look-up -------------------------------------------- */
+static enum verdict judge_own_ready(struct relay_run *run)
+{
+	const char status = status_of(run);
+
+	if (!status)
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	return end_own(run, status);
+}
+
+/* Our SETs may be two queries, of which the last one counts. */
+static enum verdict judge_set_ready(struct relay_run *run)
+{
+	if (run->server->requests.count <= 1 || status_of(run) != 'I')
+		return judge_own_ready(run);
+	requests_drop(&run->server->requests);
+	return RELAY_DROP;
+}
+
+/* --- from a server that runs a look-up ---------------------------------------------------- */
 
 /* One that is too long to be whole is longer than any secret. */
 static enum verdict judge_looked_up(struct relay_run *run)
@@ -189,7 +206,7 @@ const struct relay_rule relay_setting_server[RELAY_TYPES] = {
 	RELAY_EVERY(judge_own_answer),
 	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
-	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_set_ready, .whole = true},
 };
 
 const struct relay_rule relay_own_server[RELAY_TYPES] = {

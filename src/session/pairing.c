@@ -2,6 +2,7 @@
 #include "session/pairing.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "session/cancel.h"
@@ -19,6 +20,7 @@
 #include "session/welcome.h"
 #include "wire/message.h"
 #include "wire/parameter_difference.h"
+#include "wire/sql.h"
 #include "wire/writer.h"
 
 /* --- taking ------------------------------------------------------------------------------- */
@@ -154,15 +156,85 @@ bool pairing_adopt(struct client_link *client, struct server_link *server)
 /* The server took nothing and is closed: the client needs another one. */
 enum { TAKEN_BROKEN = TAKEN_CLOSED + 1 };
 
+static bool is_ascii(const struct buffer *text)
+{
+	for (size_t i = 0; i < text->length; i++) {
+		if (text->data[i] >= 0x80)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Append the queries that set these parameters. What is not ASCII is read in the encoding that is
+ * in force when its query begins, so that is set by a query before it.
+ */
+static void write_settings(const struct client_link *client, struct server_link *server,
+	const struct buffer *sql, struct buffer *message)
+{
+	const struct parameter_table *table = link_registry(&client->link)->parameters;
+	const unsigned index = (unsigned)parameter_index(table, "client_encoding");
+	const char *wanted = parameters_get(client->link.parameters, index);
+	const char *present = parameters_get(server->link.parameters, index);
+	struct buffer first = {0};
+
+	if (wanted && present && strcasecmp(wanted, present) != 0 && !is_ascii(sql)) {
+		buffer_printf(&first, "SET client_encoding=");
+		sql_append_literal(&first, wanted);
+		writer_query_text(message, first.data, first.length);
+		message->failed = message->failed || first.failed ||
+			!requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
+		buffer_free(&first);
+	}
+	writer_query_text(message, sql->data, sql->length);
+	message->failed =
+		message->failed || !requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
+}
+
+/* They are joined, and the client's message waits until the server has its parameters. */
+static void join_setting(struct client_link *client, struct server_link *server)
+{
+	join(client, server);
+	server->fresh = false;
+	server->setting = true;
+	server->setting_followed = parameters_has_followed(client->link.parameters) ||
+		parameters_has_followed(server->link.parameters);
+	server->transaction_status = 0;
+	server->unnamed = 0;
+	server->link.rules = relay_setting_server;
+	stream_pause(&client->link.stream);
+}
+
+static int ask_to_set(
+	struct client_link *client, struct server_link *server, const struct buffer *sql)
+{
+	struct buffer message;
+	bool sent;
+
+	link_log(&server->link, LEVEL_DEBUG, "varcache_apply: %.*s", (int)sql->length,
+		(const char *)sql->data);
+	buffer_init(&message);
+	write_settings(client, server, sql, &message);
+	sent = !message.failed &&
+		stream_send_bytes(&server->link.stream, message.data, message.length) !=
+			STREAM_SENT_NOT;
+	buffer_free(&message);
+	if (!sent) {
+		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+		return TAKEN_BROKEN;
+	}
+	join_setting(client, server);
+	return TAKEN_SETTING;
+}
+
 /* Join them, after asking the server for the parameters in which it differs from the client. */
 static int pair_with_settings(struct client_link *client, struct server_link *server)
 {
-	struct buffer sql, message;
+	struct buffer sql;
 	int taken = TAKEN_READY;
 	int count;
 
 	buffer_init(&sql);
-	buffer_init(&message);
 	count = parameters_difference(client->link.parameters, server->link.parameters,
 		server->link.pool->database->config->connect_query, &sql);
 	if (count < 0 || (count == 0 && !pairing_adopt(client, server))) {
@@ -173,31 +245,9 @@ static int pair_with_settings(struct client_link *client, struct server_link *se
 	} else if (count == 0) {
 		join(client, server);
 	} else {
-		writer_query_text(&message, sql.data, sql.length);
-		link_log(&server->link, LEVEL_DEBUG, "varcache_apply: %.*s", (int)sql.length,
-			(const char *)sql.data);
-		taken = TAKEN_SETTING;
-		if (message.failed ||
-			stream_send_bytes(&server->link.stream, message.data, message.length) ==
-				STREAM_SENT_NOT) {
-			taken = TAKEN_BROKEN;
-			server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
-		} else {
-			join(client, server);
-			server->fresh = false;
-			server->setting = true;
-			server->setting_followed =
-				parameters_has_followed(client->link.parameters) ||
-				parameters_has_followed(server->link.parameters);
-			server->transaction_status = 0;
-			server->unnamed = 0;
-			server->link.rules = relay_setting_server;
-			requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
-			stream_pause(&client->link.stream);
-		}
+		taken = ask_to_set(client, server, &sql);
 	}
 	buffer_free(&sql);
-	buffer_free(&message);
 	return taken;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/parameter_difference.h"
+#include "wire/parameter_draft.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
 
@@ -22,6 +24,53 @@ static void read_pair(const char *name, const char *value)
 {
 	require(strlen(name) <= STARTUP_TOTAL_MAX);
 	require(strlen(value) <= STARTUP_TOTAL_MAX);
+}
+
+/* The SQL that takes a session to these settings and back holds no word but those it should. */
+static void follow_settings(struct parameters *set, struct parameters *none)
+{
+	struct buffer there = {0}, back = {0};
+	const int count = parameters_difference(set, none, NULL, &there);
+	const char *word = "RESET";
+
+	/* Only lists of names can be wrong. */
+	require(count >= 0 || parameters_has_followed(set));
+	require((count > 0) == (there.length > 0));
+	require((parameters_difference(none, set, "SELECT 1", &back) > 0) ==
+		parameters_has_followed(set));
+	require(back.length == 0 || memcmp(back.data, word, strlen(word)) == 0);
+	require(back.length == 0 || memchr(back.data, '\'', back.length) == NULL);
+	buffer_free(&there);
+	buffer_free(&back);
+}
+
+/* What a login would make of the settings. */
+static void draft_settings(const struct startup_login *login, const uint8_t *data, size_t total)
+{
+	struct parameter_table *table = parameter_table_new("IntervalStyle");
+	struct parameters *none = parameters_empty(table), *set;
+	struct parameter_draft draft;
+	struct startup_settings walk;
+	const char *name, *value;
+
+	parameter_draft_begin(&draft, table);
+	startup_settings_begin(&walk, login, data, total);
+	while (startup_settings_next(&walk, &name, &value) == STARTUP_PARAMETER) {
+		const int index = parameter_index(table, name);
+
+		if (index >= 0)
+			parameter_draft_track(&draft, (unsigned)index, value);
+		else if (parameter_draft_follow(&draft, name, value) == DRAFTED)
+			require(parameter_name_is_legal(name));
+	}
+	startup_settings_end(&walk);
+	set = parameter_draft_end(&draft);
+	/* A message is shorter than what a set may hold. */
+	require(set != NULL);
+	follow_settings(set, none);
+	parameters_unref(set);
+	parameters_unref(none);
+	parameter_table_free(table);
 }
 
 static void walk_settings(const struct startup_login *login, const uint8_t *data, size_t total)
@@ -57,6 +106,7 @@ static void read_login(const uint8_t *data, size_t total)
 	if (result == STARTUP_GOOD)
 		read_pair(login.user, login.database);
 	walk_settings(&login, data, total);
+	draft_settings(&login, data, total);
 	negotiate(&login, data, total);
 }
 

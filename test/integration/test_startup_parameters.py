@@ -3,6 +3,7 @@
 
 import os
 import re
+import struct
 
 import pytest
 
@@ -379,6 +380,56 @@ def test_a_bad_value_is_told_at_login_as_postgres_does(one_server, cluster, name
     assert len(one_server.servers()) == 1
 
 
+def test_what_servers_report_besides_is_told(one_server, cluster):
+    """PostgreSQL 18 reports search_path; no version reports work_mem."""
+    wishes = {"search_path": "Public,  pg_catalog", "work_mem": "1MB"}
+    direct = RawClient((cluster.host, cluster.port))
+    told = direct.login("app", "main", **wishes).parameters
+    direct.close()
+    for _ in range(2):
+        client = one_server.client(**wishes)
+        assert client.parameters.get("search_path") == told.get("search_path")
+        assert "work_mem" not in client.parameters
+    plain = one_server.client().parameters.get("search_path")
+    assert plain == ('"$user", public' if "search_path" in told else None)
+
+
+def test_what_a_client_sets_of_it_follows_where_servers_report_it(one_server):
+    client, plain = one_server.client(search_path="public"), one_server.client()
+    if "search_path" not in client.parameters:
+        pytest.skip("this server does not report search_path")
+    client.query("SET search_path = pg_catalog")
+    assert client.parameters["search_path"] == "pg_catalog"
+    assert plain.value("SHOW search_path") == '"$user", public'
+    assert client.value("SHOW search_path") == "pg_catalog"
+    client.query("BEGIN")
+    client.query("SET search_path = nowhere")
+    client.query("ROLLBACK")
+    assert plain.value("SHOW search_path") == '"$user", public'
+    assert client.value("SHOW search_path") == "pg_catalog"
+
+
+@pytest.mark.parametrize("policy", ["follow", "strict"])
+def test_a_search_path_may_be_tracked(new_pooler, policy):
+    """What the server does not report is followed, or nothing comes of it, as with PgBouncer."""
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "default_pool_size": 1,
+            "track_extra_parameters": "IntervalStyle, search_path",
+            "startup_parameters": policy,
+        }
+    )
+    plain = pooler.client()
+    client = pooler.client(search_path="pg_catalog")
+    counts = policy == "follow" or "search_path" in plain.parameters
+    for _ in range(2):
+        assert client.value("SHOW search_path") == (
+            "pg_catalog" if counts else '"$user", public'
+        )
+        assert plain.value("SHOW search_path") == '"$user", public'
+
+
 def test_a_name_that_nobody_knows_is_told_at_login(pooler):
     error = pooler.refused(no_such_thing="1")
     assert error.is_("FATAL", "08P01", "unsupported startup parameter: no_such_thing")
@@ -421,6 +472,21 @@ def test_nothing_of_the_trial_stays(one_server):
     )
     assert plain.query(sql).rows[0] == (pid, "4MB", "UTF8", "none", "")
     assert len(batches(one_server)) == before
+
+
+def test_values_are_read_in_the_clients_encoding(one_server):
+    client = one_server.raw()
+    client.send(latin1_startup())
+    client.finish_login("app")
+    assert client.value("SELECT octet_length(current_setting('my.name')::bytea)") == "2"
+
+
+def latin1_startup():
+    """A startup message with a value that is no UTF-8."""
+    pairs = [b"user", b"app", b"database", b"main", b"client_encoding", b"latin1"]
+    pairs += [b"my.name", b"\xe4"]
+    body = struct.pack("!I", wire.PROTOCOL_3_0) + b"".join(each + b"\0" for each in pairs) + b"\0"
+    return struct.pack("!I", len(body) + 4) + body
 
 
 def test_long_values_are_good_values(one_server):

@@ -371,6 +371,16 @@ static void test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it(void **
 	say_buffer(first, &out);
 	assert_heard(client, "RSSSSSSKZ");
 	assert_string_equal(told(client, "client_encoding"), "LATIN1");
+	/* Likewise when it is set for good; the client's query waits for both. */
+	hear(first);
+	say_query(client, "SELECT 1");
+	assert_sent(first, "SET client_encoding='LATIN1'");
+	assert_sent(first, "SET client_encoding='LATIN1';SET \"my\".\"name\"='\xe4';");
+	assert_heard(first, "QQ");
+	say(first, "CZ");
+	assert_heard(first, "");
+	say(first, "CCZ");
+	assert_heard(first, "Q");
 }
 
 static void test_an_encoding_alone_is_one_statement(void **state)
