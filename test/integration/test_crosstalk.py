@@ -44,7 +44,7 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
     )
     found = crosstalk.run(mix)
     assert found.missing() == []
-    for each in ("kills", "ended", "vanished", "cancels", "canceled"):
+    for each in ("kills", "ended", "vanished", "cancels", "canceled", "alterations"):
         assert found.counts[each] > 0, each
     pooler.wait_pool(sv_active=0, cl_active=0, cl_waiting=0)
     found.ledger.check(stage, "main")

@@ -10,7 +10,7 @@ from support.phrases import BOUND, CLOSED, DESCRIBED, PARSED, Fault, Phrase, don
 from support.transfers import Transfer
 
 MODES = ("session", "transaction", "statement")
-ANY, BLOCKS, SESSION = MODES, MODES[:2], MODES[:1]
+ANY, BLOCKS, SESSION, POOLED = MODES, MODES[:2], MODES[:1], MODES[1:]
 
 
 # --- requests ---------------------------------------------------------------------------------
@@ -271,7 +271,8 @@ async def prepared_and_disturbed(client):
     for _ in range(client.draw.randint(1, 4)):
         await client.say(named(client))
         while client.canceled:
-            client.names.clear()
+            for name in NAMES:
+                client.names.pop(name, None)
             data = b"".join(wire.close("S", name) for name in NAMES)
             await client.say(Phrase(data + wire.sync(), [CLOSED] * len(NAMES)))
 
@@ -300,6 +301,26 @@ async def prepared_and_flushed(client):
             await client.hear_one(phrase, heard)
     await client.send(wire.sync())
     await client.hear(phrase, heard)
+
+
+async def altered(client):
+    """A table changes its shape under statements that are prepared: nobody hears of it.
+
+    A batch that comes in pieces would: it cannot be said again when its first piece has failed.
+    """
+    client.undisturbed()
+    client.chops = False
+    for _ in range(client.draw.randint(1, 4)):
+        data, answer = b"", []
+        if "shape" in client.names and client.draw.random() < 0.2:
+            data, answer = forget(client, "shape")
+        if "shape" not in client.names:
+            client.names["shape"] = None
+            data += wire.parse("SELECT * FROM talk_shape", "shape")
+            answer.append(PARSED)
+        data += wire.bind((), "shape") + wire.describe() + wire.execute() + wire.sync()
+        answer += [BOUND, ("T", None), ("D", None), done("SELECT 1")]
+        await client.say(Phrase(data, answer))
 
 
 async def parse_and_bind_later(client):
@@ -391,6 +412,7 @@ ACTS = (
     Act(6, prepared_and_disturbed, ANY, "prepared"),
     Act(4, prepared_in_block, BLOCKS, "prepared"),
     Act(4, prepared_and_flushed, ANY, "prepared"),
+    Act(4, altered, POOLED, "prepared"),
     Act(8, parse_and_bind_later, ANY, "parted"),
     Act(4, parse_and_bind_in_block, BLOCKS),
     Act(3, listening, SESSION),

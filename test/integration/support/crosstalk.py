@@ -47,7 +47,7 @@ class Mix:
     """What a run is made of."""
 
     address: tuple
-    postgres: tuple  # where servers are ended, past the pooler; None for no kills
+    postgres: tuple  # where they are disturbed past the pooler; None: they are not
     mode: str
     seed: str
     clients: int = 200
@@ -301,7 +301,7 @@ class Client(Judge):
 
 
 class Run:
-    """All clients of a run, who ends their servers, and what they share."""
+    """All clients of a run, who disturbs them, and what they share."""
 
     def __init__(self, mix):
         self.mix = mix
@@ -323,33 +323,43 @@ class Run:
         """The acts that nobody has come to."""
         return [act.__name__ for act in self.acts[0] if not self.counts[act.__name__]]
 
-    async def end_servers(self):
-        """End a server's process now and then, in the ordinary way."""
-        draw = random.Random(f"{self.mix.seed}/kills")
+    async def disturb(self, action, pause):
+        """Do something past the pooler now and then, as superuser."""
+        draw = random.Random(f"{self.mix.seed}/{action.__name__}")
         talker = await Talker.connect(self.mix.postgres, self.mix.patience)
         try:
-            await talker.login("harness", "postgres")
+            await talker.login("harness", DATABASE)
             while True:
-                await asyncio.sleep(draw.uniform(0.1, 0.6))
-                await self.end_one(talker, draw)
+                await asyncio.sleep(draw.uniform(pause / 5, pause))
+                await action(talker, draw)
         finally:
             talker.close()
 
-    async def end_one(self, talker, draw):
-        talker.send(wire.query(
+    async def end_server(self, talker, draw):
+        """End a server's process, in the ordinary way."""
+        rows = await _ask(
+            talker,
             f"SELECT pid FROM pg_stat_activity WHERE usename = '{USER}' AND query <> ''"
-            " AND backend_type = 'client backend' ORDER BY pid"
-        ))
-        rows = [wire.read_row(each.body)[0] for each in await talker.result() if each.type == "D"]
+            " AND backend_type = 'client backend' ORDER BY pid",
+        )
         if rows:
             self.counts["kills"] += 1
-            talker.send(wire.query(f"SELECT pg_terminate_backend({draw.choice(rows)})"))
-            await talker.result()
+            (pid,) = draw.choice(rows)
+            await _ask(talker, f"SELECT pg_terminate_backend({pid})")
+
+    async def alter_table(self, talker, draw):
+        """Give a table another shape."""
+        self.counts["alterations"] += 1
+        change = draw.choice(("int", "text", "bigint"))
+        await _ask(talker, f"ALTER TABLE talk_shape ALTER one TYPE {change} USING '1'::{change}")
 
     async def work(self):
         """Let all of them live; the first that goes wrong ends it."""
         self.until = time.monotonic() + self.mix.seconds
-        kills = [asyncio.create_task(self.end_servers())] if self.mix.postgres else []
+        others = []
+        if self.mix.postgres:
+            others.append(asyncio.create_task(self.disturb(self.end_server, 0.6)))
+            others.append(asyncio.create_task(self.disturb(self.alter_table, 2)))
         clients = [
             asyncio.create_task(Client(self, number).live()) for number in range(self.mix.clients)
         ]
@@ -357,15 +367,24 @@ class Run:
         try:
             while waiting:
                 finished, waiting = await asyncio.wait(
-                    waiting | set(kills), return_when=asyncio.FIRST_COMPLETED
+                    waiting | set(others), return_when=asyncio.FIRST_COMPLETED
                 )
-                waiting -= set(kills)
+                waiting -= set(others)
                 for task in finished:
                     task.result()
         finally:
-            for task in [*clients, *kills]:
+            for task in [*clients, *others]:
                 task.cancel()
-            await asyncio.gather(*clients, *kills, return_exceptions=True)
+            await asyncio.gather(*clients, *others, return_exceptions=True)
+
+
+async def _ask(talker, sql):
+    """Rows of a query that must not fail."""
+    talker.send(wire.query(sql))
+    heard = await talker.result()
+    if "E" in (each.type for each in heard):
+        raise Wrong(f"{sql} was answered by {heard}")
+    return [wire.read_row(each.body) for each in heard if each.type == "D"]
 
 
 def run(mix):

@@ -10,14 +10,19 @@ from typing import NamedTuple
 
 from support import wire
 
-# What phrases call in PostgreSQL.
+# What phrases need in PostgreSQL.
 FUNCTIONS = """
+CREATE TABLE talk_shape (one int);
+INSERT INTO talk_shape VALUES (1);
 CREATE FUNCTION talk_fail(token text) RETURNS text LANGUAGE plpgsql AS
 	$$BEGIN RAISE EXCEPTION '%', token USING ERRCODE = 'P0777'; END$$;
 CREATE FUNCTION talk_notice(token text) RETURNS text LANGUAGE plpgsql AS
 	$$BEGIN RAISE NOTICE '%', token; RETURN token; END$$;
 """
-DROP_FUNCTIONS = "DROP FUNCTION IF EXISTS talk_fail(text), talk_notice(text);"
+DROP_FUNCTIONS = """
+DROP TABLE IF EXISTS talk_shape;
+DROP FUNCTION IF EXISTS talk_fail(text), talk_notice(text);
+"""
 
 # The function reverse(text), for FunctionCall.
 REVERSE = 3062
