@@ -41,12 +41,14 @@ class Conversation(NamedTuple):
 
     anywhere  legal in transaction mode too, where a server is kept for a transaction only
     again     may be had by several clients at once
+    single    none of it is a transaction block, as far as BEGIN does not tell
     fatal     the server ends it
     """
 
     turns: tuple
     anywhere: bool = True
     again: bool = True
+    single: bool = True
     fatal: bool = False
     protocol: int = wire.PROTOCOL_3_0
     startup: dict = {}

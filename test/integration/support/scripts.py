@@ -346,6 +346,7 @@ script(
     say(*[wire.extended(sql) for sql in ("SELECT 1", "BEGIN", "SELECT 2")], wire.sync()),
     say(wire.query("COMMIT"), batch("SELECT 3"), wire.query("SELECT 4"), until="ZZZ"),
 )
+# Newer servers call what is open between the query and the Sync a transaction block.
 script(
     "a query inside of a batch",
     say(wire.extended("SELECT 1"), wire.query("SELECT 2"), wire.extended("SELECT 3"), wire.sync(),
@@ -354,6 +355,7 @@ script(
         until="ZZ"),
     say(wire.parse("SELECT 1"), wire.query("SELECT 1/0"), wire.bind(), wire.execute(), wire.sync(),
         until="ZZ"),
+    single=False,
 )
 script(
     "an error at the end of a batch",
