@@ -100,6 +100,7 @@ struct server_link {
 	bool fresh; /* nothing was sent to it since it was given to its client */
 	bool touched; /* a client has had it: its session is not as it was made */
 	bool follows; /* its parameters hold followed ones, and they are believed */
+	bool connect_query_failed; /* so it is not repeated either */
 	bool close_needed; /* to be retired when free */
 	enum server_closing close_cause : 8; /* and why */
 	bool dirty; /* something came that nobody asked for */

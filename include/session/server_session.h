@@ -20,6 +20,9 @@ bool server_set_parameter(struct link *link, unsigned index, const char *value);
 /* Send a query of our own; its answers go to relay_own_server. False: the server was closed. */
 bool server_ask(struct server_link *server, const char *sql);
 
+/* What has to be said again when parameters of its session were reset; NULL: nothing. */
+const char *server_prelude(const struct server_link *server);
+
 /* An ErrorResponse to a query of our own: log it as far as operators care. */
 void server_own_error(struct server_link *server, const uint8_t *body, size_t length);
 

@@ -235,8 +235,8 @@ static int pair_with_settings(struct client_link *client, struct server_link *se
 	int count;
 
 	buffer_init(&sql);
-	count = parameters_difference(client->link.parameters, server->link.parameters,
-		server->link.pool->database->config->connect_query, &sql);
+	count = parameters_difference(
+		client->link.parameters, server->link.parameters, server_prelude(server), &sql);
 	if (count < 0 || (count == 0 && !pairing_adopt(client, server))) {
 		client_close_for(client,
 			sql.failed || count == 0 ? REASON_NO_MEMORY

@@ -9,6 +9,7 @@
 #include "session/ending.h"
 #include "session/followed.h"
 #include "session/lookup_server.h"
+#include "session/server_session.h"
 #include "session/welcome.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
@@ -103,8 +104,8 @@ static unsigned prepare(struct server_link *server, struct buffer *out)
 	none = parameters_empty(table);
 	bare = parameters_follow(table, server->link.parameters, none);
 	if (bare)
-		count = parameters_difference(bare, server->link.parameters,
-			server->link.pool->database->config->connect_query, &sql);
+		count = parameters_difference(
+			bare, server->link.parameters, server_prelude(server), &sql);
 	if (count > 0)
 		writer_query_text(out, sql.data, sql.length);
 	else

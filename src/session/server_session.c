@@ -45,6 +45,13 @@ bool server_ask(struct server_link *server, const char *sql)
 	return sent;
 }
 
+const char *server_prelude(const struct server_link *server)
+{
+	return server->connect_query_failed
+		? NULL
+		: server->link.pool->database->config->connect_query;
+}
+
 void server_own_error(struct server_link *server, const uint8_t *body, size_t length)
 {
 	struct report report;
@@ -61,6 +68,8 @@ void server_own_error(struct server_link *server, const uint8_t *body, size_t le
 			"S: error while executing exec_on_query: %s: %s", severity, text);
 	else if (server->drained)
 		server->dirty = true;
+	server->connect_query_failed =
+		server->connect_query_failed || server->link.state == SERVER_PREPARING;
 	/* Else errors of reset and check queries are not looked at: their ReadyForQuery counts. */
 }
 

@@ -274,6 +274,20 @@ def test_connect_query_counts_again_after_a_reset(new_pooler):
         assert plain.value("SHOW TimeZone") == "Asia/Tokyo"
 
 
+def test_a_connect_query_that_fails_is_not_repeated(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1},
+        databases={"main": {"connect_query": "SELECT 1/0"}},
+    )
+    one, plain = pooler.client(work_mem="1MB"), pooler.client()
+    pid = one.value("SELECT pg_backend_pid()")
+    for _ in range(2):
+        assert plain.value("SHOW work_mem") == "4MB"
+        assert one.value("SHOW work_mem") == "1MB"
+    one = pooler.client(work_mem="2MB")
+    assert one.value("SELECT pg_backend_pid()") == pid
+
+
 # As whom a session acts
 
 
