@@ -30,7 +30,7 @@ static const struct request *first_request(struct server_link *server)
 /* The message is passed or dropped, and what we owe behind it is given. */
 static inline enum verdict with_our_answers(struct relay_run *run, enum verdict verdict)
 {
-	const struct request *next = requests_first(&run->server->requests);
+	const struct request *next = first_request(run->server);
 
 	/* Behind half a message nothing can be said: relay.c does it when the rest has passed. */
 	if (!next || !request_is(next, REQUEST_ANSWER) || !run->whole)
@@ -161,7 +161,7 @@ static enum verdict judge_command_complete(struct relay_run *run)
 		return judge_executed(run);
 	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);
 	server->copying_in = false;
-	return RELAY_PASS;
+	return with_our_answers(run, RELAY_PASS);
 }
 
 static enum verdict judge_copy_in(struct relay_run *run)

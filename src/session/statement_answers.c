@@ -6,6 +6,9 @@
 #include "session/statements.h"
 #include "wire/message.h"
 
+/* So far behind what was lost we look for more about the same name. */
+enum { LOOK_AHEAD_MOST = 256 };
+
 /* --- operations that were done ------------------------------------------------------------ */
 
 static struct client_statements *names_of(const struct server_link *server)
@@ -70,12 +73,57 @@ static void take_name_back(struct server_link *server, struct client_statement *
 	client_statements_settle(names_of(server), entry);
 }
 
-/* It still has that name. */
-static void give_name_back(struct server_link *server, struct client_statement *entry)
+static struct statement_operation *in_flight(
+	struct server_statements *statements, uint32_t index)
 {
-	if (!entry)
+	return &statements
+			->operations[(statements->first + index) & (statements->capacity - 1)];
+}
+
+static bool has_same_name(
+	const struct client_statement *entry, const struct client_statement *other)
+{
+	return other && other != entry && other->hash == entry->hash &&
+		strcmp(other->name, entry->name) == 0;
+}
+
+/*
+ * What is behind all that was lost may be about the same name: a Close that was to end what has
+ * never been there ends this one; a Parse has had the name closed before. True: one of the two.
+ */
+static bool later_has_name(
+	struct server_link *server, struct client_statement *entry, uint32_t lost)
+{
+	struct server_statements *statements = server->statements;
+	const uint32_t most = lost + LOOK_AHEAD_MOST;
+
+	for (uint32_t i = 0; i < statements->in_flight && i < most; i++) {
+		struct statement_operation *later = in_flight(statements, i);
+		struct client_statement *other = later->client;
+
+		if (!has_same_name(entry, other))
+			continue;
+		if (later->kind == STATEMENT_CLOSED || later->kind == STATEMENT_DEALLOCATE) {
+			later->client = entry;
+			client_statements_settle(names_of(server), other);
+			return true;
+		}
+		if (i >= lost) {
+			client_statements_settle(names_of(server), entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* It still has that name, for now; so many of the next operations are lost as well. */
+static void give_name_back(
+	struct server_link *server, struct client_statement *entry, uint32_t lost)
+{
+	/* One that was never confirmed has been lost before, with its Parse. */
+	if (!entry || (entry->confirmed && later_has_name(server, entry, lost)))
 		return;
-	if (!entry->listed)
+	if (!entry->listed && entry->confirmed)
 		client_statements_relist(names_of(server), entry);
 	client_statements_settle(names_of(server), entry);
 }
@@ -96,9 +144,7 @@ static void unchange(struct server_link *server, struct server_statement *entry)
 static struct statement_operation *next_unnamed(struct server_statements *statements)
 {
 	for (uint32_t i = 0; i < statements->in_flight; i++) {
-		struct statement_operation *operation =
-			&statements->operations[(statements->first + i) &
-				(statements->capacity - 1)];
+		struct statement_operation *operation = in_flight(statements, i);
 
 		if (operation->kind == STATEMENT_UNNAMED)
 			return operation;
@@ -123,7 +169,9 @@ static void restore_unnamed(struct server_link *server, struct statement *statem
 	statement_unref(nobodys);
 }
 
-static void undo(struct server_link *server, const struct statement_operation *lost)
+/* So many of the next operations are lost as well. */
+static void undo(
+	struct server_link *server, const struct statement_operation *lost, uint32_t more)
 {
 	switch (lost->kind) {
 	case STATEMENT_PREPARE:
@@ -138,7 +186,7 @@ static void undo(struct server_link *server, const struct statement_operation *l
 		break;
 	case STATEMENT_CLOSED:
 	case STATEMENT_DEALLOCATE:
-		give_name_back(server, lost->client);
+		give_name_back(server, lost->client, more);
 		break;
 	case STATEMENT_UNNAMED:
 		break;
@@ -153,7 +201,7 @@ static void undo_some(struct server_link *server, uint32_t count)
 	struct statement_operation lost;
 
 	while (count-- > 0 && server_statements_pop(server->statements, &lost)) {
-		undo(server, &lost);
+		undo(server, &lost, count);
 		if (lost.kind != STATEMENT_UNNAMED)
 			continue;
 		if (unnamed)
@@ -348,15 +396,13 @@ void statements_undo(struct server_link *server, struct client_link *client)
 	struct server_statements *statements = server->statements;
 
 	for (uint32_t i = 0; i < statements->in_flight; i++) {
-		struct statement_operation *operation =
-			&statements->operations[(statements->first + i) &
-				(statements->capacity - 1)];
+		struct statement_operation *operation = in_flight(statements, i);
 		struct client_statement *entry = operation->client;
 
 		operation->client = NULL;
 		if (operation->kind == STATEMENT_CLOSED ||
 			operation->kind == STATEMENT_DEALLOCATE)
-			give_name_back(server, entry);
+			give_name_back(server, entry, statements->in_flight);
 		else
 			take_name_back(server, entry);
 	}

@@ -753,6 +753,8 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 	case STREAM_SENT_NOT:
 		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
 	}
+	/* What comes behind it may have to be said to another server, but not this. */
+	run->start = run->at + run->frame.total;
 	return RELAY_DROP;
 }
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: ISC */
+/* Names of prepared statements, where answers, errors and dead servers come between. */
+#include "support/fake_pool.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+static struct pool *pool;
+static struct actor *client, *server;
+static struct buffer words; /* what the client is about to say */
+
+static int start(void **state)
+{
+	(void)state;
+	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
+		   "server_reset_query =\nmax_prepared_statements = 10\n");
+	pool = fake_pool("db", "alice");
+	client = fake_client(pool);
+	server = fake_server(pool);
+	buffer_init(&words);
+	return 0;
+}
+
+/* --- what is said ------------------------------------------------------------------------- */
+
+static void parse(const char *name, const char *text)
+{
+	const size_t mark = writer_begin(&words, PQ_PARSE);
+
+	writer_string(&words, name);
+	writer_string(&words, text);
+	writer_int16(&words, 0);
+	writer_end(&words, mark);
+}
+
+static void bind_to(const char *name)
+{
+	const size_t mark = writer_begin(&words, PQ_BIND);
+
+	writer_string(&words, "");
+	writer_string(&words, name);
+	for (int i = 0; i < 3; i++)
+		writer_int16(&words, 0);
+	writer_end(&words, mark);
+}
+
+static void close_name(const char *name)
+{
+	const size_t mark = writer_begin(&words, PQ_CLOSE);
+
+	writer_byte(&words, 'S');
+	writer_string(&words, name);
+	writer_end(&words, mark);
+}
+
+/* These letters behind the words, and all of it is said. */
+static void say_with(const char *letters)
+{
+	letters_write(&words, CLIENT_SPEAKS, letters);
+	say_buffer(client, &words);
+}
+
+/* The statement that the last Bind which the server heard is for. */
+static const char *last_bound(void)
+{
+	const char *bound = NULL;
+	size_t length, total;
+	const uint8_t *output = scripted_output(server->script, &length);
+	char letter;
+
+	for (size_t at = 0; (letter = letters_read(output + at, length - at, &total)) != 0;
+		at += total) {
+		if (letter == PQ_BIND)
+			bound = (const char *)output + at + 5 + 1; /* behind an empty portal */
+	}
+	return bound;
+}
+
+/* The client has a statement `s`, which the server knows as the first. */
+static void prepare_s(void)
+{
+	parse("s", "one");
+	bind_to("s");
+	say_with("ES");
+	assert_heard(server, "PBES");
+	assert_string_equal(last_bound(), "PGBOUNCER_1");
+	say(server, "12CZ");
+	assert_heard(client, "12CZ");
+}
+
+/* --- answers of ours ---------------------------------------------------------------------- */
+
+static void test_what_is_owed_behind_a_copy_is_told(void **state)
+{
+	(void)state;
+	prepare_s();
+	parse("", "copy");
+	bind_to("");
+	letters_write(&words, CLIENT_SPEAKS, "Edc");
+	close_name("s");
+	parse("", "more");
+	say_with("S");
+	say(server, "12GC1Z");
+	assert_heard(client, "12GC31Z");
+	assert_state(client, CLIENT_IDLE);
+}
+
+static void test_what_is_owed_behind_the_end_of_no_copy_is_told(void **state)
+{
+	(void)state;
+	prepare_s();
+	letters_write(&words, CLIENT_SPEAKS, "Qc");
+	close_name("s");
+	parse("", "more");
+	say_with("S");
+	say(server, "TDCZ1Z");
+	assert_heard(client, "TDCZ31Z");
+	assert_state(client, CLIENT_IDLE);
+}
+
+static void test_a_close_is_answered_once_though_its_server_was_dead(void **state)
+{
+	struct actor *other = server;
+
+	(void)state;
+	server = fake_server(pool);
+	prepare_s();
+	scripted_break(server->script);
+	close_name("s");
+	parse("s", "two");
+	say_with("S");
+	assert_heard(client, "3");
+	assert_gone(server);
+	assert_heard(other, "PS");
+	say(other, "1Z");
+	assert_heard(client, "1Z");
+}
+
+/* --- batches that fail -------------------------------------------------------------------- */
+
+/* What it did not do is undone, and what is behind it means what it says. */
+static void test_a_name_is_what_the_next_batch_has_made_it(void **state)
+{
+	(void)state;
+	prepare_s();
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	close_name("s");
+	parse("s", "two");
+	letters_write(&words, CLIENT_SPEAKS, "S");
+	close_name("s");
+	parse("s", "three");
+	say_with("H");
+	say(server, "EZ1");
+	assert_heard(client, "EZ31");
+	bind_to("s");
+	say_with("ES");
+	assert_string_equal(last_bound(), "PGBOUNCER_3");
+}
+
+static void test_a_name_is_what_it_was_when_both_batches_have_failed(void **state)
+{
+	(void)state;
+	prepare_s();
+	for (int i = 0; i < 2; i++) {
+		letters_write(&words, CLIENT_SPEAKS, "E");
+		close_name("s");
+		parse("s", i ? "three" : "two");
+		letters_write(&words, CLIENT_SPEAKS, "S");
+	}
+	say_with("");
+	say(server, "EZEZ");
+	assert_heard(client, "EZEZ");
+	bind_to("s");
+	say_with("ES");
+	assert_string_equal(last_bound(), "PGBOUNCER_1");
+}
+
+static void test_a_name_that_was_never_there_is_not_given_back(void **state)
+{
+	(void)state;
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	parse("s", "one");
+	close_name("s");
+	say_with("S");
+	say(server, "EZ");
+	assert_heard(client, "EZ");
+	hear(server);
+	bind_to("s");
+	say_with("ES");
+	assert_heard(server,
+		"DES"); /* Describe of what cannot be there, for an error in its place */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_owed_behind_a_copy_is_told),
+		TEST(what_is_owed_behind_the_end_of_no_copy_is_told),
+		TEST(a_close_is_answered_once_though_its_server_was_dead),
+		TEST(a_name_is_what_the_next_batch_has_made_it),
+		TEST(a_name_is_what_it_was_when_both_batches_have_failed),
+		TEST(a_name_that_was_never_there_is_not_given_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
