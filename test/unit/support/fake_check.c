@@ -61,9 +61,11 @@ static void check_paired_client(const struct client_link *client)
 	assert_int_equal(client->link.peer->kind, LINK_SERVER);
 	server = server_of(client->link.peer);
 	assert_int_equal(server->link.state, SERVER_PAIRED);
-	check_pause(&client->link,
-		stream_is_blocked(&server->link.stream) || server->setting ||
-			client->ring_full);
+	/* It may have been told so much by us that it takes no more. */
+	if (!stream_is_blocked(&client->link.stream))
+		check_pause(&client->link,
+			stream_is_blocked(&server->link.stream) || server->setting ||
+				client->ring_full);
 	check_pause_of_server(&server->link, &client->link.stream);
 }
 
@@ -78,7 +80,7 @@ static void check_client(const struct client_link *client, struct tally *tally)
 		check_paired_client(client);
 	else
 		assert_null(client->link.peer);
-	if (state == CLIENT_IDLE)
+	if (state == CLIENT_IDLE && !stream_is_blocked(&client->link.stream))
 		check_pause(&client->link, false);
 	if (state == CLIENT_WAITING || state == CLIENT_WELCOMING || state == CLIENT_LOOKING_UP)
 		check_pause(&client->link, true);
@@ -122,7 +124,7 @@ static void check_groups(const struct pool *pool, const struct tally *tally)
 		assert_int_equal(group->members, members);
 		assert_true(members > 0);
 	}
-	assert_memory_equal(counts, tally->groups, sizeof(counts));
+	assert_true(memcmp(counts, tally->groups, sizeof(counts)) == 0);
 }
 
 /* --- servers ------------------------------------------------------------------------------ */
@@ -271,7 +273,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 	check_clients(pool, &pool->welcoming, BIT(WELCOMING), counts, &tally);
 	check_clients(
 		pool, &pool->cancels, BIT(CANCEL_WAITING) | BIT(CANCEL_SENT), counts, &tally);
-	assert_memory_equal(pool->client_count, counts, sizeof(counts));
+	assert_true(memcmp(pool->client_count, counts, sizeof(counts)) == 0);
 	for (unsigned i = 0; i < SERVER_LISTS; i++)
 		assert_int_equal(
 			pool->server_count[i], check_servers(pool, (enum server_list)i));

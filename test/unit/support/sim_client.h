@@ -28,7 +28,9 @@ struct sim_habits {
 	bool transactions; /* begin and commit */
 	bool names; /* statements with names */
 	bool apart; /* Parse and Bind in different batches */
+	bool tracked; /* we look after the names: it must close them before */
 	bool sets; /* of application_name */
+	unsigned shared; /* the token of texts that many prepare */
 	unsigned pipeline; /* most batches in flight */
 	unsigned trouble; /* how many in a hundred batches have an error in them */
 };

@@ -51,12 +51,13 @@ static struct sim_portal *find_portal(struct sim_postgres *pg, const char *name)
 	return NULL;
 }
 
-static void drop_statement(struct sim_postgres *pg, const char *name)
+bool sim_postgres_drop(struct sim_postgres *pg, const char *name)
 {
 	struct sim_statement *statement = find_statement(pg, name);
 
 	if (statement)
 		statement->used = false;
+	return statement != NULL;
 }
 
 static void drop_portals(struct sim_postgres *pg)
@@ -65,10 +66,11 @@ static void drop_portals(struct sim_postgres *pg)
 		pg->portals[i].used = false;
 }
 
+/* All that have names. */
 void sim_postgres_deallocate(struct sim_postgres *pg)
 {
 	for (unsigned i = 0; i < SIM_STATEMENTS; i++)
-		pg->statements[i].used = false;
+		pg->statements[i].used &= pg->statements[i].name[0] == '\0';
 }
 
 /* --- the ends of things ------------------------------------------------------------------- */
@@ -149,7 +151,7 @@ static void on_query(struct sim_postgres *pg, const char *sql)
 	assert_non_null(sql);
 	assert_true(strlen(sql) < sizeof(pg->query));
 	pg->extended = false;
-	drop_statement(pg, "");
+	sim_postgres_drop(pg, "");
 	if (find_portal(pg, ""))
 		find_portal(pg, "")->used = false;
 	snprintf(pg->query, sizeof(pg->query), "%s", sql);
@@ -196,28 +198,46 @@ static void on_copy_message(struct sim_postgres *pg, char letter)
 
 /* --- extended messages -------------------------------------------------------------------- */
 
-static void on_parse(struct sim_postgres *pg, const char *name, const char *text)
+static void prepare(struct sim_postgres *pg, const struct sim_statement *statement)
 {
 	struct sim_statement *free_one = NULL;
 
-	assert_true(name && text);
-	assert_true(strlen(name) < SIM_NAME && strlen(text) < SIM_TEXT);
-	if (!may_run(pg, text))
-		return;
-	if (name[0] == '\0') {
-		drop_statement(pg, name);
-	} else if (find_statement(pg, name)) {
-		sim_postgres_fail(pg, "42P05", "prepared statement already exists");
-		return;
-	}
 	for (unsigned i = 0; i < SIM_STATEMENTS && !free_one; i++)
 		if (!pg->statements[i].used)
 			free_one = &pg->statements[i];
 	assert_non_null(free_one);
-	free_one->used = true;
-	snprintf(free_one->name, sizeof(free_one->name), "%s", name);
-	snprintf(free_one->text, sizeof(free_one->text), "%s", text);
+	*free_one = *statement;
 	writer_message(&pg->out, PQ_PARSE_COMPLETE, NULL, 0);
+}
+
+static void on_parse(struct sim_postgres *pg, const char *name, const char *text)
+{
+	struct sim_statement statement = {.used = true};
+
+	assert_true(name && text);
+	assert_true(strlen(name) < SIM_NAME && strlen(text) < SIM_TEXT);
+	snprintf(statement.name, sizeof(statement.name), "%s", name);
+	snprintf(statement.text, sizeof(statement.text), "%s", text);
+	/* The one without a name goes whatever comes of the new one. */
+	if (name[0] == '\0')
+		sim_postgres_drop(pg, name);
+	pg->refused.used = false;
+	if (!may_run(pg, text))
+		pg->refused = statement;
+	else if (find_statement(pg, name))
+		sim_postgres_fail(pg, "42P05", "prepared statement already exists");
+	else
+		prepare(pg, &statement);
+}
+
+void sim_postgres_forgive(struct sim_postgres *pg)
+{
+	if (!pg->skipping || !pg->refused.used || pg->refused.name[0] == '\0')
+		return;
+	pg->skipping = false;
+	sim_postgres_take(pg, sim_postgres_said(pg));
+	prepare(pg, &pg->refused);
+	pg->refused.used = false;
 }
 
 /* Formats, parameters of which there is one or none. */
@@ -261,7 +281,7 @@ static void on_bind(struct sim_postgres *pg, struct reader *reader)
 	assert_true(name && of && strlen(name) < 16);
 	statement = find_statement(pg, of);
 	if (!statement)
-		sim_postgres_fail(pg, "26000", "prepared statement does not exist");
+		sim_postgres_fail(pg, "26000", SIM_NO_STATEMENT);
 	else if (!may_run(pg, statement->text))
 		return;
 	else if (name[0] != '\0' && find_portal(pg, name))
@@ -281,7 +301,8 @@ static void on_describe(struct sim_postgres *pg, char what, const char *name)
 	else
 		portal = find_portal(pg, name);
 	if (!statement && !portal)
-		sim_postgres_fail(pg, what == 'S' ? "26000" : "34000", "does not exist");
+		sim_postgres_fail(pg, what == 'S' ? "26000" : "34000",
+			what == 'S' ? SIM_NO_STATEMENT : "portal does not exist");
 	else if (may_run(pg, statement ? statement->text : portal->text))
 		sim_postgres_describe(
 			pg, statement ? statement->text : portal->text, statement != NULL);
@@ -306,7 +327,7 @@ static void on_close(struct sim_postgres *pg, char what, const char *name)
 	assert_non_null(name);
 	portal = find_portal(pg, name);
 	if (what == 'S')
-		drop_statement(pg, name);
+		sim_postgres_drop(pg, name);
 	else if (portal)
 		portal->used = false;
 	writer_message(&pg->out, PQ_CLOSE_COMPLETE, NULL, 0);

@@ -14,7 +14,7 @@
  *   slow tN             as `row`, but it takes until it is finished or cancelled
  *   copyin tN, copybad tN, copyout tN R
  *   begin, commit, rollback, SET application_name='VALUE', RESET application_name, DISCARD ALL,
- *   DEALLOCATE ALL
+ *   DEALLOCATE ALL, DEALLOCATE NAME, SELECT WHERE false
  *
  * Protocol: "Message Flow".
  */
@@ -27,7 +27,10 @@
 
 #include "base/buffer.h"
 
-enum { SIM_NAME = 64, SIM_TEXT = 128, SIM_QUERY = 512, SIM_STATEMENTS = 24, SIM_PORTALS = 12 };
+enum { SIM_NAME = 64, SIM_TEXT = 128, SIM_QUERY = 512, SIM_STATEMENTS = 64, SIM_PORTALS = 12 };
+
+/* In the words that we have for it. */
+#define SIM_NO_STATEMENT "prepared statement did not exist"
 
 /* Of a server that is told to end. */
 #define SIM_LAST_WORDS "terminating connection"
@@ -65,6 +68,7 @@ struct sim_postgres {
 	char query[SIM_QUERY]; /* the simple query, of which this is still to be run: */
 	const char *rest; /* NULL: nothing */
 	struct sim_statement statements[SIM_STATEMENTS];
+	struct sim_statement refused; /* the last Parse, if it came in a failed transaction */
 	struct sim_portal portals[SIM_PORTALS];
 };
 
@@ -82,6 +86,12 @@ void sim_postgres_hear(
  * says so; an oracle's when the ledger knows how it ended.
  */
 void sim_postgres_go_on(struct sim_postgres *pg, bool finish);
+
+/*
+ * Where we look after names a Parse of what the server has is answered by us, also in a failed
+ * transaction: if that is what the session, an oracle, has refused last, it is not any more.
+ */
+void sim_postgres_forgive(struct sim_postgres *pg);
 
 /* What it has said and was not taken yet. */
 static inline size_t sim_postgres_said(const struct sim_postgres *pg)

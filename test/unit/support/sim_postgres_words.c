@@ -175,11 +175,27 @@ static enum sim_run run_discard(struct sim_postgres *pg, const struct call *call
 	return complete(pg, "DISCARD ALL");
 }
 
-static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *call)
+static enum sim_run run_deallocate_all(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
 	sim_postgres_deallocate(pg);
 	return complete(pg, "DEALLOCATE ALL");
+}
+
+static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *call)
+{
+	if (sim_postgres_drop(pg, call->text + strlen("deallocate ")))
+		return complete(pg, "DEALLOCATE");
+	sim_postgres_fail(pg, "26000", SIM_NO_STATEMENT);
+	return SIM_RUN_FAILED;
+}
+
+/* What stands for a DEALLOCATE that is not done on the server. */
+static enum sim_run run_nothing(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	write_heading(pg);
+	return complete(pg, "SELECT 0");
 }
 
 /* What a check query asks for. */
@@ -210,7 +226,9 @@ static const struct word {
 	{"set ", run_set, false, false},
 	{"reset ", run_reset, false, false},
 	{"discard all", run_discard, false, false},
-	{"deallocate all", run_deallocate, false, false},
+	{"deallocate all", run_deallocate_all, false, false},
+	{"deallocate ", run_deallocate, false, false},
+	{"select where", run_nothing, false, true},
 	{"select 1", run_select, false, true},
 };
 

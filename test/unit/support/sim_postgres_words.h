@@ -35,4 +35,7 @@ void sim_postgres_end_transaction(struct sim_postgres *pg, bool good);
 
 void sim_postgres_deallocate(struct sim_postgres *pg);
 
+/* The statement with this name; false: there is none. */
+bool sim_postgres_drop(struct sim_postgres *pg, const char *name);
+
 #endif

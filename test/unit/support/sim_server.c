@@ -117,8 +117,7 @@ static size_t take_message(struct sim_server *server, const uint8_t *data, size_
 
 	if (frame_peek(data, available, UINT32_MAX, &frame) != FRAME_WHOLE)
 		return 0;
-	sim_trace("server", server->number, "hears", (long)frame.total,
-		frame.type == PQ_QUERY ? (const char *)body : (char[]){(char)frame.type, '\0'});
+	sim_trace_message("server", server->number, "hears", data, frame.total);
 	sim_postgres_hear(&server->session, (char)frame.type, body, frame_body_size(&frame));
 	return frame.total;
 }

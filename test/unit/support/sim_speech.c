@@ -23,6 +23,8 @@ static void end(struct sim_client *client, size_t mark)
 
 	writer_end(out, mark);
 	assert_false(out->failed);
+	sim_trace_message(
+		"client", client->number, "says", out->data + mark - 1, out->length - mark + 1);
 	/* The mark is behind the letter. */
 	assert_true(
 		buffer_append(&client->asked, out->data + mark - 1, out->length - mark + 1));
@@ -43,7 +45,6 @@ static void say_text(struct sim_client *client, char letter, const char *text)
 
 void sim_speech_query(struct sim_client *client, const char *sql)
 {
-	sim_trace("client", client->number, "asks", (long)strlen(sql), sql);
 	say_text(client, PQ_QUERY, sql);
 	client->owed++;
 }
@@ -65,7 +66,6 @@ static void parse(struct sim_client *client, const char *name, const char *text)
 {
 	const size_t mark = begin(client, PQ_PARSE);
 
-	sim_trace("client", client->number, "parses", (long)strlen(name), text);
 	writer_string(&client->out, name);
 	writer_string(&client->out, text);
 	writer_int16(&client->out, 0);
@@ -79,7 +79,6 @@ static void bind_portal(struct sim_client *client, const char *portal, const cha
 	char token[16];
 
 	snprintf(token, sizeof(token), "t%u", sim_ledger_new(client->number));
-	sim_trace("client", client->number, "binds", (long)strlen(statement), token);
 	writer_string(&client->out, portal);
 	writer_string(&client->out, statement);
 	writer_int16(&client->out, 0);
@@ -144,6 +143,23 @@ static void draw_statement(
 		draw_row(client, out, size);
 }
 
+/* One that others say as well; only what is bound to it tells whose it is. */
+static void draw_shared(const struct sim_habits *habits, char *out, size_t size)
+{
+	static const char *const words[] = {"row", "row", "row", "slow", "show", "fail"};
+
+	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))], habits->shared,
+		sim_below(3));
+}
+
+static void draw_deallocate(struct sim_client *client)
+{
+	char sql[32];
+
+	snprintf(sql, sizeof(sql), "deallocate s%u", sim_below(NAMES));
+	sim_speech_query(client, sim_chance(70) ? sql : "deallocate all");
+}
+
 static void draw_query(struct sim_client *client, const struct sim_habits *habits)
 {
 	char sql[SIM_QUERY] = "", text[SIM_TEXT];
@@ -162,7 +178,6 @@ static void draw_function_call(struct sim_client *client)
 	const size_t mark = begin(client, PQ_FUNCTION_CALL);
 	const unsigned token = sim_ledger_new(client->number);
 
-	sim_trace("client", client->number, "calls", token, NULL);
 	writer_int32(&client->out, 1598);
 	writer_int32(&client->out, token);
 	end(client, mark);
@@ -200,9 +215,11 @@ static void draw_copy(struct sim_client *client, const struct sim_habits *habits
 	const bool looks = client->owed == 0 && sim_chance(60);
 	char text[SIM_TEXT];
 
+	const bool extended = sim_chance(50);
+
 	snprintf(text, sizeof(text), "%s t%u", sim_chance(75) ? "copyin" : "copybad",
-		sim_ledger_new(client->number));
-	if (sim_chance(50)) {
+		extended ? habits->shared : sim_ledger_new(client->number));
+	if (extended) {
 		say_about(client, PQ_CLOSE, 'S', name);
 		parse(client, name, text);
 		bind_portal(client, "", name);
@@ -243,12 +260,21 @@ static void draw_rest_of_portal(struct sim_client *client, const char *portal)
 static void draw_extended(struct sim_client *client, const struct sim_habits *habits)
 {
 	char name[16], text[SIM_TEXT], portal[16] = "";
-	const bool anew = !habits->apart || sim_chance(70);
+	/*
+	 * Where we look after names, they have the meaning that they would have if what is in
+	 * flight went well: those who do not wait to see that say what they mean.
+	 */
+	const bool anew =
+		!habits->apart || (habits->tracked && client->owed > 0) || sim_chance(70);
 
 	draw_name(habits, name, sizeof(name));
 	if (anew) {
-		draw_statement(client, habits, text, sizeof(text));
-		if (name[0] != '\0' && sim_chance(70))
+		if (name[0] != '\0' || sim_chance(30))
+			draw_shared(habits, text, sizeof(text));
+		else
+			draw_statement(client, habits, text, sizeof(text));
+		/* Where we look after names, the end of its session would stand for an error. */
+		if (name[0] != '\0' && (habits->tracked || sim_chance(70)))
 			say_about(client, PQ_CLOSE, 'S', name);
 		parse(client, name, sim_chance(3) ? "" : text);
 	}
@@ -286,6 +312,8 @@ void sim_speech_draw(struct sim_client *client, const struct sim_habits *habits)
 		draw_copy(client, habits);
 	else if (sim_chance(4))
 		draw_function_call(client);
+	else if (habits->names && client->owed == 0 && sim_chance(8))
+		draw_deallocate(client);
 	else if (sim_chance(3))
 		sim_speech_copy(client, true); /* of a COPY that never was */
 	else

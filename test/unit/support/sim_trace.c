@@ -39,6 +39,23 @@ void sim_trace(
 	text_copy(steps[at].text, sizeof(steps[at].text), text ? text : "");
 }
 
+void sim_trace_message(const char *who, unsigned number, const char *what,
+	const uint8_t *message, size_t total)
+{
+	char text[sizeof(steps[0].text)];
+	size_t length = 0;
+
+	text[length++] = (char)message[0];
+	for (size_t i = 5; i < total && length < sizeof(text) - 1; i++) {
+		if (message[i] > ' ' && message[i] < 127)
+			text[length++] = (char)message[i];
+		else if (text[length - 1] != ' ')
+			text[length++] = ' ';
+	}
+	text[length] = '\0';
+	sim_trace(who, number, what, (long)total, text);
+}
+
 void sim_trace_end(void)
 {
 	running = false;

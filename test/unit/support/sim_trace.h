@@ -4,6 +4,7 @@
 #define PGUSHER_TEST_SIM_TRACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Start anew, for the run with this seed. */
@@ -15,6 +16,10 @@ void sim_trace_begin(uint64_t seed, const char *settings);
  */
 void sim_trace(
 	const char *who, unsigned number, const char *what, long amount, const char *text);
+
+/* The same of a message: its letter and whatever of it is text. */
+void sim_trace_message(const char *who, unsigned number, const char *what,
+	const uint8_t *message, size_t total);
 
 /* The run has ended well. */
 void sim_trace_end(void);

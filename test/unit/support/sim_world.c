@@ -57,20 +57,24 @@ static void draw_settings(const char *pool_mode)
 	DRAW("query_wait_timeout", "0", "0", "5");
 	DRAW("query_wait_notify", "0", "1");
 	DRAW("pkt_buf", "4096", "4096", "64");
-	DRAW("max_packet_size", "2147483647");
+	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
 }
 
 static void draw_habits(const char *pool_mode)
 {
 	const bool is_session = strcmp(pool_mode, "session") == 0;
+	const bool is_tracked =
+		!is_session && fake_registry.settings->max_prepared_statements > 0;
 
 	habits = (struct sim_habits){
 		.transactions = strcmp(pool_mode, "statement") != 0,
-		.names = is_session,
-		.apart = is_session,
+		.names = is_session || is_tracked,
+		.apart = is_session || is_tracked,
+		.tracked = is_tracked,
 		.sets = sim_chance(60),
 		.pipeline = sim_chance(50) ? 1 : 1 + sim_below(5),
 		.trouble = sim_chance(50) ? 10 : 0,
+		.shared = sim_ledger_new(0),
 	};
 }
 
@@ -78,10 +82,10 @@ void sim_world_begin(uint64_t seed, const char *pool_mode)
 {
 	sim_dice = seed;
 	draw_settings(pool_mode);
-	draw_habits(pool_mode);
 	sim_ledger_clear();
 	sim_trace_begin(seed, settings);
 	fake_start(settings);
+	draw_habits(pool_mode);
 	log_threshold = LEVEL_FATAL;
 	fake_user("alice", "secret");
 	fake_user("bob", "secret");
@@ -531,47 +535,54 @@ void sim_world_run(unsigned steps)
 
 /* --- coming to an end --------------------------------------------------------------------- */
 
-static bool serve_all(void)
+/* Something more has happened, or not. */
+static bool looked(bool did)
+{
+	if (!did)
+		return false;
+	look();
+	note_excuses();
+	return true;
+}
+
+static bool serve(struct sim_server *server)
 {
 	bool did = false;
 
-	for (unsigned i = 0; i < SIM_SERVERS; i++) {
-		struct sim_server *server = &sim_servers[i];
-
-		if (server->actor && !server->connecting)
-			scripted_allow(server->actor->script, SCRIPTED_ANY);
-		look();
-		did |= sim_server_connected(server, 0);
-		look();
-		did |= sim_server_work(server) || sim_server_finish(server);
-		did |= sim_server_deliver(server, SIZE_MAX);
-		look();
-		did |= server->actor && scripted_run(server->actor->script);
-		look();
-	}
+	if (server->actor && !server->connecting)
+		scripted_allow(server->actor->script, SCRIPTED_ANY);
+	did |= looked(sim_server_connected(server, 0));
+	did |= looked(sim_server_work(server) || sim_server_finish(server));
+	did |= looked(sim_server_deliver(server, SIZE_MAX));
+	did |= looked(server->actor && scripted_run(server->actor->script));
 	return did;
 }
 
-static bool hear_all(bool (*finish)(struct sim_client *client))
+static bool end_client(struct sim_client *client, bool (*finish)(struct sim_client *client))
 {
 	bool did = false;
 
-	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
-		struct sim_client *client = &clients[i];
+	if (client->actor)
+		scripted_allow(client->actor->script, SCRIPTED_ANY);
+	did |= looked(client->actor && finish(client));
+	did |= looked(sim_client_deliver(client, SIZE_MAX));
+	did |= looked(client->actor && scripted_run(client->actor->script));
+	return did;
+}
 
-		if (client->actor)
-			scripted_allow(client->actor->script, SCRIPTED_ANY);
-		look();
-		did |= client->actor && finish(client);
-		did |= sim_client_deliver(client, SIZE_MAX);
-		look();
-		did |= client->actor && scripted_run(client->actor->script);
-		look();
-	}
-	for (unsigned i = 0; i < SIM_ASKERS; i++) {
-		did |= asker_delivers(&askers[i], SIZE_MAX);
-		look();
-	}
+/* Everybody does what he can, once. False: nobody can do anything. */
+static bool go_round(bool (*finish)(struct sim_client *client))
+{
+	bool did = false;
+
+	for (unsigned i = 0; i < SIM_SERVERS; i++)
+		did |= serve(&sim_servers[i]);
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		did |= end_client(&clients[i], finish);
+	for (unsigned i = 0; i < SIM_ASKERS; i++)
+		did |= looked(asker_delivers(&askers[i], SIZE_MAX));
+	turn_ends();
+	look();
 	return did;
 }
 
@@ -582,17 +593,12 @@ static void go_on_until_quiet(bool (*finish)(struct sim_client *client))
 	unsigned quiet = 0;
 
 	while (quiet < 4 * QUIET_SECONDS) {
-		bool did = serve_all();
-
-		did |= hear_all(finish);
-		turn_ends();
-		look();
-		if (did) {
+		note_excuses();
+		if (go_round(finish)) {
 			quiet = 0;
 			continue;
 		}
 		quiet++;
-		note_excuses();
 		pass(USEC_PER_SEC / 4);
 		look();
 	}
