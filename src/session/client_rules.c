@@ -37,12 +37,20 @@ static enum verdict judge_query(struct relay_run *run)
 	return judge_request(run);
 }
 
+/* Could it be a DEALLOCATE, DISCARD, or one of these behind a comment or white space? */
+static inline bool may_forget(const struct relay_run *run)
+{
+	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
+
+	return text < run->end && ((*text | 0x20) == 'd' || *text <= '/');
+}
+
 static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	if (link_registry(run->from)->settings->disable_pqexec)
 		return refuse_query(run);
 	/* Most who say Query say nothing else. */
-	if (!run->client->statements && !run->client->unnamed) {
+	if (!run->client->statements && !run->client->unnamed && !may_forget(run)) {
 		run->server->unnamed = 0;
 		run->server->unnamed_passing = false;
 		return judge_request(run);

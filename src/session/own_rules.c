@@ -44,11 +44,12 @@ bool relay_remember_parameter(struct relay_run *run)
 
 bool relay_says_forgotten(const struct relay_run *run)
 {
+	static const char discard[] = "DISCARD ALL", deallocate[] = "DEALLOCATE ALL";
 	const char *tag = (const char *)run->at + FRAME_HEADER_SIZE;
-	const size_t size = run->frame.total - FRAME_HEADER_SIZE;
 
-	return memcmp(tag, "DISCARD ALL", size) == 0 ||
-		memcmp(tag, "DEALLOCATE ALL", size) == 0;
+	return run->frame.total == FRAME_HEADER_SIZE + sizeof(discard)
+		? memcmp(tag, discard, sizeof(discard)) == 0
+		: memcmp(tag, deallocate, sizeof(deallocate)) == 0;
 }
 
 /* --- from a server that answers us -------------------------------------------------------- */
