@@ -3,7 +3,7 @@
  * A client's connection, its states and the places where it stands.
  *
  *   GREETING > AUTHENTICATING > (WELCOMING >) IDLE > (WAITING >) PAIRED > IDLE
- *   IDLE > LAUNCHING > PAIRED                     replication: waits for a server of its own
+ *   IDLE > LAUNCHING > PAIRED | IDLE              replication: waits for a server of its own
  *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  something is asked for on a server
  *   WELCOMING > LOOKING_UP                        likewise
  *   GREETING > CANCEL_WAITING > CANCEL_SENT       a CancelRequest

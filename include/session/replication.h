@@ -35,6 +35,9 @@ void replication_begin(struct server_link *server, struct buffer *head);
 /* The server logs in for nobody any more; returns for whom it did, who waits on. NULL: nobody. */
 struct client_link *replication_let_go(struct server_link *server);
 
+/* The client needs no server any more: what logs in for it is closed. Else nothing happens. */
+void replication_give_up(struct client_link *client);
+
 /* The client is closing: let go of all that it has by this module. */
 void replication_client_gone(struct client_link *client);
 

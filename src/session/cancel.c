@@ -42,8 +42,9 @@ void cancel_queue(struct client_link *client, struct pool *pool, struct server_l
 /* Does its query still wait for a server, or for our SETs on one? */
 static bool is_unsent(const struct client_link *owner)
 {
-	return owner->link.peer ? server_of(owner->link.peer)->setting
-				: owner->link.state == CLIENT_WAITING;
+	return owner->link.peer
+		? server_of(owner->link.peer)->setting
+		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
 }
 
 void cancel_request(struct client_link *client, const uint8_t *key, size_t length)

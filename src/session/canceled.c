@@ -6,6 +6,7 @@
 #include "session/ending.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
+#include "session/replication.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 
@@ -46,6 +47,7 @@ void canceled_answer(struct client_link *client)
 		pairing_part(peer);
 		pairing_abandon(server_of(peer), true);
 	} else {
+		replication_give_up(client);
 		client_enter(client, CLIENT_IDLE);
 	}
 	client->query_start = client->transaction_start = 0;

@@ -122,14 +122,19 @@ void replication_begin(struct server_link *server, struct buffer *head)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
-void replication_client_gone(struct client_link *client)
+void replication_give_up(struct client_link *client)
 {
 	struct server_link *server = client->replica ? client->replica->server : NULL;
 
-	if (server) {
-		replication_let_go(server);
-		server_close_for(server, REASON_REPLICATION_CLIENT_WAS_CLOSED);
-	}
+	if (!server)
+		return;
+	replication_let_go(server);
+	server_close_for(server, REASON_REPLICATION_CLIENT_WAS_CLOSED);
+}
+
+void replication_client_gone(struct client_link *client)
+{
+	replication_give_up(client);
 	free(client->replica);
 	client->replica = NULL;
 }

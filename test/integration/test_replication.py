@@ -231,6 +231,12 @@ def test_its_start_values_are_nobody_elses(pooler):
     assert other.parameters["application_name"] == ""
 
 
+def test_automatic_database_does_for_it(make, source):
+    pooler = make(databases={"*": {}})
+    assert identify(physical(pooler))
+    assert len(pooler.servers(database="replication", replication="physical")) == 1
+
+
 def test_the_words_for_it(pooler):
     for word, kind in {"database": "logical", "on": "physical", "off": "none"}.items():
         database = "replication" if kind == "physical" else "main"
@@ -781,6 +787,36 @@ def test_cancel_hits_a_query(pooler, source):
     cancel(pooler.address, client.key)
     assert client.result().error.sqlstate == "57014"
     assert identify(client)
+
+
+def test_cancel_ends_the_wait_for_a_server(make):
+    pooler = make({"default_pool_size": 1})
+    holder = pooler.client()
+    holder.query("BEGIN")
+    client = logical(pooler)
+    client.send(IDENTIFY)
+    pooler.wait_pool(cl_waiting=1)
+    cancel(pooler.address, client.key)
+    result = client.result()
+    assert (result.error.severity, result.error.sqlstate) == ("ERROR", "57014")
+    holder.query("COMMIT")
+    assert identify(client)
+
+
+def test_cancel_ends_a_login_for_it_too(make, new_server):
+    server = new_server(lambda connection: connection.accept_startup() and connection.wait_gone())
+    pooler = make(databases={"main": server.target()})
+    server.script, hanging = login_and_stream, server.script
+    pooler.client().query("SELECT 1")
+    server.script = hanging
+    client = pooler.client(replication="database")
+    client.send(IDENTIFY)
+    server.wait_count(2)
+    cancel(pooler.address, client.key)
+    assert client.result().error.sqlstate == "57014"
+    wait_until(lambda: len(server.open) == 1)
+    server.script = login_and_stream
+    assert client.value("IDENTIFY_SYSTEM") == "answer"
 
 
 def test_cancel_hits_a_stream(pooler, source):

@@ -82,8 +82,13 @@ static void check_client(const struct client_link *client, struct tally *tally)
 		assert_null(client->link.peer);
 	if (state == CLIENT_IDLE && !stream_is_blocked(&client->link.stream))
 		check_pause(&client->link, false);
-	if (state == CLIENT_WAITING || state == CLIENT_WELCOMING || state == CLIENT_LOOKING_UP)
+	if (client_is_waiting(client) || state == CLIENT_LOOKING_UP)
 		check_pause(&client->link, true);
+	assert_int_equal(client->replica != NULL, client->replication != REPLICATION_NONE);
+	if (client->replica && client->replica->server)
+		assert_ptr_equal(client->replica->server->launched_for, client);
+	assert_true(state != CLIENT_WAITING || !client->replica);
+	assert_true(state != CLIENT_LAUNCHING || client->replica);
 	assert_int_equal(state == CLIENT_LOOKING_UP, is_looking_up(client));
 	if (client->key_length > 0) {
 		tally->keys++;
@@ -146,6 +151,25 @@ static void check_cancels(const struct server_link *server)
 		(server->link.state == SERVER_DRAINING && sent + queued == 0));
 }
 
+/* One for replication is made for a client, and is never anybody else's. */
+static void check_replication(const struct server_link *server)
+{
+	const struct client_link *client = server->launched_for;
+
+	if (!server->replication) {
+		assert_null(client);
+		return;
+	}
+	if (server->link.state == SERVER_PAIRED)
+		client = (const struct client_link *)server->link.peer;
+	else
+		assert_true(server->link.state < SERVER_IDLE);
+	assert_non_null(client);
+	assert_int_equal(client->replication, server->replication);
+	assert_ptr_equal(client->link.pool, server->link.pool);
+	assert_true(server->link.state == SERVER_PAIRED || client->replica->server == server);
+}
+
 static void check_server(const struct server_link *server)
 {
 	const enum server_state state = server_state(server);
@@ -182,6 +206,7 @@ static void check_server(const struct server_link *server)
 	if (state == SERVER_RESETTING || state == SERVER_CHECKING || state == SERVER_LOOKING_UP)
 		assert_int_equal(server->requests.count, 1);
 	check_cancels(server);
+	check_replication(server);
 }
 
 /* Ours, for servers whose client has gone. */
@@ -270,7 +295,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 	check_clients(
 		pool, &pool->clients, BIT(IDLE) | BIT(PAIRED) | BIT(CONSOLE), counts, &tally);
 	check_clients(pool, &pool->waiting, BIT(WAITING), counts, &tally);
-	check_clients(pool, &pool->welcoming, BIT(WELCOMING), counts, &tally);
+	check_clients(pool, &pool->welcoming, BIT(WELCOMING) | BIT(LAUNCHING), counts, &tally);
 	check_clients(
 		pool, &pool->cancels, BIT(CANCEL_WAITING) | BIT(CANCEL_SENT), counts, &tally);
 	assert_true(memcmp(pool->client_count, counts, sizeof(counts)) == 0);
