@@ -732,7 +732,7 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 	struct client_statement *entry;
 	const char *name;
 
-	if (!tracks(run) || pool_mode(client->link.pool) == POOL_MODE_SESSION)
+	if (!tracks(run) || client_mode(client) == POOL_MODE_SESSION)
 		return RELAY_PASS;
 	if (is_about_portal(run))
 		return RELAY_PASS;

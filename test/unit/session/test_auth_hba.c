@@ -218,14 +218,14 @@ static void test_physical_replication_wants_its_keyword(void **state)
 	start_with("host all all all trust\n"
 		   "host replication alice all reject\n",
 		"");
+	fake_pool("db", "alice");
 	client = fake_accept(-1);
-	/* As a login for replication will set it, before anybody is asked anything. */
-	actor_client(client)->replication = REPLICATION_PHYSICAL;
-	begin(client, "alice", "db");
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
+		"true", NULL);
 	assert_told(client, "28000", "login rejected");
 	client = fake_accept(-1);
-	actor_client(client)->replication = REPLICATION_LOGICAL;
-	begin(client, "alice", "db");
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
+		"database", NULL);
 	assert_in(client);
 }
 
