@@ -152,7 +152,7 @@ static void test_each_arrow_leads_to_its_place(void **state)
 			walked++;
 		}
 	}
-	assert_int_equal(walked, 28);
+	assert_int_equal(walked, 29);
 }
 
 static void test_waiters_stand_in_the_order_of_their_coming(void **state)
