@@ -209,7 +209,7 @@ static void test_one_query_is_enough_for_all_who_want_the_same(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		char name[16];
+		char name[32];
 
 		snprintf(name, sizeof(name), "name %d", i);
 		clients[i] = come("application_name", name,
@@ -251,7 +251,7 @@ static void test_only_so_much_is_remembered(void **state)
 	struct parameter_table *table = fake_registry.parameters;
 	struct parameters *empty = parameters_empty(table), *oldest = NULL;
 	struct proven proven = {0};
-	char zone[16];
+	char zone[32];
 
 	(void)state;
 	for (int i = 0; i < PROVEN_MAX + 1; i++) {

@@ -403,7 +403,7 @@ static void test_names_that_are_none_are_not_followed(void **state)
 static void test_so_many_are_followed_and_no_more(void **state)
 {
 	struct parameter_draft draft;
-	char name[16];
+	char name[32];
 
 	parameter_draft_begin(&draft, table_of(state));
 	for (int i = 0; i < PARAMETERS_FOLLOWED_MAX; i++) {
