@@ -103,14 +103,17 @@ static bool is_retired(const struct server_link *server, const struct settings *
 			requests_is_empty(&server->requests));
 }
 
-/* Limits of a running query or transaction: those of the pool's user win over the global ones. */
+/*
+ * Limits of a running query or transaction: those of the pool's user win over the global ones. It is
+ * the client that ends; its server is relieved of the query, and stays.
+ */
 static void inspect_active(struct server_link *server, usec_t now)
 {
 	static const struct user_config none;
 	const struct pool *pool = server->link.pool;
 	const struct settings *settings = pool->registry->settings;
 	const struct user_config *own = pool->user->config ? pool->user->config : &none;
-	const struct client_link *client = client_of(server->link.peer);
+	struct client_link *client = client_of(server->link.peer);
 	const char status = server->transaction_status;
 	const bool between =
 		(status == 'T' || status == 'E') && requests_is_empty(&server->requests);
@@ -126,15 +129,15 @@ static void inspect_active(struct server_link *server, usec_t now)
 		return; /* knows neither queries nor transactions */
 	else if (is_over(now, client->query_start,
 			 own_or(own->query_timeout, settings->query_timeout)))
-		server_close_for(server, REASON_QUERY_TIMEOUT);
+		client_close_for(client, REASON_QUERY_TIMEOUT);
 	else if (between &&
 		is_over(now, server->link.request_time,
 			own_or(own->idle_transaction_timeout,
 				settings->idle_transaction_timeout)))
-		server_close_for(server, REASON_IDLE_TRANSACTION_TIMEOUT);
+		client_close_for(client, REASON_IDLE_TRANSACTION_TIMEOUT);
 	else if (is_over(now, client->transaction_start,
 			 own_or(own->transaction_timeout, settings->transaction_timeout)))
-		server_close_for(server, REASON_TRANSACTION_TIMEOUT);
+		client_close_for(client, REASON_TRANSACTION_TIMEOUT);
 }
 
 static void inspect_logins(struct pool *pool, usec_t now)

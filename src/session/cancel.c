@@ -11,6 +11,11 @@
 #include "session/peering.h"
 #include "wire/startup.h"
 
+enum {
+	/* Requests that may wait in a pool; the first one for a query always may. */
+	WAITING_FOR_SERVERS = 100,
+};
+
 static void on_readable(struct stream *stream);
 
 /* --- the asker ---------------------------------------------------------------------------- */
@@ -47,6 +52,31 @@ static bool is_unsent(const struct client_link *owner)
 		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
 }
 
+/* Does its server run something for it? Between two queries of a transaction it does not. */
+static bool is_served(const struct client_link *owner)
+{
+	const struct server_link *server = (const struct server_link *)owner->link.peer;
+
+	return server &&
+		(!requests_is_empty(&server->requests) || server->transaction_status == 0);
+}
+
+/* Ask the server of this client, which has a key. */
+static void queue_for(struct client_link *client, const struct client_link *owner)
+{
+	struct pool *pool = owner->link.pool;
+	struct server_link *target = server_of(owner->link.peer);
+
+	/* Who says the same for the hundredth time does not keep a descriptor for that. */
+	if (target->cancels_queued > 0 &&
+		pool->client_count[CLIENT_CANCEL_WAITING] >= WAITING_FOR_SERVERS) {
+		client_close_for(client, REASON_CANCEL_WAITS_ALREADY);
+		return;
+	}
+	client->query_start = owner->query_start;
+	cancel_queue(client, pool, target);
+}
+
 void cancel_request(struct client_link *client, const uint8_t *key, size_t length)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -67,13 +97,13 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 	} else if (is_unsent(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);
 		canceled_answer(owner);
-	} else if (!owner->link.peer) {
+	} else if (!is_served(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_IDLE_CLIENT);
 	} else if (!server_of(owner->link.peer)->cancel_key) {
 		/* A server without a key cannot be asked. */
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
 	} else {
-		cancel_queue(client, owner->link.peer->pool, server_of(owner->link.peer));
+		queue_for(client, owner);
 	}
 }
 
@@ -158,6 +188,26 @@ const struct server_link *cancel_next_target(const struct pool *pool)
 	return goes_first(client, due) ? client->cancel : due;
 }
 
+/* Is another query of its client's running now, or none? Its server has not been released. */
+static bool is_stale(const struct client_link *client)
+{
+	const struct server_link *target = client->cancel;
+	const struct client_link *owner =
+		target ? (const struct client_link *)target->link.peer : NULL;
+
+	return owner && owner->query_start != client->query_start;
+}
+
+static void drop_stale(struct pool *pool)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &pool->cancels, place, next) {
+		if (link->state == CLIENT_CANCEL_WAITING && is_stale(client_of(link)))
+			client_close_for(client_of(link), REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
+	}
+}
+
 /* With the key of the server, or for a peer with the one that was brought. */
 static bool send_request(struct server_link *carrier, const void *key, size_t length)
 {
@@ -190,6 +240,7 @@ static bool carry(struct server_link *carrier, struct server_link *target,
 	if (target)
 		target->cancels++;
 	carrier->cancel_target = target;
+	carrier->link.request_time = loop_now(carrier->link.stream.loop);
 	/* Others that wait need connections of their own. */
 	pool_needs_work(carrier->link.pool);
 	return true;
@@ -214,9 +265,12 @@ static void carry_for_client(struct server_link *carrier, struct client_link *cl
 
 bool cancel_use_connection(struct server_link *carrier)
 {
-	struct client_link *client = next_asker(carrier->link.pool, carrier);
-	struct server_link *due = next_due(carrier->link.pool, carrier);
+	struct client_link *client;
+	struct server_link *due;
 
+	drop_stale(carrier->link.pool);
+	client = next_asker(carrier->link.pool, carrier);
+	due = next_due(carrier->link.pool, carrier);
 	if (goes_first(client, due)) {
 		carry_for_client(carrier, client);
 	} else if (due) {
@@ -248,6 +302,20 @@ static void lose_request(struct server_link *target)
 		server_retire(target, SERVER_CLOSED_OTHER);
 }
 
+/* What was asked for before it was sent has been done along with it. */
+static void answer_others(const struct server_link *carrier, const struct server_link *target)
+{
+	struct link *link, *next;
+
+	if (target->cancels_queued == 0)
+		return;
+	TAILQ_FOREACH_SAFE (link, &target->link.pool->cancels, place, next) {
+		if (link->state == CLIENT_CANCEL_WAITING && client_of(link)->cancel == target &&
+			link->request_time <= carrier->link.request_time)
+			client_close_for(client_of(link), REASON_CANCEL_SENT);
+	}
+}
+
 static void carrier_gone(struct server_link *carrier)
 {
 	struct client_link *client = carrier->canceling;
@@ -262,6 +330,8 @@ static void carrier_gone(struct server_link *carrier)
 	if (!target)
 		return;
 	target->cancels--;
+	if (carrier->cancel_done)
+		answer_others(carrier, target);
 	if (!carrier->cancel_done)
 		lose_request(target);
 	else if (target->cancels == 0 && target->link.state == SERVER_HELD)

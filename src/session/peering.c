@@ -11,6 +11,9 @@
 /* How often a request may still be passed on, in the last byte of its key. */
 enum { TTL_BITS = 3, TTL_BYTE = 7 };
 
+/* Requests that may wait for a peer; it is no matter here whose they are. */
+enum { WAITING_MAX = 1000 };
+
 static unsigned peer_of_key(const uint8_t *key)
 {
 	return key[1] | (unsigned)key[2] << 8;
@@ -34,6 +37,10 @@ void peering_forward(struct client_link *client, const uint8_t *key, size_t leng
 	peer = peer_open(link_registry(&client->link), peer_of_key(key));
 	if (!peer) {
 		client_close_for(client, REASON_CANCEL_PEER_NOT_FOUND);
+		return;
+	}
+	if (peer->pool->client_count[CLIENT_CANCEL_WAITING] >= WAITING_MAX) {
+		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
 		return;
 	}
 	memcpy(client->key, key, length);

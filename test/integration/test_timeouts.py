@@ -87,8 +87,10 @@ def test_query_timeout_while_running(new_pooler, cluster):
     client, other = pooler.client(), pooler.client()
     client.send(wire.query("SELECT pg_sleep(30)"))
     assert ends_within(client, ("FATAL", "57014", "query timeout"), 0.7, 1.7)
-    assert pooler.wait_log("S-.* closing because: query timeout")
+    assert pooler.wait_log("C-.* closing because: query timeout")
+    wait_until(lambda: not cluster.backends(state="active"), 3, "the query to be cancelled")
     assert other.value("SELECT 1") == "1"
+    assert not pooler.lines("S-.* closing because")
 
 
 def test_query_timeout_leaves_an_idle_transaction_alone(new_pooler):
@@ -165,7 +167,7 @@ def test_idle_transaction_timeout(new_pooler, cluster):
     # A query that runs is not idle, and an idle client has no transaction.
     assert busy.result().error is None
     assert idle.value("SELECT 1") == "1"
-    assert pooler.lines("S-.* closing because: idle transaction timeout")
+    assert pooler.lines("C-.* closing because: idle transaction timeout")
 
 
 @pytest.mark.setting("users.idle_transaction_timeout")

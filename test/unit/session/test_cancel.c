@@ -4,6 +4,7 @@
 
 #include "session/cancel.h"
 #include "session/control.h"
+#include "session/ending.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
 #include "wire/startup.h"
@@ -101,6 +102,33 @@ static void test_an_idle_client_is_not_cancelled(void **state)
 	assert_null(fake_launched());
 }
 
+static void test_between_two_queries_nothing_is_cancelled(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client();
+
+	(void)state;
+	say(server, "C>");
+	assert_state(client, CLIENT_PAIRED);
+	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	assert_null(fake_launched());
+}
+
+static void test_the_next_query_is_not_hit_by_a_request_for_the_last(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *asker;
+
+	(void)state;
+	asker = cancel(client);
+	say(server, "C>");
+	fake_advance(USEC_PER_SEC);
+	say(client, "Q");
+	fake_connected(fake_launched(), 0);
+	assert_closed_for(asker,
+		"closing because: not sending cancel request for client that is now idle");
+	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_state(server, SERVER_PAIRED);
+}
+
 static void test_a_server_that_gave_no_key_cannot_be_asked(void **state)
 {
 	struct actor *server = fake_server(pool), *client;
@@ -140,6 +168,183 @@ static void test_the_key_of_a_client_that_is_gone_hits_nobody(void **state)
 	assert_heard(server, "Q");
 	leave(client);
 	assert_closed_for(show(key, 8), "closing because: failed cancel request");
+}
+
+/* --- queries that wait -------------------------------------------------------------------- */
+
+/* What a client said that waits for the end of a pause. */
+static struct actor *waiting_client(const char *letters)
+{
+	struct actor *client = fake_client(pool);
+
+	pool->database->paused = true;
+	say(client, letters);
+	assert_state(client, CLIENT_WAITING);
+	return client;
+}
+
+static void assert_cancelled(struct actor *client, const char *heard)
+{
+	assert_closed_for(cancel(client), "closing because: cancel request for waiting client");
+	assert_heard(client, heard);
+	assert_string_equal(client->severity, "ERROR");
+	assert_string_equal(client->sqlstate, "57014");
+	assert_string_equal(client->text, "canceling statement due to user request");
+	assert_false(fake_logged("pooler error"));
+}
+
+static void resume_pool(void)
+{
+	pool->database->paused = false;
+	pool_needs_work(pool);
+	fake_turn();
+}
+
+static void test_a_query_that_waits_is_answered(void **state)
+{
+	static const char *const cases[] = {"Q", "F", "S", "PBDES", "PBES", "HS", "CS"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct actor *client = waiting_client(cases[i]);
+
+		assert_cancelled(client, "EZ");
+		assert_state(client, CLIENT_IDLE);
+		assert_int_equal(actor_client(client)->query_start, 0);
+		assert_int_equal(actor_client(client)->transaction_start, 0);
+		say(client, "X");
+	}
+	assert_int_equal(
+		fake_registry.counters.cancel_requests[CANCEL_FORWARDED], COUNT(cases));
+	assert_null(fake_launched());
+}
+
+static void test_what_stands_behind_it_waits_on(void **state)
+{
+	struct actor *server = fake_server(pool), *client = waiting_client("QQ");
+
+	(void)state;
+	assert_cancelled(client, "EZ");
+	assert_state(client, CLIENT_WAITING);
+	assert_cancelled(client, "EZ");
+	assert_state(client, CLIENT_IDLE);
+	say(client, "PBESQ");
+	assert_cancelled(client, "EZ");
+	resume_pool();
+	assert_heard(server, "Q");
+	say(server, "CZ");
+	assert_heard(client, "CZ");
+}
+
+static void test_a_batch_is_skipped_up_to_its_sync_whenever_that_comes(void **state)
+{
+	struct actor *server = fake_server(pool), *client = waiting_client("PB");
+
+	(void)state;
+	assert_cancelled(client, "E");
+	resume_pool();
+	say(client, "DEHC");
+	say(client, "QFPdcf");
+	assert_heard(client, "");
+	assert_state(client, CLIENT_IDLE);
+	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	say(client, "SQ");
+	assert_heard(client, "Z");
+	assert_heard(server, "Q");
+	say(server, "CZ");
+	assert_heard(client, "CZ");
+}
+
+static void test_it_may_leave_while_it_is_skipped(void **state)
+{
+	struct actor *client = waiting_client("PB");
+
+	(void)state;
+	assert_cancelled(client, "E");
+	say(client, "X");
+	assert_dropped(client);
+	assert_true(fake_logged("client close request"));
+}
+
+static void test_nonsense_is_not_skipped(void **state)
+{
+	struct actor *client = waiting_client("PB");
+
+	(void)state;
+	assert_cancelled(client, "E");
+	say_bytes(client, "y\0\0\0\4", 5);
+	assert_told(client, "08P01", "unknown pkt");
+}
+
+/* Longer than a packet buffer: its rest is still to come. */
+static void test_a_long_query_is_skipped_to_its_end(void **state)
+{
+	uint8_t message[9001] = {'Q', 0, 0, 0x23, 0x28};
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	pool->database->paused = true;
+	say_bytes(client, message, 5000);
+	assert_state(client, CLIENT_WAITING);
+	assert_cancelled(client, "EZ");
+	say_bytes(client, message + 5000, 3000);
+	resume_pool();
+	assert_state(client, CLIENT_IDLE);
+	say_bytes(client, message + 8000, 1001);
+	assert_state(client, CLIENT_IDLE);
+	say(client, "Q");
+	assert_heard(server, "Q");
+}
+
+static void test_who_takes_nothing_is_closed(void **state)
+{
+	struct actor *client = waiting_client("Q");
+
+	(void)state;
+	scripted_break(client->script);
+	cancel(client);
+	assert_gone(client);
+}
+
+static void test_a_query_whose_server_is_being_prepared_is_answered(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct parameter_table *table = fake_registry.parameters;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct link *link = actor_link(i ? client : server);
+		struct parameters *set = parameters_with(table, link->parameters,
+			(unsigned)parameter_index(table, "TimeZone"), i ? "UTC" : "GMT");
+
+		parameters_unref(link->parameters);
+		link->parameters = set;
+	}
+	say(client, "Q");
+	assert_heard(server, "Q");
+	assert_cancelled(client, "EZ");
+	assert_state(client, CLIENT_IDLE);
+	/* The server is as good as any when it has done what we asked. */
+	assert_state(server, SERVER_DRAINING);
+	assert_null(fake_launched());
+	say_parameter(server, "TimeZone", "UTC");
+	say(server, "CZ");
+	assert_state(server, SERVER_IDLE);
+	say(client, "Q");
+	assert_heard(server, "Q");
+}
+
+static void test_requests_are_carried_in_a_pause_too(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	pool->database->paused = true;
+	cancel(client);
+	fake_connected(fake_launched(), 0);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_SENT], 1);
 }
 
 /* --- a request on its way ----------------------------------------------------------------- */
@@ -489,12 +694,90 @@ static void test_requests_may_double_the_size_of_the_pool(void **state)
 	}
 	assert_null(fake_launched());
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 3);
-	/* When one has done its work there is room for the next. */
+	/* One has done its work, for another that wanted the same too: there is room for the next. */
 	leave(carrier);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 2);
 	carrier = fake_launched();
 	assert_non_null(carrier);
 	fake_connected(carrier, 0);
-	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 2);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 1);
+}
+
+static void test_a_storm_of_requests_keeps_no_descriptors(void **state)
+{
+	struct actor *client, *other;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	fake_server(pool);
+	other = busy_client();
+	fake_refuses_connects = true;
+	for (int i = 0; i < 10000; i++)
+		cancel(client);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 100);
+	assert_int_equal(fake_registry.limits.clients, 102);
+	/* That costs nobody else his request. */
+	cancel(other);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 101);
+	cancel(other);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 101);
+	fake_advance(10 * USEC_PER_SEC);
+	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 0);
+	assert_int_equal(fake_registry.limits.clients, 2);
+	assert_int_equal(fake_registry.counters.cancel_requests[CANCEL_TIMEOUT], 101);
+	assert_state(client, CLIENT_PAIRED);
+}
+
+static void test_one_connection_carries_all_that_want_the_same(void **state)
+{
+	struct actor *client, *askers[5], *late, *carrier;
+
+	(void)state;
+	fake_server(pool);
+	client = busy_client();
+	for (size_t i = 0; i < COUNT(askers); i++)
+		askers[i] = cancel(client);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	fake_advance(USEC_PER_SEC);
+	late = cancel(client);
+	leave(carrier);
+	for (size_t i = 0; i < COUNT(askers); i++)
+		assert_gone(askers[i]);
+	assert_state(late, CLIENT_CANCEL_WAITING);
+}
+
+static void test_a_lost_request_takes_the_held_server_along(void **state)
+{
+	struct actor *server = fake_server(pool), *carrier;
+
+	(void)state;
+	cancel(busy_client());
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	say(server, "TDCZ");
+	assert_state(server, SERVER_HELD);
+	server_close_for(actor_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
+	fake_turn();
+	assert_gone(server);
+}
+
+static void test_a_lost_request_keeps_the_server_from_others(void **state)
+{
+	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
+
+	(void)state;
+	cancel(client);
+	carrier = fake_launched();
+	fake_connected(carrier, 0);
+	server_close_for(actor_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
+	fake_turn();
+	assert_state(server, SERVER_PAIRED);
+	say(server, "TDCZ");
+	assert_heard(client, "TDCZ");
+	assert_gone(server);
+	assert_true(fake_logged("closing because: close_needed"));
 }
 
 static void test_requests_go_before_waiting_clients(void **state)
@@ -659,6 +942,21 @@ int main(void)
 		TEST(a_key_of_a_length_that_none_has_is_refused),
 		TEST(the_beginning_of_a_key_is_none),
 		TEST(an_idle_client_is_not_cancelled),
+		TEST(between_two_queries_nothing_is_cancelled),
+		TEST(the_next_query_is_not_hit_by_a_request_for_the_last),
+		TEST(a_query_that_waits_is_answered),
+		TEST(what_stands_behind_it_waits_on),
+		TEST(a_batch_is_skipped_up_to_its_sync_whenever_that_comes),
+		TEST(it_may_leave_while_it_is_skipped),
+		TEST(nonsense_is_not_skipped),
+		TEST(a_long_query_is_skipped_to_its_end),
+		TEST(who_takes_nothing_is_closed),
+		TEST(a_query_whose_server_is_being_prepared_is_answered),
+		TEST(requests_are_carried_in_a_pause_too),
+		TEST(a_storm_of_requests_keeps_no_descriptors),
+		TEST(one_connection_carries_all_that_want_the_same),
+		TEST(a_lost_request_takes_the_held_server_along),
+		TEST(a_lost_request_keeps_the_server_from_others),
 		TEST(a_server_that_gave_no_key_cannot_be_asked),
 		TEST(a_console_is_told),
 		TEST(the_key_of_a_client_that_is_gone_hits_nobody),

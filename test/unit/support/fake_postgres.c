@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "support/fake_postgres.h"
 
+#include <strings.h>
+
 #include "wire/message.h"
 #include "wire/reader.h"
 #include "wire/startup.h"
@@ -93,7 +95,7 @@ static void set_all(struct backend *backend, struct buffer *out, const char *sql
 
 static void run_statement(struct backend *backend, struct buffer *out, const char *sql)
 {
-	const bool ends = strcmp(sql, "commit") == 0 || strcmp(sql, "rollback") == 0;
+	const bool ends = strcmp(sql, "commit") == 0 || strcasecmp(sql, "rollback") == 0;
 
 	if (backend->status == 'E' && !ends) {
 		fail_statement(backend, out, "25P02", "current transaction is aborted");
