@@ -63,8 +63,11 @@ enum { SERVER_KEY_MAX = 260 };
 /* What a DRAINING server has behind it, and before it: see session/draining. */
 struct draining {
 	usec_t since;
-	uint32_t bytes; /* that it has said */
+	uint32_t
+		bytes; /* that it has said since then, or since it was cancelled, or began the next */
 	bool polite; /* what its client had sent may end by itself */
+	bool canceled; /* a request has ended that was meant for what it runs */
+	bool halted; /* it is not read before it is cancelled */
 	bool cancel_due; /* a request of ours waits for a connection: counted in its pool */
 	bool next_runs; /* what the last request was meant for has ended */
 };

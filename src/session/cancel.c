@@ -340,19 +340,30 @@ static void carrier_gone(struct server_link *carrier)
 		draining_canceled(target);
 }
 
+/* A request that was sent for ourselves has had what effect it could. */
+static void leave_carriers(struct server_link *target)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (
+		link, &target->link.pool->servers[SERVERS_ACTIVE_CANCEL], place, next) {
+		struct server_link *carrier = server_of(link);
+
+		if (carrier->cancel_target != target)
+			continue;
+		carrier->cancel_target = NULL;
+		if (!carrier->canceling)
+			server_close_for(carrier, REASON_CANCEL_SENT);
+	}
+	target->cancels = 0;
+}
+
 void cancel_server_gone(struct server_link *server)
 {
-	struct link *link;
-
 	if (server->cancel_target || server->canceling)
 		carrier_gone(server);
 	cancel_forget_queued(server);
 	draining_withdraw_cancel(server);
-	if (server->cancels == 0)
-		return;
-	TAILQ_FOREACH (link, &server->link.pool->servers[SERVERS_ACTIVE_CANCEL], place) {
-		if (server_of(link)->cancel_target == server)
-			server_of(link)->cancel_target = NULL;
-	}
-	server->cancels = 0;
+	if (server->cancels > 0)
+		leave_carriers(server);
 }

@@ -11,8 +11,10 @@
 #include "wire/writer.h"
 
 enum {
-	/* What is read of an answer that nobody waits for: the buffers of two sockets are full of it. */
-	BYTES_MAX = 16 * 1024 * 1024,
+	/* What is read of an answer that nobody waits for, before it is cancelled. */
+	BYTES_BEFORE = 1024 * 1024,
+	/* And afterwards: the buffers of two sockets may be full of it. */
+	BYTES_AFTER = 16 * 1024 * 1024,
 };
 
 /* How long what was sent before a Terminate may run. */
@@ -67,53 +69,72 @@ static bool is_whole_request(uint8_t type)
 	return type == PQ_QUERY || type == PQ_FUNCTION_CALL || type == PQ_SYNC;
 }
 
-/* What a ring of requests consists of. */
+/* What a ring of requests consists of; what follows a COPY's end is not looked into. */
 struct census {
-	uint32_t syncs, copy_ends;
+	uint32_t copy_end; /* where the first one is; as many as all: nowhere */
+	uint32_t syncs; /* before that */
 	uint8_t first, last;
+	uint8_t last_request; /* that is no end of a COPY */
 };
 
 static struct census take_census(const struct requests *requests)
 {
-	struct census census = {0};
+	struct census census = {.copy_end = requests->count};
 
 	for (uint32_t i = 0; i < requests->count; i++) {
-		census.last = requests_at(requests, i)->type;
-		census.first = i == 0 ? census.last : census.first;
-		census.syncs += census.last == PQ_SYNC;
-		census.copy_ends += is_copy_end(census.last);
+		const uint8_t type = requests_at(requests, i)->type;
+
+		census.first = i == 0 ? type : census.first;
+		census.last = type;
+		if (!is_copy_end(type))
+			census.last_request = type;
+		else if (census.copy_end == requests->count)
+			census.copy_end = i;
+		if (type == PQ_SYNC && census.copy_end == requests->count)
+			census.syncs++;
 	}
 	return census;
 }
 
-/* Protocol: "Message Flow", COPY: a Sync before the end of the data is not answered. */
+/*
+ * Protocol: "Message Flow", COPY: a Sync before the end of the data is not answered; anything else
+ * before that is an error, and one that hides what it was.
+ */
+static bool is_plain_copy(const struct census *census)
+{
+	return census->first == PQ_QUERY
+		? census->copy_end == 1
+		: census->first == PQ_EXECUTE && census->copy_end == 1 + census->syncs;
+}
+
+/* In a COPY that waits for data: have all of them been sent, and what behind them? */
 static enum tail tail_of_copy(const struct server_link *server, const struct census *census)
 {
-	if (census->first == PQ_QUERY && server->requests.count == 1)
-		return TAIL_COPY;
-	if (census->first == PQ_EXECUTE && server->requests.count == 1 + census->syncs)
-		return TAIL_BATCH_COPY;
-	return TAIL_UNCLEAR;
+	if (!is_plain_copy(census))
+		return TAIL_UNCLEAR;
+	if (census->copy_end == server->requests.count)
+		return census->first == PQ_QUERY ? TAIL_COPY : TAIL_BATCH_COPY;
+	if (is_whole_request(census->last) ||
+		(is_copy_end(census->last) && census->last_request == PQ_QUERY))
+		return TAIL_ENDED;
+	return TAIL_OPEN;
 }
 
 static enum tail tail_of(const struct server_link *server)
 {
 	const struct census census = take_census(&server->requests);
 
-	if (server->copying_in && census.copy_ends == 0)
+	if (server->copying_in)
 		return tail_of_copy(server, &census);
 	if (server->requests.count == 0) {
 		if (server->transaction_status != 0)
 			return TAIL_ENDED;
 		return server->skipping ? TAIL_FAILED : TAIL_OPEN;
 	}
-	if (is_whole_request(census.last))
+	if (is_whole_request(census.last) || census.last_request == PQ_QUERY)
 		return TAIL_ENDED;
-	if (census.copy_ends == 0)
-		return TAIL_OPEN;
-	if (census.first == PQ_QUERY && server->requests.count == 1 + census.copy_ends)
-		return TAIL_ENDED;
-	return TAIL_UNCLEAR;
+	/* Whether that Sync will be answered depends on there being a COPY. */
+	return census.last_request == PQ_SYNC ? TAIL_UNCLEAR : TAIL_OPEN;
 }
 
 /* --- what it is sent ---------------------------------------------------------------------- */
@@ -216,10 +237,36 @@ void draining_withdraw_cancel(struct server_link *server)
 
 void draining_next_request(struct server_link *server)
 {
+	server->draining.canceled = false;
+	server->draining.bytes = 0;
 	if (server->draining.polite)
 		return;
 	server->draining.next_runs = true;
 	ask_for_cancel(server);
+}
+
+/*
+ * Too much for an answer that nobody wants: without its client PostgreSQL would end it too. Where it
+ * stops now the server waits, since we do not read on.
+ */
+static void halt(struct server_link *server)
+{
+	if (!server->cancel_key) {
+		give_up(server);
+		return;
+	}
+	server->draining.polite = false;
+	server->draining.halted = true;
+	stream_pause(&server->link.stream);
+	ask_for_cancel(server);
+}
+
+static void read_on(struct server_link *server)
+{
+	server->draining.canceled = true;
+	server->draining.halted = false;
+	server->draining.bytes = 0;
+	stream_resume(&server->link.stream);
 }
 
 /* --- from step to step -------------------------------------------------------------------- */
@@ -258,13 +305,15 @@ void draining_proceed(struct server_link *server, size_t length)
 {
 	struct draining *draining = &server->draining;
 
-	draining->bytes += length < BYTES_MAX ? (uint32_t)length : BYTES_MAX;
-	if (server->dirty)
+	draining->bytes += length < BYTES_AFTER ? (uint32_t)length : BYTES_AFTER;
+	if (server->dirty || server->link.remaining > BYTES_AFTER)
 		give_up(server);
 	else if (is_quiet(server))
 		finish(server);
-	else if (draining->bytes > BYTES_MAX || server->link.remaining > BYTES_MAX)
+	else if (draining->canceled && draining->bytes > BYTES_AFTER)
 		give_up(server);
+	else if (!draining->canceled && draining->bytes > BYTES_BEFORE)
+		halt(server);
 }
 
 void draining_own_done(struct server_link *server)
@@ -283,6 +332,7 @@ void draining_own_done(struct server_link *server)
 
 void draining_canceled(struct server_link *server)
 {
+	read_on(server);
 	if (is_quiet(server))
 		finish(server);
 	else if (server->draining.next_runs)

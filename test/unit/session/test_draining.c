@@ -105,6 +105,11 @@ static const struct {
 	{"PBE", "12G", "fS", "EZ"},
 	{"PBES", "12G", "fS", "EZ"},
 	{"PBESdcS", "12G", "", "CZ"},
+	{"PBESdc", "12G", "QS", "CCZZ"},
+	{"PBEdc", "12", "QS", "GCCZZ"},
+	{"PBEdc", "12", "QS", "EZ"},
+	{"QQdc", "", "", "TDCZGCZ"},
+	{"QdcQ", "G", "", "CZTDCZ"},
 	/* COPY to the client. */
 	{"Q", "Hd", "", "ddcCZ"},
 	{"Q", "Hd", "", "dEZ"},
@@ -203,11 +208,13 @@ static void test_what_cannot_be_told_apart_is_closed(void **state)
 	} cases[] = {
 		/* What the second query is for the COPY, nobody knows. */
 		{"QQ", "G", NULL},
-		{"PBESdc", "12G", NULL},
-		{"PBEdc", "12", NULL},
+		{"QQdc", "G", NULL},
+		/* Is that Sync answered, or does it stand before the data of a COPY? */
+		{"PBESdc", "12", NULL},
 		/* Our ROLLBACK was taken for data. */
 		{"PBE", "", "12G"},
 		{"QQ", "", "G"},
+		{"QQdc", "", "G"},
 	};
 
 	(void)state;
@@ -563,25 +570,100 @@ static void test_a_request_that_is_lost_takes_the_server_along(void **state)
 	assert_closed_for("cancel_wait_timeout");
 }
 
-static void test_what_is_said_without_end_ends_the_server(void **state)
+/* A megabyte of rows. */
+static struct buffer many_rows(void)
 {
 	struct buffer rows;
+
+	buffer_init(&rows);
+	for (int i = 0; i < 1024; i++) {
+		const size_t mark = writer_begin(&rows, PQ_DATA_ROW);
+
+		memset(buffer_extend(&rows, 1019), 'x', 1019);
+		writer_end(&rows, mark);
+	}
+	return rows;
+}
+
+static void test_more_than_a_megabyte_is_not_read_before_it_is_cancelled(void **state)
+{
+	struct buffer rows = many_rows();
+	struct actor *carrier;
+
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		talk("Q", "T");
+		say(client, "H");
+		if (way == 0)
+			leave(client);
+		else
+			say(client, "X");
+		hear(server);
+		say_bytes(server, rows.data, rows.length);
+		assert_false(actor_link(server)->stream.paused);
+		say(server, "D");
+		assert_true(actor_link(server)->stream.paused);
+		scripted_feed(server->script, rows.data, rows.length);
+		carrier = connected();
+		assert_int_equal(scripted_unread(server->script), rows.length);
+		leave(carrier);
+		assert_false(actor_link(server)->stream.paused);
+		say(server, "EZ");
+		assert_state(server, SERVER_IDLE);
+		client = fake_client(pool);
+	}
+	buffer_free(&rows);
+}
+
+static void test_what_is_said_without_end_ends_the_server(void **state)
+{
+	struct buffer rows = many_rows();
 
 	(void)state;
 	talk("Q", "T");
 	leave(client);
-	buffer_init(&rows);
-	for (int i = 0; i < 1000; i++) {
-		const size_t mark = writer_begin(&rows, PQ_DATA_ROW);
-
-		memset(buffer_extend(&rows, 1000), 'x', 1000);
-		writer_end(&rows, mark);
-	}
+	leave(connected());
 	for (int i = 0; i < 16; i++) {
-		assert_state(server, SERVER_DRAINING);
 		say_bytes(server, rows.data, rows.length);
+		assert_state(server, SERVER_DRAINING);
 	}
+	say(server, "D");
+	assert_closed_for(not_ready);
+	buffer_free(&rows);
+}
+
+static void test_each_of_several_queries_may_say_that_much(void **state)
+{
+	struct buffer rows = many_rows();
+
+	(void)state;
+	talk("QQ", "T");
+	leave(client);
+	leave(connected());
+	for (int i = 0; i < 15; i++)
+		say_bytes(server, rows.data, rows.length);
+	say(server, "EZ");
 	say_bytes(server, rows.data, rows.length);
+	leave(connected());
+	for (int i = 0; i < 15; i++)
+		say_bytes(server, rows.data, rows.length);
+	say(server, "EZ");
+	assert_state(server, SERVER_IDLE);
+	buffer_free(&rows);
+}
+
+static void test_without_a_key_too_much_ends_it(void **state)
+{
+	struct buffer rows = many_rows();
+
+	(void)state;
+	free(actor_server(server)->cancel_key);
+	actor_server(server)->cancel_key = NULL;
+	talk("Q", "T");
+	say(client, "X");
+	say_bytes(server, rows.data, rows.length);
+	assert_state(server, SERVER_DRAINING);
+	say(server, "D");
 	assert_closed_for(not_ready);
 	buffer_free(&rows);
 }
@@ -702,7 +784,10 @@ int main(void)
 		TEST(a_server_that_never_ends_is_closed_in_time),
 		TEST(without_a_limit_for_requests_it_is_closed_in_time_too),
 		TEST(a_request_that_is_lost_takes_the_server_along),
+		TEST(more_than_a_megabyte_is_not_read_before_it_is_cancelled),
 		TEST(what_is_said_without_end_ends_the_server),
+		TEST(each_of_several_queries_may_say_that_much),
+		TEST(without_a_key_too_much_ends_it),
 		TEST(a_message_that_is_too_long_is_not_read),
 		TEST(those_who_wait_are_served_in_order),
 		TEST(a_server_that_was_paused_is_read_on),

@@ -186,7 +186,7 @@ static void check_server(const struct server_link *server)
 		assert_ptr_equal(server->link.peer->peer, &server->link);
 	} else {
 		assert_null(server->link.peer);
-		check_pause(&server->link, false);
+		check_pause(&server->link, state == SERVER_DRAINING && server->draining.halted);
 	}
 	if (state == SERVER_IDLE || state == SERVER_STALE || state == SERVER_HELD) {
 		assert_true(requests_is_empty(&server->requests));
