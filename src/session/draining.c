@@ -284,6 +284,7 @@ static void give_back(struct server_link *server)
 {
 	link_log(&server->link, LEVEL_DEBUG, "drained after its client had gone");
 	server->drained = true;
+	server->unnamed = 0; /* a Query of ours ends it */
 	pairing_release(server);
 	server->drained = server->link.state == SERVER_RESETTING;
 }
