@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Cancel requests: they reach the right backend, and no other query ever."""
 
+import random
 import threading
 
 import pytest
@@ -362,8 +363,9 @@ def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_ser
 
     asked = []
     server = new_server(script)
-    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1},
-                        databases={"main": server.target()})
+    # Nobody asks a server whether it would take the value before the client is let in.
+    settings = {"pool_mode": "transaction", "default_pool_size": 1, "startup_parameters": "strict"}
+    pooler = new_pooler(settings, databases={"main": server.target()})
     pooler.client().value("first")
     client = pooler.client(TimeZone="Europe/Rome")
     client.send(wire.query("never"))
@@ -392,6 +394,52 @@ def test_only_the_asker_is_ever_hit(new_pooler):  # F35 in part
         canceler.close()
     stays(lambda: pooler.pool()["cl_waiting_cancel_req"] == 0, 0.1)
     pooler.wait_pool(sv_active=0, sv_active_cancel=0, sv_being_canceled=0)
+
+
+def test_hundreds_of_racing_hits_and_forged_keys_hit_nobody_else(new_pooler):  # F35
+    """Four are cancelled at all moments, with guessed keys and those of the dead between."""
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3, "max_client_conn": 500})
+    faults, hits = [], []
+    dead = pooler.client()
+    dead.leave()
+
+    def guard(act):
+        def work():
+            try:
+                act(random.Random(act.__name__))
+            except Exception as fault:
+                faults.append(repr(fault))
+        return threading.Thread(target=work)
+
+    def be_hit(generator):
+        victim = pooler.client()
+        for _ in range(170):
+            token = str(generator.random())
+            victim.send(wire.query(f"SELECT '{token}', pg_sleep(0.001)"))
+            keys = [victim.key, dead.key, generator.randbytes(8), victim.key[:4] + generator.randbytes(4)]
+            for key in generator.sample(keys, 4):
+                with RawClient(pooler.address) as canceler:
+                    canceler.send(wire.cancel_request(key)).closed()
+            result = victim.result()
+            if result.error:
+                assert result.error.sqlstate == "57014"
+            else:
+                assert result.value == token
+            hits.append(token)
+
+    def be_safe(_):
+        bystander = pooler.client()
+        while len(hits) < 680 and not faults:
+            assert bystander.value("SELECT 'safe' FROM pg_sleep(0.002)") == "safe"
+
+    threads = [guard(be_hit) for _ in range(4)] + [guard(be_safe) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(90)
+    assert not faults
+    assert len(hits) == 680
+    pooler.wait_pool(sv_active=0, sv_active_cancel=0, sv_being_canceled=0, cl_waiting_cancel_req=0)
 
 
 def test_the_key_space_shows_no_pattern(new_pooler):  # F38 in part

@@ -124,6 +124,37 @@ static void test_process_numbers_are_never_negative(void **state)
 	assert_int_equal(seen, 0x7f); /* and the other bits are random */
 }
 
+/* Of ten thousand keys no bit says anything of itself in the next one, or of its neighbour. */
+static void test_keys_have_no_pattern(void **state)
+{
+	enum { KEYS = 10000, BITS = CANCEL_KEY_MAX * 8 };
+	struct client_link *many = calloc(KEYS, sizeof(*many));
+	unsigned set[BITS] = {0}, next[BITS] = {0}, beside[BITS] = {0};
+
+	(void)state;
+	assert_non_null(many);
+	for (size_t i = 0; i < KEYS; i++)
+		issue(&many[i], CANCEL_KEY_MAX);
+	/* The first one is the sign of a process number. */
+	for (size_t bit = 1; bit < BITS; bit++) {
+		for (size_t i = 1; i < KEYS; i++) {
+			const unsigned own = many[i].key[bit / 8] >> (7 - bit % 8) & 1;
+			const unsigned last = many[i - 1].key[bit / 8] >> (7 - bit % 8) & 1;
+			const unsigned other = (bit + 1) % BITS;
+
+			set[bit] += own;
+			next[bit] += own == last;
+			beside[bit] += own == (many[i].key[other / 8] >> (7 - other % 8) & 1u);
+		}
+		assert_in_range(set[bit], KEYS * 47 / 100, KEYS * 53 / 100);
+		assert_in_range(next[bit], KEYS * 47 / 100, KEYS * 53 / 100);
+		assert_in_range(beside[bit], KEYS * 47 / 100, KEYS * 53 / 100);
+	}
+	for (size_t i = 0; i < KEYS; i++)
+		cancel_keys_forget(&keys, &many[i]);
+	free(many);
+}
+
 static void test_a_forgotten_key_finds_nobody(void **state)
 {
 	uint8_t key[CANCEL_KEY_MIN];
@@ -206,6 +237,7 @@ int main(void)
 		TEST(keys_of_a_peer_are_signed_and_known_on_their_way_back),
 		TEST(only_the_whole_key_counts),
 		TEST(process_numbers_are_never_negative),
+		TEST(keys_have_no_pattern),
 		TEST(a_forgotten_key_finds_nobody),
 		TEST(a_brought_key_is_not_an_issued_one),
 		TEST(a_key_is_never_given_twice),
