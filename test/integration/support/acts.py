@@ -238,12 +238,26 @@ def named(client):
         if name in client.names:
             step = forget if client.draw.random() < 0.2 else use
         else:
-            step = refuse if client.draw.random() < 0.1 else prepare
+            step = refuse if client.draw.random() < 0.2 else prepare
         more = step(client, name)
         data, answer = data + more[0], answer + more[1]
         if answer[-1][0] == "E":
+            data += skipped(client)
             break
     return Phrase(data + wire.sync(), answer)
+
+
+def skipped(client):
+    """What stands behind an error: nothing of it is done.
+
+    No Close: whoever closes a name, and uses it before the answer is there, has it coming.
+    """
+    names, data = dict(client.names), b""
+    for _ in range(client.draw.randint(0, 3)):
+        name = client.draw.choice(NAMES)
+        data += (use if name in client.names else prepare)(client, name)[0]
+    client.names = names
+    return data
 
 
 def wipe(client):

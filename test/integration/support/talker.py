@@ -176,7 +176,11 @@ class Talker(asyncio.Protocol):
             elif direction == "<":
                 yield f"{at - began:9.4f} < {what.type} {_show(what.body)}"
             else:
-                yield f"{at - began:9.4f} > {_show(what)}"
+                whole, rest = wire.split(what) if what[:1] != b"\0" else ([], what)
+                for message in whole:
+                    yield f"{at - began:9.4f} > {message.type} {_show(message.body)}"
+                if rest:
+                    yield f"{at - began:9.4f} > {_show(rest)}"
 
 
 def is_fatal(message):
