@@ -279,12 +279,20 @@ static bool is_quiet(const struct server_link *server)
 		server->link.held_length == 0 && !stream_is_blocked(&server->link.stream);
 }
 
+/* A batch has failed, and the Query that was to end it is skipped with it. */
+static bool waits_for_sync(const struct server_link *server)
+{
+	return server->skipping && requests_is_empty(&server->requests) &&
+		server->link.remaining == 0;
+}
+
 /* As clean as any. In session mode its reset query has to succeed: see server_own_error(). */
 static void give_back(struct server_link *server)
 {
 	link_log(&server->link, LEVEL_DEBUG, "drained after its client had gone");
 	server->drained = true;
 	server->unnamed = 0; /* a Query of ours ends it */
+	server->link.rules = relay_unused_server;
 	pairing_release(server);
 	server->drained = server->link.state == SERVER_RESETTING;
 }
@@ -311,6 +319,8 @@ void draining_proceed(struct server_link *server, size_t length)
 		give_up(server);
 	else if (is_quiet(server))
 		finish(server);
+	else if (waits_for_sync(server) && !end_tail(server))
+		give_up(server);
 	else if (draining->canceled && draining->bytes > BYTES_AFTER)
 		give_up(server);
 	else if (!draining->canceled && draining->bytes > BYTES_BEFORE)

@@ -189,6 +189,31 @@ static void test_a_rollback_that_leaves_a_transaction_open_ends_the_server(void 
 	assert_closed_for(not_ready);
 }
 
+static void test_a_query_that_is_skipped_with_its_batch_is_not_waited_for(void **state)
+{
+	(void)state;
+	talk("PBQ", "");
+	leave(client);
+	assert_heard(server, "");
+	say(server, "E");
+	assert_heard(server, "S");
+	say(server, "Z");
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_what_it_says_unasked_afterwards_makes_it_unfit(void **state)
+{
+	(void)state;
+	fake_set("server_check_delay", "0");
+	fake_set("server_check_query", "select 1");
+	talk("Q", "C>");
+	leave(client);
+	say(server, "CZ");
+	assert_state(server, SERVER_STALE);
+	say(server, "E");
+	assert_true(actor_server(server)->dirty);
+}
+
 static void test_a_copy_that_begins_when_nobody_is_there_is_failed(void **state)
 {
 	(void)state;
@@ -759,6 +784,8 @@ int main(void)
 		TEST(a_transaction_that_is_open_at_the_end_is_rolled_back),
 		TEST(a_failed_batch_in_a_transaction_is_rolled_back_too),
 		TEST(a_rollback_that_leaves_a_transaction_open_ends_the_server),
+		TEST(a_query_that_is_skipped_with_its_batch_is_not_waited_for),
+		TEST(what_it_says_unasked_afterwards_makes_it_unfit),
 		TEST(a_copy_that_begins_when_nobody_is_there_is_failed),
 		TEST(what_cannot_be_told_apart_is_closed),
 		TEST(half_a_message_of_its_client_ends_the_server),
