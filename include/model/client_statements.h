@@ -48,6 +48,13 @@ struct client_statement *client_statements_find(
 struct client_statement *client_statements_add(
 	struct client_statements *statements, const char *name, struct statement *statement);
 
+/*
+ * A name that is not found any more, with one operation in flight: another process has told of it.
+ * NULL: no memory.
+ */
+struct client_statement *client_statements_add_unlisted(
+	struct client_statements *statements, const char *name, struct statement *statement);
+
 /* Do not find it any more. It stays as long as operations are in flight. */
 void client_statements_unlist(
 	struct client_statements *statements, struct client_statement *entry);

@@ -25,13 +25,14 @@ struct server_statement {
 	bool expected; /* by all that is in flight */
 };
 
+/* Numbers are for ever: they are told to other processes. */
 enum statement_operation_kind {
-	STATEMENT_PREPARE, /* Parse was sent */
-	STATEMENT_CLOSE, /* Close was sent */
-	STATEMENT_PREPARED, /* nothing was sent: the client is owed a ParseComplete */
-	STATEMENT_CLOSED, /* nothing was sent: the client is owed a CloseComplete */
-	STATEMENT_UNNAMED, /* Parse of the unnamed statement was sent */
-	STATEMENT_DEALLOCATE, /* a Query of ours stands for the client's */
+	STATEMENT_PREPARE = 0, /* Parse was sent */
+	STATEMENT_CLOSE = 1, /* Close was sent */
+	STATEMENT_PREPARED = 2, /* nothing was sent: the client is owed a ParseComplete */
+	STATEMENT_CLOSED = 3, /* nothing was sent: the client is owed a CloseComplete */
+	STATEMENT_UNNAMED = 4, /* Parse of the unnamed statement was sent */
+	STATEMENT_DEALLOCATE = 5, /* a Query of ours stands for the client's */
 };
 
 struct statement_operation {

@@ -75,6 +75,9 @@ struct statement *statement_ref(struct statement *statement);
 /* NULL is allowed. */
 void statement_unref(struct statement *statement);
 
+/* Is it a content at all? Protocol: "Message Formats", Parse: a text, a number of types, the types. */
+bool statement_is_content(const void *content, size_t length);
+
 /* Is this its content? */
 bool statement_is(const struct statement *statement, const void *content, size_t length);
 

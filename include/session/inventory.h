@@ -20,6 +20,7 @@ enum inventory_kind {
 	INVENTORY_DATABASE = 'B',
 	INVENTORY_USER = 'U',
 	INVENTORY_POOL = 'P',
+	INVENTORY_STATEMENT = 'T', /* before those who have it */
 	INVENTORY_LISTENER = 'L', /* with a descriptor, as the next two */
 	INVENTORY_CLIENT = 'C',
 	INVENTORY_SERVER = 'S',
@@ -43,6 +44,12 @@ enum inventory_tag {
 	INVENTORY_STATS_NEWER_AGE = 14,
 	INVENTORY_STATS_OLDER_AGE = 15,
 	INVENTORY_LIFETIME_CLOSE_AGE = 16,
+	INVENTORY_LAST_STATEMENT_ID = 17,
+	INVENTORY_STATEMENT_ID = 18,
+	INVENTORY_CONTENT = 19,
+	INVENTORY_GENERATION = 20,
+	INVENTORY_PARSES = 21,
+	INVENTORY_BINDS = 22,
 };
 
 /* Takes each record, a whole message, and its descriptor (-1: none). False ends it all. */

@@ -10,6 +10,7 @@
 #define PGUSHER_SESSION_LINK_RECORD_H
 
 #include "model/registry.h"
+#include "session/statement_record.h"
 #include "wire/tagged.h"
 
 enum link_record_flag {
@@ -28,6 +29,8 @@ enum link_record_flag {
 	LINK_RECORD_DIRTY = 1 << 12,
 	LINK_RECORD_RESERVE = 1 << 13,
 	LINK_RECORD_STREAMING = 1 << 14,
+	LINK_RECORD_UNNAMED_PASSING = 1 << 15,
+	LINK_RECORD_FORGETTING = 1 << 16,
 };
 
 /* A run of bytes, lent. */
@@ -59,6 +62,7 @@ struct link_record {
 	struct link_record_bytes target; /* of a server's database, as it was configured */
 	struct link_record_bytes parameters; /* names and values, each with its NUL */
 	struct link_record_bytes followed; /* name, is there a value, value */
+	struct statement_record statements;
 };
 
 /* Write the link down, as one message. */

@@ -14,6 +14,7 @@
 #include "daemon/fds_row.h"
 #include "daemon/pidfile.h"
 #include "session/adoption.h"
+#include "session/adoption_statements.h"
 #include "session/inventory.h"
 #include "wire/frame.h"
 #include "wire/message.h"
@@ -448,9 +449,15 @@ bool takeover_adopt(struct takeover *takeover, struct registry *registry)
 	takeover->adoption = adoption_new(registry);
 	if (!takeover->adoption)
 		return false;
+	if (!takeover->is_ours)
+		adoption_statements_keep_clear(registry);
 	for (size_t i = 0; (item = item_at(takeover, i)) != NULL; i++) {
-		if (!adopt_item(takeover, item))
-			return false;
+		if (adopt_item(takeover, item))
+			continue;
+		/* Before the registry goes, since it has counts there. */
+		adoption_free(takeover->adoption);
+		takeover->adoption = NULL;
+		return false;
 	}
 	adoption_join(takeover->adoption);
 	return true;

@@ -149,8 +149,8 @@ struct client_statement *client_statements_find(
 	return recent;
 }
 
-struct client_statement *client_statements_add(
-	struct client_statements *statements, const char *name, struct statement *statement)
+/* Not yet counted: see count(). */
+static struct client_statement *make(struct client_statements *statements, const char *name)
 {
 	const size_t size = strlen(name) + 1;
 	struct client_statement *entry = malloc(sizeof(*entry) + size);
@@ -161,15 +161,43 @@ struct client_statement *client_statements_add(
 		.hash = hash_of(statements, name, size),
 	};
 	memcpy(entry->name, name, size);
-	if (!list(statements, entry)) {
-		free(entry);
-		return NULL;
-	}
+	return entry;
+}
+
+static void count(struct client_statements *statements, struct client_statement *entry,
+	struct statement *statement)
+{
 	entry->statement = statement_ref(statement);
 	statement->names++;
 	statements->table->bytes += size_of(entry);
 	statements->bytes += size_of(entry) + statement->length;
+}
+
+struct client_statement *client_statements_add(
+	struct client_statements *statements, const char *name, struct statement *statement)
+{
+	struct client_statement *entry = make(statements, name);
+
+	if (!entry)
+		return NULL;
+	if (!list(statements, entry)) {
+		free(entry);
+		return NULL;
+	}
+	count(statements, entry, statement);
 	statements->recent = entry;
+	return entry;
+}
+
+struct client_statement *client_statements_add_unlisted(
+	struct client_statements *statements, const char *name, struct statement *statement)
+{
+	struct client_statement *entry = make(statements, name);
+
+	if (!entry)
+		return NULL;
+	count(statements, entry, statement);
+	entry->pending = 1;
 	return entry;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "wire/reader.h"
 
 void statement_table_init(
 	struct statement_table *table, struct loop *loop, struct keyed_hash *hash)
@@ -125,6 +126,18 @@ void statement_unref(struct statement *statement)
 	table = statement->table;
 	TAILQ_INSERT_TAIL(&table->dying, statement, dying);
 	loop_defer(table->loop, &table->burial, bury_all);
+}
+
+bool statement_is_content(const void *content, size_t length)
+{
+	struct reader reader;
+	uint16_t types;
+
+	reader_init(&reader, content, length);
+	reader_string(&reader);
+	types = reader_int16(&reader);
+	reader_bytes(&reader, (size_t)types * 4);
+	return reader_done(&reader);
 }
 
 bool statement_is(const struct statement *statement, const void *content, size_t length)

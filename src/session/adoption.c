@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "model/client_group.h"
 #include "session/adoption_facts.h"
+#include "session/adoption_statements.h"
 #include "session/auth/method.h"
 #include "session/client_greeting.h"
 #include "session/client_limits.h"
@@ -18,27 +19,35 @@
 #include "session/relay_rules.h"
 #include "session/replication.h"
 #include "session/server_session.h"
+#include "session/statements.h"
 
 /* A link that was adopted, by the handle that the other process had for it. */
 struct entry {
 	UT_hash_handle by_handle;
 	uint64_t handle, peer;
 	struct link *link;
-	struct link_record_bytes backlog; /* lent */
+	struct link_record_bytes backlog; /* lent, as the next */
+	struct tagged_field operations; /* of a server: prepared statements, in flight */
 };
 
 struct adoption {
 	struct registry *registry;
 	struct entry *entries; /* uthash, in the order in which they came */
+	struct adoption_statements *statements; /* until all have been joined */
 };
 
 struct adoption *adoption_new(struct registry *registry)
 {
 	struct adoption *adoption = calloc(1, sizeof(*adoption));
 
-	if (adoption)
-		adoption->registry = registry;
-	return adoption;
+	if (!adoption)
+		return NULL;
+	adoption->registry = registry;
+	adoption->statements = adoption_statements_new(registry);
+	if (adoption->statements)
+		return adoption;
+	free(adoption);
+	return NULL;
 }
 
 void adoption_free(struct adoption *adoption)
@@ -51,6 +60,7 @@ void adoption_free(struct adoption *adoption)
 		HASH_DELETE(by_handle, adoption->entries, entry);
 		free(entry);
 	}
+	adoption_statements_free(adoption->statements);
 	free(adoption);
 }
 
@@ -116,6 +126,7 @@ static bool remember(
 	entry->peer = record->peer;
 	entry->link = link;
 	entry->backlog = record->backlog;
+	entry->operations = record->statements.operations;
 	if (!is_known)
 		HASH_ADD_KEYPTR_BYHASHVALUE(by_handle, adoption->entries, &entry->handle,
 			sizeof(entry->handle), hash_of(adoption, entry->handle), entry);
@@ -211,6 +222,7 @@ static void drop_client(struct client_link *client)
 	struct registry *registry = link_registry(&client->link);
 
 	cancel_keys_forget(&registry->cancel_keys, client);
+	statements_client_gone(client);
 	limits_give_client(client);
 	limits_give_socket(registry);
 	free(client->login);
@@ -252,12 +264,16 @@ static void adopt_client(struct adoption *adoption, const struct link_record *re
 		is_set(record, LINK_RECORD_PAUSED) || must_wait(state));
 	limits_take_socket(registry);
 	if (!fill(registry, &client->link, record) || !fill_client(client, record, state) ||
+		!adoption_statements_fill_client(
+			adoption->statements, client, &record->statements) ||
 		!remember(adoption, &client->link, record)) {
 		drop_client(client);
 		return;
 	}
 	if (state == CLIENT_PAIRED)
-		client->link.rules = pairing_client_rules(client);
+		client->link.rules = is_set(record, LINK_RECORD_FORGETTING)
+			? relay_forgetting_client
+			: pairing_client_rules(client);
 	client_place(client, state);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);
@@ -279,10 +295,19 @@ static enum server_state server_state_of(const char *name)
 	return SERVER_STATES;
 }
 
+/* What is ours to answer always has an operation. */
+static bool is_action(uint8_t told)
+{
+	const uint8_t action = told & REQUEST_ACTION;
+
+	return (told & ~(REQUEST_ACTION | REQUEST_NOTED)) == 0 && action <= REQUEST_REFUSED &&
+		(action != REQUEST_ANSWER || told & REQUEST_NOTED);
+}
+
 static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)
 {
 	for (size_t i = 0; i + 1 < pairs->length; i += 2) {
-		if (pairs->at[i + 1] > REQUEST_SWALLOW ||
+		if (!is_action(pairs->at[i + 1]) ||
 			!requests_add(requests, pairs->at[i], pairs->at[i + 1]))
 			return false;
 	}
@@ -373,6 +398,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->close_needed = is_set(record, LINK_RECORD_CLOSE_NEEDED);
 	server->dirty = is_set(record, LINK_RECORD_DIRTY);
 	server->reserve = is_set(record, LINK_RECORD_RESERVE);
+	server->unnamed_passing = is_set(record, LINK_RECORD_UNNAMED_PASSING);
 	server->close_cause = record->close_cause < SERVER_CLOSINGS
 		? (enum server_closing)record->close_cause
 		: SERVER_CLOSED_OTHER;
@@ -388,6 +414,7 @@ static void drop_server(struct server_link *server)
 	struct registry *registry = link_registry(&server->link);
 
 	requests_clear(&server->requests);
+	statements_server_gone(server);
 	free(server->cancel_key);
 	forget(&server->link);
 	slab_give(&registry->servers, server);
@@ -410,6 +437,8 @@ static void adopt_server(struct adoption *adoption, const struct link_record *re
 		is_set(record, LINK_RECORD_PAUSED));
 	server->link.pool = pool;
 	if (!fill(registry, &server->link, record) || !fill_server(server, record) ||
+		!adoption_statements_fill_server(
+			adoption->statements, server, &record->statements) ||
 		!remember(adoption, &server->link, record)) {
 		drop_server(server);
 		return;
@@ -446,6 +475,8 @@ bool adoption_record(
 	if (kind != INVENTORY_CLIENT && kind != INVENTORY_SERVER) {
 		if (fd >= 0)
 			close(fd);
+		if (kind == INVENTORY_STATEMENT)
+			return adoption_statements_take(adoption->statements, &reader);
 		return adoption_facts_take(adoption->registry, kind, &reader);
 	}
 	good = fd >= 0 &&
@@ -485,6 +516,23 @@ static void leave_out(struct adoption *adoption, struct entry *entry)
 	free(entry);
 }
 
+/* What is in flight needs both: without it neither can go on. */
+static void join_operations(struct adoption *adoption, struct entry *entry)
+{
+	struct server_link *server = server_of(entry->link);
+	struct link *peer = entry->link->peer;
+
+	if (adoption_statements_fill_operations(
+		    adoption->statements, server, &entry->operations))
+		return;
+	if (peer) {
+		statements_part(server, client_of(peer));
+		peer->peer = entry->link->peer = NULL;
+	} else {
+		entry->peer = entry->handle; /* it has none: so it is left out */
+	}
+}
+
 void adoption_join(struct adoption *adoption)
 {
 	struct entry *entry, *next;
@@ -497,11 +545,17 @@ void adoption_join(struct adoption *adoption)
 		if (fit(entry, other))
 			entry->link->peer = other->link;
 	}
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		if (entry->link->kind == LINK_SERVER)
+			join_operations(adoption, entry);
+	}
 	/* Only now, since leaving one out must not leave its peer with half a pair. */
 	HASH_ITER (by_handle, adoption->entries, entry, next) {
 		if ((entry->peer || is_paired(entry->link)) && !entry->link->peer)
 			leave_out(adoption, entry);
 	}
+	adoption_statements_free(adoption->statements);
+	adoption->statements = NULL;
 }
 
 /* --- waking ------------------------------------------------------------------------------- */

@@ -31,7 +31,8 @@ struct pool *adoption_facts_pool(
 struct facts {
 	const char *name, *user, *secret;
 	struct link_record_bytes client_key, welcome, head, stats;
-	uint64_t last_id, paused, disabled, is_password, newer_age, older_age, lifetime_age;
+	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
+		lifetime_age;
 };
 
 static bool read_facts(struct reader *reader, struct facts *out)
@@ -44,6 +45,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 		switch ((enum inventory_tag)field.tag) {
 		case INVENTORY_LAST_ID:
 			out->last_id = tagged_to_number(&field);
+			break;
+		case INVENTORY_LAST_STATEMENT_ID:
+			out->last_statement = tagged_to_number(&field);
 			break;
 		case INVENTORY_PAUSED:
 			out->paused = tagged_to_number(&field);
@@ -86,6 +90,11 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_VERSION_TEXT:
 		case INVENTORY_PATH:
+		case INVENTORY_STATEMENT_ID:
+		case INVENTORY_CONTENT:
+		case INVENTORY_GENERATION:
+		case INVENTORY_PARSES:
+		case INVENTORY_BINDS:
 			break;
 		}
 	}
@@ -96,6 +105,8 @@ static void adopt_process(struct registry *registry, const struct facts *facts)
 {
 	if (facts->last_id > registry->last_id)
 		registry->last_id = facts->last_id;
+	if (facts->last_statement > registry->statements.last_id)
+		registry->statements.last_id = facts->last_statement;
 	if (facts->paused)
 		registry->operation = OPERATION_PAUSED;
 	registry->operation_at = loop_now(registry->loop);

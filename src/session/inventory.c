@@ -50,9 +50,17 @@ static bool server_goes(const struct server_link *server)
 		state == SERVER_RESETTING || state == SERVER_CHECKING;
 }
 
+/* A batch that is about to be said again is not written down. */
+static bool is_healing(const struct link *link)
+{
+	const struct link *server = link->kind == LINK_SERVER ? link : link->peer;
+
+	return server && ((const struct server_link *)server)->healing;
+}
+
 bool inventory_has(const struct link *link)
 {
-	if (!is_plain(link) || (link->peer && !is_plain(link->peer)))
+	if (!is_plain(link) || (link->peer && !is_plain(link->peer)) || is_healing(link))
 		return false;
 	return link->kind == LINK_CLIENT ? client_goes((const struct client_link *)link)
 					 : server_goes((const struct server_link *)link);
@@ -83,6 +91,7 @@ static void write_process(struct inventory *inventory)
 
 	tagged_text(out, INVENTORY_VERSION_TEXT, registry->version);
 	tagged_number(out, INVENTORY_LAST_ID, registry->last_id);
+	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->statements.last_id);
 	tagged_number(out, INVENTORY_PAUSED, registry->operation == OPERATION_PAUSED);
 	tagged_number(
 		out, INVENTORY_STATS_NEWER_AGE, age_of(registry, registry->stats_newer_at));
@@ -197,6 +206,28 @@ static void write_listeners(struct inventory *inventory)
 	}
 }
 
+/* Each once, however many have it. */
+static void write_statements(struct inventory *inventory)
+{
+	struct buffer *out = &inventory->record;
+	const struct statement *statement, *next;
+
+	HASH_ITER (by_content, inventory->registry->statements.by_content, statement, next) {
+		size_t mark;
+
+		if (statement->holders == 0 || inventory->failed)
+			continue;
+		mark = tagged_begin(out, INVENTORY_STATEMENT);
+		tagged_number(out, INVENTORY_STATEMENT_ID, statement->id);
+		tagged_bytes(out, INVENTORY_CONTENT, statement->content, statement->length);
+		tagged_number(out, INVENTORY_GENERATION, statement->generation);
+		tagged_number(out, INVENTORY_PARSES, statement->parses);
+		tagged_number(out, INVENTORY_BINDS, statement->binds);
+		tagged_end(out, mark);
+		give(inventory, -1);
+	}
+}
+
 static void write_links(
 	struct inventory *inventory, const struct link_list *list, enum inventory_kind kind)
 {
@@ -229,6 +260,7 @@ bool inventory_write(const struct registry *registry, inventory_function *take, 
 	write_databases(&inventory);
 	write_users(&inventory);
 	write_listeners(&inventory);
+	write_statements(&inventory);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		write_pool(&inventory, pool);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {

@@ -42,7 +42,7 @@ enum link_tag {
 	TAG_REPLICATION = 29,
 	TAG_OPTIONS = 30,
 	TAG_FOLLOWED = 31,
-	/* 32 to 63: prepared statements. */
+	/* 32 to 63: session/statement_record. */
 };
 
 /*
@@ -146,9 +146,11 @@ static void write_client(struct buffer *out, const struct client_link *client)
 		tagged_number(out, TAG_PROTOCOL, client->login->version);
 	if (client->key_length)
 		tagged_bytes(out, TAG_KEY, client->key, client->key_length);
+	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
 			flag(link->rules == relay_skipping_client, LINK_RECORD_SKIPPING) |
+			flag(link->rules == relay_forgetting_client, LINK_RECORD_FORGETTING) |
 			flag(client->ring_full, LINK_RECORD_RING_FULL));
 }
 
@@ -200,6 +202,7 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	tagged_number(out, TAG_STATUS, (uint8_t)server->transaction_status);
 	tagged_number(out, TAG_CLOSE_CAUSE, server->close_cause);
 	write_target(out, server->link.pool->database->config);
+	statement_record_write_server(out, server);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(&server->link) | flag(server->copying_in, LINK_RECORD_COPYING_IN) |
 			flag(server->streaming, LINK_RECORD_STREAMING) |
@@ -210,7 +213,8 @@ static void write_server(struct buffer *out, const struct server_link *server)
 			flag(server->touched, LINK_RECORD_TOUCHED) |
 			flag(server->close_needed, LINK_RECORD_CLOSE_NEEDED) |
 			flag(server->dirty, LINK_RECORD_DIRTY) |
-			flag(server->reserve, LINK_RECORD_RESERVE));
+			flag(server->reserve, LINK_RECORD_RESERVE) |
+			flag(server->unnamed_passing, LINK_RECORD_UNNAMED_PASSING));
 }
 
 void link_record_write(struct buffer *out, uint8_t kind, const struct link *link)
@@ -312,8 +316,10 @@ bool link_record_read(struct reader *reader, enum link_kind kind, struct link_re
 	struct tagged_field field;
 
 	*out = (struct link_record){.kind = kind};
-	while (tagged_next(reader, &field))
-		read_field(out, &field);
+	while (tagged_next(reader, &field)) {
+		if (!statement_record_read(&out->statements, &field))
+			read_field(out, &field);
+	}
 	return reader_done(reader) && out->handle != 0 && out->state && read_state(out);
 }
 

@@ -6,7 +6,6 @@
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
 #include "wire/message.h"
-#include "wire/reader.h"
 #include "wire/sql.h"
 
 enum {
@@ -283,19 +282,6 @@ static bool provide(struct relay_run *run, struct statement *statement)
 
 /* --- Parse -------------------------------------------------------------------------------- */
 
-/* Protocol: "Message Formats", Parse: a text, a number of types, as many types. */
-static bool is_content(const uint8_t *content, size_t length)
-{
-	struct reader reader;
-	uint16_t types;
-
-	reader_init(&reader, content, length);
-	reader_string(&reader);
-	types = reader_int16(&reader);
-	reader_bytes(&reader, (size_t)types * 4);
-	return reader_done(&reader);
-}
-
 /* May the client have so many more bytes of statements? */
 static bool is_affordable(const struct relay_run *run, size_t bytes)
 {
@@ -397,8 +383,8 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 		return refuse(run, REQUEST_REFUSED);
 	if (!run->whole)
 		return RELAY_MORE;
-	if (!is_content((const uint8_t *)name + name_size,
-		    run->frame.total - FRAME_HEADER_SIZE - name_size))
+	if (!statement_is_content(
+		    name + name_size, run->frame.total - FRAME_HEADER_SIZE - name_size))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARSE_PACKET));
 	/* Said again after it was answered: see statements_heal(). */
 	if (known && run->repeats)

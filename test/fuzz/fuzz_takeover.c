@@ -18,6 +18,7 @@
 #include "daemon/fds_row.h"
 #include "session/adoption.h"
 #include "session/control.h"
+#include "session/inventory.h"
 #include "session/pairing.h"
 #include "wire/message.h"
 
@@ -38,6 +39,7 @@ static struct registry registry;
 static struct adoption *adoption;
 static struct fds_row *rows[RECORDS_MOST];
 static int others[RECORDS_MOST]; /* our ends of what was given away */
+static bool is_server[RECORDS_MOST]; /* was it given away as one? */
 static unsigned row_count, other_count;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -93,6 +95,8 @@ static bool tell(uint8_t kind, const uint8_t *body, size_t length)
 	const bool is_row = (kind & ~HAS_DESCRIPTOR) == PQ_DATA_ROW;
 	const int fd = is_row || kind & HAS_DESCRIPTOR ? give_descriptor() : -1;
 
+	if (fd >= 0)
+		is_server[other_count - 1] = (kind & ~HAS_DESCRIPTOR) == INVENTORY_SERVER;
 	if (is_row)
 		return tell_row(body, length, fd);
 	return adoption_record(adoption, kind & ~HAS_DESCRIPTOR, body, length, fd);
@@ -127,13 +131,19 @@ static void judge_closed(int fd)
 	close(fd);
 }
 
-/* What a server, and for its length a client too, may say. */
+/* What may be said by a server, and by a client. */
 static void answer_all(void)
 {
-	static const uint8_t message[] = {'Z', 0, 0, 0, 5, 'I'};
+	static const uint8_t done[] = {'1', 0, 0, 0, 4, '3', 0, 0, 0, 4, '1', 0, 0, 0, 4, 'E',
+		0, 0, 0, 13, 'C', '0', 'A', '0', '0', '0', 0, 0, 0, 'Z', 0, 0, 0, 5, 'I'};
+	static const uint8_t sync[] = {'S', 0, 0, 0, 4};
 
-	for (unsigned i = 0; i < other_count; i++)
-		send(others[i], message, sizeof(message), MSG_NOSIGNAL);
+	for (unsigned i = 0; i < other_count; i++) {
+		if (is_server[i])
+			send(others[i], done, sizeof(done), MSG_NOSIGNAL);
+		else
+			send(others[i], sync, sizeof(sync), MSG_NOSIGNAL);
+	}
 }
 
 static void end(void)

@@ -238,6 +238,20 @@ def test_an_unknown_name_is_an_ordinary_error(one, what):
     assert client.value("SELECT 5") == "5"
 
 
+def test_a_name_made_and_closed_behind_an_error_is_not_there(one):
+    client = one.client()
+    result = ask(
+        client,
+        wire.extended("SELECT 1/0"),
+        wire.parse("SELECT 1", "s"),
+        wire.close("S", "s"),
+    )
+    assert result.error.sqlstate == "22012"
+    assert ask(client, wire.bind([], "s")).error.sqlstate == "26000"
+    prepare(client, "s", "SELECT 2")
+    assert run(client, "s") == [["2"]]
+
+
 def test_a_name_in_use_ends_the_session(one):
     client = one.client()
     prepare(client, "s", "SELECT 1")

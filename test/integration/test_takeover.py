@@ -614,7 +614,7 @@ def test_shutdown_timeout_ends_what_stays(make, authority):
 class Bench:
     """pgbench, at work on a table of its own."""
 
-    def __init__(self, pooler, cluster, clients=50, seconds=8):
+    def __init__(self, pooler, cluster, clients=50, seconds=8, options=()):
         self.cluster = cluster
         cluster.ask("main", "DROP TABLE IF EXISTS done; CREATE TABLE done (client int)")
         cluster.ask("main", "GRANT ALL ON done TO app")
@@ -626,7 +626,7 @@ class Bench:
         self.process = subprocess.Popen(
             as_service(
                 [program("pgbench"), "-n", "-c", str(clients), "-T", str(seconds), "-f", script]
-                + ["-h", HOST, "-p", str(pooler.port), "-U", "app", "main"]
+                + ["-h", HOST, "-p", str(pooler.port), "-U", "app", *options, "main"]
             ),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -745,3 +745,301 @@ def test_old_pgbouncer_goes_on_when_the_new_process_fails(make):
         wait_until(lambda: not os.path.exists(pooler.path("pid")))
     else:
         old.kill()
+
+
+# --- prepared statements --------------------------------------------------------------------------
+
+
+def ask(client, *messages):
+    """Send messages and a Sync; everything up to ReadyForQuery."""
+    client.send(*messages, wire.sync())
+    return client.result()
+
+
+def prepare(client, name, sql):
+    assert ask(client, wire.parse(sql, name)).types == "1Z"
+
+
+def execute(client, name, values=()):
+    result = ask(client, wire.bind(values, name), wire.execute())
+    if result.error:
+        raise result.error
+    return result.value
+
+
+def sleep(seconds):
+    """Parse, Bind and Execute of something that keeps the server busy."""
+    return wire.extended(f"SELECT 'slept' FROM pg_sleep({seconds})")
+
+
+def on_server(client):
+    """What the server has, by its own account."""
+    rows = client.query("SELECT name, statement FROM pg_prepared_statements ORDER BY 1").rows
+    return [tuple(row) for row in rows]
+
+
+def take_over_busy(pooler, cluster):
+    """While a server is at work."""
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    assert cluster.backends(state="active"), "too slow to mean anything"
+
+
+def test_prepared_statements_go_on(make):
+    pooler = make({"default_pool_size": 1})
+    first, second = pooler.client(), pooler.client()
+    prepare(first, "mine", "SELECT $1::int + 1")
+    prepare(second, "mine", "SELECT 'of the second'")
+    prepare(second, "x" * 300, "SELECT 'long'")
+    before = on_server(first)
+    assert len(before) == 3
+    take_over(pooler)
+    counted = pooler.stats()
+    assert execute(first, "mine", [41]) == "42"
+    assert execute(second, "mine") == "of the second"
+    assert execute(second, "x" * 300) == "long"
+    assert on_server(first) == before, "the server has what it had"
+    after = pooler.stats()
+    assert after["server_parse_count"] == counted["server_parse_count"]
+    assert after["bind_count"] == counted["bind_count"] + 3
+    prepare(first, "again", "SELECT 'of the second'")
+    assert on_server(first) == before, "the same text is the same statement"
+
+
+def test_names_that_are_known_stay_taken(make):
+    pooler = make()
+    client = pooler.client()
+    prepare(client, "s", "SELECT 1")
+    take_over(pooler)
+    client.send(wire.parse("SELECT 2", "s"), wire.sync())
+    client.fatal().is_("FATAL", "08P01", "prepared statement name is already in use")
+
+
+def test_numbers_of_statements_are_never_used_again(make):
+    pooler = make({"default_pool_size": 1})
+    client = pooler.client()
+    prepare(client, "a", "SELECT 'a'")
+    prepare(client, "b", "SELECT 'b'")
+    client.query("DEALLOCATE ALL")
+    take_over(pooler)
+    prepare(client, "c", "SELECT 'c'")
+    assert on_server(client) == [("PGBOUNCER_3", "SELECT 'c'")]
+
+
+def test_unnamed_statement_goes_on(make):
+    pooler = make({"default_pool_size": 1})
+    client, other = pooler.client(), pooler.client()
+    assert ask(client, wire.parse("SELECT 'my own'")).types == "1Z"
+    take_over(pooler)
+    assert ask(other, wire.parse("SELECT 'of the other'")).types == "1Z"
+    assert execute(client, "") == "my own"
+
+
+def test_statement_used_last_is_kept_longest(make):
+    pooler = make({"default_pool_size": 1, "max_prepared_statements": 2})
+    client = pooler.client()
+    prepare(client, "a", "SELECT 'a'")
+    prepare(client, "b", "SELECT 'b'")
+    assert execute(client, "a") == "a"
+    take_over(pooler)
+    prepare(client, "c", "SELECT 'c'")
+    assert [text for _, text in on_server(client)] == ["SELECT 'a'", "SELECT 'c'"]
+    assert execute(client, "b") == "b"
+
+
+def test_plans_out_of_date_are_known_to_be(make, cluster):
+    """Whoever prepares the same again gets a new plan on every server, also after a takeover."""
+    pooler = make({"default_pool_size": 2})
+    client, holder = pooler.client(), pooler.client()
+    prepare(client, "a", "SELECT pg_backend_pid()")
+    first = execute(client, "a")
+    holder.query("BEGIN")
+    second = execute(client, "a")
+    assert first != second
+    ask(client, wire.close("S", "a"))
+    prepare(client, "a", "SELECT pg_backend_pid()")
+    holder.query("COMMIT")
+    take_over(pooler)
+    parses = pooler.stats()["server_parse_count"]
+    holder.query("BEGIN")
+    assert execute(client, "a") in (first, second)
+    prepare(holder, "b", "SELECT pg_backend_pid()")
+    assert {execute(client, "a"), execute(holder, "b")} == {first, second}
+    assert pooler.stats()["server_parse_count"] == parses + 1
+
+
+def test_statement_lately_closed_is_known_to_have_been(make):
+    """Its client wants a new plan when it prepares the same text again."""
+    pooler = make({"default_pool_size": 1})
+    client = pooler.client()
+    prepare(client, "a", "SELECT 1")
+    ask(client, wire.close("S", "a"))
+    take_over(pooler)
+    parses = pooler.stats()["server_parse_count"]
+    prepare(client, "a", "SELECT 1")
+    assert pooler.stats()["server_parse_count"] == parses + 1
+
+
+def test_parse_in_flight_is_answered_by_the_new_process(make, cluster):
+    pooler = make({"default_pool_size": 1})
+    client, other = pooler.client(), pooler.client()
+    prepare(other, "known", "SELECT 'known'")
+    client.send(
+        sleep(1.5),
+        wire.sync(),
+        wire.parse("SELECT 'new'", "new"),
+        wire.parse("SELECT 'known'", "shared"),  # ours to answer, in its turn
+        wire.bind([], "new") + wire.execute(),
+        wire.bind([], "shared") + wire.execute(),
+        wire.close("S", "shared"),
+        wire.sync(),
+    )
+    take_over_busy(pooler, cluster)
+    assert client.result().value == "slept"
+    result = client.result()
+    assert result.types == "112DC2DC3Z"
+    assert [row[0] for row in result.rows] == ["new", "known"]
+    assert execute(client, "new") == "new"
+    assert ask(client, wire.bind([], "shared")).error.sqlstate == "26000"
+    prepare(client, "shared", "SELECT 'another'")
+    assert execute(client, "shared") == "another"
+    assert execute(other, "known") == "known"
+
+
+def test_what_fails_in_flight_is_undone_by_the_new_process(make, cluster):
+    pooler = make({"default_pool_size": 1})
+    client = pooler.client()
+    prepare(client, "kept", "SELECT 'kept'")
+    assert ask(client, wire.parse("SELECT 'my own'")).types == "1Z"
+    client.send(
+        wire.parse("SELECT pg_sleep(1.5)", "slow"),
+        wire.bind([], "slow") + wire.execute(),
+        wire.extended("SELECT 1/0"),
+        wire.close("S", "kept"),
+        wire.parse("SELECT 'never'", "never"),
+        wire.parse("SELECT 'gone at once'", "gone"),
+        wire.close("S", "gone"),
+        wire.parse("SELECT 'never either'"),
+        wire.sync(),
+    )
+    take_over_busy(pooler, cluster)
+    assert client.result().error.sqlstate == "22012"
+    assert execute(client, "kept") == "kept"
+    for name in ("never", "gone"):
+        assert ask(client, wire.bind([], name)).error.sqlstate == "26000"
+        prepare(client, name, f"SELECT '{name}'")
+        assert execute(client, name) == name
+    assert [text for _, text in on_server(client)][:2] == [
+        "SELECT 'kept'",
+        "SELECT pg_sleep(1.5)",
+    ]
+
+
+def test_unknown_statement_in_flight_is_told_by_the_new_process(make, cluster):
+    pooler = make()
+    client = pooler.client()
+    client.send(
+        sleep(1.5), wire.sync(), wire.bind([], "nothing"), wire.execute(), wire.sync()
+    )
+    take_over_busy(pooler, cluster)
+    assert client.result().value == "slept"
+    error = client.result().error
+    assert (error.sqlstate, error.severity) == ("26000", "ERROR")
+    assert "PGUSHER" not in error.text
+    assert client.value("SELECT 1") == "1"
+
+
+def test_what_follows_a_deallocate_all_in_flight_counts_on_nothing(make, cluster):
+    pooler = make({"default_pool_size": 1})
+    client = pooler.client()
+    prepare(client, "s", "SELECT 'known'")
+    client.send(wire.query("DEALLOCATE ALL; SELECT pg_sleep(1.5)"))
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    client.send(wire.parse("SELECT 'known'", "t"), wire.bind([], "t"), wire.execute(), wire.sync())
+    assert cluster.backends(state="active"), "too slow to mean anything"
+    assert client.result().tag == "SELECT 1"
+    assert client.result().value == "known"
+
+
+def test_long_pipelines_of_statements_are_answered_to_the_last(make, cluster):
+    pooler = make({"default_pool_size": 1, "max_prepared_statements": 50})
+    client = pooler.client()
+    messages = [sleep(1.5), wire.sync()]
+    for number in range(400):
+        name = f"s{number}"
+        messages += [
+            wire.parse(f"SELECT {number}", name),
+            wire.bind([], name) + wire.execute(),
+            *([wire.close("S", name)] if number % 3 == 0 else []),
+            *([wire.sync()] if number % 5 == 4 else []),
+        ]
+    client.send(*messages)
+    take_over_busy(pooler, cluster)
+    assert client.result().value == "slept"
+    seen = [row[0] for _ in range(80) for row in client.result().rows]
+    assert seen == [str(number) for number in range(400)]
+    for number in range(400):
+        if number % 3:
+            assert execute(client, f"s{number}") == str(number)
+        else:
+            assert ask(client, wire.bind([], f"s{number}")).error.sqlstate == "26000"
+    assert len(on_server(client)) == 50
+
+
+def test_session_keeps_its_statements(make):
+    pooler = make({"pool_mode": "session"})
+    client = pooler.client()
+    prepare(client, "s", "SELECT 'session'")
+    take_over(pooler)
+    assert execute(client, "s") == "session"
+
+
+def test_texts_are_told_once(make):
+    """However many clients and servers have them."""
+    pooler = make({"default_pool_size": 5})
+    clients = [pooler.client() for _ in range(100)]
+    for client in clients:
+        for number in range(10):
+            prepare(client, f"s{number}", f"SELECT '{number}{'x' * 10000}'::text")
+    console = pooler.superuser()
+    console.send(wire.query("HANDOVER 1"))
+    told = [each.body for each in console.read_until("Z") if each.type == "d"]
+    kinds = [body[:1] for body in told]
+    assert kinds.count(b"T") == 10
+    assert kinds.count(b"C") == 100
+    assert kinds.index(b"T") < kinds.index(b"C")
+    assert sum(map(len, told)) < 200000
+    console.close()
+    pooler.wait_log("the takeover has failed, going on")
+    assert execute(clients[7], "s3").startswith("3xxx")
+
+
+def test_statements_follow_through_five_restarts_under_load(make, cluster):
+    pooler = make({"default_pool_size": 5})
+    client = pooler.client()
+    prepare(client, "s", "SELECT 'still here'")
+    # A thread each: pgbench waits for the answer to a Parse without looking at its other clients.
+    bench = Bench(pooler, cluster, clients=20, options=["-M", "prepared", "-j", "20"])
+    for _ in range(5):
+        take_over(pooler)
+        assert execute(client, "s") == "still here"
+        assert bench.running(), "too slow to mean anything"
+    assert bench.check() > 100
+
+
+@needs_pgbouncer
+def test_statements_of_a_pgbouncer_are_out_of_our_way(make):
+    """Its servers may have some of its own numbers, of which it does not tell."""
+    pooler = make({"default_pool_size": 1}, program=PGBOUNCER)
+    client, busy = pooler.client(), pooler.client()
+    busy.query("BEGIN")
+    for number in range(1, 4):
+        busy.query(f"PREPARE \"PGBOUNCER_{number}\" AS SELECT 'not yours'")
+    take_over(pooler)
+    prepare(busy, "s", "SELECT 'mine'")
+    assert execute(busy, "s") == "mine"
+    assert len(on_server(busy)) == 4
+    busy.query("COMMIT")
+    prepare(client, "s", "SELECT 'mine too'")
+    assert execute(client, "s") == "mine too"
