@@ -43,6 +43,15 @@ struct capacity_figures {
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
 	metric_client_groups, metric_capacity, metric_hosts;
 
+/* --- admin/metric_prepared.c --------------------------------------------------------------- */
+
+/* A row for each database in which statements were prepared. */
+struct prepared_figures {
+	int64_t entries, hits, misses, evictions;
+};
+
+extern const struct metric_source metric_prepared, metric_prepared_bytes;
+
 /* --- admin/metric_process.c --------------------------------------------------------------- */
 
 /* One row. */

@@ -36,6 +36,7 @@ extern const struct topic show_stats_latency, show_stats_errors;
 extern const struct topic show_peers, show_peer_pools;
 extern const struct topic show_dns_hosts, show_dns_zones;
 extern const struct topic show_waits;
+extern const struct topic show_statements;
 extern const struct topic show_fds;
 
 /* What drivers ask for when they connect; ends with one without a name. */

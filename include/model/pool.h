@@ -199,4 +199,7 @@ usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now);
 /* Have pairing_work() look at the pool at the end of this turn. */
 void pool_needs_work(struct pool *pool);
 
+/* Statements that its servers have prepared for clients, on all of them together. */
+size_t pool_prepared_statements(const struct pool *pool);
+
 #endif

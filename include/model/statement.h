@@ -34,6 +34,7 @@ struct statement {
 	uint64_t parses, binds; /* by clients: Parse messages, and Bind messages, of it */
 	uint32_t holders;
 	uint32_t names; /* of the holders, those that are names of clients */
+	uint32_t servers; /* that have it, or will when all that is in flight has been done */
 	uint32_t generation; /* plans made in an earlier one are out of date */
 	uint32_t length;
 	uint32_t name_size; /* of its name on servers, with the NUL */
@@ -80,6 +81,12 @@ bool statement_is_content(const void *content, size_t length);
 
 /* Is this its content? */
 bool statement_is(const struct statement *statement, const void *content, size_t length);
+
+/* Of how many parameters its client has told the type. */
+unsigned statement_parameter_types(const struct statement *statement);
+
+/* Bytes that it takes. */
+size_t statement_size(const struct statement *statement);
 
 /* The query in its content. */
 static inline const char *statement_text(const struct statement *statement)

@@ -243,6 +243,17 @@ const struct metric_family metric_families[] = {
 	{"pgusher_server_connect_seconds", METRIC_HISTOGRAM, METRIC_SECONDS,
 		&metric_server_connects, 0,
 		"How long it took to connect and log in to servers"},
+	/* Ours: prepared statements. */
+	{"pgusher_prepared_entries", METRIC_GAUGE, METRIC_NUMBER, &metric_prepared,
+		FIGURE(prepared, entries), "Statements that servers have prepared for clients"},
+	{"pgusher_prepared_hits_total", METRIC_COUNTER, METRIC_NUMBER, &metric_prepared,
+		FIGURE(prepared, hits), "Uses of a statement that the server had already"},
+	{"pgusher_prepared_misses_total", METRIC_COUNTER, METRIC_NUMBER, &metric_prepared,
+		FIGURE(prepared, misses), "Uses of a statement that was prepared for them"},
+	{"pgusher_prepared_evictions_total", METRIC_COUNTER, METRIC_NUMBER, &metric_prepared,
+		FIGURE(prepared, evictions), "Statements that a server gave up for others"},
+	{"pgusher_prepared_bytes", METRIC_GAUGE, METRIC_NUMBER, &metric_prepared_bytes, NUMBER,
+		"Memory of prepared statements and of the names that clients have for them"},
 	/* Ours: latencies by user, the first to be left out. */
 	{"pgusher_query_duration_seconds", METRIC_HISTOGRAM, METRIC_SECONDS, &metric_queries, 0,
 		"How long queries took, from their first byte at the server to their end"},

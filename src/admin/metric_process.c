@@ -245,6 +245,7 @@ static void collect_memory(
 	add_memory(picture, "servers", size_of(&registry->servers));
 	add_memory(picture, "buffers",
 		size_of(&registry->helds) + size_of(&registry->loop->backlogs));
+	add_memory(picture, "prepared", (int64_t)registry->statements.bytes);
 }
 
 const struct metric_source metric_memory = {collect_memory, sizeof(struct metric_number), NULL};

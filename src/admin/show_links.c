@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin/topics.h"
+#include "model/client_statements.h"
 #include "model/peer.h"
 #include "net/tls.h"
 
@@ -161,6 +162,17 @@ static const char *application_name(const struct listing *listing, const struct 
 	return name ? name : "";
 }
 
+/* Names that a client has, or what a server has prepared. */
+static int64_t prepared_statements(const struct link *link)
+{
+	const struct client_link *client = as_client(link);
+	const struct server_link *server = as_server(link);
+
+	if (client)
+		return client->statements ? client->statements->count : 0;
+	return server->statements ? server->statements->count : 0;
+}
+
 static void add_link_cells(const struct listing *listing, const struct link *link)
 {
 	struct result *result = listing->result;
@@ -184,7 +196,7 @@ static void add_link_cells(const struct listing *listing, const struct link *lin
 	result_number(result, remote_pid(link));
 	result_text(result, tls_text(&link->stream, tls));
 	result_text(result, application_name(listing, link));
-	result_number(result, 0); /* prepared statements */
+	result_number(result, prepared_statements(link));
 	result_number(result, link_number(link));
 }
 

@@ -111,23 +111,33 @@ static const struct column mem_columns[] = {
 	{"memtotal", COLUMN_INT4},
 };
 
+static void add_objects(
+	struct result *result, const char *name, size_t size, size_t used, size_t free)
+{
+	result_begin_row(result);
+	result_text(result, name);
+	result_number(result, (int64_t)size);
+	result_number(result, (int64_t)used);
+	result_number(result, (int64_t)free);
+	result_number(result, (int64_t)((used + free) * size));
+	result_end_row(result);
+}
+
 static void fill_mem(struct result *result, const struct command_call *call)
 {
 	const struct registry *registry = call->registry;
 	const struct slab *const slabs[] = {&registry->servers, &registry->clients,
 		&registry->helds, &registry->loop->backlogs};
+	const struct pool *pool;
+	size_t prepared = 0;
 
-	for (size_t i = 0; i < sizeof(slabs) / sizeof(slabs[0]); i++) {
-		const struct slab *slab = slabs[i];
-
-		result_begin_row(result);
-		result_text(result, slab->name);
-		result_number(result, (int64_t)slab->object_size);
-		result_number(result, (int64_t)slab->used);
-		result_number(result, (int64_t)slab->free);
-		result_number(result, (int64_t)((slab->used + slab->free) * slab->object_size));
-		result_end_row(result);
-	}
+	for (size_t i = 0; i < sizeof(slabs) / sizeof(slabs[0]); i++)
+		add_objects(result, slabs[i]->name, slabs[i]->object_size, slabs[i]->used,
+			slabs[i]->free);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		prepared += pool_prepared_statements(pool);
+	add_objects(result, "server_prepared_statement_cache", sizeof(struct server_statement),
+		prepared, 0);
 }
 
 const struct topic show_mem = TOPIC("MEM", mem_columns, fill_mem);

@@ -38,6 +38,7 @@ static const struct {
 	{&show_totals, 4, "counters and averages of all databases together"},
 	{&show_stats_latency, OURS, "percentiles of query, transaction and wait times"},
 	{&show_stats_errors, OURS, "errors of servers by SQLSTATE class"},
+	{&show_statements, OURS, "prepared statements: who has them, how often they are used"},
 	{&show_waits, OURS, "commands that are not answered yet, and what they wait for"},
 	{&show_commands, OURS, "commands, who may give them, and what they are for"},
 };

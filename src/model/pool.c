@@ -267,3 +267,18 @@ void pool_needs_work(struct pool *pool)
 	loop_defer_work(
 		pool->registry->loop, &pool->registry->work_task, pool->registry->do_work);
 }
+
+size_t pool_prepared_statements(const struct pool *pool)
+{
+	const struct link *link;
+	size_t prepared = 0;
+
+	for (unsigned list = 0; list < SERVER_LISTS; list++) {
+		TAILQ_FOREACH (link, &pool->servers[list], place) {
+			const struct server_link *server = (const struct server_link *)link;
+
+			prepared += server->statements ? server->statements->count : 0;
+		}
+	}
+	return prepared;
+}

@@ -16,6 +16,7 @@ struct server_statements *server_statements_new(void)
 
 static void discard(struct server_statements *statements, struct server_statement *entry)
 {
+	entry->statement->servers -= entry->expected; /* the server has gone */
 	HASH_DELETE(by_statement, statements->by_statement, entry);
 	statement_unref(entry->statement);
 	free(entry);
@@ -76,6 +77,7 @@ void server_statements_expect(
 		TAILQ_REMOVE(&statements->recency, entry, recency);
 		statements->count--;
 		statements->bytes -= entry->statement->length;
+		entry->statement->servers--;
 	}
 	entry->expected = expected;
 	if (!expected)
@@ -83,6 +85,7 @@ void server_statements_expect(
 	TAILQ_INSERT_HEAD(&statements->recency, entry, recency);
 	statements->count++;
 	statements->bytes += entry->statement->length;
+	entry->statement->servers++;
 }
 
 void server_statements_touch(

@@ -20,7 +20,7 @@ void statement_table_init(
 		(unsigned long long)number);
 }
 
-static size_t size_of(const struct statement *statement)
+size_t statement_size(const struct statement *statement)
 {
 	return sizeof(*statement) + statement->length;
 }
@@ -31,7 +31,7 @@ static void bury(struct statement *statement)
 
 	TAILQ_REMOVE(&table->dying, statement, dying);
 	HASH_DELETE(by_content, table->by_content, statement);
-	table->bytes -= size_of(statement);
+	table->bytes -= statement_size(statement);
 	table->count--;
 	free(statement);
 }
@@ -85,7 +85,7 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 		free(statement);
 		return NULL;
 	}
-	table->bytes += size_of(statement);
+	table->bytes += statement_size(statement);
 	table->count++;
 	return statement;
 }
@@ -143,4 +143,11 @@ bool statement_is_content(const void *content, size_t length)
 bool statement_is(const struct statement *statement, const void *content, size_t length)
 {
 	return statement->length == length && memcmp(statement->content, content, length) == 0;
+}
+
+unsigned statement_parameter_types(const struct statement *statement)
+{
+	const uint8_t *types = statement->content + strlen(statement_text(statement)) + 1;
+
+	return (unsigned)types[0] << 8 | types[1];
 }

@@ -922,8 +922,33 @@ def test_the_daemon_tells_of_itself(served):
     assert page.total("pgusher_dns_lookups_total") == page.value("pgusher_dns_changes_total") == 0
     assert page.value("pgusher_client_current", scope="database", name="main") == 1
     assert page.value("pgusher_client_limit", scope="global", name="") == 100
-    for kind in ("clients", "servers", "buffers"):
+    for kind in ("clients", "servers", "buffers", "prepared"):
         assert page.get("pgusher_memory_bytes", kind=kind) is not None
+
+
+def test_prepared_statements_are_counted(served):
+    pooler = served({"default_pool_size": 1, "max_prepared_statements": 2})
+    pooler.client().query("SELECT 1")
+    page = scrape(pooler.metrics)
+    assert not page.series("pgusher_prepared_hits_total")
+    assert page.value("pgusher_prepared_bytes") == 0
+    client = pooler.client()
+    for name in "abc":  # the third has to give up the first
+        client.send(wire.parse(f"SELECT '{name}'", name), wire.sync())
+        assert client.result().types == "1Z"
+    for name in "ccba":
+        client.send(wire.bind([], name), wire.execute(), wire.sync())
+        assert client.result().value == name
+    page = scrape(pooler.metrics)
+    assert page.value("pgusher_prepared_hits_total", database="main") == 3
+    assert page.value("pgusher_prepared_misses_total", database="main") == 1
+    assert page.value("pgusher_prepared_evictions_total", database="main") == 2
+    assert page.value("pgusher_prepared_entries", database="main") == 2
+    bytes_ = page.value("pgusher_prepared_bytes")
+    assert 300 < bytes_ < 2000
+    assert page.value("pgusher_memory_bytes", kind="prepared") == bytes_
+    client.leave()
+    wait_until(lambda: scrape(pooler.metrics).value("pgusher_prepared_bytes") < bytes_)
 
 
 # Runs the collectors of Debian's exporter against a console: each one's metrics, or the column

@@ -786,3 +786,88 @@ def test_statements_end_with_their_holders(one):
         return name
 
     wait_until(lambda: gone().startswith("PGBOUNCER_"))
+
+
+# What operators see
+
+
+def statements(pooler, **where):
+    """Rows of SHOW STATEMENTS, with numbers for numbers."""
+    return [
+        {key: value if key in ("name", "query") else int(value) for key, value in row.items()}
+        for row in pooler.show("STATEMENTS", **where)
+    ]
+
+
+def test_show_statements_tells_who_has_what(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
+    first, second = pooler.client(), pooler.client()
+    assert statements(pooler) == []
+    prepare(first, "a", "SELECT $1::int", [23])
+    prepare(second, "b", "SELECT $1::int", [23])
+    prepare(second, "c", "SELECT 'c'")
+    run(first, "a", [1])
+    holder = hold(pooler)
+    run(second, "b", [2])  # on the other server
+    holder.query("COMMIT")
+    assert ask(first, wire.parse("SELECT 'unnamed'")).types == "1Z"
+    one, other = statements(pooler)
+    assert other["id"] == one["id"] + 1
+    assert one["name"] == f"PGBOUNCER_{one['id']}"
+    assert (one["clients"], one["servers"]) == (2, 2)
+    assert (one["parses"], one["binds"], one["generation"]) == (2, 2, 0)
+    assert (one["parameter_types"], one["query"]) == (1, "SELECT $1::int")
+    assert (other["clients"], other["servers"]) == (1, 1)
+    assert (other["parses"], other["binds"], other["parameter_types"]) == (1, 0, 0)
+    assert other["query"] == "SELECT 'c'"
+    assert 0 < other["size"] < one["size"]
+
+
+def test_show_statements_follows_what_becomes_of_them(one):
+    client = one.client()
+    text = f"SELECT '{'x' * 100000}'"
+    prepare(client, "long", text)
+    (row,) = statements(one)
+    assert row["query"] == text
+    prepare(client, "t", "SELECT 1")
+    ask(client, wire.close("S", "t"))
+    prepare(client, "t", "SELECT 1")
+    assert statements(one, query="SELECT 1")[0]["generation"] == 1
+    ask(client, wire.close("S", "t"))
+    assert statements(one, query="SELECT 1")[0]["clients"] == 0
+    client.query("DEALLOCATE ALL")
+    assert statements(one) == []
+
+
+def test_show_statements_can_be_searched_and_sorted(one):
+    client = one.client()
+    for number in range(5):
+        prepare(client, f"s{number}", f"SELECT {number}")
+    rows = one.command("SHOW STATEMENTS WHERE query <> 'SELECT 3' ORDER BY id DESC LIMIT 2").rows
+    assert [row[-1] for row in rows] == ["SELECT 4", "SELECT 2"]
+
+
+def test_connections_show_how_many_statements_they_have(one):
+    client = one.client()
+    prepare(client, "a", "SELECT 1")
+    prepare(client, "b", "SELECT 1")
+    prepare(client, "c", "SELECT 2")
+    (row,) = one.clients(user="app")
+    assert row["prepared_statements"] == "3"
+    (row,) = one.servers()
+    assert row["prepared_statements"] == "2"
+    (row,) = one.show("MEM", name="server_prepared_statement_cache")
+    assert row["used"] == "2"
+    client.query("DISCARD ALL")
+    assert one.clients(user="app")[0]["prepared_statements"] == "0"
+    assert one.servers()[0]["prepared_statements"] == "0"
+
+
+def test_what_is_done_for_unnamed_statements_is_in_no_counter(one):
+    client, other = one.client(), one.client()
+    for each in (client, other):
+        assert ask(each, wire.parse("SELECT 'unnamed'")).types == "1Z"
+    for each in (client, other, client):
+        assert run(each, "") == [["unnamed"]]
+    assert counts(one) == (0, 0, 0)
+    assert statements(one) == []

@@ -338,7 +338,7 @@ static void test_every_topic_fills_its_columns(void **state)
 	static const char *const topics[] = {"CONFIG", "DATABASES", "POOLS", "CLIENTS",
 		"SERVERS", "USERS", "VERSION", "PEERS", "PEER_POOLS", "FDS", "SOCKETS",
 		"ACTIVE_SOCKETS", "LISTS", "MEM", "STATE", "DNS_HOSTS", "DNS_ZONES", "STATS",
-		"STATS_TOTALS", "STATS_AVERAGES", "TOTALS"};
+		"STATS_TOTALS", "STATS_AVERAGES", "TOTALS", "STATEMENTS"};
 	struct console *console = open_console(true);
 	char sql[64];
 
