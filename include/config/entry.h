@@ -32,7 +32,6 @@ struct entry_key {
 	const char *name;
 	enum entry_kind kind;
 	size_t offset; /* of the field */
-	const char *missing; /* what it has no effect on yet; NULL: it is in effect */
 	const char *doc; /* sentences for the reference page */
 };
 

@@ -49,11 +49,6 @@ struct problems {
 void problems_add(struct problems *problems, enum problem_severity severity, const char *file,
 	unsigned line, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same, unless a problem with that text is there already. */
-void problems_add_once(struct problems *problems, enum problem_severity severity,
-	const char *file, unsigned line, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
-
 /* The problem added last is logged with this line: the first call replaces, the second adds. */
 void problems_log_as(struct problems *problems, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -75,7 +75,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_LOG_FORMAT enum log_format
 
 struct settings {
-#define SETTING(name, KIND, DEFAULT, RANGE, WHEN, EFFECT, DOC) SETTING_TYPE_##KIND name;
+#define SETTING(name, KIND, DEFAULT, RANGE, WHEN, DOC) SETTING_TYPE_##KIND name;
 #include "config/settings.def"
 #undef SETTING
 };
@@ -89,12 +89,6 @@ enum setting_when {
 
 struct setting_kind;
 
-/* How much of what a setting promises is kept. */
-struct setting_effect {
-	const char *missing; /* what is not done yet; NULL: the setting is in effect */
-	const char *harmless; /* the value that asks for nothing; NULL: the default */
-};
-
 struct setting_row {
 	const char *name;
 	const struct setting_kind *kind;
@@ -102,7 +96,6 @@ struct setting_row {
 	const char *default_text; /* for SHOW CONFIG; NULL: none, a reload keeps the value */
 	long long least, most; /* range of numbers, in the unit of a plain number */
 	enum setting_when when;
-	struct setting_effect effect;
 	const char *doc; /* sentences for the reference page */
 };
 
@@ -130,10 +123,6 @@ bool settings_defaults(struct settings *settings);
  */
 bool settings_set(
 	struct settings *settings, const char *name, const char *value, char *why, size_t size);
-
-/* Does the value that the settings have now do nothing here? `why` then says what is missing. */
-bool settings_is_idle(
-	const struct settings *settings, const struct setting_row *row, char *why, size_t size);
 
 /* Copy one setting from one set into another; false without memory. */
 bool settings_take(

@@ -11,62 +11,62 @@
 
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
-	{"application_name", ENTRY_TEXT, FIELD(application_name), NULL,
+	{"application_name", ENTRY_TEXT, FIELD(application_name),
 		"The server connection's application_name at its start, and so the "
 		"default of clients that send none."},
-	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname), NULL,
+	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname),
 		"Database in which auth_query runs, in place of the setting."},
-	{"auth_query", ENTRY_TEXT, FIELD(auth_query), NULL,
+	{"auth_query", ENTRY_TEXT, FIELD(auth_query),
 		"Query that finds the secret of a user, in place of the setting. It holds "
 		"blanks, so it stands in quotes."},
-	{"auth_user", ENTRY_TEXT, FIELD(auth_user), NULL,
+	{"auth_user", ENTRY_TEXT, FIELD(auth_user),
 		"User as whom auth_query runs, in place of the setting."},
-	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding), NULL,
+	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding),
 		"The server connection's client_encoding at its start."},
-	{"connect_query", ENTRY_TEXT, FIELD(connect_query), NULL,
+	{"connect_query", ENTRY_TEXT, FIELD(connect_query),
 		"Query for each new server connection, before its first use; it may hold "
 		"several statements. An error in it is logged and ignored."},
-	{"datestyle", ENTRY_TEXT, FIELD(datestyle), NULL,
+	{"datestyle", ENTRY_TEXT, FIELD(datestyle),
 		"The server connection's DateStyle at its start."},
-	{"dbname", ENTRY_TEXT, FIELD(dbname), NULL,
+	{"dbname", ENTRY_TEXT, FIELD(dbname),
 		"Name of the database at the server. By default the one that clients ask for."},
-	{"host", ENTRY_HOST, FIELD(host), NULL,
+	{"host", ENTRY_HOST, FIELD(host),
 		"Where the server is: a name or an address; a folder, if it starts with "
 		"/, in which its Unix socket is; an abstract Unix socket, if it starts "
 		"with @. Of a list each connection takes one. By default the Unix socket "
 		"in unix_socket_dir."},
-	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts), NULL,
+	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts),
 		"How a connection takes one of a list of hosts: round-robin, each in "
 		"turn, which is the default; disable, the one that worked last."},
-	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections), NULL,
+	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections),
 		"Client connections of this database, in place of the setting; 0: the "
 		"setting counts."},
-	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections), NULL,
+	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections),
 		"Server connections of this database, in place of the setting; 0: the "
 		"setting counts."},
-	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size), NULL,
+	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size),
 		"Server connections that each pool in use keeps open, in place of the "
 		"setting; -1: the setting counts."},
-	{"password", ENTRY_TEXT, FIELD(password), NULL,
+	{"password", ENTRY_TEXT, FIELD(password),
 		"Password of the forced user; without it, that of auth_file."},
-	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL, "In place of the setting."},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL,
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), "In place of the setting."},
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
 		"Server connections of each pool, in place of default_pool_size; 0: no "
 		"limit; -1: the setting counts."},
-	{"port", ENTRY_PORT, FIELD(port), NULL,
+	{"port", ENTRY_PORT, FIELD(port),
 		"Port of the server, of each in a list, or the number in the name of its "
 		"Unix socket. 5432 by default."},
-	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL,
+	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
 		"In place of the setting; 0: no limit; -1: the setting counts."},
-	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size), NULL,
+	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"The older name of reserve_pool_size."},
-	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL,
+	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"In place of the setting; 0: none; -1: the setting counts."},
-	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime), NULL,
+	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime),
 		"In place of the setting; 0: the setting counts."},
-	{"timezone", ENTRY_TEXT, FIELD(timezone), NULL,
+	{"timezone", ENTRY_TEXT, FIELD(timezone),
 		"The server connection's TimeZone at its start."},
-	{"user", ENTRY_TEXT, FIELD(user), NULL,
+	{"user", ENTRY_TEXT, FIELD(user),
 		"Forces everybody to be this user at the server, in one pool. Clients "
 		"still log in to us under their own names."},
 };

@@ -290,13 +290,7 @@ static void read_key(struct entry *entry, const char *name, const char *value, v
 
 		entry_refuse(entry, "invalid %s: %s: allowed is %s", called ? called : name,
 			value, entry_allowed(key));
-		return;
 	}
-	/* Thousands of databases may have the same key: one warning will do. */
-	if (key->missing && !entry->wrong)
-		problems_add_once(entry->problems, PROBLEM_WARNING, entry->place->file,
-			entry->place->line, "%s has no effect in this version: %s", name,
-			key->missing);
 }
 
 void entry_read(struct entry *entry, void *fields)

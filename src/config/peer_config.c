@@ -11,12 +11,12 @@
 
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
-	{"host", ENTRY_HOST, FIELD(host), NULL,
+	{"host", ENTRY_HOST, FIELD(host),
 		"Where the peer is, as in [databases]. It must be said."},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL,
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
 		"Cancel requests that are passed on at the same time; default_pool_size "
 		"by default."},
-	{"port", ENTRY_PORT, FIELD(port), NULL, "6432 by default."},
+	{"port", ENTRY_PORT, FIELD(port), "6432 by default."},
 };
 
 static const struct entry_grammar grammar = {

@@ -98,30 +98,6 @@ void problems_add(struct problems *problems, enum problem_severity severity, con
 	add(problems, severity, file, line, text);
 }
 
-static bool is_known(const struct problems *problems, const char *text)
-{
-	for (size_t i = 0; text && i < problems->count; i++) {
-		if (strcmp(problems->list[i].text, text) == 0)
-			return true;
-	}
-	return false;
-}
-
-void problems_add_once(struct problems *problems, enum problem_severity severity,
-	const char *file, unsigned line, const char *format, ...)
-{
-	va_list arguments;
-	char *text;
-
-	va_start(arguments, format);
-	text = format_text(format, arguments);
-	va_end(arguments);
-	if (is_known(problems, text))
-		free(text);
-	else
-		add(problems, severity, file, line, text);
-}
-
 void problems_log_as(struct problems *problems, const char *format, ...)
 {
 	struct problem *problem;

@@ -420,13 +420,10 @@ KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 #define ANY .least = LLONG_MIN, .most = LLONG_MAX
 #define AT_LEAST(n) .least = (n), .most = LLONG_MAX
 #define BETWEEN(n, m) .least = (n), .most = (m)
-#define NOW .missing = NULL
-#define LATER(what) .missing = (what)
-#define LATER_UNLESS(value, what) .missing = (what), .harmless = (value)
 #define LIVE SETTING_LIVE
 #define NEW_LINKS SETTING_NEW_LINKS
 #define RESTART SETTING_RESTART
-#define SETTING(NAME, KIND, DEFAULT, RANGE, WHEN, EFFECT, DOC)                                 \
+#define SETTING(NAME, KIND, DEFAULT, RANGE, WHEN, DOC)                                         \
 	{                                                                                      \
 		.name = #NAME,                                                                 \
 		.kind = &kind_##KIND,                                                          \
@@ -434,7 +431,6 @@ KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 		.default_text = DEFAULT,                                                       \
 		RANGE,                                                                         \
 		.when = WHEN,                                                                  \
-		.effect = {EFFECT},                                                            \
 		.doc = DOC,                                                                    \
 	},
 
@@ -534,40 +530,6 @@ const char *settings_render(
 	const struct setting_row *row, const struct settings *settings, char *out, size_t size)
 {
 	return render_field(row->kind, const_field_of(settings, row), out, size);
-}
-
-/* Do both ask for the same? What is not set and what is empty do. */
-static bool asks_for(
-	const struct setting_row *row, const struct settings *settings, const char *harmless)
-{
-	char present[32], why[1];
-	union {
-		char *text;
-		usec_t number;
-	} other = {.number = 0};
-	const struct request request = {row, harmless, why, sizeof(why)};
-	const char *asked = settings_render(row, settings, present, sizeof(present));
-	char wanted[32];
-
-	if (!asked)
-		asked = "";
-	if (row->kind->is_text)
-		return strcmp(asked, harmless) == 0;
-	if (!row->kind->read(&request, &other))
-		return false;
-	return strcmp(asked, render_field(row->kind, &other, wanted, sizeof(wanted))) == 0;
-}
-
-bool settings_is_idle(
-	const struct settings *settings, const struct setting_row *row, char *why, size_t size)
-{
-	const struct setting_effect *effect = &row->effect;
-	const char *harmless = effect->harmless ? effect->harmless : row->default_text;
-
-	if (!effect->missing || asks_for(row, settings, harmless ? harmless : ""))
-		return false;
-	snprintf(why, size, "%s has no effect in this version: %s", row->name, effect->missing);
-	return true;
 }
 
 static bool take_text(char **to, char *const *from)

@@ -287,9 +287,6 @@ static void read_setting(struct loading *loading, const struct ini_place *place,
 		problems_log_as(loading->problems,
 			"invalid value \"%s\" for parameter %s in configuration (%s:%u): %s",
 			value, name, place->file, place->line, why);
-	} else if (settings_is_idle(settings, row, why, sizeof(why))) {
-		problems_add(loading->problems, PROBLEM_WARNING, place->file, place->line, "%s",
-			why);
 	}
 }
 
@@ -561,8 +558,7 @@ static bool change_setting(struct snapshot *changed, const struct snapshot *orig
 		snprintf(why, size, "%s needs a restart", name);
 		return settings_take(&changed->settings, &original->settings, row);
 	}
-	if (!settings_is_idle(&changed->settings, row, why, size))
-		why[0] = '\0';
+	why[0] = '\0';
 	return true;
 }
 

@@ -10,33 +10,33 @@
 
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
-	{"client_idle_timeout", ENTRY_TIME, FIELD(client_idle_timeout), NULL,
+	{"client_idle_timeout", ENTRY_TIME, FIELD(client_idle_timeout),
 		"For clients that log in under this name, in place of the setting; 0: the "
 		"setting counts."},
-	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout), NULL,
+	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout),
 		"For clients of pools whose server user this is, in place of the setting; "
 		"0: the setting counts."},
-	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections), NULL,
+	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections),
 		"Client connections that log in under this name, in place of the setting; "
 		"0: the setting counts."},
-	{"max_user_connections", ENTRY_LIMIT, FIELD(max_user_connections), NULL,
+	{"max_user_connections", ENTRY_LIMIT, FIELD(max_user_connections),
 		"Server connections as this user, of all databases, in place of the "
 		"setting; 0: the setting counts."},
-	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), NULL,
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode),
 		"Of pools whose server user this is, in place of what the database and "
 		"the setting say."},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size), NULL,
+	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
 		"Server connections of each such pool, in place of what the database and "
 		"the setting say; 0: no limit; -1: those count."},
-	{"query_timeout", ENTRY_TIME, FIELD(query_timeout), NULL,
+	{"query_timeout", ENTRY_TIME, FIELD(query_timeout),
 		"For clients of such pools, in place of the setting; 0: the setting counts."},
-	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout), NULL,
+	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
 		"For clients that log in under this name, in place of what the database "
 		"and the setting say; 0: no limit; -1: those count."},
-	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size), NULL,
+	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"Of such pools, in place of what the database and the setting say; 0: "
 		"none; -1: those count."},
-	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout), NULL,
+	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout),
 		"For clients of such pools, in place of the setting; 0: the setting counts."},
 };
 

@@ -35,13 +35,6 @@ static void write_field(const char *before, const char *text, const char *after)
 	fputs(after, stdout);
 }
 
-/* What is there to be said, as one paragraph, of something that is not done yet. */
-static void write_missing(const char *missing)
-{
-	if (missing)
-		write_field(" Without effect in this version: ", missing, ".");
-}
-
 /* --- tables ------------------------------------------------------------------------------- */
 
 static const char *words_for(enum setting_when when)
@@ -72,7 +65,6 @@ static void write_setting(const struct setting_row *row)
 	else
 		write_field("Default: ", row->default_text, ". ");
 	write_field("A change counts ", words_for(row->when), ".");
-	write_missing(row->effect.missing);
 	fputs("\n\n", stdout);
 }
 
@@ -93,7 +85,6 @@ static void write_keys(const struct entry_grammar *grammar)
 		write_field("**", key->name, "**\n");
 		write_field(":   ", key->doc, "");
 		write_field(" Allowed: ", entry_allowed(key), ".");
-		write_missing(key->missing);
 		fputs("\n\n", stdout);
 	}
 }

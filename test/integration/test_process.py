@@ -291,13 +291,6 @@ def test_check_runs_beside_the_daemon(pooler):
     assert pooler.client().value("SELECT 1") == "1"
 
 
-def test_check_warns_of_what_has_no_effect_yet(new_pooler):
-    pooler = new_pooler({"max_prepared_statements": 7}, start=False)
-    code, out, _ = output("--check", pooler.config_path)
-    assert code == 0
-    assert re.search(r":\d+: warning: max_prepared_statements has no effect in this version: ", out)
-
-
 # Start
 
 

@@ -573,10 +573,3 @@ def test_a_second_reload_heals(pooler):
     pooler.settings["default_pool_size"] = 3
     pooler.reload()
     assert pooler.setting("default_pool_size") == "3"
-
-
-def test_a_setting_of_a_later_time_is_named_in_a_warning(pooler):
-    pooler.settings["max_prepared_statements"] = "7"
-    pooler.reload()
-    assert pooler.lines(r"\] WARNING .*max_prepared_statements")
-    assert pooler.client().value("SELECT 1") == "1"

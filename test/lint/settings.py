@@ -3,7 +3,7 @@
 
 A test says whose effect it shows: `@pytest.mark.setting("pool_mode", "databases.pool_mode")` above
 one of test/integration, or `# setting: NAME NAME` on a line within; `/* setting: NAME */` above one
-of test/unit. What is not done yet says so in its table and needs no test.
+of test/unit.
 """
 
 import ast
@@ -11,27 +11,26 @@ import re
 
 from report import TOP, read, sources, verdict
 
-# In effect, but still without a test. Nothing may be added; with its test, a name goes.
+# Still without a test. Nothing may be added; with its test, a name goes.
 AWAITED = set()
 
-KEY = re.compile(r"\{\"(\w+)\", ENTRY_\w+, FIELD\(\w+\), (\w+)")
+KEY = re.compile(r"\{\"(\w+)\", ENTRY_\w+, FIELD\(\w+\),")
 COMMENT = re.compile(r"\s*# setting: ([\w. ]+)$")
 UNIT_MARK = re.compile(r"/\* setting: ([\w. ]+) \*/\s+static void test_")
 
 
 def settings():
-    """The name of each setting, and whether it is in effect."""
+    """The name of each setting."""
     text = read("include/config/settings.def").split("*/", 2)[2]
     for row in re.split(r"^SETTING\(", text, flags=re.M)[1:]:
-        name = row.split(",", 1)[0]
-        yield name, not re.search(r"\bLATER\w*\(", row)
+        yield row.split(",", 1)[0]
 
 
 def keys():
-    """The name of each key of [databases] and [users], and whether it is in effect."""
+    """The name of each key of [databases] and [users]."""
     for section in ("database", "user"):
-        for name, missing in KEY.findall(read(f"src/config/{section}_config.c")):
-            yield f"{section}s.{name}", missing == "NULL"
+        for name in KEY.findall(read(f"src/config/{section}_config.c")):
+            yield f"{section}s.{name}"
 
 
 def is_mark(decorator):
@@ -71,14 +70,14 @@ def marks():
                 yield str(path), name
 
 
-KNOWN = dict([*settings(), *keys()])
+KNOWN = [*settings(), *keys()]
 MARKS = list(marks())
 TESTED = {name for _, name in MARKS}
 
 untested = [
     f"{name}: no test shows what it does"
-    for name, in_effect in KNOWN.items()
-    if in_effect and name not in TESTED | AWAITED
+    for name in KNOWN
+    if name not in TESTED | AWAITED
 ]
 unknown = [f"{place}: there is no setting {name}" for place, name in MARKS if name not in KNOWN]
 settled = [

@@ -42,20 +42,6 @@ static void test_log_lines_can_be_worded_otherwise(void **state)
 	problems_free(&problems);
 }
 
-static void test_a_text_can_be_added_only_once(void **state)
-{
-	struct problems problems = {0};
-
-	(void)state;
-	problems_add_once(&problems, PROBLEM_WARNING, "a", 1, "same %s", "text");
-	problems_add_once(&problems, PROBLEM_WARNING, "a", 2, "same text");
-	problems_add_once(&problems, PROBLEM_WARNING, "a", 3, "other text");
-	assert_int_equal(problems.count, 2);
-	assert_int_equal(problem_at(&problems, 0)->line, 1);
-	assert_int_equal(problems.warnings, 2);
-	problems_free(&problems);
-}
-
 static void test_what_was_skipped_is_counted_apart(void **state)
 {
 	struct problems problems = {0};
@@ -87,7 +73,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_problems_are_listed_in_order),
 		cmocka_unit_test(test_log_lines_can_be_worded_otherwise),
-		cmocka_unit_test(test_a_text_can_be_added_only_once),
 		cmocka_unit_test(test_what_was_skipped_is_counted_apart),
 		cmocka_unit_test(test_too_many_problems_are_only_counted),
 	};
