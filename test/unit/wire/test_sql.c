@@ -135,6 +135,73 @@ static void test_of_a_text_no_more_is_read_than_there_is(void **state)
 	assert_true(sql_forgets_statements("DISCARD ALLOW", 11));
 }
 
+static void assert_deallocates(const char *text, const char *expected)
+{
+	struct buffer name = {0};
+
+	assert_true(sql_deallocated_name(text, strlen(text), &name));
+	assert_string_equal((const char *)name.data, expected);
+	buffer_free(&name);
+}
+
+static void assert_deallocates_none(const char *text)
+{
+	struct buffer name = {0};
+
+	assert_false(sql_deallocated_name(text, strlen(text), &name));
+	buffer_free(&name);
+}
+
+static void test_the_name_of_a_deallocate_is_as_the_server_reads_it(void **state)
+{
+	(void)state;
+	assert_deallocates("DEALLOCATE a", "a");
+	assert_deallocates("deallocate Prepare Mine;", "mine");
+	assert_deallocates(" \n DEALLOCATE\t_x$1 ; \n", "_x$1");
+	assert_deallocates("DEALLOCATE \"Mine\"", "Mine");
+	assert_deallocates("DEALLOCATE\"a \"\"b\"\" c\"", "a \"b\" c");
+	assert_deallocates("DEALLOCATE PREPARE \"all\"", "all");
+	assert_deallocates("DEALLOCATE \"\"", "");
+	assert_deallocates("DEALLOCATE allx", "allx");
+	assert_deallocates("/* x */ DEALLOCATE /* y */ a -- z", "a");
+	assert_deallocates("DEALLOCATE pdo_stmt_00000001", "pdo_stmt_00000001");
+	assert_deallocates("DEALLOCATE \xc3\xa4", "\xc3\xa4");
+}
+
+static void test_nothing_else_is_a_deallocate(void **state)
+{
+	(void)state;
+	assert_deallocates_none("");
+	assert_deallocates_none("DEALLOCATE");
+	assert_deallocates_none("DEALLOCATE ;");
+	assert_deallocates_none("DEALLOCATE ALL");
+	assert_deallocates_none("DEALLOCATE PREPARE all;");
+	assert_deallocates_none("DEALLOCATEa");
+	assert_deallocates_none("DEALLOCATE 1a");
+	assert_deallocates_none("DEALLOCATE $1");
+	assert_deallocates_none("DEALLOCATE \"open");
+	assert_deallocates_none("DEALLOCATE a b");
+	assert_deallocates_none("DEALLOCATE a; DEALLOCATE b");
+	assert_deallocates_none("DEALLOCATE a;;");
+	assert_deallocates_none("DEALLOCATE U&\"a\"");
+	assert_deallocates_none("SELECT 'DEALLOCATE a'");
+}
+
+static void test_a_deallocate_is_not_read_beyond_its_end(void **state)
+{
+	struct buffer name = {0};
+
+	(void)state;
+	assert_true(sql_deallocated_name("DEALLOCATE abc", 12, &name));
+	assert_string_equal((const char *)name.data, "a");
+	buffer_clear(&name);
+	assert_false(sql_deallocated_name("DEALLOCATE abc", 10, &name));
+	buffer_clear(&name);
+	assert_true(sql_deallocated_name("DEALLOCATE a\0b", 14, &name));
+	assert_string_equal((const char *)name.data, "a");
+	buffer_free(&name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +214,9 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_list_of_names_is_refused),
 		cmocka_unit_test(test_what_forgets_all_statements_is_known_by_its_beginning),
 		cmocka_unit_test(test_of_a_text_no_more_is_read_than_there_is),
+		cmocka_unit_test(test_the_name_of_a_deallocate_is_as_the_server_reads_it),
+		cmocka_unit_test(test_nothing_else_is_a_deallocate),
+		cmocka_unit_test(test_a_deallocate_is_not_read_beyond_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

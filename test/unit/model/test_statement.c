@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/* One text, one statement; one number, one text, for ever. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/statement_world.h"
+
+static void test_the_same_content_is_the_same_statement(void **state)
+{
+	struct statement_world *world = *state;
+	struct statement *one = statement_world_open(world, "SELECT 1");
+	struct statement *same = statement_world_open(world, "SELECT 1");
+	struct statement *other = statement_world_open(world, "SELECT 2");
+
+	assert_ptr_equal(one, same);
+	assert_ptr_not_equal(one, other);
+	assert_int_equal(one->holders, 2);
+	assert_int_equal(world->table.count, 2);
+	assert_int_equal(world->table.bytes, statement_size(one) + statement_size(other));
+	statement_unref(one);
+	statement_unref(same);
+	statement_unref(other);
+}
+
+static void test_types_belong_to_the_content(void **state)
+{
+	static const uint8_t with[] = "SELECT $1\0\0\1\0\0\0\27", without[] = "SELECT $1\0\0";
+	struct statement_world *world = *state;
+	struct statement *typed = statement_open(&world->table, with, sizeof(with) - 1);
+	struct statement *bare = statement_open(&world->table, without, sizeof(without) - 1);
+
+	assert_ptr_not_equal(typed, bare);
+	assert_string_equal(statement_text(typed), statement_text(bare));
+	assert_int_equal(statement_parameter_types(typed), 1);
+	assert_int_equal(statement_parameter_types(bare), 0);
+	statement_unref(typed);
+	statement_unref(bare);
+}
+
+static void test_only_what_a_parse_can_say_is_a_content(void **state)
+{
+	(void)state;
+	assert_true(statement_is_content("\0\0\0", 3));
+	assert_true(statement_is_content("SELECT\0\0\1\0\0\0\27", 13));
+	assert_false(statement_is_content("", 0));
+	assert_false(statement_is_content("SELECT", 6));
+	assert_false(statement_is_content("SELECT\0", 7));
+	assert_false(statement_is_content("SELECT\0\0\1\0\0\0", 12));
+	assert_false(statement_is_content("SELECT\0\0\1\0\0\0\27x", 14));
+}
+
+static void test_numbers_are_never_used_twice(void **state)
+{
+	struct statement_world *world = *state;
+	struct statement *one = statement_world_open(world, "SELECT 1");
+
+	assert_int_equal(one->id, 1);
+	assert_int_equal(one->name_size, sizeof("PGBOUNCER_1"));
+	assert_string_equal(one->name, "PGBOUNCER_1");
+	statement_unref(one);
+	statement_world_turn(world);
+	one = statement_world_open(world, "SELECT 1");
+	assert_int_equal(one->id, 2);
+	statement_unref(one);
+}
+
+static void test_a_statement_stays_to_the_end_of_the_turn(void **state)
+{
+	struct statement_world *world = *state;
+	struct statement *one = statement_world_open(world, "SELECT 1"), *again;
+
+	statement_unref(one);
+	assert_string_equal(statement_text(one), "SELECT 1");
+	again = statement_world_open(world, "SELECT 1");
+	assert_ptr_equal(again, one);
+	statement_world_turn(world);
+	assert_int_equal(world->table.count, 1);
+	assert_int_equal(again->holders, 1);
+	statement_unref(again);
+	statement_world_turn(world);
+	assert_int_equal(world->table.count, 0);
+	assert_int_equal(world->table.bytes, 0);
+}
+
+static void test_numbers_of_another_process_are_kept_and_passed(void **state)
+{
+	struct statement_world *world = *state;
+	struct statement *told = statement_open_as(&world->table, 7, "told\0\0", 7);
+	struct statement *early = statement_open_as(&world->table, 3, "early\0\0", 8);
+	struct statement *ours = statement_world_open(world, "ours");
+
+	assert_int_equal(told->id, 7);
+	assert_int_equal(early->id, 3);
+	assert_int_equal(ours->id, 8);
+	statement_unref(told);
+	statement_unref(early);
+	statement_unref(ours);
+}
+
+static void test_the_longest_number_has_a_name(void **state)
+{
+	struct statement_world *world = *state;
+	struct statement *last = statement_open_as(&world->table, INT64_MAX, "last\0\0", 7);
+
+	assert_string_equal(last->name, "PGBOUNCER_9223372036854775807");
+	assert_int_equal(last->name_size, strlen(last->name) + 1);
+	statement_unref(last);
+}
+
+int main(void)
+{
+#define TEST(name)                                                                             \
+	cmocka_unit_test_setup_teardown(                                                       \
+		test_##name, statement_world_set_up, statement_world_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(the_same_content_is_the_same_statement),
+		TEST(types_belong_to_the_content),
+		TEST(only_what_a_parse_can_say_is_a_content),
+		TEST(numbers_are_never_used_twice),
+		TEST(a_statement_stays_to_the_end_of_the_turn),
+		TEST(numbers_of_another_process_are_kept_and_passed),
+		TEST(the_longest_number_has_a_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
