@@ -29,6 +29,8 @@ enum {
 	DESCRIPTORS_AT_ONCE = 16,
 	PIDFILE_POLL_MILLISECONDS = 20,
 	PIDFILE_POLLS_MOST = 1000,
+	/* What has nothing to wait for answers sooner, unless it hangs. */
+	SILENCE_SECONDS = 10,
 };
 
 /* Something that was told, and the descriptor that came with it. */
@@ -39,6 +41,7 @@ struct item {
 
 struct takeover {
 	int socket;
+	bool is_silent; /* the old process hangs */
 	bool is_ours; /* what was told is an inventory, else rows of SHOW FDS */
 	uint8_t expected; /* the type of messages that are items now; 0: none are */
 	struct buffer input; /* received and not yet looked at; with all below, secret */
@@ -74,6 +77,27 @@ static bool fail(struct takeover *takeover, const char *why)
 	snprintf(takeover->why, takeover->why_size, "%s",
 		interrupted ? "takeover was in progress, going down immediately" : why);
 	return false;
+}
+
+/* Whoever says and takes nothing for that long hangs; 0: there is no saying. */
+static void set_patience(const struct takeover *takeover, usec_t patience)
+{
+	const struct timeval limit = {
+		.tv_sec = patience / USEC_PER_SEC,
+		.tv_usec = patience % USEC_PER_SEC,
+	};
+
+	setsockopt(takeover->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(takeover->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+/* Nothing could be received. */
+static bool fail_to_hear(struct takeover *takeover)
+{
+	takeover->is_silent = errno == EAGAIN || errno == EWOULDBLOCK;
+	return fail(takeover,
+		takeover->is_silent ? "the old process does not answer"
+				    : "the old process has gone, or does not let us");
 }
 
 /* --- bytes -------------------------------------------------------------------------------- */
@@ -124,8 +148,10 @@ static bool receive(struct takeover *takeover)
 
 	if (got < 0 && errno == EINTR && !interrupted)
 		return true;
-	if (got <= 0)
+	if (got == 0)
 		return fail(takeover, "the old process has gone, or does not let us");
+	if (got < 0)
+		return fail_to_hear(takeover);
 	keep_descriptors(takeover, &message);
 	buffer_append(&takeover->input, bytes, (size_t)got);
 	explicit_bzero(bytes, (size_t)got);
@@ -286,6 +312,7 @@ static bool open_socket(struct takeover *takeover, const struct settings *settin
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return fail(takeover, "unix_socket_dir is too long");
 	takeover->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	set_patience(takeover, SILENCE_SECONDS * USEC_PER_SEC);
 	if (takeover->socket < 0 ||
 		connect(takeover->socket, (const struct sockaddr *)&address,
 			address_unix(&address, path)) != 0)
@@ -312,6 +339,8 @@ static bool log_in(struct takeover *takeover)
 	buffer_free(&message);
 	if (sent && read_answer(takeover) == ANSWER_DONE)
 		return true;
+	if (takeover->is_silent)
+		return false;
 	return interrupted ? fail(takeover, "") : fail(takeover, "takeover: login failed");
 }
 
@@ -336,6 +365,12 @@ static bool converse(struct takeover *takeover, const struct settings *settings)
 	log_write(LEVEL_LOG, "takeover_init: launching connection");
 	if (!open_socket(takeover, settings) || !log_in(takeover))
 		return false;
+	/* Its clients have that long to come to rest; where they have for ever, so has it. */
+	if (settings->suspend_timeout > 0)
+		set_patience(
+			takeover, settings->suspend_timeout + SILENCE_SECONDS * USEC_PER_SEC);
+	else
+		set_patience(takeover, 0);
 	snprintf(sql, sizeof(sql), "HANDOVER %d;", INVENTORY_VERSION);
 	takeover->expected = PQ_COPY_DATA;
 	switch (ask(takeover, sql)) {
@@ -489,6 +524,7 @@ bool takeover_commit(struct takeover *takeover, char *why, size_t size)
 	takeover->why = why;
 	takeover->why_size = size;
 	snprintf(why, size, "the old process has not let go");
+	set_patience(takeover, 0); /* whoever gave up now could not tell whose all of it is */
 	if (takeover->is_ours)
 		good = ask(takeover, "HANDOVER COMMIT;") == ANSWER_DONE;
 	else

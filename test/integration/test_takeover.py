@@ -499,6 +499,42 @@ def test_new_process_killed_on_its_way(pooler, line):
         wait_going_on(pooler, client)
 
 
+def test_old_process_that_hangs_is_not_waited_for_without_end(pooler):
+    client = pooler.client()
+    client.query("SELECT 1")
+    pooler.close_console()
+    old = pooler.process
+    old.send_signal(signal.SIGSTOP)
+    pooler.allow("the old process does not answer")
+    pooler.spawn("-R")
+    assert pooler.process.wait(30) == 1
+    assert pooler.lines("FATAL the old process does not answer")
+    pooler.process = old
+    old.send_signal(signal.SIGCONT)
+    wait_going_on(pooler, client)
+
+
+def test_old_process_that_hangs_in_the_middle_is_not_waited_for_without_end(make):
+    pooler = make({"suspend_timeout": 1})
+    client = pooler.client()
+    client.query("SELECT 1")
+    login = pooler.raw()
+    login.send(wire.startup({"user": "nobody_knows"})[:9])  # it waits for that for a second
+    wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == 1)
+    pooler.close_console()
+    old = pooler.process
+    pooler.allow("the old process does not answer")
+    pooler.spawn("-R")
+    pooler.wait_log("HANDOVER command issued")
+    old.send_signal(signal.SIGSTOP)
+    assert pooler.process.wait(30) == 1
+    assert pooler.lines("FATAL the old process does not answer")
+    pooler.process = old
+    old.send_signal(signal.SIGCONT)
+    pooler.wait_log("the takeover has failed, going on")
+    wait_going_on(pooler, client)
+
+
 def test_new_process_with_a_broken_configuration(pooler):
     client = pooler.client()
     old = pooler.process
