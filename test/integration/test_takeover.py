@@ -1023,6 +1023,59 @@ def test_long_pipelines_of_statements_are_answered_to_the_last(make, cluster):
     assert len(on_server(client)) == 50
 
 
+STALE = wire.message(
+    "E", wire.fields(S="ERROR", C="0A000", M="must not change", R="RevalidateCachedQuery")
+)
+
+
+def stale_once(connection):
+    """The plan of the first Bind is out of date; its ReadyForQuery comes when the gate opens."""
+    answers = {"P": "1", "B": "2", "C": "3", "D": "n", "E": None, "S": None}
+    connection.login()
+    stale = False
+    while True:
+        found = connection.read()
+        if stale and found.type != "S":
+            continue
+        if found.type == "B" and not connection.server.gate.is_set():
+            stale = True
+            connection.send(STALE)
+        elif found.type == "E":
+            connection.send(wire.data_row("healed"), wire.command_complete("SELECT 1"))
+        elif found.type == "S":
+            if stale:
+                assert connection.server.gate.wait(20)
+            stale = False
+            connection.send(wire.ready())
+        elif found.type == "Q":
+            connection.send(wire.command_complete("SET"), wire.ready())
+        elif found.type in answers:
+            connection.send(wire.message(answers[found.type]))
+        else:
+            return
+
+
+def test_batch_that_is_about_to_be_said_again_is_waited_for(make, new_server):
+    server = new_server(stale_once)
+    pooler = make(databases={"main": server.target()})
+    client = pooler.client()
+    prepare(client, "s", "SELECT 1")
+    client.send(wire.bind([], "s"), wire.execute(), wire.sync())
+    wait_until(lambda: "B" in [each.type for one in server.connections for each in one.received])
+    assert client.silent(0.2), "what heals is not told"
+    pooler.close_console()
+    old = pooler.process
+    pooler.spawn("-R")
+    pooler.wait_log("HANDOVER command issued")
+    assert client.silent(0.3)
+    assert not pooler.lines("HANDOVER finished")
+    server.gate.set()
+    result = client.result()
+    assert (result.types, result.value) == ("2DCZ", "healed")
+    assert old.wait(10) == 0
+    assert execute(client, "s") == "healed"
+
+
 def test_session_keeps_its_statements(make):
     pooler = make({"pool_mode": "session"})
     client = pooler.client()
