@@ -15,6 +15,7 @@ struct client_statement {
 	struct statement *statement; /* counted */
 	uint32_t hash;
 	uint16_t pending; /* operations in flight that will confirm it or undo it */
+	uint8_t shape; /* the statement's, as far as the client knows */
 	bool confirmed : 1; /* its ParseComplete has come */
 	bool listed : 1; /* the client's next Bind will find it */
 	char name[];
@@ -32,6 +33,8 @@ struct client_statements {
 		*recent; /* found last: loops use one statement again and again */
 	uint64_t closed[CLOSED_STATEMENTS]; /* numbers of those that it closed last */
 	unsigned closed_next;
+	bool remembers; /* the client has asked for columns, and may not ask again */
+	bool told; /* it has heard of a plan out of date, and will prepare that anew */
 };
 
 /* Without any name. NULL: no memory. */

@@ -27,6 +27,7 @@ enum request_action {
 		2, /* nothing was sent: the answer is ours to give, when its turn comes */
 	REQUEST_UNKNOWN = 3, /* it was made to fail: the client is told 26000 */
 	REQUEST_REFUSED = 4, /* the same, and 53400 */
+	REQUEST_STALE = 5, /* the same, and 0A000 */
 
 	REQUEST_ACTION = 0x0f, /* the bits of the above */
 	REQUEST_NOTED = 0x10, /* an operation belongs to it: see model/server_statements */

@@ -36,6 +36,7 @@ struct statement {
 	uint32_t names; /* of the holders, those that are names of clients */
 	uint32_t servers; /* that have it, or will when all that is in flight has been done */
 	uint32_t generation; /* plans made in an earlier one are out of date */
+	uint8_t shape; /* counts how often its columns were found to be others */
 	uint32_t length;
 	uint32_t name_size; /* of its name on servers, with the NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */

@@ -168,6 +168,7 @@ static void count(struct client_statements *statements, struct client_statement 
 	struct statement *statement)
 {
 	entry->statement = statement_ref(statement);
+	entry->shape = statement->shape;
 	statement->names++;
 	statements->table->bytes += size_of(entry);
 	statements->bytes += size_of(entry) + statement->length;

@@ -216,6 +216,27 @@ static enum verdict tell_refusal(struct relay_run *run, enum reason reason)
 	return RELAY_DROP;
 }
 
+/* As PostgreSQL says it: drivers that know what to do look at the routine. */
+static enum verdict tell_stale(struct relay_run *run)
+{
+	static const char names[] = "SERROR\0VERROR\0C0A000\0M";
+	const struct failure why = failure_of(REASON_CACHED_PLAN_CHANGED);
+	struct buffer message;
+	size_t mark;
+
+	buffer_init(&message);
+	mark = writer_begin(&message, PQ_ERROR_RESPONSE);
+	writer_bytes(&message, names, sizeof(names) - 1);
+	writer_string(&message, why.text);
+	writer_string(&message, "RRevalidateCachedQuery");
+	writer_byte(&message, 0);
+	writer_end(&message, mark);
+	if (!message.failed)
+		relay_insert(run, message.data, message.length);
+	buffer_free(&message);
+	return RELAY_DROP;
+}
+
 /* An error is passed on, or ours in its place. */
 static enum verdict tell_error(struct relay_run *run, const struct report *report)
 {
@@ -227,6 +248,8 @@ static enum verdict tell_error(struct relay_run *run, const struct report *repor
 		return tell_refusal(run, REASON_PREPARED_STATEMENT_DID_NOT_EXIST);
 	if (request_is(first, REQUEST_REFUSED))
 		return tell_refusal(run, REASON_PREPARED_STATEMENTS_TOO_LARGE);
+	if (request_is(first, REQUEST_STALE) && is_code(report, "26000"))
+		return tell_stale(run);
 	return RELAY_PASS;
 }
 

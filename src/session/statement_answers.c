@@ -348,12 +348,31 @@ bool statements_may_heal(const struct relay_run *run)
 		run->client && run->client->link.remaining == 0;
 }
 
+/*
+ * Whoever has asked for columns before, and does not ask with this Bind, would take the rows for
+ * what they are not: he has to be told.
+ */
+static bool has_to_be_told(const struct relay_run *run)
+{
+	const struct requests *requests = &run->server->requests;
+	const struct client_statements *known = run->client ? run->client->statements : NULL;
+
+	return requests_first(requests)->type == PQ_BIND && (!known || known->remembers) &&
+		(requests->count < 2 || requests_at(requests, 1)->type != PQ_DESCRIBE);
+}
+
 bool statements_heal(struct relay_run *run, const struct report *report)
 {
 	struct server_link *server = run->server;
+	const bool stale = statements_is_stale(report);
 
-	if (!run->whole || !discredit(server, report) || !statements_may_heal(run))
+	if (!run->whole || !discredit(server, report))
 		return false;
+	if (!statements_may_heal(run) || (stale && has_to_be_told(run))) {
+		if (run->client && run->client->statements)
+			run->client->statements->told = stale;
+		return false;
+	}
 	requests_drop_until(&server->requests, PQ_SYNC);
 	statements_lost(server);
 	requests_swallow_first(&server->requests);

@@ -348,18 +348,29 @@ static struct client_statement *name_statement(
 				  : NULL;
 }
 
+/*
+ * Whoever prepares the same again wants to have it planned again. If he has just been told that its
+ * plan is out of date, others who remember its columns have to be told as well.
+ */
+static void renew(struct client_statements *statements, struct statement *statement)
+{
+	statement->generation++;
+	statement->shape += statements->told;
+	statements->told = false;
+}
+
 static enum verdict parse_as(
 	struct relay_run *run, const char *name, struct statement *statement)
 {
-	/* Whoever prepares the same again wants to have it planned again. */
 	const bool anew = run->client->statements &&
 		client_statements_had(run->client->statements, statement);
-	struct client_statement *entry = name_statement(run, name, statement);
+	struct client_statement *entry;
 
+	if (anew)
+		renew(run->client->statements, statement);
+	entry = name_statement(run, name, statement);
 	if (!entry)
 		return out_of_memory(run);
-	if (anew)
-		statement->generation++;
 	statement->parses++;
 	run->client->link.pool->stats.current.client_parses++;
 	if (is_there(run, server_statements_find(run->server->statements, statement)))
@@ -540,11 +551,31 @@ static enum verdict use_unnamed(struct relay_run *run)
 	return pass_request(run, REQUEST_FORWARD);
 }
 
+/* Does the Bind come with a Describe of its portal? */
+static bool is_described(const struct relay_run *run)
+{
+	const uint8_t *next = run->at + run->frame.total;
+
+	return run->whole && run->end - next > FRAME_HEADER_SIZE && next[0] == PQ_DESCRIBE &&
+		next[FRAME_HEADER_SIZE] == 'P';
+}
+
+/*
+ * The columns are others than the client has been told. It would take rows for what they are not,
+ * so it hears of it once, as the server tells who has an old plan there.
+ */
+static bool is_misled(const struct relay_run *run, struct client_statement *entry)
+{
+	entry->shape = entry->statement->shape;
+	return run->frame.type == PQ_BIND && run->client->statements->remembers &&
+		!is_described(run);
+}
+
 /* What the client means, which the server has from here on; NULL with the verdict. */
 static const struct statement *resolve(
 	struct relay_run *run, const char *name, size_t size, enum verdict *verdict)
 {
-	const struct client_statement *entry = find(run, name, size);
+	struct client_statement *entry = find(run, name, size);
 	struct statement *statement;
 
 	if (!entry) {
@@ -552,6 +583,10 @@ static const struct statement *resolve(
 		return NULL;
 	}
 	statement = entry->statement;
+	if (entry->shape != statement->shape && is_misled(run, entry)) {
+		*verdict = refuse(run, REQUEST_STALE);
+		return NULL;
+	}
 	statement->binds += run->frame.type == PQ_BIND;
 	if (provide(run, statement))
 		return statement;
@@ -645,6 +680,8 @@ enum verdict statements_judge_describe(struct relay_run *run)
 		return RELAY_PASS;
 	if (!has_room(run))
 		return hold_back(run);
+	if (run->client->statements)
+		run->client->statements->remembers = true;
 	if (is_about_portal(run))
 		return pass_request(run, REQUEST_FORWARD);
 	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))

@@ -704,6 +704,49 @@ def test_a_stale_plan_is_an_error_once_on_all_servers_together(new_pooler):
     client.query("DROP TABLE changing")
 
 
+def describe_statement(client, name):
+    """Ask for a statement's columns; how many there are."""
+    result = ask(client, wire.describe("S", name))
+    assert result.error is None
+    return len(result.columns)
+
+
+def test_whoever_remembers_the_columns_is_told_that_they_have_changed(one, table):
+    """A driver that has described a statement reads the rows as it was told they are."""
+    client, late, asks = one.client(), one.client(), one.client()
+    text = f"SELECT * FROM {table}"
+    for each in (client, late):
+        prepare(each, "s", text)
+        assert describe_statement(each, "s") == 1
+        assert run(each, "s") == [["1"]]
+    prepare(asks, "s", text)
+    for _ in range(2):
+        result = ask(asks, wire.bind((), "s"), wire.describe("P"), wire.execute())
+        assert result.rows == [["1"]]
+    asks.query(f"ALTER TABLE {table} ADD COLUMN b int DEFAULT 2")
+    # The first by the server; when that one prepares anew the others by us, in its words.
+    for each in (client, late):
+        error = ask(each, wire.bind((), "s"), wire.execute()).error
+        assert (error.sqlstate, error.text) == (
+            "0A000", "cached plan must not change result type")
+        assert error.fields["R"] == "RevalidateCachedQuery"
+        prepare(each, "new", text)
+        assert describe_statement(each, "new") == 2
+        assert run(each, "new") == [["1", "2"]]
+    # Whoever asks with each Bind never hears of it.
+    result = ask(asks, wire.bind((), "s"), wire.describe("P"), wire.execute())
+    assert (result.error, result.rows) == (None, [["1", "2"]])
+
+
+def test_a_plan_is_healed_unseen_for_whoever_asks_for_the_columns_each_time(one, table):
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    assert describe_statement(client, "s") == 1
+    other.query(f"ALTER TABLE {table} ADD COLUMN b int DEFAULT 2")
+    result = ask(client, wire.bind((), "s"), wire.describe("P"), wire.execute())
+    assert (result.error, result.rows) == (None, [["1", "2"]])
+
+
 def test_whoever_prepares_again_gets_a_fresh_plan(one, table):
     client, other = one.client(), one.client()
     text = f"SELECT * FROM {table}"
