@@ -7,6 +7,7 @@
 #   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL whose programs are there
 #   PGUSHER_TEST_PG18BIN=FOLDER    and the plain build against this one too, PostgreSQL 18
 #   PGUSHER_TEST_LIBPQ=FOLDER      where psycopg[binary] is, whose libpq is of PostgreSQL 18
+#   PGUSHER_TEST_DRIVERS=FOLDER    where test/drivers/build.py keeps what it makes
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/build.sh"
@@ -14,7 +15,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer \
 	logrotate pgbadger \
-	python3-pytest python3-pytest-xdist python3-psycopg python3-asyncpg python3-pg8000 python3-prometheus-client \
+	python3-pytest python3-pytest-xdist python3-psycopg python3-psycopg2 python3-asyncpg python3-pg8000 \
+	python3-django python3-sqlalchemy ruby-pg ruby-activerecord python3-prometheus-client \
 	python3-pip prometheus prometheus-pgbouncer-exporter
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"
@@ -112,9 +114,19 @@ integration_18() {
 	[ -z "$pg18bin" ] || integration plain plain-18 "$pg18bin" "against PostgreSQL 18"
 }
 
+# Drivers that Debian has not, by the runtimes that are here. What cannot be had is left out.
+build_drivers() {
+	export PGUSHER_TEST_DRIVERS="${PGUSHER_TEST_DRIVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/pgusher-drivers}"
+	say "Building drivers in $PGUSHER_TEST_DRIVERS"
+	stage build-drivers timeout 900 nice /usr/bin/python3 "$top/test/drivers/build.py" \
+		"$PGUSHER_TEST_DRIVERS"
+	sed -n 's/^\([a-z]*\): \(left out\|broken\).*/No drivers of \1: &/p' "$log" | cut -c 1-300
+}
+
 export top
 if build plain --enable-werror; then
 	check plain
+	build_drivers
 	find_libpq_18 "$(sed -n 's/^PYTHON = //p' "$top/build/plain/Makefile")"
 	integration plain
 	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration_18

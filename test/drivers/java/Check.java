@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: ISC
+
+import java.sql.*;
+import java.util.*;
+import java.util.concurrent.*;
+
+/** What the programs of Java share: clients that work at once, and a report in TAP. */
+class Check {
+    static final int CLIENTS = 6;
+    /** One client has its server for as long as it is connected. */
+    static final boolean HAS_SESSION = !"transaction".equals(System.getenv("DRIVER_MODE"));
+
+    interface Body {
+        void run(int number) throws Exception;
+    }
+
+    interface Action {
+        void run() throws Exception;
+    }
+
+    private static final List<Boolean> results = new ArrayList<>();
+
+    /** Run the body for every client at once; all have to end well. */
+    static void check(String name, Body body) throws Exception {
+        check(name, body, CLIENTS);
+    }
+
+    static void check(String name, Body body, int count) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(count);
+        List<Future<?>> ends = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            int number = i;
+            ends.add(threads.submit(() -> {
+                body.run(number);
+                return null;
+            }));
+        }
+        Throwable failure = null;
+        for (Future<?> end : ends) {
+            try {
+                end.get();
+            } catch (ExecutionException error) {
+                failure = failure == null ? error.getCause() : failure;
+            }
+        }
+        threads.shutdown();
+        results.add(failure == null);
+        String word = failure == null ? "ok " : "not ok ";
+        System.out.println(word + results.size() + " - " + name);
+        if (failure != null) {
+            System.out.println("# " + failure.toString().replace("\n", "\n# "));
+            for (StackTraceElement frame : failure.getStackTrace())
+                System.out.println("#   at " + frame);
+        }
+    }
+
+    static void that(boolean holds, Object words) {
+        if (!holds)
+            throw new AssertionError(words);
+    }
+
+    static void same(Object seen, Object wanted) {
+        that(Objects.equals(seen, wanted), seen + " instead of " + wanted);
+    }
+
+    /** The action has to end with an error of this SQLSTATE. */
+    static SQLException fails(String state, Action action) throws Exception {
+        try {
+            action.run();
+        } catch (SQLException error) {
+            same(error.getSQLState() + " " + error.getMessage(), state + " " + error.getMessage());
+            return error;
+        }
+        throw new AssertionError("no error " + state);
+    }
+
+    static void finish() {
+        System.out.println("1.." + results.size());
+        System.exit(results.isEmpty() || results.contains(false) ? 1 : 0);
+    }
+
+    // What both programs ask the database.
+
+    static String url() {
+        return "jdbc:postgresql://" + System.getenv("PGHOST") + ":" + System.getenv("PGPORT") + "/"
+            + System.getenv("PGDATABASE");
+    }
+
+    static Connection connect(String... options) throws SQLException {
+        Properties properties = new Properties();
+        properties.setProperty("user", System.getenv("PGUSER"));
+        properties.setProperty("password", System.getenv("PGPASSWORD"));
+        for (int i = 0; i < options.length; i += 2)
+            properties.setProperty(options[i], options[i + 1]);
+        return DriverManager.getConnection(url(), properties);
+    }
+
+    static void execute(Connection connection, String sql) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
+    /** The first column of the first row. */
+    static Object one(Connection connection, String sql, Object... values) throws SQLException {
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+            for (int i = 0; i < values.length; i++)
+                statement.setObject(i + 1, values[i]);
+            try (ResultSet rows = statement.executeQuery()) {
+                that(rows.next(), "no row");
+                return rows.getObject(1);
+            }
+        }
+    }
+}

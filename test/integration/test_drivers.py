@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: ISC
+"""Drivers with their defaults: the programs of test/drivers, which tell what they saw in TAP.
+
+In transaction mode the six clients of a program share two servers; in session mode each has its
+own. Python's and Ruby's programs run with Debian's packages. The rest, and Python's again with
+newer packages, are made by test/drivers/build.py in the folder that PGUSHER_TEST_DRIVERS names.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.cluster import HARNESS, program
+from support.pooler import is_sanitized
+from support.process import HOST, drop_folder, make_folder, wait_until
+
+SOURCES = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "drivers"))
+DATABASE = "drivers"
+USER = "scram_login"
+PASSWORD = "scram secret"
+PYTHON = "/usr/bin/python3"
+RUBY = "/usr/bin/ruby"
+
+# Servers of a pool, by its mode.
+SERVERS = {"transaction": 2, "session": 60}
+
+# By Debian's packages: the program, and how to see whether what it needs is here.
+DEBIAN = {
+    "psycopg3": ([PYTHON, "python/use_psycopg3.py"], [PYTHON, "-c", "import psycopg"]),
+    "psycopg2": ([PYTHON, "python/use_psycopg2.py"], [PYTHON, "-c", "import psycopg2"]),
+    "asyncpg": ([PYTHON, "python/use_asyncpg.py"], [PYTHON, "-c", "import asyncpg"]),
+    "pg8000": ([PYTHON, "python/use_pg8000.py"], [PYTHON, "-c", "import pg8000"]),
+    "django": ([PYTHON, "python/use_django.py"], [PYTHON, "-c", "import django, psycopg2"]),
+    "sqlalchemy-psycopg2": (
+        [PYTHON, "python/use_sqlalchemy.py", "psycopg2"],
+        [PYTHON, "-c", "import sqlalchemy, psycopg2"],
+    ),
+    "sqlalchemy-asyncpg": (
+        [PYTHON, "python/use_sqlalchemy.py", "asyncpg"],
+        [PYTHON, "-c", "import sqlalchemy, asyncpg"],
+    ),
+    "ruby-pg": ([RUBY, "ruby/use_pg.rb"], [RUBY, "-e", "require 'pg'"]),
+    "rails": ([RUBY, "ruby/use_rails.rb"], [RUBY, "-e", "require 'active_record'; require 'pg'"]),
+}
+
+# Made by build.py: the kit, and the program in its folder.
+JAVA = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "classes:packages/*"]
+KITS = {
+    "psycopg3": ("python", [PYTHON, "use_psycopg3.py"]),
+    "psycopg2": ("python", [PYTHON, "use_psycopg2.py"]),
+    "asyncpg": ("python", [PYTHON, "use_asyncpg.py"]),
+    "pg8000": ("python", [PYTHON, "use_pg8000.py"]),
+    "django": ("python", [PYTHON, "use_django.py"]),
+    "sqlalchemy-psycopg2": ("python", [PYTHON, "use_sqlalchemy.py", "psycopg2"]),
+    "sqlalchemy-psycopg": ("python", [PYTHON, "use_sqlalchemy.py", "psycopg"]),
+    "sqlalchemy-asyncpg": ("python", [PYTHON, "use_sqlalchemy.py", "asyncpg"]),
+    "sqlalchemy-pg8000": ("python", [PYTHON, "use_sqlalchemy.py", "pg8000"]),
+    "pgjdbc": ("java", [*JAVA, "UsePgjdbc"]),
+    "hikaricp": ("java", [*JAVA, "UseHikari"]),
+    "node-postgres": ("node", ["node", "use_pg.js"]),
+    "postgres.js": ("node", ["node", "use_postgres.js"]),
+    "pgx": ("go", ["programs/pgx"]),
+    "lib-pq": ("go", ["programs/pq"]),
+    "tokio-postgres": ("rust", ["target/debug/use_tokio_postgres"]),
+    "sqlx": ("rust", ["target/debug/use_sqlx"]),
+}
+
+
+@pytest.fixture
+def database(cluster):
+    """A database of our own, which the user owns."""
+    cluster.sql(f"CREATE DATABASE {DATABASE} OWNER {USER}")
+    yield DATABASE
+    cluster.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+
+
+@pytest.fixture(params=SERVERS)
+def mode(request):
+    if request.param == "session" and is_sanitized():
+        pytest.skip("transaction mode is enough for the sanitizers")
+    return request.param
+
+
+@pytest.fixture
+def new_drivers_pooler(new_pooler, database):
+    """Make a daemon in this mode: new_drivers_pooler(mode, settings)."""
+
+    def make(mode, **settings):
+        sizes = {"pool_mode": mode, "default_pool_size": SERVERS[mode], "max_client_conn": 300}
+        names = {DATABASE: {}, "restored": {}}
+        pooler = new_pooler(
+            {"auth_type": "scram-sha-256", **sizes, **settings},
+            databases=names, auth={USER: PASSWORD, "admin": PASSWORD},
+        )  # fmt: skip
+        pooler.use_console("admin", PASSWORD)
+        return pooler
+
+    return make
+
+
+def environment(pooler, mode, **more):
+    """How libpq and its likes find the pooler, and the programs the mode."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return {
+        **kept, "PGHOST": HOST, "PGPORT": str(pooler.port), "PGUSER": USER, "PGPASSWORD": PASSWORD,
+        "PGDATABASE": DATABASE, "DRIVER_MODE": mode, "PYTHONDONTWRITEBYTECODE": "1", **more,
+    }  # fmt: skip
+
+
+def run(command, pooler, mode, folder, **more):
+    """Run a program to its end; what it said."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment(pooler, mode, **more), text=True, timeout=140,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command} ended with {done.returncode}\n{done.stdout[-6000:]}"
+    return done.stdout
+
+
+def drive(command, pooler, mode, folder, **more):
+    """Run a driver's program: all its checks were right, and nothing is left behind."""
+    said = run(command, pooler, mode, folder, **more)
+    right = re.findall(r"^ok \d+ - ", said, re.MULTILINE)
+    assert right and f"\n1..{len(right)}\n" in said, said
+    assert "not ok" not in said, said
+    wait_until(lambda: not pooler.clients(), 15, "clients to be gone")
+    assert len(pooler.cluster.backends(datname=DATABASE)) <= SERVERS[mode]
+    wait_until(lambda: not busy_servers(pooler), 15, "servers to be idle")
+
+
+def busy_servers(pooler):
+    """Those of the pool's servers that do something for nobody."""
+    return [row for row in pooler.cluster.backends(datname=DATABASE) if row["state"] != "idle"]
+
+
+# --- drivers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DEBIAN)
+def test_a_driver_of_debian_works_with_its_defaults(new_drivers_pooler, mode, name):
+    command, question = DEBIAN[name]
+    if not os.access(command[0], os.X_OK) or subprocess.run(question, capture_output=True).returncode:
+        pytest.skip(f"what {name} needs is not installed: {question[-1]}")
+    # Debian's pg8000 is too old for SCRAM.
+    settings = {"auth_type": "md5"} if name == "pg8000" else {}
+    drive(command, new_drivers_pooler(mode, **settings), mode, SOURCES)
+
+
+def builder():
+    """The module build.py, which knows what a kit is made of."""
+    path = os.path.join(SOURCES, "build.py")
+    description = importlib.util.spec_from_file_location("drivers_build", path)
+    module = importlib.util.module_from_spec(description)
+    description.loader.exec_module(module)
+    return module
+
+
+def kit_folder(kit):
+    """Where a kit was made; the test is left out where it could not be had."""
+    top = os.environ.get("PGUSHER_TEST_DRIVERS")
+    if not top:
+        pytest.skip("PGUSHER_TEST_DRIVERS names no folder made by test/drivers/build.py")
+    try:
+        with open(os.path.join(top, kit + ".json")) as file:
+            record = json.load(file)
+    except OSError:
+        pytest.skip(f"build.py has not made {kit}")
+    if record["outcome"] == "left out":
+        pytest.skip(record["words"])
+    assert record["outcome"] == "ready", record["words"]
+    if record["sources"] != builder().digest(kit):
+        pytest.skip(f"{kit} was made of other sources: run build.py again")
+    return os.path.join(top, kit)
+
+
+@pytest.mark.parametrize("name", KITS)
+def test_a_driver_of_a_registry_works_with_its_defaults(new_drivers_pooler, mode, name):
+    kit, command = KITS[name]
+    folder = kit_folder(kit)
+    if not shutil.which(command[0]):
+        command = [os.path.join(folder, command[0]), *command[1:]]
+    packages = {"PYTHONPATH": os.path.join(folder, "packages")} if kit == "python" else {}
+    drive(command, new_drivers_pooler(mode), mode, folder, **packages)
+
+
+# --- PostgreSQL's own programs ------------------------------------------------------------------
+
+PSQL_SCRIPT = r"""
+\set ON_ERROR_STOP on
+CREATE TABLE psql (id int, name text);
+\set word 'it''s'
+INSERT INTO psql SELECT i, :'word' FROM generate_series(1, 100) AS i;
+\set FETCH_COUNT 7
+SELECT count(*) = 100 AS all FROM psql \gset
+\if :all
+\echo counted
+\endif
+SELECT id FROM psql ORDER BY id;
+\unset FETCH_COUNT
+\set ON_ERROR_STOP off
+\set ON_ERROR_ROLLBACK on
+BEGIN;
+INSERT INTO psql VALUES (101, 'kept');
+SELECT 1 / 0;
+INSERT INTO psql VALUES (102, 'kept');
+COMMIT;
+\set ON_ERROR_STOP on
+\copy psql TO 'FOLDER/psql.out'
+\copy psql FROM 'FOLDER/psql.out'
+SELECT count(*) FROM psql \gx
+SELECT format('SELECT %s AS made', i) FROM generate_series(1, 3) AS i \gexec
+SELECT 1 AS one \; SELECT 2 AS two;
+\d psql
+\dt+
+\l
+\du
+"""
+
+
+@pytest.fixture
+def folder():
+    folder = make_folder("pgusher-drivers-")
+    yield folder
+    drop_folder(folder)
+
+
+def test_psql_works_with_its_defaults(new_drivers_pooler, mode, folder):
+    path = os.path.join(folder, "script.sql")
+    with open(path, "w") as file:
+        file.write(PSQL_SCRIPT.replace("FOLDER", folder))
+    pooler = new_drivers_pooler(mode)
+    said = run([shutil.which("psql"), "-X", "-f", path], pooler, mode, folder)
+    assert "counted\n" in said and "ERROR:  division by zero" in said
+    assert "count | 204" in said
+    assert [f"    {i}\n" for i in range(1, 4) if f"\n    {i}\n" not in said] == []
+    assert f'Table "public.psql"' in said
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended", "prepared"])
+def test_pgbench_works_and_its_books_balance(new_drivers_pooler, mode, folder, protocol):
+    pooler = new_drivers_pooler(mode)
+    pgbench = program("pgbench")
+    run([pgbench, "-i", "-q", "-s", "2"], pooler, mode, folder)
+    counts = ["-n", "-c", "8", "-j", "2", "-t", "150"]
+    said = run([pgbench, "-M", protocol, *counts], pooler, mode, folder)
+    assert "number of transactions actually processed: 1200/1200" in said
+    said = run([pgbench, "-M", protocol, "-S", *counts], pooler, mode, folder)
+    assert "number of transactions actually processed: 1200/1200" in said
+    (row,) = pooler.cluster.ask(
+        DATABASE,
+        "SELECT (SELECT count(*) FROM pgbench_history) AS count,"
+        " (SELECT sum(delta) FROM pgbench_history) AS history,"
+        " (SELECT sum(abalance) FROM pgbench_accounts) AS accounts,"
+        " (SELECT sum(tbalance) FROM pgbench_tellers) AS tellers,"
+        " (SELECT sum(bbalance) FROM pgbench_branches) AS branches",
+    )
+    assert row["count"] == 1200
+    assert row["history"] == row["accounts"] == row["tellers"] == row["branches"]
+
+
+def test_pgbench_sends_pipelines(new_drivers_pooler, mode, folder):
+    path = os.path.join(folder, "pipeline.sql")
+    with open(path, "w") as file:
+        file.write(
+            "\\set a random(1, 1000)\n\\startpipeline\n"
+            + "SELECT :a;\nSELECT :a + 1;\n" * 10 + "\\endpipeline\n"
+        )  # fmt: skip
+    pooler = new_drivers_pooler(mode)
+    for protocol in ("extended", "prepared"):
+        counts = ["-n", "-c", "8", "-j", "2", "-t", "50", "-f", path]
+        said = run([program("pgbench"), "-M", protocol, *counts], pooler, mode, folder)
+        assert "number of transactions actually processed: 400/400" in said
+
+
+def dump(pooler, folder, name, *options):
+    """What pg_dump says of a database through the pooler, less what differs from run to run."""
+    command = [program("pg_dump"), "--no-owner", *options, name]
+    said = run(command, pooler, "session", folder)
+    return [line for line in said.splitlines() if not re.match(r"--|\\(un)?restrict ", line)]
+
+
+@pytest.mark.parametrize("form", ["plain", "directory"])
+def test_pg_dump_and_pg_restore_work_in_session_mode(new_drivers_pooler, cluster, folder, form):
+    pooler = new_drivers_pooler("session")
+    run([program("pgbench"), "-i", "-q"], pooler, "session", folder)
+    cluster.ask(DATABASE, "CREATE SEQUENCE s; CREATE VIEW v AS SELECT 1 AS one; ALTER TABLE"
+                f" pgbench_history OWNER TO {USER}; ALTER SEQUENCE s OWNER TO {USER};"
+                f" ALTER VIEW v OWNER TO {USER}; SELECT lo_from_bytea(5, 'large');"
+                f" ALTER LARGE OBJECT 5 OWNER TO {USER}")  # fmt: skip
+    original = dump(pooler, folder, DATABASE)
+    assert len(original) > 100000
+    cluster.sql(f"CREATE DATABASE restored OWNER {USER}")
+    try:
+        if form == "plain":
+            path = os.path.join(folder, "dump.sql")
+            run([program("pg_dump"), "--no-owner", "-f", path], pooler, "session", folder)
+            restore = [shutil.which("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", path]
+            run([*restore, "-d", "restored"], pooler, "session", folder)
+        else:
+            path = os.path.join(folder, "dump")
+            run([program("pg_dump"), "-Fd", "-j", "3", "-f", path], pooler, "session", folder)
+            restore = [program("pg_restore"), "--no-owner", "-j", "3", "-d", "restored", path]
+            run(restore, pooler, "session", folder)
+        assert dump(pooler, folder, "restored") == original
+    finally:
+        cluster.sql("DROP DATABASE restored WITH (FORCE)")
+
+
+def test_pg_dump_sees_its_own_settings_only(new_drivers_pooler, cluster, folder):
+    """What pg_dump sets in its session is gone before the next client has the server."""
+    pooler = new_drivers_pooler("session", default_pool_size=1)
+    run([program("pg_dump"), "-f", os.devnull], pooler, "session", folder)
+    with pooler.connect(USER, DATABASE, password=PASSWORD) as connection:
+        for name in ("search_path", "statement_timeout", "extra_float_digits", "row_security"):
+            with cluster.connect(DATABASE, HARNESS) as direct:
+                (wanted,) = direct.execute(f"SHOW {name}").fetchone().values()
+            assert connection.execute(f"SHOW {name}").fetchone() == (wanted,)
