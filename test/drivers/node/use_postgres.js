@@ -113,23 +113,6 @@ await check("COPY in and out", async (number) => {
 	assert.equal(Buffer.concat(chunks).toString(), lines.join(""));
 });
 
-await check("cancels", async (number) => {
-	const sql = pools[number];
-	for (let turn = 0; turn < 2; turn++) {
-		const sleep = sql`SELECT pg_sleep(60)`.execute();
-		const timer = setInterval(() => sleep.cancel(), 200);
-		await fails("57014", sleep);
-		clearInterval(timer);
-		for (;;) {
-			// A late one may still hit us.
-			const rows = await sql`SELECT ${number}::int AS n`.catch((error) => error.code);
-			if (rows === "57014") continue;
-			assert.deepEqual(rows[0]?.n, number, String(rows));
-			break;
-		}
-	}
-});
-
 const changed = async (number) => {
 	const sql = postgres({ max: 1, ...quiet });
 	const table = sql(`change${number}`);

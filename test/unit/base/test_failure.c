@@ -184,6 +184,7 @@ static const struct {
 	{"0A000", "old V2 protocol not supported"},
 	{"26000", "prepared statement did not exist"},
 	{"53400", "too many prepared statements (max_prepared_memory)"},
+	{"0A000", "cached plan must not change result type"},
 	{"53200", "out of memory"},
 	{"XX000", "internal error"},
 };
