@@ -32,7 +32,7 @@ static void test_types_belong_to_the_content(void **state)
 	static const uint8_t with[] = "SELECT $1\0\0\1\0\0\0\27", without[] = "SELECT $1\0\0";
 	struct statement_world *world = *state;
 	struct statement *typed = statement_open(&world->table, with, sizeof(with) - 1);
-	struct statement *bare = statement_open(&world->table, without, sizeof(without) - 1);
+	struct statement *bare = statement_open(&world->table, without, sizeof(without));
 
 	assert_ptr_not_equal(typed, bare);
 	assert_string_equal(statement_text(typed), statement_text(bare));
