@@ -53,6 +53,11 @@ static enum verdict judge_odd_answer(struct relay_run *run, uint8_t type)
 	first = first_request(server);
 	if (!first || first->type != type)
 		return RELAY_PASS;
+	/* What we owe comes before what the server says. */
+	if (request_is(first, REQUEST_ANSWER)) {
+		statements_answer(run);
+		return RELAY_AGAIN;
+	}
 	verdict = request_is(first, REQUEST_SWALLOW) ? RELAY_DROP : RELAY_PASS;
 	if (first->action & REQUEST_NOTED)
 		statements_done(server);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the judges of session/statements are made of: passing a request on, reading the name in a
+ * message, and having a statement on the server before the message that needs it.
+ */
+#ifndef PGUSHER_SESSION_PROVISION_H
+#define PGUSHER_SESSION_PROVISION_H
+
+#include <string.h>
+
+#include "session/query_clocks.h"
+#include "session/relay.h"
+#include "wire/message.h"
+
+enum {
+	/* Requests of one message: Close, Parse, the message itself, and one eviction. */
+	REQUESTS_EACH = 4,
+};
+
+static inline struct statement_table *provision_table(const struct relay_run *run)
+{
+	return &link_registry(run->from)->statements;
+}
+
+static inline const struct settings *provision_settings(const struct relay_run *run)
+{
+	return link_registry(run->from)->settings;
+}
+
+/* Until the server has answered some. */
+static inline enum verdict provision_hold_back(struct relay_run *run)
+{
+	run->client->ring_full = true;
+	return RELAY_HOLD;
+}
+
+static inline enum verdict provision_out_of_memory(struct relay_run *run)
+{
+	return relay_fail(run, failure_of(REASON_NO_MEMORY));
+}
+
+/* What a server skips after an error needs no place in the ring. */
+static inline bool provision_is_skipped(const struct relay_run *run)
+{
+	return run->server->skipping;
+}
+
+static inline bool provision_has_room(const struct relay_run *run)
+{
+	return requests_reserve(&run->server->requests, REQUESTS_EACH);
+}
+
+static inline void provision_add_request(struct relay_run *run, uint8_t type, unsigned action)
+{
+	requests_add(&run->server->requests, type, action);
+	run->server->transaction_status = 0;
+}
+
+/* The message as it is, or with another front. There is room in the ring. */
+static inline enum verdict provision_pass_request(struct relay_run *run, unsigned action)
+{
+	provision_add_request(run, run->frame.type, action);
+	query_clocks_start(run->client);
+	return RELAY_PASS;
+}
+
+/* A name whose end is not there: wait for it, or the message has none. */
+static inline enum verdict provision_no_name(struct relay_run *run, enum reason broken)
+{
+	return run->whole ? relay_fail(run, failure_of(broken)) : RELAY_MORE;
+}
+
+/* Are names tracked? Else they reach the server as they are. */
+static inline bool provision_tracks(const struct relay_run *run)
+{
+	return provision_settings(run)->max_prepared_statements > 0;
+}
+
+static inline struct client_statement *provision_find_name(
+	const struct relay_run *run, const char *name, size_t size)
+{
+	struct client_statements *statements = run->client->statements;
+
+	return statements ? client_statements_find(statements, name, size) : NULL;
+}
+
+static inline void provision_put_header(uint8_t *out, uint8_t type, size_t length)
+{
+	out[0] = type;
+	out[1] = (uint8_t)(length >> 24);
+	out[2] = (uint8_t)(length >> 16);
+	out[3] = (uint8_t)(length >> 8);
+	out[4] = (uint8_t)length;
+}
+
+/*
+ * Will what is in flight about it have been done when the next message is? Not if an error may
+ * keep the server from it and not from that message, which is so behind the next Sync.
+ */
+static inline bool provision_is_certain(
+	const struct relay_run *run, const struct server_statement *entry)
+{
+	return entry->changes == 0 || entry->batch == run->server->batch;
+}
+
+/* Does the server have it, with a plan that is not out of date? */
+static inline bool provision_is_there(
+	const struct relay_run *run, const struct server_statement *entry)
+{
+	return entry && entry->expected && provision_is_certain(run, entry) &&
+		entry->generation == entry->statement->generation;
+}
+
+/* From now on it is this one; its count is taken over. */
+static inline void provision_set_unnamed(
+	struct client_link *client, struct statement *statement)
+{
+	statement_unref(client->unnamed);
+	client->unnamed = statement;
+}
+
+/* An operation with its request, which is our own or has been sent. */
+void provision_note(struct relay_run *run, uint8_t type, enum request_action action,
+	const struct statement_operation *operation);
+
+/* The server's book of statements, with room for what one message needs. */
+bool provision_open_book(struct relay_run *run);
+
+/*
+ * A request that has to fail in its place: the server is asked about a statement that it cannot
+ * have, and the client gets our words for the server's.
+ */
+enum verdict provision_refuse(struct relay_run *run, enum request_action action);
+
+/* The text at this place of the body, as far as the message has come; NULL: its end has not. */
+const char *provision_text_at(const struct relay_run *run, size_t offset, size_t *size);
+
+/* Parse of the statement under this name. */
+void provision_insert_parse(struct relay_run *run, const struct statement *statement,
+	const char *name, size_t name_size);
+
+/* Describe or Close of a statement, by our name. */
+void provision_insert_about(
+	struct relay_run *run, uint8_t type, const struct statement *statement);
+
+/* Close those used least recently, behind the Parse that makes them too many. */
+void provision_evict(struct relay_run *run, const struct server_statement *newest);
+
+/*
+ * The entry of a statement that will be there when `prepare` has been done: closed before if need
+ * be, and expected from now on. NULL: no memory.
+ */
+struct server_statement *provision_make_room(
+	struct relay_run *run, struct statement *statement);
+
+/* Have it on the server for the message at hand. False: no memory. */
+bool provision_provide(struct relay_run *run, struct statement *statement);
+
+#endif
