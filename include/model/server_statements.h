@@ -40,6 +40,7 @@ struct statement_operation {
 	struct server_statement *server; /* PREPARE, CLOSE */
 	struct client_statement *client; /* the name that it is about; NULL: none */
 	struct statement *before; /* UNNAMED: the client's before; counted; NULL: none */
+	uint32_t batch; /* UNNAMED: of the server, in which it was sent */
 };
 
 TAILQ_HEAD(server_statement_list, server_statement);

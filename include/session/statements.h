@@ -73,6 +73,12 @@ bool statements_is_stale(const struct report *report);
 /* The server has been told to forget all its statements, and has: DEALLOCATE ALL, DISCARD ALL. */
 void statements_forget_all(struct server_link *server, struct client_link *client);
 
+/*
+ * The client has no unnamed statement from here on: so has it none if a Parse of an earlier batch,
+ * which is still in flight, is not done.
+ */
+void statements_forget_unnamed(struct server_link *server);
+
 /* ---- Comings and goings ----------------------------------------------------------------- */
 
 /* As statements_part(), when something is in flight. */

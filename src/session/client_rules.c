@@ -50,7 +50,8 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 	if (link_registry(run->from)->settings->disable_pqexec)
 		return refuse_query(run);
 	/* Most who say Query say nothing else. */
-	if (!run->client->statements && !run->client->unnamed && !may_forget(run)) {
+	if (!run->client->statements && !run->client->unnamed && !may_forget(run) &&
+		!(run->server->statements && run->server->statements->in_flight > 0)) {
 		run->server->unnamed = 0;
 		run->server->unnamed_passing = false;
 		return judge_request(run);

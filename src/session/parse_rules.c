@@ -195,6 +195,7 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 	server_statements_push(run->server->statements,
 		&(struct statement_operation){
 			.kind = STATEMENT_UNNAMED,
+			.batch = run->server->batch,
 			.before = client->unnamed ? statement_ref(client->unnamed) : NULL,
 		});
 	keep_unnamed(run, name + 1);

@@ -152,6 +152,21 @@ static struct statement_operation *next_unnamed(struct server_statements *statem
 	return NULL;
 }
 
+void statements_forget_unnamed(struct server_link *server)
+{
+	struct server_statements *statements = server->statements;
+
+	for (uint32_t i = 0; i < statements->in_flight; i++) {
+		struct statement_operation *operation = in_flight(statements, i);
+
+		/* What is not done of this batch keeps what is said now from being done. */
+		if (operation->kind != STATEMENT_UNNAMED || operation->batch == server->batch)
+			continue;
+		statement_unref(operation->before);
+		operation->before = NULL;
+	}
+}
+
 /* This is the client's unnamed statement, or was before another Parse; the count is taken over. */
 static void restore_unnamed(struct server_link *server, struct statement *statement)
 {

@@ -207,6 +207,18 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	return RELAY_DROP;
 }
 
+/* From this message on the client has none. */
+static void end_unnamed(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	server->unnamed = 0;
+	server->unnamed_passing = false;
+	provision_set_unnamed(run->client, NULL);
+	if (server->statements && server->statements->in_flight > 0)
+		statements_forget_unnamed(server);
+}
+
 /* --- Close -------------------------------------------------------------------------------- */
 
 /* The client's name is gone at once, and back if an error keeps the Close from being done. */
@@ -238,9 +250,7 @@ enum verdict statements_judge_close(struct relay_run *run)
 	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0') {
-		provision_set_unnamed(run->client, NULL);
-		run->server->unnamed = 0;
-		run->server->unnamed_passing = false;
+		end_unnamed(run);
 	}
 	if (name[0] == '\0' || !provision_tracks(run))
 		return provision_pass_request(run, REQUEST_FORWARD);
@@ -343,17 +353,13 @@ static bool forgets_all(const struct relay_run *run)
 
 enum verdict statements_judge_query(struct relay_run *run)
 {
-	struct server_link *server = run->server;
 	enum verdict verdict = RELAY_STOP;
 
 	if (provision_is_skipped(run))
 		return RELAY_PASS;
 	if (!provision_has_room(run))
 		return provision_hold_back(run);
-	server->unnamed = 0;
-	server->unnamed_passing = false;
-	if (run->client->unnamed)
-		provision_set_unnamed(run->client, NULL);
+	end_unnamed(run);
 	if (run->client->statements && is_deallocate(run, &verdict))
 		return verdict;
 	if (forgets_all(run))
