@@ -589,12 +589,12 @@ static void help_waiters(struct pool *pool)
 
 static void work(struct pool *pool)
 {
+	serve(pool);
 	/* Also in a pause, which waits for queries that end sooner for it. */
 	if (pool_waiting_cancels(pool) > 0 && launch_server(pool, false))
 		return;
 	if (pool_is_paused(pool))
 		return;
-	serve(pool);
 	if (pool_welcoming_clients(pool) > 0) {
 		welcome_waiting(pool);
 		replication_launch(pool);

@@ -13,7 +13,12 @@
 #include "support/sim_trace.h"
 #include "support/sim_world.h"
 
-enum { STEPS = 1500 };
+enum {
+	STEPS = 1500,
+	/* Of each mode, if nobody asks for more: the same everywhere, where there is time for them. */
+	RUNS = 100,
+	SECONDS = 2,
+};
 
 static const char *const modes[] = {"session", "transaction", "statement"};
 
@@ -66,8 +71,9 @@ static double seconds(void)
 
 static void run_mode(uint64_t mode)
 {
-	const double until = seconds() + (double)number_from("PGUSHER_SIMULATION_SECONDS", 1);
-	const uint64_t only = number_from("SEED", 0);
+	const uint64_t asked = number_from("PGUSHER_SIMULATION_SECONDS", 0);
+	const double until = seconds() + (double)(asked ? asked : SECONDS);
+	const uint64_t only = number_from("SEED", 0), most = asked ? UINT64_MAX : RUNS;
 	uint64_t seed = number_from("FROM", 1), runs = 0, steps = 0;
 
 	if (only != 0) {
@@ -78,7 +84,7 @@ static void run_mode(uint64_t mode)
 	}
 	while (seed % COUNT(modes) != mode)
 		seed++;
-	for (; seconds() < until; seed += COUNT(modes), runs++) {
+	for (; runs < most && seconds() < until; seed += COUNT(modes), runs++) {
 		run(seed);
 		steps += sim_trace_steps();
 	}

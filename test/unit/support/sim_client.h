@@ -53,6 +53,7 @@ struct sim_client {
 	bool awaits_copy; /* asked for, not answered */
 	bool copies;
 	bool bound; /* has a portal in this batch */
+	bool unnamed; /* has parsed the statement without a name, and said no Query since */
 	bool told_last; /* by its server: only our own last word may come */
 	bool told_fatal; /* by us: nothing may come any more */
 	char fatal[8]; /* its SQLSTATE */

@@ -71,10 +71,15 @@ static void interrupt(struct sim_server *target)
 static void on_cancel(struct sim_server *server, const uint8_t *key, size_t length)
 {
 	assert_int_equal(length, sizeof(server->key));
-	for (unsigned i = 0; i < SIM_SERVERS; i++)
-		if (sim_servers[i].actor && sim_servers[i].session.stuck &&
-			memcmp(sim_servers[i].key, key, length) == 0)
-			interrupt(&sim_servers[i]);
+	for (unsigned i = 0; i < SIM_SERVERS; i++) {
+		struct sim_server *target = &sim_servers[i];
+
+		if (!target->actor || memcmp(target->key, key, length) != 0)
+			continue;
+		sim_world_check_cancel(actor_link(target->actor));
+		if (target->session.stuck)
+			interrupt(target);
+	}
 	scripted_end(server->actor->script);
 	server->has_parted = true;
 	scripted_run(server->actor->script);

@@ -6,6 +6,11 @@
 #include "support/sim_trace.h"
 #include "wire/writer.h"
 
+/* Longer than the shortest pkt_buf. */
+#define LONG_ROW                                                                                 \
+	"all the bytes of this row of a COPY will not always be there when its first ones have " \
+	"been passed on"
+
 /* Named by clients; the same ones with other texts. */
 enum { NAMES = 4 };
 
@@ -47,6 +52,7 @@ void sim_speech_query(struct sim_client *client, const char *sql)
 {
 	say_text(client, PQ_QUERY, sql);
 	client->owed++;
+	client->unnamed = false;
 }
 
 void sim_speech_sync(struct sim_client *client)
@@ -70,6 +76,7 @@ static void parse(struct sim_client *client, const char *name, const char *text)
 	writer_string(&client->out, text);
 	writer_int16(&client->out, 0);
 	end(client, mark);
+	client->unnamed |= name[0] == '\0';
 }
 
 /* With a token of its own, or none. */
@@ -189,7 +196,7 @@ static void draw_function_call(struct sim_client *client)
 void sim_speech_copy(struct sim_client *client, bool ends)
 {
 	if (!ends) {
-		say_text(client, PQ_COPY_DATA, "1\t2");
+		say_text(client, PQ_COPY_DATA, sim_chance(70) ? "1\t2" : LONG_ROW);
 		return;
 	}
 	if (sim_chance(70))
@@ -256,18 +263,27 @@ static void draw_rest_of_portal(struct sim_client *client, const char *portal)
 	execute(client, portal, 0);
 }
 
+/*
+ * Where we look after names, they have the meaning that they would have if what is in flight went
+ * well, and the one without a name outlives a Query that is said before an error is known: those
+ * who do not wait to see that say what they mean.
+ */
+static bool may_use_again(
+	const struct sim_client *client, const struct sim_habits *habits, const char *name)
+{
+	if (habits->tracked && (client->owed > 0 || (name[0] == '\0' && !client->unnamed)))
+		return false;
+	return habits->apart;
+}
+
 /* Parse, Bind and Execute, or some of them. */
 static void draw_extended(struct sim_client *client, const struct sim_habits *habits)
 {
 	char name[16], text[SIM_TEXT], portal[16] = "";
-	/*
-	 * Where we look after names, they have the meaning that they would have if what is in
-	 * flight went well: those who do not wait to see that say what they mean.
-	 */
-	const bool anew =
-		!habits->apart || (habits->tracked && client->owed > 0) || sim_chance(70);
+	bool anew;
 
 	draw_name(habits, name, sizeof(name));
+	anew = !may_use_again(client, habits, name) || sim_chance(70);
 	if (anew) {
 		if (name[0] != '\0' || sim_chance(30))
 			draw_shared(habits, text, sizeof(text));

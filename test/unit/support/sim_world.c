@@ -147,6 +147,18 @@ bool sim_world_is_aimed_at(unsigned number)
 	return true;
 }
 
+void sim_world_check_cancel(const struct link *server)
+{
+	const struct sim_client *client = client_at(server->peer);
+
+	if (client && client->aimed == 0)
+		fail_msg("client %u has the server that is cancelled for another",
+			client->number);
+	if (server->state != SERVER_PAIRED && server->state != SERVER_HELD &&
+		server->state != SERVER_DRAINING)
+		fail_msg("a server is cancelled in state %u", server->state);
+}
+
 /* --- excuses ------------------------------------------------------------------------------ */
 
 static void excuse_all_without_server(enum sim_excuse excuse)
@@ -209,6 +221,35 @@ static void look_at_asker(struct asker *asker)
 	buffer_free(&asker->out);
 }
 
+/* Who came first is first; and a pause gives nobody a server. */
+static void look_at_pool(const struct pool *pool)
+{
+	usec_t since = 0;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->waiting, place) {
+		assert_true(client_of(link)->wait_start >= since);
+		since = client_of(link)->wait_start;
+	}
+}
+
+static void look_at_pools(void)
+{
+	static unsigned before;
+	static bool was_paused;
+	const bool is_paused = fake_registry.operation == OPERATION_PAUSED;
+	const struct pool *pool;
+	unsigned active = 0;
+
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		look_at_pool(pool);
+		active += pool->server_count[SERVERS_ACTIVE];
+	}
+	assert_true(!is_paused || !was_paused || active <= before);
+	was_paused = is_paused;
+	before = active;
+}
+
 static void look(void)
 {
 	sim_server_collect();
@@ -219,6 +260,7 @@ static void look(void)
 		look_at_client(&clients[i]);
 	for (unsigned i = 0; i < SIM_ASKERS; i++)
 		look_at_asker(&askers[i]);
+	look_at_pools();
 	fake_check();
 }
 

@@ -32,4 +32,7 @@ void sim_world_print(void);
 /* Has somebody shown the key of this client, or is the client gone? */
 bool sim_world_is_aimed_at(unsigned client);
 
+/* A cancel request reaches this server: is it for its client, or is nobody hit by it? */
+void sim_world_check_cancel(const struct link *server);
+
 #endif
