@@ -564,26 +564,24 @@ def test_wal_flows_as_it_comes_and_answers_flow_back(pooler, source):
 
 
 def test_small_pieces_are_passed_on_at_once(make, new_server):
+    data = wire.copy_data(b"w" * 595)
+
     def script(connection):
         connection.login()
         connection.next_query()
         connection.send(wire.message("W", struct.pack("!bH", 0, 0)))
-        data = wire.copy_data(b"w" * 600)
         for at in range(0, len(data), 50):
             connection.send(data[at : at + 50])
-            connection.read()  # what the client says when it has that
+            connection.read()  # which comes when the client has that
 
     server = new_server(script)
     pooler = make(databases={"main": server.target()})
     client = pooler.client(replication="database")
     client.send(wire.query("START_REPLICATION"))
     client.read_until("W")
-    for _ in range(13):
-        assert client.read_bytes(50 if client else 0, 5)[:1]
+    for at in range(0, len(data), 50):
+        assert client.read_bytes(50, 5) == data[at : at + 50]
         client.send(wire.copy_data(b"r"))
-        if _ == 11:
-            break
-    assert client.read_bytes(5, 5) == b"wwwww"
 
 
 def test_client_ends_the_stream_and_goes_on(pooler, source):
@@ -598,30 +596,11 @@ def test_client_ends_the_stream_and_goes_on(pooler, source):
     assert len(senders(source)) == 1
 
 
-def scripted(make, new_server, *sayings):
-    """A client in a stream, and the connection to a server that says these one after the other."""
-
-    def script(connection):
-        connection.login()
-        for said in sayings:
-            connection.next_query()
-            connection.send(said)
-        connection.wait_gone()
-
-    server = new_server(script)
-    pooler = make(databases={"main": server.target()})
-    return pooler, pooler.client(replication="database"), server
-
-
 BOTH = wire.message("W", struct.pack("!bH", 0, 0))
 ENDED = (
     wire.row_description("next_tli") + wire.data_row("2") + wire.command_complete("SELECT 1")
     + wire.command_complete("START_STREAMING") + wire.ready()
 )  # fmt: skip
-
-
-def query(text):
-    return wire.query(text)
 
 
 def test_server_ends_the_stream(make, new_server):
@@ -1108,11 +1087,11 @@ def start_tool(pooler, name, *arguments):
 
 def test_receivewal_receives_segments_and_stops_in_order(pooler, source, folder):
     receiver = start_tool(pooler, "pg_receivewal", "-D", folder, "--no-loop", "-v")
-    wait_until(lambda: glob.glob(folder + "/*.partial"))
+    wait_until(lambda: glob.glob(folder + "/*.partial"), 30)
     for count in (1, 2, 3):
         source.sql("SELECT pg_logical_emit_message(true, 'test', 'one more'), pg_switch_wal()")
         wait_until(
-            lambda c=count: len([f for f in os.listdir(folder) if len(f) == 24]) >= c, 20
+            lambda c=count: len([f for f in os.listdir(folder) if len(f) == 24]) >= c, 30
         )
     receiver.send_signal(signal.SIGINT)
     output = receiver.communicate(timeout=15)
