@@ -85,6 +85,7 @@ struct server_link {
 	struct server_statements *statements; /* owned; NULL: it never had any of ours */
 	struct buffer kept; /* the client's last batch, while it may have to be said again */
 	uint32_t kept_requests; /* how many requests that batch has; 0: none is kept */
+	uint32_t kept_answers; /* and how many answers of ours come before those */
 	uint32_t batch; /* counts Syncs that were sent */
 	uint32_t unnamed_batch; /* in which it was given its unnamed statement */
 	uint64_t

@@ -45,6 +45,15 @@ static inline bool provision_is_skipped(const struct relay_run *run)
 	return run->server->skipping;
 }
 
+/* Is the message said again after we had answered it? See statements_heal(). */
+static inline bool provision_was_answered(struct relay_run *run)
+{
+	if (run->given == 0)
+		return false;
+	run->given--;
+	return true;
+}
+
 static inline bool provision_has_room(const struct relay_run *run)
 {
 	return requests_reserve(&run->server->requests, REQUESTS_EACH);

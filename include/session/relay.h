@@ -58,6 +58,7 @@ struct relay_run {
 	bool lone; /* a client's: it began with a server that owed nothing, outside of any transaction */
 	bool keeps; /* and has a message that may have to be said again: see session/statements */
 	bool repeats; /* it is such a batch, said again */
+	uint32_t given; /* so many of its first messages have had their answers, from us */
 	bool fails; /* a server's: what it answers must be said again, see session/statements */
 	uint32_t batch; /* a client's: the server's count of Syncs when it began */
 	struct failure failure; /* valid if doomed */

@@ -121,8 +121,7 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 	if (!statement_is_content(
 		    name + name_size, run->frame.total - FRAME_HEADER_SIZE - name_size))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARSE_PACKET));
-	/* Said again after it was answered: see statements_heal(). */
-	if (known && run->repeats)
+	if (provision_was_answered(run))
 		return RELAY_DROP;
 	if (known && (known->confirmed || known->pending == 0))
 		return name_in_use(run, known);

@@ -291,7 +291,7 @@ static void begin(struct relay_run *run, struct link *from, const uint8_t *data,
 	run->quiet = NULL;
 	run->ended = run->hold = run->doomed = run->broken = run->own_done = false;
 	run->lone = run->keeps = run->repeats = run->fails = false;
-	run->batch = 0;
+	run->batch = run->given = 0;
 	run->count = 0;
 	run->inserted = 0;
 }
@@ -400,16 +400,19 @@ static void keep_batch(struct relay_run *run)
 	}
 	server->kept_requests =
 		statements_are_due(server) ? statements_owed(server) : server->requests.count;
+	server->kept_answers = server->requests.count - server->kept_requests;
 }
 
-static void run_client_as(
-	struct client_link *client, const uint8_t *data, size_t length, bool repeats)
+/* `given`: as run.given; it is the batch that was kept, if `repeats`. */
+static void run_client_as(struct client_link *client, const uint8_t *data, size_t length,
+	bool repeats, uint32_t given)
 {
 	struct relay_run run;
 
 	begin(&run, &client->link, data, length);
 	run.lone = is_lone(&run);
 	run.repeats = repeats;
+	run.given = given;
 	if (run.server) {
 		run.batch = run.server->batch;
 		run.server->kept_requests = 0;
@@ -445,7 +448,7 @@ static void run_client_as(
 
 static void run_client(struct client_link *client, const uint8_t *data, size_t length)
 {
-	run_client_as(client, data, length, false);
+	run_client_as(client, data, length, false, 0);
 }
 
 static void run_link(struct link *link, const uint8_t *data, size_t length);
@@ -551,7 +554,7 @@ static void repeat_batch(struct server_link *server)
 
 	server->kept = (struct buffer){0};
 	stream_resume(&client->link.stream);
-	run_client_as(client, kept.data, kept.length, true);
+	run_client_as(client, kept.data, kept.length, true, server->kept_answers);
 	buffer_wipe(&kept);
 }
 

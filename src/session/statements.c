@@ -256,6 +256,8 @@ enum verdict statements_judge_close(struct relay_run *run)
 		return provision_pass_request(run, REQUEST_FORWARD);
 	if (!provision_open_book(run))
 		return provision_out_of_memory(run);
+	if (provision_was_answered(run))
+		return RELAY_DROP;
 	requests_add(&run->server->requests, PQ_CLOSE, REQUEST_ANSWER | REQUEST_NOTED);
 	server_statements_push(run->server->statements,
 		&(struct statement_operation){
