@@ -33,6 +33,7 @@ struct client_statements {
 		*recent; /* found last: loops use one statement again and again */
 	uint64_t closed[CLOSED_STATEMENTS]; /* numbers of those that it closed last */
 	unsigned closed_next;
+	char *deallocates; /* owned: its next Execute ends this name; NULL: none */
 	bool remembers; /* the client has asked for columns, and may not ask again */
 	bool told; /* it has heard of a plan out of date, and will prepare that anew */
 };
@@ -69,6 +70,9 @@ bool client_statements_relist(
 /* An operation that pointed at it has ended. NULL is allowed. */
 void client_statements_settle(
 	struct client_statements *statements, struct client_statement *entry);
+
+/* Its next Execute ends this name, which is copied; NULL: none. False: no memory. */
+bool client_statements_will_deallocate(struct client_statements *statements, const char *name);
 
 /* Unlist all that have been confirmed and have nothing in flight: DEALLOCATE ALL. */
 void client_statements_clear(struct client_statements *statements);

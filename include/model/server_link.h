@@ -100,6 +100,7 @@ struct server_link {
 	bool setting; /* runs our SETs; the client's bytes wait */
 	bool setting_followed; /* and what they set is known of the client alone */
 	bool healing; /* a batch has failed, and is said again after its ReadyForQuery */
+	bool forgetting; /* this batch may make it forget all statements */
 	bool unnamed_passing; /* its unnamed statement is its client's, and was not kept */
 	bool fresh; /* nothing was sent to it since it was given to its client */
 	bool touched; /* a client has had it: its session is not as it was made */

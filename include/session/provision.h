@@ -116,7 +116,8 @@ static inline bool provision_is_certain(
 static inline bool provision_is_there(
 	const struct relay_run *run, const struct server_statement *entry)
 {
-	return entry && entry->expected && provision_is_certain(run, entry) &&
+	return entry && entry->expected && !run->server->forgetting &&
+		provision_is_certain(run, entry) &&
 		entry->generation == entry->statement->generation;
 }
 
@@ -151,6 +152,22 @@ void provision_insert_parse(struct relay_run *run, const struct statement *state
 /* Describe or Close of a statement, by our name. */
 void provision_insert_about(
 	struct relay_run *run, uint8_t type, const struct statement *statement);
+
+/*
+ * What the server is asked for a DEALLOCATE of a name that only we know: it does nothing, is allowed
+ * where that is, and has no rows either. Its answer is replaced, see server_rules.c.
+ */
+#define PROVISION_STAND_IN "UNLISTEN pgusher"
+
+/*
+ * Is this query one DEALLOCATE of a name that the client has? Then it is appended to `name`, with
+ * its NUL.
+ */
+bool provision_deallocates(
+	const struct relay_run *run, const char *text, size_t length, struct buffer *name);
+
+/* Will nothing be left on the server when this query has been done? */
+bool provision_forgets_all(const struct relay_run *run, const char *text, size_t length);
 
 /* Close those used least recently, behind the Parse that makes them too many. */
 void provision_evict(struct relay_run *run, const struct server_statement *newest);

@@ -20,6 +20,7 @@
 enum verdict statements_judge_parse(struct relay_run *run);
 enum verdict statements_judge_bind(struct relay_run *run);
 enum verdict statements_judge_describe(struct relay_run *run);
+enum verdict statements_judge_execute(struct relay_run *run);
 enum verdict statements_judge_close(struct relay_run *run);
 
 /* A simple Query: it ends the unnamed statement, and may be a DEALLOCATE. */
@@ -87,7 +88,7 @@ void statements_undo(struct server_link *server, struct client_link *client);
 /* Client and server part: what is in flight is none of the client's any more. */
 static inline void statements_part(struct server_link *server, struct client_link *client)
 {
-	server->healing = server->unnamed_passing = false;
+	server->healing = server->unnamed_passing = server->forgetting = false;
 	server->kept_requests = 0;
 	if (server->statements && server->statements->in_flight > 0)
 		statements_undo(server, client);

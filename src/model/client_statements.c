@@ -45,6 +45,7 @@ void client_statements_free(struct client_statements *statements)
 		if (statements->slots[i])
 			discard(statements, statements->slots[i]);
 	}
+	free(statements->deallocates);
 	free(statements->slots);
 	free(statements);
 }
@@ -231,6 +232,13 @@ void client_statements_settle(
 {
 	if (--entry->pending == 0 && !entry->listed)
 		discard(statements, entry);
+}
+
+bool client_statements_will_deallocate(struct client_statements *statements, const char *name)
+{
+	free(statements->deallocates);
+	statements->deallocates = name ? strdup(name) : NULL;
+	return !name || statements->deallocates;
 }
 
 void client_statements_clear(struct client_statements *statements)

@@ -64,7 +64,14 @@ static enum verdict judge_tracked_sync(struct relay_run *run)
 {
 	const enum verdict verdict = judge_request(run);
 
-	run->server->batch += verdict == RELAY_PASS;
+	if (verdict != RELAY_PASS)
+		return verdict;
+	run->server->batch++;
+	if (run->server->forgetting)
+		run->from->rules = relay_forgetting_client;
+	run->server->forgetting = false;
+	if (run->client->statements && run->client->statements->deallocates)
+		client_statements_will_deallocate(run->client->statements, NULL);
 	return verdict;
 }
 
@@ -210,7 +217,7 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	[PQ_PARSE] = {statements_judge_parse},
 	[PQ_BIND] = {statements_judge_bind},
 	[PQ_DESCRIBE] = {statements_judge_describe},
-	[PQ_EXECUTE] = {judge_request},
+	[PQ_EXECUTE] = {statements_judge_execute},
 	[PQ_CLOSE] = {statements_judge_close},
 	[PQ_SYNC] = {judge_tracked_sync},
 	[PQ_FUNCTION_CALL] = {judge_request},

@@ -172,9 +172,46 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 	provision_set_unnamed(client, statement);
 }
 
+/*
+ * A DEALLOCATE of a name that we know: it is the client's unnamed statement, but for the Execute that
+ * is to follow the server has another one.
+ */
+static void stand_in(struct relay_run *run)
+{
+	static const char content[] = "\0" PROVISION_STAND_IN "\0\0";
+	uint8_t *message = relay_insert_room(run, FRAME_HEADER_SIZE + sizeof(content));
+
+	provision_put_header(message, PQ_PARSE, 4 + sizeof(content));
+	memcpy(message + FRAME_HEADER_SIZE, content, sizeof(content));
+	run->server->unnamed = 0;
+	run->server->unnamed_passing = true;
+}
+
+/* False: no memory. */
+static bool note_deallocate(struct relay_run *run, const char *text, bool *stands)
+{
+	struct client_statements *statements = run->client->statements;
+	struct buffer name;
+	bool good = true;
+
+	*stands = false;
+	if (provision_forgets_all(run, text, strlen(text)))
+		run->server->forgetting = true;
+	if (!statements)
+		return true;
+	buffer_init(&name);
+	*stands = provision_deallocates(run, text, strlen(text), &name);
+	good = client_statements_will_deallocate(
+		statements, *stands ? (const char *)name.data : NULL);
+	buffer_free(&name);
+	return good;
+}
+
 static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 {
 	struct client_link *client = run->client;
+	unsigned action = REQUEST_FORWARD;
+	bool stands;
 
 	if (!provision_has_room(run))
 		return provision_hold_back(run);
@@ -184,21 +221,29 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 		do_not_keep(run);
 		return provision_pass_request(run, REQUEST_FORWARD);
 	}
-	/* The first that a server has to do cannot be skipped for the error of another. */
-	if (requests_is_empty(&run->server->requests)) {
-		keep_unnamed(run, name + 1);
-		return provision_pass_request(run, REQUEST_FORWARD);
-	}
-	if (!provision_open_book(run))
+	if (!statement_is_content(name + 1, run->frame.total - FRAME_HEADER_SIZE - 1))
+		stands = false;
+	else if (!note_deallocate(run, name + 1, &stands))
 		return provision_out_of_memory(run);
-	server_statements_push(run->server->statements,
-		&(struct statement_operation){
-			.kind = STATEMENT_UNNAMED,
-			.batch = run->server->batch,
-			.before = client->unnamed ? statement_ref(client->unnamed) : NULL,
-		});
+	/* The first that a server has to do cannot be skipped for the error of another. */
+	if (!requests_is_empty(&run->server->requests)) {
+		if (!provision_open_book(run))
+			return provision_out_of_memory(run);
+		server_statements_push(run->server->statements,
+			&(struct statement_operation){
+				.kind = STATEMENT_UNNAMED,
+				.batch = run->server->batch,
+				.before =
+					client->unnamed ? statement_ref(client->unnamed) : NULL,
+			});
+		action |= REQUEST_NOTED;
+	}
 	keep_unnamed(run, name + 1);
-	return provision_pass_request(run, REQUEST_FORWARD | REQUEST_NOTED);
+	if (!stands)
+		return provision_pass_request(run, action);
+	stand_in(run);
+	provision_pass_request(run, action);
+	return RELAY_DROP;
 }
 
 enum verdict statements_judge_parse(struct relay_run *run)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/provision.h"
 
+#include "wire/sql.h"
+
 /* --- passing requests on ------------------------------------------------------------------ */
 
 void provision_note(struct relay_run *run, uint8_t type, enum request_action action,
@@ -93,6 +95,22 @@ static bool must_close(const struct relay_run *run, const struct server_statemen
 {
 	return entry->expected || !provision_is_certain(run, entry) ||
 		(entry->changes == 0 && entry->present);
+}
+
+bool provision_forgets_all(const struct relay_run *run, const char *text, size_t length)
+{
+	/* Most queries are told apart by their first letter. */
+	return length > 0 && ((text[0] | 0x20) == 'd' || text[0] <= '/') &&
+		provision_tracks(run) && sql_forgets_statements(text, length);
+}
+
+bool provision_deallocates(
+	const struct relay_run *run, const char *text, size_t length, struct buffer *name)
+{
+	return run->client->statements && length > 0 &&
+		((text[0] | 0x20) == 'd' || text[0] <= '/') && provision_tracks(run) &&
+		sql_deallocated_name(text, length, name) &&
+		provision_find_name(run, (const char *)name->data, name->length);
 }
 
 void provision_evict(struct relay_run *run, const struct server_statement *newest)

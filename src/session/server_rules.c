@@ -92,13 +92,13 @@ static enum verdict judge_close_complete(struct relay_run *run)
 	return judge_answer(run, PQ_CLOSE);
 }
 
-/* Does it run a Query of ours for a DEALLOCATE of the client's? See session/statements. */
+/* Does it run what stands in for a DEALLOCATE of the client's? See session/statements. */
 static bool stands_for_deallocate(const struct server_link *server)
 {
 	const struct request *first = requests_first(&server->requests);
 
 	return first && first->action == (REQUEST_FORWARD | REQUEST_NOTED) &&
-		first->type == PQ_QUERY;
+		(first->type == PQ_QUERY || first->type == PQ_EXECUTE);
 }
 
 /*
@@ -132,8 +132,6 @@ static enum verdict judge_parameter_description(struct relay_run *run)
 /* RowDescription and NoData answer Describe. */
 static enum verdict judge_description(struct relay_run *run)
 {
-	if (stands_for_deallocate(run->server))
-		return RELAY_DROP;
 	return judge_answer(run, PQ_DESCRIBE);
 }
 
@@ -143,13 +141,18 @@ static enum verdict judge_executed(struct relay_run *run)
 	return judge_answer(run, PQ_EXECUTE);
 }
 
-/* In place of what the server has said of our own Query. */
+/* In place of what the server has said of what stood in. A Query is ended by ReadyForQuery. */
 static enum verdict answer_deallocate(struct relay_run *run)
 {
 	static const char message[] = "C\0\0\0\017DEALLOCATE";
+	struct server_link *server = run->server;
 
 	relay_insert(run, message, sizeof(message));
-	return RELAY_DROP;
+	if (requests_first(&server->requests)->type == PQ_QUERY)
+		return RELAY_DROP;
+	statements_done(server);
+	requests_drop(&server->requests);
+	return with_our_answers(run, RELAY_DROP);
 }
 
 static enum verdict judge_command_complete(struct relay_run *run)

@@ -217,6 +217,8 @@ static void end_unnamed(struct relay_run *run)
 	provision_set_unnamed(run->client, NULL);
 	if (server->statements && server->statements->in_flight > 0)
 		statements_forget_unnamed(server);
+	if (run->client->statements)
+		client_statements_will_deallocate(run->client->statements, NULL);
 }
 
 /* --- Close -------------------------------------------------------------------------------- */
@@ -301,18 +303,17 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* --- simple queries ----------------------------------------------------------------------- */
+/* --- DEALLOCATE --------------------------------------------------------------------------- */
 
 /* DEALLOCATE of a name that we know: nothing is done on the server, which answers for us. */
 static enum verdict deallocate(struct relay_run *run, const char *name)
 {
-	static const char nothing[] = "SELECT WHERE false";
-	uint8_t message[FRAME_HEADER_SIZE + sizeof(nothing)];
+	uint8_t message[FRAME_HEADER_SIZE + sizeof(PROVISION_STAND_IN)];
 
 	if (!provision_open_book(run))
 		return provision_out_of_memory(run);
-	provision_put_header(message, PQ_QUERY, 4 + sizeof(nothing));
-	memcpy(message + FRAME_HEADER_SIZE, nothing, sizeof(nothing));
+	provision_put_header(message, PQ_QUERY, 4 + sizeof(PROVISION_STAND_IN));
+	memcpy(message + FRAME_HEADER_SIZE, PROVISION_STAND_IN, sizeof(PROVISION_STAND_IN));
 	relay_insert(run, message, sizeof(message));
 	provision_note(run, PQ_QUERY, REQUEST_FORWARD,
 		&(struct statement_operation){
@@ -326,32 +327,51 @@ static enum verdict deallocate(struct relay_run *run, const char *name)
 /* True, with the verdict: it was one of those. */
 static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 {
-	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 	struct buffer name;
 	bool known;
 
-	if (!run->whole || run->frame.total <= FRAME_HEADER_SIZE || (text[0] | 0x20) != 'd' ||
-		!provision_tracks(run))
-		return false;
 	buffer_init(&name);
-	known = sql_deallocated_name(
-			(const char *)text, run->frame.total - FRAME_HEADER_SIZE, &name) &&
-		provision_find_name(run, (const char *)name.data, name.length);
+	known = run->whole &&
+		provision_deallocates(run, (const char *)run->at + FRAME_HEADER_SIZE,
+			run->frame.total - FRAME_HEADER_SIZE, &name);
 	if (known)
 		*verdict = deallocate(run, (const char *)name.data);
 	buffer_free(&name);
 	return known;
 }
 
-/* Will nothing be left on the server? Most queries are told apart by their first letter. */
-static bool forgets_all(const struct relay_run *run)
+/* The Execute of such a one, which came as a Parse: see parse_rules.c. */
+static enum verdict execute_deallocate(struct relay_run *run)
 {
-	const char *text = (const char *)run->at + FRAME_HEADER_SIZE;
+	struct client_statements *statements = run->client->statements;
 
-	return run->whole && run->frame.total > FRAME_HEADER_SIZE &&
-		((text[0] | 0x20) == 'd' || text[0] <= '/') && provision_tracks(run) &&
-		sql_forgets_statements(text, run->frame.total - FRAME_HEADER_SIZE);
+	if (!provision_open_book(run))
+		return provision_out_of_memory(run);
+	provision_note(run, PQ_EXECUTE, REQUEST_FORWARD,
+		&(struct statement_operation){
+			.kind = STATEMENT_DEALLOCATE,
+			.client = take_name(run->client, statements->deallocates),
+		});
+	client_statements_will_deallocate(statements, NULL);
+	query_clocks_start(run->client);
+	return RELAY_PASS;
 }
+
+enum verdict statements_judge_execute(struct relay_run *run)
+{
+	const struct client_statements *statements = run->client->statements;
+
+	if (provision_is_skipped(run))
+		return RELAY_PASS;
+	if (!provision_has_room(run))
+		return provision_hold_back(run);
+	if (statements && statements->deallocates && run->whole &&
+		run->at[FRAME_HEADER_SIZE] == '\0')
+		return execute_deallocate(run);
+	return provision_pass_request(run, REQUEST_FORWARD);
+}
+
+/* --- simple queries ----------------------------------------------------------------------- */
 
 enum verdict statements_judge_query(struct relay_run *run)
 {
@@ -364,7 +384,9 @@ enum verdict statements_judge_query(struct relay_run *run)
 	end_unnamed(run);
 	if (run->client->statements && is_deallocate(run, &verdict))
 		return verdict;
-	if (forgets_all(run))
+	if (run->whole &&
+		provision_forgets_all(run, (const char *)run->at + FRAME_HEADER_SIZE,
+			run->frame.total - FRAME_HEADER_SIZE))
 		run->from->rules = relay_forgetting_client;
 	return provision_pass_request(run, REQUEST_FORWARD);
 }

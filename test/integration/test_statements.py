@@ -914,3 +914,65 @@ def test_what_is_done_for_unnamed_statements_is_in_no_counter(one):
         assert run(each, "") == [["unnamed"]]
     assert counts(one) == (0, 0, 0)
     assert statements(one) == []
+
+
+# DEALLOCATE by the extended protocol, as libpq's PQexecParams sends it
+
+
+@pytest.mark.parametrize("sql", ["DEALLOCATE s", " deallocate PREPARE s;"])
+def test_deallocate_by_the_extended_protocol_is_of_the_clients_own_name(one, sql):
+    client, other = one.client(), one.client()
+    prepare(client, "s", "SELECT 1")
+    prepare(other, "s", "SELECT 1")
+    for before in ([], [wire.extended("SELECT 2")]):
+        result = ask(client, *before, wire.extended(sql), wire.extended("SELECT 3"))
+        assert result.error is None
+        assert result.types.endswith("12nC12TDCZ")
+        assert result.tags[-2] == "DEALLOCATE"
+        with pytest.raises(ServerError, match="did not exist"):
+            run(client, "s")
+        assert run(other, "s") == [["1"]]
+        prepare(client, "s", "SELECT 1")
+
+
+def test_deallocate_that_an_error_skips_is_not_done(one):
+    client = one.client()
+    prepare(client, "s", "SELECT 'kept'")
+    result = ask(client, wire.extended("SELECT 1/0"), wire.extended("DEALLOCATE s"))
+    assert result.error.sqlstate == "22012"
+    assert run(client, "s") == [["kept"]]
+    client.query("BEGIN")
+    client.send(wire.query("SELECT 1/0"))
+    assert client.result().error
+    assert ask(client, wire.extended("DEALLOCATE s")).error.sqlstate == "25P02"
+    client.query("ROLLBACK")
+    assert run(client, "s") == [["kept"]]
+
+
+def test_deallocate_that_is_not_executed_ends_nothing(one):
+    client = one.client()
+    prepare(client, "s", "SELECT 'kept'")
+    assert ask(client, wire.parse("DEALLOCATE s")).types == "1Z"
+    assert ask(client, wire.extended("SELECT 1")).rows == [["1"]]
+    assert run(client, "s") == [["kept"]]
+
+
+@pytest.mark.parametrize("sql", ["DEALLOCATE ALL", "/* all */ discard all"])
+def test_what_follows_it_in_the_extended_protocol_counts_on_nothing(one, sql):
+    client, other = one.client(), one.client()
+    prepare(other, "t", "SELECT 'shared'")
+    if "discard" in sql:
+        client.send(wire.extended(sql), wire.sync())
+    else:
+        client.send(
+            wire.extended(sql),
+            wire.parse("SELECT 'shared'", "a"),
+            wire.bind((), "a"),
+            wire.execute(),
+            wire.sync(),
+        )
+    client.send(
+        wire.parse("SELECT 'shared'", "b"), wire.bind((), "b"), wire.execute(), wire.sync()
+    )
+    assert answered(client).error is None
+    assert answered(client).rows == [["shared"]]
