@@ -288,9 +288,8 @@ def closes(number):
 check("connects", connect)
 check("startup parameters stay the client's own", settings)
 check("statements are prepared after five executions", prepared)
-# With an older libpq psycopg says DEALLOCATE in the extended protocol.
-if HAS_SESSION or psycopg.pq.version() >= 170000:
-    check("statements are closed past prepared_max", many_prepared)
+# With a libpq before 17 psycopg says DEALLOCATE in the extended protocol, else Close.
+check("statements are closed past prepared_max", many_prepared)
 check("transactions commit and roll back", transactions)
 check("errors end their transaction only", errors_roll_back)
 check("pipelines, with an error in the middle", pipelines)
