@@ -308,7 +308,13 @@ def test_errors_are_counted_by_class_as_they_pass(pooler):
 
 
 def test_an_error_of_our_own_is_no_error_of_a_server(new_pooler):
-    pooler = new_pooler({"pool_mode": "transaction", "query_wait_timeout": 1})
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "query_wait_timeout": 1,
+            "startup_parameters": "strict",
+        }
+    )
     client = pooler.client()
     client.query("SELECT 1")
     pooler.refused(database="nowhere")

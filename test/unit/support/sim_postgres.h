@@ -14,7 +14,7 @@
  *   slow tN             as `row`, but it takes until it is finished or cancelled
  *   copyin tN, copybad tN, copyout tN R
  *   begin, commit, rollback, SET application_name='VALUE', RESET application_name, DISCARD ALL,
- *   DEALLOCATE ALL, DEALLOCATE NAME, SELECT WHERE false
+ *   DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
  *
  * Protocol: "Message Flow".
  */

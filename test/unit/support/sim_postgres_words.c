@@ -194,8 +194,7 @@ static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *c
 static enum sim_run run_nothing(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
-	write_heading(pg);
-	return complete(pg, "SELECT 0");
+	return complete(pg, "UNLISTEN");
 }
 
 /* What a check query asks for. */
@@ -228,7 +227,7 @@ static const struct word {
 	{"discard all", run_discard, false, false},
 	{"deallocate all", run_deallocate_all, false, false},
 	{"deallocate ", run_deallocate, false, false},
-	{"select where", run_nothing, false, true},
+	{"unlisten ", run_nothing, false, false},
 	{"select 1", run_select, false, true},
 };
 
