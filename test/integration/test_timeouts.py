@@ -391,6 +391,7 @@ def test_starting_up_is_retried_not_told(new_pooler, new_server):  # F45
 # Many at once
 
 
+@pytest.mark.alone
 def test_many_deadlines_in_one_second(new_pooler):  # F30
     """Clients of four kinds run out of time together: each hears its own text, nobody stalls."""
     pooler = new_pooler(

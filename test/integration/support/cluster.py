@@ -296,3 +296,13 @@ class Cluster:
             " WHERE backend_type = 'client backend' AND usename IS DISTINCT FROM 'harness'"
         )
         self.wait_quiet()
+
+
+def is_newer():
+    """Whether the servers are newer than psql, pg_dump and the others, which stand beside Debian's."""
+    said = [
+        subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+        for path in (program("postgres"), "/usr/bin/psql")
+    ]
+    server, tools = (int(re.search(r"(\d+)", words.split(")", 1)[-1]).group(1)) for words in said)
+    return server > tools
