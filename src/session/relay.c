@@ -339,6 +339,10 @@ static bool keep_rest(struct relay_run *run)
 {
 	if (run->at == run->end)
 		return true;
+	/* What a server's link holds is put before what it receives: there is room for so much. */
+	if (run->from->kind == LINK_SERVER &&
+		(size_t)(run->end - run->at) > LOOP_RECEIVE_HEADROOM)
+		return false;
 	return link_hold(run->from, run->at, (size_t)(run->end - run->at));
 }
 

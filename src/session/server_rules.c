@@ -111,7 +111,8 @@ static enum verdict judge_parameter_description(struct relay_run *run)
 	struct report report;
 	struct frame next;
 
-	if (!run->whole || !statements_may_heal(run))
+	/* An error that is too long to wait for, or what it follows, goes on as it comes. */
+	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !statements_may_heal(run))
 		return RELAY_PASS;
 	switch (frame_peek(behind, (size_t)(run->end - behind), run->max_message, &next)) {
 	case FRAME_WHOLE:
@@ -120,7 +121,9 @@ static enum verdict judge_parameter_description(struct relay_run *run)
 			? RELAY_DROP
 			: RELAY_PASS;
 	case FRAME_PARTIAL:
-		return next.type == PQ_ERROR_RESPONSE ? RELAY_MORE : RELAY_PASS;
+		return next.type == PQ_ERROR_RESPONSE && next.total <= RELAY_WHOLE_MAX / 2
+			? RELAY_MORE
+			: RELAY_PASS;
 	case FRAME_SHORT:
 		return RELAY_MORE;
 	case FRAME_MALFORMED:
