@@ -190,11 +190,62 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 		"DES"); /* Describe of what cannot be there, for an error in its place */
 }
 
+/* --- errors of plans out of date ---------------------------------------------------------- */
+
+/* The beginning of a message of this size in all, whose body is zeros. */
+static void begin_message(struct buffer *out, uint8_t type, uint32_t total, uint32_t there)
+{
+	buffer_clear(out);
+	writer_byte(out, type);
+	writer_int32(out, total - 1);
+	memset(buffer_extend(out, there - 5), 0, there - 5);
+}
+
+/*
+ * A description may have to be taken back for the error behind it. One that is too long to be waited
+ * for is passed on as it comes, and nothing piles up.
+ */
+static void test_no_error_is_waited_for_that_is_too_long(void **state)
+{
+	enum { DESCRIPTION = 30000, PIECE = 60000, PIECES = 20 };
+	struct buffer message;
+	size_t length;
+	size_t mark;
+
+	(void)state;
+	prepare_s();
+	mark = writer_begin(&words, PQ_DESCRIBE);
+	writer_byte(&words, 'S');
+	writer_string(&words, "s");
+	writer_end(&words, mark);
+	say_with("S");
+	scripted_forget_output(client->script);
+	client->heard = client->served = 0;
+	buffer_init(&message);
+	begin_message(&message, PQ_PARAMETER_DESCRIPTION, DESCRIPTION, DESCRIPTION);
+	say_buffer(server, &message);
+	begin_message(&message, PQ_ERROR_RESPONSE, PIECE * PIECES, PIECE);
+	say_buffer(server, &message);
+	assert_in_range(server->link->held_length, 0, 65536);
+	for (int i = 1; i < PIECES; i++) {
+		buffer_clear(&message);
+		memset(buffer_extend(&message, PIECE), 0, PIECE);
+		say_buffer(server, &message);
+		assert_in_range(server->link->held_length, 0, 65536);
+	}
+	buffer_free(&message);
+	scripted_output(client->script, &length);
+	assert_int_equal(length, DESCRIPTION + PIECE * PIECES);
+	scripted_forget_output(client->script);
+	client->heard = client->served = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(no_error_is_waited_for_that_is_too_long),
 		TEST(what_is_owed_behind_a_copy_is_told),
 		TEST(what_is_owed_behind_the_end_of_no_copy_is_told),
 		TEST(a_close_is_answered_once_though_its_server_was_dead),
