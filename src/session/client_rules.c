@@ -194,8 +194,16 @@ const struct relay_rule relay_idle_client[RELAY_TYPES] = {
 	[PQ_TERMINATE] = {judge_terminate},
 };
 
+/* What means the same from every client that is paired. */
+#define PAIRED                                                                                 \
+	RELAY_EVERY(judge_unknown_from_client),                                                \
+		[PQ_FUNCTION_CALL] = {judge_request},                                          \
+		[PQ_FLUSH] = {judge_flush, .at_once = true}, [PQ_COPY_DATA] = RELAY_PASSES,    \
+		[PQ_COPY_DONE] = {judge_copy_end}, [PQ_COPY_FAIL] = {judge_copy_end},          \
+		[PQ_TERMINATE] = {judge_terminate}
+
 const struct relay_rule relay_paired_client[RELAY_TYPES] = {
-	RELAY_EVERY(judge_unknown_from_client),
+	PAIRED,
 	[PQ_QUERY] = {judge_query},
 	[PQ_PARSE] = {judge_request},
 	[PQ_BIND] = {judge_request},
@@ -203,16 +211,10 @@ const struct relay_rule relay_paired_client[RELAY_TYPES] = {
 	[PQ_EXECUTE] = {judge_request},
 	[PQ_CLOSE] = {judge_request},
 	[PQ_SYNC] = {judge_request},
-	[PQ_FUNCTION_CALL] = {judge_request},
-	[PQ_FLUSH] = {judge_flush, .at_once = true},
-	[PQ_COPY_DATA] = RELAY_PASSES,
-	[PQ_COPY_DONE] = {judge_copy_end},
-	[PQ_COPY_FAIL] = {judge_copy_end},
-	[PQ_TERMINATE] = {judge_terminate},
 };
 
 const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
-	RELAY_EVERY(judge_unknown_from_client),
+	PAIRED,
 	[PQ_QUERY] = {judge_tracked_query},
 	[PQ_PARSE] = {statements_judge_parse},
 	[PQ_BIND] = {statements_judge_bind},
@@ -220,13 +222,8 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	[PQ_EXECUTE] = {statements_judge_execute},
 	[PQ_CLOSE] = {statements_judge_close},
 	[PQ_SYNC] = {judge_tracked_sync},
-	[PQ_FUNCTION_CALL] = {judge_request},
-	[PQ_FLUSH] = {judge_flush, .at_once = true},
-	[PQ_COPY_DATA] = RELAY_PASSES,
-	[PQ_COPY_DONE] = {judge_copy_end},
-	[PQ_COPY_FAIL] = {judge_copy_end},
-	[PQ_TERMINATE] = {judge_terminate},
 };
+
 const struct relay_rule relay_forgetting_client[RELAY_TYPES] = {
 	RELAY_EVERY(judge_behind_forgetting),
 	[PQ_TERMINATE] = {judge_terminate},
