@@ -15,6 +15,8 @@
 enum {
 	/* Requests of one message: Close, Parse, the message itself, and one eviction. */
 	REQUESTS_EACH = 4,
+	/* So much of a message is gathered for the name in it: one without an end is broken. */
+	NAME_GATHERED_MAX = 4 * 1024 * 1024,
 };
 
 static inline struct statement_table *provision_table(const struct relay_run *run)
@@ -76,7 +78,9 @@ static inline enum verdict provision_pass_request(struct relay_run *run, unsigne
 /* A name whose end is not there: wait for it, or the message has none. */
 static inline enum verdict provision_no_name(struct relay_run *run, enum reason broken)
 {
-	return run->whole ? relay_fail(run, failure_of(broken)) : RELAY_MORE;
+	return run->whole || run->end - run->at >= NAME_GATHERED_MAX
+		? relay_fail(run, failure_of(broken))
+		: RELAY_MORE;
 }
 
 /* Are names tracked? Else they reach the server as they are. */

@@ -470,14 +470,22 @@ static void run_held(struct link *link)
 	held_free(registry, held, capacity);
 }
 
+/* Is it a power of two or more further? */
+static bool has_doubled(uint32_t before, uint32_t now)
+{
+	return __builtin_clz(before) != __builtin_clz(now);
+}
+
 /*
  * A message that must be whole and is longer than the loop's buffer has room for is received
- * where it is held. Returns what stream_receive() does.
+ * where it is held. It is judged when it is whole, and now and then before: it may be too much to
+ * be waited for. Returns what stream_receive() does.
  */
 static ssize_t receive_held(struct link *link)
 {
 	const size_t rest = relay_rest(link);
 	const size_t size = rest < LOOP_RECEIVE_SIZE ? rest : LOOP_RECEIVE_SIZE;
+	const uint32_t before = link->held_length;
 	ssize_t got;
 
 	if (!link_make_room(link, size))
@@ -487,7 +495,7 @@ static ssize_t receive_held(struct link *link)
 		return got;
 	link->request_time = loop_now(link->stream.loop);
 	link->held_length += (uint32_t)got;
-	if ((size_t)got == rest)
+	if ((size_t)got == rest || has_doubled(before, link->held_length))
 		run_held(link);
 	return got;
 }

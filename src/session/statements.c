@@ -166,12 +166,12 @@ static bool read_subject(
 {
 	size_t size;
 
-	if (!run->whole) {
+	if (!run->whole && run->frame.total <= NAME_GATHERED_MAX) {
 		*verdict = RELAY_MORE;
 		return false;
 	}
 	*out = provision_text_at(run, 1, &size);
-	if (!*out || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
+	if (!run->whole || !*out || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
 		*verdict = relay_fail(run, failure_of(broken));
 		return false;
 	}

@@ -349,6 +349,23 @@ def test_broken_messages_are_refused(one, message, text):
     client.fatal().is_("FATAL", "08P01", text)
 
 
+@pytest.mark.parametrize(
+    "kind, length, text",
+    [
+        ("P", 4 << 20, "failed to parse packet"),
+        ("B", 4 << 20, "broken Bind packet"),
+        ("D", 10, "broken Describe packet"),
+        ("C", 10, "broken Close packet"),
+    ],
+)
+def test_a_name_without_an_end_is_not_gathered_for_ever(one, kind, length, text):
+    client = one.client()
+    client.query("BEGIN")
+    header = kind.encode() + (1 << 30).to_bytes(4, "big")
+    client.send(header + b"S" * (length - len(header)))
+    client.fatal().is_("FATAL", "08P01", text)
+
+
 # How many
 
 
