@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A server connection from its launch to its first use: name look-up, connect, authentication,
- * parameters, connect_query. Protocol: "Message Flow", Start-up.
+ * A server connection from its launch to its first use, step by step: its way there
+ * (session/server_route), encryption and start-up (server_greeting), authentication
+ * (server_authentication), parameters (server_welcome), connect_query; and if it fails,
+ * server_failure. Protocol: "Message Flow", Start-up.
  */
 #ifndef PGUSHER_SESSION_SERVER_LOGIN_H
 #define PGUSHER_SESSION_SERVER_LOGIN_H
@@ -25,11 +27,5 @@ void server_login_hurry(struct server_link *server, usec_t now);
 
 /* It has logged in, and its connect_query is done: to the pool with it. */
 void server_login_done(struct server_link *server);
-
-/*
- * A server is closing, which was in this state: let go of the login, and remember a failed one.
- */
-void server_login_end(
-	struct server_link *server, enum server_state state, const struct failure *why);
 
 #endif

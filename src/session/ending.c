@@ -15,7 +15,7 @@
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/replication.h"
-#include "session/server_login.h"
+#include "session/server_failure.h"
 #include "session/statements.h"
 #include "wire/writer.h"
 
@@ -242,7 +242,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	limits_give_server(pool);
 	loop_defer(pool->registry->loop, &link->ending, free_server);
 	cancel_server_gone(server);
-	server_login_end(server, state, why);
+	server_failure_settle(server, state, why);
 	lookup_server_gone(server, why);
 	pool_needs_work(pool);
 	if (unused)

@@ -2,6 +2,7 @@
 """The lists of the build: each source stands in one, and each says what its licence is."""
 
 import re
+from collections import Counter
 
 from report import TOP, read, sources, tree_files, verdict
 
@@ -19,6 +20,14 @@ def unlisted_sources():
     known = list(sources("src", "include"))
     known += [path.relative_to(TOP) for path in sorted((TOP / "include").rglob("*.def"))]
     return [f"{path}: not in src/Makefile.inc" for path in known if str(path) not in names]
+
+
+def doubled_sources():
+    """Files that the list of the library has twice, since two people brought them."""
+    lists = re.findall(r"^libpgusher_a_SOURCES \+=((?:.*\\\n)*.*)", read("src/Makefile.inc"), re.M)
+    for name, times in Counter(" ".join(lists).replace("\\", " ").split()).items():
+        if times > 1:
+            yield f"{name}: twice in libpgusher_a_SOURCES"
 
 
 def unlisted_tests():
@@ -40,6 +49,7 @@ def missing_licences():
 
 verdict(
     ("every source is in src/Makefile.inc", unlisted_sources()),
+    ("no source is in the library twice", list(doubled_sources())),
     ("every test is in test/Makefile.inc", list(unlisted_tests())),
     ("every source says its licence", list(missing_licences())),
 )
