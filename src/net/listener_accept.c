@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/listener_parts.h"
+
+/* How long the set rests after accept() failed. */
+#define REST_TIME (5 * USEC_PER_SEC)
+
+enum {
+	/* Most connections that one event may bring: the others of this turn want to be served. */
+	ACCEPT_MOST = 64,
+	/* So often it is asked in vain whether there are more, after there were. */
+	EAGER_TIMES = 8,
+};
+
+static bool must_accept(const struct listeners *set)
+{
+	return !set->paused && !set->resting;
+}
+
+static void watch(struct listener *listener)
+{
+	if (event_add(&listener->event, NULL) != 0)
+		log_write(LEVEL_ERROR, "cannot wait for connections: %m");
+}
+
+/* Follow what `paused` and `resting` say. */
+static void watch_all(struct listeners *set)
+{
+	struct listener *listener;
+
+	TAILQ_FOREACH (listener, &set->list, entry) {
+		if (must_accept(set))
+			watch(listener);
+		else
+			event_del(&listener->event);
+	}
+}
+
+/* --- rests ------------------------------------------------------------------------------ */
+
+void listeners_give_spare(struct listeners *set)
+{
+	if (set->spare >= 0)
+		close(set->spare);
+	set->spare = -1;
+}
+
+bool listeners_take_spare(struct listeners *set)
+{
+	if (set->spare < 0)
+		set->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return set->spare >= 0;
+}
+
+/* Descriptors come and go while they are short: a line per rest of full length is enough. */
+static void complain(struct listeners *set, int error)
+{
+	const usec_t now = loop_now(set->loop);
+
+	if (set->complained != 0 && now - set->complained < REST_TIME)
+		return;
+	set->complained = now;
+	errno = error;
+	log_write(LEVEL_ERROR, "accept() failed: %m");
+}
+
+static void rest(struct listeners *set, int error)
+{
+	complain(set, error);
+	set->resting = true;
+	if (error == EMFILE || error == ENFILE) {
+		set->rests_for_descriptors++;
+		listeners_give_spare(set);
+	} else {
+		set->rests_for_memory++;
+	}
+	watch_all(set);
+	wheel_set(&set->loop->wheel, &set->retry, loop_now(set->loop) + REST_TIME);
+}
+
+void listeners_try_again(struct listeners *set)
+{
+	if (!set->resting || !listeners_take_spare(set))
+		return;
+	set->resting = false;
+	deadline_cancel(&set->retry);
+	watch_all(set);
+}
+
+void listeners_on_rested(struct deadline *retry)
+{
+	struct listeners *set =
+		(struct listeners *)((char *)retry - offsetof(struct listeners, retry));
+
+	listeners_try_again(set);
+	if (set->resting)
+		wheel_set(&set->loop->wheel, &set->retry, loop_now(set->loop) + REST_TIME);
+}
+
+/* --- accepting -------------------------------------------------------------------------- */
+
+/* What accept(2) says of the one connection at the head of the queue, not of the socket. */
+static bool is_fault_of_peer(int error)
+{
+	switch (error) {
+	case ECONNABORTED:
+	case EINTR:
+	case EPERM: /* a firewall's rule */
+	case EPROTO:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum accept_result { ACCEPTED, PASSED_OVER, NOBODY_WAITS };
+
+static enum accept_result accept_one(struct listener *listener)
+{
+	struct listeners *set = listener->set;
+	struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(from);
+	const int fd = accept4(
+		listener->fd, (struct sockaddr *)&from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		set->accepted(set->context, fd, (const struct sockaddr *)&from, length,
+			listener->is_unix);
+		return ACCEPTED;
+	}
+	if (is_fault_of_peer(errno))
+		return PASSED_OVER;
+	if (errno != EAGAIN && errno != EWOULDBLOCK)
+		rest(set, errno);
+	return NOBODY_WAITS;
+}
+
+/*
+ * How many to accept now. Usually one: asking again only to hear that nobody waits would cost
+ * each login a call, and who does wait makes the socket readable in the next turn. Where that
+ * happened lately all who wait are taken: logins that are served together wake clients and servers
+ * less often, and a wake-up costs several calls.
+ */
+static unsigned allowance(struct listener *listener)
+{
+	const uint64_t turn = listener->set->loop->turn;
+
+	if (turn == listener->last_turn + 1)
+		listener->eager = EAGER_TIMES;
+	listener->last_turn = turn;
+	return listener->eager > 0 ? ACCEPT_MOST : 1;
+}
+
+/* The callback may pause the set, but closes no listener: that is the daemon's, between events. */
+static void accept_some(struct loop_task *task)
+{
+	struct listener *listener =
+		(struct listener *)((char *)task - offsetof(struct listener, arrivals));
+	const unsigned most = allowance(listener);
+	unsigned taken = 0;
+
+	while (taken < most && must_accept(listener->set) &&
+		accept_one(listener) != NOBODY_WAITS)
+		taken++;
+	if (taken > 1)
+		listener->eager = EAGER_TIMES;
+	else if (listener->eager > 0)
+		listener->eager--;
+}
+
+/* Accepted behind the other events: who takes the place of one that has just left finds it free. */
+static void on_connections(evutil_socket_t fd, short what, void *argument)
+{
+	struct listener *listener = argument;
+
+	(void)fd;
+	(void)what;
+	loop_defer_arrivals(listener->set->loop, &listener->arrivals, accept_some);
+}
+
+void listeners_pause(struct listeners *set)
+{
+	set->paused = true;
+	watch_all(set);
+}
+
+void listeners_resume(struct listeners *set)
+{
+	set->paused = false;
+	watch_all(set);
+}
+
+/* --- one of the set --------------------------------------------------------------------- */
+
+struct listener *listener_new(struct listeners *set, int fd)
+{
+	struct listener *listener = calloc(1, sizeof(*listener));
+
+	if (!listener)
+		return NULL;
+	listener->set = set;
+	listener->fd = fd;
+	listener->last_turn = UINT64_MAX; /* in none yet */
+	event_assign(&listener->event, set->loop->base, fd, EV_READ | EV_PERSIST,
+		on_connections, listener);
+	return listener;
+}
+
+void listener_free(struct listener *listener)
+{
+	TAILQ_REMOVE(&listener->set->list, listener, entry);
+	loop_forget(listener->set->loop, &listener->arrivals);
+	event_del(&listener->event);
+	close(listener->fd);
+	free(listener);
+}
+
+const char *listener_text(const struct listener *listener, char out[LISTENER_TEXT_SIZE])
+{
+	char text[ADDRESS_TEXT_SIZE];
+
+	if (listener->is_unix)
+		snprintf(out, LISTENER_TEXT_SIZE, "unix:%s", listener->path);
+	else
+		snprintf(out, LISTENER_TEXT_SIZE, "%s", address_text(&listener->address, text));
+	return out;
+}
+
+/* Put a finished listener into the set and let it accept. */
+void listener_start(struct listener *listener)
+{
+	char text[LISTENER_TEXT_SIZE];
+
+	TAILQ_INSERT_TAIL(&listener->set->list, listener, entry);
+	watch(listener);
+	log_write(LEVEL_LOG, "listening on %s", listener_text(listener, text));
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "net/listener_parts.h"
+
+static bool unix_path(char *out, size_t size, const char *dir, int port)
+{
+	const int length = snprintf(out, size, "%s/.s.PGSQL.%d", dir, port);
+
+	return length > 0 && (size_t)length < size;
+}
+
+bool listener_unix_is_in_use(const char *unix_dir, int port)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct sockaddr_un address;
+	socklen_t length;
+	bool connected;
+	int fd;
+
+	if (!unix_dir || !*unix_dir || !unix_path(path, sizeof(path), unix_dir, port))
+		return false;
+	length = address_unix(&address, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	/* Its queue may be full (EAGAIN): somebody listens all the same. */
+	connected =
+		connect(fd, (const struct sockaddr *)&address, length) == 0 || errno == EAGAIN;
+	close(fd);
+	return connected;
+}
+
+static bool find_group(const char *name, gid_t *out)
+{
+	const struct group *found = getgrnam(name);
+	long long number;
+
+	if (found) {
+		*out = found->gr_gid;
+		return true;
+	}
+	if (!text_to_integer(name, &number) || number < 0 || number >= (gid_t)-1)
+		return false;
+	*out = (gid_t)number;
+	return true;
+}
+
+/* Owner and mode of the socket's file, before anybody can connect. */
+static bool dress_file(struct listener *listener, const struct listen_options *options)
+{
+	struct stat status;
+	gid_t group;
+
+	if (options->unix_group && *options->unix_group) {
+		if (!find_group(options->unix_group, &group)) {
+			log_write(LEVEL_ERROR, "unknown group in unix_socket_group: %s",
+				options->unix_group);
+			return false;
+		}
+		if (chown(listener->path, (uid_t)-1, group) != 0) {
+			log_write(LEVEL_ERROR, "chown(%s): %m", listener->path);
+			return false;
+		}
+	}
+	if (chmod(listener->path, (mode_t)options->unix_mode) != 0 ||
+		stat(listener->path, &status) != 0) {
+		log_write(LEVEL_ERROR, "chmod(%s): %m", listener->path);
+		return false;
+	}
+	listener->device = status.st_dev;
+	listener->inode = status.st_ino;
+	return true;
+}
+
+static bool is_abstract(const struct listener *listener)
+{
+	return listener->path[0] == '@';
+}
+
+static bool bind_unix(struct listener *listener, const struct listen_options *options)
+{
+	struct sockaddr_un address;
+	const socklen_t length = address_unix(&address, listener->path);
+	bool done;
+
+	if (!is_abstract(listener))
+		unlink(listener->path);
+	if (bind(listener->fd, (const struct sockaddr *)&address, length) != 0) {
+		log_write(LEVEL_ERROR, "cannot listen on unix:%s: bind(): %m", listener->path);
+		return false;
+	}
+	done = is_abstract(listener) || dress_file(listener, options);
+	if (done && listen(listener->fd, options->backlog) != 0) {
+		log_write(
+			LEVEL_ERROR, "cannot listen on unix:%s: listen(): %m", listener->path);
+		done = false;
+	}
+	if (!done && !is_abstract(listener))
+		unlink(listener->path);
+	return done;
+}
+
+/* As other servers of this protocol mark a port that is theirs. */
+static bool lock_file_exists(const struct listener *listener)
+{
+	char lock[sizeof(listener->path) + sizeof(".lock")];
+
+	if (is_abstract(listener))
+		return false;
+	snprintf(lock, sizeof(lock), "%s.lock", listener->path);
+	return access(lock, F_OK) == 0;
+}
+
+bool listeners_open_unix(
+	struct listeners *set, const struct listen_options *options, char *why, size_t size)
+{
+	struct listener *listener;
+	int fd;
+
+	if (!options->unix_dir || !*options->unix_dir)
+		return true;
+	snprintf(why, size, "failed to create unix socket");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		log_write(LEVEL_ERROR, "socket(): %m");
+		return false;
+	}
+	listener = listener_new(set, fd);
+	if (!listener)
+		goto failed;
+	listener->is_unix = true;
+	listener->address =
+		(struct address){.family = AF_UNIX, .port = (uint16_t)options->port};
+	if (!unix_path(
+		    listener->path, sizeof(listener->path), options->unix_dir, options->port)) {
+		log_write(LEVEL_ERROR, "unix_socket_dir is too long: %s", options->unix_dir);
+		goto failed;
+	}
+	if (lock_file_exists(listener)) {
+		snprintf(why, size, "unix port %d is in use", options->port);
+		goto failed;
+	}
+	if (!bind_unix(listener, options))
+		goto failed;
+	listener_start(listener);
+	return true;
+failed:
+	free(listener);
+	close(fd);
+	return false;
+}
+
+/* The path of a bound Unix socket; its port is the one that we would have. */
+void listener_name_unix(struct listener *listener, const struct listen_options *options)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t length = sizeof(address);
+	size_t size;
+
+	listener->is_unix = true;
+	listener->address =
+		(struct address){.family = AF_UNIX, .port = (uint16_t)options->port};
+	if (getsockname(listener->fd, (struct sockaddr *)&address, &length) != 0)
+		return;
+	size = length - offsetof(struct sockaddr_un, sun_path);
+	if (size == 0 || size > sizeof(listener->path))
+		return;
+	memcpy(listener->path, address.sun_path, size);
+	if (listener->path[0] == '\0')
+		listener->path[0] = '@'; /* the abstract name space, without a final zero */
+	listener->path[size < sizeof(listener->path) ? size : size - 1] = '\0';
+}
+
+/* Another process may have put its own socket there since. */
+void listener_unlink(const struct listener *listener)
+{
+	struct stat status;
+
+	if (!listener->is_unix || listener->is_passed || is_abstract(listener))
+		return;
+	if (lstat(listener->path, &status) == 0 && status.st_dev == listener->device &&
+		status.st_ino == listener->inode)
+		unlink(listener->path);
+}
