@@ -65,6 +65,12 @@ struct link_record {
 	struct statement_record statements;
 };
 
+static inline bool link_record_is_set(
+	const struct link_record *record, enum link_record_flag flag)
+{
+	return record->flags & flag;
+}
+
 /* Write the link down, as one message. */
 void link_record_write(struct buffer *out, uint8_t kind, const struct link *link);
 

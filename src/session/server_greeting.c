@@ -84,7 +84,7 @@ void server_greeting_answered(struct server_link *server, const uint8_t *data, s
 		server_greeting_start_up(server);
 }
 
-/* Connected: the first bytes. Sockets of this machine need no TLS. */
+/* Sockets of this machine need no TLS. */
 void server_greeting_begin(struct server_link *server)
 {
 	const struct settings *settings = link_registry(&server->link)->settings;

@@ -6,7 +6,6 @@
 
 #include "session/relay_rules.h"
 
-/* One that has not begun to connect; NULL: no memory. */
 struct server_link *server_login_new(struct pool *pool)
 {
 	struct registry *registry = pool->registry;

@@ -52,7 +52,6 @@ void server_welcome_take_key(struct server_link *server, const uint8_t *body, si
 	server->cancel_key_length = (uint16_t)length;
 }
 
-/* What comes before the tracked parameters. */
 void server_welcome_write(const struct server_link *server, struct buffer *head)
 {
 	buffer_clear(head);
@@ -60,7 +59,6 @@ void server_welcome_write(const struct server_link *server, struct buffer *head)
 	buffer_append(head, server->login->untracked.data, server->login->untracked.length);
 }
 
-/* The pool's first login since it was made or its welcome forgotten: the welcome is its. */
 bool server_welcome_keep(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
