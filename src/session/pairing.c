@@ -521,15 +521,12 @@ void pairing_abandon(struct server_link *server, bool politely)
 static void drop_dirty(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
-	const bool goes_on = !is_midway(&server->link);
 
-	/* Half of what nobody asked for has reached the client already: that one goes too. */
-	if (goes_on)
-		pairing_part(&server->link);
+	pairing_part(&server->link);
 	counters_unclean(server, UNCLEAN_OUT_OF_SYNC);
 	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
 	/* It may be paused, since the server took nothing more: the tail of a failed COPY. */
-	if (goes_on && client->link.stream.paused)
+	if (client->link.stream.paused)
 		relay_client_resume(client);
 }
 
@@ -541,8 +538,9 @@ void pairing_settle(struct server_link *server)
 		server_mode(server) == POOL_MODE_SESSION)
 		return;
 	client = client_of(server->link.peer);
+	/* Half of what nobody asked for may have reached the client: it hears the rest too. */
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
-		!requests_is_empty(&server->requests))
+		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
 	if (server->dirty)
 		drop_dirty(server);

@@ -69,6 +69,7 @@ def soak(new_pooler, stage, logins):
     return run
 
 
+@pytest.mark.once
 def test_what_thousands_of_clients_do_leaves_nothing_behind(soak):  # F79
     seconds = wish("SOAK", 8.0) / ROUNDS
     rounds = [soak(number, seconds) for number in range(ROUNDS)]

@@ -464,6 +464,33 @@ static void test_half_a_notification_behind_the_end_does_no_harm(void **state)
 	buffer_free(&bytes);
 }
 
+/* What came before makes its server useless to others. */
+static void test_half_a_notification_of_a_dirty_server_is_not_cut(void **state)
+{
+	struct buffer bytes;
+	size_t half;
+
+	(void)state;
+	buffer_init(&bytes);
+	letters_write(&bytes, SERVER_SPEAKS, "CZ");
+	say(client, "Q");
+	say_bytes(server, bytes.data, bytes.length);
+	assert_state(client, CLIENT_IDLE);
+	assert_got(client, &bytes);
+	scripted_forget_output(client->script);
+	say(client, "Q");
+	letters_write(&bytes, SERVER_SPEAKS, "nA");
+	half = bytes.length - 8;
+	say_bytes(server, bytes.data, half);
+	assert_true(actor_server(server)->dirty);
+	assert_state(client, CLIENT_PAIRED);
+	say_bytes(server, bytes.data + half, bytes.length - half);
+	assert_got(client, &bytes);
+	assert_state(client, CLIENT_IDLE);
+	assert_gone(server);
+	buffer_free(&bytes);
+}
+
 static void test_the_client_of_a_slow_server_that_is_dropped_is_read_again(void **state)
 {
 	struct actor *other = fake_server(pool);
@@ -1214,6 +1241,7 @@ int main(void)
 		TEST(nothing_is_read_for_a_slow_client),
 		TEST(a_slow_server_pauses_its_client),
 		TEST(half_a_notification_behind_the_end_does_no_harm),
+		TEST(half_a_notification_of_a_dirty_server_is_not_cut),
 		TEST(the_client_of_a_slow_server_that_is_dropped_is_read_again),
 		TEST(a_client_that_leaves_behind_a_slow_server_is_noticed),
 		TEST(a_slow_client_that_breaks_does_not_hold_up_its_server),
