@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client from its startup message to its welcome: who it is, authentication, and the checks in
- * their order. Its bytes are cut into messages by session/client_greeting.
+ * A client from its startup message to its welcome, step by step: its parameters
+ * (session/client_parameters), who it is (client_identity), authentication (auth/), and where it
+ * goes then (admission). Its bytes are cut into messages by session/client_greeting.
  *
  * A login can wait for a helper or for a server at each step and be taken up again.
  */
@@ -43,20 +44,5 @@ void client_login_proven(struct client_link *client);
  * password is what servers are told. What it returns is for client_login_proceed().
  */
 enum auth_result client_login_learn(struct client_link *client, const char *password);
-
-/* The client that is logging in under this id (SHOW's), or NULL. */
-struct client_link *client_login_find(const struct registry *registry, uint64_t id);
-
-/* How long its cancel key is to be: longer in protocol 3.2. Only while it logs in. */
-size_t client_login_key_length(const struct client_link *client);
-
-/*
- * Send the exchange's last word now if it has not been sent, since nothing comes yet that it could
- * leave with. False: it was lost.
- */
-bool client_login_send_farewell(struct client_link *client);
-
-/* The login is over, well or not; `state` is the state in which it was. Wipes what it held. */
-void client_login_end(struct client_link *client, enum client_state state);
 
 #endif

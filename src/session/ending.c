@@ -8,7 +8,7 @@
 #include "model/registry.h"
 #include "net/tls.h"
 #include "session/cancel.h"
-#include "session/client_login.h"
+#include "session/client_login_state.h"
 #include "session/launch.h"
 #include "session/login_counts.h"
 #include "session/lookup_server.h"

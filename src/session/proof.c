@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "session/client_login_state.h"
 #include "session/ending.h"
 #include "session/followed.h"
 #include "session/lookup_server.h"

@@ -3,8 +3,9 @@
 
 #include <strings.h>
 
+#include "session/auth/method.h"
 #include "session/client_limits.h"
-#include "session/client_login.h"
+#include "session/client_login_state.h"
 #include "session/client_session.h"
 #include "session/ending.h"
 #include "session/launch.h"

@@ -6,6 +6,7 @@
 
 #include "session/auth/method.h"
 #include "session/client_login.h"
+#include "session/client_login_state.h"
 
 enum {
 	/* So many may hang before the others have to wait. */

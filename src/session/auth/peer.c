@@ -14,6 +14,7 @@
 #include "session/auth/method.h"
 #include "session/client_greeting.h"
 #include "session/client_login.h"
+#include "session/client_login_state.h"
 
 enum {
 	ENTRY_SIZE_FIRST = 1024, /* of a system user's entry */

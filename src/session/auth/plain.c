@@ -6,6 +6,7 @@
 #include "session/auth/derivation.h"
 #include "session/auth/method.h"
 #include "session/client_login.h"
+#include "session/client_login_state.h"
 #include "wire/message.h"
 
 static enum auth_result begin(struct client_link *client)
