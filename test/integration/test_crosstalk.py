@@ -11,9 +11,10 @@ import socket
 
 import pytest
 
-from support import crosstalk, phrases, transfers, wire
+from support import answers, crosstalk, phrases, transfers, wire
 from support.acts import MODES
-from support.crosstalk import Client, Mix, Run, wish
+from support.crosstalk import Mix, Run, wish
+from support.crosstalk_client import Client, Ended
 from support.judge import Wrong
 from support.pooler import is_sanitized
 from support.process import HOST
@@ -59,7 +60,7 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
 def client():
     """One who has logged in, and hears what a test makes up."""
     client = Client(Run(Mix((HOST, 0), None, "transaction", "seed")), 7)
-    client.told = {**phrases.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
+    client.told = {**answers.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
     client.status = "I"
     return client
 
@@ -70,13 +71,13 @@ def answer(*bodies):
 
 
 def data_row(*values):
-    return ("D", phrases.body(wire.data_row(*values)))
+    return ("D", answers.body(wire.data_row(*values)))
 
 
-QUIET = "/".join(phrases.QUIET.values())
-HEAD = phrases.head("c7.1")
+QUIET = "/".join(answers.QUIET.values())
+HEAD = answers.head("c7.1")
 OWN_ROW = data_row("c7.1", "7/1", "UTC", QUIET)
-DONE = phrases.done("SELECT 1")
+DONE = answers.done("SELECT 1")
 CANCELED = ("E", wire.fields(S="ERROR", C="57014", M="canceling statement due to user request"))
 
 
@@ -86,7 +87,7 @@ def test_ones_own_answer_is_right(client):
 
 @pytest.mark.parametrize("heard", [
     pytest.param([HEAD, data_row("c8.1", "7/1", "UTC", QUIET), DONE], id="row"),
-    pytest.param([phrases.head("c8.1"), OWN_ROW, DONE], id="columns"),
+    pytest.param([answers.head("c8.1"), OWN_ROW, DONE], id="columns"),
     pytest.param([HEAD, data_row("c7.1", "8/1", "UTC", QUIET), DONE], id="name"),
     pytest.param([HEAD, data_row("c7.1", "7/1", "Asia/Tokyo", QUIET), DONE], id="zone"),
     pytest.param([HEAD, data_row("c7.1", "7/1", "UTC", "schema1" + QUIET), DONE], id="path"),
@@ -136,7 +137,7 @@ def test_a_lost_connection_needs_a_server_that_was_ended(client):
     with pytest.raises(Wrong):
         client.end(fatal, "gone")
     client.run.counts.update(kills=2)
-    with pytest.raises(crosstalk.Ended):
+    with pytest.raises(Ended):
         client.end(fatal, "gone")
     with pytest.raises(Wrong):
         client.end(fatal, "gone")

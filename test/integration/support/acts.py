@@ -4,9 +4,9 @@
 import asyncio
 from dataclasses import dataclass
 
-from support import phrases, wire
+from support import phrases, prepared_acts, wire
+from support.answers import BOUND, PARSED, Phrase, body, done, echo, row
 from support.judge import Wrong
-from support.phrases import BOUND, CLOSED, DESCRIBED, PARSED, Fault, Phrase, done
 from support.transfers import Transfer
 
 MODES = ("session", "transaction", "statement")
@@ -46,10 +46,10 @@ async def flushing(client):
     """Answers that are asked for by Flush, before the Sync."""
     token = client.next_token()
     execute = wire.bind([token]) + wire.execute()
-    executed = [BOUND, phrases.row(token), done("SELECT 1")]
+    executed = [BOUND, row(token), done("SELECT 1")]
     phrase = Phrase(b"", [PARSED, *executed, *executed])
     label = client.draw.choice((token, "echo"))
-    await client.send(wire.parse(phrases.echo(label, "$1::text")) + execute + wire.flush())
+    await client.send(wire.parse(echo(label, "$1::text")) + execute + wire.flush())
     heard = await client.hear_until("C", phrase)
     await client.send(execute + wire.sync())
     await client.hear(phrase, heard)
@@ -191,172 +191,6 @@ async def trespass(client):
     raise Wrong("was let into a transaction block")
 
 
-# --- prepared statements ----------------------------------------------------------------------
-
-
-NAMES = [f"s{number}" for number in range(8)]
-
-
-def prepare(client, name):
-    """Parse under a name; the text is one that many have, or the client's own and new."""
-    label = client.draw.choice((f"shared{client.draw.randrange(12)}", client.next_token()))
-    client.names[name] = label
-    described = client.draw.random() < 0.3
-    data, answer = wire.parse(phrases.echo(label, "$1::text"), name), [PARSED]
-    if described:
-        data += wire.describe("S", name)
-        answer += [DESCRIBED, phrases.head(label)]
-    return data, answer
-
-
-def use(client, name):
-    """Bind and Execute by name."""
-    token, label = client.next_token(), client.names[name]
-    data = wire.bind([token], name) + wire.describe() + wire.execute()
-    return data, [BOUND, phrases.head(label), phrases.row(token), done("SELECT 1")]
-
-
-def forget(client, name):
-    del client.names[name]
-    return wire.close("S", name), [CLOSED]
-
-
-def refuse(client, name):
-    """A Parse that fails, whose name is free afterwards; or the use of a name that is not known."""
-    if client.draw.random() < 0.5:
-        token = client.next_token()
-        fault = Fault("42703", f'column "{token}" does not exist')
-        return wire.parse(f'SELECT "{token}"', name), [("E", fault)]
-    return wire.bind(["never"], "never") + wire.execute(), [("E", Fault("26000", None))]
-
-
-def named(client):
-    """A phrase of one or some steps with named statements."""
-    data, answer = b"", []
-    for _ in range(client.draw.randint(1, 4)):
-        name = client.draw.choice(NAMES)
-        if name in client.names:
-            step = forget if client.draw.random() < 0.2 else use
-        else:
-            step = refuse if client.draw.random() < 0.2 else prepare
-        more = step(client, name)
-        data, answer = data + more[0], answer + more[1]
-        if answer[-1][0] == "E":
-            data += skipped(client)
-            break
-    return Phrase(data + wire.sync(), answer)
-
-
-def skipped(client):
-    """What stands behind an error: nothing of it is done.
-
-    No Close: whoever closes a name, and uses it before the answer is there, has it coming.
-    """
-    names, data = dict(client.names), b""
-    for _ in range(client.draw.randint(0, 3)):
-        name = client.draw.choice(NAMES)
-        data += (use if name in client.names else prepare)(client, name)[0]
-    client.names = names
-    return data
-
-
-def wipe(client):
-    """All names at once."""
-    client.names.clear()
-    sql = client.draw.choice(("DEALLOCATE ALL", "DISCARD ALL"))
-    if any(client.told[name] != value for name, value in phrases.QUIET.items()):
-        sql = "DEALLOCATE ALL"  # the other resets a session of the pooler's, not of the client's
-    return Phrase(wire.query(sql), [done(sql)])
-
-
-async def prepared(client):
-    """Statements by name: the same names with other texts elsewhere, the same texts with others."""
-    client.undisturbed()
-    batch = []
-    for _ in range(client.draw.randint(1, 5)):
-        batch.append((wipe if client.draw.random() < 0.03 else named)(client))
-    together = client.draw.random() < 0.5
-    for each in [batch] if together else [[phrase] for phrase in batch]:
-        await client.say(*each)
-
-
-async def prepared_and_disturbed(client):
-    """Statements by name, and cancel requests; then nobody knows what there is, so all is closed."""
-    for _ in range(client.draw.randint(1, 4)):
-        await client.say(named(client))
-        while client.canceled:
-            for name in NAMES:
-                client.names.pop(name, None)
-            data = b"".join(wire.close("S", name) for name in NAMES)
-            await client.say(Phrase(data + wire.sync(), [CLOSED] * len(NAMES)))
-
-
-async def prepared_in_block(client):
-    """Statements by name in a transaction, which do not go when it is rolled back."""
-    client.undisturbed()
-    await client.say(phrases.begin())
-    for _ in range(client.draw.randint(1, 5)):
-        if client.status == "T":
-            await client.say(named(client) if client.draw.random() < 0.7 else client.ordinary())
-    await client.say(client.draw.choice(phrases.ENDINGS)())
-
-
-async def prepared_and_flushed(client):
-    """Each answer is asked for by a Flush, and waited for, before the next step."""
-    client.undisturbed()
-    name = client.draw.choice(NAMES)
-    closed = forget(client, name) if name in client.names else (b"", [])
-    steps = [closed, prepare(client, name), use(client, name), use(client, name)]
-    heard, phrase = [], Phrase(b"", [])
-    for data, answer in steps:
-        phrase.answer.extend(answer)
-        await client.send(data + wire.flush())
-        while len(heard) < len(phrase.answer) and "E" not in (each.type for each in heard):
-            await client.hear_one(phrase, heard)
-    await client.send(wire.sync())
-    await client.hear(phrase, heard)
-
-
-async def altered(client):
-    """A table changes its shape under statements that are prepared: nobody hears of it.
-
-    A batch that comes in pieces would: it cannot be said again when its first piece has failed.
-    """
-    client.undisturbed()
-    client.chops = False
-    for _ in range(client.draw.randint(1, 4)):
-        data, answer = b"", []
-        if "shape" in client.names and client.draw.random() < 0.2:
-            data, answer = forget(client, "shape")
-        if "shape" not in client.names:
-            client.names["shape"] = None
-            data += wire.parse("SELECT * FROM talk_shape", "shape")
-            answer.append(PARSED)
-        data += wire.bind((), "shape") + wire.describe() + wire.execute() + wire.sync()
-        answer += [BOUND, ("T", None), ("D", None), done("SELECT 1")]
-        await client.say(Phrase(data, answer))
-
-
-async def parse_and_bind_later(client):
-    """The unnamed statement, a Sync between its Parse and its Bind, and perhaps some time."""
-    client.undisturbed()
-    label, token = client.next_token(), client.next_token()
-    parse = wire.parse(phrases.echo(label, "$1::text")) + wire.describe("S") + wire.sync()
-    await client.say(Phrase(parse, [PARSED, DESCRIBED, phrases.head(label)]))
-    await asyncio.sleep(client.draw.choice((0, client.draw.uniform(0, 0.01))))
-    for _ in range(client.draw.randint(1, 3)):
-        bind = wire.bind([token]) + wire.execute() + wire.sync()
-        await client.say(Phrase(bind, [BOUND, phrases.row(token), done("SELECT 1")]))
-
-
-async def parse_and_bind_in_block(client):
-    """The same where the server stays."""
-    client.undisturbed()
-    await client.say(phrases.begin())
-    await parse_and_bind_later(client)
-    await client.say(phrases.commit())
-
-
 # --- what belongs to a session ----------------------------------------------------------------
 
 
@@ -385,12 +219,12 @@ async def finding_nothing(client):
     token = client.next_token()
     if client.login_number != client.marked:
         client.marked = client.login_number
-        nothing = [("T", None), ("D", phrases.body(wire.data_row(""))), done("SELECT 1")]
+        nothing = [("T", None), ("D", body(wire.data_row(""))), done("SELECT 1")]
         await client.say(Phrase(wire.query(LEFT_BEHIND), nothing))
         create = wire.query("CREATE TEMP TABLE mine (token text)")
         await client.say(Phrase(create, [done("CREATE TABLE")]))
     await client.say(Phrase(wire.query(f"SET talk.owner = '{token}'"), [done("SET")]))
-    shown = [("T", None), ("D", phrases.body(wire.data_row(token))), done("SHOW")]
+    shown = [("T", None), ("D", body(wire.data_row(token))), done("SHOW")]
     await client.say(Phrase(wire.query("SHOW talk.owner"), shown))
 
 
@@ -422,13 +256,13 @@ ACTS = (
     Act(4, cancel_storm),
     Act(2, strange_keys),
     Act(1, trespass, ("statement",)),
-    Act(20, prepared, ANY, "prepared"),
-    Act(6, prepared_and_disturbed, ANY, "prepared"),
-    Act(4, prepared_in_block, BLOCKS, "prepared"),
-    Act(4, prepared_and_flushed, ANY, "prepared"),
-    Act(4, altered, POOLED, "prepared"),
-    Act(8, parse_and_bind_later, ANY, "parted"),
-    Act(4, parse_and_bind_in_block, BLOCKS),
+    Act(20, prepared_acts.prepared, ANY, "prepared"),
+    Act(6, prepared_acts.prepared_and_disturbed, ANY, "prepared"),
+    Act(4, prepared_acts.prepared_in_block, BLOCKS, "prepared"),
+    Act(4, prepared_acts.prepared_and_flushed, ANY, "prepared"),
+    Act(4, prepared_acts.altered, POOLED, "prepared"),
+    Act(8, prepared_acts.parse_and_bind_later, ANY, "parted"),
+    Act(4, prepared_acts.parse_and_bind_in_block, BLOCKS),
     Act(3, listening, SESSION),
     Act(3, finding_nothing, SESSION),
 )

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: ISC
+"""One client of support.crosstalk: it logs in, talks, cancels, vanishes, and comes again.
+
+What client 17 does in its conversation 42 depends on the seed, 17 and 42 alone: the same seed
+draws the same again, whatever the others and the clock do.
+"""
+
+import asyncio
+import random
+
+from support import acts, phrases, wire
+from support.answers import QUIET
+from support.judge import Judge, Wrong
+from support.talker import Gone, Hung, Talker, cancel, is_fatal
+
+USER, DATABASE = "app", "main"
+ZONES = ("UTC", "Europe/Paris", "Asia/Tokyo", "America/Lima")
+
+# PostgreSQL signals the process and then its group: one request may end two queries in a row.
+SIGNALS = 2
+# What becomes of the client of a server that was ended: PostgreSQL's own words, and the pooler's.
+ENDED = ("57P01", "08006")
+TRESPASS = "transaction blocks not allowed in statement pooling mode"
+
+
+class Vanished(Exception):
+    """The client goes, as was drawn."""
+
+
+class Ended(Exception):
+    """The client was closed, lawfully."""
+
+
+class Client(Judge):
+    """One of many: logs in, talks, goes and comes again until time is up."""
+
+    def __init__(self, run, number):
+        super().__init__(number)
+        self.run = run
+        self.mix = run.mix
+        self.conversation = 0
+        self.talker = None
+        self.keys = []
+        self.names = {}  # of prepared statements, with the label that each text gives its answer
+        self.marked = 0  # the login that has left something in its session
+        self.cancelling = []
+        self.begin_conversation()
+
+    # Life
+
+    async def live(self):
+        """Until the run is over."""
+        try:
+            while self.run.goes_on():
+                await self.visit()
+        except (Wrong, Hung, Gone) as error:
+            raise AssertionError(self.story(error)) from error
+        finally:
+            if self.talker:
+                self.talker.close()
+
+    async def visit(self):
+        """Log in, talk for a while, and go in one way or another."""
+        self.login_number += 1
+        draw = random.Random(f"{self.mix.seed}/{self.number}/login/{self.login_number}")
+        self.draw = draw
+        try:
+            await self.log_in(draw)
+            for _ in range(draw.randint(1, 6 if self.mix.mode == "session" else 40)):
+                if self.run.goes_on():
+                    await self.converse()
+            await self.talker.leave()
+        except Vanished:
+            draw.choice((self.talker.close, self.talker.reset))()
+            self.run.counts["vanished"] += 1
+        except Ended:
+            self.talker.close()
+        await self.settle_cancels()
+
+    async def log_in(self, draw):
+        """Log in, with parameters or not; or go before that is done."""
+        self.talker = await Talker.connect(self.mix.address, self.mix.patience)
+        self.status = "I"
+        self.names = {}
+        given = {"application_name": f"{self.number}/{self.login_number}"}
+        if draw.random() < 0.7:
+            given["TimeZone"] = draw.choice(ZONES)
+        quiet = self.draw_quiet(draw)
+        if draw.random() < 0.3:
+            given["options"] = " ".join(
+                f"-c {name}={value}".replace(", ", ",\\ ") for name, value in quiet.items()
+            )
+        else:
+            given.update(quiet)
+        if draw.random() < 0.02:
+            packet = wire.startup({"user": USER, "database": DATABASE, **given})
+            self.talker.send(packet[:draw.randint(0, len(packet))])
+            raise Vanished
+        heard = await self.talker.login(USER, DATABASE, **given)
+        if {each.type for each in heard} != set("RSKZ"):
+            raise Wrong(f"a login was answered by {heard}")
+        self.told = {**QUIET, **quiet, **self.talker.parameters}
+        for name in ("application_name", "TimeZone"):
+            if self.told[name] != given.get(name, self.told[name]):
+                raise Wrong(f"was told {name} {self.told[name]}, not {given[name]}")
+        self.run.take_key(self.talker.key)
+        self.keys = [*self.keys[-3:], self.talker.key]
+
+    def draw_quiet(self, draw):
+        """Settings to ask for that no server reports."""
+        quiet = {
+            "search_path": f"schema{draw.randrange(4)}, public",
+            "statement_timeout": f"{draw.randint(61, 64)}s",
+            "work_mem": f"{draw.randint(5, 8)}MB",
+        }
+        return {name: value for name, value in quiet.items() if draw.random() < 0.3}
+
+    # A conversation
+
+    def begin_conversation(self):
+        """Draw whatever will disturb it."""
+        self.conversation += 1
+        self.draw = draw = random.Random(f"{self.mix.seed}/{self.number}/{self.conversation}")
+        self.token = f"c{self.number}.{self.conversation}"
+        self.tokens = 0
+        self.act = None
+        self.chops = draw.random() < 0.15
+        self.bytes_left = draw.randint(0, 900) if draw.random() < 0.03 else None
+        self.messages_left = draw.randint(0, 25) if draw.random() < 0.03 else None
+        self.cancel_after = draw.uniform(0, draw.choice((0, 0.002, 0.02, 0.5)))
+        self.cancel_when = draw.choice(("sent", "heard")) if draw.random() < 0.1 else None
+        self.cancels = 0
+
+    async def converse(self):
+        """One act, whose traces are gone when it is over."""
+        self.begin_conversation()
+        self.act = self.draw.choices(*self.run.acts)[0]
+        self.run.counts[self.act.__name__] += 1
+        await self.act(self)
+        while self.status != "I":
+            await self.say(phrases.rollback())
+        await self.settle_cancels()
+
+    def next_token(self):
+        """A token that nobody else has."""
+        self.tokens += 1
+        return f"{self.token}.{self.tokens}"
+
+    def former_keys(self):
+        """Keys of logins of ours that are over."""
+        return [key for key in self.keys if key != self.talker.key]
+
+    def ordinary(self):
+        return phrases.ordinary(self.next_token(), self.draw)
+
+    def undisturbed(self):
+        """Let no cancel request of ours hit this conversation."""
+        self.cancel_when = None
+
+    async def say(self, *what):
+        """Send all of it, and hear the answers; whether the last was answered without an error."""
+        await self.send(b"".join(phrase.data for phrase in what))
+        for phrase in what:
+            well = await self.hear(phrase)
+        return well
+
+    async def send(self, data):
+        """Send, in pieces if it was drawn so, and never more than was drawn."""
+        for piece in self.pieces(data):
+            if self.bytes_left is not None:
+                piece, self.bytes_left = piece[:self.bytes_left], self.bytes_left - len(piece)
+            self.talker.send(piece)
+            if self.bytes_left is not None and self.bytes_left <= 0:
+                raise Vanished
+            if self.chops:
+                await asyncio.sleep(self.draw.uniform(0, 0.004))
+        self.perhaps_cancel("sent")
+
+    def pieces(self, data):
+        if not self.chops or len(data) < 2:
+            return [data]
+        at = self.draw.randint(1, len(data) - 1)
+        return [data[:at], data[at:]]
+
+    async def read(self):
+        """The next message, unless it was drawn that we do not wait for it."""
+        if self.messages_left is not None:
+            self.messages_left -= 1
+            if self.messages_left < 0:
+                raise Vanished
+        return await self.talker.read()
+
+    async def hear(self, phrase, heard=()):
+        """Hear a phrase's answer to its ReadyForQuery, and judge it."""
+        *heard, ready = await self.hear_until("Z", phrase, heard)
+        well, canceled = self.judge(phrase, heard)
+        self.judge_status(phrase, chr(ready.body[0]), well, canceled)
+        self.told.update(self.talker.parameters)  # PostgreSQL tells right before ReadyForQuery
+        self.canceled = canceled
+        self.run.counts["canceled"] += canceled
+        self.perhaps_cancel("heard")
+        return well
+
+    async def hear_until(self, types, phrase, heard=()):
+        """Go on to hear a phrase's answer up to a message of one of these types, or an error."""
+        heard = list(heard)
+        while not heard or heard[-1].type not in types:
+            await self.hear_one(phrase, heard)
+            if heard[-1].type == "E" and "Z" not in types:
+                break
+        return heard
+
+    async def hear_one(self, phrase, heard):
+        """Add the next message to what was heard of a phrase's answer, unless it is the end of us."""
+        try:
+            message = await self.read()
+        except Gone as gone:
+            message, why = None, gone
+        else:
+            if not is_fatal(message):
+                heard.append(message)
+                return
+            why = message
+        self.judge(phrase, heard, cut=True)
+        self.end(message, why)
+
+    def end(self, fatal, gone):
+        """We were closed: lawful only if a server was ended for it."""
+        said = wire.read_fields(fatal.body) if fatal else {"C": ENDED[0]}
+        if self.act is acts.trespass and said.get("M") == TRESPASS:
+            raise Ended
+        self.run.counts["ended"] += 1
+        if said["C"] not in ENDED or self.run.counts["ended"] > self.run.counts["kills"]:
+            raise Wrong(f"was closed: {gone}")
+        raise Ended
+
+    # Cancel requests
+
+    def perhaps_cancel(self, when):
+        """Cancel this conversation, if that was drawn for now."""
+        if self.cancel_when == when:
+            self.cancel_when = None
+            self.cancel_soon(self.talker.key, self.cancel_after, hits=True)
+
+    def cancel_soon(self, key, seconds, hits=False):
+        """Send a cancel request after a while; one that hits may end what we have asked for."""
+
+        async def work():
+            await asyncio.sleep(seconds)
+            self.cancels += SIGNALS if hits else 0
+            self.run.counts["cancels"] += 1
+            talker.note(f"a cancel request{' of ours' if hits else ''}, key {key.hex()}")
+            await cancel(self.mix.address, key, self.mix.patience)
+            talker.note(f"dealt with: {key.hex()}")
+
+        talker = self.talker
+        self.cancelling.append(asyncio.create_task(work()))
+
+    async def settle_cancels(self):
+        """Wait until all of them were dealt with: none may hit what comes after that."""
+        while self.cancelling:
+            await self.cancelling.pop()
+
+    # Afterwards
+
+    def story(self, error):
+        """What went wrong, and how it came."""
+        act = self.act.__name__ if self.act else "login"
+        lines = [
+            f"{type(error).__name__}: {error}",
+            f"client {self.number}, conversation {self.conversation} ({act}), mode {self.mix.mode},"
+            f" seed {self.mix.seed}, status {self.status}",
+        ]
+        return "\n".join([*lines, *(self.talker.conversation() if self.talker else ())])

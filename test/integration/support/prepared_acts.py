@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: ISC
+"""What a client of support.acts does with prepared statements, named and unnamed."""
+
+import asyncio
+
+from support import phrases, wire
+from support.answers import (
+    BOUND,
+    CLOSED,
+    DESCRIBED,
+    PARSED,
+    QUIET,
+    Fault,
+    Phrase,
+    done,
+    echo,
+    head,
+    row,
+)
+
+NAMES = [f"s{number}" for number in range(8)]
+
+
+def prepare(client, name):
+    """Parse under a name; the text is one that many have, or the client's own and new."""
+    label = client.draw.choice((f"shared{client.draw.randrange(12)}", client.next_token()))
+    client.names[name] = label
+    described = client.draw.random() < 0.3
+    data, answer = wire.parse(echo(label, "$1::text"), name), [PARSED]
+    if described:
+        data += wire.describe("S", name)
+        answer += [DESCRIBED, head(label)]
+    return data, answer
+
+
+def use(client, name):
+    """Bind and Execute by name."""
+    token, label = client.next_token(), client.names[name]
+    data = wire.bind([token], name) + wire.describe() + wire.execute()
+    return data, [BOUND, head(label), row(token), done("SELECT 1")]
+
+
+def forget(client, name):
+    del client.names[name]
+    return wire.close("S", name), [CLOSED]
+
+
+def refuse(client, name):
+    """A Parse that fails, whose name is free afterwards; or the use of a name that is not known."""
+    if client.draw.random() < 0.5:
+        token = client.next_token()
+        fault = Fault("42703", f'column "{token}" does not exist')
+        return wire.parse(f'SELECT "{token}"', name), [("E", fault)]
+    return wire.bind(["never"], "never") + wire.execute(), [("E", Fault("26000", None))]
+
+
+def named(client):
+    """A phrase of one or some steps with named statements."""
+    data, answer = b"", []
+    for _ in range(client.draw.randint(1, 4)):
+        name = client.draw.choice(NAMES)
+        if name in client.names:
+            step = forget if client.draw.random() < 0.2 else use
+        else:
+            step = refuse if client.draw.random() < 0.2 else prepare
+        more = step(client, name)
+        data, answer = data + more[0], answer + more[1]
+        if answer[-1][0] == "E":
+            data += skipped(client)
+            break
+    return Phrase(data + wire.sync(), answer)
+
+
+def skipped(client):
+    """What stands behind an error: nothing of it is done.
+
+    No Close: whoever closes a name, and uses it before the answer is there, has it coming.
+    """
+    names, data = dict(client.names), b""
+    for _ in range(client.draw.randint(0, 3)):
+        name = client.draw.choice(NAMES)
+        data += (use if name in client.names else prepare)(client, name)[0]
+    client.names = names
+    return data
+
+
+def wipe(client):
+    """All names at once."""
+    client.names.clear()
+    sql = client.draw.choice(("DEALLOCATE ALL", "DISCARD ALL"))
+    if any(client.told[name] != value for name, value in QUIET.items()):
+        sql = "DEALLOCATE ALL"  # the other resets a session of the pooler's, not of the client's
+    return Phrase(wire.query(sql), [done(sql)])
+
+
+async def prepared(client):
+    """Statements by name: the same names with other texts elsewhere, the same texts with others."""
+    client.undisturbed()
+    batch = []
+    for _ in range(client.draw.randint(1, 5)):
+        batch.append((wipe if client.draw.random() < 0.03 else named)(client))
+    together = client.draw.random() < 0.5
+    for each in [batch] if together else [[phrase] for phrase in batch]:
+        await client.say(*each)
+
+
+async def prepared_and_disturbed(client):
+    """Statements by name, and cancel requests; then nobody knows what there is, so all is closed."""
+    for _ in range(client.draw.randint(1, 4)):
+        await client.say(named(client))
+        while client.canceled:
+            for name in NAMES:
+                client.names.pop(name, None)
+            data = b"".join(wire.close("S", name) for name in NAMES)
+            await client.say(Phrase(data + wire.sync(), [CLOSED] * len(NAMES)))
+
+
+async def prepared_in_block(client):
+    """Statements by name in a transaction, which do not go when it is rolled back."""
+    client.undisturbed()
+    await client.say(phrases.begin())
+    for _ in range(client.draw.randint(1, 5)):
+        if client.status == "T":
+            await client.say(named(client) if client.draw.random() < 0.7 else client.ordinary())
+    await client.say(client.draw.choice(phrases.ENDINGS)())
+
+
+async def prepared_and_flushed(client):
+    """Each answer is asked for by a Flush, and waited for, before the next step."""
+    client.undisturbed()
+    name = client.draw.choice(NAMES)
+    closed = forget(client, name) if name in client.names else (b"", [])
+    steps = [closed, prepare(client, name), use(client, name), use(client, name)]
+    heard, phrase = [], Phrase(b"", [])
+    for data, answer in steps:
+        phrase.answer.extend(answer)
+        await client.send(data + wire.flush())
+        while len(heard) < len(phrase.answer) and "E" not in (each.type for each in heard):
+            await client.hear_one(phrase, heard)
+    await client.send(wire.sync())
+    await client.hear(phrase, heard)
+
+
+async def altered(client):
+    """A table changes its shape under statements that are prepared: nobody hears of it.
+
+    A batch that comes in pieces would: it cannot be said again when its first piece has failed.
+    """
+    client.undisturbed()
+    client.chops = False
+    for _ in range(client.draw.randint(1, 4)):
+        data, answer = b"", []
+        if "shape" in client.names and client.draw.random() < 0.2:
+            data, answer = forget(client, "shape")
+        if "shape" not in client.names:
+            client.names["shape"] = None
+            data += wire.parse("SELECT * FROM talk_shape", "shape")
+            answer.append(PARSED)
+        data += wire.bind((), "shape") + wire.describe() + wire.execute() + wire.sync()
+        answer += [BOUND, ("T", None), ("D", None), done("SELECT 1")]
+        await client.say(Phrase(data, answer))
+
+
+async def parse_and_bind_later(client):
+    """The unnamed statement, a Sync between its Parse and its Bind, and perhaps some time."""
+    client.undisturbed()
+    label, token = client.next_token(), client.next_token()
+    parse = wire.parse(echo(label, "$1::text")) + wire.describe("S") + wire.sync()
+    await client.say(Phrase(parse, [PARSED, DESCRIBED, head(label)]))
+    await asyncio.sleep(client.draw.choice((0, client.draw.uniform(0, 0.01))))
+    for _ in range(client.draw.randint(1, 3)):
+        bind = wire.bind([token]) + wire.execute() + wire.sync()
+        await client.say(Phrase(bind, [BOUND, row(token), done("SELECT 1")]))
+
+
+async def parse_and_bind_in_block(client):
+    """The same where the server stays."""
+    client.undisturbed()
+    await client.say(phrases.begin())
+    await parse_and_bind_later(client)
+    await client.say(phrases.commit())
