@@ -61,6 +61,7 @@ struct pool {
 	bool left_behind; /* not all of its clients are its own: see session/transfer */
 	unsigned next_host; /* of a host list */
 	bool has_work; /* in registry.work: see pairing_work() */
+	bool serving; /* its idle servers are just being given away: see session/pairing */
 	struct stats stats;
 	struct latency *latency; /* owned; NULL until a query has had a server */
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */

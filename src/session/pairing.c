@@ -343,19 +343,24 @@ static void make_room(struct server_link *server)
 	pool_needs_work(pool);
 }
 
-/* Idle servers go to those who wait, oldest first. */
+/*
+ * Idle servers go to those who wait, oldest first. Whoever gives one back at once, since what it
+ * says is not answered, does so from in here: the next one is served by us, and not by the one before.
+ */
 static void serve(struct pool *pool)
 {
 	struct server_link *server;
 
-	if (pool_wanted_servers(pool) == 0 || pool_is_paused(pool))
+	if (pool_wanted_servers(pool) == 0 || pool_is_paused(pool) || pool->serving)
 		return;
+	pool->serving = true;
 	while (pool_wanted_servers(pool) > 0 && (server = next_idle(pool)) != NULL) {
 		if (pool->client_count[CLIENT_LAUNCHING] > 0 && replication_is_next(pool))
 			make_room(server);
 		else
 			serve_one(pool, server);
 	}
+	pool->serving = false;
 }
 
 /* --- giving back -------------------------------------------------------------------------- */

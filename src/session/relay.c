@@ -44,34 +44,44 @@ static size_t length_of_pieces(const struct relay_run *run)
 	return length;
 }
 
-/*
- * Give the pieces to the receiver. What it does not take at once pauses the sender; a receiver
- * that is broken is dealt with when the run is over, since judges may still look at it.
- */
-static void send_pieces(struct relay_run *run)
+/* Who is to get what passes; NULL: nobody does. */
+static struct link *receiver_of(const struct relay_run *run)
 {
-	struct link *to = run->from->kind == LINK_CLIENT
-		? (run->server ? &run->server->link : NULL)
-		: (run->client ? &run->client->link : NULL);
+	struct link *to = run->server ? &run->server->link : NULL;
+
+	if (run->from->kind == LINK_SERVER)
+		to = run->client ? &run->client->link : NULL;
+	return to && !run->broken && stream_is_open(&to->stream) ? to : NULL;
+}
+
+/*
+ * What it does not take at once pauses the sender; a receiver that is broken is dealt with when the
+ * run is over, since judges may still look at it.
+ */
+static void send_to(struct relay_run *run, struct link *to)
+{
 	enum stream_sent sent;
 
-	if (run->count == 0)
-		return;
-	if (!to || run->broken || !stream_is_open(&to->stream)) {
-		run->count = 0;
-		return;
-	}
 	if (run->from->kind == LINK_CLIENT)
 		to->pool->stats.current.received += length_of_pieces(run);
 	sent = stream_send(&to->stream, run->pieces, run->count);
-	run->count = 0;
-	run->inserted = 0;
 	if (sent == STREAM_SENT_NOT)
 		run->broken = true;
 	else if (run->from->kind == LINK_CLIENT)
 		run->server->fresh = false;
 	if (sent == STREAM_SENT_LATER)
 		stream_pause(&run->from->stream);
+}
+
+/* Give the pieces to the receiver. There is room for others then, also where nobody got them. */
+static void send_pieces(struct relay_run *run)
+{
+	struct link *to = run->count > 0 ? receiver_of(run) : NULL;
+
+	if (to)
+		send_to(run, to);
+	run->count = 0;
+	run->inserted = 0;
 }
 
 static void add_piece(struct relay_run *run, const void *data, size_t length)
