@@ -14,7 +14,7 @@
 
 /*
  * A CommandComplete of a server that follows something: does its tag cast doubt on that, or take
- * it all back? Half of the message will do. False: no memory.
+ * it all back? False: no memory.
  */
 bool followed_note_command(const struct relay_run *run);
 

@@ -40,14 +40,12 @@ static bool doubt(struct server_link *server)
 		&server->link, parameters_doubt(table_of(server), server->link.parameters));
 }
 
-/* May this be the tag, as far as it is there? */
-static bool may_be(const struct relay_run *run, const char *tag)
+static bool is_tag(const struct relay_run *run, const char *tag)
 {
-	const size_t size = strlen(tag) + 1, total = run->frame.total - FRAME_HEADER_SIZE;
-	const uint8_t *body = run->at + FRAME_HEADER_SIZE;
-	const size_t have = run->whole ? total : (size_t)(run->end - body);
+	const size_t size = strlen(tag) + 1;
 
-	return total == size && memcmp(body, tag, have < size ? have : size) == 0;
+	return run->frame.total == FRAME_HEADER_SIZE + size && run->whole &&
+		memcmp(run->at + FRAME_HEADER_SIZE, tag, size) == 0;
 }
 
 bool followed_note_command(const struct relay_run *run)
@@ -55,9 +53,9 @@ bool followed_note_command(const struct relay_run *run)
 	struct server_link *server = run->server;
 
 	/* A client's DISCARD ALL is followed by the rest of its own transaction or session. */
-	if (may_be(run, "DISCARD ALL"))
-		return run->whole ? followed_forget(server) : doubt(server);
-	if (may_be(run, "SET") || may_be(run, "RESET"))
+	if (is_tag(run, "DISCARD ALL"))
+		return followed_forget(server);
+	if (is_tag(run, "SET") || is_tag(run, "RESET"))
 		return doubt(server);
 	return true;
 }

@@ -198,7 +198,7 @@ static bool is_extended(const struct request *request)
 		request->type != PQ_SYNC;
 }
 
-/* The code stands in front, so half a message will do. */
+/* One that is too long to be whole: the code stands in front. */
 static void read_error(const struct relay_run *run, struct report *report)
 {
 	const size_t there = (size_t)(run->end - run->at);
@@ -471,8 +471,9 @@ static enum verdict judge_drained_copy_in(struct relay_run *run)
 		[PQ_NO_DATA] = {judge_description},                                            \
 		[PQ_EMPTY_QUERY_RESPONSE] = {judge_executed},                                  \
 		[PQ_PORTAL_SUSPENDED] = {judge_executed},                                      \
-		[PQ_COMMAND_COMPLETE] = {judge_command_complete},                              \
-		[PQ_ERROR_RESPONSE] = {judge_error}, [PQ_NOTICE_RESPONSE] = {judge_notice},    \
+		[PQ_COMMAND_COMPLETE] = {judge_command_complete, .whole = true},               \
+		[PQ_ERROR_RESPONSE] = {judge_error, .whole = true},                            \
+		[PQ_NOTICE_RESPONSE] = {judge_notice},                                         \
 		[PQ_NOTIFICATION_RESPONSE] = {judge_notice},                                   \
 		[PQ_PARAMETER_STATUS] = {judge_parameter, .whole = true}
 

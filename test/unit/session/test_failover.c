@@ -195,7 +195,7 @@ static void test_in_a_batch_it_is_seen_too(void **state)
 
 static void test_half_of_a_long_error_will_do(void **state)
 {
-	static char text[20000];
+	static char text[80000];
 	struct buffer whole;
 
 	(void)state;
@@ -205,6 +205,7 @@ static void test_half_of_a_long_error_will_do(void **state)
 	buffer_append(&whole, "E\0\0\0\0SERROR\0C25006\0M", 20);
 	buffer_append(&whole, text, sizeof(text));
 	buffer_append(&whole, "", 1);
+	whole.data[2] = (uint8_t)((whole.length - 1) >> 16);
 	whole.data[3] = (uint8_t)((whole.length - 1) >> 8);
 	whole.data[4] = (uint8_t)(whole.length - 1);
 	say_bytes(first, whole.data, 9000);

@@ -190,7 +190,70 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 		"DES"); /* Describe of what cannot be there, for an error in its place */
 }
 
+static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **state)
+{
+	static const char *const tags[] = {"DEALLOCATE ALL", "DISCARD ALL"};
+	struct buffer answer;
+
+	(void)state;
+	buffer_init(&answer);
+	for (size_t i = 0; i < COUNT(tags); i++) {
+		for (size_t cut = 1; cut < 5 + strlen(tags[i]) + 1; cut++) {
+			/* It had none of that name, or this would be its end. */
+			parse("s", "one");
+			say_with("SQ");
+			assert_heard(server, "PSQ");
+			say(server, "1Z");
+			assert_heard(client, "1Z");
+			buffer_clear(&answer);
+			writer_command_complete(&answer, tags[i]);
+			say_bytes(server, answer.data, cut);
+			say_bytes(server, answer.data + cut, answer.length - cut);
+			say(server, "Z");
+			assert_heard(client, "CZ");
+		}
+	}
+	buffer_free(&answer);
+}
+
 /* --- errors of plans out of date ---------------------------------------------------------- */
+
+/* As PostgreSQL says it, at the end of `out`. */
+static void say_stale(struct buffer *out)
+{
+	const size_t mark = writer_begin(out, PQ_ERROR_RESPONSE);
+
+	writer_string(out, "SERROR");
+	writer_string(out, "C0A000");
+	writer_string(out, "Mcached plan must not change result type");
+	writer_string(out, "RRevalidateCachedQuery");
+	writer_byte(out, 0);
+	writer_end(out, mark);
+}
+
+static void test_a_plan_out_of_date_is_healed_wherever_its_error_is_cut(void **state)
+{
+	struct buffer answer;
+
+	(void)state;
+	buffer_init(&answer);
+	prepare_s();
+	for (size_t cut = 1; cut == 1 || cut <= answer.length; cut++) {
+		bind_to("s");
+		say_with("ES");
+		assert_heard(server, "BES");
+		buffer_clear(&answer);
+		say_stale(&answer);
+		say_bytes(server, answer.data, cut);
+		say_bytes(server, answer.data + cut, answer.length - cut);
+		say(server, "Z");
+		assert_heard(server, "CPBES");
+		say(server, "312CZ");
+		assert_heard(client, "2CZ");
+		assert_state(client, CLIENT_IDLE);
+	}
+	buffer_free(&answer);
+}
 
 /* The beginning of a message of this size in all, whose body is zeros. */
 static void begin_message(struct buffer *out, uint8_t type, uint32_t total, uint32_t there)
@@ -245,6 +308,8 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(deallocate_all_is_noticed_wherever_its_answer_is_cut),
+		TEST(a_plan_out_of_date_is_healed_wherever_its_error_is_cut),
 		TEST(no_error_is_waited_for_that_is_too_long),
 		TEST(what_is_owed_behind_a_copy_is_told),
 		TEST(what_is_owed_behind_the_end_of_no_copy_is_told),
