@@ -300,7 +300,9 @@ bool statements_answer_at_once(struct server_link *server)
 	struct client_link *client = client_of(server->link.peer);
 	enum stream_sent sent = STREAM_SENT_ALL;
 
-	if (!statements_are_due(server) || statements_owed(server) > 0)
+	/* Not into the middle of a message: relay.c does it behind that. */
+	if (!statements_are_due(server) || statements_owed(server) > 0 ||
+		server->link.remaining > 0)
 		return true;
 	while (statements_are_due(server) && sent != STREAM_SENT_NOT) {
 		uint8_t messages[64 * FRAME_HEADER_SIZE];

@@ -190,6 +190,30 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 		"DES"); /* Describe of what cannot be there, for an error in its place */
 }
 
+static void test_no_answer_stands_inside_half_a_notification(void **state)
+{
+	struct buffer notification;
+
+	(void)state;
+	buffer_init(&notification);
+	letters_write(&notification, SERVER_SPEAKS, "A");
+	prepare_s();
+	say(client, "Q");
+	assert_heard(server, "Q");
+	say(server, "C>");
+	assert_heard(client, "C>");
+	say_bytes(server, notification.data, 8);
+	close_name("s");
+	say_with("H");
+	say_bytes(server, notification.data + 8, notification.length - 8);
+	assert_heard(client, "A3");
+	say(client, "S");
+	say(server, "Z");
+	assert_heard(client, "Z");
+	assert_state(client, CLIENT_IDLE);
+	buffer_free(&notification);
+}
+
 static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **state)
 {
 	static const char *const tags[] = {"DEALLOCATE ALL", "DISCARD ALL"};
@@ -308,6 +332,7 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(no_answer_stands_inside_half_a_notification),
 		TEST(deallocate_all_is_noticed_wherever_its_answer_is_cut),
 		TEST(a_plan_out_of_date_is_healed_wherever_its_error_is_cut),
 		TEST(no_error_is_waited_for_that_is_too_long),
