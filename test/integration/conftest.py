@@ -73,6 +73,13 @@ def pooler(new_pooler):
 
 
 @pytest.fixture
+def one_server(new_pooler):
+    """A daemon in transaction mode with a pool of one: who holds the server, or has left it
+    otherwise than it was, shows at once."""
+    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+
+
+@pytest.fixture
 def session_pooler(new_pooler):
     """A daemon in session mode with one database, main."""
     return new_pooler({"pool_mode": "session"})

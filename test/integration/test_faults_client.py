@@ -16,12 +16,6 @@ from support.scripts import scripts
 
 
 @pytest.fixture
-def one_server(new_pooler):
-    """A pooler in transaction mode with a pool of one: a server left dirty would show at once."""
-    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
-
-
-@pytest.fixture
 def ledger(cluster):
     """A table; committed() tells what is in it."""
     with cluster.connect("main", "app") as connection:

@@ -19,12 +19,6 @@ TRACKED = [
 ]
 
 
-@pytest.fixture
-def one_server(new_pooler):
-    """A pooler in transaction mode with a pool of one, which all clients share."""
-    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
-
-
 # Tracked parameters
 
 
@@ -67,28 +61,6 @@ def test_names_match_in_any_case(one_server, spelling):
     client = one_server.client(**{spelling: "Asia/Tokyo"})
     assert client.parameters["TimeZone"] == "Asia/Tokyo"
     assert client.value("SHOW TimeZone") == "Asia/Tokyo"
-
-
-def test_many_clients_with_different_values_share_few_servers(new_pooler):  # F42 in part
-    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3})
-    zones = ["UTC", "Asia/Tokyo", "Europe/Paris", "America/Lima", "Africa/Cairo"]
-    clients = []
-    for number in range(50):
-        values = {
-            "TimeZone": zones[number % 5],
-            "DateStyle": ["ISO, MDY", "German, DMY", "SQL, DMY"][number % 3],
-            "application_name": f"client {number}",
-        }
-        clients.append((pooler.client(**values), values))
-    sql = (
-        "SELECT current_setting('TimeZone'), current_setting('DateStyle'),"
-        " current_setting('application_name')"
-    )
-    for _ in range(3):
-        for client, _ in clients:
-            client.send(wire.query(sql))
-        for client, values in clients:
-            assert client.checked().rows == [tuple(values.values())]
 
 
 def test_values_are_set_in_one_query_and_only_when_they_differ(new_pooler, new_server):
@@ -286,11 +258,6 @@ def test_unknown_settings_inside_options_can_be_ignored(new_pooler):
 def test_options_far_larger_than_a_buffer(pooler):  # F03
     options = "-c timezone=UTC " * 600 + "-c timezone=Asia/Tokyo"
     assert pooler.client(options=options).value("SHOW TimeZone") == "Asia/Tokyo"
-
-
-def test_libpq_options_reach_the_server(pooler):
-    connection = pooler.connect(options="-c timezone=Asia/Tokyo")
-    assert connection.execute("SHOW TimeZone").fetchone() == ("Asia/Tokyo",)
 
 
 # application_name_add_host

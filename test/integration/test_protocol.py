@@ -14,12 +14,6 @@ from support.raw import ServerError
 MEGABYTE = 1_000_000
 
 
-@pytest.fixture
-def one_server(new_pooler):
-    """A pooler in transaction mode with a pool of one: who holds the server shows at once."""
-    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
-
-
 def free_again(pooler):
     """The server is back in the pool, and the next client gets an answer."""
     pooler.wait_pool(sv_active=0, sv_idle=1)

@@ -25,7 +25,7 @@ FOLLOWED = [
 
 @pytest.fixture
 def one_server(new_pooler):
-    """A pooler in transaction mode with a pool of one, which all clients share; it tells its SETs."""
+    """The same as everywhere, but it tells its SETs."""
     return new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "verbose": 1})
 
 

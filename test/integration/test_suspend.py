@@ -18,12 +18,6 @@ from support.raw import ServerError
 BIG = "SELECT repeat('x', 10000) FROM generate_series(1, 3000)"
 
 
-@pytest.fixture
-def one_server(new_pooler):
-    """A daemon in transaction mode whose pool has one server."""
-    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
-
-
 def state(pooler):
     """What SHOW STATE says is the case."""
     (found,) = [row["key"] for row in pooler.show("STATE") if row["value"] == "yes"]

@@ -18,12 +18,6 @@ KEPT = r"S-.* closing because: (?!successfully sent|not sending cancel)"
 
 
 @pytest.fixture
-def one_server(new_pooler):
-    """A pooler in transaction mode with a pool of one."""
-    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
-
-
-@pytest.fixture
 def ledger(cluster):
     """A table; what it returns tells what is in it."""
     with cluster.connect("main", "app") as connection:

@@ -9,7 +9,7 @@
 #include "net/stream.h"
 #include "session/client_greeting.h"
 #include "support/config_files.h"
-#include "support/fake_pool.h"
+#include "support/fake_login.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 #include "wire/startup.h"
@@ -62,21 +62,6 @@ static void start_with(const char *rules, const char *maps)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-static void begin(struct actor *client, const char *user, const char *database)
-{
-	if (registry_find_database(&fake_registry, database))
-		fake_pool(database, user);
-	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
-}
-
-static struct actor *startup(const char *user, const char *database)
-{
-	struct actor *client = fake_accept(-1);
-
-	begin(client, user, database);
-	return client;
-}
-
 /* One from this machine, whose end of the socket the kernel knows to be ours. */
 static struct actor *startup_unix(const char *user, const char *database)
 {
@@ -86,29 +71,8 @@ static struct actor *startup_unix(const char *user, const char *database)
 	client_greeting_accept(&fake_registry, -1, &from, sizeof(from), true);
 	client = fake_next_actor(NULL);
 	actor_client(client)->link.stream.fd = pair[0];
-	begin(client, user, database);
+	say_login(client, user, database);
 	return client;
-}
-
-static void assert_asked(struct actor *client, enum authentication_request request)
-{
-	struct reader reader;
-	size_t length;
-	const uint8_t *body;
-
-	assert_heard(client, "R");
-	body = heard_body(client, &length);
-	reader_init(&reader, body, length);
-	assert_int_equal(reader_int32(&reader), request);
-}
-
-static void say_password(struct actor *client, const char *password)
-{
-	struct buffer buffer;
-
-	buffer_init(&buffer);
-	writer_password(&buffer, password, strlen(password) + 1);
-	say_buffer(client, &buffer);
 }
 
 static void assert_in(struct actor *client)
@@ -145,7 +109,7 @@ static void test_each_rule_leads_to_its_method(void **state)
 		"");
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		fake_user(cases[i].user, "secret");
-		assert_asked(startup(cases[i].user, "db"), cases[i].request);
+		heard_request(startup(cases[i].user, "db"), cases[i].request, NULL);
 	}
 	fake_user("trust", "secret");
 	fake_user("reject", "secret");
@@ -265,11 +229,11 @@ static void test_unknown_users_go_through_the_exchange_of_their_rule(void **stat
 			startup("ghost", cases[i].database), cases[i].sqlstate, cases[i].text);
 	assert_true(fake_logged("no such user: ghost"));
 	client = startup("ghost", "db");
-	assert_asked(client, AUTH_CLEARTEXT);
+	heard_request(client, AUTH_CLEARTEXT, NULL);
 	say_password(client, "secret");
 	assert_told(client, "28P01", "password authentication failed");
-	assert_asked(startup("ghost", "other"), AUTH_MD5);
-	assert_asked(startup("unlisted", "alice"), AUTH_SASL);
+	heard_request(startup("ghost", "other"), AUTH_MD5, NULL);
+	heard_request(startup("unlisted", "alice"), AUTH_SASL, NULL);
 }
 
 /* --- the console -------------------------------------------------------------------------- */
@@ -357,7 +321,7 @@ static void test_an_unknown_peer_is_nobody(void **state)
 	start_with("local all all peer map=m\n", "m /. all\n");
 	client = fake_accept(-1);
 	actor_client(client)->link.remote = (struct address){.family = AF_UNIX};
-	begin(client, "alice", "db");
+	say_login(client, "alice", "db");
 	wait_for_names();
 	assert_told(client, "28000", "unix socket login rejected");
 	assert_true(fake_logged("no system user has the uid 4294967295"));

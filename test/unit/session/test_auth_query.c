@@ -5,7 +5,7 @@
 #include "session/control.h"
 #include "session/lookup.h"
 #include "session/shedding.h"
-#include "support/fake_pool.h"
+#include "support/fake_login.h"
 #include "support/fake_postgres.h"
 #include "wire/message.h"
 #include "wire/startup.h"
@@ -92,27 +92,6 @@ static struct actor *come(const char *user)
 	return come_to("db", user);
 }
 
-static void say_password(struct actor *client, const char *password)
-{
-	struct buffer buffer;
-
-	buffer_init(&buffer);
-	writer_password(&buffer, password, strlen(password) + 1);
-	say_buffer(client, &buffer);
-}
-
-static void write_description(struct buffer *out, unsigned columns)
-{
-	const size_t mark = writer_begin(out, PQ_ROW_DESCRIPTION);
-
-	writer_int16(out, (uint16_t)columns);
-	for (unsigned i = 0; i < columns; i++) {
-		writer_string(out, "column");
-		writer_bytes(out, "tablnutypeszmodifm", 18);
-	}
-	writer_end(out, mark);
-}
-
 static void write_value(struct buffer *out, const char *value)
 {
 	writer_int32(out, value ? (uint32_t)strlen(value) : UINT32_MAX);
@@ -134,7 +113,7 @@ static void write_start(struct buffer *out)
 {
 	buffer_init(out);
 	letters_write(out, SERVER_SPEAKS, "12");
-	write_description(out, 2);
+	letters_write_description(out, 2);
 }
 
 static void answer_nobody(struct actor *server)
@@ -412,7 +391,7 @@ static void test_an_answer_may_come_byte_by_byte_with_notices_in_it(void **state
 	(void)state;
 	buffer_init(&out);
 	letters_write(&out, SERVER_SPEAKS, "N1SA2");
-	write_description(&out, 2);
+	letters_write_description(&out, 2);
 	letters_write(&out, SERVER_SPEAKS, "N");
 	write_row(&out, "alice", "secret");
 	letters_write(&out, SERVER_SPEAKS, "SCNZ");
@@ -433,7 +412,7 @@ static void assert_broken_by(const char *before, unsigned columns, const char *a
 	buffer_init(&out);
 	letters_write(&out, SERVER_SPEAKS, before);
 	if (columns > 0)
-		write_description(&out, columns);
+		letters_write_description(&out, columns);
 	letters_write(&out, SERVER_SPEAKS, after);
 	say_buffer(server, &out);
 	assert_config_error(client);

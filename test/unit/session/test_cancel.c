@@ -15,10 +15,8 @@ static struct pool *pool;
 static int start(void **state)
 {
 	(void)state;
-	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
-		   "server_reset_query =\ndefault_pool_size = 2\nmax_client_conn = 4\n"
-		   "query_wait_notify = 0\n");
-	pool = fake_pool("db", "alice");
+	pool = fake_start_pool(
+		"default_pool_size = 2\nmax_client_conn = 4\nquery_wait_notify = 0\n");
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include "crypt/scram.h"
 #include "session/client_login.h"
 #include "session/control.h"
-#include "support/fake_pool.h"
+#include "support/fake_login.h"
 #include "support/fake_postgres.h"
 #include "wire/message.h"
 #include "wire/reader.h"
@@ -77,41 +77,6 @@ static int start_scram(void **state)
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
-
-static struct actor *startup(const char *user, const char *database)
-{
-	struct actor *client = fake_accept(-1);
-
-	/* Known to the pool beforehand, so that nobody has to wait for the welcome. */
-	if (registry_find_database(&fake_registry, database))
-		fake_pool(database, user);
-	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
-	return client;
-}
-
-static void say_password(struct actor *client, const char *password)
-{
-	struct buffer buffer;
-
-	buffer_init(&buffer);
-	writer_password(&buffer, password, strlen(password) + 1);
-	say_buffer(client, &buffer);
-}
-
-/* It was asked for a password in this way; data: what came with the request. */
-static const uint8_t *assert_asked(
-	struct actor *client, enum authentication_request request, size_t *length)
-{
-	struct reader reader;
-	const uint8_t *body;
-
-	assert_heard(client, "R");
-	body = heard_body(client, length);
-	reader_init(&reader, body, *length);
-	assert_int_equal(reader_int32(&reader), request);
-	*length -= 4;
-	return body + 4;
-}
 
 static void assert_welcome(struct actor *client)
 {
@@ -536,10 +501,9 @@ static void test_unknown_options_of_the_protocol_are_named(void **state)
 static void test_a_second_startup_is_refused(void **state)
 {
 	struct actor *client = startup("alice", "db");
-	size_t length;
 
 	(void)state;
-	assert_asked(client, AUTH_CLEARTEXT, &length);
+	heard_request(client, AUTH_CLEARTEXT, NULL);
 	say_startup(client, PROTOCOL_3_0, "user", "alice", NULL);
 	assert_told(client, "08P01", "client re-sent startup pkt");
 }
@@ -774,10 +738,9 @@ static void test_a_user_of_the_configuration_only_is_unknown_too(void **state)
 static void test_an_unknown_database_is_told_only_to_those_who_are_known(void **state)
 {
 	struct actor *client = startup("alice", "nothing");
-	size_t length;
 
 	(void)state;
-	assert_asked(client, AUTH_CLEARTEXT, &length);
+	heard_request(client, AUTH_CLEARTEXT, NULL);
 	say_password(client, "wrong");
 	assert_told(client, "28P01", "password authentication failed");
 	client = startup("alice", "nothing");
@@ -1155,9 +1118,8 @@ static void test_any_lets_in_everybody_as_the_forced_user(void **state)
 static void try_plain(const char *user, const char *password, bool good)
 {
 	struct actor *client = startup(user, "db");
-	size_t length;
 
-	assert_asked(client, AUTH_CLEARTEXT, &length);
+	heard_request(client, AUTH_CLEARTEXT, NULL);
 	say_password(client, password);
 	fake_wait_for_helper();
 	if (good)
@@ -1192,10 +1154,9 @@ static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(users); i++) {
 		struct actor *client = startup(users[i], "db");
-		size_t length;
 
 		fake_hold_up_helper();
-		assert_asked(client, AUTH_CLEARTEXT, &length);
+		heard_request(client, AUTH_CLEARTEXT, NULL);
 		say_password(client, "wrong");
 		assert_state(client, CLIENT_AUTHENTICATING);
 		assert_int_equal(helper_pending(fake_registry.derivations), 2);
@@ -1332,7 +1293,7 @@ static void try_md5(const char *user, const char *password, bool good)
 	const uint8_t *salt;
 	size_t length;
 
-	salt = assert_asked(client, AUTH_MD5, &length);
+	salt = heard_request(client, AUTH_MD5, &length);
 	assert_int_equal(length, 4);
 	assert_true(md5_secret(password, user, hashed));
 	assert_true(md5_response(hashed, salt, response));
@@ -1383,7 +1344,7 @@ static void begin_scram(struct actor *client, const char *password, struct scram
 	const uint8_t *data;
 	size_t length;
 
-	data = assert_asked(client, AUTH_SASL, &length);
+	data = heard_request(client, AUTH_SASL, &length);
 	assert_int_equal(length, sizeof(SCRAM_MECHANISM) + 1);
 	assert_memory_equal(data, SCRAM_MECHANISM "\0", length);
 	buffer_init(&text);
@@ -1393,7 +1354,7 @@ static void begin_scram(struct actor *client, const char *password, struct scram
 	assert_int_equal(scram_client_first(scram, nonce, &text), SCRAM_GOOD);
 	writer_sasl_initial(&message, SCRAM_MECHANISM, text.data, text.length);
 	say_buffer(client, &message);
-	data = assert_asked(client, AUTH_SASL_CONTINUE, &length);
+	data = heard_request(client, AUTH_SASL_CONTINUE, &length);
 	assert_int_equal(scram_client_challenge(scram, (const char *)data, length), SCRAM_GOOD);
 	assert_true(scram_derive(
 		password, scram->salt, scram->salt_length, scram->iterations, &keys));
@@ -1615,7 +1576,7 @@ static void test_an_md5_secret_fails_the_exchange_at_its_first_message(void **st
 	size_t length;
 
 	(void)state;
-	assert_asked(client, AUTH_SASL, &length);
+	heard_request(client, AUTH_SASL, &length);
 	buffer_init(&message);
 	writer_sasl_initial(&message, SCRAM_MECHANISM, "n,,n=,r=abcdefgh", 16);
 	say_buffer(client, &message);

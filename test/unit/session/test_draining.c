@@ -14,13 +14,7 @@ static struct actor *client, *server;
 
 static void start_with(const char *settings)
 {
-	char config[300];
-
-	snprintf(config, sizeof(config),
-		"[databases]\ndb = host=/tmp\n[pgbouncer]\ndefault_pool_size = 1\n%s",
-		settings);
-	fake_start(config);
-	pool = fake_pool("db", "alice");
+	pool = fake_start_pool(settings);
 	client = fake_client(pool);
 	server = fake_server(pool);
 }
@@ -28,14 +22,15 @@ static void start_with(const char *settings)
 static int start(void **state)
 {
 	(void)state;
-	start_with("pool_mode = transaction\nserver_reset_query =\n");
+	start_with("default_pool_size = 1\n");
 	return 0;
 }
 
 static int start_session(void **state)
 {
 	(void)state;
-	start_with("pool_mode = session\nserver_reset_query = DISCARD ALL\n");
+	start_with("default_pool_size = 1\npool_mode = session\n"
+		   "server_reset_query = DISCARD ALL\n");
 	return 0;
 }
 
@@ -263,8 +258,12 @@ static void test_half_a_message_of_its_client_ends_the_server(void **state)
 
 	(void)state;
 	say_bytes(client, part, sizeof(part));
+	assert_state(client, CLIENT_PAIRED);
 	leave(client);
+	assert_gone(client);
 	assert_closed_for(not_ready);
+	/* No Terminate, which it would take for the rest. */
+	assert_int_equal(heard_bytes(server), sizeof(part));
 }
 
 static void test_half_a_message_of_the_server_is_read_to_its_end(void **state)
@@ -341,6 +340,7 @@ static void test_what_the_server_has_not_taken_is_not_sent_any_more(void **state
 	say(client, "Q");
 	assert_true(stream_is_blocked(&actor_link(server)->stream));
 	leave(client);
+	assert_gone(client);
 	assert_gone(server);
 	assert_heard(server, "~");
 }
@@ -733,6 +733,7 @@ static void test_a_server_that_was_paused_is_read_on(void **state)
 	assert_true(actor_link(server)->stream.paused);
 	scripted_feed(server->script, "D\0\0\0\4", 5);
 	vanish(client);
+	assert_gone(client);
 	assert_false(actor_link(server)->stream.paused);
 	say(server, "DCZ");
 	assert_state(server, SERVER_IDLE);

@@ -13,9 +13,7 @@ static struct pool *pool;
 static int start(void **state)
 {
 	(void)state;
-	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
-		   "server_reset_query =\ndefault_pool_size = 2\nauth_type = trust\n");
-	pool = fake_pool("db", "alice");
+	pool = fake_start_pool("default_pool_size = 2\nauth_type = trust\n");
 	return 0;
 }
 
@@ -41,14 +39,6 @@ static void say_beginning(struct actor *actor, uint8_t type, size_t total, size_
 	writer_int32(&buffer, (uint32_t)total - 1);
 	memset(buffer_extend(&buffer, part - 5), 'x', part - 5);
 	say_buffer(actor, &buffer);
-}
-
-static size_t got(const struct actor *actor)
-{
-	size_t length;
-
-	scripted_output(actor->script, &length);
-	return length;
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
@@ -149,7 +139,7 @@ static void test_nothing_is_written_behind_what_a_client_does_not_take(void **st
 	scripted_allow(client->script, 7);
 	say(server, "TD");
 	close_client(client, REASON_QUERY_TIMEOUT);
-	assert_int_equal(got(client), 7);
+	assert_int_equal(heard_bytes(client), 7);
 	assert_gone(client);
 	assert_state(server, SERVER_DRAINING);
 }
@@ -165,7 +155,7 @@ static void test_an_error_never_stands_inside_half_a_message(void **state)
 		server = fake_server(pool);
 		say(client, "Q");
 		say_beginning(server, PQ_DATA_ROW, 300, 100);
-		assert_int_equal(got(client), 100);
+		assert_int_equal(heard_bytes(client), 100);
 		switch (way) {
 		case 0:
 			leave(server);
@@ -182,7 +172,7 @@ static void test_an_error_never_stands_inside_half_a_message(void **state)
 			pool = fake_pool("db", "alice");
 			break;
 		}
-		assert_int_equal(got(client), 100);
+		assert_int_equal(heard_bytes(client), 100);
 		assert_gone(client);
 		if (way == 2)
 			leave(server); /* it was being drained */
@@ -313,7 +303,7 @@ static void test_a_terminate_never_stands_inside_half_a_message(void **state)
 		client = fake_client(pool);
 		server = fake_server(pool);
 		say_beginning(client, PQ_QUERY, 6000, 5998);
-		assert_int_equal(got(server), 5998);
+		assert_int_equal(heard_bytes(server), 5998);
 		switch (way) {
 		case 0:
 			leave(client);
@@ -330,7 +320,7 @@ static void test_a_terminate_never_stands_inside_half_a_message(void **state)
 			pool = fake_pool("db", "alice");
 			break;
 		}
-		assert_int_equal(got(server), 5998);
+		assert_int_equal(heard_bytes(server), 5998);
 		assert_gone(client);
 		assert_gone(server);
 	}
@@ -369,7 +359,7 @@ static void test_half_an_unasked_message_is_told_whole_or_ends_its_client(void *
 			scripted_end(server->script);
 			scripted_run(server->script);
 			assert_gone(client);
-			assert_int_equal(got(client), buffer.length - 3);
+			assert_int_equal(heard_bytes(client), buffer.length - 3);
 		} else {
 			say_bytes(server, buffer.data + buffer.length - 3, 3);
 			assert_heard(client, "CZD");

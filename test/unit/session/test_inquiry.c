@@ -11,7 +11,7 @@
 #include "session/auth/pam_check.h"
 #include "session/client_login.h"
 #include "support/config_files.h"
-#include "support/fake_pool.h"
+#include "support/fake_login.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 #include "wire/writer.h"
@@ -188,7 +188,7 @@ static int end_hba(void **state)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-static struct actor *startup(const char *user, const char *database)
+static struct actor *come(const char *user, const char *database)
 {
 	struct actor *client;
 
@@ -201,30 +201,16 @@ static struct actor *startup(const char *user, const char *database)
 
 static void assert_asked_for_password(struct actor *client)
 {
-	struct reader reader;
 	size_t length;
-	const uint8_t *body;
 
-	assert_heard(client, "R");
-	body = heard_body(client, &length);
-	reader_init(&reader, body, length);
-	assert_int_equal(reader_int32(&reader), AUTH_CLEARTEXT);
-	assert_int_equal(reader_left(&reader), 0);
-}
-
-static void say_password(struct actor *client, const char *password)
-{
-	struct buffer buffer;
-
-	buffer_init(&buffer);
-	writer_password(&buffer, password, strlen(password) + 1);
-	say_buffer(client, &buffer);
+	heard_request(client, AUTH_CLEARTEXT, &length);
+	assert_int_equal(length, 0);
 }
 
 /* A client that has sent its password. */
 static struct actor *log_in(const char *user, const char *database, const char *password)
 {
-	struct actor *client = startup(user, database);
+	struct actor *client = come(user, database);
 
 	assert_asked_for_password(client);
 	say_password(client, password);
@@ -387,7 +373,7 @@ static void test_what_is_no_password_is_not_looked_at(void **state)
 	(void)state;
 	assert_told(client, "28P01", "empty password returned by client");
 	for (size_t i = 0; i < COUNT(bodies); i++) {
-		client = startup("somebody", "db");
+		client = come("somebody", "db");
 		assert_asked_for_password(client);
 		say_bytes(client, bodies[i], i == 0 ? 8 : 9);
 		assert_told(client, "28000", LDAP_FAILED);
@@ -399,7 +385,7 @@ static void test_what_is_no_password_is_not_looked_at(void **state)
 
 static void test_without_options_nobody_is_asked_for_a_password(void **state)
 {
-	struct actor *client = startup("somebody", "db");
+	struct actor *client = come("somebody", "db");
 
 	(void)state;
 	assert_told(client, "28000", "auth_ldap_options is null");
@@ -407,7 +393,7 @@ static void test_without_options_nobody_is_asked_for_a_password(void **state)
 
 static void test_options_are_those_in_force_when_the_password_comes(void **state)
 {
-	struct actor *client = startup("somebody", "db");
+	struct actor *client = come("somebody", "db");
 
 	(void)state;
 	assert_asked_for_password(client);
@@ -426,7 +412,7 @@ static void test_options_of_an_hba_rule_are_its_own(void **state)
 	assert_string_equal(last_prefix, "rule=");
 	assert_false(fake_logged("no such user"));
 	/* Who comes under another rule is one of our own users. */
-	client = startup("somebody", "db");
+	client = come("somebody", "db");
 	assert_heard(client, "R");
 	assert_true(fake_logged("no such user: somebody"));
 	say_password(client, "secret");
@@ -436,7 +422,7 @@ static void test_options_of_an_hba_rule_are_its_own(void **state)
 
 static void test_the_console_under_an_hba_rule_is_for_those_who_are_listed(void **state)
 {
-	struct actor *client = startup("rule", "pgbouncer");
+	struct actor *client = come("rule", "pgbouncer");
 
 	(void)state;
 	assert_told(client, "08P01", "not allowed");
@@ -469,7 +455,7 @@ static void test_options_that_are_too_long_are_cut_and_that_is_said(void **state
 
 static void test_a_database_with_an_auth_user_is_a_contradiction(void **state)
 {
-	struct actor *client = startup("somebody", "query");
+	struct actor *client = come("somebody", "query");
 
 	(void)state;
 	assert_told(client, "08P01", "bouncer config error");
@@ -479,7 +465,7 @@ static void test_a_database_with_an_auth_user_is_a_contradiction(void **state)
 
 static void test_so_is_a_template_with_one(void **state)
 {
-	struct actor *client = startup("somebody", "automatic");
+	struct actor *client = come("somebody", "automatic");
 
 	(void)state;
 	assert_told(client, "08P01", "bouncer config error");
@@ -492,14 +478,14 @@ static void test_and_so_it_is_with_pam(void **state)
 	struct actor *client;
 
 	(void)state;
-	client = startup("somebody", "query");
+	client = come("somebody", "query");
 	assert_told(client, "08P01", "bouncer config error");
 	assert_true(fake_logged("PAM can't be used together with database authentication"));
 }
 
 static void test_the_console_is_for_those_who_are_listed(void **state)
 {
-	struct actor *client = startup("somebody", "pgbouncer");
+	struct actor *client = come("somebody", "pgbouncer");
 
 	(void)state;
 	assert_told(client, "08P01", "not allowed");
@@ -531,9 +517,9 @@ static void test_listed_users_are_counted_from_the_start(void **state)
 	struct actor *first, *second;
 
 	(void)state;
-	first = startup("limited", "db");
+	first = come("limited", "db");
 	assert_asked_for_password(first);
-	second = startup("limited", "db");
+	second = come("limited", "db");
 	assert_told(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
 	say_password(first, "secret");
@@ -547,8 +533,8 @@ static void test_other_users_are_counted_when_they_are_known(void **state)
 	(void)state;
 	fake_set("max_user_client_connections", "1");
 	/* Neither is somebody yet. */
-	first = startup("somebody", "db");
-	second = startup("somebody", "db");
+	first = come("somebody", "db");
+	second = come("somebody", "db");
 	assert_asked_for_password(first);
 	assert_asked_for_password(second);
 	say_password(first, "secret");
@@ -558,7 +544,7 @@ static void test_other_users_are_counted_when_they_are_known(void **state)
 	assert_told(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
 	/* Now the name is known beforehand. */
-	second = startup("somebody", "db");
+	second = come("somebody", "db");
 	assert_told(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
 	assert_int_equal(actor_client(first)->user->clients, 1);

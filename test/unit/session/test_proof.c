@@ -77,18 +77,6 @@ static int start(void **state)
 
 /* --- what servers say ---------------------------------------------------------------------- */
 
-static void write_description(struct buffer *out, unsigned columns)
-{
-	const size_t mark = writer_begin(out, PQ_ROW_DESCRIPTION);
-
-	writer_int16(out, (uint16_t)columns);
-	for (unsigned i = 0; i < columns; i++) {
-		writer_string(out, "left");
-		writer_bytes(out, "tablnutypeszmodifm", 18);
-	}
-	writer_end(out, mark);
-}
-
 /* The answer to one statement, with these values; NULL ends them, "NULL" is none. */
 static void write_answer(struct buffer *out, ...)
 {
@@ -102,7 +90,7 @@ static void write_answer(struct buffer *out, ...)
 		count++;
 	va_end(list);
 	letters_write(out, SERVER_SPEAKS, "12");
-	write_description(out, count);
+	letters_write_description(out, count);
 	mark = writer_begin(out, PQ_DATA_ROW);
 	writer_int16(out, (uint16_t)count);
 	for (unsigned i = 0; i < count; i++) {

@@ -20,16 +20,9 @@
 static struct pool *pool;
 static struct actor *client, *server;
 
-static void start_mode(const char *mode)
+static void start_with(const char *settings)
 {
-	char config[200];
-
-	snprintf(config, sizeof(config),
-		"[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = %s\n"
-		"server_reset_query =\n",
-		mode);
-	fake_start(config);
-	pool = fake_pool("db", "alice");
+	pool = fake_start_pool(settings);
 	client = fake_client(pool);
 	server = fake_server(pool);
 }
@@ -37,21 +30,21 @@ static void start_mode(const char *mode)
 static int start(void **state)
 {
 	(void)state;
-	start_mode("transaction");
+	start_with("");
 	return 0;
 }
 
 static int start_session(void **state)
 {
 	(void)state;
-	start_mode("session");
+	start_with("pool_mode = session\n");
 	return 0;
 }
 
 static int start_statement(void **state)
 {
 	(void)state;
-	start_mode("statement");
+	start_with("pool_mode = statement\n");
 	return 0;
 }
 

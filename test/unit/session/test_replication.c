@@ -15,15 +15,11 @@ static struct pool *pool;
 
 static void start_with(const char *settings)
 {
-	char config[400];
+	char more[200];
 
-	snprintf(config, sizeof(config),
-		"[databases]\ndb = host=/tmp\n[pgbouncer]\nauth_type = trust\n"
-		"pool_mode = transaction\nserver_reset_query =\nquery_wait_notify = 0\n%s",
-		settings);
-	fake_start(config);
+	snprintf(more, sizeof(more), "auth_type = trust\nquery_wait_notify = 0\n%s", settings);
+	pool = fake_start_pool(more);
 	fake_user("alice", "");
-	pool = fake_pool("db", "alice");
 }
 
 static int start(void **state)

@@ -11,9 +11,7 @@ static struct buffer words; /* what the client is about to say */
 static int start(void **state)
 {
 	(void)state;
-	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
-		   "server_reset_query =\nmax_prepared_statements = 10\n");
-	pool = fake_pool("db", "alice");
+	pool = fake_start_pool("max_prepared_statements = 10\n");
 	client = fake_client(pool);
 	server = fake_server(pool);
 	buffer_init(&words);

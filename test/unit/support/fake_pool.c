@@ -179,6 +179,19 @@ void fake_start(const char *config)
 	launches = launches_told = 0;
 }
 
+struct pool *fake_start_pool(const char *settings)
+{
+	char config[1000];
+	const int length = snprintf(config, sizeof(config),
+		"[databases]\ndb = host=/tmp\n"
+		"[pgbouncer]\npool_mode = transaction\nserver_reset_query =\n%s",
+		settings);
+
+	assert_in_range(length, 0, sizeof(config) - 1);
+	fake_start(config);
+	return fake_pool("db", "alice");
+}
+
 static void free_actor(struct actor *actor)
 {
 	LIST_REMOVE(actor, entry);
@@ -514,6 +527,14 @@ const char *hear(struct actor *actor)
 		actor->letters[count++] = '~';
 	actor->letters[count] = '\0';
 	return actor->letters;
+}
+
+size_t heard_bytes(const struct actor *actor)
+{
+	size_t length;
+
+	scripted_output(actor->script, &length);
+	return length;
 }
 
 const uint8_t *heard_body(const struct actor *actor, size_t *length)

@@ -55,6 +55,12 @@ extern bool fake_refuses_connects;
 
 void fake_start(const char *config);
 
+/*
+ * The same with one database `db`, in transaction mode without a reset query but for what these
+ * settings of [pgbouncer] say. Returns its pool for the user `alice`.
+ */
+struct pool *fake_start_pool(const char *settings);
+
 /* For cmocka's tear-down: close all, and see that nothing is left over. */
 int fake_end(void **state);
 
@@ -145,6 +151,9 @@ void allow(struct actor *actor, size_t room);
 
 /* The letters of what it was sent since it was last asked; `~` at the end: half a message. */
 const char *hear(struct actor *actor);
+
+/* How many bytes it was sent since its script's output was last forgotten. */
+size_t heard_bytes(const struct actor *actor);
 
 /* The message that hear() told last: its body. */
 const uint8_t *heard_body(const struct actor *actor, size_t *length);

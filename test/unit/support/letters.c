@@ -149,6 +149,18 @@ void letters_write(struct buffer *buffer, enum speaker speaker, const char *lett
 	CHECK(!buffer->failed);
 }
 
+void letters_write_description(struct buffer *buffer, unsigned columns)
+{
+	const size_t mark = writer_begin(buffer, PQ_ROW_DESCRIPTION);
+
+	writer_int16(buffer, (uint16_t)columns);
+	for (unsigned i = 0; i < columns; i++) {
+		writer_string(buffer, "column");
+		writer_bytes(buffer, "tablnutypeszmodifm", 18);
+	}
+	writer_end(buffer, mark);
+}
+
 char letters_read(const uint8_t *data, size_t length, size_t *total)
 {
 	struct frame frame;

@@ -19,6 +19,9 @@ enum speaker { CLIENT_SPEAKS, SERVER_SPEAKS };
 /* Append the messages for these letters. */
 void letters_write(struct buffer *buffer, enum speaker speaker, const char *letters);
 
+/* Append a RowDescription of so many columns. */
+void letters_write_description(struct buffer *buffer, unsigned columns);
+
 /*
  * The message at the front of these bytes: its letter and its whole size. 0: not all of it is
  * there, or nothing. The very first message of a client is told by its first byte.
