@@ -4,10 +4,12 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Clients is how many work at once.
@@ -34,6 +36,55 @@ func That(holds bool, words string, values ...any) {
 func Good(err error) {
 	if err != nil {
 		panic(wrong{fmt.Sprintf("%T: %v", err, err)})
+	}
+}
+
+// HasCode ends a check unless the error is the server's, with this SQLSTATE.
+func HasCode(err error, code string) {
+	var refusal interface {
+		error
+		SQLState() string
+	}
+	That(errors.As(err, &refusal), "no error %s: %v", code, err)
+	That(refusal.SQLState() == code, "%s instead of %s: %v", refusal.SQLState(), code, err)
+}
+
+// Word is one that no way of quoting or coding leaves as it is.
+const Word = "ünïcödé \\ '"
+
+// When is a moment of which servers keep all digits.
+var When = time.Date(2024, 2, 29, 12, 30, 15, 123456000, time.UTC)
+
+// Asker asks as one of the clients: answers of one column and one row, of the type of the pointer.
+type Asker func(into any, query string, arguments ...any)
+
+// HasName looks whether a client is called as it wished.
+func HasName(ask Asker, wanted string) {
+	var name string
+	ask(&name, "SHOW application_name")
+	That(name == wanted, "is called %s", name)
+}
+
+// KeepsSettings looks again and again whether these are what the server goes by: name, value, …
+func KeepsSettings(ask Asker, wanted ...string) {
+	for range 10 {
+		for i := 0; i < len(wanted); i += 2 {
+			var said string
+			ask(&said, "SELECT current_setting($1)", wanted[i])
+			That(said == wanted[i+1], "%s is %s instead of %s", wanted[i], said, wanted[i+1])
+		}
+	}
+}
+
+// OwnAnswers asks in turn for what all clients ask, and for what nobody else does.
+func OwnAnswers(ask Asker, number, turns int) {
+	for turn := range turns {
+		var sum int
+		ask(&sum, "SELECT $1::int * 1000 + $2::int", number, turn)
+		That(sum == number*1000+turn, "sum %d", sum)
+		var word string
+		ask(&word, fmt.Sprintf("SELECT '%d ' || $1::text", number), fmt.Sprint(turn))
+		That(word == fmt.Sprintf("%d %d", number, turn), "word %s", word)
 	}
 }
 

@@ -44,16 +44,15 @@ func execute(client *pgx.Conn, query string, arguments ...any) {
 	Good(err)
 }
 
-func hasCode(err error, code string) {
-	var refusal *pgconn.PgError
-	That(errors.As(err, &refusal), "no error %s: %v", code, err)
-	That(refusal.Code == code, "%s instead of %s: %v", refusal.Code, code, err)
+func asker(client *pgx.Conn) Asker {
+	return func(into any, query string, arguments ...any) {
+		Good(client.QueryRow(background, query, arguments...).Scan(into))
+	}
 }
 
 func connect(number int) {
 	clients[number] = connected(fmt.Sprintf("application_name='pgx %d'", number))
-	name := one[string](clients[number], "SHOW application_name")
-	That(name == fmt.Sprintf("pgx %d", number), "is called %s", name)
+	HasName(asker(clients[number]), fmt.Sprintf("pgx %d", number))
 	execute(clients[number], fmt.Sprintf("CREATE TABLE item%d (id int, name text)", number))
 }
 
@@ -62,32 +61,23 @@ func settings(number int) {
 	client := connected(fmt.Sprintf(
 		"search_path=own%d statement_timeout=%ds timezone=Etc/GMT+%d options='-c jit=off'",
 		number, 41+number, number))
-	for range 10 {
-		said := ""
-		for _, name := range []string{"search_path", "statement_timeout", "timezone", "jit"} {
-			said += one[string](client, "SELECT current_setting($1)", name) + " "
-		}
-		wanted := fmt.Sprintf("own%d %ds Etc/GMT+%d off ", number, 41+number, number)
-		That(said == wanted, "%s instead of %s", said, wanted)
-	}
+	KeepsSettings(asker(client),
+		"search_path", fmt.Sprintf("own%d", number),
+		"statement_timeout", fmt.Sprintf("%ds", 41+number),
+		"timezone", fmt.Sprintf("Etc/GMT+%d", number),
+		"jit", "off")
 	Good(client.Close(background))
 }
 
 func prepared(number int) {
 	client := clients[number]
-	for turn := range 15 {
-		sum := one[int](client, "SELECT $1::int * 1000 + $2::int", number, turn)
-		That(sum == number*1000+turn, "sum %d", sum)
-		query := fmt.Sprintf("SELECT '%d ' || $1::text", number)
-		word := one[string](client, query, fmt.Sprint(turn))
-		That(word == fmt.Sprintf("%d %d", number, turn), "word %s", word)
-	}
+	OwnAnswers(asker(client), number, 15)
 	_, err := client.Prepare(background, "mine", fmt.Sprintf("SELECT %d + $1::int", number))
 	Good(err)
 	That(one[int](client, "mine", 1) == number+1, "another's statement")
 	Good(client.Deallocate(background, "mine"))
 	_, err = client.Exec(background, "SELECT * FROM nowhere WHERE a = $1", 1)
-	hasCode(err, "42P01")
+	HasCode(err, "42P01")
 }
 
 func otherModes(number int) {
@@ -112,7 +102,7 @@ func transactions(number int) {
 		savepoint, err := transaction.Begin(background)
 		Good(err)
 		_, err = savepoint.Exec(background, "SELECT 1 / $1::int", 0)
-		hasCode(err, "22012")
+		HasCode(err, "22012")
 		Good(savepoint.Rollback(background))
 		Good(transaction.Commit(background))
 		transaction, err = client.Begin(background)
@@ -120,7 +110,7 @@ func transactions(number int) {
 		_, err = transaction.Exec(background, insert, turn, "dropped")
 		Good(err)
 		_, err = transaction.Exec(background, fmt.Sprintf("SELECT 1 / ($1::int - %d)", turn), turn)
-		hasCode(err, "22012")
+		HasCode(err, "22012")
 		That(errors.Is(transaction.Commit(background), pgx.ErrTxCommitRollback), "committed")
 	}
 	count := one[int](client, fmt.Sprintf("SELECT count(*) FROM item%d WHERE name = 'kept'", number))
@@ -146,7 +136,7 @@ func batches(number int) {
 	batch.Queue(fmt.Sprintf("INSERT INTO item%d VALUES (77, 'never')", number))
 	batch.Queue("SELECT 1 / $1::int", 0)
 	batch.Queue("SELECT 2")
-	hasCode(client.SendBatch(background, batch).Close(), "22012")
+	HasCode(client.SendBatch(background, batch).Close(), "22012")
 	// A batch is one transaction.
 	count := one[int](client, fmt.Sprintf("SELECT count(*) FROM item%d WHERE id = 77", number))
 	That(count == 0, "%d rows of a batch that failed", count)
@@ -161,12 +151,12 @@ func batches(number int) {
 	for {
 		result, err := pipeline.GetResults()
 		if err != nil {
-			hasCode(err, "22012")
+			HasCode(err, "22012")
 			failures++
 		} else if reader, is := result.(*pgconn.ResultReader); is {
 			read := reader.Read()
 			if read.Err != nil {
-				hasCode(read.Err, "22012")
+				HasCode(read.Err, "22012")
 				failures++
 			}
 		} else if result == nil {
@@ -197,7 +187,7 @@ func copies(number int) {
 	That(strings.Count(out.String(), "\n") == 5000, "%d bytes came", out.Len())
 	broken := strings.NewReader("1\tone\nnonsense\n" + strings.Repeat("2\ttwo\n", 100000))
 	_, err = client.PgConn().CopyFrom(background, broken, "COPY "+table+" FROM STDIN")
-	hasCode(err, "22P02")
+	HasCode(err, "22P02")
 	stops := pgx.CopyFromFunc(func() ([]any, error) { return nil, errors.New("of ours") })
 	_, err = client.CopyFrom(background, pgx.Identifier{table}, []string{"id", "name"}, stops)
 	That(err != nil && strings.Contains(err.Error(), "of ours"), "%v", err)
@@ -206,7 +196,6 @@ func copies(number int) {
 
 func types(number int) {
 	query := "SELECT $1::int8, $2::text, $3::bytea, $4::timestamptz, $5::int[], $6::jsonb, $7::text"
-	when := time.Date(2024, 2, 29, 12, 30, 15, 123456000, time.UTC)
 	for range 7 {
 		var id int64
 		var word string
@@ -215,11 +204,11 @@ func types(number int) {
 		var list []int
 		var object map[string]int
 		var nothing *string
-		Good(clients[number].QueryRow(background, query, number, "ünïcödé \\ '", bytes.Repeat([]byte{7}, 50000),
-			when, []int{1, 2, number}, map[string]int{"number": number}, nil).
+		Good(clients[number].QueryRow(background, query, number, Word, bytes.Repeat([]byte{7}, 50000),
+			When, []int{1, 2, number}, map[string]int{"number": number}, nil).
 			Scan(&id, &word, &data, &then, &list, &object, &nothing))
-		That(id == int64(number) && word == "ünïcödé \\ '" && len(data) == 50000, "%d %s", id, word)
-		That(then.Equal(when) && slices.Equal(list, []int{1, 2, number}), "%v %v", then, list)
+		That(id == int64(number) && word == Word && len(data) == 50000, "%d %s", id, word)
+		That(then.Equal(When) && slices.Equal(list, []int{1, 2, number}), "%v %v", then, list)
 		That(object["number"] == number && nothing == nil, "%v", object)
 	}
 }
@@ -248,7 +237,7 @@ func cancels(number int) {
 	}()
 	_, err = client.Exec(background, "SELECT pg_sleep(60)")
 	close(done)
-	hasCode(err, "57014")
+	HasCode(err, "57014")
 	for {
 		var sum int
 		err = client.QueryRow(background, "SELECT $1::int", number).Scan(&sum)
@@ -257,7 +246,7 @@ func cancels(number int) {
 			return
 		}
 		// A late one may still hit us.
-		hasCode(err, "57014")
+		HasCode(err, "57014")
 	}
 }
 
@@ -283,7 +272,7 @@ func changedTables(number int) {
 	execute(client, fmt.Sprintf("ALTER TABLE %s ADD COLUMN b text DEFAULT 'new'", table))
 	// pgx has kept which columns there are. It tells the error once, and prepares anew.
 	if _, err := columns(); err != nil {
-		hasCode(err, "0A000")
+		HasCode(err, "0A000")
 	}
 	for range 3 {
 		count, err := columns()

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,18 +32,17 @@ func one[T any](from interface {
 	return value
 }
 
-func hasCode(err error, code string) {
-	var refusal *pq.Error
-	That(errors.As(err, &refusal), "no error %s: %v", code, err)
-	That(string(refusal.Code) == code, "%s instead of %s: %v", refusal.Code, code, err)
+func asker(database *sql.DB) Asker {
+	return func(into any, query string, arguments ...any) {
+		Good(database.QueryRow(query, arguments...).Scan(into))
+	}
 }
 
 func connect(number int) {
 	clients[number] = opened(fmt.Sprintf("application_name='pq %d'", number))
 	clients[number].SetMaxOpenConns(2)
 	Good(clients[number].Ping())
-	name := one[string](clients[number], "SHOW application_name")
-	That(name == fmt.Sprintf("pq %d", number), "is called %s", name)
+	HasName(asker(clients[number]), fmt.Sprintf("pq %d", number))
 	_, err := clients[number].Exec(fmt.Sprintf("CREATE TABLE item%d (id int, name text)", number))
 	Good(err)
 }
@@ -52,25 +50,16 @@ func connect(number int) {
 func settings(number int) {
 	database := opened(fmt.Sprintf("search_path=own%d statement_timeout=%ds extra_float_digits=1 TimeZone=Etc/GMT+%d",
 		number, 41+number, number))
-	for range 10 {
-		said := ""
-		for _, name := range []string{"search_path", "statement_timeout", "extra_float_digits", "timezone"} {
-			said += one[string](database, "SELECT current_setting($1)", name) + " "
-		}
-		wanted := fmt.Sprintf("own%d %ds 1 Etc/GMT+%d ", number, 41+number, number)
-		That(said == wanted, "%s instead of %s", said, wanted)
-	}
+	KeepsSettings(asker(database),
+		"search_path", fmt.Sprintf("own%d", number),
+		"statement_timeout", fmt.Sprintf("%ds", 41+number),
+		"extra_float_digits", "1",
+		"timezone", fmt.Sprintf("Etc/GMT+%d", number))
 	Good(database.Close())
 }
 
 func unnamed(number int) {
-	for turn := range 30 {
-		sum := one[int](clients[number], "SELECT $1::int * 1000 + $2::int", number, turn)
-		That(sum == number*1000+turn, "sum %d", sum)
-		query := fmt.Sprintf("SELECT '%d ' || $1::text", number)
-		word := one[string](clients[number], query, fmt.Sprint(turn))
-		That(word == fmt.Sprintf("%d %d", number, turn), "word %s", word)
-	}
+	OwnAnswers(asker(clients[number]), number, 30)
 }
 
 func named(number int) {
@@ -81,7 +70,7 @@ func named(number int) {
 	}
 	Good(statement.Close())
 	_, err = clients[number].Prepare("SELECT * FROM nowhere")
-	hasCode(err, "42P01")
+	HasCode(err, "42P01")
 }
 
 type queried struct{ statement *sql.Stmt }
@@ -106,7 +95,7 @@ func transactions(number int) {
 		_, err = statement.Exec(turn, "dropped")
 		Good(err)
 		_, err = transaction.Exec("SELECT 1 / $1::int", 0)
-		hasCode(err, "22012")
+		HasCode(err, "22012")
 		Good(transaction.Rollback())
 	}
 	count := one[int](clients[number], fmt.Sprintf("SELECT count(*) FROM item%d", number))
@@ -136,12 +125,11 @@ func copies(number int) {
 	if err == nil {
 		_, err = statement.Exec()
 	}
-	hasCode(err, "22P02")
+	HasCode(err, "22P02")
 	Good(transaction.Rollback())
 }
 
 func types(number int) {
-	when := time.Date(2024, 2, 29, 12, 30, 15, 123456000, time.UTC)
 	for range 7 {
 		var id int64
 		var word string
@@ -149,10 +137,10 @@ func types(number int) {
 		var then time.Time
 		var list []int64
 		query := "SELECT $1::int8, $2::text, $3::bytea, $4::timestamptz, $5::int[]"
-		Good(clients[number].QueryRow(query, number, "ünïcödé \\ '", make([]byte, 50000), when,
+		Good(clients[number].QueryRow(query, number, Word, make([]byte, 50000), When,
 			pq.Array([]int{1, 2, number})).Scan(&id, &word, &data, &then, pq.Array(&list)))
-		That(id == int64(number) && word == "ünïcödé \\ '" && len(data) == 50000, "%d %s", id, word)
-		That(then.Equal(when) && len(list) == 3 && list[2] == id, "%v %v", then, list)
+		That(id == int64(number) && word == Word && len(data) == 50000, "%d %s", id, word)
+		That(then.Equal(When) && len(list) == 3 && list[2] == id, "%v %v", then, list)
 	}
 }
 
@@ -191,7 +179,7 @@ func changedTables(number int) {
 	Good(err)
 	// lib/pq has kept which columns there are: the error is the user's, as with PostgreSQL itself.
 	if err = count(); err != nil {
-		hasCode(err, "0A000")
+		HasCode(err, "0A000")
 	}
 	var columns string
 	query := "SELECT t::text FROM " + table + " t WHERE a < $1"
