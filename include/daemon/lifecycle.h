@@ -40,6 +40,7 @@ struct daemon {
 	bool has_loop, has_registry,
 		is_listening; /* what lifecycle_end() finds to take apart */
 	bool failed; /* what ended it was no wish of anybody's */
+	bool is_left_at_work; /* after lifecycle_end(): some thread of a helper's still works */
 };
 
 static inline struct daemon *daemon_of(struct registry *registry)

@@ -52,8 +52,9 @@ void helper_free(struct helper *helper);
 /*
  * The same for work that may hang: nobody waits for what is running. When that ends after all,
  * its done() is called on its thread, with `cancelled`: it may touch the job's own memory only.
+ * How many threads are left behind at work; all others have ended.
  */
-void helper_leave(struct helper *helper);
+unsigned helper_leave(struct helper *helper);
 
 /* Hand over a job. False when the queue is full or no thread can be started: still the caller's. */
 bool helper_submit(struct helper *helper, struct helper_job *job);

@@ -315,8 +315,8 @@ static void end_registry(struct daemon *daemon)
 	control_drop_all(
 		registry, has_foreign_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
-	inquiry_desk_free(registry->ldap);
-	inquiry_desk_free(registry->pam);
+	daemon->is_left_at_work =
+		inquiry_desk_free(registry->ldap) + inquiry_desk_free(registry->pam) > 0;
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->client_tls);
 	tls_context_unref(registry->server_tls);

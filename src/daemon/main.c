@@ -175,6 +175,7 @@ static bool run(const struct options *options)
 		.options = options,
 		.daemon = calloc(1, sizeof(struct daemon)),
 	};
+	bool is_left_at_work = false;
 	bool started = start.daemon && begin_log(&start) && take_sockets(&start) &&
 		load(&start) && assume_user(&start) && open_log(&start) && is_alone(&start) &&
 		go_to_background(&start) && start_daemon(&start);
@@ -182,12 +183,17 @@ static bool run(const struct options *options)
 	problems_free(&start.problems);
 	if (started && !lifecycle_run(start.daemon))
 		started = false;
-	if (start.daemon)
+	if (start.daemon) {
 		lifecycle_end(start.daemon);
+		is_left_at_work = start.daemon->is_left_at_work;
+	}
 	snapshot_unref(start.config);
 	free(start.daemon);
 	log_close();
 	libevent_global_shutdown();
+	/* What libraries do at exit() would take apart what such a thread works with. */
+	if (is_left_at_work)
+		_exit(started ? EXIT_SUCCESS : EXIT_FAILURE);
 	return started;
 }
 

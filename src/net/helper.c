@@ -15,6 +15,13 @@
 
 TAILQ_HEAD(job_list, helper_job);
 
+struct helper_thread {
+	struct helper *helper;
+	pthread_t id;
+	bool busy; /* with a job; under the helper's lock */
+	bool left; /* it was when the helper was left: nobody waits for it */
+};
+
 struct helper {
 	struct event *event;
 	int wake; /* eventfd: something was added to an empty `finished` */
@@ -27,7 +34,7 @@ struct helper {
 	unsigned users; /* threads that run, and helper_leave() */
 	bool stopping;
 	bool left; /* nobody is on the loop any more: the last user frees it */
-	pthread_t threads[];
+	struct helper_thread threads[];
 };
 
 static void finish(struct helper *helper, struct helper_job *job)
@@ -86,25 +93,35 @@ static struct helper_job *take_next(struct helper *helper)
 	return job;
 }
 
+/* The lock is held, but not while it works. */
+static void work(struct helper_thread *thread, struct helper_job *job)
+{
+	struct helper *helper = thread->helper;
+
+	thread->busy = true;
+	pthread_mutex_unlock(&helper->lock);
+	job->work(job);
+	pthread_mutex_lock(&helper->lock);
+	if (helper->left)
+		end_unheard(helper, job);
+	else
+		finish(helper, job);
+	thread->busy = false;
+}
+
 static void *run_thread(void *argument)
 {
-	struct helper *helper = argument;
+	struct helper_thread *thread = argument;
+	struct helper *helper = thread->helper;
 
 	pthread_mutex_lock(&helper->lock);
 	while (!helper->stopping) {
 		struct helper_job *job = take_next(helper);
 
-		if (!job) {
-			pthread_cond_wait(&helper->more, &helper->lock);
-			continue;
-		}
-		pthread_mutex_unlock(&helper->lock);
-		job->work(job);
-		pthread_mutex_lock(&helper->lock);
-		if (helper->left)
-			end_unheard(helper, job);
+		if (job)
+			work(thread, job);
 		else
-			finish(helper, job);
+			pthread_cond_wait(&helper->more, &helper->lock);
 	}
 	drop_user(helper);
 	return NULL;
@@ -181,26 +198,53 @@ static void stop(struct helper *helper)
 	pthread_mutex_unlock(&helper->lock);
 }
 
-void helper_leave(struct helper *helper)
+/* Who works is let go, the lock is held; how many these are. */
+static unsigned leave_busy(struct helper *helper)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < helper->started; i++) {
+		struct helper_thread *thread = &helper->threads[i];
+
+		thread->left = thread->busy;
+		if (!thread->left)
+			continue;
+		pthread_detach(thread->id);
+		count++;
+	}
+	return count;
+}
+
+/* The others have nothing to do but to end. */
+static void join(struct helper *helper)
+{
+	for (unsigned i = 0; i < helper->started; i++)
+		if (!helper->threads[i].left)
+			pthread_join(helper->threads[i].id, NULL);
+}
+
+unsigned helper_leave(struct helper *helper)
 {
 	struct job_list left = TAILQ_HEAD_INITIALIZER(left);
+	unsigned busy;
 
 	if (!helper)
-		return;
+		return 0;
 	stop(helper);
-	for (unsigned i = 0; i < helper->started; i++)
-		pthread_detach(helper->threads[i]);
 	event_free(helper->event);
 	pthread_mutex_lock(&helper->lock);
 	helper->left = true;
 	helper->users++; /* us, for as long as this takes */
+	busy = leave_busy(helper);
 	TAILQ_CONCAT(&left, &helper->finished, entry);
 	TAILQ_CONCAT(&left, &helper->urgent, entry);
 	TAILQ_CONCAT(&left, &helper->waiting, entry);
 	pthread_mutex_unlock(&helper->lock);
+	join(helper);
 	end_jobs(helper, &left, true);
 	pthread_mutex_lock(&helper->lock);
 	drop_user(helper);
+	return busy;
 }
 
 void helper_free(struct helper *helper)
@@ -208,8 +252,7 @@ void helper_free(struct helper *helper)
 	if (!helper)
 		return;
 	stop(helper);
-	for (unsigned i = 0; i < helper->started; i++)
-		pthread_join(helper->threads[i], NULL);
+	join(helper);
 	end_jobs(helper, &helper->finished, true);
 	end_jobs(helper, &helper->urgent, true);
 	end_jobs(helper, &helper->waiting, true);
@@ -220,7 +263,7 @@ void helper_free(struct helper *helper)
 /* Signals are the loop's: none may be delivered to a thread. */
 static bool start_thread(struct helper *helper)
 {
-	pthread_t *thread = &helper->threads[helper->started];
+	struct helper_thread *thread = &helper->threads[helper->started];
 	pthread_attr_t attributes;
 	sigset_t all, before;
 	int error;
@@ -232,7 +275,8 @@ static bool start_thread(struct helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	helper->users++;
 	pthread_mutex_unlock(&helper->lock);
-	error = pthread_create(thread, &attributes, run_thread, helper);
+	thread->helper = helper;
+	error = pthread_create(&thread->id, &attributes, run_thread, thread);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error == 0) {

@@ -342,5 +342,6 @@ def test_a_stop_does_not_wait_for_a_module_that_hangs(pam_pooler, judge):
     client.close()
     started = time.monotonic()
     pooler.signal(15)
+    # Nor does it take the module apart under the feet of who hangs there.
     assert pooler.wait_exit() == 0
     assert time.monotonic() - started < 3

@@ -68,7 +68,10 @@ bool inquiry_start(struct client_link *client, struct inquiry_desk **desk,
 /* The login has ended. */
 void inquiry_abandon(struct inquiry *inquiry);
 
-/* Close a desk at the end of the process, when no client is left. NULL is nothing. */
-void inquiry_desk_free(struct inquiry_desk *desk);
+/*
+ * Close a desk at the end of the process, when no client is left. NULL is nothing. How many threads
+ * are left behind that still ask: while they do exit() must not take apart what they ask with.
+ */
+unsigned inquiry_desk_free(struct inquiry_desk *desk);
 
 #endif

@@ -208,10 +208,13 @@ bool inquiry_start(struct client_link *client, struct inquiry_desk **desk,
 	return true;
 }
 
-void inquiry_desk_free(struct inquiry_desk *desk)
+unsigned inquiry_desk_free(struct inquiry_desk *desk)
 {
+	unsigned left;
+
 	if (!desk)
-		return;
-	helper_leave(desk->helper);
+		return 0;
+	left = helper_leave(desk->helper);
 	free(desk);
+	return left;
 }

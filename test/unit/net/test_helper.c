@@ -355,7 +355,7 @@ static void test_leaving_waits_for_nobody(void **state)
 		assert_true(helper_submit(helper, &sum->job));
 	}
 	wait_for(&running, 1);
-	helper_leave(helper); /* with the gate shut */
+	assert_int_equal(helper_leave(helper), 1); /* with the gate shut */
 	helper = NULL;
 	assert_int_equal(cancelled_count, 4);
 	assert_int_equal(atomic_load(&ended_elsewhere), 0);
@@ -371,10 +371,50 @@ static void test_leaving_one_that_has_nothing_to_do_frees_it(void **state)
 	helper = helper_new(&loop, 1, 10);
 	assert_true(submit(1, 0, 2));
 	turn_until_done(1);
-	helper_leave(helper);
-	helper_leave(NULL);
+	assert_int_equal(helper_leave(helper), 0);
+	assert_int_equal(helper_leave(NULL), 0);
 	helper = NULL;
 	assert_int_equal(cancelled_count, 0);
+}
+
+static pthread_key_t own_key;
+static atomic_int threads_ended;
+
+/* The last that a thread does; slowly, so that who does not wait for it is gone before. */
+static void end_thread(void *own)
+{
+	(void)own;
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	atomic_fetch_add(&threads_ended, 1);
+}
+
+static void work_and_remember(struct helper_job *job)
+{
+	work(job);
+	assert_int_equal(pthread_setspecific(own_key, &own_key), 0);
+}
+
+/* Else what they own looks lost to whoever looks for it when the process ends. */
+static void test_leaving_waits_for_threads_that_have_nothing_to_do(void **state)
+{
+	(void)state;
+	assert_int_equal(pthread_key_create(&own_key, end_thread), 0);
+	helper = helper_new(&loop, 3, 10);
+	shut_gate(true);
+	for (int i = 0; i < 3; i++) {
+		struct sum *sum = sum_new(1, 0, 2);
+
+		sum->job.work = work_and_remember;
+		assert_true(helper_submit(helper, &sum->job));
+	}
+	wait_for(&running, 3);
+	shut_gate(false);
+	turn_until_done(3);
+	(void)helper_leave(helper);
+	helper = NULL;
+	assert_int_equal(atomic_load(&threads_ended), 3);
+	pthread_key_delete(own_key);
 }
 
 static void test_end_without_any_work_starts_nothing(void **state)
@@ -402,6 +442,7 @@ int main(void)
 		TEST(test_end_waits_for_running_work_and_drops_the_rest),
 		TEST(test_leaving_waits_for_nobody),
 		TEST(test_leaving_one_that_has_nothing_to_do_frees_it),
+		TEST(test_leaving_waits_for_threads_that_have_nothing_to_do),
 		TEST(test_end_without_any_work_starts_nothing),
 	};
 
