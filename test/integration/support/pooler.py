@@ -427,6 +427,11 @@ class Pooler:
 
     # Resources
 
+    def sleeps(self):
+        """Whether the daemon waits for something to happen."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "S"
+
     def descriptors(self):
         """How many descriptors the daemon has open."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

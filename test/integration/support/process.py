@@ -122,6 +122,17 @@ def free_port():
         return port
 
 
+def hold(process):
+    """Stop a child until release(); it does nothing more when this returns."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
+def release(process):
+    """Let a child go on that was held."""
+    process.send_signal(signal.SIGCONT)
+
+
 class WaitTimeout(AssertionError):
     """A condition did not come true in its time."""
 
