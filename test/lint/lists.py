@@ -3,10 +3,13 @@
 
 import re
 from collections import Counter
+from fnmatch import fnmatch
 
 from report import TOP, read, sources, tree_files, verdict
 
 SPDX = "SPDX-License-Identifier: ISC"
+# Makes the manual page of settings, and is no part of the daemon.
+BUILD_TOOL = "reference"
 
 
 def listed(fragment):
@@ -30,6 +33,21 @@ def doubled_sources():
             yield f"{name}: twice in libpgusher_a_SOURCES"
 
 
+def wrong_map():
+    """Modules that doc/architecture.md has not, and words of its map that are none."""
+    text = read("doc/architecture.md").split("```")[1].replace("(.def)", "")
+    words = set(re.findall(r"[a-z_][a-z0-9_/*]*", text))
+    floors = {path.parts[1] for path in sources("src")}
+    modules = {"/".join(path.with_suffix("").parts[2:]) for path in sources("src", "include")}
+    modules |= {path.stem for path in (TOP / "include").rglob("*.def")}
+    for module in sorted(modules - {BUILD_TOOL}):
+        if not any(fnmatch(module, word) for word in words):
+            yield f"{module}: not in the map of doc/architecture.md"
+    for word in sorted(words - floors):
+        if not any(fnmatch(module, word) for module in modules):
+            yield f"{word}: in the map of doc/architecture.md, and no module"
+
+
 def unlisted_tests():
     """Tests that nobody runs."""
     names = listed("test/Makefile.inc")
@@ -50,6 +68,7 @@ def missing_licences():
 verdict(
     ("every source is in src/Makefile.inc", unlisted_sources()),
     ("no source is in the library twice", list(doubled_sources())),
+    ("the map of doc/architecture.md has every module", list(wrong_map())),
     ("every test is in test/Makefile.inc", list(unlisted_tests())),
     ("every source says its licence", list(missing_licences())),
 )
