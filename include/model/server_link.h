@@ -83,7 +83,7 @@ struct server_link {
 	struct server_link
 		*cancel_target; /* CANCELING: what it cancels; NULL once that has gone */
 	struct server_statements *statements; /* owned; NULL: it never had any of ours */
-	struct buffer kept; /* the client's last batch, while it may have to be said again */
+	struct buffer kept; /* what the client said last, while it may have to be said again */
 	uint32_t kept_requests; /* how many requests that batch has; 0: none is kept */
 	uint32_t kept_answers; /* and how many answers of ours come before those */
 	uint32_t batch; /* counts Syncs that were sent */
@@ -97,8 +97,11 @@ struct server_link {
 	bool streaming; /* and the last one began with CopyBothResponse */
 	bool request_failed; /* an ErrorResponse came and its ReadyForQuery has not */
 	bool skipping; /* after an error it answers nothing before the next Sync */
-	bool setting; /* runs our SETs; the client's bytes wait */
+	bool setting; /* runs our SETs; its client is not read on */
 	bool setting_followed; /* and what they set is known of the client alone */
+	bool setting_alone; /* nothing of the client's is to go with them */
+	uint8_t setting_due; /* so many Queries of ours stand in `kept`, to be sent first */
+	bool gathered; /* it runs our SETs, and `kept` has what went with them */
 	bool healing; /* a batch has failed, and is said again after its ReadyForQuery */
 	bool forgetting; /* this batch may make it forget all statements */
 	bool unnamed_passing; /* its unnamed statement is its client's, and was not kept */

@@ -33,6 +33,12 @@ void draining_own_done(struct server_link *server);
 /* For judges: it expects the data of a COPY. False: it cannot be told that none come. */
 bool draining_end_copy(struct server_link *server);
 
+/*
+ * For judges: our SETs have ended, behind which its client's messages had gone. False: nobody can
+ * say how those will end.
+ */
+bool draining_set_out(struct server_link *server);
+
 /* For judges: one of several requests has ended, so that the next one runs now. */
 void draining_next_request(struct server_link *server);
 

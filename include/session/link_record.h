@@ -31,6 +31,7 @@ enum link_record_flag {
 	LINK_RECORD_STREAMING = 1 << 14,
 	LINK_RECORD_UNNAMED_PASSING = 1 << 15,
 	LINK_RECORD_FORGETTING = 1 << 16,
+	LINK_RECORD_GATHERED = 1 << 17,
 };
 
 /* A run of bytes, lent. */

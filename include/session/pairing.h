@@ -12,7 +12,6 @@
 
 enum taken {
 	TAKEN_READY, /* paired: pass the message on */
-	TAKEN_SETTING, /* paired, but its parameters are being set: hold the message */
 	TAKEN_WAITING, /* in the queue: hold the message */
 	TAKEN_CLOSED, /* the client was refused and closed */
 };
@@ -37,12 +36,6 @@ void pairing_release(struct server_link *server);
  * for one. True: it was closed, and the next attempt is under way if it is due.
  */
 bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool);
-
-/*
- * The server has the client's parameters: both spell the same values alike from now on, and the
- * server follows what the client does. False: no memory.
- */
-bool pairing_adopt(struct client_link *client, struct server_link *server);
 
 /* What the messages of a paired client mean in its mode. */
 const struct relay_rule *pairing_client_rules(const struct client_link *client);

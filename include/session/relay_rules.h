@@ -2,8 +2,8 @@
 /*
  * What each message means to us, by direction and by the mode its link is in. A link points at
  * one of these tables (link.rules), indexed by the message's type byte. Those for clients stand
- * in client_rules.c and canceled.c, for a server that a client has, or had, in server_rules.c, for one
- * that answers us or nobody in own_rules.c.
+ * in client_rules.c, canceled.c and setting.c, for a server that a client has, or had, in
+ * server_rules.c, for one that answers us or nobody in own_rules.c.
  */
 #ifndef PGUSHER_SESSION_RELAY_RULES_H
 #define PGUSHER_SESSION_RELAY_RULES_H
@@ -27,6 +27,9 @@ extern const struct relay_rule relay_tracked_client[RELAY_TYPES];
  */
 extern const struct relay_rule relay_forgetting_client[RELAY_TYPES];
 
+/* From a client whose server has to be told first what its parameters are: see session/setting. */
+extern const struct relay_rule relay_differing_client[RELAY_TYPES];
+
 /*
  * From an idle client whose waiting query was cancelled: the first message of that query, and those
  * that are skipped after it up to a Sync.
@@ -40,7 +43,7 @@ extern const struct relay_rule relay_paired_server[RELAY_TYPES];
 /* From a server whose client has gone in the middle: judged as if it were paired, told to nobody. */
 extern const struct relay_rule relay_draining_server[RELAY_TYPES];
 
-/* From a paired server that runs our SETs while its client's message waits. */
+/* From a server that runs our SETs, behind which its client's messages may have gone. */
 extern const struct relay_rule relay_setting_server[RELAY_TYPES];
 
 /* From a server that runs a query of our own: connect_query, reset query, check query. */

@@ -134,13 +134,18 @@ static bool free_bound_clients(struct pool *pool)
 	return !has_bound_clients(pool);
 }
 
-/* A batch that is about to be said again cannot be told; that takes a moment. */
-static bool has_healing_server(const struct pool *pool)
+/*
+ * A batch that is about to be said again cannot be told, nor what is kept of a client's messages
+ * until our SETs before them have ended; that takes a moment.
+ */
+static bool has_hurried_server(const struct pool *pool)
 {
 	const struct link *link;
 
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
-		if (((const struct server_link *)link)->healing)
+		const struct server_link *server = (const struct server_link *)link;
+
+		if (server->healing || server->gathered)
 			return true;
 	}
 	return false;
@@ -150,7 +155,7 @@ static bool is_pool_settled(struct pool *pool, bool may_log_in)
 {
 	const bool free = free_bound_clients(pool);
 
-	return free && pool->looking_up == 0 && !has_healing_server(pool) &&
+	return free && pool->looking_up == 0 && !has_hurried_server(pool) &&
 		pool->client_count[CLIENT_CANCEL_WAITING] == 0 &&
 		pool->client_count[CLIENT_CANCEL_SENT] == 0 &&
 		pool->server_count[SERVERS_ACTIVE_CANCEL] == 0 &&

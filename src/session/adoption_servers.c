@@ -121,6 +121,8 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->request_failed = link_record_is_set(record, LINK_RECORD_REQUEST_FAILED);
 	server->skipping = link_record_is_set(record, LINK_RECORD_SKIPPING);
 	server->setting = link_record_is_set(record, LINK_RECORD_SETTING);
+	server->setting_followed = server->setting; /* perhaps */
+	server->gathered = server->setting && link_record_is_set(record, LINK_RECORD_GATHERED);
 	server->fresh = link_record_is_set(record, LINK_RECORD_FRESH);
 	server->touched = link_record_is_set(record, LINK_RECORD_TOUCHED);
 	server->follows = parameters_has_followed(server->link.parameters);

@@ -47,8 +47,10 @@ void cancel_queue(struct client_link *client, struct pool *pool, struct server_l
 /* Does its query still wait for a server, or for our SETs on one? */
 static bool is_unsent(const struct client_link *owner)
 {
-	return owner->link.peer
-		? server_of(owner->link.peer)->setting
+	const struct server_link *server = (const struct server_link *)owner->link.peer;
+
+	return server
+		? server->setting && !server->gathered
 		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
 }
 

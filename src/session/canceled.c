@@ -46,7 +46,7 @@ void canceled_answer(struct client_link *client)
 	if (peer) {
 		pairing_part(peer);
 		pairing_abandon(server_of(peer), true);
-	} else {
+	} else if (client->link.state != CLIENT_IDLE) {
 		replication_give_up(client);
 		client_enter(client, CLIENT_IDLE);
 	}

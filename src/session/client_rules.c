@@ -112,7 +112,6 @@ static enum verdict take_server(struct relay_run *run)
 		run->server = server_of(run->from->peer);
 		run->batch = run->server->batch;
 		return RELAY_AGAIN;
-	case TAKEN_SETTING:
 	case TAKEN_WAITING:
 		return RELAY_HOLD;
 	case TAKEN_CLOSED:

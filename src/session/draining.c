@@ -365,7 +365,15 @@ static bool may_drain(const struct server_link *server, bool politely)
 	if (politely)
 		return true;
 	return !stream_is_blocked(&server->link.stream) &&
-		(server->cancel_key || !is_busy(server));
+		(server->cancel_key || !(is_busy(server) || server->gathered));
+}
+
+bool draining_set_out(struct server_link *server)
+{
+	server->link.rules = relay_draining_server;
+	if (!server->draining.polite && is_busy(server) && !server->copying_in)
+		ask_for_cancel(server);
+	return end_tail(server);
 }
 
 void draining_begin(struct server_link *server, bool politely)
@@ -379,14 +387,14 @@ void draining_begin(struct server_link *server, bool politely)
 		.since = loop_now(server->link.stream.loop),
 		.polite = politely,
 	};
-	server->link.rules = server->setting ? relay_setting_server : relay_draining_server;
 	server_enter_last(server, SERVER_DRAINING);
-	if (!politely && is_busy(server) && !server->copying_in)
-		ask_for_cancel(server);
-	if (server->setting || end_tail(server))
-		draining_proceed(server, 0);
-	else
+	if (server->setting)
+		server->link.rules = relay_setting_server;
+	else if (!draining_set_out(server)) {
 		give_up(server);
+		return;
+	}
+	draining_proceed(server, 0);
 }
 
 /* --- its time ----------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "model/registry.h"
 #include "net/tls.h"
 #include "session/cancel.h"
+#include "session/canceled.h"
 #include "session/client_login_state.h"
 #include "session/launch.h"
 #include "session/login_counts.h"
@@ -203,9 +204,10 @@ static bool died_unused(const struct server_link *server, const struct failure *
 {
 	const struct client_link *client = (const struct client_link *)server->link.peer;
 
-	if (!client || !server->setting)
+	if (!client || !server->setting || server->gathered)
 		return false;
 	return why->reason == REASON_RESET_QUERY_FAILED ||
+		why->reason == REASON_SETTING_CANCELED ||
 		(is_broken(why) && server->link.connect_time < client->query_start);
 }
 
@@ -245,7 +247,9 @@ void server_close(struct server_link *server, const struct failure *why)
 	server_failure_settle(server, state, why);
 	lookup_server_gone(server, why);
 	pool_needs_work(pool);
-	if (unused)
+	if (unused && why->reason == REASON_SETTING_CANCELED)
+		canceled_answer(client);
+	else if (unused)
 		relay_client_resume(client); /* another server will do */
 	else if (client)
 		client_close(client, why);

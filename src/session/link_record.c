@@ -209,6 +209,7 @@ static void write_server(struct buffer *out, const struct server_link *server)
 			flag(server->request_failed, LINK_RECORD_REQUEST_FAILED) |
 			flag(server->skipping, LINK_RECORD_SKIPPING) |
 			flag(server->setting, LINK_RECORD_SETTING) |
+			flag(server->gathered, LINK_RECORD_GATHERED) |
 			flag(server->fresh, LINK_RECORD_FRESH) |
 			flag(server->touched, LINK_RECORD_TOUCHED) |
 			flag(server->close_needed, LINK_RECORD_CLOSE_NEEDED) |

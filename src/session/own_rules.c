@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "model/client_group.h"
+#include "session/draining.h"
 #include "session/followed.h"
 #include "session/lookup_server.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
+#include "session/setting.h"
 #include "session/statements.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
@@ -90,29 +92,6 @@ static enum verdict judge_own_error(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* Class 57 is the operator's: the server ends, whatever we ask of it. */
-static bool is_last_word(const struct relay_run *run)
-{
-	struct report report;
-	size_t length;
-	const uint8_t *body = relay_body(run, &length);
-
-	report_parse(body, length, &report);
-	return report.sqlstate && strncmp(report.sqlstate, "57P", 3) == 0;
-}
-
-static enum verdict judge_set_error(struct relay_run *run)
-{
-	if (run->whole && is_last_word(run))
-		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
-	judge_own_error(run);
-	/* It may have been a RESET, of what is none of this client's. */
-	return relay_fail(run,
-		failure_of(parameters_has_followed(run->from->parameters)
-				? REASON_RESET_QUERY_FAILED
-				: REASON_INVALID_SERVER_PARAMETER));
-}
-
 /* What comes behind the end of our own query was not asked for. */
 static enum verdict end_own(struct relay_run *run, char status)
 {
@@ -136,17 +115,108 @@ static enum verdict judge_own_ready(struct relay_run *run)
 {
 	const char status = status_of(run);
 
-	if (!status)
-		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	return end_own(run, status);
+	return status ? end_own(run, status)
+		      : relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
 }
 
-/* Our SETs may be two queries, of which the last one counts. */
+/* --- from a server that runs our SETs ----------------------------------------------------- */
+
+/* Class 57 is the operator's: the server ends, whatever we ask of it. */
+static bool is_last_word(const struct report *report)
+{
+	return report->sqlstate && strncmp(report->sqlstate, "57P", 3) == 0;
+}
+
+static bool is_canceled(const struct report *report)
+{
+	return report->sqlstate && strcmp(report->sqlstate, "57014") == 0;
+}
+
+/* Why the server is of no use to this client. */
+static enum reason reason_of_refusal(const struct server_link *server)
+{
+	/* It may have been a RESET, of what is none of this client's. */
+	return !server->gathered && parameters_has_followed(server->link.parameters)
+		? REASON_RESET_QUERY_FAILED
+		: REASON_INVALID_SERVER_PARAMETER;
+}
+
+static enum verdict judge_set_error(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	if (is_last_word(&report)) {
+		/* Its session has ended before it came to anything else. */
+		setting_take_back(server);
+		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
+	}
+	judge_own_error(run);
+	if (!is_canceled(&report))
+		return relay_fail(run, failure_of(reason_of_refusal(server)));
+	server->request_failed = true;
+	return RELAY_DROP;
+}
+
+/* Somebody has cancelled them: it is the client's query that he meant. */
+static enum verdict end_canceled(struct relay_run *run, char status)
+{
+	/* In a failed transaction nothing of that query was run. */
+	if (status == READY_FAILED_TRANSACTION)
+		setting_take_back(run->server);
+	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
+}
+
+/* What the server says from here on answers what went with our SETs. */
+static enum verdict end_gathered(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	requests_drop(&server->requests);
+	server->setting = server->gathered = false;
+	if (requests_is_empty(&server->requests)) {
+		server->transaction_status = READY_IDLE;
+		run->quiet = run->at + run->frame.total;
+	}
+	if (server->link.state == SERVER_DRAINING) {
+		if (!draining_set_out(server))
+			return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
+	} else {
+		if (!setting_adopt(run->client, server))
+			return relay_fail(run, failure_of(REASON_NO_MEMORY));
+		server->link.rules = relay_paired_server;
+		/* It is read on when this run is over, or the server has taken what it was sent. */
+		if (!stream_is_blocked(&server->link.stream))
+			run->client->ring_full = true;
+	}
+	if (!statements_are_due(server))
+		return RELAY_DROP;
+	relay_step_over(run, RELAY_DROP);
+	statements_answer(run);
+	return RELAY_AGAIN;
+}
+
+/* Those that go alone may be two queries, of which the last one counts. */
 static enum verdict judge_set_ready(struct relay_run *run)
 {
-	if (run->server->requests.count <= 1 || status_of(run) != 'I')
-		return judge_own_ready(run);
-	requests_drop(&run->server->requests);
+	struct server_link *server = run->server;
+	const char status = status_of(run);
+
+	if (!status)
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	if (server->request_failed)
+		return end_canceled(run, status);
+	if (server->gathered)
+		return status == READY_IDLE
+			? end_gathered(run)
+			: relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
+	if (server->requests.count <= 1 || status != READY_IDLE)
+		return end_own(run, status);
+	requests_drop(&server->requests);
 	return RELAY_DROP;
 }
 

@@ -2,7 +2,6 @@
 #include "session/pairing.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/text.h"
 #include "session/cancel.h"
@@ -15,13 +14,10 @@
 #include "session/relay_rules.h"
 #include "session/replication.h"
 #include "session/server_session.h"
+#include "session/setting.h"
 #include "session/statements.h"
 #include "session/transfer.h"
 #include "session/welcome.h"
-#include "wire/message.h"
-#include "wire/parameter_difference.h"
-#include "wire/sql.h"
-#include "wire/writer.h"
 
 /* --- taking ------------------------------------------------------------------------------- */
 
@@ -105,154 +101,29 @@ void pairing_bind(struct client_link *client, struct server_link *server)
 	seat(client, server);
 }
 
-static void log_spelling(const struct client_link *client, const struct parameters *set)
+/* Those who cannot have it are told why. */
+static enum taken refuse(struct client_link *client, enum setting setting)
 {
-	const struct parameter_table *table = link_registry(&client->link)->parameters;
-
-	for (unsigned i = 0; i < parameter_count(table); i++) {
-		const char *before = parameters_get(client->link.parameters, i);
-		const char *after = parameters_get(set, i);
-
-		if (before && after && strcmp(before, after) != 0)
-			link_log(&client->link, LEVEL_DEBUG,
-				"varcache_set_canonical: setting %s to its canonical version %s -> %s",
-				parameter_name(table, i), before, after);
-	}
+	client_close_for(client,
+		setting == SETTING_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER
+					      : REASON_NO_MEMORY);
+	return TAKEN_CLOSED;
 }
 
-/* Give a link another set, which is counted for it. False: there is none. */
-static bool replace_parameters(struct link *link, struct parameters *set)
+/* Join them; in what the server differs is set before the client's first message. */
+static enum taken pair_with_settings(struct client_link *client, struct server_link *server)
 {
-	if (!set)
-		return false;
-	parameters_unref(link->parameters);
-	link->parameters = set;
-	return true;
-}
+	const enum setting setting = setting_prepare(client, server);
 
-/* What the server follows is what the client does. */
-static bool take_followed(struct server_link *server, const struct client_link *client)
-{
-	struct parameter_table *table = link_registry(&server->link)->parameters;
-
-	server->follows = parameters_has_followed(client->link.parameters);
-	if (!server->follows && !parameters_has_followed(server->link.parameters))
-		return true;
-	return replace_parameters(&server->link,
-		parameters_follow(table, server->link.parameters, client->link.parameters));
-}
-
-bool pairing_adopt(struct client_link *client, struct server_link *server)
-{
-	struct parameter_table *table = link_registry(&client->link)->parameters;
-	struct parameters *set =
-		parameters_adopt(table, client->link.parameters, server->link.parameters);
-
-	if (set && log_enabled(LEVEL_DEBUG))
-		log_spelling(client, set);
-	return replace_parameters(&client->link, set) && take_followed(server, client);
-}
-
-/* The server took nothing and is closed: the client needs another one. */
-enum { TAKEN_BROKEN = TAKEN_CLOSED + 1 };
-
-static bool is_ascii(const struct buffer *text)
-{
-	for (size_t i = 0; i < text->length; i++) {
-		if (text->data[i] >= 0x80)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Append the queries that set these parameters. What is not ASCII is read in the encoding that is
- * in force when its query begins, so that is set by a query before it.
- */
-static void write_settings(const struct client_link *client, struct server_link *server,
-	const struct buffer *sql, struct buffer *message)
-{
-	const struct parameter_table *table = link_registry(&client->link)->parameters;
-	const unsigned index = (unsigned)parameter_index(table, "client_encoding");
-	const char *wanted = parameters_get(client->link.parameters, index);
-	const char *present = parameters_get(server->link.parameters, index);
-	struct buffer first = {0};
-
-	if (wanted && present && strcasecmp(wanted, present) != 0 && !is_ascii(sql)) {
-		buffer_printf(&first, "SET client_encoding=");
-		sql_append_literal(&first, wanted);
-		writer_query_text(message, first.data, first.length);
-		message->failed = message->failed || first.failed ||
-			!requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
-		buffer_free(&first);
-	}
-	writer_query_text(message, sql->data, sql->length);
-	message->failed =
-		message->failed || !requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
-}
-
-/* They are joined, and the client's message waits until the server has its parameters. */
-static void join_setting(struct client_link *client, struct server_link *server)
-{
+	if (setting == SETTING_IMPOSSIBLE || setting == SETTING_NO_MEMORY)
+		return refuse(client, setting);
 	join(client, server);
-	server->fresh = false;
-	server->setting = true;
-	server->setting_followed = parameters_has_followed(client->link.parameters) ||
-		parameters_has_followed(server->link.parameters);
-	server->transaction_status = 0;
-	server->unnamed = 0;
-	server->link.rules = relay_setting_server;
-	stream_pause(&client->link.stream);
+	if (setting == SETTING_DUE)
+		client->link.rules = relay_differing_client;
+	return TAKEN_READY;
 }
 
-static int ask_to_set(
-	struct client_link *client, struct server_link *server, const struct buffer *sql)
-{
-	struct buffer message;
-	bool sent;
-
-	link_log(&server->link, LEVEL_DEBUG, "varcache_apply: %.*s", (int)sql->length,
-		(const char *)sql->data);
-	buffer_init(&message);
-	write_settings(client, server, sql, &message);
-	sent = !message.failed &&
-		stream_send_bytes(&server->link.stream, message.data, message.length) !=
-			STREAM_SENT_NOT;
-	buffer_free(&message);
-	if (!sent) {
-		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
-		return TAKEN_BROKEN;
-	}
-	join_setting(client, server);
-	return TAKEN_SETTING;
-}
-
-/* Join them, after asking the server for the parameters in which it differs from the client. */
-static int pair_with_settings(struct client_link *client, struct server_link *server)
-{
-	struct buffer sql;
-	int taken = TAKEN_READY;
-	int count;
-
-	buffer_init(&sql);
-	count = parameters_difference(
-		client->link.parameters, server->link.parameters, server_prelude(server), &sql);
-	if (count < 0 || (count == 0 && !pairing_adopt(client, server))) {
-		client_close_for(client,
-			sql.failed || count == 0 ? REASON_NO_MEMORY
-						 : REASON_INVALID_SERVER_PARAMETER);
-		taken = TAKEN_CLOSED;
-	} else if (count == 0) {
-		join(client, server);
-	} else {
-		taken = ask_to_set(client, server, &sql);
-	}
-	buffer_free(&sql);
-	return taken;
-}
-
-/* A TAKEN_ value, or TAKEN_BROKEN. */
-static int pair(struct client_link *client, struct server_link *server)
+static enum taken pair(struct client_link *client, struct server_link *server)
 {
 	/* Most clients have the same parameters, and the same set of them: see wire/parameters. */
 	if (client->link.parameters != server->link.parameters)
@@ -305,13 +176,9 @@ enum taken pairing_take(struct client_link *client)
 	}
 	if (!pool_is_paused(pool)) {
 		/* Nobody passes those who wait already, and replication takes no server of others. */
-		while (!client->replica && pool_wanted_servers(pool) == 0 &&
-			(server = next_idle(pool)) != NULL) {
-			const int taken = pair(client, server);
-
-			if (taken != TAKEN_BROKEN)
-				return (enum taken)taken;
-		}
+		if (!client->replica && pool_wanted_servers(pool) == 0 &&
+			(server = next_idle(pool)) != NULL)
+			return pair(client, server);
 		if (pairing_refuse_hopeless(client, pool))
 			return TAKEN_CLOSED;
 	}

@@ -392,29 +392,51 @@ static bool is_lone(const struct relay_run *run)
 				requests_is_empty(&server->requests)));
 }
 
-/*
- * One whole batch that may have to be said again, because a server turns out to have a plan that
- * is out of date: keep it until it has been answered.
- */
-static void keep_batch(struct relay_run *run)
+/* One whole batch that may have to be said again: a server's plan may turn out to be out of date. */
+static bool is_repeatable(const struct relay_run *run)
 {
-	struct server_link *server = run->server;
+	return run->lone && !run->repeats && run->at == run->end &&
+		run->frame.type == PQ_SYNC && run->server->batch == run->batch + 1 &&
+		run->at - run->start <= RELAY_KEPT_MAX;
+}
+
+/* Keep what has passed. False: no memory. */
+static bool keep(const struct relay_run *run)
+{
+	struct buffer *kept = &run->server->kept;
 	const size_t length = (size_t)(run->at - run->start);
 
-	if (!run->lone || run->repeats || !server->link.peer || run->at != run->end ||
-		run->frame.type != PQ_SYNC || server->batch != run->batch + 1 ||
-		length > RELAY_KEPT_MAX)
-		return;
-	server->kept.length = 0;
-	if (length <= server->kept.capacity) {
-		memcpy(server->kept.data, run->start, length);
-		server->kept.length = length;
-	} else if (!buffer_append(&server->kept, run->start, length)) {
-		return;
-	}
-	server->kept_requests =
-		statements_are_due(server) ? statements_owed(server) : server->requests.count;
-	server->kept_answers = server->requests.count - server->kept_requests;
+	kept->length = 0;
+	if (length > kept->capacity)
+		return buffer_append(kept, run->start, length);
+	memcpy(kept->data, run->start, length);
+	kept->length = length;
+	return true;
+}
+
+/*
+ * What may have to be said again is kept until it has been answered; and what went with our SETs,
+ * until these have succeeded: so long the client is not read on. False: no memory.
+ */
+static bool keep_messages(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	const bool repeatable = is_repeatable(run);
+
+	if (server->gathered)
+		stream_pause(&run->from->stream);
+	else if (!repeatable)
+		return true;
+	if (!keep(run))
+		return !server->gathered;
+	if (!repeatable)
+		return true;
+	server->kept_requests = server->gathered || statements_are_due(server)
+		? statements_owed(server)
+		: server->requests.count;
+	server->kept_answers =
+		server->requests.count - server->gathered - server->kept_requests;
+	return true;
 }
 
 /* `given`: as run.given; it is the batch that was kept, if `repeats`. */
@@ -442,7 +464,7 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close(client, &run.failure);
 		return;
 	}
-	if (!keep_rest(&run)) {
+	if (!keep_rest(&run) || (run.keeps && client->link.peer && !keep_messages(&run))) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
@@ -453,8 +475,6 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
-	if (run.keeps && client->link.peer)
-		keep_batch(&run);
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
 	if (client->link.peer && requests_is_empty(&server_of(client->link.peer)->requests))
 		pairing_settle(server_of(client->link.peer));
@@ -559,10 +579,11 @@ void relay_client_resume(struct client_link *client)
 
 /* --- from a server ------------------------------------------------------------------------ */
 
-/* Requests that were held back because too many were in flight may go on. */
+/* Requests that were held back may go on: too many were in flight, or our SETs. */
 static void wake_full_ring(struct client_link *client, const struct server_link *server)
 {
-	if (!client->ring_full || server->requests.count > REQUESTS_MAX / 2)
+	if (!client->ring_full || server->setting || server->healing ||
+		server->requests.count > REQUESTS_MAX / 2)
 		return;
 	client->ring_full = false;
 	relay_client_resume(client);
@@ -575,6 +596,7 @@ static void repeat_batch(struct server_link *server)
 	struct buffer kept = server->kept;
 
 	server->kept = (struct buffer){0};
+	client->ring_full = false;
 	stream_resume(&client->link.stream);
 	run_client_as(client, kept.data, kept.length, true, server->kept_answers);
 	buffer_wipe(&kept);

@@ -10,6 +10,7 @@
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/server_session.h"
+#include "session/setting.h"
 #include "session/welcome.h"
 #include "wire/parameter_values.h"
 #include "wire/writer.h"
@@ -108,7 +109,7 @@ void replication_begin(struct server_link *server, struct buffer *head)
 {
 	struct client_link *client = replication_let_go(server);
 
-	if (!pairing_adopt(client, server))
+	if (!setting_adopt(client, server))
 		client_close_for(client, REASON_NO_MEMORY);
 	else if (client->link.state == CLIENT_WELCOMING)
 		welcome_replica(client, head);

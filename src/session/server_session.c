@@ -9,6 +9,7 @@
 #include "session/relay.h"
 #include "session/relay_rules.h"
 #include "session/server_login.h"
+#include "session/setting.h"
 #include "wire/message.h"
 #include "wire/report.h"
 #include "wire/writer.h"
@@ -73,31 +74,11 @@ void server_own_error(struct server_link *server, const uint8_t *body, size_t le
 	/* Else errors of reset and check queries are not looked at: their ReadyForQuery counts. */
 }
 
-/* The SETs are through: the client takes over the server's spelling, and its message goes on. */
-static void settings_done(struct server_link *server)
-{
-	struct client_link *client = client_of(server->link.peer);
-
-	server->setting = false;
-	if (!pairing_adopt(client, server)) {
-		client_close_for(client, REASON_NO_MEMORY);
-		return;
-	}
-	if (server->dirty) {
-		/* It died between our SETs and the client's message, which can go elsewhere. */
-		pairing_part(&server->link);
-		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
-	} else {
-		server->link.rules = relay_paired_server;
-	}
-	relay_client_resume(client);
-}
-
 void server_own_done(struct server_link *server)
 {
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
-		settings_done(server);
+		setting_done(server);
 		break;
 	case SERVER_LOOKING_UP:
 		lookup_done(server);

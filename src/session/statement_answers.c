@@ -285,14 +285,11 @@ void statements_answer(struct relay_run *run)
 uint32_t statements_owed(const struct server_link *server)
 {
 	const struct requests *requests = &server->requests;
-	const uint32_t capacity = requests->capacity ? requests->capacity : REQUESTS_INLINE;
-	const struct request *entries = requests->entries ? requests->entries : requests->few;
-	uint32_t ours = 0;
+	uint32_t at = server->gathered; /* our SETs */
 
-	while (ours < requests->count &&
-		request_is(&entries[(requests->first + ours) & (capacity - 1)], REQUEST_ANSWER))
-		ours++;
-	return requests->count - ours;
+	while (at < requests->count && request_is(requests_at(requests, at), REQUEST_ANSWER))
+		at++;
+	return requests->count - at;
 }
 
 bool statements_answer_at_once(struct server_link *server)

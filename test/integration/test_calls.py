@@ -205,6 +205,29 @@ def test_what_comes_at_once_costs_one_wait(counted, fake):
     assert not {"epoll_ctl", "sendmsg", "recvmsg", "mmap"} & set(calls), calls
 
 
+def calls_of_taking_turns(counted, *clients):
+    """Calls per transaction while these clients ask in turn."""
+    rounds = 200
+    for client in clients:
+        client.value("SELECT 1")
+    before = counted.calls()
+    for _ in range(rounds):
+        for client in clients:
+            client.value("SELECT 1")
+    made = sum(count for count, _ in counted.since(before).values())
+    return made / (rounds * len(clients))
+
+
+@pytest.mark.alone
+def test_parameters_that_differ_cost_no_call(counted):
+    """What is set on a server leaves in one write with what its client has said."""
+    counted.pooler.command("SET default_pool_size = 1")
+    one, same, other = (counted.pooler.client(work_mem=size) for size in ("1MB", "1MB", "2MB"))
+    like = calls_of_taking_turns(counted, one, same)
+    unlike = calls_of_taking_turns(counted, one, other)
+    assert unlike <= like + 0.3, (like, unlike)
+
+
 def is_quiet(counted, seconds):
     """Whether hardly a call is made for so long; a tick is three times a second."""
     before, began = counted.calls(), time.monotonic()

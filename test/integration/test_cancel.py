@@ -356,7 +356,7 @@ def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_ser
             asked.append(sql)
             if sql.startswith("SET"):
                 connection.server.gate.wait(10)
-                connection.send(wire.parameter_status("TimeZone", "Europe/Rome"))
+                connection.send(wire.parameter_status("application_name", "caf\u00e9"))
                 connection.send(wire.command_complete("SET"), wire.ready())
             else:
                 connection.send(wire.one_row(sql))
@@ -367,7 +367,8 @@ def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_ser
     settings = {"pool_mode": "transaction", "default_pool_size": 1, "startup_parameters": "strict"}
     pooler = new_pooler(settings, databases={"main": server.target()})
     pooler.client().value("first")
-    client = pooler.client(TimeZone="Europe/Rome")
+    # What is not ASCII is set before the client's message is sent.
+    client = pooler.client(application_name="caf\u00e9")
     client.send(wire.query("never"))
     wait_until(lambda: len(asked) == 2)
     cancel(pooler.address, client.key)
@@ -375,7 +376,7 @@ def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_ser
     pooler.wait_pool(cl_waiting=0, sv_being_canceled=1)
     server.gate.set()
     assert client.value("next") == "next"
-    assert asked == ["first", "SET TimeZone='Europe/Rome';", "next"]
+    assert asked == ["first", "SET application_name='caf\u00e9';", "next"]
 
 
 def test_only_the_asker_is_ever_hit(new_pooler):  # F35 in part

@@ -67,7 +67,7 @@ def test_values_are_set_in_one_query_and_only_when_they_differ(new_pooler, new_s
     """The SETs are seen by nobody; the server's spelling counts afterwards."""
 
     def answer(connection, sql):
-        if sql.startswith("SET "):
+        if "SET " in sql:
             body = b""
             if "German" in sql:
                 body += wire.parameter_status("DateStyle", "German, DMY")
@@ -88,7 +88,7 @@ def test_values_are_set_in_one_query_and_only_when_they_differ(new_pooler, new_s
     assert result.types == "TDCZ"
     client.query("two")
     assert [m.body[:-1].decode() for m in server.connections[0].received] == [
-        "SET DateStyle='German';SET TimeZone='Tokyo';",
+        "BEGIN;SET DateStyle='German';SET TimeZone='Tokyo';COMMIT",
         "one",
         "two",
     ]

@@ -184,6 +184,39 @@ def test_all_is_set_in_one_query_and_only_where_it_differs(one_server):
     ]
 
 
+def test_nothing_is_run_with_parameters_that_could_not_be_set(one_server, cluster):
+    """A value was good, and is so no more: the statement that went with it is not run."""
+    cluster.ask("main", "CREATE TABLE written (line int); GRANT ALL ON written TO app")
+    with cluster.connect("main") as connection:
+        connection.execute("SET allow_in_place_tablespaces = on")
+        connection.execute("CREATE TABLESPACE gone OWNER app LOCATION ''")
+    dropped = False
+    try:
+        client, other = one_server.client(default_tablespace="gone"), one_server.client()
+        assert client.value("SHOW default_tablespace") == "gone"
+        assert other.value("SHOW default_tablespace") == ""
+        cluster.sql("DROP TABLESPACE gone")
+        dropped = True
+        client.send(wire.query("INSERT INTO written VALUES (1)"))
+        assert client.fatal().is_("FATAL", "08P01", "invalid server parameter")
+        one_server.wait_log(r"varcache_apply failed: ERROR: .*gone")
+        assert other.value("SELECT count(*) FROM written") == "0"
+        assert other.value("SHOW default_tablespace") == ""
+    finally:
+        cluster.ask("main", "DROP TABLE written")
+        if not dropped:
+            cluster.sql("DROP TABLESPACE gone")
+
+
+def test_what_the_session_has_done_may_cost_a_server(one_server):
+    """temp_buffers cannot be changed once there was a temporary table: another server can have it."""
+    one, other = one_server.client(temp_buffers="1MB"), one_server.client(temp_buffers="2MB")
+    for client in (one, other, one):
+        client.query("CREATE TEMP TABLE here (line int); DROP TABLE here")
+        size = "1MB" if client is one else "2MB"
+        assert client.value("SHOW temp_buffers") == size
+
+
 # What a client does to its session
 
 

@@ -173,6 +173,7 @@ static const struct {
 	{"57P01", "database configuration changed"},
 	{"57P01", "suspend_timeout"},
 	{"57P01", "pause mode"},
+	{"57014", "canceling statement due to user request"},
 	{"57014", "query_timeout"},
 	{"57014", "query timeout"},
 	{"57014", "query_wait_timeout"},

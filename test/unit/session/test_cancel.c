@@ -304,20 +304,25 @@ static void test_who_takes_nothing_is_closed(void **state)
 	assert_gone(client);
 }
 
+static void have_time_zone(const struct actor *actor, const char *value)
+{
+	struct parameter_table *table = fake_registry.parameters;
+	struct link *link = actor_link(actor);
+	struct parameters *set = parameters_with(
+		table, link->parameters, (unsigned)parameter_index(table, "TimeZone"), value);
+
+	parameters_unref(link->parameters);
+	link->parameters = set;
+}
+
+/* Its SETs go alone, so nothing of the client's has been sent. */
 static void test_a_query_whose_server_is_being_prepared_is_answered(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
-	struct parameter_table *table = fake_registry.parameters;
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct link *link = actor_link(i ? client : server);
-		struct parameters *set = parameters_with(table, link->parameters,
-			(unsigned)parameter_index(table, "TimeZone"), i ? "UTC" : "GMT");
-
-		parameters_unref(link->parameters);
-		link->parameters = set;
-	}
+	have_time_zone(server, "GMT");
+	have_time_zone(client, "Caf\xc3\xa9");
 	say(client, "Q");
 	assert_heard(server, "Q");
 	assert_cancelled(client, "EZ");
@@ -325,11 +330,35 @@ static void test_a_query_whose_server_is_being_prepared_is_answered(void **state
 	/* The server is as good as any when it has done what we asked. */
 	assert_state(server, SERVER_DRAINING);
 	assert_null(fake_launched());
-	say_parameter(server, "TimeZone", "UTC");
+	say_parameter(server, "TimeZone", "Caf\xc3\xa9");
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 	say(client, "Q");
 	assert_heard(server, "Q");
+}
+
+/* A query that went with our SETs may be running. */
+static void test_a_query_behind_settings_is_cancelled_on_its_server(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool), *carrier;
+
+	(void)state;
+	have_time_zone(server, "GMT");
+	have_time_zone(client, "UTC");
+	say(client, "Q");
+	assert_heard(server, "QQ");
+	cancel(client);
+	assert_heard(client, "");
+	carrier = fake_launched();
+	assert_non_null(carrier);
+	say_parameter(server, "TimeZone", "UTC");
+	say(server, "CCCZ");
+	fake_connected(carrier, 0);
+	assert_string_equal(hear(carrier), "^");
+	say_error(server, "57014", "canceling statement due to user request");
+	say(server, "Z");
+	assert_heard(client, "EZ");
+	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_requests_are_carried_in_a_pause_too(void **state)
@@ -950,6 +979,7 @@ int main(void)
 		TEST(a_long_query_is_skipped_to_its_end),
 		TEST(who_takes_nothing_is_closed),
 		TEST(a_query_whose_server_is_being_prepared_is_answered),
+		TEST(a_query_behind_settings_is_cancelled_on_its_server),
 		TEST(requests_are_carried_in_a_pause_too),
 		TEST(a_storm_of_requests_keeps_no_descriptors),
 		TEST(one_connection_carries_all_that_want_the_same),

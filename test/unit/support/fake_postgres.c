@@ -77,11 +77,16 @@ static void echo(struct backend *backend, struct buffer *out, const char *text)
 	complete(backend, out, "SELECT 1");
 }
 
-/* `SET name='value';` as often as it stands there; no quotes inside of values. */
+/* `SET name='value';` as often as it stands there, in a transaction or not; no quotes in values. */
 static void set_all(struct backend *backend, struct buffer *out, const char *sql)
 {
 	char name[64], value[128];
+	const bool gathered = strncmp(sql, "BEGIN;", 6) == 0;
 
+	if (gathered) {
+		writer_command_complete(out, "BEGIN");
+		sql += 6;
+	}
 	while (sscanf(sql, "SET %63[^=]='%127[^']'", name, value) == 2) {
 		writer_parameter_status(out, name, value);
 		writer_command_complete(out, "SET");
@@ -90,6 +95,8 @@ static void set_all(struct backend *backend, struct buffer *out, const char *sql
 			break;
 		sql++;
 	}
+	if (gathered)
+		writer_command_complete(out, "COMMIT");
 	end_statement(backend, out);
 }
 
@@ -108,7 +115,7 @@ static void run_statement(struct backend *backend, struct buffer *out, const cha
 		backend->copying = true;
 		backend->copy_is_bad = strcmp(sql, "copy bad") == 0;
 		letters_write(out, SERVER_SPEAKS, "G");
-	} else if (strncmp(sql, "SET ", 4) == 0) {
+	} else if (strncmp(sql, "SET ", 4) == 0 || strncmp(sql, "BEGIN;SET ", 10) == 0) {
 		set_all(backend, out, sql);
 	} else if (sql[0] == '\0') {
 		letters_write(out, SERVER_SPEAKS, "I");

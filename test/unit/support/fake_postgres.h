@@ -6,7 +6,7 @@
  *   fail                       an ErrorResponse; a batch is skipped up to its Sync
  *   copy, copy bad             COPY FROM STDIN; the bad one fails at the first CopyData
  *   slow ...                   no answer before postgres_finish() or a CancelRequest
- *   SET name='value'; ...      a ParameterStatus for each
+ *   SET name='value'; ...      a ParameterStatus for each; also between BEGIN; and COMMIT
  *   (nothing)                  EmptyQueryResponse
  *   anything else              one row with this very text in it
  */
