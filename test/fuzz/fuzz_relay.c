@@ -7,6 +7,7 @@
  * A seed is the pool's mode, and a run of steps: what (see steps), who, a length, that many bytes.
  */
 #include "support/fake_pool.h"
+#include "wire/writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -71,6 +72,56 @@ static void client_messages(const struct step *step)
 	say_letters(client_of_step(step), "QPBDESHFCdcfpX", step);
 }
 
+/* Each byte is a message about one of a few statements: what kind, by which name, which text. */
+static void add_statement_message(struct buffer *out, uint8_t byte)
+{
+	static const char kinds[] = "PBDCESHQ";
+	static const char *const names[] = {"", "a", "b", "name"};
+	static const char *const texts[] = {"A", "B", "DEALLOCATE a", "DEALLOCATE ALL"};
+	const char kind = kinds[byte & 7], *name = names[byte >> 3 & 3],
+		   *text = texts[byte >> 5 & 3];
+	const size_t mark = writer_begin(out, (uint8_t)kind);
+
+	if (kind == 'D' || kind == 'C')
+		writer_byte(out, byte & 0x80 ? 'P' : 'S');
+	if (kind == 'B')
+		writer_string(out, "");
+	if (kind != 'S' && kind != 'H' && kind != 'Q')
+		writer_string(out, kind == 'E' ? "" : name);
+	if (kind == 'P' || kind == 'Q')
+		writer_string(out, text);
+	if (kind == 'P')
+		writer_int16(out, 0);
+	if (kind == 'B')
+		writer_bytes(out, "\0\0\0\0\0\0", 6);
+	if (kind == 'E')
+		writer_int32(out, 0);
+	writer_end(out, mark);
+}
+
+static void client_statements(const struct step *step)
+{
+	struct buffer all;
+
+	buffer_init(&all);
+	for (unsigned i = 0; i < step->length; i++)
+		add_statement_message(&all, step->bytes[i]);
+	say_buffer(client_of_step(step), &all);
+}
+
+/* The same few, again and again. */
+static void client_storms(const struct step *step)
+{
+	struct buffer all;
+
+	buffer_init(&all);
+	for (unsigned i = 0; i < 300; i++) {
+		for (unsigned j = 0; j < step->length && j < 8; j++)
+			add_statement_message(&all, step->bytes[j]);
+	}
+	say_buffer(client_of_step(step), &all);
+}
+
 static void server_messages(const struct step *step)
 {
 	say_letters(server_of_step(step), "ZTDCE>!12n3tsIVGdcNASHWK", step);
@@ -129,6 +180,8 @@ static void (*const steps[])(const struct step *step) = {
 	time_passes,
 	server_comes,
 	client_comes,
+	client_statements,
+	client_storms,
 };
 
 /* --- what must hold ----------------------------------------------------------------------- */
