@@ -36,6 +36,7 @@ struct client_statements {
 	char *deallocates; /* owned: its next Execute ends this name; NULL: none */
 	bool remembers; /* the client has asked for columns, and may not ask again */
 	bool told; /* it has heard of a plan out of date, and will prepare that anew */
+	bool changed; /* since all were cleared last */
 };
 
 /* Without any name. NULL: no memory. */

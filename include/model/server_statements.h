@@ -52,6 +52,9 @@ struct server_statements {
 	uint64_t bytes; /* of their texts */
 	struct statement_operation *operations; /* a ring, oldest first; NULL until needed */
 	uint32_t first, in_flight, capacity;
+	uint32_t
+		forgotten; /* so many of the oldest say of no unnamed statement what was before */
+	bool changed; /* since all were cleared last */
 };
 
 /* Without any statement. NULL: no memory. */

@@ -66,20 +66,21 @@ static void put(struct client_statements *statements, struct client_statement *e
 	statements->slots[i] = entry;
 }
 
-static bool grow(struct client_statements *statements)
+/* Move all to another table. False: no memory, and nothing has changed. */
+static bool resize(struct client_statements *statements, uint32_t capacity)
 {
 	struct client_statement **old = statements->slots;
-	const uint32_t capacity = statements->capacity;
+	const uint32_t before = statements->capacity;
 
-	if (capacity > UINT32_MAX / 4)
+	if (capacity > UINT32_MAX / 2)
 		return false;
-	statements->slots = calloc((size_t)capacity * 2, sizeof(*old));
+	statements->slots = calloc(capacity, sizeof(*old));
 	if (!statements->slots) {
 		statements->slots = old;
 		return false;
 	}
-	statements->capacity = capacity * 2;
-	for (uint32_t i = 0; i < capacity; i++) {
+	statements->capacity = capacity;
+	for (uint32_t i = 0; i < before; i++) {
 		if (old[i])
 			put(statements, old[i]);
 	}
@@ -87,13 +88,25 @@ static bool grow(struct client_statements *statements)
 	return true;
 }
 
+/* After the end of many: who walks over the table walks over few places again. */
+static void shrink(struct client_statements *statements)
+{
+	uint32_t capacity = statements->capacity;
+
+	while (capacity > SLOTS_FIRST && statements->count < capacity / 4)
+		capacity /= 2;
+	if (capacity < statements->capacity)
+		resize(statements, capacity);
+}
+
 static bool list(struct client_statements *statements, struct client_statement *entry)
 {
 	if ((uint64_t)(statements->count + 1) * 5 > (uint64_t)statements->capacity * 4 &&
-		!grow(statements))
+		!resize(statements, statements->capacity * 2))
 		return false;
 	put(statements, entry);
 	statements->count++;
+	statements->changed = true;
 	entry->listed = true;
 	return true;
 }
@@ -230,6 +243,7 @@ bool client_statements_relist(
 void client_statements_settle(
 	struct client_statements *statements, struct client_statement *entry)
 {
+	statements->changed = true;
 	if (--entry->pending == 0 && !entry->listed)
 		discard(statements, entry);
 }
@@ -245,6 +259,9 @@ void client_statements_clear(struct client_statements *statements)
 {
 	uint32_t i = 0;
 
+	/* One query may say so a hundred thousand times. */
+	if (!statements->changed)
+		return;
 	while (i < statements->capacity) {
 		struct client_statement *entry = statements->slots[i];
 
@@ -254,6 +271,8 @@ void client_statements_clear(struct client_statements *statements)
 		else
 			i++;
 	}
+	shrink(statements);
+	statements->changed = false;
 }
 
 /* --- what it had -------------------------------------------------------------------------- */

@@ -67,6 +67,7 @@ struct server_statement *server_statements_open(
 		return NULL;
 	}
 	statement_ref(statement);
+	statements->changed = true;
 	return entry;
 }
 
@@ -79,6 +80,7 @@ void server_statements_expect(
 		statements->bytes -= entry->statement->length;
 		entry->statement->servers--;
 	}
+	statements->changed = true;
 	entry->expected = expected;
 	if (!expected)
 		return;
@@ -105,6 +107,7 @@ struct server_statement *server_statements_oldest(const struct server_statements
 void server_statements_settle(
 	struct server_statements *statements, struct server_statement *entry)
 {
+	statements->changed = true;
 	if (!entry->present && !entry->expected && entry->changes == 0)
 		discard(statements, entry);
 }
@@ -113,6 +116,9 @@ void server_statements_clear(struct server_statements *statements)
 {
 	struct server_statement *entry, *next;
 
+	/* One query may say so a hundred thousand times. */
+	if (!statements->changed)
+		return;
 	HASH_ITER (by_statement, statements->by_statement, entry, next) {
 		entry->present = false;
 		/* What comes behind the end of all of them is still to be done. */
@@ -120,6 +126,7 @@ void server_statements_clear(struct server_statements *statements)
 			server_statements_expect(statements, entry, false);
 		server_statements_settle(statements, entry);
 	}
+	statements->changed = false;
 }
 
 void server_statements_distrust(struct server_statements *statements)
@@ -171,6 +178,7 @@ bool server_statements_pop(
 	*out = statements->operations[statements->first];
 	statements->first = (statements->first + 1) & (statements->capacity - 1);
 	statements->in_flight--;
+	statements->forgotten -= statements->forgotten > 0;
 	/* A long pipeline has ended. */
 	if (statements->in_flight == 0 && statements->capacity > OPERATIONS_KEPT) {
 		free(statements->operations);

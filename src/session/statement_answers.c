@@ -97,7 +97,7 @@ static bool later_has_name(
 	struct server_statements *statements = server->statements;
 	const uint32_t most = lost + LOOK_AHEAD_MOST;
 
-	for (uint32_t i = 0; i < statements->in_flight && i < most; i++) {
+	for (uint32_t i = lost; i < statements->in_flight && i < most; i++) {
 		struct statement_operation *later = in_flight(statements, i);
 		struct client_statement *other = later->client;
 
@@ -105,18 +105,15 @@ static bool later_has_name(
 			continue;
 		if (later->kind == STATEMENT_CLOSED || later->kind == STATEMENT_DEALLOCATE) {
 			later->client = entry;
-			client_statements_settle(names_of(server), other);
-			return true;
+			entry = other;
 		}
-		if (i >= lost) {
-			client_statements_settle(names_of(server), entry);
-			return true;
-		}
+		client_statements_settle(names_of(server), entry);
+		return true;
 	}
 	return false;
 }
 
-/* It still has that name, for now; so many of the next operations are lost as well. */
+/* It still has that name; so many operations are lost in all. */
 static void give_name_back(
 	struct server_link *server, struct client_statement *entry, uint32_t lost)
 {
@@ -155,16 +152,20 @@ static struct statement_operation *next_unnamed(struct server_statements *statem
 void statements_forget_unnamed(struct server_link *server)
 {
 	struct server_statements *statements = server->statements;
+	uint32_t i = statements->forgotten;
 
-	for (uint32_t i = 0; i < statements->in_flight; i++) {
+	for (; i < statements->in_flight; i++) {
 		struct statement_operation *operation = in_flight(statements, i);
 
-		/* What is not done of this batch keeps what is said now from being done. */
-		if (operation->kind != STATEMENT_UNNAMED || operation->batch == server->batch)
+		if (operation->kind != STATEMENT_UNNAMED)
 			continue;
+		/* What is not done of this batch keeps what is said now from being done. */
+		if (operation->batch == server->batch)
+			break;
 		statement_unref(operation->before);
 		operation->before = NULL;
 	}
+	statements->forgotten = i;
 }
 
 /* This is the client's unnamed statement, or was before another Parse; the count is taken over. */
@@ -184,9 +185,9 @@ static void restore_unnamed(struct server_link *server, struct statement *statem
 	statement_unref(nobodys);
 }
 
-/* So many of the next operations are lost as well. */
+/* It is one of so many that are lost, and those behind it have been undone. */
 static void undo(
-	struct server_link *server, const struct statement_operation *lost, uint32_t more)
+	struct server_link *server, const struct statement_operation *lost, uint32_t count)
 {
 	switch (lost->kind) {
 	case STATEMENT_PREPARE:
@@ -201,22 +202,24 @@ static void undo(
 		break;
 	case STATEMENT_CLOSED:
 	case STATEMENT_DEALLOCATE:
-		give_name_back(server, lost->client, more);
+		give_name_back(server, lost->client, count);
 		break;
 	case STATEMENT_UNNAMED:
 		break;
 	}
 }
 
-/* The first of several is the one that says what was there before all of them. */
+/* Of several Parses of the unnamed statement the first says what was there before all of them. */
 static void undo_some(struct server_link *server, uint32_t count)
 {
+	struct server_statements *statements = server->statements;
 	struct statement *before = NULL;
 	bool unnamed = false;
 	struct statement_operation lost;
 
-	while (count-- > 0 && server_statements_pop(server->statements, &lost)) {
-		undo(server, &lost, count);
+	for (uint32_t i = count; i-- > 0;)
+		undo(server, in_flight(statements, i), count);
+	while (count-- > 0 && server_statements_pop(statements, &lost)) {
 		if (lost.kind != STATEMENT_UNNAMED)
 			continue;
 		if (unnamed)
@@ -405,41 +408,37 @@ void statements_forget_all(struct server_link *server, struct client_link *clien
 
 /* --- comings and goings ------------------------------------------------------------------- */
 
-/* What has not been answered has not been said. */
-static void restore_client(struct server_statements *statements, struct client_link *client)
+/* Its unnamed statement is the one from before the first Parse that has not been answered. */
+static void restore_client(struct statement_operation *operation, struct client_link *client)
 {
-	struct statement_operation *operation;
-	bool first = true;
-
-	while ((operation = next_unnamed(statements)) != NULL) {
-		operation->kind = STATEMENT_CLOSED;
-		if (first) {
-			statement_unref(client->unnamed);
-			client->unnamed = operation->before;
-		} else {
-			statement_unref(operation->before);
-		}
-		operation->before = NULL;
-		first = false;
-	}
+	operation->kind = STATEMENT_CLOSED;
+	statement_unref(client->unnamed);
+	client->unnamed = operation->before;
+	operation->before = NULL;
 }
 
+/* What has not been answered has not been said. */
+static void part_operation(struct server_link *server, struct client_link *client,
+	struct statement_operation *operation)
+{
+	struct client_statement *entry = operation->client;
+
+	operation->client = NULL;
+	if (operation->kind == STATEMENT_UNNAMED)
+		restore_client(operation, client);
+	else if (operation->kind == STATEMENT_CLOSED || operation->kind == STATEMENT_DEALLOCATE)
+		give_name_back(server, entry, server->statements->in_flight);
+	else
+		take_name_back(server, entry);
+}
+
+/* The last first, since each is about what those before it have left. */
 void statements_undo(struct server_link *server, struct client_link *client)
 {
 	struct server_statements *statements = server->statements;
 
-	for (uint32_t i = 0; i < statements->in_flight; i++) {
-		struct statement_operation *operation = in_flight(statements, i);
-		struct client_statement *entry = operation->client;
-
-		operation->client = NULL;
-		if (operation->kind == STATEMENT_CLOSED ||
-			operation->kind == STATEMENT_DEALLOCATE)
-			give_name_back(server, entry, statements->in_flight);
-		else
-			take_name_back(server, entry);
-	}
-	restore_client(statements, client);
+	for (uint32_t i = statements->in_flight; i-- > 0;)
+		part_operation(server, client, in_flight(statements, i));
 }
 
 void statements_client_gone(struct client_link *client)

@@ -4,8 +4,15 @@
 import pytest
 
 from support import wire
+from support.pooler import is_sanitized
+from support.probe import Probe
+from support.process import wait_until
 
 MANY = 5000
+NAMES = 30_000
+
+# The longest that anybody else may have to wait, with what a busy machine or sanitizers may add.
+STALL = 5 if is_sanitized() else 0.5
 
 
 @pytest.fixture
@@ -37,3 +44,83 @@ def test_thousands_who_give_their_server_back_at_once_are_served_in_turn(one_ser
     blocker.query("COMMIT")
     assert waiters[-1].value("SELECT 7") == "7"
     one_server.wait_pool(cl_waiting=0)
+
+
+# Work that grows with the square of what one client has said
+
+
+def prepare_names(pooler):
+    """A client with very many names for one statement."""
+    client = pooler.keep(pooler.raw().login())
+    for start in range(0, NAMES, MANY):
+        names = range(start, start + MANY)
+        client.send(*[wire.parse("SELECT 7", f"n{number}") for number in names], wire.sync())
+        client.checked()
+    return client
+
+
+def close_names():
+    """All of those in one pipeline."""
+    return b"".join(wire.close("S", f"n{number}") for number in range(NAMES))
+
+
+def closes_that_are_skipped(pooler, _):
+    client = prepare_names(pooler)
+    client.send(wire.parse("nonsense"), close_names(), wire.sync())
+    assert client.result().types == "EZ"
+    for name in "n0", f"n{NAMES - 1}":
+        client.send(wire.bind(statement=name), wire.execute(), wire.sync())
+        assert client.checked().value == "7"
+
+
+def closes_of_a_client_that_goes(pooler, cluster):
+    client = prepare_names(pooler)
+    client.send(wire.query("SELECT pg_sleep(60)"), close_names())
+    wait_until(lambda: cluster.backends(state="active"))
+    client.close()
+    wait_until(lambda: not cluster.backends(state="active"))
+
+
+def unnamed_statements_of_a_client_that_goes(pooler, cluster):
+    client = pooler.raw().login()
+    client.send(wire.query("SELECT pg_sleep(60)"), wire.parse("SELECT 7") * NAMES)
+    wait_until(lambda: cluster.backends(state="active"))
+    client.close()
+    wait_until(lambda: not cluster.backends(state="active"))
+
+
+def ends_of_the_unnamed_statement(pooler, _):
+    client = pooler.keep(pooler.raw().login())
+    again = [wire.parse("SELECT 7") * NAMES, wire.sync(), wire.close("S", "") * NAMES]
+    client.send(wire.query("SELECT pg_sleep(0.5)"), *again, wire.sync())
+    assert [client.result(60).error for _ in range(3)] == [None] * 3
+
+
+def ends_of_all_statements(pooler, _):
+    client = prepare_names(pooler)
+    client.query("SELECT 7;" + "DEALLOCATE ALL;" * 20_000, 60)
+    client.send(wire.bind(statement="n0"), wire.sync())
+    assert client.result().error.sqlstate == "26000"
+
+
+def ends_of_all_statements_before_others(pooler, _):
+    client = pooler.keep(pooler.raw().login())
+    later = [wire.parse(f"SELECT {number}", f"n{number}") for number in range(NAMES // 2)]
+    client.send(wire.query("SELECT 7;" + "DEALLOCATE ALL;" * 20_000), *later, wire.sync())
+    assert [client.result(60).error for _ in range(2)] == [None] * 2
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "storm",
+    [
+        closes_that_are_skipped, closes_of_a_client_that_goes,
+        unnamed_statements_of_a_client_that_goes, ends_of_the_unnamed_statement,
+        ends_of_all_statements, ends_of_all_statements_before_others,
+    ],
+)
+def test_nobody_waits_for_a_storm_of_statements(cluster, pooler, storm):  # F82
+    with Probe(pooler.address, "queries") as others:
+        others.lap(0.2)
+        storm(pooler, cluster)
+        assert others.lap()[-1] < STALL
