@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The regular upkeep, three times a second: servers that are old, idle, stuck or too many; pools
- * and automatic databases that nobody uses; statistics; the end of a shutdown.
+ * The regular upkeep, three times a second: of servers (daemon/server_upkeep), pools and automatic
+ * databases (pool_upkeep), statistics (stats_line), the end of a shutdown (shutdown).
  *
  * It walks pools and servers, never clients: what limits a client is a deadline of its own.
  */

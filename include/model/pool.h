@@ -102,6 +102,9 @@ bool pool_is_forced(const struct pool *pool);
 /* Is it stopped by PAUSE, for itself or for all? */
 bool pool_is_paused(const struct pool *pool);
 
+/* Is anybody here, be it a login that is being looked up? */
+bool pool_has_clients(const struct pool *pool);
+
 /* All its server connections, whatever their state. */
 unsigned pool_servers(const struct pool *pool);
 

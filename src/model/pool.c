@@ -75,6 +75,12 @@ bool pool_is_paused(const struct pool *pool)
 		(pool->registry->operation == OPERATION_PAUSED && pool->database->peer_id == 0);
 }
 
+bool pool_has_clients(const struct pool *pool)
+{
+	return !TAILQ_EMPTY(&pool->clients) || !TAILQ_EMPTY(&pool->waiting) ||
+		!TAILQ_EMPTY(&pool->welcoming) || pool->looking_up > 0;
+}
+
 unsigned pool_servers(const struct pool *pool)
 {
 	unsigned all = 0;

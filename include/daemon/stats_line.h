@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The averages of a stats period in one line, for the log and the service manager.
+ */
+#ifndef PGUSHER_DAEMON_STATS_LINE_H
+#define PGUSHER_DAEMON_STATS_LINE_H
+
+#include "model/registry.h"
+
+/* Of the period that ends now. */
+void stats_line_tell(const struct registry *registry, usec_t now);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: ISC */
+#include "daemon/server_upkeep.h"
+
+#include "session/draining.h"
+#include "session/ending.h"
+#include "session/launch.h"
+#include "session/lookup_server.h"
+#include "session/pairing.h"
+#include "session/replication.h"
+#include "session/server_login.h"
+
+/* --- resting servers ---------------------------------------------------------------------- */
+
+static bool idle_too_long(const struct server_link *server, usec_t now)
+{
+	const struct pool *pool = server->link.pool;
+	const usec_t limit = pool->registry->settings->server_idle_timeout;
+	const int least = pool_min_size(pool);
+
+	return limit > 0 && now - server->link.request_time > limit &&
+		(least <= 0 || pool_connected_servers(pool) > (unsigned)least);
+}
+
+/* An idle server that has not been heard of for a while is checked before its next use. */
+static bool needs_check(const struct server_link *server, usec_t now)
+{
+	const struct settings *settings = server->link.pool->registry->settings;
+
+	return server->link.state == SERVER_IDLE && settings->server_check_query[0] != '\0' &&
+		now - server->link.request_time > settings->server_check_delay;
+}
+
+/* The first rule that applies to a server nobody uses. */
+static void inspect_resting(struct server_link *server, usec_t now)
+{
+	const enum server_state state = server_state(server);
+
+	if (server->close_needed)
+		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
+	else if (state == SERVER_IDLE && !server_is_clean(server))
+		server_close_for(server, REASON_SV_IDLE_SERVER_GOT_DIRTY);
+	else if (state == SERVER_STALE && !server_is_clean(server))
+		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
+	else if (idle_too_long(server, now))
+		server_close_for(server, REASON_SERVER_IDLE_TIMEOUT);
+	else if (pairing_retire_old(server))
+		return;
+	else if (pool_is_paused(server->link.pool))
+		server_close_for(server, REASON_PAUSE_MODE);
+	else if (needs_check(server, now))
+		server_enter(server, SERVER_STALE);
+}
+
+static void inspect_list(struct pool *pool, enum server_list list, usec_t now)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &pool->servers[list], place, next)
+		inspect_resting(server_of(link), now);
+}
+
+/* --- servers in use ----------------------------------------------------------------------- */
+
+static usec_t own_or(usec_t own, usec_t global)
+{
+	return own > 0 ? own : global;
+}
+
+static bool is_over(usec_t now, usec_t start, usec_t limit)
+{
+	return limit > 0 && start > 0 && now - start > limit;
+}
+
+/* A query of ours: there is no transaction to be timed, and nobody to be idle in it. */
+static void inspect_lookup(struct server_link *server, usec_t now)
+{
+	const struct user_config *user = server->link.pool->user->config;
+	const struct settings *settings = server->link.pool->registry->settings;
+
+	if (is_over(now, server->lookup->started,
+		    own_or(user ? user->query_timeout : 0, settings->query_timeout)))
+		server_close_for(server, REASON_QUERY_TIMEOUT);
+}
+
+/* Is it to be closed though its client has not left it? A session of replication might never end. */
+static bool is_retired(const struct server_link *server, const struct settings *settings)
+{
+	if (!server->close_needed)
+		return false;
+	return server->replication ||
+		(settings->server_fast_close && server_mode(server) == POOL_MODE_SESSION &&
+			server->transaction_status == 'I' &&
+			requests_is_empty(&server->requests));
+}
+
+/*
+ * Limits of a running query or transaction: those of the pool's user win over the global ones. It is
+ * the client that ends; its server is relieved of the query, and stays.
+ */
+static void inspect_active(struct server_link *server, usec_t now)
+{
+	static const struct user_config none;
+	const struct pool *pool = server->link.pool;
+	const struct settings *settings = pool->registry->settings;
+	const struct user_config *own = pool->user->config ? pool->user->config : &none;
+	struct client_link *client = client_of(server->link.peer);
+	const char status = server->transaction_status;
+	const bool between =
+		(status == 'T' || status == 'E') && requests_is_empty(&server->requests);
+
+	if (is_retired(server, settings))
+		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
+	else if (pool_is_paused(pool) && replication_is_endless(server))
+		server_close_for(server,
+			pool->registry->shutdown == SHUTDOWN_NONE
+				? REASON_PAUSE_MODE
+				: REASON_SERVER_SHUTTING_DOWN);
+	else if (server->replication == REPLICATION_PHYSICAL)
+		return; /* knows neither queries nor transactions */
+	else if (is_over(now, client->query_start,
+			 own_or(own->query_timeout, settings->query_timeout)))
+		client_close_for(client, REASON_QUERY_TIMEOUT);
+	else if (between &&
+		is_over(now, server->link.request_time,
+			own_or(own->idle_transaction_timeout,
+				settings->idle_transaction_timeout)))
+		client_close_for(client, REASON_IDLE_TRANSACTION_TIMEOUT);
+	else if (is_over(now, client->transaction_start,
+			 own_or(own->transaction_timeout, settings->transaction_timeout)))
+		client_close_for(client, REASON_TRANSACTION_TIMEOUT);
+}
+
+void server_upkeep_logins(struct pool *pool, usec_t now)
+{
+	const struct settings *settings = pool->registry->settings;
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_LOGIN], place, next) {
+		if (is_over(now, link->connect_time, settings->server_connect_timeout))
+			server_close_for(server_of(link), REASON_CONNECT_TIMEOUT);
+		else
+			server_login_hurry(server_of(link), now);
+	}
+	/* A server that does not close the connection of a cancel request must not keep it. */
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE_CANCEL], place, next) {
+		if (is_over(now, link->connect_time, settings->cancel_wait_timeout))
+			server_close_for(server_of(link), REASON_CANCEL_WAIT_TIMEOUT);
+	}
+}
+
+/* --- sizes -------------------------------------------------------------------------------- */
+
+/* Close unused servers beyond the pool's size, the longest unused ones first. */
+static void shrink(struct pool *pool)
+{
+	const int size = pool_size(pool);
+	const unsigned most = (unsigned)(size + pool_reserve_size(pool));
+
+	if (size <= 0)
+		return;
+	while (pool_connected_servers(pool) > most) {
+		struct link *link = TAILQ_LAST(&pool->servers[SERVERS_USED], link_list);
+
+		if (!link)
+			link = TAILQ_LAST(&pool->servers[SERVERS_IDLE], link_list);
+		if (!link)
+			return;
+		server_close_for(server_of(link), REASON_TOO_MANY_SERVERS);
+	}
+}
+
+/* One server a run towards min_pool_size, while the pool is in use or belongs to one user. */
+static void top_up(struct pool *pool)
+{
+	const int least = pool_min_size(pool), size = pool_size(pool);
+	const unsigned connected = pool_connected_servers(pool);
+
+	if (least <= 0 || connected >= (unsigned)least || pool_is_paused(pool) ||
+		pool->left_behind || pool->registry->shutdown != SHUTDOWN_NONE ||
+		(size > 0 && connected >= (unsigned)size))
+		return;
+	if (pool_has_clients(pool) || pool_is_forced(pool))
+		launch_server(pool, true);
+}
+
+/* --- one pool ----------------------------------------------------------------------------- */
+
+void server_upkeep_pool(struct pool *pool, usec_t now)
+{
+	struct link *link, *next;
+
+	inspect_list(pool, SERVERS_USED, now);
+	inspect_list(pool, SERVERS_TESTED, now);
+	inspect_list(pool, SERVERS_IDLE, now);
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE], place, next) {
+		if (link->state == SERVER_LOOKING_UP)
+			inspect_lookup(server_of(link), now);
+		else
+			inspect_active(server_of(link), now);
+	}
+	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_BEING_CANCELED], place, next) {
+		if (link->state == SERVER_DRAINING)
+			draining_inspect(server_of(link), now);
+	}
+	server_upkeep_logins(pool, now);
+	shrink(pool);
+	top_up(pool);
+	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) +
+			pool_waiting_cancels(pool) >
+		0)
+		pool_needs_work(pool);
+}

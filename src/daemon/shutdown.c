@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+#include "daemon/shutdown.h"
+
+#include "session/control.h"
+#include "session/ending.h"
+#include "session/lookup_server.h"
+#include "session/peering.h"
+#include "session/replication.h"
+
+static bool has_servers(const struct registry *registry)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (pool_servers(pool) > 0)
+			return true;
+	}
+	return peering_count_servers(registry) > 0;
+}
+
+/* No server is given out any more: those who wait for one wait in vain. */
+static void refuse_waiters(struct registry *registry)
+{
+	const struct failure why = failure_of(REASON_SERVER_SHUTTING_DOWN);
+	struct pool *pool;
+	struct link *link;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		lookup_refuse(pool, &why);
+		while ((link = TAILQ_FIRST(&pool->waiting)) != NULL)
+			client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
+		while ((link = TAILQ_FIRST(&pool->welcoming)) != NULL)
+			client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
+	}
+}
+
+/* Who is left is told why he has to go. */
+static void end_shutdown(struct registry *registry)
+{
+	log_write(LEVEL_WARNING, "shutdown_timeout is over, exiting");
+	control_tell_and_drop(registry, REASON_SERVER_SHUTTING_DOWN);
+	loop_stop(registry->loop);
+}
+
+static bool is_shutdown_over(const struct registry *registry)
+{
+	const usec_t limit = registry->settings->shutdown_timeout;
+
+	return registry->shutdown != SHUTDOWN_NONE && limit > 0 &&
+		loop_now(registry->loop) - registry->shutdown_at >= limit;
+}
+
+void shutdown_look_after(struct registry *registry)
+{
+	if (is_shutdown_over(registry)) {
+		end_shutdown(registry);
+		return;
+	}
+	switch (registry->shutdown) {
+	case SHUTDOWN_NONE:
+		break;
+	case SHUTDOWN_WAIT_FOR_SERVERS:
+		refuse_waiters(registry);
+		if (has_servers(registry))
+			break;
+		log_write(LEVEL_LOG, "server connections dropped, exiting");
+		loop_stop(registry->loop);
+		break;
+	case SHUTDOWN_WAIT_FOR_CLIENTS:
+		replication_end_last(registry);
+		if (registry->limits.clients > 0)
+			break;
+		log_write(LEVEL_LOG, "client connections dropped, exiting");
+		loop_stop(registry->loop);
+		break;
+	}
+}

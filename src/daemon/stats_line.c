@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+#include "daemon/stats_line.h"
+
+#include <stdio.h>
+
+#include "daemon/systemd.h"
+
+static void sum_pools(const struct registry *registry, struct stats *sum)
+{
+	const struct pool *pool;
+
+	*sum = (struct stats){0};
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		stats_add(sum, &pool->stats);
+}
+
+/* The averages of the last period; `us` is how microseconds are spelled. */
+static void format_stats(const struct totals *average, const char *us, char *out, size_t size)
+{
+	snprintf(out, size,
+		"stats: %llu xacts/s, %llu queries/s, %llu client parses/s, %llu server parses/s, "
+		"%llu binds/s, in %llu B/s, out %llu B/s, xact %llu %s, query %llu %s, wait %llu %s",
+		(unsigned long long)average->transactions, (unsigned long long)average->queries,
+		(unsigned long long)average->client_parses,
+		(unsigned long long)average->server_parses, (unsigned long long)average->binds,
+		(unsigned long long)average->received, (unsigned long long)average->sent,
+		(unsigned long long)average->transaction_time, us,
+		(unsigned long long)average->query_time, us,
+		(unsigned long long)average->wait_time, us);
+}
+
+void stats_line_tell(const struct registry *registry, usec_t now)
+{
+	struct stats sum;
+	struct totals average;
+	char text[512];
+
+	sum_pools(registry, &sum);
+	average = stats_average(&sum.current, &sum.newer, now - registry->stats_newer_at);
+	if (registry->settings->log_stats) {
+		format_stats(&average, "us", text, sizeof(text));
+		log_write(LEVEL_LOG, "%s", text);
+	}
+	format_stats(&average, "μs", text, sizeof(text));
+	systemd_status(text);
+}
