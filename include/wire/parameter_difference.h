@@ -8,8 +8,9 @@
 /*
  * Append it as one text of SQL: `RESET name;` for what the server follows and the client does
  * not, `SET name='value';` for each tracked parameter that both know and whose values differ in
- * more than letter case, and for each followed one whose value differs at all. Who the session
- * acts as (role, session_authorization) is taken back before anything else and set after it,
+ * more than letter case (lists of names: at all), and for each followed one whose value differs
+ * at all. Lists of names that are followed are set by set_config(), which takes them as they are.
+ * Who the session acts as (role, session_authorization) is taken back before anything else and set after it,
  * since what may be set depends on it.
  *
  * A RESET goes back to what the session began with, so what was set then has to be set again:

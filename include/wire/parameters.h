@@ -59,6 +59,9 @@ const char *parameter_name(const struct parameter_table *table, unsigned index);
 /* Can it be the name of a parameter? It may stand in SQL of ours then. */
 bool parameter_name_is_legal(const char *name);
 
+/* Is its value a list of names, which SQL does not take as one literal? */
+bool parameter_is_name_list(const char *name);
+
 /* Put a legal name into lower case. */
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE]);
 

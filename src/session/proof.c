@@ -387,6 +387,19 @@ static bool is_plain(const struct parameter_table *table, unsigned index, const 
 		is_printable(value);
 }
 
+/* Do servers begin with this value? Names, of applications or in lists, have letters of their own. */
+static bool is_usual(const struct parameter_table *table, unsigned index, const char *value,
+	const char *usual)
+{
+	const char *name = parameter_name(table, index);
+
+	if (!value || !usual)
+		return false;
+	if (parameter_is_name_list(name) || strcmp(name, "application_name") == 0)
+		return strcmp(value, usual) == 0;
+	return strcasecmp(value, usual) == 0;
+}
+
 /* The values in question: none that the welcome has anyway. NULL: no memory. Counted. */
 static struct parameters *doubtful(
 	const struct parameters *asked, const struct parameters *welcome)
@@ -399,26 +412,44 @@ static struct parameters *doubtful(
 	for (unsigned i = 0; i < parameter_count(table); i++) {
 		const char **value = &values.tracked[i];
 
-		if (*value &&
-			((usual.tracked[i] && strcasecmp(*value, usual.tracked[i]) == 0) ||
-				is_plain(table, i, *value)))
+		if (is_usual(table, i, *value, usual.tracked[i]) ||
+			(*value && is_plain(table, i, *value)))
 			*value = NULL;
 	}
 	return parameter_values_intern(table, &values);
 }
 
-/* What the pool's servers do not report is followed like anything else. */
-static bool follow_unreported(struct client_link *client)
+/* The client has these from now on, which are counted for it. False: there are none. */
+static bool replace(struct client_link *client, struct parameters *set)
 {
-	struct registry *registry = link_registry(&client->link);
-	struct parameters *set = parameters_follow_unknown(
-		registry->parameters, client->link.parameters, client->link.pool->welcome);
-
 	if (!set)
 		return false;
 	parameters_unref(client->link.parameters);
 	client->link.parameters = set;
 	return true;
+}
+
+/* What the pool's servers do not report is followed like anything else. */
+static bool follow_unreported(struct client_link *client)
+{
+	return replace(client,
+		parameters_follow_unknown(link_registry(&client->link)->parameters,
+			client->link.parameters, client->link.pool->welcome));
+}
+
+/* Who asks for what the welcome has anyway, be it in other letters, has it as servers spell it. */
+static bool spell_as_welcome(struct client_link *client)
+{
+	struct parameter_table *table = link_registry(&client->link)->parameters;
+	struct parameter_values values, usual;
+
+	parameter_values_read(client->link.parameters, &values);
+	parameter_values_read(client->link.pool->welcome, &usual);
+	for (unsigned i = 0; i < parameter_count(table); i++) {
+		if (is_usual(table, i, values.tracked[i], usual.tracked[i]))
+			values.tracked[i] = usual.tracked[i];
+	}
+	return replace(client, parameter_values_intern(table, &values));
 }
 
 /* They have to be asked for, unless the pool knows them. False: it waits, or was closed. */
@@ -443,7 +474,7 @@ bool proof_settle(struct client_link *client)
 
 	if (is_exempt(client))
 		return true;
-	if (follow_unreported(client))
+	if (follow_unreported(client) && spell_as_welcome(client))
 		asked = doubtful(client->link.parameters, client->link.pool->welcome);
 	if (!asked) {
 		client_close_for(client, REASON_NO_MEMORY);

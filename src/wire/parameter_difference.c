@@ -37,7 +37,12 @@ static bool tracked_differs(const struct batch *batch, unsigned index)
 
 	if (wanted == NULL || present == NULL)
 		return false;
-	return batch->anew || strcasecmp(wanted, present) != 0;
+	if (batch->anew)
+		return true;
+	/* "A" and "a" are two schemas. */
+	return parameter_is_name_list(parameter_name(batch->table, index))
+		? strcmp(wanted, present) != 0
+		: strcasecmp(wanted, present) != 0;
 }
 
 static bool is_followed(const struct parameter_values *values, const char *name)
@@ -83,20 +88,6 @@ static void append_text(struct buffer *sql, const char *text)
 	buffer_append(sql, text, strlen(text));
 }
 
-/* Lists of names are the one kind of value that SQL does not take as one literal. */
-static bool is_name_list(const char *name)
-{
-	static const char *const lists[] = {"search_path", "temp_tablespaces",
-		"session_preload_libraries", "local_preload_libraries"};
-	unsigned i;
-
-	for (i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		if (strcasecmp(name, lists[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool set(struct batch *batch, const char *name, const char *value)
 {
 	bool good = true;
@@ -104,13 +95,27 @@ static bool set(struct batch *batch, const char *name, const char *value)
 	append_text(batch->sql, "SET ");
 	sql_append_setting_name(batch->sql, name);
 	append_text(batch->sql, "=");
-	if (is_name_list(name))
+	if (parameter_is_name_list(name))
 		good = sql_append_name_list(batch->sql, value);
 	else
 		sql_append_literal(batch->sql, value);
 	append_text(batch->sql, ";");
 	batch->count++;
 	return good && !batch->sql->failed;
+}
+
+/* A list that nobody spells anew stays as the client has written it. */
+static bool set_as_it_is(struct batch *batch, const char *name, const char *value)
+{
+	if (!parameter_is_name_list(name))
+		return set(batch, name, value);
+	append_text(batch->sql, "SELECT pg_catalog.set_config(");
+	sql_append_literal(batch->sql, name);
+	append_text(batch->sql, ",");
+	sql_append_literal(batch->sql, value);
+	append_text(batch->sql, ",false);");
+	batch->count++;
+	return !batch->sql->failed;
 }
 
 static void reset(struct batch *batch, const char *name)
@@ -188,7 +193,7 @@ static bool set_followed(struct batch *batch)
 		const struct followed *wanted = &batch->wanted.followed[i];
 
 		if (!is_identity(wanted->name) && !has_as_followed(batch, wanted) &&
-			!set(batch, wanted->name, wanted->value))
+			!set_as_it_is(batch, wanted->name, wanted->value))
 			return false;
 	}
 	return true;

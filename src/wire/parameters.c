@@ -187,6 +187,19 @@ bool parameter_name_is_legal(const char *name)
 	return c - name < PARAMETER_NAME_SIZE;
 }
 
+bool parameter_is_name_list(const char *name)
+{
+	static const char *const lists[] = {"search_path", "temp_tablespaces",
+		"session_preload_libraries", "local_preload_libraries"};
+	unsigned i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		if (strcasecmp(name, lists[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE])
 {
 	size_t i;

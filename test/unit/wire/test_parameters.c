@@ -290,6 +290,8 @@ static void test_letter_case_is_no_difference(void **state)
 	assert_difference(set_of(table, "client_encoding", "utf-8", NULL),
 		set_of(table, "client_encoding", "UTF8", NULL), 1,
 		"SET client_encoding='utf-8';");
+	assert_difference(set_of(table, "search_path", "\"A\"", NULL),
+		set_of(table, "search_path", "\"a\"", NULL), 1, "SET search_path=\"A\";");
 }
 
 static void test_changes_come_in_the_order_of_the_table(void **state)
@@ -437,18 +439,20 @@ static void test_followed_values_are_set_reset_and_left_alone(void **state)
 		"SET TimeZone='UTC';");
 }
 
-static void test_lists_of_names_are_set_as_such(void **state)
+static void test_lists_that_are_followed_stay_as_they_were_written(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
-	assert_difference(following(table, "temp_tablespaces", "a, B", NULL),
-		following(table, NULL), 1, "SET temp_tablespaces=a, b;");
+	assert_difference(following(table, "temp_tablespaces", "a,B", NULL),
+		following(table, NULL), 1,
+		"SELECT pg_catalog.set_config('temp_tablespaces','a,B',false);");
 	assert_difference(following(table, "temp_tablespaces", "", NULL),
-		following(table, NULL), 1, "SET temp_tablespaces='';");
-	assert_difference(following(table, "local_preload_libraries", "$libdir/x", NULL),
-		following(table, NULL), 1, "SET local_preload_libraries=\"$libdir/x\";");
-	assert_difference(following(table, "temp_tablespaces", "a b", NULL),
-		following(table, "geqo", "1", NULL), -1, "");
+		following(table, NULL), 1,
+		"SELECT pg_catalog.set_config('temp_tablespaces','',false);");
+	assert_difference(following(table, "local_preload_libraries", "it's", NULL),
+		following(table, "geqo", "1", NULL), 2,
+		"RESET geqo;"
+		"SELECT pg_catalog.set_config('local_preload_libraries','it''s',false);");
 }
 
 static void test_what_is_in_doubt_is_set_and_reset(void **state)
@@ -667,7 +671,7 @@ int main(void)
 		WITH_TABLE(test_names_that_are_none_are_not_followed),
 		WITH_TABLE(test_so_many_are_followed_and_no_more),
 		WITH_TABLE(test_followed_values_are_set_reset_and_left_alone),
-		WITH_TABLE(test_lists_of_names_are_set_as_such),
+		WITH_TABLE(test_lists_that_are_followed_stay_as_they_were_written),
 		WITH_TABLE(test_what_is_in_doubt_is_set_and_reset),
 		WITH_TABLE(test_a_prelude_follows_resets_and_everything_is_set_anew),
 		WITH_TABLE(test_as_whom_a_session_acts_is_taken_back_first_and_set_last),
