@@ -69,6 +69,8 @@ struct client_link {
 	};
 	struct client_statements *statements; /* owned; NULL: it never prepared one by name */
 	struct statement *unnamed; /* its unnamed statement, counted; NULL: none */
+	struct parameters
+		*asked; /* at its start, counted: what RESET goes back to; NULL: unknown */
 	usec_t query_start; /* 0: no query is being timed */
 	usec_t transaction_start; /* 0: no transaction is being timed */
 	union {

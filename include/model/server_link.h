@@ -113,6 +113,7 @@ struct server_link {
 	enum server_closing close_cause : 8; /* and why */
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */
+	uint8_t restores; /* since its client's RESET: how often session/restore may still ask */
 	enum startup_replication replication : 8; /* its session is of this kind */
 	bool drained; /* RESETTING: its client went in the middle, so the reset has to succeed */
 	bool cancel_done; /* CANCELING: the server has ended it, so its request has had its effect */

@@ -32,6 +32,8 @@ enum link_record_flag {
 	LINK_RECORD_UNNAMED_PASSING = 1 << 15,
 	LINK_RECORD_FORGETTING = 1 << 16,
 	LINK_RECORD_GATHERED = 1 << 17,
+	LINK_RECORD_RESET = 1 << 18, /* of a server: see session/restore */
+	LINK_RECORD_RESTORING = 1 << 19,
 };
 
 /* A run of bytes, lent. */
@@ -63,6 +65,8 @@ struct link_record {
 	struct link_record_bytes target; /* of a server's database, as it was configured */
 	struct link_record_bytes parameters; /* names and values, each with its NUL */
 	struct link_record_bytes followed; /* name, is there a value, value */
+	struct link_record_bytes asked,
+		asked_followed; /* of a client, likewise: at its start */
 	struct statement_record statements;
 };
 
@@ -89,11 +93,8 @@ void link_record_write_parameters(struct buffer *out, uint16_t tag,
 struct parameters *link_record_parameters(
 	struct parameter_table *table, const struct link_record_bytes *bytes);
 
-/*
- * `set`, which is taken from the caller, with what the link of this record follows besides; NULL: no
- * memory, or too much of it. Counted.
- */
-struct parameters *link_record_follow(struct parameter_table *table, struct parameters *set,
-	const struct link_record *record);
+/* The same with what the link, of this kind, follows besides; NULL: also if that is too much. */
+struct parameters *link_record_set(struct parameter_table *table, enum link_kind kind,
+	const struct link_record_bytes *tracked, const struct link_record_bytes *followed);
 
 #endif

@@ -8,6 +8,8 @@
 #ifndef PGUSHER_SESSION_RELAY_RULES_H
 #define PGUSHER_SESSION_RELAY_RULES_H
 
+#include <string.h>
+
 #include "session/relay.h"
 
 enum { RELAY_TYPES = 256 };
@@ -39,6 +41,13 @@ extern const struct relay_rule relay_skipping_client[RELAY_TYPES];
 
 /* From a server that is paired. */
 extern const struct relay_rule relay_paired_server[RELAY_TYPES];
+
+/*
+ * The same after its client has said RESET, up to the ReadyForQuery that ends all; and while it
+ * sets again what the client had asked for at its start: see session/restore.
+ */
+extern const struct relay_rule relay_reset_server[RELAY_TYPES];
+extern const struct relay_rule relay_restoring_server[RELAY_TYPES];
 
 /* From a server whose client has gone in the middle: judged as if it were paired, told to nobody. */
 extern const struct relay_rule relay_draining_server[RELAY_TYPES];
@@ -72,19 +81,31 @@ static inline bool relay_is_status(uint8_t status)
 	return status == 'I' || status == 'T' || status == 'E';
 }
 
-/* As relay_forgets_all(), of a message that is as long as one that does. */
-bool relay_says_forgotten(const struct relay_run *run);
+/* Are the reports of this server, which is paired, told to its client later? */
+static inline bool relay_keeps_reports(const struct server_link *server)
+{
+	return server->setting || server->link.rules == relay_reset_server ||
+		server->link.rules == relay_restoring_server;
+}
 
-/* Does the CommandComplete say that the server has just forgotten all its statements? */
+/* Does the CommandComplete have this tag? Those that are that short come whole. */
+static inline bool relay_has_tag(const struct relay_run *run, const char *tag)
+{
+	const size_t size = strlen(tag) + 1;
+
+	return run->frame.total == FRAME_HEADER_SIZE + size && run->whole &&
+		memcmp(run->at + FRAME_HEADER_SIZE, tag, size) == 0;
+}
+
+/* Does it say that the server has just forgotten all its statements? */
 static inline bool relay_forgets_all(const struct relay_run *run)
 {
-	return (run->frame.total == FRAME_HEADER_SIZE + sizeof("DISCARD ALL") ||
-		       run->frame.total == FRAME_HEADER_SIZE + sizeof("DEALLOCATE ALL")) &&
-		run->whole && relay_says_forgotten(run);
+	return relay_has_tag(run, "DISCARD ALL") || relay_has_tag(run, "DEALLOCATE ALL");
 }
 
 /*
- * Remember a whole ParameterStatus for the server, and for its client. False: the message is
+ * Remember a whole ParameterStatus for the server, and for its client unless that is to be told
+ * later. False: the message is
  * broken or there is no memory.
  */
 bool relay_remember_parameter(struct relay_run *run);

@@ -68,6 +68,16 @@ static const struct relay_rule *rules_of_client(const struct link_record *record
 								: relay_idle_client;
 }
 
+/* What it has asked for at its start, if that is told. False: no memory. */
+static bool take_asked(struct client_link *client, const struct link_record *record)
+{
+	if (!record->asked.at)
+		return true;
+	client->asked = link_record_set(link_registry(&client->link)->parameters, LINK_CLIENT,
+		&record->asked, &record->asked_followed);
+	return client->asked != NULL;
+}
+
 static bool fill_client(
 	struct client_link *client, const struct link_record *record, enum client_state state)
 {
@@ -82,7 +92,7 @@ static bool fill_client(
 	client->link.rules = rules_of_client(record);
 	if (state == CLIENT_GREETING)
 		return true;
-	if (!take_replication(client, record) ||
+	if (!take_replication(client, record) || !take_asked(client, record) ||
 		(state == CLIENT_LAUNCHING && !client->replica))
 		return false;
 	if (state == CLIENT_WELCOMING) {
@@ -107,6 +117,7 @@ static void drop_client(struct client_link *client)
 	limits_give_socket(registry);
 	free(client->login);
 	free(client->replica);
+	parameters_unref(client->asked);
 	adoption_links_forget(&client->link);
 	slab_give(&registry->clients, client);
 }

@@ -18,10 +18,8 @@ bool adoption_links_fill(
 	link->discarding = link_record_is_set(record, LINK_RECORD_DISCARDING);
 	link->cut = link_record_is_set(record, LINK_RECORD_CUT);
 	link->remaining = (uint32_t)record->remaining;
-	link->parameters = link_record_parameters(registry->parameters, &record->parameters);
-	if (link->parameters && record->followed.length > 0)
-		link->parameters =
-			link_record_follow(registry->parameters, link->parameters, record);
+	link->parameters = link_record_set(
+		registry->parameters, record->kind, &record->parameters, &record->followed);
 	return record->remaining <= UINT32_MAX && link->parameters &&
 		link_hold(link, record->held.at, record->held.length);
 }

@@ -71,11 +71,23 @@ static bool take_where(struct server_link *server, const struct link_record_byte
 	return true;
 }
 
-static const struct relay_rule *rules_of(const struct server_link *server)
+static const struct relay_rule *rules_of_paired(
+	const struct server_link *server, const struct link_record *record)
+{
+	if (server->setting)
+		return relay_setting_server;
+	if (link_record_is_set(record, LINK_RECORD_RESTORING))
+		return relay_restoring_server;
+	return link_record_is_set(record, LINK_RECORD_RESET) ? relay_reset_server
+							     : relay_paired_server;
+}
+
+static const struct relay_rule *rules_of(
+	const struct server_link *server, const struct link_record *record)
 {
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
-		return server->setting ? relay_setting_server : relay_paired_server;
+		return rules_of_paired(server, record);
 	case SERVER_RESETTING:
 	case SERVER_CHECKING:
 		return relay_own_server;
@@ -177,5 +189,6 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 	}
 	limits_take_server(pool);
 	server_place(server, state);
-	server->link.rules = rules_of(server);
+	server->link.rules = rules_of(server, record);
+	server->restores = server->link.rules == relay_reset_server;
 }

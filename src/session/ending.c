@@ -143,7 +143,8 @@ void client_close(struct client_link *client, const struct failure *why)
 	stream_close(&link->stream);
 	link_drop_held(link);
 	parameters_unref(link->parameters);
-	link->parameters = NULL;
+	parameters_unref(client->asked);
+	link->parameters = client->asked = NULL;
 	limits_give_client(client);
 	limits_give_socket(registry);
 	explicit_bzero(client->key, sizeof(client->key));

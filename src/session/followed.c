@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/followed.h"
 
-#include <string.h>
-
+#include "session/relay_rules.h"
 #include "wire/parameters.h"
 
 /* False: there is no new set. */
@@ -40,22 +39,14 @@ static bool doubt(struct server_link *server)
 		&server->link, parameters_doubt(table_of(server), server->link.parameters));
 }
 
-static bool is_tag(const struct relay_run *run, const char *tag)
-{
-	const size_t size = strlen(tag) + 1;
-
-	return run->frame.total == FRAME_HEADER_SIZE + size && run->whole &&
-		memcmp(run->at + FRAME_HEADER_SIZE, tag, size) == 0;
-}
-
 bool followed_note_command(const struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
 	/* A client's DISCARD ALL is followed by the rest of its own transaction or session. */
-	if (is_tag(run, "DISCARD ALL"))
+	if (relay_has_tag(run, "DISCARD ALL"))
 		return followed_forget(server);
-	if (is_tag(run, "SET") || is_tag(run, "RESET"))
+	if (relay_has_tag(run, "SET") || relay_has_tag(run, "RESET"))
 		return doubt(server);
 	return true;
 }
@@ -67,6 +58,8 @@ bool followed_note_status(const struct relay_run *run, const char *name, const c
 
 	if (!client || !parameters_get_followed(client->parameters, name))
 		return true;
-	return replace(client, parameters_refollow(table, client->parameters, name, value)) &&
-		replace(server, parameters_refollow(table, server->parameters, name, value));
+	if (!relay_keeps_reports(run->server) &&
+		!replace(client, parameters_refollow(table, client->parameters, name, value)))
+		return false;
+	return replace(server, parameters_refollow(table, server->parameters, name, value));
 }

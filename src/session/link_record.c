@@ -43,6 +43,8 @@ enum link_tag {
 	TAG_OPTIONS = 30,
 	TAG_FOLLOWED = 31,
 	/* 32 to 63: session/statement_record. */
+	TAG_ASKED = 64,
+	TAG_ASKED_FOLLOWED = 65,
 };
 
 /*
@@ -75,7 +77,7 @@ static uint64_t common_flags(const struct link *link)
 }
 
 /* Names and values as they stand; one that is in doubt has none. */
-static void write_followed(struct buffer *out, const struct parameters *set)
+static void write_followed(struct buffer *out, enum link_tag tag, const struct parameters *set)
 {
 	struct parameter_values values;
 	struct buffer list = {0};
@@ -89,9 +91,18 @@ static void write_followed(struct buffer *out, const struct parameters *set)
 		if (followed->value)
 			writer_string(&list, followed->value);
 	}
-	tagged_bytes(out, TAG_FOLLOWED, list.data, list.length);
+	tagged_bytes(out, tag, list.data, list.length);
 	out->failed = out->failed || list.failed;
 	buffer_free(&list);
+}
+
+/* A set: what is tracked, and what is followed. */
+static void write_set(struct buffer *out, enum link_tag tracked, enum link_tag followed,
+	const struct parameters *set)
+{
+	link_record_write_parameters(out, tracked, parameters_table(set), set);
+	if (parameters_has_followed(set))
+		write_followed(out, followed, set);
 }
 
 static void write_common(struct buffer *out, const struct link *link)
@@ -113,10 +124,7 @@ static void write_common(struct buffer *out, const struct link *link)
 		tagged_bytes(out, TAG_BACKLOG, backlog->bytes.data + backlog->sent,
 			backlog->bytes.length - backlog->sent);
 	if (link->parameters)
-		link_record_write_parameters(
-			out, TAG_PARAMETERS, link_registry(link)->parameters, link->parameters);
-	if (link->parameters && parameters_has_followed(link->parameters))
-		write_followed(out, link->parameters);
+		write_set(out, TAG_PARAMETERS, TAG_FOLLOWED, link->parameters);
 }
 
 static void write_state(struct buffer *out, const struct link *link, const char *state)
@@ -146,6 +154,8 @@ static void write_client(struct buffer *out, const struct client_link *client)
 		tagged_number(out, TAG_PROTOCOL, client->login->version);
 	if (client->key_length)
 		tagged_bytes(out, TAG_KEY, client->key, client->key_length);
+	if (client->asked)
+		write_set(out, TAG_ASKED, TAG_ASKED_FOLLOWED, client->asked);
 	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
@@ -215,7 +225,10 @@ static void write_server(struct buffer *out, const struct server_link *server)
 			flag(server->close_needed, LINK_RECORD_CLOSE_NEEDED) |
 			flag(server->dirty, LINK_RECORD_DIRTY) |
 			flag(server->reserve, LINK_RECORD_RESERVE) |
-			flag(server->unnamed_passing, LINK_RECORD_UNNAMED_PASSING));
+			flag(server->unnamed_passing, LINK_RECORD_UNNAMED_PASSING) |
+			flag(server->link.rules == relay_reset_server, LINK_RECORD_RESET) |
+			flag(server->link.rules == relay_restoring_server,
+				LINK_RECORD_RESTORING));
 }
 
 void link_record_write(struct buffer *out, uint8_t kind, const struct link *link)
@@ -280,6 +293,8 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		NUMBER(TAG_STATUS, status)
 		BYTES(TAG_PARAMETERS, parameters)
 		BYTES(TAG_FOLLOWED, followed)
+		BYTES(TAG_ASKED, asked)
+		BYTES(TAG_ASKED_FOLLOWED, asked_followed)
 		NUMBER(TAG_CLOSE_CAUSE, close_cause)
 		BYTES(TAG_TARGET, target)
 #undef NUMBER
@@ -344,33 +359,34 @@ void link_record_write_parameters(struct buffer *out, uint16_t tag,
 	buffer_free(&known);
 }
 
-/* What a record's link follows. What no client can ask for is left out. */
-static enum drafted read_followed(
-	struct parameter_draft *draft, const struct link_record *record)
+/* What a link follows. What no client can ask for is left out. */
+static enum drafted read_followed(struct parameter_draft *draft, enum link_kind kind,
+	const struct link_record_bytes *bytes)
 {
 	enum drafted drafted = DRAFTED;
 	struct reader reader;
 
-	reader_init(&reader, record->followed.at, record->followed.length);
+	reader_init(&reader, bytes->at, bytes->length);
 	while (drafted != DRAFTED_NO_MEMORY && reader_left(&reader) > 0) {
 		const char *name = reader_string(&reader);
 		const char *value = reader_byte(&reader) ? reader_string(&reader) : NULL;
 
 		/* Only a server's can be in doubt. */
-		if (!reader.failed && (value || record->kind == LINK_SERVER))
+		if (!reader.failed && (value || kind == LINK_SERVER))
 			drafted = parameter_draft_follow(draft, name, value);
 	}
 	return drafted;
 }
 
-struct parameters *link_record_follow(
-	struct parameter_table *table, struct parameters *set, const struct link_record *record)
+/* `set`, which is the caller's no more, with what is followed besides; NULL as below. */
+static struct parameters *follow(struct parameter_table *table, struct parameters *set,
+	enum link_kind kind, const struct link_record_bytes *bytes)
 {
 	struct parameter_draft draft;
 	struct parameters *followed = NULL, *both = NULL;
 
 	parameter_draft_begin(&draft, table);
-	if (read_followed(&draft, record) != DRAFTED_NO_MEMORY)
+	if (read_followed(&draft, kind, bytes) != DRAFTED_NO_MEMORY)
 		followed = parameter_draft_end(&draft);
 	else
 		parameter_draft_drop(&draft);
@@ -401,4 +417,12 @@ struct parameters *link_record_parameters(
 		set = more;
 	}
 	return set;
+}
+
+struct parameters *link_record_set(struct parameter_table *table, enum link_kind kind,
+	const struct link_record_bytes *tracked, const struct link_record_bytes *followed)
+{
+	struct parameters *set = link_record_parameters(table, tracked);
+
+	return set && followed->length > 0 ? follow(table, set, kind, followed) : set;
 }

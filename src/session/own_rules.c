@@ -34,7 +34,7 @@ bool relay_remember_parameter(struct relay_run *run)
 		return run->server->setting || followed_note_status(run, name, value);
 	if (!server_set_parameter(run->from, (unsigned)index, value))
 		return false;
-	if (!run->client || run->server->setting)
+	if (!run->client || relay_keeps_reports(run->server))
 		return true;
 	if (!server_set_parameter(&run->client->link, (unsigned)index, value))
 		return false;
@@ -43,16 +43,6 @@ bool relay_remember_parameter(struct relay_run *run)
 }
 
 /* --- what others need as well ------------------------------------------------------------- */
-
-bool relay_says_forgotten(const struct relay_run *run)
-{
-	static const char discard[] = "DISCARD ALL", deallocate[] = "DEALLOCATE ALL";
-	const char *tag = (const char *)run->at + FRAME_HEADER_SIZE;
-
-	return run->frame.total == FRAME_HEADER_SIZE + sizeof(discard)
-		? memcmp(tag, discard, sizeof(discard)) == 0
-		: memcmp(tag, deallocate, sizeof(deallocate)) == 0;
-}
 
 /* --- from a server that answers us -------------------------------------------------------- */
 

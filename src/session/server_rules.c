@@ -8,6 +8,7 @@
 #include "session/pairing.h"
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
+#include "session/restore.h"
 #include "session/statements.h"
 #include "wire/message.h"
 #include "wire/report.h"
@@ -158,14 +159,37 @@ static enum verdict answer_deallocate(struct relay_run *run)
 	return with_our_answers(run, RELAY_DROP);
 }
 
-static enum verdict judge_command_complete(struct relay_run *run)
+/* SET, RESET, DISCARD ALL, DEALLOCATE ALL: messages of these lengths are looked at. */
+static inline bool may_tell(const struct relay_run *run)
+{
+	enum { BEFORE_TAG = FRAME_HEADER_SIZE };
+	static const uint32_t lengths = 1u << (BEFORE_TAG + sizeof("SET")) |
+		1u << (BEFORE_TAG + sizeof("RESET")) |
+		1u << (BEFORE_TAG + sizeof("DISCARD ALL")) |
+		1u << (BEFORE_TAG + sizeof("DEALLOCATE ALL"));
+
+	return run->frame.total < 32 && (lengths >> run->frame.total & 1);
+}
+
+/* Commands that change the session behind the back of what is known about it. */
+static bool note_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
 	if (server->follows && !followed_note_command(run))
-		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+		return false;
+	restore_note_command(run);
 	if (relay_forgets_all(run))
 		statements_forget_all(server, run->client);
+	return true;
+}
+
+static enum verdict judge_command_complete(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (may_tell(run) && !note_command(run))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	if (stands_for_deallocate(server))
 		return answer_deallocate(run);
 	if (!server->copying_in)
@@ -397,7 +421,8 @@ static enum verdict judge_parameter(struct relay_run *run)
 {
 	if (!run->whole || !relay_remember_parameter(run))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
-	return judge_notice(run);
+	judge_notice(run);
+	return relay_keeps_reports(run->server) ? RELAY_DROP : RELAY_PASS;
 }
 
 static enum verdict judge_unknown_from_server(struct relay_run *run)
@@ -482,6 +507,12 @@ const struct relay_rule relay_paired_server[RELAY_TYPES] = {
 	[PQ_COPY_IN_RESPONSE] = {judge_copy_in},
 	[PQ_COPY_BOTH_RESPONSE] = {judge_copy_both},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
+};
+
+const struct relay_rule relay_reset_server[RELAY_TYPES] = {
+	ANSWERS,
+	[PQ_COPY_IN_RESPONSE] = {judge_copy_in},
+	[PQ_READY_FOR_QUERY] = {restore_judge_ready, .whole = true},
 };
 
 const struct relay_rule relay_draining_server[RELAY_TYPES] = {

@@ -8,6 +8,7 @@
 #include "session/control.h"
 #include "session/ending.h"
 #include "session/relay.h"
+#include "session/relay_rules.h"
 #include "session/server_session.h"
 
 enum {
@@ -96,14 +97,22 @@ static void close_list(struct pool *pool, enum server_list list)
 		server_close_for(server_of(link), REASON_UNSAFE_ON_SUSPEND);
 }
 
+/* Something that has to end before it rests: whoever takes over may not know what it is. */
+static bool runs_ours(const struct server_link *server)
+{
+	return server->link.state == SERVER_LOOKING_UP || server->setting ||
+		server->link.rules == relay_restoring_server;
+}
+
 static bool settle_list(struct pool *pool, enum server_list list)
 {
 	bool settled = true;
 	struct link *link;
 
 	TAILQ_FOREACH (link, &pool->servers[list], place) {
-		settled = settle(link) && settled && link->state != SERVER_LOOKING_UP &&
-			!server_of(link)->setting;
+		/* Whose client waits for our query does not come to rest before that has ended. */
+		settled = link->rules != relay_restoring_server && settle(link) && settled &&
+			!runs_ours(server_of(link));
 	}
 	return settled;
 }
@@ -179,8 +188,7 @@ static void cut_servers(struct pool *pool, enum server_list list)
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (link, &pool->servers[list], place, next) {
-		if (!is_at_rest(link) || link->state == SERVER_LOOKING_UP ||
-			server_of(link)->setting)
+		if (!is_at_rest(link) || runs_ours(server_of(link)))
 			server_close_for(server_of(link), REASON_SUSPEND_TIMEOUT);
 	}
 }

@@ -139,6 +139,16 @@ static enum stream_sent send_with_farewell(
 	return stream_send(&client->link.stream, pieces, 2);
 }
 
+/* What it has asked for is what its RESET goes back to, and not among what it has from now on. */
+static void keep_asked(struct client_link *client)
+{
+	if (link_registry(&client->link)->settings->startup_parameters == STARTUP_FOLLOW)
+		client->asked = client->link.parameters;
+	else
+		parameters_unref(client->link.parameters);
+	client->link.parameters = NULL;
+}
+
 static enum stream_sent send_welcome(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
@@ -150,7 +160,7 @@ static enum stream_sent send_welcome(struct client_link *client)
 		return STREAM_SENT_NOT;
 	shared = message->length;
 	if (write_end(client, message)) {
-		parameters_unref(client->link.parameters);
+		keep_asked(client);
 		client->link.parameters = parameters_ref(pool->welcome_given);
 		sent = send_with_farewell(client, message);
 	}

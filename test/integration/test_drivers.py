@@ -142,8 +142,6 @@ def busy_servers(pooler):
 
 @pytest.mark.parametrize("name", DEBIAN)
 def test_a_driver_of_debian_works_with_its_defaults(new_drivers_pooler, mode, name):
-    if name == "asyncpg" and mode == "transaction" and is_newer():
-        pytest.skip("its RESET ALL takes the search_path that PostgreSQL 18 reports")
     command, question = DEBIAN[name]
     if not os.access(command[0], os.X_OK) or subprocess.run(question, capture_output=True).returncode:
         pytest.skip(f"what {name} needs is not installed: {question[-1]}")
@@ -179,8 +177,6 @@ def kit_folder(kit):
 
 @pytest.mark.parametrize("name", KITS)
 def test_a_driver_of_a_registry_works_with_its_defaults(new_drivers_pooler, mode, name):
-    if name == "asyncpg" and mode == "transaction" and is_newer():
-        pytest.skip("its RESET ALL takes the search_path that PostgreSQL 18 reports")
     kit, command = KITS[name]
     folder = kit_folder(kit)
     if not shutil.which(command[0]):

@@ -256,6 +256,171 @@ def test_a_session_that_was_changed_in_a_batch_is_not_believed(one_server):
     assert plain.value("SHOW work_mem") == "4MB"
 
 
+ASKED = {
+    "application_name": "mine",
+    "TimeZone": "Asia/Tokyo",
+    "search_path": "pg_catalog, public",
+    "work_mem": "1MB",
+    "my.var": "it's",
+}
+SHOWN = "SELECT " + ", ".join(f"current_setting('{name}')" for name in [*ASKED, "geqo"])
+
+# What a client says in one transaction after the other.
+RESETS = [
+    ["RESET ALL"],
+    ["DISCARD ALL"],
+    ["RESET TimeZone"],
+    ["RESET work_mem"],
+    ["RESET my.var"],
+    ["SET TimeZone = 'Europe/Paris'", "RESET ALL"],
+    ["SET TimeZone = 'UTC'", "RESET ALL"],
+    ["SET search_path = '$user', public", "DISCARD ALL"],
+    ["SET application_name = ''", "DISCARD ALL"],
+    ["SET geqo = off; RESET ALL"],
+    ["SELECT 1; CLOSE ALL; UNLISTEN *; RESET ALL;"],
+    ["BEGIN; RESET ALL; COMMIT"],
+    ["BEGIN; RESET ALL; ROLLBACK"],
+    ["RESET TimeZone", "SET TimeZone = 'Europe/Paris'"],
+    ["SET TimeZone = 'Europe/Paris'", "RESET application_name"],
+]
+
+# What was SET and is not reported lasts where the session does.
+RESETS_OF_SESSIONS = [
+    ["SET work_mem = '9MB'", "RESET ALL"],
+    ["SET work_mem = '9MB'", "RESET TimeZone"],
+    ["SET my.var = 'x'", "RESET work_mem"],
+    ["SET work_mem = '9MB'; SET my.var = 'x'", "DISCARD ALL"],
+]
+
+
+def say_all(client, ask, script, between):
+    """What a client is told that goes back to where it began; others come between."""
+    told = []
+    for sql in script:
+        result = ask(client, sql)
+        told.append((result.tags, sorted(result.parameters), result.status))
+        if result.status == "I":
+            between()
+    return told
+
+
+def compare_resets(new_pooler, cluster, mode, script, ask):
+    """Say the same to PostgreSQL and through us: what each answers, and what is so in the end."""
+    pooler = new_pooler({"pool_mode": mode, "default_pool_size": 1})
+    client, between = pooler.client(**ASKED), lambda: None
+    if mode == "transaction":
+        plain = pooler.client()
+        between = lambda: plain.query("SELECT 1")
+    with RawClient((cluster.host, cluster.port)).login("app", "main", **ASKED) as direct:
+        ours = say_all(client, ask, script, between)
+        theirs = say_all(direct, ask, script, lambda: None)
+        assert client.query(SHOWN).rows == direct.query(SHOWN).rows
+        assert client.parameters == direct.parameters
+    return ours, theirs
+
+
+def ask_extended(client, sql):
+    """Say each statement of a text by the extended protocol, in one batch."""
+    parts = [wire.extended(each) for each in sql.strip(";").split("; ")]
+    return client.send(*parts, wire.sync()).checked()
+
+
+@pytest.mark.parametrize("ask", [RawClient.query, ask_extended], ids=["simple", "extended"])
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+@pytest.mark.parametrize("script", RESETS, ids=" - ".join)
+def test_a_reset_goes_back_to_what_the_client_asked_for(new_pooler, cluster, mode, script, ask):
+    ours, theirs = compare_resets(new_pooler, cluster, mode, script, ask)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("script", RESETS_OF_SESSIONS, ids=" - ".join)
+def test_a_reset_takes_back_nothing_else(new_pooler, cluster, script):
+    ours, theirs = compare_resets(new_pooler, cluster, "session", script, RawClient.query)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_a_reset_in_a_transaction_counts_from_its_end_on(new_pooler, cluster, mode, end):
+    """Until then the client is told what is so: our server's own value."""
+    for script in (["RESET TimeZone"], ["SET TimeZone = 'Europe/Paris'", "RESET ALL"]):
+        script = ["BEGIN", *script, "SELECT 1", end]
+        ours, theirs = compare_resets(new_pooler, cluster, mode, script, RawClient.query)
+        assert ("TimeZone", "UTC") in ours[-3][1]
+        assert [tags for tags, _, _ in ours] == [tags for tags, _, _ in theirs]
+
+
+RESTORED = "startup parameters are set again after a reset"
+
+
+def test_a_reset_that_takes_nothing_costs_nothing(one_server):
+    plain = one_server.client(client_encoding="utf-8", datestyle="iso, mdy")
+    following = one_server.client(work_mem="1MB")
+    for client in (plain, following):
+        for sql in ("RESET ALL", "DISCARD ALL", "SET work_mem = '2MB'; RESET ALL"):
+            client.query(sql)
+    assert not one_server.lines(RESTORED)
+    one_server.client(timezone="Asia/Tokyo").query("RESET ALL")
+    assert len(one_server.lines(RESTORED)) == 1
+
+
+def test_with_strict_a_reset_goes_to_the_servers_own(new_pooler):
+    pooler = new_pooler({"pool_mode": "session", "startup_parameters": "strict"})
+    client = pooler.client(TimeZone="Asia/Tokyo")
+    client.query("RESET ALL")
+    assert client.value("SHOW TimeZone") == "UTC"
+
+
+@pytest.mark.parametrize("own", ["latin1", "utf8"])
+def test_values_are_restored_from_the_encoding_of_the_start(session_pooler, own):
+    client = session_pooler.raw()
+    client.send(latin1_startup())
+    client.finish_login("app")
+    client.query(f"SET client_encoding = {own}")
+    for sql in ("RESET work_mem", "SET my.name = ''; RESET my.name"):
+        client.query(sql)
+        octets = "SELECT octet_length(convert_to(current_setting('my.name'), 'UTF8'))"
+        assert client.value(octets) == "2"
+        assert client.value("SHOW client_encoding") == own.upper()
+    client.query("RESET ALL")
+    assert client.value("SHOW client_encoding") == "LATIN1"
+    assert client.parameters["client_encoding"] == "LATIN1"
+
+
+def test_a_reset_leaves_the_unnamed_statement_alone(session_pooler):
+    client = session_pooler.client(work_mem="1MB")
+    client.send(wire.parse("RESET ALL", "reset"), wire.parse("SHOW work_mem"), wire.sync())
+    client.checked()
+    reset = wire.bind(statement="reset", portal="mine") + wire.execute("mine")
+    client.send(reset, wire.sync()).checked()
+    client.send(wire.bind(), wire.execute(), wire.sync())
+    assert client.checked().value == "1MB"
+    names = client.query("SELECT name FROM pg_prepared_statements").rows
+    assert names == [("reset",)]
+
+
+def test_a_role_comes_back_after_a_reset_of_it(session_pooler, roles):
+    client = session_pooler.client(role="team", work_mem="1MB")
+    for sql in ("SET ROLE app; RESET ROLE", "DISCARD ALL", "RESET ALL"):
+        client.query(sql)
+        assert client.value("SELECT current_user") == "team"
+    client.query("SET ROLE app; RESET work_mem")
+    assert client.value("SELECT current_user") == "app"
+
+
+def test_what_a_reset_goes_back_to_survives_an_online_restart(new_pooler):
+    pooler = new_pooler({"pool_mode": "session"})
+    client, inside = pooler.client(**ASKED), pooler.client(**ASKED)
+    inside.query("BEGIN")
+    inside.query("RESET ALL")
+    pooler.take_over()
+    client.query("DISCARD ALL")
+    inside.query("COMMIT")
+    for each in (client, inside):
+        assert each.query(SHOWN).rows == [(*ASKED.values(), "on")]
+        assert each.parameters["TimeZone"] == "Asia/Tokyo"
+
+
 def test_other_commands_cost_nothing(one_server):
     one = one_server.client(work_mem="1MB")
     one.query("SELECT 1")
@@ -373,6 +538,8 @@ def statements(cluster):
 SPELT = [
     ("client_encoding", "utf-8", "UTF8"),
     ("client_encoding", "'latin-1'", "LATIN1"),
+    ("TimeZone", "utc", "UTC"),
+    ("DateStyle", "iso, mdy", "ISO, MDY"),
     ("DateStyle", "German", "German, DMY"),
     ("TimeZone", "asia/tokyo", "Asia/Tokyo"),
     ("IntervalStyle", "ISO_8601", "iso_8601"),
@@ -394,7 +561,7 @@ def test_the_welcome_has_the_servers_spelling(new_pooler, cluster, mode, name, v
     assert expected == called or name == "application_name"  # which versions spell in two ways
     client = pooler.client(**{name: value})
     assert client.parameters[name] == expected
-    assert pooler.client().parameters[name] != expected or expected in ("UTF8",)
+    assert pooler.client().parameters[name] != expected or value.lower() in ("utf-8", "utc", "iso, mdy")
     assert client.value(f"SHOW {name}") == expected
 
 
