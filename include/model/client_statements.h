@@ -8,6 +8,8 @@
 #ifndef PGUSHER_MODEL_CLIENT_STATEMENTS_H
 #define PGUSHER_MODEL_CLIENT_STATEMENTS_H
 
+#include <string.h>
+
 #include "model/statement.h"
 
 /* One name. Its memory goes when it is neither listed nor has operations in flight. */
@@ -45,9 +47,18 @@ struct client_statements *client_statements_new(struct statement_table *table);
 /* The client goes. No operation of its may be in flight. NULL is allowed. */
 void client_statements_free(struct client_statements *statements);
 
-/* By name, of `size` bytes with its NUL; NULL: it has no such statement. */
-struct client_statement *client_statements_find(
+/* As client_statements_find(), where it is not the one found last. */
+struct client_statement *client_statements_look_up(
 	struct client_statements *statements, const char *name, size_t size);
+
+/* By name, of `size` bytes with its NUL; NULL: it has no such statement. */
+static inline struct client_statement *client_statements_find(
+	struct client_statements *statements, const char *name, size_t size)
+{
+	if (statements->recent && strcmp(statements->recent->name, name) == 0)
+		return statements->recent;
+	return client_statements_look_up(statements, name, size);
+}
 
 /* A new name, which must not be listed, for a statement, which is counted. NULL: no memory. */
 struct client_statement *client_statements_add(

@@ -27,6 +27,7 @@ struct pool {
 	struct registry *registry;
 	struct database *database;
 	struct user *user; /* as whom it logs in to servers */
+	enum pool_mode mode; /* by the configuration in force: asked thrice a transaction */
 	struct credential *credential; /* counted: what its last login brought; NULL: nothing */
 	struct link_list clients; /* IDLE, PAIRED, CONSOLE */
 	struct link_list waiting; /* oldest first */
@@ -73,17 +74,18 @@ int pool_size(const struct pool *pool);
 int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 
-enum pool_mode pool_mode(const struct pool *pool);
+/* Another configuration is in force. */
+void pool_reconfigure(struct pool *pool);
 
 /* That of its pool; but who asked for replication keeps its server, whatever the pool does. */
 static inline enum pool_mode client_mode(const struct client_link *client)
 {
-	return client->replication ? POOL_MODE_SESSION : pool_mode(client->link.pool);
+	return client->replication ? POOL_MODE_SESSION : client->link.pool->mode;
 }
 
 static inline enum pool_mode server_mode(const struct server_link *server)
 {
-	return server->replication ? POOL_MODE_SESSION : pool_mode(server->link.pool);
+	return server->replication ? POOL_MODE_SESSION : server->link.pool->mode;
 }
 
 /*

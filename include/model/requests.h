@@ -43,25 +43,25 @@ static inline bool request_is(const struct request *request, enum request_action
 	return (request->action & REQUEST_ACTION) == (uint8_t)action;
 }
 
+/* All zero is an empty one. It points into itself once it has been used, so it must not move. */
 struct requests {
-	struct request *entries; /* NULL: the inline ones */
-	uint32_t first, count,
-		capacity; /* capacity is a power of two; 0 means REQUESTS_INLINE */
+	struct request *entries; /* the inline ones, or owned; NULL: never used */
+	uint32_t first, count, capacity; /* capacity is 0 or a power of two */
 	uint32_t
 		lost; /* noted ones that requests_drop_… took out: to be set to 0 by who asks */
 	struct request few[REQUESTS_INLINE];
 };
 
-/* As requests_add(), when the inline entries do not do. */
+/* As requests_add(), when there is no room. */
 bool requests_add_more(struct requests *requests, uint8_t type, unsigned action);
 
-/* As requests_reserve(), when the inline entries do not do. */
+/* As requests_reserve(), when there is no room. */
 bool requests_reserve_more(struct requests *requests, uint32_t count);
 
 /* Have room for so many more. False when the ring is full or memory is short. */
 static inline bool requests_reserve(struct requests *requests, uint32_t count)
 {
-	return (!requests->entries && requests->count + count <= REQUESTS_INLINE) ||
+	return requests->count + count <= requests->capacity ||
 		requests_reserve_more(requests, count);
 }
 
@@ -71,9 +71,9 @@ void requests_swallow_first(struct requests *requests);
 /* Add one at the end. False when the ring is full or memory is short. */
 static inline bool requests_add(struct requests *requests, uint8_t type, unsigned action)
 {
-	if (requests->entries || requests->count == REQUESTS_INLINE)
+	if (requests->count == requests->capacity)
 		return requests_add_more(requests, type, action);
-	requests->few[(requests->first + requests->count++) & (REQUESTS_INLINE - 1)] =
+	requests->entries[(requests->first + requests->count++) & (requests->capacity - 1)] =
 		(struct request){type, (uint8_t)action};
 	return true;
 }
@@ -81,26 +81,25 @@ static inline bool requests_add(struct requests *requests, uint8_t type, unsigne
 /* The oldest, or NULL. */
 static inline const struct request *requests_first(const struct requests *requests)
 {
-	if (requests->count == 0)
-		return NULL;
-	return (requests->entries ? requests->entries : requests->few) + requests->first;
+	return requests->count == 0 ? NULL : requests->entries + requests->first;
 }
 
 /* The entry at this place, counted from the oldest, which is 0; there must be one. */
-const struct request *requests_at(const struct requests *requests, uint32_t index);
+static inline const struct request *requests_at(const struct requests *requests, uint32_t index)
+{
+	return &requests->entries[(requests->first + index) & (requests->capacity - 1)];
+}
 
-/* As requests_drop(), when there are entries on the heap. */
-void requests_drop_one_of_many(struct requests *requests);
+/* Be as new, and give back what is on the heap. */
+void requests_reset(struct requests *requests);
 
 /* Take the oldest out; there must be one. */
 static inline void requests_drop(struct requests *requests)
 {
-	if (requests->entries) {
-		requests_drop_one_of_many(requests);
-		return;
-	}
-	requests->first = (requests->first + 1) & (REQUESTS_INLINE - 1);
-	requests->count--;
+	requests->first = (requests->first + 1) & (requests->capacity - 1);
+	/* A long pipeline has ended: an idle link keeps nothing on the heap. */
+	if (--requests->count == 0 && requests->capacity > REQUESTS_INLINE)
+		requests_reset(requests);
 }
 
 /*

@@ -146,8 +146,20 @@ bool provision_open_book(struct relay_run *run);
  */
 enum verdict provision_refuse(struct relay_run *run, enum request_action action);
 
+/* As provision_text_at(), where it is not empty. */
+const char *provision_long_text_at(const struct relay_run *run, size_t offset, size_t *size);
+
 /* The text at this place of the body, as far as the message has come; NULL: its end has not. */
-const char *provision_text_at(const struct relay_run *run, size_t offset, size_t *size);
+static inline const char *provision_text_at(
+	const struct relay_run *run, size_t offset, size_t *size)
+{
+	const uint8_t *text = run->at + FRAME_HEADER_SIZE + offset;
+
+	if (text >= run->end || *text != '\0' || FRAME_HEADER_SIZE + offset >= run->frame.total)
+		return provision_long_text_at(run, offset, size);
+	*size = 1;
+	return (const char *)text;
+}
 
 /* Parse of the statement under this name. */
 void provision_insert_parse(struct relay_run *run, const struct statement *statement,
@@ -183,7 +195,20 @@ void provision_evict(struct relay_run *run, const struct server_statement *newes
 struct server_statement *provision_make_room(
 	struct relay_run *run, struct statement *statement);
 
+/* As provision_provide(), where it is not what the server used last. */
+bool provision_prepare(struct relay_run *run, struct statement *statement);
+
 /* Have it on the server for the message at hand. False: no memory. */
-bool provision_provide(struct relay_run *run, struct statement *statement);
+static inline bool provision_provide(struct relay_run *run, struct statement *statement)
+{
+	const struct server_statements *statements = run->server->statements;
+	const struct server_statement *recent =
+		statements ? TAILQ_FIRST(&statements->recency) : NULL;
+
+	if (!recent || recent->statement != statement || !provision_is_there(run, recent))
+		return provision_prepare(run, statement);
+	run->client->link.pool->database->prepared.hits++;
+	return true;
+}
 
 #endif

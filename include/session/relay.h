@@ -114,6 +114,9 @@ void relay_insert_lent(struct relay_run *run, const void *data, size_t length);
  */
 void relay_skip_front(struct relay_run *run, size_t length);
 
+/* Both: room for `size` bytes in their place, to be filled at once. */
+uint8_t *relay_replace_front(struct relay_run *run, size_t length, size_t size);
+
 /*
  * For judges: take the message, which is whole, as passed or dropped, so that what is inserted
  * from here on comes behind it. To be followed by RELAY_AGAIN.

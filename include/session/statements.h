@@ -19,9 +19,20 @@
 
 enum verdict statements_judge_parse(struct relay_run *run);
 enum verdict statements_judge_bind(struct relay_run *run);
-enum verdict statements_judge_describe(struct relay_run *run);
-enum verdict statements_judge_execute(struct relay_run *run);
 enum verdict statements_judge_close(struct relay_run *run);
+
+/* Of a statement. */
+enum verdict statements_judge_describe(struct relay_run *run);
+
+/* Of a client that has a DEALLOCATE for its unnamed statement. */
+enum verdict statements_judge_execute(struct relay_run *run);
+
+/* Are Describe and Close about a portal? Those are none of our business. */
+static inline bool statements_is_about_portal(const struct relay_run *run)
+{
+	return run->frame.total > FRAME_HEADER_SIZE && run->end > run->at + FRAME_HEADER_SIZE &&
+		run->at[FRAME_HEADER_SIZE] != 'S';
+}
 
 /* A simple Query: it ends the unnamed statement, and may be a DEALLOCATE. */
 enum verdict statements_judge_query(struct relay_run *run);

@@ -123,7 +123,7 @@ static void add_pool(struct result *result, const struct pool *pool, usec_t now)
 	result_number(result, servers[SERVERS_LOGIN]);
 	result_number(result, waited / USEC_PER_SEC);
 	result_number(result, waited % USEC_PER_SEC);
-	result_text(result, pool_mode_name(pool_mode(pool)));
+	result_text(result, pool_mode_name(pool->mode));
 	result_text(result, load_balance(pool->database));
 	result_end_row(result);
 }

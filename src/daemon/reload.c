@@ -108,6 +108,7 @@ static void look_at_everybody(struct registry *registry)
 
 	renew_limits(&registry->logins);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		pool_reconfigure(pool);
 		renew_limits(&pool->clients);
 		renew_limits(&pool->waiting);
 		renew_limits(&pool->welcoming);

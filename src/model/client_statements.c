@@ -150,17 +150,15 @@ static uint32_t hash_of(struct client_statements *statements, const char *name, 
 	return (uint32_t)keyed_hash_of(statements->table->hash, name, size);
 }
 
-struct client_statement *client_statements_find(
+struct client_statement *client_statements_look_up(
 	struct client_statements *statements, const char *name, size_t size)
 {
-	struct client_statement *recent = statements->recent;
+	struct client_statement *found =
+		find(statements, name, hash_of(statements, name, size));
 
-	if (recent && strcmp(recent->name, name) == 0)
-		return recent;
-	recent = find(statements, name, hash_of(statements, name, size));
-	if (recent)
-		statements->recent = recent;
-	return recent;
+	if (found)
+		statements->recent = found;
+	return found;
 }
 
 /* Not yet counted: see count(). */

@@ -30,7 +30,7 @@ int pool_min_size(const struct pool *pool)
 	return database_min_pool_size(pool->database, pool->registry->settings);
 }
 
-enum pool_mode pool_mode(const struct pool *pool)
+static enum pool_mode mode_of(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
 
@@ -41,6 +41,11 @@ enum pool_mode pool_mode(const struct pool *pool)
 	if (pool->database->config->pool_mode != POOL_MODE_INHERIT)
 		return pool->database->config->pool_mode;
 	return pool->registry->settings->pool_mode;
+}
+
+void pool_reconfigure(struct pool *pool)
+{
+	pool->mode = mode_of(pool);
 }
 
 const char *pool_secret(const struct pool *pool)

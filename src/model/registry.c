@@ -283,6 +283,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 	pool->registry = registry;
 	pool->database = database;
 	pool->user = user;
+	pool_reconfigure(pool);
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);
 	TAILQ_INIT(&pool->welcoming);

@@ -5,30 +5,29 @@
 
 #include "wire/message.h"
 
-static uint32_t capacity_of(const struct requests *requests)
-{
-	return requests->capacity ? requests->capacity : REQUESTS_INLINE;
-}
-
 static struct request *entry(struct requests *requests, uint32_t index)
 {
-	struct request *entries = requests->entries ? requests->entries : requests->few;
-
-	return &entries[(requests->first + index) & (capacity_of(requests) - 1)];
+	return &requests->entries[(requests->first + index) & (requests->capacity - 1)];
 }
 
-const struct request *requests_at(const struct requests *requests, uint32_t index)
+void requests_reset(struct requests *requests)
 {
-	const struct request *entries = requests->entries ? requests->entries : requests->few;
-
-	return &entries[(requests->first + index) & (capacity_of(requests) - 1)];
+	if (requests->entries != requests->few)
+		free(requests->entries);
+	requests->entries = requests->few;
+	requests->capacity = REQUESTS_INLINE;
+	requests->first = requests->count = 0;
 }
 
 static bool grow(struct requests *requests)
 {
-	const uint32_t capacity = capacity_of(requests) * 2;
+	const uint32_t capacity = requests->capacity * 2;
 	struct request *entries;
 
+	if (capacity == 0) {
+		requests_reset(requests);
+		return true;
+	}
 	if (capacity > REQUESTS_MAX)
 		return false;
 	entries = malloc(capacity * sizeof(*entries));
@@ -36,7 +35,8 @@ static bool grow(struct requests *requests)
 		return false;
 	for (uint32_t i = 0; i < requests->count; i++)
 		entries[i] = *entry(requests, i);
-	free(requests->entries);
+	if (requests->entries != requests->few)
+		free(requests->entries);
 	requests->entries = entries;
 	requests->capacity = capacity;
 	requests->first = 0;
@@ -52,7 +52,7 @@ void requests_swallow_first(struct requests *requests)
 
 bool requests_reserve_more(struct requests *requests, uint32_t count)
 {
-	while (requests->count + count > capacity_of(requests)) {
+	while (requests->count + count > requests->capacity) {
 		if (!grow(requests))
 			return false;
 	}
@@ -61,26 +61,10 @@ bool requests_reserve_more(struct requests *requests, uint32_t count)
 
 bool requests_add_more(struct requests *requests, uint8_t type, unsigned action)
 {
-	if (requests->count == capacity_of(requests) && !grow(requests))
+	if (requests->count == requests->capacity && !grow(requests))
 		return false;
 	*entry(requests, requests->count++) = (struct request){type, (uint8_t)action};
 	return true;
-}
-
-static void give_back(struct requests *requests)
-{
-	free(requests->entries);
-	requests->entries = NULL;
-	requests->capacity = requests->first = requests->count = 0;
-}
-
-void requests_drop_one_of_many(struct requests *requests)
-{
-	requests->first = (requests->first + 1) & (capacity_of(requests) - 1);
-	requests->count--;
-	/* A long pipeline has ended: an idle link keeps nothing on the heap. */
-	if (requests->count == 0)
-		give_back(requests);
 }
 
 /* Take the oldest out without its answer. */
@@ -116,13 +100,13 @@ void requests_end_copy(struct requests *requests, uint8_t type, uint8_t or_type)
 	if (query.type != PQ_QUERY)
 		return;
 	/* Something was just taken out, so there is room in front. */
-	requests->first = (requests->first - 1) & (capacity_of(requests) - 1);
+	requests->first = (requests->first - 1) & (requests->capacity - 1);
 	requests->count++;
 	*entry(requests, 0) = query;
 }
 
 void requests_clear(struct requests *requests)
 {
-	give_back(requests);
+	requests_reset(requests);
 	requests->lost = 0;
 }

@@ -59,6 +59,12 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 	return statements_judge_query(run);
 }
 
+/* Will its next Execute end a name of the client's? */
+static inline bool deallocates(const struct relay_run *run)
+{
+	return run->client->statements && run->client->statements->deallocates;
+}
+
 /* What comes behind a Sync is done whatever became of the messages before it. */
 static enum verdict judge_tracked_sync(struct relay_run *run)
 {
@@ -70,9 +76,24 @@ static enum verdict judge_tracked_sync(struct relay_run *run)
 	if (run->server->forgetting)
 		run->from->rules = relay_forgetting_client;
 	run->server->forgetting = false;
-	if (run->client->statements && run->client->statements->deallocates)
+	if (deallocates(run))
 		client_statements_will_deallocate(run->client->statements, NULL);
 	return verdict;
+}
+
+/* Nearly always it means nothing to us, and neither does the portal that is described before. */
+static enum verdict judge_tracked_execute(struct relay_run *run)
+{
+	return deallocates(run) ? statements_judge_execute(run) : judge_request(run);
+}
+
+static enum verdict judge_tracked_describe(struct relay_run *run)
+{
+	if (!statements_is_about_portal(run))
+		return statements_judge_describe(run);
+	if (run->client->statements)
+		run->client->statements->remembers = true;
+	return judge_request(run);
 }
 
 /*
@@ -217,8 +238,8 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	[PQ_QUERY] = {judge_tracked_query},
 	[PQ_PARSE] = {statements_judge_parse},
 	[PQ_BIND] = {statements_judge_bind},
-	[PQ_DESCRIBE] = {statements_judge_describe},
-	[PQ_EXECUTE] = {statements_judge_execute},
+	[PQ_DESCRIBE] = {judge_tracked_describe},
+	[PQ_EXECUTE] = {judge_tracked_execute},
 	[PQ_CLOSE] = {statements_judge_close},
 	[PQ_SYNC] = {judge_tracked_sync},
 };

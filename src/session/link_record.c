@@ -166,16 +166,12 @@ static void write_client(struct buffer *out, const struct client_link *client)
 
 static void write_requests(struct buffer *out, const struct requests *requests)
 {
-	const uint32_t capacity = requests->capacity ? requests->capacity : REQUESTS_INLINE;
-	const struct request *entries = requests->entries ? requests->entries : requests->few;
-
 	if (requests->count == 0)
 		return;
 	writer_int16(out, TAG_REQUESTS);
 	writer_int32(out, 2 * requests->count);
 	for (uint32_t i = 0; i < requests->count; i++) {
-		const struct request *request =
-			&entries[(requests->first + i) & (capacity - 1)];
+		const struct request *request = requests_at(requests, i);
 
 		writer_byte(out, request->type);
 		writer_byte(out, request->action);

@@ -329,7 +329,7 @@ static void finish_release(struct server_link *server)
 	const struct settings *settings = pool->registry->settings;
 
 	if (settings->server_reset_query[0] != '\0' &&
-		(settings->server_reset_query_always || pool_mode(pool) == POOL_MODE_SESSION)) {
+		(settings->server_reset_query_always || pool->mode == POOL_MODE_SESSION)) {
 		server_enter(server, SERVER_RESETTING);
 		server_ask(server, settings->server_reset_query);
 	} else if (needs_check(settings)) {

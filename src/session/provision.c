@@ -37,7 +37,7 @@ enum verdict provision_refuse(struct relay_run *run, enum request_action action)
 	return RELAY_DROP;
 }
 
-const char *provision_text_at(const struct relay_run *run, size_t offset, size_t *size)
+const char *provision_long_text_at(const struct relay_run *run, size_t offset, size_t *size)
 {
 	const uint8_t *body = run->at + FRAME_HEADER_SIZE;
 	const size_t there = (size_t)(run->end - body);
@@ -47,10 +47,6 @@ const char *provision_text_at(const struct relay_run *run, size_t offset, size_t
 
 	if (offset >= length)
 		return NULL;
-	if (body[offset] == '\0') {
-		*size = 1;
-		return (const char *)body + offset;
-	}
 	end = memchr(body + offset, '\0', length - offset);
 	if (!end)
 		return NULL;
@@ -147,7 +143,7 @@ struct server_statement *provision_make_room(struct relay_run *run, struct state
 	return entry;
 }
 
-bool provision_provide(struct relay_run *run, struct statement *statement)
+bool provision_prepare(struct relay_run *run, struct statement *statement)
 {
 	struct server_statements *statements = run->server->statements;
 	struct prepared_counts *counts = &run->client->link.pool->database->prepared;

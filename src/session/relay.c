@@ -120,6 +120,14 @@ void relay_skip_front(struct relay_run *run, size_t length)
 	skip(run, run->at, run->at + length);
 }
 
+uint8_t *relay_replace_front(struct relay_run *run, size_t length, size_t size)
+{
+	uint8_t *place = relay_insert_room(run, size);
+
+	run->slice = run->at + length;
+	return place;
+}
+
 void relay_step_over(struct relay_run *run, enum verdict verdict)
 {
 	const uint8_t *next = run->at + run->frame.total;
@@ -194,7 +202,7 @@ static bool next_message(struct relay_run *run)
 {
 	const struct relay_rule *rules = run->from->rules;
 
-	while (!run->ended) {
+	for (;;) {
 		const size_t have = (size_t)(run->end - run->at);
 		const struct relay_rule *rule;
 
@@ -224,7 +232,6 @@ static bool next_message(struct relay_run *run)
 			return false;
 		}
 	}
-	return false;
 }
 
 static void apply(struct relay_run *run, enum verdict verdict)
@@ -272,10 +279,13 @@ static void walk(struct relay_run *run)
 		const enum verdict verdict = run->from->rules[run->frame.type].judge(run);
 
 		/* Nearly always. */
-		if (verdict == RELAY_PASS && run->whole)
+		if (verdict == RELAY_PASS && run->whole) {
 			run->at += run->frame.total;
-		else
-			apply(run, verdict);
+			continue;
+		}
+		apply(run, verdict);
+		if (run->ended)
+			break;
 	}
 	close_slice(run, run->at);
 	send_pieces(run);

@@ -31,8 +31,13 @@ static const struct request *first_request(struct server_link *server)
 /* The message is passed or dropped, and what we owe behind it is given. */
 static inline enum verdict with_our_answers(struct relay_run *run, enum verdict verdict)
 {
-	const struct request *next = first_request(run->server);
+	const struct server_statements *statements = run->server->statements;
+	const struct request *next;
 
+	/* Each of them is noted, and nearly always nothing is. */
+	if (!statements || statements->in_flight == 0)
+		return verdict;
+	next = first_request(run->server);
 	/* Behind half a message nothing can be said: relay.c does it when the rest has passed. */
 	if (!next || !request_is(next, REQUEST_ANSWER) || !run->whole)
 		return verdict;

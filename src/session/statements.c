@@ -115,8 +115,8 @@ static enum verdict bind_named(
 		return verdict;
 	total = run->frame.total - name_size + statement->name_size;
 	if (portal_size <= PORTAL_COPIED_MAX) {
-		front = relay_insert_room(
-			run, FRAME_HEADER_SIZE + portal_size + statement->name_size);
+		front = relay_replace_front(run, FRAME_HEADER_SIZE + portal_size + name_size,
+			FRAME_HEADER_SIZE + portal_size + statement->name_size);
 		provision_put_header(front, PQ_BIND, total - 1);
 		memcpy(front + FRAME_HEADER_SIZE, portal, portal_size);
 		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
@@ -126,8 +126,8 @@ static enum verdict bind_named(
 			relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND, total - 1);
 		relay_insert_lent(run, portal, portal_size);
 		relay_insert(run, statement->name, statement->name_size);
+		relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
 	}
-	relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
 	run->client->link.pool->stats.current.binds++;
 	run->keeps = true;
 	return provision_pass_request(run, REQUEST_FORWARD);
@@ -151,13 +151,6 @@ enum verdict statements_judge_bind(struct relay_run *run)
 	if (!provision_tracks(run))
 		return provision_pass_request(run, REQUEST_FORWARD);
 	return bind_named(run, portal, portal_size, name_size);
-}
-
-/* Portals are none of our business. */
-static bool is_about_portal(const struct relay_run *run)
-{
-	return run->frame.total > FRAME_HEADER_SIZE && run->end > run->at + FRAME_HEADER_SIZE &&
-		run->at[FRAME_HEADER_SIZE] != 'S';
 }
 
 /* The name of the statement that Describe or Close is about. False with the verdict. */
@@ -190,8 +183,6 @@ enum verdict statements_judge_describe(struct relay_run *run)
 		return provision_hold_back(run);
 	if (run->client->statements)
 		run->client->statements->remembers = true;
-	if (is_about_portal(run))
-		return provision_pass_request(run, REQUEST_FORWARD);
 	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0')
@@ -247,7 +238,7 @@ enum verdict statements_judge_close(struct relay_run *run)
 		return RELAY_PASS;
 	if (!provision_has_room(run))
 		return provision_hold_back(run);
-	if (is_about_portal(run))
+	if (statements_is_about_portal(run))
 		return provision_pass_request(run, REQUEST_FORWARD);
 	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
@@ -279,7 +270,7 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 
 	if (!provision_tracks(run) || client_mode(client) == POOL_MODE_SESSION)
 		return RELAY_PASS;
-	if (is_about_portal(run))
+	if (statements_is_about_portal(run))
 		return RELAY_PASS;
 	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
@@ -359,14 +350,11 @@ static enum verdict execute_deallocate(struct relay_run *run)
 
 enum verdict statements_judge_execute(struct relay_run *run)
 {
-	const struct client_statements *statements = run->client->statements;
-
 	if (provision_is_skipped(run))
 		return RELAY_PASS;
 	if (!provision_has_room(run))
 		return provision_hold_back(run);
-	if (statements && statements->deallocates && run->whole &&
-		run->at[FRAME_HEADER_SIZE] == '\0')
+	if (run->whole && run->at[FRAME_HEADER_SIZE] == '\0')
 		return execute_deallocate(run);
 	return provision_pass_request(run, REQUEST_FORWARD);
 }

@@ -51,11 +51,11 @@ static void test_zero_is_a_size_of_its_own(void **state)
 static void test_modes_of_the_user_go_before_the_database_and_the_global_one(void **state)
 {
 	(void)state;
-	assert_int_equal(pool_mode(fake_pool("plain", "alice")), POOL_MODE_TRANSACTION);
-	assert_int_equal(pool_mode(fake_pool("own", "alice")), POOL_MODE_STATEMENT);
-	assert_int_equal(pool_mode(fake_pool("own", "mode")), POOL_MODE_SESSION);
-	assert_int_equal(pool_mode(fake_pool("own", "sized")), POOL_MODE_STATEMENT);
-	assert_int_equal(pool_mode(fake_registry.console_pool), POOL_MODE_STATEMENT);
+	assert_int_equal(fake_pool("plain", "alice")->mode, POOL_MODE_TRANSACTION);
+	assert_int_equal(fake_pool("own", "alice")->mode, POOL_MODE_STATEMENT);
+	assert_int_equal(fake_pool("own", "mode")->mode, POOL_MODE_SESSION);
+	assert_int_equal(fake_pool("own", "sized")->mode, POOL_MODE_STATEMENT);
+	assert_int_equal(fake_registry.console_pool->mode, POOL_MODE_STATEMENT);
 }
 
 static void test_a_changed_mode_is_in_force_at_once(void **state)
@@ -64,7 +64,7 @@ static void test_a_changed_mode_is_in_force_at_once(void **state)
 
 	(void)state;
 	fake_set("pool_mode", "session");
-	assert_int_equal(pool_mode(pool), POOL_MODE_SESSION);
+	assert_int_equal(pool->mode, POOL_MODE_SESSION);
 }
 
 static void test_only_the_pool_of_the_forced_user_is_forced(void **state)

@@ -92,8 +92,8 @@ static void test_requests_arrive_exactly_wherever_they_are_cut(void **state)
 		assert_got(server, &requests);
 		say_part(server, &answers, 0, answers.length);
 		assert_got(client, &answers);
-		assert_state(client,
-			pool_mode(pool) == POOL_MODE_SESSION ? CLIENT_PAIRED : CLIENT_IDLE);
+		assert_state(
+			client, pool->mode == POOL_MODE_SESSION ? CLIENT_PAIRED : CLIENT_IDLE);
 	}
 	buffer_free(&requests);
 	buffer_free(&answers);

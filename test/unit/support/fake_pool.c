@@ -240,12 +240,15 @@ void fake_set(const char *name, const char *value)
 	char why[256];
 	struct snapshot *changed =
 		snapshot_with_setting(fake_registry.config, name, value, why, sizeof(why));
+	struct pool *pool;
 
 	assert_non_null(changed);
 	snapshot_unref(fake_registry.config);
 	fake_registry.config = changed;
 	fake_registry.settings = snapshot_settings(changed);
 	assert_true(registry_apply_databases(&fake_registry));
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
+		pool_reconfigure(pool);
 }
 
 void fake_turn(void)
