@@ -33,6 +33,7 @@ struct client_statements {
 	uint64_t bytes; /* of the names, and of the texts they stand for */
 	struct client_statement
 		*recent; /* found last: loops use one statement again and again */
+	size_t recent_size; /* of its name, with its NUL */
 	uint64_t closed[CLOSED_STATEMENTS]; /* numbers of those that it closed last */
 	unsigned closed_next;
 	char *deallocates; /* owned: its next Execute ends this name; NULL: none */
@@ -51,13 +52,23 @@ void client_statements_free(struct client_statements *statements);
 struct client_statement *client_statements_look_up(
 	struct client_statements *statements, const char *name, size_t size);
 
+/* Does what is there begin with the name that was found last? NULL: no. */
+static inline struct client_statement *client_statements_repeated(
+	const struct client_statements *statements, const void *text, size_t length)
+{
+	return statements->recent && statements->recent_size <= length &&
+			memcmp(text, statements->recent->name, statements->recent_size) == 0
+		? statements->recent
+		: NULL;
+}
+
 /* By name, of `size` bytes with its NUL; NULL: it has no such statement. */
 static inline struct client_statement *client_statements_find(
 	struct client_statements *statements, const char *name, size_t size)
 {
-	if (statements->recent && strcmp(statements->recent->name, name) == 0)
-		return statements->recent;
-	return client_statements_look_up(statements, name, size);
+	struct client_statement *repeated = client_statements_repeated(statements, name, size);
+
+	return repeated ? repeated : client_statements_look_up(statements, name, size);
 }
 
 /* A new name, which must not be listed, for a statement, which is counted. NULL: no memory. */

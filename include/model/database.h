@@ -54,7 +54,13 @@ int database_reserve_pool_size(
 	const struct database *database, const struct settings *settings);
 int database_max_servers(const struct database *database, const struct settings *settings);
 int database_max_clients(const struct database *database, const struct settings *settings);
-usec_t database_server_lifetime(
-	const struct database *database, const struct settings *settings);
+
+static inline usec_t database_server_lifetime(
+	const struct database *database, const struct settings *settings)
+{
+	const usec_t own = database->config->server_lifetime;
+
+	return own > 0 ? own : settings->server_lifetime;
+}
 
 #endif

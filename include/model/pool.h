@@ -101,9 +101,6 @@ void pool_set_credential(struct pool *pool, struct credential *credential);
 /* Is its user the one that the database forces on everybody, by the configuration in force? */
 bool pool_is_forced(const struct pool *pool);
 
-/* Is it stopped by PAUSE, for itself or for all? */
-bool pool_is_paused(const struct pool *pool);
-
 /* Is anybody here, be it a login that is being looked up? */
 bool pool_has_clients(const struct pool *pool);
 

@@ -145,6 +145,16 @@ struct user *registry_server_user(
 /* Free a user that nothing needs or names any more; otherwise nothing happens. */
 void registry_let_go_user(struct registry *registry, struct user *user);
 
+/*
+ * Is the pool stopped by PAUSE, for itself or for all? What goes to a peer concerns queries of its
+ * clients, which nobody has paused.
+ */
+static inline bool pool_is_paused(const struct pool *pool)
+{
+	return pool->database->paused ||
+		(pool->registry->operation == OPERATION_PAUSED && pool->database->peer_id == 0);
+}
+
 /* An empty pool in no list but those of its database and user; NULL without memory. */
 struct pool *pool_new(struct registry *registry, struct database *database, struct user *user);
 

@@ -39,6 +39,7 @@ enum verdict {
 
 struct relay_run {
 	struct link *from;
+	struct link *to; /* its peer, even if they have parted since; NULL: it has none */
 	struct client_link *client; /* NULL: a server that nobody uses */
 	struct server_link *server; /* NULL: a client that has none yet */
 	struct loop *loop;

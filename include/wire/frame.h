@@ -11,7 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAME_HEADER_SIZE = 5 };
+enum {
+	FRAME_HEADER_SIZE = 5,
+	/* A limit below this is none: a length counts itself, so all messages are longer. */
+	FRAME_MAX_LEAST = 4,
+};
 
 enum frame_result {
 	FRAME_WHOLE, /* all of the message is there */
@@ -25,7 +29,10 @@ struct frame {
 	size_t total; /* bytes from the letter to the end of the body */
 };
 
-/* Look at the message at the front; one of more than `max` bytes in all is malformed. */
+/*
+ * Look at the message at the front; one of more than `max` bytes in all is malformed. That is
+ * FRAME_MAX_LEAST or more.
+ */
 static inline enum frame_result frame_peek(
 	const uint8_t *data, size_t available, uint32_t max, struct frame *out)
 {
@@ -36,7 +43,7 @@ static inline enum frame_result frame_peek(
 	length = (uint32_t)data[1] << 24 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 8 |
 		(uint32_t)data[4];
 	/* The letter is not counted: a length of max would make max + 1 bytes. */
-	if (length < 4 || length >= max)
+	if (length - 4 >= max - 4)
 		return FRAME_MALFORMED;
 	out->type = data[0];
 	out->total = (size_t)length + 1;

@@ -150,6 +150,12 @@ static uint32_t hash_of(struct client_statements *statements, const char *name, 
 	return (uint32_t)keyed_hash_of(statements->table->hash, name, size);
 }
 
+static void remember(struct client_statements *statements, struct client_statement *entry)
+{
+	statements->recent = entry;
+	statements->recent_size = strlen(entry->name) + 1;
+}
+
 struct client_statement *client_statements_look_up(
 	struct client_statements *statements, const char *name, size_t size)
 {
@@ -157,7 +163,7 @@ struct client_statement *client_statements_look_up(
 		find(statements, name, hash_of(statements, name, size));
 
 	if (found)
-		statements->recent = found;
+		remember(statements, found);
 	return found;
 }
 
@@ -198,7 +204,7 @@ struct client_statement *client_statements_add(
 		return NULL;
 	}
 	count(statements, entry, statement);
-	statements->recent = entry;
+	remember(statements, entry);
 	return entry;
 }
 

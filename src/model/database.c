@@ -35,11 +35,3 @@ int database_max_clients(const struct database *database, const struct settings 
 
 	return own > 0 ? own : settings->max_db_client_connections;
 }
-
-usec_t database_server_lifetime(
-	const struct database *database, const struct settings *settings)
-{
-	const usec_t own = database->config->server_lifetime;
-
-	return own > 0 ? own : settings->server_lifetime;
-}

@@ -73,13 +73,6 @@ bool pool_is_forced(const struct pool *pool)
 	return forced && strcmp(forced, pool->user->name) == 0;
 }
 
-bool pool_is_paused(const struct pool *pool)
-{
-	/* What goes to a peer concerns queries of its clients, which nobody has paused. */
-	return pool->database->paused ||
-		(pool->registry->operation == OPERATION_PAUSED && pool->database->peer_id == 0);
-}
-
 bool pool_has_clients(const struct pool *pool)
 {
 	return !TAILQ_EMPTY(&pool->clients) || !TAILQ_EMPTY(&pool->waiting) ||

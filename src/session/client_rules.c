@@ -130,7 +130,8 @@ static enum verdict take_server(struct relay_run *run)
 {
 	switch (pairing_take(run->client)) {
 	case TAKEN_READY:
-		run->server = server_of(run->from->peer);
+		run->to = run->from->peer;
+		run->server = server_of(run->to);
 		run->batch = run->server->batch;
 		return RELAY_AGAIN;
 	case TAKEN_WAITING:

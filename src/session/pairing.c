@@ -271,12 +271,17 @@ static bool lifetime_is_over(const struct server_link *server)
 		now - pool->last_lifetime_close >= lifetime / size;
 }
 
+static void retire(struct server_link *server)
+{
+	server->link.pool->last_lifetime_close = loop_now(server->link.stream.loop);
+	server_close_for(server, REASON_SERVER_LIFETIME_OVER);
+}
+
 bool pairing_retire_old(struct server_link *server)
 {
 	if (!lifetime_is_over(server))
 		return false;
-	server->link.pool->last_lifetime_close = loop_now(server->link.stream.loop);
-	server_close_for(server, REASON_SERVER_LIFETIME_OVER);
+	retire(server);
 	return true;
 }
 
@@ -345,8 +350,10 @@ static void release(struct server_link *server)
 {
 	if (server->cancels_queued > 0)
 		cancel_forget_queued(server);
-	if (pairing_retire_old(server))
+	if (lifetime_is_over(server)) {
+		retire(server);
 		return;
+	}
 	if (server->close_needed) {
 		server_close_for(server, REASON_CLOSE_NEEDED);
 	} else if (pool_is_paused(server->link.pool)) {

@@ -44,30 +44,22 @@ static size_t length_of_pieces(const struct relay_run *run)
 	return length;
 }
 
-/* Who is to get what passes; NULL: nobody does. */
-static struct link *receiver_of(const struct relay_run *run)
-{
-	struct link *to = run->server ? &run->server->link : NULL;
-
-	if (run->from->kind == LINK_SERVER)
-		to = run->client ? &run->client->link : NULL;
-	return to && !run->broken && stream_is_open(&to->stream) ? to : NULL;
-}
-
 /*
- * What it does not take at once pauses the sender; a receiver that is broken is dealt with when the
- * run is over, since judges may still look at it.
+ * What the receiver does not take at once pauses the sender; one that is broken is dealt with when
+ * the run is over, since judges may still look at it.
  */
 static void send_to(struct relay_run *run, struct link *to)
 {
 	enum stream_sent sent;
 
-	if (run->from->kind == LINK_CLIENT)
+	if (to->kind == LINK_SERVER)
 		to->pool->stats.current.received += length_of_pieces(run);
 	sent = stream_send(&to->stream, run->pieces, run->count);
-	if (sent == STREAM_SENT_NOT)
+	if (sent == STREAM_SENT_NOT) {
 		run->broken = true;
-	else if (run->from->kind == LINK_CLIENT)
+		return;
+	}
+	if (to->kind == LINK_SERVER)
 		run->server->fresh = false;
 	if (sent == STREAM_SENT_LATER)
 		stream_pause(&run->from->stream);
@@ -76,9 +68,9 @@ static void send_to(struct relay_run *run, struct link *to)
 /* Give the pieces to the receiver. There is room for others then, also where nobody got them. */
 static void send_pieces(struct relay_run *run)
 {
-	struct link *to = run->count > 0 ? receiver_of(run) : NULL;
+	struct link *to = run->to;
 
-	if (to)
+	if (run->count > 0 && to && !run->broken && stream_is_open(&to->stream))
 		send_to(run, to);
 	run->count = 0;
 	run->inserted = 0;
@@ -295,15 +287,22 @@ static void begin(struct relay_run *run, struct link *from, const uint8_t *data,
 {
 	const struct settings *settings = link_registry(from)->settings;
 
+	struct link *to = from->peer;
+
 	run->from = from;
-	run->client = from->kind == LINK_CLIENT ? client_of(from) : NULL;
-	run->server = from->kind == LINK_SERVER ? server_of(from) : NULL;
-	if (from->kind == LINK_CLIENT && from->peer)
-		run->server = server_of(from->peer);
-	if (from->kind == LINK_SERVER && from->peer)
-		run->client = client_of(from->peer);
+	run->to = to;
+	if (from->kind == LINK_CLIENT) {
+		run->client = client_of(from);
+		run->server = to ? server_of(to) : NULL;
+	} else {
+		run->client = to ? client_of(to) : NULL;
+		run->server = server_of(from);
+	}
 	run->loop = from->stream.loop;
-	run->max_message = settings->max_packet_size;
+	/* No message is shorter than its length, and so none than this. */
+	run->max_message = settings->max_packet_size > FRAME_MAX_LEAST
+		? settings->max_packet_size
+		: FRAME_MAX_LEAST;
 	run->hold_max = settings->pkt_buf < RELAY_WHOLE_MAX ? (uint32_t)settings->pkt_buf
 							    : RELAY_WHOLE_MAX;
 	run->start = run->at = run->slice = data;

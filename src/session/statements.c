@@ -78,18 +78,12 @@ static bool is_misled(const struct relay_run *run, struct client_statement *entr
 		!is_described(run);
 }
 
-/* What the client means, which the server has from here on; NULL with the verdict. */
-static const struct statement *resolve(
-	struct relay_run *run, const char *name, size_t size, enum verdict *verdict)
+/* The server has it from here on; NULL with the verdict. Inline: see bind_named(). */
+static inline const struct statement *provide(
+	struct relay_run *run, struct client_statement *entry, enum verdict *verdict)
 {
-	struct client_statement *entry = provision_find_name(run, name, size);
-	struct statement *statement;
+	struct statement *statement = entry->statement;
 
-	if (!entry) {
-		*verdict = unknown(run, name);
-		return NULL;
-	}
-	statement = entry->statement;
 	if (entry->shape != statement->shape && is_misled(run, entry)) {
 		*verdict = provision_refuse(run, REQUEST_STALE);
 		return NULL;
@@ -101,13 +95,16 @@ static const struct statement *resolve(
 	return NULL;
 }
 
-/* The front of the Bind, up to the statement's name, becomes one of ours. */
-static enum verdict bind_named(
-	struct relay_run *run, const char *portal, size_t portal_size, size_t name_size)
+/*
+ * The front of the Bind, up to the statement's name, becomes one of ours. This and what it calls is
+ * what a prepared transaction costs more than others, hence in one piece.
+ */
+__attribute__((always_inline)) static inline enum verdict bind_named(struct relay_run *run,
+	const char *portal, size_t portal_size, struct client_statement *entry,
+	size_t name_size)
 {
 	enum verdict verdict = RELAY_STOP;
-	const struct statement *statement =
-		resolve(run, portal + portal_size, name_size, &verdict);
+	const struct statement *statement = provide(run, entry, &verdict);
 	uint8_t *front;
 	size_t total;
 
@@ -133,24 +130,54 @@ static enum verdict bind_named(
 	return provision_pass_request(run, REQUEST_FORWARD);
 }
 
-enum verdict statements_judge_bind(struct relay_run *run)
+/* A Bind of what the client has not just used. */
+static enum verdict bind_other(struct relay_run *run, const char *portal, size_t portal_size)
 {
-	size_t portal_size, name_size;
-	const char *portal, *name;
+	struct client_statement *entry;
+	size_t name_size;
+	const char *name = provision_text_at(run, portal_size, &name_size);
 
-	if (provision_is_skipped(run))
-		return RELAY_PASS;
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
-	portal = provision_text_at(run, 0, &portal_size);
-	name = portal ? provision_text_at(run, portal_size, &name_size) : NULL;
 	if (!name)
 		return provision_no_name(run, REASON_BROKEN_BIND_PACKET);
 	if (name[0] == '\0')
 		return use_unnamed(run);
 	if (!provision_tracks(run))
 		return provision_pass_request(run, REQUEST_FORWARD);
-	return bind_named(run, portal, portal_size, name_size);
+	entry = provision_find_name(run, name, name_size);
+	return entry ? bind_named(run, portal, portal_size, entry, name_size)
+		     : unknown(run, name);
+}
+
+/* The statement that is named behind the portal, if the client has used it last. */
+static inline struct client_statement *find_repeated(
+	const struct relay_run *run, const char *portal, size_t portal_size)
+{
+	const struct client_statements *statements = run->client->statements;
+	const uint8_t *name = (const uint8_t *)portal + portal_size;
+
+	if (!statements || !run->whole || !provision_tracks(run))
+		return NULL;
+	return client_statements_repeated(
+		statements, name, (size_t)(run->at + run->frame.total - name));
+}
+
+enum verdict statements_judge_bind(struct relay_run *run)
+{
+	struct client_statement *entry;
+	size_t portal_size;
+	const char *portal;
+
+	if (provision_is_skipped(run))
+		return RELAY_PASS;
+	if (!provision_has_room(run))
+		return provision_hold_back(run);
+	portal = provision_text_at(run, 0, &portal_size);
+	if (!portal)
+		return provision_no_name(run, REASON_BROKEN_BIND_PACKET);
+	entry = find_repeated(run, portal, portal_size);
+	return entry ? bind_named(run, portal, portal_size, entry,
+			       run->client->statements->recent_size)
+		     : bind_other(run, portal, portal_size);
 }
 
 /* The name of the statement that Describe or Close is about. False with the verdict. */
@@ -175,6 +202,7 @@ enum verdict statements_judge_describe(struct relay_run *run)
 {
 	enum verdict verdict = RELAY_STOP;
 	const struct statement *statement;
+	struct client_statement *entry;
 	const char *name;
 
 	if (provision_is_skipped(run))
@@ -189,7 +217,10 @@ enum verdict statements_judge_describe(struct relay_run *run)
 		return use_unnamed(run);
 	if (!provision_tracks(run))
 		return provision_pass_request(run, REQUEST_FORWARD);
-	statement = resolve(run, name, strlen(name) + 1, &verdict);
+	entry = provision_find_name(run, name, strlen(name) + 1);
+	if (!entry)
+		return unknown(run, name);
+	statement = provide(run, entry, &verdict);
 	if (!statement)
 		return verdict;
 	provision_insert_about(run, PQ_DESCRIBE, statement);

@@ -90,7 +90,8 @@ static void test_huge_lengths_do_not_wrap(void **state)
 	assert_int_equal(peek_length(0x80000000, ROOMY, &frame), FRAME_MALFORMED);
 	assert_int_equal(peek_length(0xffffffff, ROOMY, &frame), FRAME_MALFORMED);
 	assert_int_equal(peek_length(0xffffffff, UINT32_MAX, &frame), FRAME_MALFORMED);
-	assert_int_equal(peek_length(4, 0, &frame), FRAME_MALFORMED);
+	assert_int_equal(peek_length(4, FRAME_MAX_LEAST, &frame), FRAME_MALFORMED);
+	assert_int_equal(peek_length(0xffffffff, FRAME_MAX_LEAST, &frame), FRAME_MALFORMED);
 }
 
 int main(void)
