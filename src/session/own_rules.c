@@ -10,6 +10,7 @@
 #include "session/server_session.h"
 #include "session/setting.h"
 #include "session/statements.h"
+#include "session/unrun.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
 #include "wire/reader.h"
@@ -155,9 +156,11 @@ static enum verdict judge_set_error(struct relay_run *run)
 /* Somebody has cancelled them: it is the client's query that he meant. */
 static enum verdict end_canceled(struct relay_run *run, char status)
 {
-	/* In a failed transaction nothing of that query was run. */
-	if (status == READY_FAILED_TRANSACTION)
-		setting_take_back(run->server);
+	struct server_link *server = run->server;
+
+	if (status == READY_FAILED_TRANSACTION && run->client &&
+		unrun_is_certain(run->client, &server->kept))
+		setting_take_back(server);
 	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
 }
 

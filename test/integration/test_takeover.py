@@ -1076,6 +1076,49 @@ def test_batch_that_is_about_to_be_said_again_is_waited_for(make, new_server):
     assert execute(client, "s") == "healed"
 
 
+def sets_slowly(connection):
+    """What a client's parameters are is taken when the gate opens; the query that came with it is next."""
+    connection.login()
+    while True:
+        sql = connection.next_query()
+        if sql.startswith("BEGIN;SET "):
+            assert connection.server.gate.wait(20)
+            connection.send(
+                *(wire.command_complete(tag) for tag in ("BEGIN", "SET", "COMMIT")),
+                wire.parameter_status("application_name", "mine"),
+                wire.ready(),
+            )
+        else:
+            connection.send(wire.one_row(sql))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_query_behind_what_is_set_is_answered(make, new_server, waits):
+    """It is waited for, since only this process can have it answered whatever comes; and not for ever."""
+    server = new_server(sets_slowly)
+    settings = {} if waits else {"suspend_timeout": 1}
+    pooler = make(settings, databases={"main": server.target()})
+    client = pooler.client(application_name="mine")
+    client.send(wire.query("first"))
+    wait_until(lambda: server.connections and server.connections[0].received)
+    pooler.close_console()
+    old = pooler.process
+    pooler.spawn("-R")
+    pooler.wait_log("HANDOVER command issued")
+    if waits:
+        assert client.silent(0.3)
+        assert not pooler.lines("HANDOVER finished")
+        server.gate.set()
+        assert client.checked().value == "first"
+        assert old.wait(10) == 0
+    else:
+        assert old.wait(10) == 0
+        server.gate.set()
+        assert client.checked().value == "first"
+    assert client.value("second") == "second"
+    assert len(server.connections) == 1
+
+
 def test_session_keeps_its_statements(make):
     pooler = make({"pool_mode": "session"})
     client = pooler.client()

@@ -743,6 +743,58 @@ static void test_a_batch_that_is_cancelled_ends_at_its_sync(void **state)
 	assert_state(client, CLIENT_IDLE);
 }
 
+/* Behind what ends the failed transaction something may have been run, as far as we see. */
+static void test_what_ends_a_transaction_may_have_been_run(void **state)
+{
+	static const char *const texts[] = {"commit", "select 1; Rollback", "/* so */ABORT",
+		"end", "prepare transaction 'x'"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		differ();
+		if (i % 2 == 0) {
+			say_query(client, texts[i]);
+		} else {
+			parse("", texts[i]);
+			say_with("BES");
+		}
+		say_error(server, "57014", "canceling statement due to user request");
+		say(server, "!");
+		hear(client);
+		assert_gone(client);
+		assert_gone(server);
+		client = fake_client(pool);
+		server = fake_server(pool);
+	}
+}
+
+/* So it is with one that was prepared before, or that nobody knows. */
+static void test_the_statement_that_a_bind_is_for_counts(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		bool is_certain;
+	} cases[] = {{"s", "commit", false}, {"s", "one", true}, {"", "commit", false},
+		{"", "one", true}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		parse(cases[i].name, cases[i].text);
+		say_with("S");
+		say(server, "1Z");
+		hear(client);
+		differ();
+		bind_to(cases[i].name);
+		say_with("ES");
+		say_error(server, "57014", "canceling statement due to user request");
+		say(server, "!");
+		assert_string_equal(hear(client), cases[i].is_certain ? "EZ" : "E");
+		assert_int_equal(is_gone(client), !cases[i].is_certain);
+		client = fake_client(pool);
+		server = fake_server(pool);
+	}
+}
+
 /* Outside of a failed transaction the query may have been run. */
 static void test_sets_cancelled_before_they_began_end_both(void **state)
 {
@@ -941,6 +993,8 @@ int main(void)
 		TEST(a_farewell_behind_their_end_is_told),
 		TEST(sets_that_are_cancelled_cancel_the_query),
 		TEST(a_batch_that_is_cancelled_ends_at_its_sync),
+		TEST(what_ends_a_transaction_may_have_been_run),
+		TEST(the_statement_that_a_bind_is_for_counts),
 		TEST(sets_cancelled_before_they_began_end_both),
 		TEST(sets_alone_that_are_cancelled_cancel_the_query),
 		TEST(sets_that_leave_a_transaction_end_both),

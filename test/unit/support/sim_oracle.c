@@ -301,6 +301,7 @@ static const struct {
 	{SIM_SERVER_DIED, "08006"},
 	{SIM_SERVER_DIED, "57P01"},
 	{SIM_SERVER_DIED, "08P01"},
+	{SIM_SERVER_DIED, "57014"}, /* its SETs were cancelled, and nobody knows what was run */
 	{SIM_SERVER_DIED, ""}, /* in the middle of a message */
 	{SIM_NO_SERVER, "08P01"},
 	{SIM_NO_SERVER, "08006"},

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "support/fake_pool.h"
+#include "support/sim_dice.h"
 #include "support/sim_ledger.h"
 #include "support/sim_postgres_words.h"
 #include "wire/message.h"
@@ -151,6 +152,10 @@ static void on_query(struct sim_postgres *pg, const char *sql)
 	assert_non_null(sql);
 	assert_true(strlen(sql) < sizeof(pg->query));
 	pg->extended = false;
+	if (strncmp(sql, SIM_SETS, strlen(SIM_SETS)) != 0)
+		pg->mishap = SIM_NO_MISHAP;
+	else if (pg->mishap == SIM_NO_MISHAP && sim_chance(2))
+		pg->mishap = SIM_SETS_REFUSED;
 	sim_postgres_drop(pg, "");
 	if (find_portal(pg, ""))
 		find_portal(pg, "")->used = false;

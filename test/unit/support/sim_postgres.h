@@ -46,6 +46,12 @@ struct sim_portal {
 	bool used, started;
 };
 
+/* What becomes of the pooler's next SETs. */
+enum sim_mishap { SIM_NO_MISHAP, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
+
+/* How they begin. */
+#define SIM_SETS "BEGIN;SET "
+
 enum sim_copy { SIM_NO_COPY, SIM_COPY_GOOD, SIM_COPY_BAD };
 
 struct sim_postgres {
@@ -60,6 +66,8 @@ struct sim_postgres {
 	bool stuck; /* in a slow statement */
 	bool interrupted; /* by a cancel request */
 	bool over; /* heard Terminate */
+	enum sim_mishap mishap;
+	bool had_mishap; /* and it may end the client that it had them for */
 	enum sim_copy copy;
 	unsigned running; /* token of the slow statement, or of the COPY */
 	unsigned

@@ -5,6 +5,7 @@
 
 #include "support/fake_pool.h"
 #include "support/letters.h"
+#include "support/sim_dice.h"
 #include "support/sim_ledger.h"
 #include "wire/message.h"
 #include "wire/writer.h"
@@ -108,9 +109,24 @@ static enum sim_run run_slow(struct sim_postgres *pg, const struct call *call)
 	return SIM_RUN_WAITS;
 }
 
+/* The pooler's SETs fail, of which this is a part. */
+static enum sim_run run_mishap(struct sim_postgres *pg)
+{
+	const bool canceled = pg->mishap == SIM_SETS_CANCELED;
+
+	pg->mishap = SIM_NO_MISHAP;
+	pg->had_mishap = true;
+	sim_postgres_fail(pg, canceled ? "57014" : "22023",
+		canceled ? "canceling statement due to user request" : "no such value");
+	return SIM_RUN_FAILED;
+}
+
 static enum sim_run run_begin(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
+	/* So early that there is no transaction yet. */
+	if (pg->mishap == SIM_SETS_CANCELED && sim_chance(30))
+		return run_mishap(pg);
 	pg->status = 'T';
 	pg->implicit = false;
 	return complete(pg, "BEGIN");
@@ -153,6 +169,8 @@ static enum sim_run run_set(struct sim_postgres *pg, const struct call *call)
 {
 	char name[32] = "", value[32] = "";
 
+	if (pg->mishap != SIM_NO_MISHAP)
+		return run_mishap(pg);
 	sscanf(call->text + 4, "%31[^=]='%31[^']'", name, value);
 	assert_string_equal(name, "application_name");
 	memcpy(pg->value, value, sizeof(pg->value));

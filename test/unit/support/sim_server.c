@@ -6,6 +6,7 @@
 #include "support/sim_trace.h"
 #include "support/sim_world.h"
 #include "wire/frame.h"
+#include "wire/message.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
 
@@ -68,6 +69,19 @@ static void interrupt(struct sim_server *target)
 	target->session.interrupted = true;
 }
 
+/* Are the pooler's SETs what it hears next? */
+static bool is_told_to_set(const struct sim_server *server)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(server->actor->script, &length);
+	const size_t size = strlen(SIM_SETS);
+
+	output += server->heard;
+	length -= server->heard;
+	return server->started && length > FRAME_HEADER_SIZE + size && output[0] == PQ_QUERY &&
+		memcmp(output + FRAME_HEADER_SIZE, SIM_SETS, size) == 0;
+}
+
 static void on_cancel(struct sim_server *server, const uint8_t *key, size_t length)
 {
 	assert_int_equal(length, sizeof(server->key));
@@ -79,6 +93,8 @@ static void on_cancel(struct sim_server *server, const uint8_t *key, size_t leng
 		sim_world_check_cancel(actor_link(target->actor));
 		if (target->session.stuck)
 			interrupt(target);
+		else if (is_told_to_set(target))
+			target->session.mishap = SIM_SETS_CANCELED;
 	}
 	scripted_end(server->actor->script);
 	server->has_parted = true;

@@ -184,7 +184,8 @@ static void note_excuses(void)
 	for (unsigned i = 0; i < SIM_SERVERS; i++) {
 		struct sim_client *client = NULL;
 
-		if (sim_servers[i].actor && sim_servers[i].has_parted)
+		if (sim_servers[i].actor &&
+			(sim_servers[i].has_parted || sim_servers[i].session.had_mishap))
 			client = client_at(actor_link(sim_servers[i].actor)->peer);
 		if (client)
 			client->excuses |= SIM_SERVER_DIED;
