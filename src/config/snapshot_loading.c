@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: ISC */
+/* How a snapshot is read from a file, checked, and put together. */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/ini.h"
+#include "config/snapshot_parts.h"
+
+struct loading;
+
+typedef void pair_reader(struct loading *loading, const struct ini_place *place,
+	const char *name, const char *value);
+
+/* A configuration that is being read. */
+struct loading {
+	struct snapshot *snapshot;
+	struct problems *problems;
+	bool has_main; /* or there is nothing to look for it in */
+	bool had_template; /* before this reload */
+	bool no_memory;
+};
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static void refuse_unknown_setting(struct loading *loading, const struct ini_place *place,
+	const char *name, const char *value)
+{
+	const char *nearest = settings_nearest(name);
+
+	if (nearest)
+		problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
+			"unknown parameter: pgbouncer/%s: did you mean %s?", name, nearest);
+	else
+		problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
+			"unknown parameter: pgbouncer/%s: pgusher(5) lists all of them", name);
+	problems_log_as(loading->problems, "unknown parameter: pgbouncer/%s", name);
+	problems_log_as(loading->problems,
+		"invalid value \"%s\" for parameter %s in configuration (%s:%u)", value, name,
+		place->file, place->line);
+}
+
+static void read_setting(struct loading *loading, const struct ini_place *place,
+	const char *name, const char *value)
+{
+	struct settings *settings = &loading->snapshot->settings;
+	const struct setting_row *row = settings_find(name);
+	char why[256];
+
+	if (!row) {
+		refuse_unknown_setting(loading, place, name, value);
+		return;
+	}
+	if (!settings_set(settings, name, value, why, sizeof(why))) {
+		problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
+			"invalid value \"%s\" for parameter %s: %s", value, name, why);
+		problems_log_as(loading->problems,
+			"invalid value \"%s\" for parameter %s in configuration (%s:%u): %s",
+			value, name, place->file, place->line, why);
+	}
+}
+
+static void read_database(struct loading *loading, const struct ini_place *place,
+	const char *name, const char *value)
+{
+	struct catalog *catalog = loading->snapshot->catalog;
+	const bool is_template = strcmp(name, "*") == 0;
+	/* PgBouncer starts with a broken template; one that has worked is not given up for it. */
+	const bool lenient = is_template && !loading->had_template;
+	struct database_config *config =
+		database_config_parse(place, name, value, lenient, loading->problems);
+
+	if (is_template) {
+		database_config_free(catalog->template);
+		catalog->template = config;
+	} else if (config && !named_list_add(&catalog->databases, config->name, config)) {
+		loading->no_memory = true;
+	}
+}
+
+static void read_user(struct loading *loading, const struct ini_place *place, const char *name,
+	const char *value)
+{
+	struct named_list *users = &loading->snapshot->catalog->users;
+	struct user_config *config = user_config_parse(place, name, value, loading->problems);
+
+	if (config && !named_list_add(users, config->name, config))
+		loading->no_memory = true;
+}
+
+static void read_peer(struct loading *loading, const struct ini_place *place, const char *name,
+	const char *value)
+{
+	struct named_list *peers = &loading->snapshot->catalog->peers;
+	struct peer_config *config = peer_config_parse(place, name, value, loading->problems);
+
+	if (config && !named_list_add(peers, config->name, config))
+		loading->no_memory = true;
+}
+
+static const struct section {
+	const char *name;
+	pair_reader *read;
+} sections[] = {
+	/* Sorted by name. */
+	{"databases", read_database},
+	{"peers", read_peer},
+	{"pgbouncer", read_setting},
+	{"pgusher", read_setting},
+	{"users", read_user},
+};
+
+/* The row; NULL: an unknown one, of which was spoken. */
+static const void *on_section(void *context, const struct ini_place *place, const char *name)
+{
+	struct loading *loading = context;
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		if (strcmp(sections[i].name, name) != 0)
+			continue;
+		if (sections[i].read == read_setting)
+			loading->has_main = true;
+		return &sections[i];
+	}
+	problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
+		"invalid section \"%s\": allowed is databases, peers, pgbouncer, pgusher, "
+		"users",
+		name);
+	problems_log_as(loading->problems, "invalid section \"%s\" in configuration (%s:%u)",
+		name, place->file, place->line);
+	return NULL;
+}
+
+static void on_pair(void *context, const void *section, const struct ini_place *place,
+	const char *key, const char *value)
+{
+	const struct section *row = section;
+
+	if (row)
+		row->read(context, place, key, value);
+}
+
+static const struct ini_events events = {.section = on_section, .pair = on_pair};
+
+/* --- loading ------------------------------------------------------------------------------ */
+
+static bool keeps_value(const struct setting_row *row)
+{
+	return !row->default_text;
+}
+
+static bool needs_restart(const struct setting_row *row)
+{
+	return !settings_is_changeable(row);
+}
+
+/* Put the values of another snapshot back in for the settings of that kind. */
+static bool take_settings(struct settings *to, const struct settings *from,
+	bool (*is_wanted)(const struct setting_row *row))
+{
+	const struct setting_row *rows;
+	size_t count;
+
+	rows = settings_rows(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (is_wanted(&rows[i]) && !settings_take(to, from, &rows[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool needs_users(enum auth_type type)
+{
+	return type != AUTH_TYPE_ANY && type != AUTH_TYPE_PAM;
+}
+
+static void load_users(struct loading *loading, const struct snapshot *previous)
+{
+	struct snapshot *snapshot = loading->snapshot;
+	const char *path = snapshot->settings.auth_file;
+	struct userlist *old = previous ? previous->users : NULL;
+
+	if (!needs_users(snapshot->settings.auth_type))
+		snapshot->users = userlist_ref(old);
+	else if (path && *path)
+		snapshot->users = userlist_load(path, old, loading->problems);
+}
+
+/*
+ * The rules, and before them the maps that they name. Both are read each time, changed or not,
+ * since files that they include may have.
+ */
+static void load_rules(struct loading *loading, const struct snapshot *previous)
+{
+	struct snapshot *snapshot = loading->snapshot;
+	const struct settings *settings = &snapshot->settings;
+	const char *maps = settings->auth_ident_file;
+
+	if (settings->auth_type == AUTH_TYPE_HBA && maps && *maps)
+		snapshot->ident = ident_load(maps, loading->problems);
+	else
+		snapshot->ident = ident_ref(previous ? previous->ident : NULL);
+	if (settings->auth_type == AUTH_TYPE_HBA)
+		snapshot->hba =
+			hba_load(settings->auth_hba_file, snapshot->ident, loading->problems);
+}
+
+/* `NAME=VALUE`, given on the command line. */
+static void preset(struct loading *loading, const char *assignment)
+{
+	const char *equals = strchr(assignment, '=');
+	char name[64], why[256] = "a preset is NAME=VALUE";
+
+	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - assignment) : 0,
+		assignment);
+	if (equals &&
+		settings_set(&loading->snapshot->settings, name, equals + 1, why, sizeof(why)))
+		return;
+	problems_add(
+		loading->problems, PROBLEM_ERROR, "--preset", 0, "%s: %s", assignment, why);
+}
+
+/* Put in what the file need not say. False without memory. */
+static bool begin_loading(struct loading *loading, const struct snapshot *previous,
+	const char *path, const struct presets *presets)
+{
+	struct snapshot *snapshot = loading->snapshot = snapshot_new();
+	const char *const *assignments = previous ? previous->presets : presets->settings;
+
+	if (!snapshot || !settings_defaults(&snapshot->settings))
+		return false;
+	snapshot->presets = assignments;
+	for (; assignments && *assignments; assignments++)
+		preset(loading, *assignments);
+	snapshot->catalog = catalog_new();
+	if (!snapshot->catalog)
+		return false;
+	if (previous)
+		return take_settings(&snapshot->settings, &previous->settings, keeps_value);
+	snapshot->settings.verbose = presets->verbose;
+	snapshot->settings.conffile = strdup(path);
+	return snapshot->settings.conffile != NULL;
+}
+
+/* What can be judged and settled when everything was read. False without memory. */
+static bool finish_loading(
+	struct loading *loading, const struct snapshot *previous, const char *path)
+{
+	struct snapshot *snapshot = loading->snapshot;
+
+	if (loading->no_memory)
+		return false;
+	if (!loading->has_main)
+		problems_add(loading->problems, PROBLEM_ERROR, path, 0,
+			"load_init_file: main section missing from config file");
+	named_list_sort(&snapshot->catalog->databases);
+	named_list_sort(&snapshot->catalog->users);
+	named_list_sort(&snapshot->catalog->peers);
+	if (previous && !take_settings(&snapshot->settings, &previous->settings, needs_restart))
+		return false;
+	load_users(loading, previous);
+	load_rules(loading, previous);
+	return true;
+}
+
+/* Read from a file, or from the text if there is one. */
+static struct snapshot *load(const char *path, const char *text, size_t length,
+	const struct snapshot *previous, const struct presets *presets,
+	struct problems *problems)
+{
+	const size_t errors = problems_errors(problems);
+	struct loading loading = {
+		.problems = problems,
+		.had_template = previous && previous->catalog->template,
+	};
+	bool done = begin_loading(&loading, previous, path, presets);
+
+	if (done) {
+		if (text)
+			ini_read_text(path, text, length, &events, &loading, problems);
+		else if (!ini_read(path, &events, &loading, problems))
+			loading.has_main = true;
+		done = finish_loading(&loading, previous, path);
+	}
+	if (!done)
+		problems_add(problems, PROBLEM_ERROR, path, 0, "out of memory");
+	if (problems_errors(problems) == errors)
+		return loading.snapshot;
+	snapshot_unref(loading.snapshot);
+	return NULL;
+}
+
+static const struct presets none;
+
+struct snapshot *snapshot_load(
+	const char *path, const struct snapshot *previous, struct problems *problems)
+{
+	return load(path, NULL, 0, previous, &none, problems);
+}
+
+struct snapshot *snapshot_start(
+	const char *path, const struct presets *presets, struct problems *problems)
+{
+	return load(path, NULL, 0, NULL, presets, problems);
+}
+
+struct snapshot *snapshot_parse(const char *name, const char *text, size_t length,
+	const struct snapshot *previous, struct problems *problems)
+{
+	return load(name, text, length, previous, &none, problems);
+}
