@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/takeover_parts.h"
+#include "session/inventory.h"
+#include "wire/message.h"
+#include "wire/report.h"
+#include "wire/startup.h"
+
+enum {
+	/* What has nothing to wait for answers sooner, unless it hangs. */
+	SILENCE_SECONDS = 10,
+};
+
+static bool keep_item(struct takeover *takeover, const struct frame *frame, bool has_descriptor)
+{
+	const struct takeover_item item = {
+		.start = takeover->told.length,
+		.length = frame->total,
+		.fd = has_descriptor ? takeover_take_descriptor(takeover) : -1,
+	};
+
+	if (has_descriptor && item.fd < 0)
+		return takeover_fail(
+			takeover, "the old process told of a descriptor and sent none");
+	return (buffer_append(&takeover->told, takeover->input.data, frame->total) &&
+		       buffer_append(&takeover->items, &item, sizeof(item))) ||
+		takeover_fail(takeover, "no memory for a takeover");
+}
+
+static bool comes_with_descriptor(uint8_t kind)
+{
+	return kind == INVENTORY_LISTENER || kind == INVENTORY_CLIENT ||
+		kind == INVENTORY_SERVER;
+}
+
+/* An inventory is all CopyData, and SHOW FDS all rows: nothing else is told. */
+static bool take_item(struct takeover *takeover, const struct frame *frame)
+{
+	if (frame->type != takeover->expected || frame->total == FRAME_HEADER_SIZE)
+		return takeover_fail(takeover, "the old process speaks another protocol");
+	return keep_item(takeover, frame,
+		frame->type == PQ_DATA_ROW ||
+			comes_with_descriptor(takeover->input.data[FRAME_HEADER_SIZE]));
+}
+
+/* An ErrorResponse: is it that the command is not known? */
+static enum takeover_answer judge_error(struct takeover *takeover, const struct frame *frame)
+{
+	struct report report;
+
+	report_parse(frame_body(takeover->input.data), frame_body_size(frame), &report);
+	if (report.text && strncmp(report.text, "invalid command", 15) == 0)
+		return TAKEOVER_ANSWER_UNKNOWN;
+	snprintf(takeover->why, takeover->why_size, "the old process says: %s",
+		report.text ? report.text : "no");
+	return TAKEOVER_ANSWER_FAILED;
+}
+
+/* Whoever runs as another user is asked for a password. */
+static bool is_welcome(const struct buffer *input, const struct frame *frame)
+{
+	struct reader reader;
+
+	reader_init(&reader, frame_body(input->data), frame_body_size(frame));
+	return reader_int32(&reader) == AUTH_OK && !reader.failed;
+}
+
+/* Read an answer up to its ReadyForQuery, and keep what is told in it. */
+static enum takeover_answer read_answer(struct takeover *takeover)
+{
+	enum takeover_answer answer = TAKEOVER_ANSWER_DONE;
+	struct frame frame;
+
+	while (answer != TAKEOVER_ANSWER_FAILED) {
+		bool good = true;
+
+		if (!takeover_next_message(takeover, &frame))
+			return TAKEOVER_ANSWER_FAILED;
+		switch (frame.type) {
+		case PQ_ERROR_RESPONSE:
+			answer = judge_error(takeover, &frame);
+			break;
+		case PQ_COPY_DATA:
+		case PQ_DATA_ROW:
+			good = take_item(takeover, &frame);
+			break;
+		case PQ_AUTHENTICATION:
+			good = is_welcome(&takeover->input, &frame);
+			break;
+		default:
+			break;
+		}
+		buffer_consume(&takeover->input, frame.total);
+		if (!good)
+			return TAKEOVER_ANSWER_FAILED;
+		if (frame.type == PQ_READY_FOR_QUERY)
+			return answer;
+	}
+	return answer;
+}
+
+enum takeover_answer takeover_ask(struct takeover *takeover, const char *sql)
+{
+	struct buffer message = {0};
+	bool sent;
+
+	writer_query(&message, sql);
+	sent = takeover_send(takeover, &message);
+	buffer_free(&message);
+	return sent ? read_answer(takeover) : TAKEOVER_ANSWER_FAILED;
+}
+
+/* In a folder like /tmp anybody may listen, and offer listeners that get our clients' passwords. */
+static bool is_one_of_us(int socket)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
+		(who.uid == geteuid() || who.uid == 0);
+}
+
+static bool open_socket(struct takeover *takeover, const struct settings *settings)
+{
+	struct sockaddr_un address;
+	char path[sizeof(address.sun_path)];
+	const int length = snprintf(path, sizeof(path), "%s/.s.PGSQL.%d",
+		settings->unix_socket_dir, settings->listen_port);
+
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return takeover_fail(takeover, "unix_socket_dir is too long");
+	takeover->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	takeover_set_patience(takeover, SILENCE_SECONDS * USEC_PER_SEC);
+	if (takeover->socket < 0 ||
+		connect(takeover->socket, (const struct sockaddr *)&address,
+			address_unix(&address, path)) != 0)
+		return takeover_fail(takeover, "cannot connect to the old process");
+	return is_one_of_us(takeover->socket) ||
+		takeover_fail(takeover, "the old process runs as another user");
+}
+
+static bool log_in(struct takeover *takeover)
+{
+	struct buffer message = {0};
+	size_t mark;
+	bool sent;
+
+	mark = writer_begin(&message, 0);
+	writer_int32(&message, PROTOCOL_3_0);
+	writer_string(&message, "user");
+	writer_string(&message, "pgbouncer");
+	writer_string(&message, "database");
+	writer_string(&message, "pgbouncer");
+	writer_byte(&message, 0);
+	writer_end(&message, mark);
+	sent = takeover_send(takeover, &message);
+	buffer_free(&message);
+	if (sent && read_answer(takeover) == TAKEOVER_ANSWER_DONE)
+		return true;
+	if (takeover->is_silent)
+		return false;
+	return takeover_fail(takeover, "takeover: login failed");
+}
+
+static bool ask_for_descriptors(struct takeover *takeover)
+{
+	log_write(LEVEL_LOG, "login OK, sending SUSPEND");
+	takeover->expected = 0;
+	if (takeover_ask(takeover, "SUSPEND;") != TAKEOVER_ANSWER_DONE)
+		return false;
+	log_write(LEVEL_LOG, "SUSPEND finished, sending SHOW FDS");
+	takeover->expected = PQ_DATA_ROW;
+	if (takeover_ask(takeover, "SHOW FDS;") != TAKEOVER_ANSWER_DONE)
+		return false;
+	log_write(LEVEL_LOG, "SHOW FDS finished");
+	return true;
+}
+
+bool takeover_converse(struct takeover *takeover, const struct settings *settings)
+{
+	char sql[32];
+
+	log_write(LEVEL_LOG, "takeover_init: launching connection");
+	if (!open_socket(takeover, settings) || !log_in(takeover))
+		return false;
+	/* Its clients have that long to come to rest; where they have for ever, so has it. */
+	if (settings->suspend_timeout > 0)
+		takeover_set_patience(
+			takeover, settings->suspend_timeout + SILENCE_SECONDS * USEC_PER_SEC);
+	else
+		takeover_set_patience(takeover, 0);
+	snprintf(sql, sizeof(sql), "HANDOVER %d;", INVENTORY_VERSION);
+	takeover->expected = PQ_COPY_DATA;
+	switch (takeover_ask(takeover, sql)) {
+	case TAKEOVER_ANSWER_DONE:
+		takeover->is_ours = true;
+		log_write(LEVEL_LOG, "HANDOVER finished");
+		break;
+	case TAKEOVER_ANSWER_UNKNOWN:
+		if (!ask_for_descriptors(takeover))
+			return false;
+		break;
+	case TAKEOVER_ANSWER_FAILED:
+		return false;
+	}
+	takeover->expected = 0;
+	log_write(LEVEL_LOG, "disko over, going background");
+	return true;
+}
