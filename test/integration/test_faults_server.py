@@ -426,9 +426,9 @@ def test_a_flood_in_the_login_is_bounded(new_pooler, new_server, flood):  # F54
     worst = 0
     began = time.monotonic()
     while time.monotonic() - began < 0.5:
-        asked = time.monotonic()
+        asked = pooler.loop_seconds()
         assert neighbour.value("SELECT 1") == "1"
-        worst = max(worst, time.monotonic() - asked)
+        worst = max(worst, pooler.loop_seconds() - asked)
     assert worst < 0.5
     if flood in ("parameters", "long values"):
         assert client.fatal().severity == "FATAL"
@@ -490,9 +490,9 @@ def test_a_hostile_challenge_ends_that_server(new_pooler, new_server, name):  # 
     )
     neighbour = pooler.client(database="other")
     client = pooler.raw().send_startup()
-    began = time.monotonic()
+    used = pooler.loop_seconds()
     assert neighbour.value("SELECT 1") == "1"
-    assert time.monotonic() - began < 1
+    assert pooler.loop_seconds() - used < 1
     assert client.fatal().severity == "FATAL"
     server.wait_count(1)
     server.wait_all_ended()
@@ -518,12 +518,13 @@ def test_a_slow_proof_holds_up_nobody(new_pooler, new_server):  # F52
     server.wait_count(1)
     worst = 0
     while client.silent(0):
-        asked = time.monotonic()
+        asked = pooler.loop_seconds()
         assert neighbour.value("SELECT 1") == "1"
-        worst = max(worst, time.monotonic() - asked)
+        worst = max(worst, pooler.loop_seconds() - asked)
     client.timeout = 60
     client.finish_login("app")
-    assert worst < 1
+    # Some of a million iterations, on the slowest of machines.
+    assert worst < 0.1
     assert client.value("q") == "q"
 
 

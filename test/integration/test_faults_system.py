@@ -192,7 +192,7 @@ def test_a_limit_is_kept_while_the_clock_jumps(new_faulty):  # F72
     began = time.monotonic()
     faulty.begin()
     assert client.fatal().text == "client_idle_timeout"
-    assert time.monotonic() - began < 2.5
+    assert 0.9 < time.monotonic() - began < 10
     faulty.end()
 
 

@@ -413,7 +413,7 @@ def test_under_load_nobody_fails(new_pooler, cluster):
     while bench.poll() is None and rounds < 15:
         begun = time.monotonic()
         assert pooler.command("SUSPEND").tag == "SUSPEND"
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 8  # suspend_timeout is ten
         pooler.command("RESUME")
         rounds += 1
     out, _ = bench.communicate(timeout=30)

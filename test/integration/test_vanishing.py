@@ -134,7 +134,7 @@ def test_what_it_was_in_the_middle_of_is_ended(new_pooler, cluster, ledger, midd
     next_one = pooler.client()
     assert pid(next_one) == one
     # Two seconds are for what was sent before a Terminate; PostgreSQL runs each query of a pipeline.
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 9
     assert next_one.value("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle'"
                           " AND pid <> pg_backend_pid() AND usename = 'app'") == "0"
     assert next_one.extended("INSERT INTO ledger VALUES ('next')").tag == "INSERT 0 1"
@@ -225,7 +225,7 @@ def test_nobody_waits_longer_than_for_the_cancels(new_pooler, cluster):
         client.close()
     for number, waiter in enumerate(waiters):
         assert waiter.checked().value == str(number)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8  # cancel_wait_timeout is ten
     pooler.wait_pool(sv_active=0, sv_idle=10, sv_being_canceled=0, sv_active_cancel=0)
     assert not pooler.lines(KEPT)
 

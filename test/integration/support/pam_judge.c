@@ -7,6 +7,7 @@
  *	chatty       says things before it asks
  *	hangs        waits until somebody opens the other end of the pipe `gate`
  *	slow         wants wrong passwords to be told after two seconds
+ *	slower       after twenty
  *	expired      may not use its account
  *
  * Each authentication writes a line to `log`: service, user, where it comes from, silent or not.
@@ -104,6 +105,8 @@ int pam_sm_authenticate(pam_handle_t *pam, int flags, int count, const char **ar
 		wait_at_gate(folder);
 	if (strcmp(user, "slow") == 0)
 		pam_fail_delay(pam, 2000000);
+	if (strcmp(user, "slower") == 0)
+		pam_fail_delay(pam, 20000000);
 	if (pam_prompt(pam, PAM_PROMPT_ECHO_OFF, &password, "Password: ") != PAM_SUCCESS ||
 		!password)
 		return PAM_CONV_ERR;

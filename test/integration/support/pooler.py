@@ -441,6 +441,11 @@ class Pooler:
         with open(f"/proc/{self.process.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
+    def loop_seconds(self):
+        """What the loop's thread has had of the processors: whoever else works here does not count."""
+        with open(f"/proc/{self.process.pid}/schedstat") as file:
+            return int(file.read().split()[0]) / 1e9
+
     def cpu_seconds(self):
         """CPU time used so far."""
         with open(f"/proc/{self.process.pid}/stat") as file:
