@@ -4,6 +4,7 @@
 
 #include "session/cancel.h"
 #include "session/control.h"
+#include "session/draining.h"
 #include "session/ending.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
@@ -304,6 +305,18 @@ static void test_who_takes_nothing_is_closed(void **state)
 	assert_gone(client);
 }
 
+static void test_who_was_cancelled_is_idle_from_then_on(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_set("client_idle_timeout", "5");
+	client = waiting_client("Q");
+	assert_cancelled(client, "EZ");
+	fake_advance(6 * USEC_PER_SEC);
+	assert_told(client, "57P05", "client_idle_timeout");
+}
+
 static void have_time_zone(const struct actor *actor, const char *value)
 {
 	struct parameter_table *table = fake_registry.parameters;
@@ -359,6 +372,29 @@ static void test_a_query_behind_settings_is_cancelled_on_its_server(void **state
 	say(server, "Z");
 	assert_heard(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
+}
+
+static void test_a_server_that_takes_nothing_of_our_words_is_waited_for(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	have_time_zone(server, "GMT");
+	have_time_zone(client, "Caf\xc3\xa9");
+	scripted_allow(server->script, 3);
+	say(client, "Q");
+	assert_cancelled(client, "EZ");
+	assert_state(client, CLIENT_IDLE);
+	assert_state(server, SERVER_DRAINING);
+	/* It runs nothing of a client's that could be cancelled. */
+	fake_advance(3 * USEC_PER_SEC);
+	draining_inspect(actor_server(server), loop_now(&fake_loop));
+	assert_int_equal(pool->cancels_due, 0);
+	allow(server, SCRIPTED_ANY);
+	assert_heard(server, "Q");
+	say_parameter(server, "TimeZone", "Caf\xc3\xa9");
+	say(server, "CZ");
+	assert_state(server, SERVER_IDLE);
 }
 
 static void test_requests_are_carried_in_a_pause_too(void **state)
@@ -678,6 +714,27 @@ static void test_an_asker_that_is_killed_after_sending_leaves_its_request(void *
 	assert_state(server, SERVER_IDLE);
 }
 
+/* What was asked for has ended; our ROLLBACK is not meant. */
+static void test_a_request_that_waits_hits_no_rollback(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool), *asker, *carrier;
+
+	(void)state;
+	say(client, "QQ");
+	say(server, "C>");
+	hear(server);
+	asker = cancel(client);
+	carrier = fake_launched();
+	leave(client);
+	say(server, "C>");
+	assert_heard(server, "Q");
+	assert_dropped(asker);
+	fake_connected(carrier, 0);
+	assert_int_equal(actor_server(server)->cancels, 0);
+	say(server, "CZ");
+	assert_state(server, SERVER_IDLE);
+}
+
 static void test_a_killed_database_takes_all_of_it_along(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client();
@@ -978,8 +1035,11 @@ int main(void)
 		TEST(nonsense_is_not_skipped),
 		TEST(a_long_query_is_skipped_to_its_end),
 		TEST(who_takes_nothing_is_closed),
+		TEST(who_was_cancelled_is_idle_from_then_on),
 		TEST(a_query_whose_server_is_being_prepared_is_answered),
 		TEST(a_query_behind_settings_is_cancelled_on_its_server),
+		TEST(a_server_that_takes_nothing_of_our_words_is_waited_for),
+		TEST(a_request_that_waits_hits_no_rollback),
 		TEST(requests_are_carried_in_a_pause_too),
 		TEST(a_storm_of_requests_keeps_no_descriptors),
 		TEST(one_connection_carries_all_that_want_the_same),

@@ -209,6 +209,23 @@ static void test_what_it_says_unasked_afterwards_makes_it_unfit(void **state)
 	assert_true(actor_server(server)->dirty);
 }
 
+/* A Query ends it, ours as any other: whoever calls the same text so has it parsed again. */
+static void test_its_unnamed_statement_ends_with_it(void **state)
+{
+	struct actor *next = fake_client(pool);
+
+	(void)state;
+	say(next, "PS");
+	say(server, "1Z");
+	talk("PH", "1");
+	leave(client);
+	assert_heard(server, "QS");
+	say(server, "CZZ");
+	assert_state(server, SERVER_IDLE);
+	say(next, "BES");
+	assert_heard(server, "PBES");
+}
+
 static void test_a_copy_that_begins_when_nobody_is_there_is_failed(void **state)
 {
 	(void)state;
@@ -343,6 +360,30 @@ static void test_what_the_server_has_not_taken_is_not_sent_any_more(void **state
 	assert_gone(client);
 	assert_gone(server);
 	assert_heard(server, "~");
+}
+
+/* What it has answered is all it was asked, but not all that it was sent. */
+static void test_a_server_that_has_not_taken_our_words_is_not_given_back(void **state)
+{
+	(void)state;
+	talk("Q", "G");
+	hear(server);
+	scripted_allow(server->script, 3);
+	leave(client);
+	assert_heard(server, "~");
+	say(server, "EZ");
+	assert_state(server, SERVER_DRAINING);
+}
+
+static void test_a_server_in_the_middle_of_a_header_is_not_given_back(void **state)
+{
+	(void)state;
+	talk("Q", "TDC");
+	leave(client);
+	say_bytes(server, "Z\0\0\0\5IS\0\0", 9);
+	assert_state(server, SERVER_DRAINING);
+	say_bytes(server, "\0\10a\0b\0", 6);
+	assert_state(server, SERVER_IDLE);
 }
 
 static void test_after_a_terminate_it_is(void **state)
@@ -555,6 +596,19 @@ static void test_after_a_terminate_a_query_has_two_seconds(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
+static void test_so_has_each_that_was_sent_before_it(void **state)
+{
+	(void)state;
+	talk("QQX", "");
+	assert_gone(client);
+	say(server, "CZ");
+	look_after(2 * USEC_PER_SEC);
+	assert_int_equal(pool->cancels_due, 0);
+	assert_null(fake_launched());
+	say(server, "CZ");
+	assert_state(server, SERVER_IDLE);
+}
+
 static void test_a_server_that_never_ends_is_closed_in_time(void **state)
 {
 	(void)state;
@@ -668,7 +722,9 @@ static void test_each_of_several_queries_may_say_that_much(void **state)
 	for (int i = 0; i < 15; i++)
 		say_bytes(server, rows.data, rows.length);
 	say(server, "EZ");
-	say_bytes(server, rows.data, rows.length);
+	say_bytes(server, rows.data, rows.length - 1024);
+	assert_false(actor_link(server)->stream.paused);
+	say_bytes(server, rows.data, 1024);
 	leave(connected());
 	for (int i = 0; i < 15; i++)
 		say_bytes(server, rows.data, rows.length);
@@ -787,6 +843,7 @@ int main(void)
 		TEST(a_rollback_that_leaves_a_transaction_open_ends_the_server),
 		TEST(a_query_that_is_skipped_with_its_batch_is_not_waited_for),
 		TEST(what_it_says_unasked_afterwards_makes_it_unfit),
+		TEST(its_unnamed_statement_ends_with_it),
 		TEST(a_copy_that_begins_when_nobody_is_there_is_failed),
 		TEST(what_cannot_be_told_apart_is_closed),
 		TEST(half_a_message_of_its_client_ends_the_server),
@@ -796,6 +853,8 @@ int main(void)
 		TEST(a_server_without_a_key_is_not_waited_for),
 		TEST(without_a_key_an_open_transaction_is_rolled_back_all_the_same),
 		TEST(what_the_server_has_not_taken_is_not_sent_any_more),
+		TEST(a_server_that_has_not_taken_our_words_is_not_given_back),
+		TEST(a_server_in_the_middle_of_a_header_is_not_given_back),
 		TEST(after_a_terminate_it_is),
 		TEST(the_server_ends),
 		TEST(its_pool_is_emptied),
@@ -809,6 +868,7 @@ int main(void)
 		TEST(a_request_without_effect_is_followed_by_another),
 		TEST(a_connection_that_breaks_is_followed_by_another),
 		TEST(after_a_terminate_a_query_has_two_seconds),
+		TEST(so_has_each_that_was_sent_before_it),
 		TEST(a_server_that_never_ends_is_closed_in_time),
 		TEST(without_a_limit_for_requests_it_is_closed_in_time_too),
 		TEST(a_request_that_is_lost_takes_the_server_along),

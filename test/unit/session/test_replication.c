@@ -10,6 +10,7 @@
 #include "session/replication.h"
 #include "support/fake_pool.h"
 #include "wire/message.h"
+#include "wire/startup.h"
 
 static struct pool *pool;
 
@@ -290,6 +291,25 @@ static void test_who_leaves_takes_the_login_along(void **state)
 	assert_true(fake_logged("closing because: replication client was closed"));
 }
 
+static void test_a_cancelled_query_takes_the_login_along(void **state)
+{
+	struct actor *client = replica(), *asker, *server;
+	struct buffer request;
+
+	(void)state;
+	say(client, "Q");
+	server = launched_for(client);
+	asker = fake_accept(-1);
+	buffer_init(&request);
+	startup_write_cancel(
+		&request, actor_client(client)->key, actor_client(client)->key_length);
+	say_buffer(asker, &request);
+	assert_dropped(asker);
+	assert_heard(client, "EZ");
+	assert_state(client, CLIENT_IDLE);
+	assert_gone(server);
+}
+
 static void test_a_login_that_is_closed_for_our_own_reasons_is_begun_again(void **state)
 {
 	struct actor *client = replica(), *server;
@@ -415,6 +435,7 @@ int main(void)
 		TEST(test_a_server_that_is_starting_is_waited_for),
 		TEST(test_a_connect_that_fails_concerns_the_pool),
 		TEST(test_who_leaves_takes_the_login_along),
+		TEST(test_a_cancelled_query_takes_the_login_along),
 		TEST(test_a_login_that_is_closed_for_our_own_reasons_is_begun_again),
 		TEST(test_a_stream_is_timed_as_no_query),
 		TEST(test_the_client_ends_it),
