@@ -238,6 +238,19 @@ static void test_a_copy_that_begins_when_nobody_is_there_is_failed(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
+/* Its end comes with the CopyFail, so that nobody has to be asked to cancel anything. */
+static void test_a_copy_that_waits_for_data_is_not_cancelled(void **state)
+{
+	(void)state;
+	talk("Q", "G");
+	leave(client);
+	assert_int_equal(pool->cancels_due, 0);
+	assert_null(fake_launched());
+	assert_heard(server, "f");
+	say(server, "EZ");
+	assert_state(server, SERVER_IDLE);
+}
+
 static void test_what_cannot_be_told_apart_is_closed(void **state)
 {
 	static const struct {
@@ -845,6 +858,7 @@ int main(void)
 		TEST(what_it_says_unasked_afterwards_makes_it_unfit),
 		TEST(its_unnamed_statement_ends_with_it),
 		TEST(a_copy_that_begins_when_nobody_is_there_is_failed),
+		TEST(a_copy_that_waits_for_data_is_not_cancelled),
 		TEST(what_cannot_be_told_apart_is_closed),
 		TEST(half_a_message_of_its_client_ends_the_server),
 		TEST(half_a_message_of_the_server_is_read_to_its_end),

@@ -191,6 +191,25 @@ static void test_a_value_is_asked_and_told_in_the_servers_spelling(void **state)
 	assert_state(first, SERVER_IDLE);
 }
 
+static void test_a_name_that_is_not_ascii_is_asked_about(void **state)
+{
+	(void)state;
+	come("application_name", "caf\xc3\xa9", "");
+	assert_heard(first, "PBDES");
+}
+
+/* Its own server is told all of that when it is launched. */
+static void test_a_client_of_replication_asks_nobody(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", "replication",
+		"database", "work_mem", "1MB", NULL);
+	assert_heard(client, "RSSSSSSKZ");
+	assert_heard(first, "");
+}
+
 static void test_one_query_is_enough_for_all_who_want_the_same(void **state)
 {
 	struct actor *clients[3];
@@ -342,6 +361,52 @@ static void test_a_tracked_one_that_is_not_reported_is_followed(void **state)
 	assert_sent(first, "SET intervalstyle='iso_8601';");
 }
 
+/* As whoever it is, he may not be allowed to set the rest; a spelling has its limit. */
+static void test_who_it_is_is_set_last(void **state)
+{
+	struct actor *client = come("role", "team", "-c work_mem=1MB -c geqo=off");
+	const uint8_t *sent, *role, *rest;
+	size_t length;
+
+	(void)state;
+	assert_heard(first, "PBDES");
+	sent = scripted_output(first->script, &length);
+	role = memmem(sent, length, "\0\0\0\4role", 8);
+	rest = memmem(sent, length, "\0\0\0\4geqo", 8);
+	assert_non_null(role);
+	assert_non_null(rest);
+	assert_true(role > rest);
+	assert_true(role > (const uint8_t *)memmem(sent, length, "work_mem", 8));
+	assert_false(is_gone(client));
+}
+
+static void test_a_spelling_that_is_too_long_is_not_taken_over(void **state)
+{
+	char longest[129];
+	struct actor *client;
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[128] = '\0';
+	client = come("search_path", "short", "");
+	answer(first, longest);
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "search_path"), "short");
+	client = come("search_path", "other", "");
+	answer(first, longest + 1);
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "search_path"), longest + 1);
+}
+
+static void test_an_error_of_another_kind_is_told_though_it_has_the_name(void **state)
+{
+	struct actor *client = come("work_mem", "much", "");
+
+	(void)state;
+	refuse(first, "22023", "invalid value for parameter \"work_mem\": \"much\"");
+	assert_told(client, "22023", "invalid value for parameter \"work_mem\": \"much\"");
+}
+
 /* --- encodings ----------------------------------------------------------------------------- */
 
 static void test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it(void **state)
@@ -383,22 +448,27 @@ static void test_an_encoding_alone_is_one_statement(void **state)
 
 static void test_the_encoding_of_another_client_is_none(void **state)
 {
-	struct actor *client;
+	struct actor *other = come("client_encoding", "latin1", ""), *client;
 	struct buffer out;
 
 	(void)state;
+	answer(first, "LATIN1");
+	hear(first);
+	say_query(other, "SELECT 1");
+	assert_heard(first, "QQ");
 	say_parameter(first, "client_encoding", "LATIN1");
+	say(first, "CZCZ");
+	assert_state(first, SERVER_IDLE);
 	client = come("work_mem", "1MB", "");
-	hear(client);
-	if (is_gone(first))
-		return;
 	assert_heard(first, "PBDEPBDES");
+	assert_bound(first, "UTF8");
 	buffer_init(&out);
 	write_answer(&out, "UTF8", NULL);
 	write_answer(&out, "1MB", NULL);
 	letters_write(&out, SERVER_SPEAKS, "Z");
 	say_buffer(first, &out);
 	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "client_encoding"), "UTF8");
 }
 
 /* --- servers ------------------------------------------------------------------------------- */
@@ -455,6 +525,61 @@ static void test_strange_answers_close_the_server(void **state)
 	answer(first, "NULL");
 	assert_gone(first);
 	assert_told(client, "08P01", "invalid server parameter");
+	/* What would end a text in its middle. */
+	client = come("work_mem", "1MB", "");
+	first = start_server();
+	buffer_init(&out);
+	letters_write(&out, SERVER_SPEAKS, "12");
+	letters_write_description(&out, 1);
+	buffer_append(&out, "D\0\0\0\15\0\1\0\0\0\3a\0b", 14);
+	say_buffer(first, &out);
+	assert_gone(first);
+	assert_told(client, "08P01", "invalid server parameter");
+	/* An error behind all that was asked. */
+	client = come("work_mem", "1MB", "");
+	first = start_server();
+	buffer_init(&out);
+	write_answer(&out, "1MB", NULL);
+	writer_error(&out, "ERROR", "XX000", "late");
+	say_buffer(first, &out);
+	assert_gone(first);
+	assert_told(client, "08P01", "invalid server parameter");
+}
+
+/* The encoding was taken, and what was refused then is not remembered as proven. */
+static void test_what_was_refused_behind_a_row_is_asked_again(void **state)
+{
+	struct buffer out;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct actor *client = come("client_encoding", "latin1", "-c work_mem=much");
+
+		assert_heard(first, "PBDEPBDES");
+		buffer_init(&out);
+		write_answer(&out, "LATIN1", NULL);
+		letters_write(&out, SERVER_SPEAKS, "12");
+		writer_error(&out, "ERROR", "22023", "no number");
+		letters_write(&out, SERVER_SPEAKS, "Z");
+		say_buffer(first, &out);
+		assert_told(client, "22023", "no number");
+	}
+}
+
+/* The question was the unnamed statement of its server, which is nobody else's. */
+static void test_a_question_ends_the_unnamed_statement_before_it(void **state)
+{
+	struct actor *other = come(NULL, NULL, "");
+
+	(void)state;
+	say(other, "PS");
+	assert_heard(first, "PS");
+	say(first, "1Z");
+	come("work_mem", "1MB", "");
+	answer(first, "1MB");
+	hear(first);
+	say(other, "BES");
+	assert_heard(first, "PBES");
 }
 
 static void test_a_client_that_leaves_takes_its_question_along(void **state)
@@ -506,6 +631,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_POOL(test_what_the_welcome_says_anyway_is_not_asked),
 		WITH_POOL(test_a_value_is_asked_and_told_in_the_servers_spelling),
+		WITH_POOL(test_a_name_that_is_not_ascii_is_asked_about),
+		WITH_POOL(test_a_client_of_replication_asks_nobody),
 		WITH_POOL(test_one_query_is_enough_for_all_who_want_the_same),
 		WITH_POOL(test_what_was_proven_is_forgotten_with_the_welcome),
 		WITH_POOL(test_only_so_much_is_remembered),
@@ -517,10 +644,15 @@ int main(void)
 		WITH_POOL(test_a_tracked_one_that_is_not_reported_is_followed),
 		WITH_POOL(test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it),
 		WITH_POOL(test_an_encoding_alone_is_one_statement),
+		WITH_POOL(test_who_it_is_is_set_last),
+		WITH_POOL(test_a_spelling_that_is_too_long_is_not_taken_over),
+		WITH_POOL(test_an_error_of_another_kind_is_told_though_it_has_the_name),
 		WITH_POOL(test_the_encoding_of_another_client_is_none),
 		WITH_POOL(test_what_others_follow_is_taken_back_first),
 		WITH_POOL(test_a_server_that_dies_unheard_is_replaced),
 		WITH_POOL(test_strange_answers_close_the_server),
+		WITH_POOL(test_what_was_refused_behind_a_row_is_asked_again),
+		WITH_POOL(test_a_question_ends_the_unnamed_statement_before_it),
 		WITH_POOL(test_a_client_that_leaves_takes_its_question_along),
 		WITH_POOL(test_nobody_waits_for_the_first_server_twice),
 		WITH_POOL(test_a_query_behind_the_login_is_run),

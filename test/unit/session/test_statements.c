@@ -73,6 +73,22 @@ static const char *last_bound(void)
 	return bound;
 }
 
+/* The text of the Parse that the server heard last. */
+static const char *last_parsed(void)
+{
+	const char *parsed = NULL;
+	size_t length, total;
+	const uint8_t *output = scripted_output(server->script, &length);
+	char letter;
+
+	for (size_t at = 0; (letter = letters_read(output + at, length - at, &total)) != 0;
+		at += total) {
+		if (letter == PQ_PARSE)
+			parsed = (const char *)output + at + 5;
+	}
+	return parsed ? parsed + strlen(parsed) + 1 : NULL;
+}
+
 /* The client has a statement `s`, which the server knows as the first. */
 static void prepare_s(void)
 {
@@ -188,6 +204,101 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 		"DES"); /* Describe of what cannot be there, for an error in its place */
 }
 
+/* Its Close was lost with its batch, and the first that is behind that is a Parse of the name. */
+static void test_a_name_is_what_the_first_word_behind_a_failure_makes_it(void **state)
+{
+	(void)state;
+	prepare_s();
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	close_name("s");
+	letters_write(&words, CLIENT_SPEAKS, "S");
+	parse("s", "two");
+	say_with("S");
+	say(server, "EZ1Z");
+	assert_heard(client, "EZ1Z");
+	bind_to("s");
+	say_with("ES");
+	assert_string_equal(last_bound(), "PGBOUNCER_2");
+}
+
+/* The client has an unnamed statement, of this text. */
+static void prepare_unnamed(void)
+{
+	parse("", "one");
+	say_with("S");
+	assert_heard(server, "PS");
+	say(server, "1Z");
+	assert_heard(client, "1Z");
+}
+
+/* That is what the client's unnamed statement is still, whatever the server has. */
+static void assert_unnamed_is_one(void)
+{
+	hear(server);
+	bind_to("");
+	say_with("ES");
+	assert_heard(server, "PBES");
+	assert_string_equal(last_parsed(), "one");
+}
+
+static void test_the_unnamed_is_what_it_was_before_all_that_failed(void **state)
+{
+	(void)state;
+	prepare_unnamed();
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	parse("", "two");
+	parse("", "three");
+	say_with("S");
+	say(server, "EZ");
+	assert_heard(client, "EZ");
+	assert_unnamed_is_one();
+}
+
+/* A Query would end it; this one is skipped. */
+static void test_the_unnamed_outlives_a_query_that_is_skipped(void **state)
+{
+	(void)state;
+	prepare_unnamed();
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	parse("", "two");
+	say_with("QS");
+	say(server, "EZ");
+	assert_heard(client, "EZ");
+	assert_unnamed_is_one();
+}
+
+/* Its own Parse has failed, behind another query: PostgreSQL has dropped the one before by then. */
+static void test_the_unnamed_ends_with_a_parse_of_another_that_fails(void **state)
+{
+	(void)state;
+	prepare_unnamed();
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	parse("", "broken");
+	say_with("S");
+	say(server, "CEZ");
+	assert_heard(client, "CEZ");
+	hear(server);
+	bind_to("");
+	say_with("ES");
+	assert_heard(server, "DES"); /* an error in its place */
+}
+
+static void test_who_does_not_take_our_answers_is_not_read(void **state)
+{
+	(void)state;
+	prepare_s();
+	say(client, "Q");
+	say(server, "C>");
+	assert_heard(client, "C>");
+	scripted_allow(client->script, 3);
+	close_name("s");
+	say_with("H");
+	assert_true(actor_link(client)->stream.paused);
+	allow(client, SCRIPTED_ANY);
+	assert_heard(client, "3");
+	assert_false(actor_link(client)->stream.paused);
+}
+
 static void test_no_answer_stands_inside_half_a_notification(void **state)
 {
 	struct buffer notification;
@@ -277,6 +388,61 @@ static void test_a_plan_out_of_date_is_healed_wherever_its_error_is_cut(void **s
 	buffer_free(&answer);
 }
 
+static void describe(char kind, const char *name)
+{
+	const size_t mark = writer_begin(&words, PQ_DESCRIBE);
+
+	writer_byte(&words, (uint8_t)kind);
+	writer_string(&words, name);
+	writer_end(&words, mark);
+}
+
+/* Somebody has deallocated it, in a function say. */
+static void test_a_statement_that_is_gone_is_prepared_again(void **state)
+{
+	(void)state;
+	prepare_s();
+	bind_to("s");
+	say_with("ES");
+	assert_heard(server, "BES");
+	say_error(server, "26000", "prepared statement \"PGBOUNCER_1\" does not exist");
+	say(server, "Z");
+	assert_heard(server, "CPBES");
+	say(server, "312CZ");
+	assert_heard(client, "2CZ");
+}
+
+/* Who remembers columns has to hear that they are others, unless he is about to ask anyway. */
+static void test_a_client_that_remembers_columns_is_told_unless_it_asks_for_them(void **state)
+{
+	struct buffer answer;
+
+	(void)state;
+	buffer_init(&answer);
+	prepare_s();
+	describe('S', "s");
+	say_with("S");
+	say(server, "tTZ");
+	assert_heard(client, "tTZ");
+	hear(server);
+	bind_to("s");
+	describe('P', "");
+	say_with("ES");
+	assert_heard(server, "BDES");
+	say_stale(&answer);
+	letters_write(&answer, SERVER_SPEAKS, "Z");
+	say_buffer(server, &answer);
+	assert_heard(server, "CPBDES");
+	say(server, "312TCZ");
+	assert_heard(client, "2TCZ");
+	bind_to("s");
+	say_with("ES");
+	say_stale(&answer);
+	letters_write(&answer, SERVER_SPEAKS, "Z");
+	say_buffer(server, &answer);
+	assert_heard(client, "EZ");
+}
+
 /* The beginning of a message of this size in all, whose body is zeros. */
 static void begin_message(struct buffer *out, uint8_t type, uint32_t total, uint32_t there)
 {
@@ -330,6 +496,13 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_name_is_what_the_first_word_behind_a_failure_makes_it),
+		TEST(the_unnamed_is_what_it_was_before_all_that_failed),
+		TEST(the_unnamed_outlives_a_query_that_is_skipped),
+		TEST(the_unnamed_ends_with_a_parse_of_another_that_fails),
+		TEST(who_does_not_take_our_answers_is_not_read),
+		TEST(a_statement_that_is_gone_is_prepared_again),
+		TEST(a_client_that_remembers_columns_is_told_unless_it_asks_for_them),
 		TEST(no_answer_stands_inside_half_a_notification),
 		TEST(deallocate_all_is_noticed_wherever_its_answer_is_cut),
 		TEST(a_plan_out_of_date_is_healed_wherever_its_error_is_cut),
