@@ -384,7 +384,7 @@ static atomic_int threads_ended;
 static void end_thread(void *own)
 {
 	(void)own;
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 10; i++)
 		sched_yield();
 	atomic_fetch_add(&threads_ended, 1);
 }
