@@ -122,6 +122,9 @@ struct parameters *parameters_follow_unknown(struct parameter_table *table,
 /* Does it follow anything beyond what is tracked? */
 bool parameters_has_followed(const struct parameters *set);
 
+/* Bytes of memory that it takes. */
+size_t parameters_size(const struct parameters *set);
+
 /* The table that it belongs to. */
 struct parameter_table *parameters_table(const struct parameters *set);
 

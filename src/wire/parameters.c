@@ -364,3 +364,8 @@ struct parameter_table *parameters_table(const struct parameters *set)
 {
 	return set->table;
 }
+
+size_t parameters_size(const struct parameters *set)
+{
+	return sizeof(*set) + set->size;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: ISC */
+/* What servers have taken: found by what was asked, and no more of it than there is room for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/proven.h"
+
+static struct parameter_table *table;
+static struct proven proven;
+
+static int set_up(void **state)
+{
+	(void)state;
+	table = parameter_table_new(NULL);
+	proven = (struct proven){0};
+	return table ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	proven_clear(&proven);
+	parameter_table_free(table);
+	return 0;
+}
+
+/* A set with a value of so many characters, which begins with the number. */
+static struct parameters *make(unsigned number, unsigned length)
+{
+	struct parameters *none = parameters_empty(table), *set;
+	char *value = malloc(length + 1);
+
+	assert_non_null(value);
+	memset(value, 'x', length);
+	value[length] = '\0';
+	snprintf(value, length, "%08u", number);
+	value[8] = ' ';
+	set = parameters_with(table, none, 0, value);
+	assert_non_null(set);
+	parameters_unref(none);
+	free(value);
+	return set;
+}
+
+static void add(unsigned number, unsigned length)
+{
+	struct parameters *asked = make(number, length);
+
+	proven_add(&proven, asked, asked);
+	parameters_unref(asked);
+}
+
+static bool has(unsigned number, unsigned length)
+{
+	struct parameters *asked = make(number, length);
+	const bool found = proven_find(&proven, asked) == asked;
+
+	parameters_unref(asked);
+	return found;
+}
+
+static void test_the_spelling_is_found_by_what_was_asked(void **state)
+{
+	struct parameters *asked = make(1, 20), *spelt = make(2, 20);
+
+	(void)state;
+	assert_null(proven_find(&proven, asked));
+	proven_add(&proven, asked, spelt);
+	assert_ptr_equal(proven_find(&proven, asked), spelt);
+	assert_null(proven_find(&proven, spelt));
+	parameters_unref(asked);
+	parameters_unref(spelt);
+}
+
+static void test_of_too_many_the_oldest_are_forgotten(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < PROVEN_MAX + 10; i++)
+		add(i, 20);
+	assert_int_equal(proven.count, PROVEN_MAX);
+	assert_false(has(9, 20));
+	assert_true(has(10, 20));
+	assert_true(has(PROVEN_MAX + 9, 20));
+}
+
+static void test_of_large_ones_fewer_are_kept(void **state)
+{
+	enum { LARGE = 60 * 1024 };
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		add(i, LARGE);
+		assert_true(proven.bytes <= PROVEN_BYTES_MAX);
+		assert_true(has(i, LARGE));
+	}
+	assert_true(proven.count < PROVEN_BYTES_MAX / LARGE + 1);
+	assert_true(has(98, LARGE));
+	assert_false(has(90, LARGE));
+	add(100, 20);
+	assert_true(has(100, 20));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_the_spelling_is_found_by_what_was_asked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_of_too_many_the_oldest_are_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_of_large_ones_fewer_are_kept, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
