@@ -11,7 +11,10 @@
 
 #include "base/buffer.h"
 
-/* Append a text as 'literal', or as E'literal' if it has backslashes: read alike by any server. */
+/*
+ * Append a text as 'literal', as E'literal' if it has backslashes, or as $q$literal$q$ if it has
+ * these and is not ASCII: read alike by any server, in any encoding.
+ */
 void sql_append_literal(struct buffer *buffer, const char *text);
 
 /*

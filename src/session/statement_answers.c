@@ -335,24 +335,54 @@ static bool is_missing(const struct report *report)
 	return report->sqlstate && strcmp(report->sqlstate, "26000") == 0;
 }
 
+static bool is_taken(const struct report *report)
+{
+	return report->sqlstate && strcmp(report->sqlstate, "42P05") == 0;
+}
+
 /*
  * The plan that the oldest request uses is not to be used again. What has made it so has done the
  * same to others: no plan that the server has is believed, there or anywhere else, and each is
  * made anew when it is next wanted.
  */
+static void distrust(struct server_link *server)
+{
+	server->unnamed = 0;
+	if (server->statements)
+		server_statements_distrust(server->statements);
+}
+
+/*
+ * Somebody has prepared another statement under our name, in SQL: it is there, and is no plan of
+ * ours, so it will be closed before ours is prepared.
+ */
+static bool discredit_name(struct server_link *server)
+{
+	const struct statement_operation *operation =
+		server->statements ? server_statements_next(server->statements) : NULL;
+
+	if (!operation || operation->kind != STATEMENT_PREPARE)
+		return false;
+	operation->server->present = true;
+	operation->server->generation = operation->server->statement->generation - 1;
+	return true;
+}
+
+/* Does the server not have what we took it to have, through no fault of this request's? */
 static bool discredit(struct server_link *server, const struct report *report)
 {
 	const struct request *first = requests_first(&server->requests);
 
+	if (first && first->type == PQ_PARSE && (first->action & REQUEST_NOTED) &&
+		is_taken(report))
+		return discredit_name(server);
 	if (!first || first->action != REQUEST_FORWARD ||
 		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
 	/* Or somebody has deallocated it in a way that we did not see. */
 	if (!statements_is_stale(report) && !is_missing(report))
 		return false;
-	server->unnamed = 0;
-	if (server->statements)
-		server_statements_distrust(server->statements);
+	distrust(server);
 	return true;
 }
 

@@ -36,10 +36,44 @@ static void append_doubled(struct buffer *buffer, const char *text, const char *
 	buffer_append(buffer, text, run);
 }
 
+/* A quote of dollars has a word between them that is longer than any of the text's. */
+static void append_dollar_quote(struct buffer *buffer, size_t length)
+{
+	buffer_append(buffer, "$", 1);
+	while (length-- > 0)
+		buffer_append(buffer, "q", 1);
+	buffer_append(buffer, "$", 1);
+}
+
+static void append_dollar_quoted(struct buffer *buffer, const char *text)
+{
+	size_t longest = 0, run = 0;
+
+	for (const char *at = text; *at != '\0'; at++) {
+		run = *at == 'q' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	append_dollar_quote(buffer, longest + 1);
+	buffer_append(buffer, text, strlen(text));
+	append_dollar_quote(buffer, longest + 1);
+}
+
+static bool is_ascii(const char *text)
+{
+	while (*text != '\0' && (unsigned char)*text < 0x80)
+		text++;
+	return *text == '\0';
+}
+
 void sql_append_literal(struct buffer *buffer, const char *text)
 {
 	const bool escaped = strchr(text, '\\') != NULL;
 
+	/* In Shift JIS, say, it may be the second byte of a letter: doubled it would escape. */
+	if (escaped && !is_ascii(text)) {
+		append_dollar_quoted(buffer, text);
+		return;
+	}
 	if (escaped)
 		buffer_append(buffer, "E", 1);
 	buffer_append(buffer, "'", 1);

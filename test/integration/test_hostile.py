@@ -124,3 +124,58 @@ def test_nobody_waits_for_a_storm_of_statements(cluster, pooler, storm):  # F82
         others.lap(0.2)
         storm(pooler, cluster)
         assert others.lap()[-1] < STALL
+
+
+# What others leave behind on a server
+
+
+def run(client, *parts):
+    """One batch; what it says, and the error if there is one."""
+    client.send(*parts, wire.sync())
+    result = client.result()
+    return result.types, result.value or result.error.sqlstate
+
+
+GOOD = wire.bind(statement="s") + wire.execute()
+
+
+def test_names_that_somebody_takes_by_sql_are_taken_back(one_server):
+    thief, owner = (one_server.keep(one_server.raw().login()) for _ in range(2))
+    for number in range(1, 4):
+        thief.query(f"PREPARE \"PGBOUNCER_{number}\" AS SELECT 'stolen'")
+    assert run(owner, wire.parse("SELECT 'good'", "s"), GOOD) == ("12DCZ", "good")
+    owner.query("BEGIN")
+    stolen = wire.parse("SELECT 'better'", "t"), wire.bind(statement="t"), wire.execute()
+    assert run(owner, *stolen) == ("EZ", "42P05")
+    owner.query("ROLLBACK")
+    assert run(owner, *stolen) == ("12DCZ", "better")
+    assert run(owner, GOOD) == ("2DCZ", "good")
+
+
+def test_a_name_is_taken_back_where_a_statement_follows_its_client(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
+    owner, thief, other = (pooler.keep(pooler.raw().login()) for _ in range(3))
+    assert run(owner, wire.parse("SELECT 'good'", "s"), GOOD) == ("12DCZ", "good")
+    owner.query("BEGIN")
+    thief.query("PREPARE \"PGBOUNCER_1\" AS SELECT 'stolen'")
+    owner.query("COMMIT")
+    other.query("BEGIN")
+    assert other.value("SELECT name FROM pg_prepared_statements WHERE NOT from_sql")
+    for _ in range(2):
+        assert run(owner, GOOD) == ("2DCZ", "good")
+
+
+LETTERS = b"\x83\\"  # of Shift JIS: the second byte is that of a backslash
+
+
+@pytest.mark.parametrize("value", [LETTERS + b"n", b"it's " + LETTERS + b" $q$", LETTERS + b"' x"])
+def test_no_letter_of_a_value_escapes_what_follows(one_server, value):
+    other = one_server.keep(one_server.raw().login())
+    client = one_server.keep(one_server.raw())
+    pairs = [b"user", b"app", b"database", b"main", b"client_encoding", b"SJIS", b"my.x", value]
+    client.send(wire.untyped(wire.PROTOCOL_3_0, b"".join(each + b"\0" for each in pairs) + b"\0"))
+    client.finish_login("app")
+    for _ in range(2):
+        other.query("SELECT 1")
+        (row,) = [each.body for each in client.query("SHOW my.x").messages if each.type == "D"]
+        assert row[6:] == value

@@ -35,7 +35,7 @@ struct actor {
 	size_t heard; /* of what we sent: how much hear() has told */
 	size_t last; /* where the message began that it told last */
 	size_t served; /* and how much fake_postgres has answered */
-	char letters[8192]; /* what hear() returned last */
+	char letters[32768]; /* what hear() returned last */
 	char severity[16], sqlstate[8], text[256]; /* of the last error it told */
 	void *backend; /* fake_postgres's; freed with free() */
 };

@@ -65,6 +65,14 @@ static void test_lists_as_a_server_writes_them_stay(void **state)
 	assert_list("\"My Schema\", \"a\"\"b\", x_1", "\"My Schema\", \"a\"\"b\", x_1");
 }
 
+static void test_a_backslash_in_a_letter_escapes_nothing(void **state)
+{
+	(void)state;
+	assert_literal("\x83\\n", "$q$\x83\\n$q$");
+	assert_literal("\x83\\' $q$ $qqq$ qq", "$qqqq$\x83\\' $q$ $qqq$ qq$qqqq$");
+	assert_literal("\x83'", "'\x83'''");
+}
+
 static void test_an_empty_name_becomes_an_empty_literal(void **state)
 {
 	(void)state;
@@ -207,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quotes_of_literals_are_doubled),
 		cmocka_unit_test(test_backslashes_ask_for_an_escaped_literal),
+		cmocka_unit_test(test_a_backslash_in_a_letter_escapes_nothing),
 		cmocka_unit_test(test_lists_as_a_server_writes_them_stay),
 		cmocka_unit_test(test_an_empty_name_becomes_an_empty_literal),
 		cmocka_unit_test(test_bare_names_are_folded_and_quoted_where_needed),
