@@ -21,15 +21,22 @@ struct histogram {
 	uint64_t sum; /* of all values, microseconds */
 };
 
+/* The bucket of a value. */
+static inline unsigned histogram_bucket(uint64_t value)
+{
+	unsigned i = 0;
+
+	while (i < HISTOGRAM_BOUNDS && value > histogram_bounds[i])
+		i++;
+	return i;
+}
+
 /* Count one value, in microseconds; less than nothing is nothing. */
 static inline void histogram_add(struct histogram *histogram, usec_t value)
 {
 	const uint64_t time = value > 0 ? (uint64_t)value : 0;
-	unsigned i = 0;
 
-	while (i < HISTOGRAM_BOUNDS && time > histogram_bounds[i])
-		i++;
-	histogram->counts[i]++;
+	histogram->counts[histogram_bucket(time)]++;
 	histogram->sum += time;
 }
 

@@ -46,6 +46,9 @@ struct counters {
 /* What a database has counted so far; NULL: nothing. */
 const struct database_counters *counters_of_database(const struct database *database);
 
+/* The same, made if need be; NULL without memory: then it is not counted. */
+struct database_counters *counters_open(struct database *database);
+
 /* Before a database's memory goes. */
 void counters_free(struct database_counters *counters);
 

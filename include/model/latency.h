@@ -66,6 +66,9 @@ static inline unsigned latency_cell(uint64_t time)
 		(value > latency_cuts[octave]);
 }
 
+/* The shortest time of that cell. */
+uint64_t latency_cell_least(unsigned cell);
+
 static inline void latency_add_to(struct latency_times *times, unsigned cell, uint64_t time)
 {
 	times->recent.cells[cell]++;

@@ -170,8 +170,9 @@ void pool_mark_close_needed(struct pool *pool, enum server_closing cause);
 /* One more ErrorResponse with this SQLSTATE (NULL: none) was passed on. */
 void pool_count_error(struct pool *pool, const char *sqlstate);
 
-/* Have pool->latency, if there is memory for it. */
+/* Have pool->latency, or pool->errors, if there is memory for it. */
 void pool_open_latency(struct pool *pool);
+void pool_open_errors(struct pool *pool);
 
 /*
  * What the metrics tell of that kind, since the start; waits of no time are among the waits, so

@@ -50,6 +50,7 @@ enum inventory_tag {
 	INVENTORY_GENERATION = 20,
 	INVENTORY_PARSES = 21,
 	INVENTORY_BINDS = 22,
+	INVENTORY_COUNTS = 23, /* of process, database, pool: see session/count_record */
 };
 
 /* Takes each record, a whole message, and its descriptor (-1: none). False ends it all. */

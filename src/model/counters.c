@@ -95,8 +95,7 @@ static void count_cancel(struct counters *counters, enum client_state state, enu
 
 /* --- databases ---------------------------------------------------------------------------- */
 
-/* NULL without memory: then it is not counted. */
-static struct database_counters *open_counters(struct database *database)
+struct database_counters *counters_open(struct database *database)
 {
 	if (!database->counters)
 		database->counters = calloc(1, sizeof(*database->counters));
@@ -120,7 +119,7 @@ void counters_free(struct database_counters *counters)
 
 static struct database_counters *counters_of(const struct server_link *server)
 {
-	return open_counters(server->link.pool->database);
+	return counters_open(server->link.pool->database);
 }
 
 /* --- counting ----------------------------------------------------------------------------- */
@@ -135,7 +134,7 @@ void counters_client_closed(
 {
 	struct counters *counters = &link_registry(&client->link)->counters;
 	struct database_counters *mine =
-		client->database ? open_counters(client->database) : &counters->nowhere;
+		client->database ? counters_open(client->database) : &counters->nowhere;
 	const char *label = reason_label(why->reason);
 	const unsigned rejection = label_find(
 		client_rejection_labels, CLIENT_REJECTIONS, label, CLIENT_REJECTIONS);
@@ -190,7 +189,7 @@ void counters_server_closed(const struct server_link *server, enum server_state 
 
 void counters_server_opened(struct database *database)
 {
-	struct database_counters *mine = open_counters(database);
+	struct database_counters *mine = counters_open(database);
 
 	if (mine)
 		mine->server_opened++;

@@ -54,6 +54,11 @@ static struct span span_of(unsigned cell)
 	return whole;
 }
 
+uint64_t latency_cell_least(unsigned cell)
+{
+	return span_of(cell).first;
+}
+
 /* --- periods ------------------------------------------------------------------------------ */
 
 /* Both cells and bounds ascend, and no cell lies on both sides of a bound. */

@@ -163,10 +163,15 @@ void pool_mark_close_needed(struct pool *pool, enum server_closing cause)
 
 void pool_count_error(struct pool *pool, const char *sqlstate)
 {
-	if (!pool->errors)
-		pool->errors = calloc(SQLSTATE_CLASSES, sizeof(*pool->errors));
+	pool_open_errors(pool);
 	if (pool->errors)
 		pool->errors[sqlstate_class(sqlstate)]++;
+}
+
+void pool_open_errors(struct pool *pool)
+{
+	if (!pool->errors)
+		pool->errors = calloc(SQLSTATE_CLASSES, sizeof(*pool->errors));
 }
 
 void pool_open_latency(struct pool *pool)
@@ -195,8 +200,8 @@ void pool_leave_counts(const struct pool *pool, struct pool *to)
 		pool_open_latency(to);
 	if (pool->latency && to->latency)
 		latency_merge(to->latency, pool->latency);
-	if (pool->errors && !to->errors)
-		to->errors = calloc(SQLSTATE_CLASSES, sizeof(*to->errors));
+	if (pool->errors)
+		pool_open_errors(to);
 	for (unsigned i = 0; pool->errors && to->errors && i < SQLSTATE_CLASSES; i++)
 		to->errors[i] += pool->errors[i];
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "session/count_record.h"
 #include "session/inventory.h"
 #include "wire/tagged.h"
 
@@ -30,7 +31,7 @@ struct pool *adoption_facts_pool(
 /* What an inventory's records other than links hold; lent. */
 struct facts {
 	const char *name, *user, *secret;
-	struct link_record_bytes client_key, welcome, head, stats;
+	struct link_record_bytes client_key, welcome, head, stats, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
 		lifetime_age;
 };
@@ -79,6 +80,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 		case INVENTORY_STATS:
 			out->stats = bytes;
 			break;
+		case INVENTORY_COUNTS:
+			out->counts = bytes;
+			break;
 		case INVENTORY_STATS_NEWER_AGE:
 			out->newer_age = tagged_to_number(&field);
 			break;
@@ -112,6 +116,7 @@ static void adopt_process(struct registry *registry, const struct facts *facts)
 	registry->operation_at = loop_now(registry->loop);
 	registry->stats_newer_at = adoption_facts_moment(registry, facts->newer_age);
 	registry->stats_older_at = adoption_facts_moment(registry, facts->older_age);
+	count_record_add_process(registry, facts->counts.at, facts->counts.length);
 }
 
 static void adopt_database(struct registry *registry, const struct facts *facts)
@@ -119,7 +124,10 @@ static void adopt_database(struct registry *registry, const struct facts *facts)
 	struct database *database =
 		facts->name ? registry_open_database(registry, facts->name, NULL) : NULL;
 
-	if (!database || database->console)
+	if (!database)
+		return;
+	count_record_add_database(database, facts->counts.at, facts->counts.length);
+	if (database->console)
 		return;
 	database->paused = facts->paused != 0;
 	database->paused_at = loop_now(registry->loop);
@@ -215,6 +223,7 @@ static void adopt_pool(struct registry *registry, const struct facts *facts)
 	if (!pool)
 		return;
 	adopt_stats(&pool->stats, &facts->stats);
+	count_record_add_pool(pool, facts->counts.at, facts->counts.length);
 	pool->last_lifetime_close = adoption_facts_moment(registry, facts->lifetime_age);
 	if (facts->secret)
 		adopt_credential(pool, facts->secret, facts->is_password, client_key_of(facts));

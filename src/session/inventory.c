@@ -2,6 +2,7 @@
 #include "session/inventory.h"
 
 #include "net/listener.h"
+#include "session/count_record.h"
 #include "session/link_record.h"
 
 struct inventory {
@@ -97,6 +98,7 @@ static void write_process(struct inventory *inventory)
 		out, INVENTORY_STATS_NEWER_AGE, age_of(registry, registry->stats_newer_at));
 	tagged_number(
 		out, INVENTORY_STATS_OLDER_AGE, age_of(registry, registry->stats_older_at));
+	count_record_write_process(out, INVENTORY_COUNTS, registry);
 	tagged_end(out, mark);
 	give(inventory, -1);
 }
@@ -112,6 +114,7 @@ static void write_databases(struct inventory *inventory)
 		tagged_text(out, INVENTORY_NAME, database->name);
 		tagged_number(out, INVENTORY_PAUSED, database->paused);
 		tagged_number(out, INVENTORY_DISABLED, database->disabled);
+		count_record_write_database(out, INVENTORY_COUNTS, database);
 		tagged_end(out, mark);
 		give(inventory, -1);
 	}
@@ -173,6 +176,7 @@ static void write_pool(struct inventory *inventory, const struct pool *pool)
 	tagged_text(out, INVENTORY_NAME, pool->database->name);
 	tagged_text(out, INVENTORY_USER_NAME, pool->user->name);
 	write_stats(out, &pool->stats);
+	count_record_write_pool(out, INVENTORY_COUNTS, pool);
 	tagged_number(out, INVENTORY_LIFETIME_CLOSE_AGE,
 		age_of(pool->registry, pool->last_lifetime_close));
 	if (learned) {

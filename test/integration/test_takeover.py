@@ -15,6 +15,7 @@ from support.certificates import Authority
 from support.cluster import program
 from support.process import HOST, as_service, free_port, run, stays, wait_until
 from support.raw import Closed, RawClient, ServerError
+from support.scrape import scrape
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
 needs_pgbouncer = pytest.mark.skipif(not PGBOUNCER, reason="no PgBouncer installed")
@@ -262,6 +263,63 @@ def test_counters_and_averages_go_on(pooler):
     assert pooler.stats() == before
     client.query("SELECT 1")
     assert pooler.stats()["query_count"] == before["query_count"] + 1
+
+
+# Counters of the process itself: a new one begins them anew, as Prometheus expects of a restart.
+OF_THE_PROCESS = (
+    "process_cpu_seconds",
+    "pgbouncer_process_cpu_seconds",
+    "pgusher_loop_busy_seconds",
+    "pgusher_accept_paused",
+    "pgusher_log_messages",
+    "pgusher_dns_lookups",
+    "pgusher_dns_changes",
+    "pgusher_http_requests",
+)
+
+
+def counters_of(page):
+    """What must never fall, by name and labels."""
+    return {
+        (name, labels): value
+        for family, kind in page.types.items()
+        if kind in ("counter", "histogram") and family not in OF_THE_PROCESS
+        for (name, labels), value in page.values.items()
+        if name in (family, f"{family}_total", f"{family}_bucket", f"{family}_sum", f"{family}_count")
+    }
+
+
+def test_times_and_error_counters_go_on(make):
+    port = free_port()
+    pooler = make({"metrics_port": port})
+    client = pooler.client()
+    for _ in range(3):
+        with pytest.raises(ServerError):
+            client.query("SELECT 1 / 0")
+    client.query("SELECT pg_sleep(0.3)")
+    with pytest.raises(ServerError):
+        pooler.client(database="nowhere")
+
+    def told():
+        return [
+            [row for row in pooler.show(topic) if row["database"] == "main"]
+            for topic in ("STATS_LATENCY", "STATS_ERRORS")
+        ]
+
+    before, page = told(), counters_of(scrape(port))
+    assert before[0] and [(row["class"], row["count"]) for row in before[1]] == [("22", "3")]
+    for _ in range(2):
+        take_over(pooler)
+        assert told() == before
+        after = counters_of(scrape(port))
+        assert {key for key in page if after.get(key, -1) < page[key]} == set()
+        page = after
+    # And they are counted on.
+    client.query("SELECT pg_sleep(0.3)")
+    times = {row["kind"]: row for row in told()[0] if row["user"] == "app"}
+    was = {row["kind"]: row for row in before[0] if row["user"] == "app"}
+    assert int(times["query"]["count"]) == int(was["query"]["count"]) + 1
+    assert int(times["query"]["max"]) >= int(was["query"]["max"]) >= 300000
 
 
 def test_pause_and_disable_stay(make):
