@@ -15,6 +15,7 @@ enum command_end {
 	COMMAND_DONE, /* the answer is whole */
 	COMMAND_PASSES, /* the same, and its rows go with the descriptors that they name */
 	COMMAND_WAITS, /* admin/waits will answer */
+	COMMAND_GOES_ON, /* the answer has begun, and call->telling has the rest */
 	COMMAND_LAST, /* no answer: the process ends */
 };
 
@@ -28,6 +29,8 @@ struct command_call {
 	struct result_wish wish; /* for its rows */
 	struct database *database; /* that the argument names; NULL: all */
 	struct buffer *out;
+	struct telling *
+		telling; /* set by SHOW whose rows are too many for one turn; whoever runs it owns it */
 };
 
 enum argument_kind {

@@ -4,8 +4,9 @@
  *
  * A client that has logged in to the console's database is handed over by the session floor
  * through registry.console. From then on its messages are gathered whole, and its commands run
- * at the end of the turn, one after the other, so that each SHOW is one picture of now. A
- * console that does not read its answers is neither read nor answered any further.
+ * at the end of the turn, one after the other, so that a SHOW is of now. One with many rows goes on
+ * in the turns that follow (admin/telling), and what its client has said behind it waits. A console
+ * that does not read its answers is neither read nor answered any further.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_H
 #define PGUSHER_ADMIN_CONSOLE_H

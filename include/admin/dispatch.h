@@ -20,8 +20,11 @@ struct topic;
 bool dispatch_check(struct client_link *client, const char *text, const struct topic **topic,
 	struct buffer *out);
 
-/* Run the command in this text; the answer is appended to `out`. `wish` may be NULL. */
+/*
+ * Run the command in this text; the answer is appended to `out`. `wish` may be NULL. `telling` is
+ * set to what follows, the caller's from then on, if the answer is COMMAND_GOES_ON, else to NULL.
+ */
 enum command_end dispatch_run(struct client_link *client, const char *text,
-	const struct result_wish *wish, struct buffer *out);
+	const struct result_wish *wish, struct buffer *out, struct telling **telling);
 
 #endif

@@ -16,6 +16,8 @@
 struct extended {
 	struct prepared prepared;
 	bool is_skipping; /* up to the next Sync */
+	struct console_portal *running; /* whose rows are being built; NULL: none */
+	uint32_t wanted; /* rows of it that are still to be sent; 0: all */
 };
 
 /* Is this a message of the extended protocol? */
@@ -27,6 +29,13 @@ bool extended_knows(uint8_t type);
  */
 enum command_end extended_take(struct extended *extended, struct client_link *client,
 	uint8_t type, const uint8_t *body, size_t length, struct buffer *out);
+
+/*
+ * Build another slice of the rows that an Execute waits for, when extended_take() or this has said
+ * COMMAND_GOES_ON; and say so again as long as more are wanted.
+ */
+enum command_end extended_go_on(
+	struct extended *extended, struct client_link *client, struct buffer *out);
 
 /* The answer that was still to come was an error. */
 void extended_fail(struct extended *extended);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "admin/telling.h"
 #include "base/buffer.h"
 
 struct topic;
@@ -43,8 +44,9 @@ struct console_portal {
 	struct console_query *query;
 	uint64_t binary; /* see struct result_wish */
 	bool has_run;
-	struct buffer answer; /* of the run */
+	struct buffer answer; /* of the run, as far as it was built */
 	size_t sent; /* of it */
+	struct telling *telling; /* owned: builds the rest; NULL: there is none */
 	char name[];
 };
 
@@ -73,7 +75,7 @@ void prepared_drop_portal(struct prepared *prepared, struct console_portal *port
 void prepared_drop_portals(struct prepared *prepared);
 void prepared_drop_all(struct prepared *prepared);
 
-/* Bytes of answers that portals hold. */
+/* Bytes of answers that portals hold, or that of which they will be made. */
 size_t prepared_held(const struct prepared *prepared);
 
 #endif

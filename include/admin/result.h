@@ -4,8 +4,10 @@
  *
  * Cells are given in the order of the columns, one call each, and rendered as text. What the one
  * who asks wants of it (some rows, another order, binary values) is seen to here, so that every
- * SHOW has it: rows that are not wanted are taken back as soon as they are built. Lack of memory
- * is found out at the end (buffer.failed). Protocol: "Message Formats".
+ * SHOW has it: rows that are not wanted are taken back as soon as they are built, those that are to
+ * be ordered are kept until the end. Between two rows, and while the end goes on, the buffer may be
+ * taken away and emptied. Lack of memory is found out at the end (buffer.failed).
+ * Protocol: "Message Formats".
  */
 #ifndef PGUSHER_ADMIN_RESULT_H
 #define PGUSHER_ADMIN_RESULT_H
@@ -13,6 +15,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "admin/sorting.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 
@@ -32,8 +35,12 @@ struct column {
 
 struct clauses;
 
-/* More columns than any result set has. */
-enum { RESULT_COLUMNS_MAX = 64 };
+enum {
+	/* More columns than any result set has. */
+	RESULT_COLUMNS_MAX = 64,
+	/* Whoever takes rows away while more are to come does so when there are so many bytes. */
+	RESULT_SLICE_SIZE = 256 * 1024,
+};
 
 /* What is wanted of a result set. All zero: its description, and all rows as they come, in text. */
 struct result_wish {
@@ -43,15 +50,19 @@ struct result_wish {
 };
 
 struct result {
-	struct buffer *out;
+	struct buffer *out; /* the caller's, who may put another in its place */
 	const struct column *columns;
 	unsigned column_count;
 	struct result_wish wish;
-	unsigned filled; /* cells of the row under way */
-	size_t row; /* where that row's fields begin */
-	size_t first; /* where the first row begins */
-	uint64_t kept; /* rows */
-	struct buffer places; /* of rows that will be moved: size_t each */
+	struct buffer *rows; /* where the row under way is built: `out` or `kept` */
+	unsigned filled; /* cells of it */
+	size_t row; /* where its fields begin */
+	uint64_t accepted; /* rows */
+	struct buffer kept; /* owned: rows that cannot go out as they are built */
+	struct buffer places; /* owned: of those that are to be ordered, size_t each */
+	struct sorting sorting; /* of the places, when all rows are there */
+	bool is_sorting, is_sorted;
+	size_t moved; /* rows that have gone out since */
 	time_t second; /* what `moment` says: most rows of a SHOW share a few seconds */
 	char moment[48];
 };
@@ -64,6 +75,21 @@ void result_describe(struct buffer *out, const struct column *columns, unsigned 
 void result_begin(struct result *result, struct buffer *out, const struct column *columns,
 	unsigned column_count, const struct result_wish *wish);
 void result_end(struct result *result);
+
+/*
+ * The end for whoever has no time for all of it: about so much of it is done, taken off `effort`,
+ * where a comparison costs 1. True: it is whole; result_free() is still to come.
+ */
+bool result_end_partly(struct result *result, unsigned *effort);
+
+/* Give back what it owns, at any time. */
+void result_free(struct result *result);
+
+/* Will no more rows be taken? */
+bool result_is_full(const struct result *result);
+
+/* Bytes of rows that have not gone out. */
+size_t result_held(const struct result *result);
 
 /* A row: begin, one cell for every column, end. */
 void result_begin_row(struct result *result);

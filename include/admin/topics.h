@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What SHOW can show. Each topic is a row: a name, its columns, and a function that adds one row
- * after the other from what it reads in the model. Columns, their order and types are an
- * interface: programs read them by position.
+ * What SHOW can show. Each topic is a row: a name, its columns, and where its rows come from: a
+ * function that adds all of them from what it reads in the model, or, where they may be many, two
+ * that note what there is to tell of and tell of one thing (admin/telling). Columns, their order
+ * and types are an interface: programs read them by position.
  */
 #ifndef PGUSHER_ADMIN_TOPICS_H
 #define PGUSHER_ADMIN_TOPICS_H
 
 #include "admin/commands.h"
 #include "admin/result.h"
+#include "admin/telling.h"
 
 struct topic {
 	const char *name; /* upper case */
 	const struct column *columns;
 	unsigned column_count; /* 0: no result set */
-	/* Add the rows; without columns: say what there is to say. */
+	/* Add the rows, which are few; without columns: say what there is to say. */
 	void (*fill)(struct result *result, const struct command_call *call);
 	enum right right;
+	const struct topic_walk *walk; /* instead of `fill` */
 };
 
 /* A topic whose columns stand in an array. */
 #define TOPIC(name, columns, fill)                                                             \
 	{                                                                                      \
-		name, columns, sizeof(columns) / sizeof((columns)[0]), fill, RIGHT_STATS       \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), fill, RIGHT_STATS, NULL \
+	}
+
+/* The same for one with many rows. */
+#define WALKED_TOPIC(name, columns, walk)                                                      \
+	{                                                                                      \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), NULL, RIGHT_STATS, walk \
 	}
 
 /* One file per family. */
@@ -56,8 +65,5 @@ void topics_help(struct buffer *out, bool ours);
 
 /* Walk the topics: the name of the one at this place and what it is for. False: there is none. */
 bool topics_get(unsigned place, const struct topic **topic, const char **purpose);
-
-/* The answer to SHOW: rows and tag. */
-void topics_show(const struct command_call *call);
 
 #endif

@@ -42,6 +42,12 @@ bool waits_add(
 typedef void wait_answered(struct client_link *client, bool failed);
 void waits_answer_to(struct client_link *client, wait_answered *answered);
 
+/*
+ * The client is in the middle of another answer, or no longer: what it waits for is answered when
+ * that is at its end.
+ */
+void waits_hold(struct client_link *client, bool hold);
+
 /* Does the client wait for an answer? */
 bool waits_has(const struct client_link *client);
 

@@ -32,6 +32,7 @@ struct database {
 	UT_hash_handle by_name;
 	const struct database_config *config;
 	struct database_config *own_config; /* automatic databases: freed with it; else NULL */
+	uint64_t handle; /* as a pool's */
 	struct pool_list pools;
 	struct prepared_counts prepared;
 	struct database_counters *counters; /* owned; NULL: nothing was counted yet */

@@ -30,6 +30,7 @@ enum link_kind { LINK_CLIENT, LINK_SERVER };
 struct link {
 	struct stream stream;
 	TAILQ_ENTRY(link) place; /* in the list that the link's state names */
+	uint64_t handle; /* for registry.handles; 0: nobody has asked */
 	struct link *peer; /* paired with; set by session/pairing only */
 	struct pool *pool; /* NULL: a client still logging in */
 	struct parameters *parameters; /* tracked session parameters, counted; NULL: none yet */

@@ -9,6 +9,7 @@
 #ifndef PGUSHER_MODEL_REGISTRY_H
 #define PGUSHER_MODEL_REGISTRY_H
 
+#include "base/handles.h"
 #include "base/slab.h"
 #include "config/snapshot.h"
 #include "crypt/keyed_hash.h"
@@ -102,6 +103,8 @@ struct registry {
 	bool has_scram_secrets; /* has seen one: a password may take long to check; for good */
 	struct console_hooks console;
 	struct console_wait_list console_waits;
+	unsigned tellings; /* answers of consoles that are under way: see admin/telling */
+	struct handles handles; /* of what they tell of */
 	struct actions *actions; /* what only the daemon can do: see admin/commands */
 	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
 };

@@ -20,6 +20,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/handles.h"
 #include "crypt/keyed_hash.h"
 #include "net/loop.h"
 
@@ -31,6 +32,7 @@ struct statement {
 	TAILQ_ENTRY(statement) dying; /* without holders, until the end of the turn */
 	struct statement_table *table;
 	uint64_t id; /* counted from 1, never used twice */
+	uint64_t handle; /* as a pool's */
 	uint64_t parses, binds; /* by clients: Parse messages, and Bind messages, of it */
 	uint32_t holders;
 	uint32_t names; /* of the holders, those that are names of clients */
@@ -49,6 +51,7 @@ struct statement_table {
 	struct statement *by_content; /* uthash */
 	struct statement_list dying;
 	struct keyed_hash *hash; /* lent */
+	struct handles *handles; /* lent; NULL: nobody tells of statements */
 	struct loop *loop;
 	struct loop_task burial;
 	char nowhere[STATEMENT_NAME_SIZE]; /* the name of no statement: nobody can guess it */

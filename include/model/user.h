@@ -17,6 +17,7 @@
 
 struct user {
 	UT_hash_handle by_name;
+	uint64_t handle; /* as a pool's */
 	const struct user_config *config; /* its [users] entry, or NULL */
 	const char *secret; /* from the auth_file; NULL: not in it */
 	struct user_keys *keys; /* NULL until needed; counted */

@@ -56,13 +56,33 @@ static bool is_local_superuser(const struct command_call *call)
 	return peer.uid == getuid();
 }
 
+/* All in one turn: descriptors must be those that they were when they were told of. */
+static enum command_end show_descriptors(struct command_call *call, struct telling *telling)
+{
+	telling_finish(telling, call->out);
+	telling_free(telling);
+	return COMMAND_PASSES;
+}
+
 static enum command_end cmd_show(struct command_call *call)
 {
+	struct telling *telling;
+
 	if (call->topic->right == RIGHT_ADMIN && !call->client->admin)
 		return refuse(call, "admin access needed");
-	topics_show(call);
-	return call->topic == &show_fds && is_local_superuser(call) ? COMMAND_PASSES
-								    : COMMAND_DONE;
+	telling = telling_new(call);
+	if (!telling) {
+		call->out->failed = true;
+		return COMMAND_DONE;
+	}
+	if (call->topic == &show_fds && is_local_superuser(call))
+		return show_descriptors(call, telling);
+	if (!telling_go_on(telling, call->out)) {
+		call->telling = telling;
+		return COMMAND_GOES_ON;
+	}
+	telling_free(telling);
+	return COMMAND_DONE;
 }
 
 static enum command_end cmd_set(struct command_call *call)

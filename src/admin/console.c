@@ -8,6 +8,7 @@
 #include "admin/dispatch.h"
 #include "admin/extended.h"
 #include "admin/reply.h"
+#include "admin/telling.h"
 #include "admin/waits.h"
 #include "base/text.h"
 #include "net/passing.h"
@@ -25,7 +26,7 @@ enum {
 };
 
 /* Commands that came together may take so long before others have their turn. */
-#define SLICE (20 * USEC_PER_MSEC)
+#define SLICE USEC_PER_MSEC
 
 struct console_session {
 	struct loop_task task; /* commands to be run; at the end, to be freed */
@@ -33,6 +34,7 @@ struct console_session {
 	struct buffer input; /* received and not yet dealt with */
 	struct buffer out; /* answers of the extended protocol that have not been sent */
 	struct extended extended;
+	struct telling *telling; /* the rest of the answer to a simple query; NULL: none */
 	bool busy; /* the extended protocol's answers come in order, and one is still to come */
 	struct passing *passing; /* an answer with descriptors under way; NULL: none */
 	bool counted; /* its first command has been */
@@ -182,6 +184,23 @@ static void count_first(struct console_session *session)
 	totals->queries++;
 }
 
+static void end_telling(struct console_session *session)
+{
+	telling_free(session->telling);
+	session->telling = NULL;
+}
+
+/* Send a slice of the answer to a simple query; without memory it ends with an error. */
+static void tell_on(struct console_session *session, struct buffer *out, bool is_whole)
+{
+	if (is_whole || out->failed)
+		end_telling(session);
+	if (is_whole)
+		writer_ready(out, READY_IDLE);
+	if (out->length > 0 || out->failed)
+		send_answer(session->client, out);
+}
+
 static void run_query(struct console_session *session, const char *text)
 {
 	struct client_link *client = session->client;
@@ -190,7 +209,7 @@ static void run_query(struct console_session *session, const char *text)
 
 	buffer_init_secret(&out); /* SHOW FDS tells keys */
 	count_first(session);
-	end = dispatch_run(client, text, NULL, &out);
+	end = dispatch_run(client, text, NULL, &out, &session->telling);
 	session->over = end == COMMAND_LAST;
 	if (end == COMMAND_DONE && session->client) {
 		writer_ready(&out, READY_IDLE);
@@ -199,6 +218,9 @@ static void run_query(struct console_session *session, const char *text)
 		writer_ready(&out, READY_IDLE);
 		if (!pass(session, &out))
 			client_close_for(client, REASON_NO_MEMORY);
+	} else if (end == COMMAND_GOES_ON) {
+		waits_hold(client, true);
+		tell_on(session, &out, false);
 	}
 	buffer_free(&out);
 }
@@ -224,6 +246,12 @@ static bool flush(struct console_session *session)
 	return session->out.length == 0 || send_answer(session->client, &session->out);
 }
 
+/* Is an answer to SHOW under way? What came behind it waits. */
+static bool is_telling(const struct console_session *session)
+{
+	return session->telling || session->extended.running;
+}
+
 static void on_extended(
 	struct console_session *session, const uint8_t *message, const struct frame *frame)
 {
@@ -239,8 +267,17 @@ static void on_extended(
 	session->busy = end == COMMAND_WAITS;
 	if (session->busy)
 		waits_answer_to(session->client, on_answered);
-	if (session->busy || session->out.length > OUTPUT_MAX)
+	if (end == COMMAND_GOES_ON)
+		waits_hold(session->client, true);
+	if (session->busy || is_telling(session) || session->out.length > OUTPUT_MAX)
 		flush(session);
+}
+
+/* Build another slice of what the extended protocol answers, and send it. */
+static void tell_on_extended(struct console_session *session)
+{
+	extended_go_on(&session->extended, session->client, &session->out);
+	flush(session);
 }
 
 static void on_query(
@@ -373,7 +410,7 @@ static size_t run_input(struct console_session *session)
 	size_t at = 0, taken;
 
 	while (at < input->length && !stream_is_blocked(stream) && !session->passing &&
-		!session->busy) {
+		!session->busy && !is_telling(session)) {
 		if (clock_monotonic() > end) {
 			schedule(session);
 			break;
@@ -407,17 +444,47 @@ static bool must_wait(const struct console_session *session)
 		session->client->link.stream.frozen;
 }
 
+static void tell_on_query(struct console_session *session)
+{
+	struct buffer out;
+	bool is_whole;
+
+	buffer_init_secret(&out); /* as in run_query() */
+	is_whole = telling_go_on(session->telling, &out);
+	tell_on(session, &out, is_whole);
+	buffer_free(&out);
+}
+
+/* The next slice of an answer under way. False: the client is closed. */
+static bool run_telling(struct console_session *session)
+{
+	if (!is_telling(session) || stream_is_blocked(&session->client->link.stream))
+		return true;
+	if (session->extended.running)
+		tell_on_extended(session);
+	else
+		tell_on_query(session);
+	if (session->client && !is_telling(session))
+		waits_hold(session->client, false);
+	return session->client != NULL;
+}
+
 static void run_commands(struct loop_task *task)
 {
 	struct console_session *session = (struct console_session *)task;
 	size_t taken;
 
-	if (session->over || must_wait(session) || !add_input(session, NULL, 0))
+	if (session->over || must_wait(session) || !add_input(session, NULL, 0) ||
+		!run_telling(session))
 		return;
 	taken = run_input(session);
 	if (!session->client || session->over || !flush(session))
 		return;
-	if (session->ended && (taken == 0 || taken == session->input.length)) {
+	/* One that does not read is told more when it has read, which comes as an event. */
+	if (is_telling(session) && !stream_is_blocked(&session->client->link.stream))
+		schedule(session);
+	if (session->ended && !is_telling(session) &&
+		(taken == 0 || taken == session->input.length)) {
 		client_close_for(session->client, REASON_CLIENT_UNEXPECTED_EOF);
 		return;
 	}
@@ -452,7 +519,8 @@ static void on_readable(struct client_link *client)
 	uint8_t *area = loop->receive + LOOP_RECEIVE_HEADROOM;
 	const ssize_t got = stream_receive(&client->link.stream, area, LOOP_RECEIVE_SIZE);
 
-	if (got == STREAM_END && session->input.length > 0 && !session->ended) {
+	if (got == STREAM_END && (session->input.length > 0 || is_telling(session)) &&
+		!session->ended) {
 		/* Its last words came with its end, and may be a goodbye. */
 		session->ended = true;
 		stream_pause(&client->link.stream);
@@ -508,6 +576,7 @@ static void on_closed(struct client_link *client)
 	client->console = NULL;
 	session->client = NULL;
 	end_passing(session);
+	end_telling(session);
 	waits_drop(client);
 	loop_forget(loop, &session->task);
 	loop_defer(loop, &session->task, free_session);

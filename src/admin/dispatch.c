@@ -184,12 +184,14 @@ bool dispatch_check(struct client_link *client, const char *text, const struct t
 }
 
 enum command_end dispatch_run(struct client_link *client, const char *text,
-	const struct result_wish *wish, struct buffer *out)
+	const struct result_wish *wish, struct buffer *out, struct telling **telling)
 {
 	struct command_call call = call_of(client, text, out);
 	const struct command *command;
 	struct command_request request;
+	enum command_end end;
 
+	*telling = NULL;
 	if (wish)
 		call.wish = *wish;
 	if (!understand(&call, &request))
@@ -197,5 +199,7 @@ enum command_end dispatch_run(struct client_link *client, const char *text,
 	command = request.command;
 	if (command->right == RIGHT_ADMIN && !client->admin)
 		return refuse(&call, "admin access needed");
-	return names_database(command) ? run_on_database(command, &call) : command->run(&call);
+	end = names_database(command) ? run_on_database(command, &call) : command->run(&call);
+	*telling = call.telling;
+	return end;
 }

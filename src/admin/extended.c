@@ -228,6 +228,7 @@ static enum command_end on_close(struct extended_call *call)
 /* How many bytes at the front of the answer are to be sent now, and what they end with. */
 struct portion {
 	size_t length;
+	uint32_t rows;
 	bool is_suspended; /* as many rows as were asked for */
 	bool is_error;
 };
@@ -236,65 +237,113 @@ static struct portion cut_portion(const uint8_t *answer, size_t length, uint32_t
 {
 	struct portion portion = {0};
 	struct frame frame = {0};
-	uint32_t rows = 0;
 
 	while (portion.length < length && !portion.is_suspended) {
 		frame_peek(
 			answer + portion.length, length - portion.length, UINT32_MAX, &frame);
 		portion.length += frame.total;
 		portion.is_error = frame.type == PQ_ERROR_RESPONSE;
-		portion.is_suspended = frame.type == PQ_DATA_ROW && ++rows == max_rows;
+		portion.is_suspended = frame.type == PQ_DATA_ROW && ++portion.rows == max_rows;
 	}
 	return portion;
 }
 
-/* Send what was asked for; the rest waits in the portal for the next Execute. */
-static enum command_end send_portion(
-	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
+static struct portion move_portion(
+	struct console_portal *portal, uint32_t max_rows, struct buffer *out)
 {
 	struct buffer *answer = &portal->answer;
-	const uint8_t *rest = answer->data + portal->sent;
-	struct portion portion;
+	struct portion portion = {0};
 
-	if (portal->sent == answer->length) {
-		writer_command_complete(call->out, "SHOW"); /* all rows have been sent */
-		return COMMAND_DONE;
-	}
-	portion = cut_portion(rest, answer->length - portal->sent, max_rows);
-	buffer_append(call->out, rest, portion.length);
+	if (answer->length == 0)
+		return portion;
+	portion = cut_portion(
+		answer->data + portal->sent, answer->length - portal->sent, max_rows);
+	buffer_append(out, answer->data + portal->sent, portion.length);
 	portal->sent += portion.length;
 	if (portal->sent == answer->length) {
 		buffer_free(answer);
 		portal->sent = 0;
 	}
+	return portion;
+}
+
+/* Send what was asked for; the rest waits in the portal for the next Execute, or is built first. */
+static enum command_end send_portion(
+	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
+{
+	struct extended *extended = call->extended;
+	const struct portion portion = move_portion(portal, max_rows, call->out);
+
+	extended->running = NULL;
 	if (portion.is_error)
-		extended_fail(call->extended);
+		extended_fail(extended);
+	if (!portion.is_suspended && portal->telling) {
+		extended->running = portal;
+		extended->wanted = max_rows > 0 ? max_rows - portion.rows : 0;
+		return COMMAND_GOES_ON;
+	}
 	if (!portion.is_suspended)
 		return COMMAND_DONE;
-	if (prepared_held(&call->extended->prepared) > PORTALS_HELD_MAX)
+	if (prepared_held(&extended->prepared) > PORTALS_HELD_MAX)
 		return fail(call, "54000", "too many rows are waiting in portals");
 	write_empty(call->out, PQ_PORTAL_SUSPENDED);
 	return COMMAND_DONE;
+}
+
+/* Nothing more comes of it. */
+static enum command_end fail_without_memory(
+	struct extended_call *call, struct console_portal *portal)
+{
+	call->extended->running = NULL;
+	telling_free(portal->telling);
+	portal->telling = NULL;
+	portal->sent = 0;
+	buffer_free(&portal->answer);
+	return fail(call, "53200", "no mem");
 }
 
 static enum command_end run_portal(
 	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
 {
 	const struct result_wish wish = {.binary = portal->binary, .is_described = true};
-	const enum command_end end =
-		dispatch_run(call->client, portal->query->text, &wish, &portal->answer);
+	const enum command_end end = dispatch_run(
+		call->client, portal->query->text, &wish, &portal->answer, &portal->telling);
 
 	portal->has_run = true;
-	if (portal->answer.failed) {
-		buffer_free(&portal->answer);
-		return fail(call, "53200", "no mem");
-	}
+	if (portal->answer.failed)
+		return fail_without_memory(call, portal);
 	/* Rows with descriptors go without them here. */
-	if ((end == COMMAND_DONE || end == COMMAND_PASSES) && call->client->console)
+	if ((end == COMMAND_DONE || end == COMMAND_PASSES || end == COMMAND_GOES_ON) &&
+		call->client->console)
 		return send_portion(call, portal, max_rows);
 	buffer_append(call->out, portal->answer.data, portal->answer.length);
 	buffer_free(&portal->answer);
 	return end;
+}
+
+enum command_end extended_go_on(
+	struct extended *extended, struct client_link *client, struct buffer *out)
+{
+	struct extended_call call = {.extended = extended, .client = client, .out = out};
+	struct console_portal *portal = extended->running;
+
+	if (telling_go_on(portal->telling, &portal->answer)) {
+		telling_free(portal->telling);
+		portal->telling = NULL;
+	}
+	if (portal->answer.failed)
+		return fail_without_memory(&call, portal);
+	return send_portion(&call, portal, extended->wanted);
+}
+
+/* A portal that has run gives what is left of its rows. */
+static enum command_end run_on(
+	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
+{
+	if (portal->answer.length > 0 || portal->telling)
+		return send_portion(call, portal, max_rows);
+	writer_command_complete(call->out, "SHOW"); /* all rows have been sent */
+	return COMMAND_DONE;
 }
 
 static enum command_end on_execute(struct extended_call *call)
@@ -314,7 +363,7 @@ static enum command_end on_execute(struct extended_call *call)
 		return run_portal(call, portal, max_rows);
 	if (!portal->query->topic || portal->query->topic->column_count == 0)
 		return fail(call, "55000", "portal \"%s\" cannot be run", name);
-	return send_portion(call, portal, max_rows);
+	return run_on(call, portal, max_rows);
 }
 
 /* --- Sync and Flush ----------------------------------------------------------------------- */

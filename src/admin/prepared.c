@@ -119,6 +119,7 @@ void prepared_drop_portal(struct prepared *prepared, struct console_portal *port
 	prepared->portal_count--;
 	release_query(prepared, portal->query);
 	buffer_free(&portal->answer);
+	telling_free(portal->telling);
 	free(portal);
 }
 
@@ -141,6 +142,6 @@ size_t prepared_held(const struct prepared *prepared)
 	size_t held = 0;
 
 	LIST_FOREACH(portal, &prepared->portals, entry)
-	held += portal->answer.length;
+	held += portal->answer.length + telling_held(portal->telling);
 	return held;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "admin/result.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 
 #include "admin/binary.h"
@@ -51,76 +51,43 @@ void result_begin(struct result *result, struct buffer *out, const struct column
 		result->wish = *wish;
 	if (!result->wish.is_described)
 		result_describe(out, columns, column_count, result->wish.binary);
-	result->first = out->length;
 }
 
 /* --- rows --------------------------------------------------------------------------------- */
 
-void result_begin_row(struct result *result)
-{
-	result->filled = 0;
-	result->row = writer_begin(result->out, PQ_DATA_ROW);
-	writer_int16(result->out, (uint16_t)result->column_count);
-}
-
-static bool is_sorted(const struct result *result)
+static bool has_order(const struct result *result)
 {
 	return result->wish.clauses && result->wish.clauses->key_count > 0;
 }
 
-/* May more rows be kept? If they are to be sorted all are needed first. */
-static bool has_room(const struct result *result)
+void result_begin_row(struct result *result)
+{
+	result->rows = has_order(result) || result->wish.binary ? &result->kept : result->out;
+	result->filled = 0;
+	result->row = writer_begin(result->rows, PQ_DATA_ROW);
+	writer_int16(result->rows, (uint16_t)result->column_count);
+}
+
+bool result_is_full(const struct result *result)
 {
 	const struct clauses *clauses = result->wish.clauses;
 
-	return !clauses || !clauses->is_limited || is_sorted(result) ||
-		result->kept < clauses->limit;
+	/* If they are to be ordered all are needed first. */
+	return clauses && clauses->is_limited && !has_order(result) &&
+		result->accepted >= clauses->limit;
 }
 
-static struct row_bytes row_at(const struct result *result, size_t place)
+static struct row_bytes row_at(const struct buffer *rows, size_t place)
 {
-	const uint8_t *message = result->out->data + place;
+	const uint8_t *message = rows->data + place;
 	struct frame frame = {0};
 
-	frame_peek(message, result->out->length - place, UINT32_MAX, &frame);
+	frame_peek(message, rows->length - place, UINT32_MAX, &frame);
 	return (struct row_bytes){frame_body(message), frame_body_size(&frame)};
 }
 
-void result_end_row(struct result *result)
-{
-	const size_t place = result->row - 1; /* the letter */
-	struct buffer *out = result->out;
-
-	CHECK(result->filled == result->column_count);
-	writer_end(out, result->row);
-	if (out->failed)
-		return;
-	if (!has_room(result) ||
-		(result->wish.clauses &&
-			!selection_accepts(result->wish.clauses, row_at(result, place)))) {
-		buffer_shorten(out, place);
-		return;
-	}
-	result->kept++;
-	if ((is_sorted(result) || result->wish.binary) &&
-		!buffer_append(&result->places, &place, sizeof(place)))
-		out->failed = true;
-}
-
-/* --- the end ------------------------------------------------------------------------------ */
-
-static int compare_places(const void *a, const void *b, void *context)
-{
-	const struct result *result = context;
-	const size_t first = *(const size_t *)a, second = *(const size_t *)b;
-	const int order = selection_compare(result->wish.clauses, result->columns,
-		row_at(result, first), row_at(result, second));
-
-	/* Rows that are equal stay as they came. */
-	return order != 0 ? order : (first > second) - (first < second);
-}
-
-static void copy_row(const struct result *result, struct row_bytes row, struct buffer *out)
+/* In the formats that were asked for. */
+static void put_row(const struct result *result, struct row_bytes row, struct buffer *out)
 {
 	struct row_value cells[RESULT_COLUMNS_MAX];
 	const size_t mark = writer_begin(out, PQ_DATA_ROW);
@@ -140,34 +107,123 @@ static void copy_row(const struct result *result, struct row_bytes row, struct b
 	writer_end(out, mark);
 }
 
-/* Put the rows in their order, in the formats that were asked for, where the first one began. */
-static void move_rows(struct result *result, const size_t *places, uint64_t count)
+static void take_row(struct result *result, size_t place)
 {
-	const struct clauses *clauses = result->wish.clauses;
-	struct buffer rows;
+	result->accepted++;
+	if (has_order(result)) {
+		if (!buffer_append(&result->places, &place, sizeof(place)))
+			result->out->failed = true;
+	} else if (result->wish.binary) {
+		put_row(result, row_at(&result->kept, place), result->out);
+		buffer_clear(&result->kept);
+	}
+}
 
-	buffer_init_secret(&rows);
-	if (clauses && clauses->is_limited && count > clauses->limit)
-		count = clauses->limit;
-	for (uint64_t i = 0; i < count; i++)
-		copy_row(result, row_at(result, places[i]), &rows);
-	buffer_shorten(result->out, result->first);
-	if (rows.failed || !buffer_append(result->out, rows.data, rows.length))
+void result_end_row(struct result *result)
+{
+	const size_t place = result->row - 1; /* the letter */
+	const struct clauses *clauses = result->wish.clauses;
+	struct buffer *rows = result->rows;
+
+	CHECK(result->filled == result->column_count);
+	writer_end(rows, result->row);
+	if (rows->failed)
 		result->out->failed = true;
-	buffer_free(&rows);
+	if (result->out->failed)
+		return;
+	if (result_is_full(result) ||
+		(clauses && !selection_accepts(clauses, row_at(rows, place))))
+		buffer_shorten(rows, place);
+	else
+		take_row(result, place);
+}
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+/* What it costs to send a row that was kept, in comparisons. */
+enum { MOVE_EFFORT = 4 };
+
+static int compare_places(size_t a, size_t b, const void *context)
+{
+	const struct result *result = context;
+
+	return selection_compare(result->wish.clauses, result->columns,
+		row_at(&result->kept, a), row_at(&result->kept, b));
+}
+
+static size_t count_places(const struct result *result)
+{
+	return result->places.length / sizeof(size_t);
+}
+
+static bool sort_partly(struct result *result, unsigned *effort)
+{
+	if (!result->is_sorting &&
+		!sorting_begin(&result->sorting, (size_t *)(void *)result->places.data,
+			count_places(result))) {
+		result->out->failed = true;
+		return false;
+	}
+	result->is_sorting = true;
+	result->is_sorted = sorting_go_on(&result->sorting, compare_places, result, effort);
+	return result->is_sorted;
+}
+
+static void spend(unsigned *effort, unsigned cost)
+{
+	*effort -= cost < *effort ? cost : *effort;
+}
+
+static bool move_partly(struct result *result, unsigned *effort, size_t most)
+{
+	const size_t *places = (const size_t *)(const void *)result->places.data;
+	const struct clauses *clauses = result->wish.clauses;
+	size_t count = count_places(result);
+
+	if (clauses->is_limited && count > clauses->limit)
+		count = clauses->limit;
+	for (; result->moved < count; result->moved++) {
+		if (*effort == 0 || result->out->length > most)
+			return false;
+		spend(effort, MOVE_EFFORT);
+		put_row(result, row_at(&result->kept, places[result->moved]), result->out);
+	}
+	return true;
+}
+
+static bool end_partly(struct result *result, unsigned *effort, size_t most)
+{
+	if (result->out->failed || count_places(result) == 0)
+		return true;
+	if (!result->is_sorted && !sort_partly(result, effort))
+		return result->out->failed;
+	return move_partly(result, effort, most);
+}
+
+bool result_end_partly(struct result *result, unsigned *effort)
+{
+	return end_partly(result, effort, RESULT_SLICE_SIZE);
 }
 
 void result_end(struct result *result)
 {
-	size_t *places = (size_t *)(void *)result->places.data;
-	const size_t count = result->places.length / sizeof(*places);
+	unsigned effort = UINT_MAX;
 
-	if (count > 0 && !result->out->failed) {
-		if (is_sorted(result))
-			qsort_r(places, count, sizeof(*places), compare_places, result);
-		move_rows(result, places, count);
-	}
+	while (!end_partly(result, &effort, SIZE_MAX))
+		effort = UINT_MAX;
+	result_free(result);
+}
+
+void result_free(struct result *result)
+{
+	sorting_end(&result->sorting);
+	buffer_free(&result->kept);
 	buffer_free(&result->places);
+}
+
+size_t result_held(const struct result *result)
+{
+	return result->kept.length + result->places.length;
 }
 
 /* --- cells -------------------------------------------------------------------------------- */
@@ -175,14 +231,14 @@ void result_end(struct result *result)
 static void put_cell(struct result *result, const char *text, size_t length)
 {
 	result->filled++;
-	writer_int32(result->out, (uint32_t)length);
-	writer_bytes(result->out, text, length);
+	writer_int32(result->rows, (uint32_t)length);
+	writer_bytes(result->rows, text, length);
 }
 
 static void put_null(struct result *result)
 {
 	result->filled++;
-	writer_int32(result->out, UINT32_MAX);
+	writer_int32(result->rows, UINT32_MAX);
 }
 
 void result_text(struct result *result, const char *text)
@@ -234,8 +290,8 @@ void result_bytes(struct result *result, const void *bytes, size_t length)
 		return;
 	}
 	result->filled++;
-	writer_int32(result->out, (uint32_t)(2 + 2 * length));
-	out = buffer_extend(result->out, 2 + 2 * length);
+	writer_int32(result->rows, (uint32_t)(2 + 2 * length));
+	out = buffer_extend(result->rows, 2 + 2 * length);
 	if (!out)
 		return;
 	*out++ = '\\';

@@ -64,20 +64,28 @@ static void add_database(
 	result_end_row(result);
 }
 
-static void fill_databases(struct result *result, const struct command_call *call)
+static void tell_database(struct telling *telling, void *thing, unsigned kind)
 {
-	struct registry *registry = call->registry;
-	const struct database *database, *next;
+	const struct database *database = thing;
 
-	registry_sort(registry);
-	HASH_ITER (by_name, registry->databases, database, next) {
-		/* An automatic one that nobody uses is not told until it is used again. */
-		if (!database->own_config || database->idle_since == 0)
-			add_database(result, database, registry->settings);
-	}
+	(void)kind;
+	/* An automatic one that nobody uses is not told until it is used again. */
+	if (!database->own_config || database->idle_since == 0)
+		add_database(&telling->result, database, telling->registry->settings);
 }
 
-const struct topic show_databases = TOPIC("DATABASES", database_columns, fill_databases);
+static void note_databases(struct telling *telling)
+{
+	struct database *database, *next;
+
+	registry_sort(telling->registry);
+	HASH_ITER (by_name, telling->registry->databases, database, next)
+		telling_note(telling, &database->handle, database, 0);
+}
+
+static const struct topic_walk databases = {note_databases, tell_database, 0};
+
+const struct topic show_databases = WALKED_TOPIC("DATABASES", database_columns, &databases);
 
 /* --- POOLS -------------------------------------------------------------------------------- */
 
@@ -101,11 +109,14 @@ static const struct column pool_columns[] = {
 	{"load_balance_hosts", COLUMN_TEXT},
 };
 
-static void add_pool(struct result *result, const struct pool *pool, usec_t now)
+static void tell_pool(struct telling *telling, void *thing, unsigned kind)
 {
+	const struct pool *pool = thing;
 	const unsigned *clients = pool->client_count, *servers = pool->server_count;
-	const usec_t waited = pool_longest_wait(pool, now);
+	const usec_t waited = pool_longest_wait(pool, loop_now(telling->registry->loop));
+	struct result *result = &telling->result;
 
+	(void)kind;
 	result_begin_row(result);
 	result_text(result, pool->database->name);
 	result_text(result, pool->user->name);
@@ -128,14 +139,15 @@ static void add_pool(struct result *result, const struct pool *pool, usec_t now)
 	result_end_row(result);
 }
 
-static void fill_pools(struct result *result, const struct command_call *call)
+static void note_pools(struct telling *telling)
 {
-	const usec_t now = loop_now(call->registry->loop);
-	const struct pool *pool;
+	struct pool *pool;
 
-	registry_sort(call->registry);
-	TAILQ_FOREACH (pool, &call->registry->pools, in_registry)
-		add_pool(result, pool, now);
+	registry_sort(telling->registry);
+	TAILQ_FOREACH (pool, &telling->registry->pools, in_registry)
+		telling_note(telling, &pool->handle, pool, 0);
 }
 
-const struct topic show_pools = TOPIC("POOLS", pool_columns, fill_pools);
+static const struct topic_walk pools = {note_pools, tell_pool, 0};
+
+const struct topic show_pools = WALKED_TOPIC("POOLS", pool_columns, &pools);

@@ -24,11 +24,11 @@ static void fill(struct result *result, const struct command_call *call)
 
 /* In the order of the rows above. */
 const struct topic show_fakes[] = {
-	{"client_encoding", &fakes[0].column, 1, fill, RIGHT_STATS},
-	{"default_transaction_isolation", &fakes[1].column, 1, fill, RIGHT_STATS},
-	{"standard_conforming_strings", &fakes[2].column, 1, fill, RIGHT_STATS},
-	{"datestyle", &fakes[3].column, 1, fill, RIGHT_STATS},
-	{"timezone", &fakes[4].column, 1, fill, RIGHT_STATS},
+	{"client_encoding", &fakes[0].column, 1, fill, RIGHT_STATS, NULL},
+	{"default_transaction_isolation", &fakes[1].column, 1, fill, RIGHT_STATS, NULL},
+	{"standard_conforming_strings", &fakes[2].column, 1, fill, RIGHT_STATS, NULL},
+	{"datestyle", &fakes[3].column, 1, fill, RIGHT_STATS, NULL},
+	{"timezone", &fakes[4].column, 1, fill, RIGHT_STATS, NULL},
 	{0},
 };
 

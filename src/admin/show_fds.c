@@ -90,10 +90,13 @@ static void add_secrets(struct result *result, const struct pool *pool)
 	result_bytes(result, known ? keys->keys.server_key : NULL, SCRAM_KEY_SIZE);
 }
 
-static void add_link(struct result *result, const struct link *link)
+static void tell(struct telling *telling, void *thing, unsigned kind)
 {
+	struct result *result = &telling->result;
+	const struct link *link = thing;
 	char text[ADDRESS_TEXT_SIZE];
 
+	(void)kind;
 	/* There is no column for what a session is for: whoever took it would take it for any. */
 	if (link->stream.tls || (link->peer && link->peer->stream.tls) || link->stream.fd < 0 ||
 		link_replication(link))
@@ -112,39 +115,43 @@ static void add_link(struct result *result, const struct link *link)
 	result_end_row(result);
 }
 
-static void add_links(struct result *result, const struct link_list *list)
+static void note_links(struct telling *telling, const struct link_list *list)
 {
-	const struct link *link;
+	struct link *link;
 
 	TAILQ_FOREACH (link, list, place)
-		add_link(result, link);
+		telling_note(telling, &link->handle, link, 0);
 }
 
-static void fill_fds(struct result *result, const struct command_call *call)
+/* Listeners have no handles: they are told of at once. */
+static void note(struct telling *telling)
 {
 	static const enum server_list order[] = {
 		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
-	struct registry *registry = call->registry;
+	struct registry *registry = telling->registry;
 	const struct listener *listener = NULL;
 	const struct pool *pool;
 
-	suspend_look(
-		registry); /* whoever takes over takes a server that is idle for a clean one */
+	telling->result.kept.secret = true;
+	/* Whoever takes over takes a server that is idle for a clean one. */
+	suspend_look(registry);
 	registry_sort(registry);
 	while (registry->listeners &&
 		(listener = listeners_next(registry->listeners, listener)) != NULL)
-		add_listener(result, listener);
-	add_links(result, &registry->logins);
+		add_listener(&telling->result, listener);
+	note_links(telling, &registry->logins);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (pool->database->console)
 			continue;
-		add_links(result, &pool->clients);
-		add_links(result, &pool->waiting);
-		add_links(result, &pool->welcoming);
+		note_links(telling, &pool->clients);
+		note_links(telling, &pool->waiting);
+		note_links(telling, &pool->welcoming);
 		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-			add_links(result, &pool->servers[order[i]]);
+			note_links(telling, &pool->servers[order[i]]);
 	}
 }
 
+static const struct topic_walk walk = {note, tell, 0};
+
 const struct topic show_fds = {
-	"FDS", columns, sizeof(columns) / sizeof(columns[0]), fill_fds, RIGHT_ADMIN};
+	"FDS", columns, sizeof(columns) / sizeof(columns[0]), NULL, RIGHT_ADMIN, &walk};

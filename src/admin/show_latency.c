@@ -61,41 +61,87 @@ static void add_kinds(struct result *result, const char *database, const char *u
 	}
 }
 
-static void add_database(struct result *result, const struct database *database)
+/* What is noted: each pool of a database, to be added up; the database; each of its pools. */
+enum { NOTE_SUMMAND, NOTE_DATABASE, NOTE_POOL };
+
+/* Of one database, as far as its pools have been told of. */
+struct database_sum {
+	const struct database *database;
+	struct latency_sum of;
+};
+
+static struct latency_sum *sum_of(struct telling *telling, const struct database *database)
+{
+	struct database_sum *sum = (struct database_sum *)(void *)telling->memory;
+
+	if (sum->database != database)
+		*sum = (struct database_sum){.database = database};
+	return &sum->of;
+}
+
+static void tell_database(struct telling *telling, const struct database *database)
+{
+	add_kinds(&telling->result, database->name, NULL, sum_of(telling, database));
+}
+
+static void tell_pool(struct telling *telling, const struct pool *pool)
 {
 	struct latency_sum sum = {0};
-	const struct pool *pool;
+
+	add_pool(&sum, pool);
+	add_kinds(&telling->result, pool->database->name, pool->user->name, &sum);
+}
+
+static void tell_latency(struct telling *telling, void *thing, unsigned kind)
+{
+	const struct pool *pool = thing;
+
+	if (kind == NOTE_DATABASE)
+		tell_database(telling, thing);
+	else if (kind == NOTE_POOL)
+		tell_pool(telling, pool);
+	else
+		add_pool(sum_of(telling, pool->database), pool);
+}
+
+/* False: it has nothing to tell. */
+static bool note_summands(struct telling *telling, const struct database *database)
+{
+	struct pool *pool;
 	bool any = false;
 
 	TAILQ_FOREACH (pool, &database->pools, in_database) {
-		add_pool(&sum, pool);
-		any = any || pool->latency;
+		if (!pool->latency)
+			continue;
+		telling_note(telling, &pool->handle, pool, NOTE_SUMMAND);
+		any = true;
 	}
-	if (any)
-		add_kinds(result, database->name, NULL, &sum);
+	return any;
 }
 
 /* Each database before its pools; those without a query yet have nothing to tell. */
-static void fill_latency(struct result *result, const struct command_call *call)
+static void note_latency(struct telling *telling)
 {
 	const struct database *before = NULL;
-	const struct pool *pool;
+	struct pool *pool;
 
-	registry_sort(call->registry);
-	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
-		struct latency_sum sum = {0};
+	registry_sort(telling->registry);
+	TAILQ_FOREACH (pool, &telling->registry->pools, in_registry) {
+		struct database *database = pool->database;
 
-		if (pool->database != before)
-			add_database(result, pool->database);
-		before = pool->database;
-		if (!pool->latency)
-			continue;
-		add_pool(&sum, pool);
-		add_kinds(result, pool->database->name, pool->user->name, &sum);
+		if (database != before && note_summands(telling, database))
+			telling_note(telling, &database->handle, database, NOTE_DATABASE);
+		before = database;
+		if (pool->latency)
+			telling_note(telling, &pool->handle, pool, NOTE_POOL);
 	}
 }
 
-const struct topic show_stats_latency = TOPIC("STATS_LATENCY", latency_columns, fill_latency);
+static const struct topic_walk latencies = {
+	note_latency, tell_latency, sizeof(struct database_sum)};
+
+const struct topic show_stats_latency =
+	WALKED_TOPIC("STATS_LATENCY", latency_columns, &latencies);
 
 /* --- STATS_ERRORS ------------------------------------------------------------------------- */
 
@@ -105,8 +151,12 @@ static const struct column errors_columns[] = {
 	{"count", COLUMN_NUMERIC}, /* since the start */
 };
 
-static void add_errors(struct result *result, const struct pool *pool)
+static void tell_errors(struct telling *telling, void *thing, unsigned kind)
 {
+	struct result *result = &telling->result;
+	const struct pool *pool = thing;
+
+	(void)kind;
 	for (unsigned i = 0; i < SQLSTATE_CLASSES; i++) {
 		if (pool->errors[i] == 0)
 			continue;
@@ -119,15 +169,17 @@ static void add_errors(struct result *result, const struct pool *pool)
 	}
 }
 
-static void fill_errors(struct result *result, const struct command_call *call)
+static void note_errors(struct telling *telling)
 {
-	const struct pool *pool;
+	struct pool *pool;
 
-	registry_sort(call->registry);
-	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
+	registry_sort(telling->registry);
+	TAILQ_FOREACH (pool, &telling->registry->pools, in_registry) {
 		if (pool->errors)
-			add_errors(result, pool);
+			telling_note(telling, &pool->handle, pool, 0);
 	}
 }
 
-const struct topic show_stats_errors = TOPIC("STATS_ERRORS", errors_columns, fill_errors);
+static const struct topic_walk errors = {note_errors, tell_errors, 0};
+
+const struct topic show_stats_errors = WALKED_TOPIC("STATS_ERRORS", errors_columns, &errors);

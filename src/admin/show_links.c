@@ -44,28 +44,27 @@ enum { LINK_COLUMNS = 21 };
 
 /* What all rows of one answer share. */
 struct listing {
-	struct result *result;
-	const struct command_call *call;
-	usec_t now; /* of the loop */
 	usec_t wall; /* since 1970 to the loop's zero */
 	int application_name; /* place among the tracked parameters */
 	bool as_sockets; /* with positions in buffers, and the states of SHOW SOCKETS */
 	bool only_busy;
 };
 
-static struct listing start(struct result *result, const struct command_call *call)
+static struct listing *listing_of(struct telling *telling)
 {
-	struct loop *loop = call->registry->loop;
+	return (struct listing *)(void *)telling->memory;
+}
 
-	return (struct listing){
-		.result = result,
-		.call = call,
-		.now = loop_now(loop),
+static void start(struct telling *telling)
+{
+	const struct registry *registry = telling->registry;
+
+	*listing_of(telling) = (struct listing){
 		/* Both clocks at one moment, so that a time looks the same in every SHOW. */
-		.wall = clock_wall() - clock_monotonic() + loop->stolen,
-		.application_name =
-			parameter_index(call->registry->parameters, "application_name"),
+		.wall = clock_wall() - clock_monotonic() + registry->loop->stolen,
+		.application_name = parameter_index(registry->parameters, "application_name"),
 	};
+	registry_sort(telling->registry);
 }
 
 /* --- cells -------------------------------------------------------------------------------- */
@@ -120,14 +119,15 @@ static void add_addresses(struct result *result, const struct link *link)
 }
 
 /* How long the client's query has been under way, or the client has waited for its welcome. */
-static usec_t waited(const struct listing *listing, const struct link *link)
+static usec_t waited(const struct link *link)
 {
 	const struct client_link *client = as_client(link);
+	const usec_t now = loop_now(link->stream.loop);
 
 	if (client && client->query_start != 0)
-		return listing->now - client->query_start;
+		return now - client->query_start;
 	if (client && client_is_waiting(client) && client->wait_start != 0)
-		return listing->now - client->wait_start;
+		return now - client->wait_start;
 	return 0;
 }
 
@@ -173,11 +173,11 @@ static int64_t prepared_statements(const struct link *link)
 	return server->statements ? server->statements->count : 0;
 }
 
-static void add_link_cells(const struct listing *listing, const struct link *link)
+static void add_link_cells(
+	struct result *result, const struct listing *listing, const struct link *link)
 {
-	struct result *result = listing->result;
 	const struct server_link *server = as_server(link);
-	const usec_t wait = waited(listing, link);
+	const usec_t wait = waited(link);
 	char tls[TLS_TEXT_SIZE];
 
 	result_text(result, server ? "S" : "C");
@@ -209,14 +209,14 @@ struct positions {
 	size_t unsent; /* received from it, not yet taken by its peer */
 };
 
-static struct positions positions_of(const struct listing *listing, const struct link *link)
+static struct positions positions_of(const struct telling *telling, const struct link *link)
 {
 	struct positions at = {.received = link->held_length, .remaining = link->remaining};
 
 	if (link->peer)
 		at.unsent = stream_backlog_length(&link->peer->stream);
-	if (link == &listing->call->client->link)
-		at.received += strlen(listing->call->text);
+	if (link == &telling->client->link)
+		at.received += telling->text_length;
 	return at;
 }
 
@@ -231,131 +231,147 @@ static void add_position_cells(struct result *result, const struct positions *at
 	result_number(result, (int64_t)at->unsent); /* send_avail */
 }
 
-static void add_link(const struct listing *listing, const struct link *link)
+/* Logging in again, or about to be nobody: what has left its place since it was noted. */
+static bool has_left(const struct listing *listing, const struct link *link)
 {
-	const struct positions at = positions_of(listing, link);
-
-	if (listing->only_busy && at.received == 0 && at.remaining == 0 && at.unsent == 0)
-		return;
-	result_begin_row(listing->result);
-	add_link_cells(listing, link);
-	if (listing->as_sockets)
-		add_position_cells(listing->result, &at);
-	result_end_row(listing->result);
+	return link->kind == LINK_CLIENT && !listing->as_sockets &&
+		(link->state == CLIENT_GREETING || link->state == CLIENT_AUTHENTICATING);
 }
 
-static void add_links(const struct listing *listing, const struct link_list *list)
+static void tell_link(struct telling *telling, void *thing, unsigned kind)
 {
-	const struct link *link;
+	const struct listing *listing = listing_of(telling);
+	const struct link *link = thing;
+	const struct positions at = positions_of(telling, link);
+
+	(void)kind;
+	if (has_left(listing, link) ||
+		(listing->only_busy && at.received == 0 && at.remaining == 0 && at.unsent == 0))
+		return;
+	result_begin_row(&telling->result);
+	add_link_cells(&telling->result, listing, link);
+	if (listing->as_sockets)
+		add_position_cells(&telling->result, &at);
+	result_end_row(&telling->result);
+}
+
+/* --- who is told of, and in which order ----------------------------------------------------- */
+
+static void note_link(struct telling *telling, struct link *link)
+{
+	telling_note(telling, &link->handle, link, 0);
+}
+
+static void note_links(struct telling *telling, const struct link_list *list)
+{
+	struct link *link;
 
 	TAILQ_FOREACH (link, list, place)
-		add_link(listing, link);
+		note_link(telling, link);
 }
 
-static void add_cancels(
-	const struct listing *listing, const struct pool *pool, enum client_state state)
+static void note_those(
+	struct telling *telling, const struct link_list *list, enum client_state state)
 {
-	const struct link *link;
+	struct link *link;
 
-	TAILQ_FOREACH (link, &pool->cancels, place) {
+	TAILQ_FOREACH (link, list, place) {
 		if (link->state == state)
-			add_link(listing, link);
+			note_link(telling, link);
 	}
 }
 
-static void add_waiting(const struct listing *listing, const struct pool *pool)
+static void note_cancels(struct telling *telling, const struct pool *pool)
 {
-	add_links(listing, &pool->waiting);
-	add_links(listing, &pool->welcoming);
+	note_those(telling, &pool->cancels, CLIENT_CANCEL_SENT);
+	note_those(telling, &pool->cancels, CLIENT_CANCEL_WAITING);
 }
 
-/* They wait in a pool too, but are nobody of its own yet. */
-static void add_looking_up(const struct listing *listing)
+static void note_waiting(struct telling *telling, const struct pool *pool)
 {
-	const struct link *link;
+	note_links(telling, &pool->waiting);
+	note_links(telling, &pool->welcoming);
+}
 
-	TAILQ_FOREACH (link, &listing->call->registry->logins, place) {
-		if (link->state == CLIENT_LOOKING_UP)
-			add_link(listing, link);
-	}
+static void note_servers_of(struct telling *telling, const struct pool *pool,
+	const enum server_list *lists, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		note_links(telling, &pool->servers[lists[i]]);
 }
 
 /* --- topics ------------------------------------------------------------------------------- */
 
-static void fill_clients(struct result *result, const struct command_call *call)
+static void note_clients(struct telling *telling)
 {
-	const struct listing listing = start(result, call);
+	const struct registry *registry = telling->registry;
 	const struct pool *pool;
 	const struct peer *peer;
 
-	registry_sort(call->registry);
-	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
-		add_links(&listing, &pool->clients);
-		add_waiting(&listing, pool);
-		add_cancels(&listing, pool, CLIENT_CANCEL_SENT);
-		add_cancels(&listing, pool, CLIENT_CANCEL_WAITING);
+	start(telling);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		note_links(telling, &pool->clients);
+		note_waiting(telling, pool);
+		note_cancels(telling, pool);
 	}
-	add_looking_up(&listing);
-	TAILQ_FOREACH (peer, &call->registry->peers, entry) {
-		add_cancels(&listing, peer->pool, CLIENT_CANCEL_SENT);
-		add_cancels(&listing, peer->pool, CLIENT_CANCEL_WAITING);
-	}
+	/* They wait in a pool too, but are nobody of its own yet. */
+	note_those(telling, &registry->logins, CLIENT_LOOKING_UP);
+	TAILQ_FOREACH (peer, &registry->peers, entry)
+		note_cancels(telling, peer->pool);
 }
 
-const struct topic show_clients = {"CLIENTS", columns, LINK_COLUMNS, fill_clients};
+static const struct topic_walk clients = {note_clients, tell_link, sizeof(struct listing)};
 
-static void add_servers(const struct listing *listing, const struct pool *pool,
-	const enum server_list *lists, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		add_links(listing, &pool->servers[lists[i]]);
-}
+const struct topic show_clients = {
+	"CLIENTS", columns, LINK_COLUMNS, NULL, RIGHT_STATS, &clients};
 
-static void fill_servers(struct result *result, const struct command_call *call)
+static void note_servers(struct telling *telling)
 {
 	static const enum server_list order[] = {SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED,
 		SERVERS_TESTED, SERVERS_LOGIN, SERVERS_ACTIVE_CANCEL, SERVERS_BEING_CANCELED};
-	const struct listing listing = start(result, call);
+	const struct registry *registry = telling->registry;
 	const struct pool *pool;
 	const struct peer *peer;
 
-	registry_sort(call->registry);
-	TAILQ_FOREACH (pool, &call->registry->pools, in_registry)
-		add_servers(&listing, pool, order, sizeof(order) / sizeof(order[0]));
-	TAILQ_FOREACH (peer, &call->registry->peers, entry)
-		add_servers(&listing, peer->pool, order, sizeof(order) / sizeof(order[0]));
+	start(telling);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		note_servers_of(telling, pool, order, sizeof(order) / sizeof(order[0]));
+	TAILQ_FOREACH (peer, &registry->peers, entry)
+		note_servers_of(telling, peer->pool, order, sizeof(order) / sizeof(order[0]));
 }
 
-const struct topic show_servers = {"SERVERS", columns, LINK_COLUMNS, fill_servers};
+static const struct topic_walk servers = {note_servers, tell_link, sizeof(struct listing)};
 
-static void add_sockets(struct result *result, const struct command_call *call, bool only_busy)
+const struct topic show_servers = {
+	"SERVERS", columns, LINK_COLUMNS, NULL, RIGHT_STATS, &servers};
+
+static void note_sockets(struct telling *telling)
 {
 	static const enum server_list order[] = {
 		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
-	struct listing listing = start(result, call);
+	const struct registry *registry = telling->registry;
 	const struct pool *pool;
 
-	listing.as_sockets = true;
-	listing.only_busy = only_busy;
-	registry_sort(call->registry);
-	TAILQ_FOREACH (pool, &call->registry->pools, in_registry) {
-		add_links(&listing, &pool->clients);
-		add_waiting(&listing, pool);
-		add_servers(&listing, pool, order, sizeof(order) / sizeof(order[0]));
+	start(telling);
+	listing_of(telling)->as_sockets = true;
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		note_links(telling, &pool->clients);
+		note_waiting(telling, pool);
+		note_servers_of(telling, pool, order, sizeof(order) / sizeof(order[0]));
 	}
-	add_links(&listing, &call->registry->logins);
+	note_links(telling, &registry->logins);
 }
 
-static void fill_sockets(struct result *result, const struct command_call *call)
+static void note_active_sockets(struct telling *telling)
 {
-	add_sockets(result, call, false);
+	note_sockets(telling);
+	listing_of(telling)->only_busy = true;
 }
 
-const struct topic show_sockets = TOPIC("SOCKETS", columns, fill_sockets);
+static const struct topic_walk sockets = {note_sockets, tell_link, sizeof(struct listing)};
+static const struct topic_walk active_sockets = {
+	note_active_sockets, tell_link, sizeof(struct listing)};
 
-static void fill_active_sockets(struct result *result, const struct command_call *call)
-{
-	add_sockets(result, call, true);
-}
-
-const struct topic show_active_sockets = TOPIC("ACTIVE_SOCKETS", columns, fill_active_sockets);
+const struct topic show_sockets = WALKED_TOPIC("SOCKETS", columns, &sockets);
+const struct topic show_active_sockets =
+	WALKED_TOPIC("ACTIVE_SOCKETS", columns, &active_sockets);

@@ -15,8 +15,15 @@ static const struct column columns[] = {
 	{"query", COLUMN_TEXT},
 };
 
-static void add_statement(struct result *result, const struct statement *statement)
+static void tell(struct telling *telling, void *thing, unsigned kind)
 {
+	const struct statement *statement = thing;
+	struct result *result = &telling->result;
+
+	(void)kind;
+	/* Unnamed ones are nobody's but their client's. */
+	if (statement->names == 0 && statement->servers == 0)
+		return;
 	result_begin_row(result);
 	result_count(result, statement->id);
 	result_text(result, statement->name);
@@ -32,15 +39,14 @@ static void add_statement(struct result *result, const struct statement *stateme
 }
 
 /* In the order of their numbers, which is that in which they came. */
-static void fill(struct result *result, const struct command_call *call)
+static void note(struct telling *telling)
 {
-	const struct statement *statement, *next;
+	struct statement *statement, *next;
 
-	HASH_ITER (by_content, call->registry->statements.by_content, statement, next) {
-		/* Unnamed ones are nobody's but their client's. */
-		if (statement->names > 0 || statement->servers > 0)
-			add_statement(result, statement);
-	}
+	HASH_ITER (by_content, telling->registry->statements.by_content, statement, next)
+		telling_note(telling, &statement->handle, statement, 0);
 }
 
-const struct topic show_statements = TOPIC("STATEMENTS", columns, fill);
+static const struct topic_walk walk = {note, tell, 0};
+
+const struct topic show_statements = WALKED_TOPIC("STATEMENTS", columns, &walk);

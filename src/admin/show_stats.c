@@ -40,37 +40,63 @@ static struct totals averages(const struct registry *registry, const struct stat
 		loop_now(registry->loop) - registry->stats_older_at);
 }
 
-static struct stats stats_of_database(const struct database *database)
-{
-	const struct pool *pool;
-	struct stats sum = {0};
+/* --- rows of databases ---------------------------------------------------------------------- */
 
-	TAILQ_FOREACH (pool, &database->pools, in_database)
-		stats_add(&sum, &pool->stats);
+/* What is noted: each pool of a database, whose counters are added up, then the database. */
+enum { NOTE_POOL, NOTE_DATABASE };
+
+/* Of one database, as far as its pools have been told of. */
+struct sum {
+	const struct database *database;
+	struct stats stats;
+};
+
+static struct sum *sum_of(struct telling *telling, const struct database *database)
+{
+	struct sum *sum = (struct sum *)(void *)telling->memory;
+
+	if (sum->database != database)
+		*sum = (struct sum){.database = database};
 	return sum;
 }
 
 /* One row for each database with a pool. */
-static void add_rows(
-	struct result *result, struct registry *registry, bool with_totals, bool with_averages)
+static void note_databases(struct telling *telling)
 {
-	const struct database *database, *next;
+	struct registry *registry = telling->registry;
+	struct database *database, *next;
+	struct pool *pool;
 
 	registry_sort(registry);
 	HASH_ITER (by_name, registry->databases, database, next) {
-		const struct stats stats = stats_of_database(database);
-		const struct totals average = averages(registry, &stats);
-
-		if (TAILQ_EMPTY(&database->pools))
-			continue;
-		result_begin_row(result);
-		result_text(result, database->name);
-		if (with_totals)
-			add_counters(result, &stats.current);
-		if (with_averages)
-			add_counters(result, &average);
-		result_end_row(result);
+		TAILQ_FOREACH (pool, &database->pools, in_database)
+			telling_note(telling, &pool->handle, pool, NOTE_POOL);
+		if (!TAILQ_EMPTY(&database->pools))
+			telling_note(telling, &database->handle, database, NOTE_DATABASE);
 	}
+}
+
+static void tell(struct telling *telling, void *thing, unsigned kind, bool with_totals,
+	bool with_averages)
+{
+	const struct pool *pool = thing;
+	const struct database *database = kind == NOTE_POOL ? pool->database : thing;
+	struct sum *sum = sum_of(telling, database);
+	struct result *result = &telling->result;
+	struct totals average;
+
+	if (kind == NOTE_POOL) {
+		stats_add(&sum->stats, &pool->stats);
+		return;
+	}
+	average = averages(telling->registry, &sum->stats);
+	result_begin_row(result);
+	result_text(result, database->name);
+	if (with_totals)
+		add_counters(result, &sum->stats.current);
+	if (with_averages)
+		add_counters(result, &average);
+	result_end_row(result);
 }
 
 /* --- STATS -------------------------------------------------------------------------------- */
@@ -101,12 +127,14 @@ static const struct column stats_columns[] = {
 	{"avg_bind_count", COLUMN_NUMERIC},
 };
 
-static void fill_stats(struct result *result, const struct command_call *call)
+static void tell_stats(struct telling *telling, void *thing, unsigned kind)
 {
-	add_rows(result, call->registry, true, true);
+	tell(telling, thing, kind, true, true);
 }
 
-const struct topic show_stats = TOPIC("STATS", stats_columns, fill_stats);
+static const struct topic_walk walk_stats = {note_databases, tell_stats, sizeof(struct sum)};
+
+const struct topic show_stats = WALKED_TOPIC("STATS", stats_columns, &walk_stats);
 
 /* --- STATS_TOTALS ------------------------------------------------------------------------- */
 
@@ -125,12 +153,16 @@ static const struct column totals_columns[] = {
 	{"bind_count", COLUMN_NUMERIC},
 };
 
-static void fill_stats_totals(struct result *result, const struct command_call *call)
+static void tell_stats_totals(struct telling *telling, void *thing, unsigned kind)
 {
-	add_rows(result, call->registry, true, false);
+	tell(telling, thing, kind, true, false);
 }
 
-const struct topic show_stats_totals = TOPIC("STATS_TOTALS", totals_columns, fill_stats_totals);
+static const struct topic_walk walk_stats_totals = {
+	note_databases, tell_stats_totals, sizeof(struct sum)};
+
+const struct topic show_stats_totals =
+	WALKED_TOPIC("STATS_TOTALS", totals_columns, &walk_stats_totals);
 
 /* --- STATS_AVERAGES ----------------------------------------------------------------------- */
 
@@ -150,13 +182,16 @@ static const struct column averages_columns[] = {
 	{"avg_bind_count", COLUMN_NUMERIC},
 };
 
-static void fill_stats_averages(struct result *result, const struct command_call *call)
+static void tell_stats_averages(struct telling *telling, void *thing, unsigned kind)
 {
-	add_rows(result, call->registry, false, true);
+	tell(telling, thing, kind, false, true);
 }
 
+static const struct topic_walk walk_stats_averages = {
+	note_databases, tell_stats_averages, sizeof(struct sum)};
+
 const struct topic show_stats_averages =
-	TOPIC("STATS_AVERAGES", averages_columns, fill_stats_averages);
+	WALKED_TOPIC("STATS_AVERAGES", averages_columns, &walk_stats_averages);
 
 /* --- TOTALS ------------------------------------------------------------------------------- */
 

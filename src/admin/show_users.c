@@ -50,6 +50,9 @@ static bool is_forced(const struct registry *registry, const struct user *user)
 {
 	const struct database *database, *next;
 
+	/* Once forced it is marked for good, so that few are looked for in all databases. */
+	if (!user->forced)
+		return false;
 	HASH_ITER (by_name, registry->databases, database, next) {
 		if (database->config->user && strcmp(database->config->user, user->name) == 0)
 			return true;
@@ -64,16 +67,25 @@ static bool is_known(const struct registry *registry, const struct user *user)
 		!TAILQ_EMPTY(&user->pools) || is_forced(registry, user);
 }
 
-static void fill(struct result *result, const struct command_call *call)
+static void tell(struct telling *telling, void *thing, unsigned kind)
 {
-	struct registry *registry = call->registry;
-	const struct user *user, *next;
+	const struct registry *registry = telling->registry;
+	const struct user *user = thing;
 
-	registry_sort(registry);
-	HASH_ITER (by_name, registry->users, user, next) {
-		if (is_known(registry, user))
-			add_user(result, user, registry->settings);
-	}
+	(void)kind;
+	if (is_known(registry, user))
+		add_user(&telling->result, user, registry->settings);
 }
 
-const struct topic show_users = TOPIC("USERS", columns, fill);
+static void note(struct telling *telling)
+{
+	struct user *user, *next;
+
+	registry_sort(telling->registry);
+	HASH_ITER (by_name, telling->registry->users, user, next)
+		telling_note(telling, &user->handle, user, 0);
+}
+
+static const struct topic_walk walk = {note, tell, 0};
+
+const struct topic show_users = WALKED_TOPIC("USERS", columns, &walk);

@@ -3,8 +3,6 @@
 
 #include <strings.h>
 
-#include "wire/writer.h"
-
 /* Groups from this one on are told behind the commands: PgBouncer does not have them. */
 enum { OURS = 5 };
 
@@ -78,19 +76,4 @@ void topics_help(struct buffer *out, bool ours)
 			topics[i].topic->name);
 		group = topics[i].group;
 	}
-}
-
-void topics_show(const struct command_call *call)
-{
-	const struct topic *topic = call->topic;
-	struct result result;
-
-	if (topic->column_count > 0)
-		result_begin(
-			&result, call->out, topic->columns, topic->column_count, &call->wish);
-	else
-		result = (struct result){.out = call->out};
-	topic->fill(&result, call);
-	result_end(&result);
-	writer_command_complete(call->out, "SHOW");
 }

@@ -24,6 +24,8 @@ struct console_wait {
 	bool for_database;
 	char database[DATABASE_NAME_SIZE]; /* by name: it may vanish meanwhile */
 	wait_answered *answered; /* NULL: nobody but the client */
+	bool held; /* its client is in the middle of another answer */
+	bool canceled; /* somebody did so meanwhile */
 	usec_t since, told; /* when it began, and when its client last heard of it */
 };
 
@@ -114,6 +116,20 @@ void waits_answer_to(struct client_link *client, wait_answered *answered)
 		newest->answered = answered;
 }
 
+void waits_hold(struct client_link *client, bool hold)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->console_waits, entry)
+	{
+		if (wait->client == client)
+			wait->held = hold;
+	}
+	if (!hold)
+		waits_look(registry);
+}
+
 bool waits_has(const struct client_link *client)
 {
 	const struct registry *registry = link_registry(&client->link);
@@ -180,7 +196,11 @@ static bool look(struct registry *registry, struct console_wait *wait)
 	const struct wait_rules *rule = &rules[wait->kind];
 	const struct database *database = database_of(registry, wait);
 
-	if (wait->for_database && !database) {
+	if (wait->held)
+		return false;
+	if (wait->canceled) {
+		answer_error(wait, "canceled");
+	} else if (wait->for_database && !database) {
 		/* It went with all its servers. */
 		if (rule->ended)
 			answer_error(wait, "the paused database was removed");
@@ -313,7 +333,7 @@ void waits_look(struct registry *registry)
 		;
 }
 
-static void end_all_of(struct client_link *client, void (*how)(struct console_wait *wait))
+void waits_drop(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 	struct console_wait *wait = LIST_FIRST(&registry->console_waits);
@@ -323,22 +343,20 @@ static void end_all_of(struct client_link *client, void (*how)(struct console_wa
 			wait = LIST_NEXT(wait, entry);
 			continue;
 		}
-		how(wait);
+		end_wait(wait);
 		wait = LIST_FIRST(&registry->console_waits);
 	}
 }
 
-static void answer_canceled(struct console_wait *wait)
-{
-	answer_error(wait, "canceled");
-}
-
 void waits_cancel(struct client_link *client)
 {
-	end_all_of(client, answer_canceled);
-}
+	struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait;
 
-void waits_drop(struct client_link *client)
-{
-	end_all_of(client, end_wait);
+	LIST_FOREACH(wait, &registry->console_waits, entry)
+	{
+		if (wait->client == client)
+			wait->canceled = true;
+	}
+	waits_look(registry);
 }

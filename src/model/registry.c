@@ -139,6 +139,7 @@ void registry_drop_database(struct registry *registry, struct database *database
 	if (registry->recent_database == database)
 		registry->recent_database = NULL;
 	database->gone = true;
+	handles_take_back(&registry->handles, &database->handle, database);
 	if (database->clients == 0 && TAILQ_EMPTY(&database->pools))
 		free_database(database);
 }
@@ -215,6 +216,7 @@ void registry_let_go_user(struct registry *registry, struct user *user)
 	if (registry->recent_user == user)
 		registry->recent_user = NULL;
 	user_drop_keys(user);
+	handles_take_back(&registry->handles, &user->handle, user);
 	free(user);
 }
 
@@ -304,6 +306,7 @@ void pool_free(struct pool *pool)
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
 	pool_drop_counts(pool);
+	handles_take_back(&pool->registry->handles, &pool->handle, pool);
 	free(pool);
 }
 
@@ -442,6 +445,7 @@ bool registry_init(struct registry *registry, struct loop *loop, struct snapshot
 	random_fill(&loop->random, registry->mock_salt, sizeof(registry->mock_salt));
 	registry->parameters = parameter_table_new(registry->settings->track_extra_parameters);
 	statement_table_init(&registry->statements, loop, &registry->name_hash);
+	registry->statements.handles = &registry->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
 	return keyed_hash_init(&registry->name_hash, key) && registry->parameters &&
@@ -471,6 +475,7 @@ void registry_free(struct registry *registry)
 	}
 	cancel_keys_free(&registry->cancel_keys);
 	statement_table_free(&registry->statements);
+	handles_clear(&registry->handles);
 	keyed_hash_free(&registry->name_hash);
 	parameter_table_free(registry->parameters);
 	snapshot_unref(registry->config);

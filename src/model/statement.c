@@ -33,6 +33,8 @@ static void bury(struct statement *statement)
 	HASH_DELETE(by_content, table->by_content, statement);
 	table->bytes -= statement_size(statement);
 	table->count--;
+	if (table->handles)
+		handles_take_back(table->handles, &statement->handle, statement);
 	free(statement);
 }
 

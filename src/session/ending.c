@@ -136,6 +136,7 @@ void client_close(struct client_link *client, const struct failure *why)
 		cancel_asker_gone(client);
 	client_group_leave(client);
 	client_enter(client, CLIENT_CLOSED);
+	handles_take_back(&registry->handles, &link->handle, link);
 	client_login_end(client, state);
 	statements_client_gone(client);
 	cancel_keys_forget(&registry->cancel_keys, client);
@@ -231,6 +232,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
 		take_leave(server, why);
 	server_enter(server, SERVER_CLOSED);
+	handles_take_back(&link_registry(link)->handles, &link->handle, link);
 	stream_close(&link->stream);
 	link_drop_held(link);
 	parameters_unref(link->parameters);

@@ -7,14 +7,16 @@ import pty
 import re
 import resource
 import select
+import socket
 import time
 
 import pytest
 
 from support import wire
 from support.pooler import is_sanitized
-from support.process import HOST, wait_until
+from support.process import HOST, free_port, wait_until
 from support.raw import Closed, RawClient, ServerError, cancel
+from support.scrape import scrape
 
 TEXT = ("text", 25, -1)
 INT4 = ("int4", 23, 4)
@@ -691,8 +693,10 @@ def many_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_show_of_5000_clients_stalls_nobody(new_pooler, many_descriptors):
-    """The rows are built in one turn, so that they are one picture: it has to be a short one."""
+@pytest.fixture
+def crowd(new_pooler, many_descriptors):
+    """A daemon with so many clients, whose names are all different, and its metrics."""
+    port = free_port()
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -700,37 +704,103 @@ def test_show_of_5000_clients_stalls_nobody(new_pooler, many_descriptors):
             "listen_backlog": MANY,
             "log_connections": 0,
             "log_disconnections": 0,
+            "metrics_port": port,
         }
     )
-    clients = [
-        pooler.raw().send_startup("app", "main", application_name=f"tool{number % 50}")
+    pooler.metrics = port
+    pooler.crowd = [
+        pooler.raw().send_startup("app", "main", application_name=f"tool{number % 50}_{number}")
         for number in range(MANY)
     ]
-    for client in clients:
+    for client in pooler.crowd:
         client.finish_login("app")
-    console = pooler.console()
-    for sql, rows in (
-        ("SHOW CLIENTS", MANY + 1),
-        ("SHOW SOCKETS", MANY + 2),
-        ("SHOW CLIENTS WHERE application_name = tool7", MANY // 50),
-        ("SHOW CLIENTS ORDER BY application_name DESC, port", MANY + 1),
-        ("SHOW CLIENTS WHERE application_name LIKE '%o%7' ORDER BY id LIMIT 9", 9),
-    ):
-        before = pooler.loop_seconds()
+    return pooler
+
+
+def slow_console(pooler):
+    """A console that leaves most of what it is sent with the sender, until it is read."""
+    option = (socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client = pooler.keep(RawClient(pooler.address, options=[option]))
+    return client.login("admin", "pgbouncer")
+
+
+def turns_of(pooler):
+    """How often the event loop has turned so far, and looked at everybody else."""
+    return scrape(pooler.metrics).value("pgusher_loop_lag_seconds_count")
+
+
+def test_show_of_5000_clients_stalls_nobody(crowd):
+    """The rows are built a few hundred in a turn; all of them together cost little, too."""
+    console = crowd.console()
+
+    def turns_for(sql):
+        """Turns from one page of metrics to the next, and the answer."""
+        before = turns_of(crowd)
         found = console.query(sql)
-        taken = pooler.loop_seconds() - before
+        return turns_of(crowd) - before, found
+
+    # The pages themselves take turns, always about as many.
+    least = max(turns_for("SHOW VERSION")[0] for _ in range(5))
+    for sql, rows, told in (
+        ("SHOW CLIENTS", MANY + 1, MANY),
+        ("SHOW SOCKETS", MANY + 2, MANY),
+        (r"SHOW CLIENTS WHERE application_name LIKE 'tool7\_%'", MANY // 50, MANY),
+        ("SHOW CLIENTS ORDER BY application_name DESC, port", MANY + 1, 2 * MANY),
+        ("SHOW CLIENTS WHERE application_name LIKE '%o%7' ORDER BY id LIMIT 9", 9, MANY),
+        ("SHOW CLIENTS LIMIT 9", 9, 0),
+    ):
+        before = crowd.loop_seconds()
+        found = console.query(sql)
+        taken = crowd.loop_seconds() - before
         assert abs(len(found.rows) - rows) <= 1, sql
         assert taken < (1.0 if is_sanitized() else 0.1), (sql, taken)
+        assert turns_for(sql)[0] - least >= 0.8 * told // 256, sql
     # Rows that portals keep for later are bounded too.
-    client = pooler.console()
+    client = crowd.console()
     client.send(
-        wire.parse("SHOW CLIENTS"),
+        wire.parse("SHOW CLIENTS ORDER BY id"),
         *[wire.bind((), "", str(each)) + wire.execute(str(each), 1) for each in range(40)],
         wire.sync(),
     )
     result = client.result()
     assert result.error.is_("ERROR", "54000", "too many rows are waiting in portals")
     assert 10 < result.types.count("s") < 30
+
+
+def test_who_stays_is_listed_once_whoever_comes_and_goes(crowd):
+    """More answers than sockets hold, so that all of this happens in the middle of some of them."""
+    shows = ["SHOW CLIENTS", "SHOW SOCKETS", "SHOW CLIENTS ORDER BY port DESC"] * 4
+    console = slow_console(crowd)
+    console.send(*[wire.query(sql) for sql in shows])
+    guests = []
+    for number in range(150):
+        guests.append(crowd.client(application_name=f"guest_{number}"))
+        # Some of those who stay wait, and stand elsewhere; the others are done by then.
+        busy = crowd.crowd[number * 33 : number * 33 + 33]
+        for client in busy:
+            client.send(wire.query("SELECT 1"))
+        if number % 2:
+            guests.pop(0).close()
+        for client in busy:
+            client.result()
+    for sql in shows:
+        rows = [row for row in console.result().dicts() if row["type"] == "C"]
+        names = [row["application_name"] for row in rows if row["application_name"]]
+        assert len(names) == len(set(names)), sql
+        assert sum(name.startswith("tool") for name in names) == MANY, sql
+
+
+def test_a_reload_and_a_kill_in_the_middle_of_answers(crowd):
+    console = slow_console(crowd)
+    console.send(*[wire.query("SHOW CLIENTS"), wire.query("SHOW SERVERS")] * 12)
+    first = console.read_until("D")
+    crowd.command("RELOAD")
+    crowd.command("KILL main")
+    answers = [console.result() for _ in range(24)]
+    assert all(answer.tag == "SHOW" for answer in answers) and first
+    assert len(answers[0].rows) > 1 and len(answers[-2].rows) == 2
+    crowd.command("RESUME main")
+    assert crowd.client().value("SELECT 1") == "1"
 
 
 def test_a_console_of_protocol_3_2_has_a_longer_key(pooler):

@@ -520,6 +520,20 @@ def test_operators_have_the_word_while_it_is_prepared(make):
     assert pooler.wait_exit() == 0
 
 
+def test_an_answer_under_way_is_cut_and_holds_nothing_up(make):
+    """What a console does not read is not waited for; clients notice nothing."""
+    pooler = make({"max_client_conn": 1000})
+    clients = [pooler.client() for _ in range(300)]
+    option = (socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    console = pooler.keep(RawClient(pooler.address, options=[option])).login("admin", "pgbouncer")
+    console.send(wire.query("SHOW SOCKETS") * 200)
+    console.read_until("D")
+    take_over(pooler)
+    seen = b"".join(iter(lambda: console.socket.recv(1 << 20), b""))
+    assert seen.count(b"SHOW\0") < 200
+    assert [client.value("SELECT 1") for client in clients] == ["1"] * 300
+
+
 def test_others_cannot_ask_for_it(pooler):
     for console in (pooler.console(unix=True), pooler.console()):
         for sql in ("HANDOVER 1", "HANDOVER COMMIT"):

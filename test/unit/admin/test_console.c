@@ -873,6 +873,259 @@ static void test_a_query_without_its_zero_or_too_long_closes(void **state)
 	assert_string_equal(last_error(other), "incomplete pkt");
 }
 
+/* --- long answers ------------------------------------------------------------------------- */
+
+enum { MANY_SERVERS = 700 };
+
+static void add_many_servers(void)
+{
+	for (unsigned i = 0; i < MANY_SERVERS; i++)
+		add_busy_server("one");
+}
+
+static unsigned count_rows(const char *types)
+{
+	unsigned count = 0;
+
+	for (; *types; types++)
+		count += *types == 'D';
+	return count;
+}
+
+/* Turns until it has nothing more to say; its last messages, and how many rows there were. */
+static unsigned hear_all(struct console *console, char *last, unsigned *turns)
+{
+	unsigned count = 0, silent = 0;
+	const char *types;
+
+	/* While rows are sorted there is nothing to hear; while a portal waits, there never is. */
+	for (*turns = 0; silent < 30; ++*turns) {
+		loop_turn(&loop, false);
+		types = new_types(console);
+		count += count_rows(types);
+		silent = *types ? 0 : silent + 1;
+		if (*types)
+			snprintf(last, 8, "%s",
+				types + (strlen(types) > 4 ? strlen(types) - 4 : 0));
+	}
+	return count;
+}
+
+static void test_a_long_answer_leaves_turns_to_others(void **state)
+{
+	struct console *console = open_console(true), *other = open_console(true);
+	unsigned turns;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	new_types(other);
+	feed_query(console, "SHOW SERVERS");
+	feed_query(console, "SHOW VERSION");
+	turn(console);
+	assert_in_range(count_rows(new_types(console)), 1, 256);
+	ask(other, "SHOW VERSION");
+	assert_string_equal(new_types(other), "TDCZ");
+	assert_in_range(registry.tellings, 1, 1);
+	assert_in_range(hear_all(console, last, &turns), MANY_SERVERS - 512, MANY_SERVERS);
+	/* What came behind it is answered behind it. */
+	assert_string_equal(last, "TDCZ");
+	assert_int_equal(registry.tellings, 0);
+}
+
+static void test_an_ordered_answer_is_whole(void **state)
+{
+	struct console *console = open_console(true);
+	unsigned turns;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	ask(console, "SHOW SERVERS ORDER BY id DESC LIMIT 650");
+	assert_int_equal(hear_all(console, last, &turns), 650);
+	assert_true(turns > 5);
+	assert_string_equal(last, "DDCZ");
+}
+
+static void test_a_console_may_go_in_the_middle_of_an_answer(void **state)
+{
+	struct console *console = open_console(true), *other = open_console(true);
+
+	(void)state;
+	add_many_servers();
+	ask(console, "SHOW SERVERS");
+	FEED(other,
+		"P\0\0\0\x14\0SHOW SERVERS\0\0\0"
+		"B\0\0\0\x0c\0\0\0\0\0\0\0\0"
+		"E\0\0\0\x09\0\0\0\0\0");
+	turn(other);
+	assert_int_equal(registry.tellings, 2);
+	client_close_for(console->client, REASON_CLIENT_UNEXPECTED_EOF);
+	client_close_for(other->client, REASON_CLIENT_UNEXPECTED_EOF);
+	loop_turn(&loop, false);
+	assert_int_equal(registry.tellings, 0);
+}
+
+static void test_who_has_said_all_still_hears_the_end_of_the_answer(void **state)
+{
+	struct console *console = open_console(true);
+	unsigned turns;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	ask(console, "SHOW SERVERS");
+	scripted_end(console->script);
+	scripted_run(console->script);
+	assert_int_equal(hear_all(console, last, &turns), MANY_SERVERS);
+	assert_string_equal(last, "DDCZ");
+	assert_true(scripted_is_closed(console->script));
+}
+
+static void test_an_answer_does_not_pile_up_before_who_does_not_read(void **state)
+{
+	struct console *console = open_console(true);
+	unsigned turns;
+	size_t before;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	scripted_allow(console->script, 10);
+	ask(console, "SHOW SERVERS");
+	before = stream_backlog_length(&console->client->link.stream);
+	assert_true(before > 0);
+	for (int i = 0; i < 10; i++)
+		turn(console);
+	assert_int_equal(stream_backlog_length(&console->client->link.stream), before);
+	assert_int_equal(registry.tellings, 1);
+	scripted_allow(console->script, SCRIPTED_ANY);
+	assert_int_equal(hear_all(console, last, &turns), MANY_SERVERS);
+	assert_string_equal(last, "DDCZ");
+}
+
+static void test_portals_build_no_more_rows_than_are_asked_for(void **state)
+{
+	struct console *console = open_console(true);
+	const char *types;
+	unsigned turns;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	FEED(console,
+		"P\0\0\0\x14\0SHOW SERVERS\0\0\0"
+		"B\0\0\0\x0c\0\0\0\0\0\0\0\0"
+		"E\0\0\0\x09\0\0\0\0\x04"); /* four */
+	turn(console);
+	assert_string_equal(new_types(console), "12DDDDs");
+	FEED(console, "E\0\0\0\x09\0\0\0\x02\x58"); /* 600 */
+	turn(console);
+	types = new_types(console);
+	assert_in_range(count_rows(types), 1, 599);
+	assert_int_equal(count_rows(types) + hear_all(console, last, &turns), 600);
+	assert_string_equal(last, "DDDs");
+	FEED(console, "E\0\0\0\x09\0\0\0\0\0" SYNC); /* all */
+	turn(console);
+	assert_int_equal(hear_all(console, last, &turns), MANY_SERVERS - 604);
+	assert_string_equal(last, "DDCZ");
+	assert_int_equal(registry.tellings, 0);
+}
+
+static void test_a_portal_with_rows_to_come_may_be_closed(void **state)
+{
+	struct console *console = open_console(true);
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	FEED(console,
+		"P\0\0\0\x14\0SHOW SERVERS\0\0\0"
+		"B\0\0\0\x0c\0\0\0\0\0\0\0\0"
+		"E\0\0\0\x09\0\0\0\0\x02"
+		"C\0\0\0\x06P\0" SYNC);
+	turn(console);
+	assert_string_equal(new_types(console), "12DDs3Z");
+	assert_int_equal(registry.tellings, 0);
+}
+
+/* For a takeover nothing moves: the answer goes on when it has failed. */
+static void test_an_answer_waits_while_nothing_may_move(void **state)
+{
+	struct console *console = open_console(true);
+	unsigned turns;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	feed_query(console, "SHOW SERVERS");
+	scripted_run(console->script);
+	registry.still = true;
+	console->client->link.stream.frozen = true;
+	for (int i = 0; i < 10; i++)
+		loop_turn(&loop, false);
+	assert_string_equal(new_types(console), "");
+	registry.still = false;
+	console->client->link.stream.frozen = false;
+	console_resume(&registry);
+	loop_turn(&loop, false);
+	new_types(console);
+	registry.still = true;
+	console->client->link.stream.frozen = true;
+	for (int i = 0; i < 10; i++)
+		loop_turn(&loop, false);
+	assert_string_equal(new_types(console), "");
+	registry.still = false;
+	console->client->link.stream.frozen = false;
+	console_resume(&registry);
+	assert_in_range(hear_all(console, last, &turns), 1, MANY_SERVERS - 1);
+	assert_string_equal(last, "DDCZ");
+}
+
+/* Answers of one console never stand inside each other, however late one of them comes. */
+static void test_a_wait_is_answered_behind_the_answer_under_way(void **state)
+{
+	struct console *console = open_console(true);
+	unsigned turns;
+	char last[8];
+
+	(void)state;
+	add_many_servers();
+	new_types(console);
+	ask(console, "PAUSE one");
+	ask(console, "SHOW SERVERS");
+	assert_in_range(count_rows(new_types(console)), 1, 256);
+	control_resume(&registry, NULL);
+	control_resume(&registry, registry_find_database(&registry, "one"));
+	console_tick(&registry);
+	assert_string_equal(new_types(console), "");
+	assert_in_range(hear_all(console, last, &turns), 1, MANY_SERVERS - 1);
+	assert_string_equal(last, "CZEZ");
+	assert_string_equal(last_error(console), "PAUSE was ended by RESUME");
+	/* The same of one that is canceled. */
+	ask(console, "WAIT_CLOSE one");
+	new_types(console);
+	ask(console, "RECONNECT one");
+	ask(console, "WAIT_CLOSE one");
+	ask(console, "SHOW SERVERS");
+	registry.console.canceled(console->client);
+	assert_in_range(hear_all(console, last, &turns), 1, MANY_SERVERS);
+	assert_string_equal(last, "CZEZ");
+	assert_string_equal(last_error(console), "canceled");
+}
+
+static bool console_has_input(const struct console *console)
+{
+	return scripted_unread(console->script) > 0 ||
+		stream_is_blocked(&console->client->link.stream) || loop.late.first != NULL;
+}
+
 static void test_a_console_that_does_not_read_is_not_read(void **state)
 {
 	struct console *console = open_console(true);
@@ -890,7 +1143,7 @@ static void test_a_console_that_does_not_read_is_not_read(void **state)
 		turn(console);
 	assert_int_equal(stream_backlog_length(&console->client->link.stream), before);
 	scripted_allow(console->script, SCRIPTED_ANY);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 5000 && console_has_input(console); i++)
 		turn(console);
 	assert_false(stream_is_blocked(&console->client->link.stream));
 	scripted_forget_output(console->script);
@@ -948,6 +1201,15 @@ int main(void)
 		TEST(test_a_console_with_statements_may_close),
 		TEST(test_bad_messages_close_the_console),
 		TEST(test_a_query_without_its_zero_or_too_long_closes),
+		TEST(test_a_long_answer_leaves_turns_to_others),
+		TEST(test_an_ordered_answer_is_whole),
+		TEST(test_a_console_may_go_in_the_middle_of_an_answer),
+		TEST(test_who_has_said_all_still_hears_the_end_of_the_answer),
+		TEST(test_an_answer_does_not_pile_up_before_who_does_not_read),
+		TEST(test_portals_build_no_more_rows_than_are_asked_for),
+		TEST(test_a_portal_with_rows_to_come_may_be_closed),
+		TEST(test_an_answer_waits_while_nothing_may_move),
+		TEST(test_a_wait_is_answered_behind_the_answer_under_way),
 		TEST(test_a_console_that_does_not_read_is_not_read),
 		TEST(test_the_first_command_counts_as_a_query_and_a_transaction),
 	};

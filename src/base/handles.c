@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A handle is a slot's number with the number of the gift above it, so that a slot's next object
+ * has another one.
+ */
+#include "base/handles.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { FIRST_CAPACITY = 64 };
+
+static uint32_t slot_of(uint64_t handle)
+{
+	return (uint32_t)handle;
+}
+
+static bool grow(struct handles *handles)
+{
+	const uint32_t capacity = handles->capacity ? 2 * handles->capacity : FIRST_CAPACITY;
+	struct handle_slot *slots;
+	uint32_t *vacant;
+
+	if (capacity < handles->capacity)
+		return false;
+	slots = realloc(handles->slots, capacity * sizeof(*slots));
+	if (slots)
+		handles->slots = slots;
+	vacant = realloc(handles->vacant, capacity * sizeof(*vacant));
+	if (vacant)
+		handles->vacant = vacant;
+	if (!slots || !vacant)
+		return false;
+	handles->capacity = capacity;
+	return true;
+}
+
+/* What it was given may be another's by now: of a table that was cleared. */
+static bool is_its_own(const struct handles *handles, uint64_t handle, const void *object)
+{
+	return handle != 0 && handles_find(handles, handle) == object;
+}
+
+uint64_t handles_give(struct handles *handles, uint64_t *of, void *object)
+{
+	uint32_t slot;
+
+	if (is_its_own(handles, *of, object))
+		return *of;
+	if (handles->vacancies > 0)
+		slot = handles->vacant[--handles->vacancies];
+	else if (handles->count < handles->capacity || grow(handles))
+		slot = handles->count++;
+	else
+		return 0;
+	handles->serial += handles->serial == UINT32_MAX ? 2 : 1; /* never 0 */
+	*of = (uint64_t)handles->serial << 32 | slot;
+	handles->slots[slot] = (struct handle_slot){*of, object};
+	return *of;
+}
+
+void handles_take_back(struct handles *handles, const uint64_t *of, const void *object)
+{
+	if (!is_its_own(handles, *of, object))
+		return;
+	handles->slots[slot_of(*of)] = (struct handle_slot){0};
+	handles->vacant[handles->vacancies++] = slot_of(*of);
+}
+
+void *handles_find(const struct handles *handles, uint64_t handle)
+{
+	const uint32_t slot = slot_of(handle);
+
+	return slot < handles->count && handles->slots[slot].handle == handle
+		? handles->slots[slot].object
+		: NULL;
+}
+
+void handles_clear(struct handles *handles)
+{
+	free(handles->slots);
+	free(handles->vacant);
+	*handles = (struct handles){.serial = handles->serial};
+}
