@@ -4,9 +4,11 @@
  * are. This is the one place that knows of slices: topics say what there are rows about, and then
  * tell of one thing after the other.
  *
- * What there are rows about is noted in one pass, in the order in which they are told: of each
- * thing its handle, so that it may go meanwhile, move to another list, or change; one that has gone
- * is left out, and none is told twice. Rows are of the moment in which they are built.
+ * What there are rows about is noted first, in the order in which they are told: of each thing its
+ * handle, so that it may go meanwhile, move to another list, or change; one that has gone is left
+ * out, and none is told twice. Rows are of the moment in which they are built. Connections are
+ * noted list by list if they are few; else one after the other as they came, which takes some turns,
+ * and then put in the order of their lists.
  */
 #ifndef PGUSHER_ADMIN_TELLING_H
 #define PGUSHER_ADMIN_TELLING_H
@@ -14,6 +16,7 @@
 #include "admin/clauses.h"
 #include "admin/commands.h"
 #include "admin/result.h"
+#include "model/link_walk.h"
 
 struct telling;
 
@@ -21,6 +24,12 @@ struct telling;
 struct topic_walk {
 	/* Note everything there is to tell of; rows about what has no handle are added at once. */
 	void (*note)(struct telling *telling);
+	/*
+	 * For topics about links: what is to be done instead of `note` if they are many, and where
+	 * the row of a link stands, ascending; 0: it has none. NULL: there are never so many.
+	 */
+	void (*start)(struct telling *telling);
+	uint32_t (*place)(const struct link *link);
 	/* Add what rows there are about one thing, which lives; `kind` is what was noted with it. */
 	void (*tell)(struct telling *telling, void *thing, unsigned kind);
 	size_t memory_size; /* of what the two share */
@@ -34,8 +43,12 @@ struct telling {
 	struct clauses clauses; /* the wish points to them, if there are any */
 	struct result result;
 	struct buffer notes; /* struct note each */
-	size_t told; /* of them */
-	bool has_begun, has_told_all;
+	struct link_walk walk; /* valid while it is walking */
+	uint64_t last_id; /* of the links that are told of */
+	struct buffer order; /* of the notes, size_t each; empty: as they stand */
+	struct sorting sorting; /* of the order */
+	size_t told; /* of the notes */
+	bool has_begun, is_walking, is_unordered, is_sorting, has_told_all;
 	_Alignas(max_align_t) unsigned char memory[]; /* the topic's, zero at first */
 };
 

@@ -30,7 +30,6 @@ enum link_kind { LINK_CLIENT, LINK_SERVER };
 struct link {
 	struct stream stream;
 	TAILQ_ENTRY(link) place; /* in the list that the link's state names */
-	uint64_t handle; /* for registry.handles; 0: nobody has asked */
 	struct link *peer; /* paired with; set by session/pairing only */
 	struct pool *pool; /* NULL: a client still logging in */
 	struct parameters *parameters; /* tracked session parameters, counted; NULL: none yet */
@@ -47,6 +46,8 @@ struct link {
 	struct loop_task ending;
 	usec_t connect_time; /* loop time when accepted or launched */
 	usec_t request_time; /* loop time when bytes were last received */
+	TAILQ_ENTRY(link) in_registry; /* all that live: see model/link_walk */
+	uint64_t handle; /* for registry.handles; 0: nobody has asked */
 };
 
 TAILQ_HEAD(link_list, link);

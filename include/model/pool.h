@@ -25,6 +25,7 @@ TAILQ_HEAD(lookup_list, lookup);
 struct pool {
 	TAILQ_ENTRY(pool) in_registry, in_database, in_user, in_work;
 	struct registry *registry;
+	unsigned order; /* among the pools, as far as they are sorted */
 	uint64_t handle; /* for registry.handles, as those of databases, users and statements */
 	struct database *database;
 	struct user *user; /* as whom it logs in to servers */

@@ -54,6 +54,8 @@ struct suspend_hooks {
 /* The answers that consoles still wait for: see admin/waits. */
 LIST_HEAD(console_wait_list, console_wait);
 
+LIST_HEAD(link_walk_list, link_walk);
+
 struct registry {
 	struct loop *loop;
 	struct snapshot *config; /* counted */
@@ -75,6 +77,8 @@ struct registry {
 	struct peer_list peers; /* in order by id, those that were needed yet: see model/peer */
 	struct link_list logins; /* clients in GREETING and AUTHENTICATING */
 	unsigned login_count;
+	struct link_list links; /* all that live, oldest first */
+	struct link_walk_list walks; /* over these */
 	struct link_list dead; /* closed links whose memory goes at the end of the turn */
 	struct cancel_keys cancel_keys;
 	struct statement_table statements;

@@ -83,7 +83,7 @@ static void note_databases(struct telling *telling)
 		telling_note(telling, &database->handle, database, 0);
 }
 
-static const struct topic_walk databases = {note_databases, tell_database, 0};
+static const struct topic_walk databases = {.note = note_databases, .tell = tell_database};
 
 const struct topic show_databases = WALKED_TOPIC("DATABASES", database_columns, &databases);
 
@@ -148,6 +148,6 @@ static void note_pools(struct telling *telling)
 		telling_note(telling, &pool->handle, pool, 0);
 }
 
-static const struct topic_walk pools = {note_pools, tell_pool, 0};
+static const struct topic_walk pools = {.note = note_pools, .tell = tell_pool};
 
 const struct topic show_pools = WALKED_TOPIC("POOLS", pool_columns, &pools);

@@ -151,7 +151,7 @@ static void note(struct telling *telling)
 	}
 }
 
-static const struct topic_walk walk = {note, tell, 0};
+static const struct topic_walk walk = {.note = note, .tell = tell};
 
 const struct topic show_fds = {
 	"FDS", columns, sizeof(columns) / sizeof(columns[0]), NULL, RIGHT_ADMIN, &walk};

@@ -138,7 +138,7 @@ static void note_latency(struct telling *telling)
 }
 
 static const struct topic_walk latencies = {
-	note_latency, tell_latency, sizeof(struct database_sum)};
+	.note = note_latency, .tell = tell_latency, .memory_size = sizeof(struct database_sum)};
 
 const struct topic show_stats_latency =
 	WALKED_TOPIC("STATS_LATENCY", latency_columns, &latencies);
@@ -180,6 +180,6 @@ static void note_errors(struct telling *telling)
 	}
 }
 
-static const struct topic_walk errors = {note_errors, tell_errors, 0};
+static const struct topic_walk errors = {.note = note_errors, .tell = tell_errors};
 
 const struct topic show_stats_errors = WALKED_TOPIC("STATS_ERRORS", errors_columns, &errors);

@@ -300,6 +300,68 @@ static void note_servers_of(struct telling *telling, const struct pool *pool,
 		note_links(telling, &pool->servers[lists[i]]);
 }
 
+/*
+ * The same for one of many: pools in their order, within each its lists, and then those who have
+ * no pool yet.
+ */
+enum { NO_POOL = 0xfffffe, OTHERS_POOL };
+
+static uint32_t place(const struct link *link, unsigned list)
+{
+	const struct pool *pool = link->pool;
+	const unsigned last = NO_POOL - 1;
+	unsigned order = NO_POOL;
+
+	if (pool && pool->database->peer_id)
+		order = OTHERS_POOL;
+	else if (pool)
+		order = pool->order < last ? pool->order : last;
+	return order << 8 | list;
+}
+
+/* The lists of clients, as they follow each other; 0: it stands in none of them. */
+enum { NO_LIST, CLIENTS, WAITING, WELCOMING, CANCELS_SENT, CANCELS_WAITING, LOGINS, SERVERS };
+
+static unsigned client_list(const struct client_link *client)
+{
+	switch (client_state(client)) {
+	case CLIENT_IDLE:
+	case CLIENT_PAIRED:
+	case CLIENT_CONSOLE:
+		return CLIENTS;
+	case CLIENT_WAITING:
+		return WAITING;
+	case CLIENT_WELCOMING:
+	case CLIENT_LAUNCHING:
+		return WELCOMING;
+	case CLIENT_CANCEL_SENT:
+		return CANCELS_SENT;
+	case CLIENT_CANCEL_WAITING:
+		return CANCELS_WAITING;
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+	case CLIENT_LOOKING_UP:
+		return LOGINS;
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		break;
+	}
+	return NO_LIST;
+}
+
+/* The place of a server's list among these. */
+static unsigned find_list(
+	const struct server_link *server, const enum server_list *lists, unsigned count)
+{
+	const enum server_list list = server_list_of(server_state(server));
+
+	for (unsigned i = 0; i < count; i++) {
+		if (lists[i] == list)
+			return SERVERS + i;
+	}
+	return NO_LIST;
+}
+
 /* --- topics ------------------------------------------------------------------------------- */
 
 static void note_clients(struct telling *telling)
@@ -320,46 +382,93 @@ static void note_clients(struct telling *telling)
 		note_cancels(telling, peer->pool);
 }
 
-static const struct topic_walk clients = {note_clients, tell_link, sizeof(struct listing)};
+static uint32_t place_client(const struct link *link)
+{
+	const struct client_link *client = as_client(link);
+	const unsigned list = client ? client_list(client) : NO_LIST;
+
+	if (list == LOGINS)
+		return link->state == CLIENT_LOOKING_UP ? NO_POOL << 8 | LOGINS : 0;
+	return list == NO_LIST ? 0 : place(link, list);
+}
+
+static const struct topic_walk clients = {
+	note_clients, start, place_client, tell_link, sizeof(struct listing)};
 
 const struct topic show_clients = {
 	"CLIENTS", columns, LINK_COLUMNS, NULL, RIGHT_STATS, &clients};
 
+static const enum server_list server_lists[] = {SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED,
+	SERVERS_TESTED, SERVERS_LOGIN, SERVERS_ACTIVE_CANCEL, SERVERS_BEING_CANCELED};
+
+/* SHOW SOCKETS has none of those that are about cancel requests. */
+enum { LISTS = sizeof(server_lists) / sizeof(server_lists[0]), SOCKET_LISTS = LISTS - 2 };
+
 static void note_servers(struct telling *telling)
 {
-	static const enum server_list order[] = {SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED,
-		SERVERS_TESTED, SERVERS_LOGIN, SERVERS_ACTIVE_CANCEL, SERVERS_BEING_CANCELED};
 	const struct registry *registry = telling->registry;
 	const struct pool *pool;
 	const struct peer *peer;
 
 	start(telling);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		note_servers_of(telling, pool, order, sizeof(order) / sizeof(order[0]));
+		note_servers_of(telling, pool, server_lists, LISTS);
 	TAILQ_FOREACH (peer, &registry->peers, entry)
-		note_servers_of(telling, peer->pool, order, sizeof(order) / sizeof(order[0]));
+		note_servers_of(telling, peer->pool, server_lists, LISTS);
 }
 
-static const struct topic_walk servers = {note_servers, tell_link, sizeof(struct listing)};
+static uint32_t place_server(const struct link *link)
+{
+	const struct server_link *server = as_server(link);
+	const unsigned list = server ? find_list(server, server_lists, LISTS) : NO_LIST;
+
+	return list == NO_LIST ? 0 : place(link, list);
+}
+
+static const struct topic_walk servers = {
+	note_servers, start, place_server, tell_link, sizeof(struct listing)};
 
 const struct topic show_servers = {
 	"SERVERS", columns, LINK_COLUMNS, NULL, RIGHT_STATS, &servers};
 
+static void start_sockets(struct telling *telling)
+{
+	start(telling);
+	listing_of(telling)->as_sockets = true;
+}
+
 static void note_sockets(struct telling *telling)
 {
-	static const enum server_list order[] = {
-		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
 	const struct registry *registry = telling->registry;
 	const struct pool *pool;
 
-	start(telling);
-	listing_of(telling)->as_sockets = true;
+	start_sockets(telling);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		note_links(telling, &pool->clients);
 		note_waiting(telling, pool);
-		note_servers_of(telling, pool, order, sizeof(order) / sizeof(order[0]));
+		note_servers_of(telling, pool, server_lists, SOCKET_LISTS);
 	}
 	note_links(telling, &registry->logins);
+}
+
+static uint32_t place_socket(const struct link *link)
+{
+	const struct client_link *client = as_client(link);
+	const unsigned list = client ? client_list(client)
+				     : find_list(as_server(link), server_lists, SOCKET_LISTS);
+
+	if (list == LOGINS)
+		return NO_POOL << 8 | LOGINS;
+	if (list == NO_LIST || list == CANCELS_SENT || list == CANCELS_WAITING ||
+		(link->pool && link->pool->database->peer_id))
+		return 0;
+	return place(link, list);
+}
+
+static void start_active_sockets(struct telling *telling)
+{
+	start_sockets(telling);
+	listing_of(telling)->only_busy = true;
 }
 
 static void note_active_sockets(struct telling *telling)
@@ -368,9 +477,10 @@ static void note_active_sockets(struct telling *telling)
 	listing_of(telling)->only_busy = true;
 }
 
-static const struct topic_walk sockets = {note_sockets, tell_link, sizeof(struct listing)};
-static const struct topic_walk active_sockets = {
-	note_active_sockets, tell_link, sizeof(struct listing)};
+static const struct topic_walk sockets = {
+	note_sockets, start_sockets, place_socket, tell_link, sizeof(struct listing)};
+static const struct topic_walk active_sockets = {note_active_sockets, start_active_sockets,
+	place_socket, tell_link, sizeof(struct listing)};
 
 const struct topic show_sockets = WALKED_TOPIC("SOCKETS", columns, &sockets);
 const struct topic show_active_sockets =

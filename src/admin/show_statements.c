@@ -47,6 +47,6 @@ static void note(struct telling *telling)
 		telling_note(telling, &statement->handle, statement, 0);
 }
 
-static const struct topic_walk walk = {note, tell, 0};
+static const struct topic_walk walk = {.note = note, .tell = tell};
 
 const struct topic show_statements = WALKED_TOPIC("STATEMENTS", columns, &walk);

@@ -132,7 +132,8 @@ static void tell_stats(struct telling *telling, void *thing, unsigned kind)
 	tell(telling, thing, kind, true, true);
 }
 
-static const struct topic_walk walk_stats = {note_databases, tell_stats, sizeof(struct sum)};
+static const struct topic_walk walk_stats = {
+	.note = note_databases, .tell = tell_stats, .memory_size = sizeof(struct sum)};
 
 const struct topic show_stats = WALKED_TOPIC("STATS", stats_columns, &walk_stats);
 
@@ -159,7 +160,7 @@ static void tell_stats_totals(struct telling *telling, void *thing, unsigned kin
 }
 
 static const struct topic_walk walk_stats_totals = {
-	note_databases, tell_stats_totals, sizeof(struct sum)};
+	.note = note_databases, .tell = tell_stats_totals, .memory_size = sizeof(struct sum)};
 
 const struct topic show_stats_totals =
 	WALKED_TOPIC("STATS_TOTALS", totals_columns, &walk_stats_totals);
@@ -188,7 +189,7 @@ static void tell_stats_averages(struct telling *telling, void *thing, unsigned k
 }
 
 static const struct topic_walk walk_stats_averages = {
-	note_databases, tell_stats_averages, sizeof(struct sum)};
+	.note = note_databases, .tell = tell_stats_averages, .memory_size = sizeof(struct sum)};
 
 const struct topic show_stats_averages =
 	WALKED_TOPIC("STATS_AVERAGES", averages_columns, &walk_stats_averages);

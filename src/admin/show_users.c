@@ -86,6 +86,6 @@ static void note(struct telling *telling)
 		telling_note(telling, &user->handle, user, 0);
 }
 
-static const struct topic_walk walk = {note, tell, 0};
+static const struct topic_walk walk = {.note = note, .tell = tell};
 
 const struct topic show_users = WALKED_TOPIC("USERS", columns, &walk);

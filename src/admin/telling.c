@@ -14,6 +14,9 @@
  */
 enum { SLICE_EFFORT = 2048, TELL_EFFORT = 8, LEAST_EFFORT = 8 * TELL_EFFORT };
 
+/* So many connections are noted at once; to look at one may cost as much as a comparison. */
+enum { FEW_LINKS = 512 };
+
 /* A slice that takes longer than this, on a slow machine, ends at the next look at the clock. */
 #define SLICE_TIME USEC_PER_MSEC
 
@@ -53,6 +56,10 @@ void telling_free(struct telling *telling)
 		return;
 	registry = telling->registry;
 	result_free(&telling->result);
+	if (telling->is_walking)
+		link_walk_end(&telling->walk);
+	sorting_end(&telling->sorting);
+	buffer_free(&telling->order);
 	buffer_free(&telling->notes);
 	free(telling);
 	if (--registry->tellings == 0)
@@ -69,6 +76,99 @@ void telling_note(struct telling *telling, uint64_t *handle, const void *thing, 
 		telling->notes.failed = true;
 }
 
+/* --- connections, if they are many ----------------------------------------------------------- */
+
+static bool has_many_links(const struct registry *registry)
+{
+	return registry->clients.used + registry->servers.used > FEW_LINKS;
+}
+
+static void begin_walk(struct telling *telling)
+{
+	telling->topic->walk->start(telling);
+	telling->last_id = telling->registry->last_id;
+	telling->is_walking = true;
+	link_walk_begin(&telling->walk, telling->registry);
+}
+
+static struct note *notes_of(const struct telling *telling)
+{
+	return (struct note *)(void *)telling->notes.data;
+}
+
+static size_t count_notes(const struct telling *telling)
+{
+	return telling->notes.length / sizeof(struct note);
+}
+
+/* What kind says of a link is its place. */
+static void note_at_place(struct telling *telling, struct link *link)
+{
+	const uint32_t place = telling->topic->walk->place(link);
+	const size_t count = count_notes(telling);
+
+	if (place == 0 || link->id > telling->last_id)
+		return;
+	if (count > 0 && notes_of(telling)[count - 1].kind > place)
+		telling->is_unordered = true;
+	telling_note(telling, &link->handle, link, place);
+}
+
+/* False: the slice is over. */
+static bool walk_on(struct telling *telling, unsigned *effort)
+{
+	struct link *link;
+
+	while (telling->is_walking) {
+		if (*effort == 0)
+			return false;
+		(*effort)--;
+		link = link_walk_next(&telling->walk);
+		if (link) {
+			note_at_place(telling, link);
+		} else {
+			link_walk_end(&telling->walk);
+			telling->is_walking = false;
+		}
+	}
+	return true;
+}
+
+static int compare_notes(size_t a, size_t b, const void *context)
+{
+	const struct note *notes = context;
+
+	return (notes[a].kind > notes[b].kind) - (notes[a].kind < notes[b].kind);
+}
+
+static bool begin_order(struct telling *telling)
+{
+	const size_t count = count_notes(telling);
+	size_t *numbers =
+		(size_t *)(void *)buffer_extend(&telling->order, count * sizeof(size_t));
+
+	for (size_t i = 0; numbers && i < count; i++)
+		numbers[i] = i;
+	telling->is_sorting = true;
+	return numbers && sorting_begin(&telling->sorting, numbers, count);
+}
+
+/* Put the notes in the order of their places. False: the slice is over, or there is no memory. */
+static bool order_on(struct telling *telling, unsigned *effort)
+{
+	if (!telling->is_unordered)
+		return true;
+	if (!telling->is_sorting && !begin_order(telling)) {
+		telling->result.out->failed = true;
+		return false;
+	}
+	if (!sorting_go_on(&telling->sorting, compare_notes, notes_of(telling), effort))
+		return false;
+	telling->is_unordered = false;
+	sorting_end(&telling->sorting);
+	return true;
+}
+
 /* --- slices ------------------------------------------------------------------------------- */
 
 static void begin(struct telling *telling, struct buffer *out)
@@ -80,19 +180,21 @@ static void begin(struct telling *telling, struct buffer *out)
 	if (topic->column_count > 0)
 		result_begin(&telling->result, out, topic->columns, topic->column_count, &wish);
 	telling->result.out = out;
-	if (topic->walk)
+	if (topic->walk && topic->walk->place && has_many_links(telling->registry))
+		begin_walk(telling);
+	else if (topic->walk)
 		topic->walk->note(telling);
 	else
 		topic->fill(&telling->result,
 			&(struct command_call){.registry = telling->registry,
 				.client = telling->client,
 				.topic = topic});
-	if (telling->notes.failed)
-		out->failed = true;
 }
 
-static void tell(struct telling *telling, const struct note *note)
+static void tell(struct telling *telling, size_t number)
 {
+	const size_t *order = (const size_t *)(const void *)telling->order.data;
+	const struct note *note = &notes_of(telling)[order ? order[number] : number];
 	void *thing = handles_find(&telling->registry->handles, note->handle);
 
 	if (thing)
@@ -109,20 +211,20 @@ static bool is_over(const struct telling *telling, usec_t end, unsigned told)
 /* False: the slice is over. */
 static bool tell_all(struct telling *telling, unsigned *effort, usec_t end)
 {
-	const struct note *notes = (const struct note *)(const void *)telling->notes.data;
-	const size_t count = telling->notes.length / sizeof(*notes);
+	const size_t count = count_notes(telling);
 
 	for (unsigned told = 1; telling->told < count && !result_is_full(&telling->result);
 		told++) {
 		if (*effort < TELL_EFFORT)
 			return false;
 		*effort -= TELL_EFFORT;
-		tell(telling, &notes[telling->told++]);
+		tell(telling, telling->told++);
 		if (is_over(telling, end, told))
 			*effort = 0;
 	}
 	telling->has_told_all = true;
 	buffer_free(&telling->notes);
+	buffer_free(&telling->order);
 	return true;
 }
 
@@ -131,8 +233,12 @@ static bool go_on(struct telling *telling, struct buffer *out, unsigned effort, 
 	telling->result.out = out;
 	if (!telling->has_begun)
 		begin(telling, out);
-	if (out->failed)
-		return true;
+	if (!walk_on(telling, &effort))
+		return out->failed;
+	if (telling->notes.failed)
+		out->failed = true;
+	if (out->failed || !order_on(telling, &effort))
+		return out->failed;
 	if (!telling->has_told_all && !tell_all(telling, &effort, end))
 		return out->failed;
 	if (!result_end_partly(&telling->result, &effort))
@@ -157,5 +263,7 @@ void telling_finish(struct telling *telling, struct buffer *out)
 
 size_t telling_held(const struct telling *telling)
 {
-	return telling ? telling->notes.length + result_held(&telling->result) : 0;
+	return telling
+		? telling->notes.length + telling->order.length + result_held(&telling->result)
+		: 0;
 }

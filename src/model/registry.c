@@ -321,7 +321,7 @@ struct pool *registry_open_pool(
 	if (!pool)
 		return NULL;
 	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
-	registry->pool_count++;
+	pool->order = registry->pool_count++;
 	registry->sorted = false;
 	return pool;
 }
@@ -379,8 +379,10 @@ static bool sort_pools(struct registry *registry)
 		all[count++] = pool;
 	qsort(all, count, sizeof(struct pool *), compare_pools);
 	TAILQ_INIT(&registry->pools);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		all[i]->order = (unsigned)i;
 		TAILQ_INSERT_TAIL(&registry->pools, all[i], in_registry);
+	}
 	free(all);
 	return true;
 }
@@ -436,6 +438,7 @@ bool registry_init(struct registry *registry, struct loop *loop, struct snapshot
 	TAILQ_INIT(&registry->pools);
 	TAILQ_INIT(&registry->work);
 	TAILQ_INIT(&registry->peers);
+	TAILQ_INIT(&registry->links);
 	TAILQ_INIT(&registry->logins);
 	TAILQ_INIT(&registry->dead);
 	slab_init(&registry->clients, "client_cache", sizeof(struct client_link));

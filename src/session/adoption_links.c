@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "model/link_walk.h"
 #include "session/adoption_facts.h"
 
 bool adoption_links_fill(
@@ -12,6 +13,7 @@ bool adoption_links_fill(
 	link->id = record->id ? record->id : ++registry->last_id;
 	if (link->id > registry->last_id)
 		registry->last_id = link->id;
+	link_walk_enroll(registry, link);
 	link->remote = record->remote;
 	link->connect_time = adoption_facts_moment(registry, record->age ? record->age : 1);
 	link->request_time = adoption_facts_moment(registry, record->quiet ? record->quiet : 1);
@@ -26,6 +28,7 @@ bool adoption_links_fill(
 
 void adoption_links_forget(struct link *link)
 {
+	link_walk_strike(link_registry(link), link);
 	stream_close(&link->stream);
 	link_drop_held(link);
 	parameters_unref(link->parameters);

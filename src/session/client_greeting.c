@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/link_walk.h"
 #include "net/tls.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
@@ -56,6 +57,7 @@ void client_greeting_accept(
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
 	client->link.id = ++registry->last_id;
+	link_walk_enroll(registry, &client->link);
 	client->link.parameters = parameters_empty(registry->parameters);
 	client->link.remote = address_of(from, length);
 	client->link.connect_time = client->link.request_time = loop_now(registry->loop);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/client_group.h"
+#include "model/link_walk.h"
 #include "model/registry.h"
 #include "net/tls.h"
 #include "session/cancel.h"
@@ -137,6 +138,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	client_group_leave(client);
 	client_enter(client, CLIENT_CLOSED);
 	handles_take_back(&registry->handles, &link->handle, link);
+	link_walk_strike(registry, link);
 	client_login_end(client, state);
 	statements_client_gone(client);
 	cancel_keys_forget(&registry->cancel_keys, client);
@@ -233,6 +235,7 @@ void server_close(struct server_link *server, const struct failure *why)
 		take_leave(server, why);
 	server_enter(server, SERVER_CLOSED);
 	handles_take_back(&link_registry(link)->handles, &link->handle, link);
+	link_walk_strike(link_registry(link), link);
 	stream_close(&link->stream);
 	link_drop_held(link);
 	parameters_unref(link->parameters);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/link_walk.h"
 #include "session/relay_rules.h"
 
 struct server_link *server_login_new(struct pool *pool)
@@ -21,6 +22,7 @@ struct server_link *server_login_new(struct pool *pool)
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
 	server->link.id = ++registry->last_id;
+	link_walk_enroll(registry, &server->link);
 	server->link.stream.loop = registry->loop;
 	server->link.stream.fd = -1;
 	server->link.parameters = parameters_empty(registry->parameters);

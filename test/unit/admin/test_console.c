@@ -14,6 +14,7 @@
 #include "admin/commands.h"
 #include "admin/console.h"
 #include "admin/topics.h"
+#include "model/link_walk.h"
 #include "session/client_session.h"
 #include "session/control.h"
 #include "session/ending.h"
@@ -119,6 +120,7 @@ static struct console *open_console(bool admin)
 	console->at = 0;
 	client->link.kind = LINK_CLIENT;
 	client->link.id = ++registry.last_id;
+	link_walk_enroll(&registry, &client->link);
 	client->link.connect_time = client->link.request_time = loop_now(&loop);
 	TAILQ_INSERT_TAIL(&registry.logins, &client->link, place);
 	registry.login_count++;
@@ -250,6 +252,7 @@ static struct server_link *add_server(
 	server->link.stream.loop = &loop;
 	server->link.stream.fd = -1;
 	server->link.id = ++registry.last_id;
+	link_walk_enroll(&registry, &server->link);
 	server->link.pool = pool;
 	server->link.state = (uint8_t)state;
 	TAILQ_INSERT_TAIL(&pool->servers[list], &server->link, place);

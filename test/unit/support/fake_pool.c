@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "model/client_group.h"
+#include "model/link_walk.h"
 #include "session/auth/inquiry.h"
 #include "session/client_greeting.h"
 #include "session/client_limits.h"
@@ -321,6 +322,7 @@ struct actor *fake_client(struct pool *pool)
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
 	client->link.id = ++registry->last_id;
+	link_walk_enroll(registry, &client->link);
 	client->link.parameters = start_values(pool);
 	client->link.connect_time = client->link.request_time = loop_now(&fake_loop);
 	client->deadline.expire = client_limits_expire;
@@ -351,6 +353,7 @@ struct actor *fake_server(struct pool *pool)
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
 	server->link.id = ++registry->last_id;
+	link_walk_enroll(registry, &server->link);
 	server->link.parameters = start_values(pool);
 	server->link.rules = relay_unused_server;
 	server->link.connect_time = server->link.request_time = loop_now(&fake_loop);
