@@ -53,7 +53,7 @@ struct relay_run {
 	struct frame frame; /* the message at `at` */
 	bool whole; /* all of it is there */
 	bool ended; /* leave the loop */
-	bool hold; /* keep the rest */
+	bool hold; /* keep the rest, and do not read on */
 	bool own_done; /* a query of our own has ended: see server_own_done() */
 	bool broken; /* the receiver took nothing more: to be dealt with when the run is over */
 	bool lone; /* a client's: it began with a server that owed nothing, outside of any transaction */

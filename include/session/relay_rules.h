@@ -3,7 +3,7 @@
  * What each message means to us, by direction and by the mode its link is in. A link points at
  * one of these tables (link.rules), indexed by the message's type byte. Those for clients stand
  * in client_rules.c, canceled.c and setting.c, for a server that a client has, or had, in
- * server_rules.c, for one that answers us or nobody in own_rules.c.
+ * server_rules.c, for one that answers us or nobody in own_rules.c and setting_rules.c.
  */
 #ifndef PGUSHER_SESSION_RELAY_RULES_H
 #define PGUSHER_SESSION_RELAY_RULES_H
@@ -102,6 +102,18 @@ static inline bool relay_forgets_all(const struct relay_run *run)
 {
 	return relay_has_tag(run, "DISCARD ALL") || relay_has_tag(run, "DEALLOCATE ALL");
 }
+
+/* What answers a query of our own goes to nobody. */
+enum verdict relay_drop_own(struct relay_run *run);
+
+/* A ParameterStatus, which must be whole, among that. */
+enum verdict relay_judge_own_parameter(struct relay_run *run);
+
+/* That was the end of a query of our own: what comes behind it was not asked for. */
+enum verdict relay_end_own(struct relay_run *run, char status);
+
+/* The status that a whole ReadyForQuery tells; 0: none. */
+char relay_ready_status(const struct relay_run *run);
 
 /*
  * Remember a whole ParameterStatus for the server, and for its client unless that is to be told

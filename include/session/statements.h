@@ -67,10 +67,7 @@ void statements_answer(struct relay_run *run);
 /* The same, when the server owes nothing before them. False: the client cannot be written to. */
 bool statements_answer_at_once(struct server_link *server);
 
-/*
- * How many requests of the client's are in flight behind answers of ours that are due, or will be
- * when our SETs before them have been answered.
- */
+/* How many requests are in flight behind answers of ours that are due. */
 uint32_t statements_owed(const struct server_link *server);
 
 /*

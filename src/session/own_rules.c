@@ -3,14 +3,11 @@
 #include <string.h>
 
 #include "model/client_group.h"
-#include "session/draining.h"
 #include "session/followed.h"
 #include "session/lookup_server.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
-#include "session/setting.h"
 #include "session/statements.h"
-#include "session/unrun.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
 #include "wire/reader.h"
@@ -47,13 +44,13 @@ bool relay_remember_parameter(struct relay_run *run)
 
 /* --- from a server that answers us -------------------------------------------------------- */
 
-static enum verdict judge_own_answer(struct relay_run *run)
+enum verdict relay_drop_own(struct relay_run *run)
 {
 	(void)run;
 	return RELAY_DROP;
 }
 
-static enum verdict judge_own_parameter(struct relay_run *run)
+enum verdict relay_judge_own_parameter(struct relay_run *run)
 {
 	if (!run->whole || !relay_remember_parameter(run))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
@@ -83,8 +80,7 @@ static enum verdict judge_own_error(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* What comes behind the end of our own query was not asked for. */
-static enum verdict end_own(struct relay_run *run, char status)
+enum verdict relay_end_own(struct relay_run *run, char status)
 {
 	requests_clear(&run->server->requests);
 	run->server->transaction_status = status;
@@ -93,8 +89,7 @@ static enum verdict end_own(struct relay_run *run, char status)
 	return RELAY_DROP;
 }
 
-/* The status that a ReadyForQuery tells; 0: none. */
-static char status_of(const struct relay_run *run)
+char relay_ready_status(const struct relay_run *run)
 {
 	size_t length;
 	const uint8_t *status = relay_body(run, &length);
@@ -104,113 +99,10 @@ static char status_of(const struct relay_run *run)
 
 static enum verdict judge_own_ready(struct relay_run *run)
 {
-	const char status = status_of(run);
+	const char status = relay_ready_status(run);
 
-	return status ? end_own(run, status)
+	return status ? relay_end_own(run, status)
 		      : relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-}
-
-/* --- from a server that runs our SETs ----------------------------------------------------- */
-
-/* Class 57 is the operator's: the server ends, whatever we ask of it. */
-static bool is_last_word(const struct report *report)
-{
-	return report->sqlstate && strncmp(report->sqlstate, "57P", 3) == 0;
-}
-
-static bool is_canceled(const struct report *report)
-{
-	return report->sqlstate && strcmp(report->sqlstate, "57014") == 0;
-}
-
-/* Why the server is of no use to this client. */
-static enum reason reason_of_refusal(const struct server_link *server)
-{
-	/* It may have been a RESET, of what is none of this client's. */
-	return !server->gathered && parameters_has_followed(server->link.parameters)
-		? REASON_RESET_QUERY_FAILED
-		: REASON_INVALID_SERVER_PARAMETER;
-}
-
-static enum verdict judge_set_error(struct relay_run *run)
-{
-	struct server_link *server = run->server;
-	struct report report = {0};
-	size_t length;
-	const uint8_t *body = relay_body(run, &length);
-
-	if (run->whole)
-		report_parse(body, length, &report);
-	if (is_last_word(&report)) {
-		/* Its session has ended before it came to anything else. */
-		setting_take_back(server);
-		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
-	}
-	judge_own_error(run);
-	if (!is_canceled(&report))
-		return relay_fail(run, failure_of(reason_of_refusal(server)));
-	server->request_failed = true;
-	return RELAY_DROP;
-}
-
-/* Somebody has cancelled them: it is the client's query that he meant. */
-static enum verdict end_canceled(struct relay_run *run, char status)
-{
-	struct server_link *server = run->server;
-
-	if (status == READY_FAILED_TRANSACTION && run->client &&
-		unrun_is_certain(run->client, &server->kept))
-		setting_take_back(server);
-	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
-}
-
-/* What the server says from here on answers what went with our SETs. */
-static enum verdict end_gathered(struct relay_run *run)
-{
-	struct server_link *server = run->server;
-
-	requests_drop(&server->requests);
-	server->setting = server->gathered = false;
-	if (requests_is_empty(&server->requests)) {
-		server->transaction_status = READY_IDLE;
-		run->quiet = run->at + run->frame.total;
-	}
-	if (server->link.state == SERVER_DRAINING) {
-		if (!draining_set_out(server))
-			return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
-	} else {
-		if (!setting_adopt(run->client, server))
-			return relay_fail(run, failure_of(REASON_NO_MEMORY));
-		server->link.rules = relay_paired_server;
-		/* It is read on when this run is over, or the server has taken what it was sent. */
-		if (!stream_is_blocked(&server->link.stream))
-			run->client->ring_full = true;
-	}
-	if (!statements_are_due(server))
-		return RELAY_DROP;
-	relay_step_over(run, RELAY_DROP);
-	statements_answer(run);
-	return RELAY_AGAIN;
-}
-
-/* Those that go alone may be two queries, of which the last one counts. */
-static enum verdict judge_set_ready(struct relay_run *run)
-{
-	struct server_link *server = run->server;
-	const char status = status_of(run);
-
-	if (!status)
-		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	if (server->request_failed)
-		return end_canceled(run, status);
-	if (server->gathered)
-		return status == READY_IDLE
-			? end_gathered(run)
-			: relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
-	if (server->requests.count <= 1 || status != READY_IDLE)
-		return end_own(run, status);
-	requests_drop(&server->requests);
-	return RELAY_DROP;
 }
 
 /* --- from a server that runs a look-up ---------------------------------------------------- */
@@ -231,7 +123,7 @@ static enum verdict judge_looked_up(struct relay_run *run)
 	case LOOKUP_GOES_ON:
 		return RELAY_DROP;
 	case LOOKUP_ENDS:
-		return end_own(run, READY_IDLE);
+		return relay_end_own(run, READY_IDLE);
 	case LOOKUP_BREAKS:
 		break;
 	}
@@ -266,26 +158,19 @@ static enum verdict judge_unused_notification(struct relay_run *run)
  */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
-const struct relay_rule relay_setting_server[RELAY_TYPES] = {
-	RELAY_EVERY(judge_own_answer),
-	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
-	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
-	[PQ_READY_FOR_QUERY] = {judge_set_ready, .whole = true},
-};
-
 const struct relay_rule relay_own_server[RELAY_TYPES] = {
-	RELAY_EVERY(judge_own_answer),
+	RELAY_EVERY(relay_drop_own),
 	[PQ_COMMAND_COMPLETE] = {judge_own_command, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_own_error, .whole = true},
-	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},
 };
 
 const struct relay_rule relay_lookup_server[RELAY_TYPES] = {
 	[0 ... RELAY_TYPES - 1] = {judge_looked_up, .whole = true},
-	[PQ_NOTICE_RESPONSE] = {judge_own_answer},
-	[PQ_NOTIFICATION_RESPONSE] = {judge_own_answer},
-	[PQ_PARAMETER_STATUS] = {judge_own_parameter, .whole = true},
+	[PQ_NOTICE_RESPONSE] = {relay_drop_own},
+	[PQ_NOTIFICATION_RESPONSE] = {relay_drop_own},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 };
 
 const struct relay_rule relay_unused_server[RELAY_TYPES] = {

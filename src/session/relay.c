@@ -423,29 +423,26 @@ static bool keep(const struct relay_run *run)
 	return true;
 }
 
-/*
- * What may have to be said again is kept until it has been answered; and what went with our SETs,
- * until these have succeeded: so long the client is not read on. False: no memory.
- */
-static bool keep_messages(struct relay_run *run)
+/* It is kept until it has been answered. */
+static void keep_batch(const struct relay_run *run)
 {
 	struct server_link *server = run->server;
-	const bool repeatable = is_repeatable(run);
 
-	if (server->gathered)
-		stream_pause(&run->from->stream);
-	else if (!repeatable)
-		return true;
-	if (!keep(run))
-		return !server->gathered;
-	if (!repeatable)
-		return true;
-	server->kept_requests = server->gathered || statements_are_due(server)
-		? statements_owed(server)
-		: server->requests.count;
-	server->kept_answers =
-		server->requests.count - server->gathered - server->kept_requests;
-	return true;
+	if (!is_repeatable(run) || !keep(run))
+		return;
+	server->kept_requests =
+		statements_are_due(server) ? statements_owed(server) : server->requests.count;
+	server->kept_answers = server->requests.count - server->kept_requests;
+}
+
+/*
+ * The client is not read on. What went with our SETs is kept until these have succeeded. False: no
+ * memory.
+ */
+static bool hold_back(const struct relay_run *run)
+{
+	stream_pause(&run->from->stream);
+	return !run->from->peer || !run->server->gathered || keep(run);
 }
 
 /* `given`: as run.given; it is the batch that was kept, if `repeats`. */
@@ -473,17 +470,17 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close(client, &run.failure);
 		return;
 	}
-	if (!keep_rest(&run) || (run.keeps && client->link.peer && !keep_messages(&run))) {
+	if (!keep_rest(&run) || (run.hold && !hold_back(&run))) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
-	if (run.hold)
-		stream_pause(&client->link.stream);
 	if (client->link.peer && statements_are_due(server_of(client->link.peer)) &&
 		!statements_answer_at_once(server_of(client->link.peer))) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
+	if (run.keeps && client->link.peer)
+		keep_batch(&run);
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
 	if (client->link.peer && requests_is_empty(&server_of(client->link.peer)->requests))
 		pairing_settle(server_of(client->link.peer));

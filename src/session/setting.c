@@ -227,7 +227,7 @@ static enum verdict judge_before_settings(struct relay_run *run)
 	run->from->rules = pairing_client_rules(run->client);
 	if (alone)
 		return RELAY_HOLD;
-	server->gathered = run->keeps = true;
+	server->gathered = run->hold = true; /* what may still pass passes */
 	return RELAY_AGAIN;
 }
 

@@ -288,11 +288,12 @@ void statements_answer(struct relay_run *run)
 uint32_t statements_owed(const struct server_link *server)
 {
 	const struct requests *requests = &server->requests;
-	uint32_t at = server->gathered; /* our SETs */
+	uint32_t ours = 0;
 
-	while (at < requests->count && request_is(requests_at(requests, at), REQUEST_ANSWER))
-		at++;
-	return requests->count - at;
+	while (ours < requests->count &&
+		request_is(requests_at(requests, ours), REQUEST_ANSWER))
+		ours++;
+	return requests->count - ours;
 }
 
 bool statements_answer_at_once(struct server_link *server)

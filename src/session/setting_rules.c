@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+/* What the messages of a server mean that runs our SETs. */
+#include <string.h>
+
+#include "session/draining.h"
+#include "session/relay_rules.h"
+#include "session/server_session.h"
+#include "session/setting.h"
+#include "session/statements.h"
+#include "session/unrun.h"
+#include "wire/message.h"
+#include "wire/report.h"
+
+/* --- they fail ---------------------------------------------------------------------------- */
+
+/* Class 57 is the operator's: the server ends, whatever we ask of it. */
+static bool is_last_word(const struct report *report)
+{
+	return report->sqlstate && strncmp(report->sqlstate, "57P", 3) == 0;
+}
+
+static bool is_canceled(const struct report *report)
+{
+	return report->sqlstate && strcmp(report->sqlstate, "57014") == 0;
+}
+
+/* Why the server is of no use to this client. */
+static enum reason reason_of_refusal(const struct server_link *server)
+{
+	/* It may have been a RESET, of what is none of this client's. */
+	return !server->gathered && parameters_has_followed(server->link.parameters)
+		? REASON_RESET_QUERY_FAILED
+		: REASON_INVALID_SERVER_PARAMETER;
+}
+
+static enum verdict judge_set_error(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	if (is_last_word(&report)) {
+		/* Its session has ended before it came to anything else. */
+		setting_take_back(server);
+		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
+	}
+	if (run->whole)
+		server_own_error(server, body, length);
+	if (!is_canceled(&report))
+		return relay_fail(run, failure_of(reason_of_refusal(server)));
+	server->request_failed = true;
+	return RELAY_DROP;
+}
+
+/* Somebody has cancelled them: it is the client's query that he meant. */
+static enum verdict end_canceled(struct relay_run *run, char status)
+{
+	struct server_link *server = run->server;
+
+	if (status == READY_FAILED_TRANSACTION && run->client &&
+		unrun_is_certain(run->client, &server->kept))
+		setting_take_back(server);
+	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
+}
+
+/* --- they are through ----------------------------------------------------------------------- */
+
+/* They are no request of the kept batch's, which was counted with them. */
+static void drop_settings(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	requests_drop(&server->requests);
+	server->setting = server->gathered = false;
+	if (server->kept_requests > 0) {
+		server->kept_requests = statements_owed(server);
+		server->kept_answers = server->requests.count - server->kept_requests;
+	}
+	if (requests_is_empty(&server->requests)) {
+		server->transaction_status = READY_IDLE;
+		run->quiet = run->at + run->frame.total;
+	}
+}
+
+/* False: no memory. */
+static bool return_to_client(struct server_link *server, struct client_link *client)
+{
+	server->link.rules = relay_paired_server;
+	/* It is read on when this run is over, or the server has taken what it was sent. */
+	if (!stream_is_blocked(&server->link.stream))
+		client->ring_full = true;
+	return setting_adopt(client, server);
+}
+
+/* What the server says from here on answers what went with our SETs. */
+static enum verdict end_gathered(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	drop_settings(run);
+	if (server->link.state == SERVER_DRAINING) {
+		if (!draining_set_out(server))
+			return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
+	} else if (!return_to_client(server, run->client)) {
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	}
+	if (!statements_are_due(server))
+		return RELAY_DROP;
+	relay_step_over(run, RELAY_DROP);
+	statements_answer(run);
+	return RELAY_AGAIN;
+}
+
+/* Those that go alone may be two queries, of which the last one counts. */
+static enum verdict judge_set_ready(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	const char status = relay_ready_status(run);
+
+	if (!status)
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	if (server->request_failed)
+		return end_canceled(run, status);
+	if (server->gathered)
+		return status == READY_IDLE
+			? end_gathered(run)
+			: relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
+	if (server->requests.count <= 1 || status != READY_IDLE)
+		return relay_end_own(run, status);
+	requests_drop(&server->requests);
+	return RELAY_DROP;
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+/* What all types mean is said first; later initializers are the ones that are meant. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct relay_rule relay_setting_server[RELAY_TYPES] = {
+	RELAY_EVERY(relay_drop_own),
+	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_set_ready, .whole = true},
+};
