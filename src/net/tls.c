@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 #include "net/tls.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "net/tls_buffers.h"
+#include "net/tls_parts.h"
 
 enum {
 	RECORD_MAX = 17 * 1024, /* a whole one, with what TLS adds. RFC 8446 section 5.2 */
-	ERROR_SIZE = 160,
-};
-
-struct tls {
-	SSL *ssl;
-	struct tls_context *context; /* counted */
-	struct tls_buffers *buffers; /* the loop's */
-	const uint8_t *in; /* received and not yet read by OpenSSL; only within a receive */
-	size_t in_length;
-	char *name; /* to be found in the server's certificate; NULL: any will do */
-	bool shaking_hands;
-	usec_t begun; /* when the handshake began */
-	bool ended; /* no more comes: close_notify, or the end of the connection */
-	char error[ERROR_SIZE]; /* empty: none */
 };
 
 static const struct stream_kind stream_tls;
@@ -93,10 +77,10 @@ static void note_error(struct tls *tls)
 
 	if (tls->error[0] == '\0') {
 		if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
-			snprintf(tls->error, ERROR_SIZE, "%s: %s", reason,
+			snprintf(tls->error, TLS_ERROR_SIZE, "%s: %s", reason,
 				X509_verify_cert_error_string(verified));
 		else
-			snprintf(tls->error, ERROR_SIZE, "%s",
+			snprintf(tls->error, TLS_ERROR_SIZE, "%s",
 				reason ? reason : "unknown error");
 	}
 	ERR_clear_error();
@@ -105,118 +89,6 @@ static void note_error(struct tls *tls)
 const char *tls_error(const struct stream *stream)
 {
 	return stream->tls && stream->tls->error[0] ? stream->tls->error : NULL;
-}
-
-/* --- whose certificate it is -------------------------------------------------------------- */
-
-/* A look at the names of a certificate. */
-struct search {
-	tls_name_function *wanted;
-	const void *context;
-	bool found;
-	bool spoilt; /* a name has a NUL in it, which reads differently to different people */
-};
-
-static void consider(struct search *search, const void *text, int length)
-{
-	char *name;
-
-	if (length <= 0 || search->found)
-		return;
-	name = strndup(text, (size_t)length);
-	search->found = name && search->wanted(name, search->context);
-	free(name);
-}
-
-static void look_at(struct search *search, const void *text, int length)
-{
-	if (length > 0 && memchr(text, '\0', (size_t)length))
-		search->spoilt = true;
-	else
-		consider(search, text, length);
-}
-
-static void look_at_common_name(struct search *search, X509 *certificate)
-{
-	X509_NAME *subject = X509_get_subject_name(certificate);
-	const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-	unsigned char *text = NULL;
-	int length;
-
-	/* With several it is not clear which one was meant. */
-	if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
-		return;
-	length = ASN1_STRING_to_UTF8(
-		&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-	if (length < 0)
-		return;
-	look_at(search, text, length);
-	OPENSSL_free(text);
-}
-
-static void look_at_alternative_names(struct search *search, X509 *certificate)
-{
-	GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-
-	for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-		const GENERAL_NAME *entry = sk_GENERAL_NAME_value(names, i);
-
-		if (entry->type == GEN_DNS)
-			look_at(search, ASN1_STRING_get0_data(entry->d.dNSName),
-				ASN1_STRING_length(entry->d.dNSName));
-	}
-	GENERAL_NAMES_free(names);
-}
-
-bool tls_has_peer_certificate(const struct stream *stream)
-{
-	return stream->tls && !stream->tls->shaking_hands &&
-		SSL_get0_peer_certificate(stream->tls->ssl);
-}
-
-bool tls_peer_has_name(
-	const struct stream *stream, tls_name_function *wanted, const void *context)
-{
-	struct search search = {.wanted = wanted, .context = context};
-	X509 *certificate;
-
-	if (!tls_has_peer_certificate(stream))
-		return false;
-	certificate = SSL_get0_peer_certificate(stream->tls->ssl);
-	look_at_common_name(&search, certificate);
-	look_at_alternative_names(&search, certificate);
-	return search.found && !search.spoilt;
-}
-
-static bool is_same(const char *name, const void *context)
-{
-	return strcmp(name, context) == 0;
-}
-
-bool tls_peer_is(const struct stream *stream, const char *name)
-{
-	return tls_peer_has_name(stream, is_same, name);
-}
-
-static bool is_address(const char *name)
-{
-	uint8_t bytes[16];
-
-	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
-}
-
-/* RFC 6125, and for addresses also the exact common name, as older certificates have them. */
-static bool bears_name(X509 *certificate, const char *name)
-{
-	if (is_address(name)) {
-		struct search search = {.wanted = is_same, .context = name};
-
-		look_at_common_name(&search, certificate);
-		return X509_check_ip_asc(certificate, name, 0) == 1 ||
-			(search.found && !search.spoilt);
-	}
-	return X509_check_host(
-		       certificate, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -296,9 +168,9 @@ static bool flush(struct stream *stream)
 
 static bool check_name(struct tls *tls)
 {
-	if (!tls->name || bears_name(SSL_get0_peer_certificate(tls->ssl), tls->name))
+	if (!tls->name || tls_bears_name(SSL_get0_peer_certificate(tls->ssl), tls->name))
 		return true;
-	snprintf(tls->error, ERROR_SIZE, "name `%.80s' not present in server certificate",
+	snprintf(tls->error, TLS_ERROR_SIZE, "name `%.80s' not present in server certificate",
 		tls->name);
 	return false;
 }
@@ -522,7 +394,7 @@ static bool set_name(struct tls *tls, const char *name)
 		if (!tls->name)
 			return false;
 	}
-	return is_address(name) || SSL_set_tlsext_host_name(tls->ssl, name) == 1;
+	return tls_is_address(name) || SSL_set_tlsext_host_name(tls->ssl, name) == 1;
 }
 
 bool tls_connect(
@@ -554,35 +426,4 @@ const char *tls_text(const struct stream *stream, char out[TLS_TEXT_SIZE])
 		snprintf(out, TLS_TEXT_SIZE, "%s/%s", SSL_get_version(stream->tls->ssl),
 			SSL_get_cipher_name(stream->tls->ssl));
 	return out;
-}
-
-/* RFC 5929 section 4.1: the digest of the signature, but never a weak one. */
-static const EVP_MD *binding_digest(const X509 *certificate)
-{
-	int digest;
-
-	if (!X509_get_signature_info((X509 *)certificate, &digest, NULL, NULL, NULL))
-		return NULL;
-	if (digest == NID_md5 || digest == NID_sha1)
-		return EVP_sha256();
-	return EVP_get_digestbynid(digest);
-}
-
-size_t tls_end_point(const struct stream *stream, uint8_t out[TLS_BINDING_MAX])
-{
-	const struct tls *tls = stream->tls;
-	const X509 *certificate;
-	const EVP_MD *digest;
-	unsigned length = 0;
-
-	if (!tls || tls->shaking_hands)
-		return 0;
-	certificate = tls->context->side == TLS_TOWARDS_CLIENTS
-		? SSL_get_certificate(tls->ssl)
-		: SSL_get0_peer_certificate(tls->ssl);
-	digest = certificate ? binding_digest(certificate) : NULL;
-	if (!digest || X509_digest(certificate, digest, out, &length) != 1)
-		length = 0;
-	ERR_clear_error();
-	return length;
 }
