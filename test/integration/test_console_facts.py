@@ -754,7 +754,8 @@ def test_show_of_5000_clients_stalls_nobody(crowd):
         taken = crowd.loop_seconds() - before
         assert abs(len(found.rows) - rows) <= 1, sql
         assert taken < (1.0 if is_sanitized() else 0.1), (sql, taken)
-        assert turns_for(sql)[0] - least >= 0.8 * told // 256, sql
+        if told:
+            assert turns_for(sql)[0] - least >= 0.8 * told // 256, sql
     # Rows that portals keep for later are bounded too.
     client = crowd.console()
     client.send(
