@@ -344,57 +344,7 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	registry_let_go_user(registry, user);
 }
 
-/* --- order -------------------------------------------------------------------------------- */
-
-static int compare_databases(const struct database *a, const struct database *b)
-{
-	return strcmp(a->name, b->name);
-}
-
-static int compare_users(const struct user *a, const struct user *b)
-{
-	return strcmp(a->name, b->name);
-}
-
-static int compare_pools(const void *a, const void *b)
-{
-	const struct pool *left = *(struct pool *const *)a;
-	const struct pool *right = *(struct pool *const *)b;
-	const int order = strcmp(left->database->name, right->database->name);
-
-	return order ? order : strcmp(left->user->name, right->user->name);
-}
-
-static bool sort_pools(struct registry *registry)
-{
-	struct pool **all, *pool;
-	size_t count = 0;
-
-	if (registry->pool_count == 0)
-		return true;
-	all = malloc(registry->pool_count * sizeof(struct pool *));
-	if (!all)
-		return false;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		all[count++] = pool;
-	qsort(all, count, sizeof(struct pool *), compare_pools);
-	TAILQ_INIT(&registry->pools);
-	for (size_t i = 0; i < count; i++) {
-		all[i]->order = (unsigned)i;
-		TAILQ_INSERT_TAIL(&registry->pools, all[i], in_registry);
-	}
-	free(all);
-	return true;
-}
-
-void registry_sort(struct registry *registry)
-{
-	if (registry->sorted)
-		return;
-	HASH_SRT(by_name, registry->databases, compare_databases);
-	HASH_SRT(by_name, registry->users, compare_users);
-	registry->sorted = sort_pools(registry);
-}
+/* --- numbers --------------------------------------------------------------------------- */
 
 unsigned registry_count_users(const struct registry *registry)
 {

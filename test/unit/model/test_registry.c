@@ -469,6 +469,37 @@ static void test_sorting_puts_all_in_the_order_of_their_names(void **state)
 	assert_int_equal(registry_count_pools(&fake_registry), 7);
 }
 
+/* Names whose beginnings are the same, and hundreds in no order, come and go and are all there. */
+static void test_sorting_looks_at_whole_names_and_loses_nobody(void **state)
+{
+	enum { MANY = 400 };
+	const unsigned others = registry_count_databases(&fake_registry);
+	struct database *database;
+	unsigned found = 0;
+	char name[64];
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "a_name_as_long_as_they_come_%u", i * 7919 % MANY);
+		fake_pool(name, name);
+	}
+	registry_sort(&fake_registry);
+	assert_sorted();
+	for (unsigned i = 0; i < MANY; i += 2) {
+		snprintf(name, sizeof(name), "a_name_as_long_as_they_come_%u", i);
+		database = registry_find_database(&fake_registry, name);
+		registry_drop_pool(&fake_registry, TAILQ_FIRST(&database->pools));
+		registry_drop_database(&fake_registry, database);
+	}
+	fake_pool("a_name", "a_name");
+	registry_sort(&fake_registry);
+	assert_sorted();
+	for (database = fake_registry.databases; database; database = database->by_name.next)
+		found += strncmp(database->name, "a_name_as", 9) == 0;
+	assert_int_equal(found, MANY / 2);
+	assert_int_equal(registry_count_databases(&fake_registry), others + MANY / 2 + 1);
+}
+
 /* --- chosen names ------------------------------------------------------------------------- */
 
 /* The longest chain of a table. */
@@ -596,6 +627,7 @@ int main(void)
 		TEST(a_database_goes_with_its_last_client),
 		TEST(an_unused_database_goes_at_once),
 		TEST(sorting_puts_all_in_the_order_of_their_names),
+		TEST(sorting_looks_at_whole_names_and_loses_nobody),
 		TEST(names_chosen_to_collide_do_not),
 		TEST(a_hundred_thousand_names_are_as_quick_as_a_few),
 		TEST(a_pool_is_found_among_a_hundred_thousand),
