@@ -348,6 +348,52 @@ static void test_everybody_who_stays_is_told_of_once(void **state)
 	assert_int_equal(times_told(ids[MANY - 1]), 0);
 }
 
+/* However long it takes to look at all connections: those who come meanwhile are left out. */
+static void test_newcomers_do_not_lengthen_an_answer(void **state)
+{
+	struct telling *others[40], *telling;
+	uint64_t last;
+	bool is_last;
+
+	(void)state;
+	add_clients();
+	for (unsigned i = 0; i < COUNT(others); i++)
+		others[i] = ask("CLIENTS", NULL);
+	last = fake_registry.last_id;
+	telling = ask("CLIENTS", NULL);
+	rows = 0;
+	do {
+		is_last = go_on(telling);
+		read_column(telling->topic, "id");
+		fake_client(pool);
+	} while (!is_last);
+	telling_free(telling);
+	for (unsigned i = 0; i < COUNT(others); i++)
+		telling_free(others[i]);
+	assert_int_equal(rows, MANY + 1);
+	for (unsigned i = 0; i < rows; i++)
+		assert_true(strtoull(cells[i], NULL, 10) <= last);
+}
+
+/* A login that asks a server who its user is stands among the clients, but not when it goes on. */
+static void test_who_is_none_of_them_any_more_is_left_out(void **state)
+{
+	struct telling *telling;
+	struct link *link;
+
+	(void)state;
+	add_clients();
+	link = actor_link(clients[MANY - 1]);
+	telling = ask("CLIENTS", NULL);
+	assert_false(go_on(telling));
+	rows = 0;
+	link->state = CLIENT_AUTHENTICATING;
+	tell_all(telling, "id");
+	link->state = CLIENT_IDLE;
+	assert_int_equal(times_told(link->id), 0);
+	assert_int_equal(times_told(actor_link(clients[MANY - 2])->id), 1);
+}
+
 static void test_pools_and_databases_may_go(void **state)
 {
 	enum { POOLS = 600 };
@@ -420,6 +466,8 @@ int main(void)
 		TEST(test_long_rows_are_few_in_a_slice),
 		TEST(test_it_may_end_at_any_time),
 		TEST(test_everybody_who_stays_is_told_of_once),
+		TEST(test_newcomers_do_not_lengthen_an_answer),
+		TEST(test_who_is_none_of_them_any_more_is_left_out),
 		TEST(test_pools_and_databases_may_go),
 		TEST(test_users_may_go),
 	};
