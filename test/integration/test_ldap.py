@@ -21,7 +21,6 @@ from support.directory import (
     PEOPLE,
     Directory,
 )
-from support.pooler import is_sanitized
 from support.process import (
     HOST,
     as_service,
@@ -353,8 +352,6 @@ def dns(directory):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not program or not compiler:
         pytest.skip("there is no dnsmasq, or no C compiler")
-    if is_sanitized():
-        pytest.skip("the sanitizer wants to be loaded first")
     folder = make_folder("pgusher-dns-")
     library = os.path.join(folder, "resolve.so")
     source = os.path.join(os.path.dirname(__file__), "support", "resolve.c")
@@ -372,7 +369,12 @@ def dns(directory):
 
     try:
         wait_until(answers, what="dnsmasq to listen")
-        yield {"LD_PRELOAD": library, "TEST_DNS_PORT": str(port), **directory.environment}
+        yield {
+            "LD_PRELOAD": library,
+            "TEST_DNS_PORT": str(port),
+            "ASAN_OPTIONS": "verify_asan_link_order=0",
+            **directory.environment,
+        }
     finally:
         process.kill()
         process.wait()
