@@ -206,7 +206,7 @@ def test_what_comes_at_once_costs_one_wait(counted, fake):
 
 
 def calls_of_taking_turns(counted, *clients):
-    """Calls per transaction while these clients ask in turn."""
+    """Calls per transaction while these clients ask in turn, but for waits."""
     rounds = 200
     for client in clients:
         client.value("SELECT 1")
@@ -214,18 +214,19 @@ def calls_of_taking_turns(counted, *clients):
     for _ in range(rounds):
         for client in clients:
             client.value("SELECT 1")
-    made = sum(count for count, _ in counted.since(before).values())
+    calls = counted.since(before)
+    # How much there is at once is the machine's affair, and so is how many ticks it takes.
+    made = sum(calls.get(name, (0, 0))[0] for name in ("recv", "send", "sendmsg", "epoll_ctl"))
     return made / (rounds * len(clients))
 
 
-@pytest.mark.alone
 def test_parameters_that_differ_cost_no_call(counted):
     """What is set on a server leaves in one write with what its client has said."""
     counted.pooler.command("SET default_pool_size = 1")
     one, same, other = (counted.pooler.client(work_mem=size) for size in ("1MB", "1MB", "2MB"))
     like = calls_of_taking_turns(counted, one, same)
     unlike = calls_of_taking_turns(counted, one, other)
-    assert unlike <= like + 0.3, (like, unlike)
+    assert unlike <= like + 0.05, (like, unlike)
 
 
 def is_quiet(counted, seconds):

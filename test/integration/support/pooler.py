@@ -183,12 +183,12 @@ class Pooler:
         old, ups = self.process, len(self.lines(UP))
         self.spawn("-R", *options, **popen)
         wait_until(lambda: self._is_up(ups), 30, "the new process to be up")
-        assert old.wait(10) == 0
+        assert old.wait(30) == 0
         return old
 
     def wait_up(self):
         """Wait until the daemon says that it is up; no connection is made, since some are counted."""
-        wait_until(self._is_up, 15, "the daemon to be up")
+        wait_until(self._is_up, 30, "the daemon to be up")
 
     def _is_up(self, before=0):
         if self.process.poll() is not None:
@@ -233,7 +233,7 @@ class Pooler:
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         try:
-            self.wait_exit(10)
+            self.wait_exit(60)  # a leak check of a million users takes its time
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

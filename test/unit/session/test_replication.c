@@ -217,6 +217,41 @@ static void test_a_freed_server_goes_to_who_came_before_it(void **state)
 	assert_null(fake_launched());
 }
 
+static void test_a_freed_server_answers_a_login_that_came_before_it(void **state)
+{
+	struct actor *server = fake_server(pool), *holder = fake_client(pool);
+	struct actor *login = fake_accept(-1), *client;
+
+	(void)state;
+	say(holder, "Q");
+	say_startup(login, PROTOCOL_3_0, "user", "alice", "database", "db", "work_mem", "1MB",
+		NULL);
+	assert_state(login, CLIENT_LOOKING_UP);
+	fake_advance(USEC_PER_SEC);
+	client = replica();
+	say(client, "Q");
+	hear(server);
+	say(server, "CZ");
+	assert_heard(server, "PBDES");
+	assert_state(client, CLIENT_LAUNCHING);
+}
+
+/* They are launched one after another, not for want of room. */
+static void test_a_freed_server_stays_where_there_is_room(void **state)
+{
+	struct actor *server = fake_server(pool), *holder = fake_client(pool);
+	struct actor *first = replica(), *second = replica();
+
+	(void)state;
+	say(holder, "Q");
+	say(first, "Q");
+	say(second, "Q");
+	launched_for(first);
+	say(server, "CZ");
+	assert_state(server, SERVER_IDLE);
+	assert_state(second, CLIENT_LAUNCHING);
+}
+
 static void test_who_waits_without_a_welcome_goes_not_beyond_the_size(void **state)
 {
 	struct actor *server, *second;
@@ -430,6 +465,8 @@ int main(void)
 		TEST_SMALL(test_idle_servers_make_room),
 		TEST_SMALL(test_a_freed_server_makes_room_for_who_came_first),
 		TEST_SMALL(test_a_freed_server_goes_to_who_came_before_it),
+		TEST_SMALL(test_a_freed_server_answers_a_login_that_came_before_it),
+		TEST(test_a_freed_server_stays_where_there_is_room),
 		TEST_SMALL(test_who_waits_without_a_welcome_goes_not_beyond_the_size),
 		TEST(test_a_refusal_is_for_its_client_alone),
 		TEST(test_a_server_that_is_starting_is_waited_for),
