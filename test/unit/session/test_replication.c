@@ -240,15 +240,18 @@ static void test_a_freed_server_answers_a_login_that_came_before_it(void **state
 static void test_a_freed_server_stays_where_there_is_room(void **state)
 {
 	struct actor *server = fake_server(pool), *holder = fake_client(pool);
-	struct actor *first = replica(), *second = replica();
+	struct actor *first = replica(), *second = replica(), *later = fake_client(pool);
 
 	(void)state;
 	say(holder, "Q");
 	say(first, "Q");
 	say(second, "Q");
 	launched_for(first);
+	fake_advance(USEC_PER_SEC);
+	say(later, "Q");
+	assert_state(later, CLIENT_WAITING);
 	say(server, "CZ");
-	assert_state(server, SERVER_IDLE);
+	assert_state(later, CLIENT_PAIRED);
 	assert_state(second, CLIENT_LAUNCHING);
 }
 
@@ -452,6 +455,38 @@ static void test_either_end_takes_the_other_along(void **state)
 	assert_int_equal(pool_servers(pool), 0);
 }
 
+static void test_a_transaction_is_waited_for(void **state)
+{
+	struct actor *client = replica(), *server;
+
+	(void)state;
+	say(client, "Q");
+	server = launched_for(client);
+	let_in(server);
+	say(server, "C>");
+	assert_false(replication_is_endless(actor_server(server)));
+	say(client, "Q");
+	say(server, "CZ");
+	assert_true(replication_is_endless(actor_server(server)));
+}
+
+/* When the process waits for its last client: they would stay for ever. */
+static void test_streams_end_when_nobody_else_is_left(void **state)
+{
+	struct actor *server, *client = begin_stream(&server), *idle = replica();
+	struct actor *other = fake_client(pool);
+
+	(void)state;
+	replication_end_last(&fake_registry);
+	assert_false(is_gone(client));
+	assert_false(is_gone(idle));
+	leave(other);
+	replication_end_last(&fake_registry);
+	fake_turn();
+	assert_gone(client);
+	assert_gone(idle);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, fake_end)
 #define TEST_SMALL(name) cmocka_unit_test_setup_teardown(name, start_small, fake_end)
 
@@ -480,6 +515,8 @@ int main(void)
 		TEST(test_an_error_ends_it_and_late_words_change_nothing),
 		TEST(test_a_copy_into_a_table_is_no_stream),
 		TEST(test_either_end_takes_the_other_along),
+		TEST(test_a_transaction_is_waited_for),
+		TEST(test_streams_end_when_nobody_else_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
