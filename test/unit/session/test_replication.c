@@ -329,6 +329,20 @@ static void test_who_leaves_takes_the_login_along(void **state)
 	assert_true(fake_logged("closing because: replication client was closed"));
 }
 
+static void test_who_does_not_take_the_welcome_gets_no_server(void **state)
+{
+	struct actor *client, *server;
+
+	(void)state;
+	pool_forget_welcome(pool);
+	client = replica();
+	server = launched_for(client);
+	scripted_break(client->script);
+	let_in(server);
+	assert_gone(client);
+	assert_gone(server);
+}
+
 static void test_a_cancelled_query_takes_the_login_along(void **state)
 {
 	struct actor *client = replica(), *asker, *server;
@@ -507,6 +521,7 @@ int main(void)
 		TEST(test_a_server_that_is_starting_is_waited_for),
 		TEST(test_a_connect_that_fails_concerns_the_pool),
 		TEST(test_who_leaves_takes_the_login_along),
+		TEST(test_who_does_not_take_the_welcome_gets_no_server),
 		TEST(test_a_cancelled_query_takes_the_login_along),
 		TEST(test_a_login_that_is_closed_for_our_own_reasons_is_begun_again),
 		TEST(test_a_stream_is_timed_as_no_query),

@@ -204,6 +204,37 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 		"DES"); /* Describe of what cannot be there, for an error in its place */
 }
 
+/* Of its own batch each word is certain: if the Parse fails the rest is skipped. */
+static void test_what_a_batch_has_prepared_it_has(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const char name[] = {(char)('a' + i), '\0'};
+
+		parse(name, name);
+		bind_to(name);
+		say_with("E");
+		bind_to(name);
+		say_with("ES");
+		assert_heard(server, "PBEBES");
+		say(server, "12C2CZ");
+		assert_heard(client, "12C2CZ");
+	}
+}
+
+/* Behind the end of another batch nobody knows yet whether there will be one. */
+static void test_what_another_batch_may_have_prepared_is_not_counted_on(void **state)
+{
+	(void)state;
+	parse("s", "one");
+	say_with("S");
+	bind_to("s");
+	say_with("ES");
+	assert_heard(server, "PSCPBES");
+	say(server, "1Z312CZ");
+	assert_heard(client, "1Z2CZ");
+}
+
 /* Its Close was lost with its batch, and the first that is behind that is a Parse of the name. */
 static void test_a_name_is_what_the_first_word_behind_a_failure_makes_it(void **state)
 {
@@ -496,6 +527,8 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(what_a_batch_has_prepared_it_has),
+		TEST(what_another_batch_may_have_prepared_is_not_counted_on),
 		TEST(a_name_is_what_the_first_word_behind_a_failure_makes_it),
 		TEST(the_unnamed_is_what_it_was_before_all_that_failed),
 		TEST(the_unnamed_outlives_a_query_that_is_skipped),
