@@ -89,6 +89,22 @@ static const char *last_parsed(void)
 	return parsed ? parsed + strlen(parsed) + 1 : NULL;
 }
 
+/* The statement that the server was told last to close. */
+static const char *last_closed(void)
+{
+	const char *closed = NULL;
+	size_t length, total;
+	const uint8_t *output = scripted_output(server->script, &length);
+	char letter;
+
+	for (size_t at = 0; (letter = letters_read(output + at, length - at, &total)) != 0;
+		at += total) {
+		if (letter == PQ_CLOSE)
+			closed = (const char *)output + at + 5 + 1; /* behind the kind */
+	}
+	return closed;
+}
+
 /* The client has a statement `s`, which the server knows as the first. */
 static void prepare_s(void)
 {
@@ -202,6 +218,29 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 	say_with("ES");
 	assert_heard(server,
 		"DES"); /* Describe of what cannot be there, for an error in its place */
+}
+
+/* Not the one that was prepared first. */
+static void test_what_was_used_longest_ago_makes_room(void **state)
+{
+	static const char *const names[] = {"a", "b"};
+
+	(void)state;
+	fake_set("max_prepared_statements", "2");
+	for (size_t i = 0; i < COUNT(names); i++) {
+		parse(names[i], names[i]);
+		say_with("S");
+		say(server, "1Z");
+	}
+	bind_to("a");
+	say_with("ES");
+	say(server, "2CZ");
+	hear(server);
+	parse("c", "c");
+	say_with("S");
+	assert_heard(server, "PCS");
+	assert_string_equal(last_closed(), "PGBOUNCER_2");
+	say(server, "13Z");
 }
 
 /* Of its own batch each word is certain: if the Parse fails the rest is skipped. */
@@ -527,6 +566,7 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(what_was_used_longest_ago_makes_room),
 		TEST(what_a_batch_has_prepared_it_has),
 		TEST(what_another_batch_may_have_prepared_is_not_counted_on),
 		TEST(a_name_is_what_the_first_word_behind_a_failure_makes_it),
