@@ -482,6 +482,33 @@ static void test_a_statement_that_is_gone_is_prepared_again(void **state)
 	assert_heard(client, "2CZ");
 }
 
+/* A Parse that was ours to answer is a part of the batch that is said again. */
+static void test_a_batch_with_a_parse_of_ours_is_healed_too(void **state)
+{
+	struct actor *other = fake_client(pool);
+	struct buffer answer;
+
+	(void)state;
+	buffer_init(&answer);
+	prepare_s();
+	parse("t", "two");
+	letters_write(&words, CLIENT_SPEAKS, "S");
+	say_buffer(other, &words);
+	say(server, "1Z");
+	hear(server);
+	bind_to("s");
+	letters_write(&words, CLIENT_SPEAKS, "E");
+	parse("u", "two");
+	say_with("S");
+	assert_heard(server, "BES");
+	say_stale(&answer);
+	letters_write(&answer, SERVER_SPEAKS, "Z");
+	say_buffer(server, &answer);
+	assert_heard(server, "CPBECPS");
+	say(server, "312C31Z");
+	assert_heard(client, "2C1Z");
+}
+
 /* Who remembers columns has to hear that they are others, unless he is about to ask anyway. */
 static void test_a_client_that_remembers_columns_is_told_unless_it_asks_for_them(void **state)
 {
@@ -575,6 +602,7 @@ int main(void)
 		TEST(the_unnamed_ends_with_a_parse_of_another_that_fails),
 		TEST(who_does_not_take_our_answers_is_not_read),
 		TEST(a_statement_that_is_gone_is_prepared_again),
+		TEST(a_batch_with_a_parse_of_ours_is_healed_too),
 		TEST(a_client_that_remembers_columns_is_told_unless_it_asks_for_them),
 		TEST(no_answer_stands_inside_half_a_notification),
 		TEST(deallocate_all_is_noticed_wherever_its_answer_is_cut),
