@@ -24,7 +24,7 @@ bool client_identity_take_database(struct client_link *client, const char *user)
 
 /*
  * The client's database, made now if it is an automatic one: not before it has to be there, since a
- * name alone must not cost memory. False: there is none, or the client was closed.
+ * name alone must not cost memory. False: there is none, or the client was closed; its state tells.
  */
 bool client_identity_open_database(struct client_link *client);
 
@@ -43,7 +43,10 @@ bool client_identity_count(struct client_link *client, struct user *user);
 /* Does a server have to say who this is (auth_query)? */
 bool client_identity_needs_lookup(const struct client_link *client, const char *name);
 
-/* Where the console's rights come from. False: the client was closed. */
+/*
+ * On the console: whether this user may change things there (client->admin), or look at all. False:
+ * not even that, and the client was closed.
+ */
 bool client_identity_check_rights(struct client_link *client, const char *user);
 
 #endif
