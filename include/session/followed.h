@@ -20,9 +20,10 @@ bool followed_note_command(const struct relay_run *run);
 
 /*
  * A ParameterStatus that is not tracked: if it is followed, this is its value from now on, on
- * the server and for its client. False: no memory.
+ * the server and, unless that is told later, for its client. False: no memory.
  */
-bool followed_note_status(const struct relay_run *run, const char *name, const char *value);
+bool followed_note_status(
+	const struct relay_run *run, const char *name, const char *value, bool later);
 
 /* The server's session is as it was made: it follows nothing. False: no memory. */
 bool followed_forget(struct server_link *server);

@@ -81,13 +81,6 @@ static inline bool relay_is_status(uint8_t status)
 	return status == 'I' || status == 'T' || status == 'E';
 }
 
-/* Are the reports of this server, which is paired, told to its client later? */
-static inline bool relay_keeps_reports(const struct server_link *server)
-{
-	return server->setting || server->link.rules == relay_reset_server ||
-		server->link.rules == relay_restoring_server;
-}
-
 /* Does the CommandComplete have this tag? Those that are that short come whole. */
 static inline bool relay_has_tag(const struct relay_run *run, const char *tag)
 {
@@ -116,10 +109,10 @@ enum verdict relay_end_own(struct relay_run *run, char status);
 char relay_ready_status(const struct relay_run *run);
 
 /*
- * Remember a whole ParameterStatus for the server, and for its client unless that is to be told
- * later. False: the message is
- * broken or there is no memory.
+ * Remember a whole ParameterStatus for the server, and for its client. A verdict: drop it if the
+ * client, which there need not be, is told later or not at all; stop if the message is broken or
+ * there is no memory.
  */
-bool relay_remember_parameter(struct relay_run *run);
+enum verdict relay_remember_parameter(struct relay_run *run);
 
 #endif

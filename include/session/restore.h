@@ -9,8 +9,8 @@
  * server really has.
  *
  * From the command's tag on the server points at relay_reset_server, and while it runs our query
- * at relay_restoring_server. Its reports are kept back then, and what has come of them is told
- * in front of ReadyForQuery. Not under startup_parameters=strict, and not for replication, whose
+ * at relay_restoring_server. Reports of what the client asked for are kept back then, and what has
+ * come of them is told in front of ReadyForQuery. Not under startup_parameters=strict, and not for replication, whose
  * servers have begun with what their clients want.
  */
 #ifndef PGUSHER_SESSION_RESTORE_H
@@ -20,6 +20,9 @@
 
 /* A paired server's whole CommandComplete has come: does its tag say that something was reset? */
 void restore_note_command(const struct relay_run *run);
+
+/* Is what the server reports under this name kept back, since it may yet be restored? */
+bool restore_keeps_report(const struct relay_run *run, const char *name);
 
 /* A whole ReadyForQuery from a server whose client has said RESET since the last that ended all. */
 enum verdict restore_judge_ready(struct relay_run *run);

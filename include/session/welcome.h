@@ -27,7 +27,7 @@ bool welcome_is_wanted(const struct pool *pool);
  */
 bool welcome_replica(struct client_link *client, struct buffer *head);
 
-/* Does the pool's welcome report a parameter of this name, which is not tracked? */
-bool welcome_reports(const struct pool *pool, const char *name);
+/* What the pool's welcome reports under this name, which is not tracked, lent; NULL: nothing. */
+const char *welcome_value(const struct pool *pool, const char *name);
 
 #endif

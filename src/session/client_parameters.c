@@ -10,6 +10,7 @@
 #include "session/auth/method.h"
 #include "session/ending.h"
 #include "wire/parameter_draft.h"
+#include "wire/switches.h"
 
 /* With the address; who reads logs by column widths knows it. */
 enum { APPLICATION_NAME_SIZE = 400 };
@@ -72,6 +73,14 @@ static enum drafted follow(struct client_link *client, struct parameter_draft *d
 	return parameter_draft_follow(draft, name, value);
 }
 
+/* Names that PostgreSQL has given up and still takes for the present ones. */
+static const char *present_name(const char *name)
+{
+	if (strcasecmp(name, "sort_mem") == 0)
+		return "work_mem";
+	return strcasecmp(name, "vacuum_mem") == 0 ? "maintenance_work_mem" : name;
+}
+
 /* One setting of the startup message. */
 static enum drafted take_setting(struct client_link *client, struct parameter_draft *draft,
 	const char *name, const char *value, bool in_options)
@@ -88,7 +97,7 @@ static enum drafted take_setting(struct client_link *client, struct parameter_dr
 		return DRAFTED_NOT;
 	if (has_no_effect(name))
 		return DRAFTED;
-	return follow(client, draft, name, value, in_options);
+	return follow(client, draft, present_name(name), value, in_options);
 }
 
 static struct failure unsupported(
@@ -102,44 +111,103 @@ static struct failure unsupported(
 		name);
 }
 
-/* All settings, as far as they go; false: `why` says what is wrong with them. */
-static bool draft_settings(struct client_link *client, struct parameter_draft *draft,
+/* False: `why` says what is wrong with it. */
+static bool draft_setting(struct client_link *client, struct parameter_draft *draft,
+	const char *name, const char *value, bool in_options, struct failure *why)
+{
+	switch (take_setting(client, draft, name, value, in_options)) {
+	case DRAFTED:
+		return true;
+	case DRAFTED_NOT:
+		*why = unsupported(client, name, value, in_options);
+		return false;
+	case DRAFTED_NO_MEMORY:
+		break;
+	}
+	*why = failure_of(REASON_NO_MEMORY);
+	return false;
+}
+
+/* Has a walk come to its end? */
+static bool has_ended(enum startup_step step, struct failure *why)
+{
+	*why = failure_of(
+		step == STARTUP_BROKEN ? REASON_UNSUPPORTED_OPTIONS : REASON_NO_MEMORY);
+	return step == STARTUP_END;
+}
+
+static bool draft_walk(struct client_link *client, struct parameter_draft *draft,
 	struct startup_settings *walk, struct failure *why)
 {
 	enum startup_step step;
 	const char *name, *value;
 
 	while ((step = startup_settings_next(walk, &name, &value)) == STARTUP_PARAMETER) {
-		switch (take_setting(client, draft, name, value, walk->in_options)) {
-		case DRAFTED:
-			continue;
-		case DRAFTED_NOT:
-			*why = unsupported(client, name, value, walk->in_options);
+		if (!draft_setting(client, draft, name, value, walk->in_options, why))
 			return false;
-		case DRAFTED_NO_MEMORY:
-			*why = failure_of(REASON_NO_MEMORY);
-			return false;
-		}
 	}
-	*why = failure_of(
-		step == STARTUP_BROKEN ? REASON_UNSUPPORTED_OPTIONS : REASON_NO_MEMORY);
-	return step == STARTUP_END;
+	return has_ended(step, why);
+}
+
+/* The settings of the message, in its order; those in options, unless there are none for us. */
+static bool draft_parameters(struct client_link *client, struct parameter_draft *draft,
+	const struct startup_login *wanted, const uint8_t *message, size_t total,
+	struct failure *why)
+{
+	struct startup_settings walk;
+	bool good;
+
+	startup_settings_begin(&walk, wanted, message, total);
+	good = draft_walk(client, draft, &walk, why);
+	startup_settings_end(&walk);
+	return good;
+}
+
+static bool draft_switches(struct client_link *client, struct parameter_draft *draft,
+	const char *options, struct failure *why)
+{
+	struct switches_walk walk;
+	enum startup_step step = STARTUP_END;
+	const char *name, *value;
+	bool good = true;
+
+	switches_walk_begin(&walk, options);
+	while (good && (step = switches_walk_next(&walk, &name, &value)) == STARTUP_PARAMETER)
+		good = draft_setting(client, draft, name, value, true, why);
+	switches_walk_end(&walk);
+	return good && has_ended(step, why);
+}
+
+/*
+ * As PostgreSQL does it: options are switches of its command line, and the parameters beside them
+ * come later, so that they count.
+ */
+static bool draft_as_server(struct client_link *client, struct parameter_draft *draft,
+	const struct startup_login *wanted, const uint8_t *message, size_t total,
+	struct failure *why)
+{
+	struct startup_login beside = *wanted;
+
+	beside.options = NULL;
+	if (wanted->options && wanted->replication == REPLICATION_NONE &&
+		!draft_switches(client, draft, wanted->options, why))
+		return false;
+	return draft_parameters(client, draft, &beside, message, total, why);
 }
 
 bool client_parameters_take(struct client_link *client, const struct startup_login *wanted,
 	const uint8_t *message, size_t total)
 {
 	struct registry *registry = link_registry(&client->link);
+	const bool follows = registry->settings->startup_parameters == STARTUP_FOLLOW;
 	struct parameter_draft draft;
-	struct startup_settings walk;
 	struct parameters *set = NULL;
 	struct failure why;
 	bool good;
 
 	parameter_draft_begin(&draft, registry->parameters);
-	startup_settings_begin(&walk, wanted, message, total);
-	good = draft_settings(client, &draft, &walk, &why);
-	startup_settings_end(&walk);
+	good = follows ? draft_as_server(client, &draft, wanted, message, total, &why)
+		       : draft_parameters(client, &draft, wanted, message, total, &why);
 	if (good) {
 		why = failure_of(REASON_NO_MEMORY);
 		good = !registry->settings->application_name_add_host ||

@@ -51,14 +51,15 @@ bool followed_note_command(const struct relay_run *run)
 	return true;
 }
 
-bool followed_note_status(const struct relay_run *run, const char *name, const char *value)
+bool followed_note_status(
+	const struct relay_run *run, const char *name, const char *value, bool later)
 {
 	struct parameter_table *table = table_of(run->server);
 	struct link *server = &run->server->link, *client = server->peer;
 
 	if (!client || !parameters_get_followed(client->parameters, name))
 		return true;
-	if (!relay_keeps_reports(run->server) &&
+	if (!later &&
 		!replace(client, parameters_refollow(table, client->parameters, name, value)))
 		return false;
 	return replace(server, parameters_refollow(table, server->parameters, name, value));

@@ -6,33 +6,24 @@
 #include "session/followed.h"
 #include "session/lookup_server.h"
 #include "session/relay_rules.h"
+#include "session/restore.h"
 #include "session/server_session.h"
 #include "session/statements.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
-#include "wire/reader.h"
 #include "wire/report.h"
 
-bool relay_remember_parameter(struct relay_run *run)
+/* `later`: the client is not told so now. False: no memory. */
+static bool remember(
+	const struct relay_run *run, const char *name, const char *value, bool later)
 {
-	struct registry *registry = link_registry(run->from);
-	struct reader reader;
-	size_t length;
-	const uint8_t *body = relay_body(run, &length);
-	const char *name, *value;
-	int index;
+	const int index = parameter_index(link_registry(run->from)->parameters, name);
 
-	reader_init(&reader, body, length);
-	name = reader_string(&reader);
-	value = reader_string(&reader);
-	if (reader.failed)
-		return false;
-	index = parameter_index(registry->parameters, name);
 	if (index < 0)
-		return run->server->setting || followed_note_status(run, name, value);
+		return run->server->setting || followed_note_status(run, name, value, later);
 	if (!server_set_parameter(run->from, (unsigned)index, value))
 		return false;
-	if (!run->client || relay_keeps_reports(run->server))
+	if (!run->client || later)
 		return true;
 	if (!server_set_parameter(&run->client->link, (unsigned)index, value))
 		return false;
@@ -40,7 +31,20 @@ bool relay_remember_parameter(struct relay_run *run)
 	return true;
 }
 
-/* --- what others need as well ------------------------------------------------------------- */
+enum verdict relay_remember_parameter(struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+	const char *name, *value;
+	bool later;
+
+	if (!run->whole || !report_parse_parameter(body, length, &name, &value))
+		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	later = run->server->setting || restore_keeps_report(run, name);
+	if (!remember(run, name, value, later))
+		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	return later ? RELAY_DROP : RELAY_PASS;
+}
 
 /* --- from a server that answers us -------------------------------------------------------- */
 
@@ -52,9 +56,7 @@ enum verdict relay_drop_own(struct relay_run *run)
 
 enum verdict relay_judge_own_parameter(struct relay_run *run)
 {
-	if (!run->whole || !relay_remember_parameter(run))
-		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
-	return RELAY_DROP;
+	return relay_remember_parameter(run) == RELAY_STOP ? RELAY_STOP : RELAY_DROP;
 }
 
 /* A reset query, say; connect_query comes before anything is followed. */

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "session/application_name.h"
 #include "session/client_login_state.h"
 #include "session/ending.h"
 #include "session/followed.h"
@@ -92,29 +93,44 @@ static const char *encoding_to_set(
 
 /* --- to the server ------------------------------------------------------------------------ */
 
-/* What others follow is taken back first: a role, say, or a statement_timeout. */
-static unsigned prepare(struct server_link *server, struct buffer *out)
+/*
+ * What the server should have before it is asked: nothing of what others follow, and the DateStyle
+ * that it began with, since one that names no order of day and month leaves that as it is.
+ */
+static struct parameters *base_of(const struct server_link *server)
 {
 	struct parameter_table *table = link_registry(&server->link)->parameters;
-	struct parameters *none, *bare;
-	struct buffer sql = {0};
-	int count = 0;
+	const struct parameters *present = server->link.parameters;
+	const struct parameters *welcome = server->link.pool->welcome;
+	const unsigned index = (unsigned)parameter_index(table, "DateStyle");
+	struct parameters *none = parameters_empty(table);
+	struct parameters *bare = parameters_follow(table, present, none), *base = bare;
 
-	if (!parameters_has_followed(server->link.parameters))
-		return 0;
-	none = parameters_empty(table);
-	bare = parameters_follow(table, server->link.parameters, none);
-	if (bare)
+	parameters_unref(none);
+	if (bare && welcome && parameters_get(welcome, index)) {
+		base = parameters_with(table, bare, index, parameters_get(welcome, index));
+		parameters_unref(bare);
+	}
+	return base;
+}
+
+/* What others have set is taken back first: a role, say, or a statement_timeout. */
+static unsigned prepare(struct server_link *server, struct buffer *out)
+{
+	struct parameters *base = base_of(server);
+	struct buffer sql = {0};
+	int count = -1;
+
+	if (base)
 		count = parameters_difference(
-			bare, server->link.parameters, server_prelude(server), &sql);
+			base, server->link.parameters, server_prelude(server), &sql);
+	parameters_unref(base);
 	if (count > 0)
 		writer_query_text(out, sql.data, sql.length);
-	else
+	else if (count < 0)
 		out->failed = true;
 	buffer_free(&sql);
-	parameters_unref(bare);
-	parameters_unref(none);
-	return 1;
+	return count > 0;
 }
 
 static bool fit(struct server_link *server)
@@ -196,7 +212,7 @@ static bool take_spelling(
 	text[answer->length] = '\0';
 	if (wish->index >= 0)
 		set = parameters_with(table, lookup->spelt, (unsigned)wish->index, text);
-	else if (welcome_reports(lookup->pool, wish->name))
+	else if (welcome_value(lookup->pool, wish->name))
 		set = parameters_refollow(table, lookup->spelt, wish->name, text);
 	else
 		return true; /* nobody will be told, and not all that is shown can be set */
@@ -371,31 +387,19 @@ static bool is_exempt(const struct client_link *client)
 		link_registry(&client->link)->settings->startup_parameters != STARTUP_FOLLOW;
 }
 
-static bool is_printable(const char *text)
+/* Any server takes it: it has been cleaned. */
+static bool is_name(const struct parameter_table *table, unsigned index)
 {
-	for (; *text != '\0'; text++) {
-		if (*text < ' ' || *text > '~')
-			return false;
-	}
-	return true;
-}
-
-/* Is it plain that any server takes this value? */
-static bool is_plain(const struct parameter_table *table, unsigned index, const char *value)
-{
-	return strcmp(parameter_name(table, index), "application_name") == 0 &&
-		is_printable(value);
+	return strcmp(parameter_name(table, index), "application_name") == 0;
 }
 
 /* Do servers begin with this value? Names, of applications or in lists, have letters of their own. */
 static bool is_usual(const struct parameter_table *table, unsigned index, const char *value,
 	const char *usual)
 {
-	const char *name = parameter_name(table, index);
-
 	if (!value || !usual)
 		return false;
-	if (parameter_is_name_list(name) || strcmp(name, "application_name") == 0)
+	if (parameter_is_name_list(parameter_name(table, index)) || is_name(table, index))
 		return strcmp(value, usual) == 0;
 	return strcasecmp(value, usual) == 0;
 }
@@ -412,8 +416,7 @@ static struct parameters *doubtful(
 	for (unsigned i = 0; i < parameter_count(table); i++) {
 		const char **value = &values.tracked[i];
 
-		if (is_usual(table, i, *value, usual.tracked[i]) ||
-			(*value && is_plain(table, i, *value)))
+		if (is_name(table, i) || is_usual(table, i, *value, usual.tracked[i]))
 			*value = NULL;
 	}
 	return parameter_values_intern(table, &values);
@@ -467,6 +470,22 @@ static bool prove(struct client_link *client, const struct parameters *asked)
 	return false;
 }
 
+/* It may be any bytes, and nobody need be asked what becomes of them. */
+static bool clean_name(struct client_link *client)
+{
+	struct parameter_table *table = link_registry(&client->link)->parameters;
+	const struct pool *pool = client->link.pool;
+	const unsigned index = (unsigned)parameter_index(table, "application_name");
+	const char *name = parameters_get(client->link.parameters, index);
+	char clean[APPLICATION_NAME_CLEAN_SIZE];
+
+	if (!name || application_name_is_clean(name))
+		return true;
+	application_name_clean(name, welcome_value(pool, "server_version"),
+		welcome_value(pool, "server_encoding"), clean);
+	return replace(client, parameters_with(table, client->link.parameters, index, clean));
+}
+
 bool proof_settle(struct client_link *client)
 {
 	struct parameters *asked = NULL, *none;
@@ -474,7 +493,7 @@ bool proof_settle(struct client_link *client)
 
 	if (is_exempt(client))
 		return true;
-	if (follow_unreported(client) && spell_as_welcome(client))
+	if (follow_unreported(client) && spell_as_welcome(client) && clean_name(client))
 		asked = doubtful(client->link.parameters, client->link.pool->welcome);
 	if (!asked) {
 		client_close_for(client, REASON_NO_MEMORY);

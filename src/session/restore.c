@@ -33,6 +33,22 @@ void restore_note_command(const struct relay_run *run)
 	server->link.rules = relay_reset_server;
 }
 
+/* What was not asked for is told as it comes, in the server's order. */
+bool restore_keeps_report(const struct relay_run *run, const char *name)
+{
+	const struct link *server = &run->server->link;
+	const struct parameters *asked = run->client ? run->client->asked : NULL;
+	int index;
+
+	if (!asked ||
+		(server->rules != relay_reset_server &&
+			server->rules != relay_restoring_server))
+		return false;
+	index = parameter_index(parameters_table(asked), name);
+	return index >= 0 ? parameters_get(asked, (unsigned)index) != NULL
+			  : parameters_get_followed(asked, name) != NULL;
+}
+
 static bool tracked_is_gone(const struct parameter_values *asked,
 	const struct parameter_values *present, unsigned count)
 {
@@ -369,7 +385,7 @@ static bool take_followed(
 		struct parameters *next;
 
 		if (!present->value || !has_another(client->link.parameters, present) ||
-			!welcome_reports(client->link.pool, present->name))
+			!welcome_value(client->link.pool, present->name))
 			continue;
 		next = parameters_refollow(table, set, present->name, present->value);
 		parameters_unref(set);
@@ -455,13 +471,6 @@ static enum verdict judge_answer(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-static enum verdict judge_parameter(struct relay_run *run)
-{
-	if (!run->whole || !relay_remember_parameter(run))
-		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
-	return RELAY_DROP;
-}
-
 static bool is_code(const struct report *report, const char *front)
 {
 	return report->sqlstate && strncmp(report->sqlstate, front, strlen(front)) == 0;
@@ -501,6 +510,6 @@ const struct relay_rule relay_restoring_server[RELAY_TYPES] = {
 	RELAY_EVERY(judge_answer),
 	[PQ_NOTIFICATION_RESPONSE] = RELAY_PASSES,
 	[PQ_ERROR_RESPONSE] = {judge_error, .whole = true},
-	[PQ_PARAMETER_STATUS] = {judge_parameter, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_remember_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
 };

@@ -424,10 +424,10 @@ static enum verdict judge_ready(struct relay_run *run)
 
 static enum verdict judge_parameter(struct relay_run *run)
 {
-	if (!run->whole || !relay_remember_parameter(run))
-		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	const enum verdict verdict = relay_remember_parameter(run);
+
 	judge_notice(run);
-	return relay_keeps_reports(run->server) ? RELAY_DROP : RELAY_PASS;
+	return verdict;
 }
 
 static enum verdict judge_unknown_from_server(struct relay_run *run)

@@ -35,37 +35,36 @@ static bool write_end(struct client_link *client, struct buffer *message)
 }
 
 /* The next ParameterStatus of the head at or behind `at`; NULL: there is none. */
-static const uint8_t *next_report(
-	const struct pool *pool, const uint8_t *at, struct frame *frame, const char **name)
+static const uint8_t *next_report(const struct pool *pool, const uint8_t *at,
+	struct frame *frame, const char **name, const char **value)
 {
 	const uint8_t *end = pool->welcome_head.data + pool->welcome_head.length;
-	const char *value;
 
 	for (; at < end; at += frame->total) {
 		if (frame_peek(at, (size_t)(end - at), UINT32_MAX, frame) != FRAME_WHOLE)
 			break;
 		if (frame->type == PQ_PARAMETER_STATUS &&
 			report_parse_parameter(
-				frame_body(at), frame_body_size(frame), name, &value))
+				frame_body(at), frame_body_size(frame), name, value))
 			return at;
 	}
 	return NULL;
 }
 
-bool welcome_reports(const struct pool *pool, const char *name)
+const char *welcome_value(const struct pool *pool, const char *name)
 {
 	const uint8_t *at = pool->welcome_head.data;
 	struct frame frame;
-	const char *reported;
+	const char *reported, *value;
 
 	if (!pool->welcome)
-		return false;
-	while ((at = next_report(pool, at, &frame, &reported)) != NULL) {
+		return NULL;
+	while ((at = next_report(pool, at, &frame, &reported, &value)) != NULL) {
 		if (strcasecmp(reported, name) == 0)
-			return true;
+			return value;
 		at += frame.total;
 	}
-	return false;
+	return NULL;
 }
 
 /* What the client has asked for is told in place of what the server began with. */
@@ -75,10 +74,10 @@ static void append_head(struct pool *pool, const struct parameters *given)
 	struct buffer *made = &pool->welcome_made;
 	const uint8_t *from = head->data, *at = head->data;
 	struct frame frame;
-	const char *name;
+	const char *name, *usual;
 
 	while (parameters_has_followed(given) &&
-		(at = next_report(pool, at, &frame, &name)) != NULL) {
+		(at = next_report(pool, at, &frame, &name, &usual)) != NULL) {
 		const char *value = parameters_get_followed(given, name);
 
 		if (value) {

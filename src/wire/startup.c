@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "wire/switches.h"
 #include "wire/writer.h"
 
 /* Names of parameters that begin so are options of the protocol, not settings. */
@@ -179,19 +180,6 @@ enum startup_step startup_walk_next(
 	return STARTUP_PARAMETER;
 }
 
-/* White space, whatever the locale. */
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static const char *skip_blanks(const char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
-}
-
 void options_walk_begin(struct options_walk *walk, const char *options)
 {
 	walk->at = options;
@@ -209,31 +197,14 @@ static const char *skip_switch(const char *at)
 	if (at[0] != '-')
 		return NULL;
 	if (at[1] == 'c')
-		return skip_blanks(at + 2);
+		return switches_skip_blanks(at + 2);
 	return at[1] == '-' ? at + 2 : NULL;
-}
-
-/* Copy up to white space, without backslashes and with a NUL; returns what follows. */
-static const char *copy_token(struct buffer *text, const char *at)
-{
-	buffer_clear(text);
-	while (*at != '\0' && !is_blank(*at)) {
-		if (*at == '\\')
-			at++;
-		/* A backslash at the very end stands for nothing. */
-		if (*at == '\0')
-			break;
-		buffer_append(text, at, 1);
-		at++;
-	}
-	buffer_append(text, "", 1);
-	return at;
 }
 
 enum startup_step options_walk_next(
 	struct options_walk *walk, const char **name, const char **value)
 {
-	const char *at = skip_blanks(walk->at);
+	const char *at = switches_skip_blanks(walk->at);
 	char *text, *equals;
 
 	if (*at == '\0')
@@ -241,7 +212,7 @@ enum startup_step options_walk_next(
 	at = skip_switch(at);
 	if (at == NULL)
 		return STARTUP_BROKEN;
-	walk->at = copy_token(&walk->text, at);
+	walk->at = switches_copy_word(&walk->text, at);
 	if (walk->text.failed)
 		return STARTUP_NO_MEMORY;
 

@@ -232,16 +232,21 @@ def test_tracked_settings_inside_options_count(pooler, options):
         assert client.value(f"SHOW {name}") == value
 
 
-@pytest.mark.parametrize(
-    "options",
-    ["-c", "-c timezone", "--timezone", "-d 5", "timezone=UTC", "-c timezone=UTC junk", "-", "--"],
+MALFORMED = ["-c", "-c timezone", "--timezone", "timezone=UTC", "-c timezone=UTC junk", "-", "-d"]
+ONLY_SETTINGS = (
+    "unsupported options startup parameter: only '-c config=val' and '--config=val' are allowed"
 )
+
+
+@pytest.mark.parametrize("options", MALFORMED)
 def test_malformed_options_are_refused(pooler, options):
-    text = (
-        "unsupported options startup parameter: only '-c config=val' and '--config=val'"
-        " are allowed"
-    )
-    assert pooler.refused(options=options).is_("FATAL", "08P01", text)
+    assert pooler.refused(options=options).is_("FATAL", "08P01", ONLY_SETTINGS)
+
+
+@pytest.mark.parametrize("options", [*MALFORMED, "-d 5", "--", "-e"])
+def test_with_strict_so_are_switches_that_postgres_takes(new_pooler, options):
+    pooler = new_pooler({"startup_parameters": "strict"})
+    assert pooler.refused(options=options).is_("FATAL", "08P01", ONLY_SETTINGS)
 
 
 def test_unknown_settings_inside_options_can_be_ignored(new_pooler):

@@ -10,9 +10,11 @@
 #include <cmocka.h>
 
 #include "model/proven.h"
+#include "session/application_name.h"
 #include "session/auth/method.h"
 #include "session/ending.h"
 #include "session/lookup.h"
+#include "session/server_session.h"
 #include "support/fake_pool.h"
 #include "wire/message.h"
 #include "wire/writer.h"
@@ -189,13 +191,6 @@ static void test_a_value_is_asked_and_told_in_the_servers_spelling(void **state)
 	assert_heard(client, "RSSSSSSKZ");
 	assert_string_equal(told(client, "DateStyle"), "German, DMY");
 	assert_state(first, SERVER_IDLE);
-}
-
-static void test_a_name_that_is_not_ascii_is_asked_about(void **state)
-{
-	(void)state;
-	come("application_name", "caf\xc3\xa9", "");
-	assert_heard(first, "PBDES");
 }
 
 /* Its own server is told all of that when it is launched. */
@@ -405,6 +400,59 @@ static void test_an_error_of_another_kind_is_told_though_it_has_the_name(void **
 	(void)state;
 	refuse(first, "22023", "invalid value for parameter \"work_mem\": \"much\"");
 	assert_told(client, "22023", "invalid value for parameter \"work_mem\": \"much\"");
+}
+
+/* --- names of applications ------------------------------------------------------------------ */
+
+static void test_a_name_that_is_no_text_is_cleaned_and_not_asked_for(void **state)
+{
+	struct actor *client = come("application_name", "a\xe4", "");
+
+	(void)state;
+	assert_heard(client, "RSSSSSSKZ");
+	assert_string_equal(told(client, "application_name"), "a\\xe4");
+	assert_heard(first, "");
+}
+
+static void test_a_long_name_is_cut_as_by_the_server(void **state)
+{
+	char name[APPLICATION_NAME_MAX + 2];
+	struct actor *client;
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	client = come("application_name", name, "");
+	assert_heard(client, "RSSSSSSKZ");
+	name[sizeof(name) - 2] = '\0';
+	assert_string_equal(told(client, "application_name"), name);
+	assert_heard(first, "");
+}
+
+/* --- spellings ------------------------------------------------------------------------------ */
+
+static void test_what_the_welcome_has_is_spelt_as_there(void **state)
+{
+	struct actor *client = come("datestyle", "iso, mdy", "-c TimeZone=utc");
+
+	(void)state;
+	assert_heard(client, "RSSSSSSKZ");
+	assert_heard(first, "");
+	assert_string_equal(told(client, "DateStyle"), "ISO, MDY");
+	assert_string_equal(told(client, "TimeZone"), "UTC");
+}
+
+/* A DateStyle without an order of day and month leaves that of the session. */
+static void test_a_value_is_tried_on_what_servers_begin_with(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	assert_true(server_set_parameter(actor_link(first),
+		(unsigned)parameter_index(fake_registry.parameters, "DateStyle"), "SQL, DMY"));
+	client = come("datestyle", "German", "");
+	assert_sent(first, "SET DateStyle='ISO, MDY';");
+	assert_heard(client, "");
 }
 
 /* --- encodings ----------------------------------------------------------------------------- */
@@ -631,7 +679,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_POOL(test_what_the_welcome_says_anyway_is_not_asked),
 		WITH_POOL(test_a_value_is_asked_and_told_in_the_servers_spelling),
-		WITH_POOL(test_a_name_that_is_not_ascii_is_asked_about),
 		WITH_POOL(test_a_client_of_replication_asks_nobody),
 		WITH_POOL(test_one_query_is_enough_for_all_who_want_the_same),
 		WITH_POOL(test_what_was_proven_is_forgotten_with_the_welcome),
@@ -642,6 +689,10 @@ int main(void)
 		WITH_POOL(test_what_servers_report_besides_is_told_in_their_spelling),
 		WITH_POOL(test_what_nobody_reports_is_set_as_the_client_wrote_it),
 		WITH_POOL(test_a_tracked_one_that_is_not_reported_is_followed),
+		WITH_POOL(test_a_name_that_is_no_text_is_cleaned_and_not_asked_for),
+		WITH_POOL(test_a_long_name_is_cut_as_by_the_server),
+		WITH_POOL(test_what_the_welcome_has_is_spelt_as_there),
+		WITH_POOL(test_a_value_is_tried_on_what_servers_begin_with),
 		WITH_POOL(test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it),
 		WITH_POOL(test_an_encoding_alone_is_one_statement),
 		WITH_POOL(test_who_it_is_is_set_last),
