@@ -85,6 +85,7 @@ struct registry {
 	struct limits limits;
 	struct counters counters;
 	struct slab clients, servers, helds; /* objects of the links */
+	size_t held_bytes; /* that links hold besides those of the slab: see model/held */
 	struct resolver *resolver;
 	const struct listeners *listeners; /* the daemon's; NULL: none */
 	struct tls_context *client_tls,

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "model/held.h"
 #include "session/query_clocks.h"
 #include "session/relay.h"
 #include "wire/message.h"
@@ -75,9 +76,18 @@ static inline enum verdict provision_pass_request(struct relay_run *run, unsigne
 	return RELAY_PASS;
 }
 
+/* Is there no memory to wait for the rest of a long message? Many may be at it at once. */
+static inline bool provision_is_crowded(const struct relay_run *run)
+{
+	return run->end - run->at > RELAY_WHOLE_MAX &&
+		held_is_crowded(link_registry(run->from));
+}
+
 /* A name whose end is not there: wait for it, or the message has none. */
 static inline enum verdict provision_no_name(struct relay_run *run, enum reason broken)
 {
+	if (provision_is_crowded(run))
+		return provision_out_of_memory(run);
 	return run->whole || run->end - run->at >= NAME_GATHERED_MAX
 		? relay_fail(run, failure_of(broken))
 		: RELAY_MORE;

@@ -210,6 +210,24 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
 
 /* --- held bytes --------------------------------------------------------------------------- */
 
+bool held_is_crowded(const struct registry *registry)
+{
+	const uint64_t most = (uint64_t)registry->settings->max_prepared_memory;
+
+	return most > 0 && registry->held_bytes + registry->statements.bytes > most;
+}
+
+/* NULL: no memory. */
+static uint8_t *held_take(struct registry *registry, uint32_t capacity)
+{
+	uint8_t *bytes =
+		capacity == HELD_SMALL ? slab_take(&registry->helds) : malloc(capacity);
+
+	if (bytes && capacity != HELD_SMALL)
+		registry->held_bytes += capacity;
+	return bytes;
+}
+
 bool link_make_room(struct link *link, size_t length)
 {
 	struct registry *registry = link_registry(link);
@@ -222,7 +240,7 @@ bool link_make_room(struct link *link, size_t length)
 			return false;
 		while (capacity < wanted)
 			capacity *= 2;
-		bytes = capacity == HELD_SMALL ? slab_take(&registry->helds) : malloc(capacity);
+		bytes = held_take(registry, capacity);
 		if (!bytes)
 			return false;
 		if (link->held_length)
@@ -248,10 +266,12 @@ void held_free(struct registry *registry, uint8_t *bytes, uint32_t capacity)
 {
 	if (!bytes)
 		return;
-	if (capacity == HELD_SMALL)
+	if (capacity == HELD_SMALL) {
 		slab_give(&registry->helds, bytes);
-	else
-		free(bytes);
+		return;
+	}
+	registry->held_bytes -= capacity;
+	free(bytes);
 }
 
 void link_drop_held(struct link *link)

@@ -117,7 +117,7 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 	if (!is_affordable(run, most))
 		return provision_refuse(run, REQUEST_REFUSED);
 	if (!run->whole)
-		return RELAY_MORE;
+		return provision_is_crowded(run) ? provision_out_of_memory(run) : RELAY_MORE;
 	if (!statement_is_content(
 		    name + name_size, run->frame.total - FRAME_HEADER_SIZE - name_size))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARSE_PACKET));

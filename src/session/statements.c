@@ -187,7 +187,8 @@ static bool read_subject(
 	size_t size;
 
 	if (!run->whole && run->frame.total <= NAME_GATHERED_MAX) {
-		*verdict = RELAY_MORE;
+		*verdict =
+			provision_is_crowded(run) ? provision_out_of_memory(run) : RELAY_MORE;
 		return false;
 	}
 	*out = provision_text_at(run, 1, &size);

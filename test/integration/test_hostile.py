@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: ISC
 """Clients and servers that mean harm behind the login: what they can make one process do."""
 
+import contextlib
+
 import pytest
 
 from support import wire
 from support.pooler import is_sanitized
 from support.probe import Probe
 from support.process import wait_until
+from support.raw import Closed
 
 MANY = 5000
 NAMES = 30_000
@@ -179,3 +182,34 @@ def test_no_letter_of_a_value_escapes_what_follows(one_server, value):
         other.query("SELECT 1")
         (row,) = [each.body for each in client.query("SHOW my.x").messages if each.type == "D"]
         assert row[6:] == value
+
+
+# Memory
+
+
+def test_messages_that_are_not_whole_take_no_more_than_all_statements_may(new_pooler):  # F82
+    most, size = 32 << 20, 6 << 20
+    pooler = new_pooler({"pool_mode": "transaction", "max_prepared_memory": most})
+    others = pooler.keep(pooler.raw().login())
+    others.send(wire.parse("SELECT 7", "s"), wire.sync())
+    others.checked()
+    before = pooler.memory()
+    long = wire.parse("SELECT '" + "x" * size + "'", "long")
+    clients = [pooler.keep(pooler.raw().login()) for _ in range(40)]
+    refused = []
+    for client in clients:
+        try:
+            client.send(long[:-100_000])
+        except OSError:
+            refused.append(client)
+    assert others.extended("SELECT 7").value == "7"
+    assert pooler.memory() - before < 2 * most
+    for client in set(clients) - set(refused):
+        with contextlib.suppress(OSError):
+            client.send(long[-100_000:], wire.sync())
+        with contextlib.suppress(Closed):
+            types = "".join(each.type for each in client.read_until("ZE"))
+            assert types in ("1Z", "E")
+            refused += [client] * (types == "E")
+    assert 0 < len(refused) < len(clients)
+    assert run(others, GOOD) == ("2DCZ", "7")
