@@ -203,7 +203,8 @@ def test_messages_that_are_not_whole_take_no_more_than_all_statements_may(new_po
         except OSError:
             refused.append(client)
     assert others.extended("SELECT 7").value == "7"
-    assert pooler.memory() - before < 2 * most
+    # Sanitizers keep what was freed.
+    assert is_sanitized() or pooler.memory() - before < 2 * most
     for client in set(clients) - set(refused):
         with contextlib.suppress(OSError):
             client.send(long[-100_000:], wire.sync())
