@@ -102,6 +102,7 @@ struct server_link {
 	bool setting_alone; /* nothing of the client's is to go with them */
 	uint8_t setting_due; /* so many Queries of ours stand in `kept`, to be sent first */
 	bool gathered; /* it runs our SETs, and `kept` has what went with them */
+	bool batch_open; /* its client has begun a batch and not sent its Sync */
 	bool healing; /* a batch has failed, and is said again after its ReadyForQuery */
 	bool forgetting; /* this batch may make it forget all statements */
 	bool unnamed_passing; /* its unnamed statement is its client's, and was not kept */

@@ -48,7 +48,7 @@ static inline bool provision_is_skipped(const struct relay_run *run)
 	return run->server->skipping;
 }
 
-/* Is the message said again after we had answered it? See statements_heal(). */
+/* Is the message said again after we had answered it? See session/healing. */
 static inline bool provision_was_answered(struct relay_run *run)
 {
 	if (run->given == 0)

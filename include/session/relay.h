@@ -24,7 +24,7 @@ enum {
 	RELAY_WHOLE_MAX = 64 * 1024,
 	/* Bytes of ours that one send has among those that pass; beyond it is sent early. */
 	RELAY_INSERTS = 1024,
-	/* A batch may be this long to be kept until it has been answered. */
+	/* What goes with our SETs, and is kept until these have succeeded, may be this long. */
 	RELAY_KEPT_MAX = 16 * 1024,
 };
 
@@ -56,12 +56,14 @@ struct relay_run {
 	bool hold; /* keep the rest, and do not read on */
 	bool own_done; /* a query of our own has ended: see server_own_done() */
 	bool broken; /* the receiver took nothing more: to be dealt with when the run is over */
-	bool lone; /* a client's: it began with a server that owed nothing, outside of any transaction */
-	bool keeps; /* and has a message that may have to be said again: see session/statements */
+	char status; /* a client's: of its server's transaction when it began */
+	bool keeps; /* it has a message that may have to be said again: see session/healing */
 	bool repeats; /* it is such a batch, said again */
 	uint32_t given; /* so many of its first messages have had their answers, from us */
-	bool fails; /* a server's: what it answers must be said again, see session/statements */
-	uint32_t batch; /* a client's: the server's count of Syncs when it began */
+	bool fails; /* a server's: what it answers must be said again, see session/healing */
+	uint32_t before; /* a client's: so much did its server owe when it began */
+	const uint8_t *batch; /* behind its last Sync or Query; NULL: it has had none */
+	const uint8_t *last_batch; /* if there is one: the same, of what that Sync has ended */
 	struct failure failure; /* valid if doomed */
 	bool doomed; /* close `from` for this failure when everything before it has been sent */
 	int count; /* of pieces */

@@ -13,7 +13,6 @@
 #define PGUSHER_SESSION_STATEMENTS_H
 
 #include "session/relay.h"
-#include "wire/report.h"
 
 /* ---- Messages of a paired client: judges ------------------------------------------------ */
 
@@ -67,21 +66,6 @@ void statements_answer(struct relay_run *run);
 /* The same, when the server owes nothing before them. False: the client cannot be written to. */
 bool statements_answer_at_once(struct server_link *server);
 
-/* How many requests are in flight behind answers of ours that are due. */
-uint32_t statements_owed(const struct server_link *server);
-
-/*
- * An ErrorResponse that tells of a plan out of date: true if its batch will be said again, and
- * nobody has to hear of it. Else that statement is prepared anew the next time.
- */
-bool statements_heal(struct relay_run *run, const struct report *report);
-
-/* Could the oldest request still be said again, with all of its batch? */
-bool statements_may_heal(const struct relay_run *run);
-
-/* Is this the error of a plan out of date? */
-bool statements_is_stale(const struct report *report);
-
 /* The server has been told to forget all its statements, and has: DEALLOCATE ALL, DISCARD ALL. */
 void statements_forget_all(struct server_link *server, struct client_link *client);
 
@@ -101,6 +85,7 @@ static inline void statements_part(struct server_link *server, struct client_lin
 {
 	server->healing = server->unnamed_passing = server->forgetting = false;
 	server->kept_requests = 0;
+	server->batch_open = false;
 	if (server->statements && server->statements->in_flight > 0)
 		statements_undo(server, client);
 }

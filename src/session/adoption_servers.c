@@ -126,6 +126,8 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	const char status = (char)record->status;
 
 	server->transaction_status = status;
+	/* How far its client has come with what it says now is not told: see session/healing. */
+	server->batch_open = status == 0;
 	server->host = (uint16_t)record->host;
 	server->replication = record->replication;
 	server->copying_in = link_record_is_set(record, LINK_RECORD_COPYING_IN);

@@ -45,10 +45,23 @@ static inline bool may_forget(const struct relay_run *run)
 	return text < run->end && ((*text | 0x20) == 'd' || *text <= '/');
 }
 
+/* It is the end of what was said before, and nothing of a batch itself: see session/healing. */
+static void end_batch(struct relay_run *run)
+{
+	run->batch = run->last_batch = run->at + run->frame.total;
+}
+
+static enum verdict judge_tracked_call(struct relay_run *run)
+{
+	end_batch(run);
+	return judge_request(run);
+}
+
 static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	if (link_registry(run->from)->settings->disable_pqexec)
 		return refuse_query(run);
+	end_batch(run);
 	/* Most who say Query say nothing else. */
 	if (!run->client->statements && !run->client->unnamed && !may_forget(run) &&
 		!(run->server->statements && run->server->statements->in_flight > 0)) {
@@ -73,6 +86,8 @@ static enum verdict judge_tracked_sync(struct relay_run *run)
 	if (verdict != RELAY_PASS)
 		return verdict;
 	run->server->batch++;
+	run->last_batch = run->batch;
+	run->batch = run->at + run->frame.total;
 	if (run->server->forgetting)
 		run->from->rules = relay_forgetting_client;
 	run->server->forgetting = false;
@@ -132,7 +147,7 @@ static enum verdict take_server(struct relay_run *run)
 	case TAKEN_READY:
 		run->to = run->from->peer;
 		run->server = server_of(run->to);
-		run->batch = run->server->batch;
+		run->before = run->server->requests.count;
 		return RELAY_AGAIN;
 	case TAKEN_WAITING:
 		return RELAY_HOLD;
@@ -237,6 +252,7 @@ const struct relay_rule relay_paired_client[RELAY_TYPES] = {
 const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	PAIRED,
 	[PQ_QUERY] = {judge_tracked_query},
+	[PQ_FUNCTION_CALL] = {judge_tracked_call},
 	[PQ_PARSE] = {statements_judge_parse},
 	[PQ_BIND] = {statements_judge_bind},
 	[PQ_DESCRIBE] = {judge_tracked_describe},

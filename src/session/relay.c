@@ -6,6 +6,7 @@
 
 #include "session/draining.h"
 #include "session/ending.h"
+#include "session/healing.h"
 #include "session/pairing.h"
 #include "session/server_session.h"
 #include "session/statements.h"
@@ -286,18 +287,14 @@ static void walk(struct relay_run *run)
 static void begin(struct relay_run *run, struct link *from, const uint8_t *data, size_t length)
 {
 	const struct settings *settings = link_registry(from)->settings;
+	const bool is_client = from->kind == LINK_CLIENT;
 
 	struct link *to = from->peer;
 
 	run->from = from;
 	run->to = to;
-	if (from->kind == LINK_CLIENT) {
-		run->client = client_of(from);
-		run->server = to ? server_of(to) : NULL;
-	} else {
-		run->client = to ? client_of(to) : NULL;
-		run->server = server_of(from);
-	}
+	run->client = client_of(is_client ? from : to);
+	run->server = server_of(is_client ? to : from);
 	run->loop = from->stream.loop;
 	/* No message is shorter than its length, and so none than this. */
 	run->max_message = settings->max_packet_size > FRAME_MAX_LEAST
@@ -309,8 +306,7 @@ static void begin(struct relay_run *run, struct link *from, const uint8_t *data,
 	run->end = data + length;
 	run->quiet = NULL;
 	run->ended = run->hold = run->doomed = run->broken = run->own_done = false;
-	run->lone = run->keeps = run->repeats = run->fails = false;
-	run->batch = run->given = 0;
+	run->keeps = run->fails = false;
 	run->count = 0;
 	run->inserted = 0;
 }
@@ -390,51 +386,6 @@ static void server_is_broken(struct relay_run *run)
 	relay_client_resume(run->client);
 }
 
-/* Does it begin where nothing is owed, outside of any transaction? */
-static bool is_lone(const struct relay_run *run)
-{
-	const struct server_link *server = run->server;
-
-	return run->from->remaining == 0 &&
-		(!server ||
-			(server->transaction_status == 'I' &&
-				requests_is_empty(&server->requests)));
-}
-
-/* One whole batch that may have to be said again: a server's plan may turn out to be out of date. */
-static bool is_repeatable(const struct relay_run *run)
-{
-	return run->lone && !run->repeats && run->at == run->end &&
-		run->frame.type == PQ_SYNC && run->server->batch == run->batch + 1 &&
-		run->at - run->start <= RELAY_KEPT_MAX;
-}
-
-/* Keep what has passed. False: no memory. */
-static bool keep(const struct relay_run *run)
-{
-	struct buffer *kept = &run->server->kept;
-	const size_t length = (size_t)(run->at - run->start);
-
-	kept->length = 0;
-	if (length > kept->capacity)
-		return buffer_append(kept, run->start, length);
-	memcpy(kept->data, run->start, length);
-	kept->length = length;
-	return true;
-}
-
-/* It is kept until it has been answered. */
-static void keep_batch(const struct relay_run *run)
-{
-	struct server_link *server = run->server;
-
-	if (!is_repeatable(run) || !keep(run))
-		return;
-	server->kept_requests =
-		statements_are_due(server) ? statements_owed(server) : server->requests.count;
-	server->kept_answers = server->requests.count - server->kept_requests;
-}
-
 /*
  * The client is not read on. What went with our SETs is kept until these have succeeded. False: no
  * memory.
@@ -442,23 +393,25 @@ static void keep_batch(const struct relay_run *run)
 static bool hold_back(const struct relay_run *run)
 {
 	stream_pause(&run->from->stream);
-	return !run->from->peer || !run->server->gathered || keep(run);
+	if (!run->from->peer || !run->server->gathered)
+		return true;
+	buffer_clear(&run->server->kept);
+	return buffer_append(&run->server->kept, run->start, (size_t)(run->at - run->start));
 }
 
 /* `given`: as run.given; it is the batch that was kept, if `repeats`. */
 static void run_client_as(struct client_link *client, const uint8_t *data, size_t length,
 	bool repeats, uint32_t given)
 {
+	struct server_link *server;
 	struct relay_run run;
 
 	begin(&run, &client->link, data, length);
-	run.lone = is_lone(&run);
 	run.repeats = repeats;
 	run.given = given;
-	if (run.server) {
-		run.batch = run.server->batch;
-		run.server->kept_requests = 0;
-	}
+	run.batch = NULL;
+	run.before = run.server ? run.server->requests.count : 0;
+	run.status = run.server ? run.server->transaction_status : READY_IDLE;
 	walk(&run);
 	if (client->link.state == CLIENT_CLOSED)
 		return;
@@ -474,16 +427,17 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
-	if (client->link.peer && statements_are_due(server_of(client->link.peer)) &&
-		!statements_answer_at_once(server_of(client->link.peer))) {
+	if (!client->link.peer)
+		return;
+	server = server_of(client->link.peer);
+	if (statements_are_due(server) && !statements_answer_at_once(server)) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
-	if (run.keeps && client->link.peer)
-		keep_batch(&run);
+	healing_note(&run, data);
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
-	if (client->link.peer && requests_is_empty(&server_of(client->link.peer)->requests))
-		pairing_settle(server_of(client->link.peer));
+	if (requests_is_empty(&server->requests))
+		pairing_settle(server);
 }
 
 static void run_client(struct client_link *client, const uint8_t *data, size_t length)
@@ -603,6 +557,13 @@ static void repeat_batch(struct server_link *server)
 
 	server->kept = (struct buffer){0};
 	client->ring_full = false;
+	/* Part of what comes behind it may be there. */
+	if (!buffer_append(&kept, client->link.held, client->link.held_length)) {
+		buffer_wipe(&kept);
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	link_drop_held(&client->link);
 	stream_resume(&client->link.stream);
 	run_client_as(client, kept.data, kept.length, true, server->kept_answers);
 	buffer_wipe(&kept);

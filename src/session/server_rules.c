@@ -5,6 +5,7 @@
 #include "session/draining.h"
 #include "session/failover.h"
 #include "session/followed.h"
+#include "session/healing.h"
 #include "session/pairing.h"
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
@@ -118,14 +119,13 @@ static enum verdict judge_parameter_description(struct relay_run *run)
 	struct frame next;
 
 	/* An error that is too long to wait for, or what it follows, goes on as it comes. */
-	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !statements_may_heal(run))
+	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !healing_may_begin(run))
 		return RELAY_PASS;
 	switch (frame_peek(behind, (size_t)(run->end - behind), run->max_message, &next)) {
 	case FRAME_WHOLE:
 		report_parse(frame_body(behind), frame_body_size(&next), &report);
-		return next.type == PQ_ERROR_RESPONSE && statements_is_stale(&report)
-			? RELAY_DROP
-			: RELAY_PASS;
+		return next.type == PQ_ERROR_RESPONSE && healing_is_stale(&report) ? RELAY_DROP
+										   : RELAY_PASS;
 	case FRAME_PARTIAL:
 		return next.type == PQ_ERROR_RESPONSE && next.total <= RELAY_WHOLE_MAX / 2
 			? RELAY_MORE
@@ -320,7 +320,7 @@ static enum verdict judge_error(struct relay_run *run)
 	if (is_unasked(run) && server_mode(server) != POOL_MODE_SESSION)
 		return RELAY_DROP;
 	read_error(run, &report);
-	if (statements_heal(run, &report))
+	if (healing_begin(run, &report))
 		return RELAY_DROP;
 	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
@@ -414,9 +414,12 @@ static enum verdict judge_ready(struct relay_run *run)
 
 	if (length != 1 || !relay_is_status(*status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	/* Also where more has been sent behind the BEGIN. */
-	if (*status != 'I' && server_mode(run->server) == POOL_MODE_STATEMENT)
-		return refuse_transaction(run);
+	if (*status != READY_IDLE) {
+		/* What has been sent behind the BEGIN is said in a transaction. */
+		run->server->kept_requests = 0;
+		if (server_mode(run->server) == POOL_MODE_STATEMENT)
+			return refuse_transaction(run);
+	}
 	if (take_ready(run, (char)*status, &verdict))
 		query_clocks_stop(run->client, (char)*status);
 	return verdict;

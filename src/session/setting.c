@@ -228,6 +228,7 @@ static enum verdict judge_before_settings(struct relay_run *run)
 	if (alone)
 		return RELAY_HOLD;
 	server->gathered = run->hold = true; /* what may still pass passes */
+	run->before = server->requests.count;
 	return RELAY_AGAIN;
 }
 

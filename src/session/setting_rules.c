@@ -68,17 +68,12 @@ static enum verdict end_canceled(struct relay_run *run, char status)
 
 /* --- they are through ----------------------------------------------------------------------- */
 
-/* They are no request of the kept batch's, which was counted with them. */
 static void drop_settings(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
 	requests_drop(&server->requests);
 	server->setting = server->gathered = false;
-	if (server->kept_requests > 0) {
-		server->kept_requests = statements_owed(server);
-		server->kept_answers = server->requests.count - server->kept_requests;
-	}
 	if (requests_is_empty(&server->requests)) {
 		server->transaction_status = READY_IDLE;
 		run->quiet = run->at + run->frame.total;

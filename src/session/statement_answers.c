@@ -285,7 +285,8 @@ void statements_answer(struct relay_run *run)
 	}
 }
 
-uint32_t statements_owed(const struct server_link *server)
+/* How many requests are in flight behind answers of ours that are due. */
+static uint32_t count_owed(const struct server_link *server)
 {
 	const struct requests *requests = &server->requests;
 	uint32_t ours = 0;
@@ -302,8 +303,7 @@ bool statements_answer_at_once(struct server_link *server)
 	enum stream_sent sent = STREAM_SENT_ALL;
 
 	/* Not into the middle of a message: relay.c does it behind that. */
-	if (!statements_are_due(server) || statements_owed(server) > 0 ||
-		server->link.remaining > 0)
+	if (!statements_are_due(server) || count_owed(server) > 0 || server->link.remaining > 0)
 		return true;
 	while (statements_are_due(server) && sent != STREAM_SENT_NOT) {
 		uint8_t messages[64 * FRAME_HEADER_SIZE];
@@ -322,112 +322,7 @@ bool statements_answer_at_once(struct server_link *server)
 	return sent != STREAM_SENT_NOT;
 }
 
-/* --- plans out of date -------------------------------------------------------------------- */
-
-/* The text is translated, the routine is not; other causes of the same code are the client's. */
-bool statements_is_stale(const struct report *report)
-{
-	return report->sqlstate && report->routine && strcmp(report->sqlstate, "0A000") == 0 &&
-		strcmp(report->routine, "RevalidateCachedQuery") == 0;
-}
-
-static bool is_missing(const struct report *report)
-{
-	return report->sqlstate && strcmp(report->sqlstate, "26000") == 0;
-}
-
-static bool is_taken(const struct report *report)
-{
-	return report->sqlstate && strcmp(report->sqlstate, "42P05") == 0;
-}
-
-/*
- * The plan that the oldest request uses is not to be used again. What has made it so has done the
- * same to others: no plan that the server has is believed, there or anywhere else, and each is
- * made anew when it is next wanted.
- */
-static void distrust(struct server_link *server)
-{
-	server->unnamed = 0;
-	if (server->statements)
-		server_statements_distrust(server->statements);
-}
-
-/*
- * Somebody has prepared another statement under our name, in SQL: it is there, and is no plan of
- * ours, so it will be closed before ours is prepared.
- */
-static bool discredit_name(struct server_link *server)
-{
-	const struct statement_operation *operation =
-		server->statements ? server_statements_next(server->statements) : NULL;
-
-	if (!operation || operation->kind != STATEMENT_PREPARE)
-		return false;
-	operation->server->present = true;
-	operation->server->generation = operation->server->statement->generation - 1;
-	return true;
-}
-
-/* Does the server not have what we took it to have, through no fault of this request's? */
-static bool discredit(struct server_link *server, const struct report *report)
-{
-	const struct request *first = requests_first(&server->requests);
-
-	if (first && first->type == PQ_PARSE && (first->action & REQUEST_NOTED) &&
-		is_taken(report))
-		return discredit_name(server);
-	if (!first || first->action != REQUEST_FORWARD ||
-		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
-		return false;
-	/* Or somebody has deallocated it in a way that we did not see. */
-	if (!statements_is_stale(report) && !is_missing(report))
-		return false;
-	distrust(server);
-	return true;
-}
-
-bool statements_may_heal(const struct relay_run *run)
-{
-	const struct server_link *server = run->server;
-
-	/* Nothing of the batch has been answered, and nothing has been sent behind it. */
-	return server->kept_requests > 0 && server->requests.count == server->kept_requests &&
-		run->client && run->client->link.remaining == 0;
-}
-
-/*
- * Whoever has asked for columns before, and does not ask with this Bind, would take the rows for
- * what they are not: he has to be told.
- */
-static bool has_to_be_told(const struct relay_run *run)
-{
-	const struct requests *requests = &run->server->requests;
-	const struct client_statements *known = run->client ? run->client->statements : NULL;
-
-	return requests_first(requests)->type == PQ_BIND && (!known || known->remembers) &&
-		(requests->count < 2 || requests_at(requests, 1)->type != PQ_DESCRIBE);
-}
-
-bool statements_heal(struct relay_run *run, const struct report *report)
-{
-	struct server_link *server = run->server;
-	const bool stale = statements_is_stale(report);
-
-	if (!run->whole || !discredit(server, report))
-		return false;
-	if (!statements_may_heal(run) || (stale && has_to_be_told(run))) {
-		if (run->client && run->client->statements)
-			run->client->statements->told = stale;
-		return false;
-	}
-	requests_drop_until(&server->requests, PQ_SYNC);
-	statements_lost(server);
-	requests_swallow_first(&server->requests);
-	server->healing = true;
-	stream_pause(&run->client->link.stream);
-	return true;
-}
+/* --- what is forgotten -------------------------------------------------------------------- */
 
 void statements_forget_all(struct server_link *server, struct client_link *client)
 {

@@ -687,6 +687,103 @@ def test_a_stale_plan_is_healed_with_all_that_is_in_the_batch(one, table):
     assert run(client, "s") == [["1", "2"]]
 
 
+def change(client, table, column):
+    """No plan of the table is any good after this."""
+    client.query(f"ALTER TABLE {table} ADD COLUMN {column} int")
+
+
+def batch_of(*values):
+    """Bind of `s` with these, Execute and Sync."""
+    return wire.bind(values, "s") + wire.execute() + wire.sync()
+
+
+def unasked(sql):
+    """A query whose columns nobody asks for, without a Sync."""
+    return wire.parse(sql) + wire.bind() + wire.execute()
+
+
+@pytest.mark.parametrize("size", [20_000, 60_000])
+def test_a_stale_plan_is_healed_with_a_long_parameter(one, table, size):
+    """It comes in several reads."""
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT *, length($1::text) AS length FROM {table}")
+    assert run(client, "s", ("x",)) == [["1", "1"]]
+    for round_, column in enumerate("bcd"):
+        change(other, table, column)
+        client.send(batch_of("x" * size))
+        result = answered(client)
+        assert (result.error, result.rows[0][-1]) == (None, str(size))
+        assert len(result.rows[0]) == 3 + round_
+
+
+def test_a_stale_plan_is_healed_wherever_its_batch_is_cut(one, table):
+    """A client that is slow: the server has heard its first piece before the second one comes."""
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT *, $1::text AS text FROM {table}")
+    run(client, "s", ("x",))
+    words = batch_of("slow")
+    bind = len(wire.bind(("slow",), "s"))
+    for cut in range(1, len(words)):
+        change(other, table, f"column{cut}")
+        parses = counts(one)[1]
+        client.send(words[:cut])
+        # The console is asked behind what the client has said.
+        wait_until(lambda: counts(one)[1] == parses + (cut >= bind))
+        client.send(words[cut:])
+        result = answered(client)
+        assert (result.error, result.rows[0][-1]) == (None, "slow")
+        assert counts(one)[1] == parses + 1
+
+
+def test_a_stale_plan_is_healed_behind_other_batches(one, table):
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    run(client, "s")
+    first = unasked("SELECT 'first'") + wire.sync()
+    for round_, words in enumerate((first, wire.query("SELECT 'first'"))):
+        change(other, table, f"column{round_}")
+        client.send(words + batch_of())
+        assert answered(client).rows == [["first"]]
+        result = answered(client)
+        assert (result.error, len(result.rows[0])) == (None, 2 + round_)
+
+
+def test_a_stale_plan_behind_a_begin_is_told(one, table):
+    """The batch is said in a transaction, which its error has ended."""
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    run(client, "s")
+    begin = unasked("BEGIN") + wire.sync()
+    for round_, words in enumerate((begin, wire.query("BEGIN"))):
+        change(other, table, f"column{round_}")
+        client.send(words + batch_of())
+        assert answered(client).status == "T"
+        result = answered(client)
+        assert (result.error.sqlstate, result.status) == ("0A000", "E")
+        client.query("ROLLBACK")
+        assert len(run(client, "s")[0]) == 2 + round_
+
+
+def test_what_was_answered_before_a_stale_plan_is_not_done_twice(one, table):
+    """All of a batch is one transaction: its error undoes what the client has been told of."""
+    client, other = one.client(), one.client()
+    prepare(client, "s", f"SELECT * FROM {table}")
+    run(client, "s")
+    change(other, table, "b")
+    insert = unasked(f"INSERT INTO {table} VALUES (2)")
+    client.send(insert + batch_of())
+    result = answered(client)
+    assert (result.types, result.error.sqlstate) == ("12CEZ", "0A000")
+    assert run(client, "s") == [["1", None]]
+    # The same where the insert's answer has been asked for.
+    change(other, table, "c")
+    client.send(insert, wire.flush())
+    assert "".join(client.read().type for _ in range(3)) == "12C"
+    client.send(batch_of())
+    assert answered(client).error.sqlstate == "0A000"
+    assert run(client, "s") == [["1", None, None]]
+
+
 def test_a_stale_plan_in_a_transaction_is_an_error_once(one, table):
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")

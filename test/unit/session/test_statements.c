@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Names of prepared statements, where answers, errors and dead servers come between. */
 #include "support/fake_pool.h"
+#include "support/phrases.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 
@@ -19,36 +20,6 @@ static int start(void **state)
 }
 
 /* --- what is said ------------------------------------------------------------------------- */
-
-static void parse(const char *name, const char *text)
-{
-	const size_t mark = writer_begin(&words, PQ_PARSE);
-
-	writer_string(&words, name);
-	writer_string(&words, text);
-	writer_int16(&words, 0);
-	writer_end(&words, mark);
-}
-
-static void bind_to(const char *name)
-{
-	const size_t mark = writer_begin(&words, PQ_BIND);
-
-	writer_string(&words, "");
-	writer_string(&words, name);
-	for (int i = 0; i < 3; i++)
-		writer_int16(&words, 0);
-	writer_end(&words, mark);
-}
-
-static void close_name(const char *name)
-{
-	const size_t mark = writer_begin(&words, PQ_CLOSE);
-
-	writer_byte(&words, 'S');
-	writer_string(&words, name);
-	writer_end(&words, mark);
-}
 
 /* These letters behind the words, and all of it is said. */
 static void say_with(const char *letters)
@@ -108,8 +79,8 @@ static const char *last_closed(void)
 /* The client has a statement `s`, which the server knows as the first. */
 static void prepare_s(void)
 {
-	parse("s", "one");
-	bind_to("s");
+	phrase_parse(&words, "s", "one");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_heard(server, "PBES");
 	assert_string_equal(last_bound(), "PGBOUNCER_1");
@@ -123,11 +94,11 @@ static void test_what_is_owed_behind_a_copy_is_told(void **state)
 {
 	(void)state;
 	prepare_s();
-	parse("", "copy");
-	bind_to("");
+	phrase_parse(&words, "", "copy");
+	phrase_bind(&words, "", 0);
 	letters_write(&words, CLIENT_SPEAKS, "Edc");
-	close_name("s");
-	parse("", "more");
+	phrase_close(&words, "s");
+	phrase_parse(&words, "", "more");
 	say_with("S");
 	say(server, "12GC1Z");
 	assert_heard(client, "12GC31Z");
@@ -139,8 +110,8 @@ static void test_what_is_owed_behind_the_end_of_no_copy_is_told(void **state)
 	(void)state;
 	prepare_s();
 	letters_write(&words, CLIENT_SPEAKS, "Qc");
-	close_name("s");
-	parse("", "more");
+	phrase_close(&words, "s");
+	phrase_parse(&words, "", "more");
 	say_with("S");
 	say(server, "TDCZ1Z");
 	assert_heard(client, "TDCZ31Z");
@@ -155,8 +126,8 @@ static void test_a_close_is_answered_once_though_its_server_was_dead(void **stat
 	server = fake_server(pool);
 	prepare_s();
 	scripted_break(server->script);
-	close_name("s");
-	parse("s", "two");
+	phrase_close(&words, "s");
+	phrase_parse(&words, "s", "two");
 	say_with("S");
 	assert_heard(client, "3");
 	assert_gone(server);
@@ -173,15 +144,15 @@ static void test_a_name_is_what_the_next_batch_has_made_it(void **state)
 	(void)state;
 	prepare_s();
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	close_name("s");
-	parse("s", "two");
+	phrase_close(&words, "s");
+	phrase_parse(&words, "s", "two");
 	letters_write(&words, CLIENT_SPEAKS, "S");
-	close_name("s");
-	parse("s", "three");
+	phrase_close(&words, "s");
+	phrase_parse(&words, "s", "three");
 	say_with("H");
 	say(server, "EZ1");
 	assert_heard(client, "EZ31");
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_3");
 }
@@ -192,14 +163,14 @@ static void test_a_name_is_what_it_was_when_both_batches_have_failed(void **stat
 	prepare_s();
 	for (int i = 0; i < 2; i++) {
 		letters_write(&words, CLIENT_SPEAKS, "E");
-		close_name("s");
-		parse("s", i ? "three" : "two");
+		phrase_close(&words, "s");
+		phrase_parse(&words, "s", i ? "three" : "two");
 		letters_write(&words, CLIENT_SPEAKS, "S");
 	}
 	say_with("");
 	say(server, "EZEZ");
 	assert_heard(client, "EZEZ");
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_1");
 }
@@ -208,13 +179,13 @@ static void test_a_name_that_was_never_there_is_not_given_back(void **state)
 {
 	(void)state;
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	parse("s", "one");
-	close_name("s");
+	phrase_parse(&words, "s", "one");
+	phrase_close(&words, "s");
 	say_with("S");
 	say(server, "EZ");
 	assert_heard(client, "EZ");
 	hear(server);
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_heard(server,
 		"DES"); /* Describe of what cannot be there, for an error in its place */
@@ -228,15 +199,15 @@ static void test_what_was_used_longest_ago_makes_room(void **state)
 	(void)state;
 	fake_set("max_prepared_statements", "2");
 	for (size_t i = 0; i < COUNT(names); i++) {
-		parse(names[i], names[i]);
+		phrase_parse(&words, names[i], names[i]);
 		say_with("S");
 		say(server, "1Z");
 	}
-	bind_to("a");
+	phrase_bind(&words, "a", 0);
 	say_with("ES");
 	say(server, "2CZ");
 	hear(server);
-	parse("c", "c");
+	phrase_parse(&words, "c", "c");
 	say_with("S");
 	assert_heard(server, "PCS");
 	assert_string_equal(last_closed(), "PGBOUNCER_2");
@@ -250,10 +221,10 @@ static void test_what_a_batch_has_prepared_it_has(void **state)
 	for (int i = 0; i < 3; i++) {
 		const char name[] = {(char)('a' + i), '\0'};
 
-		parse(name, name);
-		bind_to(name);
+		phrase_parse(&words, name, name);
+		phrase_bind(&words, name, 0);
 		say_with("E");
-		bind_to(name);
+		phrase_bind(&words, name, 0);
 		say_with("ES");
 		assert_heard(server, "PBEBES");
 		say(server, "12C2CZ");
@@ -265,9 +236,9 @@ static void test_what_a_batch_has_prepared_it_has(void **state)
 static void test_what_another_batch_may_have_prepared_is_not_counted_on(void **state)
 {
 	(void)state;
-	parse("s", "one");
+	phrase_parse(&words, "s", "one");
 	say_with("S");
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_heard(server, "PSCPBES");
 	say(server, "1Z312CZ");
@@ -280,13 +251,13 @@ static void test_a_name_is_what_the_first_word_behind_a_failure_makes_it(void **
 	(void)state;
 	prepare_s();
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	close_name("s");
+	phrase_close(&words, "s");
 	letters_write(&words, CLIENT_SPEAKS, "S");
-	parse("s", "two");
+	phrase_parse(&words, "s", "two");
 	say_with("S");
 	say(server, "EZ1Z");
 	assert_heard(client, "EZ1Z");
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_2");
 }
@@ -294,7 +265,7 @@ static void test_a_name_is_what_the_first_word_behind_a_failure_makes_it(void **
 /* The client has an unnamed statement, of this text. */
 static void prepare_unnamed(void)
 {
-	parse("", "one");
+	phrase_parse(&words, "", "one");
 	say_with("S");
 	assert_heard(server, "PS");
 	say(server, "1Z");
@@ -305,7 +276,7 @@ static void prepare_unnamed(void)
 static void assert_unnamed_is_one(void)
 {
 	hear(server);
-	bind_to("");
+	phrase_bind(&words, "", 0);
 	say_with("ES");
 	assert_heard(server, "PBES");
 	assert_string_equal(last_parsed(), "one");
@@ -316,8 +287,8 @@ static void test_the_unnamed_is_what_it_was_before_all_that_failed(void **state)
 	(void)state;
 	prepare_unnamed();
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	parse("", "two");
-	parse("", "three");
+	phrase_parse(&words, "", "two");
+	phrase_parse(&words, "", "three");
 	say_with("S");
 	say(server, "EZ");
 	assert_heard(client, "EZ");
@@ -330,7 +301,7 @@ static void test_the_unnamed_outlives_a_query_that_is_skipped(void **state)
 	(void)state;
 	prepare_unnamed();
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	parse("", "two");
+	phrase_parse(&words, "", "two");
 	say_with("QS");
 	say(server, "EZ");
 	assert_heard(client, "EZ");
@@ -343,12 +314,12 @@ static void test_the_unnamed_ends_with_a_parse_of_another_that_fails(void **stat
 	(void)state;
 	prepare_unnamed();
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	parse("", "broken");
+	phrase_parse(&words, "", "broken");
 	say_with("S");
 	say(server, "CEZ");
 	assert_heard(client, "CEZ");
 	hear(server);
-	bind_to("");
+	phrase_bind(&words, "", 0);
 	say_with("ES");
 	assert_heard(server, "DES"); /* an error in its place */
 }
@@ -361,7 +332,7 @@ static void test_who_does_not_take_our_answers_is_not_read(void **state)
 	say(server, "C>");
 	assert_heard(client, "C>");
 	scripted_allow(client->script, 3);
-	close_name("s");
+	phrase_close(&words, "s");
 	say_with("H");
 	assert_true(actor_link(client)->stream.paused);
 	allow(client, SCRIPTED_ANY);
@@ -382,7 +353,7 @@ static void test_no_answer_stands_inside_half_a_notification(void **state)
 	say(server, "C>");
 	assert_heard(client, "C>");
 	say_bytes(server, notification.data, 8);
-	close_name("s");
+	phrase_close(&words, "s");
 	say_with("H");
 	say_bytes(server, notification.data + 8, notification.length - 8);
 	assert_heard(client, "A3");
@@ -403,7 +374,7 @@ static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **sta
 	for (size_t i = 0; i < COUNT(tags); i++) {
 		for (size_t cut = 1; cut < 5 + strlen(tags[i]) + 1; cut++) {
 			/* It had none of that name, or this would be its end. */
-			parse("s", "one");
+			phrase_parse(&words, "s", "one");
 			say_with("SQ");
 			assert_heard(server, "PSQ");
 			say(server, "1Z");
@@ -421,43 +392,6 @@ static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **sta
 
 /* --- errors of plans out of date ---------------------------------------------------------- */
 
-/* As PostgreSQL says it, at the end of `out`. */
-static void say_stale(struct buffer *out)
-{
-	const size_t mark = writer_begin(out, PQ_ERROR_RESPONSE);
-
-	writer_string(out, "SERROR");
-	writer_string(out, "C0A000");
-	writer_string(out, "Mcached plan must not change result type");
-	writer_string(out, "RRevalidateCachedQuery");
-	writer_byte(out, 0);
-	writer_end(out, mark);
-}
-
-static void test_a_plan_out_of_date_is_healed_wherever_its_error_is_cut(void **state)
-{
-	struct buffer answer;
-
-	(void)state;
-	buffer_init(&answer);
-	prepare_s();
-	for (size_t cut = 1; cut == 1 || cut <= answer.length; cut++) {
-		bind_to("s");
-		say_with("ES");
-		assert_heard(server, "BES");
-		buffer_clear(&answer);
-		say_stale(&answer);
-		say_bytes(server, answer.data, cut);
-		say_bytes(server, answer.data + cut, answer.length - cut);
-		say(server, "Z");
-		assert_heard(server, "CPBES");
-		say(server, "312CZ");
-		assert_heard(client, "2CZ");
-		assert_state(client, CLIENT_IDLE);
-	}
-	buffer_free(&answer);
-}
-
 static void describe(char kind, const char *name)
 {
 	const size_t mark = writer_begin(&words, PQ_DESCRIBE);
@@ -472,7 +406,7 @@ static void test_a_statement_that_is_gone_is_prepared_again(void **state)
 {
 	(void)state;
 	prepare_s();
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
 	assert_heard(server, "BES");
 	say_error(server, "26000", "prepared statement \"PGBOUNCER_1\" does not exist");
@@ -491,17 +425,17 @@ static void test_a_batch_with_a_parse_of_ours_is_healed_too(void **state)
 	(void)state;
 	buffer_init(&answer);
 	prepare_s();
-	parse("t", "two");
+	phrase_parse(&words, "t", "two");
 	letters_write(&words, CLIENT_SPEAKS, "S");
 	say_buffer(other, &words);
 	say(server, "1Z");
 	hear(server);
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	letters_write(&words, CLIENT_SPEAKS, "E");
-	parse("u", "two");
+	phrase_parse(&words, "u", "two");
 	say_with("S");
 	assert_heard(server, "BES");
-	say_stale(&answer);
+	phrase_stale(&answer);
 	letters_write(&answer, SERVER_SPEAKS, "Z");
 	say_buffer(server, &answer);
 	assert_heard(server, "CPBECPS");
@@ -522,19 +456,19 @@ static void test_a_client_that_remembers_columns_is_told_unless_it_asks_for_them
 	say(server, "tTZ");
 	assert_heard(client, "tTZ");
 	hear(server);
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	describe('P', "");
 	say_with("ES");
 	assert_heard(server, "BDES");
-	say_stale(&answer);
+	phrase_stale(&answer);
 	letters_write(&answer, SERVER_SPEAKS, "Z");
 	say_buffer(server, &answer);
 	assert_heard(server, "CPBDES");
 	say(server, "312TCZ");
 	assert_heard(client, "2TCZ");
-	bind_to("s");
+	phrase_bind(&words, "s", 0);
 	say_with("ES");
-	say_stale(&answer);
+	phrase_stale(&answer);
 	letters_write(&answer, SERVER_SPEAKS, "Z");
 	say_buffer(server, &answer);
 	assert_heard(client, "EZ");
@@ -558,14 +492,10 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 	enum { DESCRIPTION = 30000, PIECE = 60000, PIECES = 20 };
 	struct buffer message;
 	size_t length;
-	size_t mark;
 
 	(void)state;
 	prepare_s();
-	mark = writer_begin(&words, PQ_DESCRIBE);
-	writer_byte(&words, 'S');
-	writer_string(&words, "s");
-	writer_end(&words, mark);
+	phrase_describe(&words, "s");
 	say_with("S");
 	scripted_forget_output(client->script);
 	client->heard = client->served = 0;
@@ -606,7 +536,6 @@ int main(void)
 		TEST(a_client_that_remembers_columns_is_told_unless_it_asks_for_them),
 		TEST(no_answer_stands_inside_half_a_notification),
 		TEST(deallocate_all_is_noticed_wherever_its_answer_is_cut),
-		TEST(a_plan_out_of_date_is_healed_wherever_its_error_is_cut),
 		TEST(no_error_is_waited_for_that_is_too_long),
 		TEST(what_is_owed_behind_a_copy_is_told),
 		TEST(what_is_owed_behind_the_end_of_no_copy_is_told),
