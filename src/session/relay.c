@@ -36,15 +36,6 @@ static void skip(struct relay_run *run, const uint8_t *from, const uint8_t *to)
 	run->slice = to;
 }
 
-static size_t length_of_pieces(const struct relay_run *run)
-{
-	size_t length = 0;
-
-	for (int i = 0; i < run->count; i++)
-		length += run->pieces[i].iov_len;
-	return length;
-}
-
 /*
  * What the receiver does not take at once pauses the sender; one that is broken is dealt with when
  * the run is over, since judges may still look at it.
@@ -53,8 +44,6 @@ static void send_to(struct relay_run *run, struct link *to)
 {
 	enum stream_sent sent;
 
-	if (to->kind == LINK_SERVER)
-		to->pool->stats.current.received += length_of_pieces(run);
 	sent = stream_send(&to->stream, run->pieces, run->count);
 	if (sent == STREAM_SENT_NOT) {
 		run->broken = true;
@@ -419,6 +408,9 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		server_is_broken(&run);
 		return;
 	}
+	/* What the client said, whatever the server is told in its place. */
+	if (run.to && !repeats)
+		client->link.pool->stats.current.received += (size_t)(run.at - data);
 	if (run.doomed) {
 		client_close(client, &run.failure);
 		return;
