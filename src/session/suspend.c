@@ -68,10 +68,15 @@ static void prepare(struct link *client)
 		stream_set_handlers(&client->stream, &client_resting_handlers);
 }
 
+/* What is to be set for a client is set first: nobody could say how that has ended. */
 static bool settle_client(struct link *link)
 {
 	const bool go_on = suspend_lets_go_on(client_of(link));
 
+	if (link->peer && server_of(link->peer)->setting) {
+		prepare(link);
+		return false;
+	}
 	if (go_on)
 		prepare(link);
 	return (go_on && link->state == CLIENT_PAIRED) || settle(link);

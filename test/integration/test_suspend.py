@@ -391,6 +391,35 @@ def test_shutdown_that_waits_ends_it(pooler):
     assert pooler.wait_exit() == 0
 
 
+def test_what_is_being_set_for_a_client_is_set_first(new_pooler, new_server):
+    """Nothing of the client's is held, since its query went with the SETs: but the server is at work."""
+
+    def script(connection):
+        connection.login()
+        while True:
+            sql = connection.next_query()
+            if sql.startswith("BEGIN;SET "):
+                assert connection.server.gate.wait(20)
+                status = wire.parameter_status("application_name", "mine")
+                connection.send(wire.command_complete("SET"), status, wire.ready())
+            else:
+                connection.send(wire.one_row(sql))
+
+    server = new_server(script)
+    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    client = pooler.client(application_name="mine")
+    client.send(wire.query("first"))
+    wait_until(lambda: server.connections and server.connections[0].received)
+    console = pooler.console()
+    console.send(wire.query("SUSPEND"))
+    assert console.silent(0.2)
+    server.gate.set()
+    assert console.checked().tag == "SUSPEND"
+    assert console.query("RESUME").tag == "RESUME"
+    assert client.checked().value == "first"
+    assert client.value("second") == "second"
+
+
 def test_under_load_nobody_fails(new_pooler, cluster):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 3, "max_client_conn": 100}
