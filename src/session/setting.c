@@ -218,7 +218,6 @@ static enum verdict judge_before_settings(struct relay_run *run)
 	if (!owe(server))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	relay_insert_lent(run, server->kept.data, server->kept.length);
-	run->from->pool->stats.current.received -= server->kept.length; /* no client's bytes */
 	server->setting = true;
 	server->setting_followed = parameters_has_followed(run->from->parameters) ||
 		parameters_has_followed(server->link.parameters);

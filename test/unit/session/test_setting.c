@@ -953,6 +953,9 @@ static void test_a_query_is_timed_from_its_own_beginning(void **state)
 	say(server, "CZ");
 	assert_int_equal(totals->queries, 1);
 	assert_int_equal(totals->assignments, 1);
+	letters_write(&words, CLIENT_SPEAKS, "Q");
+	assert_int_equal(totals->received, words.length); /* and nothing of what was set */
+	buffer_free(&words);
 	assert_int_equal(totals->query_time, 2 * USEC_PER_SEC);
 	assert_int_equal(totals->transaction_time, 2 * USEC_PER_SEC);
 }
