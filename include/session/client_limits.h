@@ -9,10 +9,18 @@
 #ifndef PGUSHER_SESSION_CLIENT_LIMITS_H
 #define PGUSHER_SESSION_CLIENT_LIMITS_H
 
-#include "model/client_link.h"
+#include "model/registry.h"
 
 /* Set the deadline that the client's present state has. After every change of state. */
 void client_limits_start(struct client_link *client);
+
+/* The same for one that has been PAIRED, which has none, and is IDLE now: nor has that one, mostly. */
+static inline void client_limits_rest(struct client_link *client)
+{
+	if (link_registry(&client->link)->settings->client_idle_timeout > 0 ||
+		(client->user && client->user->config))
+		client_limits_start(client);
+}
 
 /* The deadline's function. */
 void client_limits_expire(struct deadline *deadline);

@@ -252,7 +252,7 @@ void pairing_part(struct link *link)
 	client->link.rules = relay_idle_client;
 	client->ring_full = false;
 	client_enter(client, CLIENT_IDLE);
-	client_limits_start(client);
+	client_limits_rest(client);
 }
 
 /* Due for replacement, and the last such closing is long enough ago? Spreads closings out. */

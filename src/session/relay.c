@@ -177,10 +177,10 @@ static bool may_start(const struct relay_run *run, const struct relay_rule *rule
 }
 
 /*
- * Go over messages that mean nothing until one that has a judge (true) or the end of what is
- * there (false). This is the loop that bulk data runs in.
+ * Go over messages that mean nothing until one that has a judge, which is returned, or the end of
+ * what is there (NULL). This is the loop that bulk data runs in.
  */
-static bool next_message(struct relay_run *run)
+static const struct relay_rule *next_message(struct relay_run *run)
 {
 	const struct relay_rule *rules = run->from->rules;
 
@@ -196,22 +196,22 @@ static bool next_message(struct relay_run *run)
 				continue;
 			}
 			run->whole = true;
-			return true;
+			return rule;
 		case FRAME_PARTIAL:
 			rule = &rules[run->frame.type];
 			if (!may_start(run, rule))
-				return false;
+				return NULL;
 			run->whole = false;
 			if (rule->judge)
-				return true;
+				return rule;
 			run->from->remaining = (uint32_t)(run->frame.total - have);
 			run->at = run->end;
-			return false;
+			return NULL;
 		case FRAME_SHORT:
-			return false;
+			return NULL;
 		case FRAME_MALFORMED:
 			relay_refuse_header(run);
-			return false;
+			return NULL;
 		}
 	}
 }
@@ -247,6 +247,8 @@ static void apply(struct relay_run *run, enum verdict verdict)
 
 static void walk(struct relay_run *run)
 {
+	const struct relay_rule *rule;
+
 	if (run->from->remaining) {
 		pass_remaining(run);
 		run->start = run->at;
@@ -257,8 +259,8 @@ static void walk(struct relay_run *run)
 	if (run->from->kind == LINK_SERVER && run->from->remaining == 0 &&
 		statements_are_due(run->server))
 		statements_answer(run);
-	while (next_message(run)) {
-		const enum verdict verdict = run->from->rules[run->frame.type].judge(run);
+	while ((rule = next_message(run)) != NULL) {
+		const enum verdict verdict = rule->judge(run);
 
 		/* Nearly always. */
 		if (verdict == RELAY_PASS && run->whole) {
