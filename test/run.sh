@@ -93,7 +93,8 @@ check() { # check NAME: unit tests, seeds of the fuzzers, checks of the tree
 integration() {
 	stage=integration-${2:-$1}
 	# Where the user that the servers run as can reach it, whoever owns the tree.
-	cp "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
+	# One that a failed test has left behind may still be running.
+	cp --remove-destination "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
 	report=$logs/$stage
 	rm -f "$report"-*.xml
 	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${3:-$pgbin}" \

@@ -33,6 +33,9 @@ enum setting setting_prepare(struct client_link *client, struct server_link *ser
  */
 bool setting_adopt(struct client_link *client, struct server_link *server);
 
+/* For those who look for it: what the client gets in other letters with this set. NULL is nothing. */
+void setting_log_spelling(const struct client_link *client, const struct parameters *set);
+
 /* SETs that went alone have succeeded: the client's messages follow. */
 void setting_done(struct server_link *server);
 

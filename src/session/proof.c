@@ -12,6 +12,7 @@
 #include "session/followed.h"
 #include "session/lookup_server.h"
 #include "session/server_session.h"
+#include "session/setting.h"
 #include "session/welcome.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
@@ -338,6 +339,7 @@ static bool take_over(struct client_link *client, const struct parameters *spelt
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
+	setting_log_spelling(client, set);
 	parameters_unref(client->link.parameters);
 	client->link.parameters = set;
 	client->login->proven = true;
@@ -445,6 +447,7 @@ static bool spell_as_welcome(struct client_link *client)
 {
 	struct parameter_table *table = link_registry(&client->link)->parameters;
 	struct parameter_values values, usual;
+	struct parameters *set;
 
 	parameter_values_read(client->link.parameters, &values);
 	parameter_values_read(client->link.pool->welcome, &usual);
@@ -452,7 +455,9 @@ static bool spell_as_welcome(struct client_link *client)
 		if (is_usual(table, i, values.tracked[i], usual.tracked[i]))
 			values.tracked[i] = usual.tracked[i];
 	}
-	return replace(client, parameter_values_intern(table, &values));
+	set = parameter_values_intern(table, &values);
+	setting_log_spelling(client, set);
+	return replace(client, set);
 }
 
 /* They have to be asked for, unless the pool knows them. False: it waits, or was closed. */

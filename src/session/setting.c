@@ -17,10 +17,12 @@
 
 /* --- what both have in the end ------------------------------------------------------------ */
 
-static void log_spelling(const struct client_link *client, const struct parameters *set)
+void setting_log_spelling(const struct client_link *client, const struct parameters *set)
 {
 	const struct parameter_table *table = link_registry(&client->link)->parameters;
 
+	if (!set || !log_enabled(LEVEL_DEBUG))
+		return;
 	for (unsigned i = 0; i < parameter_count(table); i++) {
 		const char *before = parameters_get(client->link.parameters, i);
 		const char *after = parameters_get(set, i);
@@ -60,8 +62,7 @@ bool setting_adopt(struct client_link *client, struct server_link *server)
 	struct parameters *set =
 		parameters_adopt(table, client->link.parameters, server->link.parameters);
 
-	if (set && log_enabled(LEVEL_DEBUG))
-		log_spelling(client, set);
+	setting_log_spelling(client, set);
 	return replace_parameters(&client->link, set) && take_followed(server, client);
 }
 

@@ -735,12 +735,15 @@ def try_again(pooler, client):
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
-@pytest.mark.parametrize("after", ["nothing", "half a message", "row", "complete"])
+@pytest.mark.parametrize(
+    "after", ["nothing", "half a message", "row", "half an end", "complete"]
+)
 def test_a_server_that_goes_in_the_middle_of_an_answer(new_pooler, new_server, after, end):
     answer = wire.row_description("a") + wire.data_row("x") + wire.command_complete("SELECT 1")
     parts = {
         "nothing": b"",
-        "half a message": answer[:-3],
+        "half a message": answer[: -len(wire.command_complete("SELECT 1")) - 3],
+        "half an end": answer[:-3],
         "row": answer[: -len(wire.command_complete("SELECT 1"))],
         "complete": answer,
     }
