@@ -24,6 +24,8 @@ enum {
 	RELAY_WHOLE_MAX = 64 * 1024,
 	/* Bytes of ours that one send has among those that pass; beyond it is sent early. */
 	RELAY_INSERTS = 1024,
+	/* So many bytes behind what has been given room may be written as well: see bind_named(). */
+	RELAY_SPARE = 32,
 	/* What goes with our SETs, and is kept until these have succeeded, may be this long. */
 	RELAY_KEPT_MAX = 16 * 1024,
 };
@@ -69,7 +71,7 @@ struct relay_run {
 	int count; /* of pieces */
 	struct iovec pieces[RELAY_PIECES];
 	uint32_t inserted; /* bytes in use of inserts */
-	uint8_t inserts[RELAY_INSERTS]; /* what `pieces` have of ours */
+	uint8_t inserts[RELAY_INSERTS + RELAY_SPARE]; /* what `pieces` have of ours */
 };
 
 /* What one kind of message means to us. */

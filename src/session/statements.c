@@ -79,8 +79,8 @@ static bool is_misled(const struct relay_run *run, struct client_statement *entr
 }
 
 /* The server has it from here on; NULL with the verdict. Inline: see bind_named(). */
-static inline const struct statement *provide(
-	struct relay_run *run, struct client_statement *entry, enum verdict *verdict)
+static inline const struct statement *provide(struct relay_run *run,
+	struct client_statement *entry, bool binds, enum verdict *verdict)
 {
 	struct statement *statement = entry->statement;
 
@@ -88,12 +88,15 @@ static inline const struct statement *provide(
 		*verdict = provision_refuse(run, REQUEST_STALE);
 		return NULL;
 	}
-	statement->binds += run->frame.type == PQ_BIND;
+	statement->binds += binds;
 	if (provision_provide(run, statement))
 		return statement;
 	*verdict = provision_out_of_memory(run);
 	return NULL;
 }
+
+_Static_assert((int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE,
+	"a name is written with all that is behind it");
 
 /*
  * The front of the Bind, up to the statement's name, becomes one of ours. This and what it calls is
@@ -104,7 +107,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 	size_t name_size)
 {
 	enum verdict verdict = RELAY_STOP;
-	const struct statement *statement = provide(run, entry, &verdict);
+	const struct statement *statement = provide(run, entry, true, &verdict);
 	uint8_t *front;
 	size_t total;
 
@@ -115,9 +118,14 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 		front = relay_replace_front(run, FRAME_HEADER_SIZE + portal_size + name_size,
 			FRAME_HEADER_SIZE + portal_size + statement->name_size);
 		provision_put_header(front, PQ_BIND, total - 1);
-		memcpy(front + FRAME_HEADER_SIZE, portal, portal_size);
+		/* Nearly always the unnamed one: no call for a single byte. */
+		if (portal_size == 1)
+			front[FRAME_HEADER_SIZE] = '\0';
+		else
+			memcpy(front + FRAME_HEADER_SIZE, portal, portal_size);
+		/* All of it, since its length is known: no call for that either. */
 		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
-			statement->name_size);
+			sizeof(statement->name));
 	} else {
 		provision_put_header(
 			relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND, total - 1);
@@ -221,7 +229,7 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	entry = provision_find_name(run, name, strlen(name) + 1);
 	if (!entry)
 		return unknown(run, name);
-	statement = provide(run, entry, &verdict);
+	statement = provide(run, entry, false, &verdict);
 	if (!statement)
 		return verdict;
 	provision_insert_about(run, PQ_DESCRIBE, statement);
