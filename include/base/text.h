@@ -52,6 +52,9 @@ void text_escape(char *out, size_t size, const void *bytes, size_t length);
 /* Lower-case hex digits; cut where `out` ends. The size is at least 1. */
 void text_hex(char *out, size_t size, const void *bytes, size_t length);
 
+/* Is it ASCII, so that it is the same in every encoding that a server may have? */
+bool text_is_ascii(const void *bytes, size_t length);
+
 /* Length of the UTF-8 character at the front (RFC 3629); 0: none, or a malformed one. */
 size_t text_utf8_length(const void *bytes, size_t length);
 

@@ -117,6 +117,9 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
 /* The kind of lines about those who speak no protocol of ours. */
 #define LINK_STRANGER "stranger"
 
+/* Give it other parameters, which are counted for it. False: there are none, for want of memory. */
+bool link_take_parameters(struct link *link, struct parameters *set);
+
 /*
  * Keep bytes until they can be passed on; they are added behind those already held. False when
  * there is no memory: the link must be closed.

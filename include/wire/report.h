@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Texts point into the message; NULL: the server did not say. */
 struct report {
@@ -19,6 +20,18 @@ struct report {
 	const char *text; /* field M */
 	const char *routine; /* field R */
 };
+
+/* Is this its SQLSTATE? */
+static inline bool report_is(const struct report *report, const char *sqlstate)
+{
+	return report->sqlstate && strcmp(report->sqlstate, sqlstate) == 0;
+}
+
+/* Is it of this kind, all of whose SQLSTATEs begin so? */
+static inline bool report_is_of(const struct report *report, const char *front)
+{
+	return report->sqlstate && strncmp(report->sqlstate, front, strlen(front)) == 0;
+}
 
 /*
  * Read the body of an ErrorResponse or NoticeResponse. False: malformed; `*out` has the fields

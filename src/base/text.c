@@ -275,6 +275,17 @@ size_t text_utf8_length(const void *bytes, size_t length)
 	return 0;
 }
 
+bool text_is_ascii(const void *bytes, size_t length)
+{
+	const uint8_t *at = bytes;
+
+	for (size_t i = 0; i < length; i++) {
+		if (at[i] >= 0x80)
+			return false;
+	}
+	return true;
+}
+
 size_t text_utf8_cut(const char *text, size_t length, size_t limit)
 {
 	size_t kept = limit;

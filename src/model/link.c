@@ -228,6 +228,15 @@ static uint8_t *held_take(struct registry *registry, uint32_t capacity)
 	return bytes;
 }
 
+bool link_take_parameters(struct link *link, struct parameters *set)
+{
+	if (!set)
+		return false;
+	parameters_unref(link->parameters);
+	link->parameters = set;
+	return true;
+}
+
 bool link_make_room(struct link *link, size_t length)
 {
 	struct registry *registry = link_registry(link);

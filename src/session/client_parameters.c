@@ -220,7 +220,5 @@ bool client_parameters_take(struct client_link *client, const struct startup_log
 		client_close(client, &why);
 		return false;
 	}
-	parameters_unref(client->link.parameters);
-	client->link.parameters = set;
-	return true;
+	return link_take_parameters(&client->link, set);
 }

@@ -4,16 +4,6 @@
 #include "session/relay_rules.h"
 #include "wire/parameters.h"
 
-/* False: there is no new set. */
-static bool replace(struct link *link, struct parameters *set)
-{
-	if (!set)
-		return false;
-	parameters_unref(link->parameters);
-	link->parameters = set;
-	return true;
-}
-
 static struct parameter_table *table_of(const struct server_link *server)
 {
 	return link_registry(&server->link)->parameters;
@@ -23,8 +13,8 @@ bool followed_forget(struct server_link *server)
 {
 	struct parameter_table *table = table_of(server);
 	struct parameters *none = parameters_empty(table);
-	const bool good =
-		replace(&server->link, parameters_follow(table, server->link.parameters, none));
+	const bool good = link_take_parameters(
+		&server->link, parameters_follow(table, server->link.parameters, none));
 
 	parameters_unref(none);
 	server->follows = false;
@@ -35,7 +25,7 @@ bool followed_forget(struct server_link *server)
 static bool doubt(struct server_link *server)
 {
 	server->follows = false;
-	return replace(
+	return link_take_parameters(
 		&server->link, parameters_doubt(table_of(server), server->link.parameters));
 }
 
@@ -60,7 +50,9 @@ bool followed_note_status(
 	if (!client || !parameters_get_followed(client->parameters, name))
 		return true;
 	if (!later &&
-		!replace(client, parameters_refollow(table, client->parameters, name, value)))
+		!link_take_parameters(
+			client, parameters_refollow(table, client->parameters, name, value)))
 		return false;
-	return replace(server, parameters_refollow(table, server->parameters, name, value));
+	return link_take_parameters(
+		server, parameters_refollow(table, server->parameters, name, value));
 }

@@ -155,18 +155,8 @@ void healing_keep(struct relay_run *run, const uint8_t *data)
 /* The text is translated, the routine is not; other causes of the same code are the client's. */
 bool healing_is_stale(const struct report *report)
 {
-	return report->sqlstate && report->routine && strcmp(report->sqlstate, "0A000") == 0 &&
+	return report_is(report, "0A000") && report->routine &&
 		strcmp(report->routine, "RevalidateCachedQuery") == 0;
-}
-
-static bool is_missing(const struct report *report)
-{
-	return report->sqlstate && strcmp(report->sqlstate, "26000") == 0;
-}
-
-static bool is_taken(const struct report *report)
-{
-	return report->sqlstate && strcmp(report->sqlstate, "42P05") == 0;
 }
 
 /*
@@ -203,13 +193,13 @@ static bool discredit(struct server_link *server, const struct report *report)
 	const struct request *first = requests_first(&server->requests);
 
 	if (first && first->type == PQ_PARSE && (first->action & REQUEST_NOTED) &&
-		is_taken(report))
+		report_is(report, "42P05"))
 		return discredit_name(server);
 	if (!first || first->action != REQUEST_FORWARD ||
 		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
 	/* Or somebody has deallocated it in a way that we did not see. */
-	if (!healing_is_stale(report) && !is_missing(report))
+	if (!healing_is_stale(report) && !report_is(report, "26000"))
 		return false;
 	distrust(server);
 	return true;

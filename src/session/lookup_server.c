@@ -159,7 +159,7 @@ static enum lookup_progress take_error(
 	struct report report;
 
 	report_parse(body, length, &report);
-	if (!lookup->heard && report.sqlstate && strncmp(report.sqlstate, "57P", 3) == 0) {
+	if (!lookup->heard && report_is_of(&report, "57P")) {
 		*why = REASON_SERVER_CONN_CRASHED;
 		return LOOKUP_BREAKS;
 	}

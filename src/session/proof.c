@@ -335,13 +335,11 @@ static bool take_over(struct client_link *client, const struct parameters *spelt
 	struct parameters *set = parameters_merge(
 		link_registry(&client->link)->parameters, client->link.parameters, spelt);
 
-	if (!set) {
+	setting_log_spelling(client, set);
+	if (!link_take_parameters(&client->link, set)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
-	setting_log_spelling(client, set);
-	parameters_unref(client->link.parameters);
-	client->link.parameters = set;
 	client->login->proven = true;
 	return true;
 }
@@ -424,20 +422,10 @@ static struct parameters *doubtful(
 	return parameter_values_intern(table, &values);
 }
 
-/* The client has these from now on, which are counted for it. False: there are none. */
-static bool replace(struct client_link *client, struct parameters *set)
-{
-	if (!set)
-		return false;
-	parameters_unref(client->link.parameters);
-	client->link.parameters = set;
-	return true;
-}
-
 /* What the pool's servers do not report is followed like anything else. */
 static bool follow_unreported(struct client_link *client)
 {
-	return replace(client,
+	return link_take_parameters(&client->link,
 		parameters_follow_unknown(link_registry(&client->link)->parameters,
 			client->link.parameters, client->link.pool->welcome));
 }
@@ -457,7 +445,7 @@ static bool spell_as_welcome(struct client_link *client)
 	}
 	set = parameter_values_intern(table, &values);
 	setting_log_spelling(client, set);
-	return replace(client, set);
+	return link_take_parameters(&client->link, set);
 }
 
 /* They have to be asked for, unless the pool knows them. False: it waits, or was closed. */
@@ -488,7 +476,8 @@ static bool clean_name(struct client_link *client)
 		return true;
 	application_name_clean(name, welcome_value(pool, "server_version"),
 		welcome_value(pool, "server_encoding"), clean);
-	return replace(client, parameters_with(table, client->link.parameters, index, clean));
+	return link_take_parameters(
+		&client->link, parameters_with(table, client->link.parameters, index, clean));
 }
 
 bool proof_settle(struct client_link *client)

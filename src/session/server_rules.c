@@ -237,11 +237,6 @@ static void read_error(const struct relay_run *run, struct report *report)
 		report);
 }
 
-static bool is_code(const struct report *report, const char *sqlstate)
-{
-	return report->sqlstate && strcmp(report->sqlstate, sqlstate) == 0;
-}
-
 /* The request was made to fail so that our words can stand for the server's. */
 static enum verdict tell_refusal(struct relay_run *run, enum reason reason)
 {
@@ -282,13 +277,13 @@ static enum verdict tell_error(struct relay_run *run, const struct report *repor
 {
 	const struct request *first = first_request(run->server);
 
-	if (!first || !(is_code(report, "26000") || is_code(report, "25P02")))
+	if (!first || !(report_is(report, "26000") || report_is(report, "25P02")))
 		return RELAY_PASS;
 	if (request_is(first, REQUEST_UNKNOWN))
 		return tell_refusal(run, REASON_PREPARED_STATEMENT_DID_NOT_EXIST);
 	if (request_is(first, REQUEST_REFUSED))
 		return tell_refusal(run, REASON_PREPARED_STATEMENTS_TOO_LARGE);
-	if (request_is(first, REQUEST_STALE) && is_code(report, "26000"))
+	if (request_is(first, REQUEST_STALE) && report_is(report, "26000"))
 		return tell_stale(run);
 	return RELAY_PASS;
 }
@@ -324,7 +319,7 @@ static enum verdict judge_error(struct relay_run *run)
 		return RELAY_DROP;
 	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
-	if (is_code(&report, "25006"))
+	if (report_is(&report, "25006"))
 		failover_server_is_read_only(server);
 	verdict = tell_error(run, &report);
 	skip_requests(server);

@@ -17,14 +17,9 @@
 bool server_set_parameter(struct link *link, unsigned index, const char *value)
 {
 	struct registry *registry = link_registry(link);
-	struct parameters *set =
-		parameters_with(registry->parameters, link->parameters, index, value);
 
-	if (!set)
-		return false;
-	parameters_unref(link->parameters);
-	link->parameters = set;
-	return true;
+	return link_take_parameters(
+		link, parameters_with(registry->parameters, link->parameters, index, value));
 }
 
 bool server_ask(struct server_link *server, const char *sql)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "session/ending.h"
 #include "session/pairing.h"
 #include "session/relay.h"
@@ -34,16 +35,6 @@ void setting_log_spelling(const struct client_link *client, const struct paramet
 	}
 }
 
-/* Give a link another set, which is counted for it. False: there is none. */
-static bool replace_parameters(struct link *link, struct parameters *set)
-{
-	if (!set)
-		return false;
-	parameters_unref(link->parameters);
-	link->parameters = set;
-	return true;
-}
-
 /* What the server follows is what the client does. */
 static bool take_followed(struct server_link *server, const struct client_link *client)
 {
@@ -52,7 +43,7 @@ static bool take_followed(struct server_link *server, const struct client_link *
 	server->follows = parameters_has_followed(client->link.parameters);
 	if (!server->follows && !parameters_has_followed(server->link.parameters))
 		return true;
-	return replace_parameters(&server->link,
+	return link_take_parameters(&server->link,
 		parameters_follow(table, server->link.parameters, client->link.parameters));
 }
 
@@ -63,19 +54,10 @@ bool setting_adopt(struct client_link *client, struct server_link *server)
 		parameters_adopt(table, client->link.parameters, server->link.parameters);
 
 	setting_log_spelling(client, set);
-	return replace_parameters(&client->link, set) && take_followed(server, client);
+	return link_take_parameters(&client->link, set) && take_followed(server, client);
 }
 
 /* --- what may fail ------------------------------------------------------------------------ */
-
-static bool is_ascii(const struct buffer *text)
-{
-	for (size_t i = 0; i < text->length; i++) {
-		if (text->data[i] >= 0x80)
-			return false;
-	}
-	return true;
-}
 
 /* Does it follow what depends on more than its value: on rights, or on what the session has done? */
 static bool follows_delicate(const struct parameters *set)
@@ -105,7 +87,7 @@ static bool has_prelude(const struct server_link *server, const struct buffer *s
 static bool may_fail(const struct client_link *client, const struct server_link *server,
 	const struct buffer *sql)
 {
-	return !is_ascii(sql) || has_prelude(server, sql) ||
+	return !text_is_ascii(sql->data, sql->length) || has_prelude(server, sql) ||
 		follows_delicate(client->link.parameters) ||
 		follows_delicate(server->link.parameters);
 }
@@ -138,7 +120,8 @@ static void write_encoding(const struct client_link *client, struct server_link 
 	const char *present = parameters_get(server->link.parameters, index);
 	struct buffer first = {0};
 
-	if (!wanted || !present || strcasecmp(wanted, present) == 0 || is_ascii(sql))
+	if (!wanted || !present || strcasecmp(wanted, present) == 0 ||
+		text_is_ascii(sql->data, sql->length))
 		return;
 	buffer_printf(&first, "SET client_encoding=");
 	sql_append_literal(&first, wanted);

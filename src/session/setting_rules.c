@@ -13,17 +13,6 @@
 
 /* --- they fail ---------------------------------------------------------------------------- */
 
-/* Class 57 is the operator's: the server ends, whatever we ask of it. */
-static bool is_last_word(const struct report *report)
-{
-	return report->sqlstate && strncmp(report->sqlstate, "57P", 3) == 0;
-}
-
-static bool is_canceled(const struct report *report)
-{
-	return report->sqlstate && strcmp(report->sqlstate, "57014") == 0;
-}
-
 /* Why the server is of no use to this client. */
 static enum reason reason_of_refusal(const struct server_link *server)
 {
@@ -42,14 +31,14 @@ static enum verdict judge_set_error(struct relay_run *run)
 
 	if (run->whole)
 		report_parse(body, length, &report);
-	if (is_last_word(&report)) {
-		/* Its session has ended before it came to anything else. */
+	if (report_is_of(&report, "57P")) {
+		/* Its session was ended, whatever we ask of it, before it came to anything else. */
 		setting_take_back(server);
 		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
 	}
 	if (run->whole)
 		server_own_error(server, body, length);
-	if (!is_canceled(&report))
+	if (!report_is(&report, "57014"))
 		return relay_fail(run, failure_of(reason_of_refusal(server)));
 	server->request_failed = true;
 	return RELAY_DROP;

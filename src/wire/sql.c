@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Words that SQL takes for its own unless they are quoted (PostgreSQL: "SQL Key Words"). */
 static const char *const reserved_words[] = {"all", "analyse", "analyze", "and", "any", "array",
 	"as", "asc", "asymmetric", "both", "case", "cast", "check", "collate", "column",
@@ -58,19 +60,12 @@ static void append_dollar_quoted(struct buffer *buffer, const char *text)
 	append_dollar_quote(buffer, longest + 1);
 }
 
-static bool is_ascii(const char *text)
-{
-	while (*text != '\0' && (unsigned char)*text < 0x80)
-		text++;
-	return *text == '\0';
-}
-
 void sql_append_literal(struct buffer *buffer, const char *text)
 {
 	const bool escaped = strchr(text, '\\') != NULL;
 
 	/* In Shift JIS, say, it may be the second byte of a letter: doubled it would escape. */
-	if (escaped && !is_ascii(text)) {
+	if (escaped && !text_is_ascii(text, strlen(text))) {
 		append_dollar_quoted(buffer, text);
 		return;
 	}

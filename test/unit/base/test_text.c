@@ -258,6 +258,16 @@ static void test_utf8_characters_are_measured(void **state)
 	assert_int_equal(text_utf8_length("", 0), 0);
 }
 
+static void test_ascii_ends_where_encodings_differ(void **state)
+{
+	(void)state;
+	assert_true(text_is_ascii("", 0));
+	assert_true(text_is_ascii("a\0\x7f", 3));
+	assert_false(text_is_ascii("a\x80", 2));
+	assert_false(text_is_ascii("\xff", 1));
+	assert_true(text_is_ascii("a\x80", 1));
+}
+
 static void test_cut_falls_between_characters(void **state)
 {
 	static const char euros[] = "\xe2\x82\xac\xe2\x82\xac";
@@ -290,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_escaping_never_writes_behind_its_room),
 		cmocka_unit_test(test_hex_is_lower_case),
 		cmocka_unit_test(test_utf8_characters_are_measured),
+		cmocka_unit_test(test_ascii_ends_where_encodings_differ),
 		cmocka_unit_test(test_cut_falls_between_characters),
 	};
 

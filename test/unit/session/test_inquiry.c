@@ -5,7 +5,7 @@
  */
 #include <dirent.h>
 #include <pthread.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include "session/auth/inquiry.h"
 #include "session/auth/ldap_check.h"
@@ -186,7 +186,7 @@ static int end(void **state)
 	shut_gate(false);
 	fake_end(state);
 	while (count_threads() > 1)
-		usleep(1000);
+		sched_yield();
 	return 0;
 }
 
