@@ -388,9 +388,9 @@ void draining_begin(struct server_link *server, bool politely)
 		.polite = politely,
 	};
 	server_enter_last(server, SERVER_DRAINING);
-	if (server->setting)
+	if (server->setting) {
 		server->link.rules = relay_setting_server;
-	else if (!draining_set_out(server)) {
+	} else if (!draining_set_out(server)) {
 		give_up(server);
 		return;
 	}

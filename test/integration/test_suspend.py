@@ -12,6 +12,7 @@ import pytest
 from support import wire
 from support.certificates import Authority
 from support.cluster import program
+from support.fakeserver import sets_slowly
 from support.process import HOST, as_service, stays, wait_until
 from support.raw import ServerError
 
@@ -393,19 +394,7 @@ def test_shutdown_that_waits_ends_it(pooler):
 
 def test_what_is_being_set_for_a_client_is_set_first(new_pooler, new_server):
     """Nothing of the client's is held, since its query went with the SETs: but the server is at work."""
-
-    def script(connection):
-        connection.login()
-        while True:
-            sql = connection.next_query()
-            if sql.startswith("BEGIN;SET "):
-                assert connection.server.gate.wait(20)
-                status = wire.parameter_status("application_name", "mine")
-                connection.send(wire.command_complete("SET"), status, wire.ready())
-            else:
-                connection.send(wire.one_row(sql))
-
-    server = new_server(script)
+    server = new_server(sets_slowly)
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     client = pooler.client(application_name="mine")
     client.send(wire.query("first"))

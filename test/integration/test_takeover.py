@@ -14,6 +14,7 @@ import pytest
 from support import wire
 from support.certificates import Authority
 from support.cluster import program
+from support.fakeserver import sets_slowly
 from support.process import HOST, as_service, free_port, run, stays, wait_until
 from support.raw import Closed, RawClient, ServerError
 from support.scrape import scrape
@@ -1159,22 +1160,6 @@ def test_batch_that_is_about_to_be_said_again_is_waited_for(make, new_server):
     assert (result.types, result.value) == ("2DCZ", "healed")
     assert old.wait(10) == 0
     assert execute(client, "s") == "healed"
-
-
-def sets_slowly(connection):
-    """What a client's parameters are is taken when the gate opens; the query that came with it is next."""
-    connection.login()
-    while True:
-        sql = connection.next_query()
-        if sql.startswith("BEGIN;SET "):
-            assert connection.server.gate.wait(20)
-            connection.send(
-                *(wire.command_complete(tag) for tag in ("BEGIN", "SET", "COMMIT")),
-                wire.parameter_status("application_name", "mine"),
-                wire.ready(),
-            )
-        else:
-            connection.send(wire.one_row(sql))
 
 
 @pytest.mark.parametrize("waits", [True, False])

@@ -219,6 +219,22 @@ def polite(connection):
     connection.serve()
 
 
+def sets_slowly(connection):
+    """What a client's parameters are is taken when the gate opens; the query that came with it is next."""
+    connection.login()
+    while True:
+        sql = connection.next_query()
+        if sql.startswith("BEGIN;SET "):
+            assert connection.server.gate.wait(20)
+            connection.send(
+                *(wire.command_complete(tag) for tag in ("BEGIN", "SET", "COMMIT")),
+                wire.parameter_status("application_name", "mine"),
+                wire.ready(),
+            )
+        else:
+            connection.send(wire.one_row(sql))
+
+
 class FakeServer:
     """Listens on a port of its own; counts and keeps its connections."""
 
