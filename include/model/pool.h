@@ -10,10 +10,10 @@
 
 #include "base/buffer.h"
 #include "base/failure.h"
+#include "model/checked_parameters.h"
 #include "model/client_link.h"
 #include "model/database.h"
 #include "model/latency.h"
-#include "model/proven.h"
 #include "model/server_link.h"
 #include "model/stats.h"
 #include "model/user.h"
@@ -53,7 +53,8 @@ struct pool {
 	/* The last welcome that was made, for those who ask for the same: see session/welcome. */
 	struct parameters *welcome_asked, *welcome_given; /* NULL: none yet */
 	struct buffer welcome_made;
-	struct proven proven; /* what its servers take besides; forgotten with the welcome */
+	struct checked_parameters
+		checked; /* what its servers take besides; forgotten with the welcome */
 	usec_t last_launch; /* when the last attempt to connect began; 0: never */
 	usec_t last_lifetime_close;
 	usec_t last_used; /* had a client or a connected server */
@@ -61,7 +62,7 @@ struct pool {
 	bool wanting; /* and that for want of something of ours: valid while failing */
 	bool refused; /* and that by a server's word: valid while failing */
 	struct failure last_failure; /* valid while failing */
-	bool left_behind; /* not all of its clients are its own: see session/transfer */
+	bool left_behind; /* not all of its clients are its own: see session/move_clients */
 	unsigned next_host; /* of a host list */
 	bool has_work; /* in registry.work: see pairing_work() */
 	bool serving; /* its idle servers are just being given away: see session/pairing */

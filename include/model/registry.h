@@ -23,7 +23,7 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 
-struct inquiry_desk;
+struct external_auth_queue;
 struct listeners;
 
 TAILQ_HEAD(peer_list, peer);
@@ -93,7 +93,8 @@ struct registry {
 	struct helper *derivations; /* SCRAM keys are made off the loop */
 	usec_t derivation_time; /* how long one took at worst lately; 0: there was none yet */
 	struct helper *system_users; /* their names may come over the network */
-	struct inquiry_desk *ldap, *pam; /* passwords that others judge; NULL until needed */
+	struct external_auth_queue *ldap,
+		*pam; /* passwords that others judge; NULL until needed */
 	enum operation operation;
 	bool draining; /* for a takeover: clients with a server go on, others come to rest */
 	bool still; /* and now nothing may move at all: see daemon/handover */

@@ -98,12 +98,12 @@ struct server_link {
 	bool request_failed; /* an ErrorResponse came and its ReadyForQuery has not */
 	bool skipping; /* after an error it answers nothing before the next Sync */
 	bool setting; /* runs our SETs; its client is not read on */
-	bool setting_followed; /* and what they set is known of the client alone */
-	bool setting_alone; /* nothing of the client's is to go with them */
+	bool sync_followed; /* and what they set is known of the client alone */
+	bool sync_alone; /* nothing of the client's is to go with them */
 	uint8_t setting_due; /* so many Queries of ours stand in `kept`, to be sent first */
 	bool gathered; /* it runs our SETs, and `kept` has what went with them */
 	bool batch_open; /* its client has begun a batch and not sent its Sync */
-	bool healing; /* a batch has failed, and is said again after its ReadyForQuery */
+	bool replaying; /* a batch has failed, and is said again after its ReadyForQuery */
 	bool forgetting; /* this batch may make it forget all statements */
 	bool unnamed_passing; /* its unnamed statement is its client's, and was not kept */
 	bool fresh; /* nothing was sent to it since it was given to its client */

@@ -37,7 +37,7 @@ void client_login_found(
 	struct client_link *client, const char *user, struct credential *credential);
 
 /* The parameters of a LOOKING_UP client are good: its login goes on. It may be closed by that. */
-void client_login_proven(struct client_link *client);
+void client_login_checked(struct client_link *client);
 
 /*
  * An authority found that this password is right: whoever it was is a user from now on, and the

@@ -22,7 +22,7 @@ size_t client_login_key_length(const struct client_link *client);
  * Send the exchange's last word now if it has not been sent, since nothing comes yet that it could
  * leave with. False: it was lost.
  */
-bool client_login_send_farewell(struct client_link *client);
+bool client_login_send_sasl_final(struct client_link *client);
 
 /* The login is over, well or not; `state` is the state in which it was. Wipes what it held. */
 void client_login_end(struct client_link *client, enum client_state state);

@@ -4,7 +4,7 @@
  * them a pool has servers at the same time.
  *
  * A look-up is of a kind: who somebody is (session/auth_query), or whether values are good
- * (session/proof). Logins that want to know the same before it was sent share it: the query still
+ * (session/startup_check). Logins that want to know the same before it was sent share it: the query still
  * runs after each of them came. Its logins own it: the last one that leaves takes it along. How
  * a server is asked is session/lookup_server's.
  */

@@ -59,10 +59,10 @@ struct relay_run {
 	bool own_done; /* a query of our own has ended: see server_own_done() */
 	bool broken; /* the receiver took nothing more: to be dealt with when the run is over */
 	char status; /* a client's: of its server's transaction when it began */
-	bool keeps; /* it has a message that may have to be said again: see session/healing */
+	bool keeps; /* it has a message that may have to be said again: see session/replay */
 	bool repeats; /* it is such a batch, said again */
 	uint32_t given; /* so many of its first messages have had their answers, from us */
-	bool fails; /* a server's: what it answers must be said again, see session/healing */
+	bool fails; /* a server's: what it answers must be said again, see session/replay */
 	uint32_t before; /* a client's: so much did its server owe when it began */
 	const uint8_t *batch; /* behind its last Sync or Query; NULL: it has had none */
 	const uint8_t *last_batch; /* if there is one: the same, of what that Sync has ended */

@@ -29,7 +29,7 @@ extern const struct relay_rule relay_tracked_client[RELAY_TYPES];
  */
 extern const struct relay_rule relay_forgetting_client[RELAY_TYPES];
 
-/* From a client whose server has to be told first what its parameters are: see session/setting. */
+/* From a client whose server has to be told first what its parameters are: see session/parameter_sync. */
 extern const struct relay_rule relay_differing_client[RELAY_TYPES];
 
 /*
@@ -53,7 +53,7 @@ extern const struct relay_rule relay_restoring_server[RELAY_TYPES];
 extern const struct relay_rule relay_draining_server[RELAY_TYPES];
 
 /* From a server that runs our SETs, behind which its client's messages may have gone. */
-extern const struct relay_rule relay_setting_server[RELAY_TYPES];
+extern const struct relay_rule relay_syncing_server[RELAY_TYPES];
 
 /* From a server that runs a query of our own: connect_query, reset query, check query. */
 extern const struct relay_rule relay_own_server[RELAY_TYPES];

@@ -15,7 +15,7 @@ extern const struct stream_handlers server_session_handlers;
 extern const struct stream_handlers server_resting_handlers;
 
 /* Give a link (of either kind) one more tracked value. False: no memory, or too much of it. */
-bool server_set_parameter(struct link *link, unsigned index, const char *value);
+bool link_set_parameter(struct link *link, unsigned index, const char *value);
 
 /* Send a query of our own; its answers go to relay_own_server. False: the server was closed. */
 bool server_ask(struct server_link *server, const char *sql);

@@ -83,7 +83,7 @@ void statements_undo(struct server_link *server, struct client_link *client);
 /* Client and server part: what is in flight is none of the client's any more. */
 static inline void statements_part(struct server_link *server, struct client_link *client)
 {
-	server->healing = server->unnamed_passing = server->forgetting = false;
+	server->replaying = server->unnamed_passing = server->forgetting = false;
 	server->kept_requests = 0;
 	server->batch_open = false;
 	if (server->statements && server->statements->in_flight > 0)

@@ -12,7 +12,7 @@
  * pointer. So client and server mostly share one set, and to compare them is to compare two
  * pointers. What a difference means for a server is wire/parameter_difference's.
  *
- * Holders of a set: each link, the welcome of each pool, what a pool has proven, and who is just
+ * Holders of a set: each link, the welcome of each pool, what a pool has checked, and who is just
  * at work with one. Sets are made one value after the other by wire/parameter_draft, and taken
  * apart by wire/parameter_values.
  */

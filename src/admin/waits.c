@@ -7,7 +7,7 @@
 
 #include "admin/reply.h"
 #include "base/text.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/suspend.h"
 #include "wire/writer.h"
 

@@ -11,8 +11,8 @@
 #include "daemon/lifecycle.h"
 #include "net/passing.h"
 #include "session/client_session.h"
+#include "session/close.h"
 #include "session/control.h"
-#include "session/ending.h"
 #include "session/inventory.h"
 #include "session/pairing.h"
 #include "wire/writer.h"
@@ -145,7 +145,7 @@ static bool has_hurried_server(const struct pool *pool)
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
 		const struct server_link *server = (const struct server_link *)link;
 
-		if (server->healing || server->gathered)
+		if (server->replaying || server->gathered)
 			return true;
 	}
 	return false;

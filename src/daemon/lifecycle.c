@@ -11,7 +11,7 @@
 #include "daemon/takeover.h"
 #include "daemon/version.h"
 #include "net/tls_context.h"
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 #include "session/client_greeting.h"
 #include "session/control.h"
 #include "session/failover.h"
@@ -315,8 +315,9 @@ static void end_registry(struct daemon *daemon)
 	control_drop_all(
 		registry, has_foreign_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
-	daemon->is_left_at_work =
-		inquiry_desk_free(registry->ldap) + inquiry_desk_free(registry->pam) > 0;
+	daemon->is_left_at_work = external_auth_queue_free(registry->ldap) +
+			external_auth_queue_free(registry->pam) >
+		0;
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->client_tls);
 	tls_context_unref(registry->server_tls);

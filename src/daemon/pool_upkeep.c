@@ -2,7 +2,7 @@
 #include "daemon/pool_upkeep.h"
 
 #include "session/control.h"
-#include "session/transfer.h"
+#include "session/move_clients.h"
 
 void pool_upkeep_open_forced(struct registry *registry)
 {
@@ -54,7 +54,7 @@ bool pool_upkeep_drop_idle(struct pool *pool, usec_t now)
 		return true;
 	}
 	if (pool->left_behind)
-		transfer_pool(pool);
+		move_clients_of_pool(pool);
 	if (!is_unused(pool)) {
 		pool->last_used = now;
 		return false;

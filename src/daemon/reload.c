@@ -9,11 +9,11 @@
 #include "daemon/check.h"
 #include "session/auth/method.h"
 #include "session/client_limits.h"
+#include "session/close.h"
 #include "session/control.h"
-#include "session/ending.h"
+#include "session/move_clients.h"
 #include "session/peering.h"
 #include "session/tls_setup.h"
-#include "session/transfer.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ static void turn_to(struct registry *registry, struct database *database,
 {
 	database->config = new;
 	if (!database_config_same_user(old, new))
-		transfer_database(registry, database);
+		move_clients_of_database(registry, database);
 	if (!database_config_same_target(old, new)) {
 		counters_forget_hosts(database);
 		control_retire(registry, database, SERVER_CLOSED_RELOAD);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/server_upkeep.h"
 
+#include "session/close.h"
 #include "session/draining.h"
-#include "session/ending.h"
 #include "session/launch.h"
 #include "session/lookup_server.h"
 #include "session/pairing.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/shutdown.h"
 
+#include "session/close.h"
 #include "session/control.h"
-#include "session/ending.h"
 #include "session/lookup_server.h"
 #include "session/peering.h"
 #include "session/replication.h"

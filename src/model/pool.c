@@ -142,7 +142,7 @@ void pool_forget_welcome(struct pool *pool)
 	pool->welcome = pool->welcome_asked = pool->welcome_given = NULL;
 	buffer_free(&pool->welcome_head);
 	buffer_free(&pool->welcome_made);
-	proven_clear(&pool->proven);
+	checked_parameters_clear(&pool->checked);
 }
 
 void pool_retire_servers(struct pool *pool, enum server_closing cause)

@@ -6,7 +6,7 @@
 #include "session/client_identity.h"
 #include "session/client_login_state.h"
 #include "session/client_session.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/login_counts.h"
 #include "session/welcome.h"
 
@@ -25,7 +25,7 @@ void admission_to_console(struct client_link *client)
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
-	if (!client_login_send_farewell(client)) {
+	if (!client_login_send_sasl_final(client)) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}

@@ -10,7 +10,7 @@
 #include "session/adoption_servers.h"
 #include "session/adoption_statements.h"
 #include "session/client_limits.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/inventory.h"
 #include "session/statements.h"
 

@@ -75,7 +75,7 @@ static const struct relay_rule *rules_of_paired(
 	const struct server_link *server, const struct link_record *record)
 {
 	if (server->setting)
-		return relay_setting_server;
+		return relay_syncing_server;
 	if (link_record_is_set(record, LINK_RECORD_RESTORING))
 		return relay_restoring_server;
 	return link_record_is_set(record, LINK_RECORD_RESET) ? relay_reset_server
@@ -126,7 +126,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	const char status = (char)record->status;
 
 	server->transaction_status = status;
-	/* How far its client has come with what it says now is not told: see session/healing. */
+	/* How far its client has come with what it says now is not told: see session/replay. */
 	server->batch_open = status == 0;
 	server->host = (uint16_t)record->host;
 	server->replication = record->replication;
@@ -135,7 +135,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->request_failed = link_record_is_set(record, LINK_RECORD_REQUEST_FAILED);
 	server->skipping = link_record_is_set(record, LINK_RECORD_SKIPPING);
 	server->setting = link_record_is_set(record, LINK_RECORD_SETTING);
-	server->setting_followed = server->setting; /* perhaps */
+	server->sync_followed = server->setting; /* perhaps */
 	server->gathered = server->setting && link_record_is_set(record, LINK_RECORD_GATHERED);
 	server->fresh = link_record_is_set(record, LINK_RECORD_FRESH);
 	server->touched = link_record_is_set(record, LINK_RECORD_TOUCHED);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/followed.h"
 #include "session/lookup_server.h"
 #include "wire/row.h"

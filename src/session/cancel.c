@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "session/canceled.h"
+#include "session/cancel_unsent.h"
 #include "session/client_limits.h"
+#include "session/close.h"
 #include "session/draining.h"
-#include "session/ending.h"
 #include "session/pairing.h"
 #include "session/peering.h"
 #include "wire/startup.h"
@@ -98,7 +98,7 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 		client_close_for(client, REASON_CANCEL_FOR_CONSOLE_CLIENT);
 	} else if (is_unsent(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);
-		canceled_answer(owner);
+		cancel_unsent_answer(owner);
 	} else if (!is_served(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_IDLE_CLIENT);
 	} else if (!server_of(owner->link.peer)->cancel_key) {

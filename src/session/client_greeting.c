@@ -10,9 +10,9 @@
 #include "session/cancel.h"
 #include "session/client_limits.h"
 #include "session/client_login.h"
-#include "session/ending.h"
+#include "session/close.h"
+#include "session/drop_silent_logins.h"
 #include "session/relay.h"
-#include "session/shedding.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/startup.h"
@@ -76,7 +76,7 @@ void client_greeting_accept(
 	registry->login_count++;
 	limits_take_socket(registry);
 	client_limits_start(client);
-	shedding_make_room(registry, fd);
+	drop_silent_logins_make_room(registry, fd);
 	/* The kernel hands over a deferred connection with its first bytes: no need to wait. */
 	if (!is_unix && registry->settings->tcp_defer_accept &&
 		client->link.state == CLIENT_GREETING)

@@ -9,7 +9,7 @@
 #include "session/auth/method.h"
 #include "session/auth_query.h"
 #include "session/client_greeting.h"
-#include "session/ending.h"
+#include "session/close.h"
 
 bool client_identity_is_console(const struct client_link *client)
 {

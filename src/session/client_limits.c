@@ -2,7 +2,7 @@
 #include "session/client_limits.h"
 
 #include "model/registry.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/lookup.h"
 #include "wire/writer.h"
 

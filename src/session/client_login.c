@@ -10,15 +10,15 @@
 #include "session/client_limits.h"
 #include "session/client_login_state.h"
 #include "session/client_parameters.h"
-#include "session/ending.h"
+#include "session/close.h"
+#include "session/drop_silent_logins.h"
 #include "session/replication.h"
-#include "session/shedding.h"
 #include "wire/startup.h"
 
 /* --- after authentication ----------------------------------------------------------------- */
 
 /* What may have changed while it waited is looked at again. */
-void client_login_proven(struct client_link *client)
+void client_login_checked(struct client_link *client)
 {
 	client_enter(client, CLIENT_AUTHENTICATING);
 	client_limits_start(client);
@@ -214,7 +214,7 @@ static bool is_admitted(struct client_link *client, bool console)
 	struct registry *registry = link_registry(&client->link);
 
 	while (!limits_allow_client(registry, console)) {
-		if (!shedding_drop_one(registry, client, CLIENT_REJECTED_MAX_CLIENT_CONN))
+		if (!drop_silent_logins_one(registry, client, CLIENT_REJECTED_MAX_CLIENT_CONN))
 			return false;
 	}
 	return true;

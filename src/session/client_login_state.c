@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "session/auth/derivation.h"
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 #include "session/auth/method.h"
 #include "session/auth/refusal.h"
 #include "session/lookup_server.h"
@@ -43,18 +43,18 @@ size_t client_login_key_length(const struct client_link *client)
 	return client->login->version > PROTOCOL_3_0 ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
 }
 
-bool client_login_send_farewell(struct client_link *client)
+bool client_login_send_sasl_final(struct client_link *client)
 {
-	struct buffer *farewell;
+	struct buffer *sasl_final;
 	size_t length;
 
 	if (client->link.state > CLIENT_WELCOMING || !client->login)
 		return true;
-	farewell = &client->login->farewell;
-	length = farewell->length;
-	buffer_clear(farewell);
+	sasl_final = &client->login->sasl_final;
+	length = sasl_final->length;
+	buffer_clear(sasl_final);
 	return length == 0 ||
-		stream_send_bytes(&client->link.stream, farewell->data, length) !=
+		stream_send_bytes(&client->link.stream, sasl_final->data, length) !=
 		STREAM_SENT_NOT;
 }
 
@@ -70,15 +70,15 @@ void client_login_end(struct client_link *client, enum client_state state)
 			client->user = NULL;
 		free(login->mock);
 	}
-	if (login->inquiry)
-		inquiry_abandon(login->inquiry);
+	if (login->external_auth)
+		external_auth_abandon(login->external_auth);
 	derivation_abandon(link_registry(&client->link), login->derivation);
 	refusal_forget(login);
 	credential_unref(login->credential);
 	hba_unref(login->hba);
 	scram_server_free(&login->scram);
 	buffer_wipe(&login->final);
-	buffer_free(&login->farewell);
+	buffer_free(&login->sasl_final);
 	buffer_free(&login->option_names);
 	free(login->database_name);
 	explicit_bzero(login, sizeof(*login));

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "session/auth/method.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "wire/parameter_draft.h"
 #include "wire/switches.h"
 

@@ -45,7 +45,7 @@ static inline bool may_forget(const struct relay_run *run)
 	return text < run->end && ((*text | 0x20) == 'd' || *text <= '/');
 }
 
-/* It is the end of what was said before, and nothing of a batch itself: see session/healing. */
+/* It is the end of what was said before, and nothing of a batch itself: see session/replay. */
 static void end_batch(struct relay_run *run)
 {
 	run->batch = run->last_batch = run->at + run->frame.total;

@@ -4,7 +4,7 @@
 #include "model/client_group.h"
 #include "model/registry.h"
 #include "session/client_limits.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
@@ -29,7 +29,7 @@ static void on_drained(struct stream *stream)
 	server = server_of(client->link.peer);
 	stream_resume(&server->link.stream);
 	/* It may have been paused for answers of ours. */
-	if (!client->ring_full && !server->setting && !server->healing &&
+	if (!client->ring_full && !server->setting && !server->replaying &&
 		!stream_is_blocked(&server->link.stream))
 		relay_client_resume(client);
 	if (server->link.peer)

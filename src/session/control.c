@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/control.h"
 
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/lookup_server.h"
 #include "session/pairing.h"
 #include "session/peering.h"

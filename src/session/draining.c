@@ -3,7 +3,7 @@
 
 #include "model/registry.h"
 #include "session/cancel.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
@@ -77,7 +77,7 @@ struct census {
 	uint8_t last_request; /* that is no end of a COPY */
 };
 
-static struct census take_census(const struct requests *requests)
+static struct census count_requests(const struct requests *requests)
 {
 	struct census census = {.copy_end = requests->count};
 
@@ -122,7 +122,7 @@ static enum tail tail_of_copy(const struct server_link *server, const struct cen
 
 static enum tail tail_of(const struct server_link *server)
 {
-	const struct census census = take_census(&server->requests);
+	const struct census census = count_requests(&server->requests);
 
 	if (server->copying_in)
 		return tail_of_copy(server, &census);
@@ -360,7 +360,7 @@ static bool may_drain(const struct server_link *server, bool politely)
 
 	if (server->dirty || server->link.cut || registry->suspension || registry->still)
 		return false;
-	if (server->setting && server->setting_followed)
+	if (server->setting && server->sync_followed)
 		return false;
 	if (politely)
 		return true;
@@ -389,7 +389,7 @@ void draining_begin(struct server_link *server, bool politely)
 	};
 	server_enter_last(server, SERVER_DRAINING);
 	if (server->setting) {
-		server->link.rules = relay_setting_server;
+		server->link.rules = relay_syncing_server;
 	} else if (!draining_set_out(server)) {
 		give_up(server);
 		return;

@@ -52,16 +52,16 @@ static bool server_goes(const struct server_link *server)
 }
 
 /* A batch that is about to be said again is not written down. */
-static bool is_healing(const struct link *link)
+static bool is_replaying(const struct link *link)
 {
 	const struct link *server = link->kind == LINK_SERVER ? link : link->peer;
 
-	return server && ((const struct server_link *)server)->healing;
+	return server && ((const struct server_link *)server)->replaying;
 }
 
 bool inventory_has(const struct link *link)
 {
-	if (!is_plain(link) || (link->peer && !is_plain(link->peer)) || is_healing(link))
+	if (!is_plain(link) || (link->peer && !is_plain(link->peer)) || is_replaying(link))
 		return false;
 	return link->kind == LINK_CLIENT ? client_goes((const struct client_link *)link)
 					 : server_goes((const struct server_link *)link);

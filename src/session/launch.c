@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "session/cancel.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/lookup_server.h"
 #include "session/peering.h"
 #include "session/server_login.h"

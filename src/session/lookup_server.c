@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "session/client_limits.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "wire/message.h"

@@ -21,11 +21,11 @@ static bool remember(
 
 	if (index < 0)
 		return run->server->setting || followed_note_status(run, name, value, later);
-	if (!server_set_parameter(run->from, (unsigned)index, value))
+	if (!link_set_parameter(run->from, (unsigned)index, value))
 		return false;
 	if (!run->client || later)
 		return true;
-	if (!server_set_parameter(&run->client->link, (unsigned)index, value))
+	if (!link_set_parameter(&run->client->link, (unsigned)index, value))
 		return false;
 	client_group_join(run->client);
 	return true;

@@ -6,17 +6,17 @@
 #include "base/text.h"
 #include "session/cancel.h"
 #include "session/client_limits.h"
+#include "session/close.h"
 #include "session/draining.h"
-#include "session/ending.h"
 #include "session/launch.h"
 #include "session/lookup_server.h"
+#include "session/move_clients.h"
+#include "session/parameter_sync.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
 #include "session/replication.h"
 #include "session/server_session.h"
-#include "session/setting.h"
 #include "session/statements.h"
-#include "session/transfer.h"
 #include "session/welcome.h"
 
 /* --- taking ------------------------------------------------------------------------------- */
@@ -105,20 +105,20 @@ void pairing_bind(struct client_link *client, struct server_link *server)
 static enum taken refuse(struct client_link *client, enum setting setting)
 {
 	client_close_for(client,
-		setting == SETTING_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER
-					      : REASON_NO_MEMORY);
+		setting == SYNC_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER
+					   : REASON_NO_MEMORY);
 	return TAKEN_CLOSED;
 }
 
 /* Join them; in what the server differs is set before the client's first message. */
-static enum taken pair_with_settings(struct client_link *client, struct server_link *server)
+static enum taken pair_with_sync(struct client_link *client, struct server_link *server)
 {
-	const enum setting setting = setting_prepare(client, server);
+	const enum setting setting = parameter_sync_prepare(client, server);
 
-	if (setting == SETTING_IMPOSSIBLE || setting == SETTING_NO_MEMORY)
+	if (setting == SYNC_IMPOSSIBLE || setting == SYNC_NO_MEMORY)
 		return refuse(client, setting);
 	join(client, server);
-	if (setting == SETTING_DUE)
+	if (setting == SYNC_NEEDED)
 		client->link.rules = relay_differing_client;
 	return TAKEN_READY;
 }
@@ -127,7 +127,7 @@ static enum taken pair(struct client_link *client, struct server_link *server)
 {
 	/* Most clients have the same parameters, and the same set of them: see wire/parameters. */
 	if (client->link.parameters != server->link.parameters)
-		return pair_with_settings(client, server);
+		return pair_with_sync(client, server);
 	join(client, server);
 	return TAKEN_READY;
 }
@@ -171,7 +171,7 @@ enum taken pairing_take(struct client_link *client)
 	struct server_link *server;
 
 	if (pool->left_behind) {
-		transfer_client(client);
+		move_clients_one(client);
 		pool = client->link.pool;
 	}
 	if (!pool_is_paused(pool)) {

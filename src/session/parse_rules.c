@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What Parse means in transaction and statement mode. */
-#include "session/provision.h"
+#include "session/prepare.h"
 #include "session/statements.h"
 
 /* Of an unnamed statement no more than this is kept; a longer one passes by count. */
@@ -9,11 +9,11 @@ enum { UNNAMED_KEPT_MAX = 64 * 1024 };
 /* May the client have so many more bytes of statements? */
 static bool is_affordable(const struct relay_run *run, size_t bytes)
 {
-	const uint64_t most = (uint64_t)provision_settings(run)->max_prepared_memory;
+	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
 	const struct client_statements *own = run->client->statements;
 
 	return most == 0 ||
-		(provision_table(run)->bytes + bytes <= most &&
+		(prepare_table(run)->bytes + bytes <= most &&
 			(own ? own->bytes : 0) + bytes <= most / 4);
 }
 
@@ -43,19 +43,19 @@ static enum verdict answer_parse(struct relay_run *run, struct client_statement 
 static enum verdict pass_parse(struct relay_run *run, struct client_statement *entry)
 {
 	struct statement *statement = entry->statement;
-	struct server_statement *there = provision_make_room(run, statement);
+	struct server_statement *there = prepare_make_room(run, statement);
 
 	if (!there)
-		return provision_out_of_memory(run);
+		return prepare_out_of_memory(run);
 	entry->pending++;
-	provision_insert_parse(run, statement, statement->name, statement->name_size);
-	provision_note(run, PQ_PARSE, REQUEST_FORWARD,
+	prepare_insert_parse(run, statement, statement->name, statement->name_size);
+	prepare_note(run, PQ_PARSE, REQUEST_FORWARD,
 		&(struct statement_operation){
 			.kind = STATEMENT_PREPARE,
 			.server = there,
 			.client = entry,
 		});
-	provision_evict(run, there);
+	prepare_evict(run, there);
 	query_clocks_start(run->client);
 	return RELAY_DROP;
 }
@@ -67,7 +67,7 @@ static struct client_statement *name_statement(
 	struct client_link *client = run->client;
 
 	if (!client->statements)
-		client->statements = client_statements_new(provision_table(run));
+		client->statements = client_statements_new(prepare_table(run));
 	return client->statements ? client_statements_add(client->statements, name, statement)
 				  : NULL;
 }
@@ -94,10 +94,10 @@ static enum verdict parse_as(
 		renew(run->client->statements, statement);
 	entry = name_statement(run, name, statement);
 	if (!entry)
-		return provision_out_of_memory(run);
+		return prepare_out_of_memory(run);
 	statement->parses++;
 	run->client->link.pool->stats.current.client_parses++;
-	if (provision_is_there(run, server_statements_find(run->server->statements, statement)))
+	if (prepare_is_there(run, server_statements_find(run->server->statements, statement)))
 		return answer_parse(run, entry);
 	return pass_parse(run, entry);
 }
@@ -106,31 +106,31 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 {
 	const size_t most = run->frame.total - FRAME_HEADER_SIZE + sizeof(struct statement) +
 		sizeof(struct client_statement);
-	struct client_statement *known = provision_find_name(run, name, name_size);
+	struct client_statement *known = prepare_find_name(run, name, name_size);
 	struct statement *statement;
 	enum verdict verdict;
 
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
-	if (!provision_open_book(run))
-		return provision_out_of_memory(run);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
 	if (!is_affordable(run, most))
-		return provision_refuse(run, REQUEST_REFUSED);
+		return prepare_refuse(run, REQUEST_REFUSED);
 	if (!run->whole)
-		return provision_is_crowded(run) ? provision_out_of_memory(run) : RELAY_MORE;
+		return prepare_is_crowded(run) ? prepare_out_of_memory(run) : RELAY_MORE;
 	if (!statement_is_content(
 		    name + name_size, run->frame.total - FRAME_HEADER_SIZE - name_size))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARSE_PACKET));
-	if (provision_was_answered(run))
+	if (prepare_was_answered(run))
 		return RELAY_DROP;
 	if (known && (known->confirmed || known->pending == 0))
 		return name_in_use(run, known);
 	if (known)
 		client_statements_unlist(run->client->statements, known);
-	statement = statement_open(provision_table(run), name + name_size,
+	statement = statement_open(prepare_table(run), name + name_size,
 		run->frame.total - FRAME_HEADER_SIZE - name_size);
 	if (!statement)
-		return provision_out_of_memory(run);
+		return prepare_out_of_memory(run);
 	run->keeps = true;
 	verdict = parse_as(run, name, statement);
 	statement_unref(statement);
@@ -142,7 +142,7 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 /* It is too long to be kept, or there is no memory: good as long as nobody else has the server. */
 static void do_not_keep(struct relay_run *run)
 {
-	provision_set_unnamed(run->client, NULL);
+	prepare_set_unnamed(run->client, NULL);
 	run->server->unnamed = 0;
 	run->server->unnamed_passing = true;
 }
@@ -162,14 +162,14 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 		return;
 	}
 	statement = length <= UNNAMED_KEPT_MAX && is_affordable(run, length)
-		? statement_open(provision_table(run), content, length)
+		? statement_open(prepare_table(run), content, length)
 		: NULL;
 	if (!statement) {
 		do_not_keep(run);
 		return;
 	}
 	run->server->unnamed = statement->id;
-	provision_set_unnamed(client, statement);
+	prepare_set_unnamed(client, statement);
 }
 
 /*
@@ -178,10 +178,10 @@ static void keep_unnamed(struct relay_run *run, const char *content)
  */
 static void stand_in(struct relay_run *run)
 {
-	static const char content[] = "\0" PROVISION_STAND_IN "\0\0";
+	static const char content[] = "\0" PREPARE_STAND_IN "\0\0";
 	uint8_t *message = relay_insert_room(run, FRAME_HEADER_SIZE + sizeof(content));
 
-	provision_put_header(message, PQ_PARSE, 4 + sizeof(content));
+	prepare_put_header(message, PQ_PARSE, 4 + sizeof(content));
 	memcpy(message + FRAME_HEADER_SIZE, content, sizeof(content));
 	run->server->unnamed = 0;
 	run->server->unnamed_passing = true;
@@ -195,12 +195,12 @@ static bool note_deallocate(struct relay_run *run, const char *text, bool *stand
 	bool good = true;
 
 	*stands = false;
-	if (provision_forgets_all(run, text, strlen(text)))
+	if (prepare_forgets_all(run, text, strlen(text)))
 		run->server->forgetting = true;
 	if (!statements)
 		return true;
 	buffer_init(&name);
-	*stands = provision_deallocates(run, text, strlen(text), &name);
+	*stands = prepare_deallocates(run, text, strlen(text), &name);
 	good = client_statements_will_deallocate(
 		statements, *stands ? (const char *)name.data : NULL);
 	buffer_free(&name);
@@ -213,22 +213,22 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 	unsigned action = REQUEST_FORWARD;
 	bool stands;
 
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
 	if (!run->whole && run->frame.total <= UNNAMED_KEPT_MAX)
 		return RELAY_MORE;
 	if (!run->whole) {
 		do_not_keep(run);
-		return provision_pass_request(run, REQUEST_FORWARD);
+		return prepare_pass_request(run, REQUEST_FORWARD);
 	}
 	if (!statement_is_content(name + 1, run->frame.total - FRAME_HEADER_SIZE - 1))
 		stands = false;
 	else if (!note_deallocate(run, name + 1, &stands))
-		return provision_out_of_memory(run);
+		return prepare_out_of_memory(run);
 	/* The first that a server has to do cannot be skipped for the error of another. */
 	if (!requests_is_empty(&run->server->requests)) {
-		if (!provision_open_book(run))
-			return provision_out_of_memory(run);
+		if (!prepare_open_table(run))
+			return prepare_out_of_memory(run);
 		server_statements_push(run->server->statements,
 			&(struct statement_operation){
 				.kind = STATEMENT_UNNAMED,
@@ -240,9 +240,9 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 	}
 	keep_unnamed(run, name + 1);
 	if (!stands)
-		return provision_pass_request(run, action);
+		return prepare_pass_request(run, action);
 	stand_in(run);
-	provision_pass_request(run, action);
+	prepare_pass_request(run, action);
 	return RELAY_DROP;
 }
 
@@ -251,15 +251,15 @@ enum verdict statements_judge_parse(struct relay_run *run)
 	size_t size;
 	const char *name;
 
-	if (provision_is_skipped(run))
+	if (prepare_is_skipped(run))
 		return RELAY_PASS;
-	name = provision_text_at(run, 0, &size);
+	name = prepare_text_at(run, 0, &size);
 	if (!name)
-		return provision_no_name(run, REASON_FAILED_TO_PARSE_PACKET);
+		return prepare_no_name(run, REASON_FAILED_TO_PARSE_PACKET);
 	if (name[0] == '\0')
 		return parse_unnamed(run, name);
-	if (provision_tracks(run))
+	if (prepare_tracks(run))
 		return parse_named(run, name, size);
-	return provision_has_room(run) ? provision_pass_request(run, REQUEST_FORWARD)
-				       : provision_hold_back(run);
+	return prepare_has_room(run) ? prepare_pass_request(run, REQUEST_FORWARD)
+				     : prepare_hold_back(run);
 }

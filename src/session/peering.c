@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "session/cancel.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/launch.h"
 #include "session/server_login.h"
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/close.h"
 #include "session/draining.h"
-#include "session/ending.h"
-#include "session/healing.h"
 #include "session/pairing.h"
+#include "session/replay.h"
 #include "session/server_session.h"
 #include "session/statements.h"
 
@@ -428,7 +428,7 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
-	healing_note(&run, data);
+	replay_note(&run, data);
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
 	if (requests_is_empty(&server->requests))
 		pairing_settle(server);
@@ -536,7 +536,7 @@ void relay_client_resume(struct client_link *client)
 /* Requests that were held back may go on: too many were in flight, or our SETs. */
 static void wake_full_ring(struct client_link *client, const struct server_link *server)
 {
-	if (!client->ring_full || server->setting || server->healing ||
+	if (!client->ring_full || server->setting || server->replaying ||
 		server->requests.count > REQUESTS_MAX / 2)
 		return;
 	client->ring_full = false;

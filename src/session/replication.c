@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/launch.h"
 #include "session/lookup.h"
 #include "session/pairing.h"
+#include "session/parameter_sync.h"
 #include "session/relay.h"
 #include "session/server_session.h"
-#include "session/setting.h"
 #include "session/welcome.h"
 #include "wire/parameter_values.h"
 #include "wire/writer.h"
@@ -109,7 +109,7 @@ void replication_begin(struct server_link *server, struct buffer *head)
 {
 	struct client_link *client = replication_let_go(server);
 
-	if (!setting_adopt(client, server))
+	if (!parameter_sync_adopt(client, server))
 		client_close_for(client, REASON_NO_MEMORY);
 	else if (client->link.state == CLIENT_WELCOMING)
 		welcome_replica(client, head);

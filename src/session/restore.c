@@ -105,7 +105,7 @@ static bool ends_all(struct server_link *server)
 {
 	const struct request *first = requests_first(&server->requests);
 
-	return first && server->requests.count == 1 && !server->healing &&
+	return first && server->requests.count == 1 && !server->replaying &&
 		!request_is(first, REQUEST_SWALLOW) &&
 		(first->type == PQ_QUERY || first->type == PQ_SYNC);
 }

@@ -5,7 +5,7 @@
 
 #include "crypt/md5.h"
 #include "session/auth/derivation.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/server_login_state.h"
 #include "wire/message.h"
 #include "wire/reader.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/launch.h"
 #include "session/replication.h"
 #include "session/server_login_state.h"

@@ -2,7 +2,7 @@
 #include "session/server_greeting.h"
 
 #include "net/tls.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/replication.h"
 #include "session/server_login_state.h"
 #include "session/tls_setup.h"

@@ -7,7 +7,7 @@
 #include "model/peer.h"
 #include "net/tls.h"
 #include "session/cancel.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/launch.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 #include "net/tcp_options.h"
-#include "session/ending.h"
+#include "session/close.h"
 
 /* A connection over any distance needs some time, however many hosts there are to be tried. */
 #define SHORTEST_SHARE USEC_PER_SEC

@@ -5,10 +5,10 @@
 #include "session/draining.h"
 #include "session/failover.h"
 #include "session/followed.h"
-#include "session/healing.h"
 #include "session/pairing.h"
 #include "session/query_clocks.h"
 #include "session/relay_rules.h"
+#include "session/replay.h"
 #include "session/restore.h"
 #include "session/statements.h"
 #include "wire/message.h"
@@ -119,13 +119,13 @@ static enum verdict judge_parameter_description(struct relay_run *run)
 	struct frame next;
 
 	/* An error that is too long to wait for, or what it follows, goes on as it comes. */
-	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !healing_may_begin(run))
+	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !replay_may_begin(run))
 		return RELAY_PASS;
 	switch (frame_peek(behind, (size_t)(run->end - behind), run->max_message, &next)) {
 	case FRAME_WHOLE:
 		report_parse(frame_body(behind), frame_body_size(&next), &report);
-		return next.type == PQ_ERROR_RESPONSE && healing_is_stale(&report) ? RELAY_DROP
-										   : RELAY_PASS;
+		return next.type == PQ_ERROR_RESPONSE && replay_is_stale(&report) ? RELAY_DROP
+										  : RELAY_PASS;
 	case FRAME_PARTIAL:
 		return next.type == PQ_ERROR_RESPONSE && next.total <= RELAY_WHOLE_MAX / 2
 			? RELAY_MORE
@@ -315,7 +315,7 @@ static enum verdict judge_error(struct relay_run *run)
 	if (is_unasked(run) && server_mode(server) != POOL_MODE_SESSION)
 		return RELAY_DROP;
 	read_error(run, &report);
-	if (healing_begin(run, &report))
+	if (replay_begin(run, &report))
 		return RELAY_DROP;
 	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
@@ -364,7 +364,7 @@ static inline enum verdict end_request(struct server_link *server)
 /* The batch has failed for a reason that is none of the client's: it is said again. */
 static enum verdict begin_anew(struct relay_run *run, char status)
 {
-	run->server->healing = false;
+	run->server->replaying = false;
 	run->server->transaction_status = status;
 	run->fails = true;
 	return RELAY_DROP;
@@ -387,7 +387,7 @@ static inline bool take_ready(struct relay_run *run, char status, enum verdict *
 	struct server_link *server = run->server;
 
 	*verdict = end_request(server);
-	if (server->healing) {
+	if (server->replaying) {
 		*verdict = begin_anew(run, status);
 		return false;
 	}

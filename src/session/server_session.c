@@ -2,19 +2,19 @@
 #include "session/server_session.h"
 
 #include "session/client_limits.h"
+#include "session/close.h"
 #include "session/draining.h"
-#include "session/ending.h"
 #include "session/lookup_server.h"
 #include "session/pairing.h"
+#include "session/parameter_sync.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
 #include "session/server_login.h"
-#include "session/setting.h"
 #include "wire/message.h"
 #include "wire/report.h"
 #include "wire/writer.h"
 
-bool server_set_parameter(struct link *link, unsigned index, const char *value)
+bool link_set_parameter(struct link *link, unsigned index, const char *value)
 {
 	struct registry *registry = link_registry(link);
 
@@ -73,7 +73,7 @@ void server_own_done(struct server_link *server)
 {
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
-		setting_done(server);
+		parameter_sync_done(server);
 		break;
 	case SERVER_LOOKING_UP:
 		lookup_done(server);
@@ -127,7 +127,7 @@ static void on_drained(struct stream *stream)
 	if (!server->link.peer)
 		return;
 	client = client_of(server->link.peer);
-	if (!client->ring_full && !server->setting && !server->healing)
+	if (!client->ring_full && !server->setting && !server->replaying)
 		stream_resume(&client->link.stream);
 	pairing_settle(server);
 }

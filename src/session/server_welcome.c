@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/server_login_state.h"
 #include "session/server_session.h"
 #include "wire/message.h"
@@ -32,7 +32,7 @@ void server_welcome_take_parameter(
 		return;
 	}
 	index = parameter_index(registry->parameters, name);
-	if (index >= 0 ? !server_set_parameter(&server->link, (unsigned)index, value)
+	if (index >= 0 ? !link_set_parameter(&server->link, (unsigned)index, value)
 		       : !buffer_append(&login->untracked, message, frame->total))
 		server_close_for(server, REASON_NO_MEMORY);
 }

@@ -2,7 +2,7 @@
 /* What servers' answers mean for prepared statements, and the answers that are ours to give. */
 #include <string.h>
 
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/statements.h"
 #include "wire/message.h"
 

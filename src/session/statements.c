@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/statements.h"
 
-#include "session/provision.h"
+#include "session/prepare.h"
 #include "session/relay_rules.h"
 #include "wire/sql.h"
 
@@ -14,7 +14,7 @@ enum { PORTAL_COPIED_MAX = 64 };
 static enum verdict unknown(struct relay_run *run, const char *name)
 {
 	link_log_repeated(run->from, LEVEL_ERROR, "prepared statement '%.64s' not found", name);
-	return provision_refuse(run, REQUEST_UNKNOWN);
+	return prepare_refuse(run, REQUEST_UNKNOWN);
 }
 
 /* Is what the server calls its unnamed statement the client's, whatever becomes of the rest? */
@@ -33,10 +33,10 @@ static void provide_unnamed(struct relay_run *run)
 {
 	const struct statement *statement = run->client->unnamed;
 
-	provision_insert_parse(run, statement, "", 1);
+	prepare_insert_parse(run, statement, "", 1);
 	/* It is not counted: operators compare the counts with what they see on the server. */
 	run->client->link.pool->stats.current.server_parses--;
-	provision_add_request(run, PQ_PARSE, REQUEST_SWALLOW);
+	prepare_add_request(run, PQ_PARSE, REQUEST_SWALLOW);
 	run->server->unnamed = statement->id;
 	run->server->unnamed_batch = run->server->batch;
 }
@@ -49,13 +49,13 @@ static enum verdict use_unnamed(struct relay_run *run)
 
 	/* Nearly always: it came with its Parse. */
 	if (has && server->unnamed_batch == server->batch)
-		return provision_pass_request(run, REQUEST_FORWARD);
+		return prepare_pass_request(run, REQUEST_FORWARD);
 	if (!has && !run->client->unnamed)
-		return provision_refuse(run, REQUEST_UNKNOWN);
+		return prepare_refuse(run, REQUEST_UNKNOWN);
 	if (!has)
 		provide_unnamed(run);
 	run->keeps = true;
-	return provision_pass_request(run, REQUEST_FORWARD);
+	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
 /* Does the Bind come with a Describe of its portal? */
@@ -85,13 +85,13 @@ static inline const struct statement *provide(struct relay_run *run,
 	struct statement *statement = entry->statement;
 
 	if (entry->shape != statement->shape && is_misled(run, entry)) {
-		*verdict = provision_refuse(run, REQUEST_STALE);
+		*verdict = prepare_refuse(run, REQUEST_STALE);
 		return NULL;
 	}
 	statement->binds += binds;
-	if (provision_provide(run, statement))
+	if (prepare_if_absent(run, statement))
 		return statement;
-	*verdict = provision_out_of_memory(run);
+	*verdict = prepare_out_of_memory(run);
 	return NULL;
 }
 
@@ -117,7 +117,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 	if (portal_size <= PORTAL_COPIED_MAX) {
 		front = relay_replace_front(run, FRAME_HEADER_SIZE + portal_size + name_size,
 			FRAME_HEADER_SIZE + portal_size + statement->name_size);
-		provision_put_header(front, PQ_BIND, total - 1);
+		prepare_put_header(front, PQ_BIND, total - 1);
 		/* Nearly always the unnamed one: no call for a single byte. */
 		if (portal_size == 1)
 			front[FRAME_HEADER_SIZE] = '\0';
@@ -127,7 +127,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
 			sizeof(statement->name));
 	} else {
-		provision_put_header(
+		prepare_put_header(
 			relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND, total - 1);
 		relay_insert_lent(run, portal, portal_size);
 		relay_insert(run, statement->name, statement->name_size);
@@ -135,7 +135,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 	}
 	run->client->link.pool->stats.current.binds++;
 	run->keeps = true;
-	return provision_pass_request(run, REQUEST_FORWARD);
+	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
 /* A Bind of what the client has not just used. */
@@ -143,15 +143,15 @@ static enum verdict bind_other(struct relay_run *run, const char *portal, size_t
 {
 	struct client_statement *entry;
 	size_t name_size;
-	const char *name = provision_text_at(run, portal_size, &name_size);
+	const char *name = prepare_text_at(run, portal_size, &name_size);
 
 	if (!name)
-		return provision_no_name(run, REASON_BROKEN_BIND_PACKET);
+		return prepare_no_name(run, REASON_BROKEN_BIND_PACKET);
 	if (name[0] == '\0')
 		return use_unnamed(run);
-	if (!provision_tracks(run))
-		return provision_pass_request(run, REQUEST_FORWARD);
-	entry = provision_find_name(run, name, name_size);
+	if (!prepare_tracks(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	entry = prepare_find_name(run, name, name_size);
 	return entry ? bind_named(run, portal, portal_size, entry, name_size)
 		     : unknown(run, name);
 }
@@ -163,7 +163,7 @@ static inline struct client_statement *find_repeated(
 	const struct client_statements *statements = run->client->statements;
 	const uint8_t *name = (const uint8_t *)portal + portal_size;
 
-	if (!statements || !run->whole || !provision_tracks(run))
+	if (!statements || !run->whole || !prepare_tracks(run))
 		return NULL;
 	return client_statements_repeated(
 		statements, name, (size_t)(run->at + run->frame.total - name));
@@ -175,13 +175,13 @@ enum verdict statements_judge_bind(struct relay_run *run)
 	size_t portal_size;
 	const char *portal;
 
-	if (provision_is_skipped(run))
+	if (prepare_is_skipped(run))
 		return RELAY_PASS;
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
-	portal = provision_text_at(run, 0, &portal_size);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	portal = prepare_text_at(run, 0, &portal_size);
 	if (!portal)
-		return provision_no_name(run, REASON_BROKEN_BIND_PACKET);
+		return prepare_no_name(run, REASON_BROKEN_BIND_PACKET);
 	entry = find_repeated(run, portal, portal_size);
 	return entry ? bind_named(run, portal, portal_size, entry,
 			       run->client->statements->recent_size)
@@ -195,11 +195,10 @@ static bool read_subject(
 	size_t size;
 
 	if (!run->whole && run->frame.total <= NAME_GATHERED_MAX) {
-		*verdict =
-			provision_is_crowded(run) ? provision_out_of_memory(run) : RELAY_MORE;
+		*verdict = prepare_is_crowded(run) ? prepare_out_of_memory(run) : RELAY_MORE;
 		return false;
 	}
-	*out = provision_text_at(run, 1, &size);
+	*out = prepare_text_at(run, 1, &size);
 	if (!run->whole || !*out || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
 		*verdict = relay_fail(run, failure_of(broken));
 		return false;
@@ -214,27 +213,27 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	struct client_statement *entry;
 	const char *name;
 
-	if (provision_is_skipped(run))
+	if (prepare_is_skipped(run))
 		return RELAY_PASS;
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
 	if (run->client->statements)
 		run->client->statements->remembers = true;
 	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0')
 		return use_unnamed(run);
-	if (!provision_tracks(run))
-		return provision_pass_request(run, REQUEST_FORWARD);
-	entry = provision_find_name(run, name, strlen(name) + 1);
+	if (!prepare_tracks(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	entry = prepare_find_name(run, name, strlen(name) + 1);
 	if (!entry)
 		return unknown(run, name);
 	statement = provide(run, entry, false, &verdict);
 	if (!statement)
 		return verdict;
-	provision_insert_about(run, PQ_DESCRIBE, statement);
+	prepare_insert_about(run, PQ_DESCRIBE, statement);
 	run->keeps = true;
-	provision_pass_request(run, REQUEST_FORWARD);
+	prepare_pass_request(run, REQUEST_FORWARD);
 	return RELAY_DROP;
 }
 
@@ -245,7 +244,7 @@ static void end_unnamed(struct relay_run *run)
 
 	server->unnamed = 0;
 	server->unnamed_passing = false;
-	provision_set_unnamed(run->client, NULL);
+	prepare_set_unnamed(run->client, NULL);
 	if (server->statements && server->statements->in_flight > 0)
 		statements_forget_unnamed(server);
 	if (run->client->statements)
@@ -274,22 +273,22 @@ enum verdict statements_judge_close(struct relay_run *run)
 	enum verdict verdict = RELAY_STOP;
 	const char *name;
 
-	if (provision_is_skipped(run))
+	if (prepare_is_skipped(run))
 		return RELAY_PASS;
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
 	if (statements_is_about_portal(run))
-		return provision_pass_request(run, REQUEST_FORWARD);
+		return prepare_pass_request(run, REQUEST_FORWARD);
 	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0') {
 		end_unnamed(run);
 	}
-	if (name[0] == '\0' || !provision_tracks(run))
-		return provision_pass_request(run, REQUEST_FORWARD);
-	if (!provision_open_book(run))
-		return provision_out_of_memory(run);
-	if (provision_was_answered(run))
+	if (name[0] == '\0' || !prepare_tracks(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
+	if (prepare_was_answered(run))
 		return RELAY_DROP;
 	requests_add(&run->server->requests, PQ_CLOSE, REQUEST_ANSWER | REQUEST_NOTED);
 	server_statements_push(run->server->statements,
@@ -308,7 +307,7 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 	struct client_statement *entry;
 	const char *name;
 
-	if (!provision_tracks(run) || client_mode(client) == POOL_MODE_SESSION)
+	if (!prepare_tracks(run) || client_mode(client) == POOL_MODE_SESSION)
 		return RELAY_PASS;
 	if (statements_is_about_portal(run))
 		return RELAY_PASS;
@@ -339,14 +338,14 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 /* DEALLOCATE of a name that we know: nothing is done on the server, which answers for us. */
 static enum verdict deallocate(struct relay_run *run, const char *name)
 {
-	uint8_t message[FRAME_HEADER_SIZE + sizeof(PROVISION_STAND_IN)];
+	uint8_t message[FRAME_HEADER_SIZE + sizeof(PREPARE_STAND_IN)];
 
-	if (!provision_open_book(run))
-		return provision_out_of_memory(run);
-	provision_put_header(message, PQ_QUERY, 4 + sizeof(PROVISION_STAND_IN));
-	memcpy(message + FRAME_HEADER_SIZE, PROVISION_STAND_IN, sizeof(PROVISION_STAND_IN));
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
+	prepare_put_header(message, PQ_QUERY, 4 + sizeof(PREPARE_STAND_IN));
+	memcpy(message + FRAME_HEADER_SIZE, PREPARE_STAND_IN, sizeof(PREPARE_STAND_IN));
 	relay_insert(run, message, sizeof(message));
-	provision_note(run, PQ_QUERY, REQUEST_FORWARD,
+	prepare_note(run, PQ_QUERY, REQUEST_FORWARD,
 		&(struct statement_operation){
 			.kind = STATEMENT_DEALLOCATE,
 			.client = take_name(run->client, name),
@@ -363,7 +362,7 @@ static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 
 	buffer_init(&name);
 	known = run->whole &&
-		provision_deallocates(run, (const char *)run->at + FRAME_HEADER_SIZE,
+		prepare_deallocates(run, (const char *)run->at + FRAME_HEADER_SIZE,
 			run->frame.total - FRAME_HEADER_SIZE, &name);
 	if (known)
 		*verdict = deallocate(run, (const char *)name.data);
@@ -376,9 +375,9 @@ static enum verdict execute_deallocate(struct relay_run *run)
 {
 	struct client_statements *statements = run->client->statements;
 
-	if (!provision_open_book(run))
-		return provision_out_of_memory(run);
-	provision_note(run, PQ_EXECUTE, REQUEST_FORWARD,
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
+	prepare_note(run, PQ_EXECUTE, REQUEST_FORWARD,
 		&(struct statement_operation){
 			.kind = STATEMENT_DEALLOCATE,
 			.client = take_name(run->client, statements->deallocates),
@@ -390,13 +389,13 @@ static enum verdict execute_deallocate(struct relay_run *run)
 
 enum verdict statements_judge_execute(struct relay_run *run)
 {
-	if (provision_is_skipped(run))
+	if (prepare_is_skipped(run))
 		return RELAY_PASS;
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
 	if (run->whole && run->at[FRAME_HEADER_SIZE] == '\0')
 		return execute_deallocate(run);
-	return provision_pass_request(run, REQUEST_FORWARD);
+	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
 /* --- simple queries ----------------------------------------------------------------------- */
@@ -405,16 +404,16 @@ enum verdict statements_judge_query(struct relay_run *run)
 {
 	enum verdict verdict = RELAY_STOP;
 
-	if (provision_is_skipped(run))
+	if (prepare_is_skipped(run))
 		return RELAY_PASS;
-	if (!provision_has_room(run))
-		return provision_hold_back(run);
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
 	end_unnamed(run);
 	if (run->client->statements && is_deallocate(run, &verdict))
 		return verdict;
 	if (run->whole &&
-		provision_forgets_all(run, (const char *)run->at + FRAME_HEADER_SIZE,
+		prepare_forgets_all(run, (const char *)run->at + FRAME_HEADER_SIZE,
 			run->frame.total - FRAME_HEADER_SIZE))
 		run->from->rules = relay_forgetting_client;
-	return provision_pass_request(run, REQUEST_FORWARD);
+	return prepare_pass_request(run, REQUEST_FORWARD);
 }

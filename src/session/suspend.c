@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "session/client_session.h"
+#include "session/close.h"
 #include "session/control.h"
-#include "session/ending.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"

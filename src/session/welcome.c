@@ -7,12 +7,12 @@
 #include "session/client_limits.h"
 #include "session/client_login_state.h"
 #include "session/client_session.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/launch.h"
 #include "session/login_counts.h"
 #include "session/pairing.h"
-#include "session/proof.h"
 #include "session/relay.h"
+#include "session/startup_check.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/report.h"
@@ -124,16 +124,16 @@ static bool make_welcome(struct pool *pool, struct parameters *asked)
 }
 
 /* In one call, and one packet, with the last word of the client's exchange. */
-static enum stream_sent send_with_farewell(
+static enum stream_sent send_with_sasl_final(
 	struct client_link *client, const struct buffer *message)
 {
-	const struct buffer *farewell = &client->login->farewell;
+	const struct buffer *sasl_final = &client->login->sasl_final;
 	struct iovec pieces[] = {
-		{farewell->data, farewell->length},
+		{sasl_final->data, sasl_final->length},
 		{message->data, message->length},
 	};
 
-	if (farewell->length == 0)
+	if (sasl_final->length == 0)
 		return stream_send(&client->link.stream, pieces + 1, 1);
 	return stream_send(&client->link.stream, pieces, 2);
 }
@@ -161,7 +161,7 @@ static enum stream_sent send_welcome(struct client_link *client)
 	if (write_end(client, message)) {
 		keep_asked(client);
 		client->link.parameters = parameters_ref(pool->welcome_given);
-		sent = send_with_farewell(client, message);
+		sent = send_with_sasl_final(client, message);
 	}
 	if (message->failed)
 		drop_made(pool);
@@ -191,7 +191,7 @@ static bool let_in(struct client_link *client, enum stream_sent sent)
 
 static void welcome(struct client_link *client)
 {
-	if (!proof_settle(client))
+	if (!startup_check_begin(client))
 		return;
 	/* What came behind the last message of the login is a query already. */
 	if (let_in(client, send_welcome(client)))
@@ -202,7 +202,7 @@ bool welcome_replica(struct client_link *client, struct buffer *head)
 {
 	parameters_report(client->link.parameters, head);
 	return let_in(client,
-		write_end(client, head) ? send_with_farewell(client, head) : STREAM_SENT_NOT);
+		write_end(client, head) ? send_with_sasl_final(client, head) : STREAM_SENT_NOT);
 }
 
 void welcome_or_wait(struct client_link *client)
@@ -217,7 +217,7 @@ void welcome_or_wait(struct client_link *client)
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
 		return;
 	}
-	if (!client_login_send_farewell(client)) {
+	if (!client_login_send_sasl_final(client)) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}

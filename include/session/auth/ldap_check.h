@@ -3,7 +3,7 @@
 #ifndef PGUSHER_SESSION_AUTH_LDAP_CHECK_H
 #define PGUSHER_SESSION_AUTH_LDAP_CHECK_H
 
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 
 /* Was it built in? */
 extern const bool ldap_check_is_built_in;
@@ -11,7 +11,7 @@ extern const bool ldap_check_is_built_in;
 /* Load the library, before the first check. False: `why` says what is missing. */
 bool ldap_check_load(char *why, size_t size);
 
-/* Find out what inquiry->answer and ->why should be, from what is asked. */
-void ldap_check(struct inquiry *inquiry);
+/* Find out what request->answer and ->why should be, from what is asked. */
+void ldap_check(struct external_auth *request);
 
 #endif

@@ -42,7 +42,7 @@ extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth
 struct derivation;
 
 struct event;
-struct inquiry;
+struct external_auth;
 
 struct lookup;
 
@@ -66,9 +66,9 @@ struct login {
 	uint8_t end_point[TLS_BINDING_MAX]; /* what a SCRAM exchange is bound to */
 	size_t end_point_length; /* 0: nothing */
 	struct scram_secret verifier; /* of a SCRAM exchange */
-	struct inquiry *inquiry; /* a password that others look at; NULL: none */
+	struct external_auth *external_auth; /* a password that others look at; NULL: none */
 	struct derivation *derivation; /* of its password, for nobody else; NULL: none */
-	bool proven; /* the client's parameters are good: see session/proof */
+	bool checked; /* the client's parameters are good: see session/startup_check */
 	bool expired; /* the password was right, but too old */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */
@@ -77,7 +77,7 @@ struct login {
 	struct event *held_refusal; /* owned: when it is told; NULL: there is none */
 	struct buffer final; /* a client-final-message that waits for the helper */
 	/* The exchange's last word to a client that has passed: it leaves with what comes next. */
-	struct buffer farewell;
+	struct buffer sasl_final;
 	/* Names of settings that stood in `options` and are followed, each with its NUL. */
 	struct buffer option_names;
 };

@@ -6,7 +6,7 @@
 #ifndef PGUSHER_SESSION_AUTH_PAM_CHECK_H
 #define PGUSHER_SESSION_AUTH_PAM_CHECK_H
 
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 
 /* The service whose rules apply: /etc/pam.d/pgbouncer, as with PgBouncer. */
 #define PAM_CHECK_SERVICE "pgbouncer"
@@ -14,7 +14,7 @@
 /* Load the library, before the first check. False: `why` says what is missing. */
 bool pam_check_load(char *why, size_t size);
 
-/* Find out what inquiry->answer, ->why and ->delay should be, from what is asked. */
-void pam_check(struct inquiry *inquiry);
+/* Find out what request->answer, ->why and ->delay should be, from what is asked. */
+void pam_check(struct external_auth *request);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /* A clear-text password that an LDAP server judges. */
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 #include "session/auth/ldap_check.h"
 #include "session/auth/method.h"
 #include "wire/message.h"
 
-static const struct inquiry_authority authority = {"LDAP", ldap_check};
+static const struct external_auth_method authority = {"LDAP", ldap_check};
 
 /* Where to ask: an HBA rule says it for itself. NULL: nowhere. */
 static const char *options_of(const struct client_link *client)
@@ -32,38 +32,38 @@ static enum auth_result begin(struct client_link *client)
 }
 
 /* The options are read for each login, so that they are those in force; NULL: they are wrong. */
-static struct inquiry *make_inquiry(
+static struct external_auth *make_request(
 	struct client_link *client, const uint8_t *password, size_t length)
 {
 	const char *options = options_of(client);
-	struct inquiry *inquiry = inquiry_new(client->user->name, password, length);
+	struct external_auth *request = external_auth_new(client->user->name, password, length);
 
-	if (!inquiry)
+	if (!request)
 		return NULL;
 	if (options && strlen(options) > LDAP_OPTIONS_MAX)
 		link_log_repeated(&client->link, LEVEL_WARNING,
 			"LDAP options are longer than %d bytes: the rest is not used",
 			LDAP_OPTIONS_MAX);
 	if (options &&
-		ldap_options_parse(options, &inquiry->ldap, inquiry->why, sizeof(inquiry->why)))
-		return inquiry;
+		ldap_options_parse(options, &request->ldap, request->why, sizeof(request->why)))
+		return request;
 	link_log_repeated(&client->link, LEVEL_WARNING, "%s",
-		options ? inquiry->why : "auth_ldap_options is null");
-	inquiry_free(inquiry);
+		options ? request->why : "auth_ldap_options is null");
+	external_auth_free(request);
 	return NULL;
 }
 
 static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
 {
-	struct inquiry *inquiry;
+	struct external_auth *request;
 
 	/* While the first is looked at there is no second. */
-	if (client->login->inquiry || !auth_is_password(body, length))
+	if (client->login->external_auth || !auth_is_password(body, length))
 		return auth_refuse(client);
-	inquiry = make_inquiry(client, body, length - 1);
-	if (!inquiry ||
-		!inquiry_start(
-			client, &link_registry(&client->link)->ldap, &authority, inquiry))
+	request = make_request(client, body, length - 1);
+	if (!request ||
+		!external_auth_start(
+			client, &link_registry(&client->link)->ldap, &authority, request))
 		return auth_refuse(client);
 	return AUTH_PENDING;
 }

@@ -51,21 +51,23 @@ static struct functions library;
 
 const bool ldap_check_is_built_in = true;
 
-static void end(struct inquiry *inquiry, enum inquiry_answer answer, const char *why)
+static void end(
+	struct external_auth *request, enum external_auth_answer answer, const char *why)
 {
-	inquiry->answer = answer;
-	snprintf(inquiry->why, sizeof(inquiry->why), "%s", why);
+	request->answer = answer;
+	snprintf(request->why, sizeof(request->why), "%s", why);
 }
 
 /* What the library says of an error, and what the server said, if it did. */
-static void fail(struct inquiry *inquiry, LDAP *directory, const char *step, int error)
+static void fail(struct external_auth *request, LDAP *directory, const char *step, int error)
 {
 	char *detail = NULL;
 
 	if (directory)
 		library.ldap_get_option(directory, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
-	inquiry->answer = error == LDAP_INVALID_CREDENTIALS ? INQUIRY_WRONG : INQUIRY_FAILED;
-	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s%s%s", step,
+	request->answer =
+		error == LDAP_INVALID_CREDENTIALS ? EXTERNAL_AUTH_WRONG : EXTERNAL_AUTH_FAILED;
+	snprintf(request->why, sizeof(request->why), "%s: %s%s%s", step,
 		library.ldap_err2string(error), detail && *detail ? ": " : "",
 		detail ? detail : "");
 	if (detail)
@@ -80,17 +82,17 @@ static void let_go(LDAP *directory)
 /* --- where ------------------------------------------------------------------------------- */
 
 /* The servers that DNS has for the domain of the base DN. RFC 2782. NULL: none, and it is said. */
-static char *find_servers(struct inquiry *inquiry)
+static char *find_servers(struct external_auth *request)
 {
 	char *domain = NULL, *found = NULL, *uris = NULL;
 
-	if (library.ldap_dn2domain(inquiry->ldap.base, &domain) != LDAP_SUCCESS || !domain)
-		end(inquiry, INQUIRY_FAILED,
+	if (library.ldap_dn2domain(request->ldap.base, &domain) != LDAP_SUCCESS || !domain)
+		end(request, EXTERNAL_AUTH_FAILED,
 			"the base DN names no domain to look for servers in");
 	else if (library.ldap_domain2hostlist(domain, &found) != LDAP_SUCCESS || !found)
-		end(inquiry, INQUIRY_FAILED, "DNS knows no server for the base DN");
+		end(request, EXTERNAL_AUTH_FAILED, "DNS knows no server for the base DN");
 	else
-		uris = ldap_query_uris(&inquiry->ldap, found);
+		uris = ldap_query_uris(&request->ldap, found);
 	if (found)
 		library.ldap_memfree(found);
 	if (domain)
@@ -117,10 +119,10 @@ static bool set_options(LDAP *directory)
 }
 
 /* A handle, connected if StartTLS is asked for, else when it is first used. NULL: it is said. */
-static LDAP *open_directory(struct inquiry *inquiry)
+static LDAP *open_directory(struct external_auth *request)
 {
-	char *uris = inquiry->ldap.server ? ldap_query_uris(&inquiry->ldap, NULL)
-					  : find_servers(inquiry);
+	char *uris = request->ldap.server ? ldap_query_uris(&request->ldap, NULL)
+					  : find_servers(request);
 	LDAP *directory = NULL;
 	int error;
 
@@ -129,17 +131,17 @@ static LDAP *open_directory(struct inquiry *inquiry)
 	error = library.ldap_initialize(&directory, uris);
 	free(uris);
 	if (error != LDAP_SUCCESS) {
-		fail(inquiry, NULL, "cannot use the server's name", error);
+		fail(request, NULL, "cannot use the server's name", error);
 		return NULL;
 	}
 	if (!set_options(directory))
-		end(inquiry, INQUIRY_FAILED, "cannot set options of the LDAP library");
-	else if (!inquiry->ldap.start_tls)
+		end(request, EXTERNAL_AUTH_FAILED, "cannot set options of the LDAP library");
+	else if (!request->ldap.start_tls)
 		return directory;
 	else if ((error = library.ldap_start_tls_s(directory, NULL, NULL)) == LDAP_SUCCESS)
 		return directory;
 	else
-		fail(inquiry, directory, "StartTLS", error);
+		fail(request, directory, "StartTLS", error);
 	let_go(directory);
 	return NULL;
 }
@@ -147,29 +149,30 @@ static LDAP *open_directory(struct inquiry *inquiry)
 /* --- what -------------------------------------------------------------------------------- */
 
 static bool bind_as(
-	struct inquiry *inquiry, LDAP *directory, const char *dn, const char *password)
+	struct external_auth *request, LDAP *directory, const char *dn, const char *password)
 {
 	struct berval secret = {strlen(password), (char *)password};
 	const int error = library.ldap_sasl_bind_s(
 		directory, dn, LDAP_SASL_SIMPLE, &secret, NULL, NULL, NULL);
 
 	if (error != LDAP_SUCCESS)
-		fail(inquiry, directory, "bind", error);
+		fail(request, directory, "bind", error);
 	return error == LDAP_SUCCESS;
 }
 
 /* The one entry's DN, for the caller to free; NULL: it is said why not. */
-static char *take_dn(struct inquiry *inquiry, LDAP *directory, LDAPMessage *entries, int error)
+static char *take_dn(
+	struct external_auth *request, LDAP *directory, LDAPMessage *entries, int error)
 {
 	const int count = library.ldap_count_entries(directory, entries);
 	char *dn = NULL, *copy = NULL;
 
 	if (count > 1 || error == LDAP_SIZELIMIT_EXCEEDED)
-		end(inquiry, INQUIRY_WRONG, "the search found several entries");
+		end(request, EXTERNAL_AUTH_WRONG, "the search found several entries");
 	else if (error != LDAP_SUCCESS)
-		fail(inquiry, directory, "search", error);
+		fail(request, directory, "search", error);
 	else if (count < 1)
-		end(inquiry, INQUIRY_WRONG, "the search found no entry");
+		end(request, EXTERNAL_AUTH_WRONG, "the search found no entry");
 	else
 		dn = library.ldap_get_dn(
 			directory, library.ldap_first_entry(directory, entries));
@@ -177,13 +180,13 @@ static char *take_dn(struct inquiry *inquiry, LDAP *directory, LDAPMessage *entr
 	if (dn && *dn)
 		copy = strdup(dn);
 	else if (dn)
-		end(inquiry, INQUIRY_WRONG, "the search found an entry without a name");
+		end(request, EXTERNAL_AUTH_WRONG, "the search found an entry without a name");
 	if (dn)
 		library.ldap_memfree(dn);
 	return copy;
 }
 
-static char *search(struct inquiry *inquiry, LDAP *directory)
+static char *search(struct external_auth *request, LDAP *directory)
 {
 	static const int scopes[] = {
 		[LDAP_SCOPE_OF_SUBTREE] = LDAP_SCOPE_SUBTREE,
@@ -193,17 +196,17 @@ static char *search(struct inquiry *inquiry, LDAP *directory)
 	static char none[] = LDAP_NO_ATTRS;
 	static char *attributes[] = {none, NULL};
 	struct timeval timeout = {NETWORK_TIMEOUT, 0};
-	char *filter = ldap_query_filter(&inquiry->ldap, inquiry->user), *dn = NULL;
+	char *filter = ldap_query_filter(&request->ldap, request->user), *dn = NULL;
 	LDAPMessage *entries = NULL;
 	int error;
 
 	if (!filter)
 		return NULL;
 	/* The second entry is one too many already. */
-	error = library.ldap_search_ext_s(directory, inquiry->ldap.base,
-		scopes[inquiry->ldap.scope], filter, attributes, 0, NULL, NULL, &timeout, 2,
+	error = library.ldap_search_ext_s(directory, request->ldap.base,
+		scopes[request->ldap.scope], filter, attributes, 0, NULL, NULL, &timeout, 2,
 		&entries);
-	dn = take_dn(inquiry, directory, entries, error);
+	dn = take_dn(request, directory, entries, error);
 	if (entries)
 		library.ldap_msgfree(entries);
 	free(filter);
@@ -211,26 +214,26 @@ static char *search(struct inquiry *inquiry, LDAP *directory)
 }
 
 /* Who is it? On a connection of its own, as whoever may search. */
-static char *find_dn(struct inquiry *inquiry)
+static char *find_dn(struct external_auth *request)
 {
-	const struct ldap_options *options = &inquiry->ldap;
+	const struct ldap_options *options = &request->ldap;
 	LDAP *directory;
 	char *dn = NULL;
 
 	if (!ldap_options_is_search(options))
-		return ldap_query_dn(options, inquiry->user);
-	if (!ldap_query_allows(inquiry->user)) {
-		end(inquiry, INQUIRY_WRONG, "the user's name has a meaning in filters");
+		return ldap_query_dn(options, request->user);
+	if (!ldap_query_allows(request->user)) {
+		end(request, EXTERNAL_AUTH_WRONG, "the user's name has a meaning in filters");
 		return NULL;
 	}
-	directory = open_directory(inquiry);
+	directory = open_directory(request);
 	if (!directory)
 		return NULL;
-	if (bind_as(inquiry, directory, options->bind_dn ? options->bind_dn : "",
+	if (bind_as(request, directory, options->bind_dn ? options->bind_dn : "",
 		    options->bind_password ? options->bind_password : ""))
-		dn = search(inquiry, directory);
+		dn = search(request, directory);
 	else
-		inquiry->answer = INQUIRY_FAILED; /* it was not the client's password */
+		request->answer = EXTERNAL_AUTH_FAILED; /* it was not the client's password */
 	let_go(directory);
 	return dn;
 }
@@ -246,20 +249,20 @@ static void initialize(void)
 	library.ldap_set_option(NULL, LDAP_OPT_X_TLS_NEWCTX, &is_server);
 }
 
-void ldap_check(struct inquiry *inquiry)
+void ldap_check(struct external_auth *request)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	LDAP *directory = NULL;
 	char *dn;
 
 	pthread_once(&once, initialize);
-	end(inquiry, INQUIRY_FAILED, "out of memory"); /* unless something else is said */
-	dn = find_dn(inquiry);
+	end(request, EXTERNAL_AUTH_FAILED, "out of memory"); /* unless something else is said */
+	dn = find_dn(request);
 	if (dn)
-		directory = open_directory(inquiry);
+		directory = open_directory(request);
 	if (directory) {
-		if (bind_as(inquiry, directory, dn, inquiry->password))
-			end(inquiry, INQUIRY_RIGHT, "");
+		if (bind_as(request, directory, dn, request->password))
+			end(request, EXTERNAL_AUTH_RIGHT, "");
 		let_go(directory);
 	}
 	free(dn);

@@ -5,7 +5,7 @@
 
 #include "session/auth/method.h"
 #include "session/client_login.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 

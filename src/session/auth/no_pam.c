@@ -11,8 +11,8 @@ bool pam_check_load(char *why, size_t size)
 	return true;
 }
 
-void pam_check(struct inquiry *inquiry)
+void pam_check(struct external_auth *request)
 {
-	inquiry->answer = INQUIRY_FAILED;
-	snprintf(inquiry->why, sizeof(inquiry->why), "not built in");
+	request->answer = EXTERNAL_AUTH_FAILED;
+	snprintf(request->why, sizeof(request->why), "not built in");
 }

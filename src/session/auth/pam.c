@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /* A clear-text password that PAM judges. */
 #include "base/text.h"
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 #include "session/auth/method.h"
 #include "session/auth/pam_check.h"
 #include "wire/message.h"
 
-static const struct inquiry_authority authority = {"PAM", pam_check};
+static const struct external_auth_method authority = {"PAM", pam_check};
 
 static enum auth_result begin(struct client_link *client)
 {
@@ -17,17 +17,18 @@ static enum auth_result begin(struct client_link *client)
 static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
 {
 	char remote[ADDRESS_TEXT_SIZE];
-	struct inquiry *inquiry;
+	struct external_auth *request;
 
 	/* While the first is looked at there is no second. */
-	if (client->login->inquiry || !auth_is_password(body, length))
+	if (client->login->external_auth || !auth_is_password(body, length))
 		return auth_refuse(client);
-	inquiry = inquiry_new(client->user->name, body, length - 1);
-	if (!inquiry)
+	request = external_auth_new(client->user->name, body, length - 1);
+	if (!request)
 		return auth_refuse(client);
-	text_copy(inquiry->remote, sizeof(inquiry->remote),
+	text_copy(request->remote, sizeof(request->remote),
 		address_host(&client->link.remote, remote));
-	if (!inquiry_start(client, &link_registry(&client->link)->pam, &authority, inquiry))
+	if (!external_auth_start(
+		    client, &link_registry(&client->link)->pam, &authority, request))
 		return auth_refuse(client);
 	return AUTH_PENDING;
 }

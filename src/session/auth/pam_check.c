@@ -58,7 +58,7 @@ static void drop_answers(struct pam_response *answers, int count)
 static int converse(int count, const struct pam_message **messages,
 	struct pam_response **answers, void *context)
 {
-	const struct inquiry *inquiry = context;
+	const struct external_auth *request = context;
 	struct pam_response *all;
 
 	if (count < 1 || count > PAM_MAX_NUM_MSG)
@@ -68,7 +68,7 @@ static int converse(int count, const struct pam_message **messages,
 		const int style = messages[i]->msg_style;
 
 		if (style == PAM_PROMPT_ECHO_OFF)
-			all[i].resp = strdup(inquiry->password);
+			all[i].resp = strdup(request->password);
 		if (style == PAM_PROMPT_ECHO_OFF
 				? !all[i].resp
 				: style != PAM_ERROR_MSG && style != PAM_TEXT_INFO) {
@@ -83,10 +83,10 @@ static int converse(int count, const struct pam_message **messages,
 /* Instead of sleeping, which would keep others from this thread: the loop tells it later. */
 static void note_delay(int result, unsigned delay, void *context)
 {
-	struct inquiry *inquiry = context;
+	struct external_auth *request = context;
 
 	if (result != PAM_SUCCESS)
-		inquiry->delay = delay;
+		request->delay = delay;
 }
 
 /* What the library takes as a pointer to data is here one to a function: POSIX has both alike. */
@@ -133,24 +133,24 @@ static int ask(pam_handle_t *pam, const char *remote, const char **step)
 	return library.pam_acct_mgmt(pam, PAM_SILENT);
 }
 
-void pam_check(struct inquiry *inquiry)
+void pam_check(struct external_auth *request)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct pam_conv conversation = {converse, inquiry};
+	const struct pam_conv conversation = {converse, request};
 	const char *step = "pam_start()";
 	pam_handle_t *pam = NULL;
 	int result;
 
 	pthread_once(&once, prepare_forks);
-	result = library.pam_start(PAM_CHECK_SERVICE, inquiry->user, &conversation, &pam);
+	result = library.pam_start(PAM_CHECK_SERVICE, request->user, &conversation, &pam);
 	if (result == PAM_SUCCESS)
-		result = ask(pam, inquiry->remote, &step);
-	inquiry->answer = result == PAM_SUCCESS ? INQUIRY_RIGHT
-		: is_about_the_user(result)	? INQUIRY_WRONG
-						: INQUIRY_FAILED;
-	inquiry->expired = result == PAM_ACCT_EXPIRED || result == PAM_CRED_EXPIRED ||
+		result = ask(pam, request->remote, &step);
+	request->answer = result == PAM_SUCCESS ? EXTERNAL_AUTH_RIGHT
+		: is_about_the_user(result)	? EXTERNAL_AUTH_WRONG
+						: EXTERNAL_AUTH_FAILED;
+	request->expired = result == PAM_ACCT_EXPIRED || result == PAM_CRED_EXPIRED ||
 		result == PAM_NEW_AUTHTOK_REQD;
-	snprintf(inquiry->why, sizeof(inquiry->why), "%s: %s", step,
+	snprintf(request->why, sizeof(request->why), "%s: %s", step,
 		library.pam_strerror(pam, result));
 	if (pam)
 		library.pam_end(pam, result);

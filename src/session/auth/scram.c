@@ -264,13 +264,13 @@ static void remember_client_key(
 }
 
 /* A send costs more than the rest of the exchange, so this one is shared with the welcome. */
-static bool say_farewell(struct login *login, const struct buffer *message)
+static bool keep_sasl_final(struct login *login, const struct buffer *message)
 {
 	writer_authentication(
-		&login->farewell, AUTH_SASL_FINAL, message->data, message->length);
-	if (!login->farewell.failed)
+		&login->sasl_final, AUTH_SASL_FINAL, message->data, message->length);
+	if (!login->sasl_final.failed)
 		return true;
-	buffer_free(&login->farewell);
+	buffer_free(&login->sasl_final);
 	login->refusal = REASON_NO_MEMORY;
 	return false;
 }
@@ -290,7 +290,7 @@ static enum auth_result check_final(
 		result = refusal_at(client, login->not_before);
 	} else {
 		remember_client_key(client, client_key);
-		if (!say_farewell(login, &out))
+		if (!keep_sasl_final(login, &out))
 			result = AUTH_REFUSED;
 	}
 	explicit_bzero(client_key, sizeof(client_key));

@@ -3,8 +3,8 @@
 #include "daemon/janitor.h"
 #include "session/auth_query.h"
 #include "session/control.h"
+#include "session/drop_silent_logins.h"
 #include "session/lookup.h"
-#include "session/shedding.h"
 #include "support/fake_login.h"
 #include "support/fake_postgres.h"
 #include "wire/message.h"
@@ -1264,7 +1264,8 @@ static void test_who_is_looked_up_makes_no_room_for_others(void **state)
 
 	(void)state;
 	fake_advance(10 * USEC_PER_SEC);
-	assert_false(shedding_drop_one(&fake_registry, NULL, CLIENT_REJECTED_MAX_CLIENT_CONN));
+	assert_false(
+		drop_silent_logins_one(&fake_registry, NULL, CLIENT_REJECTED_MAX_CLIENT_CONN));
 	assert_state(client, CLIENT_LOOKING_UP);
 }
 

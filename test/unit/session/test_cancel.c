@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "session/cancel.h"
+#include "session/close.h"
 #include "session/control.h"
 #include "session/draining.h"
-#include "session/ending.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
 #include "wire/startup.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* Servers whose client has gone in the middle: how they are brought back, and when they are not. */
 #include "model/registry.h"
+#include "session/close.h"
 #include "session/control.h"
 #include "session/draining.h"
-#include "session/ending.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
 #include "wire/message.h"

@@ -65,7 +65,7 @@ static void check_paired_client(const struct client_link *client)
 	if (!stream_is_blocked(&client->link.stream))
 		check_pause(&client->link,
 			stream_is_blocked(&server->link.stream) || server->setting ||
-				client->ring_full || server->healing);
+				client->ring_full || server->replaying);
 	check_pause_of_server(&server->link, &client->link.stream);
 }
 

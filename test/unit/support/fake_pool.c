@@ -9,12 +9,12 @@
 
 #include "model/client_group.h"
 #include "model/link_walk.h"
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 #include "session/client_greeting.h"
 #include "session/client_limits.h"
 #include "session/client_session.h"
+#include "session/close.h"
 #include "session/control.h"
-#include "session/ending.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
@@ -220,8 +220,8 @@ int fake_end(void **state)
 	fake_turn();
 	helper_free(fake_registry.derivations);
 	helper_free(fake_registry.system_users);
-	inquiry_desk_free(fake_registry.ldap);
-	inquiry_desk_free(fake_registry.pam);
+	external_auth_queue_free(fake_registry.ldap);
+	external_auth_queue_free(fake_registry.pam);
 	assert_int_equal(fake_registry.clients.used, 0);
 	assert_int_equal(fake_registry.servers.used, 0);
 	assert_int_equal(fake_registry.helds.used, 0);

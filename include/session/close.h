@@ -5,8 +5,8 @@
  * A closed link may still be looked at by callers higher on the stack in this turn; it has no
  * stream, no peer and no place in any list. Closing a closed link does nothing.
  */
-#ifndef PGUSHER_SESSION_ENDING_H
-#define PGUSHER_SESSION_ENDING_H
+#ifndef PGUSHER_SESSION_CLOSE_H
+#define PGUSHER_SESSION_CLOSE_H
 
 #include "base/failure.h"
 #include "model/client_link.h"

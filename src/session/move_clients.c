@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/transfer.h"
+#include "session/move_clients.h"
 
-#include "session/ending.h"
+#include "session/close.h"
 
-void transfer_client(struct client_link *client)
+void move_clients_one(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 	struct user *user = registry_server_user(registry, client->database, client->user);
@@ -30,7 +30,7 @@ static bool is_stranger(const struct client_link *client)
 }
 
 /* Those who have no server. True if there are strangers among the others. */
-static bool transfer_list(struct link_list *clients)
+static bool move_clients_of_list(struct link_list *clients)
 {
 	struct link *link, *next;
 	bool strangers = false;
@@ -39,23 +39,23 @@ static bool transfer_list(struct link_list *clients)
 		if (link->state == CLIENT_PAIRED)
 			strangers = strangers || is_stranger(client_of(link));
 		else
-			transfer_client(client_of(link));
+			move_clients_one(client_of(link));
 	}
 	return strangers;
 }
 
-void transfer_pool(struct pool *pool)
+void move_clients_of_pool(struct pool *pool)
 {
-	bool strangers = transfer_list(&pool->clients);
+	bool strangers = move_clients_of_list(&pool->clients);
 
-	transfer_list(&pool->welcoming);
-	transfer_list(&pool->waiting);
+	move_clients_of_list(&pool->welcoming);
+	move_clients_of_list(&pool->waiting);
 	/* Where nobody is forced any more, a pool may well go on with those who are its own. */
 	pool->left_behind =
 		strangers || (pool->database->config->user && !pool_is_forced(pool));
 }
 
-void transfer_database(struct registry *registry, struct database *database)
+void move_clients_of_database(struct registry *registry, struct database *database)
 {
 	struct pool *pool;
 
@@ -65,6 +65,6 @@ void transfer_database(struct registry *registry, struct database *database)
 	}
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (pool->database == database && pool->left_behind)
-			transfer_pool(pool);
+			move_clients_of_pool(pool);
 	}
 }

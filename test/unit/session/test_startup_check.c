@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "model/proven.h"
+#include "model/checked_parameters.h"
 #include "session/application_name.h"
 #include "session/auth/method.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/lookup.h"
 #include "session/server_session.h"
 #include "support/fake_pool.h"
@@ -242,37 +242,37 @@ static void test_what_was_proven_is_forgotten_with_the_welcome(void **state)
 	(void)state;
 	come("work_mem", "1MB", "");
 	answer(first, "1MB");
-	assert_int_equal(pool->proven.count, 1);
+	assert_int_equal(pool->checked.count, 1);
 	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
-	assert_int_equal(pool->proven.count, 0);
-	assert_null(pool->proven.entries);
+	assert_int_equal(pool->checked.count, 0);
+	assert_null(pool->checked.entries);
 }
 
 static void test_only_so_much_is_remembered(void **state)
 {
 	struct parameter_table *table = fake_registry.parameters;
 	struct parameters *empty = parameters_empty(table), *oldest = NULL;
-	struct proven proven = {0};
+	struct checked_parameters checked = {0};
 	char zone[32];
 
 	(void)state;
-	for (int i = 0; i < PROVEN_MAX + 1; i++) {
+	for (int i = 0; i < CHECKED_PARAMETERS_MAX + 1; i++) {
 		struct parameters *set;
 
 		snprintf(zone, sizeof(zone), "zone %d", i);
 		set = parameters_with(table, empty, 2, zone);
-		proven_add(&proven, set, set);
-		assert_ptr_equal(proven_find(&proven, set), set);
+		checked_parameters_add(&checked, set, set);
+		assert_ptr_equal(checked_parameters_find(&checked, set), set);
 		if (i == 0)
 			oldest = parameters_ref(set);
-		if (i < PROVEN_MAX)
-			assert_ptr_equal(proven_find(&proven, oldest), oldest);
+		if (i < CHECKED_PARAMETERS_MAX)
+			assert_ptr_equal(checked_parameters_find(&checked, oldest), oldest);
 		parameters_unref(set);
 	}
-	assert_int_equal(proven.count, PROVEN_MAX);
-	assert_null(proven_find(&proven, oldest));
+	assert_int_equal(checked.count, CHECKED_PARAMETERS_MAX);
+	assert_null(checked_parameters_find(&checked, oldest));
 	parameters_unref(oldest);
-	proven_clear(&proven);
+	checked_parameters_clear(&checked);
 	parameters_unref(empty);
 }
 
@@ -298,7 +298,7 @@ static void test_a_bad_value_is_told_as_the_server_says_it(void **state)
 	refuse(first, "22023", "invalid value for parameter \"TimeZone\": \"Nowhere\"");
 	assert_told(client, "22023", "invalid value for parameter \"TimeZone\": \"Nowhere\"");
 	assert_state(first, SERVER_IDLE);
-	assert_int_equal(pool->proven.count, 0);
+	assert_int_equal(pool->checked.count, 0);
 }
 
 static void test_an_unknown_name_is_told_with_its_place(void **state)
@@ -448,7 +448,7 @@ static void test_a_value_is_tried_on_what_servers_begin_with(void **state)
 	struct actor *client;
 
 	(void)state;
-	assert_true(server_set_parameter(actor_link(first),
+	assert_true(link_set_parameter(actor_link(first),
 		(unsigned)parameter_index(fake_registry.parameters, "DateStyle"), "SQL, DMY"));
 	client = come("datestyle", "German", "");
 	assert_sent(first, "SET DateStyle='ISO, MDY';");
@@ -594,7 +594,7 @@ static void test_strange_answers_close_the_server(void **state)
 	assert_told(client, "08P01", "invalid server parameter");
 }
 
-/* The encoding was taken, and what was refused then is not remembered as proven. */
+/* The encoding was taken, and what was refused then is not remembered as checked. */
 static void test_what_was_refused_behind_a_row_is_asked_again(void **state)
 {
 	struct buffer out;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/canceled.h"
+#include "session/cancel_unsent.h"
 
 #include "model/registry.h"
 #include "session/client_limits.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/pairing.h"
 #include "session/relay_rules.h"
 #include "session/replication.h"
@@ -39,7 +39,7 @@ static bool tell_ready(struct client_link *client)
 	return tell(client, &message);
 }
 
-void canceled_answer(struct client_link *client)
+void cancel_unsent_answer(struct client_link *client)
 {
 	struct link *peer = client->link.peer;
 

@@ -10,23 +10,23 @@
 
 #include <cmocka.h>
 
-#include "model/proven.h"
+#include "model/checked_parameters.h"
 
 static struct parameter_table *table;
-static struct proven proven;
+static struct checked_parameters checked;
 
 static int set_up(void **state)
 {
 	(void)state;
 	table = parameter_table_new(NULL);
-	proven = (struct proven){0};
+	checked = (struct checked_parameters){0};
 	return table ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	proven_clear(&proven);
+	checked_parameters_clear(&checked);
 	parameter_table_free(table);
 	return 0;
 }
@@ -53,14 +53,14 @@ static void add(unsigned number, unsigned length)
 {
 	struct parameters *asked = make(number, length);
 
-	proven_add(&proven, asked, asked);
+	checked_parameters_add(&checked, asked, asked);
 	parameters_unref(asked);
 }
 
 static bool has(unsigned number, unsigned length)
 {
 	struct parameters *asked = make(number, length);
-	const bool found = proven_find(&proven, asked) == asked;
+	const bool found = checked_parameters_find(&checked, asked) == asked;
 
 	parameters_unref(asked);
 	return found;
@@ -71,10 +71,10 @@ static void test_the_spelling_is_found_by_what_was_asked(void **state)
 	struct parameters *asked = make(1, 20), *spelt = make(2, 20);
 
 	(void)state;
-	assert_null(proven_find(&proven, asked));
-	proven_add(&proven, asked, spelt);
-	assert_ptr_equal(proven_find(&proven, asked), spelt);
-	assert_null(proven_find(&proven, spelt));
+	assert_null(checked_parameters_find(&checked, asked));
+	checked_parameters_add(&checked, asked, spelt);
+	assert_ptr_equal(checked_parameters_find(&checked, asked), spelt);
+	assert_null(checked_parameters_find(&checked, spelt));
 	parameters_unref(asked);
 	parameters_unref(spelt);
 }
@@ -82,12 +82,12 @@ static void test_the_spelling_is_found_by_what_was_asked(void **state)
 static void test_of_too_many_the_oldest_are_forgotten(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < PROVEN_MAX + 10; i++)
+	for (unsigned i = 0; i < CHECKED_PARAMETERS_MAX + 10; i++)
 		add(i, 20);
-	assert_int_equal(proven.count, PROVEN_MAX);
+	assert_int_equal(checked.count, CHECKED_PARAMETERS_MAX);
 	assert_false(has(9, 20));
 	assert_true(has(10, 20));
-	assert_true(has(PROVEN_MAX + 9, 20));
+	assert_true(has(CHECKED_PARAMETERS_MAX + 9, 20));
 }
 
 static void test_of_large_ones_fewer_are_kept(void **state)
@@ -97,10 +97,10 @@ static void test_of_large_ones_fewer_are_kept(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		add(i, LARGE);
-		assert_true(proven.bytes <= PROVEN_BYTES_MAX);
+		assert_true(checked.bytes <= CHECKED_PARAMETERS_BYTES_MAX);
 		assert_true(has(i, LARGE));
 	}
-	assert_true(proven.count < PROVEN_BYTES_MAX / LARGE + 1);
+	assert_true(checked.count < CHECKED_PARAMETERS_BYTES_MAX / LARGE + 1);
 	assert_true(has(98, LARGE));
 	assert_false(has(90, LARGE));
 	add(100, 20);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/ending.h"
+#include "session/close.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "model/registry.h"
 #include "net/tls.h"
 #include "session/cancel.h"
-#include "session/canceled.h"
+#include "session/cancel_unsent.h"
 #include "session/client_login_state.h"
 #include "session/launch.h"
 #include "session/login_counts.h"
@@ -63,7 +63,7 @@ static void tell_client(struct client_link *client, const struct failure *why, b
 	/* A half-sent message must not have another one inside. */
 	if (client->link.cut || stream_is_blocked(stream))
 		return;
-	if (!client_login_send_farewell(client))
+	if (!client_login_send_sasl_final(client))
 		return;
 	buffer_init(&message);
 	writer_error(&message, "FATAL", why->sqlstate, why->text);
@@ -254,7 +254,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	lookup_server_gone(server, why);
 	pool_needs_work(pool);
 	if (unused && why->reason == REASON_SETTING_CANCELED)
-		canceled_answer(client);
+		cancel_unsent_answer(client);
 	else if (unused)
 		relay_client_resume(client); /* another server will do */
 	else if (client)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* How links end: what is told to whom, what is never put inside half a message, what is let go. */
+#include "session/close.h"
 #include "session/control.h"
-#include "session/ending.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
 #include "wire/message.h"

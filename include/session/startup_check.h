@@ -7,16 +7,16 @@
  * it stays. What it took is remembered by the pool, and what the pool's welcome says anyway need
  * not be asked. With startup_parameters=strict, and for replication, nobody is asked.
  */
-#ifndef PGUSHER_SESSION_PROOF_H
-#define PGUSHER_SESSION_PROOF_H
+#ifndef PGUSHER_SESSION_STARTUP_CHECK_H
+#define PGUSHER_SESSION_STARTUP_CHECK_H
 
 #include "model/registry.h"
 
 /*
  * Settle the parameters of a client, AUTHENTICATING or WELCOMING, whose pool knows its welcome.
- * False: they are asked for, and it is LOOKING_UP and goes on with client_login_proven(); or it
+ * False: they are asked for, and it is LOOKING_UP and goes on with client_login_checked(); or it
  * was closed.
  */
-bool proof_settle(struct client_link *client);
+bool startup_check_begin(struct client_link *client);
 
 #endif

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "session/auth/inquiry.h"
+#include "session/auth/external_auth.h"
 #include "session/auth/ldap_check.h"
 #include "session/auth/pam_check.h"
 #include "session/client_login.h"
@@ -25,8 +25,8 @@ enum { QUEUE_SIZE = 20 };
 /* So many of the queue are being looked at, at most. */
 enum { THREADS = 8 };
 
-void __wrap_ldap_check(struct inquiry *inquiry);
-void __wrap_pam_check(struct inquiry *inquiry);
+void __wrap_ldap_check(struct external_auth *request);
+void __wrap_pam_check(struct external_auth *request);
 
 /* --- the judges --------------------------------------------------------------------------- */
 
@@ -63,41 +63,41 @@ static void wait_at_gate(unsigned count)
 	pthread_mutex_unlock(&lock);
 }
 
-static void judge(struct inquiry *inquiry)
+static void judge(struct external_auth *request)
 {
 	pthread_mutex_lock(&lock);
 	asked++;
 	at_gate++;
-	snprintf(last_user, sizeof(last_user), "%s", inquiry->user);
+	snprintf(last_user, sizeof(last_user), "%s", request->user);
 	snprintf(last_prefix, sizeof(last_prefix), "%s",
-		inquiry->ldap.prefix ? inquiry->ldap.prefix : "");
-	snprintf(last_remote, sizeof(last_remote), "%s", inquiry->remote);
-	last_length = strlen(inquiry->password);
-	strncat(order, inquiry->user, sizeof(order) - strlen(order) - 1);
+		request->ldap.prefix ? request->ldap.prefix : "");
+	snprintf(last_remote, sizeof(last_remote), "%s", request->remote);
+	last_length = strlen(request->password);
+	strncat(order, request->user, sizeof(order) - strlen(order) - 1);
 	strncat(order, " ", sizeof(order) - strlen(order) - 1);
 	pthread_cond_broadcast(&moved);
 	while (gate_is_shut && tickets == 0)
 		pthread_cond_wait(&moved, &lock);
 	tickets -= tickets > 0;
 	at_gate--;
-	inquiry->answer = strcmp(inquiry->password, "wrong") == 0 ? INQUIRY_WRONG
-		: strcmp(inquiry->password, "broken") == 0	  ? INQUIRY_FAILED
-								  : INQUIRY_RIGHT;
-	snprintf(inquiry->why, sizeof(inquiry->why), "this is why");
+	request->answer = strcmp(request->password, "wrong") == 0 ? EXTERNAL_AUTH_WRONG
+		: strcmp(request->password, "broken") == 0	  ? EXTERNAL_AUTH_FAILED
+								  : EXTERNAL_AUTH_RIGHT;
+	snprintf(request->why, sizeof(request->why), "this is why");
 	pthread_cond_broadcast(&moved);
 	pthread_mutex_unlock(&lock);
 }
 
-void __wrap_ldap_check(struct inquiry *inquiry)
+void __wrap_ldap_check(struct external_auth *request)
 {
-	judge(inquiry);
+	judge(request);
 }
 
 /* PAM's modules want a wrong password to be told late; this one is no better with right ones. */
-void __wrap_pam_check(struct inquiry *inquiry)
+void __wrap_pam_check(struct external_auth *request)
 {
-	judge(inquiry);
-	inquiry->delay = 2 * USEC_PER_SEC;
+	judge(request);
+	request->delay = 2 * USEC_PER_SEC;
 }
 
 /* --- the stage ---------------------------------------------------------------------------- */
@@ -230,8 +230,8 @@ static struct actor *log_in(const char *user, const char *database, const char *
 static void wait_for_answer(struct actor *client)
 {
 	while (!is_gone(client) && actor_client(client)->link.state == CLIENT_AUTHENTICATING &&
-		actor_client(client)->login->inquiry &&
-		actor_client(client)->login->inquiry->state != INQUIRY_HELD)
+		actor_client(client)->login->external_auth &&
+		actor_client(client)->login->external_auth->state != EXTERNAL_AUTH_HELD)
 		fake_wait();
 }
 
@@ -607,14 +607,17 @@ static void test_a_full_queue_makes_others_wait_in_order(void **state)
 	for (unsigned i = 0; i < COUNT(late); i++) {
 		snprintf(name, sizeof(name), "late%u", i);
 		late[i] = log_in(name, "db", "secret");
-		assert_int_equal(actor_client(late[i])->login->inquiry->state, INQUIRY_WAITS);
+		assert_int_equal(actor_client(late[i])->login->external_auth->state,
+			EXTERNAL_AUTH_WAITS);
 	}
 	assert_true(fake_logged("WARNING LDAP queue is full, waiting"));
 	/* A place for one becomes free, and the first of them gets it. */
 	for (unsigned i = 0; i < COUNT(late); i++) {
-		assert_int_equal(actor_client(late[i])->login->inquiry->state, INQUIRY_WAITS);
+		assert_int_equal(actor_client(late[i])->login->external_auth->state,
+			EXTERNAL_AUTH_WAITS);
 		let_one_pass();
-		while (actor_client(late[i])->login->inquiry->state == INQUIRY_WAITS)
+		while (actor_client(late[i])->login->external_auth->state ==
+			EXTERNAL_AUTH_WAITS)
 			fake_wait();
 	}
 	shut_gate(false);
@@ -719,7 +722,8 @@ static void test_each_judge_has_a_queue_of_its_own(void **state)
 	fill_queue();
 	fake_set("auth_type", "pam");
 	client = log_in("somebody", "db", "secret");
-	assert_int_equal(actor_client(client)->login->inquiry->state, INQUIRY_ASKED);
+	assert_int_equal(
+		actor_client(client)->login->external_auth->state, EXTERNAL_AUTH_ASKED);
 	assert_false(fake_logged("queue is full"));
 	shut_gate(false);
 	assert_let_in(client);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/provision.h"
+#include "session/prepare.h"
 
 #include "wire/sql.h"
 
 /* --- passing requests on ------------------------------------------------------------------ */
 
-void provision_note(struct relay_run *run, uint8_t type, enum request_action action,
+void prepare_note(struct relay_run *run, uint8_t type, enum request_action action,
 	const struct statement_operation *operation)
 {
-	provision_add_request(run, type, action | REQUEST_NOTED);
+	prepare_add_request(run, type, action | REQUEST_NOTED);
 	server_statements_push(run->server->statements, operation);
 }
 
-bool provision_open_book(struct relay_run *run)
+bool prepare_open_table(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
@@ -22,9 +22,9 @@ bool provision_open_book(struct relay_run *run)
 		server_statements_reserve(server->statements, REQUESTS_EACH);
 }
 
-enum verdict provision_refuse(struct relay_run *run, enum request_action action)
+enum verdict prepare_refuse(struct relay_run *run, enum request_action action)
 {
-	const char *nowhere = provision_table(run)->nowhere;
+	const char *nowhere = prepare_table(run)->nowhere;
 	uint8_t message[FRAME_HEADER_SIZE + 1 + STATEMENT_NAME_SIZE];
 	const size_t length = strlen(nowhere) + 1;
 
@@ -32,12 +32,12 @@ enum verdict provision_refuse(struct relay_run *run, enum request_action action)
 	memcpy(message + 1, (uint8_t[]){0, 0, 0, (uint8_t)(4 + 1 + length), 'S'}, 5);
 	memcpy(message + 6, nowhere, length);
 	relay_insert(run, message, 6 + length);
-	provision_add_request(run, run->frame.type, action);
+	prepare_add_request(run, run->frame.type, action);
 	query_clocks_start(run->client);
 	return RELAY_DROP;
 }
 
-const char *provision_long_text_at(const struct relay_run *run, size_t offset, size_t *size)
+const char *prepare_long_text_at(const struct relay_run *run, size_t offset, size_t *size)
 {
 	const uint8_t *body = run->at + FRAME_HEADER_SIZE;
 	const size_t there = (size_t)(run->end - body);
@@ -56,63 +56,63 @@ const char *provision_long_text_at(const struct relay_run *run, size_t offset, s
 
 /* --- preparing on the server -------------------------------------------------------------- */
 
-void provision_insert_parse(struct relay_run *run, const struct statement *statement,
+void prepare_insert_parse(struct relay_run *run, const struct statement *statement,
 	const char *name, size_t name_size)
 {
 	uint8_t *front = relay_insert_room(run, FRAME_HEADER_SIZE + name_size);
 
-	provision_put_header(front, PQ_PARSE, 4 + name_size + statement->length);
+	prepare_put_header(front, PQ_PARSE, 4 + name_size + statement->length);
 	memcpy(front + FRAME_HEADER_SIZE, name, name_size);
 	relay_insert_lent(run, statement->content, statement->length);
 	run->client->link.pool->stats.current.server_parses++;
 }
 
-void provision_insert_about(
+void prepare_insert_about(
 	struct relay_run *run, uint8_t type, const struct statement *statement)
 {
 	uint8_t *message = relay_insert_room(run, FRAME_HEADER_SIZE + 1 + statement->name_size);
 
-	provision_put_header(message, type, 4 + 1 + statement->name_size);
+	prepare_put_header(message, type, 4 + 1 + statement->name_size);
 	message[FRAME_HEADER_SIZE] = 'S';
 	memcpy(message + FRAME_HEADER_SIZE + 1, statement->name, statement->name_size);
 }
 
 static void insert_close(struct relay_run *run, struct server_statement *entry)
 {
-	provision_insert_about(run, PQ_CLOSE, entry->statement);
+	prepare_insert_about(run, PQ_CLOSE, entry->statement);
 	entry->changes++;
 	entry->batch = run->server->batch;
-	provision_note(run, PQ_CLOSE, REQUEST_SWALLOW,
+	prepare_note(run, PQ_CLOSE, REQUEST_SWALLOW,
 		&(struct statement_operation){.kind = STATEMENT_CLOSE, .server = entry});
 }
 
 /* It has to be closed before it can be prepared, unless it is certainly not there. */
 static bool must_close(const struct relay_run *run, const struct server_statement *entry)
 {
-	return entry->expected || !provision_is_certain(run, entry) ||
+	return entry->expected || !prepare_is_certain(run, entry) ||
 		(entry->changes == 0 && entry->present);
 }
 
-bool provision_forgets_all(const struct relay_run *run, const char *text, size_t length)
+bool prepare_forgets_all(const struct relay_run *run, const char *text, size_t length)
 {
 	/* Most queries are told apart by their first letter. */
 	return length > 0 && ((text[0] | 0x20) == 'd' || text[0] <= '/') &&
-		provision_tracks(run) && sql_forgets_statements(text, length);
+		prepare_tracks(run) && sql_forgets_statements(text, length);
 }
 
-bool provision_deallocates(
+bool prepare_deallocates(
 	const struct relay_run *run, const char *text, size_t length, struct buffer *name)
 {
 	return run->client->statements && length > 0 &&
-		((text[0] | 0x20) == 'd' || text[0] <= '/') && provision_tracks(run) &&
+		((text[0] | 0x20) == 'd' || text[0] <= '/') && prepare_tracks(run) &&
 		sql_deallocated_name(text, length, name) &&
-		provision_find_name(run, (const char *)name->data, name->length);
+		prepare_find_name(run, (const char *)name->data, name->length);
 }
 
-void provision_evict(struct relay_run *run, const struct server_statement *newest)
+void prepare_evict(struct relay_run *run, const struct server_statement *newest)
 {
 	struct server_statements *statements = run->server->statements;
-	const struct settings *settings = provision_settings(run);
+	const struct settings *settings = prepare_settings(run);
 	struct server_statement *oldest;
 
 	while ((statements->count > (uint32_t)settings->max_prepared_statements ||
@@ -127,7 +127,7 @@ void provision_evict(struct relay_run *run, const struct server_statement *newes
 	}
 }
 
-struct server_statement *provision_make_room(struct relay_run *run, struct statement *statement)
+struct server_statement *prepare_make_room(struct relay_run *run, struct statement *statement)
 {
 	struct server_statements *statements = run->server->statements;
 	struct server_statement *entry = server_statements_open(statements, statement);
@@ -143,7 +143,7 @@ struct server_statement *provision_make_room(struct relay_run *run, struct state
 	return entry;
 }
 
-bool provision_prepare(struct relay_run *run, struct statement *statement)
+bool prepare_absent(struct relay_run *run, struct statement *statement)
 {
 	struct server_statements *statements = run->server->statements;
 	struct prepared_counts *counts = &run->client->link.pool->database->prepared;
@@ -151,21 +151,21 @@ bool provision_prepare(struct relay_run *run, struct statement *statement)
 
 	if (statements) {
 		entry = server_statements_find(statements, statement);
-		if (provision_is_there(run, entry)) {
+		if (prepare_is_there(run, entry)) {
 			server_statements_touch(statements, entry);
 			counts->hits++;
 			return true;
 		}
 	}
-	if (!provision_open_book(run))
+	if (!prepare_open_table(run))
 		return false;
-	entry = provision_make_room(run, statement);
+	entry = prepare_make_room(run, statement);
 	if (!entry)
 		return false;
-	provision_insert_parse(run, statement, statement->name, statement->name_size);
-	provision_note(run, PQ_PARSE, REQUEST_SWALLOW,
+	prepare_insert_parse(run, statement, statement->name, statement->name_size);
+	prepare_note(run, PQ_PARSE, REQUEST_SWALLOW,
 		&(struct statement_operation){.kind = STATEMENT_PREPARE, .server = entry});
 	counts->misses++;
-	provision_evict(run, entry);
+	prepare_evict(run, entry);
 	return true;
 }

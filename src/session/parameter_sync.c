@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/setting.h"
+#include "session/parameter_sync.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/pairing.h"
 #include "session/relay.h"
 #include "session/relay_rules.h"
@@ -18,7 +18,7 @@
 
 /* --- what both have in the end ------------------------------------------------------------ */
 
-void setting_log_spelling(const struct client_link *client, const struct parameters *set)
+void parameter_sync_log_spelling(const struct client_link *client, const struct parameters *set)
 {
 	const struct parameter_table *table = link_registry(&client->link)->parameters;
 
@@ -47,13 +47,13 @@ static bool take_followed(struct server_link *server, const struct client_link *
 		parameters_follow(table, server->link.parameters, client->link.parameters));
 }
 
-bool setting_adopt(struct client_link *client, struct server_link *server)
+bool parameter_sync_adopt(struct client_link *client, struct server_link *server)
 {
 	struct parameter_table *table = link_registry(&client->link)->parameters;
 	struct parameters *set =
 		parameters_adopt(table, client->link.parameters, server->link.parameters);
 
-	setting_log_spelling(client, set);
+	parameter_sync_log_spelling(client, set);
 	return link_take_parameters(&client->link, set) && take_followed(server, client);
 }
 
@@ -142,22 +142,22 @@ static enum setting write_settings(
 	buffer_clear(message);
 	server->kept_requests = 0;
 	server->setting_due = 1;
-	server->setting_alone = may_fail(client, server, sql);
-	if (server->setting_alone) {
+	server->sync_alone = may_fail(client, server, sql);
+	if (server->sync_alone) {
 		write_encoding(client, server, sql, message);
 		writer_query_text(message, sql->data, sql->length);
 	} else {
 		write_gathered(sql, message);
 	}
 	if (!message->failed)
-		return SETTING_DUE;
+		return SYNC_NEEDED;
 	buffer_free(message);
-	return SETTING_NO_MEMORY;
+	return SYNC_NO_MEMORY;
 }
 
-enum setting setting_prepare(struct client_link *client, struct server_link *server)
+enum setting parameter_sync_prepare(struct client_link *client, struct server_link *server)
 {
-	enum setting setting = SETTING_NONE;
+	enum setting setting = SYNC_NOT_NEEDED;
 	struct buffer sql;
 	int count;
 
@@ -167,9 +167,9 @@ enum setting setting_prepare(struct client_link *client, struct server_link *ser
 	if (count > 0)
 		setting = write_settings(client, server, &sql);
 	else if (count < 0 && !sql.failed)
-		setting = SETTING_IMPOSSIBLE;
-	else if (count < 0 || !setting_adopt(client, server))
-		setting = SETTING_NO_MEMORY;
+		setting = SYNC_IMPOSSIBLE;
+	else if (count < 0 || !parameter_sync_adopt(client, server))
+		setting = SYNC_NO_MEMORY;
 	buffer_free(&sql);
 	return setting;
 }
@@ -194,20 +194,20 @@ static bool owe(struct server_link *server)
 }
 
 /* Any message of a client whose server needs our SETs first. */
-static enum verdict judge_before_settings(struct relay_run *run)
+static enum verdict judge_before_sync(struct relay_run *run)
 {
 	struct server_link *server = run->server;
-	const bool alone = server->setting_alone || is_much(run);
+	const bool alone = server->sync_alone || is_much(run);
 
 	if (!owe(server))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	relay_insert_lent(run, server->kept.data, server->kept.length);
 	server->setting = true;
-	server->setting_followed = parameters_has_followed(run->from->parameters) ||
+	server->sync_followed = parameters_has_followed(run->from->parameters) ||
 		parameters_has_followed(server->link.parameters);
 	server->transaction_status = 0;
 	server->unnamed = 0;
-	server->link.rules = relay_setting_server;
+	server->link.rules = relay_syncing_server;
 	run->from->rules = pairing_client_rules(run->client);
 	if (alone)
 		return RELAY_HOLD;
@@ -218,12 +218,12 @@ static enum verdict judge_before_settings(struct relay_run *run)
 
 /* --- what has come of them ---------------------------------------------------------------- */
 
-void setting_done(struct server_link *server)
+void parameter_sync_done(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
 	server->setting = false;
-	if (!setting_adopt(client, server)) {
+	if (!parameter_sync_adopt(client, server)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
@@ -237,7 +237,7 @@ void setting_done(struct server_link *server)
 	relay_client_resume(client);
 }
 
-void setting_take_back(struct server_link *server)
+void parameter_sync_take_back(struct server_link *server)
 {
 	struct link *client = server->link.peer;
 	struct buffer *kept = &server->kept;
@@ -256,5 +256,5 @@ void setting_take_back(struct server_link *server)
 /* --- the table ---------------------------------------------------------------------------- */
 
 const struct relay_rule relay_differing_client[RELAY_TYPES] = {
-	RELAY_EVERY(judge_before_settings),
+	RELAY_EVERY(judge_before_sync),
 };

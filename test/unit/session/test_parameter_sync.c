@@ -574,7 +574,7 @@ static void test_much_follows_them(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-/* What waits can go elsewhere when the server says farewell behind its answer. */
+/* What waits can go elsewhere when the server says sasl_final behind its answer. */
 static void test_a_server_that_says_farewell_behind_them_costs_nothing(void **state)
 {
 	struct actor *other = server;

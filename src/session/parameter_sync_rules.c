@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "session/draining.h"
+#include "session/not_executed.h"
+#include "session/parameter_sync.h"
 #include "session/relay_rules.h"
 #include "session/server_session.h"
-#include "session/setting.h"
 #include "session/statements.h"
-#include "session/unrun.h"
 #include "wire/message.h"
 #include "wire/report.h"
 
@@ -33,7 +33,7 @@ static enum verdict judge_set_error(struct relay_run *run)
 		report_parse(body, length, &report);
 	if (report_is_of(&report, "57P")) {
 		/* Its session was ended, whatever we ask of it, before it came to anything else. */
-		setting_take_back(server);
+		parameter_sync_take_back(server);
 		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
 	}
 	if (run->whole)
@@ -50,14 +50,14 @@ static enum verdict end_canceled(struct relay_run *run, char status)
 	struct server_link *server = run->server;
 
 	if (status == READY_FAILED_TRANSACTION && run->client &&
-		unrun_is_certain(run->client, &server->kept))
-		setting_take_back(server);
+		not_executed_is_certain(run->client, &server->kept))
+		parameter_sync_take_back(server);
 	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
 }
 
 /* --- they are through ----------------------------------------------------------------------- */
 
-static void drop_settings(struct relay_run *run)
+static void drop_sync(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
@@ -76,7 +76,7 @@ static bool return_to_client(struct server_link *server, struct client_link *cli
 	/* It is read on when this run is over, or the server has taken what it was sent. */
 	if (!stream_is_blocked(&server->link.stream))
 		client->ring_full = true;
-	return setting_adopt(client, server);
+	return parameter_sync_adopt(client, server);
 }
 
 /* What the server says from here on answers what went with our SETs. */
@@ -84,7 +84,7 @@ static enum verdict end_gathered(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	drop_settings(run);
+	drop_sync(run);
 	if (server->link.state == SERVER_DRAINING) {
 		if (!draining_set_out(server))
 			return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
@@ -123,7 +123,7 @@ static enum verdict judge_set_ready(struct relay_run *run)
 /* What all types mean is said first; later initializers are the ones that are meant. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
-const struct relay_rule relay_setting_server[RELAY_TYPES] = {
+const struct relay_rule relay_syncing_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
 	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},

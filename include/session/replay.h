@@ -8,8 +8,8 @@
  * of one that comes in several each piece is. Nobody else has what is kept: it belongs to the
  * server, which has it for as long as it lives.
  */
-#ifndef PGUSHER_SESSION_HEALING_H
-#define PGUSHER_SESSION_HEALING_H
+#ifndef PGUSHER_SESSION_REPLAY_H
+#define PGUSHER_SESSION_REPLAY_H
 
 #include "session/relay.h"
 #include "wire/report.h"
@@ -19,28 +19,28 @@ enum {
 	HEALING_KEPT_MAX = 64 * 1024,
 };
 
-/* As healing_note(), where there is something to keep, or that goes on. */
-void healing_keep(struct relay_run *run, const uint8_t *data);
+/* As replay_note(), where there is something to keep, or that goes on. */
+void replay_keep(struct relay_run *run, const uint8_t *data);
 
 /* A run of a client with a server is over that began here, and what it has passed has gone. */
-static inline void healing_note(struct relay_run *run, const uint8_t *data)
+static inline void replay_note(struct relay_run *run, const uint8_t *data)
 {
 	if (run->keeps || run->batch != run->at || run->server->batch_open)
-		healing_keep(run, data);
+		replay_keep(run, data);
 	else
 		run->server->kept_requests = 0;
 }
 
 /* Is this the error of a plan out of date? */
-bool healing_is_stale(const struct report *report);
+bool replay_is_stale(const struct report *report);
 
 /* Could the oldest request still be said again, with all of its batch? */
-bool healing_may_begin(const struct relay_run *run);
+bool replay_may_begin(const struct relay_run *run);
 
 /*
  * An ErrorResponse: true if it tells of a plan out of date and its batch will be said again, so that
  * nobody has to hear of it. Else that statement is prepared anew the next time.
  */
-bool healing_begin(struct relay_run *run, const struct report *report);
+bool replay_begin(struct relay_run *run, const struct report *report);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Plans out of date: which batches are said again, and which errors are told. */
-#include "session/healing.h"
+#include "session/replay.h"
 #include "support/fake_pool.h"
 #include "support/phrases.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/unrun.h"
+#include "session/not_executed.h"
 
 #include <string.h>
 #include <strings.h>
@@ -62,7 +62,7 @@ static bool is_harmless(
 	}
 }
 
-bool unrun_is_certain(const struct client_link *client, const struct buffer *messages)
+bool not_executed_is_certain(const struct client_link *client, const struct buffer *messages)
 {
 	size_t at = 0;
 	struct frame frame;

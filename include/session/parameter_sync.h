@@ -12,38 +12,39 @@
  * in which the server refuses whatever comes behind it: the client's messages are not run with
  * parameters that are not the client's.
  */
-#ifndef PGUSHER_SESSION_SETTING_H
-#define PGUSHER_SESSION_SETTING_H
+#ifndef PGUSHER_SESSION_PARAMETER_SYNC_H
+#define PGUSHER_SESSION_PARAMETER_SYNC_H
 
 #include "model/registry.h"
 
 enum setting {
-	SETTING_NONE, /* the server has all that the client wants, and both have the same set */
-	SETTING_DUE, /* it has to be told: the SETs stand in server.kept */
-	SETTING_IMPOSSIBLE, /* a value of the client's cannot be said in SQL */
-	SETTING_NO_MEMORY,
+	SYNC_NOT_NEEDED, /* the server has all that the client wants, and both have the same set */
+	SYNC_NEEDED, /* it has to be told: the SETs stand in server.kept */
+	SYNC_IMPOSSIBLE, /* a value of the client's cannot be said in SQL */
+	SYNC_NO_MEMORY,
 };
 
 /* What has to be set on this idle server before it can be given to this client? */
-enum setting setting_prepare(struct client_link *client, struct server_link *server);
+enum setting parameter_sync_prepare(struct client_link *client, struct server_link *server);
 
 /*
  * The server has the client's parameters: both spell the same values alike from now on, and the
  * server follows what the client does. False: no memory.
  */
-bool setting_adopt(struct client_link *client, struct server_link *server);
+bool parameter_sync_adopt(struct client_link *client, struct server_link *server);
 
 /* For those who look for it: what the client gets in other letters with this set. NULL is nothing. */
-void setting_log_spelling(const struct client_link *client, const struct parameters *set);
+void parameter_sync_log_spelling(
+	const struct client_link *client, const struct parameters *set);
 
 /* SETs that went alone have succeeded: the client's messages follow. */
-void setting_done(struct server_link *server);
+void parameter_sync_done(struct server_link *server);
 
 /*
  * It is certain that nothing was run of what went with the SETs: the client holds that again, as if
  * they had gone alone. Nothing is to be sent to this server any more. Without memory, or if it was
  * not kept, all stays as it is.
  */
-void setting_take_back(struct server_link *server);
+void parameter_sync_take_back(struct server_link *server);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/proof.h"
+#include "session/startup_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "session/application_name.h"
 #include "session/client_login_state.h"
-#include "session/ending.h"
+#include "session/close.h"
 #include "session/followed.h"
 #include "session/lookup_server.h"
+#include "session/parameter_sync.h"
 #include "session/server_session.h"
-#include "session/setting.h"
 #include "session/welcome.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
@@ -335,12 +335,12 @@ static bool take_over(struct client_link *client, const struct parameters *spelt
 	struct parameters *set = parameters_merge(
 		link_registry(&client->link)->parameters, client->link.parameters, spelt);
 
-	setting_log_spelling(client, set);
+	parameter_sync_log_spelling(client, set);
 	if (!link_take_parameters(&client->link, set)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
-	client->login->proven = true;
+	client->login->checked = true;
 	return true;
 }
 
@@ -350,7 +350,7 @@ static void finish(struct lookup *lookup)
 	struct login *login;
 
 	if (!lookup->refused && lookup->spelt && lookup->pool->welcome)
-		proven_add(&lookup->pool->proven, set, lookup->spelt);
+		checked_parameters_add(&lookup->pool->checked, set, lookup->spelt);
 	while ((login = lookup_take_login(lookup)) != NULL) {
 		struct client_link *client = login->client;
 
@@ -359,7 +359,7 @@ static void finish(struct lookup *lookup)
 
 			client_close(client, &why);
 		} else if (take_over(client, lookup->spelt ? lookup->spelt : set)) {
-			client_login_proven(client);
+			client_login_checked(client);
 		}
 	}
 }
@@ -383,7 +383,7 @@ static const struct lookup_kind kind = {
 
 static bool is_exempt(const struct client_link *client)
 {
-	return client->replica || client->login->proven ||
+	return client->replica || client->login->checked ||
 		link_registry(&client->link)->settings->startup_parameters != STARTUP_FOLLOW;
 }
 
@@ -444,7 +444,7 @@ static bool spell_as_welcome(struct client_link *client)
 			values.tracked[i] = usual.tracked[i];
 	}
 	set = parameter_values_intern(table, &values);
-	setting_log_spelling(client, set);
+	parameter_sync_log_spelling(client, set);
 	return link_take_parameters(&client->link, set);
 }
 
@@ -452,11 +452,11 @@ static bool spell_as_welcome(struct client_link *client)
 static bool prove(struct client_link *client, const struct parameters *asked)
 {
 	struct pool *pool = client->link.pool;
-	const struct parameters *spelt = proven_find(&pool->proven, asked);
+	const struct parameters *spelt = checked_parameters_find(&pool->checked, asked);
 
 	if (spelt)
 		return take_over(client, spelt);
-	if (!client_login_send_farewell(client))
+	if (!client_login_send_sasl_final(client))
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 	else
 		lookup_begin(client, pool, &kind, asked, "");
@@ -480,7 +480,7 @@ static bool clean_name(struct client_link *client)
 		&client->link, parameters_with(table, client->link.parameters, index, clean));
 }
 
-bool proof_settle(struct client_link *client)
+bool startup_check_begin(struct client_link *client)
 {
 	struct parameters *asked = NULL, *none;
 	bool good = true;

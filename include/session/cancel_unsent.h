@@ -5,8 +5,8 @@
  * Nothing of it has reached a server, so what is left of it is only skipped, in the extended
  * protocol up to its Sync, which may come later. The session goes on.
  */
-#ifndef PGUSHER_SESSION_CANCELED_H
-#define PGUSHER_SESSION_CANCELED_H
+#ifndef PGUSHER_SESSION_CANCEL_UNSENT_H
+#define PGUSHER_SESSION_CANCEL_UNSENT_H
 
 #include "model/client_link.h"
 
@@ -15,6 +15,6 @@
  * with an error; may close the client. It runs the client's next messages, so nothing that lies in
  * the loop's buffer may be needed any more.
  */
-void canceled_answer(struct client_link *client);
+void cancel_unsent_answer(struct client_link *client);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/healing.h"
+#include "session/replay.h"
 
 #include <string.h>
 
@@ -137,7 +137,7 @@ static void keep_piece(struct relay_run *run, const uint8_t *data)
 		server->kept_requests = 0;
 }
 
-void healing_keep(struct relay_run *run, const uint8_t *data)
+void replay_keep(struct relay_run *run, const uint8_t *data)
 {
 	struct server_link *server = run->server;
 
@@ -153,7 +153,7 @@ void healing_keep(struct relay_run *run, const uint8_t *data)
 /* --- plans out of date -------------------------------------------------------------------- */
 
 /* The text is translated, the routine is not; other causes of the same code are the client's. */
-bool healing_is_stale(const struct report *report)
+bool replay_is_stale(const struct report *report)
 {
 	return report_is(report, "0A000") && report->routine &&
 		strcmp(report->routine, "RevalidateCachedQuery") == 0;
@@ -199,13 +199,13 @@ static bool discredit(struct server_link *server, const struct report *report)
 		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
 	/* Or somebody has deallocated it in a way that we did not see. */
-	if (!healing_is_stale(report) && !report_is(report, "26000"))
+	if (!replay_is_stale(report) && !report_is(report, "26000"))
 		return false;
 	distrust(server);
 	return true;
 }
 
-bool healing_may_begin(const struct relay_run *run)
+bool replay_may_begin(const struct relay_run *run)
 {
 	const struct server_link *server = run->server;
 
@@ -243,14 +243,14 @@ static bool end_batch(struct server_link *server)
 	return true;
 }
 
-bool healing_begin(struct relay_run *run, const struct report *report)
+bool replay_begin(struct relay_run *run, const struct report *report)
 {
 	struct server_link *server = run->server;
-	const bool stale = healing_is_stale(report);
+	const bool stale = replay_is_stale(report);
 
 	if (!run->whole || !discredit(server, report))
 		return false;
-	if (!healing_may_begin(run) || (stale && has_to_be_told(run))) {
+	if (!replay_may_begin(run) || (stale && has_to_be_told(run))) {
 		if (run->client && run->client->statements)
 			run->client->statements->told = stale;
 		return false;
@@ -260,7 +260,7 @@ bool healing_begin(struct relay_run *run, const struct report *report)
 	requests_drop_until(&server->requests, PQ_SYNC);
 	statements_lost(server);
 	requests_swallow_first(&server->requests);
-	server->healing = true;
+	server->replaying = true;
 	stream_pause(&run->client->link.stream);
 	return true;
 }

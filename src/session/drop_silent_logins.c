@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/shedding.h"
+#include "session/drop_silent_logins.h"
 
 #include "session/auth/method.h"
-#include "session/ending.h"
+#include "session/close.h"
 
 enum {
 	/* Descriptors kept for servers, logs and whoever logs in now. */
@@ -26,7 +26,7 @@ static bool is_silent(const struct client_link *client, usec_t now)
 		now - client->link.request_time >= ANSWER_GRACE;
 }
 
-bool shedding_drop_one(
+bool drop_silent_logins_one(
 	struct registry *registry, const struct client_link *except, enum client_rejection why)
 {
 	struct client_link *candidates[CANDIDATES];
@@ -48,9 +48,9 @@ bool shedding_drop_one(
 	return true;
 }
 
-void shedding_make_room(struct registry *registry, int fd)
+void drop_silent_logins_make_room(struct registry *registry, int fd)
 {
 	if (registry->descriptor_limit > DESCRIPTORS_KEPT &&
 		fd >= registry->descriptor_limit - DESCRIPTORS_KEPT)
-		shedding_drop_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
+		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
 }
