@@ -12,7 +12,7 @@
 #define PGUSHER_ADMIN_WAITS_H
 
 #include "model/registry.h"
-#include "session/control.h"
+#include "session/work/control.h"
 
 enum wait_kind { WAIT_PAUSE, WAIT_SUSPEND, WAIT_CLOSE, WAIT_KINDS };
 

@@ -5,7 +5,7 @@
 #ifndef PGUSHER_DAEMON_FDS_ROW_H
 #define PGUSHER_DAEMON_FDS_ROW_H
 
-#include "session/adoption.h"
+#include "session/takeover/adoption.h"
 
 struct fds_row;
 

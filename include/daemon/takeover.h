@@ -6,7 +6,7 @@
  *   asked > told > (in the background, everything made) > committed
  *
  * Everything up to the commit can fail, and this process with it: the old one then goes on as if
- * nothing had been. An old pgusher is asked for its inventory (session/inventory); one that does
+ * nothing had been. An old pgusher is asked for its inventory (session/takeover/inventory); one that does
  * not know what that is, a PgBouncer, for SUSPEND and SHOW FDS. Nothing here is asynchronous,
  * since nothing else is to be done.
  */

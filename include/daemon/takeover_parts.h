@@ -8,7 +8,7 @@
 #define PGUSHER_DAEMON_TAKEOVER_PARTS_H
 
 #include "daemon/takeover.h"
-#include "session/adoption.h"
+#include "session/takeover/adoption.h"
 #include "wire/frame.h"
 #include "wire/writer.h"
 

@@ -109,7 +109,7 @@ const char *client_state_name(enum client_state state);
 /*
  * The one way to change a client's state: checks that the step is lawful, moves the client to
  * the list of its new state and counts it there. The pool must be set when the new state stands
- * in one. Deadlines are the caller's (session/client_limits).
+ * in one. Deadlines are the caller's (session/link/client_limits).
  */
 void client_enter(struct client_link *client, enum client_state state);
 

@@ -30,7 +30,7 @@ enum link_kind { LINK_CLIENT, LINK_SERVER };
 struct link {
 	struct stream stream;
 	TAILQ_ENTRY(link) place; /* in the list that the link's state names */
-	struct link *peer; /* paired with; set by session/pairing only */
+	struct link *peer; /* paired with; set by session/pool/pairing only */
 	struct pool *pool; /* NULL: a client still logging in */
 	struct parameters *parameters; /* tracked session parameters, counted; NULL: none yet */
 	const struct relay_rule *rules; /* what a message means in the link's present mode */

@@ -38,7 +38,7 @@ struct pool {
 	struct link_list cancels; /* CANCEL_WAITING and CANCEL_SENT */
 	struct link_list servers[SERVER_LISTS];
 	struct lookup_list
-		lookups; /* that wait for a server, oldest first: see session/lookup */
+		lookups; /* that wait for a server, oldest first: see session/pool/lookup */
 	struct lookup *lookups_by_what; /* the same; uthash */
 	unsigned lookups_waiting, lookups_running;
 	unsigned looking_up; /* logins that wait for any of them */
@@ -50,7 +50,7 @@ struct pool {
 		*welcome; /* the tracked start values; NULL: not known, or forgotten */
 	struct buffer
 		welcome_head; /* AuthenticationOk and ParameterStatus of all untracked ones */
-	/* The last welcome that was made, for those who ask for the same: see session/welcome. */
+	/* The last welcome that was made, for those who ask for the same: see session/work/welcome. */
 	struct parameters *welcome_asked, *welcome_given; /* NULL: none yet */
 	struct buffer welcome_made;
 	struct checked_parameters
@@ -62,10 +62,10 @@ struct pool {
 	bool wanting; /* and that for want of something of ours: valid while failing */
 	bool refused; /* and that by a server's word: valid while failing */
 	struct failure last_failure; /* valid while failing */
-	bool left_behind; /* not all of its clients are its own: see session/move_clients */
+	bool left_behind; /* not all of its clients are its own: see session/pool/move_clients */
 	unsigned next_host; /* of a host list */
 	bool has_work; /* in registry.work: see pairing_work() */
-	bool serving; /* its idle servers are just being given away: see session/pairing */
+	bool serving; /* its idle servers are just being given away: see session/pool/pairing */
 	struct stats stats;
 	struct latency *latency; /* owned; NULL until a query has had a server */
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */

@@ -89,7 +89,7 @@ struct registry {
 	struct resolver *resolver;
 	const struct listeners *listeners; /* the daemon's; NULL: none */
 	struct tls_context *client_tls,
-		*server_tls; /* counted; NULL: none (session/tls_setup) */
+		*server_tls; /* counted; NULL: none (session/link/tls_setup) */
 	struct helper *derivations; /* SCRAM keys are made off the loop */
 	usec_t derivation_time; /* how long one took at worst lately; 0: there was none yet */
 	struct helper *system_users; /* their names may come over the network */
@@ -98,7 +98,7 @@ struct registry {
 	enum operation operation;
 	bool draining; /* for a takeover: clients with a server go on, others come to rest */
 	bool still; /* and now nothing may move at all: see daemon/handover */
-	struct suspension *suspension; /* SUSPENDED: see session/suspend */
+	struct suspension *suspension; /* SUSPENDED: see session/work/suspend */
 	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;
 	usec_t operation_at, shutdown_at; /* since when these are as they are */

@@ -60,7 +60,7 @@ enum server_list {
 /* Longest cancel key a server may give us: protocol chapter, BackendKeyData (3.2). */
 enum { SERVER_KEY_MAX = 260 };
 
-/* What a DRAINING server has behind it, and before it: see session/draining. */
+/* What a DRAINING server has behind it, and before it: see session/pool/draining. */
 struct draining {
 	usec_t since;
 	uint32_t
@@ -114,7 +114,7 @@ struct server_link {
 	enum server_closing close_cause : 8; /* and why */
 	bool dirty; /* something came that nobody asked for */
 	bool reserve; /* taken from the reserve pool */
-	uint8_t restores; /* since its client's RESET: how often session/restore may still ask */
+	uint8_t restores; /* since its client's RESET: how often session/rules/restore may still ask */
 	enum startup_replication replication : 8; /* its session is of this kind */
 	bool drained; /* RESETTING: its client went in the middle, so the reset has to succeed */
 	bool cancel_done; /* CANCELING: the server has ended it, so its request has had its effect */

@@ -12,10 +12,10 @@
 #include "admin/topics.h"
 #include "admin/waits.h"
 #include "base/text.h"
-#include "session/client_greeting.h"
-#include "session/control.h"
-#include "session/inventory.h"
-#include "session/suspend.h"
+#include "session/login/client_greeting.h"
+#include "session/takeover/inventory.h"
+#include "session/work/control.h"
+#include "session/work/suspend.h"
 #include "wire/writer.h"
 
 /* --- answers ------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
  */
 #include "admin/topics.h"
 #include "net/listener.h"
-#include "session/suspend.h"
+#include "session/work/suspend.h"
 
 static const struct column columns[] = {
 	{"fd", COLUMN_INT4},

@@ -7,8 +7,8 @@
 
 #include "admin/reply.h"
 #include "base/text.h"
-#include "session/close.h"
-#include "session/suspend.h"
+#include "session/link/close.h"
+#include "session/work/suspend.h"
 #include "wire/writer.h"
 
 /* One client can have this many unanswered commands; nobody needs a second. */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "session/client_greeting.h"
+#include "session/login/client_greeting.h"
 #include "wire/reader.h"
 
 enum column {

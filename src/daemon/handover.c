@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "daemon/lifecycle.h"
 #include "net/passing.h"
-#include "session/client_session.h"
-#include "session/close.h"
-#include "session/control.h"
-#include "session/inventory.h"
-#include "session/pairing.h"
+#include "session/link/close.h"
+#include "session/pool/pairing.h"
+#include "session/takeover/inventory.h"
+#include "session/work/client_session.h"
+#include "session/work/control.h"
 #include "wire/writer.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "daemon/server_upkeep.h"
 #include "daemon/shutdown.h"
 #include "daemon/stats_line.h"
-#include "session/peering.h"
+#include "session/pool/peering.h"
 
 /* A third of a second. */
 #define PERIOD (USEC_PER_SEC / 3)

@@ -12,12 +12,12 @@
 #include "daemon/version.h"
 #include "net/tls_context.h"
 #include "session/auth/external_auth.h"
-#include "session/client_greeting.h"
-#include "session/control.h"
-#include "session/failover.h"
-#include "session/pairing.h"
-#include "session/suspend.h"
-#include "session/tls_setup.h"
+#include "session/link/tls_setup.h"
+#include "session/login/client_greeting.h"
+#include "session/pool/pairing.h"
+#include "session/server/failover.h"
+#include "session/work/control.h"
+#include "session/work/suspend.h"
 
 enum {
 	/* A derivation takes milliseconds of a processor; the loop wants one too. */

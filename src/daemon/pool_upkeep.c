@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/pool_upkeep.h"
 
-#include "session/control.h"
-#include "session/move_clients.h"
+#include "session/pool/move_clients.h"
+#include "session/work/control.h"
 
 void pool_upkeep_open_forced(struct registry *registry)
 {

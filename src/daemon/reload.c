@@ -8,12 +8,12 @@
 #include "daemon/apply.h"
 #include "daemon/check.h"
 #include "session/auth/method.h"
-#include "session/client_limits.h"
-#include "session/close.h"
-#include "session/control.h"
-#include "session/move_clients.h"
-#include "session/peering.h"
-#include "session/tls_setup.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/link/tls_setup.h"
+#include "session/pool/move_clients.h"
+#include "session/pool/peering.h"
+#include "session/work/control.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
 

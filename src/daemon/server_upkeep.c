@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/server_upkeep.h"
 
-#include "session/close.h"
-#include "session/draining.h"
-#include "session/launch.h"
-#include "session/lookup_server.h"
-#include "session/pairing.h"
-#include "session/replication.h"
-#include "session/server_login.h"
+#include "session/link/close.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/draining.h"
+#include "session/pool/launch.h"
+#include "session/pool/pairing.h"
+#include "session/server/server_login.h"
+#include "session/work/replication.h"
 
 /* --- resting servers ---------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/shutdown.h"
 
-#include "session/close.h"
-#include "session/control.h"
-#include "session/lookup_server.h"
-#include "session/peering.h"
-#include "session/replication.h"
+#include "session/link/close.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/peering.h"
+#include "session/work/control.h"
+#include "session/work/replication.h"
 
 static bool has_servers(const struct registry *registry)
 {

@@ -10,7 +10,7 @@
 #include "daemon/handover.h"
 #include "daemon/lifecycle.h"
 #include "daemon/reload.h"
-#include "session/control.h"
+#include "session/work/control.h"
 
 static void on_hangup(struct daemon *daemon)
 {

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "daemon/privileges.h"
 #include "session/auth/method.h"
-#include "session/tls_setup.h"
+#include "session/link/tls_setup.h"
 
 struct survey {
 	const struct options *options;

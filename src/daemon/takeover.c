@@ -12,8 +12,8 @@
 #include "daemon/fds_row.h"
 #include "daemon/pidfile.h"
 #include "daemon/takeover_parts.h"
-#include "session/adoption_statements.h"
-#include "session/inventory.h"
+#include "session/takeover/adoption_statements.h"
+#include "session/takeover/inventory.h"
 
 enum {
 	PIDFILE_POLL_MILLISECONDS = 20,

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "daemon/takeover_parts.h"
-#include "session/inventory.h"
+#include "session/takeover/inventory.h"
 #include "wire/message.h"
 #include "wire/report.h"
 #include "wire/startup.h"

@@ -16,10 +16,10 @@
 #include "base/log.h"
 #include "config/snapshot.h"
 #include "daemon/fds_row.h"
-#include "session/adoption.h"
-#include "session/control.h"
-#include "session/inventory.h"
-#include "session/pairing.h"
+#include "session/pool/pairing.h"
+#include "session/takeover/adoption.h"
+#include "session/takeover/inventory.h"
+#include "session/work/control.h"
 #include "wire/message.h"
 
 enum { RECORDS_MOST = 32, HEADER_SIZE = 3, HAS_DESCRIPTOR = 0x80, TURNS = 4 };

@@ -68,7 +68,7 @@ struct login {
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	struct external_auth *external_auth; /* a password that others look at; NULL: none */
 	struct derivation *derivation; /* of its password, for nobody else; NULL: none */
-	bool checked; /* the client's parameters are good: see session/startup_check */
+	bool checked; /* the client's parameters are good: see session/lookup/startup_check */
 	bool expired; /* the password was right, but too old */
 	bool answered_first; /* the SCRAM exchange is past its first message */
 	bool never; /* nothing that the client says can be right */

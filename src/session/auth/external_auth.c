@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/auth/client_login_state.h"
 #include "session/auth/method.h"
-#include "session/client_login.h"
-#include "session/client_login_state.h"
+#include "session/login/client_login.h"
 
 enum {
 	/* So many may hang before the others have to wait. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "session/auth/method.h"
-#include "session/client_login.h"
-#include "session/close.h"
+#include "session/link/close.h"
+#include "session/login/client_login.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 

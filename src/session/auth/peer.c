@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/auth/client_login_state.h"
 #include "session/auth/method.h"
-#include "session/client_greeting.h"
-#include "session/client_login.h"
-#include "session/client_login_state.h"
+#include "session/login/client_greeting.h"
+#include "session/login/client_login.h"
 
 enum {
 	ENTRY_SIZE_FIRST = 1024, /* of a system user's entry */

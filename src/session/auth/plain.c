@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "crypt/md5.h"
-#include "session/auth/derivation.h"
+#include "session/auth/client_login_state.h"
 #include "session/auth/method.h"
-#include "session/client_login.h"
-#include "session/client_login_state.h"
+#include "session/link/derivation.h"
+#include "session/login/client_login.h"
 #include "wire/message.h"
 
 static enum auth_result begin(struct client_link *client)

@@ -3,7 +3,7 @@
 
 #include <event2/event.h>
 
-#include "session/client_login.h"
+#include "session/login/client_login.h"
 
 static void on_time(evutil_socket_t fd, short what, void *argument)
 {

@@ -6,7 +6,7 @@
 #include "admin/clauses.h"
 #include "admin/telling.h"
 #include "admin/topics.h"
-#include "session/close.h"
+#include "session/link/close.h"
 #include "support/fake_pool.h"
 #include "wire/frame.h"
 #include "wire/row.h"

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "model/counters.h"
-#include "session/close.h"
-#include "session/control.h"
+#include "session/link/close.h"
+#include "session/work/control.h"
 #include "support/fake_pool.h"
 #include "support/fake_postgres.h"
 #include "wire/startup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* A walk meets everybody who is there all the time, once, whatever happens between two steps. */
 #include "model/link_walk.h"
-#include "session/close.h"
+#include "session/link/close.h"
 #include "support/fake_pool.h"
 
 enum { MANY = 20 };

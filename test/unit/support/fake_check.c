@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* What must hold between any two events, whatever has happened: see fake_check(). */
 #include "model/client_group.h"
-#include "session/lookup.h"
+#include "session/pool/lookup.h"
 #include "support/fake_pool.h"
 
 /* What the links say, to be compared with what the counters say. */

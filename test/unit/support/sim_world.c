@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "daemon/janitor.h"
-#include "session/control.h"
+#include "session/work/control.h"
 #include "support/sim_dice.h"
 #include "support/sim_ledger.h"
 #include "support/sim_trace.h"

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a client's login remembers (struct login, session/auth/method), from the startup message to
+ * the welcome: made, found, and let go of.
+ */
+#ifndef PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
+#define PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
+
+#include "model/registry.h"
+#include "wire/startup.h"
+
+/* The client's login, which it owns. False: no memory. */
+bool client_login_new(struct client_link *client, const struct startup_login *wanted);
+
+/* The client that is logging in under this id (SHOW's), or NULL. */
+struct client_link *client_login_find(const struct registry *registry, uint64_t id);
+
+/* How long its cancel key is to be: longer in protocol 3.2. Only while it logs in. */
+size_t client_login_key_length(const struct client_link *client);
+
+/*
+ * Send the exchange's last word now if it has not been sent, since nothing comes yet that it could
+ * leave with. False: it was lost.
+ */
+bool client_login_send_sasl_final(struct client_link *client);
+
+/* The login is over, well or not; `state` is the state in which it was. Wipes what it held. */
+void client_login_end(struct client_link *client, enum client_state state);
+
+#endif

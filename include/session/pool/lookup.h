@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Logins that have to ask a server something: what they ask, in which order, and for how many of
+ * them a pool has servers at the same time.
+ *
+ * A look-up is of a kind: who somebody is (session/lookup/auth_query), or whether values are good
+ * (session/lookup/startup_check). Logins that want to know the same before it was sent share it: the query still
+ * runs after each of them came. Its logins own it: the last one that leaves takes it along. How
+ * a server is asked is session/lookup/lookup_server's.
+ */
+#ifndef PGUSHER_SESSION_POOL_LOOKUP_H
+#define PGUSHER_SESSION_POOL_LOOKUP_H
+
+#include "session/auth/method.h"
+#include "session/login/client_login.h"
+
+TAILQ_HEAD(login_list, login);
+
+struct lookup_kind;
+
+struct lookup {
+	TAILQ_ENTRY(lookup) in_queue; /* of the pool, while it waits */
+	UT_hash_handle by_what; /* likewise */
+	struct pool *pool; /* that asks */
+	struct server_link *server; /* runs it; NULL: it waits, or is over */
+	struct login_list logins; /* never empty but at its end */
+	usec_t since; /* the first of them came */
+	usec_t started; /* the server was asked; valid while it has one */
+	bool queued; /* stands in the pool's queue */
+	bool heard; /* the server has begun to answer */
+	unsigned preludes; /* queries before the look-up proper that have not ended yet */
+	unsigned statements, step; /* of the answer: see session/lookup/lookup_server */
+	/* What auth_query has found. */
+	struct credential *credential; /* counted: of the last row; NULL: none has come */
+	char name[CLIENT_USER_NAME_MAX + 1]; /* likewise: who it really is */
+	/* What a proof has found. */
+	struct parameters *spelt; /* counted; NULL: nothing yet */
+	struct failure refusal; /* valid if refused: what the server says */
+	bool refused;
+	/* What is asked; these three in one piece are the key of by_what. */
+	const struct lookup_kind *kind;
+	const void *subject; /* auth_query: the database; proof: the values, counted */
+	char user[]; /* auth_query: whom they said to be */
+};
+
+/*
+ * Have the client's login wait for the answer. The kind says whether the subject has to be held.
+ * False: no memory.
+ */
+bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user);
+
+/* The one whose turn it is to get a server; NULL: none waits, or enough of them have one. */
+struct lookup *lookup_next(const struct pool *pool);
+
+/* The first of the queue has a server now. */
+void lookup_start(struct lookup *lookup, struct server_link *server);
+
+/* Its server was none: it is the first of the queue again. */
+void lookup_start_again(struct lookup *lookup);
+
+/* It has ended with its server: it stands nowhere any more. */
+void lookup_end(struct lookup *lookup);
+
+/* The first login that has not left yet, which leaves it now; NULL: none, and it is freed. */
+struct login *lookup_take_login(struct lookup *lookup);
+
+/* The login's client is closing. Returns the server that works in vain then, or NULL. */
+struct server_link *lookup_leave(struct login *login);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/auth/client_login_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/auth/external_auth.h"
+#include "session/auth/method.h"
+#include "session/auth/refusal.h"
+#include "session/link/derivation.h"
+#include "session/lookup/lookup_server.h"
+#include "wire/startup.h"
+
+bool client_login_new(struct client_link *client, const struct startup_login *wanted)
+{
+	struct login *login = calloc(1, sizeof(*login));
+
+	if (!login)
+		return false;
+	client->login = login;
+	login->version = startup_version_spoken(wanted->version);
+	buffer_init_secret(&login->final);
+	login->database_name = strdup(wanted->database);
+	return login->database_name != NULL;
+}
+
+struct client_link *client_login_find(const struct registry *registry, uint64_t id)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (link->id == id && link->state == CLIENT_AUTHENTICATING)
+			return client_of(link);
+	}
+	return NULL;
+}
+
+size_t client_login_key_length(const struct client_link *client)
+{
+	/* Not all peers may know longer ones: PgBouncer refuses to pass them on. */
+	if (link_registry(&client->link)->settings->peer_id > 0)
+		return CANCEL_KEY_MIN;
+	return client->login->version > PROTOCOL_3_0 ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
+}
+
+bool client_login_send_sasl_final(struct client_link *client)
+{
+	struct buffer *sasl_final;
+	size_t length;
+
+	if (client->link.state > CLIENT_WELCOMING || !client->login)
+		return true;
+	sasl_final = &client->login->sasl_final;
+	length = sasl_final->length;
+	buffer_clear(sasl_final);
+	return length == 0 ||
+		stream_send_bytes(&client->link.stream, sasl_final->data, length) !=
+		STREAM_SENT_NOT;
+}
+
+void client_login_end(struct client_link *client, enum client_state state)
+{
+	struct login *login = client->login;
+
+	if (state > CLIENT_WELCOMING || !login)
+		return;
+	lookup_client_gone(login);
+	if (login->mock) {
+		if (client->user == login->mock)
+			client->user = NULL;
+		free(login->mock);
+	}
+	if (login->external_auth)
+		external_auth_abandon(login->external_auth);
+	derivation_abandon(link_registry(&client->link), login->derivation);
+	refusal_forget(login);
+	credential_unref(login->credential);
+	hba_unref(login->hba);
+	scram_server_free(&login->scram);
+	buffer_wipe(&login->final);
+	buffer_free(&login->sasl_final);
+	buffer_free(&login->option_names);
+	free(login->database_name);
+	explicit_bzero(login, sizeof(*login));
+	free(login);
+	client->login = NULL;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/link/client_limits.h"
+
+#include "model/registry.h"
+#include "session/link/close.h"
+#include "session/pool/lookup.h"
+#include "wire/writer.h"
+
+/* How often limits are looked at whose time has come while nothing is timed. */
+#define SUSPENDED_RETRY (USEC_PER_SEC / 5)
+
+/* The earlier of two times, of which 0 means never. */
+static usec_t nearer(usec_t a, usec_t b)
+{
+	if (a == 0 || b == 0)
+		return a ? a : b;
+	return a < b ? a : b;
+}
+
+static usec_t after(usec_t start, usec_t limit)
+{
+	return limit > 0 ? start + limit : 0;
+}
+
+static usec_t idle_limit(const struct client_link *client, const struct settings *settings)
+{
+	if (client->user && client->user->config &&
+		client->user->config->client_idle_timeout > 0)
+		return client->user->config->client_idle_timeout;
+	return settings->client_idle_timeout;
+}
+
+/* The user's value wins over the database's, that over the global one; 0 is no limit. */
+static usec_t wait_limit(const struct client_link *client, const struct settings *settings)
+{
+	const struct user_config *user = client->user ? client->user->config : NULL;
+
+	if (user && user->query_wait_timeout >= 0)
+		return user->query_wait_timeout;
+	if (client->database && client->database->config->query_wait_timeout >= 0)
+		return client->database->config->query_wait_timeout;
+	return settings->query_wait_timeout;
+}
+
+/* Since when a waiting client waits: its query's first message, or its last one at login. */
+static usec_t waiting_since(const struct client_link *client)
+{
+	return client->query_start ? client->query_start : client->link.request_time;
+}
+
+/* Since when it logs in; a queue for a server is not its fault. */
+static usec_t login_since(const struct client_link *client)
+{
+	return client->link.connect_time + (client->login ? client->login->queued : 0);
+}
+
+/* Is a server at work to find out who it is? */
+static bool is_being_looked_up(const struct client_link *client)
+{
+	return client->link.state == CLIENT_LOOKING_UP && client->login->lookup->server;
+}
+
+static usec_t end_of_wait(const struct client_link *client, const struct settings *settings)
+{
+	const usec_t since = waiting_since(client);
+
+	return nearer(after(since, settings->query_timeout),
+		after(since, wait_limit(client, settings)));
+}
+
+/* Whole seconds, strictly more than the setting. */
+static usec_t notice_limit(const struct settings *settings)
+{
+	return settings->query_wait_notify > 0
+		? (usec_t)(settings->query_wait_notify + 1) * USEC_PER_SEC
+		: 0;
+}
+
+static usec_t nearest(const struct client_link *client, const struct settings *settings)
+{
+	usec_t due;
+
+	switch (client_state(client)) {
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+		return after(login_since(client), settings->client_login_timeout);
+	case CLIENT_LOOKING_UP:
+		if (is_being_looked_up(client))
+			return after(login_since(client), settings->client_login_timeout);
+		return end_of_wait(client, settings);
+	case CLIENT_WELCOMING:
+		due = after(login_since(client), settings->client_login_timeout);
+		return nearer(due, end_of_wait(client, settings));
+	case CLIENT_IDLE:
+		return after(client->link.request_time, idle_limit(client, settings));
+	case CLIENT_WAITING:
+	case CLIENT_LAUNCHING:
+		due = end_of_wait(client, settings);
+		if (!client->notified)
+			due = nearer(due, after(client->wait_start, notice_limit(settings)));
+		return due;
+	case CLIENT_CANCEL_WAITING:
+		return after(client->link.request_time, settings->cancel_wait_timeout);
+	case CLIENT_PAIRED:
+	case CLIENT_CANCEL_SENT:
+	case CLIENT_CONSOLE:
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		break;
+	}
+	return 0;
+}
+
+void client_limits_start(struct client_link *client)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	wheel_set(
+		&registry->loop->wheel, &client->deadline, nearest(client, registry->settings));
+}
+
+static bool is_over(usec_t now, usec_t start, usec_t limit)
+{
+	return limit > 0 && now - start > limit;
+}
+
+/* Told once in a wait that it is a wait; the text is fixed, `postgres` in it too. */
+static void notify(struct client_link *client)
+{
+	struct buffer message;
+
+	client->notified = true;
+	client->link.pool->notified++;
+	buffer_init(&message);
+	writer_notice(&message, "NOTICE", "00000",
+		"No server connection available in postgres backend, client being queued");
+	if (message.failed ||
+		stream_send_bytes(&client->link.stream, message.data, message.length) ==
+			STREAM_SENT_NOT)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+	buffer_free(&message);
+}
+
+/* Logged in, and with a query that waits for its server. */
+static bool is_queued(const struct client_link *client)
+{
+	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_LAUNCHING;
+}
+
+static void expire_waiting(
+	struct client_link *client, const struct settings *settings, usec_t now)
+{
+	const usec_t since = waiting_since(client);
+
+	if (is_over(now, since, settings->query_timeout))
+		client_close_for(client, REASON_QUERY_TIMEOUT_WAITING);
+	else if (is_over(now, since, wait_limit(client, settings)))
+		client_close_for(client, REASON_QUERY_WAIT_TIMEOUT);
+	else if (client->link.state == CLIENT_WELCOMING &&
+		is_over(now, login_since(client), settings->client_login_timeout))
+		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN);
+	else if (is_queued(client) && !client->notified &&
+		is_over(now, client->wait_start, notice_limit(settings)))
+		notify(client);
+}
+
+static void expire_login(
+	struct client_link *client, const struct settings *settings, usec_t now)
+{
+	if (is_over(now, login_since(client), settings->client_login_timeout))
+		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT);
+}
+
+void client_limits_expire(struct deadline *deadline)
+{
+	struct client_link *client = (struct client_link *)((char *)deadline -
+		offsetof(struct client_link, deadline));
+	const struct registry *registry = link_registry(&client->link);
+	const struct settings *settings = registry->settings;
+	/* The wheel fires when the time has come, a limit is over when it has passed. */
+	const usec_t now = loop_now(registry->loop) + 1;
+
+	/* What is over then is over when it ends. */
+	if (registry->operation == OPERATION_SUSPENDED || registry->still) {
+		wheel_set(&registry->loop->wheel, deadline, now + SUSPENDED_RETRY);
+		return;
+	}
+	switch (client_state(client)) {
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+		expire_login(client, settings, now);
+		break;
+	case CLIENT_LOOKING_UP:
+		if (is_being_looked_up(client))
+			expire_login(client, settings, now);
+		else
+			expire_waiting(client, settings, now);
+		break;
+	case CLIENT_WELCOMING:
+	case CLIENT_WAITING:
+	case CLIENT_LAUNCHING:
+		expire_waiting(client, settings, now);
+		break;
+	case CLIENT_IDLE:
+		if (is_over(now, client->link.request_time, idle_limit(client, settings)))
+			client_close_for(client, REASON_CLIENT_IDLE_TIMEOUT);
+		break;
+	case CLIENT_CANCEL_WAITING:
+		if (is_over(now, client->link.request_time, settings->cancel_wait_timeout))
+			client_close_for(client, REASON_CANCEL_WAIT_TIMEOUT);
+		break;
+	case CLIENT_PAIRED:
+	case CLIENT_CANCEL_SENT:
+	case CLIENT_CONSOLE:
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		return;
+	}
+	if (client->link.state != CLIENT_CLOSED)
+		client_limits_start(client);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/link/close.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/client_group.h"
+#include "model/link_walk.h"
+#include "model/registry.h"
+#include "net/tls.h"
+#include "session/auth/client_login_state.h"
+#include "session/link/login_counts.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/launch.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay.h"
+#include "session/server/server_failure.h"
+#include "session/statements/statements.h"
+#include "session/work/cancel.h"
+#include "session/work/cancel_unsent.h"
+#include "session/work/replication.h"
+#include "wire/writer.h"
+
+/* In whole seconds. */
+static long long age_of(const struct link *link)
+{
+	return (loop_now(link->stream.loop) - link->connect_time) / USEC_PER_SEC;
+}
+
+static void log_closing(struct link *link, const struct failure *why)
+{
+	const long long age = age_of(link);
+
+	if (!link_registry(link)->settings->log_disconnections)
+		return;
+	link_log_facts(link, reason_level(why->reason),
+		&(struct link_facts){
+			.facts = {{"reason", why->text, 0}, {"age", NULL, age}},
+			.count = 2,
+		},
+		"closing because: %s (age=%llds)", why->text, age);
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+/*
+ * A last ErrorResponse. Whatever the client sent and we did not read is taken first: closing a
+ * socket with unread bytes would reset it, and the message with it.
+ */
+static void tell_client(struct client_link *client, const struct failure *why, bool log)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct stream *stream = &client->link.stream;
+	struct buffer message;
+
+	/* Who brought a cancel request is never told a thing. */
+	if (why->sqlstate[0] == '\0' || client->link.state == CLIENT_CANCEL_WAITING ||
+		client->link.state == CLIENT_CANCEL_SENT)
+		return;
+	if (log && registry->settings->log_pooler_errors)
+		link_log_kind(&client->link, LEVEL_WARNING, reason_text(why->reason), 0,
+			"pooler error: %s", why->text);
+	/* A half-sent message must not have another one inside. */
+	if (client->link.cut || stream_is_blocked(stream))
+		return;
+	if (!client_login_send_sasl_final(client))
+		return;
+	buffer_init(&message);
+	writer_error(&message, "FATAL", why->sqlstate, why->text);
+	if (!message.failed &&
+		stream_send_bytes(stream, message.data, message.length) == STREAM_SENT_ALL)
+		stream_receive(stream, registry->loop->receive, LOOP_RECEIVE_HEADROOM);
+	buffer_free(&message);
+}
+
+static void free_client(struct loop_task *task)
+{
+	struct client_link *client = (struct client_link *)((char *)task -
+		offsetof(struct client_link, link.ending));
+
+	slab_give(&link_registry(&client->link)->clients, client);
+}
+
+/* Does it speak another protocol? */
+static bool is_stranger(const struct client_link *client, const struct failure *why)
+{
+	return client->link.state == CLIENT_GREETING &&
+		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER ||
+			why->reason == REASON_FAILED_TO_ACCEPT_SSL);
+}
+
+/* Strangers get one line a second, if what is wrong with their TLS has not been told already. */
+static void log_stranger(const struct client_link *client, const struct failure *why)
+{
+	if (link_registry(&client->link)->settings->log_disconnections &&
+		!tls_error(&client->link.stream))
+		link_log_kind(&client->link, reason_level(why->reason), LINK_STRANGER, 1,
+			"closing because: %s (age=%llds)", why->text, age_of(&client->link));
+}
+
+/* Port probes and aborted logins end without a line of their own. */
+static bool is_worth_a_line(const struct client_link *client, const struct failure *why)
+{
+	return !is_stranger(client, why) &&
+		(client_is_logged_in(client) || why->reason != REASON_CLIENT_UNEXPECTED_EOF);
+}
+
+void client_close(struct client_link *client, const struct failure *why)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct link *link = &client->link;
+	struct server_link *server = NULL;
+	const enum client_state state = client_state(client);
+	bool log;
+
+	if (state == CLIENT_CLOSED)
+		return;
+	log = is_worth_a_line(client, why);
+	counters_client_closed(client, state, why);
+	login_counts_failed(client, state, why);
+	if (link->peer) {
+		server = server_of(link->peer);
+		pairing_part(link);
+		/* It waits for the rest: nobody else can use it like that. */
+		server->dirty = server->dirty || server->link.cut;
+		/* It may be paused, since its client takes nothing more. */
+		stream_resume(&server->link.stream);
+	}
+	tell_client(client, why, log);
+	if (log)
+		log_closing(link, why);
+	else if (is_stranger(client, why))
+		log_stranger(client, why);
+	if (state == CLIENT_CONSOLE)
+		registry->console.closed(client);
+	else if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
+		cancel_asker_gone(client);
+	client_group_leave(client);
+	client_enter(client, CLIENT_CLOSED);
+	handles_take_back(&registry->handles, &link->handle, link);
+	link_walk_strike(registry, link);
+	client_login_end(client, state);
+	statements_client_gone(client);
+	cancel_keys_forget(&registry->cancel_keys, client);
+	wheel_remove(&registry->loop->wheel, &client->deadline);
+	stream_close(&link->stream);
+	link_drop_held(link);
+	parameters_unref(link->parameters);
+	parameters_unref(client->asked);
+	link->parameters = client->asked = NULL;
+	limits_give_client(client);
+	limits_give_socket(registry);
+	explicit_bzero(client->key, sizeof(client->key));
+	loop_defer(registry->loop, &link->ending, free_client);
+	replication_client_gone(client);
+	if (server)
+		pairing_abandon(server, why->reason == REASON_CLIENT_CLOSE_REQUEST);
+}
+
+void client_close_for(struct client_link *client, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
+	client_close(client, &why);
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static void free_server(struct loop_task *task)
+{
+	struct server_link *server = (struct server_link *)((char *)task -
+		offsetof(struct server_link, link.ending));
+
+	slab_give(&link_registry(&server->link)->servers, server);
+}
+
+/*
+ * Protocol: "Message Flow", Termination. A server in the middle of something hears the end too,
+ * but not one that has half a message: it would take the Terminate for the rest, and run it; nor
+ * one that another process has.
+ */
+static void take_leave(struct server_link *server, const struct failure *why)
+{
+	struct buffer message;
+
+	if (why->reason == REASON_DISKO_OVER || !stream_is_open(&server->link.stream) ||
+		server->link.cut || stream_is_blocked(&server->link.stream))
+		return;
+	buffer_init(&message);
+	writer_terminate(&message);
+	if (!message.failed)
+		stream_send_bytes(&server->link.stream, message.data, message.length);
+	buffer_free(&message);
+}
+
+static bool is_broken(const struct failure *why)
+{
+	return why->reason == REASON_SERVER_CONN_CRASHED ||
+		why->reason == REASON_SERVER_CONNECTION_CLOSED;
+}
+
+/*
+ * Did it die before anything of its client's reached it? Only one that was there before the query,
+ * or that has been used: else a server that cannot bear our SETs would be given to its client again
+ * and again.
+ */
+static bool died_unused(const struct server_link *server, const struct failure *why)
+{
+	const struct client_link *client = (const struct client_link *)server->link.peer;
+
+	if (!client || !server->setting || server->gathered)
+		return false;
+	return why->reason == REASON_RESET_QUERY_FAILED ||
+		why->reason == REASON_SETTING_CANCELED ||
+		(is_broken(why) && server->link.connect_time < client->query_start);
+}
+
+void server_close(struct server_link *server, const struct failure *why)
+{
+	struct link *link = &server->link;
+	struct pool *pool = link->pool;
+	struct client_link *client = NULL;
+	const enum server_state state = server_state(server);
+	const bool unused = died_unused(server, why);
+
+	if (state == SERVER_CLOSED)
+		return;
+	if (link->peer) {
+		client = client_of(link->peer);
+		pairing_part(link);
+	}
+	counters_server_closed(server, state, why, client && !unused);
+	log_closing(link, why);
+	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
+		take_leave(server, why);
+	server_enter(server, SERVER_CLOSED);
+	handles_take_back(&link_registry(link)->handles, &link->handle, link);
+	link_walk_strike(link_registry(link), link);
+	stream_close(&link->stream);
+	link_drop_held(link);
+	parameters_unref(link->parameters);
+	link->parameters = NULL;
+	requests_clear(&server->requests);
+	statements_server_gone(server);
+	if (server->cancel_key) {
+		explicit_bzero(server->cancel_key, server->cancel_key_length);
+		free(server->cancel_key);
+		server->cancel_key = NULL;
+	}
+	limits_give_server(pool);
+	loop_defer(pool->registry->loop, &link->ending, free_server);
+	cancel_server_gone(server);
+	server_failure_settle(server, state, why);
+	lookup_server_gone(server, why);
+	pool_needs_work(pool);
+	if (unused && why->reason == REASON_SETTING_CANCELED)
+		cancel_unsent_answer(client);
+	else if (unused)
+		relay_client_resume(client); /* another server will do */
+	else if (client)
+		client_close(client, why);
+}
+
+void server_close_for(struct server_link *server, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
+	server_close(server, &why);
+}

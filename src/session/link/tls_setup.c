@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/link/tls_setup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "net/tls_context.h"
+
+enum { WHY_SIZE = 512 };
+
+/* --- what the settings ask for ------------------------------------------------------------ */
+
+/*
+ * A certificate that is shown is always looked at, so that rules may ask for it. Without authorities
+ * of our own nobody could be known by one, and none is asked for.
+ */
+static enum tls_trust trust_in_clients(const struct settings *settings)
+{
+	if (settings->client_tls_sslmode >= TLS_MODE_VERIFY_CA)
+		return TLS_TRUST_CHAIN;
+	return settings->client_tls_ca_file[0] != '\0' ? TLS_TRUST_OFFERED : TLS_TRUST_ANY;
+}
+
+static struct tls_options towards_clients(const struct settings *settings)
+{
+	return (struct tls_options){
+		.side = TLS_TOWARDS_CLIENTS,
+		.trust = trust_in_clients(settings),
+		.protocols = settings->client_tls_protocols,
+		.ciphers = settings->client_tls_ciphers,
+		.tls13_ciphers = settings->client_tls13_ciphers,
+		.curve = settings->client_tls_ecdhcurve,
+		.dheparams = settings->client_tls_dheparams,
+		.ca_file = settings->client_tls_ca_file,
+		.crl_file = settings->client_tls_crl_file,
+		.cert_file = settings->client_tls_cert_file,
+		.key_file = settings->client_tls_key_file,
+	};
+}
+
+static enum tls_trust trust_in_servers(enum tls_mode mode)
+{
+	if (mode == TLS_MODE_VERIFY_FULL)
+		return TLS_TRUST_NAME;
+	return mode == TLS_MODE_VERIFY_CA ? TLS_TRUST_CHAIN : TLS_TRUST_ANY;
+}
+
+static struct tls_options towards_servers(const struct settings *settings)
+{
+	return (struct tls_options){
+		.side = TLS_TOWARDS_SERVERS,
+		.trust = trust_in_servers(settings->server_tls_sslmode),
+		.protocols = settings->server_tls_protocols,
+		.ciphers = settings->server_tls_ciphers,
+		.tls13_ciphers = settings->server_tls13_ciphers,
+		.ca_file = settings->server_tls_ca_file,
+		.crl_file = settings->server_tls_crl_file,
+		.cert_file = settings->server_tls_cert_file,
+		.key_file = settings->server_tls_key_file,
+	};
+}
+
+/* Settings that contradict each other. */
+static bool agree(const struct settings *settings, char *why, size_t size)
+{
+	const bool no_authority = settings->client_tls_ca_file[0] == '\0';
+	const char *wrong = NULL;
+
+	if (settings->auth_type == AUTH_TYPE_CERT &&
+		settings->client_tls_sslmode != TLS_MODE_VERIFY_FULL)
+		wrong = "auth_type=cert requires client_tls_sslmode=SSLMODE_VERIFY_FULL";
+	else if (settings->auth_type == AUTH_TYPE_CERT && no_authority)
+		wrong = "auth_type=cert requires client_tls_ca_file";
+	else if (settings->client_tls_sslmode == TLS_MODE_VERIFY_FULL && no_authority)
+		wrong = "client_tls_sslmode requires client_tls_ca_file";
+	if (wrong)
+		snprintf(why, size, "%s", wrong);
+	return !wrong;
+}
+
+/* --- making contexts ---------------------------------------------------------------------- */
+
+/* False: `why` says what is wrong. NULL in *out: TLS is not wanted. */
+static bool make_client(
+	const struct settings *settings, struct tls_context **out, char *why, size_t size)
+{
+	const struct tls_options options = towards_clients(settings);
+
+	*out = NULL;
+	if (!agree(settings, why, size))
+		return false;
+	if (settings->client_tls_sslmode == TLS_MODE_DISABLE)
+		return true;
+	*out = tls_context_new(&options, why, size);
+	return *out;
+}
+
+static bool make_server(
+	const struct settings *settings, struct tls_context **out, char *why, size_t size)
+{
+	const struct tls_options options = towards_servers(settings);
+
+	*out = NULL;
+	if (settings->server_tls_sslmode == TLS_MODE_DISABLE)
+		return true;
+	*out = tls_context_new(&options, why, size);
+	return *out;
+}
+
+/* Versions and ciphers for servers, without the files. */
+static bool check_server_words(const struct settings *settings, char *why, size_t size)
+{
+	struct tls_options options = towards_servers(settings);
+	struct tls_context *context;
+
+	if (settings->server_tls_sslmode == TLS_MODE_DISABLE)
+		return true;
+	options.trust = TLS_TRUST_ANY;
+	options.ca_file = options.crl_file = options.cert_file = options.key_file = NULL;
+	context = tls_context_new(&options, why, size);
+	tls_context_unref(context);
+	return context;
+}
+
+bool tls_setup_check(const struct settings *settings, char *why, size_t size)
+{
+	struct tls_context *client;
+	const bool good = make_client(settings, &client, why, size) &&
+		check_server_words(settings, why, size);
+
+	tls_context_unref(client);
+	return good;
+}
+
+bool tls_setup_check_servers(const struct settings *settings, char *why, size_t size)
+{
+	struct tls_context *server;
+	const bool good = make_server(settings, &server, why, size);
+
+	tls_context_unref(server);
+	return good;
+}
+
+static void put_in_force(
+	struct registry *registry, struct tls_context *client, struct tls_context *server)
+{
+	tls_context_unref(registry->client_tls);
+	tls_context_unref(registry->server_tls);
+	registry->client_tls = client;
+	registry->server_tls = server;
+}
+
+bool tls_setup_apply(struct registry *registry)
+{
+	struct tls_context *client = NULL, *server = NULL;
+	char why[WHY_SIZE];
+
+	if (make_client(registry->settings, &client, why, sizeof(why)) &&
+		make_server(registry->settings, &server, why, sizeof(why))) {
+		put_in_force(registry, client, server);
+		return true;
+	}
+	tls_context_unref(client);
+	log_write(LEVEL_ERROR, "%s", why);
+	return false;
+}
+
+bool tls_setup_start(struct registry *registry)
+{
+	struct tls_context *client, *server;
+	char why[WHY_SIZE];
+
+	if (!make_client(registry->settings, &client, why, sizeof(why)) ||
+		!check_server_words(registry->settings, why, sizeof(why))) {
+		tls_context_unref(client);
+		log_write(LEVEL_ERROR, "%s", why);
+		return false;
+	}
+	if (!make_server(registry->settings, &server, why, sizeof(why)))
+		log_write(LEVEL_ERROR, "%s", why);
+	put_in_force(registry, client, server);
+	return true;
+}
+
+struct tls_context *tls_setup_towards_servers(struct registry *registry)
+{
+	char why[WHY_SIZE];
+
+	if (!registry->server_tls &&
+		!make_server(registry->settings, &registry->server_tls, why, sizeof(why)))
+		log_write(LEVEL_ERROR, "%s", why);
+	return registry->server_tls;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+bool tls_setup_servers_differ(const struct settings *a, const struct settings *b)
+{
+	return a->server_tls_sslmode != b->server_tls_sslmode ||
+		a->server_tls_negotiation != b->server_tls_negotiation ||
+		!same_text(a->server_tls_protocols, b->server_tls_protocols) ||
+		!same_text(a->server_tls_ciphers, b->server_tls_ciphers) ||
+		!same_text(a->server_tls_ca_file, b->server_tls_ca_file) ||
+		!same_text(a->server_tls_crl_file, b->server_tls_crl_file) ||
+		!same_text(a->server_tls_cert_file, b->server_tls_cert_file) ||
+		!same_text(a->server_tls_key_file, b->server_tls_key_file);
+}

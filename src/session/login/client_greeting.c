@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/login/client_greeting.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/link_walk.h"
+#include "net/tls.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/login/client_login.h"
+#include "session/login/drop_silent_logins.h"
+#include "session/relay/relay.h"
+#include "session/work/cancel.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/startup.h"
+
+static void on_readable(struct stream *stream);
+
+/* --- accept ------------------------------------------------------------------------------- */
+
+void client_greeting_identify_peer(const struct client_link *client, struct ucred *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	if (getsockopt(client->link.stream.fd, SOL_SOCKET, SO_PEERCRED, peer, &length) != 0)
+		*peer = (struct ucred){.pid = 0, .uid = (uid_t)-1};
+}
+
+static void log_accepted(const struct client_link *client)
+{
+	const struct address local = address_local(client->link.stream.fd);
+	char from[ADDRESS_TEXT_SIZE], to[ADDRESS_TEXT_SIZE];
+
+	if (client->link.remote.family == AF_UNIX)
+		link_log(&client->link, LEVEL_DEBUG, "P: got connection: unix->unix");
+	else
+		link_log(&client->link, LEVEL_DEBUG, "P: got connection: %s -> %s",
+			address_text(&client->link.remote, from), address_text(&local, to));
+}
+
+void client_greeting_accept(
+	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
+{
+	struct registry *registry = context;
+	struct client_link *client = slab_take(&registry->clients);
+	struct ucred peer;
+
+	if (!client) {
+		log_write(LEVEL_ERROR, "no memory for a new connection");
+		close(fd);
+		return;
+	}
+	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
+	client->link.kind = LINK_CLIENT;
+	client->link.state = CLIENT_GREETING;
+	client->link.id = ++registry->last_id;
+	link_walk_enroll(registry, &client->link);
+	client->link.parameters = parameters_empty(registry->parameters);
+	client->link.remote = address_of(from, length);
+	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
+	client->deadline.expire = client_limits_expire;
+	if (is_unix) {
+		client_greeting_identify_peer(client, &peer);
+		client->link.remote = (struct address){
+			.family = AF_UNIX,
+			.port = (uint16_t)registry->settings->listen_port,
+			.pid = peer.pid,
+		};
+	}
+	if (log_enabled(LEVEL_DEBUG))
+		log_accepted(client);
+	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
+	registry->login_count++;
+	limits_take_socket(registry);
+	client_limits_start(client);
+	drop_silent_logins_make_room(registry, fd);
+	/* The kernel hands over a deferred connection with its first bytes: no need to wait. */
+	if (!is_unix && registry->settings->tcp_defer_accept &&
+		client->link.state == CLIENT_GREETING)
+		on_readable(&client->link.stream);
+	if (client->link.state != CLIENT_CLOSED && !stream_watch(&client->link.stream))
+		client_close_for(client, REASON_NO_MEMORY);
+}
+
+static void on_cancel_request(struct client_link *client, const uint8_t *message, size_t total)
+{
+	size_t length;
+	const uint8_t *key = startup_cancel_key(message, total, &length);
+
+	cancel_request(client, key, length);
+}
+
+/* --- bytes of a login --------------------------------------------------------------------- */
+
+/* The context for this client; NULL: it can have no TLS. Never on this machine's own sockets. */
+static struct tls_context *tls_for(const struct client_link *client)
+{
+	return client->link.remote.family != AF_UNIX ? link_registry(&client->link)->client_tls
+						     : NULL;
+}
+
+/* One byte of an answer to a request for encryption that we do not speak. */
+static void refuse_encryption(struct client_link *client, bool more, enum reason stuffed)
+{
+	if (more)
+		client_close_for(client, stuffed);
+	else if (stream_send_bytes(&client->link.stream, "N", 1) == STREAM_SENT_NOT)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+}
+
+/* Protocol: "SSL Session Encryption". What came behind the request is from who knows whom. */
+static void on_ssl_request(struct client_link *client, bool more)
+{
+	struct stream *stream = &client->link.stream;
+	struct tls_context *context = tls_for(client);
+
+	if (stream->tls)
+		client_close_for(client, REASON_SSL_REQ_INSIDE_SSL);
+	else if (!context || more || client->link.state != CLIENT_GREETING)
+		refuse_encryption(client, more, REASON_UNENCRYPTED_DATA_AFTER_SSL_REQUEST);
+	else if (stream_send_bytes(stream, "S", 1) != STREAM_SENT_ALL ||
+		!tls_accept(stream, context))
+		client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
+}
+
+static void refuse_header(struct client_link *client, const uint8_t *data, size_t length)
+{
+	char hex[2 * 8 + 1] = "";
+	struct failure why;
+
+	for (size_t i = 0; i < length && i < 8; i++)
+		snprintf(hex + 2 * i, 3, "%02x", data[i]);
+	why = failure_of(REASON_BAD_PACKET_HEADER, hex);
+	client_close(client, &why);
+}
+
+/*
+ * The first messages have no letter. Returns how many bytes were used, 0 if more are needed; the
+ * client may be closed.
+ */
+static size_t greet(struct client_link *client, const uint8_t *data, size_t length)
+{
+	size_t total = 0;
+
+	switch (startup_peek(data, length, &total)) {
+	case STARTUP_INCOMPLETE:
+		return 0;
+	case STARTUP_MALFORMED:
+		refuse_header(client, data, length);
+		break;
+	case STARTUP_SSL_REQUEST:
+		on_ssl_request(client, length > total);
+		break;
+	case STARTUP_GSSENC_REQUEST:
+		refuse_encryption(
+			client, length > total, REASON_UNENCRYPTED_DATA_AFTER_GSSENC_REQUEST);
+		break;
+	case STARTUP_CANCEL:
+		/* Who has begun to log in is no asker any more. */
+		if (client->link.state == CLIENT_AUTHENTICATING)
+			client_close_for(client, REASON_BAD_PACKET);
+		else
+			on_cancel_request(client, data, total);
+		break;
+	case STARTUP_PROTOCOL_2:
+		client_close_for(client, REASON_OLD_V2_PROTOCOL);
+		break;
+	case STARTUP_LOGIN:
+		if (client->link.state == CLIENT_AUTHENTICATING)
+			client_close_for(client, REASON_CLIENT_RESENT_STARTUP);
+		else
+			client_login_begin(client, data, total);
+		break;
+	}
+	return total;
+}
+
+/* A message with a letter: during a login only the answer to a request for a password. */
+static size_t take_message(struct client_link *client, const uint8_t *data, size_t length)
+{
+	const uint32_t max = link_registry(&client->link)->settings->max_packet_size;
+	struct frame frame = {0};
+
+	switch (frame_peek(data, length, max, &frame)) {
+	case FRAME_WHOLE:
+		break;
+	case FRAME_PARTIAL:
+	case FRAME_SHORT:
+		/* Other protocols knock too: what is no password needs not be read to its end. */
+		if (data[0] != PQ_PASSWORD || frame.total > CLIENT_LOGIN_MESSAGE_MAX)
+			client_close_for(client, REASON_BAD_PACKET);
+		return 0;
+	case FRAME_MALFORMED:
+		refuse_header(client, data, length);
+		return 0;
+	}
+	if (client->link.state == CLIENT_GREETING)
+		client_close_for(client,
+			frame.type == PQ_PASSWORD ? REASON_PASSWORD_BEFORE_STARTUP
+						  : REASON_BAD_PACKET);
+	else if (frame.type != PQ_PASSWORD)
+		client_close_for(client, REASON_BAD_PACKET);
+	else
+		client_login_password(client, frame_body(data), frame_body_size(&frame));
+	return frame.total;
+}
+
+static bool is_logging_in(const struct client_link *client)
+{
+	return client->link.state <= CLIENT_AUTHENTICATING;
+}
+
+static void run(struct client_link *client, const uint8_t *data, size_t length)
+{
+	while (length > 0 && is_logging_in(client)) {
+		const size_t used = data[0] == '\0' ? greet(client, data, length)
+						    : take_message(client, data, length);
+
+		if (used == 0)
+			break;
+		data += used;
+		length -= used;
+	}
+	if (client->link.state == CLIENT_CLOSED || length == 0)
+		return;
+	if (!link_hold(&client->link, data, length))
+		client_close_for(client, REASON_NO_MEMORY);
+	else if (client->link.state == CLIENT_IDLE)
+		relay_client_resume(client); /* a query came right behind the password */
+}
+
+/*
+ * PostgreSQL 17 and later: TLS from the first byte on, which no message of ours begins with.
+ * Protocol: "SSL Session Encryption", direct.
+ */
+static ssize_t begin_direct_tls(struct client_link *client, uint8_t *data, ssize_t got)
+{
+	enum { TLS_HANDSHAKE_RECORD = 0x16 };
+	struct stream *stream = &client->link.stream;
+	struct tls_context *context = tls_for(client);
+
+	if (data[0] != TLS_HANDSHAKE_RECORD || stream->tls || !context ||
+		client->link.state != CLIENT_GREETING || client->link.held_length > 0)
+		return got;
+	if (!tls_accept(stream, context))
+		return STREAM_BROKEN;
+	return tls_receive_again(stream, data, (size_t)got, LOOP_RECEIVE_SIZE);
+}
+
+/* It is gone, or does not speak TLS as it should. */
+static void on_lost(struct client_link *client)
+{
+	const char *why = tls_error(&client->link.stream);
+
+	if (!why) {
+		client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
+		return;
+	}
+	link_log_kind(
+		&client->link, LEVEL_WARNING, LINK_STRANGER, 1, "TLS handshake error: %s", why);
+	client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
+}
+
+static void on_readable(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+	struct loop *loop = stream->loop;
+	uint8_t *into = loop->receive + LOOP_RECEIVE_HEADROOM;
+	const uint32_t held = client->link.held_length;
+	ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
+
+	if (got > 0)
+		got = begin_direct_tls(client, into, got);
+	if (got == STREAM_AGAIN)
+		return;
+	if (got <= 0) {
+		on_lost(client);
+		return;
+	}
+	client->link.request_time = loop_now(loop);
+	if (held + (size_t)got > CLIENT_LOGIN_MESSAGE_MAX) {
+		client_close_for(client, REASON_BAD_PACKET);
+		return;
+	}
+	if (held) {
+		memcpy(into - held, client->link.held, held);
+		explicit_bzero(client->link.held, held); /* it may be half a password */
+		link_drop_held(&client->link);
+	}
+	run(client, into - held, (size_t)got + held);
+	explicit_bzero(into - held, (size_t)got + held);
+}
+
+void client_greeting_resume(struct client_link *client)
+{
+	struct loop *loop = client->link.stream.loop;
+	const uint32_t length = client->link.held_length;
+
+	if (client->link.state == CLIENT_AUTHENTICATING || client->link.state == CLIENT_CONSOLE)
+		stream_resume(&client->link.stream);
+	if (client->link.state != CLIENT_AUTHENTICATING || length == 0)
+		return; /* a session takes up by itself what is held */
+	memcpy(loop->receive, client->link.held, length);
+	explicit_bzero(client->link.held, length);
+	link_drop_held(&client->link);
+	run(client, loop->receive, length);
+	explicit_bzero(loop->receive, length);
+}
+
+static void on_drained(struct stream *stream)
+{
+	(void)stream;
+}
+
+/* Only who is being looked up is not read from. */
+static void on_hung_up(struct stream *stream)
+{
+	client_close_for((struct client_link *)stream, REASON_CLIENT_UNEXPECTED_EOF);
+}
+
+const struct stream_handlers client_greeting_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+	.hung_up = on_hung_up,
+};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/login/client_identity.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "session/auth/method.h"
+#include "session/link/close.h"
+#include "session/login/client_greeting.h"
+#include "session/lookup/auth_query.h"
+
+bool client_identity_is_console(const struct client_link *client)
+{
+	return client->database && client->database->console;
+}
+
+static bool is_admin(const struct registry *registry, const char *name)
+{
+	return text_list_has(registry->settings->admin_users, name);
+}
+
+static bool is_console_user(const struct registry *registry, const char *name)
+{
+	return is_admin(registry, name) || text_list_has(registry->settings->stats_users, name);
+}
+
+/* --- the database ------------------------------------------------------------------------- */
+
+bool client_identity_open_database(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct database *database;
+	bool made;
+
+	if (client->database)
+		return !client->database->gone;
+	database = registry_open_database(registry, client->login->database_name, &made);
+	if (!database)
+		return false;
+	if (made)
+		link_log(&client->link, LEVEL_LOG, "registered new auto-database: %s",
+			database->name);
+	if (limits_take_database(client, database, false))
+		return true;
+	client_close_for(client, REASON_MAX_DB_CLIENT_CONNECTIONS);
+	return false;
+}
+
+bool client_identity_is_operator(struct client_link *client, const char *user)
+{
+	struct ucred peer;
+
+	if (!client_identity_is_console(client) || client->link.remote.family != AF_UNIX ||
+		strcmp(user, "pgbouncer") != 0)
+		return false;
+	client_greeting_identify_peer(client, &peer);
+	return peer.uid == getuid();
+}
+
+bool client_identity_take_database(struct client_link *client, const char *user)
+{
+	struct registry *registry = link_registry(&client->link);
+	const char *name = client->login->database_name;
+	struct database *database = registry_find_database(registry, name);
+
+	if (!database && strcmp(name, "pgusher") == 0)
+		database = registry->console_pool->database;
+	if (!database)
+		/* With auth_type=any the entry says who the client is, so it is needed now. */
+		return registry->settings->auth_type != AUTH_TYPE_ANY ||
+			client_identity_open_database(client) ||
+			client->link.state != CLIENT_CLOSED;
+	if (limits_take_database(
+		    client, database, database->console && is_admin(registry, user)))
+		return true;
+	if (client_identity_is_operator(client, user))
+		return true;
+	client_close_for(client, REASON_MAX_DB_CLIENT_CONNECTIONS);
+	return false;
+}
+
+/* By what is its database configured, be it yet to be made? NULL: there is none. */
+static const struct database_config *entry_of(const struct client_link *client)
+{
+	if (client->database)
+		return client->database->config;
+	return snapshot_template(link_registry(&client->link)->config);
+}
+
+/* --- the user ----------------------------------------------------------------------------- */
+
+bool client_identity_take_mock(struct client_link *client, const char *name)
+{
+	const size_t length = strlen(name);
+	struct user *mock = calloc(1, sizeof(*mock) + length + 1);
+
+	if (!mock)
+		return false;
+	memcpy(mock->name, name, length + 1);
+	client->login->mock = mock;
+	if (!client->user)
+		client->user = mock;
+	return true;
+}
+
+bool client_identity_count(struct client_link *client, struct user *user)
+{
+	const bool exempt = client_identity_is_console(client) &&
+		is_admin(link_registry(&client->link), user->name);
+
+	if (limits_take_user(client, user, exempt))
+		return true;
+	client_close_for(client, REASON_MAX_USER_CLIENT_CONNECTIONS);
+	return false;
+}
+
+/* False: the database wants its users looked up by a query, and the client was closed. */
+static bool check_authority(struct client_link *client, const char *authority)
+{
+	const struct database_config *entry = entry_of(client);
+
+	if (!entry || !entry->auth_user)
+		return true;
+	link_log_repeated(&client->link, LEVEL_ERROR,
+		"%s can't be used together with database authentication", authority);
+	client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
+	return false;
+}
+
+bool client_identity_take_user(struct client_link *client, const char *name)
+{
+	struct registry *registry = link_registry(&client->link);
+	const char *authority = auth_authority(client, name);
+	struct user *user;
+
+	if (authority && !check_authority(client, authority))
+		return false;
+	if (registry->settings->auth_type == AUTH_TYPE_ANY &&
+		!client_identity_is_console(client)) {
+		const char *forced = client->database ? client->database->config->user : NULL;
+
+		if (!forced) {
+			link_log_repeated(&client->link, LEVEL_ERROR,
+				"auth_type=any requires forced user");
+			client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
+			return false;
+		}
+		name = forced;
+	}
+	user = registry_find_user(registry, name);
+	if (user &&
+		(user->secret || user->config || authority ||
+			registry->settings->auth_type == AUTH_TYPE_ANY)) {
+		if (!client_identity_count(client, user))
+			return false;
+	} else if (!client_identity_take_mock(client, name)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return false;
+	}
+	if (!auth_is_known(client) && !authority &&
+		registry->settings->auth_type != AUTH_TYPE_ANY)
+		link_log_repeated(&client->link, LEVEL_LOG, "no such user: %s", name);
+	return true;
+}
+
+/* Whoever is let in by somebody else's word needs no secret of ours. */
+static bool needs_secret(const struct client_link *client, const char *name)
+{
+	return link_registry(&client->link)->settings->auth_type != AUTH_TYPE_ANY &&
+		!auth_authority(client, name);
+}
+
+bool client_identity_needs_lookup(const struct client_link *client, const char *name)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const struct user *user = registry_find_user(registry, name);
+	const struct database_config *entry = entry_of(client);
+
+	return needs_secret(client, name) && (!user || !user->secret) && entry &&
+		auth_query_user(registry, entry);
+}
+
+bool client_identity_check_rights(struct client_link *client, const char *user)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	if (!client_identity_is_console(client))
+		return true;
+	client->admin = is_admin(registry, user);
+	/* Names unknown to us go through an exchange that fails, as everywhere. */
+	if (registry->settings->auth_type == AUTH_TYPE_ANY || is_console_user(registry, user) ||
+		(!auth_is_known(client) && !auth_authority(client, user)))
+		return true;
+	client_close_for(client, REASON_NOT_ALLOWED);
+	return false;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/login/client_login.h"
+
+#include <string.h>
+
+#include "session/auth/client_login_state.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/login/admission.h"
+#include "session/login/client_greeting.h"
+#include "session/login/client_identity.h"
+#include "session/login/drop_silent_logins.h"
+#include "session/lookup/auth_query.h"
+#include "session/parameters/client_parameters.h"
+#include "session/work/replication.h"
+#include "wire/startup.h"
+
+/* --- after authentication ----------------------------------------------------------------- */
+
+/* What may have changed while it waited is looked at again. */
+void client_login_checked(struct client_link *client)
+{
+	client_enter(client, CLIENT_AUTHENTICATING);
+	client_limits_start(client);
+	admission_begin(client);
+}
+
+void client_login_proceed(struct client_link *client, enum auth_result result)
+{
+	if (client->link.state != CLIENT_AUTHENTICATING)
+		return;
+	switch (result) {
+	case AUTH_PENDING:
+		break;
+	case AUTH_PASSED:
+		admission_begin(client);
+		break;
+	case AUTH_REFUSED:
+		client_close_for(client, client->login->refusal);
+		break;
+	}
+}
+
+enum auth_result client_login_learn(struct client_link *client, const char *password)
+{
+	struct login *login = client->login;
+	struct user *user = client->user;
+	const bool exempt = client_identity_is_console(client) && client->admin;
+
+	credential_unref(login->credential);
+	login->credential = credential_new(password, strlen(password));
+	if (login->credential && user == login->mock)
+		user = registry_open_user(link_registry(&client->link), user->name);
+	login->refusal = REASON_NO_MEMORY;
+	if (!login->credential || !user)
+		return AUTH_REFUSED;
+	login->credential->is_password = true;
+	if (user == client->user)
+		return AUTH_PASSED;
+	login->refusal = REASON_MAX_USER_CLIENT_CONNECTIONS;
+	return limits_take_user(client, user, exempt) ? AUTH_PASSED : AUTH_REFUSED;
+}
+
+/* --- from who it is to how it proves that ------------------------------------------------- */
+
+static void log_attempt(const struct client_link *client, const char *user)
+{
+	static const char *const words[] = {
+		[REPLICATION_NONE] = "no",
+		[REPLICATION_LOGICAL] = "database",
+		[REPLICATION_PHYSICAL] = "yes",
+	};
+	const char *replication = words[client->replication];
+	char text[TLS_TEXT_SIZE];
+	const char *tls = text;
+
+	if (!link_registry(&client->link)->settings->log_connections)
+		return;
+	tls_text(&client->link.stream, text);
+	if (text[0] == '\0')
+		tls = "no";
+	link_log_facts(&client->link, LEVEL_LOG,
+		&(struct link_facts){
+			.facts = {{"tls", tls, 0}, {"replication", replication, 0}},
+			.count = 2,
+		},
+		"login attempt: db=%s user=%s tls=%s replication=%s",
+		client->login->database_name, user, tls, replication);
+}
+
+static void begin_authentication(struct client_link *client)
+{
+	const struct settings *settings = link_registry(&client->link)->settings;
+
+	client->login->method = auth_method_of(settings->auth_type);
+	client_login_proceed(client, client->login->method->begin(client));
+}
+
+/* The pool is known by now if both names are, so that the log can tell them. */
+static void note_pool(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct user *user;
+
+	if (!client->database || !auth_is_known(client) || client->login->mock == client->user)
+		return;
+	if (client_identity_is_console(client)) {
+		client->link.pool = registry->console_pool;
+		return;
+	}
+	user = registry_server_user(registry, client->database, client->user);
+	if (user)
+		client->link.pool = registry_find_pool(client->database, user);
+}
+
+/* Who it is has been settled: now the rights, then the proof. */
+static void go_on(struct client_link *client, const char *name)
+{
+	note_pool(client);
+	log_attempt(client, name);
+	if (client_identity_check_rights(client, name))
+		begin_authentication(client);
+}
+
+/* --- users who stand in no file ----------------------------------------------------------- */
+
+/* Until it is known who he is, a user with an entry of his own counts by the name he gave. */
+static void look_up(struct client_link *client, const char *name)
+{
+	struct user *user = registry_find_user(link_registry(&client->link), name);
+
+	if (user && user->config ? !client_identity_count(client, user)
+				 : !client_identity_take_mock(client, name)) {
+		if (client->link.state != CLIENT_CLOSED)
+			client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	auth_query_begin(client, name);
+}
+
+/*
+ * The same secret as the pool has shares what was made of it; another one takes its place there
+ * now, so that what a client has proved against the old one opens nothing any more.
+ */
+static struct credential *settle_credential(
+	const struct client_link *client, struct credential *fetched)
+{
+	struct pool *pool = NULL;
+
+	if (client->database && !client->database->config->user)
+		pool = registry_find_pool(client->database, client->user);
+	if (!pool || !pool->credential)
+		return credential_ref(fetched);
+	if (!credential_equal(pool->credential, fetched))
+		pool_set_credential(pool, fetched);
+	return credential_ref(pool->credential);
+}
+
+void client_login_found(
+	struct client_link *client, const char *name, struct credential *credential)
+{
+	struct user *user = registry_open_user(link_registry(&client->link), name);
+
+	client_enter(client, CLIENT_AUTHENTICATING);
+	client_limits_start(client);
+	if (!user) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (!client_identity_count(client, user))
+		return;
+	client->login->credential = settle_credential(client, credential);
+	go_on(client, name);
+	client_greeting_resume(client);
+}
+
+/* --- the order of it all ------------------------------------------------------------------ */
+
+static void log_in(struct client_link *client, const struct startup_login *wanted)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	if (!client_identity_take_database(client, wanted->user))
+		return;
+	if (client_identity_is_operator(client, wanted->user)) {
+		client->user = registry->console_pool->user;
+		client->link.pool = registry->console_pool;
+		client->admin = true;
+		if (registry->settings->log_connections)
+			link_log(&client->link, LEVEL_LOG, "pgbouncer access from unix socket");
+		admission_to_console(client);
+		return;
+	}
+	if (strlen(wanted->user) > CLIENT_USER_NAME_MAX) {
+		if (registry->settings->log_connections)
+			link_log_repeated(&client->link, LEVEL_LOG,
+				"login failed: db=%s user=%.128s", client->login->database_name,
+				wanted->user);
+		client_close_for(client, REASON_USERNAME_TOO_LONG);
+		return;
+	}
+	/* The query may have to run in a database that is yet to be made. */
+	if (client_identity_needs_lookup(client, wanted->user) &&
+		client_identity_open_database(client))
+		look_up(client, wanted->user);
+	else if (client->link.state != CLIENT_CLOSED &&
+		client_identity_take_user(client, wanted->user))
+		go_on(client, wanted->user);
+}
+
+/* Is the client one too many? Those who have said nothing yet go before those who have. */
+static bool is_admitted(struct client_link *client, bool console)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	while (!limits_allow_client(registry, console)) {
+		if (!drop_silent_logins_one(registry, client, CLIENT_REJECTED_MAX_CLIENT_CONN))
+			return false;
+	}
+	return true;
+}
+
+static bool names_console(const struct registry *registry, const char *name)
+{
+	return strcmp(name, "pgbouncer") == 0 ||
+		(strcmp(name, "pgusher") == 0 && !registry_find_database(registry, name));
+}
+
+/* What a client gets that asks for a newer protocol, or for options that we do not know. */
+static bool negotiate(struct client_link *client, const struct startup_login *wanted,
+	const uint8_t *message, size_t total)
+{
+	struct buffer out;
+	bool good = true;
+
+	buffer_init(&out);
+	if (startup_write_negotiation(&out, wanted, message, total))
+		good = !out.failed &&
+			stream_send_bytes(&client->link.stream, out.data, out.length) !=
+				STREAM_SENT_NOT;
+	buffer_free(&out);
+	if (!good)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+	return good;
+}
+
+/* Over a network that is not to be trusted. */
+static bool must_encrypt(const struct client_link *client)
+{
+	return link_registry(&client->link)->settings->client_tls_sslmode >= TLS_MODE_REQUIRE &&
+		client->link.remote.family != AF_UNIX && !client->link.stream.tls;
+}
+
+void client_login_begin(struct client_link *client, const uint8_t *message, size_t total)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct startup_login wanted;
+
+	switch (startup_read(message, total, &wanted)) {
+	case STARTUP_GOOD:
+		break;
+	case STARTUP_BAD_LAYOUT:
+		client_close_for(client, REASON_INVALID_STARTUP_LAYOUT);
+		return;
+	case STARTUP_NO_USER:
+		client_close_for(client, REASON_NO_USERNAME_SUPPLIED);
+		return;
+	}
+	if (must_encrypt(client)) {
+		client_close_for(client, REASON_SSL_REQUIRED);
+		return;
+	}
+	client_enter(client, CLIENT_AUTHENTICATING);
+	if (!client_login_new(client, &wanted) || !replication_want(client, &wanted)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (!client_parameters_take(client, &wanted, message, total))
+		return;
+	if (!is_admitted(client, names_console(registry, wanted.database))) {
+		client_close_for(client, REASON_MAX_CLIENT_CONN);
+		return;
+	}
+	if (negotiate(client, &wanted, message, total))
+		log_in(client, &wanted);
+}
+
+void client_login_password(struct client_link *client, const uint8_t *body, size_t length)
+{
+	struct login *login = client->login;
+
+	/* While a method waits for something else, or for none of the client's words. */
+	if (!login->method || !login->method->answer) {
+		client_close_for(client, REASON_BAD_PACKET);
+		return;
+	}
+	/* A password message with nothing in it, whatever was asked for. */
+	if ((length == 0 || (length == 1 && body[0] == '\0')) && !login->answered_first) {
+		login->refusal = REASON_EMPTY_PASSWORD;
+		client_login_proceed(client, AUTH_REFUSED);
+		return;
+	}
+	client_login_proceed(client, login->method->answer(client, body, length));
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/login/drop_silent_logins.h"
+
+#include "session/auth/method.h"
+#include "session/link/close.h"
+
+enum {
+	/* Descriptors kept for servers, logs and whoever logs in now. */
+	DESCRIPTORS_KEPT = 64,
+	/* The victim is one of the oldest so many. */
+	CANDIDATES = 32,
+};
+
+/* Time to say something; an ordinary client's first message comes with the connection. */
+#define GRACE (USEC_PER_SEC / 2)
+
+/* Time to answer when asked for a password, which may have to be computed. */
+#define ANSWER_GRACE (2 * USEC_PER_SEC)
+
+/* Is it the client for whom its login has waited, and that long enough? */
+static bool is_silent(const struct client_link *client, usec_t now)
+{
+	if (client->link.state == CLIENT_GREETING)
+		return true;
+	return client->link.state != CLIENT_LOOKING_UP && !client->login->deriving &&
+		now - client->link.request_time >= ANSWER_GRACE;
+}
+
+bool drop_silent_logins_one(
+	struct registry *registry, const struct client_link *except, enum client_rejection why)
+{
+	struct client_link *candidates[CANDIDATES];
+	const usec_t now = loop_now(registry->loop);
+	unsigned count = 0;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (count == CANDIDATES || now - link->connect_time < GRACE)
+			break;
+		if (client_of(link) != except && is_silent(client_of(link), now))
+			candidates[count++] = client_of(link);
+	}
+	if (count == 0)
+		return false;
+	counters_rejected(registry, why);
+	client_close_for(candidates[random_below(&registry->loop->random, count)],
+		REASON_CLIENT_LOGIN_TIMEOUT);
+	return true;
+}
+
+void drop_silent_logins_make_room(struct registry *registry, int fd)
+{
+	if (registry->descriptor_limit > DESCRIPTORS_KEPT &&
+		fd >= registry->descriptor_limit - DESCRIPTORS_KEPT)
+		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/lookup/lookup_server.h"
+
+#include <string.h>
+
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay_rules.h"
+#include "wire/message.h"
+#include "wire/row.h"
+#include "wire/writer.h"
+
+/* The answer to one statement, step by step; rows may come before the last. */
+static const uint8_t steps[] = {
+	PQ_PARSE_COMPLETE,
+	PQ_BIND_COMPLETE,
+	PQ_ROW_DESCRIPTION,
+	PQ_COMMAND_COMPLETE,
+};
+
+enum { STEPS = sizeof(steps), STEP_OF_ROWS = STEPS - 1 };
+
+/* --- before there is a server ------------------------------------------------------------- */
+
+void lookup_begin(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
+{
+	if (pairing_refuse_hopeless(client, pool))
+		return;
+	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
+		return;
+	}
+	if (!lookup_join(client, pool, kind, subject, user)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	client_enter(client, CLIENT_LOOKING_UP);
+	stream_pause(&client->link.stream);
+	client_limits_start(client);
+	/* At the end of the turn, so that all who came in it share what they have in common. */
+	pool_needs_work(pool);
+}
+
+/* --- to the server ------------------------------------------------------------------------ */
+
+static void write_portal_message(
+	struct buffer *out, uint8_t type, const char *kind, const char *end, size_t end_length)
+{
+	const size_t mark = writer_begin(out, type);
+
+	buffer_append(out, kind, strlen(kind));
+	writer_string(out, "");
+	writer_bytes(out, end, end_length);
+	writer_end(out, mark);
+}
+
+void lookup_write_statement(
+	struct buffer *out, const char *sql, const char *const *values, unsigned count)
+{
+	static const char every_row[4] = {0};
+	size_t mark = writer_begin(out, PQ_PARSE);
+
+	writer_string(out, "");
+	writer_string(out, sql);
+	writer_int16(out, 0);
+	writer_end(out, mark);
+	mark = writer_begin(out, PQ_BIND);
+	writer_string(out, "");
+	writer_string(out, "");
+	writer_int16(out, 0);
+	writer_int16(out, (uint16_t)count);
+	for (unsigned i = 0; i < count; i++) {
+		writer_int32(out, (uint32_t)strlen(values[i]));
+		writer_bytes(out, values[i], strlen(values[i]));
+	}
+	writer_int16(out, 0);
+	writer_end(out, mark);
+	write_portal_message(out, PQ_DESCRIBE, "P", NULL, 0);
+	write_portal_message(out, PQ_EXECUTE, "", every_row, sizeof(every_row));
+}
+
+/* The time for which its logins may take is that of a login again. */
+static void start_clocks(const struct lookup *lookup)
+{
+	const struct login *login;
+
+	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+		client_limits_start(login->client);
+}
+
+void lookup_run(struct lookup *lookup, struct server_link *server)
+{
+	struct buffer message;
+	bool sent;
+
+	lookup->step = 0;
+	buffer_init(&message);
+	lookup->preludes = lookup->kind->prepare(server, &message);
+	lookup->statements = lookup->kind->ask(lookup, server, &message);
+	writer_message(&message, PQ_SYNC, NULL, 0);
+	server_enter(server, SERVER_LOOKING_UP);
+	server->link.rules = relay_lookup_server;
+	server->transaction_status = 0;
+	lookup_start(lookup, server);
+	server->unnamed = 0;
+	sent = requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW) && !message.failed &&
+		stream_send_bytes(&server->link.stream, message.data, message.length) !=
+			STREAM_SENT_NOT;
+	buffer_free(&message);
+	if (sent)
+		start_clocks(lookup);
+	else
+		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+}
+
+/* --- from the server ---------------------------------------------------------------------- */
+
+bool lookup_reject(const struct server_link *server, const char *what)
+{
+	link_log_repeated(
+		&server->link, LEVEL_ERROR, "%s: %s", server->lookup->kind->name, what);
+	return false;
+}
+
+static unsigned all_steps(const struct lookup *lookup)
+{
+	return STEPS * lookup->statements;
+}
+
+static bool take_step(
+	struct server_link *server, uint8_t type, const uint8_t *body, size_t length)
+{
+	struct lookup *lookup = server->lookup;
+	const unsigned statement = lookup->step / STEPS, step = lookup->step % STEPS;
+	int columns;
+
+	if (lookup->step < all_steps(lookup) && type == PQ_DATA_ROW && step == STEP_OF_ROWS)
+		return lookup->kind->take_row(server, statement, body, length);
+	if (lookup->step >= all_steps(lookup) || type != steps[step])
+		return lookup_reject(server, "unexpected answer");
+	if (type == PQ_ROW_DESCRIPTION) {
+		columns = (int)lookup->kind->columns(lookup, statement);
+		if (row_description_columns(body, length) != columns)
+			return lookup_reject(server,
+				columns == 2 ? "result has not two columns"
+					     : "result has other columns than expected");
+	}
+	lookup->step++;
+	return true;
+}
+
+/* Class 57 is the server's operator's: another server will do. */
+static enum lookup_progress take_error(
+	struct server_link *server, const uint8_t *body, size_t length, enum reason *why)
+{
+	struct lookup *lookup = server->lookup;
+	struct report report;
+
+	report_parse(body, length, &report);
+	if (!lookup->heard && report_is_of(&report, "57P")) {
+		*why = REASON_SERVER_CONN_CRASHED;
+		return LOOKUP_BREAKS;
+	}
+	if (lookup->preludes > 0 || lookup->step >= all_steps(lookup)) {
+		link_log_repeated(&server->link, LEVEL_ERROR, "S: error in %s: %s: %s",
+			lookup->kind->name, report.severity ? report.severity : "ERROR",
+			report.text ? report.text : "no message");
+		return LOOKUP_BREAKS;
+	}
+	if (lookup->kind->take_error(server, &report) == LOOKUP_ERROR_BREAKS)
+		return LOOKUP_BREAKS;
+	/* Protocol: "Message Flow", Extended Query: it is silent up to the Sync. */
+	lookup->heard = true;
+	lookup->step = all_steps(lookup);
+	return LOOKUP_GOES_ON;
+}
+
+static enum lookup_progress take_ready(
+	struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct lookup *lookup = server->lookup;
+
+	if (length != 1 || body[0] != READY_IDLE)
+		return LOOKUP_BREAKS;
+	if (lookup->preludes > 0) {
+		lookup->preludes--;
+		return lookup->kind->fit(server) ? LOOKUP_GOES_ON : LOOKUP_BREAKS;
+	}
+	return lookup->step == all_steps(lookup) ? LOOKUP_ENDS : LOOKUP_BREAKS;
+}
+
+enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
+	const uint8_t *body, size_t length, enum reason *why)
+{
+	struct lookup *lookup = server->lookup;
+
+	*why = lookup->kind->broken;
+	if (type == PQ_ERROR_RESPONSE)
+		return take_error(server, body, length, why);
+	if (type == PQ_READY_FOR_QUERY)
+		return take_ready(server, body, length);
+	/* What the queries before it have to say is not for us. */
+	if (lookup->preludes > 0)
+		return LOOKUP_GOES_ON;
+	lookup->heard = true;
+	return take_step(server, type, body, length) ? LOOKUP_GOES_ON : LOOKUP_BREAKS;
+}
+
+/* --- what comes of it --------------------------------------------------------------------- */
+
+static void fail(struct lookup *lookup, const struct failure *why)
+{
+	struct login *login;
+
+	while ((login = lookup_take_login(lookup)) != NULL)
+		client_close(login->client, why);
+}
+
+void lookup_done(struct server_link *server)
+{
+	struct lookup *lookup = server->lookup;
+
+	lookup_end(lookup);
+	if (server_is_clean(server))
+		pairing_release(server);
+	else
+		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+	lookup->kind->finish(lookup);
+}
+
+static bool is_broken(const struct failure *why)
+{
+	return why->reason == REASON_SERVER_CONN_CRASHED ||
+		why->reason == REASON_SERVER_CONNECTION_CLOSED;
+}
+
+/*
+ * Would another server have known? One that was there before and died unheard, or that could not
+ * be made fit, says nothing of the look-up.
+ */
+static bool deserves_another(const struct lookup *lookup, const struct server_link *server,
+	const struct failure *why)
+{
+	if (lookup->heard)
+		return false;
+	if (is_broken(why))
+		return server->touched || server->link.connect_time < lookup->since;
+	return why->reason == lookup->kind->broken && lookup->preludes > 0;
+}
+
+void lookup_server_gone(struct server_link *server, const struct failure *why)
+{
+	struct lookup *lookup = server->lookup;
+	struct failure told;
+
+	if (!lookup)
+		return;
+	if (deserves_another(lookup, server, why)) {
+		lookup_start_again(lookup);
+		start_clocks(lookup);
+		return;
+	}
+	lookup_end(lookup);
+	if (lookup->kind->failure == REASON_COUNT) {
+		fail(lookup, why);
+		return;
+	}
+	told = failure_of(lookup->kind->failure);
+	fail(lookup, &told);
+}
+
+void lookup_client_gone(struct login *login)
+{
+	struct server_link *server = lookup_leave(login);
+
+	if (server)
+		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
+}
+
+void lookup_refuse(struct pool *pool, const struct failure *why)
+{
+	struct lookup *lookup;
+
+	while ((lookup = TAILQ_FIRST(&pool->lookups)) != NULL) {
+		lookup_end(lookup);
+		fail(lookup, why);
+	}
+}

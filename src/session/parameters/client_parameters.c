@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/parameters/client_parameters.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "session/auth/method.h"
+#include "session/link/close.h"
+#include "wire/parameter_draft.h"
+#include "wire/switches.h"
+
+/* With the address; who reads logs by column widths knows it. */
+enum { APPLICATION_NAME_SIZE = 400 };
+
+/* `NAME - ADDRESS`, so that the database's own views tell where a session comes from. */
+static bool add_host(struct client_link *client, struct parameter_draft *draft)
+{
+	struct registry *registry = link_registry(&client->link);
+	const int index = parameter_index(registry->parameters, "application_name");
+	const char *name = draft->values.tracked[index];
+	char address[ADDRESS_TEXT_SIZE], host[256] = "", text[APPLICATION_NAME_SIZE];
+	size_t length, room;
+
+	if (client->link.remote.family == AF_UNIX) {
+		gethostname(host, sizeof(host) - 1);
+		snprintf(address, sizeof(address), "unix(%d@%.80s):%u", client->link.remote.pid,
+			host, client->link.remote.port);
+	} else {
+		address_text(&client->link.remote, address);
+	}
+	if (!name)
+		name = "app";
+	length = strlen(name);
+	room = sizeof(text) - strlen(" - ") - strlen(address) - 1;
+	/* A name cut within a character is none that a server takes. */
+	snprintf(text, sizeof(text), "%.*s - %s", (int)text_utf8_cut(name, length, room), name,
+		address);
+	return parameter_draft_track(draft, (unsigned)index, text);
+}
+
+static bool is_ignored(const struct registry *registry, const char *name, bool in_options)
+{
+	const char *ignored = registry->settings->ignore_startup_parameters;
+
+	return text_list_has(ignored, name) ||
+		(in_options && text_list_has(ignored, "options"));
+}
+
+/* What concerns one transaction only has no effect at the start of a session. */
+static bool has_no_effect(const char *name)
+{
+	return strcasecmp(name, "transaction_isolation") == 0 ||
+		strcasecmp(name, "transaction_read_only") == 0 ||
+		strcasecmp(name, "transaction_deferrable") == 0;
+}
+
+/* Does the configuration allow to follow it, and can it be taken back from a session at all? */
+static bool may_follow(const struct registry *registry, const char *name)
+{
+	return registry->settings->startup_parameters == STARTUP_FOLLOW &&
+		strcasecmp(name, "seed") != 0;
+}
+
+/* The client will have to be told which names stood in its options, if one is not known. */
+static enum drafted follow(struct client_link *client, struct parameter_draft *draft,
+	const char *name, const char *value, bool in_options)
+{
+	if (in_options && !buffer_append(&client->login->option_names, name, strlen(name) + 1))
+		return DRAFTED_NO_MEMORY;
+	return parameter_draft_follow(draft, name, value);
+}
+
+/* Names that PostgreSQL has given up and still takes for the present ones. */
+static const char *present_name(const char *name)
+{
+	if (strcasecmp(name, "sort_mem") == 0)
+		return "work_mem";
+	return strcasecmp(name, "vacuum_mem") == 0 ? "maintenance_work_mem" : name;
+}
+
+/* One setting of the startup message. */
+static enum drafted take_setting(struct client_link *client, struct parameter_draft *draft,
+	const char *name, const char *value, bool in_options)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const int index = parameter_index(registry->parameters, name);
+
+	if (index >= 0)
+		return parameter_draft_track(draft, (unsigned)index, value) ? DRAFTED
+									    : DRAFTED_NO_MEMORY;
+	if (is_ignored(registry, name, in_options))
+		return DRAFTED;
+	if (!may_follow(registry, name))
+		return DRAFTED_NOT;
+	if (has_no_effect(name))
+		return DRAFTED;
+	return follow(client, draft, present_name(name), value, in_options);
+}
+
+static struct failure unsupported(
+	struct client_link *client, const char *name, const char *value, bool in_options)
+{
+	link_log_repeated(&client->link, LEVEL_WARNING,
+		"unsupported startup parameter%s: %s=%s", in_options ? " in options" : "", name,
+		value);
+	return failure_of(in_options ? REASON_UNSUPPORTED_STARTUP_PARAMETER_IN_OPTIONS
+				     : REASON_UNSUPPORTED_STARTUP_PARAMETER,
+		name);
+}
+
+/* False: `why` says what is wrong with it. */
+static bool draft_setting(struct client_link *client, struct parameter_draft *draft,
+	const char *name, const char *value, bool in_options, struct failure *why)
+{
+	switch (take_setting(client, draft, name, value, in_options)) {
+	case DRAFTED:
+		return true;
+	case DRAFTED_NOT:
+		*why = unsupported(client, name, value, in_options);
+		return false;
+	case DRAFTED_NO_MEMORY:
+		break;
+	}
+	*why = failure_of(REASON_NO_MEMORY);
+	return false;
+}
+
+/* Has a walk come to its end? */
+static bool has_ended(enum startup_step step, struct failure *why)
+{
+	*why = failure_of(
+		step == STARTUP_BROKEN ? REASON_UNSUPPORTED_OPTIONS : REASON_NO_MEMORY);
+	return step == STARTUP_END;
+}
+
+static bool draft_walk(struct client_link *client, struct parameter_draft *draft,
+	struct startup_settings *walk, struct failure *why)
+{
+	enum startup_step step;
+	const char *name, *value;
+
+	while ((step = startup_settings_next(walk, &name, &value)) == STARTUP_PARAMETER) {
+		if (!draft_setting(client, draft, name, value, walk->in_options, why))
+			return false;
+	}
+	return has_ended(step, why);
+}
+
+/* The settings of the message, in its order; those in options, unless there are none for us. */
+static bool draft_parameters(struct client_link *client, struct parameter_draft *draft,
+	const struct startup_login *wanted, const uint8_t *message, size_t total,
+	struct failure *why)
+{
+	struct startup_settings walk;
+	bool good;
+
+	startup_settings_begin(&walk, wanted, message, total);
+	good = draft_walk(client, draft, &walk, why);
+	startup_settings_end(&walk);
+	return good;
+}
+
+static bool draft_switches(struct client_link *client, struct parameter_draft *draft,
+	const char *options, struct failure *why)
+{
+	struct switches_walk walk;
+	enum startup_step step = STARTUP_END;
+	const char *name, *value;
+	bool good = true;
+
+	switches_walk_begin(&walk, options);
+	while (good && (step = switches_walk_next(&walk, &name, &value)) == STARTUP_PARAMETER)
+		good = draft_setting(client, draft, name, value, true, why);
+	switches_walk_end(&walk);
+	return good && has_ended(step, why);
+}
+
+/*
+ * As PostgreSQL does it: options are switches of its command line, and the parameters beside them
+ * come later, so that they count.
+ */
+static bool draft_as_server(struct client_link *client, struct parameter_draft *draft,
+	const struct startup_login *wanted, const uint8_t *message, size_t total,
+	struct failure *why)
+{
+	struct startup_login beside = *wanted;
+
+	beside.options = NULL;
+	if (wanted->options && wanted->replication == REPLICATION_NONE &&
+		!draft_switches(client, draft, wanted->options, why))
+		return false;
+	return draft_parameters(client, draft, &beside, message, total, why);
+}
+
+bool client_parameters_take(struct client_link *client, const struct startup_login *wanted,
+	const uint8_t *message, size_t total)
+{
+	struct registry *registry = link_registry(&client->link);
+	const bool follows = registry->settings->startup_parameters == STARTUP_FOLLOW;
+	struct parameter_draft draft;
+	struct parameters *set = NULL;
+	struct failure why;
+	bool good;
+
+	parameter_draft_begin(&draft, registry->parameters);
+	good = follows ? draft_as_server(client, &draft, wanted, message, total, &why)
+		       : draft_parameters(client, &draft, wanted, message, total, &why);
+	if (good) {
+		why = failure_of(REASON_NO_MEMORY);
+		good = !registry->settings->application_name_add_host ||
+			add_host(client, &draft);
+	}
+	if (good)
+		set = parameter_draft_end(&draft);
+	if (!set) {
+		parameter_draft_drop(&draft);
+		client_close(client, &why);
+		return false;
+	}
+	return link_take_parameters(&client->link, set);
+}

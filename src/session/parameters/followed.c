@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/parameters/followed.h"
+
+#include "session/relay/relay_rules.h"
+#include "wire/parameters.h"
+
+static struct parameter_table *table_of(const struct server_link *server)
+{
+	return link_registry(&server->link)->parameters;
+}
+
+bool followed_forget(struct server_link *server)
+{
+	struct parameter_table *table = table_of(server);
+	struct parameters *none = parameters_empty(table);
+	const bool good = link_take_parameters(
+		&server->link, parameters_follow(table, server->link.parameters, none));
+
+	parameters_unref(none);
+	server->follows = false;
+	return good;
+}
+
+/* Its next client finds other parameters than its own, and they are set. */
+static bool doubt(struct server_link *server)
+{
+	server->follows = false;
+	return link_take_parameters(
+		&server->link, parameters_doubt(table_of(server), server->link.parameters));
+}
+
+bool followed_note_command(const struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	/* A client's DISCARD ALL is followed by the rest of its own transaction or session. */
+	if (relay_has_tag(run, "DISCARD ALL"))
+		return followed_forget(server);
+	if (relay_has_tag(run, "SET") || relay_has_tag(run, "RESET"))
+		return doubt(server);
+	return true;
+}
+
+bool followed_note_status(
+	const struct relay_run *run, const char *name, const char *value, bool later)
+{
+	struct parameter_table *table = table_of(run->server);
+	struct link *server = &run->server->link, *client = server->peer;
+
+	if (!client || !parameters_get_followed(client->parameters, name))
+		return true;
+	if (!later &&
+		!link_take_parameters(
+			client, parameters_refollow(table, client->parameters, name, value)))
+		return false;
+	return link_take_parameters(
+		server, parameters_refollow(table, server->parameters, name, value));
+}

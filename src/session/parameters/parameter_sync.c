@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/parameters/parameter_sync.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "session/link/close.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay.h"
+#include "session/relay/relay_rules.h"
+#include "session/rules/server_session.h"
+#include "wire/message.h"
+#include "wire/parameter_difference.h"
+#include "wire/parameter_values.h"
+#include "wire/sql.h"
+#include "wire/writer.h"
+
+/* --- what both have in the end ------------------------------------------------------------ */
+
+void parameter_sync_log_spelling(const struct client_link *client, const struct parameters *set)
+{
+	const struct parameter_table *table = link_registry(&client->link)->parameters;
+
+	if (!set || !log_enabled(LEVEL_DEBUG))
+		return;
+	for (unsigned i = 0; i < parameter_count(table); i++) {
+		const char *before = parameters_get(client->link.parameters, i);
+		const char *after = parameters_get(set, i);
+
+		if (before && after && strcmp(before, after) != 0)
+			link_log(&client->link, LEVEL_DEBUG,
+				"varcache_set_canonical: setting %s to its canonical version %s -> %s",
+				parameter_name(table, i), before, after);
+	}
+}
+
+/* What the server follows is what the client does. */
+static bool take_followed(struct server_link *server, const struct client_link *client)
+{
+	struct parameter_table *table = link_registry(&server->link)->parameters;
+
+	server->follows = parameters_has_followed(client->link.parameters);
+	if (!server->follows && !parameters_has_followed(server->link.parameters))
+		return true;
+	return link_take_parameters(&server->link,
+		parameters_follow(table, server->link.parameters, client->link.parameters));
+}
+
+bool parameter_sync_adopt(struct client_link *client, struct server_link *server)
+{
+	struct parameter_table *table = link_registry(&client->link)->parameters;
+	struct parameters *set =
+		parameters_adopt(table, client->link.parameters, server->link.parameters);
+
+	parameter_sync_log_spelling(client, set);
+	return link_take_parameters(&client->link, set) && take_followed(server, client);
+}
+
+/* --- what may fail ------------------------------------------------------------------------ */
+
+/* Does it follow what depends on more than its value: on rights, or on what the session has done? */
+static bool follows_delicate(const struct parameters *set)
+{
+	static const char *const names[] = {"role", "session_authorization", "temp_buffers"};
+	struct parameter_values values;
+	bool found = false;
+
+	if (!parameters_has_followed(set))
+		return false;
+	parameter_values_read(set, &values);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !found; i++)
+		parameter_values_place(&values, names[i], &found);
+	return found;
+}
+
+/* Behind RESETs comes connect_query, of which nobody knows what it is. */
+static bool has_prelude(const struct server_link *server, const struct buffer *sql)
+{
+	static const char reset[] = "RESET ";
+
+	return server_prelude(server) && sql->length >= sizeof(reset) - 1 &&
+		memcmp(sql->data, reset, sizeof(reset) - 1) == 0;
+}
+
+/* May they fail though their values are good? What is not ASCII is read before BEGIN is done. */
+static bool may_fail(const struct client_link *client, const struct server_link *server,
+	const struct buffer *sql)
+{
+	return !text_is_ascii(sql->data, sql->length) || has_prelude(server, sql) ||
+		follows_delicate(client->link.parameters) ||
+		follows_delicate(server->link.parameters);
+}
+
+/* --- what is said ------------------------------------------------------------------------- */
+
+static void write_gathered(const struct buffer *sql, struct buffer *message)
+{
+	static const char begin[] = "BEGIN;", commit[] = "COMMIT";
+	struct buffer whole = {0};
+
+	buffer_append(&whole, begin, sizeof(begin) - 1);
+	buffer_append(&whole, sql->data, sql->length);
+	buffer_append(&whole, commit, sizeof(commit) - 1);
+	writer_query_text(message, whole.data, whole.length);
+	message->failed = message->failed || whole.failed;
+	buffer_free(&whole);
+}
+
+/*
+ * What is not ASCII is read in the encoding that is in force when its query begins, so that is set
+ * by a query before it.
+ */
+static void write_encoding(const struct client_link *client, struct server_link *server,
+	const struct buffer *sql, struct buffer *message)
+{
+	const struct parameter_table *table = link_registry(&client->link)->parameters;
+	const unsigned index = (unsigned)parameter_index(table, "client_encoding");
+	const char *wanted = parameters_get(client->link.parameters, index);
+	const char *present = parameters_get(server->link.parameters, index);
+	struct buffer first = {0};
+
+	if (!wanted || !present || strcasecmp(wanted, present) == 0 ||
+		text_is_ascii(sql->data, sql->length))
+		return;
+	buffer_printf(&first, "SET client_encoding=");
+	sql_append_literal(&first, wanted);
+	writer_query_text(message, first.data, first.length);
+	message->failed = message->failed || first.failed;
+	buffer_free(&first);
+	server->setting_due++;
+}
+
+/* Until it is sent it stands where the client's messages will be kept. */
+static enum setting write_settings(
+	const struct client_link *client, struct server_link *server, const struct buffer *sql)
+{
+	struct buffer *message = &server->kept;
+
+	link_log(&server->link, LEVEL_DEBUG, "varcache_apply: %.*s", (int)sql->length,
+		(const char *)sql->data);
+	buffer_clear(message);
+	server->kept_requests = 0;
+	server->setting_due = 1;
+	server->sync_alone = may_fail(client, server, sql);
+	if (server->sync_alone) {
+		write_encoding(client, server, sql, message);
+		writer_query_text(message, sql->data, sql->length);
+	} else {
+		write_gathered(sql, message);
+	}
+	if (!message->failed)
+		return SYNC_NEEDED;
+	buffer_free(message);
+	return SYNC_NO_MEMORY;
+}
+
+enum setting parameter_sync_prepare(struct client_link *client, struct server_link *server)
+{
+	enum setting setting = SYNC_NOT_NEEDED;
+	struct buffer sql;
+	int count;
+
+	buffer_init(&sql);
+	count = parameters_difference(
+		client->link.parameters, server->link.parameters, server_prelude(server), &sql);
+	if (count > 0)
+		setting = write_settings(client, server, &sql);
+	else if (count < 0 && !sql.failed)
+		setting = SYNC_IMPOSSIBLE;
+	else if (count < 0 || !parameter_sync_adopt(client, server))
+		setting = SYNC_NO_MEMORY;
+	buffer_free(&sql);
+	return setting;
+}
+
+/* --- before the client's first message ---------------------------------------------------- */
+
+/* More is not kept. */
+static bool is_much(const struct relay_run *run)
+{
+	return run->end - run->start > RELAY_KEPT_MAX;
+}
+
+/* Nothing has been sent to the server: so there is room for these. */
+static bool owe(struct server_link *server)
+{
+	while (server->setting_due > 0) {
+		if (!requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW))
+			return false;
+		server->setting_due--;
+	}
+	return true;
+}
+
+/* Any message of a client whose server needs our SETs first. */
+static enum verdict judge_before_sync(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	const bool alone = server->sync_alone || is_much(run);
+
+	if (!owe(server))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	relay_insert_lent(run, server->kept.data, server->kept.length);
+	server->setting = true;
+	server->sync_followed = parameters_has_followed(run->from->parameters) ||
+		parameters_has_followed(server->link.parameters);
+	server->transaction_status = 0;
+	server->unnamed = 0;
+	server->link.rules = relay_syncing_server;
+	run->from->rules = pairing_client_rules(run->client);
+	if (alone)
+		return RELAY_HOLD;
+	server->gathered = run->hold = true; /* what may still pass passes */
+	run->before = server->requests.count;
+	return RELAY_AGAIN;
+}
+
+/* --- what has come of them ---------------------------------------------------------------- */
+
+void parameter_sync_done(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+
+	server->setting = false;
+	if (!parameter_sync_adopt(client, server)) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (server->dirty) {
+		/* It died between our SETs and the client's message, which can go elsewhere. */
+		pairing_part(&server->link);
+		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+	} else {
+		server->link.rules = relay_paired_server;
+	}
+	relay_client_resume(client);
+}
+
+void parameter_sync_take_back(struct server_link *server)
+{
+	struct link *client = server->link.peer;
+	struct buffer *kept = &server->kept;
+
+	if (!server->gathered || !client || kept->length == 0 ||
+		!buffer_append(kept, client->held, client->held_length))
+		return;
+	link_drop_held(client);
+	if (!link_hold(client, kept->data, kept->length))
+		return;
+	client->remaining = 0;
+	client->discarding = false;
+	server->gathered = false;
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+const struct relay_rule relay_differing_client[RELAY_TYPES] = {
+	RELAY_EVERY(judge_before_sync),
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/parameters/restore_query.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "model/registry.h"
+#include "wire/message.h"
+#include "wire/parameter_values.h"
+#include "wire/writer.h"
+
+enum {
+	/* Name, value, and how a name that stands in no list of settings looks when it was reset. */
+	TEXTS_PER_WISH = 3,
+	WISHES_MAX = PARAMETERS_MAX + PARAMETERS_FOLLOWED_MAX,
+};
+
+/* One value that may have to be set again. */
+struct wish {
+	const char *name, *value;
+	const char *
+		plain; /* what it is after a RESET, where the server does not tell its source */
+	char lower[PARAMETER_NAME_SIZE];
+};
+
+static const char *plain_value(const struct server_link *server, const char *name)
+{
+	if (strcmp(name, "role") == 0)
+		return "none";
+	if (strcmp(name, "session_authorization") == 0)
+		return server->link.pool->user->name;
+	return "";
+}
+
+static void add_wish(const struct server_link *server, struct wish *wish, const char *name,
+	const char *value)
+{
+	parameter_name_lower(name, wish->lower);
+	wish->name = wish->lower;
+	wish->value = value;
+	wish->plain = plain_value(server, wish->lower);
+}
+
+/* In the order in which it can be set. */
+static unsigned list_wishes(const struct server_link *server, struct parameter_values *asked,
+	struct wish wishes[WISHES_MAX])
+{
+	const struct parameter_table *table = link_registry(&server->link)->parameters;
+	unsigned count = 0, i;
+
+	for (i = 0; i < parameter_count(table); i++) {
+		if (asked->tracked[i])
+			add_wish(server, &wishes[count++], parameter_name(table, i),
+				asked->tracked[i]);
+	}
+	parameter_values_put_identity_last(asked);
+	for (i = 0; i < asked->count; i++)
+		add_wish(server, &wishes[count++], asked->followed[i].name,
+			asked->followed[i].value);
+	return count;
+}
+
+/* The client's own unnamed statement and portal stay as they are. */
+static const char own_name[] = "PGUSHER_RESTORE";
+
+static void write_close(struct buffer *out, char kind)
+{
+	const size_t mark = writer_begin(out, PQ_CLOSE);
+
+	writer_byte(out, (uint8_t)kind);
+	writer_string(out, own_name);
+	writer_end(out, mark);
+}
+
+static void write_execute(struct buffer *out)
+{
+	const size_t mark = writer_begin(out, PQ_EXECUTE);
+
+	writer_string(out, own_name);
+	writer_int32(out, 0);
+	writer_end(out, mark);
+}
+
+/* One left behind by an error is in the way no longer. */
+static void write_statement(
+	struct buffer *out, const struct buffer *sql, const struct wish *wishes, unsigned count)
+{
+	size_t mark;
+
+	write_close(out, 'S');
+	mark = writer_begin(out, PQ_PARSE);
+	writer_string(out, own_name);
+	writer_bytes(out, sql->data, sql->length);
+	writer_byte(out, 0);
+	writer_int16(out, 0);
+	writer_end(out, mark);
+	mark = writer_begin(out, PQ_BIND);
+	writer_string(out, own_name);
+	writer_string(out, own_name);
+	writer_int16(out, 0);
+	writer_int16(out, (uint16_t)(TEXTS_PER_WISH * count));
+	for (unsigned i = 0; i < count; i++) {
+		const char *texts[TEXTS_PER_WISH] = {
+			wishes[i].name, wishes[i].value, wishes[i].plain};
+
+		for (unsigned each = 0; each < TEXTS_PER_WISH; each++) {
+			writer_int32(out, (uint32_t)strlen(texts[each]));
+			writer_bytes(out, texts[each], strlen(texts[each]));
+		}
+	}
+	writer_int16(out, 0);
+	writer_end(out, mark);
+	write_execute(out);
+	write_close(out, 'P');
+	write_close(out, 'S');
+	out->failed = out->failed || sql->failed;
+}
+
+/*
+ * What the server tells of its settings: those that were SET in its session, and all that it has
+ * in its list, where custom ones and roles do not stand.
+ */
+#define SETTINGS                                                                               \
+	" FROM (SELECT"                                                                        \
+	" pg_catalog.array_agg(pg_catalog.lower(name))"                                        \
+	" FILTER (WHERE source OPERATOR(pg_catalog.=) 'session'),"                             \
+	" pg_catalog.array_agg(pg_catalog.lower(name))"                                        \
+	" FROM pg_catalog.pg_settings) AS known (changed, listed)"
+
+#define IS_CHANGED(name) "COALESCE(" name " OPERATOR(pg_catalog.=) ANY (known.changed), false)"
+
+/* It has to be in force for the values that follow, but stays only where it was reset. */
+static void write_encoding(struct buffer *out, const char *encoding, bool asked)
+{
+	struct wish wish = {"client_encoding", encoding, asked ? "" : "other", ""};
+	struct buffer sql = {0};
+
+	buffer_printf(&sql,
+		"SELECT pg_catalog.set_config($1,$2," IS_CHANGED(
+			"$1") " OR $3 OPERATOR(pg_catalog.<>) '')" SETTINGS);
+	write_statement(out, &sql, &wish, 1);
+	buffer_free(&sql);
+}
+
+static void write_wishes(struct buffer *out, const struct wish *wishes, unsigned count)
+{
+	struct buffer sql = {0};
+
+	buffer_printf(&sql, "SELECT ");
+	for (unsigned i = 0; i < count; i++) {
+		const unsigned first = TEXTS_PER_WISH * i + 1;
+
+		buffer_printf(&sql,
+			"%sCASE WHEN NOT COALESCE($%u OPERATOR(pg_catalog.=)"
+			" ANY (known.changed), false) AND ($%u OPERATOR(pg_catalog.=)"
+			" ANY (known.listed) OR COALESCE(pg_catalog.current_setting($%u,true),"
+			"'') OPERATOR(pg_catalog.=) $%u)"
+			" THEN pg_catalog.set_config($%u,$%u,false) IS NULL END",
+			i > 0 ? "," : "", first, first, first, first + 2, first, first + 1);
+	}
+	buffer_printf(&sql, SETTINGS);
+	write_statement(out, &sql, wishes, count);
+	buffer_free(&sql);
+}
+
+static bool is_ascii(const struct wish *wishes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (!text_is_ascii(wishes[i].value, strlen(wishes[i].value)))
+			return false;
+	}
+	return true;
+}
+
+/* The values are what they were in the encoding of the client's start. */
+static void set_encoding_first(
+	const struct pool *pool, struct parameter_values *asked, struct buffer *out)
+{
+	const int index = parameter_index(pool->registry->parameters, "client_encoding");
+	const char **wanted = &asked->tracked[index];
+	const char *usual = parameters_get(pool->welcome, (unsigned)index);
+
+	if (*wanted || usual)
+		write_encoding(out, *wanted ? *wanted : usual, *wanted != NULL);
+	*wanted = NULL;
+}
+
+void restore_write_query(const struct server_link *server, struct buffer *out)
+{
+	const struct client_link *client = (const struct client_link *)server->link.peer;
+	const struct pool *pool = server->link.pool;
+	struct parameter_values asked;
+	struct wish wishes[WISHES_MAX];
+	unsigned count;
+
+	parameter_values_read(client->asked, &asked);
+	count = list_wishes(server, &asked, wishes);
+	if (!is_ascii(wishes, count) && pool->welcome) {
+		parameter_values_read(client->asked, &asked);
+		set_encoding_first(pool, &asked, out);
+		count = list_wishes(server, &asked, wishes);
+	}
+	if (count > 0)
+		write_wishes(out, wishes, count);
+	writer_message(out, PQ_SYNC, NULL, 0);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pool/launch.h"
+
+#include <string.h>
+
+#include "session/link/close.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/peering.h"
+#include "session/server/server_login.h"
+#include "session/work/cancel.h"
+#include "session/work/welcome.h"
+
+/* What will be over soon, a server's start or our own want, is tried again sooner than the rest. */
+#define SOON_RETRY USEC_PER_SEC
+
+/* Without a pause a server that refuses connections would be asked as fast as it refuses. */
+#define SHORTEST_RETRY (USEC_PER_SEC / 20)
+
+/* --- limits ------------------------------------------------------------------------------- */
+
+static usec_t retry_pause(const struct pool *pool)
+{
+	const usec_t pause = pool->registry->settings->server_login_retry;
+
+	if (pause < SHORTEST_RETRY)
+		return SHORTEST_RETRY;
+	if (pool->wanting || strcmp(pool->last_failure.sqlstate, "57P03") == 0)
+		return pause < SOON_RETRY ? pause : SOON_RETRY;
+	return pause;
+}
+
+bool launch_must_pause(const struct pool *pool)
+{
+	return pool->failing &&
+		loop_now(pool->registry->loop) - pool->last_launch < retry_pause(pool);
+}
+
+/* Who waits longest for a server, be it for a look-up; NULL: nobody. */
+static const struct client_link *longest_waiter(const struct pool *pool)
+{
+	const struct client_link *client = pool_first_waiter(pool);
+	const struct lookup *lookup = lookup_next(pool);
+
+	if (lookup && (!client || lookup->since <= client->wait_start))
+		return TAILQ_FIRST(&lookup->logins)->client;
+	return client;
+}
+
+/* He has waited long enough for a server from the reserve. */
+static bool may_use_reserve(
+	const struct pool *pool, const struct client_link *first, unsigned servers)
+{
+	const usec_t timeout = pool->registry->settings->reserve_pool_timeout;
+
+	if (timeout == 0 || !first ||
+		loop_now(pool->registry->loop) - first->link.request_time < timeout)
+		return false;
+	return servers < (unsigned)(pool_size(pool) + pool_reserve_size(pool));
+}
+
+/* The idle server, of those in the pool, that was used least recently. */
+static void find_oldest(const struct pool *pool, struct server_link **oldest)
+{
+	const bool busy = pool_wanted_servers(pool) > 0;
+
+	for (enum server_list list = SERVERS_IDLE; list <= SERVERS_TESTED; list++) {
+		struct link *link;
+
+		/* Used and tested ones are about to serve those who wait in their own pool. */
+		if (list == SERVERS_ACTIVE || (busy && list != SERVERS_IDLE))
+			continue;
+		TAILQ_FOREACH (link, &pool->servers[list], place) {
+			if (!*oldest || link->request_time < (*oldest)->link.request_time)
+				*oldest = server_of(link);
+		}
+	}
+}
+
+static bool evict_for_database(struct database *database)
+{
+	struct server_link *oldest = NULL;
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &database->pools, in_database)
+		find_oldest(pool, &oldest);
+	if (oldest)
+		server_close_for(oldest, REASON_EVICTED);
+	return oldest != NULL;
+}
+
+static bool evict_for_user(struct user *user)
+{
+	struct server_link *oldest = NULL;
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &user->pools, in_user)
+		find_oldest(pool, &oldest);
+	if (oldest)
+		server_close_for(oldest, REASON_EVICTED);
+	return oldest != NULL;
+}
+
+/* Room below max_db_connections and max_user_connections, made if need be. */
+static bool has_room_elsewhere(struct pool *pool, bool may_evict)
+{
+	while (!limits_allow_database_server(pool)) {
+		if (!may_evict || !evict_for_database(pool->database)) {
+			log_write(LEVEL_DEBUG,
+				"launch_new_connection: database '%s' full (%u >= %d)",
+				pool->database->name, pool->database->servers,
+				database_max_servers(pool->database, pool->registry->settings));
+			return false;
+		}
+	}
+	while (!limits_allow_user_server(pool)) {
+		if (!may_evict || !evict_for_user(pool->user)) {
+			log_write(LEVEL_DEBUG,
+				"launch_new_connection: user '%s' full (%u >= %d)",
+				pool->user->name, pool->user->servers,
+				user_max_servers(pool->user, pool->registry->settings));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void log_reserve(const struct client_link *client)
+{
+	link_log(&client->link, LEVEL_WARNING, "taking connection from reserve_pool");
+}
+
+bool launch_server(struct pool *pool, bool top_up)
+{
+	const unsigned servers = pool_servers(pool);
+	const int size = pool_size(pool);
+	const struct server_link *target = cancel_next_target(pool);
+	bool reserve = false;
+
+	if (peer_of_pool(pool) > 0)
+		return peering_launch(pool);
+	if (pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
+		return false;
+	if (target && (size <= 0 || servers < 2 * (unsigned)size))
+		return server_login_begin(pool, target);
+	if (target && pool_wanted_servers(pool) == 0)
+		return false;
+	if (pool_is_paused(pool))
+		return false;
+	/* A pool that does not know its welcome may have one more, or it might never learn it. */
+	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
+		reserve = !top_up && may_use_reserve(pool, longest_waiter(pool), servers);
+		if (!reserve) {
+			log_write(LEVEL_DEBUG, "launch_new_connection: pool full (%u >= %d)",
+				servers, size);
+			return false;
+		}
+	}
+	if (!has_room_elsewhere(pool, !top_up))
+		return false;
+	if (reserve)
+		log_reserve(longest_waiter(pool));
+	return server_login_begin(pool, NULL);
+}
+
+static bool is_full(const struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	return size > 0 && pool_servers(pool) >= (unsigned)size;
+}
+
+/* Room in the pool itself: idle servers go, the one that was used least recently first. */
+static bool make_room(struct pool *pool)
+{
+	while (is_full(pool)) {
+		struct server_link *oldest = NULL;
+
+		find_oldest(pool, &oldest);
+		if (!oldest)
+			return false;
+		server_close_for(oldest, REASON_EVICTED);
+	}
+	return true;
+}
+
+/* A pool without a welcome may have no more than others: this login will not bring it one. */
+bool launch_for(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	bool reserve = false;
+
+	if (pool->server_count[SERVERS_LOGIN] > 0 ||
+		(launch_must_pause(pool) && !pool->refused))
+		return false;
+	if (!make_room(pool)) {
+		reserve = may_use_reserve(pool, client, pool_servers(pool));
+		if (!reserve)
+			return false;
+	}
+	if (!has_room_elsewhere(pool, true))
+		return false;
+	if (reserve)
+		log_reserve(client);
+	return server_login_begin_for(client);
+}
+
+/* --- what is remembered ------------------------------------------------------------------- */
+
+/* A client of replication hears what its own server says, and nothing else. */
+static struct link *first_of_all(const struct link_list *list)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		if (!client_of(link)->replica)
+			break;
+	}
+	return link;
+}
+
+static void close_all(struct link_list *list, const struct failure *why)
+{
+	struct link *link;
+
+	while ((link = first_of_all(list)) != NULL)
+		client_close(client_of(link), why);
+}
+
+/* Servers that anybody could be given. */
+static bool has_common_servers(const struct pool *pool)
+{
+	unsigned count = pool_connected_servers(pool);
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place)
+		count -= link_replication(link) != REPLICATION_NONE;
+	return count > 0;
+}
+
+void launch_failed(struct pool *pool, const struct failure *why, bool told)
+{
+	pool->failing = true;
+	pool->refused = told;
+	pool->last_failure = *why;
+	if (!told || (has_common_servers(pool) && pool->welcome))
+		return;
+	close_all(&pool->welcoming, why);
+	close_all(&pool->waiting, why);
+	lookup_refuse(pool, why);
+}
+
+void launch_succeeded(struct pool *pool)
+{
+	pool->failing = false;
+	welcome_waiting(pool);
+}

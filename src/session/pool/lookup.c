@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pool/lookup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "crypt/keyed_hash.h"
+#include "session/lookup/lookup_server.h"
+
+/* --- by what they ask --------------------------------------------------------------------- */
+
+struct key {
+	const struct lookup_kind *kind;
+	const void *subject;
+	char user[CLIENT_USER_NAME_MAX + 1];
+};
+
+static size_t key_length(const char *user)
+{
+	return offsetof(struct key, user) + strlen(user);
+}
+
+static unsigned hash_key(const struct pool *pool, const void *key, size_t length)
+{
+	return (unsigned)keyed_hash_of(&pool->registry->name_hash, key, length);
+}
+
+static struct lookup *find(const struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
+{
+	struct key key = {.kind = kind, .subject = subject};
+	const size_t length = key_length(user);
+	struct lookup *found = NULL;
+
+	memcpy(key.user, user, strlen(user));
+	HASH_FIND_BYHASHVALUE(by_what, pool->lookups_by_what, &key, length,
+		hash_key(pool, &key, length), found);
+	return found;
+}
+
+/* Without memory for the table it is only not found by others. */
+static void make_known(struct lookup *lookup)
+{
+	struct pool *pool = lookup->pool;
+	const size_t length = key_length(lookup->user);
+
+	HASH_ADD_KEYPTR_BYHASHVALUE(by_what, pool->lookups_by_what, &lookup->kind, length,
+		hash_key(pool, &lookup->kind, length), lookup);
+}
+
+static void forget(struct lookup *lookup)
+{
+	if (lookup->by_what.tbl)
+		HASH_DELETE(by_what, lookup->pool->lookups_by_what, lookup);
+	lookup->by_what.tbl = NULL;
+}
+
+/* --- the queue ---------------------------------------------------------------------------- */
+
+static void leave_queue(struct lookup *lookup)
+{
+	struct pool *pool = lookup->pool;
+
+	forget(lookup);
+	TAILQ_REMOVE(&pool->lookups, lookup, in_queue);
+	pool->lookups_waiting--;
+	lookup->queued = false;
+}
+
+static struct lookup *make(struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
+{
+	const size_t length = strlen(user);
+	struct lookup *lookup = calloc(1, sizeof(*lookup) + length + 1);
+
+	if (!lookup)
+		return NULL;
+	TAILQ_INIT(&lookup->logins);
+	lookup->pool = pool;
+	lookup->kind = kind;
+	lookup->subject = kind->hold ? kind->hold(subject) : subject;
+	lookup->since = loop_now(pool->registry->loop);
+	memcpy(lookup->user, user, length + 1);
+	lookup->queued = true;
+	TAILQ_INSERT_TAIL(&pool->lookups, lookup, in_queue);
+	pool->lookups_waiting++;
+	make_known(lookup);
+	return lookup;
+}
+
+bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
+	const void *subject, const char *user)
+{
+	struct login *login = client->login;
+	struct lookup *lookup = find(pool, kind, subject, user);
+
+	if (!lookup)
+		lookup = make(pool, kind, subject, user);
+	if (!lookup)
+		return false;
+	TAILQ_INSERT_TAIL(&lookup->logins, login, in_lookup);
+	login->client = client;
+	login->lookup = lookup;
+	login->queued_at = loop_now(pool->registry->loop);
+	pool->looking_up++;
+	return true;
+}
+
+struct lookup *lookup_next(const struct pool *pool)
+{
+	return pool_startable_lookups(pool) > 0 ? TAILQ_FIRST(&pool->lookups) : NULL;
+}
+
+/* --- its life ----------------------------------------------------------------------------- */
+
+void lookup_start(struct lookup *lookup, struct server_link *server)
+{
+	struct pool *pool = lookup->pool;
+	const usec_t now = loop_now(pool->registry->loop);
+	struct login *login;
+
+	CHECK(lookup->queued);
+	leave_queue(lookup);
+	pool->lookups_running++;
+	lookup->server = server;
+	lookup->started = now;
+	server->lookup = lookup;
+	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+		login->queued += now - login->queued_at;
+}
+
+static void part_from_server(struct lookup *lookup)
+{
+	lookup->pool->lookups_running--;
+	lookup->server->lookup = NULL;
+	lookup->server = NULL;
+}
+
+void lookup_start_again(struct lookup *lookup)
+{
+	struct pool *pool = lookup->pool;
+	struct login *login;
+
+	part_from_server(lookup);
+	lookup->heard = false;
+	lookup->queued = true;
+	TAILQ_INSERT_HEAD(&pool->lookups, lookup, in_queue);
+	pool->lookups_waiting++;
+	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+		login->queued_at = loop_now(pool->registry->loop);
+}
+
+void lookup_end(struct lookup *lookup)
+{
+	if (lookup->queued)
+		leave_queue(lookup);
+	else if (lookup->server)
+		part_from_server(lookup);
+}
+
+static void free_lookup(struct lookup *lookup)
+{
+	credential_unref(lookup->credential);
+	parameters_unref(lookup->spelt);
+	if (lookup->kind->let_go)
+		lookup->kind->let_go(lookup->subject);
+	free(lookup);
+}
+
+static void part_from_login(struct lookup *lookup, struct login *login)
+{
+	TAILQ_REMOVE(&lookup->logins, login, in_lookup);
+	login->lookup = NULL;
+	lookup->pool->looking_up--;
+}
+
+struct login *lookup_take_login(struct lookup *lookup)
+{
+	struct login *login = TAILQ_FIRST(&lookup->logins);
+
+	if (login)
+		part_from_login(lookup, login);
+	else
+		free_lookup(lookup);
+	return login;
+}
+
+struct server_link *lookup_leave(struct login *login)
+{
+	struct lookup *lookup = login->lookup;
+	struct server_link *server = NULL;
+
+	if (!lookup)
+		return NULL;
+	part_from_login(lookup, login);
+	/* One that stands nowhere is in the hands of whoever takes its logins out. */
+	if (!TAILQ_EMPTY(&lookup->logins) || (!lookup->queued && !lookup->server))
+		return NULL;
+	server = lookup->server;
+	lookup_end(lookup);
+	free_lookup(lookup);
+	return server;
+}

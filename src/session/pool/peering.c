@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pool/peering.h"
+
+#include <string.h>
+
+#include "session/link/close.h"
+#include "session/pool/launch.h"
+#include "session/server/server_login.h"
+#include "session/work/cancel.h"
+
+/* How often a request may still be passed on, in the last byte of its key. */
+enum { TTL_BITS = 3, TTL_BYTE = 7 };
+
+/* Requests that may wait for a peer; it is no matter here whose they are. */
+enum { WAITING_MAX = 1000 };
+
+static unsigned peer_of_key(const uint8_t *key)
+{
+	return key[1] | (unsigned)key[2] << 8;
+}
+
+bool peering_is_foreign(const struct registry *registry, const uint8_t *key, size_t length)
+{
+	return registry->settings->peer_id > 0 && length >= CANCEL_KEY_MIN &&
+		length <= CANCEL_KEY_MAX &&
+		peer_of_key(key) != (unsigned)registry->settings->peer_id;
+}
+
+void peering_forward(struct client_link *client, const uint8_t *key, size_t length)
+{
+	struct peer *peer;
+
+	if ((key[TTL_BYTE] & TTL_BITS) == 0) {
+		client_close_for(client, REASON_CANCEL_TTL_EXHAUSTED);
+		return;
+	}
+	peer = peer_open(link_registry(&client->link), peer_of_key(key));
+	if (!peer) {
+		client_close_for(client, REASON_CANCEL_PEER_NOT_FOUND);
+		return;
+	}
+	if (peer->pool->client_count[CLIENT_CANCEL_WAITING] >= WAITING_MAX) {
+		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
+		return;
+	}
+	memcpy(client->key, key, length);
+	client->key[TTL_BYTE]--; /* of the bits that are not 0 */
+	client->key_length = (uint8_t)length;
+	cancel_queue(client, peer->pool, NULL);
+}
+
+bool peering_launch(struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	if (pool->client_count[CLIENT_CANCEL_WAITING] == 0 ||
+		pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
+		return false;
+	if (size > 0 && pool_servers(pool) >= (unsigned)size)
+		return false;
+	return server_login_begin(pool, NULL);
+}
+
+void peering_work(struct registry *registry)
+{
+	struct peer *peer;
+
+	TAILQ_FOREACH (peer, &registry->peers, entry) {
+		if (peer->pool->client_count[CLIENT_CANCEL_WAITING] > 0)
+			pool_needs_work(peer->pool);
+	}
+}
+
+static void close_list(struct link_list *list, enum reason reason)
+{
+	struct link *link;
+
+	while ((link = TAILQ_FIRST(list)) != NULL) {
+		if (link->kind == LINK_CLIENT)
+			client_close_for(client_of(link), reason);
+		else
+			server_close_for(server_of(link), reason);
+	}
+}
+
+static void empty(struct pool *pool, enum reason reason)
+{
+	close_list(&pool->cancels, reason);
+	close_list(&pool->servers[SERVERS_LOGIN], reason);
+	close_list(&pool->servers[SERVERS_ACTIVE_CANCEL], reason);
+}
+
+void peering_apply(struct registry *registry)
+{
+	struct peer *peer, *next;
+
+	TAILQ_FOREACH_SAFE (peer, &registry->peers, entry, next) {
+		if (peer_is_configured(peer)) {
+			/* One that is being connected to may be elsewhere now. */
+			close_list(&peer->pool->servers[SERVERS_LOGIN],
+				REASON_CONNECT_STRING_CHANGED);
+			if (!peer_renew(peer))
+				log_write(LEVEL_ERROR, "no memory for peer %u", peer->id);
+			pool_needs_work(peer->pool);
+			continue;
+		}
+		empty(peer->pool, REASON_PEER_REMOVED);
+		peer_free(registry, peer);
+	}
+}
+
+unsigned peering_count_servers(const struct registry *registry)
+{
+	const struct peer *peer;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (peer, &registry->peers, entry)
+		count += pool_servers(peer->pool);
+	return count;
+}
+
+void peering_drop_all(struct registry *registry, enum reason reason)
+{
+	struct peer *peer;
+
+	TAILQ_FOREACH (peer, &registry->peers, entry)
+		empty(peer->pool, reason);
+}

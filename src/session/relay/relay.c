@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/relay/relay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "session/link/close.h"
+#include "session/pool/draining.h"
+#include "session/pool/pairing.h"
+#include "session/rules/server_session.h"
+#include "session/statements/replay.h"
+#include "session/statements/statements.h"
+
+/* --- the slices that pass ----------------------------------------------------------------- */
+
+static void send_pieces(struct relay_run *run);
+
+/* Put the open slice, up to here, into the list. */
+static void close_slice(struct relay_run *run, const uint8_t *until)
+{
+	if (until == run->slice)
+		return;
+	if (run->count == RELAY_PIECES)
+		send_pieces(run);
+	run->pieces[run->count++] = (struct iovec){
+		.iov_base = (void *)run->slice,
+		.iov_len = (size_t)(until - run->slice),
+	};
+	run->slice = until;
+}
+
+/* The bytes from here to there go to nobody. */
+static void skip(struct relay_run *run, const uint8_t *from, const uint8_t *to)
+{
+	close_slice(run, from);
+	run->slice = to;
+}
+
+/*
+ * What the receiver does not take at once pauses the sender; one that is broken is dealt with when
+ * the run is over, since judges may still look at it.
+ */
+static void send_to(struct relay_run *run, struct link *to)
+{
+	enum stream_sent sent;
+
+	sent = stream_send(&to->stream, run->pieces, run->count);
+	if (sent == STREAM_SENT_NOT) {
+		run->broken = true;
+		return;
+	}
+	if (to->kind == LINK_SERVER)
+		run->server->fresh = false;
+	if (sent == STREAM_SENT_LATER)
+		stream_pause(&run->from->stream);
+}
+
+/* Give the pieces to the receiver. There is room for others then, also where nobody got them. */
+static void send_pieces(struct relay_run *run)
+{
+	struct link *to = run->to;
+
+	if (run->count > 0 && to && !run->broken && stream_is_open(&to->stream))
+		send_to(run, to);
+	run->count = 0;
+	run->inserted = 0;
+}
+
+static void add_piece(struct relay_run *run, const void *data, size_t length)
+{
+	if (run->count == RELAY_PIECES)
+		send_pieces(run);
+	run->pieces[run->count++] = (struct iovec){(void *)data, length};
+}
+
+uint8_t *relay_insert_room(struct relay_run *run, size_t length)
+{
+	uint8_t *place;
+
+	close_slice(run, run->at);
+	if (run->inserted + length > RELAY_INSERTS || run->count == RELAY_PIECES)
+		send_pieces(run);
+	place = run->inserts + run->inserted;
+	run->inserted += (uint32_t)length;
+	add_piece(run, place, length);
+	return place;
+}
+
+void relay_insert(struct relay_run *run, const void *data, size_t length)
+{
+	memcpy(relay_insert_room(run, length), data, length);
+}
+
+void relay_insert_lent(struct relay_run *run, const void *data, size_t length)
+{
+	close_slice(run, run->at);
+	add_piece(run, data, length);
+}
+
+void relay_skip_front(struct relay_run *run, size_t length)
+{
+	skip(run, run->at, run->at + length);
+}
+
+uint8_t *relay_replace_front(struct relay_run *run, size_t length, size_t size)
+{
+	uint8_t *place = relay_insert_room(run, size);
+
+	run->slice = run->at + length;
+	return place;
+}
+
+void relay_step_over(struct relay_run *run, enum verdict verdict)
+{
+	const uint8_t *next = run->at + run->frame.total;
+
+	if (verdict == RELAY_DROP)
+		skip(run, run->at, next);
+	run->at = next;
+}
+
+/* --- the walk ----------------------------------------------------------------------------- */
+
+enum verdict relay_fail(struct relay_run *run, struct failure why)
+{
+	run->failure = why;
+	run->doomed = true;
+	return RELAY_STOP;
+}
+
+enum verdict relay_refuse_header(struct relay_run *run)
+{
+	char hex[2 * 8 + 1] = "";
+	const size_t left = (size_t)(run->end - run->at);
+
+	if (run->from->kind == LINK_SERVER) {
+		relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	} else {
+		for (size_t i = 0; i < left && i < 8; i++)
+			snprintf(hex + 2 * i, 3, "%02x", run->at[i]);
+		relay_fail(run, failure_of(REASON_BAD_PACKET_HEADER, hex));
+	}
+	run->ended = true;
+	return RELAY_STOP;
+}
+
+/* Bytes of a message whose beginning has passed: they follow it. */
+static void pass_remaining(struct relay_run *run)
+{
+	const size_t left = (size_t)(run->end - run->at);
+	const uint32_t length =
+		run->from->remaining < left ? run->from->remaining : (uint32_t)left;
+
+	run->at += length;
+	run->from->remaining -= length;
+	if (run->from->discarding)
+		skip(run, run->at - length, run->at);
+	if (run->from->remaining == 0)
+		run->from->discarding = false;
+}
+
+/*
+ * May this message, whose end has not come, go on by count? A short one has to be whole first,
+ * so that whoever sends it slowly holds nothing; a long one when a packet buffer of it is there.
+ */
+static bool may_start(const struct relay_run *run, const struct relay_rule *rule)
+{
+	const size_t have = (size_t)(run->end - run->at);
+
+	if (rule->at_once)
+		return true;
+	if (rule->whole && run->frame.total <= RELAY_WHOLE_MAX)
+		return false;
+	if (run->from->kind == LINK_SERVER)
+		return true;
+	return run->frame.total > run->hold_max && (have >= run->hold_max || run->server);
+}
+
+/*
+ * Go over messages that mean nothing until one that has a judge, which is returned, or the end of
+ * what is there (NULL). This is the loop that bulk data runs in.
+ */
+static const struct relay_rule *next_message(struct relay_run *run)
+{
+	const struct relay_rule *rules = run->from->rules;
+
+	for (;;) {
+		const size_t have = (size_t)(run->end - run->at);
+		const struct relay_rule *rule;
+
+		switch (frame_peek(run->at, have, run->max_message, &run->frame)) {
+		case FRAME_WHOLE:
+			rule = &rules[run->frame.type];
+			if (!rule->judge) {
+				run->at += run->frame.total;
+				continue;
+			}
+			run->whole = true;
+			return rule;
+		case FRAME_PARTIAL:
+			rule = &rules[run->frame.type];
+			if (!may_start(run, rule))
+				return NULL;
+			run->whole = false;
+			if (rule->judge)
+				return rule;
+			run->from->remaining = (uint32_t)(run->frame.total - have);
+			run->at = run->end;
+			return NULL;
+		case FRAME_SHORT:
+			return NULL;
+		case FRAME_MALFORMED:
+			relay_refuse_header(run);
+			return NULL;
+		}
+	}
+}
+
+static void apply(struct relay_run *run, enum verdict verdict)
+{
+	const uint8_t *next = run->whole ? run->at + run->frame.total : run->end;
+
+	switch (verdict) {
+	case RELAY_PASS:
+	case RELAY_DROP:
+		if (!run->whole)
+			run->from->remaining =
+				(uint32_t)(run->frame.total - (size_t)(run->end - run->at));
+		if (verdict == RELAY_DROP) {
+			run->from->discarding = !run->whole;
+			skip(run, run->at, next);
+		}
+		run->at = next;
+		break;
+	case RELAY_HOLD:
+		run->hold = true;
+		run->ended = true;
+		break;
+	case RELAY_STOP:
+	case RELAY_MORE:
+		run->ended = true;
+		break;
+	case RELAY_AGAIN:
+		break;
+	}
+}
+
+static void walk(struct relay_run *run)
+{
+	const struct relay_rule *rule;
+
+	if (run->from->remaining) {
+		pass_remaining(run);
+		run->start = run->at;
+		/* Whether somebody had asked for it was told by its beginning. */
+		if (run->quiet)
+			run->quiet = run->at;
+	}
+	if (run->from->kind == LINK_SERVER && run->from->remaining == 0 &&
+		statements_are_due(run->server))
+		statements_answer(run);
+	while ((rule = next_message(run)) != NULL) {
+		const enum verdict verdict = rule->judge(run);
+
+		/* Nearly always. */
+		if (verdict == RELAY_PASS && run->whole) {
+			run->at += run->frame.total;
+			continue;
+		}
+		apply(run, verdict);
+		if (run->ended)
+			break;
+	}
+	close_slice(run, run->at);
+	send_pieces(run);
+}
+
+static void begin(struct relay_run *run, struct link *from, const uint8_t *data, size_t length)
+{
+	const struct settings *settings = link_registry(from)->settings;
+	const bool is_client = from->kind == LINK_CLIENT;
+
+	struct link *to = from->peer;
+
+	run->from = from;
+	run->to = to;
+	run->client = client_of(is_client ? from : to);
+	run->server = server_of(is_client ? to : from);
+	run->loop = from->stream.loop;
+	/* No message is shorter than its length, and so none than this. */
+	run->max_message = settings->max_packet_size > FRAME_MAX_LEAST
+		? settings->max_packet_size
+		: FRAME_MAX_LEAST;
+	run->hold_max = settings->pkt_buf < RELAY_WHOLE_MAX ? (uint32_t)settings->pkt_buf
+							    : RELAY_WHOLE_MAX;
+	run->start = run->at = run->slice = data;
+	run->end = data + length;
+	run->quiet = NULL;
+	run->ended = run->hold = run->doomed = run->broken = run->own_done = false;
+	run->keeps = run->fails = false;
+	run->count = 0;
+	run->inserted = 0;
+}
+
+/* Where a receive puts its bytes: behind room for those that the link held. */
+static uint8_t *receive_area(const struct link *link)
+{
+	return link->stream.loop->receive + LOOP_RECEIVE_HEADROOM;
+}
+
+/* Receive once. Returns what stream_receive() does. */
+static ssize_t receive(struct link *link)
+{
+	const ssize_t got =
+		stream_receive(&link->stream, receive_area(link), LOOP_RECEIVE_SIZE);
+
+	if (got > 0)
+		link->request_time = loop_now(link->stream.loop);
+	return got;
+}
+
+/* Put what the link held before what was received; returns where it all begins. */
+static uint8_t *bring_held(struct link *link)
+{
+	const uint32_t held = link->held_length;
+	uint8_t *start = receive_area(link) - held;
+
+	if (held) {
+		memcpy(start, link->held, held);
+		link_drop_held(link);
+	}
+	return start;
+}
+
+/* After one receive: is there likely to be more, and may it be read in this event? */
+static bool may_go_on(const struct link *link, ssize_t got, int *rounds)
+{
+	/* Less than was asked for means that there was no more. */
+	return got == LOOP_RECEIVE_SIZE && --*rounds != 0 && stream_is_open(&link->stream) &&
+		!link->stream.paused;
+}
+
+/* Everything the run left unjudged stays with the link. False: no memory, the link is closed. */
+static bool keep_rest(struct relay_run *run)
+{
+	if (run->at == run->end)
+		return true;
+	/* What a server's link holds is put before what it receives: there is room for so much. */
+	if (run->from->kind == LINK_SERVER &&
+		(size_t)(run->end - run->at) > LOOP_RECEIVE_HEADROOM)
+		return false;
+	return link_hold(run->from, run->at, (size_t)(run->end - run->at));
+}
+
+/* --- from a client ------------------------------------------------------------------------ */
+
+/*
+ * The server took nothing. If it was dead before anything reached it, nothing was lost: let
+ * another one have the whole run. Else the client has to be told.
+ */
+static void server_is_broken(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (!server->fresh) {
+		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+		return;
+	}
+	run->client->link.remaining = 0;
+	run->client->link.discarding = false;
+	pairing_part(&server->link);
+	server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+	if (!link_hold(run->from, run->start, (size_t)(run->end - run->start))) {
+		client_close_for(run->client, REASON_NO_MEMORY);
+		return;
+	}
+	relay_client_resume(run->client);
+}
+
+/*
+ * The client is not read on. What went with our SETs is kept until these have succeeded. False: no
+ * memory.
+ */
+static bool hold_back(const struct relay_run *run)
+{
+	stream_pause(&run->from->stream);
+	if (!run->from->peer || !run->server->gathered)
+		return true;
+	buffer_clear(&run->server->kept);
+	return buffer_append(&run->server->kept, run->start, (size_t)(run->at - run->start));
+}
+
+/* `given`: as run.given; it is the batch that was kept, if `repeats`. */
+static void run_client_as(struct client_link *client, const uint8_t *data, size_t length,
+	bool repeats, uint32_t given)
+{
+	struct server_link *server;
+	struct relay_run run;
+
+	begin(&run, &client->link, data, length);
+	run.repeats = repeats;
+	run.given = given;
+	run.batch = NULL;
+	run.before = run.server ? run.server->requests.count : 0;
+	run.status = run.server ? run.server->transaction_status : READY_IDLE;
+	walk(&run);
+	if (client->link.state == CLIENT_CLOSED)
+		return;
+	if (run.broken) {
+		server_is_broken(&run);
+		return;
+	}
+	/* What the client said, whatever the server is told in its place. */
+	if (run.to && !repeats)
+		client->link.pool->stats.current.received += (size_t)(run.at - data);
+	if (run.doomed) {
+		client_close(client, &run.failure);
+		return;
+	}
+	if (!keep_rest(&run) || (run.hold && !hold_back(&run))) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	if (!client->link.peer)
+		return;
+	server = server_of(client->link.peer);
+	if (statements_are_due(server) && !statements_answer_at_once(server)) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+		return;
+	}
+	replay_note(&run, data);
+	/* A message that is not answered (Flush) may leave the server as free as it was. */
+	if (requests_is_empty(&server->requests))
+		pairing_settle(server);
+}
+
+static void run_client(struct client_link *client, const uint8_t *data, size_t length)
+{
+	run_client_as(client, data, length, false, 0);
+}
+
+static void run_link(struct link *link, const uint8_t *data, size_t length);
+
+/* What the link holds is its own while it runs, since it may hold more then. */
+static void run_held(struct link *link)
+{
+	struct registry *registry = link_registry(link);
+	uint8_t *held = link->held;
+	const uint32_t length = link->held_length, capacity = link->held_capacity;
+
+	link->held = NULL;
+	link->held_length = link->held_capacity = 0;
+	run_link(link, held, length);
+	held_free(registry, held, capacity);
+}
+
+/* Is it a power of two or more further? */
+static bool has_doubled(uint32_t before, uint32_t now)
+{
+	return __builtin_clz(before) != __builtin_clz(now);
+}
+
+/*
+ * A message that must be whole and is longer than the loop's buffer has room for is received
+ * where it is held. It is judged when it is whole, and now and then before: it may be too much to
+ * be waited for. Returns what stream_receive() does.
+ */
+static ssize_t receive_held(struct link *link)
+{
+	const size_t rest = relay_rest(link);
+	const size_t size = rest < LOOP_RECEIVE_SIZE ? rest : LOOP_RECEIVE_SIZE;
+	const uint32_t before = link->held_length;
+	ssize_t got;
+
+	if (!link_make_room(link, size))
+		return STREAM_BROKEN;
+	got = stream_receive(&link->stream, link->held + link->held_length, size);
+	if (got <= 0)
+		return got;
+	link->request_time = loop_now(link->stream.loop);
+	link->held_length += (uint32_t)got;
+	if ((size_t)got == rest || has_doubled(before, link->held_length))
+		run_held(link);
+	return got;
+}
+
+/* Does it hold more than there is room for in front of what is received? */
+static bool holds_much(const struct link *link)
+{
+	return link->held_length > LOOP_RECEIVE_HEADROOM / 2;
+}
+
+void relay_client_readable(struct client_link *client)
+{
+	struct link *link = &client->link;
+	int rounds = link_registry(link)->settings->sbuf_loopcnt;
+	ssize_t got;
+
+	do {
+		const uint8_t *data;
+		const bool much = holds_much(link);
+
+		got = much ? receive_held(link) : receive(link);
+		if (got <= 0) {
+			if (got != STREAM_AGAIN)
+				client_close_for(client, REASON_CLIENT_UNEXPECTED_EOF);
+			return;
+		}
+		if (much)
+			continue;
+		data = bring_held(link);
+		run_client(client, data, (size_t)(receive_area(link) + got - data));
+	} while (may_go_on(link, got, &rounds));
+}
+
+void relay_client_resume(struct client_link *client)
+{
+	struct loop *loop = client->link.stream.loop;
+	const uint32_t length = client->link.held_length;
+
+	stream_resume(&client->link.stream);
+	if (length == 0)
+		return;
+	if (holds_much(&client->link)) {
+		run_held(&client->link);
+		return;
+	}
+	/* The loop's buffer is free: a run that led here has sent all of its own bytes. */
+	memcpy(loop->receive, client->link.held, length);
+	link_drop_held(&client->link);
+	run_client(client, loop->receive, length);
+}
+
+/* --- from a server ------------------------------------------------------------------------ */
+
+/* Requests that were held back may go on: too many were in flight, or our SETs. */
+static void wake_full_ring(struct client_link *client, const struct server_link *server)
+{
+	if (!client->ring_full || server->setting || server->replaying ||
+		server->requests.count > REQUESTS_MAX / 2)
+		return;
+	client->ring_full = false;
+	relay_client_resume(client);
+}
+
+/* The batch that was kept is the client's next one, as if nothing had been. */
+static void repeat_batch(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+	struct buffer kept = server->kept;
+
+	server->kept = (struct buffer){0};
+	client->ring_full = false;
+	/* Part of what comes behind it may be there. */
+	if (!buffer_append(&kept, client->link.held, client->link.held_length)) {
+		buffer_wipe(&kept);
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	link_drop_held(&client->link);
+	stream_resume(&client->link.stream);
+	run_client_as(client, kept.data, kept.length, true, server->kept_answers);
+	buffer_wipe(&kept);
+}
+
+static void run_server(struct server_link *server, const uint8_t *data, size_t length)
+{
+	struct relay_run run;
+
+	begin(&run, &server->link, data, length);
+	if (server->transaction_status == 'I' && requests_is_empty(&server->requests))
+		run.quiet = data;
+	walk(&run);
+	if (server->link.state == SERVER_CLOSED)
+		return;
+	if (run.doomed) {
+		server_close(server, &run.failure);
+		return;
+	}
+	if (!keep_rest(&run)) {
+		server_close_for(server, REASON_NO_MEMORY);
+		return;
+	}
+	if (run.own_done) {
+		server_own_done(server);
+		return;
+	}
+	if (run.fails) {
+		repeat_batch(server);
+		return;
+	}
+	/* It said something after its last ReadyForQuery that nobody had asked for. */
+	if (run.quiet && run.quiet != run.at &&
+		(server->link.state == SERVER_PAIRED || server->link.state == SERVER_DRAINING))
+		server->dirty = true;
+	if (run.broken)
+		client_close_for(
+			run.client, REASON_UNEXPECTED_EOF); /* takes care of the server */
+	else if (run.client && run.client->link.state == CLIENT_PAIRED)
+		wake_full_ring(run.client, server);
+	if (server->link.state == SERVER_PAIRED)
+		pairing_settle(server);
+	else if (server->link.state == SERVER_DRAINING)
+		draining_proceed(server, length);
+}
+
+void relay_server_readable(struct server_link *server)
+{
+	struct link *link = &server->link;
+	int rounds = link_registry(link)->settings->sbuf_loopcnt;
+	ssize_t got;
+
+	do {
+		const uint8_t *data;
+
+		got = receive(link);
+		if (got <= 0) {
+			if (got != STREAM_AGAIN)
+				server_close_for(server, REASON_SERVER_CONN_CRASHED);
+			return;
+		}
+		link->pool->stats.current.sent += (uint64_t)got;
+		data = bring_held(link);
+		run_server(server, data, (size_t)(receive_area(link) + got - data));
+	} while (may_go_on(link, got, &rounds));
+}
+
+/* --- coming to rest ----------------------------------------------------------------------- */
+
+size_t relay_rest(const struct link *link)
+{
+	struct frame frame;
+
+	if (link->remaining)
+		return link->remaining;
+	if (link->held_length == 0)
+		return 0;
+	switch (frame_peek(link->held, link->held_length, UINT32_MAX, &frame)) {
+	case FRAME_SHORT:
+		return FRAME_HEADER_SIZE - link->held_length;
+	case FRAME_PARTIAL:
+		return frame.total - link->held_length;
+	case FRAME_WHOLE:
+	case FRAME_MALFORMED:
+		break;
+	}
+	return 0;
+}
+
+static void run_link(struct link *link, const uint8_t *data, size_t length)
+{
+	if (link->kind == LINK_CLIENT)
+		run_client(client_of(link), data, length);
+	else
+		run_server(server_of(link), data, length);
+}
+
+static void lose(struct link *link)
+{
+	if (link->kind == LINK_CLIENT)
+		client_close_for(client_of(link), REASON_CLIENT_UNEXPECTED_EOF);
+	else
+		server_close_for(server_of(link), REASON_SERVER_CONN_CRASHED);
+}
+
+void relay_receive_rest(struct link *link)
+{
+	const size_t rest = relay_rest(link);
+	const uint8_t *data;
+	ssize_t got;
+
+	if (rest == 0) {
+		stream_freeze(&link->stream);
+		return;
+	}
+	if (holds_much(link)) {
+		got = receive_held(link);
+		if (got <= 0 && got != STREAM_AGAIN)
+			lose(link);
+		return;
+	}
+	got = stream_receive(&link->stream, receive_area(link),
+		rest < LOOP_RECEIVE_SIZE ? rest : LOOP_RECEIVE_SIZE);
+	if (got == STREAM_AGAIN)
+		return;
+	if (got <= 0) {
+		lose(link);
+		return;
+	}
+	link->request_time = loop_now(link->stream.loop);
+	if (link->kind == LINK_SERVER)
+		link->pool->stats.current.sent += (uint64_t)got;
+	data = bring_held(link);
+	run_link(link, data, (size_t)(receive_area(link) + got - data));
+}

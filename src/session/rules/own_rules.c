@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: ISC */
+/* What the messages of a server mean that answers us, or that was asked nothing. */
+#include <string.h>
+
+#include "model/client_group.h"
+#include "session/lookup/lookup_server.h"
+#include "session/parameters/followed.h"
+#include "session/relay/relay_rules.h"
+#include "session/rules/restore.h"
+#include "session/rules/server_session.h"
+#include "session/statements/statements.h"
+#include "wire/message.h"
+#include "wire/parameters.h"
+#include "wire/report.h"
+
+/* `later`: the client is not told so now. False: no memory. */
+static bool remember(
+	const struct relay_run *run, const char *name, const char *value, bool later)
+{
+	const int index = parameter_index(link_registry(run->from)->parameters, name);
+
+	if (index < 0)
+		return run->server->setting || followed_note_status(run, name, value, later);
+	if (!link_set_parameter(run->from, (unsigned)index, value))
+		return false;
+	if (!run->client || later)
+		return true;
+	if (!link_set_parameter(&run->client->link, (unsigned)index, value))
+		return false;
+	client_group_join(run->client);
+	return true;
+}
+
+enum verdict relay_remember_parameter(struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+	const char *name, *value;
+	bool later;
+
+	if (!run->whole || !report_parse_parameter(body, length, &name, &value))
+		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	later = run->server->setting || restore_keeps_report(run, name);
+	if (!remember(run, name, value, later))
+		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
+	return later ? RELAY_DROP : RELAY_PASS;
+}
+
+/* --- from a server that answers us -------------------------------------------------------- */
+
+enum verdict relay_drop_own(struct relay_run *run)
+{
+	(void)run;
+	return RELAY_DROP;
+}
+
+enum verdict relay_judge_own_parameter(struct relay_run *run)
+{
+	return relay_remember_parameter(run) == RELAY_STOP ? RELAY_STOP : RELAY_DROP;
+}
+
+/* A reset query, say; connect_query comes before anything is followed. */
+static enum verdict judge_own_command(struct relay_run *run)
+{
+	if (parameters_has_followed(run->from->parameters) && !followed_note_command(run))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	/* Our reset query may well be DISCARD ALL. */
+	if (relay_forgets_all(run))
+		statements_forget_all(run->server, NULL);
+	return RELAY_DROP;
+}
+
+static enum verdict judge_own_error(struct relay_run *run)
+{
+	size_t length;
+
+	if (run->whole) {
+		const uint8_t *body = relay_body(run, &length);
+
+		server_own_error(run->server, body, length);
+	}
+	return RELAY_DROP;
+}
+
+enum verdict relay_end_own(struct relay_run *run, char status)
+{
+	requests_clear(&run->server->requests);
+	run->server->transaction_status = status;
+	run->own_done = true;
+	run->from->rules = relay_unused_server;
+	return RELAY_DROP;
+}
+
+char relay_ready_status(const struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *status = relay_body(run, &length);
+
+	return length == 1 && relay_is_status(*status) ? (char)*status : 0;
+}
+
+static enum verdict judge_own_ready(struct relay_run *run)
+{
+	const char status = relay_ready_status(run);
+
+	return status ? relay_end_own(run, status)
+		      : relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+}
+
+/* --- from a server that runs a look-up ---------------------------------------------------- */
+
+/* One that is too long to be whole is longer than any secret. */
+static enum verdict judge_looked_up(struct relay_run *run)
+{
+	enum reason why = run->server->lookup->kind->broken;
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+	enum lookup_progress progress = LOOKUP_BREAKS;
+
+	if (relay_forgets_all(run))
+		statements_forget_all(run->server, NULL);
+	if (run->whole)
+		progress = lookup_answer(run->server, run->frame.type, body, length, &why);
+	switch (progress) {
+	case LOOKUP_GOES_ON:
+		return RELAY_DROP;
+	case LOOKUP_ENDS:
+		return relay_end_own(run, READY_IDLE);
+	case LOOKUP_BREAKS:
+		break;
+	}
+	return relay_fail(run, failure_of(why));
+}
+
+/* --- from a server that was asked nothing ------------------------------------------------- */
+
+static enum verdict judge_unused(struct relay_run *run)
+{
+	const uint8_t type = run->frame.type;
+
+	if (!run->server->dirty)
+		link_log_repeated(run->from, LEVEL_WARNING,
+			"got packet '%c' from server when not linked",
+			type >= ' ' && type < 127 ? type : '?');
+	run->server->dirty = true;
+	return RELAY_DROP;
+}
+
+static enum verdict judge_unused_notification(struct relay_run *run)
+{
+	(void)run;
+	return RELAY_DROP;
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
+
+/*
+ * Each table says first what all types mean and then which of them mean something else, so the
+ * later initializer of the same element is the one that is meant.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct relay_rule relay_own_server[RELAY_TYPES] = {
+	RELAY_EVERY(relay_drop_own),
+	[PQ_COMMAND_COMPLETE] = {judge_own_command, .whole = true},
+	[PQ_ERROR_RESPONSE] = {judge_own_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_own_ready, .whole = true},
+};
+
+const struct relay_rule relay_lookup_server[RELAY_TYPES] = {
+	[0 ... RELAY_TYPES - 1] = {judge_looked_up, .whole = true},
+	[PQ_NOTICE_RESPONSE] = {relay_drop_own},
+	[PQ_NOTIFICATION_RESPONSE] = {relay_drop_own},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
+};
+
+const struct relay_rule relay_unused_server[RELAY_TYPES] = {
+	RELAY_EVERY(judge_unused),
+	[PQ_NOTIFICATION_RESPONSE] = {judge_unused_notification},
+};

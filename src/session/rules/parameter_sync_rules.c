@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/* What the messages of a server mean that runs our SETs. */
+#include <string.h>
+
+#include "session/parameters/parameter_sync.h"
+#include "session/pool/draining.h"
+#include "session/relay/relay_rules.h"
+#include "session/rules/server_session.h"
+#include "session/statements/not_executed.h"
+#include "session/statements/statements.h"
+#include "wire/message.h"
+#include "wire/report.h"
+
+/* --- they fail ---------------------------------------------------------------------------- */
+
+/* Why the server is of no use to this client. */
+static enum reason reason_of_refusal(const struct server_link *server)
+{
+	/* It may have been a RESET, of what is none of this client's. */
+	return !server->gathered && parameters_has_followed(server->link.parameters)
+		? REASON_RESET_QUERY_FAILED
+		: REASON_INVALID_SERVER_PARAMETER;
+}
+
+static enum verdict judge_set_error(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	if (report_is_of(&report, "57P")) {
+		/* Its session was ended, whatever we ask of it, before it came to anything else. */
+		parameter_sync_take_back(server);
+		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
+	}
+	if (run->whole)
+		server_own_error(server, body, length);
+	if (!report_is(&report, "57014"))
+		return relay_fail(run, failure_of(reason_of_refusal(server)));
+	server->request_failed = true;
+	return RELAY_DROP;
+}
+
+/* Somebody has cancelled them: it is the client's query that he meant. */
+static enum verdict end_canceled(struct relay_run *run, char status)
+{
+	struct server_link *server = run->server;
+
+	if (status == READY_FAILED_TRANSACTION && run->client &&
+		not_executed_is_certain(run->client, &server->kept))
+		parameter_sync_take_back(server);
+	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
+}
+
+/* --- they are through ----------------------------------------------------------------------- */
+
+static void drop_sync(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	requests_drop(&server->requests);
+	server->setting = server->gathered = false;
+	if (requests_is_empty(&server->requests)) {
+		server->transaction_status = READY_IDLE;
+		run->quiet = run->at + run->frame.total;
+	}
+}
+
+/* False: no memory. */
+static bool return_to_client(struct server_link *server, struct client_link *client)
+{
+	server->link.rules = relay_paired_server;
+	/* It is read on when this run is over, or the server has taken what it was sent. */
+	if (!stream_is_blocked(&server->link.stream))
+		client->ring_full = true;
+	return parameter_sync_adopt(client, server);
+}
+
+/* What the server says from here on answers what went with our SETs. */
+static enum verdict end_gathered(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	drop_sync(run);
+	if (server->link.state == SERVER_DRAINING) {
+		if (!draining_set_out(server))
+			return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
+	} else if (!return_to_client(server, run->client)) {
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	}
+	if (!statements_are_due(server))
+		return RELAY_DROP;
+	relay_step_over(run, RELAY_DROP);
+	statements_answer(run);
+	return RELAY_AGAIN;
+}
+
+/* Those that go alone may be two queries, of which the last one counts. */
+static enum verdict judge_set_ready(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	const char status = relay_ready_status(run);
+
+	if (!status)
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	if (server->request_failed)
+		return end_canceled(run, status);
+	if (server->gathered)
+		return status == READY_IDLE
+			? end_gathered(run)
+			: relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));
+	if (server->requests.count <= 1 || status != READY_IDLE)
+		return relay_end_own(run, status);
+	requests_drop(&server->requests);
+	return RELAY_DROP;
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+/* What all types mean is said first; later initializers are the ones that are meant. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct relay_rule relay_syncing_server[RELAY_TYPES] = {
+	RELAY_EVERY(relay_drop_own),
+	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_set_ready, .whole = true},
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/rules/restore.h"
+
+#include <string.h>
+
+#include "model/client_group.h"
+#include "session/parameters/restore_query.h"
+#include "session/relay/relay_rules.h"
+#include "session/rules/server_session.h"
+#include "session/work/welcome.h"
+#include "wire/message.h"
+#include "wire/parameter_values.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+/* A query of ours that a late cancel request has hit is asked again, but not for ever. */
+enum { RESTORE_ATTEMPTS = 2 };
+
+/* --- has anything to be restored? --------------------------------------------------------- */
+
+void restore_note_command(const struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (!run->client || !run->client->asked || server->link.rules != relay_paired_server ||
+		!(relay_has_tag(run, "RESET") || relay_has_tag(run, "DISCARD ALL")))
+		return;
+	server->restores = RESTORE_ATTEMPTS;
+	server->link.rules = relay_reset_server;
+}
+
+/* What was not asked for is told as it comes, in the server's order. */
+bool restore_keeps_report(const struct relay_run *run, const char *name)
+{
+	const struct link *server = &run->server->link;
+	const struct parameters *asked = run->client ? run->client->asked : NULL;
+	int index;
+
+	if (!asked ||
+		(server->rules != relay_reset_server &&
+			server->rules != relay_restoring_server))
+		return false;
+	index = parameter_index(parameters_table(asked), name);
+	return index >= 0 ? parameters_get(asked, (unsigned)index) != NULL
+			  : parameters_get_followed(asked, name) != NULL;
+}
+
+static bool tracked_is_gone(const struct parameter_values *asked,
+	const struct parameter_values *present, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (asked->tracked[i] && present->tracked[i] &&
+			strcmp(asked->tracked[i], present->tracked[i]) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Under this name another value is known. */
+static bool has_another(const struct parameters *set, const struct followed *asked)
+{
+	const char *value = parameters_get_followed(set, asked->name);
+
+	return value && strcmp(value, asked->value) != 0;
+}
+
+/*
+ * In other modes what is followed is set anyway for the client's next transaction, if its set has
+ * the value that it asked for: that of another one was reported.
+ */
+static bool followed_is_gone(
+	const struct server_link *server, const struct parameter_values *asked)
+{
+	const struct link *client = server->link.peer;
+
+	if (server_mode(server) == POOL_MODE_SESSION)
+		return asked->count > 0;
+	for (unsigned i = 0; i < asked->count; i++) {
+		const struct followed *each = &asked->followed[i];
+		const char *known =
+			parameters_get_followed(server->link.parameters, each->name);
+
+		if (has_another(known ? server->link.parameters : client->parameters, each))
+			return true;
+	}
+	return false;
+}
+
+static bool is_due(const struct server_link *server)
+{
+	const struct client_link *client = (const struct client_link *)server->link.peer;
+	struct parameter_values asked, present;
+
+	if (server->restores == 0 || !client->asked)
+		return false;
+	parameter_values_read(client->asked, &asked);
+	parameter_values_read(server->link.parameters, &present);
+	return tracked_is_gone(&asked, &present,
+		       parameter_count(link_registry(&server->link)->parameters)) ||
+		followed_is_gone(server, &asked);
+}
+
+/* Does this ReadyForQuery end the last of what the client has sent? */
+static bool ends_all(struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && server->requests.count == 1 && !server->replaying &&
+		!request_is(first, REQUEST_SWALLOW) &&
+		(first->type == PQ_QUERY || first->type == PQ_SYNC);
+}
+
+/* --- the server is asked ------------------------------------------------------------------- */
+
+/* What it does not follow any more since a DISCARD ALL, and will again, may be anything. */
+static bool doubt_followed(struct server_link *server)
+{
+	struct parameter_values present, wanted;
+	struct parameters *set;
+
+	parameter_values_read(server->link.parameters, &present);
+	parameter_values_read(server->link.peer->parameters, &wanted);
+	for (unsigned i = 0; i < wanted.count; i++) {
+		const char *name = wanted.followed[i].name;
+		bool is_there;
+
+		parameter_values_place(&present, name, &is_there);
+		if (!is_there && !parameter_values_follow(&present, name, NULL))
+			return false;
+	}
+	set = parameter_values_intern(parameters_table(server->link.parameters), &present);
+	server->follows = false;
+	return link_take_parameters(&server->link, set);
+}
+
+/* The client's request is ended by the ReadyForQuery of our query instead of its own. */
+static enum verdict ask(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct buffer message;
+	bool good, sent = false;
+
+	buffer_init(&message);
+	restore_write_query(server, &message);
+	good = !message.failed && doubt_followed(server);
+	if (good)
+		sent = stream_send_bytes(&server->link.stream, message.data, message.length) !=
+			STREAM_SENT_NOT;
+	buffer_free(&message);
+	if (!sent)
+		return relay_fail(run,
+			failure_of(good ? REASON_SERVER_CONNECTION_CLOSED : REASON_NO_MEMORY));
+	link_log(&server->link, LEVEL_DEBUG, "startup parameters are set again after a reset");
+	server->restores--;
+	server->link.rules = relay_restoring_server;
+	return RELAY_DROP;
+}
+
+/* --- what the client is told -------------------------------------------------------------- */
+
+static void insert(struct relay_run *run, const struct buffer *message)
+{
+	size_t at = 0;
+
+	while (at < message->length) {
+		const size_t left = message->length - at;
+		const size_t length = left < RELAY_INSERTS ? left : RELAY_INSERTS;
+
+		relay_insert(run, message->data + at, length);
+		at += length;
+	}
+}
+
+/* Followed ones that servers report besides: the client's set has their values from now on. */
+static bool take_followed(
+	struct client_link *client, const struct parameters *server, struct buffer *out)
+{
+	struct parameter_table *table = parameters_table(server);
+	struct parameters *set = parameters_ref(client->link.parameters);
+	struct parameter_values values;
+
+	parameter_values_read(server, &values);
+	for (unsigned i = 0; set && i < values.count; i++) {
+		const struct followed *present = &values.followed[i];
+		struct parameters *next;
+
+		if (!present->value || !has_another(client->link.parameters, present) ||
+			!welcome_value(client->link.pool, present->name))
+			continue;
+		next = parameters_refollow(table, set, present->name, present->value);
+		parameters_unref(set);
+		set = next;
+		writer_parameter_status(out, present->name, present->value);
+	}
+	return link_take_parameters(&client->link, set);
+}
+
+static bool take_tracked(
+	struct client_link *client, const struct parameters *server, struct buffer *out)
+{
+	struct parameter_table *table = parameters_table(server);
+	struct parameter_values values, before;
+
+	parameter_values_read(server, &values);
+	parameter_values_read(client->link.parameters, &before);
+	for (unsigned i = 0; i < parameter_count(table); i++) {
+		const char *value = values.tracked[i];
+
+		if (value && (!before.tracked[i] || strcmp(value, before.tracked[i]) != 0))
+			writer_parameter_status(out, parameter_name(table, i), value);
+	}
+	return link_take_parameters(
+		&client->link, parameters_adopt(table, client->link.parameters, server));
+}
+
+/* Reports were kept back: tell what is different now. False: no memory. */
+static bool tell(struct relay_run *run)
+{
+	struct parameters *present = run->server->link.parameters;
+	struct buffer message;
+	bool good;
+
+	buffer_init(&message);
+	good = take_tracked(run->client, present, &message) &&
+		take_followed(run->client, present, &message) && !message.failed;
+	if (good && message.length > 0) {
+		insert(run, &message);
+		client_group_join(run->client);
+	}
+	buffer_free(&message);
+	return good;
+}
+
+/* ReadyForQuery means what it means to any paired server, with what has changed before it. */
+static enum verdict judge_as_ever(struct relay_run *run)
+{
+	if (!tell(run))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	return relay_paired_server[PQ_READY_FOR_QUERY].judge(run);
+}
+
+enum verdict restore_judge_ready(struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *status = relay_body(run, &length);
+
+	/* In a suspension nothing new begins. */
+	if (length == 1 && *status == READY_IDLE && ends_all(run->server) &&
+		!link_registry(run->from)->suspension) {
+		if (is_due(run->server))
+			return ask(run);
+		run->server->link.rules = relay_paired_server;
+	}
+	return judge_as_ever(run);
+}
+
+/* --- from a server that runs our query ---------------------------------------------------- */
+
+static enum verdict judge_answer(struct relay_run *run)
+{
+	(void)run;
+	return RELAY_DROP;
+}
+
+/*
+ * The client has done nothing wrong: it goes on with what it has, unless the server ends. What a
+ * late cancel request has hit is asked once more, at ReadyForQuery.
+ */
+static enum verdict judge_error(struct relay_run *run)
+{
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	if (report_is_of(&report, "57P"))
+		return relay_paired_server[PQ_ERROR_RESPONSE].judge(run);
+	if (report_is(&report, "57014"))
+		run->server->link.rules = relay_reset_server;
+	link_log_repeated(run->from, LEVEL_WARNING,
+		"could not set startup parameters again after a reset: %s",
+		report.text ? report.text : "no message");
+	return RELAY_DROP;
+}
+
+static enum verdict judge_ready(struct relay_run *run)
+{
+	run->server->link.rules = relay_paired_server;
+	return judge_as_ever(run);
+}
+
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct relay_rule relay_restoring_server[RELAY_TYPES] = {
+	RELAY_EVERY(judge_answer),
+	[PQ_NOTIFICATION_RESPONSE] = RELAY_PASSES,
+	[PQ_ERROR_RESPONSE] = {judge_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_remember_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/failover.h"
+
+#include <string.h>
+
+/* A client may ask for a read-only transaction and write in it as often as it likes. */
+#define PAUSE (2 * USEC_PER_SEC)
+
+/* --- a name has moved --------------------------------------------------------------------- */
+
+/* Was the server found under this name? */
+static bool has_host(const struct server_link *server, const char *name)
+{
+	const struct database_config *config = server->link.pool->database->config;
+	const char *host;
+	size_t length;
+
+	/* If the list has changed since, the server is to be retired anyway. */
+	if (server->host >= database_config_hosts(config))
+		return false;
+	host = database_config_host(config, server->host, &length);
+	return strlen(name) == length && memcmp(host, name, length) == 0;
+}
+
+static bool is_at(const struct server_link *server, const struct address *gone)
+{
+	struct address where =
+		address_of((const struct sockaddr *)&server->where, server->where_length);
+
+	where.port = gone->port;
+	return gone->family != AF_UNSPEC && address_equal(&where, gone);
+}
+
+static unsigned retire_moved(struct pool *pool, const char *name, const struct address *gone)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < SERVER_LISTS; i++) {
+		struct link *link;
+
+		TAILQ_FOREACH (link, &pool->servers[i], place) {
+			struct server_link *server = server_of(link);
+
+			if (server->close_needed || !is_at(server, gone) ||
+				!has_host(server, name))
+				continue;
+			server_retire(server, SERVER_CLOSED_DNS);
+			count++;
+		}
+	}
+	return count;
+}
+
+void failover_host_moved(
+	void *argument, const char *name, const struct sockaddr *gone, socklen_t length)
+{
+	const struct registry *registry = argument;
+	const struct address address = address_of(gone, length);
+	char text[ADDRESS_TEXT_SIZE];
+	unsigned count = 0;
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		count += retire_moved(pool, name, &address);
+	if (count > 0)
+		log_write(LEVEL_LOG, "%s is no longer at %s, connections to be retired: %u",
+			name, address_host(&address, text), count);
+}
+
+/* --- a server refuses to write ------------------------------------------------------------ */
+
+static void forget_hosts(const struct registry *registry, const struct database_config *config)
+{
+	for (unsigned i = 0; i < database_config_hosts(config); i++) {
+		size_t length;
+		const char *host = database_config_host(config, i, &length);
+
+		resolver_forget(registry->resolver, host, length);
+	}
+}
+
+void failover_server_is_read_only(struct server_link *server)
+{
+	const struct registry *registry = link_registry(&server->link);
+	struct database *database = server->link.pool->database;
+	const usec_t now = loop_now(registry->loop);
+	struct pool *pool;
+
+	if (!registry->settings->server_failover_check || now < database->failover_pause)
+		return;
+	database->failover_pause = now + PAUSE;
+	link_log(
+		&server->link, LEVEL_LOG, "the server is read-only, looking for its successor");
+	if (registry->resolver)
+		forget_hosts(registry, database->config);
+	TAILQ_FOREACH (pool, &database->pools, in_database)
+		pool_retire_servers(pool, SERVER_CLOSED_DNS);
+}

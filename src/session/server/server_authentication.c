@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/server_authentication.h"
+
+#include <string.h>
+
+#include "crypt/md5.h"
+#include "session/link/close.h"
+#include "session/link/derivation.h"
+#include "session/server/server_login_state.h"
+#include "wire/message.h"
+#include "wire/reader.h"
+#include "wire/writer.h"
+
+/* The secret to log in with: the database's own password, else the pool's. */
+static const char *secret_of(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+
+	if (pool_is_forced(pool) && pool->database->config->password)
+		return pool->database->config->password;
+	return pool_secret(pool);
+}
+
+/* What a client typed may look like a stored secret and is none. */
+static enum secret_kind secret_kind_of(const struct server_link *server)
+{
+	const struct credential *credential = server->link.pool->credential;
+	const char *secret = secret_of(server);
+
+	return credential && credential->is_password && secret == credential->secret
+		? SECRET_PLAIN
+		: secret_kind(secret);
+}
+
+/* We have no secret of a kind that the server could accept. */
+static void refuse_secret(struct server_link *server, const char *method, const char *why)
+{
+	link_log_kind(&server->link, LEVEL_ERROR, why, 0, "cannot do %s authentication: %s",
+		method, why);
+	/* Those who wait hear the reason; the server's own line is about what we could not do. */
+	server->login->wrong_secret = true;
+	server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static void answer_cleartext(struct server_link *server)
+{
+	const char *secret = secret_of(server);
+	struct buffer message;
+
+	if (secret_kind_of(server) != SECRET_PLAIN) {
+		refuse_secret(server, "cleartext", "wrong password type");
+		return;
+	}
+	buffer_init_secret(&message);
+	writer_password(&message, secret, strlen(secret) + 1);
+	if (!server_login_send(server, &message))
+		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static void answer_md5(struct server_link *server, struct reader *reader)
+{
+	const uint8_t *salt = reader_bytes(reader, 4);
+	const char *secret = secret_of(server);
+	const enum secret_kind kind = secret_kind_of(server);
+	char hashed[36], response[36];
+	struct buffer message;
+
+	if (!salt) {
+		server_close_for(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	if (kind == SECRET_MD5)
+		memcpy(hashed, secret, sizeof(hashed));
+	if ((kind != SECRET_MD5 && kind != SECRET_PLAIN) ||
+		(kind == SECRET_PLAIN &&
+			!md5_secret(secret, server->link.pool->user->name, hashed)) ||
+		!md5_response(hashed, salt, response)) {
+		refuse_secret(server, "MD5", "wrong password type");
+		return;
+	}
+	buffer_init_secret(&message);
+	writer_password(&message, response, sizeof(response));
+	explicit_bzero(hashed, sizeof(hashed));
+	explicit_bzero(response, sizeof(response));
+	if (!server_login_send(server, &message))
+		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+/* --- SCRAM -------------------------------------------------------------------------------- */
+
+/* The best mechanism of the server's list; NULL: none that we know. */
+static const char *choose_mechanism(struct server_login *login, struct reader *reader)
+{
+	const bool bindable = login->end_point_length > 0;
+	const char *name, *found = NULL;
+
+	while ((name = reader_string(reader)) != NULL && name[0] != '\0') {
+		if (bindable && strcmp(name, SCRAM_MECHANISM_PLUS) == 0)
+			found = SCRAM_MECHANISM_PLUS;
+		else if (!found && strcmp(name, SCRAM_MECHANISM) == 0)
+			found = SCRAM_MECHANISM;
+	}
+	if (found && strcmp(found, SCRAM_MECHANISM_PLUS) == 0)
+		login->scram.binding = (struct scram_binding){
+			.type = SCRAM_BINDING_TYPE,
+			.data = login->end_point,
+			.length = login->end_point_length,
+		};
+	return reader->failed ? NULL : found;
+}
+
+/* Keys that a client proved, if the server stores the very same secret. */
+static const struct scram_keys *passed_through(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const struct user_keys *keys = pool_keys(pool);
+
+	/* With a forced user the keys are somebody else's. */
+	if (pool->database->config->user || !keys || !keys->client_key_known)
+		return NULL;
+	return &keys->keys;
+}
+
+static void begin_scram(struct server_link *server, struct reader *reader)
+{
+	struct server_login *login = server->login;
+	const enum secret_kind kind = secret_kind_of(server);
+	uint8_t nonce[SCRAM_NONCE_SIZE];
+	const char *mechanism;
+	struct buffer first, message;
+
+	login->end_point_length = tls_end_point(&server->link.stream, login->end_point);
+	mechanism = choose_mechanism(login, reader);
+	if (!mechanism) {
+		login->told = true;
+		server_close_for(server, REASON_SERVER_NO_SASL_MECHANISM);
+		return;
+	}
+	if (kind == SECRET_SCRAM && !passed_through(server)) {
+		refuse_secret(server, "SCRAM",
+			"password is SCRAM secret but client authentication did not provide SCRAM keys");
+		return;
+	}
+	if (kind != SECRET_PLAIN && kind != SECRET_SCRAM) {
+		refuse_secret(server, "SCRAM", "wrong password type");
+		return;
+	}
+	buffer_init(&first);
+	buffer_init(&message);
+	random_fill(&server->link.stream.loop->random, nonce, sizeof(nonce));
+	login->scram_begun = scram_client_first(&login->scram, nonce, &first) == SCRAM_GOOD;
+	writer_sasl_initial(&message, mechanism, first.data, first.length);
+	buffer_free(&first);
+	if (!login->scram_begun || !server_login_send(server, &message))
+		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static void answer_scram(struct server_link *server, const struct scram_keys *keys)
+{
+	struct buffer final, message;
+	enum scram_result result;
+
+	buffer_init(&final);
+	buffer_init(&message);
+	result = scram_client_answer(&server->login->scram, keys, &final);
+	writer_password(&message, final.data, final.length);
+	buffer_free(&final);
+	if (result != SCRAM_GOOD || !server_login_send(server, &message))
+		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+}
+
+static struct server_link *find_login(const struct pool *pool, uint64_t id)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_LOGIN], place) {
+		if (link->id == id)
+			return server_of(link);
+	}
+	return NULL;
+}
+
+/* The keys for the salt that the server asked for are there. */
+static void derived(struct registry *registry, const struct derivation_owner *owner,
+	const struct scram_secret *parameters, const struct scram_keys *keys)
+{
+	const struct pool *pool;
+
+	(void)registry;
+	(void)parameters;
+	TAILQ_FOREACH (pool, &owner->user->pools, in_user) {
+		struct server_link *server = find_login(pool, owner->link);
+
+		if (!server)
+			continue;
+		if (keys)
+			answer_scram(server, keys);
+		else
+			server_close_for(server, REASON_NO_MEMORY);
+		return;
+	}
+}
+
+static void continue_scram(struct server_link *server, struct reader *reader)
+{
+	struct server_login *login = server->login;
+	struct registry *registry = link_registry(&server->link);
+	const size_t length = reader_left(reader);
+	const char *message = (const char *)reader_bytes(reader, length);
+	const char *secret = secret_of(server);
+	const struct derivation_owner owner = {
+		.link = server->link.id,
+		.user = server->link.pool->user,
+		.urgent = true,
+	};
+	struct scram_secret parameters = {0};
+
+	if (!login->scram_begun ||
+		scram_client_challenge(&login->scram, message, length) != SCRAM_GOOD) {
+		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+		return;
+	}
+	if (secret_kind_of(server) != SECRET_PLAIN) {
+		const struct scram_keys *keys = passed_through(server);
+
+		if (keys)
+			answer_scram(server, keys);
+		else
+			server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+		return;
+	}
+	parameters.iterations = login->scram.iterations;
+	parameters.salt_length = login->scram.salt_length;
+	memcpy(parameters.salt, login->scram.salt, login->scram.salt_length);
+	if (!derivation_start(registry, &owner, secret, &parameters, derived))
+		server_close_for(server, REASON_NO_MEMORY);
+}
+
+/* It has not shown that it knows the secret, and those who wait are told so. */
+static void disbelieve(struct server_link *server)
+{
+	server->login->told = true;
+	server_close_for(server, REASON_SERVER_INVALID_SIGNATURE);
+}
+
+static void finish_scram(struct server_link *server, struct reader *reader)
+{
+	const size_t length = reader_left(reader);
+	const char *message = (const char *)reader_bytes(reader, length);
+
+	server->login->scram_verified =
+		scram_client_verify(&server->login->scram, message, length) == SCRAM_GOOD;
+	if (!server->login->scram_verified)
+		disbelieve(server);
+}
+
+/* --- whatever it asks for ----------------------------------------------------------------- */
+
+void server_authentication_answer(
+	struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct reader reader;
+	uint32_t request;
+
+	reader_init(&reader, body, length);
+	request = reader_int32(&reader);
+	if (reader.failed) {
+		server_close_for(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	switch (request) {
+	case AUTH_OK:
+		/* A server that began SCRAM has to prove itself before it is believed. */
+		if (server->login->scram_begun && !server->login->scram_verified)
+			disbelieve(server);
+		else
+			server->login->authenticated = true;
+		break;
+	case AUTH_CLEARTEXT:
+		answer_cleartext(server);
+		break;
+	case AUTH_MD5:
+		answer_md5(server, &reader);
+		break;
+	case AUTH_SASL:
+		begin_scram(server, &reader);
+		break;
+	case AUTH_SASL_CONTINUE:
+		continue_scram(server, &reader);
+		break;
+	case AUTH_SASL_FINAL:
+		finish_scram(server, &reader);
+		break;
+	default:
+		link_log_repeated(&server->link, LEVEL_ERROR,
+			"unknown/unsupported auth method: %u", request);
+		refuse_secret(server, "this", "wrong password type");
+		break;
+	}
+}

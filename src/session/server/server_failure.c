@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/server_failure.h"
+
+#include <string.h>
+
+#include "session/link/close.h"
+#include "session/pool/launch.h"
+#include "session/server/server_login_state.h"
+#include "session/work/replication.h"
+#include "wire/report.h"
+
+/* A server that is only starting up will let us in soon. */
+static bool is_starting(const struct failure *why)
+{
+	return strcmp(why->sqlstate, "57P03") == 0;
+}
+
+/* The line has no prefix, and is not wanted from each of many pools on a server that is full. */
+static void log_server_refusal(
+	const struct server_link *server, const char *severity, const char *text)
+{
+	const struct log_likeness likeness = {
+		.kind = "server login failed", .who = server->link.pool->database->name};
+
+	log_write_repeated(
+		LEVEL_WARNING, NULL, &likeness, "server login failed: %s %s", severity, text);
+}
+
+void server_failure_hear(struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct report report;
+	struct failure why;
+	const char *severity;
+
+	report_parse(body, length, &report);
+	severity = report.severity ? report.severity : "FATAL";
+	why = failure_from_server(report.text, report.sqlstate);
+	if (server->replication && !is_starting(&why)) {
+		link_log_repeated(&server->link, LEVEL_ERROR, "S: login failed: %s: %s",
+			severity, why.text);
+		server_close_for(server, REASON_LOGIN_FAILED);
+		return;
+	}
+	log_server_refusal(server, severity, why.text);
+	server->login->told = !is_starting(&why);
+	server_close(server, &why);
+}
+
+/* --- what it means for others ------------------------------------------------------------- */
+
+/* Closed by us for reasons of our own: the server is not to blame. */
+static bool is_failure(enum reason reason)
+{
+	switch ((int)reason) {
+	case REASON_PAUSE_MODE:
+	case REASON_UNSAFE_ON_SUSPEND:
+	case REASON_SUSPEND_TIMEOUT:
+	case REASON_DISKO_OVER:
+	case REASON_CONNECT_STRING_CHANGED:
+	case REASON_DATABASE_CONFIGURATION_CHANGED:
+	case REASON_DATABASE_REMOVED:
+	case REASON_EVICTED:
+	case REASON_TOO_MANY_SERVERS:
+	case REASON_CANCEL_FOR_CLIENT_NOW_IDLE:
+	case REASON_REPLICATION_CLIENT_WAS_CLOSED:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* What metrics call the failure. */
+static enum connect_outcome outcome_of(const struct failure *why, bool insecure)
+{
+	static const struct {
+		enum reason reason;
+		enum connect_outcome outcome;
+	} outcomes[] = {
+		{REASON_CONNECT_TIMEOUT, CONNECT_TIMED_OUT},
+		{REASON_SERVER_DNS_LOOKUP_FAILED, CONNECT_DNS},
+		{REASON_SERVER_REFUSED_SSL, CONNECT_TLS},
+		{REASON_BAD_SSLREQ_ANSWER, CONNECT_TLS},
+		{REASON_SSLREQ_PROCESSING_FAILED, CONNECT_TLS},
+		{REASON_UNENCRYPTED_DATA_AFTER_SSL_RESPONSE, CONNECT_TLS},
+		{REASON_FAILED_TO_ANSWER_AUTHREQ, CONNECT_AUTH},
+		{REASON_SERVER_NO_SASL_MECHANISM, CONNECT_AUTH},
+		{REASON_SERVER_INVALID_SIGNATURE, CONNECT_AUTH},
+		{REASON_CANNOT_CONNECT, CONNECT_REFUSED},
+		{REASON_CONNECT_FAILED, CONNECT_REFUSED},
+	};
+
+	if (insecure)
+		return CONNECT_TLS;
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		if (outcomes[i].reason == why->reason)
+			return outcomes[i].outcome;
+	}
+	/* Class 28, invalid authorization. */
+	return why->reason == REASON_SERVER_ERROR && strncmp(why->sqlstate, "28", 2) == 0
+		? CONNECT_AUTH
+		: CONNECT_OTHER;
+}
+
+/*
+ * What a server says to a login for replication concerns nobody else; whether one can connect to
+ * it at all, and whether it has started, concerns everybody.
+ */
+static bool concerns_client_only(
+	const struct server_link *server, enum server_state state, const struct failure *why)
+{
+	return server->replication && state != SERVER_CONNECTING && !is_starting(why);
+}
+
+void server_failure_settle(
+	struct server_link *server, enum server_state state, const struct failure *why)
+{
+	struct client_link *client = replication_let_go(server);
+	const bool insecure = server->login && server->login->insecure;
+	const bool told = server->login && server->login->told;
+	const bool wanting = server->login && server->login->route.wanting;
+	const bool wrong_secret = server->login && server->login->wrong_secret;
+	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
+
+	server_login_free(server);
+	if (state > SERVER_PREPARING || !is_failure(why->reason))
+		return;
+	counters_connected(server, wanting ? CONNECT_OTHER : outcome_of(why, insecure));
+	if (concerns_client_only(server, state, why)) {
+		if (client)
+			client_close_for(client, REASON_LOGIN_FAILED);
+		return;
+	}
+	if (!wanting)
+		counters_host(server, false);
+	server->link.pool->wanting = wanting;
+	server->link.pool->last_launch = server->link.connect_time;
+	if (wrong_secret)
+		launch_failed(server->link.pool, &wrong, true);
+	launch_failed(server->link.pool, why, told);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/server_login.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/peer.h"
+#include "net/tls.h"
+#include "session/link/close.h"
+#include "session/pool/launch.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay_rules.h"
+#include "session/rules/server_session.h"
+#include "session/server/server_authentication.h"
+#include "session/server/server_failure.h"
+#include "session/server/server_greeting.h"
+#include "session/server/server_login_state.h"
+#include "session/server/server_welcome.h"
+#include "session/work/cancel.h"
+#include "session/work/replication.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+
+enum {
+	/* A message of a login that is longer than this is not waited for. */
+	MESSAGE_MAX = 64 * 1024,
+};
+
+static const struct stream_handlers login_handlers;
+
+/* --- the start ---------------------------------------------------------------------------- */
+
+bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
+{
+	struct server_link *server = server_login_new(pool);
+	struct server_login *login;
+
+	if (!server)
+		return false;
+	pool->last_launch = server->link.connect_time;
+	login = server->login;
+	login->for_cancel = for_cancel != NULL || peer_of_pool(pool) > 0;
+	if (for_cancel)
+		return server_route_follow(&login->route, server, for_cancel, &login_handlers);
+	return server_route_begin(&login->route, server, &login_handlers);
+}
+
+bool server_login_begin_for(struct client_link *client)
+{
+	struct server_link *server = server_login_new(client->link.pool);
+
+	if (!server)
+		return false;
+	server->replication = client->replication;
+	server->launched_for = client;
+	client->replica->server = server;
+	return server_route_begin(&server->login->route, server, &login_handlers);
+}
+
+void server_login_hurry(struct server_link *server, usec_t now)
+{
+	if (server->login)
+		server_route_hurry(&server->login->route, now);
+}
+
+/* --- the end of it ------------------------------------------------------------------------ */
+
+/* It is as new, and nobody's yet. */
+static void finish(struct server_link *server)
+{
+	server_login_free(server);
+	counters_connected(server, CONNECT_OK);
+	counters_host(server, true);
+	server->transaction_status = 'I';
+	stream_set_handlers(&server->link.stream, &server_session_handlers);
+	server->link.rules = relay_unused_server;
+}
+
+/* One for replication: what it was told to start with is no welcome for others. */
+static void finish_for_client(struct server_link *server)
+{
+	struct buffer head;
+
+	buffer_init(&head);
+	server_welcome_write(server, &head);
+	finish(server);
+	/* What a server refuses to others it goes on to refuse. */
+	server->link.pool->failing = server->link.pool->failing && server->link.pool->refused;
+	replication_begin(server, &head);
+	buffer_free(&head);
+}
+
+static void finish_for_all(struct server_link *server)
+{
+	finish(server);
+	/* Its place first, so that those who are welcomed now find it. */
+	server_enter(server, SERVER_IDLE);
+	launch_succeeded(server->link.pool);
+	if (server->link.state == SERVER_IDLE)
+		pairing_offer(server);
+}
+
+void server_login_done(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	/* Without a welcome nobody could be let in to use it, and one server would follow another. */
+	if (!server->replication && !server_welcome_keep(server)) {
+		server_close_for(server, REASON_NO_MEMORY);
+		return;
+	}
+	if (server->replication)
+		finish_for_client(server);
+	else
+		finish_for_all(server);
+	/* There may be more to serve than this one: the next can be launched now. */
+	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) + pool->cancels_due > 0 ||
+		!TAILQ_EMPTY(&pool->cancels))
+		pool_needs_work(pool);
+}
+
+/* --- what a server says while it logs us in ----------------------------------------------- */
+
+/* A session of physical replication knows no SQL. */
+static const char *connect_query(const struct server_link *server)
+{
+	if (server->replication == REPLICATION_PHYSICAL)
+		return NULL;
+	return server->link.pool->database->config->connect_query;
+}
+
+static void on_ready(struct server_link *server, const uint8_t *body, size_t length)
+{
+	const char *query = connect_query(server);
+
+	if (!server->login->authenticated || length != 1 || body[0] != 'I') {
+		server_close_for(server, REASON_BAD_PKT_HEADER);
+	} else if (query) {
+		server_enter(server, SERVER_PREPARING);
+		stream_set_handlers(&server->link.stream, &server_session_handlers);
+		server_ask(server, query);
+	} else {
+		server_login_done(server);
+	}
+}
+
+static void on_message(
+	struct server_link *server, const uint8_t *message, const struct frame *frame)
+{
+	const uint8_t *body = frame_body(message);
+	const size_t length = frame_body_size(frame);
+
+	switch (frame->type) {
+	case PQ_AUTHENTICATION:
+		server_authentication_answer(server, body, length);
+		break;
+	case PQ_PARAMETER_STATUS:
+		server_welcome_take_parameter(server, message, frame);
+		break;
+	case PQ_BACKEND_KEY_DATA:
+		server_welcome_take_key(server, body, length);
+		break;
+	case PQ_NOTICE_RESPONSE:
+		break;
+	case PQ_ERROR_RESPONSE:
+		server_failure_hear(server, body, length);
+		break;
+	case PQ_READY_FOR_QUERY:
+		on_ready(server, body, length);
+		break;
+	default:
+		link_log_repeated(&server->link, LEVEL_ERROR, "unknown pkt from server: '%c'",
+			frame->type >= ' ' && frame->type < 127 ? frame->type : '?');
+		server_close_for(server, REASON_UNKNOWN_PKT_FROM_SERVER);
+		break;
+	}
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void run(struct server_link *server, const uint8_t *data, size_t length)
+{
+	struct frame frame;
+	enum frame_result found = FRAME_SHORT;
+
+	while (server->link.state <= SERVER_AUTHENTICATING && length > 0) {
+		found = frame_peek(data, length, MESSAGE_MAX, &frame);
+		if (found != FRAME_WHOLE)
+			break;
+		on_message(server, data, &frame);
+		data += frame.total;
+		length -= frame.total;
+	}
+	if (server->link.state == SERVER_CLOSED || length == 0)
+		return;
+	if (server->link.state <= SERVER_AUTHENTICATING && found == FRAME_MALFORMED) {
+		server_close_for(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	/*
+	 * It goes on talking though nobody asked it anything. A client may have it already, and
+	 * has to be told whole messages.
+	 */
+	if (server->link.state > SERVER_AUTHENTICATING)
+		server->dirty = true;
+	if (!link_hold(&server->link, data, length))
+		server_close_for(server, REASON_NO_MEMORY);
+}
+
+static void on_readable(struct stream *stream)
+{
+	struct server_link *server = (struct server_link *)stream;
+	struct loop *loop = stream->loop;
+	uint8_t *into = loop->receive + LOOP_RECEIVE_HEADROOM;
+	const uint32_t held = server->link.held_length;
+	const ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
+
+	if (got == STREAM_AGAIN)
+		return;
+	if (got <= 0) {
+		if (tls_error(stream))
+			link_log_repeated(&server->link, LEVEL_WARNING,
+				"TLS handshake error: %s", tls_error(stream));
+		server->login->insecure = tls_is_shaking_hands(stream);
+		server_route_lost(&server->login->route, REASON_SERVER_CONN_CRASHED);
+		return;
+	}
+	server->link.request_time = loop_now(loop);
+	server_route_settle(&server->login->route);
+	if (server->login->asked_for_tls) {
+		server_greeting_answered(server, into, (size_t)got);
+		return;
+	}
+	if (held) {
+		memcpy(into - held, server->link.held, held);
+		link_drop_held(&server->link);
+	}
+	run(server, into - held, (size_t)got + held);
+}
+
+static void on_drained(struct stream *stream)
+{
+	(void)stream;
+}
+
+static void log_connected(const struct server_link *server)
+{
+	const struct address local = address_local(server->link.stream.fd);
+	char text[ADDRESS_TEXT_SIZE];
+
+	if (!link_registry(&server->link)->settings->log_connections)
+		return;
+	if (local.family == AF_UNIX)
+		link_log(&server->link, LEVEL_LOG, "new connection to server");
+	else
+		link_log(&server->link, LEVEL_LOG, "new connection to server (from %s)",
+			address_text(&local, text));
+}
+
+static void on_connected(struct stream *stream, int error)
+{
+	struct server_link *server = (struct server_link *)stream;
+	char address[ADDRESS_TEXT_SIZE];
+
+	if (error) {
+		link_log_repeated(&server->link, LEVEL_WARNING,
+			"sbuf_connect failed to connect to %s: %s",
+			address_text(&server->link.remote, address), strerror(error));
+		server_route_next(&server->login->route, REASON_CONNECT_FAILED);
+		return;
+	}
+	log_connected(server);
+	if (cancel_use_connection(server))
+		return;
+	/* Whoever had asked for it is served: there may be no room for one more server. */
+	if (server->login->for_cancel)
+		server_close_for(server, REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
+	else
+		server_greeting_begin(server);
+}
+
+static void on_secured(struct stream *stream)
+{
+	struct server_link *server = (struct server_link *)stream;
+	const bool wanted = link_registry(&server->link)->settings->log_connections;
+	char text[TLS_TEXT_SIZE];
+
+	link_log(&server->link, wanted ? LEVEL_LOG : LEVEL_NOISE, "SSL established: %s",
+		tls_text(stream, text));
+	server_route_settle(&server->login->route);
+	server_greeting_start_up(server);
+}
+
+static const struct stream_handlers login_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+	.connected = on_connected,
+	.secured = on_secured,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/server_login_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/link_walk.h"
+#include "session/relay/relay_rules.h"
+
+struct server_link *server_login_new(struct pool *pool)
+{
+	struct registry *registry = pool->registry;
+	struct server_link *server = slab_take(&registry->servers);
+	struct server_login *login = calloc(1, sizeof(*login));
+
+	if (!server || !login) {
+		slab_give(&registry->servers, server);
+		free(login);
+		return NULL;
+	}
+	server->link.kind = LINK_SERVER;
+	server->link.state = SERVER_CONNECTING;
+	server->link.pool = pool;
+	server->link.id = ++registry->last_id;
+	link_walk_enroll(registry, &server->link);
+	server->link.stream.loop = registry->loop;
+	server->link.stream.fd = -1;
+	server->link.parameters = parameters_empty(registry->parameters);
+	server->link.rules = relay_unused_server;
+	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
+	server->login = login;
+	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
+	pool->server_count[SERVERS_LOGIN]++;
+	limits_take_server(pool);
+	counters_server_opened(pool->database);
+	return server;
+}
+
+void server_login_free(struct server_link *server)
+{
+	struct server_login *login = server->login;
+
+	if (!login)
+		return;
+	server_route_end(&login->route);
+	scram_client_free(&login->scram);
+	buffer_free(&login->untracked);
+	explicit_bzero(login, sizeof(*login));
+	free(login);
+	server->login = NULL;
+}
+
+bool server_login_send(struct server_link *server, struct buffer *message)
+{
+	const bool sent = !message->failed &&
+		stream_send_bytes(&server->link.stream, message->data, message->length) !=
+			STREAM_SENT_NOT;
+
+	buffer_wipe(message);
+	return sent;
+}

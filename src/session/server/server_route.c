@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/server_route.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "net/tcp_options.h"
+#include "session/link/close.h"
+
+/* A connection over any distance needs some time, however many hosts there are to be tried. */
+#define SHORTEST_SHARE USEC_PER_SEC
+
+static const struct database_config *config_of(const struct server_route *route)
+{
+	return route->server->link.pool->database->config;
+}
+
+static const struct settings *settings_of(const struct server_route *route)
+{
+	return link_registry(&route->server->link)->settings;
+}
+
+/* --- time --------------------------------------------------------------------------------- */
+
+/* What is left of the attempt's time is for all who may still be tried. */
+static void set_share(struct server_route *route)
+{
+	const struct link *link = &route->server->link;
+	const usec_t limit = settings_of(route)->server_connect_timeout;
+	const usec_t now = loop_now(link->stream.loop);
+	const usec_t left = link->connect_time + limit - now;
+	const unsigned candidates = 1 + route->others + route->hosts;
+	const usec_t least = left / 2 < SHORTEST_SHARE ? left / 2 : SHORTEST_SHARE;
+	const usec_t share = left / candidates;
+
+	route->share_end = 0;
+	if (limit > 0 && left > 0 && candidates > 1)
+		route->share_end = now + (share > least ? share : least);
+}
+
+void server_route_hurry(struct server_route *route, usec_t now)
+{
+	if (route->share_end == 0 || now < route->share_end)
+		return;
+	link_log_repeated(&route->server->link, LEVEL_WARNING,
+		"no answer from %s, trying the next one",
+		route->host ? route->host : "the server");
+	server_route_next(route, REASON_CONNECT_FAILED);
+}
+
+/* --- connecting --------------------------------------------------------------------------- */
+
+/* What passes by itself, and is nobody's fault. A full Unix socket is EAGAIN. */
+static bool is_want(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
+		error == EAGAIN || error == EADDRNOTAVAIL;
+}
+
+static bool open_connection(struct server_route *route)
+{
+	struct server_link *server = route->server;
+	const struct settings *settings = settings_of(route);
+	const struct tcp_options options = {
+		.keepalive = settings->tcp_keepalive,
+		.keepcnt = settings->tcp_keepcnt,
+		.keepidle = settings->tcp_keepidle,
+		.keepintvl = settings->tcp_keepintvl,
+		.user_timeout = settings->tcp_user_timeout,
+		.buffer = settings->tcp_socket_buffer,
+	};
+	struct stream *stream = &server->link.stream;
+
+	return stream_connect(stream, link_registry(&server->link)->loop,
+		       (const struct sockaddr *)&server->where, server->where_length,
+		       route->handlers) &&
+		(server->where.ss_family == AF_UNIX || tcp_options_apply(stream->fd, &options));
+}
+
+/* False: it failed at once. */
+static bool connect_now(struct server_route *route)
+{
+	struct server_link *server = route->server;
+	char address[ADDRESS_TEXT_SIZE];
+
+	if (server->where.ss_family != AF_UNIX)
+		server->link.remote =
+			address_of((struct sockaddr *)&server->where, server->where_length);
+	if (open_connection(route)) {
+		set_share(route);
+		return true;
+	}
+	route->wanting = is_want(errno);
+	link_log_repeated(&server->link, LEVEL_WARNING,
+		"sbuf_connect failed to connect to %s: %s",
+		address_text(&server->link.remote, address), strerror(errno));
+	return false;
+}
+
+static void on_resolved(struct resolver_query *query, const struct sockaddr *address,
+	socklen_t length, int status)
+{
+	struct server_route *route =
+		(struct server_route *)((char *)query - offsetof(struct server_route, query));
+	struct server_link *server = route->server;
+
+	if (status != RESOLVER_FOUND) {
+		route->others = 0;
+		server_route_next(route, REASON_SERVER_DNS_LOOKUP_FAILED);
+		return;
+	}
+	if (!route->resolved)
+		route->others = query->others;
+	route->resolved = true;
+	memcpy(&server->where, address, length);
+	server->where_length = length;
+	if (!connect_now(route))
+		server_route_next(route, REASON_CONNECT_FAILED);
+}
+
+static void ask_for_address(struct server_route *route)
+{
+	set_share(route);
+	route->server->where_length = 0;
+	resolver_ask(link_registry(&route->server->link)->resolver, &route->query, route->host,
+		config_of(route)->port, on_resolved);
+}
+
+/* --- hosts -------------------------------------------------------------------------------- */
+
+static bool unix_place(struct server_link *server, const char *directory)
+{
+	const unsigned port = server->link.pool->database->config->port;
+	char path[DATABASE_HOST_LIMIT + 32];
+
+	snprintf(path, sizeof(path), "%s/.s.PGSQL.%u", directory, port);
+	server->where_length = address_unix((struct sockaddr_un *)&server->where, path);
+	server->link.remote = (struct address){.family = AF_UNIX, .port = (uint16_t)port};
+	return server->where_length > 0;
+}
+
+/* The list's next host; without balancing it stays the same until an attempt has failed. */
+static unsigned next_index(struct server_route *route, bool first)
+{
+	struct pool *pool = route->server->link.pool;
+	const struct database_config *config = config_of(route);
+	const unsigned count = database_config_hosts(config);
+
+	if (config->load_balance_hosts == LOAD_BALANCE_ROUND_ROBIN)
+		return pool->next_host++ % count;
+	if (!first || pool->failing)
+		pool->next_host++;
+	return pool->next_host % count;
+}
+
+/* False, with the reason: it cannot even be tried. */
+static bool try_host(struct server_route *route, const char *host, enum reason *reason)
+{
+	struct server_link *server = route->server;
+
+	*reason = REASON_CONNECT_FAILED;
+	if (host[0] == '/' || host[0] == '@')
+		return unix_place(server, host) && connect_now(route);
+	route->host = strdup(host);
+	if (!route->host) {
+		*reason = REASON_NO_MEMORY;
+		return false;
+	}
+	server->where_length = resolver_literal(host, config_of(route)->port, &server->where);
+	if (server->where_length > 0)
+		return connect_now(route);
+	route->resolved = false;
+	ask_for_address(route);
+	return true;
+}
+
+static bool try_listed_host(struct server_route *route, bool first, enum reason *reason)
+{
+	const unsigned index = next_index(route, first);
+	size_t length;
+	const char *start = database_config_host(config_of(route), index, &length);
+	char host[DATABASE_HOST_LIMIT + 1];
+
+	route->server->host = (uint16_t)index;
+	route->tried = true;
+	*reason = REASON_SERVER_DNS_LOOKUP_FAILED;
+	if ((size_t)snprintf(host, sizeof(host), "%.*s", (int)length, start) >= sizeof(host))
+		return false;
+	return try_host(route, host, reason);
+}
+
+/* What is left of the candidate before. */
+static void forget_candidate(struct server_route *route)
+{
+	if (route->tried && !route->wanting)
+		counters_host(route->server, false);
+	resolver_cancel(&route->query);
+	stream_close(&route->server->link.stream);
+	route->share_end = 0;
+	route->wanting = false;
+	route->server->link.remote = (struct address){.family = AF_UNSPEC};
+	if (route->server->link.state != SERVER_CONNECTING)
+		server_enter(route->server, SERVER_CONNECTING);
+}
+
+bool server_route_next(struct server_route *route, enum reason reason)
+{
+	while (route->others > 0 || route->hosts > 0) {
+		const bool first = config_of(route)->host &&
+			route->hosts == database_config_hosts(config_of(route));
+
+		forget_candidate(route);
+		if (route->others > 0) {
+			route->others--;
+			ask_for_address(route);
+			return true;
+		}
+		free(route->host);
+		route->host = NULL;
+		route->hosts--;
+		if (try_listed_host(route, first, &reason))
+			return true;
+	}
+	server_close_for(route->server, reason);
+	return false;
+}
+
+void server_route_lost(struct server_route *route, enum reason reason)
+{
+	if (route->settled)
+		server_close_for(route->server, reason);
+	else
+		server_route_next(route, reason);
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+static bool begin_at_our_sockets(struct server_route *route)
+{
+	const char *directory = settings_of(route)->unix_socket_dir;
+	enum reason reason = REASON_CANNOT_CONNECT;
+
+	if (directory[0] == '\0')
+		link_log_repeated(&route->server->link, LEVEL_ERROR,
+			"unix socket dir not configured: %s",
+			route->server->link.pool->database->name);
+	else if (try_host(route, directory, &reason))
+		return true;
+	server_close_for(route->server, reason);
+	return false;
+}
+
+bool server_route_begin(struct server_route *route, struct server_link *server,
+	const struct stream_handlers *handlers)
+{
+	route->server = server;
+	route->handlers = handlers;
+	if (!config_of(route)->host)
+		return begin_at_our_sockets(route);
+	route->hosts = database_config_hosts(config_of(route));
+	return server_route_next(route, REASON_CONNECT_FAILED);
+}
+
+bool server_route_follow(struct server_route *route, struct server_link *server,
+	const struct server_link *other, const struct stream_handlers *handlers)
+{
+	route->server = server;
+	route->handlers = handlers;
+	server->where = other->where;
+	server->where_length = other->where_length;
+	server->host = other->host;
+	server->link.remote = other->link.remote;
+	return connect_now(route) || server_route_next(route, REASON_CONNECT_FAILED);
+}
+
+void server_route_end(struct server_route *route)
+{
+	resolver_cancel(&route->query);
+	free(route->host);
+	route->host = NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/server_welcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/link/close.h"
+#include "session/rules/server_session.h"
+#include "session/server/server_login_state.h"
+#include "wire/message.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+enum {
+	/* Parameters that a server may report while it logs in, in bytes. */
+	WELCOME_MAX = 64 * 1024,
+};
+
+void server_welcome_take_parameter(
+	struct server_link *server, const uint8_t *message, const struct frame *frame)
+{
+	struct registry *registry = link_registry(&server->link);
+	struct server_login *login = server->login;
+	const char *name, *value;
+	int index;
+
+	login->reported += frame->total;
+	if (login->reported > WELCOME_MAX ||
+		!report_parse_parameter(
+			frame_body(message), frame_body_size(frame), &name, &value)) {
+		server_close_for(server, REASON_BROKEN_PARAMETER_STATUS);
+		return;
+	}
+	index = parameter_index(registry->parameters, name);
+	if (index >= 0 ? !link_set_parameter(&server->link, (unsigned)index, value)
+		       : !buffer_append(&login->untracked, message, frame->total))
+		server_close_for(server, REASON_NO_MEMORY);
+}
+
+void server_welcome_take_key(struct server_link *server, const uint8_t *body, size_t length)
+{
+	if (length < STARTUP_KEY_MIN || length > STARTUP_KEY_MAX || server->cancel_key) {
+		server_close_for(server, REASON_BAD_PKT_HEADER);
+		return;
+	}
+	server->cancel_key = malloc(length);
+	if (!server->cancel_key) {
+		server_close_for(server, REASON_NO_MEMORY);
+		return;
+	}
+	memcpy(server->cancel_key, body, length);
+	server->cancel_key_length = (uint16_t)length;
+}
+
+void server_welcome_write(const struct server_link *server, struct buffer *head)
+{
+	buffer_clear(head);
+	writer_authentication(head, AUTH_OK, NULL, 0);
+	buffer_append(head, server->login->untracked.data, server->login->untracked.length);
+}
+
+bool server_welcome_keep(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+	struct buffer *head = &pool->welcome_head;
+
+	if (pool->welcome)
+		return true;
+	server_welcome_write(server, head);
+	if (head->failed) {
+		buffer_free(head);
+		return false;
+	}
+	pool->welcome = parameters_ref(server->link.parameters);
+	return true;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/statements/statements.h"
+
+#include "session/relay/relay_rules.h"
+#include "session/statements/prepare.h"
+#include "wire/sql.h"
+
+/* The name of a portal that is longer is sent from where it is. */
+enum { PORTAL_COPIED_MAX = 64 };
+
+/* --- Bind and Describe -------------------------------------------------------------------- */
+
+/* The client has no such statement. */
+static enum verdict unknown(struct relay_run *run, const char *name)
+{
+	link_log_repeated(run->from, LEVEL_ERROR, "prepared statement '%.64s' not found", name);
+	return prepare_refuse(run, REQUEST_UNKNOWN);
+}
+
+/* Is what the server calls its unnamed statement the client's, whatever becomes of the rest? */
+static bool has_unnamed(const struct relay_run *run)
+{
+	const struct server_link *server = run->server;
+
+	if (server->unnamed_passing)
+		return true;
+	return run->client->unnamed && server->unnamed == run->client->unnamed->id &&
+		(server->unnamed_batch == server->batch ||
+			requests_is_empty(&server->requests));
+}
+
+static void provide_unnamed(struct relay_run *run)
+{
+	const struct statement *statement = run->client->unnamed;
+
+	prepare_insert_parse(run, statement, "", 1);
+	/* It is not counted: operators compare the counts with what they see on the server. */
+	run->client->link.pool->stats.current.server_parses--;
+	prepare_add_request(run, PQ_PARSE, REQUEST_SWALLOW);
+	run->server->unnamed = statement->id;
+	run->server->unnamed_batch = run->server->batch;
+}
+
+/* Bind or Describe of the unnamed statement. */
+static enum verdict use_unnamed(struct relay_run *run)
+{
+	const struct server_link *server = run->server;
+	const bool has = has_unnamed(run);
+
+	/* Nearly always: it came with its Parse. */
+	if (has && server->unnamed_batch == server->batch)
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	if (!has && !run->client->unnamed)
+		return prepare_refuse(run, REQUEST_UNKNOWN);
+	if (!has)
+		provide_unnamed(run);
+	run->keeps = true;
+	return prepare_pass_request(run, REQUEST_FORWARD);
+}
+
+/* Does the Bind come with a Describe of its portal? */
+static bool is_described(const struct relay_run *run)
+{
+	const uint8_t *next = run->at + run->frame.total;
+
+	return run->whole && run->end - next > FRAME_HEADER_SIZE && next[0] == PQ_DESCRIBE &&
+		next[FRAME_HEADER_SIZE] == 'P';
+}
+
+/*
+ * The columns are others than the client has been told. It would take rows for what they are not,
+ * so it hears of it once, as the server tells who has an old plan there.
+ */
+static bool is_misled(const struct relay_run *run, struct client_statement *entry)
+{
+	entry->shape = entry->statement->shape;
+	return run->frame.type == PQ_BIND && run->client->statements->remembers &&
+		!is_described(run);
+}
+
+/* The server has it from here on; NULL with the verdict. Inline: see bind_named(). */
+static inline const struct statement *provide(struct relay_run *run,
+	struct client_statement *entry, bool binds, enum verdict *verdict)
+{
+	struct statement *statement = entry->statement;
+
+	if (entry->shape != statement->shape && is_misled(run, entry)) {
+		*verdict = prepare_refuse(run, REQUEST_STALE);
+		return NULL;
+	}
+	statement->binds += binds;
+	if (prepare_if_absent(run, statement))
+		return statement;
+	*verdict = prepare_out_of_memory(run);
+	return NULL;
+}
+
+_Static_assert((int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE,
+	"a name is written with all that is behind it");
+
+/*
+ * The front of the Bind, up to the statement's name, becomes one of ours. This and what it calls is
+ * what a prepared transaction costs more than others, hence in one piece.
+ */
+__attribute__((always_inline)) static inline enum verdict bind_named(struct relay_run *run,
+	const char *portal, size_t portal_size, struct client_statement *entry,
+	size_t name_size)
+{
+	enum verdict verdict = RELAY_STOP;
+	const struct statement *statement = provide(run, entry, true, &verdict);
+	uint8_t *front;
+	size_t total;
+
+	if (!statement)
+		return verdict;
+	total = run->frame.total - name_size + statement->name_size;
+	if (portal_size <= PORTAL_COPIED_MAX) {
+		front = relay_replace_front(run, FRAME_HEADER_SIZE + portal_size + name_size,
+			FRAME_HEADER_SIZE + portal_size + statement->name_size);
+		prepare_put_header(front, PQ_BIND, total - 1);
+		/* Nearly always the unnamed one: no call for a single byte. */
+		if (portal_size == 1)
+			front[FRAME_HEADER_SIZE] = '\0';
+		else
+			memcpy(front + FRAME_HEADER_SIZE, portal, portal_size);
+		/* All of it, since its length is known: no call for that either. */
+		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
+			sizeof(statement->name));
+	} else {
+		prepare_put_header(
+			relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND, total - 1);
+		relay_insert_lent(run, portal, portal_size);
+		relay_insert(run, statement->name, statement->name_size);
+		relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
+	}
+	run->client->link.pool->stats.current.binds++;
+	run->keeps = true;
+	return prepare_pass_request(run, REQUEST_FORWARD);
+}
+
+/* A Bind of what the client has not just used. */
+static enum verdict bind_other(struct relay_run *run, const char *portal, size_t portal_size)
+{
+	struct client_statement *entry;
+	size_t name_size;
+	const char *name = prepare_text_at(run, portal_size, &name_size);
+
+	if (!name)
+		return prepare_no_name(run, REASON_BROKEN_BIND_PACKET);
+	if (name[0] == '\0')
+		return use_unnamed(run);
+	if (!prepare_tracks(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	entry = prepare_find_name(run, name, name_size);
+	return entry ? bind_named(run, portal, portal_size, entry, name_size)
+		     : unknown(run, name);
+}
+
+/* The statement that is named behind the portal, if the client has used it last. */
+static inline struct client_statement *find_repeated(
+	const struct relay_run *run, const char *portal, size_t portal_size)
+{
+	const struct client_statements *statements = run->client->statements;
+	const uint8_t *name = (const uint8_t *)portal + portal_size;
+
+	if (!statements || !run->whole || !prepare_tracks(run))
+		return NULL;
+	return client_statements_repeated(
+		statements, name, (size_t)(run->at + run->frame.total - name));
+}
+
+enum verdict statements_judge_bind(struct relay_run *run)
+{
+	struct client_statement *entry;
+	size_t portal_size;
+	const char *portal;
+
+	if (prepare_is_skipped(run))
+		return RELAY_PASS;
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	portal = prepare_text_at(run, 0, &portal_size);
+	if (!portal)
+		return prepare_no_name(run, REASON_BROKEN_BIND_PACKET);
+	entry = find_repeated(run, portal, portal_size);
+	return entry ? bind_named(run, portal, portal_size, entry,
+			       run->client->statements->recent_size)
+		     : bind_other(run, portal, portal_size);
+}
+
+/* The name of the statement that Describe or Close is about. False with the verdict. */
+static bool read_subject(
+	struct relay_run *run, enum reason broken, const char **out, enum verdict *verdict)
+{
+	size_t size;
+
+	if (!run->whole && run->frame.total <= NAME_GATHERED_MAX) {
+		*verdict = prepare_is_crowded(run) ? prepare_out_of_memory(run) : RELAY_MORE;
+		return false;
+	}
+	*out = prepare_text_at(run, 1, &size);
+	if (!run->whole || !*out || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
+		*verdict = relay_fail(run, failure_of(broken));
+		return false;
+	}
+	return true;
+}
+
+enum verdict statements_judge_describe(struct relay_run *run)
+{
+	enum verdict verdict = RELAY_STOP;
+	const struct statement *statement;
+	struct client_statement *entry;
+	const char *name;
+
+	if (prepare_is_skipped(run))
+		return RELAY_PASS;
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	if (run->client->statements)
+		run->client->statements->remembers = true;
+	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))
+		return verdict;
+	if (name[0] == '\0')
+		return use_unnamed(run);
+	if (!prepare_tracks(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	entry = prepare_find_name(run, name, strlen(name) + 1);
+	if (!entry)
+		return unknown(run, name);
+	statement = provide(run, entry, false, &verdict);
+	if (!statement)
+		return verdict;
+	prepare_insert_about(run, PQ_DESCRIBE, statement);
+	run->keeps = true;
+	prepare_pass_request(run, REQUEST_FORWARD);
+	return RELAY_DROP;
+}
+
+/* From this message on the client has none. */
+static void end_unnamed(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	server->unnamed = 0;
+	server->unnamed_passing = false;
+	prepare_set_unnamed(run->client, NULL);
+	if (server->statements && server->statements->in_flight > 0)
+		statements_forget_unnamed(server);
+	if (run->client->statements)
+		client_statements_will_deallocate(run->client->statements, NULL);
+}
+
+/* --- Close -------------------------------------------------------------------------------- */
+
+/* The client's name is gone at once, and back if an error keeps the Close from being done. */
+static struct client_statement *take_name(struct client_link *client, const char *name)
+{
+	struct client_statement *entry = client->statements
+		? client_statements_find(client->statements, name, strlen(name) + 1)
+		: NULL;
+
+	if (entry) {
+		entry->pending++;
+		client_statements_note_closed(client->statements, entry->statement);
+		client_statements_unlist(client->statements, entry);
+	}
+	return entry;
+}
+
+enum verdict statements_judge_close(struct relay_run *run)
+{
+	enum verdict verdict = RELAY_STOP;
+	const char *name;
+
+	if (prepare_is_skipped(run))
+		return RELAY_PASS;
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	if (statements_is_about_portal(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
+		return verdict;
+	if (name[0] == '\0') {
+		end_unnamed(run);
+	}
+	if (name[0] == '\0' || !prepare_tracks(run))
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
+	if (prepare_was_answered(run))
+		return RELAY_DROP;
+	requests_add(&run->server->requests, PQ_CLOSE, REQUEST_ANSWER | REQUEST_NOTED);
+	server_statements_push(run->server->statements,
+		&(struct statement_operation){
+			.kind = STATEMENT_CLOSED,
+			.client = take_name(run->client, name),
+		});
+	return RELAY_DROP;
+}
+
+enum verdict statements_judge_idle_close(struct relay_run *run)
+{
+	static const uint8_t close_complete[] = {PQ_CLOSE_COMPLETE, 0, 0, 0, 4};
+	enum verdict verdict = RELAY_STOP;
+	struct client_link *client = run->client;
+	struct client_statement *entry;
+	const char *name;
+
+	if (!prepare_tracks(run) || client_mode(client) == POOL_MODE_SESSION)
+		return RELAY_PASS;
+	if (statements_is_about_portal(run))
+		return RELAY_PASS;
+	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
+		return verdict;
+	if (name[0] == '\0')
+		return RELAY_PASS;
+	entry = take_name(client, name);
+	if (entry)
+		client_statements_settle(client->statements, entry);
+	switch (stream_send_bytes(
+		&client->link.stream, close_complete, sizeof(close_complete))) {
+	case STREAM_SENT_ALL:
+		break;
+	case STREAM_SENT_LATER:
+		stream_pause(&client->link.stream);
+		break;
+	case STREAM_SENT_NOT:
+		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
+	}
+	/* What comes behind it may have to be said to another server, but not this. */
+	run->start = run->at + run->frame.total;
+	return RELAY_DROP;
+}
+
+/* --- DEALLOCATE --------------------------------------------------------------------------- */
+
+/* DEALLOCATE of a name that we know: nothing is done on the server, which answers for us. */
+static enum verdict deallocate(struct relay_run *run, const char *name)
+{
+	uint8_t message[FRAME_HEADER_SIZE + sizeof(PREPARE_STAND_IN)];
+
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
+	prepare_put_header(message, PQ_QUERY, 4 + sizeof(PREPARE_STAND_IN));
+	memcpy(message + FRAME_HEADER_SIZE, PREPARE_STAND_IN, sizeof(PREPARE_STAND_IN));
+	relay_insert(run, message, sizeof(message));
+	prepare_note(run, PQ_QUERY, REQUEST_FORWARD,
+		&(struct statement_operation){
+			.kind = STATEMENT_DEALLOCATE,
+			.client = take_name(run->client, name),
+		});
+	query_clocks_start(run->client);
+	return RELAY_DROP;
+}
+
+/* True, with the verdict: it was one of those. */
+static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
+{
+	struct buffer name;
+	bool known;
+
+	buffer_init(&name);
+	known = run->whole &&
+		prepare_deallocates(run, (const char *)run->at + FRAME_HEADER_SIZE,
+			run->frame.total - FRAME_HEADER_SIZE, &name);
+	if (known)
+		*verdict = deallocate(run, (const char *)name.data);
+	buffer_free(&name);
+	return known;
+}
+
+/* The Execute of such a one, which came as a Parse: see parse_rules.c. */
+static enum verdict execute_deallocate(struct relay_run *run)
+{
+	struct client_statements *statements = run->client->statements;
+
+	if (!prepare_open_table(run))
+		return prepare_out_of_memory(run);
+	prepare_note(run, PQ_EXECUTE, REQUEST_FORWARD,
+		&(struct statement_operation){
+			.kind = STATEMENT_DEALLOCATE,
+			.client = take_name(run->client, statements->deallocates),
+		});
+	client_statements_will_deallocate(statements, NULL);
+	query_clocks_start(run->client);
+	return RELAY_PASS;
+}
+
+enum verdict statements_judge_execute(struct relay_run *run)
+{
+	if (prepare_is_skipped(run))
+		return RELAY_PASS;
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	if (run->whole && run->at[FRAME_HEADER_SIZE] == '\0')
+		return execute_deallocate(run);
+	return prepare_pass_request(run, REQUEST_FORWARD);
+}
+
+/* --- simple queries ----------------------------------------------------------------------- */
+
+enum verdict statements_judge_query(struct relay_run *run)
+{
+	enum verdict verdict = RELAY_STOP;
+
+	if (prepare_is_skipped(run))
+		return RELAY_PASS;
+	if (!prepare_has_room(run))
+		return prepare_hold_back(run);
+	end_unnamed(run);
+	if (run->client->statements && is_deallocate(run, &verdict))
+		return verdict;
+	if (run->whole &&
+		prepare_forgets_all(run, (const char *)run->at + FRAME_HEADER_SIZE,
+			run->frame.total - FRAME_HEADER_SIZE))
+		run->from->rules = relay_forgetting_client;
+	return prepare_pass_request(run, REQUEST_FORWARD);
+}

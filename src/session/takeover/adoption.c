@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/takeover/adoption.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/statements/statements.h"
+#include "session/takeover/adoption_clients.h"
+#include "session/takeover/adoption_facts.h"
+#include "session/takeover/adoption_links.h"
+#include "session/takeover/adoption_servers.h"
+#include "session/takeover/adoption_statements.h"
+#include "session/takeover/inventory.h"
+
+struct adoption *adoption_new(struct registry *registry)
+{
+	struct adoption *adoption = calloc(1, sizeof(*adoption));
+
+	if (!adoption)
+		return NULL;
+	adoption->registry = registry;
+	adoption->statements = adoption_statements_new(registry);
+	if (adoption->statements)
+		return adoption;
+	free(adoption);
+	return NULL;
+}
+
+void adoption_free(struct adoption *adoption)
+{
+	struct adopted_link *entry, *next;
+
+	if (!adoption)
+		return;
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		HASH_DELETE(by_handle, adoption->entries, entry);
+		free(entry);
+	}
+	adoption_statements_free(adoption->statements);
+	free(adoption);
+}
+
+/* --- what both kinds have ----------------------------------------------------------------- */
+
+void adoption_link(struct adoption *adoption, const struct link_record *record, int fd)
+{
+	if (fd < 0)
+		return;
+	if (record->kind == LINK_CLIENT)
+		adoption_clients_take(adoption, record, fd);
+	else
+		adoption_servers_take(adoption, record, fd);
+}
+
+void adoption_secret(struct adoption *adoption, const char *database, const char *user,
+	const char *secret, const uint8_t client_key[SCRAM_KEY_SIZE])
+{
+	adoption_facts_secret(adoption->registry, database, user, secret, client_key);
+}
+
+bool adoption_record(
+	struct adoption *adoption, uint8_t kind, const void *fields, size_t length, int fd)
+{
+	struct link_record record;
+	struct reader reader;
+	bool good;
+
+	reader_init(&reader, fields, length);
+	if (kind != INVENTORY_CLIENT && kind != INVENTORY_SERVER) {
+		if (fd >= 0)
+			close(fd);
+		if (kind == INVENTORY_STATEMENT)
+			return adoption_statements_take(adoption->statements, &reader);
+		return adoption_facts_take(adoption->registry, kind, &reader);
+	}
+	good = fd >= 0 &&
+		link_record_read(
+			&reader, kind == INVENTORY_CLIENT ? LINK_CLIENT : LINK_SERVER, &record);
+	if (good)
+		adoption_link(adoption, &record, fd);
+	else if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* --- joining ------------------------------------------------------------------------------ */
+
+static bool is_paired(const struct link *link)
+{
+	return link->state ==
+		(link->kind == LINK_CLIENT ? (uint8_t)CLIENT_PAIRED : (uint8_t)SERVER_PAIRED);
+}
+
+/* Do both name each other, and are they what they should be? */
+static bool fit(const struct adopted_link *entry, const struct adopted_link *other)
+{
+	return other && other->peer == entry->handle && is_paired(entry->link) &&
+		is_paired(other->link) && entry->link->kind != other->link->kind &&
+		entry->link->pool == other->link->pool &&
+		link_replication(entry->link) == link_replication(other->link);
+}
+
+static void leave_out(struct adoption *adoption, struct adopted_link *entry)
+{
+	HASH_DELETE(by_handle, adoption->entries, entry);
+	if (entry->link->kind == LINK_CLIENT)
+		client_close_for(client_of(entry->link), REASON_DISKO_OVER);
+	else
+		server_close_for(server_of(entry->link), REASON_DISKO_OVER);
+	free(entry);
+}
+
+/* What is in flight needs both: without it neither can go on. */
+static void join_operations(struct adoption *adoption, struct adopted_link *entry)
+{
+	struct server_link *server = server_of(entry->link);
+	struct link *peer = entry->link->peer;
+
+	if (adoption_statements_fill_operations(
+		    adoption->statements, server, &entry->operations))
+		return;
+	if (peer) {
+		statements_part(server, client_of(peer));
+		peer->peer = entry->link->peer = NULL;
+	} else {
+		entry->peer = entry->handle; /* it has none: so it is left out */
+	}
+}
+
+void adoption_join(struct adoption *adoption)
+{
+	struct adopted_link *entry, *next;
+
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		struct adopted_link *other =
+			entry->peer ? adoption_links_find(adoption, entry->peer) : NULL;
+
+		if (!entry->peer && !is_paired(entry->link))
+			continue;
+		if (fit(entry, other))
+			entry->link->peer = other->link;
+	}
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		if (entry->link->kind == LINK_SERVER)
+			join_operations(adoption, entry);
+	}
+	/* Only now, since leaving one out must not leave its peer with half a pair. */
+	HASH_ITER (by_handle, adoption->entries, entry, next) {
+		if ((entry->peer || is_paired(entry->link)) && !entry->link->peer)
+			leave_out(adoption, entry);
+	}
+	adoption_statements_free(adoption->statements);
+	adoption->statements = NULL;
+}
+
+/* --- waking ------------------------------------------------------------------------------- */
+
+static void wake(struct adopted_link *entry)
+{
+	struct link *link = entry->link;
+
+	if (link->kind == LINK_CLIENT && link->state == CLIENT_CLOSED)
+		return;
+	if (link->kind == LINK_SERVER && link->state == SERVER_CLOSED)
+		return;
+	if (!stream_owe(&link->stream, entry->backlog.at, entry->backlog.length))
+		log_write(LEVEL_ERROR, "no memory for what a connection is owed");
+	stream_attach(&link->stream);
+	if (link->kind == LINK_CLIENT)
+		client_limits_start(client_of(link));
+	if (link->pool)
+		pool_needs_work(link->pool);
+}
+
+void adoption_wake(struct adoption *adoption)
+{
+	struct adopted_link *entry, *next;
+
+	HASH_ITER (by_handle, adoption->entries, entry, next)
+		wake(entry);
+}

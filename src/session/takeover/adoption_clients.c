@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/takeover/adoption_clients.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/client_group.h"
+#include "session/auth/method.h"
+#include "session/link/client_limits.h"
+#include "session/login/client_greeting.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay_rules.h"
+#include "session/statements/statements.h"
+#include "session/takeover/adoption_facts.h"
+#include "session/takeover/adoption_links.h"
+#include "session/takeover/adoption_statements.h"
+#include "session/work/client_session.h"
+#include "session/work/replication.h"
+
+/* CLIENT_STATES: there is none of that name that could be adopted. */
+static enum client_state client_state_of(const char *name)
+{
+	static const enum client_state states[] = {CLIENT_GREETING, CLIENT_WELCOMING,
+		CLIENT_IDLE, CLIENT_WAITING, CLIENT_LAUNCHING, CLIENT_PAIRED};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcmp(client_state_name(states[i]), name) == 0)
+			return states[i];
+	}
+	return CLIENT_STATES;
+}
+
+/* The client's own pool by our configuration, and the one in which it was. */
+static bool find_client_pool(struct client_link *client, const struct link_record *record)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct database *database = record->database
+		? registry_open_database(registry, record->database, NULL)
+		: NULL;
+	struct user *user = database && !database->console && record->user
+		? registry_open_user(registry, record->user)
+		: NULL;
+	struct user *server_user = user ? registry_server_user(registry, database, user) : NULL;
+
+	if (!server_user)
+		return false;
+	limits_take_database(client, database, true);
+	limits_take_user(client, user, true);
+	client->link.pool = adoption_facts_pool(registry, record->database,
+		record->pool_user ? record->pool_user : server_user->name);
+	if (client->link.pool && client->link.pool->user != server_user)
+		client->link.pool->left_behind = true;
+	return client->link.pool != NULL;
+}
+
+static bool take_replication(struct client_link *client, const struct link_record *record)
+{
+	const struct startup_login wanted = {
+		.replication = record->replication, .options = record->options};
+
+	return replication_want(client, &wanted);
+}
+
+static const struct relay_rule *rules_of_client(const struct link_record *record)
+{
+	return link_record_is_set(record, LINK_RECORD_SKIPPING) ? relay_skipping_client
+								: relay_idle_client;
+}
+
+/* What it has asked for at its start, if that is told. False: no memory. */
+static bool take_asked(struct client_link *client, const struct link_record *record)
+{
+	if (!record->asked.at)
+		return true;
+	client->asked = link_record_set(link_registry(&client->link)->parameters, LINK_CLIENT,
+		&record->asked, &record->asked_followed);
+	return client->asked != NULL;
+}
+
+static bool fill_client(
+	struct client_link *client, const struct link_record *record, enum client_state state)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	client->deadline.expire = client_limits_expire;
+	client->query_start = adoption_facts_moment(registry, record->query_age);
+	client->transaction_start = adoption_facts_moment(registry, record->transaction_age);
+	client->wait_start = adoption_facts_moment(registry, record->wait_age);
+	client->notified = link_record_is_set(record, LINK_RECORD_NOTIFIED);
+	client->ring_full = link_record_is_set(record, LINK_RECORD_RING_FULL);
+	client->link.rules = rules_of_client(record);
+	if (state == CLIENT_GREETING)
+		return true;
+	if (!take_replication(client, record) || !take_asked(client, record) ||
+		(state == CLIENT_LAUNCHING && !client->replica))
+		return false;
+	if (state == CLIENT_WELCOMING) {
+		client->login = calloc(1, sizeof(*client->login));
+		if (!client->login)
+			return false;
+		client->login->version = (uint32_t)record->protocol;
+	} else if (!cancel_keys_keep(&registry->cancel_keys, client, record->key.at,
+			   record->key.length)) {
+		return false;
+	}
+	return find_client_pool(client, record);
+}
+
+static void drop_client(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	cancel_keys_forget(&registry->cancel_keys, client);
+	statements_client_gone(client);
+	limits_give_client(client);
+	limits_give_socket(registry);
+	free(client->login);
+	free(client->replica);
+	parameters_unref(client->asked);
+	adoption_links_forget(&client->link);
+	slab_give(&registry->clients, client);
+}
+
+static void log_attempt(const struct client_link *client)
+{
+	const struct registry *registry = link_registry(&client->link);
+
+	if (registry->settings->log_connections)
+		link_log(&client->link, LEVEL_LOG,
+			"login attempt: db=%s user=%s tls=no replication=no",
+			client->database->name, client->user->name);
+}
+
+/* Nothing is read from those who wait, whatever we are told. */
+static bool must_wait(enum client_state state)
+{
+	return state == CLIENT_WAITING || state == CLIENT_WELCOMING ||
+		state == CLIENT_LAUNCHING;
+}
+
+void adoption_clients_take(struct adoption *adoption, const struct link_record *record, int fd)
+{
+	struct registry *registry = adoption->registry;
+	const enum client_state state = client_state_of(record->state);
+	struct client_link *client =
+		state == CLIENT_STATES ? NULL : slab_take(&registry->clients);
+
+	if (!client) {
+		close(fd);
+		return;
+	}
+	stream_open_detached(&client->link.stream, registry->loop, fd,
+		state == CLIENT_GREETING ? &client_greeting_handlers : &client_session_handlers,
+		link_record_is_set(record, LINK_RECORD_PAUSED) || must_wait(state));
+	limits_take_socket(registry);
+	if (!adoption_links_fill(registry, &client->link, record) ||
+		!fill_client(client, record, state) ||
+		!adoption_statements_fill_client(
+			adoption->statements, client, &record->statements) ||
+		!adoption_links_remember(adoption, &client->link, record)) {
+		drop_client(client);
+		return;
+	}
+	if (state == CLIENT_PAIRED)
+		client->link.rules = link_record_is_set(record, LINK_RECORD_FORGETTING)
+			? relay_forgetting_client
+			: pairing_client_rules(client);
+	client_place(client, state);
+	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
+		client_group_join(client);
+	if (record->id == 0)
+		log_attempt(client);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/takeover/adoption_facts.h"
+
+#include <string.h>
+
+#include "session/takeover/count_record.h"
+#include "session/takeover/inventory.h"
+#include "wire/tagged.h"
+
+usec_t adoption_facts_moment(const struct registry *registry, uint64_t age)
+{
+	const usec_t now = loop_now(registry->loop);
+
+	if (age == 0)
+		return 0;
+	return age < (uint64_t)now ? now - (usec_t)age : 1;
+}
+
+struct pool *adoption_facts_pool(
+	struct registry *registry, const char *database_name, const char *user_name)
+{
+	struct database *database =
+		database_name ? registry_open_database(registry, database_name, NULL) : NULL;
+	struct user *user = database && !database->console && user_name
+		? registry_open_user(registry, user_name)
+		: NULL;
+
+	return user ? registry_open_pool(registry, database, user) : NULL;
+}
+
+/* What an inventory's records other than links hold; lent. */
+struct facts {
+	const char *name, *user, *secret;
+	struct link_record_bytes client_key, welcome, head, stats, counts;
+	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
+		lifetime_age;
+};
+
+static bool read_facts(struct reader *reader, struct facts *out)
+{
+	struct tagged_field field;
+
+	while (tagged_next(reader, &field)) {
+		const struct link_record_bytes bytes = {field.bytes, field.length};
+
+		switch ((enum inventory_tag)field.tag) {
+		case INVENTORY_LAST_ID:
+			out->last_id = tagged_to_number(&field);
+			break;
+		case INVENTORY_LAST_STATEMENT_ID:
+			out->last_statement = tagged_to_number(&field);
+			break;
+		case INVENTORY_PAUSED:
+			out->paused = tagged_to_number(&field);
+			break;
+		case INVENTORY_NAME:
+			out->name = tagged_to_text(&field);
+			break;
+		case INVENTORY_DISABLED:
+			out->disabled = tagged_to_number(&field);
+			break;
+		case INVENTORY_USER_NAME:
+			out->user = tagged_to_text(&field);
+			break;
+		case INVENTORY_CLIENT_KEY:
+			out->client_key = bytes;
+			break;
+		case INVENTORY_SECRET:
+			out->secret = tagged_to_text(&field);
+			break;
+		case INVENTORY_IS_PASSWORD:
+			out->is_password = tagged_to_number(&field);
+			break;
+		case INVENTORY_WELCOME:
+			out->welcome = bytes;
+			break;
+		case INVENTORY_WELCOME_HEAD:
+			out->head = bytes;
+			break;
+		case INVENTORY_STATS:
+			out->stats = bytes;
+			break;
+		case INVENTORY_COUNTS:
+			out->counts = bytes;
+			break;
+		case INVENTORY_STATS_NEWER_AGE:
+			out->newer_age = tagged_to_number(&field);
+			break;
+		case INVENTORY_STATS_OLDER_AGE:
+			out->older_age = tagged_to_number(&field);
+			break;
+		case INVENTORY_LIFETIME_CLOSE_AGE:
+			out->lifetime_age = tagged_to_number(&field);
+			break;
+		case INVENTORY_VERSION_TEXT:
+		case INVENTORY_PATH:
+		case INVENTORY_STATEMENT_ID:
+		case INVENTORY_CONTENT:
+		case INVENTORY_GENERATION:
+		case INVENTORY_PARSES:
+		case INVENTORY_BINDS:
+			break;
+		}
+	}
+	return reader_done(reader);
+}
+
+static void adopt_process(struct registry *registry, const struct facts *facts)
+{
+	if (facts->last_id > registry->last_id)
+		registry->last_id = facts->last_id;
+	if (facts->last_statement > registry->statements.last_id)
+		registry->statements.last_id = facts->last_statement;
+	if (facts->paused)
+		registry->operation = OPERATION_PAUSED;
+	registry->operation_at = loop_now(registry->loop);
+	registry->stats_newer_at = adoption_facts_moment(registry, facts->newer_age);
+	registry->stats_older_at = adoption_facts_moment(registry, facts->older_age);
+	count_record_add_process(registry, facts->counts.at, facts->counts.length);
+}
+
+static void adopt_database(struct registry *registry, const struct facts *facts)
+{
+	struct database *database =
+		facts->name ? registry_open_database(registry, facts->name, NULL) : NULL;
+
+	if (!database)
+		return;
+	count_record_add_database(database, facts->counts.at, facts->counts.length);
+	if (database->console)
+		return;
+	database->paused = facts->paused != 0;
+	database->paused_at = loop_now(registry->loop);
+	database->disabled = facts->disabled != 0;
+}
+
+/* A key that a client has proved, if it still belongs to the secret. */
+static void take_client_key(struct user_keys *keys, const uint8_t *client_key)
+{
+	if (!keys || !keys->verifier_known ||
+		!scram_secret_has_client_key(&keys->verifier, client_key))
+		return;
+	memcpy(keys->keys.client_key, client_key, SCRAM_KEY_SIZE);
+	memcpy(keys->keys.stored_key, keys->verifier.stored_key, SCRAM_KEY_SIZE);
+	memcpy(keys->keys.server_key, keys->verifier.server_key, SCRAM_KEY_SIZE);
+	keys->client_key_known = true;
+}
+
+static const uint8_t *client_key_of(const struct facts *facts)
+{
+	return facts->client_key.length == SCRAM_KEY_SIZE ? facts->client_key.at : NULL;
+}
+
+static void adopt_user(struct registry *registry, const char *name, const uint8_t *client_key)
+{
+	struct user *user = name ? registry_find_user(registry, name) : NULL;
+
+	if (user && user->secret && client_key)
+		take_client_key(user_keys(user), client_key);
+}
+
+static void adopt_credential(
+	struct pool *pool, const char *secret, bool is_password, const uint8_t *client_key)
+{
+	struct credential *credential = credential_new(secret, strlen(secret));
+
+	if (!credential)
+		return;
+	credential->is_password = is_password;
+	if (client_key)
+		take_client_key(credential_keys(credential), client_key);
+	pool_set_credential(pool, credential);
+	credential_unref(credential);
+}
+
+static void read_totals(struct reader *reader, struct totals *totals)
+{
+	uint64_t *const numbers[] = {&totals->assignments, &totals->transactions,
+		&totals->queries, &totals->received, &totals->sent, &totals->transaction_time,
+		&totals->query_time, &totals->wait_time, &totals->client_parses,
+		&totals->server_parses, &totals->binds};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const uint64_t high = reader_int32(reader);
+
+		*numbers[i] = high << 32 | reader_int32(reader);
+	}
+}
+
+static void adopt_stats(struct stats *stats, const struct link_record_bytes *bytes)
+{
+	struct stats told = {0};
+	struct reader reader;
+
+	reader_init(&reader, bytes->at, bytes->length);
+	read_totals(&reader, &told.current);
+	read_totals(&reader, &told.newer);
+	read_totals(&reader, &told.older);
+	if (reader_done(&reader))
+		stats_add(stats, &told);
+}
+
+static void adopt_welcome(struct pool *pool, const struct facts *facts)
+{
+	if (pool->welcome || facts->head.length == 0)
+		return;
+	buffer_clear(&pool->welcome_head);
+	if (!buffer_append(&pool->welcome_head, facts->head.at, facts->head.length)) {
+		buffer_free(&pool->welcome_head);
+		return;
+	}
+	pool->welcome = link_record_parameters(pool->registry->parameters, &facts->welcome);
+}
+
+static void adopt_pool(struct registry *registry, const struct facts *facts)
+{
+	struct pool *pool;
+
+	if (facts->name && strcmp(facts->name, registry->console_pool->database->name) == 0)
+		pool = registry->console_pool;
+	else
+		pool = adoption_facts_pool(registry, facts->name, facts->user);
+	if (!pool)
+		return;
+	adopt_stats(&pool->stats, &facts->stats);
+	count_record_add_pool(pool, facts->counts.at, facts->counts.length);
+	pool->last_lifetime_close = adoption_facts_moment(registry, facts->lifetime_age);
+	if (facts->secret)
+		adopt_credential(pool, facts->secret, facts->is_password, client_key_of(facts));
+	adopt_welcome(pool, facts);
+}
+
+void adoption_facts_secret(struct registry *registry, const char *database, const char *user,
+	const char *secret, const uint8_t client_key[SCRAM_KEY_SIZE])
+{
+	const struct user *known = registry_find_user(registry, user);
+	struct pool *pool;
+
+	if (!secret || (known && known->secret)) {
+		adopt_user(registry, user, client_key);
+		return;
+	}
+	pool = adoption_facts_pool(registry, database, user);
+	if (pool && !pool->credential && !pool->database->config->user)
+		adopt_credential(pool, secret, false, client_key);
+}
+
+bool adoption_facts_take(struct registry *registry, uint8_t kind, struct reader *reader)
+{
+	struct facts facts = {0};
+
+	if (!read_facts(reader, &facts))
+		return false;
+	switch (kind) {
+	case INVENTORY_PROCESS:
+		adopt_process(registry, &facts);
+		break;
+	case INVENTORY_DATABASE:
+		adopt_database(registry, &facts);
+		break;
+	case INVENTORY_USER:
+		adopt_user(registry, facts.name, client_key_of(&facts));
+		break;
+	case INVENTORY_POOL:
+		adopt_pool(registry, &facts);
+		break;
+	default: /* a later version knows more than we */
+		break;
+	}
+	return true;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/takeover/adoption_servers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/relay/relay_rules.h"
+#include "session/rules/server_session.h"
+#include "session/statements/statements.h"
+#include "session/takeover/adoption_facts.h"
+#include "session/takeover/adoption_links.h"
+#include "session/takeover/adoption_statements.h"
+
+static enum server_state server_state_of(const char *name)
+{
+	static const enum server_state states[] = {
+		SERVER_IDLE, SERVER_PAIRED, SERVER_STALE, SERVER_RESETTING, SERVER_CHECKING};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcmp(server_state_name(states[i]), name) == 0)
+			return states[i];
+	}
+	return SERVER_STATES;
+}
+
+/* What is ours to answer always has an operation. */
+static bool is_action(uint8_t told)
+{
+	const uint8_t action = told & REQUEST_ACTION;
+
+	return (told & ~(REQUEST_ACTION | REQUEST_NOTED)) == 0 && action <= REQUEST_REFUSED &&
+		(action != REQUEST_ANSWER || told & REQUEST_NOTED);
+}
+
+static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)
+{
+	for (size_t i = 0; i + 1 < pairs->length; i += 2) {
+		if (!is_action(pairs->at[i + 1]) ||
+			!requests_add(requests, pairs->at[i], pairs->at[i + 1]))
+			return false;
+	}
+	return pairs->length % 2 == 0;
+}
+
+static bool take_server_key(struct server_link *server, const struct link_record_bytes *key)
+{
+	if (key->length == 0)
+		return true;
+	if (key->length > SERVER_KEY_MAX)
+		return false;
+	server->cancel_key = malloc(key->length);
+	if (!server->cancel_key)
+		return false;
+	memcpy(server->cancel_key, key->at, key->length);
+	server->cancel_key_length = (uint16_t)key->length;
+	return true;
+}
+
+/* Where a cancel request would have to go. */
+static bool take_where(struct server_link *server, const struct link_record_bytes *where)
+{
+	server->where_length = sizeof(server->where);
+	if (where->length == 0)
+		return getpeername(server->link.stream.fd, (struct sockaddr *)&server->where,
+			       &server->where_length) == 0;
+	if (where->length > sizeof(server->where))
+		return false;
+	memcpy(&server->where, where->at, where->length);
+	server->where_length = (socklen_t)where->length;
+	return true;
+}
+
+static const struct relay_rule *rules_of_paired(
+	const struct server_link *server, const struct link_record *record)
+{
+	if (server->setting)
+		return relay_syncing_server;
+	if (link_record_is_set(record, LINK_RECORD_RESTORING))
+		return relay_restoring_server;
+	return link_record_is_set(record, LINK_RECORD_RESET) ? relay_reset_server
+							     : relay_paired_server;
+}
+
+static const struct relay_rule *rules_of(
+	const struct server_link *server, const struct link_record *record)
+{
+	switch (server_state(server)) {
+	case SERVER_PAIRED:
+		return rules_of_paired(server, record);
+	case SERVER_RESETTING:
+	case SERVER_CHECKING:
+		return relay_own_server;
+	case SERVER_CONNECTING:
+	case SERVER_AUTHENTICATING:
+	case SERVER_PREPARING:
+	case SERVER_IDLE:
+	case SERVER_LOOKING_UP:
+	case SERVER_DRAINING:
+	case SERVER_HELD:
+	case SERVER_STALE:
+	case SERVER_CANCELING:
+	case SERVER_CLOSED:
+	case SERVER_STATES:
+		break;
+	}
+	return relay_unused_server;
+}
+
+/* Has our configuration another place for its database? Then it is as after a RELOAD. */
+static bool has_moved(const struct server_link *server, const struct link_record_bytes *told)
+{
+	struct buffer ours = {0};
+	bool moved;
+
+	if (told->length == 0)
+		return false;
+	link_record_target(&ours, server->link.pool->database->config);
+	moved = ours.length != told->length || memcmp(ours.data, told->at, told->length) != 0;
+	buffer_free(&ours);
+	return moved;
+}
+
+static bool fill_server(struct server_link *server, const struct link_record *record)
+{
+	const char status = (char)record->status;
+
+	server->transaction_status = status;
+	/* How far its client has come with what it says now is not told: see session/statements/replay. */
+	server->batch_open = status == 0;
+	server->host = (uint16_t)record->host;
+	server->replication = record->replication;
+	server->copying_in = link_record_is_set(record, LINK_RECORD_COPYING_IN);
+	server->streaming = link_record_is_set(record, LINK_RECORD_STREAMING);
+	server->request_failed = link_record_is_set(record, LINK_RECORD_REQUEST_FAILED);
+	server->skipping = link_record_is_set(record, LINK_RECORD_SKIPPING);
+	server->setting = link_record_is_set(record, LINK_RECORD_SETTING);
+	server->sync_followed = server->setting; /* perhaps */
+	server->gathered = server->setting && link_record_is_set(record, LINK_RECORD_GATHERED);
+	server->fresh = link_record_is_set(record, LINK_RECORD_FRESH);
+	server->touched = link_record_is_set(record, LINK_RECORD_TOUCHED);
+	server->follows = parameters_has_followed(server->link.parameters);
+	server->close_needed = link_record_is_set(record, LINK_RECORD_CLOSE_NEEDED);
+	server->dirty = link_record_is_set(record, LINK_RECORD_DIRTY);
+	server->reserve = link_record_is_set(record, LINK_RECORD_RESERVE);
+	server->unnamed_passing = link_record_is_set(record, LINK_RECORD_UNNAMED_PASSING);
+	server->close_cause = record->close_cause < SERVER_CLOSINGS
+		? (enum server_closing)record->close_cause
+		: SERVER_CLOSED_OTHER;
+	if (has_moved(server, &record->target))
+		server_retire(server, SERVER_CLOSED_RELOAD);
+	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
+		take_requests(&server->requests, &record->requests) &&
+		take_server_key(server, &record->key) && take_where(server, &record->where);
+}
+
+static void drop_server(struct server_link *server)
+{
+	struct registry *registry = link_registry(&server->link);
+
+	requests_clear(&server->requests);
+	statements_server_gone(server);
+	free(server->cancel_key);
+	adoption_links_forget(&server->link);
+	slab_give(&registry->servers, server);
+}
+
+void adoption_servers_take(struct adoption *adoption, const struct link_record *record, int fd)
+{
+	struct registry *registry = adoption->registry;
+	const enum server_state state = server_state_of(record->state);
+	struct pool *pool = state == SERVER_STATES
+		? NULL
+		: adoption_facts_pool(registry, record->database, record->user);
+	struct server_link *server = pool ? slab_take(&registry->servers) : NULL;
+
+	if (!server) {
+		close(fd);
+		return;
+	}
+	stream_open_detached(&server->link.stream, registry->loop, fd, &server_session_handlers,
+		link_record_is_set(record, LINK_RECORD_PAUSED));
+	server->link.pool = pool;
+	if (!adoption_links_fill(registry, &server->link, record) ||
+		!fill_server(server, record) ||
+		!adoption_statements_fill_server(
+			adoption->statements, server, &record->statements) ||
+		!adoption_links_remember(adoption, &server->link, record)) {
+		drop_server(server);
+		return;
+	}
+	limits_take_server(pool);
+	server_place(server, state);
+	server->link.rules = rules_of(server, record);
+	server->restores = server->link.rules == relay_reset_server;
+}

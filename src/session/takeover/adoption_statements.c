@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/takeover/adoption_statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/takeover/inventory.h"
+
+/* One statement, by its number; counted. */
+struct told {
+	UT_hash_handle by_id;
+	uint64_t id;
+	struct statement *statement;
+};
+
+struct adoption_statements {
+	struct registry *registry;
+	struct told *by_id; /* uthash */
+};
+
+struct adoption_statements *adoption_statements_new(struct registry *registry)
+{
+	struct adoption_statements *told = calloc(1, sizeof(*told));
+
+	if (told)
+		told->registry = registry;
+	return told;
+}
+
+void adoption_statements_free(struct adoption_statements *told)
+{
+	struct told *one, *next;
+
+	if (!told)
+		return;
+	HASH_ITER (by_id, told->by_id, one, next) {
+		HASH_DELETE(by_id, told->by_id, one);
+		statement_unref(one->statement);
+		free(one);
+	}
+	free(told);
+}
+
+static struct statement *find(const struct adoption_statements *told, uint64_t id)
+{
+	struct told *one;
+
+	HASH_FIND_BYHASHVALUE(by_id, told->by_id, &id, sizeof(id), (unsigned)id, one);
+	return one ? one->statement : NULL;
+}
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+struct text {
+	uint64_t id, generation, parses, binds;
+	struct tagged_field content;
+};
+
+static bool read_text(struct reader *reader, struct text *out)
+{
+	struct tagged_field field;
+
+	*out = (struct text){0};
+	while (tagged_next(reader, &field)) {
+		switch (field.tag) {
+		case INVENTORY_STATEMENT_ID:
+			out->id = tagged_to_number(&field);
+			break;
+		case INVENTORY_CONTENT:
+			out->content = field;
+			break;
+		case INVENTORY_GENERATION:
+			out->generation = tagged_to_number(&field);
+			break;
+		case INVENTORY_PARSES:
+			out->parses = tagged_to_number(&field);
+			break;
+		case INVENTORY_BINDS:
+			out->binds = tagged_to_number(&field);
+			break;
+		default:
+			break;
+		}
+	}
+	return reader_done(reader);
+}
+
+/* The count is taken over. */
+static bool keep(struct adoption_statements *told, struct statement *statement)
+{
+	struct told *one = calloc(1, sizeof(*one));
+
+	if (one) {
+		one->id = statement->id;
+		one->statement = statement;
+		/* Numbers that were counted are a hash of their own. */
+		HASH_ADD_BYHASHVALUE(
+			by_id, told->by_id, id, sizeof(one->id), (unsigned)one->id, one);
+	}
+	if (one && one->by_id.tbl)
+		return true;
+	free(one); /* uthash found no memory */
+	statement_unref(statement);
+	return false;
+}
+
+bool adoption_statements_take(struct adoption_statements *told, struct reader *reader)
+{
+	struct statement *statement;
+	struct text text;
+
+	if (!read_text(reader, &text) || text.id == 0 || text.id > INT64_MAX ||
+		!statement_is_content(text.content.bytes, text.content.length) ||
+		find(told, text.id))
+		return false;
+	statement = statement_open_as(
+		&told->registry->statements, text.id, text.content.bytes, text.content.length);
+	if (!statement)
+		return false;
+	/* One text has one number, or a server would have it under two names. */
+	if (statement->id != text.id) {
+		statement_unref(statement);
+		return false;
+	}
+	statement->generation = (uint32_t)text.generation;
+	statement->parses = text.parses;
+	statement->binds = text.binds;
+	return keep(told, statement);
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+static uint64_t read_number(struct reader *reader)
+{
+	const uint64_t high = reader_int32(reader);
+
+	return high << 32 | reader_int32(reader);
+}
+
+static struct client_statements *open_names(
+	const struct adoption_statements *told, struct client_link *client)
+{
+	if (!client->statements)
+		client->statements = client_statements_new(&told->registry->statements);
+	return client->statements;
+}
+
+struct name {
+	const char *text;
+	struct statement *statement;
+	bool confirmed;
+};
+
+static bool read_name(
+	const struct adoption_statements *told, struct reader *reader, struct name *out)
+{
+	out->text = reader_string(reader);
+	out->statement = find(told, read_number(reader));
+	out->confirmed = reader_byte(reader) & STATEMENT_RECORD_CONFIRMED;
+	return !reader->failed && out->statement;
+}
+
+static bool take_names(const struct adoption_statements *told, struct client_link *client,
+	const struct tagged_field *names)
+{
+	struct client_statement *entry;
+	struct reader reader;
+	struct name name;
+
+	reader_init(&reader, names->bytes, names->length);
+	while (reader_left(&reader) > 0) {
+		if (!read_name(told, &reader, &name) || !open_names(told, client) ||
+			client_statements_find(
+				client->statements, name.text, strlen(name.text) + 1))
+			return false;
+		entry = client_statements_add(client->statements, name.text, name.statement);
+		if (!entry)
+			return false;
+		entry->confirmed = name.confirmed;
+	}
+	return true;
+}
+
+static bool take_closed(const struct adoption_statements *told, struct client_link *client,
+	const struct tagged_field *closed)
+{
+	struct reader reader;
+
+	if (closed->length == 0)
+		return true;
+	if (!open_names(told, client))
+		return false;
+	reader_init(&reader, closed->bytes, closed->length);
+	for (unsigned i = 0; i < CLOSED_STATEMENTS; i++)
+		client->statements->closed[i] = read_number(&reader);
+	return !reader.failed;
+}
+
+bool adoption_statements_fill_client(const struct adoption_statements *told,
+	struct client_link *client, const struct statement_record *record)
+{
+	struct statement *unnamed = find(told, record->unnamed);
+
+	if (unnamed)
+		client->unnamed = statement_ref(unnamed);
+	return (record->unnamed == 0 || unnamed) && take_names(told, client, &record->names) &&
+		take_closed(told, client, &record->closed);
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static struct server_statement *open_entry(
+	const struct adoption_statements *told, struct server_link *server, uint64_t id)
+{
+	struct statement *statement = find(told, id);
+
+	return statement ? server_statements_open(server->statements, statement) : NULL;
+}
+
+static bool take_entries(const struct adoption_statements *told, struct server_link *server,
+	const struct tagged_field *entries)
+{
+	struct reader reader;
+
+	reader_init(&reader, entries->bytes, entries->length);
+	while (reader_left(&reader) > 0) {
+		struct server_statement *entry = open_entry(told, server, read_number(&reader));
+		uint8_t bits;
+
+		if (!entry)
+			return false;
+		entry->generation = reader_int32(&reader);
+		entry->batch = reader_int32(&reader);
+		bits = reader_byte(&reader);
+		entry->present = bits & STATEMENT_RECORD_PRESENT;
+		server_statements_expect(
+			server->statements, entry, bits & STATEMENT_RECORD_EXPECTED);
+	}
+	return !reader.failed;
+}
+
+bool adoption_statements_fill_server(const struct adoption_statements *told,
+	struct server_link *server, const struct statement_record *record)
+{
+	server->unnamed = record->unnamed;
+	server->batch = (uint32_t)record->batch;
+	server->unnamed_batch = (uint32_t)record->unnamed_batch;
+	if (record->entries.length == 0 && record->operations.length == 0)
+		return true;
+	server->statements = server_statements_new();
+	return server->statements && take_entries(told, server, &record->entries);
+}
+
+/* --- operations in flight ----------------------------------------------------------------- */
+
+static uint32_t noted_requests(const struct requests *requests)
+{
+	uint32_t noted = 0;
+
+	for (uint32_t i = 0; i < requests->count; i++)
+		noted += (requests_at(requests, i)->action & REQUEST_NOTED) != 0;
+	return noted;
+}
+
+static bool has_server(enum statement_operation_kind kind)
+{
+	return kind == STATEMENT_PREPARE || kind == STATEMENT_CLOSE;
+}
+
+static bool may_have_name(enum statement_operation_kind kind)
+{
+	return kind == STATEMENT_PREPARE || kind == STATEMENT_PREPARED ||
+		kind == STATEMENT_CLOSED || kind == STATEMENT_DEALLOCATE;
+}
+
+/* One more operation is about it; as many as that never are. */
+static struct client_statement *expect_more(struct client_statement *entry)
+{
+	if (!entry || entry->pending == UINT16_MAX)
+		return NULL;
+	entry->pending++;
+	return entry;
+}
+
+static struct client_statement *add_unlisted(const struct adoption_statements *told,
+	struct client_link *client, struct reader *reader)
+{
+	struct client_statement *entry = NULL;
+	struct name name;
+
+	if (!read_name(told, reader, &name) || !open_names(told, client))
+		return NULL;
+	entry = client_statements_add_unlisted(client->statements, name.text, name.statement);
+	if (entry)
+		entry->confirmed = name.confirmed;
+	return entry;
+}
+
+static struct client_statement *find_listed(const struct client_link *client, const char *name)
+{
+	return client->statements && name
+		? client_statements_find(client->statements, name, strlen(name) + 1)
+		: NULL;
+}
+
+/* That of an operation before; there are no gaps in a ring that nothing was taken out of. */
+static struct client_statement *name_of_earlier(
+	const struct server_statements *statements, uint32_t place)
+{
+	return place < statements->in_flight ? statements->operations[place].client : NULL;
+}
+
+/* False: it is not there, or cannot be. */
+static bool take_reference(const struct adoption_statements *told, struct server_link *server,
+	struct reader *reader, struct statement_operation *operation)
+{
+	const uint8_t reference = reader_byte(reader);
+	struct client_link *client = server->link.peer ? client_of(server->link.peer) : NULL;
+
+	if (reference == STATEMENT_RECORD_NOBODY)
+		return true;
+	if (!client || !may_have_name(operation->kind))
+		return false;
+	switch ((enum statement_record_reference)reference) {
+	case STATEMENT_RECORD_NOBODY:
+		break;
+	case STATEMENT_RECORD_LISTED:
+		operation->client = expect_more(find_listed(client, reader_string(reader)));
+		break;
+	case STATEMENT_RECORD_UNLISTED:
+		operation->client = add_unlisted(told, client, reader);
+		break;
+	case STATEMENT_RECORD_AGAIN:
+		operation->client =
+			expect_more(name_of_earlier(server->statements, reader_int32(reader)));
+		break;
+	}
+	return operation->client != NULL;
+}
+
+/* Read as far as it can be without counting anything. */
+static bool read_operation(const struct adoption_statements *told, struct server_link *server,
+	struct reader *reader, struct statement_operation *out)
+{
+	const uint8_t kind = reader_byte(reader);
+	const uint64_t id = read_number(reader);
+	const uint64_t before = read_number(reader);
+
+	*out = (struct statement_operation){.kind = (enum statement_operation_kind)kind};
+	if (reader->failed || kind > STATEMENT_DEALLOCATE)
+		return false;
+	if (has_server(out->kind))
+		out->server = open_entry(told, server, id);
+	if (out->kind == STATEMENT_UNNAMED)
+		out->before = find(told, before);
+	return (out->server != NULL) == has_server(out->kind) && (before == 0 || out->before);
+}
+
+static void add_operation(
+	struct server_statements *statements, struct statement_operation *operation)
+{
+	if (operation->server)
+		operation->server->changes++;
+	if (operation->before)
+		statement_ref(operation->before);
+	server_statements_push(statements, operation);
+}
+
+static bool take_operations(const struct adoption_statements *told, struct server_link *server,
+	const struct tagged_field *operations)
+{
+	struct statement_operation operation;
+	struct reader reader;
+
+	reader_init(&reader, operations->bytes, operations->length);
+	while (reader_left(&reader) > 0) {
+		if (!read_operation(told, server, &reader, &operation) ||
+			!server_statements_reserve(server->statements, 1) ||
+			!take_reference(told, server, &reader, &operation))
+			return false;
+		add_operation(server->statements, &operation);
+	}
+	return !reader.failed;
+}
+
+/* What was told, but is neither there nor will be. */
+static void settle_entries(struct server_statements *statements)
+{
+	struct server_statement *entry, *next;
+
+	HASH_ITER (by_statement, statements->by_statement, entry, next)
+		server_statements_settle(statements, entry);
+}
+
+bool adoption_statements_fill_operations(const struct adoption_statements *told,
+	struct server_link *server, const struct tagged_field *operations)
+{
+	const uint32_t noted = noted_requests(&server->requests);
+
+	if (!server->statements)
+		return noted == 0;
+	if (!take_operations(told, server, operations))
+		return false;
+	settle_entries(server->statements);
+	return server->statements->in_flight == noted;
+}
+
+/* --- from a PgBouncer --------------------------------------------------------------------- */
+
+void adoption_statements_keep_clear(struct registry *registry)
+{
+	struct statement_table *table = &registry->statements;
+	uint64_t number;
+
+	/* It counts from 1: that far no process comes. By chance, since we may have been here before. */
+	random_fill(&registry->loop->random, &number, sizeof(number));
+	number = (number & ((UINT64_C(1) << 61) - 1)) | UINT64_C(1) << 61;
+	if (table->last_id < UINT64_C(1) << 61)
+		table->last_id = number;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/takeover/inventory.h"
+
+#include "net/listener.h"
+#include "session/takeover/count_record.h"
+#include "session/takeover/link_record.h"
+
+struct inventory {
+	const struct registry *registry;
+	inventory_function *take;
+	void *context;
+	struct buffer record; /* the present one */
+	bool failed;
+};
+
+/* --- who goes along ----------------------------------------------------------------------- */
+
+static bool is_plain(const struct link *link)
+{
+	return stream_is_open(&link->stream) && link->stream.fd >= 0 && !link->stream.tls;
+}
+
+static bool client_goes(const struct client_link *client)
+{
+	switch (client_state(client)) {
+	case CLIENT_GREETING:
+		return client->link.held_length == 0;
+	case CLIENT_WELCOMING:
+	case CLIENT_IDLE:
+	case CLIENT_WAITING:
+	case CLIENT_LAUNCHING:
+	case CLIENT_PAIRED:
+		return true;
+	case CLIENT_AUTHENTICATING:
+	case CLIENT_LOOKING_UP:
+	case CLIENT_CANCEL_WAITING:
+	case CLIENT_CANCEL_SENT:
+	case CLIENT_CONSOLE:
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		break;
+	}
+	return false;
+}
+
+static bool server_goes(const struct server_link *server)
+{
+	const enum server_state state = server_state(server);
+
+	return state == SERVER_IDLE || state == SERVER_PAIRED || state == SERVER_STALE ||
+		state == SERVER_RESETTING || state == SERVER_CHECKING;
+}
+
+/* A batch that is about to be said again is not written down. */
+static bool is_replaying(const struct link *link)
+{
+	const struct link *server = link->kind == LINK_SERVER ? link : link->peer;
+
+	return server && ((const struct server_link *)server)->replaying;
+}
+
+bool inventory_has(const struct link *link)
+{
+	if (!is_plain(link) || (link->peer && !is_plain(link->peer)) || is_replaying(link))
+		return false;
+	return link->kind == LINK_CLIENT ? client_goes((const struct client_link *)link)
+					 : server_goes((const struct server_link *)link);
+}
+
+/* --- records ------------------------------------------------------------------------------ */
+
+static void give(struct inventory *inventory, int fd)
+{
+	if (inventory->record.failed)
+		inventory->failed = true;
+	if (!inventory->failed)
+		inventory->failed =
+			!inventory->take(inventory->context, &inventory->record, fd);
+	buffer_clear(&inventory->record);
+}
+
+static uint64_t age_of(const struct registry *registry, usec_t since)
+{
+	return since == 0 ? 0 : (uint64_t)(loop_now(registry->loop) - since) + 1;
+}
+
+static void write_process(struct inventory *inventory)
+{
+	const struct registry *registry = inventory->registry;
+	struct buffer *out = &inventory->record;
+	const size_t mark = tagged_begin(out, INVENTORY_PROCESS);
+
+	tagged_text(out, INVENTORY_VERSION_TEXT, registry->version);
+	tagged_number(out, INVENTORY_LAST_ID, registry->last_id);
+	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->statements.last_id);
+	tagged_number(out, INVENTORY_PAUSED, registry->operation == OPERATION_PAUSED);
+	tagged_number(
+		out, INVENTORY_STATS_NEWER_AGE, age_of(registry, registry->stats_newer_at));
+	tagged_number(
+		out, INVENTORY_STATS_OLDER_AGE, age_of(registry, registry->stats_older_at));
+	count_record_write_process(out, INVENTORY_COUNTS, registry);
+	tagged_end(out, mark);
+	give(inventory, -1);
+}
+
+static void write_databases(struct inventory *inventory)
+{
+	struct buffer *out = &inventory->record;
+	const struct database *database, *next;
+
+	HASH_ITER (by_name, inventory->registry->databases, database, next) {
+		const size_t mark = tagged_begin(out, INVENTORY_DATABASE);
+
+		tagged_text(out, INVENTORY_NAME, database->name);
+		tagged_number(out, INVENTORY_PAUSED, database->paused);
+		tagged_number(out, INVENTORY_DISABLED, database->disabled);
+		count_record_write_database(out, INVENTORY_COUNTS, database);
+		tagged_end(out, mark);
+		give(inventory, -1);
+	}
+}
+
+static void write_client_key(struct buffer *out, const struct user_keys *keys)
+{
+	if (keys && keys->client_key_known)
+		tagged_bytes(out, INVENTORY_CLIENT_KEY, keys->keys.client_key, SCRAM_KEY_SIZE);
+}
+
+/* Keys that clients have proved: nobody could derive them anew. */
+static void write_users(struct inventory *inventory)
+{
+	struct buffer *out = &inventory->record;
+	const struct user *user, *next;
+
+	HASH_ITER (by_name, inventory->registry->users, user, next) {
+		size_t mark;
+
+		if (!user->keys || !user->keys->client_key_known)
+			continue;
+		mark = tagged_begin(out, INVENTORY_USER);
+		tagged_text(out, INVENTORY_NAME, user->name);
+		write_client_key(out, user->keys);
+		tagged_end(out, mark);
+		give(inventory, -1);
+	}
+}
+
+static void write_totals(struct buffer *out, const struct totals *totals)
+{
+	const uint64_t numbers[] = {totals->assignments, totals->transactions, totals->queries,
+		totals->received, totals->sent, totals->transaction_time, totals->query_time,
+		totals->wait_time, totals->client_parses, totals->server_parses, totals->binds};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		writer_int64(out, numbers[i]);
+}
+
+static void write_stats(struct buffer *out, const struct stats *stats)
+{
+	struct buffer numbers = {0};
+
+	write_totals(&numbers, &stats->current);
+	write_totals(&numbers, &stats->newer);
+	write_totals(&numbers, &stats->older);
+	tagged_bytes(out, INVENTORY_STATS, numbers.data, numbers.length);
+	out->failed = out->failed || numbers.failed;
+	buffer_free(&numbers);
+}
+
+static void write_pool(struct inventory *inventory, const struct pool *pool)
+{
+	struct buffer *out = &inventory->record;
+	const struct credential *learned = pool->credential;
+	const size_t mark = tagged_begin(out, INVENTORY_POOL);
+
+	tagged_text(out, INVENTORY_NAME, pool->database->name);
+	tagged_text(out, INVENTORY_USER_NAME, pool->user->name);
+	write_stats(out, &pool->stats);
+	count_record_write_pool(out, INVENTORY_COUNTS, pool);
+	tagged_number(out, INVENTORY_LIFETIME_CLOSE_AGE,
+		age_of(pool->registry, pool->last_lifetime_close));
+	if (learned) {
+		tagged_text(out, INVENTORY_SECRET, learned->secret);
+		tagged_number(out, INVENTORY_IS_PASSWORD, learned->is_password);
+		write_client_key(out, learned->keys);
+	}
+	if (pool->welcome) {
+		link_record_write_parameters(
+			out, INVENTORY_WELCOME, pool->registry->parameters, pool->welcome);
+		tagged_bytes(out, INVENTORY_WELCOME_HEAD, pool->welcome_head.data,
+			pool->welcome_head.length);
+	}
+	tagged_end(out, mark);
+	give(inventory, -1);
+}
+
+static void write_listeners(struct inventory *inventory)
+{
+	struct buffer *out = &inventory->record;
+	const struct listeners *set = inventory->registry->listeners;
+	const struct listener *listener = NULL;
+
+	while (set && (listener = listeners_next(set, listener)) != NULL) {
+		const size_t mark = tagged_begin(out, INVENTORY_LISTENER);
+
+		if (listener->is_unix)
+			tagged_text(out, INVENTORY_PATH, listener->path);
+		tagged_end(out, mark);
+		give(inventory, listener->fd);
+	}
+}
+
+/* Each once, however many have it. */
+static void write_statements(struct inventory *inventory)
+{
+	struct buffer *out = &inventory->record;
+	const struct statement *statement, *next;
+
+	HASH_ITER (by_content, inventory->registry->statements.by_content, statement, next) {
+		size_t mark;
+
+		if (statement->holders == 0 || inventory->failed)
+			continue;
+		mark = tagged_begin(out, INVENTORY_STATEMENT);
+		tagged_number(out, INVENTORY_STATEMENT_ID, statement->id);
+		tagged_bytes(out, INVENTORY_CONTENT, statement->content, statement->length);
+		tagged_number(out, INVENTORY_GENERATION, statement->generation);
+		tagged_number(out, INVENTORY_PARSES, statement->parses);
+		tagged_number(out, INVENTORY_BINDS, statement->binds);
+		tagged_end(out, mark);
+		give(inventory, -1);
+	}
+}
+
+static void write_links(
+	struct inventory *inventory, const struct link_list *list, enum inventory_kind kind)
+{
+	const struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		if (!inventory_has(link) || inventory->failed)
+			continue;
+		link_record_write(&inventory->record, (uint8_t)kind, link);
+		give(inventory, link->stream.fd);
+	}
+}
+
+static void write_links_of(struct inventory *inventory, const struct pool *pool)
+{
+	write_links(inventory, &pool->clients, INVENTORY_CLIENT);
+	write_links(inventory, &pool->waiting, INVENTORY_CLIENT);
+	write_links(inventory, &pool->welcoming, INVENTORY_CLIENT);
+	for (unsigned i = 0; i < SERVER_LISTS; i++)
+		write_links(inventory, &pool->servers[i], INVENTORY_SERVER);
+}
+
+bool inventory_write(const struct registry *registry, inventory_function *take, void *context)
+{
+	struct inventory inventory = {.registry = registry, .take = take, .context = context};
+	const struct pool *pool;
+
+	buffer_init_secret(&inventory.record);
+	write_process(&inventory);
+	write_databases(&inventory);
+	write_users(&inventory);
+	write_listeners(&inventory);
+	write_statements(&inventory);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		write_pool(&inventory, pool);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!pool->database->console)
+			write_links_of(&inventory, pool);
+	}
+	write_links(&inventory, &registry->logins, INVENTORY_CLIENT);
+	buffer_wipe(&inventory.record);
+	return !inventory.failed;
+}

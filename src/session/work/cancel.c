@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/cancel.h"
+
+#include <string.h>
+
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/pool/draining.h"
+#include "session/pool/pairing.h"
+#include "session/pool/peering.h"
+#include "session/work/cancel_unsent.h"
+#include "wire/startup.h"
+
+enum {
+	/* Requests that may wait in a pool; the first one for a query always may. */
+	WAITING_FOR_SERVERS = 100,
+};
+
+static void on_readable(struct stream *stream);
+
+/* --- the asker ---------------------------------------------------------------------------- */
+
+static void ignore(struct stream *stream)
+{
+	(void)stream;
+}
+
+/* Nothing more is read from it, not even its end: many do not wait for ours. */
+static const struct stream_handlers asker_handlers = {
+	.readable = ignore,
+	.drained = ignore,
+};
+
+void cancel_queue(struct client_link *client, struct pool *pool, struct server_link *target)
+{
+	client->link.pool = pool;
+	client->cancel = target;
+	if (target)
+		target->cancels_queued++;
+	client_enter(client, CLIENT_CANCEL_WAITING);
+	stream_set_handlers(&client->link.stream, &asker_handlers);
+	stream_pause(&client->link.stream);
+	client_limits_start(client);
+	pool_needs_work(client->link.pool);
+}
+
+/* Does its query still wait for a server, or for our SETs on one? */
+static bool is_unsent(const struct client_link *owner)
+{
+	const struct server_link *server = (const struct server_link *)owner->link.peer;
+
+	return server
+		? server->setting && !server->gathered
+		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
+}
+
+/* Does its server run something for it? Between two queries of a transaction it does not. */
+static bool is_served(const struct client_link *owner)
+{
+	const struct server_link *server = (const struct server_link *)owner->link.peer;
+
+	return server &&
+		(!requests_is_empty(&server->requests) || server->transaction_status == 0);
+}
+
+/* Ask the server of this client, which has a key. */
+static void queue_for(struct client_link *client, const struct client_link *owner)
+{
+	struct pool *pool = owner->link.pool;
+	struct server_link *target = server_of(owner->link.peer);
+
+	/* Who says the same for the hundredth time does not keep a descriptor for that. */
+	if (target->cancels_queued > 0 &&
+		pool->client_count[CLIENT_CANCEL_WAITING] >= WAITING_FOR_SERVERS) {
+		client_close_for(client, REASON_CANCEL_WAITS_ALREADY);
+		return;
+	}
+	client->query_start = owner->query_start;
+	cancel_queue(client, pool, target);
+}
+
+void cancel_request(struct client_link *client, const uint8_t *key, size_t length)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct client_link *owner;
+
+	if (!key) {
+		client_close_for(client, REASON_BAD_CANCEL_REQUEST);
+		return;
+	}
+	owner = cancel_keys_find(&registry->cancel_keys, key, length);
+	if (!owner && peering_is_foreign(registry, key, length)) {
+		peering_forward(client, key, length);
+	} else if (!owner) {
+		client_close_for(client, REASON_CANCEL_KEY_UNKNOWN);
+	} else if (owner->link.state == CLIENT_CONSOLE) {
+		registry->console.canceled(owner);
+		client_close_for(client, REASON_CANCEL_FOR_CONSOLE_CLIENT);
+	} else if (is_unsent(owner)) {
+		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);
+		cancel_unsent_answer(owner);
+	} else if (!is_served(owner)) {
+		client_close_for(client, REASON_CANCEL_FOR_IDLE_CLIENT);
+	} else if (!server_of(owner->link.peer)->cancel_key) {
+		/* A server without a key cannot be asked. */
+		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
+	} else {
+		queue_for(client, owner);
+	}
+}
+
+void cancel_asker_gone(struct client_link *client)
+{
+	if (client->link.state == CLIENT_CANCEL_WAITING && client->cancel)
+		client->cancel->cancels_queued--;
+	else if (client->link.state == CLIENT_CANCEL_SENT && client->cancel)
+		client->cancel->canceling = NULL; /* the request itself goes on */
+	client->cancel = NULL;
+}
+
+void cancel_forget_queued(struct server_link *target)
+{
+	struct link *link, *next;
+
+	if (target->cancels_queued == 0)
+		return;
+	TAILQ_FOREACH_SAFE (link, &target->link.pool->cancels, place, next) {
+		struct client_link *client = client_of(link);
+
+		if (link->state == CLIENT_CANCEL_WAITING && client->cancel == target)
+			client_close_for(client, REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
+	}
+}
+
+/* --- the carrier -------------------------------------------------------------------------- */
+
+static const struct stream_handlers carrier_handlers = {
+	.readable = on_readable,
+	.drained = on_readable,
+};
+
+static bool same_place(const struct server_link *a, const struct server_link *b)
+{
+	return a->where_length == b->where_length &&
+		memcmp(&a->where, &b->where, a->where_length) == 0;
+}
+
+/* The client that has waited longest, of those whose request may go there; NULL: to any place. */
+static struct client_link *next_asker(const struct pool *pool, const struct server_link *there)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->cancels, place) {
+		const struct server_link *target = client_of(link)->cancel;
+
+		/* A peer is one place for all of them. */
+		if (link->state == CLIENT_CANCEL_WAITING &&
+			(!there || !target || same_place(target, there)))
+			return client_of(link);
+	}
+	return NULL;
+}
+
+/* The same of servers that are DRAINING. */
+static struct server_link *next_due(const struct pool *pool, const struct server_link *there)
+{
+	struct link *link;
+
+	if (pool->cancels_due == 0)
+		return NULL;
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place) {
+		if (server_of(link)->draining.cancel_due &&
+			(!there || same_place(server_of(link), there)))
+			return server_of(link);
+	}
+	return NULL;
+}
+
+/* Of a client and a server, the one that has waited longer. Either may be NULL. */
+static bool goes_first(const struct client_link *client, const struct server_link *due)
+{
+	return client && (!due || client->link.request_time <= due->draining.since);
+}
+
+const struct server_link *cancel_next_target(const struct pool *pool)
+{
+	const struct client_link *client = next_asker(pool, NULL);
+	const struct server_link *due = next_due(pool, NULL);
+
+	return goes_first(client, due) ? client->cancel : due;
+}
+
+/* Is another query of its client's running now, or none? Its server has not been released. */
+static bool is_stale(const struct client_link *client)
+{
+	const struct server_link *target = client->cancel;
+	const struct client_link *owner =
+		target ? (const struct client_link *)target->link.peer : NULL;
+
+	return owner && owner->query_start != client->query_start;
+}
+
+static void drop_stale(struct pool *pool)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (link, &pool->cancels, place, next) {
+		if (link->state == CLIENT_CANCEL_WAITING && is_stale(client_of(link)))
+			client_close_for(client_of(link), REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
+	}
+}
+
+/* With the key of the server, or for a peer with the one that was brought. */
+static bool send_request(struct server_link *carrier, const void *key, size_t length)
+{
+	struct buffer message;
+	bool sent;
+
+	buffer_init(&message);
+	startup_write_cancel(&message, key, length);
+	sent = !message.failed &&
+		stream_send_bytes(&carrier->link.stream, message.data, message.length) ==
+			STREAM_SENT_ALL;
+	buffer_wipe(&message);
+	return sent;
+}
+
+/* Send it, for this client or, without one, for ourselves. False: the carrier is closed. */
+static bool carry(struct server_link *carrier, struct server_link *target,
+	const struct client_link *client)
+{
+	server_enter(carrier, SERVER_CANCELING);
+	stream_set_handlers(&carrier->link.stream, &carrier_handlers);
+	/* A peer has answered: that is its whole login. */
+	if (!target)
+		carrier->link.pool->failing = false;
+	if (target ? !send_request(carrier, target->cancel_key, target->cancel_key_length)
+		   : !send_request(carrier, client->key, client->key_length)) {
+		server_close_for(carrier, REASON_SERVER_CONNECTION_CLOSED);
+		return false;
+	}
+	if (target)
+		target->cancels++;
+	carrier->cancel_target = target;
+	carrier->link.request_time = loop_now(carrier->link.stream.loop);
+	/* Others that wait need connections of their own. */
+	pool_needs_work(carrier->link.pool);
+	return true;
+}
+
+/* What does not reach the server is not tried again at once: there would be no pause before it. */
+static void carry_for_client(struct server_link *carrier, struct client_link *client)
+{
+	struct server_link *target = client->cancel;
+
+	if (!carry(carrier, target, client)) {
+		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
+		return;
+	}
+	if (target)
+		target->cancels_queued--;
+	carrier->canceling = client;
+	client->cancel = carrier;
+	client_enter(client, CLIENT_CANCEL_SENT);
+	client_limits_start(client);
+}
+
+bool cancel_use_connection(struct server_link *carrier)
+{
+	struct client_link *client;
+	struct server_link *due;
+
+	drop_stale(carrier->link.pool);
+	client = next_asker(carrier->link.pool, carrier);
+	due = next_due(carrier->link.pool, carrier);
+	if (goes_first(client, due)) {
+		carry_for_client(carrier, client);
+	} else if (due) {
+		draining_withdraw_cancel(due);
+		carry(carrier, due, NULL);
+	}
+	return client || due;
+}
+
+/* The server answers a CancelRequest by closing the connection, whatever it did about it. */
+static void on_readable(struct stream *stream)
+{
+	struct server_link *carrier = (struct server_link *)stream;
+	uint8_t ignored[256];
+	const ssize_t got = stream_receive(stream, ignored, sizeof(ignored));
+
+	if (got == STREAM_AGAIN || got > 0)
+		return;
+	carrier->cancel_done = true;
+	server_close_for(carrier, REASON_CANCEL_SENT);
+}
+
+/* The connection is gone, but not by the server's doing: the request may still be on its way. */
+static void lose_request(struct server_link *target)
+{
+	if (target->link.state == SERVER_HELD || target->link.state == SERVER_DRAINING)
+		server_close_for(target, REASON_CANCEL_WAIT_TIMEOUT);
+	else
+		server_retire(target, SERVER_CLOSED_OTHER);
+}
+
+/* What was asked for before it was sent has been done along with it. */
+static void answer_others(const struct server_link *carrier, const struct server_link *target)
+{
+	struct link *link, *next;
+
+	if (target->cancels_queued == 0)
+		return;
+	TAILQ_FOREACH_SAFE (link, &target->link.pool->cancels, place, next) {
+		if (link->state == CLIENT_CANCEL_WAITING && client_of(link)->cancel == target &&
+			link->request_time <= carrier->link.request_time)
+			client_close_for(client_of(link), REASON_CANCEL_SENT);
+	}
+}
+
+static void carrier_gone(struct server_link *carrier)
+{
+	struct client_link *client = carrier->canceling;
+	struct server_link *target = carrier->cancel_target;
+
+	carrier->canceling = NULL;
+	carrier->cancel_target = NULL;
+	if (client) {
+		client->cancel = NULL;
+		client_close_for(client, REASON_CANCEL_SENT);
+	}
+	if (!target)
+		return;
+	target->cancels--;
+	if (carrier->cancel_done)
+		answer_others(carrier, target);
+	if (!carrier->cancel_done)
+		lose_request(target);
+	else if (target->cancels == 0 && target->link.state == SERVER_HELD)
+		pairing_unhold(target);
+	else if (target->cancels == 0 && target->link.state == SERVER_DRAINING)
+		draining_canceled(target);
+}
+
+/* A request that was sent for ourselves has had what effect it could. */
+static void leave_carriers(struct server_link *target)
+{
+	struct link *link, *next;
+
+	TAILQ_FOREACH_SAFE (
+		link, &target->link.pool->servers[SERVERS_ACTIVE_CANCEL], place, next) {
+		struct server_link *carrier = server_of(link);
+
+		if (carrier->cancel_target != target)
+			continue;
+		carrier->cancel_target = NULL;
+		if (!carrier->canceling)
+			server_close_for(carrier, REASON_CANCEL_SENT);
+	}
+	target->cancels = 0;
+}
+
+void cancel_server_gone(struct server_link *server)
+{
+	if (server->cancel_target || server->canceling)
+		carrier_gone(server);
+	cancel_forget_queued(server);
+	draining_withdraw_cancel(server);
+	if (server->cancels > 0)
+		leave_carriers(server);
+}

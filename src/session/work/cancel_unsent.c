@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/cancel_unsent.h"
+
+#include "model/registry.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay_rules.h"
+#include "session/work/replication.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+/* To a client that has no server, so that nothing else is being said to it. */
+static bool tell(struct client_link *client, struct buffer *message)
+{
+	const bool told = !message->failed &&
+		stream_send_bytes(&client->link.stream, message->data, message->length) !=
+			STREAM_SENT_NOT;
+
+	buffer_free(message);
+	return told;
+}
+
+static bool tell_error(struct client_link *client)
+{
+	struct buffer message;
+
+	buffer_init(&message);
+	writer_error(&message, "ERROR", "57014", "canceling statement due to user request");
+	return tell(client, &message);
+}
+
+static bool tell_ready(struct client_link *client)
+{
+	struct buffer message;
+
+	buffer_init(&message);
+	writer_ready(&message, READY_IDLE);
+	return tell(client, &message);
+}
+
+void cancel_unsent_answer(struct client_link *client)
+{
+	struct link *peer = client->link.peer;
+
+	if (peer) {
+		pairing_part(peer);
+		pairing_abandon(server_of(peer), true);
+	} else if (client->link.state != CLIENT_IDLE) {
+		replication_give_up(client);
+		client_enter(client, CLIENT_IDLE);
+	}
+	client->query_start = client->transaction_start = 0;
+	client->link.rules = relay_canceled_client;
+	client_limits_start(client);
+	if (tell_error(client))
+		relay_client_resume(client);
+	else
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+}
+
+/* --- what its messages mean --------------------------------------------------------------- */
+
+/* Protocol: "Message Flow", Extended Query: after an error all is skipped up to a Sync. */
+static enum verdict judge_skipped(struct relay_run *run)
+{
+	run->from->rules = relay_skipping_client;
+	return RELAY_DROP;
+}
+
+/* The end of what was cancelled: a simple query by itself, a batch at its Sync. */
+static enum verdict judge_end(struct relay_run *run)
+{
+	run->from->rules = relay_idle_client;
+	if (!tell_ready(run->client))
+		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
+	return RELAY_DROP;
+}
+
+/* What is no part of a query. */
+static enum verdict judge_otherwise(struct relay_run *run)
+{
+	run->from->rules = relay_idle_client;
+	return RELAY_AGAIN;
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
+
+/*
+ * Each table says first what all types mean and then which of them mean something else, so the
+ * later initializer of the same element is the one that is meant.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define SKIPPED                                                                                \
+	{                                                                                      \
+		judge_skipped, .at_once = true                                                 \
+	}
+
+const struct relay_rule relay_canceled_client[RELAY_TYPES] = {
+	RELAY_EVERY(judge_otherwise),
+	[PQ_QUERY] = {judge_end, .at_once = true},
+	[PQ_FUNCTION_CALL] = {judge_end, .at_once = true},
+	[PQ_SYNC] = {judge_end},
+	[PQ_PARSE] = SKIPPED,
+	[PQ_BIND] = SKIPPED,
+	[PQ_DESCRIBE] = SKIPPED,
+	[PQ_EXECUTE] = SKIPPED,
+	[PQ_CLOSE] = SKIPPED,
+	[PQ_FLUSH] = SKIPPED,
+};
+
+const struct relay_rule relay_skipping_client[RELAY_TYPES] = {
+	RELAY_EVERY(judge_otherwise),
+	[PQ_QUERY] = SKIPPED,
+	[PQ_FUNCTION_CALL] = SKIPPED,
+	[PQ_SYNC] = {judge_end},
+	[PQ_PARSE] = SKIPPED,
+	[PQ_BIND] = SKIPPED,
+	[PQ_DESCRIBE] = SKIPPED,
+	[PQ_EXECUTE] = SKIPPED,
+	[PQ_CLOSE] = SKIPPED,
+	[PQ_FLUSH] = SKIPPED,
+	[PQ_COPY_DATA] = SKIPPED,
+	[PQ_COPY_DONE] = SKIPPED,
+	[PQ_COPY_FAIL] = SKIPPED,
+};

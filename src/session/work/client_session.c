@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/client_session.h"
+
+#include "model/client_group.h"
+#include "model/registry.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay.h"
+#include "session/relay/relay_rules.h"
+#include "session/work/suspend.h"
+
+static void on_readable(struct stream *stream)
+{
+	relay_client_readable((struct client_link *)stream);
+}
+
+/* The client has taken all that was written: its server may be read, or given back. */
+static void on_drained(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+	struct server_link *server;
+
+	if (!client->link.peer) {
+		if (client->link.state == CLIENT_IDLE)
+			relay_client_resume(client);
+		return;
+	}
+	server = server_of(client->link.peer);
+	stream_resume(&server->link.stream);
+	/* It may have been paused for answers of ours. */
+	if (!client->ring_full && !server->setting && !server->replaying &&
+		!stream_is_blocked(&server->link.stream))
+		relay_client_resume(client);
+	if (server->link.peer)
+		pairing_settle(server);
+}
+
+static void on_hung_up(struct stream *stream)
+{
+	client_close_for((struct client_link *)stream, REASON_CLIENT_UNEXPECTED_EOF);
+}
+
+const struct stream_handlers client_session_handlers = {
+	.readable = on_readable,
+	.drained = on_drained,
+	.hung_up = on_hung_up,
+};
+
+/*
+ * It is to come to rest. As long as somebody waits for a server, those who have one go on: it is
+ * them for whom he waits.
+ */
+static void on_last_readable(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+
+	if (client->link.state == CLIENT_PAIRED && suspend_lets_go_on(client))
+		relay_client_readable(client);
+	else
+		relay_receive_rest(&client->link);
+}
+
+const struct stream_handlers client_resting_handlers = {
+	.readable = on_last_readable,
+	.drained = on_drained,
+	.hung_up = on_hung_up,
+};
+
+static void on_console_readable(struct stream *stream)
+{
+	struct client_link *client = (struct client_link *)stream;
+
+	link_registry(&client->link)->console.readable(client);
+}
+
+const struct stream_handlers client_console_handlers = {
+	.readable = on_console_readable,
+	.drained = on_console_readable,
+	.hung_up = on_hung_up,
+};
+
+void client_session_begin(struct client_link *client)
+{
+	stream_set_handlers(&client->link.stream, &client_session_handlers);
+	client->link.rules = relay_idle_client;
+	client_enter(client, CLIENT_IDLE);
+	client_group_join(client);
+	/* Out of the wheel, or each idle client would be woken once to see that nothing is due. */
+	wheel_remove(&client->link.stream.loop->wheel, &client->deadline);
+	client_limits_start(client);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/control.h"
+
+#include "session/link/close.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/pairing.h"
+#include "session/pool/peering.h"
+#include "session/work/suspend.h"
+
+#define BIT(list) (1u << SERVERS_##list)
+
+/* Servers that nobody uses: a pause takes them at once. */
+static const unsigned resting = BIT(LOGIN) | BIT(IDLE) | BIT(USED);
+
+/* Servers for which a pause waits. Those that carry cancel requests go by themselves. */
+static const unsigned working = BIT(ACTIVE) | BIT(TESTED) | BIT(BEING_CANCELED);
+
+/* Is the pool meant by a command for this database, or for all? Never the console's. */
+static bool is_meant(const struct pool *pool, const struct database *database)
+{
+	return !pool->database->console && (!database || pool->database == database);
+}
+
+static void close_clients(struct link_list *list, enum reason reason)
+{
+	struct link *link;
+
+	while ((link = TAILQ_FIRST(list)) != NULL)
+		client_close_for(client_of(link), reason);
+}
+
+/* Close the servers that stand in these lists. */
+static void close_servers(struct pool *pool, unsigned lists, enum reason reason)
+{
+	struct link *link;
+
+	for (unsigned i = 0; i < SERVER_LISTS; i++) {
+		while ((lists & 1u << i) && (link = TAILQ_FIRST(&pool->servers[i])) != NULL)
+			server_close_for(server_of(link), reason);
+	}
+}
+
+void control_rest(struct registry *registry)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!pool->database->console && pool_is_paused(pool))
+			close_servers(pool, resting, REASON_PAUSE_MODE);
+	}
+}
+
+static void pause_database(struct registry *registry, struct database *database)
+{
+	database->paused = true;
+	database->paused_at = loop_now(registry->loop);
+}
+
+static void set_operation(struct registry *registry, enum operation operation)
+{
+	registry->operation = operation;
+	registry->operation_at = loop_now(registry->loop);
+}
+
+void control_pause(struct registry *registry, struct database *database)
+{
+	if (database) {
+		pause_database(registry, database);
+	} else {
+		suspend_end(registry); /* a shutdown, which may come at any time */
+		set_operation(registry, OPERATION_PAUSED);
+	}
+	control_rest(registry);
+}
+
+/* --- what a command waits for --------------------------------------------------------------- */
+
+static void count_server(struct control_census *census, const struct server_link *server)
+{
+	const struct link *peer = server->link.peer;
+	const struct client_link *client = (const struct client_link *)peer;
+	usec_t since;
+
+	census->servers++;
+	if (!peer)
+		return;
+	since = client->transaction_start ? client->transaction_start : peer->request_time;
+	if (!census->longest || since < census->since) {
+		census->longest = client;
+		census->since = since;
+	}
+}
+
+/* Count the servers in these lists of the pools that are meant; only those marked, if asked. */
+static struct control_census count_servers(const struct registry *registry,
+	const struct database *database, unsigned lists, bool only_marked)
+{
+	struct control_census census = {0};
+	const struct pool *pool;
+	struct link *link;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		for (unsigned i = 0; i < SERVER_LISTS && is_meant(pool, database); i++) {
+			TAILQ_FOREACH (link, &pool->servers[i], place) {
+				if ((lists & 1u << i) &&
+					(!only_marked || server_of(link)->close_needed))
+					count_server(&census, server_of(link));
+			}
+		}
+	}
+	return census;
+}
+
+struct control_census control_count_working(
+	const struct registry *registry, const struct database *database)
+{
+	return count_servers(registry, database, working, false);
+}
+
+struct control_census control_count_marked(
+	const struct registry *registry, const struct database *database)
+{
+	return count_servers(registry, database, ~0u, true);
+}
+
+bool control_is_quiet(const struct registry *registry, const struct database *database)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		for (unsigned i = 0; i < SERVER_LISTS && is_meant(pool, database); i++) {
+			if ((working & 1u << i) && pool->server_count[i] > 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* --- verbs ---------------------------------------------------------------------------------- */
+
+void control_resume(struct registry *registry, struct database *database)
+{
+	struct pool *pool;
+
+	if (database)
+		database->paused = false;
+	else if (registry->operation == OPERATION_SUSPENDED)
+		suspend_end(registry);
+	else
+		set_operation(registry, OPERATION_RUNNING);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (is_meant(pool, database))
+			pool_needs_work(pool);
+	}
+}
+
+void control_reconnect(struct registry *registry, struct database *database)
+{
+	control_retire(registry, database, SERVER_CLOSED_RECONNECT);
+}
+
+void control_retire(
+	struct registry *registry, struct database *database, enum server_closing cause)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!is_meant(pool, database))
+			continue;
+		pool_mark_close_needed(pool, cause);
+		close_servers(pool, BIT(LOGIN), REASON_CONNECT_STRING_CHANGED);
+		pool_needs_work(pool);
+	}
+}
+
+bool control_is_reconnecting(const struct registry *registry, const struct database *database)
+{
+	return control_count_marked(registry, database).servers > 0;
+}
+
+/*
+ * Those who wait go first, or they would be given what the others let go of; then servers, so
+ * that each takes its client along and none goes back to the pool: those last that carry cancel
+ * requests, because their targets are held for them.
+ */
+static void empty_pool(struct pool *pool, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
+	lookup_refuse(pool, &why);
+	close_clients(&pool->waiting, reason);
+	close_clients(&pool->welcoming, reason);
+	close_clients(&pool->cancels, reason);
+	close_servers(pool, ~BIT(ACTIVE_CANCEL), reason);
+	close_servers(pool, BIT(ACTIVE_CANCEL), reason);
+	close_clients(&pool->clients, reason);
+}
+
+static void kill_database(struct registry *registry, struct database *database, bool paused)
+{
+	struct pool *pool, *next;
+
+	if (paused)
+		pause_database(registry, database);
+	TAILQ_FOREACH (pool, &database->pools, in_database)
+		empty_pool(pool, REASON_DATABASE_REMOVED);
+	TAILQ_FOREACH_SAFE (pool, &database->pools, in_database, next)
+		registry_drop_pool(registry, pool);
+}
+
+void control_kill(struct registry *registry, struct database *database, bool paused)
+{
+	struct database *each, *next;
+
+	if (database) {
+		kill_database(registry, database, paused);
+		return;
+	}
+	HASH_ITER (by_name, registry->databases, each, next) {
+		if (!each->console && !TAILQ_EMPTY(&each->pools))
+			kill_database(registry, each, paused);
+	}
+}
+
+void control_tell_and_drop(struct registry *registry, enum reason reason)
+{
+	struct pool *pool;
+
+	close_clients(&registry->logins, reason);
+	peering_drop_all(registry, reason);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!pool->database->console)
+			empty_pool(pool, reason);
+	}
+}
+
+void control_drop_all(struct registry *registry, enum reason reason)
+{
+	struct pool *pool;
+
+	close_clients(&registry->logins, reason);
+	peering_drop_all(registry, reason);
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		empty_pool(pool, reason);
+}
+
+/* SHOW has no room for more than 31 bits. */
+static bool has_id(const struct link *link, uint64_t id)
+{
+	return link_number(link) == id;
+}
+
+static struct client_link *find_client(const struct pool *pool, uint64_t id)
+{
+	const struct link_list *const lists[] = {
+		&pool->clients, &pool->waiting, &pool->welcoming, &pool->cancels};
+	struct link *link;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		TAILQ_FOREACH (link, lists[i], place) {
+			if (has_id(link, id))
+				return client_of(link);
+		}
+	}
+	return NULL;
+}
+
+/* One that waits for its user to be looked up is listed too, though it stands in no pool. */
+static struct client_link *find_looking_up(const struct registry *registry, uint64_t id)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		if (link->state == CLIENT_LOOKING_UP && has_id(link, id))
+			return client_of(link);
+	}
+	return NULL;
+}
+
+bool control_kill_client(struct registry *registry, uint64_t id)
+{
+	struct client_link *client = find_looking_up(registry, id);
+	const struct pool *pool;
+	const struct peer *peer;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (!client)
+			client = find_client(pool, id);
+	}
+	TAILQ_FOREACH (peer, &registry->peers, entry) {
+		if (!client)
+			client = find_client(peer->pool, id);
+	}
+	if (client)
+		client_close_for(client, REASON_ADMIN_FORCED_DISCONNECT);
+	return client != NULL;
+}

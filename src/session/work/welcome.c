@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/welcome.h"
+
+#include <strings.h>
+
+#include "session/auth/client_login_state.h"
+#include "session/auth/method.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/link/login_counts.h"
+#include "session/lookup/startup_check.h"
+#include "session/pool/launch.h"
+#include "session/pool/pairing.h"
+#include "session/relay/relay.h"
+#include "session/work/client_session.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+/* What comes after the parameters; the key in it is this client's alone. False: no memory. */
+static bool write_end(struct client_link *client, struct buffer *message)
+{
+	struct registry *registry = link_registry(&client->link);
+	const char *notice = registry->settings->login_notify_message;
+
+	if (!cancel_keys_issue(&registry->cancel_keys, client, client_login_key_length(client),
+		    &registry->loop->random))
+		return false;
+	writer_backend_key(message, client->key, client->key_length);
+	if (notice && notice[0] != '\0')
+		writer_notice(message, "NOTICE", "00000", notice);
+	writer_ready(message, READY_IDLE);
+	return !message->failed;
+}
+
+/* The next ParameterStatus of the head at or behind `at`; NULL: there is none. */
+static const uint8_t *next_report(const struct pool *pool, const uint8_t *at,
+	struct frame *frame, const char **name, const char **value)
+{
+	const uint8_t *end = pool->welcome_head.data + pool->welcome_head.length;
+
+	for (; at < end; at += frame->total) {
+		if (frame_peek(at, (size_t)(end - at), UINT32_MAX, frame) != FRAME_WHOLE)
+			break;
+		if (frame->type == PQ_PARAMETER_STATUS &&
+			report_parse_parameter(
+				frame_body(at), frame_body_size(frame), name, value))
+			return at;
+	}
+	return NULL;
+}
+
+const char *welcome_value(const struct pool *pool, const char *name)
+{
+	const uint8_t *at = pool->welcome_head.data;
+	struct frame frame;
+	const char *reported, *value;
+
+	if (!pool->welcome)
+		return NULL;
+	while ((at = next_report(pool, at, &frame, &reported, &value)) != NULL) {
+		if (strcasecmp(reported, name) == 0)
+			return value;
+		at += frame.total;
+	}
+	return NULL;
+}
+
+/* What the client has asked for is told in place of what the server began with. */
+static void append_head(struct pool *pool, const struct parameters *given)
+{
+	const struct buffer *head = &pool->welcome_head;
+	struct buffer *made = &pool->welcome_made;
+	const uint8_t *from = head->data, *at = head->data;
+	struct frame frame;
+	const char *name, *usual;
+
+	while (parameters_has_followed(given) &&
+		(at = next_report(pool, at, &frame, &name, &usual)) != NULL) {
+		const char *value = parameters_get_followed(given, name);
+
+		if (value) {
+			buffer_append(made, from, (size_t)(at - from));
+			writer_parameter_status(made, name, value);
+			from = at + frame.total;
+		}
+		at += frame.total;
+	}
+	buffer_append(made, from, head->length - (size_t)(from - head->data));
+}
+
+static void drop_made(struct pool *pool)
+{
+	buffer_free(&pool->welcome_made);
+	parameters_unref(pool->welcome_asked);
+	pool->welcome_asked = NULL;
+}
+
+/*
+ * Make the part of the welcome that depends on the parameters only. Most clients of a pool ask
+ * for the same ones, so the last one made is kept. False: no memory.
+ */
+static bool make_welcome(struct pool *pool, struct parameters *asked)
+{
+	struct parameters *given;
+
+	if (pool->welcome_asked == asked)
+		return true;
+	given = parameters_merge(pool->registry->parameters, pool->welcome, asked);
+	if (!given)
+		return false;
+	parameters_unref(pool->welcome_asked);
+	parameters_unref(pool->welcome_given);
+	pool->welcome_asked = parameters_ref(asked);
+	pool->welcome_given = given;
+	buffer_clear(&pool->welcome_made);
+	append_head(pool, given);
+	parameters_report(given, &pool->welcome_made);
+	if (!pool->welcome_made.failed)
+		return true;
+	drop_made(pool);
+	return false;
+}
+
+/* In one call, and one packet, with the last word of the client's exchange. */
+static enum stream_sent send_with_sasl_final(
+	struct client_link *client, const struct buffer *message)
+{
+	const struct buffer *sasl_final = &client->login->sasl_final;
+	struct iovec pieces[] = {
+		{sasl_final->data, sasl_final->length},
+		{message->data, message->length},
+	};
+
+	if (sasl_final->length == 0)
+		return stream_send(&client->link.stream, pieces + 1, 1);
+	return stream_send(&client->link.stream, pieces, 2);
+}
+
+/* What it has asked for is what its RESET goes back to, and not among what it has from now on. */
+static void keep_asked(struct client_link *client)
+{
+	if (link_registry(&client->link)->settings->startup_parameters == STARTUP_FOLLOW)
+		client->asked = client->link.parameters;
+	else
+		parameters_unref(client->link.parameters);
+	client->link.parameters = NULL;
+}
+
+static enum stream_sent send_welcome(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	struct buffer *message = &pool->welcome_made;
+	enum stream_sent sent = STREAM_SENT_NOT;
+	size_t shared;
+
+	if (!make_welcome(pool, client->link.parameters))
+		return STREAM_SENT_NOT;
+	shared = message->length;
+	if (write_end(client, message)) {
+		keep_asked(client);
+		client->link.parameters = parameters_ref(pool->welcome_given);
+		sent = send_with_sasl_final(client, message);
+	}
+	if (message->failed)
+		drop_made(pool);
+	else
+		buffer_shorten(message, shared);
+	return sent;
+}
+
+/* Its welcome is on the way, or was lost. False: it was closed. */
+static bool let_in(struct client_link *client, enum stream_sent sent)
+{
+	const enum client_state state = client_state(client);
+
+	if (sent == STREAM_SENT_NOT) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+		return false;
+	}
+	if (state == CLIENT_WELCOMING)
+		client->link.pool->stats.current.wait_time +=
+			(uint64_t)(loop_now(client->link.stream.loop) - client->wait_start);
+	client->wait_start = 0;
+	login_counts_passed(client);
+	client_login_end(client, state);
+	client_session_begin(client);
+	return true;
+}
+
+static void welcome(struct client_link *client)
+{
+	if (!startup_check_begin(client))
+		return;
+	/* What came behind the last message of the login is a query already. */
+	if (let_in(client, send_welcome(client)))
+		relay_client_resume(client);
+}
+
+bool welcome_replica(struct client_link *client, struct buffer *head)
+{
+	parameters_report(client->link.parameters, head);
+	return let_in(client,
+		write_end(client, head) ? send_with_sasl_final(client, head) : STREAM_SENT_NOT);
+}
+
+void welcome_or_wait(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+
+	if (pool->welcome) {
+		welcome(client);
+		return;
+	}
+	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
+		return;
+	}
+	if (!client_login_send_sasl_final(client)) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+		return;
+	}
+	client->wait_start = loop_now(client->link.stream.loop);
+	client_enter(client, CLIENT_WELCOMING);
+	stream_set_handlers(&client->link.stream, &client_session_handlers);
+	stream_pause(&client->link.stream);
+	client_limits_start(client);
+	pool_needs_work(pool);
+}
+
+/* The first that waits for the pool's welcome, and not for what its own server will say. */
+static struct client_link *first_to_welcome(const struct pool *pool)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->welcoming, place) {
+		const struct replica *replica = client_of(link)->replica;
+
+		if (link->state == CLIENT_WELCOMING && !(replica && replica->server))
+			return client_of(link);
+	}
+	return NULL;
+}
+
+void welcome_waiting(struct pool *pool)
+{
+	struct client_link *client;
+
+	while (pool->welcome && (client = first_to_welcome(pool)) != NULL)
+		welcome(client);
+}
+
+bool welcome_is_wanted(const struct pool *pool)
+{
+	const struct link *link;
+
+	if (pool->welcome)
+		return false;
+	TAILQ_FOREACH (link, &pool->welcoming, place) {
+		if (!((const struct client_link *)link)->replica)
+			return true;
+	}
+	return false;
+}

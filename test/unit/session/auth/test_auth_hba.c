@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: ISC */
+/* Logins by the rules of an HBA file: which rule a client gets, and what it makes of the login. */
+#include <netinet/in.h>
+#include <pwd.h>
+#include <semaphore.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/stream.h"
+#include "session/login/client_greeting.h"
+#include "support/config_files.h"
+#include "support/fake_login.h"
+#include "wire/message.h"
+#include "wire/reader.h"
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+static char own_name[64]; /* of the system user that runs this */
+static int pair[2]; /* a Unix socket, with us at both ends */
+
+static int start(void **state)
+{
+	const struct passwd *self = getpwuid(getuid());
+
+	assert_int_equal(enter_folder(state), 0);
+	assert_non_null(self);
+	snprintf(own_name, sizeof(own_name), "%s", self->pw_name);
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+}
+
+static int end(void **state)
+{
+	fake_end(state);
+	close(pair[0]);
+	close(pair[1]);
+	return leave_folder(state);
+}
+
+static void start_with(const char *rules, const char *maps)
+{
+	static const char config[] = "[databases]\n"
+				     "db = host=/tmp\n"
+				     "other = host=/tmp\n"
+				     "alice = host=/tmp\n"
+				     "[users]\n"
+				     "unlisted = pool_mode=session\n"
+				     "[pgbouncer]\n"
+				     "auth_type = hba\n"
+				     "auth_hba_file = hba\n"
+				     "auth_ident_file = ident\n"
+				     "scram_iterations = 10\n"
+				     "admin_users = boss\n";
+
+	write_file("hba", rules);
+	write_file("ident", maps);
+	fake_start(config);
+	fake_user("alice", "secret");
+	fake_user("empty", "");
+	fake_user("boss", "secret");
+	fake_user(own_name, "secret");
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+/* One from this machine, whose end of the socket the kernel knows to be ours. */
+static struct actor *startup_unix(const char *user, const char *database)
+{
+	const struct sockaddr from = {.sa_family = AF_UNIX};
+	struct actor *client;
+
+	client_greeting_accept(&fake_registry, -1, &from, sizeof(from), true);
+	client = fake_next_actor(NULL);
+	actor_client(client)->link.stream.fd = pair[0];
+	say_login(client, user, database);
+	return client;
+}
+
+static void assert_in(struct actor *client)
+{
+	assert_state(client, CLIENT_IDLE);
+}
+
+static void wait_for_names(void)
+{
+	while (helper_pending(fake_registry.system_users) > 0)
+		fake_wait();
+}
+
+/* --- methods ------------------------------------------------------------------------------ */
+
+static void test_each_rule_leads_to_its_method(void **state)
+{
+	static const struct {
+		const char *user;
+		enum authentication_request request;
+	} cases[] = {
+		{"password", AUTH_CLEARTEXT},
+		{"md5", AUTH_MD5},
+		{"scram", AUTH_SASL},
+	};
+
+	(void)state;
+	start_with("host db password all password\n"
+		   "host db md5 all md5\n"
+		   "host db scram all scram-sha-256\n"
+		   "host db trust all trust\n"
+		   "host db reject all reject\n"
+		   "host db cert all cert\n",
+		"");
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		fake_user(cases[i].user, "secret");
+		heard_request(startup(cases[i].user, "db"), cases[i].request, NULL);
+	}
+	fake_user("trust", "secret");
+	fake_user("reject", "secret");
+	fake_user("cert", "secret");
+	assert_in(startup("trust", "db"));
+	assert_told(startup("reject", "db"), "28000", "login rejected");
+	assert_told(startup("cert", "db"), "28000", "certificate authentication failed");
+	assert_true(fake_logged("TLS connection required"));
+	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+}
+
+static void test_the_right_password_gets_in_the_wrong_one_does_not(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	start_with("host all all all password\n", "");
+	client = startup("alice", "db");
+	say_password(client, "secret");
+	assert_in(client);
+	client = startup("alice", "db");
+	assert_heard(client, "R");
+	say_password(client, "wrong");
+	assert_told(client, "28P01", "password authentication failed");
+	client = startup("empty", "db");
+	assert_heard(client, "R");
+	say_password(client, "");
+	assert_told(client, "28P01", "empty password returned by client");
+}
+
+static void test_the_first_rule_decides_not_the_kindest(void **state)
+{
+	(void)state;
+	start_with("host db alice 192.0.2.0/24 reject\n"
+		   "host all alice 192.0.2.1/32 trust\n",
+		"");
+	assert_told(startup("alice", "db"), "28000", "login rejected");
+	assert_in(startup("alice", "other"));
+}
+
+static void test_rules_know_the_name_that_the_client_gave_the_database(void **state)
+{
+	(void)state;
+	start_with("host sameuser all all trust\n"
+		   "host \"nowhere\" all all reject\n",
+		"");
+	assert_in(startup("alice", "alice"));
+	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+	/* Not even there, and the rules speak first. */
+	assert_told(startup("alice", "nowhere"), "28000", "login rejected");
+}
+
+static void test_rules_for_tls_do_not_fit_without(void **state)
+{
+	(void)state;
+	start_with("hostssl db all all trust\n"
+		   "hostnossl other all all trust\n"
+		   "local all all trust\n",
+		"");
+	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+	assert_in(startup("alice", "other"));
+	assert_in(startup_unix("alice", "db"));
+}
+
+static void test_physical_replication_wants_its_keyword(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	start_with("host all all all trust\n"
+		   "host replication alice all reject\n",
+		"");
+	fake_pool("db", "alice");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
+		"true", NULL);
+	assert_told(client, "28000", "login rejected");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
+		"database", NULL);
+	assert_in(client);
+}
+
+static void test_no_rules_let_nobody_in(void **state)
+{
+	(void)state;
+	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\nauth_type = trust\n");
+	fake_user("alice", "secret");
+	fake_set("auth_type", "hba");
+	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+}
+
+/* --- unknown users ------------------------------------------------------------------------ */
+
+static void test_unknown_users_go_through_the_exchange_of_their_rule(void **state)
+{
+	static const struct {
+		const char *database, *sqlstate, *text;
+	} cases[] = {
+		{"trusting", "28000", "\"trust\" authentication failed"},
+		{"rejecting", "28000", "login rejected"},
+		{"ruleless", "28000", "no authentication method is found"},
+		{"certain", "28000", "certificate authentication failed"},
+	};
+	struct actor *client;
+
+	(void)state;
+	start_with("host trusting all all trust\n"
+		   "host rejecting all all reject\n"
+		   "host certain all all cert\n"
+		   "host db all all password\n"
+		   "host other all all md5\n"
+		   "host alice all all scram-sha-256\n",
+		"");
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_told(
+			startup("ghost", cases[i].database), cases[i].sqlstate, cases[i].text);
+	assert_true(fake_logged("no such user: ghost"));
+	client = startup("ghost", "db");
+	heard_request(client, AUTH_CLEARTEXT, NULL);
+	say_password(client, "secret");
+	assert_told(client, "28P01", "password authentication failed");
+	heard_request(startup("ghost", "other"), AUTH_MD5, NULL);
+	heard_request(startup("unlisted", "alice"), AUTH_SASL, NULL);
+}
+
+/* --- the console -------------------------------------------------------------------------- */
+
+static void test_the_console_has_one_name_for_rules(void **state)
+{
+	static const char *const names[] = {"pgbouncer", "pgusher"};
+
+	(void)state;
+	start_with("host pgbouncer boss all trust\n"
+		   "host all all all reject\n",
+		"");
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct actor *client = fake_accept(-1);
+
+		say_startup(client, PROTOCOL_3_0, "user", "boss", "database", names[i], NULL);
+		assert_state(client, CLIENT_CONSOLE);
+	}
+	assert_told(startup("boss", "db"), "28000", "login rejected");
+}
+
+/* --- peer --------------------------------------------------------------------------------- */
+
+static void test_the_system_user_is_the_database_user(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	start_with("local all all peer\n", "");
+	client = startup_unix(own_name, "db");
+	assert_state(client, CLIENT_AUTHENTICATING);
+	wait_for_names();
+	assert_in(client);
+	client = startup_unix("alice", "db");
+	wait_for_names();
+	assert_told(client, "28000", "unix socket login rejected");
+}
+
+static void test_a_map_says_who_may_be_whom(void **state)
+{
+	char maps[200];
+	struct actor *client;
+
+	(void)state;
+	snprintf(maps, sizeof(maps), "m %s alice\nm nobody-else all\n", own_name);
+	start_with("local all all peer map=m\n", maps);
+	client = startup_unix("alice", "db");
+	wait_for_names();
+	assert_in(client);
+	client = startup_unix(own_name, "db");
+	wait_for_names();
+	assert_told(client, "28000", "unix socket login rejected");
+	assert_true(fake_logged("ident map m cannot be matched"));
+}
+
+static void test_who_is_mapped_must_be_known_all_the_same(void **state)
+{
+	struct actor *client;
+	char maps[200];
+
+	(void)state;
+	snprintf(maps, sizeof(maps), "m %s all\n", own_name);
+	start_with("local all all peer map=m\n", maps);
+	client = startup_unix("ghost", "db");
+	assert_state(client, CLIENT_AUTHENTICATING); /* the same time as for the others */
+	wait_for_names();
+	assert_told(client, "28000", "unix socket login rejected");
+	client = startup_unix("empty", "db");
+	wait_for_names();
+	assert_in(client);
+}
+
+static void test_peer_needs_a_unix_socket(void **state)
+{
+	(void)state;
+	start_with("host all all all peer\n", "");
+	assert_told(startup(own_name, "db"), "28000", "unix socket login rejected");
+}
+
+static void test_an_unknown_peer_is_nobody(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	start_with("local all all peer map=m\n", "m /. all\n");
+	client = fake_accept(-1);
+	actor_client(client)->link.remote = (struct address){.family = AF_UNIX};
+	say_login(client, "alice", "db");
+	wait_for_names();
+	assert_told(client, "28000", "unix socket login rejected");
+	assert_true(fake_logged("no system user has the uid 4294967295"));
+}
+
+/* --- waiting for a name ------------------------------------------------------------------- */
+
+static sem_t held_up;
+
+static void wait_for_release(struct helper_job *job)
+{
+	(void)job;
+	while (sem_wait(&held_up) != 0)
+		;
+}
+
+static void ignore_job(struct helper_job *job)
+{
+	(void)job;
+}
+
+static void hold_up_names(struct helper_job *job)
+{
+	*job = (struct helper_job){.work = wait_for_release, .done = ignore_job};
+	sem_init(&held_up, 0, 0);
+	assert_true(helper_submit(fake_registry.system_users, job));
+}
+
+static void test_a_client_that_waits_for_its_name_may_go_or_talk(void **state)
+{
+	static struct helper_job job;
+	struct actor *gone, *talker, *empty, *good;
+
+	(void)state;
+	start_with("local all all peer\n", "");
+	hold_up_names(&job);
+	gone = startup_unix(own_name, "db");
+	talker = startup_unix(own_name, "db");
+	empty = startup_unix(own_name, "db");
+	good = startup_unix(own_name, "db");
+	leave(gone);
+	say_password(talker, "secret"); /* nobody has asked */
+	assert_dropped(talker);
+	say_password(empty, "");
+	assert_dropped(empty);
+	sem_post(&held_up);
+	wait_for_names();
+	assert_gone(gone);
+	assert_in(good);
+}
+
+static void test_more_than_the_helper_takes_are_refused(void **state)
+{
+	static struct helper_job job;
+	struct actor *client;
+
+	(void)state;
+	start_with("local all all peer\n", "");
+	hold_up_names(&job);
+	for (int i = 0; i < 15; i++)
+		startup_unix(own_name, "db");
+	client = startup_unix(own_name, "db");
+	assert_told(client, "28000", "unix socket login rejected");
+	assert_true(fake_logged("too many logins wait for the names of system users"));
+	sem_post(&held_up);
+	wait_for_names();
+}
+
+/* Those who are at it go on by the rule that they got, with its map. */
+static void test_a_reload_does_not_take_the_rule_away(void **state)
+{
+	static const char text[] = "[databases]\ndb = host=/tmp\n"
+				   "[pgbouncer]\nauth_type = hba\nauth_hba_file = hba\n"
+				   "auth_ident_file = ident\n";
+	static struct helper_job job;
+	struct problems problems = {0};
+	struct snapshot *next;
+	struct actor *client;
+	char maps[200];
+
+	(void)state;
+	snprintf(maps, sizeof(maps), "m %s alice\n", own_name);
+	start_with("local all all peer map=m\n", maps);
+	hold_up_names(&job);
+	client = startup_unix("alice", "db");
+	write_file("ident", "m nobody alice\n");
+	next = snapshot_parse("t", text, sizeof(text) - 1, fake_registry.config, &problems);
+	assert_non_null(next);
+	problems_free(&problems);
+	snapshot_unref(fake_registry.config);
+	fake_registry.config = next;
+	fake_registry.settings = snapshot_settings(next);
+	assert_true(registry_apply_databases(&fake_registry));
+	sem_post(&held_up);
+	wait_for_names();
+	assert_in(client);
+	client = startup_unix("alice", "db");
+	wait_for_names();
+	assert_told(client, "28000", "unix socket login rejected");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+		TEST(test_each_rule_leads_to_its_method),
+		TEST(test_the_right_password_gets_in_the_wrong_one_does_not),
+		TEST(test_the_first_rule_decides_not_the_kindest),
+		TEST(test_rules_know_the_name_that_the_client_gave_the_database),
+		TEST(test_rules_for_tls_do_not_fit_without),
+		TEST(test_physical_replication_wants_its_keyword),
+		TEST(test_no_rules_let_nobody_in),
+		TEST(test_unknown_users_go_through_the_exchange_of_their_rule),
+		TEST(test_the_console_has_one_name_for_rules),
+		TEST(test_the_system_user_is_the_database_user),
+		TEST(test_a_map_says_who_may_be_whom),
+		TEST(test_who_is_mapped_must_be_known_all_the_same),
+		TEST(test_peer_needs_a_unix_socket),
+		TEST(test_an_unknown_peer_is_nobody),
+		TEST(test_a_client_that_waits_for_its_name_may_go_or_talk),
+		TEST(test_more_than_the_helper_takes_are_refused),
+		TEST(test_a_reload_does_not_take_the_rule_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1826 @@
+/* SPDX-License-Identifier: ISC */
+/* From the first byte to the welcome: orders of messages, limits, every method, every secret. */
+#include <errno.h>
+
+#include "crypt/md5.h"
+#include "crypt/scram.h"
+#include "session/login/client_login.h"
+#include "session/work/control.h"
+#include "support/fake_login.h"
+#include "support/fake_postgres.h"
+#include "wire/message.h"
+#include "wire/reader.h"
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+/* RFC 7677 section 3: password "pencil". */
+#define PENCIL                                                                                      \
+	"SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:" \
+	"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+
+static char md5_of_secret[36];
+
+static void start_with(const char *settings)
+{
+	char config[1000];
+
+	snprintf(config, sizeof(config),
+		"[databases]\n"
+		"db = host=/tmp\n"
+		"forced = host=/tmp user=carol\n"
+		"[users]\n"
+		"limited = max_user_client_connections=1\n"
+		"[pgbouncer]\n"
+		"scram_iterations = 10\n"
+		"admin_users = boss\n"
+		"stats_users = clerk\n"
+		"%s",
+		settings);
+	fake_start(config);
+	fake_user("alice", "secret");
+	assert_true(md5_secret("secret", "hash", md5_of_secret));
+	fake_user("hash", md5_of_secret);
+	fake_user("scram", PENCIL);
+	fake_user("empty", "");
+	fake_user("boss", "secret");
+	fake_user("clerk", "secret");
+	fake_user("limited", "secret");
+}
+
+static int start_trust(void **state)
+{
+	(void)state;
+	start_with("auth_type = trust\n");
+	fake_pool("db", "alice");
+	return 0;
+}
+
+static int start_plain(void **state)
+{
+	(void)state;
+	start_with("auth_type = plain\n");
+	return 0;
+}
+
+static int start_md5(void **state)
+{
+	(void)state;
+	start_with("auth_type = md5\n");
+	return 0;
+}
+
+static int start_scram(void **state)
+{
+	(void)state;
+	start_with("auth_type = scram-sha-256\n");
+	return 0;
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+static void assert_welcome(struct actor *client)
+{
+	const char *letters = hear(client);
+	const size_t length = strlen(letters);
+
+	assert_true(length >= 3);
+	assert_int_equal(letters[0], 'R');
+	assert_string_equal(letters + length - 2, "KZ");
+	assert_int_equal(strspn(letters + 1, "S"), length - 3);
+	assert_state(client, CLIENT_IDLE);
+}
+
+/* Nothing is left of a login that has failed. */
+static void assert_nothing_left(void)
+{
+	assert_int_equal(fake_registry.limits.clients, 0);
+	assert_int_equal(fake_registry.login_count, 0);
+	assert_int_equal(fake_registry.clients.used, 0);
+	assert_int_equal(fake_registry.helds.used, 0);
+}
+
+/* --- first messages ----------------------------------------------------------------------- */
+
+static void test_a_known_client_is_welcomed_in_one_write(void **state)
+{
+	struct actor *client = startup("alice", "db");
+	struct client_link *link = actor_client(client);
+
+	(void)state;
+	assert_heard(client, "RKZ");
+	assert_state(client, CLIENT_IDLE);
+	assert_string_equal(link->user->name, "alice");
+	assert_string_equal(link->database->name, "db");
+	assert_null(link->login);
+	assert_int_equal(link->database->clients, 1);
+	assert_int_equal(link->user->clients, 1);
+	assert_int_equal(link->key_length, CANCEL_KEY_MIN);
+	assert_int_equal(fake_registry.login_count, 0);
+	leave(client);
+	assert_int_equal(registry_find_user(&fake_registry, "alice")->clients, 0);
+	assert_int_equal(registry_find_database(&fake_registry, "db")->clients, 0);
+	assert_nothing_left();
+}
+
+static void test_a_startup_may_come_byte_by_byte(void **state)
+{
+	static const uint8_t bytes[] = "\0\0\0\x20\0\3\0\0user\0alice\0database\0db\0";
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
+		assert_heard(client, "");
+		say_bytes(client, bytes + i, 1);
+	}
+	say_bytes(client, "", 1);
+	assert_welcome(client);
+}
+
+static void test_the_database_is_named_like_the_user_if_not_named(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	fake_user("db", "");
+	fake_pool("db", "db");
+	say_startup(client, PROTOCOL_3_0, "user", "db", NULL);
+	assert_welcome(client);
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "database", "", "user", "db", NULL);
+	assert_welcome(client);
+}
+
+static void say_request(struct actor *client, uint32_t code)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer);
+	startup_write_request(&buffer, code);
+	say_buffer(client, &buffer);
+}
+
+static void assert_no(struct actor *client)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(client->script, &length);
+
+	assert_int_equal(length, 1);
+	assert_int_equal(output[0], 'N');
+	scripted_forget_output(client->script);
+	client->heard = 0;
+}
+
+static void test_requests_for_encryption_are_declined_and_the_login_goes_on(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		say_request(client, SSL_REQUEST_CODE);
+		assert_no(client);
+		say_request(client, GSSENC_REQUEST_CODE);
+		assert_no(client);
+	}
+	assert_state(client, CLIENT_GREETING);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	assert_welcome(client);
+}
+
+static void test_half_a_request_for_encryption_is_not_answered(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	say_bytes(client, "\0\0\0\x08\x04\xd2\x16", 7);
+	assert_heard(client, "");
+	say_bytes(client, "\x2f", 1);
+	assert_no(client);
+}
+
+static void test_bytes_behind_a_request_for_encryption_are_refused(void **state)
+{
+	struct buffer buffer;
+	struct actor *client = fake_accept(-1);
+	size_t mark;
+
+	(void)state;
+	buffer_init(&buffer);
+	startup_write_request(&buffer, SSL_REQUEST_CODE);
+	mark = startup_begin(&buffer, PROTOCOL_3_0);
+	writer_string(&buffer, "user");
+	writer_string(&buffer, "alice");
+	startup_end(&buffer, mark);
+	say_buffer(client, &buffer);
+	assert_told(client, "08P01", "received unencrypted data after SSL request");
+	client = fake_accept(-1);
+	startup_write_request(&buffer, GSSENC_REQUEST_CODE);
+	writer_byte(&buffer, 0);
+	say_buffer(client, &buffer);
+	assert_told(
+		client, "08P01", "received unencrypted data after GSSAPI encryption request");
+	assert_nothing_left();
+}
+
+static void test_the_old_protocol_is_refused(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	say_request(client, PROTOCOL_2_0);
+	assert_told(client, "0A000", "old V2 protocol not supported");
+}
+
+static void test_a_header_that_cannot_be_is_told_in_hex(void **state)
+{
+	static const struct {
+		const char *bytes, *text;
+	} cases[] = {
+		{"\0\0\0\0\0\3\0\0", "bad packet header: '0000000000030000'"},
+		{"\0\0\0\7\0\3\0\0", "bad packet header: '0000000700030000'"},
+		{"\0\0\0\x20\0\4\0\0", "bad packet header: '0000002000040000'"},
+		{"\0\0\0\x20\0\1\0\0", "bad packet header: '0000002000010000'"},
+		{"\0\1\0\0\0\3\0\0", "bad packet header: '0001000000030000'"},
+		{"\0\xff\xff\xff\0\3\0\0", "bad packet header: '00ffffff00030000'"},
+		{"\0\0\0\x08\x04\xd2\x16\x31", "bad packet header: '0000000804d21631'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct actor *client = fake_accept(-1);
+
+		say_bytes(client, cases[i].bytes, 8);
+		assert_told(client, "08P01", cases[i].text);
+	}
+	assert_nothing_left();
+}
+
+static void test_other_protocols_are_closed_without_a_word(void **state)
+{
+	static const char *const greetings[] = {
+		"GET / HTTP/1.1\r\nHost: db\r\n\r\n",
+		"SSH-2.0-OpenSSH_9.2\r\n",
+		"\x16\x03\x01\x02\x05\x01",
+		"HELO there\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(greetings); i++) {
+		struct actor *client = fake_accept(-1);
+
+		say_bytes(client, greetings[i], strlen(greetings[i]));
+		assert_dropped(client);
+	}
+	assert_nothing_left();
+}
+
+static void test_other_messages_before_the_startup_are_refused(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	for (const char *letter = "QPSXd"; *letter; letter++) {
+		const char letters[] = {*letter, '\0'};
+
+		client = fake_accept(-1);
+		say(client, letters);
+		assert_dropped(client);
+	}
+	client = fake_accept(-1);
+	say(client, "p");
+	assert_told(client, "08P01", "client password pkt before startup packet");
+	client = fake_accept(-1);
+	say_bytes(client, "p\0\0\0\3", 5);
+	assert_told(client, "08P01", "bad packet header: '7000000003'");
+	client = fake_accept(-1);
+	say_bytes(client, "p\x7f\0\0\3", 5);
+	assert_dropped(client);
+	assert_nothing_left();
+}
+
+/* --- layout and parameters ---------------------------------------------------------------- */
+
+static struct actor *say_body(const char *body, size_t length)
+{
+	struct actor *client = fake_accept(-1);
+	struct buffer buffer;
+
+	buffer_init(&buffer);
+	writer_int32(&buffer, (uint32_t)length + 8);
+	writer_int32(&buffer, PROTOCOL_3_0);
+	writer_bytes(&buffer, body, length);
+	say_buffer(client, &buffer);
+	return client;
+}
+
+static void test_a_broken_layout_is_refused(void **state)
+{
+	static const struct {
+		const char *body;
+		size_t length;
+	} cases[] = {
+		{"", 0},
+		{"user\0alice\0", 11},
+		{"user\0alice", 10},
+		{"user\0", 5},
+		{"user", 4},
+		{"user\0alice\0\0x", 13},
+		{"user\0alice\0\0\0", 13},
+		{"user\0alice\0database\0\0\0x", 23},
+		{"user\0alice\0database\0", 20},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_told(say_body(cases[i].body, cases[i].length), "08P01",
+			"invalid startup packet layout: expected terminator as last byte");
+	assert_nothing_left();
+}
+
+static void test_a_user_has_to_be_named(void **state)
+{
+	(void)state;
+	assert_told(say_body("\0", 1), "28000", "no username supplied");
+	assert_told(say_body("user\0\0\0", 7), "28000", "no username supplied");
+	assert_told(say_body("User\0alice\0\0", 12), "28000", "no username supplied");
+	assert_told(say_body("database\0db\0\0", 13), "28000", "no username supplied");
+}
+
+static void test_long_user_names_are_refused(void **state)
+{
+	char name[129];
+	struct actor *client;
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	name[128] = '\0';
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", name, "database", "db", NULL);
+	assert_told(client, "28000", "username too long");
+	name[127] = '\0';
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", name, "database", "db", NULL);
+	assert_told(client, "28000", "\"trust\" authentication failed");
+	assert_nothing_left();
+}
+
+static void test_of_a_repeated_parameter_the_last_counts(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "user", "nobody", "database", "nothing", "user",
+		"alice", "database", "db", NULL);
+	assert_welcome(client);
+}
+
+static const char *parameter(struct actor *client, const char *name)
+{
+	const int index = parameter_index(fake_registry.parameters, name);
+
+	return parameters_get(actor_link(client)->parameters, (unsigned)index);
+}
+
+static void test_tracked_parameters_are_kept_as_they_were_sent(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "timezone", "utc",
+		"application_name", "it's", "options",
+		"-c datestyle=german --intervalstyle=iso\\ 8601", NULL);
+	assert_heard(client, "RSSSSKZ");
+	assert_string_equal(parameter(client, "TimeZone"), "utc");
+	assert_string_equal(parameter(client, "application_name"), "it's");
+	assert_string_equal(parameter(client, "DateStyle"), "german");
+	assert_string_equal(parameter(client, "IntervalStyle"), "iso 8601");
+}
+
+static void test_parameters_that_are_not_supported_are_named(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	say_startup(
+		client, PROTOCOL_3_0, "user", "alice", "database", "db", "work_mem", "1", NULL);
+	assert_told(client, "08P01", "unsupported startup parameter: work_mem");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
+		"-c work_mem=1", NULL);
+	assert_told(client, "08P01", "unsupported startup parameter in options: work_mem");
+	client = fake_accept(-1);
+	say_startup(
+		client, PROTOCOL_3_0, "user", "alice", "database", "db", "options", "-E", NULL);
+	assert_told(client, "08P01",
+		"unsupported options startup parameter: only '-c config=val' and '--config=val' "
+		"are allowed");
+	assert_nothing_left();
+}
+
+static void test_parameters_may_be_ignored(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	fake_set("ignore_startup_parameters", "work_mem, extra_float_digits");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db",
+		"extra_float_digits", "3", "options", "-c work_mem=5", NULL);
+	assert_welcome(client);
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
+		"-c geqo=off", NULL);
+	assert_told(client, "08P01", "unsupported startup parameter in options: geqo");
+	fake_set("ignore_startup_parameters", "options");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
+		"-c geqo=off -c timezone=UTC", NULL);
+	assert_welcome(client);
+	assert_string_equal(parameter(client, "TimeZone"), "UTC");
+}
+
+static void test_the_application_name_can_tell_the_address(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	fake_set("application_name_add_host", "1");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "application_name",
+		"shell", NULL);
+	assert_welcome(client);
+	assert_string_equal(parameter(client, "application_name"), "shell - 192.0.2.1:50000");
+	client = startup("alice", "db");
+	assert_string_equal(parameter(client, "application_name"), "app - 192.0.2.1:50000");
+}
+
+/* --- versions ----------------------------------------------------------------------------- */
+
+static void test_newer_versions_are_told_what_we_speak(void **state)
+{
+	static const struct {
+		uint32_t asked;
+		const char *heard;
+		size_t key;
+	} cases[] = {
+		{PROTOCOL_3_0, "RKZ", CANCEL_KEY_MIN},
+		{PROTOCOL_VERSION(3, 1), "vRKZ", CANCEL_KEY_MIN},
+		{PROTOCOL_3_2, "RKZ", CANCEL_KEY_MAX},
+		{PROTOCOL_VERSION(3, 9999), "vRKZ", CANCEL_KEY_MAX},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct actor *client = fake_accept(-1);
+
+		say_startup(client, cases[i].asked, "user", "alice", "database", "db", NULL);
+		assert_heard(client, cases[i].heard);
+		assert_int_equal(actor_client(client)->key_length, cases[i].key);
+	}
+}
+
+static void test_unknown_options_of_the_protocol_are_named(void **state)
+{
+	struct actor *client = fake_accept(-1);
+	static const uint8_t expected[] = "v\0\0\0\x20\0\3\0\0\0\0\0\2_pq_.one\0_pq_.three\0";
+	size_t length;
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "_pq_.one", "1", "user", "alice", "database", "db",
+		"_pq_.three", "3", NULL);
+	assert_memory_equal(
+		scripted_output(client->script, &length), expected, sizeof(expected) - 1);
+	assert_heard(client, "vRKZ");
+}
+
+/* --- the order of messages after the startup ---------------------------------------------- */
+
+static void test_a_second_startup_is_refused(void **state)
+{
+	struct actor *client = startup("alice", "db");
+
+	(void)state;
+	heard_request(client, AUTH_CLEARTEXT, NULL);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", NULL);
+	assert_told(client, "08P01", "client re-sent startup pkt");
+}
+
+static void test_queries_before_the_password_are_refused(void **state)
+{
+	(void)state;
+	for (const char *letter = "QSPXHdcfF"; *letter; letter++) {
+		struct actor *client = startup("alice", "db");
+		const char letters[] = {*letter, '\0'};
+
+		hear(client);
+		say(client, letters);
+		assert_dropped(client);
+	}
+	assert_nothing_left();
+}
+
+static void test_a_query_may_come_right_behind_the_startup(void **state)
+{
+	struct actor *client = fake_accept(-1), *server;
+	struct buffer buffer;
+	size_t mark;
+
+	(void)state;
+	server = fake_server(fake_pool("db", "alice"));
+	buffer_init(&buffer);
+	mark = startup_begin(&buffer, PROTOCOL_3_0);
+	writer_string(&buffer, "user");
+	writer_string(&buffer, "alice");
+	writer_string(&buffer, "database");
+	writer_string(&buffer, "db");
+	startup_end(&buffer, mark);
+	letters_write(&buffer, CLIENT_SPEAKS, "PBES");
+	say_buffer(client, &buffer);
+	assert_heard(client, "RKZ");
+	assert_heard(server, "PBES");
+	say(server, "12DCZ");
+	assert_heard(client, "12DCZ");
+}
+
+static void test_a_query_may_come_right_behind_the_password(void **state)
+{
+	struct actor *client = startup("alice", "db");
+	struct actor *server = fake_server(fake_pool("db", "alice"));
+	struct buffer buffer;
+
+	(void)state;
+	hear(client);
+	buffer_init(&buffer);
+	writer_password(&buffer, "secret", 7);
+	letters_write(&buffer, CLIENT_SPEAKS, "Q");
+	say_buffer(client, &buffer);
+	assert_heard(client, "RKZ");
+	assert_heard(server, "Q");
+}
+
+static void test_a_password_may_come_byte_by_byte(void **state)
+{
+	struct actor *client = startup("alice", "db");
+	static const uint8_t bytes[] = "p\0\0\0\x0bsecret";
+
+	(void)state;
+	hear(client);
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		assert_heard(client, "");
+		say_bytes(client, bytes + i, 1);
+	}
+	assert_welcome(client);
+}
+
+static void test_clients_may_leave_at_any_point(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	client = fake_accept(-1);
+	leave(client);
+	assert_dropped(client);
+	client = fake_accept(-1);
+	say_bytes(client, "\0\0\0", 3);
+	vanish(client);
+	assert_gone(client);
+	client = startup("alice", "db");
+	hear(client);
+	leave(client);
+	assert_dropped(client);
+	client = startup("alice", "db");
+	say_bytes(client, "p\0\0", 3);
+	leave(client);
+	assert_nothing_left();
+	client = startup("alice", "db");
+	scripted_break(client->script);
+	say_password(client, "secret");
+	assert_gone(client);
+	assert_nothing_left();
+}
+
+static void test_a_client_to_which_nothing_can_be_written_is_dropped(void **state)
+{
+	struct actor *client = fake_accept(-1);
+	struct buffer buffer;
+	size_t mark;
+
+	(void)state;
+	buffer_init(&buffer);
+	mark = startup_begin(&buffer, PROTOCOL_3_0);
+	writer_string(&buffer, "user");
+	writer_string(&buffer, "alice");
+	startup_end(&buffer, mark);
+	scripted_feed(client->script, buffer.data, buffer.length);
+	buffer_free(&buffer);
+	scripted_break(client->script);
+	scripted_run_all(client->script);
+	fake_turn();
+	assert_gone(client);
+	assert_nothing_left();
+}
+
+static void test_a_slow_client_gets_its_welcome_in_pieces(void **state)
+{
+	struct actor *client = fake_accept(-1), *server;
+
+	(void)state;
+	server = fake_server(fake_pool("db", "alice"));
+	scripted_allow(client->script, 5);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	assert_heard(client, "~");
+	allow(client, SCRIPTED_ANY);
+	assert_heard(client, "RKZ");
+	assert_state(client, CLIENT_IDLE);
+	say(client, "Q");
+	assert_heard(server, "Q");
+}
+
+/* --- limits and their order --------------------------------------------------------------- */
+
+static void test_max_client_conn_is_told_before_anything_else(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	fake_set("max_client_conn", "1");
+	fake_set("max_db_client_connections", "1");
+	startup("alice", "db");
+	client = startup("nobody", "nothing");
+	assert_told(client, "53300", "no more connections allowed (max_client_conn)");
+	/* Unsupported parameters come before it. */
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "alice", "work_mem", "1", NULL);
+	assert_told(client, "08P01", "unsupported startup parameter: work_mem");
+	/* The console may always be reached. */
+	client = startup("boss", "pgbouncer");
+	assert_state(client, CLIENT_CONSOLE);
+	client = startup("boss", "pgusher");
+	assert_state(client, CLIENT_CONSOLE);
+}
+
+static void test_clients_of_a_database_are_limited(void **state)
+{
+	struct actor *clients[2], *client;
+	struct database *database = registry_find_database(&fake_registry, "db");
+
+	(void)state;
+	fake_set("max_db_client_connections", "2");
+	for (int i = 0; i < 2; i++)
+		clients[i] = startup("alice", "db");
+	client = startup("nobody", "db");
+	assert_told(client, "53300", "client connections exceeded (max_db_client_connections)");
+	assert_int_equal(database->clients, 2);
+	leave(clients[0]);
+	assert_welcome(startup("alice", "db"));
+	assert_int_equal(database->clients, 2);
+}
+
+static void test_those_who_are_still_logging_in_count_for_their_database(void **state)
+{
+	struct actor *one, *two;
+
+	(void)state;
+	fake_set("max_db_client_connections", "1");
+	one = startup("alice", "db");
+	two = startup("alice", "db");
+	assert_told(two, "53300", "client connections exceeded (max_db_client_connections)");
+	leave(one);
+	two = startup("alice", "db");
+	hear(two);
+	assert_state(two, CLIENT_AUTHENTICATING);
+}
+
+static void test_clients_of_a_user_are_limited(void **state)
+{
+	struct actor *client = startup("limited", "db");
+	struct user *user = registry_find_user(&fake_registry, "limited");
+
+	(void)state;
+	assert_welcome(client);
+	assert_told(startup("limited", "db"), "53300",
+		"client connections exceeded (max_user_client_connections)");
+	assert_int_equal(user->clients, 1);
+	leave(client);
+	assert_welcome(startup("limited", "db"));
+	fake_set("max_user_client_connections", "1");
+	assert_welcome(startup("alice", "db"));
+	assert_told(startup("alice", "forced"), "53300",
+		"client connections exceeded (max_user_client_connections)");
+}
+
+static void test_an_unknown_user_leaves_no_trace(void **state)
+{
+	const unsigned users = registry_count_users(&fake_registry);
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "user", "nobody", "database", "db", NULL);
+	assert_told(client, "28000", "\"trust\" authentication failed");
+	assert_true(fake_logged("no such user: nobody"));
+	assert_int_equal(registry_count_users(&fake_registry), users);
+	assert_int_equal(registry_find_database(&fake_registry, "db")->clients, 0);
+	assert_nothing_left();
+}
+
+static void test_a_user_of_the_configuration_only_is_unknown_too(void **state)
+{
+	(void)state;
+	fake_user("limited", NULL);
+	assert_told(startup("limited", "db"), "28000", "\"trust\" authentication failed");
+	assert_int_equal(registry_find_user(&fake_registry, "limited")->clients, 0);
+}
+
+static void test_an_unknown_database_is_told_only_to_those_who_are_known(void **state)
+{
+	struct actor *client = startup("alice", "nothing");
+
+	(void)state;
+	heard_request(client, AUTH_CLEARTEXT, NULL);
+	say_password(client, "wrong");
+	assert_told(client, "28P01", "password authentication failed");
+	client = startup("alice", "nothing");
+	hear(client);
+	say_password(client, "secret");
+	assert_told(client, "3D000", "no such database: nothing");
+}
+
+static void test_an_automatic_database_is_made_for_those_who_are_known(void **state)
+{
+	const char *config = "[databases]\n* = host=/tmp\n[pgbouncer]\nauth_type = trust\n";
+	struct actor *client;
+
+	(void)state;
+	fake_start(config);
+	fake_user("alice", "secret");
+	client = startup("nobody", "new");
+	assert_told(client, "28000", "\"trust\" authentication failed");
+	assert_null(registry_find_database(&fake_registry, "new"));
+	client = startup("alice", "new");
+	assert_state(client, CLIENT_WELCOMING);
+	assert_int_equal(registry_find_database(&fake_registry, "new")->clients, 1);
+	assert_true(fake_logged("registered new auto-database: new"));
+	/* And the same one for the next. */
+	startup("alice", "new");
+	assert_int_equal(registry_find_database(&fake_registry, "new")->clients, 2);
+}
+
+static void test_a_disabled_database_and_the_end_are_told_after_the_password(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_registry.shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
+	client = startup("alice", "db");
+	hear(client);
+	say_password(client, "secret");
+	assert_told(client, "57P03", "pooler is shutting down");
+	registry_find_database(&fake_registry, "db")->disabled = true;
+	client = startup("alice", "db");
+	hear(client);
+	say_password(client, "secret");
+	assert_told(client, "55000", "database \"db\" is disabled");
+	client = startup("alice", "db");
+	hear(client);
+	say_password(client, "wrong");
+	assert_told(client, "28P01", "password authentication failed");
+}
+
+/* --- silent ones -------------------------------------------------------------------------- */
+
+static void test_the_silent_make_room_for_those_who_speak(void **state)
+{
+	struct actor *silent[3], *client;
+	unsigned gone = 0;
+
+	(void)state;
+	fake_set("max_client_conn", "3");
+	for (size_t i = 0; i < COUNT(silent); i++)
+		silent[i] = fake_accept(-1);
+	fake_advance(USEC_PER_SEC);
+	client = startup("alice", "db");
+	assert_welcome(client);
+	for (size_t i = 0; i < COUNT(silent); i++)
+		gone += is_gone(silent[i]);
+	assert_int_equal(gone, 1);
+}
+
+static void test_those_who_have_just_come_are_not_taken_for_silent(void **state)
+{
+	struct actor *silent;
+
+	(void)state;
+	fake_set("max_client_conn", "1");
+	silent = fake_accept(-1);
+	assert_told(startup("alice", "db"), "53300",
+		"no more connections allowed (max_client_conn)");
+	assert_false(is_gone(silent));
+}
+
+static void test_the_last_descriptors_are_kept_by_dropping_the_silent(void **state)
+{
+	struct actor *silent, *next;
+
+	(void)state;
+	fake_registry.descriptor_limit = 100;
+	silent = fake_accept(30);
+	fake_advance(USEC_PER_SEC);
+	next = fake_accept(35);
+	assert_false(is_gone(silent));
+	fake_advance(USEC_PER_SEC);
+	fake_accept(36);
+	assert_int_equal(is_gone(silent) + is_gone(next), 1);
+	assert_int_equal(fake_registry.login_count, 2);
+}
+
+/* --- the welcome -------------------------------------------------------------------------- */
+
+static void test_the_first_clients_wait_for_the_servers_parameters(void **state)
+{
+	struct actor *clients[3], *server;
+	struct buffer buffer;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	for (int i = 0; i < 3; i++) {
+		clients[i] = fake_accept(-1);
+		say_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db",
+			i == 1 ? "timezone" : NULL, "UTC", NULL);
+		assert_heard(clients[i], "");
+		assert_state(clients[i], CLIENT_WELCOMING);
+	}
+	server = fake_launched();
+	assert_non_null(server);
+	assert_null(fake_launched());
+	fake_connected(server, 0);
+	buffer_init(&buffer);
+	letters_write(&buffer, SERVER_SPEAKS, "R");
+	writer_parameter_status(&buffer, "server_version", "15.4");
+	writer_parameter_status(&buffer, "TimeZone", "Europe/Berlin");
+	writer_parameter_status(&buffer, "is_superuser", "off");
+	letters_write(&buffer, SERVER_SPEAKS, "KZ");
+	say_buffer(server, &buffer);
+	for (int i = 0; i < 3; i++) {
+		assert_heard(clients[i], "RSSSKZ");
+		assert_string_equal(
+			parameter(clients[i], "TimeZone"), i == 1 ? "UTC" : "Europe/Berlin");
+	}
+	/* Nobody was given the server. */
+	assert_state(server, SERVER_IDLE);
+	assert_int_equal(actor_link(clients[0])->pool->stats.current.assignments, 0);
+}
+
+static void test_the_welcome_has_its_order(void **state)
+{
+	struct pool *pool = fake_pool("db", "boss");
+	struct actor *client, *server;
+	struct buffer expected;
+	size_t length;
+	const uint8_t *output;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	pool_forget_welcome(pool);
+	fake_set("login_notify_message", "be nice");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", "application_name",
+		"me", "datestyle", "German", NULL);
+	server = fake_launched();
+	fake_connected(server, 0);
+	buffer_init(&expected);
+	letters_write(&expected, SERVER_SPEAKS, "R");
+	writer_parameter_status(&expected, "server_version", "15.4");
+	writer_parameter_status(&expected, "application_name", "");
+	writer_parameter_status(&expected, "client_encoding", "UTF8");
+	writer_parameter_status(&expected, "is_superuser", "off");
+	writer_parameter_status(&expected, "DateStyle", "ISO, MDY");
+	letters_write(&expected, SERVER_SPEAKS, "KZ");
+	say_buffer(server, &expected);
+	letters_write(&expected, SERVER_SPEAKS, "R");
+	writer_parameter_status(&expected, "server_version", "15.4");
+	writer_parameter_status(&expected, "is_superuser", "off");
+	writer_parameter_status(&expected, "DateStyle", "German");
+	writer_parameter_status(&expected, "client_encoding", "UTF8");
+	writer_parameter_status(&expected, "application_name", "me");
+	writer_backend_key(&expected, actor_client(client)->key, 8);
+	writer_notice(&expected, "NOTICE", "00000", "be nice");
+	writer_ready(&expected, READY_IDLE);
+	output = scripted_output(client->script, &length);
+	assert_int_equal(length, expected.length);
+	assert_memory_equal(output, expected.data, length);
+	buffer_free(&expected);
+}
+
+static void test_what_servers_report_later_does_not_change_the_welcome(void **state)
+{
+	struct actor *client = startup("alice", "db"), *server;
+	struct pool *pool = fake_pool("db", "alice");
+
+	(void)state;
+	server = fake_server(pool);
+	hear(client);
+	say(client, "Q");
+	say_parameter(server, "TimeZone", "UTC");
+	say(server, "CZ");
+	assert_heard(startup("alice", "db"), "RKZ");
+}
+
+static void test_a_client_that_waits_for_its_welcome_may_leave(void **state)
+{
+	struct actor *client = fake_accept(-1), *server;
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	assert_state(client, CLIENT_WELCOMING);
+	leave(client);
+	assert_dropped(client);
+	assert_nothing_left();
+	server = fake_launched();
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_query_may_come_behind_a_startup_that_waits_for_its_welcome(void **state)
+{
+	struct actor *client = fake_accept(-1), *server;
+	struct buffer buffer;
+	size_t mark;
+
+	(void)state;
+	buffer_init(&buffer);
+	mark = startup_begin(&buffer, PROTOCOL_3_0);
+	writer_string(&buffer, "user");
+	writer_string(&buffer, "boss");
+	writer_string(&buffer, "database");
+	writer_string(&buffer, "db");
+	startup_end(&buffer, mark);
+	letters_write(&buffer, CLIENT_SPEAKS, "Q");
+	say_buffer(client, &buffer);
+	assert_state(client, CLIENT_WELCOMING);
+	server = fake_launched();
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_heard(client, "RSKZTDCZ");
+}
+
+static void test_when_the_server_refuses_all_who_wait_hear_why(void **state)
+{
+	struct actor *clients[2], *server;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		clients[i] = fake_accept(-1);
+		say_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	}
+	server = fake_launched();
+	fake_connected(server, 0);
+	say_error(server, "28000", "role \"boss\" does not exist");
+	for (int i = 0; i < 2; i++)
+		assert_told(clients[i], "28000", "role \"boss\" does not exist");
+	assert_nothing_left();
+}
+
+static void test_when_the_server_is_starting_they_go_on_waiting(void **state)
+{
+	struct actor *client = fake_accept(-1), *server;
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	server = fake_launched();
+	fake_connected(server, 0);
+	say_error(server, "57P03", "the database system is starting up");
+	assert_state(client, CLIENT_WELCOMING);
+	fake_advance(USEC_PER_SEC);
+	pool_needs_work(fake_registry.console_pool);
+	pool_needs_work(actor_link(client)->pool);
+	fake_turn();
+	server = fake_launched();
+	assert_non_null(server);
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_welcome(client);
+}
+
+static void test_a_killed_database_ends_those_who_wait_for_its_welcome(void **state)
+{
+	struct actor *client = fake_accept(-1);
+
+	(void)state;
+	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	control_kill(&fake_registry, registry_find_database(&fake_registry, "db"), true);
+	fake_turn();
+	assert_told(client, "57P01", "database removed");
+	assert_gone(fake_launched());
+}
+
+static void test_a_killed_database_does_not_disturb_those_who_log_in(void **state)
+{
+	struct actor *client = startup("alice", "db");
+
+	(void)state;
+	hear(client);
+	control_kill(&fake_registry, registry_find_database(&fake_registry, "db"), false);
+	fake_turn();
+	assert_state(client, CLIENT_AUTHENTICATING);
+	fake_pool("db", "alice");
+	say_password(client, "secret");
+	assert_welcome(client);
+}
+
+static void test_a_database_that_is_removed_meanwhile_does_not_exist(void **state)
+{
+	struct actor *client = startup("alice", "db");
+	struct database *database = registry_find_database(&fake_registry, "db");
+
+	(void)state;
+	hear(client);
+	control_kill(&fake_registry, database, false);
+	registry_drop_database(&fake_registry, database);
+	say_password(client, "secret");
+	assert_told(client, "3D000", "no such database: db");
+	assert_nothing_left();
+}
+
+/* --- the console -------------------------------------------------------------------------- */
+
+static void test_the_console_is_for_those_who_are_named(void **state)
+{
+	struct actor *client = startup("boss", "pgbouncer");
+
+	(void)state;
+	assert_state(client, CLIENT_CONSOLE);
+	assert_true(actor_client(client)->admin);
+	client = startup("clerk", "pgbouncer");
+	assert_state(client, CLIENT_CONSOLE);
+	assert_false(actor_client(client)->admin);
+	assert_int_equal(fake_console.begun, 2);
+	assert_told(startup("alice", "pgbouncer"), "08P01", "not allowed");
+	assert_told(startup("nobody", "pgbouncer"), "28000", "\"trust\" authentication failed");
+	leave(client);
+	assert_int_equal(fake_console.readable, 1);
+}
+
+static void test_the_console_asks_for_a_password_too(void **state)
+{
+	struct actor *client = startup("boss", "pgbouncer");
+
+	(void)state;
+	hear(client);
+	say_password(client, "wrong");
+	assert_told(client, "28P01", "password authentication failed");
+	client = startup("boss", "pgbouncer");
+	hear(client);
+	say_password(client, "secret");
+	assert_state(client, CLIENT_CONSOLE);
+}
+
+/* --- trust and any ------------------------------------------------------------------------ */
+
+static void test_trust_lets_in_whoever_is_listed(void **state)
+{
+	(void)state;
+	assert_welcome(startup("alice", "db"));
+	assert_welcome(startup("hash", "db"));
+	assert_welcome(startup("scram", "db"));
+	assert_welcome(startup("empty", "db"));
+	assert_told(startup("nobody", "db"), "28000", "\"trust\" authentication failed");
+	assert_told(startup("carol", "db"), "28000", "\"trust\" authentication failed");
+}
+
+static void test_any_lets_in_everybody_as_the_forced_user(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	start_with("auth_type = any\n");
+	fake_pool("forced", "carol");
+	client = fake_accept(-1);
+	say_startup(client, PROTOCOL_3_0, "user", "whoever", "database", "forced", NULL);
+	assert_welcome(client);
+	assert_string_equal(actor_client(client)->user->name, "carol");
+	assert_told(startup("alice", "db"), "08P01", "bouncer config error");
+	assert_true(fake_logged("auth_type=any requires forced user"));
+	client = startup("somebody", "pgbouncer");
+	assert_state(client, CLIENT_CONSOLE);
+	assert_false(actor_client(client)->admin);
+	client = startup("boss", "pgbouncer");
+	assert_true(actor_client(client)->admin);
+}
+
+/* --- plain -------------------------------------------------------------------------------- */
+
+/* A login by clear password ends with the welcome, or with a refusal. */
+static void try_plain(const char *user, const char *password, bool good)
+{
+	struct actor *client = startup(user, "db");
+
+	heard_request(client, AUTH_CLEARTEXT, NULL);
+	say_password(client, password);
+	fake_wait_for_helper();
+	if (good)
+		assert_welcome(client);
+	else
+		assert_told(client, "28P01", "password authentication failed");
+}
+
+static void test_plain_passwords_are_compared_with_every_kind_of_secret(void **state)
+{
+	(void)state;
+	try_plain("alice", "secret", true);
+	try_plain("hash", "secret", true);
+	try_plain("scram", "pencil", true);
+	try_plain("alice", "Secret", false);
+	try_plain("alice", "secre", false);
+	try_plain("alice", "secrets", false);
+	try_plain("hash", "secrets", false);
+	try_plain("scram", "pencils", false);
+	/* What is stored is no password. */
+	try_plain("hash", md5_of_secret, false);
+	try_plain("scram", PENCIL, false);
+	try_plain("empty", "x", false);
+	try_plain("nobody", "secret", false);
+}
+
+/* The time would tell who exists: a SCRAM secret takes a derivation to check. */
+static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
+{
+	static const char *const users[] = {"scram", "nobody", "alice", "hash", "empty"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(users); i++) {
+		struct actor *client = startup(users[i], "db");
+
+		fake_hold_up_helper();
+		heard_request(client, AUTH_CLEARTEXT, NULL);
+		say_password(client, "wrong");
+		assert_state(client, CLIENT_AUTHENTICATING);
+		assert_int_equal(helper_pending(fake_registry.derivations), 2);
+		fake_wait_for_helper();
+		assert_told(client, "28P01", "password authentication failed");
+	}
+}
+
+static void test_where_no_secret_takes_long_a_refusal_is_made_at_once(void **state)
+{
+	(void)state;
+	fake_hold_up_helper();
+	for (int i = 0; i < 2; i++) {
+		struct actor *client = startup(i == 0 ? "nobody" : "alice", "db");
+
+		hear(client);
+		say_password(client, "wrong");
+		assert_told(client, "28P01", "password authentication failed");
+	}
+	fake_wait_for_helper();
+}
+
+static void test_an_empty_password_is_told_apart(void **state)
+{
+	static const char *const users[] = {"alice", "empty", "nobody", "hash", "scram"};
+	struct actor *client;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(users); i++) {
+		client = startup(users[i], "db");
+		hear(client);
+		say_password(client, "");
+		assert_told(client, "28P01", "empty password returned by client");
+		client = startup(users[i], "db");
+		hear(client);
+		say_bytes(client, "p\0\0\0\4", 5);
+		assert_told(client, "28P01", "empty password returned by client");
+	}
+}
+
+static void test_a_password_with_bytes_behind_its_end_is_wrong(void **state)
+{
+	struct actor *client = startup("alice", "db");
+
+	(void)state;
+	hear(client);
+	say_bytes(client, "p\0\0\0\x0csecret\0\0", 13);
+	assert_told(client, "28P01", "password authentication failed");
+	client = startup("alice", "db");
+	hear(client);
+	say_bytes(client, "p\0\0\0\x0asecret", 11);
+	assert_told(client, "28P01", "password authentication failed");
+}
+
+static void test_a_very_long_password_is_a_wrong_one(void **state)
+{
+	char *password = malloc(CLIENT_PASSWORD_MAX + 2);
+
+	(void)state;
+	memset(password, 'x', CLIENT_PASSWORD_MAX + 1);
+	password[CLIENT_PASSWORD_MAX + 1] = '\0';
+	try_plain("alice", password, false);
+	password[CLIENT_PASSWORD_MAX] = '\0';
+	try_plain("alice", password, false);
+	fake_user("alice", password);
+	try_plain("alice", password, true);
+	fake_user("alice", NULL);
+	free(password);
+}
+
+static void test_a_message_of_a_login_has_an_end(void **state)
+{
+	struct actor *client = startup("alice", "db");
+
+	(void)state;
+	hear(client);
+	say_bytes(client, "p\0\2\0\4", 5);
+	assert_dropped(client);
+}
+
+static void test_while_a_password_is_looked_at_there_is_no_second(void **state)
+{
+	struct actor *client = startup("scram", "db");
+
+	(void)state;
+	fake_hold_up_helper();
+	hear(client);
+	say_password(client, "wrong");
+	say_password(client, "pencil");
+	fake_wait_for_helper();
+	assert_told(client, "28P01", "password authentication failed");
+}
+
+static void test_a_client_that_leaves_while_its_password_is_looked_at(void **state)
+{
+	struct actor *client = startup("scram", "db");
+
+	(void)state;
+	fake_hold_up_helper();
+	hear(client);
+	say_password(client, "pencil");
+	leave(client);
+	fake_wait_for_helper();
+	assert_nothing_left();
+}
+
+static void test_those_who_leave_keep_nobody_waiting_for_the_helper(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_hold_up_helper();
+	for (int i = 0; i < 100; i++) {
+		client = startup("scram", "db");
+		hear(client);
+		say_password(client, "pencil");
+		leave(client);
+		assert_int_equal(helper_pending(fake_registry.derivations), 1);
+	}
+	client = startup("scram", "db");
+	hear(client);
+	say_password(client, "pencil");
+	assert_int_equal(helper_pending(fake_registry.derivations), 2);
+	fake_wait_for_helper();
+	assert_welcome(client);
+}
+
+/* --- MD5 ---------------------------------------------------------------------------------- */
+
+static void try_md5(const char *user, const char *password, bool good)
+{
+	struct actor *client = startup(user, "db");
+	char hashed[36], response[36];
+	const uint8_t *salt;
+	size_t length;
+
+	salt = heard_request(client, AUTH_MD5, &length);
+	assert_int_equal(length, 4);
+	assert_true(md5_secret(password, user, hashed));
+	assert_true(md5_response(hashed, salt, response));
+	say_password(client, response);
+	if (good)
+		assert_welcome(client);
+	else
+		assert_told(client, "28P01", "password authentication failed");
+}
+
+static void test_md5_responses_are_compared(void **state)
+{
+	(void)state;
+	try_md5("alice", "secret", true);
+	try_md5("hash", "secret", true);
+	try_md5("alice", "Secret", false);
+	try_md5("hash", "Secret", false);
+	try_md5("empty", "", false);
+	try_md5("empty", "x", false);
+	try_md5("nobody", "secret", false);
+	try_md5("nobody", "", false);
+}
+
+static void test_what_is_no_response_is_refused(void **state)
+{
+	static const char *const responses[] = {"x", "md5", "secret",
+		"md5a7c4a2f1fd1d8a1c3bd7d3b8e1a9f3c2", "md5a7c4a2f1fd1d8a1c3bd7d3b8e1a9f3c",
+		"md5a7c4a2f1fd1d8a1c3bd7d3b8e1a9f3c22"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(responses); i++) {
+		struct actor *client = startup("alice", "db");
+
+		hear(client);
+		say_password(client, responses[i]);
+		assert_told(client, "28P01", "password authentication failed");
+	}
+}
+
+/* --- SCRAM -------------------------------------------------------------------------------- */
+
+/* Up to the last message of the client. */
+static void begin_scram(struct actor *client, const char *password, struct scram_client *scram)
+{
+	uint8_t nonce[SCRAM_NONCE_SIZE];
+	struct scram_keys keys;
+	struct buffer text, message;
+	const uint8_t *data;
+	size_t length;
+
+	data = heard_request(client, AUTH_SASL, &length);
+	assert_int_equal(length, sizeof(SCRAM_MECHANISM) + 1);
+	assert_memory_equal(data, SCRAM_MECHANISM "\0", length);
+	buffer_init(&text);
+	buffer_init(&message);
+	random_fill(&fake_loop.random, nonce, sizeof(nonce));
+	*scram = (struct scram_client){0};
+	assert_int_equal(scram_client_first(scram, nonce, &text), SCRAM_GOOD);
+	writer_sasl_initial(&message, SCRAM_MECHANISM, text.data, text.length);
+	say_buffer(client, &message);
+	data = heard_request(client, AUTH_SASL_CONTINUE, &length);
+	assert_int_equal(scram_client_challenge(scram, (const char *)data, length), SCRAM_GOOD);
+	assert_true(scram_derive(
+		password, scram->salt, scram->salt_length, scram->iterations, &keys));
+	buffer_clear(&text);
+	assert_int_equal(scram_client_answer(scram, &keys, &text), SCRAM_GOOD);
+	writer_password(&message, text.data, text.length);
+	say_buffer(client, &message);
+	buffer_free(&text);
+}
+
+static void end_scram(struct actor *client, struct scram_client *scram)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(client->script, &length);
+	const size_t total = 1 + (size_t)(output[client->heard + 4]) +
+		(size_t)(output[client->heard + 3]) * 256;
+	const uint8_t *message = output + client->heard;
+
+	assert_int_equal(message[0], 'R');
+	assert_int_equal(message[8], AUTH_SASL_FINAL);
+	assert_int_equal(
+		scram_client_verify(scram, (const char *)message + 9, total - 9), SCRAM_GOOD);
+	client->heard += total;
+	assert_welcome(client);
+}
+
+static void assert_refused_in_time(struct actor *client)
+{
+	while (!is_gone(client))
+		fake_wait();
+	assert_told(client, "28P01", "SASL authentication failed");
+}
+
+static void try_scram(const char *user, const char *password, bool good)
+{
+	struct actor *client = startup(user, "db");
+	struct scram_client scram;
+
+	begin_scram(client, password, &scram);
+	fake_wait_for_helper();
+	if (good)
+		end_scram(client, &scram);
+	else
+		assert_refused_in_time(client);
+	scram_client_free(&scram);
+}
+
+static void test_scram_proves_plain_and_scram_secrets(void **state)
+{
+	(void)state;
+	try_scram("alice", "secret", true);
+	try_scram("alice", "secret", true); /* now the keys are known */
+	try_scram("scram", "pencil", true);
+	try_scram("alice", "Secret", false);
+	try_scram("scram", "Pencil", false);
+	try_scram("empty", "x", false);
+	try_scram("nobody", "secret", false);
+}
+
+/* A client that has proved itself, on its way to this database. */
+static struct actor *prove_scram(const char *user, const char *password, const char *database)
+{
+	struct actor *client = fake_accept(-1);
+	struct scram_client scram;
+
+	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	begin_scram(client, password, &scram);
+	fake_wait_for_helper();
+	scram_client_free(&scram);
+	return client;
+}
+
+static void assert_hears_last_word(struct actor *client, const char *letters)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(client->script, &length);
+
+	assert_int_equal(output[client->heard + 8], AUTH_SASL_FINAL);
+	assert_heard(client, letters);
+}
+
+static void test_the_last_word_of_an_exchange_leaves_with_the_welcome(void **state)
+{
+	struct actor *client;
+
+	(void)state;
+	fake_pool("db", "scram");
+	client = prove_scram("scram", "pencil", "db");
+	/* Two questions, and then all the rest at once. */
+	assert_int_equal(scripted_sends(client->script), 3);
+	assert_hears_last_word(client, "RRKZ");
+}
+
+static void test_the_last_word_of_an_exchange_waits_for_no_server(void **state)
+{
+	struct actor *client = prove_scram("scram", "pencil", "db"), *server;
+
+	(void)state;
+	assert_state(client, CLIENT_WELCOMING);
+	assert_hears_last_word(client, "R");
+	server = fake_launched();
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_welcome(client);
+}
+
+static void test_the_last_word_of_an_exchange_goes_before_an_error(void **state)
+{
+	struct actor *client = prove_scram("scram", "pencil", "nothing");
+
+	(void)state;
+	assert_hears_last_word(client, "RE");
+	assert_true(is_gone(client));
+}
+
+static void test_the_last_word_of_an_exchange_goes_before_the_console(void **state)
+{
+	struct actor *client = prove_scram("boss", "secret", "pgbouncer");
+
+	(void)state;
+	assert_state(client, CLIENT_CONSOLE);
+	assert_hears_last_word(client, "R");
+}
+
+/* One whose keys were never derived, then are known; one who needs none; and nobody. */
+static const char *const anybody[] = {"alice", "alice", "scram", "nobody"};
+
+/* So late that it comes in no test that does not wait for it, however slow the machine. */
+static struct actor *begin_late_refusal(const char *user, struct scram_client *scram)
+{
+	struct actor *client = startup(user, "db");
+
+	fake_registry.derivation_time = 100 * USEC_PER_SEC;
+	begin_scram(client, "wrong", scram);
+	return client;
+}
+
+static void test_time_does_not_tell_who_has_a_plain_secret(void **state)
+{
+	usec_t when = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(anybody); i++) {
+		struct scram_client scram;
+		struct actor *client = begin_late_refusal(anybody[i], &scram);
+		usec_t not_before;
+
+		fake_wait_for_helper();
+		assert_heard(client, "");
+		not_before = actor_client(client)->login->not_before;
+		assert_true(not_before > loop_now(&fake_loop));
+		if (i == 0)
+			when = not_before - loop_now(&fake_loop);
+		assert_int_equal(not_before - loop_now(&fake_loop), when);
+		leave(client);
+		scram_client_free(&scram);
+	}
+	assert_nothing_left();
+}
+
+static void test_who_is_to_be_refused_later_may_leave_before(void **state)
+{
+	struct scram_client scram;
+	struct actor *client = begin_late_refusal("nobody", &scram);
+
+	(void)state;
+	leave(client);
+	assert_dropped(client);
+	assert_nothing_left();
+	scram_client_free(&scram);
+}
+
+static void test_more_words_hasten_everybodys_refusal(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(anybody); i++) {
+		struct scram_client scram;
+		struct actor *client;
+
+		fake_hold_up_helper();
+		client = begin_late_refusal(anybody[i], &scram);
+		assert_heard(client, "");
+		say_password(client, "once more");
+		assert_told(client, "28P01", "SASL authentication failed");
+		fake_wait_for_helper();
+		scram_client_free(&scram);
+	}
+	assert_nothing_left();
+}
+
+static void test_a_last_message_that_is_too_long_is_refused_to_all_alike(void **state)
+{
+	char words[SCRAM_MAX_MESSAGE + 2];
+
+	(void)state;
+	memset(words, 'x', sizeof(words) - 1);
+	words[sizeof(words) - 1] = '\0';
+	for (size_t i = 0; i < COUNT(anybody); i++) {
+		struct actor *client = startup(anybody[i], "db");
+		struct buffer message;
+
+		fake_hold_up_helper();
+		hear(client);
+		buffer_init(&message);
+		writer_sasl_initial(&message, SCRAM_MECHANISM, "n,,n=,r=abcdefgh", 16);
+		say_buffer(client, &message);
+		assert_heard(client, "R");
+		say_password(client, words);
+		assert_told(client, "28P01", "SASL authentication failed");
+		fake_wait_for_helper();
+	}
+	assert_nothing_left();
+}
+
+static void test_an_md5_secret_fails_the_exchange_at_its_first_message(void **state)
+{
+	struct actor *client = startup("hash", "db");
+	struct buffer message;
+	size_t length;
+
+	(void)state;
+	heard_request(client, AUTH_SASL, &length);
+	buffer_init(&message);
+	writer_sasl_initial(&message, SCRAM_MECHANISM, "n,,n=,r=abcdefgh", 16);
+	say_buffer(client, &message);
+	assert_told(client, "28P01", "SASL authentication failed");
+}
+
+static void test_with_md5_a_scram_secret_is_proved_by_scram(void **state)
+{
+	(void)state;
+	try_scram("scram", "pencil", true);
+	try_scram("scram", "Pencil", false);
+}
+
+static void test_an_unknown_user_has_the_same_salt_each_time(void **state)
+{
+	uint8_t salts[3][SCRAM_SALT_SIZE];
+	static const char *const names[] = {"nobody", "nobody", "noone"};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct actor *client = startup(names[i], "db");
+		struct scram_client scram;
+
+		begin_scram(client, "x", &scram);
+		assert_int_equal(scram.iterations, 10);
+		assert_int_equal(scram.salt_length, SCRAM_SALT_SIZE);
+		memcpy(salts[i], scram.salt, SCRAM_SALT_SIZE);
+		scram_client_free(&scram);
+		assert_refused_in_time(client);
+	}
+	assert_memory_equal(salts[0], salts[1], SCRAM_SALT_SIZE);
+	assert_memory_not_equal(salts[0], salts[2], SCRAM_SALT_SIZE);
+}
+
+static void test_several_may_prove_a_secret_whose_keys_are_being_derived(void **state)
+{
+	struct actor *clients[3];
+	struct scram_client scram[3];
+
+	(void)state;
+	fake_hold_up_helper();
+	for (int i = 0; i < 3; i++) {
+		clients[i] = startup("alice", "db");
+		begin_scram(clients[i], i == 1 ? "wrong" : "secret", &scram[i]);
+	}
+	fake_wait_for_helper();
+	end_scram(clients[0], &scram[0]);
+	assert_refused_in_time(clients[1]);
+	end_scram(clients[2], &scram[2]);
+	for (int i = 0; i < 3; i++)
+		scram_client_free(&scram[i]);
+}
+
+static void test_who_asked_for_the_keys_may_leave(void **state)
+{
+	struct actor *first = startup("alice", "db"), *second;
+	struct scram_client scram;
+
+	(void)state;
+	fake_hold_up_helper();
+	begin_scram(first, "secret", &scram);
+	scram_client_free(&scram);
+	second = startup("alice", "db");
+	begin_scram(second, "secret", &scram);
+	leave(first);
+	fake_wait_for_helper();
+	end_scram(second, &scram);
+	scram_client_free(&scram);
+}
+
+static void test_a_secret_that_changes_while_its_keys_are_derived(void **state)
+{
+	struct actor *client = startup("alice", "db");
+	struct scram_client scram;
+
+	(void)state;
+	fake_hold_up_helper();
+	begin_scram(client, "secret", &scram);
+	fake_user("alice", "terces");
+	fake_wait_for_helper();
+	assert_told(client, "28P01", "SASL authentication failed");
+	scram_client_free(&scram);
+	try_scram("alice", "terces", true);
+}
+
+static void test_what_is_no_scram_message_is_refused(void **state)
+{
+	static const struct {
+		const char *body;
+		size_t length;
+		const char *sqlstate, *text;
+	} cases[] = {
+		{"SCRAM-SHA-1\0\0\0\0\1x", 17, "08P01",
+			"client selected an invalid SASL authentication mechanism"},
+		{"SCRAM-SHA-256-PLUS\0\0\0\0\1x", 24, "08P01",
+			"client selected an invalid SASL authentication mechanism"},
+		{"SCRAM-SHA-256", 13, "28P01", "SASL authentication failed"},
+		{"SCRAM-SHA-256\0", 14, "28P01", "SASL authentication failed"},
+		{"SCRAM-SHA-256\0\xff\xff\xff\xff", 18, "28P01", "SASL authentication failed"},
+		{"SCRAM-SHA-256\0\x7f\xff\xff\xffn,,", 21, "28P01",
+			"SASL authentication failed"},
+		{"SCRAM-SHA-256\0\0\0\0\3n,,r=abc", 26, "28P01", "SASL authentication failed"},
+		{"SCRAM-SHA-256\0\0\0\0\3n,,", 21, "28P01", "SASL authentication failed"},
+		{"secret", 7, "08P01",
+			"client selected an invalid SASL authentication mechanism"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct actor *client = startup("scram", "db");
+		struct buffer message;
+
+		hear(client);
+		buffer_init(&message);
+		writer_message(&message, 'p', cases[i].body, cases[i].length);
+		say_buffer(client, &message);
+		assert_told(client, cases[i].sqlstate, cases[i].text);
+	}
+	assert_nothing_left();
+}
+
+static void test_more_messages_than_the_exchange_has_are_refused(void **state)
+{
+	struct actor *client = startup("alice", "db");
+	struct scram_client scram;
+
+	(void)state;
+	fake_hold_up_helper();
+	begin_scram(client, "secret", &scram);
+	say_password(client, "once more");
+	assert_told(client, "28P01", "SASL authentication failed");
+	fake_wait_for_helper();
+	scram_client_free(&scram);
+	assert_nothing_left();
+}
+
+static void test_keys_that_a_client_proved_open_servers_with_the_same_secret(void **state)
+{
+	const struct user *user = registry_find_user(&fake_registry, "scram");
+	struct scram_keys keys;
+
+	(void)state;
+	try_scram("scram", "wrong", false);
+	assert_false(user->keys->client_key_known);
+	try_scram("scram", "pencil", true);
+	assert_true(user->keys->client_key_known);
+	assert_true(scram_derive("pencil", user->keys->verifier.salt,
+		user->keys->verifier.salt_length, 4096, &keys));
+	assert_memory_equal(user->keys->keys.client_key, keys.client_key, SCRAM_KEY_SIZE);
+}
+
+int main(void)
+{
+#define TRUST_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_trust, fake_end)
+#define PLAIN_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_plain, fake_end)
+#define MD5_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_md5, fake_end)
+#define SCRAM_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_scram, fake_end)
+#define OWN_TEST(name) cmocka_unit_test_teardown(test_##name, fake_end)
+	const struct CMUnitTest tests[] = {
+		TRUST_TEST(a_known_client_is_welcomed_in_one_write),
+		TRUST_TEST(a_startup_may_come_byte_by_byte),
+		TRUST_TEST(the_database_is_named_like_the_user_if_not_named),
+		TRUST_TEST(requests_for_encryption_are_declined_and_the_login_goes_on),
+		TRUST_TEST(half_a_request_for_encryption_is_not_answered),
+		TRUST_TEST(bytes_behind_a_request_for_encryption_are_refused),
+		TRUST_TEST(the_old_protocol_is_refused),
+		TRUST_TEST(a_header_that_cannot_be_is_told_in_hex),
+		TRUST_TEST(other_protocols_are_closed_without_a_word),
+		TRUST_TEST(other_messages_before_the_startup_are_refused),
+		TRUST_TEST(a_broken_layout_is_refused),
+		TRUST_TEST(a_user_has_to_be_named),
+		TRUST_TEST(long_user_names_are_refused),
+		TRUST_TEST(of_a_repeated_parameter_the_last_counts),
+		TRUST_TEST(tracked_parameters_are_kept_as_they_were_sent),
+		TRUST_TEST(parameters_that_are_not_supported_are_named),
+		TRUST_TEST(parameters_may_be_ignored),
+		TRUST_TEST(the_application_name_can_tell_the_address),
+		TRUST_TEST(newer_versions_are_told_what_we_speak),
+		TRUST_TEST(unknown_options_of_the_protocol_are_named),
+		PLAIN_TEST(a_second_startup_is_refused),
+		PLAIN_TEST(queries_before_the_password_are_refused),
+		TRUST_TEST(a_query_may_come_right_behind_the_startup),
+		PLAIN_TEST(a_query_may_come_right_behind_the_password),
+		PLAIN_TEST(a_password_may_come_byte_by_byte),
+		PLAIN_TEST(clients_may_leave_at_any_point),
+		PLAIN_TEST(a_client_to_which_nothing_can_be_written_is_dropped),
+		TRUST_TEST(a_slow_client_gets_its_welcome_in_pieces),
+		TRUST_TEST(max_client_conn_is_told_before_anything_else),
+		TRUST_TEST(clients_of_a_database_are_limited),
+		PLAIN_TEST(those_who_are_still_logging_in_count_for_their_database),
+		TRUST_TEST(clients_of_a_user_are_limited),
+		TRUST_TEST(an_unknown_user_leaves_no_trace),
+		TRUST_TEST(a_user_of_the_configuration_only_is_unknown_too),
+		PLAIN_TEST(an_unknown_database_is_told_only_to_those_who_are_known),
+		OWN_TEST(an_automatic_database_is_made_for_those_who_are_known),
+		PLAIN_TEST(a_disabled_database_and_the_end_are_told_after_the_password),
+		TRUST_TEST(the_silent_make_room_for_those_who_speak),
+		TRUST_TEST(those_who_have_just_come_are_not_taken_for_silent),
+		TRUST_TEST(the_last_descriptors_are_kept_by_dropping_the_silent),
+		TRUST_TEST(the_first_clients_wait_for_the_servers_parameters),
+		TRUST_TEST(the_welcome_has_its_order),
+		TRUST_TEST(what_servers_report_later_does_not_change_the_welcome),
+		TRUST_TEST(a_client_that_waits_for_its_welcome_may_leave),
+		TRUST_TEST(a_query_may_come_behind_a_startup_that_waits_for_its_welcome),
+		TRUST_TEST(when_the_server_refuses_all_who_wait_hear_why),
+		TRUST_TEST(when_the_server_is_starting_they_go_on_waiting),
+		TRUST_TEST(a_killed_database_ends_those_who_wait_for_its_welcome),
+		PLAIN_TEST(a_killed_database_does_not_disturb_those_who_log_in),
+		PLAIN_TEST(a_database_that_is_removed_meanwhile_does_not_exist),
+		TRUST_TEST(the_console_is_for_those_who_are_named),
+		PLAIN_TEST(the_console_asks_for_a_password_too),
+		TRUST_TEST(trust_lets_in_whoever_is_listed),
+		OWN_TEST(any_lets_in_everybody_as_the_forced_user),
+		PLAIN_TEST(plain_passwords_are_compared_with_every_kind_of_secret),
+		PLAIN_TEST(a_refusal_takes_as_long_for_every_kind_of_secret),
+		PLAIN_TEST(where_no_secret_takes_long_a_refusal_is_made_at_once),
+		PLAIN_TEST(an_empty_password_is_told_apart),
+		PLAIN_TEST(a_password_with_bytes_behind_its_end_is_wrong),
+		PLAIN_TEST(a_very_long_password_is_a_wrong_one),
+		PLAIN_TEST(a_message_of_a_login_has_an_end),
+		PLAIN_TEST(while_a_password_is_looked_at_there_is_no_second),
+		PLAIN_TEST(a_client_that_leaves_while_its_password_is_looked_at),
+		PLAIN_TEST(those_who_leave_keep_nobody_waiting_for_the_helper),
+		MD5_TEST(md5_responses_are_compared),
+		MD5_TEST(what_is_no_response_is_refused),
+		SCRAM_TEST(scram_proves_plain_and_scram_secrets),
+		SCRAM_TEST(the_last_word_of_an_exchange_leaves_with_the_welcome),
+		SCRAM_TEST(the_last_word_of_an_exchange_waits_for_no_server),
+		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_an_error),
+		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_the_console),
+		SCRAM_TEST(time_does_not_tell_who_has_a_plain_secret),
+		SCRAM_TEST(who_is_to_be_refused_later_may_leave_before),
+		SCRAM_TEST(more_words_hasten_everybodys_refusal),
+		SCRAM_TEST(a_last_message_that_is_too_long_is_refused_to_all_alike),
+		SCRAM_TEST(an_md5_secret_fails_the_exchange_at_its_first_message),
+		MD5_TEST(with_md5_a_scram_secret_is_proved_by_scram),
+		SCRAM_TEST(an_unknown_user_has_the_same_salt_each_time),
+		SCRAM_TEST(several_may_prove_a_secret_whose_keys_are_being_derived),
+		SCRAM_TEST(who_asked_for_the_keys_may_leave),
+		SCRAM_TEST(a_secret_that_changes_while_its_keys_are_derived),
+		SCRAM_TEST(what_is_no_scram_message_is_refused),
+		SCRAM_TEST(more_messages_than_the_exchange_has_are_refused),
+		SCRAM_TEST(keys_that_a_client_proved_open_servers_with_the_same_secret),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

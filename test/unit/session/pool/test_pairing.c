@@ -1,0 +1,1044 @@
+/* SPDX-License-Identifier: ISC */
+/* Who gets which server and when, and what stands between a server's release and its next use. */
+#include <errno.h>
+
+#include "session/pool/pairing.h"
+#include "session/work/control.h"
+#include "support/fake_pool.h"
+#include "support/fake_postgres.h"
+#include "wire/writer.h"
+
+static struct pool *pool;
+
+static void start_with(const char *settings)
+{
+	char config[600];
+
+	snprintf(config, sizeof(config),
+		"[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
+		"default_pool_size = 3\n%s",
+		settings);
+	fake_start(config);
+	pool = fake_pool("db", "alice");
+}
+
+static int start(void **state)
+{
+	(void)state;
+	start_with("server_reset_query =\n");
+	return 0;
+}
+
+/* No more servers than those that the test makes. */
+static int start_full(void **state)
+{
+	(void)state;
+	start_with("server_reset_query =\ndefault_pool_size = 1\n");
+	return 0;
+}
+
+/* The server answers the query that it has got. */
+static void answer(struct actor *server)
+{
+	assert_heard(server, "Q");
+	say(server, "CZ");
+}
+
+static void assert_served(struct actor *client)
+{
+	assert_heard(client, "CZ");
+	assert_state(client, CLIENT_IDLE);
+}
+
+static unsigned count(enum server_list list)
+{
+	return pool->server_count[list];
+}
+
+/* --- the order of waiters ----------------------------------------------------------------- */
+
+static void test_waiters_are_served_in_the_order_of_their_coming(void **state)
+{
+	struct actor *clients[6], *server;
+
+	(void)state;
+	server = fake_server(pool);
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		clients[i] = fake_client(pool);
+		say(clients[i], "Q");
+		assert_state(clients[i], i == 0 ? CLIENT_PAIRED : CLIENT_WAITING);
+	}
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		answer(server);
+		assert_served(clients[i]);
+	}
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_who_asks_again_stands_behind_all_others(void **state)
+{
+	struct actor *server = fake_server(pool);
+	struct actor *one = fake_client(pool), *two = fake_client(pool);
+
+	(void)state;
+	say(one, "Q");
+	say(two, "Q");
+	/* Its next query comes in one go with the answer to the first. */
+	scripted_feed(one->script, "Q\0\0\0\5\0", 6);
+	answer(server);
+	assert_state(two, CLIENT_PAIRED);
+	scripted_run_all(one->script);
+	assert_state(one, CLIENT_WAITING);
+	answer(server);
+	assert_served(two);
+	assert_state(one, CLIENT_PAIRED);
+	answer(server);
+}
+
+static void test_a_waiter_that_leaves_is_passed_over(void **state)
+{
+	struct actor *server = fake_server(pool);
+	struct actor *clients[5];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		clients[i] = fake_client(pool);
+		say(clients[i], "Q");
+	}
+	leave(clients[1]);
+	vanish(clients[3]);
+	assert_dropped(clients[1]);
+	assert_gone(clients[3]);
+	assert_int_equal(pool->client_count[CLIENT_WAITING], 2);
+	answer(server);
+	assert_served(clients[0]);
+	answer(server);
+	assert_served(clients[2]);
+	answer(server);
+	assert_served(clients[4]);
+	assert_heard(server, "");
+}
+
+static void test_what_a_waiter_sends_is_held_and_not_read_on(void **state)
+{
+	struct actor *server = fake_server(pool);
+	struct actor *one = fake_client(pool), *two = fake_client(pool);
+
+	(void)state;
+	say(one, "Q");
+	say(two, "PBES");
+	say(two, "PBES");
+	assert_int_equal(scripted_unread(two->script), 45);
+	answer(server);
+	scripted_run_all(two->script);
+	assert_heard(server, "PBESPBES");
+	say(server, "12DCZ12DCZ");
+	assert_heard(two, "12DCZ12DCZ");
+}
+
+static void test_a_wait_is_timed(void **state)
+{
+	struct actor *server = fake_server(pool);
+	struct actor *one = fake_client(pool), *two = fake_client(pool);
+
+	(void)state;
+	say(one, "Q");
+	say(two, "Q");
+	fake_advance(3 * USEC_PER_SEC);
+	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop)), 3 * USEC_PER_SEC);
+	answer(server);
+	answer(server);
+	assert_int_equal(pool->stats.current.wait_time, 3 * USEC_PER_SEC);
+	assert_int_equal(pool->stats.current.assignments, 2);
+	assert_int_equal(pool->stats.current.query_time, 6 * USEC_PER_SEC);
+}
+
+static void test_several_servers_serve_several_waiters(void **state)
+{
+	struct actor *servers[3], *clients[7];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(servers); i++)
+		servers[i] = fake_server(pool);
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		clients[i] = fake_client(pool);
+		say(clients[i], "Q");
+	}
+	assert_int_equal(pool->client_count[CLIENT_WAITING], 4);
+	answer(servers[1]);
+	assert_int_equal(pool->client_count[CLIENT_WAITING], 3);
+	assert_state(clients[3], CLIENT_PAIRED);
+	assert_ptr_equal(actor_link(clients[3])->peer, actor_link(servers[1]));
+	for (size_t i = 0; i < COUNT(servers); i++)
+		answer(servers[i]);
+	assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
+}
+
+/* --- which server ------------------------------------------------------------------------- */
+
+static struct actor *serve_one(struct actor *client, struct actor **servers, size_t n)
+{
+	struct actor *taken = NULL;
+
+	say(client, "Q");
+	for (size_t i = 0; i < n; i++) {
+		if (actor_link(servers[i])->peer == actor_link(client))
+			taken = servers[i];
+	}
+	assert_non_null(taken);
+	answer(taken);
+	assert_served(client);
+	return taken;
+}
+
+static void test_the_server_used_last_is_used_first(void **state)
+{
+	struct actor *servers[3], *client = fake_client(pool), *other = fake_client(pool);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(servers); i++)
+		servers[i] = fake_server(pool);
+	for (int i = 0; i < 5; i++)
+		assert_ptr_equal(serve_one(client, servers, COUNT(servers)), servers[2]);
+	say(other, "Q");
+	assert_ptr_equal(serve_one(client, servers, COUNT(servers)), servers[1]);
+	answer(servers[2]);
+	assert_ptr_equal(serve_one(client, servers, COUNT(servers)), servers[2]);
+}
+
+static void test_round_robin_uses_all_servers_in_turn(void **state)
+{
+	struct actor *servers[3], *client = fake_client(pool);
+
+	(void)state;
+	fake_set("server_round_robin", "1");
+	for (size_t i = 0; i < COUNT(servers); i++)
+		servers[i] = fake_server(pool);
+	for (int i = 0; i < 9; i++)
+		assert_ptr_equal(serve_one(client, servers, 3), servers[2 - i % 3]);
+}
+
+static void test_a_server_that_is_not_fit_is_closed_when_wanted(void **state)
+{
+	struct actor *marked, *dirty, *cut, *good = fake_server(pool);
+	struct actor *client = fake_client(pool);
+
+	(void)state;
+	cut = fake_server(pool);
+	dirty = fake_server(pool);
+	marked = fake_server(pool);
+	fake_set("default_pool_size", "0");
+	actor_server(marked)->close_needed = true;
+	say(dirty, "E");
+	say_bytes(cut, "N\0\0", 3);
+	assert_state(dirty, SERVER_IDLE);
+	say(client, "Q");
+	assert_gone(marked);
+	assert_gone(dirty);
+	assert_gone(cut);
+	answer(good);
+	assert_served(client);
+	assert_true(fake_logged("closing because: obsolete connection"));
+	assert_true(fake_logged("closing because: idle server got dirty"));
+	assert_true(fake_logged("got packet 'E' from server when not linked"));
+}
+
+static void test_what_an_unused_server_says_makes_it_dirty(void **state)
+{
+	struct actor *server;
+
+	(void)state;
+	for (const char *letter = "ENSDZC1"; *letter; letter++) {
+		const char letters[] = {*letter, '\0'};
+
+		server = fake_server(pool);
+		say(server, letters);
+		assert_true(actor_server(server)->dirty);
+	}
+}
+
+static void test_a_notification_to_an_unused_server_is_lost(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	say(server, "AA");
+	assert_false(actor_server(server)->dirty);
+	say(client, "Q");
+	answer(server);
+	assert_served(client);
+}
+
+/* --- pauses and the end ------------------------------------------------------------------- */
+
+static void test_in_a_pause_nobody_gets_a_server(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	pool->database->paused = true;
+	say(client, "Q");
+	assert_state(client, CLIENT_WAITING);
+	assert_state(server, SERVER_IDLE);
+	assert_null(fake_launched());
+	control_resume(&fake_registry, pool->database);
+	fake_turn();
+	answer(server);
+	assert_served(client);
+}
+
+static void test_a_pause_closes_what_rests_and_waits_for_what_works(void **state)
+{
+	struct actor *idle = fake_server(pool), *stale, *busy;
+	struct actor *client = fake_client(pool), *waiter = fake_client(pool);
+
+	(void)state;
+	stale = fake_server(pool);
+	server_enter(actor_server(stale), SERVER_STALE);
+	busy = fake_server(pool);
+	say(client, "Q");
+	control_pause(&fake_registry, NULL);
+	fake_turn();
+	assert_gone(idle);
+	assert_gone(stale);
+	assert_state(busy, SERVER_PAIRED);
+	assert_false(control_is_quiet(&fake_registry, NULL));
+	say(waiter, "Q");
+	answer(busy);
+	assert_served(client);
+	assert_gone(busy);
+	assert_true(fake_logged("closing because: pause mode"));
+	assert_true(control_is_quiet(&fake_registry, NULL));
+	assert_state(waiter, CLIENT_WAITING);
+	control_resume(&fake_registry, NULL);
+	fake_turn();
+	busy = fake_launched();
+	assert_non_null(busy);
+	fake_connected(busy, 0);
+	postgres_work(busy);
+	assert_heard(waiter, "TDCZ");
+}
+
+static void test_when_servers_are_waited_for_nobody_may_wait(void **state)
+{
+	struct actor *server = fake_server(pool);
+	struct actor *one = fake_client(pool), *two = fake_client(pool);
+
+	(void)state;
+	fake_registry.shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
+	say(one, "Q");
+	assert_state(one, CLIENT_PAIRED);
+	say(two, "Q");
+	assert_told(two, "57P01", "server shutting down");
+	answer(server);
+	assert_served(one);
+}
+
+/* --- what a release looks at, in this order ----------------------------------------------- */
+
+static void test_first_its_age(void **state)
+{
+	struct actor *server, *client = fake_client(pool);
+
+	(void)state;
+	fake_set("server_lifetime", "100");
+	server = fake_server(pool);
+	fake_advance(99 * USEC_PER_SEC);
+	say(client, "Q");
+	answer(server);
+	assert_served(client);
+	assert_state(server, SERVER_IDLE);
+	fake_advance(USEC_PER_SEC);
+	say(client, "Q");
+	actor_server(server)->close_needed = true;
+	answer(server);
+	assert_served(client);
+	assert_heard(server, "X");
+	assert_gone(server);
+	assert_true(fake_logged("closing because: server lifetime over"));
+}
+
+static void test_old_servers_go_one_after_the_other(void **state)
+{
+	struct actor *servers[3], *client = fake_client(pool);
+
+	(void)state;
+	fake_set("server_lifetime", "90");
+	for (size_t i = 0; i < COUNT(servers); i++)
+		servers[i] = fake_server(pool);
+	fake_advance(100 * USEC_PER_SEC);
+	say(client, "Q");
+	answer(servers[2]);
+	assert_gone(servers[2]);
+	/* The next one only a third of a lifetime later, since there are three of them. */
+	fake_advance(29 * USEC_PER_SEC);
+	say(client, "Q");
+	answer(servers[1]);
+	assert_state(servers[1], SERVER_IDLE);
+	fake_advance(1 * USEC_PER_SEC);
+	say(client, "Q");
+	answer(servers[1]);
+	assert_gone(servers[1]);
+}
+
+static void test_without_a_pool_size_old_servers_go_at_once(void **state)
+{
+	struct actor *servers[3], *client = fake_client(pool);
+
+	(void)state;
+	fake_set("default_pool_size", "0");
+	fake_set("server_lifetime", "90");
+	for (size_t i = 0; i < COUNT(servers); i++)
+		servers[i] = fake_server(pool);
+	fake_advance(100 * USEC_PER_SEC);
+	for (int i = 2; i >= 0; i--) {
+		say(client, "Q");
+		answer(servers[i]);
+		assert_gone(servers[i]);
+	}
+}
+
+static void test_without_a_lifetime_a_server_is_used_once(void **state)
+{
+	struct actor *client = fake_client(pool), *server;
+
+	(void)state;
+	fake_set("server_lifetime", "0");
+	say(client, "Q");
+	for (int i = 0; i < 3; i++) {
+		server = fake_launched();
+		assert_non_null(server);
+		fake_connected(server, 0);
+		postgres_work(server);
+		assert_heard(client, "TDCZ");
+		assert_gone(server);
+		say(client, "Q");
+	}
+}
+
+static void test_then_whether_it_is_still_wanted(void **state)
+{
+	struct actor *server = fake_server(pool), *client = fake_client(pool);
+
+	(void)state;
+	say(client, "Q");
+	control_reconnect(&fake_registry, pool->database);
+	assert_state(server, SERVER_PAIRED);
+	assert_true(control_is_reconnecting(&fake_registry, NULL));
+	pool->database->paused = true;
+	answer(server);
+	assert_served(client);
+	assert_gone(server);
+	assert_true(fake_logged("closing because: close_needed"));
+	assert_false(control_is_reconnecting(&fake_registry, NULL));
+}
+
+static void start_session(const char *settings)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "pool_mode = session\n%s", settings);
+	start_with(text);
+}
+
+static void test_then_it_is_reset_in_session_mode(void **state)
+{
+	struct actor *server, *client, *next;
+
+	(void)state;
+	start_session("server_reset_query = DISCARD ALL\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	next = fake_client(pool);
+	fake_set("default_pool_size", "1");
+	say(client, "Q");
+	answer(server);
+	say(next, "Q");
+	assert_state(next, CLIENT_WAITING);
+	say(client, "X");
+	assert_state(server, SERVER_RESETTING);
+	assert_state(next, CLIENT_WAITING);
+	assert_null(fake_launched());
+	assert_heard(server, "Q");
+	assert_string_equal((const char *)heard_body(server, &(size_t){0}), "DISCARD ALL");
+	say_parameter(server, "TimeZone", "GMT");
+	say(server, "NC");
+	say(server, "Z");
+	assert_state(next, CLIENT_PAIRED);
+	answer(server);
+	assert_heard(next, "CZ");
+}
+
+static void test_errors_of_the_reset_are_not_looked_at(void **state)
+{
+	struct actor *server, *client;
+
+	(void)state;
+	start_session("server_reset_query = nonsense\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	say(client, "Q");
+	answer(server);
+	leave(client);
+	assert_heard(server, "Q");
+	say(server, "EZ");
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_reset_that_leaves_a_transaction_open_fails(void **state)
+{
+	struct actor *server, *client;
+
+	(void)state;
+	start_session("server_reset_query = BEGIN\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	say(client, "Q");
+	answer(server);
+	leave(client);
+	assert_heard(server, "Q");
+	say(server, "C>");
+	assert_gone(server);
+	assert_true(fake_logged("closing because: reset query failed"));
+}
+
+static void test_a_server_that_ends_while_it_is_reset(void **state)
+{
+	struct actor *server, *client, *next;
+
+	(void)state;
+	start_session("default_pool_size = 1\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	next = fake_client(pool);
+	say(client, "Q");
+	answer(server);
+	say(next, "Q");
+	leave(client);
+	assert_state(server, SERVER_RESETTING);
+	leave(server);
+	assert_gone(server);
+	assert_non_null(fake_launched());
+	assert_state(next, CLIENT_WAITING);
+}
+
+static void test_a_server_that_says_more_than_its_reset_is_not_used(void **state)
+{
+	struct actor *server, *client;
+
+	(void)state;
+	start_session("");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	say(client, "Q");
+	answer(server);
+	leave(client);
+	say(server, "CZE");
+	assert_true(is_gone(server) || actor_server(server)->dirty);
+}
+
+static void test_in_transaction_mode_it_is_reset_only_when_told_to(void **state)
+{
+	struct actor *server, *client;
+
+	(void)state;
+	start_with("server_reset_query = DISCARD ALL\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	say(client, "Q");
+	answer(server);
+	assert_served(client);
+	assert_state(server, SERVER_IDLE);
+	fake_set("server_reset_query_always", "1");
+	say(client, "Q");
+	answer(server);
+	assert_served(client);
+	assert_state(server, SERVER_RESETTING);
+	answer(server);
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_at_last_it_is_checked_when_every_use_is(void **state)
+{
+	struct actor *server, *client;
+
+	(void)state;
+	start_with("server_reset_query =\nserver_check_delay = 0\n"
+		   "server_check_query = select 1\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	/* A new server has just proved that it is there. */
+	say(client, "Q");
+	answer(server);
+	assert_served(client);
+	assert_state(server, SERVER_STALE);
+	assert_heard(server, "");
+	say(client, "Q");
+	assert_state(client, CLIENT_WAITING);
+	assert_state(server, SERVER_CHECKING);
+	assert_heard(server, "Q");
+	assert_string_equal((const char *)heard_body(server, &(size_t){0}), "select 1");
+	say(server, "TDCZ");
+	assert_state(client, CLIENT_PAIRED);
+	answer(server);
+	assert_served(client);
+}
+
+static void test_a_reset_server_is_as_unchecked_as_before(void **state)
+{
+	struct actor *server, *client, *next;
+
+	(void)state;
+	start_session("server_check_delay = 0\ndefault_pool_size = 1\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	next = fake_client(pool);
+	say(client, "Q");
+	answer(server);
+	say(next, "Q");
+	leave(client);
+	answer(server);
+	assert_state(server, SERVER_CHECKING);
+	answer(server);
+	assert_state(next, CLIENT_PAIRED);
+	answer(server);
+}
+
+/* --- checks ------------------------------------------------------------------------------- */
+
+static int start_stale(void **state)
+{
+	(void)state;
+	start_with("server_reset_query =\nserver_check_delay = 30\ndefault_pool_size = 1\n");
+	return 0;
+}
+
+static struct actor *stale_server(void)
+{
+	struct actor *server = fake_server(pool);
+
+	server_enter(actor_server(server), SERVER_STALE);
+	return server;
+}
+
+static void test_a_used_server_is_checked_when_somebody_needs_it(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	fake_advance(31 * USEC_PER_SEC);
+	assert_heard(server, "");
+	say(client, "Q");
+	assert_state(server, SERVER_CHECKING);
+	assert_heard(server, "Q");
+	assert_string_equal((const char *)heard_body(server, &(size_t){0}), "");
+	say(server, "IZ");
+	answer(server);
+	assert_served(client);
+}
+
+static void test_a_used_server_is_not_checked_so_soon_after_its_last_word(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	fake_advance(29 * USEC_PER_SEC);
+	say(client, "Q");
+	assert_state(client, CLIENT_PAIRED);
+	answer(server);
+	assert_served(client);
+}
+
+static void test_without_a_query_there_is_no_check(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	fake_set("server_check_query", "");
+	fake_advance(100 * USEC_PER_SEC);
+	say(client, "Q");
+	assert_state(client, CLIENT_PAIRED);
+	answer(server);
+}
+
+static void test_a_check_that_fails_is_a_sign_of_life(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	fake_advance(31 * USEC_PER_SEC);
+	say(client, "Q");
+	assert_heard(server, "Q");
+	say(server, "EZ");
+	answer(server);
+	assert_served(client);
+}
+
+static void test_a_check_that_leaves_a_transaction_open_is_none(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	fake_advance(31 * USEC_PER_SEC);
+	say(client, "Q");
+	say(server, "C>");
+	assert_gone(server);
+	assert_true(fake_logged("closing because: test query failed"));
+	assert_state(client, CLIENT_WAITING);
+	assert_non_null(fake_launched());
+}
+
+static void test_a_server_that_is_dead_when_checked_is_replaced(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool), *fresh;
+
+	(void)state;
+	fake_advance(31 * USEC_PER_SEC);
+	scripted_break(server->script);
+	say(client, "Q");
+	assert_gone(server);
+	fake_turn();
+	fresh = fake_launched();
+	assert_non_null(fresh);
+	fake_connected(fresh, 0);
+	postgres_work(fresh);
+	assert_heard(client, "TDCZ");
+}
+
+static void test_a_server_that_ends_in_its_check_is_replaced(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	fake_advance(31 * USEC_PER_SEC);
+	say(client, "Q");
+	leave(server);
+	assert_gone(server);
+	assert_heard(client, "");
+	assert_state(client, CLIENT_WAITING);
+	assert_non_null(fake_launched());
+}
+
+static void test_a_used_server_that_got_dirty_is_not_checked(void **state)
+{
+	struct actor *server = stale_server(), *client = fake_client(pool);
+
+	(void)state;
+	say(server, "E");
+	fake_advance(31 * USEC_PER_SEC);
+	say(client, "Q");
+	assert_heard(server, "X");
+	assert_gone(server);
+	assert_true(fake_logged("closing because: SV_USED server got dirty"));
+}
+
+static void test_as_many_servers_are_checked_as_clients_wait(void **state)
+{
+	struct actor *servers[3], *clients[2];
+
+	(void)state;
+	fake_set("default_pool_size", "3");
+	for (size_t i = 0; i < COUNT(servers); i++)
+		servers[i] = stale_server();
+	fake_advance(31 * USEC_PER_SEC);
+	for (size_t i = 0; i < COUNT(clients); i++)
+		clients[i] = fake_client(pool);
+	say(clients[0], "Q");
+	assert_int_equal(count(SERVERS_TESTED), 1);
+	/* It waits for the one that is being checked; nothing more is done for it. */
+	pool_needs_work(pool);
+	fake_turn();
+	assert_int_equal(count(SERVERS_TESTED), 1);
+	say(clients[1], "Q");
+	assert_int_equal(count(SERVERS_TESTED), 2);
+	assert_int_equal(count(SERVERS_USED), 1);
+	/* The one that was used last is checked first, and serves the first in the queue. */
+	assert_state(servers[2], SERVER_CHECKING);
+	assert_state(servers[1], SERVER_CHECKING);
+	answer(servers[1]);
+	assert_ptr_equal(actor_link(clients[0])->peer, actor_link(servers[1]));
+	answer(servers[2]);
+	answer(servers[1]);
+	answer(servers[2]);
+	assert_served(clients[0]);
+	assert_served(clients[1]);
+}
+
+/* --- new servers -------------------------------------------------------------------------- */
+
+static void test_a_waiter_gets_a_new_server_when_there_is_room(void **state)
+{
+	struct actor *client = fake_client(pool), *server;
+
+	(void)state;
+	say(client, "Q");
+	server = fake_launched();
+	assert_non_null(server);
+	assert_state(server, SERVER_CONNECTING);
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_heard(client, "TDCZ");
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_new_server_serves_whoever_is_first_then(void **state)
+{
+	struct actor *one = fake_client(pool), *two = fake_client(pool), *server;
+
+	(void)state;
+	say(one, "Q");
+	say(two, "Q");
+	server = fake_launched();
+	assert_null(fake_launched()); /* one at a time */
+	leave(one);
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_heard(two, "TDCZ");
+}
+
+static void test_a_new_server_that_nobody_needs_any_more_is_idle(void **state)
+{
+	struct actor *client = fake_client(pool), *server;
+
+	(void)state;
+	say(client, "Q");
+	server = fake_launched();
+	leave(client);
+	fake_connected(server, 0);
+	postgres_work(server);
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_the_next_server_is_launched_when_the_last_has_logged_in(void **state)
+{
+	struct actor *clients[4], *server;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		clients[i] = fake_client(pool);
+		say_query(clients[i], "slow");
+	}
+	for (int i = 0; i < 3; i++) {
+		server = fake_launched();
+		assert_non_null(server);
+		assert_null(fake_launched());
+		fake_connected(server, 0);
+		postgres_work(server);
+		assert_state(clients[i], CLIENT_PAIRED);
+	}
+	assert_null(fake_launched());
+	assert_state(clients[3], CLIENT_WAITING);
+}
+
+static void test_a_freed_server_serves_before_the_new_one_is_there(void **state)
+{
+	struct actor *server = fake_server(pool), *fresh;
+	struct actor *one = fake_client(pool), *two = fake_client(pool);
+
+	(void)state;
+	say(one, "Q");
+	say(two, "Q");
+	fresh = fake_launched();
+	assert_non_null(fresh);
+	answer(server);
+	answer(server);
+	assert_served(two);
+	fake_connected(fresh, 0);
+	postgres_work(fresh);
+	assert_int_equal(count(SERVERS_IDLE), 2);
+}
+
+/* --- failing pools ------------------------------------------------------------------------ */
+
+static void test_a_failing_pool_without_servers_refuses_at_once(void **state)
+{
+	struct actor *client = fake_client(pool), *server;
+
+	(void)state;
+	say(client, "Q");
+	fake_connected(fake_launched(), ECONNREFUSED);
+	assert_state(client, CLIENT_WAITING);
+	leave(client);
+	client = fake_client(pool);
+	say(client, "Q");
+	assert_told(client, "08006",
+		"server login has been failing, cached error: connect failed "
+		"(server_login_retry)");
+	assert_null(fake_launched());
+	/* When the pause is over the one who is refused sets off the next attempt. */
+	fake_advance(15 * USEC_PER_SEC);
+	client = fake_client(pool);
+	say(client, "Q");
+	assert_heard(client, "E");
+	assert_gone(client);
+	server = fake_launched();
+	assert_non_null(server);
+	client = fake_client(pool);
+	say(client, "Q");
+	assert_gone(client);
+	fake_connected(server, 0);
+	postgres_work(server);
+	client = fake_client(pool);
+	say(client, "Q");
+	postgres_work(server);
+	assert_heard(client, "TDCZ");
+}
+
+static void test_a_failing_pool_with_a_server_makes_wait(void **state)
+{
+	struct actor *server = fake_server(pool);
+	struct actor *one = fake_client(pool), *two = fake_client(pool);
+
+	(void)state;
+	say(one, "Q");
+	say(two, "Q");
+	fake_connected(fake_launched(), ECONNREFUSED);
+	assert_true(pool->failing);
+	assert_state(two, CLIENT_WAITING);
+	answer(server);
+	answer(server);
+	assert_served(two);
+}
+
+static void test_those_who_wait_already_go_on_waiting_when_a_connect_fails(void **state)
+{
+	struct actor *clients[2], *server;
+
+	(void)state;
+	fake_set("query_wait_notify", "0");
+	for (size_t i = 0; i < COUNT(clients); i++) {
+		clients[i] = fake_client(pool);
+		say(clients[i], "Q");
+	}
+	fake_connected(fake_launched(), ECONNREFUSED);
+	for (size_t i = 0; i < COUNT(clients); i++)
+		assert_state(clients[i], CLIENT_WAITING);
+	fake_advance(14 * USEC_PER_SEC);
+	pool_needs_work(pool);
+	fake_turn();
+	assert_null(fake_launched());
+	fake_advance(USEC_PER_SEC);
+	pool_needs_work(pool);
+	fake_turn();
+	server = fake_launched();
+	assert_non_null(server);
+	fake_connected(server, 0);
+	postgres_work(server);
+	for (size_t i = 0; i < COUNT(clients); i++)
+		assert_heard(clients[i], "TDCZ");
+}
+
+/* --- parameters --------------------------------------------------------------------------- */
+
+static void test_a_search_path_that_is_no_list_is_refused(void **state)
+{
+	struct actor *server, *client;
+	struct link *link;
+	int index;
+
+	(void)state;
+	start_with("track_extra_parameters = search_path\n");
+	server = fake_server(pool);
+	client = fake_client(pool);
+	index = parameter_index(fake_registry.parameters, "search_path");
+	for (int i = 0; i < 2; i++) {
+		struct parameters *set;
+
+		link = actor_link(i ? server : client);
+		set = parameters_with(fake_registry.parameters, link->parameters,
+			(unsigned)index, i ? "public" : "a b; drop table x");
+		parameters_unref(link->parameters);
+		link->parameters = set;
+	}
+	say(client, "Q");
+	assert_told(client, "08P01", "invalid server parameter");
+	assert_state(server, SERVER_IDLE);
+	assert_heard(server, "");
+}
+
+static void test_the_queue_moves_on_when_one_of_it_is_refused(void **state)
+{
+	struct actor *server, *clients[3];
+	int index;
+
+	(void)state;
+	start_with("track_extra_parameters = search_path\nserver_reset_query =\n"
+		   "default_pool_size = 1\n");
+	server = fake_server(pool);
+	index = parameter_index(fake_registry.parameters, "search_path");
+	for (int i = 0; i < 3; i++) {
+		clients[i] = fake_client(pool);
+		say(clients[i], "Q");
+	}
+	for (int i = 0; i < 2; i++) {
+		struct link *link = actor_link(i ? server : clients[1]);
+		struct parameters *set = parameters_with(fake_registry.parameters,
+			link->parameters, (unsigned)index, i ? "public" : "no list;");
+
+		parameters_unref(link->parameters);
+		link->parameters = set;
+	}
+	answer(server);
+	assert_served(clients[0]);
+	assert_told(clients[1], "08P01", "invalid server parameter");
+	answer(server);
+	assert_served(clients[2]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+#define FULL_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_full, fake_end)
+#define STALE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_stale, fake_end)
+#define OWN_TEST(name) cmocka_unit_test_teardown(test_##name, fake_end)
+	const struct CMUnitTest tests[] = {
+		FULL_TEST(waiters_are_served_in_the_order_of_their_coming),
+		FULL_TEST(who_asks_again_stands_behind_all_others),
+		FULL_TEST(a_waiter_that_leaves_is_passed_over),
+		FULL_TEST(what_a_waiter_sends_is_held_and_not_read_on),
+		FULL_TEST(a_wait_is_timed),
+		TEST(several_servers_serve_several_waiters),
+		TEST(the_server_used_last_is_used_first),
+		TEST(round_robin_uses_all_servers_in_turn),
+		TEST(a_server_that_is_not_fit_is_closed_when_wanted),
+		TEST(what_an_unused_server_says_makes_it_dirty),
+		TEST(a_notification_to_an_unused_server_is_lost),
+		TEST(in_a_pause_nobody_gets_a_server),
+		TEST(a_pause_closes_what_rests_and_waits_for_what_works),
+		FULL_TEST(when_servers_are_waited_for_nobody_may_wait),
+		TEST(first_its_age),
+		TEST(old_servers_go_one_after_the_other),
+		TEST(without_a_pool_size_old_servers_go_at_once),
+		TEST(without_a_lifetime_a_server_is_used_once),
+		TEST(then_whether_it_is_still_wanted),
+		OWN_TEST(then_it_is_reset_in_session_mode),
+		OWN_TEST(errors_of_the_reset_are_not_looked_at),
+		OWN_TEST(a_reset_that_leaves_a_transaction_open_fails),
+		OWN_TEST(a_server_that_ends_while_it_is_reset),
+		OWN_TEST(a_server_that_says_more_than_its_reset_is_not_used),
+		OWN_TEST(in_transaction_mode_it_is_reset_only_when_told_to),
+		OWN_TEST(at_last_it_is_checked_when_every_use_is),
+		OWN_TEST(a_reset_server_is_as_unchecked_as_before),
+		STALE_TEST(a_used_server_is_checked_when_somebody_needs_it),
+		STALE_TEST(a_used_server_is_not_checked_so_soon_after_its_last_word),
+		STALE_TEST(without_a_query_there_is_no_check),
+		STALE_TEST(a_check_that_fails_is_a_sign_of_life),
+		STALE_TEST(a_check_that_leaves_a_transaction_open_is_none),
+		STALE_TEST(a_server_that_is_dead_when_checked_is_replaced),
+		STALE_TEST(a_server_that_ends_in_its_check_is_replaced),
+		STALE_TEST(a_used_server_that_got_dirty_is_not_checked),
+		STALE_TEST(as_many_servers_are_checked_as_clients_wait),
+		TEST(a_waiter_gets_a_new_server_when_there_is_room),
+		TEST(a_new_server_serves_whoever_is_first_then),
+		TEST(a_new_server_that_nobody_needs_any_more_is_idle),
+		TEST(the_next_server_is_launched_when_the_last_has_logged_in),
+		TEST(a_freed_server_serves_before_the_new_one_is_there),
+		TEST(a_failing_pool_without_servers_refuses_at_once),
+		TEST(a_failing_pool_with_a_server_makes_wait),
+		TEST(those_who_wait_already_go_on_waiting_when_a_connect_fails),
+		OWN_TEST(a_search_path_that_is_no_list_is_refused),
+		OWN_TEST(the_queue_moves_on_when_one_of_it_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: ISC */
+/* When servers are retired because their database has moved, and which. */
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include "session/pool/launch.h"
+#include "session/server/failover.h"
+#include "support/fake_pool.h"
+#include "support/fake_postgres.h"
+
+static struct pool *pool;
+
+static int start(void **state)
+{
+	(void)state;
+	fake_start("[databases]\n"
+		   "db = host=a.test,/sockets,b.test\n"
+		   "other = host=a.test\n"
+		   "[pgbouncer]\n"
+		   "pool_mode = transaction\n"
+		   "server_reset_query =\n");
+	pool = fake_pool("db", "alice");
+	return 0;
+}
+
+/* --- moves -------------------------------------------------------------------------------- */
+
+static struct sockaddr_in ipv4(uint32_t address, uint16_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(address),
+		.sin_port = htons(port),
+	};
+}
+
+/* An idle server that was found under the nth name of its database's list. */
+static struct actor *server_at(struct pool *of, uint16_t host, uint32_t address)
+{
+	struct actor *actor = fake_server(of);
+	struct server_link *server = actor_server(actor);
+	const struct sockaddr_in where = ipv4(address, 5432);
+
+	memset(&server->where, 0, sizeof(server->where));
+	memcpy(&server->where, &where, sizeof(where));
+	server->where_length = sizeof(where);
+	server->host = host;
+	return actor;
+}
+
+static void move(const char *name, uint32_t gone)
+{
+	const struct sockaddr_in address = ipv4(gone, 0);
+
+	failover_host_moved(
+		&fake_registry, name, (const struct sockaddr *)&address, sizeof(address));
+}
+
+static void test_servers_at_an_address_that_is_gone_are_retired(void **state)
+{
+	struct actor *gone = server_at(pool, 0, 0x0a000001);
+	struct actor *stays = server_at(pool, 0, 0x0a000002);
+	struct actor *elsewhere = server_at(fake_pool("other", "bob"), 0, 0x0a000001);
+
+	(void)state;
+	move("a.test", 0x0a000001);
+	assert_true(actor_server(gone)->close_needed);
+	assert_false(actor_server(stays)->close_needed);
+	assert_true(actor_server(elsewhere)->close_needed);
+	assert_non_null(pool->welcome);
+	assert_true(
+		fake_logged("a.test is no longer at 10.0.0.1, connections to be retired: 2"));
+}
+
+static void test_only_servers_found_under_that_very_name_are(void **state)
+{
+	struct actor *by_other_name = server_at(pool, 2, 0x0a000001);
+	struct actor *out_of_list = server_at(pool, 7, 0x0a000001);
+	struct actor *on_socket = fake_server(pool);
+
+	(void)state;
+	actor_server(on_socket)->host = 1;
+	move("a.test", 0x0a000001);
+	move("a.tes", 0x0a000001);
+	move("a.test.", 0x0a000001);
+	move("/sockets", 0x0a000001);
+	assert_false(actor_server(by_other_name)->close_needed);
+	assert_false(actor_server(out_of_list)->close_needed);
+	assert_false(actor_server(on_socket)->close_needed);
+	assert_false(fake_logged("is no longer at"));
+	move("b.test", 0x0a000001);
+	assert_true(actor_server(by_other_name)->close_needed);
+}
+
+static void test_moved_servers_in_use_go_when_they_are_free(void **state)
+{
+	struct actor *server = server_at(pool, 0, 0x0a000001);
+	struct actor *client = fake_client(pool);
+
+	(void)state;
+	say(client, "Q");
+	assert_heard(server, "Q");
+	move("a.test", 0x0a000001);
+	say(server, "C>");
+	assert_heard(client, "C>");
+	say(client, "Q");
+	say(server, "CZ");
+	assert_heard(client, "CZ");
+	assert_gone(server);
+	assert_state(client, CLIENT_IDLE);
+}
+
+/* --- read-only servers -------------------------------------------------------------------- */
+
+static struct actor *client, *first, *second, *third;
+
+/* Two servers of the pool, one of another pool of the database; a client is with one of them. */
+static void take_first(void)
+{
+	second = fake_server(pool);
+	first = fake_server(pool);
+	third = fake_server(fake_pool("db", "bob"));
+	client = fake_client(pool);
+	say(client, "Q");
+	assert_heard(first, "Q");
+}
+
+static void refuse_to_write(struct actor *server)
+{
+	say_error(server, "25006", "cannot execute INSERT in a read-only transaction");
+}
+
+static bool is_marked(struct actor *server)
+{
+	return actor_server(server)->close_needed;
+}
+
+static void test_a_server_that_refuses_to_write_retires_them_all(void **state)
+{
+	struct actor *other = fake_server(fake_pool("other", "bob"));
+
+	(void)state;
+	take_first();
+	refuse_to_write(first);
+	assert_heard(client, "E");
+	assert_true(is_marked(first) && is_marked(second) && is_marked(third));
+	assert_false(is_marked(other));
+	assert_non_null(pool->welcome);
+	say(first, "Z");
+	assert_heard(client, "Z");
+	assert_gone(first);
+	assert_state(client, CLIENT_IDLE);
+	assert_true(fake_logged("the server is read-only, looking for its successor"));
+}
+
+static void test_other_errors_retire_nobody(void **state)
+{
+	static const char *const codes[] = {"25001", "25P02", "2500", "250066", "", "57P01"};
+
+	(void)state;
+	take_first();
+	for (size_t i = 0; i < COUNT(codes); i++) {
+		say_error(first, codes[i], "no");
+		say(first, "Z");
+		assert_heard(client, "EZ");
+		assert_false(is_marked(first) || is_marked(second));
+		say(client, "Q");
+		assert_heard(first, "Q");
+	}
+}
+
+static void test_without_the_check_it_is_an_error_like_any_other(void **state)
+{
+	(void)state;
+	fake_set("server_failover_check", "0");
+	take_first();
+	refuse_to_write(first);
+	assert_heard(client, "E");
+	assert_false(is_marked(first) || is_marked(second));
+}
+
+static void test_in_a_batch_it_is_seen_too(void **state)
+{
+	(void)state;
+	take_first();
+	say(first, "CZ");
+	assert_heard(client, "CZ");
+	say(client, "PBES");
+	assert_heard(first, "PBES");
+	say(first, "12");
+	refuse_to_write(first);
+	assert_heard(client, "12E");
+	assert_true(is_marked(second));
+}
+
+static void test_half_of_a_long_error_will_do(void **state)
+{
+	static char text[80000];
+	struct buffer whole;
+
+	(void)state;
+	take_first();
+	memset(text, 'x', sizeof(text) - 1);
+	buffer_init(&whole);
+	buffer_append(&whole, "E\0\0\0\0SERROR\0C25006\0M", 20);
+	buffer_append(&whole, text, sizeof(text));
+	buffer_append(&whole, "", 1);
+	whole.data[2] = (uint8_t)((whole.length - 1) >> 16);
+	whole.data[3] = (uint8_t)((whole.length - 1) >> 8);
+	whole.data[4] = (uint8_t)(whole.length - 1);
+	say_bytes(first, whole.data, 9000);
+	assert_true(is_marked(second));
+	say_bytes(first, whole.data + 9000, whole.length - 9000);
+	assert_heard(client, "E");
+	buffer_free(&whole);
+}
+
+static void test_new_servers_are_not_retired_at_each_error(void **state)
+{
+	(void)state;
+	take_first();
+	refuse_to_write(first);
+	say(first, "Z");
+	assert_heard(client, "EZ");
+	first = fake_server(pool);
+	say(client, "Q");
+	assert_heard(first, "Q");
+	refuse_to_write(first);
+	assert_false(is_marked(first));
+	fake_advance(2100 * USEC_PER_MSEC);
+	refuse_to_write(first);
+	assert_true(is_marked(first));
+}
+
+/* --- names that are forgotten ------------------------------------------------------------- */
+
+/* Hosts file names answer without a name server. */
+static void test_its_hosts_are_looked_up_again(void **state)
+{
+	const struct resolver_options options = {
+		.servers = "127.0.0.1:9",
+		.found_life = 1000 * USEC_PER_SEC,
+		.names_max = 10,
+	};
+	const struct resolver_name *name;
+	struct actor *server;
+	char why[100];
+
+	(void)state;
+	fake_end(NULL);
+	fake_start("[databases]\ndb = host=localhost\n[pgbouncer]\npool_mode = transaction\n"
+		   "server_reset_query =\n");
+	pool = fake_pool("db", "alice");
+	fake_registry.resolver = resolver_new(&fake_loop, &options, why, sizeof(why));
+	assert_non_null(fake_registry.resolver);
+	launch_server(pool, false);
+	for (int i = 0; i < 5; i++)
+		fake_turn();
+	name = resolver_next(fake_registry.resolver, NULL);
+	assert_non_null(name);
+	assert_int_not_equal(resolver_row_of(fake_registry.resolver, name).left, 0);
+	server = fake_server(pool);
+	client = fake_client(pool);
+	say(client, "Q");
+	refuse_to_write(server);
+	assert_int_equal(resolver_row_of(fake_registry.resolver, name).left, 0);
+	resolver_free(fake_registry.resolver);
+	fake_registry.resolver = NULL;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+	const struct CMUnitTest tests[] = {
+		TEST(servers_at_an_address_that_is_gone_are_retired),
+		TEST(only_servers_found_under_that_very_name_are),
+		TEST(moved_servers_in_use_go_when_they_are_free),
+		TEST(a_server_that_refuses_to_write_retires_them_all),
+		TEST(other_errors_retire_nobody),
+		TEST(without_the_check_it_is_an_error_like_any_other),
+		TEST(in_a_batch_it_is_seen_too),
+		TEST(half_of_a_long_error_will_do),
+		TEST(new_servers_are_not_retired_at_each_error),
+		TEST(its_hosts_are_looked_up_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
