@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the console asks for and only the daemon can do. The daemon hangs a filled-in table on
- * registry.actions before it listens; all functions are called on the loop's thread.
+ * registry.process->actions before it listens; all functions are called on the loop's thread.
  */
 #ifndef PGUSHER_ADMIN_ACTIONS_H
 #define PGUSHER_ADMIN_ACTIONS_H

@@ -3,7 +3,7 @@
  * The admin console: a client whose server is us.
  *
  * A client that has logged in to the console's database is handed over by the session floor
- * through registry.console. From then on its messages are gathered whole, and its commands run
+ * through registry.process->console. From then on its messages are gathered whole, and its commands run
  * at the end of the turn, one after the other, so that a SHOW is of now. One with many rows goes on
  * in the turns that follow (admin/telling), and what its client has said behind it waits. A console
  * that does not read its answers is neither read nor answered any further.
@@ -13,7 +13,7 @@
 
 #include "model/registry.h"
 
-/* For registry.console, set before anybody can log in. */
+/* For registry.process->console, set before anybody can log in. */
 extern const struct console_hooks console_hooks;
 
 /*

@@ -3,7 +3,7 @@
  * Commands that are answered later: PAUSE and SUSPEND when all is quiet, WAIT_CLOSE when all that
  * was marked has been retired.
  *
- * Each is an object of its own in registry.console_waits, so that a client may send further
+ * Each is an object of its own in registry.process->console_waits, so that a client may send further
  * commands meanwhile. What it waits for is looked at again whenever waits_look() is called; a
  * wait never outlives what it waits for: a RESUME ends a PAUSE that has not been answered. Who
  * waits is told every few seconds what for; SHOW WAITS tells everybody.

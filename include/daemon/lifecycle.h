@@ -27,6 +27,7 @@
 struct daemon {
 	const struct options *options;
 	struct loop loop;
+	struct process process;
 	struct registry registry;
 	struct listeners listeners;
 	struct signals signals;

@@ -47,7 +47,7 @@ struct link {
 	usec_t connect_time; /* loop time when accepted or launched */
 	usec_t request_time; /* loop time when bytes were last received */
 	TAILQ_ENTRY(link) in_registry; /* all that live: see model/link_walk */
-	uint64_t handle; /* for registry.handles; 0: nobody has asked */
+	uint64_t handle; /* for registry.process->handles; 0: nobody has asked */
 };
 
 TAILQ_HEAD(link_list, link);

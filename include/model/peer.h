@@ -3,7 +3,7 @@
  * Other processes of the same service, to whom cancel requests are passed on.
  *
  * A peer has a pool of its own, made when the first request for it comes: it stands in
- * registry.peers and in no other list, under the name of no database and of no user, so that
+ * registry.process->peers and in no other list, under the name of no database and of no user, so that
  * PAUSE, statistics and SHOW POOLS know nothing of it.
  */
 #ifndef PGUSHER_MODEL_PEER_H

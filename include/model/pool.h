@@ -26,7 +26,8 @@ struct pool {
 	TAILQ_ENTRY(pool) in_registry, in_database, in_user, in_work;
 	struct registry *registry;
 	unsigned order; /* among the pools, as far as they are sorted */
-	uint64_t handle; /* for registry.handles, as those of databases, users and statements */
+	uint64_t
+		handle; /* for registry.process->handles, as those of databases, users and statements */
 	struct database *database;
 	struct user *user; /* as whom it logs in to servers */
 	enum pool_mode mode; /* by the configuration in force: asked thrice a transaction */

@@ -97,7 +97,7 @@ static enum command_end cmd_set(struct command_call *call)
 	}
 	if (!call->client->admin)
 		return refuse(call, "admin access needed");
-	is_set = call->registry->actions->set(
+	is_set = call->registry->process->actions->set(
 		call->registry, words->argument, words->value, why, sizeof(why));
 	if (why[0] != '\0')
 		log_write(is_set ? LEVEL_WARNING : LEVEL_ERROR, "SET %s: %s", words->argument,
@@ -115,7 +115,7 @@ static enum command_end cmd_set(struct command_call *call)
 static enum command_end cmd_reload(struct command_call *call)
 {
 	announce(call, "RELOAD");
-	if (call->registry->actions->reload(call->registry))
+	if (call->registry->process->actions->reload(call->registry))
 		return done(call, "RELOAD");
 	reply_error_as(call->out, call->client, "F0000",
 		"RELOAD failed, see logs for additional details");
@@ -154,12 +154,12 @@ static enum command_end cmd_shutdown(struct command_call *call)
 
 	if (!call->words->has_argument) {
 		announce(call, "SHUTDOWN");
-		registry->actions->shutdown(registry, SHUTDOWN_NONE, true);
+		registry->process->actions->shutdown(registry, SHUTDOWN_NONE, true);
 		return COMMAND_LAST;
 	}
 	mode = find_mode(call->words->argument);
 	log_write(LEVEL_LOG, "SHUTDOWN %s command issued", modes[mode].word);
-	registry->actions->shutdown(registry, modes[mode].mode, false);
+	registry->process->actions->shutdown(registry, modes[mode].mode, false);
 	return done(call, "SHUTDOWN");
 }
 
@@ -193,9 +193,9 @@ static enum command_end cmd_resume(struct command_call *call)
 			call->database->name);
 		return COMMAND_DONE;
 	}
-	if (!call->database && registry->shutdown != SHUTDOWN_NONE)
+	if (!call->database && registry->process->shutdown != SHUTDOWN_NONE)
 		return refuse(call, "pooler is shutting down");
-	if (!call->database && registry->operation == OPERATION_RUNNING)
+	if (!call->database && registry->process->operation == OPERATION_RUNNING)
 		return refuse(call, "pooler is not paused/suspended");
 	announce(call, "RESUME");
 	control_resume(registry, call->database);
@@ -218,11 +218,11 @@ static enum command_end cmd_suspend(struct command_call *call)
 {
 	struct registry *registry = call->registry;
 
-	if (registry->shutdown != SHUTDOWN_NONE)
+	if (registry->process->shutdown != SHUTDOWN_NONE)
 		return refuse(call, "pooler is shutting down");
-	if (registry->operation != OPERATION_RUNNING)
+	if (registry->process->operation != OPERATION_RUNNING)
 		return refuse(call, "already suspended/paused");
-	if (registry->draining)
+	if (registry->process->draining)
 		return refuse(call, "a takeover is in progress");
 	if (is_any_database_paused(registry))
 		return refuse(call, "cannot suspend with paused databases");
@@ -301,8 +301,8 @@ static enum command_end cmd_handover(struct command_call *call)
 
 	if (!is_local_superuser(call) || (!commits && atoi(argument) != INVENTORY_VERSION))
 		return refuse(call, "invalid command 'HANDOVER', use SHOW HELP;");
-	why = commits ? registry->actions->commit(registry, call->client)
-		      : registry->actions->hand_over(registry, call->client);
+	why = commits ? registry->process->actions->commit(registry, call->client)
+		      : registry->process->actions->hand_over(registry, call->client);
 	if (why)
 		return refuse(call, why);
 	return commits ? COMMAND_LAST : COMMAND_WAITS;

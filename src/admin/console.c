@@ -150,11 +150,11 @@ static void report_version(struct buffer *out, const char *version)
 static void welcome(struct client_link *client)
 {
 	const struct registry *registry = link_registry(&client->link);
-	const char *notice = registry->settings->login_notify_message;
+	const char *notice = registry->process->settings->login_notify_message;
 	struct buffer out = {0};
 
 	writer_authentication(&out, AUTH_OK, NULL, 0);
-	report_version(&out, registry->version);
+	report_version(&out, registry->process->version);
 	writer_parameter_status(&out, "client_encoding", "UTF8");
 	writer_parameter_status(&out, "server_encoding", "UTF8");
 	writer_parameter_status(&out, "DateStyle", "ISO");
@@ -291,7 +291,7 @@ static void on_query(
 	text = reader_string(&reader);
 	if (!reader_done(&reader))
 		client_close_for(client, REASON_INCOMPLETE_PKT);
-	else if (link_registry(&client->link)->settings->disable_pqexec)
+	else if (link_registry(&client->link)->process->settings->disable_pqexec)
 		client_close_for(client, REASON_PQEXEC_DISALLOWED);
 	else if (!session->extended.is_skipping && flush(session)) {
 		extended_interrupt(&session->extended);
@@ -350,7 +350,7 @@ static void refuse_header(struct client_link *client, const uint8_t *header, siz
 static size_t take_message(struct console_session *session, const uint8_t *bytes, size_t length)
 {
 	struct client_link *client = session->client;
-	const uint32_t max = link_registry(&client->link)->settings->max_packet_size;
+	const uint32_t max = link_registry(&client->link)->process->settings->max_packet_size;
 	struct frame frame;
 
 	switch (frame_peek(bytes, length, max, &frame)) {
@@ -440,7 +440,7 @@ static bool add_input(struct console_session *session, const void *data, size_t 
 /* While nothing may move, only the process that has asked for it has the word. */
 static bool must_wait(const struct console_session *session)
 {
-	return link_registry(&session->client->link)->still &&
+	return link_registry(&session->client->link)->process->still &&
 		session->client->link.stream.frozen;
 }
 
@@ -549,7 +549,8 @@ static void on_canceled(struct client_link *client)
 		link_log(&client->link, LEVEL_WARNING,
 			"admin cancel request for non-waiting client?");
 	waits_cancel(client);
-	if (registry->operation != OPERATION_RUNNING && registry->shutdown == SHUTDOWN_NONE) {
+	if (registry->process->operation != OPERATION_RUNNING &&
+		registry->process->shutdown == SHUTDOWN_NONE) {
 		control_resume(registry, NULL);
 		waits_look(registry);
 	}

@@ -140,7 +140,8 @@ static enum command_end run_on_database(
 
 	if (command->argument == ARGUMENT_DATABASE && !words->has_argument)
 		return refuse(call, "a database is required");
-	if (command->refused_while_paused && call->registry->operation != OPERATION_RUNNING)
+	if (command->refused_while_paused &&
+		call->registry->process->operation != OPERATION_RUNNING)
 		return refuse(call, "already suspended/paused");
 	if (words->has_argument) {
 		call->database = open_database(command, call);

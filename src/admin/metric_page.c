@@ -280,7 +280,7 @@ bool metric_page_write(struct metric_page *page, unsigned lines)
 void metric_page_begin(struct metric_page *page, enum metric_format format,
 	struct registry *registry, const struct metrics *metrics)
 {
-	const int most = registry->settings->max_metric_series;
+	const int most = registry->process->settings->max_metric_series;
 
 	*page = (struct metric_page){
 		.format = format,

@@ -169,7 +169,7 @@ static void collect_databases(
 	HASH_ITER (by_name, scene->registry->databases, database, next) {
 		/* As in SHOW DATABASES: not an automatic one that nobody uses. */
 		if (!database->own_config || database->idle_since == 0)
-			add_database(picture, database, scene->registry->settings);
+			add_database(picture, database, scene->registry->process->settings);
 	}
 }
 

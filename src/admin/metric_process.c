@@ -61,7 +61,7 @@ const struct metric_source metric_lists = {collect_lists, sizeof(struct list_fig
 static void collect_config(
 	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
 {
-	const struct settings *settings = scene->registry->settings;
+	const struct settings *settings = scene->registry->process->settings;
 	const struct config_figures figures = {
 		.up = 1,
 		.max_client_connections = settings->max_client_conn,
@@ -79,7 +79,7 @@ static void collect_version(
 	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
 {
 	(void)detail;
-	metric_picture_label(picture, "version", scene->registry->version);
+	metric_picture_label(picture, "version", scene->registry->process->version);
 	add_number(picture, 1);
 }
 
@@ -209,14 +209,15 @@ static void collect_state(
 	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
 {
 	const struct registry *registry = scene->registry;
-	const bool is_ending = registry->shutdown != SHUTDOWN_NONE;
-	const bool is_running = registry->operation == OPERATION_RUNNING;
+	const bool is_ending = registry->process->shutdown != SHUTDOWN_NONE;
+	const bool is_running = registry->process->operation == OPERATION_RUNNING;
 
 	(void)detail;
 	add_state(picture, "active", !is_ending && is_running);
-	add_state(picture, "paused", !is_ending && registry->operation == OPERATION_PAUSED);
-	add_state(
-		picture, "suspended", !is_ending && registry->operation == OPERATION_SUSPENDED);
+	add_state(picture, "paused",
+		!is_ending && registry->process->operation == OPERATION_PAUSED);
+	add_state(picture, "suspended",
+		!is_ending && registry->process->operation == OPERATION_SUSPENDED);
 	add_state(picture, "shutdown", is_ending);
 }
 
@@ -270,10 +271,10 @@ static void collect_certificates(
 	const struct registry *registry = scene->registry;
 
 	(void)detail;
-	add_certificate(picture, "client", registry->settings->client_tls_cert_file,
-		registry->client_tls);
-	add_certificate(picture, "server", registry->settings->server_tls_cert_file,
-		registry->server_tls);
+	add_certificate(picture, "client", registry->process->settings->client_tls_cert_file,
+		registry->process->client_tls);
+	add_certificate(picture, "server", registry->process->settings->server_tls_cert_file,
+		registry->process->server_tls);
 }
 
 const struct metric_source metric_certificates = {
@@ -295,12 +296,13 @@ static void collect_client_limits(
 	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
 {
 	const struct registry *registry = scene->registry;
-	const struct settings *settings = registry->settings;
+	const struct settings *settings = registry->process->settings;
 	const struct database *database, *next_database;
 	const struct user *user, *next_user;
 
 	(void)detail;
-	add_limit(picture, "global", "", settings->max_client_conn, registry->limits.clients);
+	add_limit(picture, "global", "", settings->max_client_conn,
+		registry->process->limits.clients);
 	HASH_ITER (by_name, registry->databases, database, next_database)
 		add_limit(picture, "database", database->name,
 			database_max_clients(database, settings), database->clients);

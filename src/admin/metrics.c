@@ -268,7 +268,7 @@ static bool move(
 
 bool metrics_follow(struct metrics *metrics, char *why, size_t size)
 {
-	const struct settings *settings = metrics->registry->settings;
+	const struct settings *settings = metrics->registry->process->settings;
 
 	if (metrics->passed >= 0)
 		return metrics->http || open_at(metrics, "", 0, why, size);

@@ -23,10 +23,10 @@ static const char *why_not_ready(
 		[OPERATION_SUSPENDED] = "suspended",
 	};
 
-	if (registry->shutdown != SHUTDOWN_NONE)
+	if (registry->process->shutdown != SHUTDOWN_NONE)
 		return "shutting down";
-	if (operations[registry->operation])
-		return operations[registry->operation];
+	if (operations[registry->process->operation])
+		return operations[registry->process->operation];
 	if (!listeners_next(listeners, NULL) || listeners->paused)
 		return "not listening";
 	return listeners->resting ? "accepting nobody for want of descriptors" : NULL;

@@ -14,7 +14,7 @@ void reply_error_as(struct buffer *out, const struct client_link *client, const 
 	const char *text)
 {
 	log_write(LEVEL_ERROR, "%s", text);
-	if (link_registry(&client->link)->settings->log_pooler_errors)
+	if (link_registry(&client->link)->process->settings->log_pooler_errors)
 		link_log(&client->link, LEVEL_WARNING, "pooler error: %s", text);
 	writer_error(out, "ERROR", sqlstate, text);
 }

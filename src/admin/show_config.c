@@ -20,8 +20,8 @@ static void fill(struct result *result, const struct command_call *call)
 		result_begin_row(result);
 		result_text(result, rows[i].name);
 		result_text(result,
-			settings_render(
-				&rows[i], call->registry->settings, value, sizeof(value)));
+			settings_render(&rows[i], call->registry->process->settings, value,
+				sizeof(value)));
 		result_text(result, rows[i].default_text);
 		result_text(result, settings_is_changeable(&rows[i]) ? "yes" : "no");
 		result_end_row(result);

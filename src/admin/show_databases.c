@@ -71,7 +71,7 @@ static void tell_database(struct telling *telling, void *thing, unsigned kind)
 	(void)kind;
 	/* An automatic one that nobody uses is not told until it is used again. */
 	if (!database->own_config || database->idle_since == 0)
-		add_database(&telling->result, database, telling->registry->settings);
+		add_database(&telling->result, database, telling->registry->process->settings);
 }
 
 static void note_databases(struct telling *telling)

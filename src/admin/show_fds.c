@@ -136,8 +136,8 @@ static void note(struct telling *telling)
 	/* Whoever takes over takes a server that is idle for a clean one. */
 	suspend_look(registry);
 	registry_sort(registry);
-	while (registry->listeners &&
-		(listener = listeners_next(registry->listeners, listener)) != NULL)
+	while (registry->process->listeners &&
+		(listener = listeners_next(registry->process->listeners, listener)) != NULL)
 		add_listener(&telling->result, listener);
 	note_links(telling, &registry->logins);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {

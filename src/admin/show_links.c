@@ -378,7 +378,7 @@ static void note_clients(struct telling *telling)
 	}
 	/* They wait in a pool too, but are nobody of its own yet. */
 	note_those(telling, &registry->logins, CLIENT_LOOKING_UP);
-	TAILQ_FOREACH (peer, &registry->peers, entry)
+	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		note_cancels(telling, peer->pool);
 }
 
@@ -413,7 +413,7 @@ static void note_servers(struct telling *telling)
 	start(telling);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		note_servers_of(telling, pool, server_lists, LISTS);
-	TAILQ_FOREACH (peer, &registry->peers, entry)
+	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		note_servers_of(telling, peer->pool, server_lists, LISTS);
 }
 

@@ -91,7 +91,7 @@ static void fill_peer_pools(struct result *result, const struct command_call *ca
 {
 	const struct peer *peer;
 
-	TAILQ_FOREACH (peer, &call->registry->peers, entry) {
+	TAILQ_FOREACH (peer, &call->registry->process->peers, entry) {
 		const struct pool *pool = peer->pool;
 
 		result_begin_row(result);
@@ -132,7 +132,7 @@ static const struct peer_config *next_peer(const struct registry *registry, unsi
 {
 	const struct peer_config *peer, *found = NULL;
 
-	for (size_t i = 0; (peer = snapshot_peer(registry->config, i)) != NULL; i++) {
+	for (size_t i = 0; (peer = snapshot_peer(registry->process->config, i)) != NULL; i++) {
 		if (peer->id > after && (!found || peer->id < found->id))
 			found = peer;
 	}
@@ -144,7 +144,7 @@ static void fill_peers(struct result *result, const struct command_call *call)
 	const struct peer_config *peer = next_peer(call->registry, 0);
 
 	for (; peer; peer = next_peer(call->registry, peer->id))
-		add_peer(result, peer, call->registry->settings);
+		add_peer(result, peer, call->registry->process->settings);
 }
 
 const struct topic show_peers = TOPIC("PEERS", peer_columns, fill_peers);

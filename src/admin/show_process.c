@@ -11,7 +11,7 @@ static const struct column version_columns[] = {{"version", COLUMN_TEXT}};
 static void fill_version(struct result *result, const struct command_call *call)
 {
 	result_begin_row(result);
-	result_text(result, call->registry->version);
+	result_text(result, call->registry->process->version);
 	result_end_row(result);
 }
 
@@ -31,7 +31,7 @@ static void add_state(struct result *result, const char *key, bool is)
 
 static void fill_state(struct result *result, const struct command_call *call)
 {
-	const enum operation operation = call->registry->operation;
+	const enum operation operation = call->registry->process->operation;
 
 	add_state(result, "active", operation == OPERATION_RUNNING);
 	add_state(result, "paused", operation == OPERATION_PAUSED);
@@ -56,7 +56,7 @@ static size_t count_peers(const struct registry *registry)
 {
 	size_t count = 0;
 
-	while (snapshot_peer(registry->config, count))
+	while (snapshot_peer(registry->process->config, count))
 		count++;
 	return count;
 }
@@ -66,7 +66,7 @@ static size_t count_peer_pools(const struct registry *registry)
 	const struct peer *peer;
 	size_t count = 0;
 
-	TAILQ_FOREACH (peer, &registry->peers, entry)
+	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		count++;
 	return count;
 }

@@ -74,7 +74,7 @@ static void tell(struct telling *telling, void *thing, unsigned kind)
 
 	(void)kind;
 	if (is_known(registry, user))
-		add_user(&telling->result, user, registry->settings);
+		add_user(&telling->result, user, registry->process->settings);
 }
 
 static void note(struct telling *telling)

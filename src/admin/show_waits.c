@@ -80,8 +80,9 @@ static void add_pauses(struct result *result, const struct registry *registry)
 {
 	const struct database *database, *next;
 
-	if (registry->operation == OPERATION_PAUSED && registry->shutdown == SHUTDOWN_NONE)
-		add_pause(result, registry, NULL, registry->operation_at);
+	if (registry->process->operation == OPERATION_PAUSED &&
+		registry->process->shutdown == SHUTDOWN_NONE)
+		add_pause(result, registry, NULL, registry->process->operation_at);
 	HASH_ITER (by_name, registry->databases, database, next) {
 		if (database->paused)
 			add_pause(result, registry, database, database->paused_at);
@@ -100,10 +101,10 @@ static unsigned count_servers(const struct registry *registry)
 
 static void add_shutdown(struct result *result, const struct registry *registry, usec_t now)
 {
-	struct row row = {.since = registry->shutdown_at};
+	struct row row = {.since = registry->process->shutdown_at};
 	char text[WAIT_TEXT_SIZE];
 
-	switch (registry->shutdown) {
+	switch (registry->process->shutdown) {
 	case SHUTDOWN_NONE:
 		return;
 	case SHUTDOWN_WAIT_FOR_SERVERS:
@@ -113,7 +114,7 @@ static void add_shutdown(struct result *result, const struct registry *registry,
 		break;
 	case SHUTDOWN_WAIT_FOR_CLIENTS:
 		row.command = "SHUTDOWN WAIT_FOR_CLIENTS";
-		row.clients = registry->limits.clients;
+		row.clients = registry->process->limits.clients;
 		snprintf(text, sizeof(text), "the last client connection, this one included");
 		break;
 	}

@@ -44,7 +44,7 @@ struct telling *telling_new(const struct command_call *call)
 		telling->clauses = *call->wish.clauses;
 		telling->result.wish.clauses = &telling->clauses;
 	}
-	call->registry->tellings++;
+	call->registry->process->tellings++;
 	return telling;
 }
 
@@ -62,8 +62,8 @@ void telling_free(struct telling *telling)
 	buffer_free(&telling->order);
 	buffer_free(&telling->notes);
 	free(telling);
-	if (--registry->tellings == 0)
-		handles_clear(&registry->handles);
+	if (--registry->process->tellings == 0)
+		handles_clear(&registry->process->handles);
 }
 
 void telling_note(struct telling *telling, uint64_t *handle, const void *thing, unsigned kind)
@@ -71,7 +71,7 @@ void telling_note(struct telling *telling, uint64_t *handle, const void *thing, 
 	struct note note = {.kind = kind};
 
 	/* The registry's own things are told of, whoever looks at them as constant. */
-	note.handle = handles_give(&telling->registry->handles, handle, (void *)thing);
+	note.handle = handles_give(&telling->registry->process->handles, handle, (void *)thing);
 	if (note.handle == 0 || !buffer_append(&telling->notes, &note, sizeof(note)))
 		telling->notes.failed = true;
 }
@@ -86,7 +86,7 @@ static bool has_many_links(const struct registry *registry)
 static void begin_walk(struct telling *telling)
 {
 	telling->topic->walk->start(telling);
-	telling->last_id = telling->registry->last_id;
+	telling->last_id = telling->registry->process->last_id;
 	telling->is_walking = true;
 	link_walk_begin(&telling->walk, telling->registry);
 }
@@ -195,7 +195,7 @@ static void tell(struct telling *telling, size_t number)
 {
 	const size_t *order = (const size_t *)(const void *)telling->order.data;
 	const struct note *note = &notes_of(telling)[order ? order[number] : number];
-	void *thing = handles_find(&telling->registry->handles, note->handle);
+	void *thing = handles_find(&telling->registry->process->handles, note->handle);
 
 	if (thing)
 		telling->topic->walk->tell(telling, thing, note->kind);
@@ -249,7 +249,7 @@ static bool go_on(struct telling *telling, struct buffer *out, unsigned effort, 
 
 bool telling_go_on(struct telling *telling, struct buffer *out)
 {
-	const unsigned share = SLICE_EFFORT / telling->registry->tellings;
+	const unsigned share = SLICE_EFFORT / telling->registry->process->tellings;
 
 	return go_on(telling, out, share > LEAST_EFFORT ? share : LEAST_EFFORT,
 		clock_monotonic() + SLICE_TIME);

@@ -44,13 +44,13 @@ struct wait_rules {
 
 static bool pause_holds(const struct registry *registry, const struct database *database)
 {
-	return database ? database->paused : registry->operation == OPERATION_PAUSED;
+	return database ? database->paused : registry->process->operation == OPERATION_PAUSED;
 }
 
 static bool suspend_holds(const struct registry *registry, const struct database *database)
 {
 	(void)database;
-	return registry->operation == OPERATION_SUSPENDED;
+	return registry->process->operation == OPERATION_SUSPENDED;
 }
 
 static bool is_suspended(const struct registry *registry, const struct database *database)
@@ -80,7 +80,7 @@ bool waits_add(struct client_link *client, enum wait_kind kind, const struct dat
 	struct console_wait *wait, *last = NULL;
 	unsigned count = 0;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->client == client)
 			count++;
@@ -98,7 +98,7 @@ bool waits_add(struct client_link *client, enum wait_kind kind, const struct dat
 	if (last)
 		LIST_INSERT_AFTER(last, wait, entry);
 	else
-		LIST_INSERT_HEAD(&registry->console_waits, wait, entry);
+		LIST_INSERT_HEAD(&registry->process->console_waits, wait, entry);
 	return true;
 }
 
@@ -107,7 +107,7 @@ void waits_answer_to(struct client_link *client, wait_answered *answered)
 	const struct registry *registry = link_registry(&client->link);
 	struct console_wait *wait, *newest = NULL;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->client == client)
 			newest = wait;
@@ -121,7 +121,7 @@ void waits_hold(struct client_link *client, bool hold)
 	struct registry *registry = link_registry(&client->link);
 	struct console_wait *wait;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->client == client)
 			wait->held = hold;
@@ -135,7 +135,7 @@ bool waits_has(const struct client_link *client)
 	const struct registry *registry = link_registry(&client->link);
 	const struct console_wait *wait;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->client == client)
 			return true;
@@ -220,7 +220,7 @@ static bool end_one(struct registry *registry)
 {
 	struct console_wait *wait;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (look(registry, wait))
 			return true;
@@ -287,7 +287,7 @@ static bool tell_one(struct registry *registry)
 	const usec_t now = loop_now(registry->loop);
 	struct console_wait *wait;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		/* A process that takes over wants the tag of SUSPEND and nothing else. */
 		if (now - wait->told < NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
@@ -305,14 +305,14 @@ static bool tell_one(struct registry *registry)
 const struct console_wait *waits_next(
 	const struct registry *registry, const struct console_wait *after)
 {
-	return after ? LIST_NEXT(after, entry) : LIST_FIRST(&registry->console_waits);
+	return after ? LIST_NEXT(after, entry) : LIST_FIRST(&registry->process->console_waits);
 }
 
 bool waits_has_kind(const struct registry *registry, enum wait_kind kind, const char *database)
 {
 	const struct console_wait *wait;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->kind == kind && wait->for_database == (database != NULL) &&
 			(!database || strcmp(wait->database, database) == 0))
@@ -323,7 +323,7 @@ bool waits_has_kind(const struct registry *registry, enum wait_kind kind, const 
 
 void waits_look(struct registry *registry)
 {
-	if (LIST_EMPTY(&registry->console_waits))
+	if (LIST_EMPTY(&registry->process->console_waits))
 		return;
 	control_rest(registry);
 	/* From the start again after each: its client may have closed and taken others along. */
@@ -336,7 +336,7 @@ void waits_look(struct registry *registry)
 void waits_drop(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
-	struct console_wait *wait = LIST_FIRST(&registry->console_waits);
+	struct console_wait *wait = LIST_FIRST(&registry->process->console_waits);
 
 	while (wait) {
 		if (wait->client != client) {
@@ -344,7 +344,7 @@ void waits_drop(struct client_link *client)
 			continue;
 		}
 		end_wait(wait);
-		wait = LIST_FIRST(&registry->console_waits);
+		wait = LIST_FIRST(&registry->process->console_waits);
 	}
 }
 
@@ -353,7 +353,7 @@ void waits_cancel(struct client_link *client)
 	struct registry *registry = link_registry(&client->link);
 	struct console_wait *wait;
 
-	LIST_FOREACH(wait, &registry->console_waits, entry)
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->client == client)
 			wait->canceled = true;

@@ -72,7 +72,7 @@ static void apply_metrics(struct daemon *daemon)
 
 void apply_settings(struct daemon *daemon, const struct settings *old)
 {
-	const struct settings *settings = daemon->registry.settings;
+	const struct settings *settings = daemon->registry.process->settings;
 	const struct tcp_options tcp = apply_tcp_options(settings);
 
 	if (settings->tcp_defer_accept != old->tcp_defer_accept)

@@ -178,7 +178,7 @@ static bool is_settled(struct handover *handover)
 {
 	struct registry *registry = &handover->daemon->registry;
 	const usec_t waited = loop_now(registry->loop) - handover->since;
-	const usec_t limit = registry->settings->suspend_timeout;
+	const usec_t limit = registry->process->settings->suspend_timeout;
 	bool settled = are_logins_settled(registry);
 	struct pool *pool;
 
@@ -228,7 +228,7 @@ static void go_on(struct handover *handover)
 {
 	struct registry *registry = &handover->daemon->registry;
 
-	registry->draining = registry->still = false;
+	registry->process->draining = registry->process->still = false;
 	each_link(attach, handover);
 	if (!TAILQ_EMPTY(&registry->work))
 		loop_defer_work(registry->loop, &registry->work_task, registry->do_work);
@@ -280,7 +280,7 @@ static void hold_still(struct handover *handover, struct client_link *console)
 {
 	struct registry *registry = &handover->daemon->registry;
 
-	registry->still = true;
+	registry->process->still = true;
 	each_link(close_unsettled, handover);
 	each_link(detach, handover);
 	handover->stage = STAGE_SENDING;
@@ -358,7 +358,7 @@ static void leave(struct handover *handover)
 	handover->stage = STAGE_LEAVING;
 	go_on(handover);
 	log_write(LEVEL_LOG, "handed over to another process, %u connections stay",
-		registry->limits.clients);
+		registry->process->limits.clients);
 	set_timer(handover, LEAVE_MILLISECONDS);
 	lifecycle_shut_down(daemon, SHUTDOWN_WAIT_FOR_CLIENTS);
 }
@@ -404,9 +404,9 @@ const char *handover_begin(struct daemon *daemon, struct client_link *console)
 
 	if (daemon->handover)
 		return "a takeover is in progress";
-	if (registry->shutdown != SHUTDOWN_NONE)
+	if (registry->process->shutdown != SHUTDOWN_NONE)
 		return "pooler is shutting down";
-	if (registry->operation == OPERATION_SUSPENDED)
+	if (registry->process->operation == OPERATION_SUSPENDED)
 		return "already suspended/paused";
 	handover = calloc(1, sizeof(*handover));
 	if (handover)
@@ -420,7 +420,7 @@ const char *handover_begin(struct daemon *daemon, struct client_link *console)
 	handover->console = console->link.id;
 	handover->since = loop_now(&daemon->loop);
 	daemon->handover = handover;
-	registry->draining = true;
+	registry->process->draining = true;
 	listeners_pause(&daemon->listeners);
 	set_timer(handover, LOOK_MILLISECONDS);
 	log_write(LEVEL_LOG, "HANDOVER command issued");

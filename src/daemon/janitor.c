@@ -15,7 +15,7 @@
 static void end_stats_period(struct janitor *janitor, usec_t now)
 {
 	struct registry *registry = janitor->registry;
-	const usec_t period = (usec_t)registry->settings->stats_period * USEC_PER_SEC;
+	const usec_t period = (usec_t)registry->process->settings->stats_period * USEC_PER_SEC;
 	struct pool *pool;
 
 	if (now - janitor->stats_began < period)
@@ -41,7 +41,7 @@ static void look_after_all(struct janitor *janitor, usec_t now)
 		pool_upkeep_drop_idle(pool, now);
 	}
 	pool_upkeep_drop_databases(registry, now);
-	TAILQ_FOREACH (peer, &registry->peers, entry)
+	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		server_upkeep_logins(peer->pool, now);
 	peering_work(registry);
 	end_stats_period(janitor, now);
@@ -55,7 +55,7 @@ static void run(struct deadline *deadline)
 	const usec_t now = loop_now(registry->loop);
 
 	/* A suspension looks after itself. */
-	if (registry->operation != OPERATION_SUSPENDED && !registry->still)
+	if (registry->process->operation != OPERATION_SUSPENDED && !registry->process->still)
 		look_after_all(janitor, now);
 	if (janitor->after)
 		janitor->after(registry);

@@ -95,15 +95,17 @@ static bool make_loop(struct daemon *daemon)
 static bool make_registry(struct daemon *daemon, struct snapshot *config)
 {
 	struct registry *registry = &daemon->registry;
+	struct process *process = &daemon->process;
 
 	daemon->actions =
 		(struct actions){on_reload, on_set, on_shutdown, on_hand_over, on_commit};
-	registry->suspend = (struct suspend_hooks){on_accept, console_tick};
-	registry->actions = &daemon->actions;
-	registry->console = console_hooks;
+	process->suspend = (struct suspend_hooks){on_accept, console_tick};
+	process->actions = &daemon->actions;
+	process->console = console_hooks;
+	process->version = version_text;
+	process_init(process, &daemon->loop.random, config);
 	registry->do_work = pairing_work;
-	registry->version = version_text;
-	daemon->has_registry = registry_init(registry, &daemon->loop, config);
+	daemon->has_registry = registry_init(registry, process, &daemon->loop);
 	if (!daemon->has_registry)
 		return refuse("no memory for the configuration");
 	registry->derivations = helper_new(&daemon->loop, DERIVATION_THREADS, DERIVATIONS_MOST);
@@ -116,7 +118,7 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 
 static bool make_resolver(struct daemon *daemon)
 {
-	const struct settings *settings = daemon->registry.settings;
+	const struct settings *settings = daemon->registry.process->settings;
 	const struct resolver_options options = {
 		.resolv_conf = settings->resolv_conf,
 		.found_life = settings->dns_max_ttl,
@@ -141,7 +143,7 @@ static unsigned long long expected_servers(const struct registry *registry)
 	unsigned long long sum = 0;
 
 	HASH_ITER (by_name, registry->databases, database, next) {
-		const int size = database_pool_size(database, registry->settings);
+		const int size = database_pool_size(database, registry->process->settings);
 
 		sum += (unsigned long long)size * (database->config->user ? 1 : users);
 	}
@@ -154,20 +156,20 @@ static void note_descriptor_limit(struct registry *registry)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
-	registry->descriptor_limit =
+	registry->process->descriptor_limit =
 		limit.rlim_cur > INT32_MAX ? INT32_MAX : (int)limit.rlim_cur;
 	log_write(LEVEL_LOG,
 		"kernel file descriptor limit: %llu (hard: %llu); max_client_conn: %d, max expected "
 		"fd use: %llu",
 		(unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max,
-		registry->settings->max_client_conn,
-		(unsigned long long)registry->settings->max_client_conn + OTHER_DESCRIPTORS +
-			expected_servers(registry));
+		registry->process->settings->max_client_conn,
+		(unsigned long long)registry->process->settings->max_client_conn +
+			OTHER_DESCRIPTORS + expected_servers(registry));
 }
 
 static bool listen_all(struct daemon *daemon)
 {
-	const struct settings *settings = daemon->registry.settings;
+	const struct settings *settings = daemon->registry.process->settings;
 	const int *passed = daemon->passed.clients;
 	const unsigned passed_count = daemon->takeover
 		? takeover_listeners(daemon->takeover, &passed)
@@ -190,7 +192,7 @@ static bool listen_all(struct daemon *daemon)
 
 	daemon->is_listening = listeners_open(&daemon->listeners, &daemon->loop, &options,
 		client_greeting_accept, &daemon->registry, why, sizeof(why));
-	daemon->registry.listeners = &daemon->listeners;
+	daemon->registry.process->listeners = &daemon->listeners;
 	return daemon->is_listening ? true : refuse(why);
 }
 
@@ -228,7 +230,7 @@ static bool finish_takeover(struct daemon *daemon)
 	if (!takeover_commit(takeover, why, sizeof(why)))
 		return refuse(why);
 	daemon->takeover = NULL;
-	takeover_wait(takeover, daemon->registry.settings->pidfile);
+	takeover_wait(takeover, daemon->registry.process->settings->pidfile);
 	takeover_resume(takeover);
 	takeover_free(takeover);
 	serve_metrics(daemon);
@@ -272,10 +274,10 @@ bool lifecycle_run(struct daemon *daemon)
 void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode)
 {
 	/* What is at rest would never come to its end. */
-	if (daemon->registry.operation == OPERATION_SUSPENDED)
+	if (daemon->registry.process->operation == OPERATION_SUSPENDED)
 		control_resume(&daemon->registry, NULL);
-	daemon->registry.shutdown = mode;
-	daemon->registry.shutdown_at = loop_now(&daemon->loop);
+	daemon->registry.process->shutdown = mode;
+	daemon->registry.process->shutdown_at = loop_now(&daemon->loop);
 	listeners_close_tcp(&daemon->listeners);
 	if (mode == SHUTDOWN_WAIT_FOR_SERVERS)
 		control_pause(&daemon->registry, NULL);
@@ -302,7 +304,7 @@ void lifecycle_fail(struct daemon *daemon, const char *why)
  */
 static bool has_foreign_links(const struct daemon *daemon)
 {
-	return daemon->registry.operation == OPERATION_SUSPENDED || daemon->takeover;
+	return daemon->registry.process->operation == OPERATION_SUSPENDED || daemon->takeover;
 }
 
 static void end_registry(struct daemon *daemon)
@@ -319,10 +321,11 @@ static void end_registry(struct daemon *daemon)
 			external_auth_queue_free(registry->pam) >
 		0;
 	resolver_free(registry->resolver);
-	tls_context_unref(registry->client_tls);
-	tls_context_unref(registry->server_tls);
+	tls_context_unref(registry->process->client_tls);
+	tls_context_unref(registry->process->server_tls);
 	loop_end_turn(&daemon->loop);
 	registry_free(registry);
+	process_free(&daemon->process);
 }
 
 void lifecycle_end(struct daemon *daemon)

@@ -12,7 +12,7 @@ void pool_upkeep_open_forced(struct registry *registry)
 		struct user *user;
 
 		if (database->console || !database->config->user ||
-			database_min_pool_size(database, registry->settings) <= 0)
+			database_min_pool_size(database, registry->process->settings) <= 0)
 			continue;
 		user = registry_open_user(registry, database->config->user);
 		if (user)
@@ -46,7 +46,7 @@ static void drop_pool_left_behind(struct pool *pool)
 
 bool pool_upkeep_drop_idle(struct pool *pool, usec_t now)
 {
-	const usec_t limit = pool->registry->settings->pool_idle_timeout;
+	const usec_t limit = pool->registry->process->settings->pool_idle_timeout;
 	const usec_t age = now - pool->last_used;
 
 	if (pool->left_behind && is_unused(pool)) {
@@ -119,7 +119,7 @@ void pool_upkeep_drop_databases(struct registry *registry, usec_t now)
 		}
 		if (database->idle_since == 0)
 			database->idle_since = now;
-		limit = idle_limit(database, registry->settings);
+		limit = idle_limit(database, registry->process->settings);
 		if (limit <= 0 || database->paused || now - database->idle_since <= limit)
 			continue;
 		log_write(LEVEL_WARNING,

@@ -59,7 +59,7 @@ static void remake_automatic(struct registry *registry, struct database *databas
 {
 	struct database_config *old = database->own_config;
 	struct database_config *new = database_config_from_template(
-		snapshot_template(registry->config), database->name);
+		snapshot_template(registry->process->config), database->name);
 
 	if (!new) {
 		log_write(LEVEL_ERROR, "no memory for the new configuration of database '%s'",
@@ -78,13 +78,13 @@ static void remake_automatic(struct registry *registry, struct database *databas
 static void compare_database(struct registry *registry, struct database *database)
 {
 	const struct database_config *new =
-		snapshot_find_database(registry->config, database->name);
+		snapshot_find_database(registry->process->config, database->name);
 
 	if (database->console)
 		return;
 	if (new) {
 		turn_to(registry, database, database->config, new);
-	} else if (database->own_config && snapshot_template(registry->config)) {
+	} else if (database->own_config && snapshot_template(registry->process->config)) {
 		remake_automatic(registry, database);
 	} else {
 		drop_database(registry, database);
@@ -121,21 +121,21 @@ static void look_at_everybody(struct registry *registry)
 static void adopt(struct daemon *daemon, struct snapshot *config)
 {
 	struct registry *registry = &daemon->registry;
-	struct snapshot *old = registry->config;
+	struct snapshot *old = registry->process->config;
 	struct database *database, *next;
 	bool complete;
 
-	registry->config = config;
-	registry->settings = snapshot_settings(config);
+	registry->process->config = config;
+	registry->process->settings = snapshot_settings(config);
 	HASH_ITER (by_name, registry->databases, database, next)
 		compare_database(registry, database);
 	complete = registry_apply_databases(registry);
 	complete = registry_apply_users(registry) && complete;
 	look_at_everybody(registry);
-	registry->cancel_keys.peer_id = (uint16_t)registry->settings->peer_id;
+	registry->process->cancel_keys.peer_id = (uint16_t)registry->process->settings->peer_id;
 	peering_apply(registry);
 	apply_settings(daemon, snapshot_settings(old));
-	if (tls_setup_servers_differ(snapshot_settings(old), registry->settings))
+	if (tls_setup_servers_differ(snapshot_settings(old), registry->process->settings))
 		control_retire(registry, NULL, SERVER_CLOSED_RELOAD);
 	if (complete)
 		snapshot_unref(old);
@@ -148,8 +148,8 @@ static bool take_files(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
 	struct problems problems = {0};
-	struct snapshot *config =
-		snapshot_load(registry->settings->conffile, registry->config, &problems);
+	struct snapshot *config = snapshot_load(
+		registry->process->settings->conffile, registry->process->config, &problems);
 	char why[512];
 
 	check_log_problems(&problems);
@@ -166,7 +166,7 @@ static bool take_files(struct daemon *daemon)
 	}
 	adopt(daemon, config);
 	resolver_renew(registry->resolver);
-	apply_log(registry->settings, daemon->options);
+	apply_log(registry->process->settings, daemon->options);
 	if (tls_setup_apply(registry))
 		return true;
 	log_write(LEVEL_ERROR,
@@ -194,7 +194,7 @@ static bool is_about_tls(const char *key)
 bool reload_set(
 	struct daemon *daemon, const char *key, const char *value, char *why, size_t size)
 {
-	struct snapshot *old = daemon->registry.config;
+	struct snapshot *old = daemon->registry.process->config;
 	struct snapshot *config = snapshot_with_setting(old, key, value, why, size);
 
 	if (!config)
@@ -205,7 +205,8 @@ bool reload_set(
 	}
 	snapshot_ref(old);
 	adopt(daemon, config);
-	apply_changed_log(daemon->registry.settings, snapshot_settings(old), daemon->options);
+	apply_changed_log(
+		daemon->registry.process->settings, snapshot_settings(old), daemon->options);
 	snapshot_unref(old);
 	if (is_about_tls(key) && !tls_setup_apply(&daemon->registry))
 		snprintf(why, size,

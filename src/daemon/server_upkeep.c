@@ -14,7 +14,7 @@
 static bool idle_too_long(const struct server_link *server, usec_t now)
 {
 	const struct pool *pool = server->link.pool;
-	const usec_t limit = pool->registry->settings->server_idle_timeout;
+	const usec_t limit = pool->registry->process->settings->server_idle_timeout;
 	const int least = pool_min_size(pool);
 
 	return limit > 0 && now - server->link.request_time > limit &&
@@ -24,7 +24,7 @@ static bool idle_too_long(const struct server_link *server, usec_t now)
 /* An idle server that has not been heard of for a while is checked before its next use. */
 static bool needs_check(const struct server_link *server, usec_t now)
 {
-	const struct settings *settings = server->link.pool->registry->settings;
+	const struct settings *settings = server->link.pool->registry->process->settings;
 
 	return server->link.state == SERVER_IDLE && settings->server_check_query[0] != '\0' &&
 		now - server->link.request_time > settings->server_check_delay;
@@ -75,7 +75,7 @@ static bool is_over(usec_t now, usec_t start, usec_t limit)
 static void inspect_lookup(struct server_link *server, usec_t now)
 {
 	const struct user_config *user = server->link.pool->user->config;
-	const struct settings *settings = server->link.pool->registry->settings;
+	const struct settings *settings = server->link.pool->registry->process->settings;
 
 	if (is_over(now, server->lookup->started,
 		    own_or(user ? user->query_timeout : 0, settings->query_timeout)))
@@ -101,7 +101,7 @@ static void inspect_active(struct server_link *server, usec_t now)
 {
 	static const struct user_config none;
 	const struct pool *pool = server->link.pool;
-	const struct settings *settings = pool->registry->settings;
+	const struct settings *settings = pool->registry->process->settings;
 	const struct user_config *own = pool->user->config ? pool->user->config : &none;
 	struct client_link *client = client_of(server->link.peer);
 	const char status = server->transaction_status;
@@ -112,7 +112,7 @@ static void inspect_active(struct server_link *server, usec_t now)
 		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
 	else if (pool_is_paused(pool) && replication_is_endless(server))
 		server_close_for(server,
-			pool->registry->shutdown == SHUTDOWN_NONE
+			pool->registry->process->shutdown == SHUTDOWN_NONE
 				? REASON_PAUSE_MODE
 				: REASON_SERVER_SHUTTING_DOWN);
 	else if (server->replication == REPLICATION_PHYSICAL)
@@ -132,7 +132,7 @@ static void inspect_active(struct server_link *server, usec_t now)
 
 void server_upkeep_logins(struct pool *pool, usec_t now)
 {
-	const struct settings *settings = pool->registry->settings;
+	const struct settings *settings = pool->registry->process->settings;
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_LOGIN], place, next) {
@@ -176,7 +176,7 @@ static void top_up(struct pool *pool)
 	const unsigned connected = pool_connected_servers(pool);
 
 	if (least <= 0 || connected >= (unsigned)least || pool_is_paused(pool) ||
-		pool->left_behind || pool->registry->shutdown != SHUTDOWN_NONE ||
+		pool->left_behind || pool->registry->process->shutdown != SHUTDOWN_NONE ||
 		(size > 0 && connected >= (unsigned)size))
 		return;
 	if (pool_has_clients(pool) || pool_is_forced(pool))

@@ -44,10 +44,10 @@ static void end_shutdown(struct registry *registry)
 
 static bool is_shutdown_over(const struct registry *registry)
 {
-	const usec_t limit = registry->settings->shutdown_timeout;
+	const usec_t limit = registry->process->settings->shutdown_timeout;
 
-	return registry->shutdown != SHUTDOWN_NONE && limit > 0 &&
-		loop_now(registry->loop) - registry->shutdown_at >= limit;
+	return registry->process->shutdown != SHUTDOWN_NONE && limit > 0 &&
+		loop_now(registry->loop) - registry->process->shutdown_at >= limit;
 }
 
 void shutdown_look_after(struct registry *registry)
@@ -56,7 +56,7 @@ void shutdown_look_after(struct registry *registry)
 		end_shutdown(registry);
 		return;
 	}
-	switch (registry->shutdown) {
+	switch (registry->process->shutdown) {
 	case SHUTDOWN_NONE:
 		break;
 	case SHUTDOWN_WAIT_FOR_SERVERS:
@@ -68,7 +68,7 @@ void shutdown_look_after(struct registry *registry)
 		break;
 	case SHUTDOWN_WAIT_FOR_CLIENTS:
 		replication_end_last(registry);
-		if (registry->limits.clients > 0)
+		if (registry->process->limits.clients > 0)
 			break;
 		log_write(LEVEL_LOG, "client connections dropped, exiting");
 		loop_stop(registry->loop);

@@ -23,12 +23,12 @@ static void on_hangup(struct daemon *daemon)
 static void shut_down_or_stop(
 	struct daemon *daemon, enum shutdown_mode mode, const char *name, const char *text)
 {
-	if (daemon->registry.operation == OPERATION_SUSPENDED) {
+	if (daemon->registry.process->operation == OPERATION_SUSPENDED) {
 		/* Whoever takes over is not to find half of what there was. */
 		lifecycle_fail(daemon, "suspend was in progress, going down immediately");
 		return;
 	}
-	if (daemon->registry.shutdown != SHUTDOWN_NONE) {
+	if (daemon->registry.process->shutdown != SHUTDOWN_NONE) {
 		log_write(LEVEL_LOG, "got %s while shutting down, fast exit", name);
 		lifecycle_stop(daemon);
 		return;
@@ -58,7 +58,7 @@ static void on_quit(struct daemon *daemon)
 
 static void on_pause(struct daemon *daemon)
 {
-	if (daemon->registry.operation != OPERATION_RUNNING) {
+	if (daemon->registry.process->operation != OPERATION_RUNNING) {
 		log_write(LEVEL_LOG, "got SIGUSR1, but already paused/suspended");
 		return;
 	}
@@ -70,11 +70,11 @@ static void on_resume(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
 
-	if (registry->shutdown != SHUTDOWN_NONE) {
+	if (registry->process->shutdown != SHUTDOWN_NONE) {
 		log_write(LEVEL_LOG, "got SIGUSR2 while shutting down, ignoring");
-	} else if (registry->operation != OPERATION_RUNNING) {
+	} else if (registry->process->operation != OPERATION_RUNNING) {
 		log_write(LEVEL_LOG, "got SIGUSR2, continuing from %s",
-			registry->operation == OPERATION_PAUSED ? "PAUSE" : "SUSPEND");
+			registry->process->operation == OPERATION_PAUSED ? "PAUSE" : "SUSPEND");
 		control_resume(registry, NULL);
 		console_tick(registry); /* whose PAUSE this was is told now */
 	} else {

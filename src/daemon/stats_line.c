@@ -37,7 +37,7 @@ void stats_line_tell(const struct registry *registry, usec_t now)
 
 	sum_pools(registry, &sum);
 	average = stats_average(&sum.current, &sum.newer, now - registry->stats_newer_at);
-	if (registry->settings->log_stats) {
+	if (registry->process->settings->log_stats) {
 		format_stats(&average, "us", text, sizeof(text));
 		log_write(LEVEL_LOG, "%s", text);
 	}

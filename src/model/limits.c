@@ -11,19 +11,20 @@ static bool within(unsigned count, int limit)
 
 void limits_take_socket(struct registry *registry)
 {
-	registry->limits.clients++;
+	registry->process->limits.clients++;
 }
 
 void limits_give_socket(struct registry *registry)
 {
-	registry->limits.clients--;
+	registry->process->limits.clients--;
 }
 
 bool limits_allow_client(const struct registry *registry, bool console)
 {
 	/* Unlike the others this one has no value for "unlimited". */
 	return console ||
-		(int64_t)registry->limits.clients <= registry->settings->max_client_conn;
+		(int64_t)registry->process->limits.clients <=
+		registry->process->settings->max_client_conn;
 }
 
 bool limits_take_database(struct client_link *client, struct database *database, bool exempt)
@@ -34,7 +35,8 @@ bool limits_take_database(struct client_link *client, struct database *database,
 	client->counted_in_database = true;
 	database->clients++;
 	return exempt ||
-		within(database->clients, database_max_clients(database, registry->settings));
+		within(database->clients,
+			database_max_clients(database, registry->process->settings));
 }
 
 static void give_user(struct client_link *client, struct user *user)
@@ -53,7 +55,8 @@ bool limits_take_user(struct client_link *client, struct user *user, bool exempt
 	user->clients++;
 	if (counted)
 		give_user(client, counted);
-	return exempt || within(user->clients, user_max_clients(user, registry->settings));
+	return exempt ||
+		within(user->clients, user_max_clients(user, registry->process->settings));
 }
 
 void limits_give_client(struct client_link *client)
@@ -74,13 +77,13 @@ void limits_give_client(struct client_link *client)
 bool limits_allow_database_server(const struct pool *pool)
 {
 	return within(pool->database->servers + 1,
-		database_max_servers(pool->database, pool->registry->settings));
+		database_max_servers(pool->database, pool->registry->process->settings));
 }
 
 bool limits_allow_user_server(const struct pool *pool)
 {
 	return within(pool->user->servers + 1,
-		user_max_servers(pool->user, pool->registry->settings));
+		user_max_servers(pool->user, pool->registry->process->settings));
 }
 
 void limits_take_server(struct pool *pool)

@@ -212,7 +212,7 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
 
 bool held_is_crowded(const struct registry *registry)
 {
-	const uint64_t most = (uint64_t)registry->settings->max_prepared_memory;
+	const uint64_t most = (uint64_t)registry->process->settings->max_prepared_memory;
 
 	return most > 0 && registry->held_bytes + registry->statements.bytes > most;
 }

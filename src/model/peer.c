@@ -8,7 +8,8 @@ static const struct peer_config *find_config(const struct registry *registry, un
 {
 	const struct peer_config *config;
 
-	for (size_t i = 0; (config = snapshot_peer(registry->config, i)) != NULL; i++) {
+	for (size_t i = 0; (config = snapshot_peer(registry->process->config, i)) != NULL;
+		i++) {
 		if (config->id == id)
 			return config;
 	}
@@ -71,13 +72,13 @@ static void insert(struct registry *registry, struct peer *peer)
 {
 	struct peer *other;
 
-	TAILQ_FOREACH (other, &registry->peers, entry) {
+	TAILQ_FOREACH (other, &registry->process->peers, entry) {
 		if (other->id > peer->id) {
 			TAILQ_INSERT_BEFORE(other, peer, entry);
 			return;
 		}
 	}
-	TAILQ_INSERT_TAIL(&registry->peers, peer, entry);
+	TAILQ_INSERT_TAIL(&registry->process->peers, peer, entry);
 }
 
 static struct peer *make(struct registry *registry, const struct peer_config *config)
@@ -103,9 +104,9 @@ struct peer *peer_open(struct registry *registry, unsigned id)
 	const struct peer_config *config = find_config(registry, id);
 	struct peer *peer;
 
-	if (!config || id == (unsigned)registry->settings->peer_id)
+	if (!config || id == (unsigned)registry->process->settings->peer_id)
 		return NULL;
-	TAILQ_FOREACH (peer, &registry->peers, entry) {
+	TAILQ_FOREACH (peer, &registry->process->peers, entry) {
 		if (peer->id == id)
 			return peer;
 	}
@@ -136,7 +137,7 @@ void peer_free(struct registry *registry, struct peer *peer)
 	struct database *database = pool->database;
 	struct user *user = pool->user;
 
-	TAILQ_REMOVE(&registry->peers, peer, entry);
+	TAILQ_REMOVE(&registry->process->peers, peer, entry);
 	if (pool->has_work)
 		TAILQ_REMOVE(&registry->work, pool, in_work);
 	pool_free(pool);

@@ -13,7 +13,7 @@ int pool_size(const struct pool *pool)
 
 	if (user && user->pool_size >= 0)
 		return user->pool_size;
-	return database_pool_size(pool->database, pool->registry->settings);
+	return database_pool_size(pool->database, pool->registry->process->settings);
 }
 
 int pool_reserve_size(const struct pool *pool)
@@ -22,12 +22,12 @@ int pool_reserve_size(const struct pool *pool)
 
 	if (user && user->reserve_pool_size >= 0)
 		return user->reserve_pool_size;
-	return database_reserve_pool_size(pool->database, pool->registry->settings);
+	return database_reserve_pool_size(pool->database, pool->registry->process->settings);
 }
 
 int pool_min_size(const struct pool *pool)
 {
-	return database_min_pool_size(pool->database, pool->registry->settings);
+	return database_min_pool_size(pool->database, pool->registry->process->settings);
 }
 
 static enum pool_mode mode_of(const struct pool *pool)
@@ -40,7 +40,7 @@ static enum pool_mode mode_of(const struct pool *pool)
 		return user->pool_mode;
 	if (pool->database->config->pool_mode != POOL_MODE_INHERIT)
 		return pool->database->config->pool_mode;
-	return pool->registry->settings->pool_mode;
+	return pool->registry->process->settings->pool_mode;
 }
 
 void pool_reconfigure(struct pool *pool)

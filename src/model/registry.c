@@ -91,7 +91,8 @@ static struct database *add_automatic(struct registry *registry, const char *nam
 			"too long db name: %zu bytes", strlen(name));
 		return NULL;
 	}
-	config = database_config_from_template(snapshot_template(registry->config), name);
+	config = database_config_from_template(
+		snapshot_template(registry->process->config), name);
 	if (!config)
 		return NULL;
 	database = add_database(registry, name);
@@ -116,7 +117,7 @@ struct database *registry_open_database(struct registry *registry, const char *n
 		return database;
 	if (strcmp(name, "pgusher") == 0)
 		return registry->console_pool->database;
-	if (!snapshot_template(registry->config))
+	if (!snapshot_template(registry->process->config))
 		return NULL;
 	database = add_automatic(registry, name);
 	if (database && made)
@@ -139,7 +140,7 @@ void registry_drop_database(struct registry *registry, struct database *database
 	if (registry->recent_database == database)
 		registry->recent_database = NULL;
 	database->gone = true;
-	handles_take_back(&registry->handles, &database->handle, database);
+	handles_take_back(&registry->process->handles, &database->handle, database);
 	if (database->clients == 0 && TAILQ_EMPTY(&database->pools))
 		free_database(database);
 }
@@ -148,7 +149,8 @@ bool registry_apply_databases(struct registry *registry)
 {
 	const struct database_config *config;
 
-	for (size_t i = 0; (config = snapshot_database(registry->config, i)) != NULL; i++) {
+	for (size_t i = 0; (config = snapshot_database(registry->process->config, i)) != NULL;
+		i++) {
 		struct database *database = registry_find_database(registry, config->name);
 
 		if (!database)
@@ -216,7 +218,7 @@ void registry_let_go_user(struct registry *registry, struct user *user)
 	if (registry->recent_user == user)
 		registry->recent_user = NULL;
 	user_drop_keys(user);
-	handles_take_back(&registry->handles, &user->handle, user);
+	handles_take_back(&registry->process->handles, &user->handle, user);
 	free(user);
 }
 
@@ -229,13 +231,13 @@ struct user *registry_server_user(
 
 bool registry_apply_users(struct registry *registry)
 {
-	const struct userlist *list = snapshot_userlist(registry->config);
+	const struct userlist *list = snapshot_userlist(registry->process->config);
 	const struct user_config *config;
 	const char *name, *secret;
 	struct user *user, *next;
 
 	HASH_ITER (by_name, registry->users, user, next) {
-		user->config = snapshot_find_user(registry->config, user->name);
+		user->config = snapshot_find_user(registry->process->config, user->name);
 		user_set_secret(user, list ? userlist_find(list, user->name) : NULL);
 	}
 	for (size_t i = 0; list && userlist_entry(list, i, &name, &secret); i++) {
@@ -243,9 +245,10 @@ bool registry_apply_users(struct registry *registry)
 		if (!user)
 			return false;
 		user_set_secret(user, secret);
-		registry->has_scram_secrets |= secret_kind(secret) == SECRET_SCRAM;
+		registry->process->has_scram_secrets |= secret_kind(secret) == SECRET_SCRAM;
 	}
-	for (size_t i = 0; (config = snapshot_user(registry->config, i)) != NULL; i++) {
+	for (size_t i = 0; (config = snapshot_user(registry->process->config, i)) != NULL;
+		i++) {
 		user = registry_open_user(registry, config->name);
 		if (!user)
 			return false;
@@ -306,7 +309,7 @@ void pool_free(struct pool *pool)
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
 	pool_drop_counts(pool);
-	handles_take_back(&pool->registry->handles, &pool->handle, pool);
+	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);
 	free(pool);
 }
 
@@ -376,29 +379,25 @@ static bool make_console(struct registry *registry)
 	return registry->console_pool != NULL;
 }
 
-bool registry_init(struct registry *registry, struct loop *loop, struct snapshot *config)
+bool registry_init(struct registry *registry, struct process *process, struct loop *loop)
 {
 	uint8_t key[KEYED_HASH_KEY_SIZE];
 
+	registry->process = process;
 	registry->loop = loop;
 	loop->owner = registry;
-	registry->config = config;
-	registry->settings = snapshot_settings(config);
-	registry->cancel_keys.peer_id = (uint16_t)registry->settings->peer_id;
 	TAILQ_INIT(&registry->pools);
 	TAILQ_INIT(&registry->work);
-	TAILQ_INIT(&registry->peers);
 	TAILQ_INIT(&registry->links);
 	TAILQ_INIT(&registry->logins);
-	TAILQ_INIT(&registry->dead);
 	slab_init(&registry->clients, "client_cache", sizeof(struct client_link));
 	slab_init(&registry->servers, "server_cache", sizeof(struct server_link));
 	slab_init(&registry->helds, "held_cache", HELD_SMALL);
 	random_fill(&loop->random, key, sizeof(key));
-	random_fill(&loop->random, registry->mock_salt, sizeof(registry->mock_salt));
-	registry->parameters = parameter_table_new(registry->settings->track_extra_parameters);
+	registry->parameters =
+		parameter_table_new(registry->process->settings->track_extra_parameters);
 	statement_table_init(&registry->statements, loop, &registry->name_hash);
-	registry->statements.handles = &registry->handles;
+	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
 	return keyed_hash_init(&registry->name_hash, key) && registry->parameters &&
@@ -413,7 +412,7 @@ void registry_free(struct registry *registry)
 	struct peer *peer;
 	struct pool *pool;
 
-	while ((peer = TAILQ_FIRST(&registry->peers)) != NULL)
+	while ((peer = TAILQ_FIRST(&registry->process->peers)) != NULL)
 		peer_free(registry, peer);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
 		registry_drop_pool(registry, pool);
@@ -426,14 +425,10 @@ void registry_free(struct registry *registry)
 		user_drop_keys(user);
 		free(user);
 	}
-	cancel_keys_free(&registry->cancel_keys);
 	statement_table_free(&registry->statements);
-	handles_clear(&registry->handles);
 	keyed_hash_free(&registry->name_hash);
 	parameter_table_free(registry->parameters);
-	snapshot_unref(registry->config);
 	slab_destroy(&registry->clients);
 	slab_destroy(&registry->servers);
 	slab_destroy(&registry->helds);
-	explicit_bzero(registry->mock_salt, sizeof(registry->mock_salt));
 }

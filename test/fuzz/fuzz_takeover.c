@@ -35,6 +35,7 @@ static const char config[] = "[databases]\n"
 			     "log_pooler_errors = 0\n";
 
 static struct loop loop;
+static struct process process;
 static struct registry registry;
 static struct adoption *adoption;
 static struct fds_row *rows[RECORDS_MOST];
@@ -59,8 +60,10 @@ static void begin(void)
 
 	problems_free(&problems);
 	require(snapshot && log_configure(&quiet) && loop_init(&loop));
+	process = (struct process){0};
+	process_init(&process, &loop.random, snapshot);
 	registry = (struct registry){.do_work = pairing_work};
-	require(registry_init(&registry, &loop, snapshot));
+	require(registry_init(&registry, &process, &loop));
 	adoption = adoption_new(&registry);
 	require(adoption != NULL);
 	row_count = other_count = 0;
@@ -150,12 +153,14 @@ static void end(void)
 {
 	control_drop_all(&registry, REASON_DISKO_OVER);
 	loop_end_turn(&loop);
-	require(registry.limits.clients == 0 && registry.cancel_keys.used == 0);
+	require(registry.process->limits.clients == 0 &&
+		registry.process->cancel_keys.used == 0);
 	require(registry.login_count == 0);
 	while (other_count > 0)
 		judge_closed(others[--other_count]);
 	adoption_free(adoption);
 	registry_free(&registry);
+	process_free(&process);
 	loop_free(&loop);
 	while (row_count > 0)
 		fds_row_free(rows[--row_count]);

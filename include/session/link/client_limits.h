@@ -17,7 +17,7 @@ void client_limits_start(struct client_link *client);
 /* The same for one that has been PAIRED, which has none, and is IDLE now: nor has that one, mostly. */
 static inline void client_limits_rest(struct client_link *client)
 {
-	if (link_registry(&client->link)->settings->client_idle_timeout > 0 ||
+	if (link_registry(&client->link)->process->settings->client_idle_timeout > 0 ||
 		(client->user && client->user->config))
 		client_limits_start(client);
 }

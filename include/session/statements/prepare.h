@@ -27,7 +27,7 @@ static inline struct statement_table *prepare_table(const struct relay_run *run)
 
 static inline const struct settings *prepare_settings(const struct relay_run *run)
 {
-	return link_registry(run->from)->settings;
+	return link_registry(run->from)->process->settings;
 }
 
 /* Until the server has answered some. */

@@ -41,7 +41,7 @@ static const char *objection(const struct client_link *client)
 	if (!tls_has_peer_certificate(stream))
 		return "TLS client certificate required";
 	/* With the system's authorities anybody could have one for any name. */
-	if (link_registry(&client->link)->settings->client_tls_ca_file[0] == '\0')
+	if (link_registry(&client->link)->process->settings->client_tls_ca_file[0] == '\0')
 		return "client certificates need client_tls_ca_file";
 	return names_user(client) ? NULL : "TLS certificate name mismatch";
 }

@@ -45,7 +45,8 @@ static const struct hba_rule *find_rule(const struct client_link *client, const 
 		.user = user,
 	};
 
-	return hba_find(snapshot_hba(link_registry(&client->link)->config), &connection);
+	return hba_find(
+		snapshot_hba(link_registry(&client->link)->process->config), &connection);
 }
 
 const struct auth_method *auth_hba_method(const struct client_link *client, const char *user)
@@ -76,7 +77,7 @@ static enum auth_result begin(struct client_link *client)
 	if (!login->rule)
 		return refuse_for(client, REASON_NO_AUTHENTICATION_METHOD);
 	/* A reload may bring other rules before this login is through. */
-	login->hba = hba_ref(snapshot_hba(link_registry(&client->link)->config));
+	login->hba = hba_ref(snapshot_hba(link_registry(&client->link)->process->config));
 	link_log(&client->link, LEVEL_DEBUG, "hba line %u decides: %s", login->rule->line,
 		hba_method_name(login->rule->method));
 	login->method = methods[login->rule->method];

@@ -12,7 +12,8 @@ static const char *options_of(const struct client_link *client)
 {
 	const struct hba_rule *rule = client->login->rule;
 
-	return rule ? rule->options : link_registry(&client->link)->settings->auth_ldap_options;
+	return rule ? rule->options
+		    : link_registry(&client->link)->process->settings->auth_ldap_options;
 }
 
 static enum auth_result refuse_for(struct client_link *client, enum reason reason)

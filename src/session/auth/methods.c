@@ -59,7 +59,7 @@ bool auth_load(const struct snapshot *config, char *why, size_t size)
 
 const char *auth_authority(const struct client_link *client, const char *user)
 {
-	const enum auth_type type = link_registry(&client->link)->settings->auth_type;
+	const enum auth_type type = link_registry(&client->link)->process->settings->auth_type;
 	const struct auth_method *method =
 		type == AUTH_TYPE_HBA ? auth_hba_method(client, user) : auth_method_of(type);
 

@@ -51,7 +51,7 @@ static enum auth_result check_scram(
 	struct scram_secret parsed;
 	enum auth_result result;
 
-	link_registry(&client->link)->has_scram_secrets = true;
+	link_registry(&client->link)->process->has_scram_secrets = true;
 	result = scram_secret_parse(secret, &parsed) ? derive(client, password, &parsed)
 						     : auth_refuse(client);
 	explicit_bzero(&parsed, sizeof(parsed));
@@ -66,11 +66,11 @@ static enum auth_result refuse_as_late(struct client_link *client, const char *p
 {
 	const struct registry *registry = link_registry(&client->link);
 	struct scram_secret nobodys = {
-		.iterations = (uint32_t)registry->settings->scram_iterations,
+		.iterations = (uint32_t)registry->process->settings->scram_iterations,
 		.salt_length = SCRAM_SALT_SIZE,
 	};
 
-	if (!registry->has_scram_secrets)
+	if (!registry->process->has_scram_secrets)
 		return auth_refuse(client);
 	random_fill(&registry->loop->random, nobodys.salt, SCRAM_SALT_SIZE);
 	client->login->never = true;

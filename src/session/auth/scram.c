@@ -60,13 +60,13 @@ static bool mock_verifier(struct client_link *client, struct scram_secret *out)
 {
 	const struct registry *registry = link_registry(&client->link);
 	const char *name = client->user->name;
-	const struct digest_piece pieces[] = {
-		{name, strlen(name)}, {registry->mock_salt, sizeof(registry->mock_salt)}};
+	const struct digest_piece pieces[] = {{name, strlen(name)},
+		{registry->process->mock_salt, sizeof(registry->process->mock_salt)}};
 	uint8_t digest[SHA256_SIZE];
 
 	if (!digest_of(DIGEST_SHA256, pieces, 2, digest))
 		return false;
-	out->iterations = (uint32_t)registry->settings->scram_iterations;
+	out->iterations = (uint32_t)registry->process->settings->scram_iterations;
 	out->salt_length = SCRAM_SALT_SIZE;
 	memcpy(out->salt, digest, SCRAM_SALT_SIZE);
 	random_fill(&registry->loop->random, out->stored_key, sizeof(out->stored_key));
@@ -163,7 +163,7 @@ static bool start_derivation(struct client_link *client, struct user_keys *keys)
 	struct registry *registry = link_registry(&client->link);
 	const struct derivation_owner owner = {.link = client->link.id, .into = keys};
 
-	keys->verifier.iterations = (uint32_t)registry->settings->scram_iterations;
+	keys->verifier.iterations = (uint32_t)registry->process->settings->scram_iterations;
 	keys->verifier.salt_length = SCRAM_SALT_SIZE;
 	random_fill(&registry->loop->random, keys->verifier.salt, SCRAM_SALT_SIZE);
 	if (derivation_start(registry, &owner, auth_secret(client), &keys->verifier, derived))
@@ -178,7 +178,7 @@ static bool start_derivation(struct client_link *client, struct user_keys *keys)
  */
 static void forget_outdated(struct client_link *client, struct user_keys *keys)
 {
-	const struct settings *settings = link_registry(&client->link)->settings;
+	const struct settings *settings = link_registry(&client->link)->process->settings;
 
 	if (keys->verifier.salt_length == 0 ||
 		secret_kind(auth_secret(client)) != SECRET_PLAIN ||

@@ -115,8 +115,8 @@ void client_limits_start(struct client_link *client)
 {
 	const struct registry *registry = link_registry(&client->link);
 
-	wheel_set(
-		&registry->loop->wheel, &client->deadline, nearest(client, registry->settings));
+	wheel_set(&registry->loop->wheel, &client->deadline,
+		nearest(client, registry->process->settings));
 }
 
 static bool is_over(usec_t now, usec_t start, usec_t limit)
@@ -176,12 +176,12 @@ void client_limits_expire(struct deadline *deadline)
 	struct client_link *client = (struct client_link *)((char *)deadline -
 		offsetof(struct client_link, deadline));
 	const struct registry *registry = link_registry(&client->link);
-	const struct settings *settings = registry->settings;
+	const struct settings *settings = registry->process->settings;
 	/* The wheel fires when the time has come, a limit is over when it has passed. */
 	const usec_t now = loop_now(registry->loop) + 1;
 
 	/* What is over then is over when it ends. */
-	if (registry->operation == OPERATION_SUSPENDED || registry->still) {
+	if (registry->process->operation == OPERATION_SUSPENDED || registry->process->still) {
 		wheel_set(&registry->loop->wheel, deadline, now + SUSPENDED_RETRY);
 		return;
 	}

@@ -31,7 +31,7 @@ static void log_closing(struct link *link, const struct failure *why)
 {
 	const long long age = age_of(link);
 
-	if (!link_registry(link)->settings->log_disconnections)
+	if (!link_registry(link)->process->settings->log_disconnections)
 		return;
 	link_log_facts(link, reason_level(why->reason),
 		&(struct link_facts){
@@ -57,7 +57,7 @@ static void tell_client(struct client_link *client, const struct failure *why, b
 	if (why->sqlstate[0] == '\0' || client->link.state == CLIENT_CANCEL_WAITING ||
 		client->link.state == CLIENT_CANCEL_SENT)
 		return;
-	if (log && registry->settings->log_pooler_errors)
+	if (log && registry->process->settings->log_pooler_errors)
 		link_log_kind(&client->link, LEVEL_WARNING, reason_text(why->reason), 0,
 			"pooler error: %s", why->text);
 	/* A half-sent message must not have another one inside. */
@@ -92,7 +92,7 @@ static bool is_stranger(const struct client_link *client, const struct failure *
 /* Strangers get one line a second, if what is wrong with their TLS has not been told already. */
 static void log_stranger(const struct client_link *client, const struct failure *why)
 {
-	if (link_registry(&client->link)->settings->log_disconnections &&
+	if (link_registry(&client->link)->process->settings->log_disconnections &&
 		!tls_error(&client->link.stream))
 		link_log_kind(&client->link, reason_level(why->reason), LINK_STRANGER, 1,
 			"closing because: %s (age=%llds)", why->text, age_of(&client->link));
@@ -132,16 +132,16 @@ void client_close(struct client_link *client, const struct failure *why)
 	else if (is_stranger(client, why))
 		log_stranger(client, why);
 	if (state == CLIENT_CONSOLE)
-		registry->console.closed(client);
+		registry->process->console.closed(client);
 	else if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
 		cancel_asker_gone(client);
 	client_group_leave(client);
 	client_enter(client, CLIENT_CLOSED);
-	handles_take_back(&registry->handles, &link->handle, link);
+	handles_take_back(&registry->process->handles, &link->handle, link);
 	link_walk_strike(registry, link);
 	client_login_end(client, state);
 	statements_client_gone(client);
-	cancel_keys_forget(&registry->cancel_keys, client);
+	cancel_keys_forget(&registry->process->cancel_keys, client);
 	wheel_remove(&registry->loop->wheel, &client->deadline);
 	stream_close(&link->stream);
 	link_drop_held(link);
@@ -234,7 +234,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
 		take_leave(server, why);
 	server_enter(server, SERVER_CLOSED);
-	handles_take_back(&link_registry(link)->handles, &link->handle, link);
+	handles_take_back(&link_registry(link)->process->handles, &link->handle, link);
 	link_walk_strike(link_registry(link), link);
 	stream_close(&link->stream);
 	link_drop_held(link);

@@ -44,7 +44,7 @@ usec_t derivation_end_expected(const struct registry *registry)
 {
 	/* Per thousand iterations: no processor is faster, and none that is used much slower. */
 	const usec_t fastest = 200, slowest = 1000;
-	const usec_t thousands = registry->settings->scram_iterations / 1000 + 1;
+	const usec_t thousands = registry->process->settings->scram_iterations / 1000 + 1;
 	usec_t one =
 		registry->derivation_time ? registry->derivation_time : slowest * thousands;
 

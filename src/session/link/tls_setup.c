@@ -145,10 +145,10 @@ bool tls_setup_check_servers(const struct settings *settings, char *why, size_t 
 static void put_in_force(
 	struct registry *registry, struct tls_context *client, struct tls_context *server)
 {
-	tls_context_unref(registry->client_tls);
-	tls_context_unref(registry->server_tls);
-	registry->client_tls = client;
-	registry->server_tls = server;
+	tls_context_unref(registry->process->client_tls);
+	tls_context_unref(registry->process->server_tls);
+	registry->process->client_tls = client;
+	registry->process->server_tls = server;
 }
 
 bool tls_setup_apply(struct registry *registry)
@@ -156,8 +156,8 @@ bool tls_setup_apply(struct registry *registry)
 	struct tls_context *client = NULL, *server = NULL;
 	char why[WHY_SIZE];
 
-	if (make_client(registry->settings, &client, why, sizeof(why)) &&
-		make_server(registry->settings, &server, why, sizeof(why))) {
+	if (make_client(registry->process->settings, &client, why, sizeof(why)) &&
+		make_server(registry->process->settings, &server, why, sizeof(why))) {
 		put_in_force(registry, client, server);
 		return true;
 	}
@@ -171,13 +171,13 @@ bool tls_setup_start(struct registry *registry)
 	struct tls_context *client, *server;
 	char why[WHY_SIZE];
 
-	if (!make_client(registry->settings, &client, why, sizeof(why)) ||
-		!check_server_words(registry->settings, why, sizeof(why))) {
+	if (!make_client(registry->process->settings, &client, why, sizeof(why)) ||
+		!check_server_words(registry->process->settings, why, sizeof(why))) {
 		tls_context_unref(client);
 		log_write(LEVEL_ERROR, "%s", why);
 		return false;
 	}
-	if (!make_server(registry->settings, &server, why, sizeof(why)))
+	if (!make_server(registry->process->settings, &server, why, sizeof(why)))
 		log_write(LEVEL_ERROR, "%s", why);
 	put_in_force(registry, client, server);
 	return true;
@@ -187,10 +187,11 @@ struct tls_context *tls_setup_towards_servers(struct registry *registry)
 {
 	char why[WHY_SIZE];
 
-	if (!registry->server_tls &&
-		!make_server(registry->settings, &registry->server_tls, why, sizeof(why)))
+	if (!registry->process->server_tls &&
+		!make_server(registry->process->settings, &registry->process->server_tls, why,
+			sizeof(why)))
 		log_write(LEVEL_ERROR, "%s", why);
-	return registry->server_tls;
+	return registry->process->server_tls;
 }
 
 static bool same_text(const char *a, const char *b)

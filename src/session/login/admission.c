@@ -12,7 +12,7 @@
 
 static void log_failed(const struct client_link *client)
 {
-	if (link_registry(&client->link)->settings->log_connections)
+	if (link_registry(&client->link)->process->settings->log_connections)
 		link_log_repeated(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
 			client->login->database_name, client->user->name);
 }
@@ -20,8 +20,8 @@ static void log_failed(const struct client_link *client)
 void admission_to_console(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
-	if (!cancel_keys_issue(&registry->cancel_keys, client, client_login_key_length(client),
-		    &registry->loop->random)) {
+	if (!cancel_keys_issue(&registry->process->cancel_keys, client,
+		    client_login_key_length(client), &registry->loop->random)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
@@ -35,7 +35,7 @@ void admission_to_console(struct client_link *client)
 	stream_set_handlers(&client->link.stream, &client_console_handlers);
 	client_enter(client, CLIENT_CONSOLE);
 	deadline_cancel(&client->deadline);
-	registry->console.begin(client);
+	registry->process->console.begin(client);
 }
 
 void admission_begin(struct client_link *client)
@@ -63,7 +63,7 @@ void admission_begin(struct client_link *client)
 		client_close(client, &why);
 		return;
 	}
-	if (registry->shutdown != SHUTDOWN_NONE) {
+	if (registry->process->shutdown != SHUTDOWN_NONE) {
 		client_close_for(client, REASON_POOLER_SHUTTING_DOWN);
 		return;
 	}

@@ -56,7 +56,7 @@ void client_greeting_accept(
 	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
-	client->link.id = ++registry->last_id;
+	client->link.id = ++registry->process->last_id;
 	link_walk_enroll(registry, &client->link);
 	client->link.parameters = parameters_empty(registry->parameters);
 	client->link.remote = address_of(from, length);
@@ -66,7 +66,7 @@ void client_greeting_accept(
 		client_greeting_identify_peer(client, &peer);
 		client->link.remote = (struct address){
 			.family = AF_UNIX,
-			.port = (uint16_t)registry->settings->listen_port,
+			.port = (uint16_t)registry->process->settings->listen_port,
 			.pid = peer.pid,
 		};
 	}
@@ -78,7 +78,7 @@ void client_greeting_accept(
 	client_limits_start(client);
 	drop_silent_logins_make_room(registry, fd);
 	/* The kernel hands over a deferred connection with its first bytes: no need to wait. */
-	if (!is_unix && registry->settings->tcp_defer_accept &&
+	if (!is_unix && registry->process->settings->tcp_defer_accept &&
 		client->link.state == CLIENT_GREETING)
 		on_readable(&client->link.stream);
 	if (client->link.state != CLIENT_CLOSED && !stream_watch(&client->link.stream))
@@ -98,8 +98,9 @@ static void on_cancel_request(struct client_link *client, const uint8_t *message
 /* The context for this client; NULL: it can have no TLS. Never on this machine's own sockets. */
 static struct tls_context *tls_for(const struct client_link *client)
 {
-	return client->link.remote.family != AF_UNIX ? link_registry(&client->link)->client_tls
-						     : NULL;
+	return client->link.remote.family != AF_UNIX
+		? link_registry(&client->link)->process->client_tls
+		: NULL;
 }
 
 /* One byte of an answer to a request for encryption that we do not speak. */
@@ -181,7 +182,7 @@ static size_t greet(struct client_link *client, const uint8_t *data, size_t leng
 /* A message with a letter: during a login only the answer to a request for a password. */
 static size_t take_message(struct client_link *client, const uint8_t *data, size_t length)
 {
-	const uint32_t max = link_registry(&client->link)->settings->max_packet_size;
+	const uint32_t max = link_registry(&client->link)->process->settings->max_packet_size;
 	struct frame frame = {0};
 
 	switch (frame_peek(data, length, max, &frame)) {

@@ -18,12 +18,13 @@ bool client_identity_is_console(const struct client_link *client)
 
 static bool is_admin(const struct registry *registry, const char *name)
 {
-	return text_list_has(registry->settings->admin_users, name);
+	return text_list_has(registry->process->settings->admin_users, name);
 }
 
 static bool is_console_user(const struct registry *registry, const char *name)
 {
-	return is_admin(registry, name) || text_list_has(registry->settings->stats_users, name);
+	return is_admin(registry, name) ||
+		text_list_has(registry->process->settings->stats_users, name);
 }
 
 /* --- the database ------------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ bool client_identity_take_database(struct client_link *client, const char *user)
 		database = registry->console_pool->database;
 	if (!database)
 		/* With auth_type=any the entry says who the client is, so it is needed now. */
-		return registry->settings->auth_type != AUTH_TYPE_ANY ||
+		return registry->process->settings->auth_type != AUTH_TYPE_ANY ||
 			client_identity_open_database(client) ||
 			client->link.state != CLIENT_CLOSED;
 	if (limits_take_database(
@@ -86,7 +87,7 @@ static const struct database_config *entry_of(const struct client_link *client)
 {
 	if (client->database)
 		return client->database->config;
-	return snapshot_template(link_registry(&client->link)->config);
+	return snapshot_template(link_registry(&client->link)->process->config);
 }
 
 /* --- the user ----------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 
 	if (authority && !check_authority(client, authority))
 		return false;
-	if (registry->settings->auth_type == AUTH_TYPE_ANY &&
+	if (registry->process->settings->auth_type == AUTH_TYPE_ANY &&
 		!client_identity_is_console(client)) {
 		const char *forced = client->database ? client->database->config->user : NULL;
 
@@ -152,7 +153,7 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 	user = registry_find_user(registry, name);
 	if (user &&
 		(user->secret || user->config || authority ||
-			registry->settings->auth_type == AUTH_TYPE_ANY)) {
+			registry->process->settings->auth_type == AUTH_TYPE_ANY)) {
 		if (!client_identity_count(client, user))
 			return false;
 	} else if (!client_identity_take_mock(client, name)) {
@@ -160,7 +161,7 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 		return false;
 	}
 	if (!auth_is_known(client) && !authority &&
-		registry->settings->auth_type != AUTH_TYPE_ANY)
+		registry->process->settings->auth_type != AUTH_TYPE_ANY)
 		link_log_repeated(&client->link, LEVEL_LOG, "no such user: %s", name);
 	return true;
 }
@@ -168,7 +169,7 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 /* Whoever is let in by somebody else's word needs no secret of ours. */
 static bool needs_secret(const struct client_link *client, const char *name)
 {
-	return link_registry(&client->link)->settings->auth_type != AUTH_TYPE_ANY &&
+	return link_registry(&client->link)->process->settings->auth_type != AUTH_TYPE_ANY &&
 		!auth_authority(client, name);
 }
 
@@ -190,7 +191,8 @@ bool client_identity_check_rights(struct client_link *client, const char *user)
 		return true;
 	client->admin = is_admin(registry, user);
 	/* Names unknown to us go through an exchange that fails, as everywhere. */
-	if (registry->settings->auth_type == AUTH_TYPE_ANY || is_console_user(registry, user) ||
+	if (registry->process->settings->auth_type == AUTH_TYPE_ANY ||
+		is_console_user(registry, user) ||
 		(!auth_is_known(client) && !auth_authority(client, user)))
 		return true;
 	client_close_for(client, REASON_NOT_ALLOWED);

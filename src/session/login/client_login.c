@@ -74,7 +74,7 @@ static void log_attempt(const struct client_link *client, const char *user)
 	char text[TLS_TEXT_SIZE];
 	const char *tls = text;
 
-	if (!link_registry(&client->link)->settings->log_connections)
+	if (!link_registry(&client->link)->process->settings->log_connections)
 		return;
 	tls_text(&client->link.stream, text);
 	if (text[0] == '\0')
@@ -90,7 +90,7 @@ static void log_attempt(const struct client_link *client, const char *user)
 
 static void begin_authentication(struct client_link *client)
 {
-	const struct settings *settings = link_registry(&client->link)->settings;
+	const struct settings *settings = link_registry(&client->link)->process->settings;
 
 	client->login->method = auth_method_of(settings->auth_type);
 	client_login_proceed(client, client->login->method->begin(client));
@@ -186,13 +186,13 @@ static void log_in(struct client_link *client, const struct startup_login *wante
 		client->user = registry->console_pool->user;
 		client->link.pool = registry->console_pool;
 		client->admin = true;
-		if (registry->settings->log_connections)
+		if (registry->process->settings->log_connections)
 			link_log(&client->link, LEVEL_LOG, "pgbouncer access from unix socket");
 		admission_to_console(client);
 		return;
 	}
 	if (strlen(wanted->user) > CLIENT_USER_NAME_MAX) {
-		if (registry->settings->log_connections)
+		if (registry->process->settings->log_connections)
 			link_log_repeated(&client->link, LEVEL_LOG,
 				"login failed: db=%s user=%.128s", client->login->database_name,
 				wanted->user);
@@ -247,7 +247,8 @@ static bool negotiate(struct client_link *client, const struct startup_login *wa
 /* Over a network that is not to be trusted. */
 static bool must_encrypt(const struct client_link *client)
 {
-	return link_registry(&client->link)->settings->client_tls_sslmode >= TLS_MODE_REQUIRE &&
+	return link_registry(&client->link)->process->settings->client_tls_sslmode >=
+		TLS_MODE_REQUIRE &&
 		client->link.remote.family != AF_UNIX && !client->link.stream.tls;
 }
 

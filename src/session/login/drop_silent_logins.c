@@ -50,7 +50,7 @@ bool drop_silent_logins_one(
 
 void drop_silent_logins_make_room(struct registry *registry, int fd)
 {
-	if (registry->descriptor_limit > DESCRIPTORS_KEPT &&
-		fd >= registry->descriptor_limit - DESCRIPTORS_KEPT)
+	if (registry->process->descriptor_limit > DESCRIPTORS_KEPT &&
+		fd >= registry->process->descriptor_limit - DESCRIPTORS_KEPT)
 		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
 }

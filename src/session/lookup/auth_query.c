@@ -26,15 +26,15 @@ static const char *first_of(const char *own, const char *global)
 const char *auth_query_user(
 	const struct registry *registry, const struct database_config *entry)
 {
-	return first_of(entry->auth_user, registry->settings->auth_user);
+	return first_of(entry->auth_user, registry->process->settings->auth_user);
 }
 
 /* The database to ask in; NULL: there is none, and the client was closed for it. */
 static struct database *find_target(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
-	const char *name = first_of(
-		client->database->config->auth_dbname, registry->settings->auth_dbname);
+	const char *name = first_of(client->database->config->auth_dbname,
+		registry->process->settings->auth_dbname);
 	struct database *database = client->database;
 	struct failure why = failure_of(REASON_BOUNCER_CONFIG_ERROR);
 	bool made = false;
@@ -87,7 +87,7 @@ static const char *query_of(const struct lookup *lookup)
 {
 	const char *own = database_of(lookup)->config->auth_query;
 
-	return own ? own : lookup->pool->registry->settings->auth_query;
+	return own ? own : lookup->pool->registry->process->settings->auth_query;
 }
 
 static unsigned prepare(struct server_link *server, struct buffer *out)
@@ -166,7 +166,7 @@ static enum lookup_error take_error(struct server_link *server, const struct rep
 
 static void refuse_unknown(struct client_link *client, const char *user)
 {
-	if (link_registry(&client->link)->settings->log_connections)
+	if (link_registry(&client->link)->process->settings->log_connections)
 		link_log_repeated(&client->link, LEVEL_LOG, "login failed: db=%s user=%s",
 			client->database->name, user);
 	client_close_for(client, REASON_NO_SUCH_USER);

@@ -28,7 +28,7 @@ void lookup_begin(struct client_link *client, struct pool *pool, const struct lo
 {
 	if (pairing_refuse_hopeless(client, pool))
 		return;
-	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
 		return;
 	}

@@ -384,7 +384,8 @@ static const struct lookup_kind kind = {
 static bool is_exempt(const struct client_link *client)
 {
 	return client->replica || client->login->checked ||
-		link_registry(&client->link)->settings->startup_parameters != STARTUP_FOLLOW;
+		link_registry(&client->link)->process->settings->startup_parameters !=
+		STARTUP_FOLLOW;
 }
 
 /* Any server takes it: it has been cleaned. */

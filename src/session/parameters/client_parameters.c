@@ -43,7 +43,7 @@ static bool add_host(struct client_link *client, struct parameter_draft *draft)
 
 static bool is_ignored(const struct registry *registry, const char *name, bool in_options)
 {
-	const char *ignored = registry->settings->ignore_startup_parameters;
+	const char *ignored = registry->process->settings->ignore_startup_parameters;
 
 	return text_list_has(ignored, name) ||
 		(in_options && text_list_has(ignored, "options"));
@@ -60,7 +60,7 @@ static bool has_no_effect(const char *name)
 /* Does the configuration allow to follow it, and can it be taken back from a session at all? */
 static bool may_follow(const struct registry *registry, const char *name)
 {
-	return registry->settings->startup_parameters == STARTUP_FOLLOW &&
+	return registry->process->settings->startup_parameters == STARTUP_FOLLOW &&
 		strcasecmp(name, "seed") != 0;
 }
 
@@ -199,7 +199,7 @@ bool client_parameters_take(struct client_link *client, const struct startup_log
 	const uint8_t *message, size_t total)
 {
 	struct registry *registry = link_registry(&client->link);
-	const bool follows = registry->settings->startup_parameters == STARTUP_FOLLOW;
+	const bool follows = registry->process->settings->startup_parameters == STARTUP_FOLLOW;
 	struct parameter_draft draft;
 	struct parameters *set = NULL;
 	struct failure why;
@@ -210,7 +210,7 @@ bool client_parameters_take(struct client_link *client, const struct startup_log
 		       : draft_parameters(client, &draft, wanted, message, total, &why);
 	if (good) {
 		why = failure_of(REASON_NO_MEMORY);
-		good = !registry->settings->application_name_add_host ||
+		good = !registry->process->settings->application_name_add_host ||
 			add_host(client, &draft);
 	}
 	if (good)

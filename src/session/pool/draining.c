@@ -358,7 +358,8 @@ static bool may_drain(const struct server_link *server, bool politely)
 {
 	const struct registry *registry = server->link.pool->registry;
 
-	if (server->dirty || server->link.cut || registry->suspension || registry->still)
+	if (server->dirty || server->link.cut || registry->process->suspension ||
+		registry->process->still)
 		return false;
 	if (server->setting && server->sync_followed)
 		return false;
@@ -402,7 +403,7 @@ void draining_begin(struct server_link *server, bool politely)
 void draining_inspect(struct server_link *server, usec_t now)
 {
 	struct draining *draining = &server->draining;
-	const usec_t set = server->link.pool->registry->settings->cancel_wait_timeout;
+	const usec_t set = server->link.pool->registry->process->settings->cancel_wait_timeout;
 	const usec_t limit = GRACE + (set > 0 ? set : LONGEST);
 
 	if (draining->polite && now - draining->since > GRACE)

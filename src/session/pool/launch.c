@@ -20,7 +20,7 @@
 
 static usec_t retry_pause(const struct pool *pool)
 {
-	const usec_t pause = pool->registry->settings->server_login_retry;
+	const usec_t pause = pool->registry->process->settings->server_login_retry;
 
 	if (pause < SHORTEST_RETRY)
 		return SHORTEST_RETRY;
@@ -50,7 +50,7 @@ static const struct client_link *longest_waiter(const struct pool *pool)
 static bool may_use_reserve(
 	const struct pool *pool, const struct client_link *first, unsigned servers)
 {
-	const usec_t timeout = pool->registry->settings->reserve_pool_timeout;
+	const usec_t timeout = pool->registry->process->settings->reserve_pool_timeout;
 
 	if (timeout == 0 || !first ||
 		loop_now(pool->registry->loop) - first->link.request_time < timeout)
@@ -108,7 +108,8 @@ static bool has_room_elsewhere(struct pool *pool, bool may_evict)
 			log_write(LEVEL_DEBUG,
 				"launch_new_connection: database '%s' full (%u >= %d)",
 				pool->database->name, pool->database->servers,
-				database_max_servers(pool->database, pool->registry->settings));
+				database_max_servers(
+					pool->database, pool->registry->process->settings));
 			return false;
 		}
 	}
@@ -117,7 +118,8 @@ static bool has_room_elsewhere(struct pool *pool, bool may_evict)
 			log_write(LEVEL_DEBUG,
 				"launch_new_connection: user '%s' full (%u >= %d)",
 				pool->user->name, pool->user->servers,
-				user_max_servers(pool->user, pool->registry->settings));
+				user_max_servers(
+					pool->user, pool->registry->process->settings));
 			return false;
 		}
 	}

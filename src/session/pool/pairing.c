@@ -182,7 +182,7 @@ enum taken pairing_take(struct client_link *client)
 		if (pairing_refuse_hopeless(client, pool))
 			return TAKEN_CLOSED;
 	}
-	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
 		return TAKEN_CLOSED;
 	}
@@ -261,7 +261,7 @@ static bool lifetime_is_over(const struct server_link *server)
 	const struct pool *pool = server->link.pool;
 	const usec_t now = loop_now(server->link.stream.loop);
 	const usec_t lifetime =
-		database_server_lifetime(pool->database, pool->registry->settings);
+		database_server_lifetime(pool->database, pool->registry->process->settings);
 	int size;
 
 	if (now - server->link.connect_time < lifetime)
@@ -287,7 +287,7 @@ bool pairing_retire_old(struct server_link *server)
 
 static void idle(struct server_link *server)
 {
-	const struct settings *settings = server->link.pool->registry->settings;
+	const struct settings *settings = server->link.pool->registry->process->settings;
 
 	server->link.rules = relay_unused_server;
 	if (server->link.state == SERVER_IDLE)
@@ -318,7 +318,7 @@ void pairing_tested(struct server_link *server)
 		counters_host(server, true);
 	/* A reset server is as unchecked as before; one that has been checked is not. */
 	if (server->link.state == SERVER_RESETTING &&
-		needs_check(server->link.pool->registry->settings)) {
+		needs_check(server->link.pool->registry->process->settings)) {
 		server->link.rules = relay_unused_server;
 		server_enter(server, SERVER_STALE);
 		pool_needs_work(server->link.pool);
@@ -331,7 +331,7 @@ void pairing_tested(struct server_link *server)
 static void finish_release(struct server_link *server)
 {
 	const struct pool *pool = server->link.pool;
-	const struct settings *settings = pool->registry->settings;
+	const struct settings *settings = pool->registry->process->settings;
 
 	if (settings->server_reset_query[0] != '\0' &&
 		(settings->server_reset_query_always || pool->mode == POOL_MODE_SESSION)) {
@@ -364,7 +364,7 @@ static void release(struct server_link *server)
 		finish_release(server);
 	}
 	if (server->link.pool->database->config->max_db_connections > 0 ||
-		server->link.pool->registry->settings->max_db_connections > 0)
+		server->link.pool->registry->process->settings->max_db_connections > 0)
 		pairing_wake_database(server->link.pool->database);
 }
 
@@ -431,7 +431,7 @@ void pairing_settle(struct server_link *server)
 
 static void check(struct server_link *server)
 {
-	const struct settings *settings = server->link.pool->registry->settings;
+	const struct settings *settings = server->link.pool->registry->process->settings;
 	const usec_t quiet = loop_now(server->link.stream.loop) - server->link.request_time;
 	const char *query = settings->server_check_query;
 
@@ -488,7 +488,7 @@ void pairing_work(struct loop_task *task)
 	struct pool *pool;
 	unsigned count = 0;
 
-	if (registry->still)
+	if (registry->process->still)
 		return; /* it is taken up again when things move */
 	/* What the work itself sets off is for the next turn, or it might never end. */
 	TAILQ_FOREACH (pool, &registry->work, in_work)

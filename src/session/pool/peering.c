@@ -21,9 +21,9 @@ static unsigned peer_of_key(const uint8_t *key)
 
 bool peering_is_foreign(const struct registry *registry, const uint8_t *key, size_t length)
 {
-	return registry->settings->peer_id > 0 && length >= CANCEL_KEY_MIN &&
+	return registry->process->settings->peer_id > 0 && length >= CANCEL_KEY_MIN &&
 		length <= CANCEL_KEY_MAX &&
-		peer_of_key(key) != (unsigned)registry->settings->peer_id;
+		peer_of_key(key) != (unsigned)registry->process->settings->peer_id;
 }
 
 void peering_forward(struct client_link *client, const uint8_t *key, size_t length)
@@ -65,7 +65,7 @@ void peering_work(struct registry *registry)
 {
 	struct peer *peer;
 
-	TAILQ_FOREACH (peer, &registry->peers, entry) {
+	TAILQ_FOREACH (peer, &registry->process->peers, entry) {
 		if (peer->pool->client_count[CLIENT_CANCEL_WAITING] > 0)
 			pool_needs_work(peer->pool);
 	}
@@ -94,7 +94,7 @@ void peering_apply(struct registry *registry)
 {
 	struct peer *peer, *next;
 
-	TAILQ_FOREACH_SAFE (peer, &registry->peers, entry, next) {
+	TAILQ_FOREACH_SAFE (peer, &registry->process->peers, entry, next) {
 		if (peer_is_configured(peer)) {
 			/* One that is being connected to may be elsewhere now. */
 			close_list(&peer->pool->servers[SERVERS_LOGIN],
@@ -114,7 +114,7 @@ unsigned peering_count_servers(const struct registry *registry)
 	const struct peer *peer;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (peer, &registry->peers, entry)
+	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		count += pool_servers(peer->pool);
 	return count;
 }
@@ -123,6 +123,6 @@ void peering_drop_all(struct registry *registry, enum reason reason)
 {
 	struct peer *peer;
 
-	TAILQ_FOREACH (peer, &registry->peers, entry)
+	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		empty(peer->pool, reason);
 }

@@ -277,7 +277,7 @@ static void walk(struct relay_run *run)
 
 static void begin(struct relay_run *run, struct link *from, const uint8_t *data, size_t length)
 {
-	const struct settings *settings = link_registry(from)->settings;
+	const struct settings *settings = link_registry(from)->process->settings;
 	const bool is_client = from->kind == LINK_CLIENT;
 
 	struct link *to = from->peer;
@@ -493,7 +493,7 @@ static bool holds_much(const struct link *link)
 void relay_client_readable(struct client_link *client)
 {
 	struct link *link = &client->link;
-	int rounds = link_registry(link)->settings->sbuf_loopcnt;
+	int rounds = link_registry(link)->process->settings->sbuf_loopcnt;
 	ssize_t got;
 
 	do {
@@ -607,7 +607,7 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 void relay_server_readable(struct server_link *server)
 {
 	struct link *link = &server->link;
-	int rounds = link_registry(link)->settings->sbuf_loopcnt;
+	int rounds = link_registry(link)->process->settings->sbuf_loopcnt;
 	ssize_t got;
 
 	do {

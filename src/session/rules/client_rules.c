@@ -32,7 +32,7 @@ static enum verdict refuse_query(struct relay_run *run)
 
 static enum verdict judge_query(struct relay_run *run)
 {
-	if (link_registry(run->from)->settings->disable_pqexec)
+	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
 	return judge_request(run);
 }
@@ -59,7 +59,7 @@ static enum verdict judge_tracked_call(struct relay_run *run)
 
 static enum verdict judge_tracked_query(struct relay_run *run)
 {
-	if (link_registry(run->from)->settings->disable_pqexec)
+	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
 	end_batch(run);
 	/* Most who say Query say nothing else. */

@@ -246,7 +246,7 @@ enum verdict restore_judge_ready(struct relay_run *run)
 
 	/* In a suspension nothing new begins. */
 	if (length == 1 && *status == READY_IDLE && ends_all(run->server) &&
-		!link_registry(run->from)->suspension) {
+		!link_registry(run->from)->process->suspension) {
 		if (is_due(run->server))
 			return ask(run);
 		run->server->link.rules = relay_paired_server;

@@ -86,7 +86,8 @@ void failover_server_is_read_only(struct server_link *server)
 	const usec_t now = loop_now(registry->loop);
 	struct pool *pool;
 
-	if (!registry->settings->server_failover_check || now < database->failover_pause)
+	if (!registry->process->settings->server_failover_check ||
+		now < database->failover_pause)
 		return;
 	database->failover_pause = now + PAUSE;
 	link_log(

@@ -69,7 +69,7 @@ static void ask_for_tls(struct server_link *server)
 
 void server_greeting_answered(struct server_link *server, const uint8_t *data, size_t length)
 {
-	const struct settings *settings = link_registry(&server->link)->settings;
+	const struct settings *settings = link_registry(&server->link)->process->settings;
 
 	server->login->asked_for_tls = false;
 	if (data[0] == 'S' && length > 1)
@@ -87,7 +87,7 @@ void server_greeting_answered(struct server_link *server, const uint8_t *data, s
 /* Sockets of this machine need no TLS. */
 void server_greeting_begin(struct server_link *server)
 {
-	const struct settings *settings = link_registry(&server->link)->settings;
+	const struct settings *settings = link_registry(&server->link)->process->settings;
 
 	server->login->asked_for_tls = false;
 	server->login->insecure = false;

@@ -248,7 +248,7 @@ static void log_connected(const struct server_link *server)
 	const struct address local = address_local(server->link.stream.fd);
 	char text[ADDRESS_TEXT_SIZE];
 
-	if (!link_registry(&server->link)->settings->log_connections)
+	if (!link_registry(&server->link)->process->settings->log_connections)
 		return;
 	if (local.family == AF_UNIX)
 		link_log(&server->link, LEVEL_LOG, "new connection to server");
@@ -282,7 +282,7 @@ static void on_connected(struct stream *stream, int error)
 static void on_secured(struct stream *stream)
 {
 	struct server_link *server = (struct server_link *)stream;
-	const bool wanted = link_registry(&server->link)->settings->log_connections;
+	const bool wanted = link_registry(&server->link)->process->settings->log_connections;
 	char text[TLS_TEXT_SIZE];
 
 	link_log(&server->link, wanted ? LEVEL_LOG : LEVEL_NOISE, "SSL established: %s",

@@ -21,7 +21,7 @@ struct server_link *server_login_new(struct pool *pool)
 	server->link.kind = LINK_SERVER;
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
-	server->link.id = ++registry->last_id;
+	server->link.id = ++registry->process->last_id;
 	link_walk_enroll(registry, &server->link);
 	server->link.stream.loop = registry->loop;
 	server->link.stream.fd = -1;

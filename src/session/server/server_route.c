@@ -20,7 +20,7 @@ static const struct database_config *config_of(const struct server_route *route)
 
 static const struct settings *settings_of(const struct server_route *route)
 {
-	return link_registry(&route->server->link)->settings;
+	return link_registry(&route->server->link)->process->settings;
 }
 
 /* --- time --------------------------------------------------------------------------------- */

@@ -100,7 +100,7 @@ static bool fill_client(
 		if (!client->login)
 			return false;
 		client->login->version = (uint32_t)record->protocol;
-	} else if (!cancel_keys_keep(&registry->cancel_keys, client, record->key.at,
+	} else if (!cancel_keys_keep(&registry->process->cancel_keys, client, record->key.at,
 			   record->key.length)) {
 		return false;
 	}
@@ -111,7 +111,7 @@ static void drop_client(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 
-	cancel_keys_forget(&registry->cancel_keys, client);
+	cancel_keys_forget(&registry->process->cancel_keys, client);
 	statements_client_gone(client);
 	limits_give_client(client);
 	limits_give_socket(registry);
@@ -126,7 +126,7 @@ static void log_attempt(const struct client_link *client)
 {
 	const struct registry *registry = link_registry(&client->link);
 
-	if (registry->settings->log_connections)
+	if (registry->process->settings->log_connections)
 		link_log(&client->link, LEVEL_LOG,
 			"login attempt: db=%s user=%s tls=no replication=no",
 			client->database->name, client->user->name);

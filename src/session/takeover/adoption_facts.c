@@ -107,13 +107,13 @@ static bool read_facts(struct reader *reader, struct facts *out)
 
 static void adopt_process(struct registry *registry, const struct facts *facts)
 {
-	if (facts->last_id > registry->last_id)
-		registry->last_id = facts->last_id;
+	if (facts->last_id > registry->process->last_id)
+		registry->process->last_id = facts->last_id;
 	if (facts->last_statement > registry->statements.last_id)
 		registry->statements.last_id = facts->last_statement;
 	if (facts->paused)
-		registry->operation = OPERATION_PAUSED;
-	registry->operation_at = loop_now(registry->loop);
+		registry->process->operation = OPERATION_PAUSED;
+	registry->process->operation_at = loop_now(registry->loop);
 	registry->stats_newer_at = adoption_facts_moment(registry, facts->newer_age);
 	registry->stats_older_at = adoption_facts_moment(registry, facts->older_age);
 	count_record_add_process(registry, facts->counts.at, facts->counts.length);

@@ -10,9 +10,9 @@ bool adoption_links_fill(
 	struct registry *registry, struct link *link, const struct link_record *record)
 {
 	link->kind = record->kind;
-	link->id = record->id ? record->id : ++registry->last_id;
-	if (link->id > registry->last_id)
-		registry->last_id = link->id;
+	link->id = record->id ? record->id : ++registry->process->last_id;
+	if (link->id > registry->process->last_id)
+		registry->process->last_id = link->id;
 	link_walk_enroll(registry, link);
 	link->remote = record->remote;
 	link->connect_time = adoption_facts_moment(registry, record->age ? record->age : 1);

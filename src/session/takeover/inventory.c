@@ -90,10 +90,10 @@ static void write_process(struct inventory *inventory)
 	struct buffer *out = &inventory->record;
 	const size_t mark = tagged_begin(out, INVENTORY_PROCESS);
 
-	tagged_text(out, INVENTORY_VERSION_TEXT, registry->version);
-	tagged_number(out, INVENTORY_LAST_ID, registry->last_id);
+	tagged_text(out, INVENTORY_VERSION_TEXT, registry->process->version);
+	tagged_number(out, INVENTORY_LAST_ID, registry->process->last_id);
 	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->statements.last_id);
-	tagged_number(out, INVENTORY_PAUSED, registry->operation == OPERATION_PAUSED);
+	tagged_number(out, INVENTORY_PAUSED, registry->process->operation == OPERATION_PAUSED);
 	tagged_number(
 		out, INVENTORY_STATS_NEWER_AGE, age_of(registry, registry->stats_newer_at));
 	tagged_number(
@@ -197,7 +197,7 @@ static void write_pool(struct inventory *inventory, const struct pool *pool)
 static void write_listeners(struct inventory *inventory)
 {
 	struct buffer *out = &inventory->record;
-	const struct listeners *set = inventory->registry->listeners;
+	const struct listeners *set = inventory->registry->process->listeners;
 	const struct listener *listener = NULL;
 
 	while (set && (listener = listeners_next(set, listener)) != NULL) {

@@ -88,13 +88,13 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 		client_close_for(client, REASON_BAD_CANCEL_REQUEST);
 		return;
 	}
-	owner = cancel_keys_find(&registry->cancel_keys, key, length);
+	owner = cancel_keys_find(&registry->process->cancel_keys, key, length);
 	if (!owner && peering_is_foreign(registry, key, length)) {
 		peering_forward(client, key, length);
 	} else if (!owner) {
 		client_close_for(client, REASON_CANCEL_KEY_UNKNOWN);
 	} else if (owner->link.state == CLIENT_CONSOLE) {
-		registry->console.canceled(owner);
+		registry->process->console.canceled(owner);
 		client_close_for(client, REASON_CANCEL_FOR_CONSOLE_CLIENT);
 	} else if (is_unsent(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);

@@ -71,7 +71,7 @@ static void on_console_readable(struct stream *stream)
 {
 	struct client_link *client = (struct client_link *)stream;
 
-	link_registry(&client->link)->console.readable(client);
+	link_registry(&client->link)->process->console.readable(client);
 }
 
 const struct stream_handlers client_console_handlers = {

@@ -58,8 +58,8 @@ static void pause_database(struct registry *registry, struct database *database)
 
 static void set_operation(struct registry *registry, enum operation operation)
 {
-	registry->operation = operation;
-	registry->operation_at = loop_now(registry->loop);
+	registry->process->operation = operation;
+	registry->process->operation_at = loop_now(registry->loop);
 }
 
 void control_pause(struct registry *registry, struct database *database)
@@ -144,7 +144,7 @@ void control_resume(struct registry *registry, struct database *database)
 
 	if (database)
 		database->paused = false;
-	else if (registry->operation == OPERATION_SUSPENDED)
+	else if (registry->process->operation == OPERATION_SUSPENDED)
 		suspend_end(registry);
 	else
 		set_operation(registry, OPERATION_RUNNING);
@@ -287,7 +287,7 @@ bool control_kill_client(struct registry *registry, uint64_t id)
 		if (!client)
 			client = find_client(pool, id);
 	}
-	TAILQ_FOREACH (peer, &registry->peers, entry) {
+	TAILQ_FOREACH (peer, &registry->process->peers, entry) {
 		if (!client)
 			client = find_client(peer->pool, id);
 	}

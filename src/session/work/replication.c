@@ -178,7 +178,7 @@ void replication_end_last(struct registry *registry)
 	struct link *link, *next;
 	struct pool *pool;
 
-	if (count_endless(registry) < registry->limits.clients)
+	if (count_endless(registry) < registry->process->limits.clients)
 		return;
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		TAILQ_FOREACH_SAFE (link, &pool->clients, place, next)

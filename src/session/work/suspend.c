@@ -59,7 +59,7 @@ bool suspend_lets_go_on(const struct client_link *client)
 	const struct pool *pool = client->link.pool;
 
 	return client_mode(client) != POOL_MODE_SESSION &&
-		(pool->registry->draining || has_waiters(pool));
+		(pool->registry->process->draining || has_waiters(pool));
 }
 
 static void prepare(struct link *client)
@@ -235,7 +235,7 @@ static void cut_the_rest(struct registry *registry)
 static bool is_over_time(const struct suspension *suspension)
 {
 	const struct registry *registry = suspension->registry;
-	const usec_t limit = registry->settings->suspend_timeout;
+	const usec_t limit = registry->process->settings->suspend_timeout;
 
 	return limit > 0 && loop_now(registry->loop) - suspension->began > limit;
 }
@@ -252,7 +252,7 @@ static void set_timer(const struct suspension *suspension)
 
 void suspend_look(struct registry *registry)
 {
-	struct suspension *suspension = registry->suspension;
+	struct suspension *suspension = registry->process->suspension;
 	bool quiet;
 
 	if (!suspension)
@@ -260,7 +260,7 @@ void suspend_look(struct registry *registry)
 	if (registry->console_pool->client_count[CLIENT_CONSOLE] == 0) {
 		log_write(LEVEL_LOG, "admin disappeared when suspended, doing RESUME");
 		control_resume(registry, NULL);
-		registry->suspend.changed(registry);
+		registry->process->suspend.changed(registry);
 		return;
 	}
 	quiet = settle_everything(registry);
@@ -272,7 +272,7 @@ void suspend_look(struct registry *registry)
 		return;
 	suspension->quiet = quiet;
 	set_timer(suspension);
-	registry->suspend.changed(registry);
+	registry->process->suspend.changed(registry);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *argument)
@@ -295,10 +295,10 @@ bool suspend_begin(struct registry *registry)
 	}
 	suspension->registry = registry;
 	suspension->began = loop_now(registry->loop);
-	registry->suspension = suspension;
-	registry->operation = OPERATION_SUSPENDED;
-	registry->operation_at = suspension->began;
-	registry->suspend.accept(registry, false);
+	registry->process->suspension = suspension;
+	registry->process->operation = OPERATION_SUSPENDED;
+	registry->process->operation_at = suspension->began;
+	registry->process->suspend.accept(registry, false);
 	set_timer(suspension);
 	suspend_look(registry);
 	return true;
@@ -306,7 +306,7 @@ bool suspend_begin(struct registry *registry)
 
 bool suspend_is_quiet(const struct registry *registry)
 {
-	return registry->suspension && registry->suspension->quiet;
+	return registry->process->suspension && registry->process->suspension->quiet;
 }
 
 static void wake(struct link_list *list, const struct stream_handlers *handlers)
@@ -324,14 +324,14 @@ static void wake(struct link_list *list, const struct stream_handlers *handlers)
 
 void suspend_end(struct registry *registry)
 {
-	struct suspension *suspension = registry->suspension;
+	struct suspension *suspension = registry->process->suspension;
 	struct pool *pool;
 
 	if (!suspension)
 		return;
-	registry->suspension = NULL;
-	registry->operation = OPERATION_RUNNING;
-	registry->operation_at = loop_now(registry->loop);
+	registry->process->suspension = NULL;
+	registry->process->operation = OPERATION_RUNNING;
+	registry->process->operation_at = loop_now(registry->loop);
 	event_free(suspension->timer);
 	free(suspension);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
@@ -340,5 +340,5 @@ void suspend_end(struct registry *registry)
 		for (unsigned i = 0; i < SERVER_LISTS; i++)
 			wake(&pool->servers[i], &server_session_handlers);
 	}
-	registry->suspend.accept(registry, true);
+	registry->process->suspend.accept(registry, true);
 }

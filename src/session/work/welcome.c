@@ -22,10 +22,10 @@
 static bool write_end(struct client_link *client, struct buffer *message)
 {
 	struct registry *registry = link_registry(&client->link);
-	const char *notice = registry->settings->login_notify_message;
+	const char *notice = registry->process->settings->login_notify_message;
 
-	if (!cancel_keys_issue(&registry->cancel_keys, client, client_login_key_length(client),
-		    &registry->loop->random))
+	if (!cancel_keys_issue(&registry->process->cancel_keys, client,
+		    client_login_key_length(client), &registry->loop->random))
 		return false;
 	writer_backend_key(message, client->key, client->key_length);
 	if (notice && notice[0] != '\0')
@@ -141,7 +141,8 @@ static enum stream_sent send_with_sasl_final(
 /* What it has asked for is what its RESET goes back to, and not among what it has from now on. */
 static void keep_asked(struct client_link *client)
 {
-	if (link_registry(&client->link)->settings->startup_parameters == STARTUP_FOLLOW)
+	if (link_registry(&client->link)->process->settings->startup_parameters ==
+		STARTUP_FOLLOW)
 		client->asked = client->link.parameters;
 	else
 		parameters_unref(client->link.parameters);
@@ -213,7 +214,7 @@ void welcome_or_wait(struct client_link *client)
 		welcome(client);
 		return;
 	}
-	if (pool->registry->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
 		return;
 	}

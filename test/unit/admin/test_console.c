@@ -31,6 +31,7 @@ static const char config_text[] = "[databases]\n"
 				  "logfile =\n";
 
 static struct loop loop;
+static struct process process;
 static struct registry registry;
 static unsigned reloads, shutdowns;
 static bool reload_works;
@@ -81,13 +82,14 @@ static int start(void **state)
 	problems_free(&problems);
 	assert_non_null(config);
 	assert_true(loop_init(&loop));
-	registry = (struct registry){
+	process = (struct process){
 		.console = console_hooks,
 		.actions = &actions,
-		.do_work = pairing_work,
 		.version = "PgBouncer 1.25.2 (pgusher 9.9.9)",
 	};
-	assert_true(registry_init(&registry, &loop, config));
+	process_init(&process, &loop.random, config);
+	registry = (struct registry){.do_work = pairing_work};
+	assert_true(registry_init(&registry, &process, &loop));
 	console_count = reloads = shutdowns = 0;
 	reload_works = true;
 	return 0;
@@ -103,8 +105,9 @@ static int end(void **state)
 	}
 	control_kill(&registry, NULL, false);
 	loop_turn(&loop, false);
-	assert_true(LIST_EMPTY(&registry.console_waits));
+	assert_true(LIST_EMPTY(&registry.process->console_waits));
 	registry_free(&registry);
+	process_free(&process);
 	loop_free(&loop);
 	return 0;
 }
@@ -119,7 +122,7 @@ static struct console *open_console(bool admin)
 	console->client = client;
 	console->at = 0;
 	client->link.kind = LINK_CLIENT;
-	client->link.id = ++registry.last_id;
+	client->link.id = ++registry.process->last_id;
 	link_walk_enroll(&registry, &client->link);
 	client->link.connect_time = client->link.request_time = loop_now(&loop);
 	TAILQ_INSERT_TAIL(&registry.logins, &client->link, place);
@@ -128,12 +131,12 @@ static struct console *open_console(bool admin)
 	client_enter(client, CLIENT_AUTHENTICATING);
 	limits_take_user(client, registry.console_pool->user, true);
 	limits_take_database(client, registry.console_pool->database, true);
-	assert_true(cancel_keys_issue(
-		&registry.cancel_keys, client, CANCEL_KEY_MIN, &registry.loop->random));
+	assert_true(cancel_keys_issue(&registry.process->cancel_keys, client, CANCEL_KEY_MIN,
+		&registry.loop->random));
 	client->link.pool = registry.console_pool;
 	client->admin = admin;
 	client_enter(client, CLIENT_CONSOLE);
-	registry.console.begin(client);
+	registry.process->console.begin(client);
 	return console;
 }
 
@@ -251,7 +254,7 @@ static struct server_link *add_server(
 	server->link.kind = LINK_SERVER;
 	server->link.stream.loop = &loop;
 	server->link.stream.fd = -1;
-	server->link.id = ++registry.last_id;
+	server->link.id = ++registry.process->last_id;
 	link_walk_enroll(&registry, &server->link);
 	server->link.pool = pool;
 	server->link.state = (uint8_t)state;
@@ -544,7 +547,7 @@ static void test_pause_waits_until_all_is_quiet(void **state)
 	new_types(console);
 	ask(console, "PAUSE");
 	assert_string_equal(new_types(console), "");
-	assert_int_equal(registry.operation, OPERATION_PAUSED);
+	assert_int_equal(registry.process->operation, OPERATION_PAUSED);
 	assert_int_equal(server->link.pool->server_count[SERVERS_IDLE], 0);
 	assert_refused(console, "PAUSE", "already suspended/paused");
 	assert_refused(console, "PAUSE one", "already suspended/paused");
@@ -625,8 +628,8 @@ static void test_pause_stays_when_its_console_goes(void **state)
 	scripted_end(console->script);
 	scripted_run(console->script);
 	assert_true(scripted_is_closed(console->script));
-	assert_true(LIST_EMPTY(&registry.console_waits));
-	assert_int_equal(registry.operation, OPERATION_PAUSED);
+	assert_true(LIST_EMPTY(&registry.process->console_waits));
+	assert_int_equal(registry.process->operation, OPERATION_PAUSED);
 	loop_turn(&loop, false);
 	console_tick(&registry);
 	server_close_for(server, REASON_PAUSE_MODE);
@@ -641,10 +644,10 @@ static void test_cancel_resumes_and_ends_the_wait(void **state)
 	(void)state;
 	ask(console, "PAUSE");
 	new_types(console);
-	registry.console.canceled(console->client);
+	registry.process->console.canceled(console->client);
 	assert_string_equal(new_types(console), "EZ");
-	assert_int_equal(registry.operation, OPERATION_RUNNING);
-	registry.console.canceled(console->client);
+	assert_int_equal(registry.process->operation, OPERATION_RUNNING);
+	registry.process->console.canceled(console->client);
 	assert_string_equal(new_types(console), "");
 	server_close_for(server, REASON_PAUSE_MODE);
 }
@@ -930,11 +933,11 @@ static void test_a_long_answer_leaves_turns_to_others(void **state)
 	assert_in_range(count_rows(new_types(console)), 1, 256);
 	ask(other, "SHOW VERSION");
 	assert_string_equal(new_types(other), "TDCZ");
-	assert_in_range(registry.tellings, 1, 1);
+	assert_in_range(registry.process->tellings, 1, 1);
 	assert_in_range(hear_all(console, last, &turns), MANY_SERVERS - 512, MANY_SERVERS);
 	/* What came behind it is answered behind it. */
 	assert_string_equal(last, "TDCZ");
-	assert_int_equal(registry.tellings, 0);
+	assert_int_equal(registry.process->tellings, 0);
 }
 
 static void test_an_ordered_answer_is_whole(void **state)
@@ -964,11 +967,11 @@ static void test_a_console_may_go_in_the_middle_of_an_answer(void **state)
 		"B\0\0\0\x0c\0\0\0\0\0\0\0\0"
 		"E\0\0\0\x09\0\0\0\0\0");
 	turn(other);
-	assert_int_equal(registry.tellings, 2);
+	assert_int_equal(registry.process->tellings, 2);
 	client_close_for(console->client, REASON_CLIENT_UNEXPECTED_EOF);
 	client_close_for(other->client, REASON_CLIENT_UNEXPECTED_EOF);
 	loop_turn(&loop, false);
-	assert_int_equal(registry.tellings, 0);
+	assert_int_equal(registry.process->tellings, 0);
 }
 
 static void test_who_has_said_all_still_hears_the_end_of_the_answer(void **state)
@@ -1005,7 +1008,7 @@ static void test_an_answer_does_not_pile_up_before_who_does_not_read(void **stat
 	for (int i = 0; i < 10; i++)
 		turn(console);
 	assert_int_equal(stream_backlog_length(&console->client->link.stream), before);
-	assert_int_equal(registry.tellings, 1);
+	assert_int_equal(registry.process->tellings, 1);
 	scripted_allow(console->script, SCRIPTED_ANY);
 	assert_int_equal(hear_all(console, last, &turns), MANY_SERVERS);
 	assert_string_equal(last, "DDCZ");
@@ -1037,7 +1040,7 @@ static void test_portals_build_no_more_rows_than_are_asked_for(void **state)
 	turn(console);
 	assert_int_equal(hear_all(console, last, &turns), MANY_SERVERS - 604);
 	assert_string_equal(last, "DDCZ");
-	assert_int_equal(registry.tellings, 0);
+	assert_int_equal(registry.process->tellings, 0);
 }
 
 static void test_a_portal_with_rows_to_come_may_be_closed(void **state)
@@ -1054,7 +1057,7 @@ static void test_a_portal_with_rows_to_come_may_be_closed(void **state)
 		"C\0\0\0\x06P\0" SYNC);
 	turn(console);
 	assert_string_equal(new_types(console), "12DDs3Z");
-	assert_int_equal(registry.tellings, 0);
+	assert_int_equal(registry.process->tellings, 0);
 }
 
 /* For a takeover nothing moves: the answer goes on when it has failed. */
@@ -1069,22 +1072,22 @@ static void test_an_answer_waits_while_nothing_may_move(void **state)
 	new_types(console);
 	feed_query(console, "SHOW SERVERS");
 	scripted_run(console->script);
-	registry.still = true;
+	registry.process->still = true;
 	console->client->link.stream.frozen = true;
 	for (int i = 0; i < 10; i++)
 		loop_turn(&loop, false);
 	assert_string_equal(new_types(console), "");
-	registry.still = false;
+	registry.process->still = false;
 	console->client->link.stream.frozen = false;
 	console_resume(&registry);
 	loop_turn(&loop, false);
 	new_types(console);
-	registry.still = true;
+	registry.process->still = true;
 	console->client->link.stream.frozen = true;
 	for (int i = 0; i < 10; i++)
 		loop_turn(&loop, false);
 	assert_string_equal(new_types(console), "");
-	registry.still = false;
+	registry.process->still = false;
 	console->client->link.stream.frozen = false;
 	console_resume(&registry);
 	assert_in_range(hear_all(console, last, &turns), 1, MANY_SERVERS - 1);
@@ -1117,7 +1120,7 @@ static void test_a_wait_is_answered_behind_the_answer_under_way(void **state)
 	ask(console, "RECONNECT one");
 	ask(console, "WAIT_CLOSE one");
 	ask(console, "SHOW SERVERS");
-	registry.console.canceled(console->client);
+	registry.process->console.canceled(console->client);
 	assert_in_range(hear_all(console, last, &turns), 1, MANY_SERVERS);
 	assert_string_equal(last, "CZEZ");
 	assert_string_equal(last_error(console), "canceled");

@@ -124,15 +124,15 @@ static void test_ready_while_clients_are_accepted(void **state)
 	listeners.paused = listeners.resting = false;
 	TAILQ_INIT(&listeners.list);
 	assert_true(says("/readyz", "503", "not listening\n"));
-	fake_registry.operation = OPERATION_PAUSED;
+	fake_registry.process->operation = OPERATION_PAUSED;
 	assert_true(says("/readyz", "503", "paused\n"));
-	fake_registry.operation = OPERATION_SUSPENDED;
+	fake_registry.process->operation = OPERATION_SUSPENDED;
 	assert_true(says("/readyz", "503", "suspended\n"));
-	fake_registry.shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
+	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
 	assert_true(says("/readyz", "503", "shutting down\n"));
 	assert_true(says("/healthz", "200", "ok\n"));
-	fake_registry.shutdown = SHUTDOWN_NONE;
-	fake_registry.operation = OPERATION_RUNNING;
+	fake_registry.process->shutdown = SHUTDOWN_NONE;
+	fake_registry.process->operation = OPERATION_RUNNING;
 }
 
 /* --- pages -------------------------------------------------------------------------------- */

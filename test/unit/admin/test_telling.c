@@ -37,8 +37,8 @@ static int end(void **state)
 {
 	buffer_free(&answer);
 	buffer_free(&rest);
-	assert_int_equal(fake_registry.tellings, 0);
-	assert_null(fake_registry.handles.slots);
+	assert_int_equal(fake_registry.process->tellings, 0);
+	assert_null(fake_registry.process->handles.slots);
 	return fake_end(state);
 }
 
@@ -314,7 +314,7 @@ static void test_everybody_who_stays_is_told_of_once(void **state)
 
 	(void)state;
 	add_clients();
-	last = fake_registry.last_id;
+	last = fake_registry.process->last_id;
 	for (unsigned i = 0; i < MANY; i++)
 		ids[i] = actor_link(clients[i])->id;
 	telling = ask("CLIENTS", NULL);
@@ -359,7 +359,7 @@ static void test_newcomers_do_not_lengthen_an_answer(void **state)
 	add_clients();
 	for (unsigned i = 0; i < COUNT(others); i++)
 		others[i] = ask("CLIENTS", NULL);
-	last = fake_registry.last_id;
+	last = fake_registry.process->last_id;
 	telling = ask("CLIENTS", NULL);
 	rows = 0;
 	do {

@@ -24,7 +24,7 @@ static int start(void **state)
 static void assert_sizes(const char *name, int pool_size, int min_pool_size, int reserve,
 	int servers, int clients, int lifetime)
 {
-	const struct settings *settings = fake_registry.settings;
+	const struct settings *settings = fake_registry.process->settings;
 	const struct database *database = registry_find_database(&fake_registry, name);
 
 	assert_non_null(database);

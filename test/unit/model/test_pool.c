@@ -83,7 +83,7 @@ static void test_a_pool_is_paused_for_itself_or_with_all(void **state)
 	one->database->paused = true;
 	assert_true(pool_is_paused(one));
 	assert_false(pool_is_paused(two));
-	fake_registry.operation = OPERATION_PAUSED;
+	fake_registry.process->operation = OPERATION_PAUSED;
 	assert_true(pool_is_paused(two));
 	one->database->paused = false;
 	assert_true(pool_is_paused(one));

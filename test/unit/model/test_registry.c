@@ -40,14 +40,14 @@ static struct database *open_database(const char *name)
 static void reload(const char *text)
 {
 	struct problems problems = {0};
-	struct snapshot *config =
-		snapshot_parse("test.ini", text, strlen(text), fake_registry.config, &problems);
-	struct snapshot *old = fake_registry.config;
+	struct snapshot *config = snapshot_parse(
+		"test.ini", text, strlen(text), fake_registry.process->config, &problems);
+	struct snapshot *old = fake_registry.process->config;
 
 	problems_free(&problems);
 	assert_non_null(config);
-	fake_registry.config = config;
-	fake_registry.settings = snapshot_settings(config);
+	fake_registry.process->config = config;
+	fake_registry.process->settings = snapshot_settings(config);
 	assert_true(registry_apply_databases(&fake_registry));
 	assert_true(registry_apply_users(&fake_registry));
 	snapshot_unref(old);
@@ -246,7 +246,7 @@ static void test_users_have_the_secrets_of_the_file(void **state)
 	assert_string_equal(registry_find_user(&fake_registry, "erik")->secret, "two");
 	assert_int_equal(registry_find_user(&fake_registry, "alice")->config->pool_size, 1);
 	assert_null(registry_find_user(&fake_registry, "pgbouncer")->secret);
-	assert_false(fake_registry.has_scram_secrets);
+	assert_false(fake_registry.process->has_scram_secrets);
 }
 
 static void test_scram_secrets_of_the_file_are_noticed(void **state)
@@ -255,7 +255,7 @@ static void test_scram_secrets_of_the_file_are_noticed(void **state)
 	start_with_list("\"alice\" \"one\"\n\"erik\" \"SCRAM-SHA-256$1:eA==$"
 			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"
 			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n");
-	assert_true(fake_registry.has_scram_secrets);
+	assert_true(fake_registry.process->has_scram_secrets);
 }
 
 /* --- floods of names ---------------------------------------------------------------------- */

@@ -101,10 +101,10 @@ static void test_own_limits_go_before_global_ones(void **state)
 
 	(void)state;
 	assert_non_null(limited);
-	assert_int_equal(user_max_servers(user, fake_registry.settings), 7);
-	assert_int_equal(user_max_clients(user, fake_registry.settings), 8);
-	assert_int_equal(user_max_servers(limited, fake_registry.settings), 3);
-	assert_int_equal(user_max_clients(limited, fake_registry.settings), 4);
+	assert_int_equal(user_max_servers(user, fake_registry.process->settings), 7);
+	assert_int_equal(user_max_clients(user, fake_registry.process->settings), 8);
+	assert_int_equal(user_max_servers(limited, fake_registry.process->settings), 3);
+	assert_int_equal(user_max_clients(limited, fake_registry.process->settings), 4);
 }
 
 int main(void)

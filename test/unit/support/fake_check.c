@@ -92,8 +92,8 @@ static void check_client(const struct client_link *client, struct tally *tally)
 	assert_int_equal(state == CLIENT_LOOKING_UP, is_looking_up(client));
 	if (client->key_length > 0) {
 		tally->keys++;
-		assert_ptr_equal(cancel_keys_find(&fake_registry.cancel_keys, client->key,
-					 client->key_length),
+		assert_ptr_equal(cancel_keys_find(&fake_registry.process->cancel_keys,
+					 client->key, client->key_length),
 			client);
 	}
 	if (client->group)
@@ -345,8 +345,8 @@ void fake_check(void)
 		pools++;
 	}
 	assert_int_equal(fake_registry.pool_count, pools);
-	assert_int_equal(fake_registry.limits.clients, tally.sockets);
-	assert_int_equal(fake_registry.cancel_keys.used, tally.keys);
+	assert_int_equal(fake_registry.process->limits.clients, tally.sockets);
+	assert_int_equal(fake_registry.process->cancel_keys.used, tally.keys);
 	HASH_ITER (by_name, fake_registry.databases, database, next_database)
 		assert_int_equal(database->servers, servers_of(database, NULL));
 	HASH_ITER (by_name, fake_registry.users, user, next_user)

@@ -23,6 +23,7 @@
 #include "wire/writer.h"
 
 struct loop fake_loop;
+struct process fake_process;
 struct registry fake_registry;
 struct fake_console fake_console;
 bool fake_refuses_connects;
@@ -165,12 +166,13 @@ void fake_start(const char *config)
 	clock_set_source(fake_clock);
 	assert_true(loop_init(&fake_loop));
 	random_seed(&fake_loop.random, 1);
-	fake_registry = (struct registry){
-		.do_work = pairing_work,
+	fake_process = (struct process){
 		.console = {on_console_begin, on_console_readable, on_console_canceled,
 			on_console_closed},
 	};
-	assert_true(registry_init(&fake_registry, &fake_loop, snapshot));
+	process_init(&fake_process, &fake_loop.random, snapshot);
+	fake_registry = (struct registry){.do_work = pairing_work};
+	assert_true(registry_init(&fake_registry, &fake_process, &fake_loop));
 	fake_registry.derivations = helper_new(&fake_loop, 1, 16);
 	fake_registry.system_users = helper_new(&fake_loop, 1, 16);
 	assert_non_null(fake_registry.derivations);
@@ -229,6 +231,7 @@ int fake_end(void **state)
 	for (unsigned i = 0; i < WHEEL_SLOTS; i++)
 		assert_true(TAILQ_EMPTY(&fake_loop.wheel.slots[i]));
 	registry_free(&fake_registry);
+	process_free(&fake_process);
 	loop_free(&fake_loop);
 	free_actors();
 	clock_set_source(NULL);
@@ -239,14 +242,14 @@ int fake_end(void **state)
 void fake_set(const char *name, const char *value)
 {
 	char why[256];
-	struct snapshot *changed =
-		snapshot_with_setting(fake_registry.config, name, value, why, sizeof(why));
+	struct snapshot *changed = snapshot_with_setting(
+		fake_registry.process->config, name, value, why, sizeof(why));
 	struct pool *pool;
 
 	assert_non_null(changed);
-	snapshot_unref(fake_registry.config);
-	fake_registry.config = changed;
-	fake_registry.settings = snapshot_settings(changed);
+	snapshot_unref(fake_registry.process->config);
+	fake_registry.process->config = changed;
+	fake_registry.process->settings = snapshot_settings(changed);
 	assert_true(registry_apply_databases(&fake_registry));
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
 		pool_reconfigure(pool);
@@ -321,7 +324,7 @@ struct actor *fake_client(struct pool *pool)
 		scripted_open(&client->link.stream, &fake_loop, &client_session_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
-	client->link.id = ++registry->last_id;
+	client->link.id = ++registry->process->last_id;
 	link_walk_enroll(registry, &client->link);
 	client->link.parameters = start_values(pool);
 	client->link.connect_time = client->link.request_time = loop_now(&fake_loop);
@@ -334,7 +337,7 @@ struct actor *fake_client(struct pool *pool)
 	client_enter(client, CLIENT_AUTHENTICATING);
 	client->link.pool = pool;
 	assert_true(cancel_keys_issue(
-		&registry->cancel_keys, client, CANCEL_KEY_MIN, &fake_loop.random));
+		&registry->process->cancel_keys, client, CANCEL_KEY_MIN, &fake_loop.random));
 	client_session_begin(client);
 	fake_check();
 	return actor;
@@ -352,7 +355,7 @@ struct actor *fake_server(struct pool *pool)
 	server->link.kind = LINK_SERVER;
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
-	server->link.id = ++registry->last_id;
+	server->link.id = ++registry->process->last_id;
 	link_walk_enroll(registry, &server->link);
 	server->link.parameters = start_values(pool);
 	server->link.rules = relay_unused_server;

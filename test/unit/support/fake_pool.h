@@ -41,6 +41,7 @@ struct actor {
 };
 
 extern struct loop fake_loop;
+extern struct process fake_process;
 extern struct registry fake_registry;
 
 /* What became of the console's hooks. */

@@ -64,7 +64,7 @@ static void draw_habits(const char *pool_mode)
 {
 	const bool is_session = strcmp(pool_mode, "session") == 0;
 	const bool is_tracked =
-		!is_session && fake_registry.settings->max_prepared_statements > 0;
+		!is_session && fake_registry.process->settings->max_prepared_statements > 0;
 
 	habits = (struct sim_habits){
 		.transactions = strcmp(pool_mode, "statement") != 0,
@@ -238,7 +238,7 @@ static void look_at_pools(void)
 {
 	static unsigned before;
 	static bool was_paused;
-	const bool is_paused = fake_registry.operation == OPERATION_PAUSED;
+	const bool is_paused = fake_registry.process->operation == OPERATION_PAUSED;
 	const struct pool *pool;
 	unsigned active = 0;
 
@@ -511,7 +511,7 @@ static bool operator_acts(void)
 
 static bool operator_resumes(void)
 {
-	if (fake_registry.operation == OPERATION_RUNNING)
+	if (fake_registry.process->operation == OPERATION_RUNNING)
 		return false;
 	sim_trace("operator", 0, "resumes", 0, NULL);
 	control_resume(&fake_registry, NULL);

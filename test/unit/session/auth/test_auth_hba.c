@@ -408,12 +408,13 @@ static void test_a_reload_does_not_take_the_rule_away(void **state)
 	hold_up_names(&job);
 	client = startup_unix("alice", "db");
 	write_file("ident", "m nobody alice\n");
-	next = snapshot_parse("t", text, sizeof(text) - 1, fake_registry.config, &problems);
+	next = snapshot_parse(
+		"t", text, sizeof(text) - 1, fake_registry.process->config, &problems);
 	assert_non_null(next);
 	problems_free(&problems);
-	snapshot_unref(fake_registry.config);
-	fake_registry.config = next;
-	fake_registry.settings = snapshot_settings(next);
+	snapshot_unref(fake_registry.process->config);
+	fake_registry.process->config = next;
+	fake_registry.process->settings = snapshot_settings(next);
 	assert_true(registry_apply_databases(&fake_registry));
 	sem_post(&held_up);
 	wait_for_names();

@@ -251,7 +251,7 @@ static void assert_refused(struct actor *client, const char *text)
 static void assert_nothing_left(void)
 {
 	fake_turn();
-	assert_int_equal(fake_registry.limits.clients, 0);
+	assert_int_equal(fake_registry.process->limits.clients, 0);
 	assert_int_equal(fake_registry.login_count, 0);
 }
 

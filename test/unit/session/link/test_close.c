@@ -480,7 +480,7 @@ static void test_the_end_of_the_process_is_told_to_nobody(void **state)
 	assert_dropped(waiting);
 	assert_dropped(welcoming);
 	assert_gone(server);
-	assert_int_equal(fake_registry.limits.clients, 0);
+	assert_int_equal(fake_registry.process->limits.clients, 0);
 }
 
 static void test_one_client_can_be_cut(void **state)

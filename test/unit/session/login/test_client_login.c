@@ -93,7 +93,7 @@ static void assert_welcome(struct actor *client)
 /* Nothing is left of a login that has failed. */
 static void assert_nothing_left(void)
 {
-	assert_int_equal(fake_registry.limits.clients, 0);
+	assert_int_equal(fake_registry.process->limits.clients, 0);
 	assert_int_equal(fake_registry.login_count, 0);
 	assert_int_equal(fake_registry.clients.used, 0);
 	assert_int_equal(fake_registry.helds.used, 0);
@@ -774,7 +774,7 @@ static void test_a_disabled_database_and_the_end_are_told_after_the_password(voi
 	struct actor *client;
 
 	(void)state;
-	fake_registry.shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
+	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
 	client = startup("alice", "db");
 	hear(client);
 	say_password(client, "secret");
@@ -826,7 +826,7 @@ static void test_the_last_descriptors_are_kept_by_dropping_the_silent(void **sta
 	struct actor *silent, *next;
 
 	(void)state;
-	fake_registry.descriptor_limit = 100;
+	fake_registry.process->descriptor_limit = 100;
 	silent = fake_accept(30);
 	fake_advance(USEC_PER_SEC);
 	next = fake_accept(35);

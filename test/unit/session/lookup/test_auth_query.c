@@ -1231,13 +1231,13 @@ static void test_a_shutdown_for_servers_lets_nobody_ask(void **state)
 	struct actor *client = come_to("db", "alice");
 
 	(void)state;
-	fake_registry.shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
+	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
 	assert_told(come_to("db", "bob"), "57P01", "server shutting down");
 	janitor_start(&janitor, &fake_registry, NULL);
 	fake_advance(USEC_PER_SEC);
 	janitor_stop(&janitor);
 	assert_told(client, "57P01", "server shutting down");
-	fake_registry.shutdown = SHUTDOWN_NONE;
+	fake_registry.process->shutdown = SHUTDOWN_NONE;
 }
 
 static void test_a_pool_that_is_asked_in_is_not_idle(void **state)

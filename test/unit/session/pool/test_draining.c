@@ -436,10 +436,10 @@ static void test_who_comes_to_rest_waits_for_no_such_server(void **state)
 {
 	(void)state;
 	talk("Q", "");
-	fake_registry.still = true;
+	fake_registry.process->still = true;
 	leave(client);
 	assert_closed_for(not_ready);
-	fake_registry.still = false;
+	fake_registry.process->still = false;
 }
 
 /* --- cancel requests of ours -------------------------------------------------------------- */

@@ -325,7 +325,7 @@ static void test_when_servers_are_waited_for_nobody_may_wait(void **state)
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	fake_registry.shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
+	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
 	say(one, "Q");
 	assert_state(one, CLIENT_PAIRED);
 	say(two, "Q");

@@ -149,8 +149,8 @@ static void test_a_console_is_told(void **state)
 	client_enter(client, CLIENT_AUTHENTICATING);
 	client->link.pool = fake_registry.console_pool;
 	client_enter(client, CLIENT_CONSOLE);
-	assert_true(
-		cancel_keys_issue(&fake_registry.cancel_keys, client, 8, &fake_loop.random));
+	assert_true(cancel_keys_issue(
+		&fake_registry.process->cancel_keys, client, 8, &fake_loop.random));
 	assert_closed_for(
 		cancel(console), "closing because: cancel request for console client");
 	assert_int_equal(fake_console.canceled, 1);
@@ -800,7 +800,7 @@ static void test_a_storm_of_requests_keeps_no_descriptors(void **state)
 	for (int i = 0; i < 10000; i++)
 		cancel(client);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 100);
-	assert_int_equal(fake_registry.limits.clients, 102);
+	assert_int_equal(fake_registry.process->limits.clients, 102);
 	/* That costs nobody else his request. */
 	cancel(other);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 101);
@@ -808,7 +808,7 @@ static void test_a_storm_of_requests_keeps_no_descriptors(void **state)
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 101);
 	fake_advance(10 * USEC_PER_SEC);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 0);
-	assert_int_equal(fake_registry.limits.clients, 2);
+	assert_int_equal(fake_registry.process->limits.clients, 2);
 	assert_int_equal(fake_registry.counters.cancel_requests[CANCEL_TIMEOUT], 101);
 	assert_state(client, CLIENT_PAIRED);
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What belongs to the whole process, whatever the number of its event loops: the configuration in
+ * force, limits, cancel keys, TLS contexts, listeners, peers, PAUSE, SUSPEND and SHUTDOWN, ids.
+ *
+ * What belongs to one loop is in model/registry.
+ */
+#ifndef PGUSHER_MODEL_PROCESS_H
+#define PGUSHER_MODEL_PROCESS_H
+
+#include "base/handles.h"
+#include "base/random.h"
+#include "config/snapshot.h"
+#include "model/cancel_keys.h"
+#include "model/limits.h"
+
+struct actions;
+struct client_link;
+struct listeners;
+struct registry;
+struct suspension;
+struct tls_context;
+
+TAILQ_HEAD(peer_list, peer);
+
+/* What PAUSE and SUSPEND have made of the process. */
+enum operation { OPERATION_RUNNING, OPERATION_PAUSED, OPERATION_SUSPENDED };
+
+enum shutdown_mode { SHUTDOWN_NONE, SHUTDOWN_WAIT_FOR_SERVERS, SHUTDOWN_WAIT_FOR_CLIENTS };
+
+/* How the session floor calls the console, which stands above it. Set by the daemon. */
+struct console_hooks {
+	void (*begin)(struct client_link *client); /* the client has entered CLIENT_CONSOLE */
+	/* There are bytes to receive, or the backlog is empty again. */
+	void (*readable)(struct client_link *client);
+	void (*canceled)(struct client_link *client); /* a CancelRequest came with its key */
+	void (*closed)(struct client_link *client); /* it is closing: free client->console */
+};
+
+/* What a suspension asks of the floors above. Set by the daemon. */
+struct suspend_hooks {
+	void (*accept)(struct registry *registry, bool accept); /* new connections, or not */
+	void (*changed)(struct registry *registry); /* all links are at rest, or it is over */
+};
+
+/* The commands whose consoles wait for their end: see admin/waits. */
+LIST_HEAD(console_wait_list, console_wait);
+
+struct process {
+	struct snapshot *config; /* counted */
+	const struct settings *settings; /* of config */
+	struct limits limits;
+	struct cancel_keys cancel_keys;
+	struct tls_context *client_tls, *server_tls; /* counted; NULL: none (tls_setup) */
+	const struct listeners *listeners; /* the daemon's; NULL: none */
+	struct peer_list peers; /* in order by id, those in use so far: see model/peer */
+	enum operation operation;
+	bool draining; /* for a takeover: clients with a server go on, others come to rest */
+	bool still; /* for a takeover: nothing may move (daemon/handover) */
+	struct suspension *suspension; /* SUSPENDED: see session/suspend */
+	struct suspend_hooks suspend;
+	enum shutdown_mode shutdown;
+	usec_t operation_at, shutdown_at; /* when these two last changed */
+	uint64_t last_id; /* of links, for SHOW */
+	struct handles handles; /* of the objects that a SHOW names */
+	int descriptor_limit; /* of open files, when the process started */
+	uint8_t mock_salt[32]; /* for SCRAM exchanges with unknown users */
+	bool has_scram_secrets; /* a user has one: a password may take long to check; stays true */
+	struct console_hooks console;
+	struct console_wait_list console_waits;
+	unsigned tellings; /* answers of SHOW that are being built: see admin/telling */
+	struct actions *actions; /* what only the daemon can do: see admin/commands */
+	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
+};
+
+/*
+ * Make the process with this configuration, whose count it takes over, and random bytes for its
+ * salt. The hooks, actions and version are left as the caller has set them.
+ */
+void process_init(struct process *process, struct random *random, struct snapshot *config);
+
+/* Free what it owns; all registries must have been freed. */
+void process_free(struct process *process);
+
+#endif

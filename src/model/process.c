@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/process.h"
+
+#include <string.h>
+
+void process_init(struct process *process, struct random *random, struct snapshot *config)
+{
+	process->config = config;
+	process->settings = snapshot_settings(config);
+	process->cancel_keys.peer_id = (uint16_t)process->settings->peer_id;
+	TAILQ_INIT(&process->peers);
+	random_fill(random, process->mock_salt, sizeof(process->mock_salt));
+}
+
+void process_free(struct process *process)
+{
+	cancel_keys_free(&process->cancel_keys);
+	handles_clear(&process->handles);
+	snapshot_unref(process->config);
+	explicit_bzero(process->mock_salt, sizeof(process->mock_salt));
+}
