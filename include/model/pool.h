@@ -65,7 +65,7 @@ struct pool {
 	struct failure last_failure; /* valid while failing */
 	bool left_behind; /* not all of its clients are its own: see session/pool/move_clients */
 	unsigned next_host; /* of a host list */
-	bool has_work; /* in registry.work: see pairing_work() */
+	bool has_work; /* in registry.work: see pool_work_run() */
 	bool serving; /* its idle servers are just being given away: see session/pool/pairing */
 	struct stats stats;
 	struct latency *latency; /* owned; NULL until a query has had a server */
@@ -204,7 +204,7 @@ unsigned pool_reserve_in_use(const struct pool *pool);
 usec_t pool_oldest_transaction(const struct pool *pool, usec_t now);
 usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now);
 
-/* Have pairing_work() look at the pool at the end of this turn. */
+/* Have pool_work_run() look at the pool at the end of this turn. */
 void pool_needs_work(struct pool *pool);
 
 /* Statements that its servers have prepared for clients, on all of them together. */

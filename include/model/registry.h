@@ -21,7 +21,10 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 
+struct close_events;
 struct external_auth_queue;
+struct relay_events;
+struct server_login_owner;
 
 LIST_HEAD(link_walk_list, link_walk);
 
@@ -38,9 +41,14 @@ struct registry {
 	struct pool_list pools; /* in order by database, then user, after registry_sort() */
 	unsigned pool_count;
 	bool sorted;
-	struct pool_list work; /* pools that pairing_work() has to look at */
+	struct pool_list work; /* pools that pool_work_run() has to look at */
 	struct loop_task work_task;
-	loop_function *do_work; /* pairing_work(), which stands above this floor */
+	/* What higher modules do for lower ones; session/rules/life sets all of these once. */
+	loop_function *do_work; /* pool_work_run(), for work_task */
+	void (*serve)(struct pool *pool); /* give idle servers to waiting clients */
+	const struct close_events *close_events; /* a link closes */
+	const struct relay_events *relay_events; /* a run of the relay has ended */
+	const struct server_login_owner *login_owner; /* of logins at servers */
 	struct pool *console_pool;
 	struct link_list logins; /* clients in GREETING and AUTHENTICATING */
 	unsigned login_count;

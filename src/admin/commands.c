@@ -12,7 +12,7 @@
 #include "admin/topics.h"
 #include "admin/waits.h"
 #include "base/text.h"
-#include "session/login/client_greeting.h"
+#include "session/link/peer_credentials.h"
 #include "session/takeover/inventory.h"
 #include "session/work/control.h"
 #include "session/work/suspend.h"
@@ -52,7 +52,7 @@ static bool is_local_superuser(const struct command_call *call)
 	if (client->link.remote.family != AF_UNIX ||
 		client->user != call->registry->console_pool->user)
 		return false;
-	client_greeting_identify_peer(client, &peer);
+	peer_credentials_read(client, &peer);
 	return peer.uid == getuid();
 }
 

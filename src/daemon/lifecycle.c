@@ -14,7 +14,7 @@
 #include "session/auth/external_auth.h"
 #include "session/link/tls_setup.h"
 #include "session/login/client_greeting.h"
-#include "session/pool/pairing.h"
+#include "session/rules/life.h"
 #include "session/server/failover.h"
 #include "session/work/control.h"
 #include "session/work/suspend.h"
@@ -104,7 +104,7 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	process->console = console_hooks;
 	process->version = version_text;
 	process_init(process, &daemon->loop.random, config);
-	registry->do_work = pairing_work;
+	life_attach(registry);
 	daemon->has_registry = registry_init(registry, process, &daemon->loop);
 	if (!daemon->has_registry)
 		return refuse("no memory for the configuration");

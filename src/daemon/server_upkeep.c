@@ -5,7 +5,7 @@
 #include "session/lookup/lookup_server.h"
 #include "session/pool/draining.h"
 #include "session/pool/launch.h"
-#include "session/pool/pairing.h"
+#include "session/pool/return_to_pool.h"
 #include "session/server/server_login.h"
 #include "session/work/replication.h"
 
@@ -43,7 +43,7 @@ static void inspect_resting(struct server_link *server, usec_t now)
 		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
 	else if (idle_too_long(server, now))
 		server_close_for(server, REASON_SERVER_IDLE_TIMEOUT);
-	else if (pairing_retire_old(server))
+	else if (return_retire_old(server))
 		return;
 	else if (pool_is_paused(server->link.pool))
 		server_close_for(server, REASON_PAUSE_MODE);

@@ -289,3 +289,11 @@ void link_drop_held(struct link *link)
 	link->held = NULL;
 	link->held_length = link->held_capacity = 0;
 }
+
+bool link_set_parameter(struct link *link, unsigned index, const char *value)
+{
+	struct registry *registry = link_registry(link);
+
+	return link_take_parameters(
+		link, parameters_with(registry->parameters, link->parameters, index, value));
+}

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "config/snapshot.h"
 #include "daemon/fds_row.h"
-#include "session/pool/pairing.h"
+#include "session/rules/life.h"
 #include "session/takeover/adoption.h"
 #include "session/takeover/inventory.h"
 #include "session/work/control.h"
@@ -62,7 +62,8 @@ static void begin(void)
 	require(snapshot && log_configure(&quiet) && loop_init(&loop));
 	process = (struct process){0};
 	process_init(&process, &loop.random, snapshot);
-	registry = (struct registry){.do_work = pairing_work};
+	registry = (struct registry){0};
+	life_attach(&registry);
 	require(registry_init(&registry, &process, &loop));
 	adoption = adoption_new(&registry);
 	require(adoption != NULL);

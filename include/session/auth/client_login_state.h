@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a client's login remembers (struct login, session/auth/method), from the startup message to
- * the welcome: made, found, and let go of.
+ * What a client's login remembers (session/link/login): made and found here, freed by
+ * session/lookup/login_end.
  */
 #ifndef PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
 #define PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
 
-#include "model/registry.h"
+#include "session/link/login.h"
 #include "wire/startup.h"
 
-/* The client's login, which it owns. False: no memory. */
-bool client_login_new(struct client_link *client, const struct startup_login *wanted);
+/* Make the client's login, which the client owns. Returns false when out of memory. */
+bool client_login_new(struct client_link *client, const struct startup_login *wanted,
+	const struct login_steps *steps);
 
 /* The client that is logging in under this id (SHOW's), or NULL. */
 struct client_link *client_login_find(const struct registry *registry, uint64_t id);
@@ -23,8 +24,5 @@ size_t client_login_key_length(const struct client_link *client);
  * leave with. False: it was lost.
  */
 bool client_login_send_sasl_final(struct client_link *client);
-
-/* The login is over, well or not; `state` is the state in which it was. Wipes what it held. */
-void client_login_end(struct client_link *client, enum client_state state);
 
 #endif

@@ -18,9 +18,6 @@ extern const struct stream_handlers client_greeting_handlers;
 void client_greeting_accept(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
 
-/* Who is at the other end of its Unix socket, as the kernel knows; uid -1: it does not. */
-void client_greeting_identify_peer(const struct client_link *client, struct ucred *peer);
-
 /* Its reading was paused while it was looked up: what it has said meanwhile, and reading on. */
 void client_greeting_resume(struct client_link *client);
 

@@ -9,19 +9,11 @@
 #ifndef PGUSHER_SESSION_LOGIN_CLIENT_LOGIN_H
 #define PGUSHER_SESSION_LOGIN_CLIENT_LOGIN_H
 
-#include "model/registry.h"
-#include "session/auth/method.h"
-
-enum {
-	/* Bytes of a password; a longer one is a wrong one. */
-	CLIENT_PASSWORD_MAX = 65530,
-	/* A message of a login that is longer than this is not even read. */
-	CLIENT_LOGIN_MESSAGE_MAX = 128 * 1024,
-	CLIENT_USER_NAME_MAX = 127,
-};
+#include "session/link/login.h"
 
 /* The startup message has come, whole. It may close the client. */
-void client_login_begin(struct client_link *client, const uint8_t *message, size_t total);
+void client_login_begin(struct client_link *client, const uint8_t *message, size_t total,
+	const struct login_steps *steps);
 
 /* A password message has come: its body, whole. It may close the client. */
 void client_login_password(struct client_link *client, const uint8_t *body, size_t length);

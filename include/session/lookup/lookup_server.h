@@ -10,47 +10,6 @@
 #define PGUSHER_SESSION_LOOKUP_LOOKUP_SERVER_H
 
 #include "session/pool/lookup.h"
-#include "wire/report.h"
-
-/* What happened to a look-up that the server answers with an error. */
-enum lookup_error {
-	LOOKUP_ERROR_ENDS, /* that was the answer */
-	LOOKUP_ERROR_BREAKS, /* the server is not to be trusted with another one */
-};
-
-/* What is peculiar to a kind of look-up. */
-struct lookup_kind {
-	const char *name; /* for the log */
-	/* The subject is held, and let go of; NULL: it need not be. */
-	const void *(*hold)(const void *subject);
-	void (*let_go)(const void *subject);
-	/*
-	 * Append queries that have to come first; returns how many, each with a ReadyForQuery of
-	 * its own.
-	 */
-	unsigned (*prepare)(struct server_link *server, struct buffer *out);
-	/* One more of these has ended: lookup->preludes are left. False: no memory. */
-	bool (*fit)(struct server_link *server);
-	/*
-	 * Append statements, each by lookup_write_statement(), without the Sync behind them;
-	 * returns how many.
-	 */
-	unsigned (*ask)(const struct lookup *lookup, const struct server_link *server,
-		struct buffer *out);
-	/* How many columns the result of one has. */
-	unsigned (*columns)(const struct lookup *lookup, unsigned statement);
-	/* A row of that result. False: the server is none to be trusted. */
-	bool (*take_row)(struct server_link *server, unsigned statement, const uint8_t *body,
-		size_t length);
-	/* The server says that it cannot be done. */
-	enum lookup_error (*take_error)(
-		struct server_link *server, const struct report *report);
-	/* It has ended well: take the logins out one by one, and on with them. */
-	void (*finish)(struct lookup *lookup);
-	enum reason broken; /* why a server is closed that answers something else */
-	/* What the logins are told then; REASON_COUNT: what became of the server. */
-	enum reason failure;
-};
 
 /* Parse, Bind, Describe, Execute: the unnamed statement and portal, everything as text. */
 void lookup_write_statement(

@@ -19,10 +19,11 @@
 #include "model/server_link.h"
 
 /*
- * A server (PAIRED, parted from its client) is not clean; politely: the client said Terminate.
- * It is DRAINING afterwards, or back in the pool, or closed.
+ * The client of this server, which is still PAIRED but has been unpaired, has closed: return the
+ * server to the pool if it is clean, else drain it, else close it. politely: the client has sent
+ * Terminate, so what it had sent before may finish by itself.
  */
-void draining_begin(struct server_link *server, bool politely);
+void draining_client_left(struct server_link *server, bool politely);
 
 /* It has said something, of so many bytes; all of that has been judged. */
 void draining_proceed(struct server_link *server, size_t length);

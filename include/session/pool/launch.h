@@ -24,13 +24,4 @@ bool launch_for(struct client_link *client);
 /* Did the last attempt fail so recently that the next one has to wait? */
 bool launch_must_pause(const struct pool *pool);
 
-/*
- * An attempt has failed: the next waits for server_login_retry. told: the server itself refused
- * us, so those who wait in the pool get its words if nothing else can serve them.
- */
-void launch_failed(struct pool *pool, const struct failure *why, bool told);
-
-/* A server has logged in: the pool works, and those who wait for its welcome get it. */
-void launch_succeeded(struct pool *pool);
-
 #endif

@@ -17,9 +17,6 @@ bool peering_is_foreign(const struct registry *registry, const uint8_t *key, siz
 /* Pass the request on, or close the client that brought it. */
 void peering_forward(struct client_link *client, const uint8_t *key, size_t length);
 
-/* Connect to the peer for a request that waits, if it may have one connection more. */
-bool peering_launch(struct pool *pool);
-
 /* Regular upkeep: tries that came to nothing are made again. */
 void peering_work(struct registry *registry);
 

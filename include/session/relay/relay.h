@@ -81,6 +81,25 @@ struct relay_rule {
 	bool at_once; /* judge it when its header is there: nobody will wait for the rest */
 };
 
+/* What other modules do when a run has ended: registry.relay_events, the table of rules/life. */
+struct relay_events {
+	/* A paired server may be free: see return_if_free(). It may be closed by this. */
+	void (*server_answered)(struct server_link *server);
+	/* A DRAINING server has sent so many bytes, all of which have been judged. */
+	void (*server_drained)(struct server_link *server, size_t length);
+	/* A query of our own has ended on this server, which may be closed by this. */
+	void (*own_query_done)(struct server_link *server);
+	/* Insert the answers to prepared statements that pgusher gives itself, now that they are due. */
+	void (*insert_answers)(struct relay_run *run);
+	/* Send them at once to the client of the server. Returns false if it is broken. */
+	bool (*send_answers)(struct server_link *server);
+	/*
+	 * The run of a paired client, which began with `data`, has passed on messages of a batch
+	 * that may have to be replayed: keep them.
+	 */
+	void (*keep_batch)(struct relay_run *run, const uint8_t *data);
+};
+
 /* A paired, idle or waiting client is readable. */
 void relay_client_readable(struct client_link *client);
 

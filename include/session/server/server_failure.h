@@ -12,10 +12,11 @@
 void server_failure_hear(struct server_link *server, const uint8_t *body, size_t length);
 
 /*
- * A server is closing, which was in this state: let go of its login, and remember a failed one. It
- * may close clients that wait for the pool.
+ * A server that was in this state is closed: free its login, and if that has failed, count it and
+ * tell its owner. client: the client of replication that waits for this login and is closed if the
+ * failure concerns only it; NULL: none.
  */
-void server_failure_settle(
-	struct server_link *server, enum server_state state, const struct failure *why);
+void server_failure_settle(struct server_link *server, enum server_state state,
+	const struct failure *why, struct client_link *client);
 
 #endif

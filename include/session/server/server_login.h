@@ -10,14 +10,17 @@
 
 #include "model/registry.h"
 
+struct server_login_owner;
+
 /*
  * Start a connection for the pool; for_cancel: to the place of this server, because a cancel
  * request waits for it. False: it failed at once, which has been logged and remembered.
  */
-bool server_login_begin(struct pool *pool, const struct server_link *for_cancel);
+bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
+	const struct server_login_owner *owner);
 
 /* Start one for this client of replication, in its pool. False: as above. */
-bool server_login_begin_for(struct client_link *client);
+bool server_login_begin_for(struct client_link *client, const struct server_login_owner *owner);
 
 /*
  * A regular look at a login that goes on: one of several hosts that does not answer is given up for

@@ -12,7 +12,32 @@
 #include "net/tls.h"
 #include "session/server/server_route.h"
 
+/* What the launcher of a server connection does at the steps of its login. */
+struct server_login_owner {
+	/* How the stream reports once the server has logged in. */
+	const struct stream_handlers *session;
+	/*
+	 * The connection is up. Returns true if the owner has used it for something other than a
+	 * login (or has closed it), so that no login begins.
+	 */
+	bool (*connected)(struct server_link *server);
+	/* Append what the StartupMessage has besides the settings of the database. */
+	void (*write_startup)(const struct server_link *server, struct buffer *message);
+	/*
+	 * The server has logged in and belongs to the owner. For a client of replication `head` is
+	 * the beginning of a welcome with the server's parameters, which may be appended to; else
+	 * it is NULL. The server may be closed by this.
+	 */
+	void (*ready)(struct server_link *server, struct buffer *head);
+	/*
+	 * A login of the pool has failed. told: the server itself refused it, or no secret for it is
+	 * known, so a next attempt would fail too.
+	 */
+	void (*failed)(struct pool *pool, const struct failure *why, bool told);
+};
+
 struct server_login {
+	const struct server_login_owner *owner;
 	struct server_route route; /* to which host it goes */
 	bool for_cancel; /* launched for a cancel request, maybe beyond the pool's size */
 	bool asked_for_tls; /* and the server has not answered yet */
@@ -34,7 +59,7 @@ struct server_login {
 };
 
 /* A server of the pool with a login that has not begun to connect; NULL: no memory. */
-struct server_link *server_login_new(struct pool *pool);
+struct server_link *server_login_new(struct pool *pool, const struct server_login_owner *owner);
 
 /* Wipes it too. The server stays; it may have no login. */
 void server_login_free(struct server_link *server);

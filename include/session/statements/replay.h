@@ -19,17 +19,11 @@ enum {
 	HEALING_KEPT_MAX = 64 * 1024,
 };
 
-/* As replay_note(), where there is something to keep, or that goes on. */
+/*
+ * The run of a client, which began with `data`, is over and its messages have been sent: keep those
+ * of a batch that may have to be replayed. This is the event keep_batch of the relay.
+ */
 void replay_keep(struct relay_run *run, const uint8_t *data);
-
-/* A run of a client with a server is over that began here, and what it has passed has gone. */
-static inline void replay_note(struct relay_run *run, const uint8_t *data)
-{
-	if (run->keeps || run->batch != run->at || run->server->batch_open)
-		replay_keep(run, data);
-	else
-		run->server->kept_requests = 0;
-}
 
 /* Is this the error of a plan out of date? */
 bool replay_is_stale(const struct report *report);

@@ -27,7 +27,4 @@ bool welcome_is_wanted(const struct pool *pool);
  */
 bool welcome_replica(struct client_link *client, struct buffer *head);
 
-/* What the pool's welcome reports under this name, which is not tracked, lent; NULL: nothing. */
-const char *welcome_value(const struct pool *pool, const char *name);
-
 #endif

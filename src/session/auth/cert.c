@@ -7,6 +7,7 @@
  * and wildcard rules of host names would let one user in as another.
  */
 #include "net/tls.h"
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 
 static bool may_be(const char *name, const void *context)
@@ -52,7 +53,7 @@ static enum auth_result begin(struct client_link *client)
 
 	if (why)
 		link_log_repeated(&client->link, LEVEL_WARNING, "%s", why);
-	return !why && auth_is_known(client) ? AUTH_PASSED : auth_refuse(client);
+	return !why && exchange_is_known(client) ? AUTH_PASSED : exchange_refuse(client);
 }
 
 const struct auth_method auth_cert = {

@@ -4,20 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/auth/external_auth.h"
-#include "session/auth/method.h"
-#include "session/auth/refusal.h"
-#include "session/link/derivation.h"
-#include "session/lookup/lookup_server.h"
+#include "session/link/login.h"
 #include "wire/startup.h"
 
-bool client_login_new(struct client_link *client, const struct startup_login *wanted)
+bool client_login_new(struct client_link *client, const struct startup_login *wanted,
+	const struct login_steps *steps)
 {
 	struct login *login = calloc(1, sizeof(*login));
 
 	if (!login)
 		return false;
 	client->login = login;
+	login->steps = steps;
 	login->version = startup_version_spoken(wanted->version);
 	buffer_init_secret(&login->final);
 	login->database_name = strdup(wanted->database);
@@ -56,32 +54,4 @@ bool client_login_send_sasl_final(struct client_link *client)
 	return length == 0 ||
 		stream_send_bytes(&client->link.stream, sasl_final->data, length) !=
 		STREAM_SENT_NOT;
-}
-
-void client_login_end(struct client_link *client, enum client_state state)
-{
-	struct login *login = client->login;
-
-	if (state > CLIENT_WELCOMING || !login)
-		return;
-	lookup_client_gone(login);
-	if (login->mock) {
-		if (client->user == login->mock)
-			client->user = NULL;
-		free(login->mock);
-	}
-	if (login->external_auth)
-		external_auth_abandon(login->external_auth);
-	derivation_abandon(link_registry(&client->link), login->derivation);
-	refusal_forget(login);
-	credential_unref(login->credential);
-	hba_unref(login->hba);
-	scram_server_free(&login->scram);
-	buffer_wipe(&login->final);
-	buffer_free(&login->sasl_final);
-	buffer_free(&login->option_names);
-	free(login->database_name);
-	explicit_bzero(login, sizeof(*login));
-	free(login);
-	client->login = NULL;
 }

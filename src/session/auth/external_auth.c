@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "session/auth/client_login_state.h"
-#include "session/auth/method.h"
-#include "session/login/client_login.h"
+#include "session/auth/exchange.h"
 
 enum {
 	/* So many may hang before the others have to wait. */
@@ -85,11 +84,11 @@ static void tell(struct client_link *client, struct external_auth *request)
 	client->login->external_auth = NULL;
 	client->login->expired = request->expired;
 	if (request->answer == EXTERNAL_AUTH_RIGHT)
-		result = client_login_learn(client, request->password);
+		result = client->login->steps->learn(client, request->password);
 	else
-		result = auth_refuse(client);
+		result = exchange_refuse(client);
 	external_auth_free(request);
-	client_login_proceed(client, result);
+	client->login->steps->proceed(client, result);
 }
 
 static void on_held_long_enough(struct deadline *deadline)

@@ -3,11 +3,12 @@
  * The HBA file says by which of the other methods a client has to prove itself: its first rule
  * that fits where the client comes from and what it asks for.
  */
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 
 static enum auth_result reject(struct client_link *client)
 {
-	return auth_refuse(client);
+	return exchange_refuse(client);
 }
 
 static const struct auth_method auth_reject = {

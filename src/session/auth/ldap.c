@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* A clear-text password that an LDAP server judges. */
+#include "session/auth/exchange.h"
 #include "session/auth/external_auth.h"
 #include "session/auth/ldap_check.h"
 #include "session/auth/method.h"
@@ -28,7 +29,7 @@ static enum auth_result begin(struct client_link *client)
 		return refuse_for(client, REASON_LDAP_NOT_SUPPORTED);
 	if (!options_of(client))
 		return refuse_for(client, REASON_LDAP_OPTIONS_NULL);
-	auth_ask(client, AUTH_CLEARTEXT, NULL, 0);
+	exchange_ask(client, AUTH_CLEARTEXT, NULL, 0);
 	return AUTH_PENDING;
 }
 
@@ -59,13 +60,13 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	struct external_auth *request;
 
 	/* While the first is looked at there is no second. */
-	if (client->login->external_auth || !auth_is_password(body, length))
-		return auth_refuse(client);
+	if (client->login->external_auth || !exchange_is_password(body, length))
+		return exchange_refuse(client);
 	request = make_request(client, body, length - 1);
 	if (!request ||
 		!external_auth_start(
 			client, &link_registry(&client->link)->ldap, &authority, request))
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	return AUTH_PENDING;
 }
 

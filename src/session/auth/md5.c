@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "wire/message.h"
 
@@ -14,19 +15,19 @@ static enum auth_result begin(struct client_link *client)
 	struct login *login = client->login;
 
 	/* A SCRAM secret cannot be checked by MD5: the exchange is SCRAM instead. */
-	if (secret_kind(auth_secret(client)) == SECRET_SCRAM) {
+	if (secret_kind(exchange_secret(client)) == SECRET_SCRAM) {
 		login->method = &auth_scram;
 		return login->method->begin(client);
 	}
 	random_fill(&client->link.stream.loop->random, login->salt, sizeof(login->salt));
-	auth_ask(client, AUTH_MD5, login->salt, sizeof(login->salt));
+	exchange_ask(client, AUTH_MD5, login->salt, sizeof(login->salt));
 	return AUTH_PENDING;
 }
 
 /* What the right client sends; for unknown users the same work with a secret that nobody has. */
 static bool expected_response(struct client_link *client, char out[36])
 {
-	const char *secret = auth_secret(client);
+	const char *secret = exchange_secret(client);
 	char hashed[36];
 	bool done;
 
@@ -46,10 +47,10 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 	if (length != RESPONSE_LENGTH + 1 || body[RESPONSE_LENGTH] != '\0' ||
 		!expected_response(client, expected))
-		return auth_refuse(client);
-	equal = auth_equal((const char *)body, expected);
+		return exchange_refuse(client);
+	equal = exchange_equal((const char *)body, expected);
 	explicit_bzero(expected, sizeof(expected));
-	return equal && auth_secret(client) ? AUTH_PASSED : auth_refuse(client);
+	return equal && exchange_secret(client) ? AUTH_PASSED : exchange_refuse(client);
 }
 
 const struct auth_method auth_md5 = {

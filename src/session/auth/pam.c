@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* A clear-text password that PAM judges. */
 #include "base/text.h"
+#include "session/auth/exchange.h"
 #include "session/auth/external_auth.h"
 #include "session/auth/method.h"
 #include "session/auth/pam_check.h"
@@ -10,7 +11,7 @@ static const struct external_auth_method authority = {"PAM", pam_check};
 
 static enum auth_result begin(struct client_link *client)
 {
-	auth_ask(client, AUTH_CLEARTEXT, NULL, 0);
+	exchange_ask(client, AUTH_CLEARTEXT, NULL, 0);
 	return AUTH_PENDING;
 }
 
@@ -20,16 +21,16 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	struct external_auth *request;
 
 	/* While the first is looked at there is no second. */
-	if (client->login->external_auth || !auth_is_password(body, length))
-		return auth_refuse(client);
+	if (client->login->external_auth || !exchange_is_password(body, length))
+		return exchange_refuse(client);
 	request = external_auth_new(client->user->name, body, length - 1);
 	if (!request)
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	text_copy(request->remote, sizeof(request->remote),
 		address_host(&client->link.remote, remote));
 	if (!external_auth_start(
 		    client, &link_registry(&client->link)->pam, &authority, request))
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	return AUTH_PENDING;
 }
 

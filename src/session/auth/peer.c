@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "session/auth/client_login_state.h"
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
-#include "session/login/client_greeting.h"
-#include "session/login/client_login.h"
+#include "session/link/peer_credentials.h"
 
 enum {
 	ENTRY_SIZE_FIRST = 1024, /* of a system user's entry */
@@ -78,9 +78,9 @@ static enum auth_result judge(struct client_link *client, const struct question 
 	if (!question->name)
 		link_log_repeated(&client->link, LEVEL_WARNING, "no system user has the uid %u",
 			(unsigned)question->uid);
-	else if (may_be(client, question->name) && auth_is_known(client))
+	else if (may_be(client, question->name) && exchange_is_known(client))
 		return AUTH_PASSED;
-	return auth_refuse(client);
+	return exchange_refuse(client);
 }
 
 static void finish(struct helper_job *job)
@@ -90,7 +90,7 @@ static void finish(struct helper_job *job)
 		job->cancelled ? NULL : client_login_find(question->registry, job->link);
 
 	if (client)
-		client_login_proceed(client, judge(client, question));
+		client->login->steps->proceed(client, judge(client, question));
 	free(question->name);
 	free(question);
 }
@@ -118,13 +118,13 @@ static enum auth_result begin(struct client_link *client)
 	struct ucred peer;
 
 	if (client->link.remote.family != AF_UNIX)
-		return auth_refuse(client);
-	client_greeting_identify_peer(client, &peer);
+		return exchange_refuse(client);
+	peer_credentials_read(client, &peer);
 	if (submit(client, peer.uid))
 		return AUTH_PENDING;
 	link_log_repeated(&client->link, LEVEL_WARNING,
 		"too many logins wait for the names of system users");
-	return auth_refuse(client);
+	return exchange_refuse(client);
 }
 
 const struct auth_method auth_peer = {

@@ -4,14 +4,14 @@
 
 #include "crypt/md5.h"
 #include "session/auth/client_login_state.h"
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "session/link/derivation.h"
-#include "session/login/client_login.h"
 #include "wire/message.h"
 
 static enum auth_result begin(struct client_link *client)
 {
-	auth_ask(client, AUTH_CLEARTEXT, NULL, 0);
+	exchange_ask(client, AUTH_CLEARTEXT, NULL, 0);
 	return AUTH_PENDING;
 }
 
@@ -24,10 +24,10 @@ static void derived(struct registry *registry, const struct derivation_owner *ow
 	if (!client)
 		return;
 	client->login->deriving = false;
-	client_login_proceed(client,
+	client->login->steps->proceed(client,
 		keys && !client->login->never && scram_secret_accepts(parameters, keys)
 			? AUTH_PASSED
-			: auth_refuse(client));
+			: exchange_refuse(client));
 }
 
 static enum auth_result derive(
@@ -40,7 +40,7 @@ static enum auth_result derive(
 
 	if (!derivation_start(
 		    link_registry(&client->link), &owner, password, parameters, derived))
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	client->login->deriving = true;
 	return AUTH_PENDING;
 }
@@ -53,7 +53,7 @@ static enum auth_result check_scram(
 
 	link_registry(&client->link)->process->has_scram_secrets = true;
 	result = scram_secret_parse(secret, &parsed) ? derive(client, password, &parsed)
-						     : auth_refuse(client);
+						     : exchange_refuse(client);
 	explicit_bzero(&parsed, sizeof(parsed));
 	return result;
 }
@@ -71,7 +71,7 @@ static enum auth_result refuse_as_late(struct client_link *client, const char *p
 	};
 
 	if (!registry->process->has_scram_secrets)
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	random_fill(&registry->loop->random, nobodys.salt, SCRAM_SALT_SIZE);
 	client->login->never = true;
 	return derive(client, password, &nobodys);
@@ -80,8 +80,8 @@ static enum auth_result refuse_as_late(struct client_link *client, const char *p
 static bool check_md5(struct client_link *client, const char *secret, const char *password)
 {
 	char hashed[36];
-	const bool equal =
-		md5_secret(password, client->user->name, hashed) && auth_equal(hashed, secret);
+	const bool equal = md5_secret(password, client->user->name, hashed) &&
+		exchange_equal(hashed, secret);
 
 	explicit_bzero(hashed, sizeof(hashed));
 	return equal;
@@ -90,17 +90,17 @@ static bool check_md5(struct client_link *client, const char *secret, const char
 static enum auth_result answer(struct client_link *client, const uint8_t *body, size_t length)
 {
 	const char *password = (const char *)body;
-	const char *secret = auth_secret(client);
+	const char *secret = exchange_secret(client);
 	bool hash_equal, equal = false;
 
 	/* While the first is looked at there is no second. */
-	if (client->login->deriving || !auth_is_password(body, length))
-		return auth_refuse(client);
+	if (client->login->deriving || !exchange_is_password(body, length))
+		return exchange_refuse(client);
 	/* For every kind, and for nobody: the time must not tell which it is. */
 	hash_equal = check_md5(client, secret ? secret : "", password);
 	switch (secret_kind(secret)) {
 	case SECRET_PLAIN:
-		equal = auth_equal(password, secret);
+		equal = exchange_equal(password, secret);
 		break;
 	case SECRET_MD5:
 		equal = hash_equal;

@@ -3,7 +3,7 @@
 
 #include <event2/event.h>
 
-#include "session/login/client_login.h"
+#include "session/auth/exchange.h"
 
 static void on_time(evutil_socket_t fd, short what, void *argument)
 {
@@ -12,7 +12,7 @@ static void on_time(evutil_socket_t fd, short what, void *argument)
 	(void)fd;
 	(void)what;
 	refusal_forget(client->login);
-	client_login_proceed(client, auth_refuse(client));
+	client->login->steps->proceed(client, exchange_refuse(client));
 }
 
 /* A timer of its own: the deadlines of the loop are too far apart for a few milliseconds. */
@@ -24,12 +24,12 @@ enum auth_result refusal_at(struct client_link *client, usec_t time)
 	struct event *timer;
 
 	if (left <= 0)
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	timer = event_new(loop->base, -1, 0, on_time, client);
 	if (!timer || event_add(timer, &wait) != 0) {
 		if (timer)
 			event_free(timer);
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	}
 	client->login->held_refusal = timer;
 	return AUTH_PENDING;

@@ -15,10 +15,10 @@
 #include "crypt/digest.h"
 #include "crypt/md5.h"
 #include "crypt/scram.h"
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "session/auth/refusal.h"
 #include "session/link/derivation.h"
-#include "session/login/client_login.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 #include "wire/writer.h"
@@ -34,9 +34,9 @@ static enum auth_result begin(struct client_link *client)
 	login->end_point_length = tls_end_point(&client->link.stream, login->end_point);
 	login->scram.offers_binding = login->end_point_length > 0;
 	if (login->scram.offers_binding)
-		auth_ask(client, AUTH_SASL, bound, sizeof(bound));
+		exchange_ask(client, AUTH_SASL, bound, sizeof(bound));
 	else
-		auth_ask(client, AUTH_SASL, plain, sizeof(plain));
+		exchange_ask(client, AUTH_SASL, plain, sizeof(plain));
 	return AUTH_PENDING;
 }
 
@@ -107,10 +107,10 @@ static void wake_waiters(struct registry *registry, const struct user_keys *keys
 			continue;
 		login->deriving = false;
 		login->verifier = *verifier;
-		if (auth_keys(client) != keys)
-			client_login_proceed(client, auth_refuse(client));
+		if (exchange_keys(client) != keys)
+			client->login->steps->proceed(client, exchange_refuse(client));
 		else if (login->final.length > 0)
-			client_login_proceed(client,
+			client->login->steps->proceed(client,
 				check_final(client, (const char *)login->final.data,
 					login->final.length));
 	}
@@ -125,7 +125,7 @@ static void refuse_waiters(struct registry *registry, const struct scram_secret 
 		struct client_link *client = client_of(link);
 
 		if (waits_for(client->login, parameters))
-			client_login_proceed(client, auth_refuse(client));
+			client->login->steps->proceed(client, exchange_refuse(client));
 	}
 }
 
@@ -166,7 +166,8 @@ static bool start_derivation(struct client_link *client, struct user_keys *keys)
 	keys->verifier.iterations = (uint32_t)registry->process->settings->scram_iterations;
 	keys->verifier.salt_length = SCRAM_SALT_SIZE;
 	random_fill(&registry->loop->random, keys->verifier.salt, SCRAM_SALT_SIZE);
-	if (derivation_start(registry, &owner, auth_secret(client), &keys->verifier, derived))
+	if (derivation_start(
+		    registry, &owner, exchange_secret(client), &keys->verifier, derived))
 		return true;
 	keys->verifier.salt_length = 0;
 	return false;
@@ -181,7 +182,7 @@ static void forget_outdated(struct client_link *client, struct user_keys *keys)
 	const struct settings *settings = link_registry(&client->link)->process->settings;
 
 	if (keys->verifier.salt_length == 0 ||
-		secret_kind(auth_secret(client)) != SECRET_PLAIN ||
+		secret_kind(exchange_secret(client)) != SECRET_PLAIN ||
 		keys->verifier.iterations == (uint32_t)settings->scram_iterations)
 		return;
 	keys->verifier_known = false;
@@ -193,9 +194,9 @@ static bool choose_verifier(struct client_link *client)
 	struct login *login = client->login;
 	struct user_keys *keys;
 
-	if (!auth_secret(client))
+	if (!exchange_secret(client))
 		return mock_verifier(client, &login->verifier);
-	keys = auth_keys(client);
+	keys = exchange_keys(client);
 	if (!keys)
 		return false;
 	forget_outdated(client, keys);
@@ -217,7 +218,7 @@ static enum auth_result answer_first(
 	uint32_t size;
 	const uint8_t *message;
 	uint8_t nonce[SCRAM_NONCE_SIZE];
-	const char *secret = auth_secret(client);
+	const char *secret = exchange_secret(client);
 	struct buffer out;
 	enum scram_result result;
 
@@ -232,7 +233,7 @@ static enum auth_result answer_first(
 	message = reader_bytes(&reader, size);
 	if (reader.failed || reader_left(&reader) > 0 || (secret && md5_is_secret(secret)) ||
 		!choose_verifier(client))
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	buffer_init(&out);
 	random_fill(&client->link.stream.loop->random, nonce, sizeof(nonce));
 	result = scram_server_first(&login->scram, (const char *)message, size, nonce,
@@ -240,17 +241,17 @@ static enum auth_result answer_first(
 		&out);
 	if (result == SCRAM_GOOD) {
 		login->answered_first = true;
-		auth_ask(client, AUTH_SASL_CONTINUE, out.data, out.length);
+		exchange_ask(client, AUTH_SASL_CONTINUE, out.data, out.length);
 	}
 	buffer_free(&out);
-	return result == SCRAM_GOOD ? AUTH_PENDING : auth_refuse(client);
+	return result == SCRAM_GOOD ? AUTH_PENDING : exchange_refuse(client);
 }
 
 /* The key that the client proved opens servers that store the same secret. */
 static void remember_client_key(
 	struct client_link *client, const uint8_t client_key[SCRAM_KEY_SIZE])
 {
-	struct user_keys *keys = auth_keys(client);
+	struct user_keys *keys = exchange_keys(client);
 
 	/* The secret may have changed since the exchange began: then the key opens nothing. */
 	if (!keys || !keys->is_scram ||
@@ -306,12 +307,12 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 		return answer_first(client, body, length);
 	/* It has had its answer, though it has not been told. Nor may what is too long tell more. */
 	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 || refusal_is_held(login))
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	if (!login->deriving)
 		return check_final(client, (const char *)body, length);
 	/* The helper is not done yet. */
 	if (!buffer_append(&login->final, body, length))
-		return auth_refuse(client);
+		return exchange_refuse(client);
 	return AUTH_PENDING;
 }
 

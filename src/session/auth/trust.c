@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* No password: `any` lets everybody in, `trust` whoever is known. */
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 
 static enum auth_result pass(struct client_link *client)
@@ -11,7 +12,7 @@ static enum auth_result pass(struct client_link *client)
 /* Known means: in the auth_file, or looked up, be the secret there empty. */
 static enum auth_result pass_if_known(struct client_link *client)
 {
-	return auth_is_known(client) ? AUTH_PASSED : auth_refuse(client);
+	return exchange_is_known(client) ? AUTH_PASSED : exchange_refuse(client);
 }
 
 const struct auth_method auth_any = {

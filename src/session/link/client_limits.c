@@ -3,7 +3,7 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
-#include "session/pool/lookup.h"
+#include "session/link/login.h"
 #include "wire/writer.h"
 
 /* How often limits are looked at whose time has come while nothing is timed. */
@@ -57,7 +57,7 @@ static usec_t login_since(const struct client_link *client)
 /* Is a server at work to find out who it is? */
 static bool is_being_looked_up(const struct client_link *client)
 {
-	return client->link.state == CLIENT_LOOKING_UP && client->login->lookup->server;
+	return client->link.state == CLIENT_LOOKING_UP && client->login->queued_at == 0;
 }
 
 static usec_t end_of_wait(const struct client_link *client, const struct settings *settings)

@@ -8,17 +8,7 @@
 #include "model/link_walk.h"
 #include "model/registry.h"
 #include "net/tls.h"
-#include "session/auth/client_login_state.h"
 #include "session/link/login_counts.h"
-#include "session/lookup/lookup_server.h"
-#include "session/pool/launch.h"
-#include "session/pool/pairing.h"
-#include "session/relay/relay.h"
-#include "session/server/server_failure.h"
-#include "session/statements/statements.h"
-#include "session/work/cancel.h"
-#include "session/work/cancel_unsent.h"
-#include "session/work/replication.h"
 #include "wire/writer.h"
 
 /* In whole seconds. */
@@ -63,7 +53,7 @@ static void tell_client(struct client_link *client, const struct failure *why, b
 	/* A half-sent message must not have another one inside. */
 	if (client->link.cut || stream_is_blocked(stream))
 		return;
-	if (!client_login_send_sasl_final(client))
+	if (!registry->close_events->before_error(client))
 		return;
 	buffer_init(&message);
 	writer_error(&message, "FATAL", why->sqlstate, why->text);
@@ -120,7 +110,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	login_counts_failed(client, state, why);
 	if (link->peer) {
 		server = server_of(link->peer);
-		pairing_part(link);
+		registry->close_events->unpair(link);
 		/* It waits for the rest: nobody else can use it like that. */
 		server->dirty = server->dirty || server->link.cut;
 		/* It may be paused, since its client takes nothing more. */
@@ -133,14 +123,11 @@ void client_close(struct client_link *client, const struct failure *why)
 		log_stranger(client, why);
 	if (state == CLIENT_CONSOLE)
 		registry->process->console.closed(client);
-	else if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
-		cancel_asker_gone(client);
 	client_group_leave(client);
 	client_enter(client, CLIENT_CLOSED);
 	handles_take_back(&registry->process->handles, &link->handle, link);
 	link_walk_strike(registry, link);
-	client_login_end(client, state);
-	statements_client_gone(client);
+	registry->close_events->client_closed(client, state);
 	cancel_keys_forget(&registry->process->cancel_keys, client);
 	wheel_remove(&registry->loop->wheel, &client->deadline);
 	stream_close(&link->stream);
@@ -152,9 +139,8 @@ void client_close(struct client_link *client, const struct failure *why)
 	limits_give_socket(registry);
 	explicit_bzero(client->key, sizeof(client->key));
 	loop_defer(registry->loop, &link->ending, free_client);
-	replication_client_gone(client);
-	if (server)
-		pairing_abandon(server, why->reason == REASON_CLIENT_CLOSE_REQUEST);
+	registry->close_events->client_left(
+		client, server, why->reason == REASON_CLIENT_CLOSE_REQUEST);
 }
 
 void client_close_for(struct client_link *client, enum reason reason)
@@ -219,6 +205,7 @@ void server_close(struct server_link *server, const struct failure *why)
 {
 	struct link *link = &server->link;
 	struct pool *pool = link->pool;
+	const struct close_events *events = pool->registry->close_events;
 	struct client_link *client = NULL;
 	const enum server_state state = server_state(server);
 	const bool unused = died_unused(server, why);
@@ -227,7 +214,7 @@ void server_close(struct server_link *server, const struct failure *why)
 		return;
 	if (link->peer) {
 		client = client_of(link->peer);
-		pairing_part(link);
+		events->unpair(link);
 	}
 	counters_server_closed(server, state, why, client && !unused);
 	log_closing(link, why);
@@ -241,7 +228,6 @@ void server_close(struct server_link *server, const struct failure *why)
 	parameters_unref(link->parameters);
 	link->parameters = NULL;
 	requests_clear(&server->requests);
-	statements_server_gone(server);
 	if (server->cancel_key) {
 		explicit_bzero(server->cancel_key, server->cancel_key_length);
 		free(server->cancel_key);
@@ -249,14 +235,10 @@ void server_close(struct server_link *server, const struct failure *why)
 	}
 	limits_give_server(pool);
 	loop_defer(pool->registry->loop, &link->ending, free_server);
-	cancel_server_gone(server);
-	server_failure_settle(server, state, why);
-	lookup_server_gone(server, why);
+	events->server_closed(server, state, why);
 	pool_needs_work(pool);
-	if (unused && why->reason == REASON_SETTING_CANCELED)
-		cancel_unsent_answer(client);
-	else if (unused)
-		relay_client_resume(client); /* another server will do */
+	if (unused)
+		events->client_unserved(client, why);
 	else if (client)
 		client_close(client, why);
 }

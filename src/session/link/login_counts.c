@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/registry.h"
-#include "session/auth/method.h"
+#include "session/link/login.h"
 
 static struct counters *counters_for(const struct client_link *client)
 {

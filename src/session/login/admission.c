@@ -3,10 +3,10 @@
 
 #include "base/text.h"
 #include "session/auth/client_login_state.h"
-#include "session/auth/method.h"
 #include "session/link/close.h"
 #include "session/link/login_counts.h"
 #include "session/login/client_identity.h"
+#include "session/lookup/login_end.h"
 #include "session/work/client_session.h"
 #include "session/work/welcome.h"
 
@@ -31,7 +31,7 @@ void admission_to_console(struct client_link *client)
 	}
 	client->link.pool = registry->console_pool;
 	login_counts_passed(client);
-	client_login_end(client, CLIENT_AUTHENTICATING);
+	login_end(client, CLIENT_AUTHENTICATING);
 	stream_set_handlers(&client->link.stream, &client_console_handlers);
 	client_enter(client, CLIENT_CONSOLE);
 	deadline_cancel(&client->deadline);

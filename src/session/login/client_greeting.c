@@ -9,6 +9,7 @@
 #include "net/tls.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/link/peer_credentials.h"
 #include "session/login/client_login.h"
 #include "session/login/drop_silent_logins.h"
 #include "session/relay/relay.h"
@@ -18,16 +19,9 @@
 #include "wire/startup.h"
 
 static void on_readable(struct stream *stream);
+static const struct login_steps login_steps;
 
 /* --- accept ------------------------------------------------------------------------------- */
-
-void client_greeting_identify_peer(const struct client_link *client, struct ucred *peer)
-{
-	socklen_t length = sizeof(*peer);
-
-	if (getsockopt(client->link.stream.fd, SOL_SOCKET, SO_PEERCRED, peer, &length) != 0)
-		*peer = (struct ucred){.pid = 0, .uid = (uid_t)-1};
-}
 
 static void log_accepted(const struct client_link *client)
 {
@@ -63,7 +57,7 @@ void client_greeting_accept(
 	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
 	client->deadline.expire = client_limits_expire;
 	if (is_unix) {
-		client_greeting_identify_peer(client, &peer);
+		peer_credentials_read(client, &peer);
 		client->link.remote = (struct address){
 			.family = AF_UNIX,
 			.port = (uint16_t)registry->process->settings->listen_port,
@@ -173,7 +167,7 @@ static size_t greet(struct client_link *client, const uint8_t *data, size_t leng
 		if (client->link.state == CLIENT_AUTHENTICATING)
 			client_close_for(client, REASON_CLIENT_RESENT_STARTUP);
 		else
-			client_login_begin(client, data, total);
+			client_login_begin(client, data, total, &login_steps);
 		break;
 	}
 	return total;
@@ -310,6 +304,14 @@ void client_greeting_resume(struct client_link *client)
 	run(client, loop->receive, length);
 	explicit_bzero(loop->receive, length);
 }
+
+static const struct login_steps login_steps = {
+	.proceed = client_login_proceed,
+	.learn = client_login_learn,
+	.found = client_login_found,
+	.checked = client_login_checked,
+	.resume = client_greeting_resume,
+};
 
 static void on_drained(struct stream *stream)
 {

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "session/link/close.h"
-#include "session/login/client_greeting.h"
+#include "session/link/peer_credentials.h"
 #include "session/lookup/auth_query.h"
 
 bool client_identity_is_console(const struct client_link *client)
@@ -56,7 +57,7 @@ bool client_identity_is_operator(struct client_link *client, const char *user)
 	if (!client_identity_is_console(client) || client->link.remote.family != AF_UNIX ||
 		strcmp(user, "pgbouncer") != 0)
 		return false;
-	client_greeting_identify_peer(client, &peer);
+	peer_credentials_read(client, &peer);
 	return peer.uid == getuid();
 }
 
@@ -160,7 +161,7 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
-	if (!auth_is_known(client) && !authority &&
+	if (!exchange_is_known(client) && !authority &&
 		registry->process->settings->auth_type != AUTH_TYPE_ANY)
 		link_log_repeated(&client->link, LEVEL_LOG, "no such user: %s", name);
 	return true;
@@ -193,7 +194,7 @@ bool client_identity_check_rights(struct client_link *client, const char *user)
 	/* Names unknown to us go through an exchange that fails, as everywhere. */
 	if (registry->process->settings->auth_type == AUTH_TYPE_ANY ||
 		is_console_user(registry, user) ||
-		(!auth_is_known(client) && !auth_authority(client, user)))
+		(!exchange_is_known(client) && !auth_authority(client, user)))
 		return true;
 	client_close_for(client, REASON_NOT_ALLOWED);
 	return false;

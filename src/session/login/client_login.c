@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "session/auth/client_login_state.h"
+#include "session/auth/exchange.h"
+#include "session/auth/method.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/login/admission.h"
-#include "session/login/client_greeting.h"
 #include "session/login/client_identity.h"
 #include "session/login/drop_silent_logins.h"
 #include "session/lookup/auth_query.h"
@@ -102,7 +103,8 @@ static void note_pool(struct client_link *client)
 	struct registry *registry = link_registry(&client->link);
 	struct user *user;
 
-	if (!client->database || !auth_is_known(client) || client->login->mock == client->user)
+	if (!client->database || !exchange_is_known(client) ||
+		client->login->mock == client->user)
 		return;
 	if (client_identity_is_console(client)) {
 		client->link.pool = registry->console_pool;
@@ -159,6 +161,7 @@ static struct credential *settle_credential(
 void client_login_found(
 	struct client_link *client, const char *name, struct credential *credential)
 {
+	const struct login_steps *steps = client->login->steps;
 	struct user *user = registry_open_user(link_registry(&client->link), name);
 
 	client_enter(client, CLIENT_AUTHENTICATING);
@@ -171,7 +174,7 @@ void client_login_found(
 		return;
 	client->login->credential = settle_credential(client, credential);
 	go_on(client, name);
-	client_greeting_resume(client);
+	steps->resume(client);
 }
 
 /* --- the order of it all ------------------------------------------------------------------ */
@@ -252,7 +255,8 @@ static bool must_encrypt(const struct client_link *client)
 		client->link.remote.family != AF_UNIX && !client->link.stream.tls;
 }
 
-void client_login_begin(struct client_link *client, const uint8_t *message, size_t total)
+void client_login_begin(struct client_link *client, const uint8_t *message, size_t total,
+	const struct login_steps *steps)
 {
 	const struct registry *registry = link_registry(&client->link);
 	struct startup_login wanted;
@@ -272,7 +276,7 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 		return;
 	}
 	client_enter(client, CLIENT_AUTHENTICATING);
-	if (!client_login_new(client, &wanted) || !replication_want(client, &wanted)) {
+	if (!client_login_new(client, &wanted, steps) || !replication_want(client, &wanted)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/login/drop_silent_logins.h"
 
-#include "session/auth/method.h"
 #include "session/link/close.h"
+#include "session/link/login.h"
 
 enum {
 	/* Descriptors kept for servers, logs and whoever logs in now. */

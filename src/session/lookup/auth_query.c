@@ -178,7 +178,7 @@ static void finish(struct lookup *lookup)
 
 	while ((login = lookup_take_login(lookup)) != NULL) {
 		if (lookup->credential)
-			client_login_found(login->client, lookup->name, lookup->credential);
+			login->steps->found(login->client, lookup->name, lookup->credential);
 		else
 			refuse_unknown(login->client, lookup->user);
 	}

@@ -6,6 +6,7 @@
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/pool/pairing.h"
+#include "session/pool/return_to_pool.h"
 #include "session/relay/relay_rules.h"
 #include "wire/message.h"
 #include "wire/row.h"
@@ -224,7 +225,7 @@ void lookup_done(struct server_link *server)
 
 	lookup_end(lookup);
 	if (server_is_clean(server))
-		pairing_release(server);
+		return_to_pool(server);
 	else
 		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
 	lookup->kind->finish(lookup);

@@ -12,8 +12,8 @@
 #include "session/parameters/application_name.h"
 #include "session/parameters/followed.h"
 #include "session/parameters/parameter_sync.h"
-#include "session/rules/server_session.h"
-#include "session/work/welcome.h"
+#include "session/parameters/welcome_message.h"
+#include "session/relay/own_query.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
 #include "wire/row.h"
@@ -124,7 +124,7 @@ static unsigned prepare(struct server_link *server, struct buffer *out)
 
 	if (base)
 		count = parameters_difference(
-			base, server->link.parameters, server_prelude(server), &sql);
+			base, server->link.parameters, own_query_prelude(server), &sql);
 	parameters_unref(base);
 	if (count > 0)
 		writer_query_text(out, sql.data, sql.length);
@@ -213,7 +213,7 @@ static bool take_spelling(
 	text[answer->length] = '\0';
 	if (wish->index >= 0)
 		set = parameters_with(table, lookup->spelt, (unsigned)wish->index, text);
-	else if (welcome_value(lookup->pool, wish->name))
+	else if (welcome_message_value(lookup->pool, wish->name))
 		set = parameters_refollow(table, lookup->spelt, wish->name, text);
 	else
 		return true; /* nobody will be told, and not all that is shown can be set */
@@ -359,7 +359,7 @@ static void finish(struct lookup *lookup)
 
 			client_close(client, &why);
 		} else if (take_over(client, lookup->spelt ? lookup->spelt : set)) {
-			client_login_checked(client);
+			client->login->steps->checked(client);
 		}
 	}
 }
@@ -475,8 +475,8 @@ static bool clean_name(struct client_link *client)
 
 	if (!name || application_name_is_clean(name))
 		return true;
-	application_name_clean(name, welcome_value(pool, "server_version"),
-		welcome_value(pool, "server_encoding"), clean);
+	application_name_clean(name, welcome_message_value(pool, "server_version"),
+		welcome_message_value(pool, "server_encoding"), clean);
 	return link_take_parameters(
 		&client->link, parameters_with(table, client->link.parameters, index, clean));
 }

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "session/auth/method.h"
 #include "session/link/close.h"
+#include "session/link/login.h"
 #include "wire/parameter_draft.h"
 #include "wire/switches.h"
 

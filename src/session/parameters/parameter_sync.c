@@ -6,10 +6,10 @@
 
 #include "base/text.h"
 #include "session/link/close.h"
-#include "session/pool/pairing.h"
+#include "session/relay/own_query.h"
+#include "session/relay/pair.h"
 #include "session/relay/relay.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
 #include "wire/message.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
@@ -79,7 +79,7 @@ static bool has_prelude(const struct server_link *server, const struct buffer *s
 {
 	static const char reset[] = "RESET ";
 
-	return server_prelude(server) && sql->length >= sizeof(reset) - 1 &&
+	return own_query_prelude(server) && sql->length >= sizeof(reset) - 1 &&
 		memcmp(sql->data, reset, sizeof(reset) - 1) == 0;
 }
 
@@ -162,8 +162,8 @@ enum setting parameter_sync_prepare(struct client_link *client, struct server_li
 	int count;
 
 	buffer_init(&sql);
-	count = parameters_difference(
-		client->link.parameters, server->link.parameters, server_prelude(server), &sql);
+	count = parameters_difference(client->link.parameters, server->link.parameters,
+		own_query_prelude(server), &sql);
 	if (count > 0)
 		setting = write_settings(client, server, &sql);
 	else if (count < 0 && !sql.failed)
@@ -208,7 +208,7 @@ static enum verdict judge_before_sync(struct relay_run *run)
 	server->transaction_status = 0;
 	server->unnamed = 0;
 	server->link.rules = relay_syncing_server;
-	run->from->rules = pairing_client_rules(run->client);
+	run->from->rules = pair_client_rules(run->client);
 	if (alone)
 		return RELAY_HOLD;
 	server->gathered = run->hold = true; /* what may still pass passes */
@@ -229,7 +229,7 @@ void parameter_sync_done(struct server_link *server)
 	}
 	if (server->dirty) {
 		/* It died between our SETs and the client's message, which can go elsewhere. */
-		pairing_part(&server->link);
+		pair_unpair(&server->link);
 		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
 	} else {
 		server->link.rules = relay_paired_server;

@@ -3,10 +3,10 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
-#include "session/pool/pairing.h"
+#include "session/pool/cancel_queue.h"
+#include "session/pool/return_to_pool.h"
+#include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
-#include "session/work/cancel.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 
@@ -286,14 +286,14 @@ static bool waits_for_sync(const struct server_link *server)
 		server->link.remaining == 0;
 }
 
-/* As clean as any. In session mode its reset query has to succeed: see server_own_error(). */
+/* As clean as any. In session mode its reset query has to succeed: see own_query_error(). */
 static void give_back(struct server_link *server)
 {
 	link_log(&server->link, LEVEL_DEBUG, "drained after its client had gone");
 	server->drained = true;
 	server->unnamed = 0; /* a Query of ours ends it */
 	server->link.rules = relay_unused_server;
-	pairing_release(server);
+	return_to_pool(server);
 	server->drained = server->link.state == SERVER_RESETTING;
 }
 
@@ -301,13 +301,13 @@ static void give_back(struct server_link *server)
 static void finish(struct server_link *server)
 {
 	draining_withdraw_cancel(server);
-	cancel_forget_queued(server);
+	cancel_queue_forget(server);
 	if (server->cancels > 0)
 		return;
 	if (server->transaction_status == 'I')
 		give_back(server);
 	else
-		server_ask(server, "ROLLBACK");
+		own_query_ask(server, "ROLLBACK");
 }
 
 void draining_proceed(struct server_link *server, size_t length)
@@ -377,7 +377,7 @@ bool draining_set_out(struct server_link *server)
 	return end_tail(server);
 }
 
-void draining_begin(struct server_link *server, bool politely)
+static void begin(struct server_link *server, bool politely)
 {
 	counters_unclean(server, uncleanness(server));
 	if (!may_drain(server, politely)) {
@@ -396,6 +396,22 @@ void draining_begin(struct server_link *server, bool politely)
 		return;
 	}
 	draining_proceed(server, 0);
+}
+
+void draining_client_left(struct server_link *server, bool politely)
+{
+	if (server->link.state != SERVER_PAIRED)
+		return;
+	if (server->replication) {
+		server_close_for(server,
+			server_is_clean(server) ? REASON_REPLICATION_CLIENT_WAS_CLOSED
+						: REASON_REPLICATION_CLIENT_DISCONNECTED);
+		return;
+	}
+	if (server_is_clean(server))
+		return_to_pool(server);
+	else
+		begin(server, politely);
 }
 
 /* --- its time ----------------------------------------------------------------------------- */

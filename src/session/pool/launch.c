@@ -3,12 +3,11 @@
 
 #include <string.h>
 
+#include "model/peer.h"
 #include "session/link/close.h"
-#include "session/lookup/lookup_server.h"
-#include "session/pool/peering.h"
+#include "session/pool/cancel_queue.h"
+#include "session/pool/lookup.h"
 #include "session/server/server_login.h"
-#include "session/work/cancel.h"
-#include "session/work/welcome.h"
 
 /* What will be over soon, a server's start or our own want, is tried again sooner than the rest. */
 #define SOON_RETRY USEC_PER_SEC
@@ -131,19 +130,32 @@ static void log_reserve(const struct client_link *client)
 	link_log(&client->link, LEVEL_WARNING, "taking connection from reserve_pool");
 }
 
+/* Connect to a peer for a cancel request that waits, if it may have one connection more. */
+static bool launch_to_peer(struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	if (pool->client_count[CLIENT_CANCEL_WAITING] == 0 ||
+		pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
+		return false;
+	if (size > 0 && pool_servers(pool) >= (unsigned)size)
+		return false;
+	return server_login_begin(pool, NULL, pool->registry->login_owner);
+}
+
 bool launch_server(struct pool *pool, bool top_up)
 {
 	const unsigned servers = pool_servers(pool);
 	const int size = pool_size(pool);
-	const struct server_link *target = cancel_next_target(pool);
+	const struct server_link *target = cancel_queue_next_target(pool);
 	bool reserve = false;
 
 	if (peer_of_pool(pool) > 0)
-		return peering_launch(pool);
+		return launch_to_peer(pool);
 	if (pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
 		return false;
 	if (target && (size <= 0 || servers < 2 * (unsigned)size))
-		return server_login_begin(pool, target);
+		return server_login_begin(pool, target, pool->registry->login_owner);
 	if (target && pool_wanted_servers(pool) == 0)
 		return false;
 	if (pool_is_paused(pool))
@@ -161,7 +173,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	if (reserve)
 		log_reserve(longest_waiter(pool));
-	return server_login_begin(pool, NULL);
+	return server_login_begin(pool, NULL, pool->registry->login_owner);
 }
 
 static bool is_full(const struct pool *pool)
@@ -203,56 +215,5 @@ bool launch_for(struct client_link *client)
 		return false;
 	if (reserve)
 		log_reserve(client);
-	return server_login_begin_for(client);
-}
-
-/* --- what is remembered ------------------------------------------------------------------- */
-
-/* A client of replication hears what its own server says, and nothing else. */
-static struct link *first_of_all(const struct link_list *list)
-{
-	struct link *link;
-
-	TAILQ_FOREACH (link, list, place) {
-		if (!client_of(link)->replica)
-			break;
-	}
-	return link;
-}
-
-static void close_all(struct link_list *list, const struct failure *why)
-{
-	struct link *link;
-
-	while ((link = first_of_all(list)) != NULL)
-		client_close(client_of(link), why);
-}
-
-/* Servers that anybody could be given. */
-static bool has_common_servers(const struct pool *pool)
-{
-	unsigned count = pool_connected_servers(pool);
-	const struct link *link;
-
-	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place)
-		count -= link_replication(link) != REPLICATION_NONE;
-	return count > 0;
-}
-
-void launch_failed(struct pool *pool, const struct failure *why, bool told)
-{
-	pool->failing = true;
-	pool->refused = told;
-	pool->last_failure = *why;
-	if (!told || (has_common_servers(pool) && pool->welcome))
-		return;
-	close_all(&pool->welcoming, why);
-	close_all(&pool->waiting, why);
-	lookup_refuse(pool, why);
-}
-
-void launch_succeeded(struct pool *pool)
-{
-	pool->failing = false;
-	welcome_waiting(pool);
+	return server_login_begin_for(client, pool->registry->login_owner);
 }

@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "crypt/keyed_hash.h"
-#include "session/lookup/lookup_server.h"
 
 /* --- by what they ask --------------------------------------------------------------------- */
 
@@ -126,8 +125,10 @@ void lookup_start(struct lookup *lookup, struct server_link *server)
 	lookup->server = server;
 	lookup->started = now;
 	server->lookup = lookup;
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+	TAILQ_FOREACH (login, &lookup->logins, in_lookup) {
 		login->queued += now - login->queued_at;
+		login->queued_at = 0;
+	}
 }
 
 static void part_from_server(struct lookup *lookup)

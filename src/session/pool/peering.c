@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "session/link/close.h"
-#include "session/pool/launch.h"
-#include "session/server/server_login.h"
-#include "session/work/cancel.h"
+#include "session/pool/cancel_queue.h"
 
 /* How often a request may still be passed on, in the last byte of its key. */
 enum { TTL_BITS = 3, TTL_BYTE = 7 };
@@ -46,19 +44,7 @@ void peering_forward(struct client_link *client, const uint8_t *key, size_t leng
 	memcpy(client->key, key, length);
 	client->key[TTL_BYTE]--; /* of the bits that are not 0 */
 	client->key_length = (uint8_t)length;
-	cancel_queue(client, peer->pool, NULL);
-}
-
-bool peering_launch(struct pool *pool)
-{
-	const int size = pool_size(pool);
-
-	if (pool->client_count[CLIENT_CANCEL_WAITING] == 0 ||
-		pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
-		return false;
-	if (size > 0 && pool_servers(pool) >= (unsigned)size)
-		return false;
-	return server_login_begin(pool, NULL);
+	cancel_queue_add(client, peer->pool, NULL);
 }
 
 void peering_work(struct registry *registry)

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/statements_in_flight.h"
 #include "session/link/close.h"
-#include "session/pool/draining.h"
-#include "session/pool/pairing.h"
-#include "session/rules/server_session.h"
-#include "session/statements/replay.h"
-#include "session/statements/statements.h"
+#include "session/relay/pair.h"
+
+static const struct relay_events *events_of(const struct relay_run *run)
+{
+	return link_registry(run->from)->relay_events;
+}
 
 /* --- the slices that pass ----------------------------------------------------------------- */
 
@@ -258,7 +260,7 @@ static void walk(struct relay_run *run)
 	}
 	if (run->from->kind == LINK_SERVER && run->from->remaining == 0 &&
 		statements_are_due(run->server))
-		statements_answer(run);
+		events_of(run)->insert_answers(run);
 	while ((rule = next_message(run)) != NULL) {
 		const enum verdict verdict = rule->judge(run);
 
@@ -368,7 +370,7 @@ static void server_is_broken(struct relay_run *run)
 	}
 	run->client->link.remaining = 0;
 	run->client->link.discarding = false;
-	pairing_part(&server->link);
+	pair_unpair(&server->link);
 	server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
 	if (!link_hold(run->from, run->start, (size_t)(run->end - run->start))) {
 		client_close_for(run->client, REASON_NO_MEMORY);
@@ -424,14 +426,17 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 	if (!client->link.peer)
 		return;
 	server = server_of(client->link.peer);
-	if (statements_are_due(server) && !statements_answer_at_once(server)) {
+	if (statements_are_due(server) && !events_of(&run)->send_answers(server)) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
-	replay_note(&run, data);
+	if (run.keeps || run.batch != run.at || run.server->batch_open)
+		events_of(&run)->keep_batch(&run, data);
+	else
+		run.server->kept_requests = 0;
 	/* A message that is not answered (Flush) may leave the server as free as it was. */
 	if (requests_is_empty(&server->requests))
-		pairing_settle(server);
+		events_of(&run)->server_answered(server);
 }
 
 static void run_client(struct client_link *client, const uint8_t *data, size_t length)
@@ -582,7 +587,7 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 		return;
 	}
 	if (run.own_done) {
-		server_own_done(server);
+		events_of(&run)->own_query_done(server);
 		return;
 	}
 	if (run.fails) {
@@ -599,9 +604,9 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 	else if (run.client && run.client->link.state == CLIENT_PAIRED)
 		wake_full_ring(run.client, server);
 	if (server->link.state == SERVER_PAIRED)
-		pairing_settle(server);
+		events_of(&run)->server_answered(server);
 	else if (server->link.state == SERVER_DRAINING)
-		draining_proceed(server, length);
+		events_of(&run)->server_drained(server, length);
 }
 
 void relay_server_readable(struct server_link *server)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* What the messages of clients mean: to one that has a server, and to one that has none. */
 #include "session/pool/pairing.h"
+#include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
 #include "session/statements/statements.h"
@@ -201,7 +202,7 @@ static enum verdict judge_behind_forgetting(struct relay_run *run)
 		run->client->ring_full = true;
 		return RELAY_HOLD;
 	}
-	run->from->rules = pairing_client_rules(run->client);
+	run->from->rules = pair_client_rules(run->client);
 	return RELAY_AGAIN;
 }
 

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "model/client_group.h"
+#include "model/statements_in_flight.h"
 #include "session/lookup/lookup_server.h"
 #include "session/parameters/followed.h"
+#include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
 #include "session/rules/restore.h"
-#include "session/rules/server_session.h"
-#include "session/statements/statements.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
 #include "wire/report.h"
@@ -77,7 +77,7 @@ static enum verdict judge_own_error(struct relay_run *run)
 	if (run->whole) {
 		const uint8_t *body = relay_body(run, &length);
 
-		server_own_error(run->server, body, length);
+		own_query_error(run->server, body, length);
 	}
 	return RELAY_DROP;
 }

@@ -2,12 +2,13 @@
 /* What the messages of a server mean that runs our SETs. */
 #include <string.h>
 
+#include "model/statements_in_flight.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/draining.h"
+#include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
 #include "session/statements/not_executed.h"
-#include "session/statements/statements.h"
+#include "session/statements/statement_answers.h"
 #include "wire/message.h"
 #include "wire/report.h"
 
@@ -37,7 +38,7 @@ static enum verdict judge_set_error(struct relay_run *run)
 		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
 	}
 	if (run->whole)
-		server_own_error(server, body, length);
+		own_query_error(server, body, length);
 	if (!report_is(&report, "57014"))
 		return relay_fail(run, failure_of(reason_of_refusal(server)));
 	server->request_failed = true;
@@ -94,7 +95,7 @@ static enum verdict end_gathered(struct relay_run *run)
 	if (!statements_are_due(server))
 		return RELAY_DROP;
 	relay_step_over(run, RELAY_DROP);
-	statements_answer(run);
+	statement_answers_insert(run);
 	return RELAY_AGAIN;
 }
 

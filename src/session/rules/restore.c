@@ -5,9 +5,8 @@
 
 #include "model/client_group.h"
 #include "session/parameters/restore_query.h"
+#include "session/parameters/welcome_message.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
-#include "session/work/welcome.h"
 #include "wire/message.h"
 #include "wire/parameter_values.h"
 #include "wire/report.h"
@@ -185,7 +184,7 @@ static bool take_followed(
 		struct parameters *next;
 
 		if (!present->value || !has_another(client->link.parameters, present) ||
-			!welcome_value(client->link.pool, present->name))
+			!welcome_message_value(client->link.pool, present->name))
 			continue;
 		next = parameters_refollow(table, set, present->name, present->value);
 		parameters_unref(set);

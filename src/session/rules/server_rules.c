@@ -2,15 +2,15 @@
 /* What the messages of a server mean that a client is paired with, or was. */
 #include <string.h>
 
+#include "model/statements_in_flight.h"
 #include "session/parameters/followed.h"
 #include "session/pool/draining.h"
-#include "session/pool/pairing.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
 #include "session/rules/restore.h"
 #include "session/server/failover.h"
 #include "session/statements/replay.h"
-#include "session/statements/statements.h"
+#include "session/statements/statement_answers.h"
 #include "wire/message.h"
 #include "wire/report.h"
 #include "wire/writer.h"
@@ -43,7 +43,7 @@ static inline enum verdict with_our_answers(struct relay_run *run, enum verdict 
 	if (!next || !request_is(next, REQUEST_ANSWER) || !run->whole)
 		return verdict;
 	relay_step_over(run, verdict);
-	statements_answer(run);
+	statement_answers_insert(run);
 	return RELAY_AGAIN;
 }
 
@@ -62,7 +62,7 @@ static enum verdict judge_odd_answer(struct relay_run *run, uint8_t type)
 		return RELAY_PASS;
 	/* What we owe comes before what the server says. */
 	if (request_is(first, REQUEST_ANSWER)) {
-		statements_answer(run);
+		statement_answers_insert(run);
 		return RELAY_AGAIN;
 	}
 	verdict = request_is(first, REQUEST_SWALLOW) ? RELAY_DROP : RELAY_PASS;

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "session/link/close.h"
-#include "session/pool/launch.h"
 #include "session/server/server_login_state.h"
-#include "session/work/replication.h"
 #include "wire/report.h"
 
 /* A server that is only starting up will let us in soon. */
@@ -111,10 +109,10 @@ static bool concerns_client_only(
 	return server->replication && state != SERVER_CONNECTING && !is_starting(why);
 }
 
-void server_failure_settle(
-	struct server_link *server, enum server_state state, const struct failure *why)
+void server_failure_settle(struct server_link *server, enum server_state state,
+	const struct failure *why, struct client_link *client)
 {
-	struct client_link *client = replication_let_go(server);
+	const struct server_login_owner *owner = server->login ? server->login->owner : NULL;
 	const bool insecure = server->login && server->login->insecure;
 	const bool told = server->login && server->login->told;
 	const bool wanting = server->login && server->login->route.wanting;
@@ -122,7 +120,7 @@ void server_failure_settle(
 	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
 
 	server_login_free(server);
-	if (state > SERVER_PREPARING || !is_failure(why->reason))
+	if (!owner || state > SERVER_PREPARING || !is_failure(why->reason))
 		return;
 	counters_connected(server, wanting ? CONNECT_OTHER : outcome_of(why, insecure));
 	if (concerns_client_only(server, state, why)) {
@@ -135,6 +133,6 @@ void server_failure_settle(
 	server->link.pool->wanting = wanting;
 	server->link.pool->last_launch = server->link.connect_time;
 	if (wrong_secret)
-		launch_failed(server->link.pool, &wrong, true);
-	launch_failed(server->link.pool, why, told);
+		owner->failed(server->link.pool, &wrong, true);
+	owner->failed(server->link.pool, why, told);
 }

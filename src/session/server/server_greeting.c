@@ -5,7 +5,6 @@
 #include "session/link/close.h"
 #include "session/link/tls_setup.h"
 #include "session/server/server_login_state.h"
-#include "session/work/replication.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
 
@@ -31,7 +30,7 @@ void server_greeting_start_up(struct server_link *server)
 		writer_string(&message, pairs[i][0]);
 		writer_string(&message, pairs[i][1]);
 	}
-	replication_write_startup(server, &message);
+	server->login->owner->write_startup(server, &message);
 	writer_string(&message, "user");
 	writer_string(&message, pool->user->name);
 	startup_end(&message, mark);

@@ -7,17 +7,13 @@
 #include "model/peer.h"
 #include "net/tls.h"
 #include "session/link/close.h"
-#include "session/pool/launch.h"
-#include "session/pool/pairing.h"
+#include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
 #include "session/server/server_authentication.h"
 #include "session/server/server_failure.h"
 #include "session/server/server_greeting.h"
 #include "session/server/server_login_state.h"
 #include "session/server/server_welcome.h"
-#include "session/work/cancel.h"
-#include "session/work/replication.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 
@@ -30,9 +26,10 @@ static const struct stream_handlers login_handlers;
 
 /* --- the start ---------------------------------------------------------------------------- */
 
-bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
+bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
+	const struct server_login_owner *owner)
 {
-	struct server_link *server = server_login_new(pool);
+	struct server_link *server = server_login_new(pool, owner);
 	struct server_login *login;
 
 	if (!server)
@@ -45,9 +42,9 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel)
 	return server_route_begin(&login->route, server, &login_handlers);
 }
 
-bool server_login_begin_for(struct client_link *client)
+bool server_login_begin_for(struct client_link *client, const struct server_login_owner *owner)
 {
-	struct server_link *server = server_login_new(client->link.pool);
+	struct server_link *server = server_login_new(client->link.pool, owner);
 
 	if (!server)
 		return false;
@@ -65,39 +62,28 @@ void server_login_hurry(struct server_link *server, usec_t now)
 
 /* --- the end of it ------------------------------------------------------------------------ */
 
-/* It is as new, and nobody's yet. */
-static void finish(struct server_link *server)
+static void finish(struct server_link *server, struct buffer *head)
 {
+	const struct server_login_owner *owner = server->login->owner;
+
 	server_login_free(server);
 	counters_connected(server, CONNECT_OK);
 	counters_host(server, true);
 	server->transaction_status = 'I';
-	stream_set_handlers(&server->link.stream, &server_session_handlers);
+	stream_set_handlers(&server->link.stream, owner->session);
 	server->link.rules = relay_unused_server;
+	owner->ready(server, head);
 }
 
-/* One for replication: what it was told to start with is no welcome for others. */
+/* For a client of replication: the parameters of its session are no welcome for other clients. */
 static void finish_for_client(struct server_link *server)
 {
 	struct buffer head;
 
 	buffer_init(&head);
 	server_welcome_write(server, &head);
-	finish(server);
-	/* What a server refuses to others it goes on to refuse. */
-	server->link.pool->failing = server->link.pool->failing && server->link.pool->refused;
-	replication_begin(server, &head);
+	finish(server, &head);
 	buffer_free(&head);
-}
-
-static void finish_for_all(struct server_link *server)
-{
-	finish(server);
-	/* Its place first, so that those who are welcomed now find it. */
-	server_enter(server, SERVER_IDLE);
-	launch_succeeded(server->link.pool);
-	if (server->link.state == SERVER_IDLE)
-		pairing_offer(server);
 }
 
 void server_login_done(struct server_link *server)
@@ -112,7 +98,7 @@ void server_login_done(struct server_link *server)
 	if (server->replication)
 		finish_for_client(server);
 	else
-		finish_for_all(server);
+		finish(server, NULL);
 	/* There may be more to serve than this one: the next can be launched now. */
 	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) + pool->cancels_due > 0 ||
 		!TAILQ_EMPTY(&pool->cancels))
@@ -137,8 +123,8 @@ static void on_ready(struct server_link *server, const uint8_t *body, size_t len
 		server_close_for(server, REASON_BAD_PKT_HEADER);
 	} else if (query) {
 		server_enter(server, SERVER_PREPARING);
-		stream_set_handlers(&server->link.stream, &server_session_handlers);
-		server_ask(server, query);
+		stream_set_handlers(&server->link.stream, server->login->owner->session);
+		own_query_ask(server, query);
 	} else {
 		server_login_done(server);
 	}
@@ -270,7 +256,7 @@ static void on_connected(struct stream *stream, int error)
 		return;
 	}
 	log_connected(server);
-	if (cancel_use_connection(server))
+	if (server->login->owner->connected(server))
 		return;
 	/* Whoever had asked for it is served: there may be no room for one more server. */
 	if (server->login->for_cancel)

@@ -7,7 +7,7 @@
 #include "model/link_walk.h"
 #include "session/relay/relay_rules.h"
 
-struct server_link *server_login_new(struct pool *pool)
+struct server_link *server_login_new(struct pool *pool, const struct server_login_owner *owner)
 {
 	struct registry *registry = pool->registry;
 	struct server_link *server = slab_take(&registry->servers);
@@ -28,6 +28,7 @@ struct server_link *server_login_new(struct pool *pool)
 	server->link.parameters = parameters_empty(registry->parameters);
 	server->link.rules = relay_unused_server;
 	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
+	login->owner = owner;
 	server->login = login;
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "session/link/close.h"
-#include "session/rules/server_session.h"
 #include "session/server/server_login_state.h"
 #include "wire/message.h"
 #include "wire/report.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "model/statements_in_flight.h"
 #include "session/relay/relay_rules.h"
-#include "session/statements/statements.h"
 #include "wire/message.h"
 
 /* --- the batch that is kept --------------------------------------------------------------- */

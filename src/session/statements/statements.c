@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/statements/statements.h"
 
+#include "model/statements_in_flight.h"
 #include "session/relay/relay_rules.h"
 #include "session/statements/prepare.h"
 #include "wire/sql.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/statements_in_flight.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
-#include "session/statements/statements.h"
 #include "session/takeover/adoption_clients.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
@@ -122,7 +122,7 @@ static void join_operations(struct adoption *adoption, struct adopted_link *entr
 		    adoption->statements, server, &entry->operations))
 		return;
 	if (peer) {
-		statements_part(server, client_of(peer));
+		statements_unpair(server, client_of(peer));
 		peer->peer = entry->link->peer = NULL;
 	} else {
 		entry->peer = entry->handle; /* it has none: so it is left out */

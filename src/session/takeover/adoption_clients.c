@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "model/client_group.h"
-#include "session/auth/method.h"
+#include "model/statements_in_flight.h"
 #include "session/link/client_limits.h"
+#include "session/link/login.h"
 #include "session/login/client_greeting.h"
-#include "session/pool/pairing.h"
+#include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
-#include "session/statements/statements.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
@@ -112,7 +112,7 @@ static void drop_client(struct client_link *client)
 	struct registry *registry = link_registry(&client->link);
 
 	cancel_keys_forget(&registry->process->cancel_keys, client);
-	statements_client_gone(client);
+	statements_client_closed(client);
 	limits_give_client(client);
 	limits_give_socket(registry);
 	free(client->login);
@@ -165,7 +165,7 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 	if (state == CLIENT_PAIRED)
 		client->link.rules = link_record_is_set(record, LINK_RECORD_FORGETTING)
 			? relay_forgetting_client
-			: pairing_client_rules(client);
+			: pair_client_rules(client);
 	client_place(client, state);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);

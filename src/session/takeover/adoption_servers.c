@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/statements_in_flight.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
-#include "session/statements/statements.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
+#include "session/work/server_session.h"
 
 static enum server_state server_state_of(const char *name)
 {
@@ -159,7 +159,7 @@ static void drop_server(struct server_link *server)
 	struct registry *registry = link_registry(&server->link);
 
 	requests_clear(&server->requests);
-	statements_server_gone(server);
+	statements_server_closed(server);
 	free(server->cancel_key);
 	adoption_links_forget(&server->link);
 	slab_give(&registry->servers, server);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "net/stream_backlog.h"
-#include "session/auth/method.h"
+#include "session/link/login.h"
 #include "session/relay/relay_rules.h"
 #include "wire/parameter_draft.h"
 

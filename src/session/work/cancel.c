@@ -5,9 +5,10 @@
 
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/pool/cancel_queue.h"
 #include "session/pool/draining.h"
-#include "session/pool/pairing.h"
 #include "session/pool/peering.h"
+#include "session/pool/return_to_pool.h"
 #include "session/work/cancel_unsent.h"
 #include "wire/startup.h"
 
@@ -19,30 +20,6 @@ enum {
 static void on_readable(struct stream *stream);
 
 /* --- the asker ---------------------------------------------------------------------------- */
-
-static void ignore(struct stream *stream)
-{
-	(void)stream;
-}
-
-/* Nothing more is read from it, not even its end: many do not wait for ours. */
-static const struct stream_handlers asker_handlers = {
-	.readable = ignore,
-	.drained = ignore,
-};
-
-void cancel_queue(struct client_link *client, struct pool *pool, struct server_link *target)
-{
-	client->link.pool = pool;
-	client->cancel = target;
-	if (target)
-		target->cancels_queued++;
-	client_enter(client, CLIENT_CANCEL_WAITING);
-	stream_set_handlers(&client->link.stream, &asker_handlers);
-	stream_pause(&client->link.stream);
-	client_limits_start(client);
-	pool_needs_work(client->link.pool);
-}
 
 /* Does its query still wait for a server, or for our SETs on one? */
 static bool is_unsent(const struct client_link *owner)
@@ -76,7 +53,7 @@ static void queue_for(struct client_link *client, const struct client_link *owne
 		return;
 	}
 	client->query_start = owner->query_start;
-	cancel_queue(client, pool, target);
+	cancel_queue_add(client, pool, target);
 }
 
 void cancel_request(struct client_link *client, const uint8_t *key, size_t length)
@@ -109,27 +86,13 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 	}
 }
 
-void cancel_asker_gone(struct client_link *client)
+void cancel_client_closed(struct client_link *client, enum client_state state)
 {
-	if (client->link.state == CLIENT_CANCEL_WAITING && client->cancel)
+	if (state == CLIENT_CANCEL_WAITING && client->cancel)
 		client->cancel->cancels_queued--;
-	else if (client->link.state == CLIENT_CANCEL_SENT && client->cancel)
+	else if (state == CLIENT_CANCEL_SENT && client->cancel)
 		client->cancel->canceling = NULL; /* the request itself goes on */
 	client->cancel = NULL;
-}
-
-void cancel_forget_queued(struct server_link *target)
-{
-	struct link *link, *next;
-
-	if (target->cancels_queued == 0)
-		return;
-	TAILQ_FOREACH_SAFE (link, &target->link.pool->cancels, place, next) {
-		struct client_link *client = client_of(link);
-
-		if (link->state == CLIENT_CANCEL_WAITING && client->cancel == target)
-			client_close_for(client, REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
-	}
 }
 
 /* --- the carrier -------------------------------------------------------------------------- */
@@ -138,57 +101,6 @@ static const struct stream_handlers carrier_handlers = {
 	.readable = on_readable,
 	.drained = on_readable,
 };
-
-static bool same_place(const struct server_link *a, const struct server_link *b)
-{
-	return a->where_length == b->where_length &&
-		memcmp(&a->where, &b->where, a->where_length) == 0;
-}
-
-/* The client that has waited longest, of those whose request may go there; NULL: to any place. */
-static struct client_link *next_asker(const struct pool *pool, const struct server_link *there)
-{
-	struct link *link;
-
-	TAILQ_FOREACH (link, &pool->cancels, place) {
-		const struct server_link *target = client_of(link)->cancel;
-
-		/* A peer is one place for all of them. */
-		if (link->state == CLIENT_CANCEL_WAITING &&
-			(!there || !target || same_place(target, there)))
-			return client_of(link);
-	}
-	return NULL;
-}
-
-/* The same of servers that are DRAINING. */
-static struct server_link *next_due(const struct pool *pool, const struct server_link *there)
-{
-	struct link *link;
-
-	if (pool->cancels_due == 0)
-		return NULL;
-	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place) {
-		if (server_of(link)->draining.cancel_due &&
-			(!there || same_place(server_of(link), there)))
-			return server_of(link);
-	}
-	return NULL;
-}
-
-/* Of a client and a server, the one that has waited longer. Either may be NULL. */
-static bool goes_first(const struct client_link *client, const struct server_link *due)
-{
-	return client && (!due || client->link.request_time <= due->draining.since);
-}
-
-const struct server_link *cancel_next_target(const struct pool *pool)
-{
-	const struct client_link *client = next_asker(pool, NULL);
-	const struct server_link *due = next_due(pool, NULL);
-
-	return goes_first(client, due) ? client->cancel : due;
-}
 
 /* Is another query of its client's running now, or none? Its server has not been released. */
 static bool is_stale(const struct client_link *client)
@@ -271,9 +183,9 @@ bool cancel_use_connection(struct server_link *carrier)
 	struct server_link *due;
 
 	drop_stale(carrier->link.pool);
-	client = next_asker(carrier->link.pool, carrier);
-	due = next_due(carrier->link.pool, carrier);
-	if (goes_first(client, due)) {
+	client = cancel_queue_next_client(carrier->link.pool, carrier);
+	due = cancel_queue_next_due(carrier->link.pool, carrier);
+	if (cancel_queue_client_first(client, due)) {
 		carry_for_client(carrier, client);
 	} else if (due) {
 		draining_withdraw_cancel(due);
@@ -337,7 +249,7 @@ static void carrier_gone(struct server_link *carrier)
 	if (!carrier->cancel_done)
 		lose_request(target);
 	else if (target->cancels == 0 && target->link.state == SERVER_HELD)
-		pairing_unhold(target);
+		return_to_pool(target);
 	else if (target->cancels == 0 && target->link.state == SERVER_DRAINING)
 		draining_canceled(target);
 }
@@ -360,11 +272,11 @@ static void leave_carriers(struct server_link *target)
 	target->cancels = 0;
 }
 
-void cancel_server_gone(struct server_link *server)
+void cancel_server_closed(struct server_link *server)
 {
 	if (server->cancel_target || server->canceling)
 		carrier_gone(server);
-	cancel_forget_queued(server);
+	cancel_queue_forget(server);
 	draining_withdraw_cancel(server);
 	if (server->cancels > 0)
 		leave_carriers(server);

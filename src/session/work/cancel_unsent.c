@@ -4,7 +4,8 @@
 #include "model/registry.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
-#include "session/pool/pairing.h"
+#include "session/pool/draining.h"
+#include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
 #include "session/work/replication.h"
 #include "wire/message.h"
@@ -44,8 +45,8 @@ void cancel_unsent_answer(struct client_link *client)
 	struct link *peer = client->link.peer;
 
 	if (peer) {
-		pairing_part(peer);
-		pairing_abandon(server_of(peer), true);
+		pair_unpair(peer);
+		draining_client_left(server_of(peer), true);
 	} else if (client->link.state != CLIENT_IDLE) {
 		replication_give_up(client);
 		client_enter(client, CLIENT_IDLE);

@@ -5,7 +5,7 @@
 #include "model/registry.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
-#include "session/pool/pairing.h"
+#include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
 #include "session/relay/relay_rules.h"
 #include "session/work/suspend.h"
@@ -33,7 +33,7 @@ static void on_drained(struct stream *stream)
 		!stream_is_blocked(&server->link.stream))
 		relay_client_resume(client);
 	if (server->link.peer)
-		pairing_settle(server);
+		return_if_free(server);
 }
 
 static void on_hung_up(struct stream *stream)

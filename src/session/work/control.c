@@ -3,7 +3,6 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
-#include "session/pool/pairing.h"
 #include "session/pool/peering.h"
 #include "session/work/suspend.h"
 

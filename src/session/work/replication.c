@@ -8,9 +8,8 @@
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/launch.h"
 #include "session/pool/lookup.h"
-#include "session/pool/pairing.h"
+#include "session/relay/pair.h"
 #include "session/relay/relay.h"
-#include "session/rules/server_session.h"
 #include "session/work/welcome.h"
 #include "wire/parameter_values.h"
 #include "wire/writer.h"
@@ -117,7 +116,7 @@ void replication_begin(struct server_link *server, struct buffer *head)
 		server_close_for(server, REASON_REPLICATION_CLIENT_WAS_CLOSED);
 		return;
 	}
-	pairing_bind(client, server);
+	pair_bind(client, server);
 	relay_client_resume(client);
 }
 

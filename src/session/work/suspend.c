@@ -5,11 +5,9 @@
 #include <stdlib.h>
 
 #include "session/link/close.h"
-#include "session/relay/relay.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
 #include "session/work/client_session.h"
-#include "session/work/control.h"
+#include "session/work/server_session.h"
 
 enum {
 	/* How often to look, while coming to rest and afterwards: somebody waits for it. */
@@ -259,7 +257,7 @@ void suspend_look(struct registry *registry)
 		return;
 	if (registry->console_pool->client_count[CLIENT_CONSOLE] == 0) {
 		log_write(LEVEL_LOG, "admin disappeared when suspended, doing RESUME");
-		control_resume(registry, NULL);
+		suspend_end(registry);
 		registry->process->suspend.changed(registry);
 		return;
 	}
@@ -339,6 +337,8 @@ void suspend_end(struct registry *registry)
 		wake(&pool->waiting, &client_session_handlers);
 		for (unsigned i = 0; i < SERVER_LISTS; i++)
 			wake(&pool->servers[i], &server_session_handlers);
+		if (!pool->database->console)
+			pool_needs_work(pool);
 	}
 	registry->process->suspend.accept(registry, true);
 }

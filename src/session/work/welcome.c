@@ -4,13 +4,12 @@
 #include <strings.h>
 
 #include "session/auth/client_login_state.h"
-#include "session/auth/method.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/link/login_counts.h"
+#include "session/lookup/login_end.h"
 #include "session/lookup/startup_check.h"
-#include "session/pool/launch.h"
-#include "session/pool/pairing.h"
+#include "session/parameters/welcome_message.h"
 #include "session/relay/relay.h"
 #include "session/work/client_session.h"
 #include "wire/frame.h"
@@ -32,95 +31,6 @@ static bool write_end(struct client_link *client, struct buffer *message)
 		writer_notice(message, "NOTICE", "00000", notice);
 	writer_ready(message, READY_IDLE);
 	return !message->failed;
-}
-
-/* The next ParameterStatus of the head at or behind `at`; NULL: there is none. */
-static const uint8_t *next_report(const struct pool *pool, const uint8_t *at,
-	struct frame *frame, const char **name, const char **value)
-{
-	const uint8_t *end = pool->welcome_head.data + pool->welcome_head.length;
-
-	for (; at < end; at += frame->total) {
-		if (frame_peek(at, (size_t)(end - at), UINT32_MAX, frame) != FRAME_WHOLE)
-			break;
-		if (frame->type == PQ_PARAMETER_STATUS &&
-			report_parse_parameter(
-				frame_body(at), frame_body_size(frame), name, value))
-			return at;
-	}
-	return NULL;
-}
-
-const char *welcome_value(const struct pool *pool, const char *name)
-{
-	const uint8_t *at = pool->welcome_head.data;
-	struct frame frame;
-	const char *reported, *value;
-
-	if (!pool->welcome)
-		return NULL;
-	while ((at = next_report(pool, at, &frame, &reported, &value)) != NULL) {
-		if (strcasecmp(reported, name) == 0)
-			return value;
-		at += frame.total;
-	}
-	return NULL;
-}
-
-/* What the client has asked for is told in place of what the server began with. */
-static void append_head(struct pool *pool, const struct parameters *given)
-{
-	const struct buffer *head = &pool->welcome_head;
-	struct buffer *made = &pool->welcome_made;
-	const uint8_t *from = head->data, *at = head->data;
-	struct frame frame;
-	const char *name, *usual;
-
-	while (parameters_has_followed(given) &&
-		(at = next_report(pool, at, &frame, &name, &usual)) != NULL) {
-		const char *value = parameters_get_followed(given, name);
-
-		if (value) {
-			buffer_append(made, from, (size_t)(at - from));
-			writer_parameter_status(made, name, value);
-			from = at + frame.total;
-		}
-		at += frame.total;
-	}
-	buffer_append(made, from, head->length - (size_t)(from - head->data));
-}
-
-static void drop_made(struct pool *pool)
-{
-	buffer_free(&pool->welcome_made);
-	parameters_unref(pool->welcome_asked);
-	pool->welcome_asked = NULL;
-}
-
-/*
- * Make the part of the welcome that depends on the parameters only. Most clients of a pool ask
- * for the same ones, so the last one made is kept. False: no memory.
- */
-static bool make_welcome(struct pool *pool, struct parameters *asked)
-{
-	struct parameters *given;
-
-	if (pool->welcome_asked == asked)
-		return true;
-	given = parameters_merge(pool->registry->parameters, pool->welcome, asked);
-	if (!given)
-		return false;
-	parameters_unref(pool->welcome_asked);
-	parameters_unref(pool->welcome_given);
-	pool->welcome_asked = parameters_ref(asked);
-	pool->welcome_given = given;
-	buffer_clear(&pool->welcome_made);
-	append_head(pool, given);
-	parameters_report(given, &pool->welcome_made);
-	if (!pool->welcome_made.failed)
-		return true;
-	drop_made(pool);
-	return false;
 }
 
 /* In one call, and one packet, with the last word of the client's exchange. */
@@ -156,7 +66,7 @@ static enum stream_sent send_welcome(struct client_link *client)
 	enum stream_sent sent = STREAM_SENT_NOT;
 	size_t shared;
 
-	if (!make_welcome(pool, client->link.parameters))
+	if (!welcome_message_make(pool, client->link.parameters))
 		return STREAM_SENT_NOT;
 	shared = message->length;
 	if (write_end(client, message)) {
@@ -165,7 +75,7 @@ static enum stream_sent send_welcome(struct client_link *client)
 		sent = send_with_sasl_final(client, message);
 	}
 	if (message->failed)
-		drop_made(pool);
+		welcome_message_drop(pool);
 	else
 		buffer_shorten(message, shared);
 	return sent;
@@ -185,7 +95,7 @@ static bool let_in(struct client_link *client, enum stream_sent sent)
 			(uint64_t)(loop_now(client->link.stream.loop) - client->wait_start);
 	client->wait_start = 0;
 	login_counts_passed(client);
-	client_login_end(client, state);
+	login_end(client, state);
 	client_session_begin(client);
 	return true;
 }

@@ -16,7 +16,7 @@
 #include "admin/topics.h"
 #include "model/link_walk.h"
 #include "session/link/close.h"
-#include "session/pool/pairing.h"
+#include "session/rules/life.h"
 #include "session/work/client_session.h"
 #include "session/work/control.h"
 #include "support/scripted_stream.h"
@@ -88,7 +88,8 @@ static int start(void **state)
 		.version = "PgBouncer 1.25.2 (pgusher 9.9.9)",
 	};
 	process_init(&process, &loop.random, config);
-	registry = (struct registry){.do_work = pairing_work};
+	registry = (struct registry){0};
+	life_attach(&registry);
 	assert_true(registry_init(&registry, &process, &loop));
 	console_count = reloads = shutdowns = 0;
 	reload_works = true;

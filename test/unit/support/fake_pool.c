@@ -13,11 +13,11 @@
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/login/client_greeting.h"
-#include "session/pool/pairing.h"
 #include "session/relay/relay_rules.h"
-#include "session/rules/server_session.h"
+#include "session/rules/life.h"
 #include "session/work/client_session.h"
 #include "session/work/control.h"
+#include "session/work/server_session.h"
 #include "wire/report.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
@@ -171,7 +171,8 @@ void fake_start(const char *config)
 			on_console_closed},
 	};
 	process_init(&fake_process, &fake_loop.random, snapshot);
-	fake_registry = (struct registry){.do_work = pairing_work};
+	fake_registry = (struct registry){0};
+	life_attach(&fake_registry);
 	assert_true(registry_init(&fake_registry, &fake_process, &fake_loop));
 	fake_registry.derivations = helper_new(&fake_loop, 1, 16);
 	fake_registry.system_users = helper_new(&fake_loop, 1, 16);

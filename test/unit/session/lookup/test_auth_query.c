@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Users who stand in no file: what is asked, every answer, every end, and how many at a time. */
 #include "daemon/janitor.h"
+#include "session/auth/exchange.h"
 #include "session/login/drop_silent_logins.h"
 #include "session/lookup/auth_query.h"
 #include "session/pool/lookup.h"
@@ -689,14 +690,14 @@ static void test_keys_of_a_plain_secret_are_derived_once(void **state)
 		writer_password(&out, first, sizeof(first) - 1);
 		say_buffer(clients[i], &out);
 		assert_heard(clients[i], "R");
-		assert_ptr_equal(auth_keys(actor_client(clients[i])),
-			auth_keys(actor_client(clients[0])));
+		assert_ptr_equal(exchange_keys(actor_client(clients[i])),
+			exchange_keys(actor_client(clients[0])));
 	}
 	assert_int_equal(helper_pending(fake_registry.derivations), 2); /* one holds it up */
 	leave(clients[0]);
 	fake_wait_for_helper();
 	for (int i = 1; i < 3; i++) {
-		assert_true(auth_keys(actor_client(clients[i]))->verifier_known);
+		assert_true(exchange_keys(actor_client(clients[i]))->verifier_known);
 		assert_false(actor_client(clients[i])->login->deriving);
 	}
 }

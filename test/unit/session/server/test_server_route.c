@@ -215,7 +215,7 @@ static void test_a_cancel_request_goes_to_its_servers_host_only(void **state)
 	launch("/a");
 	log_in();
 	target = server;
-	assert_true(server_login_begin(pool, actor_server(target)));
+	assert_true(server_login_begin(pool, actor_server(target), fake_registry.login_owner));
 	server = fake_launched();
 	assert_at("/a");
 	fake_connected(server, ECONNREFUSED);

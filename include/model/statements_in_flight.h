@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the requests in flight do to prepared statements: operations are done when the server has
+ * answered them, and undone when the server skips them after an error or the pair is split.
+ *
+ * It changes only what is known of the client's and the server's statements (client_statements,
+ * server_statements) and of requests; it sends nothing. Protocol: "Message Flow", Pipelining.
+ */
+#ifndef PGUSHER_MODEL_STATEMENTS_IN_FLIGHT_H
+#define PGUSHER_MODEL_STATEMENTS_IN_FLIGHT_H
+
+#include "model/client_link.h"
+#include "model/server_link.h"
+
+/* The server has answered its oldest request, which was noted: the operation is done. */
+void statements_done(struct server_link *server);
+
+/* The server skips requests after an error (requests.lost): undo their operations. */
+void statements_lost(struct server_link *server);
+
+/* The server's oldest request has failed: the statement of a Parse does not exist, nor its name. */
+void statements_failed(struct server_link *server);
+
+/* Returns true if pgusher itself has to answer the server's oldest request. */
+static inline bool statements_are_due(const struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && request_is(first, REQUEST_ANSWER);
+}
+
+/*
+ * The server has forgotten all statements (DEALLOCATE ALL, DISCARD ALL), and so has the client
+ * that asked for it. client may be NULL.
+ */
+void statements_forget_all(struct server_link *server, struct client_link *client);
+
+/*
+ * The client has no unnamed statement from here on. A Parse of an earlier batch that is in flight
+ * will not bring one back if it fails.
+ */
+void statements_forget_unnamed(struct server_link *server);
+
+/* For statements_unpair(): undo what is in flight for the client. */
+void statements_undo(struct server_link *server, struct client_link *client);
+
+/* The pair is split: requests in flight no longer concern the client. */
+static inline void statements_unpair(struct server_link *server, struct client_link *client)
+{
+	server->replaying = server->unnamed_passing = server->forgetting = false;
+	server->kept_requests = 0;
+	server->batch_open = false;
+	if (server->statements && server->statements->in_flight > 0)
+		statements_undo(server, client);
+}
+
+/* Free what a closing client, or a closing server, has. They must have been unpaired. */
+void statements_client_closed(struct client_link *client);
+void statements_server_closed(struct server_link *server);
+
+#endif

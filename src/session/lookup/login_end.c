@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/lookup/login_end.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/auth/external_auth.h"
+#include "session/auth/refusal.h"
+#include "session/link/derivation.h"
+#include "session/link/login.h"
+#include "session/lookup/lookup_server.h"
+
+void login_end(struct client_link *client, enum client_state state)
+{
+	struct login *login = client->login;
+
+	if (state > CLIENT_WELCOMING || !login)
+		return;
+	lookup_client_gone(login);
+	if (login->mock) {
+		if (client->user == login->mock)
+			client->user = NULL;
+		free(login->mock);
+	}
+	if (login->external_auth)
+		external_auth_abandon(login->external_auth);
+	derivation_abandon(link_registry(&client->link), login->derivation);
+	refusal_forget(login);
+	credential_unref(login->credential);
+	hba_unref(login->hba);
+	scram_server_free(&login->scram);
+	buffer_wipe(&login->final);
+	buffer_free(&login->sasl_final);
+	buffer_free(&login->option_names);
+	free(login->database_name);
+	explicit_bzero(login, sizeof(*login));
+	free(login);
+	client->login = NULL;
+}

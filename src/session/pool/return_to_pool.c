@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pool/return_to_pool.h"
+
+#include "model/registry.h"
+#include "session/link/close.h"
+#include "session/pool/cancel_queue.h"
+#include "session/relay/own_query.h"
+#include "session/relay/pair.h"
+#include "session/relay/relay.h"
+
+/* --- leaving instead ---------------------------------------------------------------------- */
+
+/* Due for replacement, and the last such closing is long enough ago? Spreads closings out. */
+static bool lifetime_is_over(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const usec_t now = loop_now(server->link.stream.loop);
+	const usec_t lifetime =
+		database_server_lifetime(pool->database, pool->registry->process->settings);
+	int size;
+
+	if (now - server->link.connect_time < lifetime)
+		return false;
+	size = pool_size(pool);
+	return size <= 0 || pool->last_lifetime_close == 0 ||
+		now - pool->last_lifetime_close >= lifetime / size;
+}
+
+bool return_retire_old(struct server_link *server)
+{
+	if (!lifetime_is_over(server))
+		return false;
+	server->link.pool->last_lifetime_close = loop_now(server->link.stream.loop);
+	server_close_for(server, REASON_SERVER_LIFETIME_OVER);
+	return true;
+}
+
+/* Close the server if it must not be used again. Returns true if it was closed. */
+static bool close_unwanted(struct server_link *server)
+{
+	if (server->close_needed)
+		server_close_for(server, REASON_CLOSE_NEEDED);
+	else if (pool_is_paused(server->link.pool))
+		server_close_for(server, REASON_PAUSE_MODE);
+	else
+		return false;
+	return true;
+}
+
+/* --- the steps, the last one first -------------------------------------------------------- */
+
+static void enter_idle_list(struct server_link *server)
+{
+	const struct settings *settings = server->link.pool->registry->process->settings;
+
+	server->link.rules = relay_unused_server;
+	if (server->link.state == SERVER_IDLE)
+		return;
+	if (settings->server_round_robin || server->close_needed)
+		server_enter_last(server, SERVER_IDLE);
+	else
+		server_enter(server, SERVER_IDLE);
+}
+
+/* The last step: the client that has waited longest gets the server, or it is idle. */
+static void offer(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	enter_idle_list(server);
+	pool->registry->serve(pool);
+}
+
+static bool needs_check(const struct settings *settings)
+{
+	return settings->server_check_delay == 0 && settings->server_check_query[0] != '\0';
+}
+
+/* The server is checked when a client next needs it, if servers are checked before each use. */
+static void leave_to_check(struct server_link *server)
+{
+	if (!needs_check(server->link.pool->registry->process->settings)) {
+		offer(server);
+		return;
+	}
+	server->link.rules = relay_unused_server;
+	server_enter(server, SERVER_STALE);
+	pool_needs_work(server->link.pool);
+}
+
+static void reset(struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const struct settings *settings = pool->registry->process->settings;
+
+	if (settings->server_reset_query[0] == '\0' ||
+		(!settings->server_reset_query_always && pool->mode != POOL_MODE_SESSION)) {
+		leave_to_check(server);
+		return;
+	}
+	server_enter(server, SERVER_RESETTING);
+	own_query_ask(server, settings->server_reset_query);
+}
+
+/* Pools of the database that wait for a place below max_db_connections try again. */
+static void wake_database(const struct pool *pool)
+{
+	struct database *database = pool->database;
+	struct pool *other;
+
+	if (database->config->max_db_connections <= 0 &&
+		pool->registry->process->settings->max_db_connections <= 0)
+		return;
+	TAILQ_FOREACH (other, &database->pools, in_database) {
+		if (pool_wanted_servers(other) + pool_welcoming_clients(other) > 0)
+			pool_needs_work(other);
+	}
+}
+
+/* The first step: the server has just been used. A cancel request in flight may still hit it. */
+static void leave_use(struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+
+	if (server->cancels_queued > 0)
+		cancel_queue_forget(server);
+	if (return_retire_old(server))
+		return;
+	if (!close_unwanted(server)) {
+		if (server->cancels > 0)
+			server_enter(server, SERVER_HELD);
+		else
+			reset(server);
+	}
+	wake_database(pool);
+}
+
+/* --- the way back ------------------------------------------------------------------------- */
+
+void return_to_pool(struct server_link *server)
+{
+	switch (server_state(server)) {
+	case SERVER_PAIRED:
+	case SERVER_DRAINING:
+	case SERVER_LOOKING_UP:
+		leave_use(server);
+		break;
+	case SERVER_HELD:
+		reset(server);
+		break;
+	case SERVER_RESETTING:
+		server->drained = false;
+		counters_reset(server, RESET_OK);
+		leave_to_check(server);
+		break;
+	case SERVER_CHECKING:
+		counters_host(server, true);
+		offer(server);
+		break;
+	case SERVER_STALE:
+	case SERVER_IDLE:
+		offer(server);
+		break;
+	case SERVER_CONNECTING:
+	case SERVER_AUTHENTICATING:
+	case SERVER_PREPARING:
+	case SERVER_CANCELING:
+	case SERVER_CLOSED:
+	case SERVER_STATES:
+		break;
+	}
+}
+
+/* A server that said what nobody asked for serves nobody any more; its client has its answer. */
+static void drop_dirty(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+
+	pair_unpair(&server->link);
+	counters_unclean(server, UNCLEAN_OUT_OF_SYNC);
+	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+	/* It may be paused, since the server took nothing more: the tail of a failed COPY. */
+	if (client->link.stream.paused)
+		relay_client_resume(client);
+}
+
+void return_if_free(struct server_link *server)
+{
+	const struct client_link *client;
+
+	if (server->link.state != SERVER_PAIRED || server->transaction_status != 'I' ||
+		server_mode(server) == POOL_MODE_SESSION)
+		return;
+	client = client_of(server->link.peer);
+	/* Half of what nobody asked for may have reached the client: it hears the rest too. */
+	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
+		server->link.remaining > 0 || !requests_is_empty(&server->requests))
+		return;
+	if (server->dirty) {
+		drop_dirty(server);
+	} else if (server_is_clean(server)) {
+		pair_unpair(&server->link);
+		return_to_pool(server);
+	}
+}

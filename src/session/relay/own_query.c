@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/relay/own_query.h"
+
+#include "session/link/close.h"
+#include "session/relay/relay_rules.h"
+#include "wire/message.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+bool own_query_ask(struct server_link *server, const char *sql)
+{
+	struct buffer message;
+	bool sent;
+
+	buffer_init(&message);
+	writer_query(&message, sql);
+	server->link.rules = relay_own_server;
+	server->transaction_status = 0;
+	server->unnamed = 0;
+	sent = !message.failed && requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW) &&
+		stream_send_bytes(&server->link.stream, message.data, message.length) !=
+			STREAM_SENT_NOT;
+	buffer_free(&message);
+	if (!sent)
+		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+	return sent;
+}
+
+const char *own_query_prelude(const struct server_link *server)
+{
+	return server->connect_query_failed
+		? NULL
+		: server->link.pool->database->config->connect_query;
+}
+
+void own_query_error(struct server_link *server, const uint8_t *body, size_t length)
+{
+	struct report report;
+	const char *severity, *text;
+
+	report_parse(body, length, &report);
+	severity = report.severity ? report.severity : "ERROR";
+	text = report.text ? report.text : "no message";
+	if (server->setting)
+		link_log_repeated(&server->link, LEVEL_ERROR, "varcache_apply failed: %s: %s",
+			severity, text);
+	else if (server->link.state == SERVER_PREPARING)
+		link_log_repeated(&server->link, LEVEL_ERROR,
+			"S: error while executing exec_on_query: %s: %s", severity, text);
+	else if (server->drained)
+		server->dirty = true;
+	server->connect_query_failed =
+		server->connect_query_failed || server->link.state == SERVER_PREPARING;
+	/* Else errors of reset and check queries are not looked at: their ReadyForQuery counts. */
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/relay/pair.h"
+
+#include "model/registry.h"
+#include "model/statements_in_flight.h"
+#include "session/link/client_limits.h"
+
+/* --- pairing ------------------------------------------------------------------------------ */
+
+/* Those who did not wait need no more than their number: see pool_histogram(). */
+static void end_wait(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+	const usec_t now = loop_now(client->link.stream.loop);
+	const uint64_t waited = (uint64_t)(now - client->wait_start);
+
+	pool->stats.current.wait_time += waited;
+	if (pool->latency)
+		latency_add(pool->latency, LATENCY_WAIT, waited);
+	client->served = now;
+}
+
+const struct relay_rule *pair_client_rules(const struct client_link *client)
+{
+	return client_mode(client) == POOL_MODE_SESSION ? relay_paired_client
+							: relay_tracked_client;
+}
+
+static void pair(struct client_link *client, struct server_link *server)
+{
+	client->link.peer = &server->link;
+	server->link.peer = &client->link;
+	client->link.rules = pair_client_rules(client);
+	server->link.rules = relay_paired_server;
+	server->fresh = true;
+	server->touched = true;
+	deadline_cancel(&client->deadline);
+	client_enter(client, CLIENT_PAIRED);
+	server_enter(server, SERVER_PAIRED);
+}
+
+void pair_join(struct client_link *client, struct server_link *server)
+{
+	struct pool *pool = client->link.pool;
+
+	pool->stats.current.assignments++;
+	if (!pool->latency)
+		pool_open_latency(pool);
+	if (client->link.state == CLIENT_WAITING)
+		end_wait(client);
+	else
+		client->served = 0;
+	pair(client, server);
+}
+
+void pair_bind(struct client_link *client, struct server_link *server)
+{
+	const usec_t now = loop_now(client->link.stream.loop);
+
+	/* It is no assignment, and so no wait among the waits for those. */
+	if (client->link.state == CLIENT_LAUNCHING) {
+		client->link.pool->stats.current.wait_time +=
+			(uint64_t)(now - client->wait_start);
+		client->served = now;
+	} else {
+		client->served = 0;
+	}
+	server_enter(server, SERVER_IDLE);
+	pair(client, server);
+}
+
+/* --- unpairing ---------------------------------------------------------------------------- */
+
+/* Has it passed on the beginning of a message whose end has not come? */
+static bool is_midway(const struct link *link)
+{
+	return link->remaining > 0 && !link->discarding;
+}
+
+void pair_unpair(struct link *link)
+{
+	struct link *peer = link->peer;
+	struct client_link *client = client_of(link->kind == LINK_CLIENT ? link : peer);
+
+	statements_unpair(server_of(link->kind == LINK_SERVER ? link : peer), client);
+	link->cut = is_midway(peer);
+	peer->cut = is_midway(link);
+	link->peer = NULL;
+	peer->peer = NULL;
+	server_of(link->kind == LINK_SERVER ? link : peer)->link.rules = relay_unused_server;
+	client->link.rules = relay_idle_client;
+	client->ring_full = false;
+	client_enter(client, CLIENT_IDLE);
+	client_limits_rest(client);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/rules/life.h"
+
+#include "model/statements_in_flight.h"
+#include "session/auth/client_login_state.h"
+#include "session/link/close.h"
+#include "session/lookup/login_end.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/draining.h"
+#include "session/pool/return_to_pool.h"
+#include "session/relay/pair.h"
+#include "session/relay/relay.h"
+#include "session/server/server_failure.h"
+#include "session/statements/replay.h"
+#include "session/statements/statement_answers.h"
+#include "session/work/cancel.h"
+#include "session/work/cancel_unsent.h"
+#include "session/work/launch_outcome.h"
+#include "session/work/pool_work.h"
+#include "session/work/replication.h"
+#include "session/work/server_session.h"
+
+/* --- a link closes ------------------------------------------------------------------------ */
+
+static void client_closed(struct client_link *client, enum client_state state)
+{
+	if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
+		cancel_client_closed(client, state);
+	login_end(client, state);
+	statements_client_closed(client);
+}
+
+static void client_left(struct client_link *client, struct server_link *server, bool politely)
+{
+	replication_client_gone(client);
+	if (server)
+		draining_client_left(server, politely);
+}
+
+static void server_closed(
+	struct server_link *server, enum server_state state, const struct failure *why)
+{
+	statements_server_closed(server);
+	cancel_server_closed(server);
+	server_failure_settle(server, state, why, replication_let_go(server));
+	lookup_server_gone(server, why);
+}
+
+static void client_unserved(struct client_link *client, const struct failure *why)
+{
+	if (why->reason == REASON_SETTING_CANCELED)
+		cancel_unsent_answer(client);
+	else
+		relay_client_resume(client);
+}
+
+static const struct close_events close_events = {
+	.before_error = client_login_send_sasl_final,
+	.unpair = pair_unpair,
+	.client_closed = client_closed,
+	.client_left = client_left,
+	.server_closed = server_closed,
+	.client_unserved = client_unserved,
+};
+
+/* --- a run of the relay ------------------------------------------------------------------- */
+
+static const struct relay_events relay_events = {
+	.server_answered = return_if_free,
+	.server_drained = draining_proceed,
+	.own_query_done = server_session_own_query_done,
+	.insert_answers = statement_answers_insert,
+	.send_answers = statement_answers_send,
+	.keep_batch = replay_keep,
+};
+
+/* --- all of them -------------------------------------------------------------------------- */
+
+void life_attach(struct registry *registry)
+{
+	registry->do_work = pool_work_run;
+	registry->serve = pool_work_serve;
+	registry->close_events = &close_events;
+	registry->relay_events = &relay_events;
+	registry->login_owner = &launch_outcome;
+}

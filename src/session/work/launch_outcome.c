@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/launch_outcome.h"
+
+#include "session/link/close.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/return_to_pool.h"
+#include "session/work/cancel.h"
+#include "session/work/replication.h"
+#include "session/work/server_session.h"
+#include "session/work/welcome.h"
+
+/* --- a server has logged in --------------------------------------------------------------- */
+
+static void ready_for_client(struct server_link *server, struct buffer *head)
+{
+	/* A refusal of other logins by the server still holds. */
+	server->link.pool->failing = server->link.pool->failing && server->link.pool->refused;
+	replication_begin(server, head);
+}
+
+static void ready(struct server_link *server, struct buffer *head)
+{
+	if (head) {
+		ready_for_client(server, head);
+		return;
+	}
+	/* Enter the idle list first, so that clients which are welcomed now find the server. */
+	server_enter(server, SERVER_IDLE);
+	server->link.pool->failing = false;
+	welcome_waiting(server->link.pool);
+	if (server->link.state == SERVER_IDLE)
+		return_to_pool(server);
+}
+
+/* --- a login has failed ------------------------------------------------------------------- */
+
+/* A client of replication hears what its own server says, and nothing else. */
+static struct link *first_of_all(const struct link_list *list)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		if (!client_of(link)->replica)
+			break;
+	}
+	return link;
+}
+
+static void close_all(struct link_list *list, const struct failure *why)
+{
+	struct link *link;
+
+	while ((link = first_of_all(list)) != NULL)
+		client_close(client_of(link), why);
+}
+
+/* Servers that anybody could be given. */
+static bool has_common_servers(const struct pool *pool)
+{
+	unsigned count = pool_connected_servers(pool);
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place)
+		count -= link_replication(link) != REPLICATION_NONE;
+	return count > 0;
+}
+
+static void failed(struct pool *pool, const struct failure *why, bool told)
+{
+	pool->failing = true;
+	pool->refused = told;
+	pool->last_failure = *why;
+	if (!told || (has_common_servers(pool) && pool->welcome))
+		return;
+	close_all(&pool->welcoming, why);
+	close_all(&pool->waiting, why);
+	lookup_refuse(pool, why);
+}
+
+const struct server_login_owner launch_outcome = {
+	.session = &server_session_handlers,
+	.connected = cancel_use_connection,
+	.write_startup = replication_write_startup,
+	.ready = ready,
+	.failed = failed,
+};

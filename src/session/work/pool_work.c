@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/work/pool_work.h"
+
+#include <string.h>
+
+#include "session/link/close.h"
+#include "session/lookup/lookup_server.h"
+#include "session/pool/launch.h"
+#include "session/pool/pairing.h"
+#include "session/pool/return_to_pool.h"
+#include "session/relay/own_query.h"
+#include "session/relay/relay.h"
+#include "session/work/replication.h"
+#include "session/work/welcome.h"
+
+/* --- idle servers for waiting clients ----------------------------------------------------- */
+
+/* Who has waited longer, somebody for a look-up or a client? */
+static void serve_one(struct pool *pool, struct server_link *server)
+{
+	struct client_link *client = pool_first_waiter(pool);
+	struct lookup *lookup = lookup_next(pool);
+
+	if (lookup && (!client || lookup->since <= client->wait_start))
+		lookup_run(lookup, server);
+	else if (pairing_give(client, server) == TAKEN_READY)
+		relay_client_resume(client);
+}
+
+/* Who waits longest can use no server of others: its own takes the place of this one. */
+static void make_room(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	server_close_for(server, REASON_EVICTED);
+	pool_needs_work(pool);
+}
+
+/*
+ * Idle servers go to those who wait, oldest first. Whoever gives one back at once, since what it
+ * says is not answered, does so from in here: the next one is served by us, and not by the one before.
+ */
+void pool_work_serve(struct pool *pool)
+{
+	struct server_link *server;
+
+	if (pool_wanted_servers(pool) == 0 || pool_is_paused(pool) || pool->serving)
+		return;
+	pool->serving = true;
+	while (pool_wanted_servers(pool) > 0 && (server = pairing_next_idle(pool)) != NULL) {
+		if (pool->client_count[CLIENT_LAUNCHING] > 0 && replication_is_next(pool))
+			make_room(server);
+		else
+			serve_one(pool, server);
+	}
+	pool->serving = false;
+}
+
+/* --- at the end of a turn ----------------------------------------------------------------- */
+
+static void check_server(struct server_link *server)
+{
+	const struct settings *settings = server->link.pool->registry->process->settings;
+	const usec_t quiet = loop_now(server->link.stream.loop) - server->link.request_time;
+	const char *query = settings->server_check_query;
+
+	if (server->dirty || !server_is_clean(server)) {
+		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
+	} else if (query[0] == '\0' ||
+		(settings->server_check_delay > 0 && quiet < settings->server_check_delay)) {
+		return_to_pool(server);
+	} else {
+		server_enter(server, SERVER_CHECKING);
+		own_query_ask(server, strcmp(query, "<empty>") == 0 ? "" : query);
+	}
+}
+
+/* Waiters that no idle server could serve: tested ones will come back, used ones need a check. */
+static void help_waiters(struct pool *pool)
+{
+	unsigned waiting = pool_wanted_servers(pool);
+	const unsigned tested = pool->server_count[SERVERS_TESTED];
+	struct link *link;
+
+	if (waiting <= tested)
+		return;
+	waiting -= tested;
+	while (waiting > 0 && (link = TAILQ_FIRST(&pool->servers[SERVERS_USED])) != NULL) {
+		check_server(server_of(link));
+		waiting--;
+	}
+	if (waiting > 0 && pool_wanted_servers(pool) > 0)
+		launch_server(pool, false);
+}
+
+static void work(struct pool *pool)
+{
+	pool_work_serve(pool);
+	/* Also in a pause, which waits for queries that end sooner for it. */
+	if (pool_waiting_cancels(pool) > 0 && launch_server(pool, false))
+		return;
+	if (pool_is_paused(pool))
+		return;
+	if (pool_welcoming_clients(pool) > 0) {
+		welcome_waiting(pool);
+		replication_launch(pool);
+		if (welcome_is_wanted(pool))
+			launch_server(pool, false);
+	}
+	help_waiters(pool);
+}
+
+void pool_work_run(struct loop_task *task)
+{
+	struct registry *registry =
+		(struct registry *)((char *)task - offsetof(struct registry, work_task));
+	struct pool *pool;
+	unsigned count = 0;
+
+	if (registry->process->still)
+		return; /* it is taken up again when things move */
+	/* What the work itself sets off is for the next turn, or it might never end. */
+	TAILQ_FOREACH (pool, &registry->work, in_work)
+		count++;
+	while (count-- > 0 && (pool = TAILQ_FIRST(&registry->work)) != NULL) {
+		TAILQ_REMOVE(&registry->work, pool, in_work);
+		pool->has_work = false;
+		work(pool);
+	}
+}
