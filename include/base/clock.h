@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Time in microseconds: one clock for deadlines, one for people.
+ * Time in microseconds: a monotonic clock for deadlines, a wall clock for display.
  *
- * Nothing here is cached: a loop reads the monotonic clock once per turn and hands that on.
+ * Nothing here is cached: the event loop reads the monotonic clock once per turn and passes
+ * the value on.
  */
 #ifndef PGUSHER_BASE_CLOCK_H
 #define PGUSHER_BASE_CLOCK_H
@@ -15,13 +16,16 @@ typedef int64_t usec_t;
 #define USEC_PER_MSEC 1000LL
 #define USEC_PER_SEC 1000000LL
 
-/* Time since some fixed moment; never steps back. For deadlines, ages and durations. */
+/* Time since an unspecified start; never steps back. For deadlines, ages and durations. */
 usec_t clock_monotonic(void);
 
-/* Time since 1970, which an operator may set back or forth. For log lines and SHOW only. */
+/*
+ * Time since 1970-01-01 UTC, which an operator may set back or forth. For log lines and SHOW
+ * only.
+ */
 usec_t clock_wall(void);
 
-/* Replace the monotonic clock, so that tests can move time themselves; NULL: the real one. */
+/* Replace the monotonic clock, so that tests control time; NULL restores the real one. */
 void clock_set_source(usec_t (*monotonic)(void));
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Why a connection is refused or closed: the reason, and what is said about it.
+ * Why a connection is refused or closed: the reason and its text.
  *
- * Every reason is a row of reasons.def, with PgBouncer's text, which people and tools match on.
- * Whoever knows a reason makes a failure on the stack; it is sent and logged where the
- * connection is closed and never kept.
+ * Every reason is a row of reasons.def with PgBouncer's text, which users and tools match on.
+ * The function that detects a reason makes a failure on the stack; the failure is sent and
+ * logged where the connection is closed, and is never stored.
  */
 #ifndef PGUSHER_BASE_FAILURE_H
 #define PGUSHER_BASE_FAILURE_H
@@ -24,38 +24,38 @@ enum { FAILURE_TEXT_SIZE = 128 };
 
 struct failure {
 	enum reason reason;
-	char sqlstate[6]; /* "": the client is not told, it only sees the connection close */
+	char sqlstate[6]; /* "": no ErrorResponse is sent, the connection is only closed */
 	char text[FAILURE_TEXT_SIZE]; /* cut at 127 bytes, between characters */
 };
 
 /*
- * Fill in the row's text. One more argument, a `const char *` and not NULL, if and only if the
- * text has a %s; bytes of a peer in it must have been escaped.
+ * Returns a failure with the row's text. Takes one more argument, a `const char *` that is not
+ * NULL, exactly if the text has a %s. Bytes of a peer in the argument must have been escaped.
  */
 struct failure failure_of(enum reason reason, ...);
 
 /*
- * A server's own error, to be passed on: reason SERVER_ERROR. Either may be NULL, what is
- * missing or malformed is replaced by ours.
+ * Returns a failure that passes on the error of a server: reason SERVER_ERROR. Each argument
+ * may be NULL; a missing or malformed one is replaced by our own text or code.
  */
 struct failure failure_from_server(const char *text, const char *sqlstate);
 
-/* The row's text, with its %s. */
+/* The row's text, including its %s. Constant; not owned by the caller. */
 const char *reason_text(enum reason reason);
 
-/* "" for reasons that no client is told. */
+/* The row's SQLSTATE; "" for reasons that are not reported to a client. */
 const char *reason_sqlstate(enum reason reason);
 
-/* Level of the closing line. */
+/* Level of the log line about the closed connection. */
 enum log_level reason_level(enum reason reason);
 
 /*
- * Word that stands for the reason in metrics, from a closed set shared by all families; a
- * family that does not have the word counts it as "other".
+ * The label of the reason in metrics, one of a closed set shared by all metric families. A
+ * family that does not have the label counts it as "other".
  */
 const char *reason_label(enum reason reason);
 
-/* Does the text have a %s, so that failure_of() needs an argument? */
+/* Whether the text has a %s, so that failure_of() needs an argument. */
 bool reason_has_argument(enum reason reason);
 
 #endif

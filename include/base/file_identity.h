@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* How to tell whether a file is still the one that was read. */
+/* Detects whether a file has changed since it was read. */
 #ifndef PGUSHER_BASE_FILE_IDENTITY_H
 #define PGUSHER_BASE_FILE_IDENTITY_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What stat() says of a file; the same again means that nobody has written to it. */
+/* What stat() reports of a file. Equal values mean that the file was not written to. */
 struct file_identity {
 	uint64_t device, inode;
 	int64_t modified_seconds, modified_nanoseconds;
@@ -19,7 +19,7 @@ struct file_identity {
 
 struct file_identity file_identity_of(const struct stat *status);
 
-/* The identity of the file at this path; false with errno set when there is none. */
+/* Store the identity of the file at `path`. Returns false with errno set if stat() fails. */
 bool file_identify(const char *path, struct file_identity *out);
 
 bool file_identity_same(const struct file_identity *a, const struct file_identity *b);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Names for objects that outlive them: a handle finds its object as long as that lives, and NULL
- * from then on. For whoever walks over many objects in several turns, while they come and go.
+ * Handles: references to objects that may be freed meanwhile. A lookup by
+ * handle returns the object until it is removed, and NULL from then on. For code that walks over many objects in
+ * several turns of the event loop, while objects come and go.
  *
- * An object keeps its handle in a field of its own, which is 0 or what it was given last; it is
- * given one when it is first asked for, so that a table nobody uses takes no memory. Whoever ends
- * an object takes its handle back.
+ * Each object stores its handle in a field of its own, which is 0 or the handle assigned last.
+ * The handle is assigned on first use, so that an unused table takes no memory. Code that
+ * frees an object must call handles_take_back() for it.
  */
 #ifndef PGUSHER_BASE_HANDLES_H
 #define PGUSHER_BASE_HANDLES_H
@@ -19,21 +20,31 @@ struct handle_slot {
 
 struct handles {
 	struct handle_slot *slots; /* owned */
-	uint32_t *vacant; /* owned: numbers of free slots, as far as they were used before */
+	/* Owned: stack of slot numbers that were used before and are free now. */
+	uint32_t *vacant;
 	uint32_t count, capacity, vacancies;
-	uint32_t serial; /* of the handle given last */
+	uint32_t serial; /* of the handle assigned last */
 };
 
-/* The handle of this object, kept at `of`; given now if it has none. 0: no memory. */
+/*
+ * Returns the handle of `object`, which is stored at `of`; assigns one if it has none. Returns
+ * 0 when out of memory. The table does not own the object.
+ */
 uint64_t handles_give(struct handles *handles, uint64_t *of, void *object);
 
-/* The object goes. Nothing happens if it has no handle. */
+/*
+ * Invalidate the handle of an object, before the object is freed. Does nothing if it has no
+ * handle.
+ */
 void handles_take_back(struct handles *handles, const uint64_t *of, const void *object);
 
-/* NULL: it has gone. */
+/* Returns the object of a handle, or NULL if it was taken back. */
 void *handles_find(const struct handles *handles, uint64_t handle);
 
-/* Let all of them go, and their memory; objects may keep what they were given. */
+/*
+ * Invalidate all handles and free the memory of the table. The handle fields of objects need
+ * not be reset.
+ */
 void handles_clear(struct handles *handles);
 
 #endif

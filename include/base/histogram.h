@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How often something took how long, in the buckets that all our metrics share. Counts only ever
- * grow. For percentiles there is model/latency, which is finer.
+ * Histogram of durations, in the buckets that all our metrics share. Counts only ever grow.
+ * For percentiles use model/latency, which has finer buckets.
  */
 #ifndef PGUSHER_BASE_HISTOGRAM_H
 #define PGUSHER_BASE_HISTOGRAM_H
@@ -10,18 +10,21 @@
 
 #include "base/clock.h"
 
-/* Buckets with a bound; one more takes what is beyond the last. */
+/* Number of buckets with an upper bound; one more bucket takes longer durations. */
 enum { HISTOGRAM_BOUNDS = 16 };
 
-/* What a bucket holds at most, in microseconds, ascending: 500 (0.5 ms) to 60,000,000 (60 s). */
+/*
+ * Inclusive upper bound of each bucket, in microseconds, ascending: 500 (0.5 ms) to 60,000,000
+ * (60 s).
+ */
 extern const uint64_t histogram_bounds[HISTOGRAM_BOUNDS];
 
 struct histogram {
-	uint64_t counts[HISTOGRAM_BOUNDS + 1]; /* each bucket's own, not those below it too */
+	uint64_t counts[HISTOGRAM_BOUNDS + 1]; /* per bucket, not cumulative */
 	uint64_t sum; /* of all values, microseconds */
 };
 
-/* The bucket of a value. */
+/* Index of the bucket that a value in microseconds belongs to. */
 static inline unsigned histogram_bucket(uint64_t value)
 {
 	unsigned i = 0;
@@ -31,7 +34,7 @@ static inline unsigned histogram_bucket(uint64_t value)
 	return i;
 }
 
-/* Count one value, in microseconds; less than nothing is nothing. */
+/* Count one duration, in microseconds; a negative one counts as 0. */
 static inline void histogram_add(struct histogram *histogram, usec_t value)
 {
 	const uint64_t time = value > 0 ? (uint64_t)value : 0;
@@ -40,10 +43,10 @@ static inline void histogram_add(struct histogram *histogram, usec_t value)
 	histogram->sum += time;
 }
 
-/* Add b to a. */
+/* Add the counts and the sum of b to a. */
 void histogram_merge(struct histogram *a, const struct histogram *b);
 
-/* How many values were counted. */
+/* Number of durations counted. */
 uint64_t histogram_count(const struct histogram *histogram);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A shared library that is taken in only when a configuration asks for what it does: one that
- * nobody uses would cost each process its memory, and those that it needs in turn theirs.
+ * Shared libraries that are loaded only when the configuration needs them: an unused library,
+ * with its own dependencies, would cost every process memory.
  */
 #ifndef PGUSHER_BASE_LIBRARY_H
 #define PGUSHER_BASE_LIBRARY_H
@@ -11,12 +11,13 @@
 
 struct library_symbol {
 	const char *name;
-	size_t offset; /* of its pointer in the table */
+	size_t offset; /* of its pointer in the table, in bytes */
 };
 
 /*
- * Load a library, for good, and fill a table of pointers to its functions. False: it is not there,
- * or lacks one of them; `why` says which, and the table is as it was.
+ * Load a library, for the lifetime of the process, and fill a table of pointers to its
+ * functions. Returns false if the library or one of the symbols is missing; then `why` (`size`
+ * bytes, owned by the caller) has the reason and the table is unchanged.
  */
 bool library_load(const char *file, const struct library_symbol *symbols, size_t count,
 	void *table, char *why, size_t size);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The log: levels, what is written when, and the sinks it goes to (file, stderr or the journal,
- * syslog). How a line looks is base/log_line's.
+ * The log: levels, rate limit, and the sinks that lines are written to (file, stderr or the
+ * journal, syslog). base/log_line formats the lines.
  *
- * Nobody waits for a sink. One that would block, or fails, loses the line; lost lines are counted
- * and the sink is told how many once it takes lines again. SIGPIPE must be ignored or blocked.
+ * Writing never blocks. If a sink would block, or fails, the line is lost for that sink; lost
+ * lines are counted, and their number is written to the sink once it accepts lines again.
+ * SIGPIPE must be ignored or blocked.
  *
- * What peers or broken servers can bring about as often as they like goes through
- * log_write_repeated(): of lines alike only the first few of each second are written, and then one
- * that says how many more there were.
+ * Events that peers or broken servers can cause at any rate go through log_write_repeated():
+ * of similar lines only the first few of each second are written, then one line with the
+ * number of suppressed lines.
  *
- * The sinks belong to the process and are locked: any thread may log.
+ * The sinks belong to the process and are protected by a lock: any thread may log.
  */
 #ifndef PGUSHER_BASE_LOG_H
 #define PGUSHER_BASE_LOG_H
@@ -22,77 +23,87 @@
 
 enum log_level {
 	LEVEL_FATAL, /* ends the process */
-	LEVEL_ERROR, /* needs a person */
-	LEVEL_WARNING, /* soon needs one */
-	LEVEL_LOG, /* an event in the life of a connection or of the process */
+	LEVEL_ERROR, /* an operator must act */
+	LEVEL_WARNING, /* an operator should act soon */
+	LEVEL_LOG, /* an event of a connection or of the process */
 	LEVEL_DEBUG, /* a decision; verbosity 1 */
 	LEVEL_NOISE, /* a message; verbosity 2 */
 	LEVELS
 };
 
-/* What file and stderr get: lines as PgBouncer's, or a JSON object each. */
+/*
+ * Format of lines in the file and on stderr: text like PgBouncer's, or one JSON object per
+ * line.
+ */
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
-/* Room for the text of a line; longer ones are cut. */
+/* Size of the text of a line with its NUL; longer texts are cut. */
 enum { LOG_LINE_SIZE = 2048 };
 
 struct log_options {
 	const char *file; /* opened for append; NULL or "": no file */
-	bool to_stderr; /* if that leads to the journal: there, with priorities */
+	/* If stderr is connected to the journal: journal entries with priorities. */
+	bool to_stderr;
 	bool to_syslog;
-	const char *
-		syslog_ident; /* NULL or "": "pgbouncer", the name that configurations expect */
-	const char
-		*syslog_facility; /* "daemon", "local0", ...; NULL, "" or unknown: "daemon" */
+	const char *syslog_ident; /* NULL or "": "pgbouncer", as syslog configurations expect */
+	/* "daemon", "local0", ...; NULL, "" or unknown: "daemon" */
+	const char *syslog_facility;
 	int verbose; /* 0: up to LOG, 1: DEBUG, 2: NOISE */
 	enum log_format format;
-	int repeats; /* most lines alike that are written in a second; 0: all */
+	int repeats; /* similar lines written per second at most; 0: no limit */
 };
 
-/* A fact about an event, for those formats that have facts apart from the text. */
+/* A fact about an event, for formats that have fields besides the text. */
 struct log_fact {
-	const char *name; /* of lower-case letters and _ */
-	const char *text; /* NULL: it is a number */
+	const char *name; /* lower-case letters and _ */
+	const char *text; /* NULL: the fact is a number */
 	long long number;
 };
 
-/* What an event is about: a connection's place in the log, and what is known about it. */
+/*
+ * What an event is about, such as a connection: its prefix in text lines, and its fields.
+ * Texts are owned by the caller and not kept.
+ */
 struct log_subject {
-	const char *prefix; /* in front of the text, where there are no facts */
+	const char *prefix; /* written before the text, in formats without fields */
 	const struct log_fact *facts;
 	size_t count;
 };
 
-/* What lines have in common that are alike: the first two, compared as texts. */
+/* Lines are similar if `kind` and `about` are equal as texts. Both are copied where kept. */
 struct log_likeness {
-	const char *kind; /* of event */
-	const char *who; /* whom it is about */
-	int at_most; /* so many in a second will do; 0: as many as the options say */
+	const char *kind; /* kind of event */
+	/* What the lines are about, such as a peer's address; "": nothing in particular. */
+	const char *about;
+	/* Own limit of lines per second, if lower than the configured one; 0: none. */
+	int at_most;
 };
 
-/* Most talkative level that is written; change it with log_set_verbose(). */
+/* Least severe level that is written; change it with log_set_verbose(). */
 extern enum log_level log_threshold;
 
-/* Does any sink write facts? If not, nobody needs to collect them. */
+/* Whether any sink writes facts. If not, callers need not collect them. */
 extern bool log_has_facts;
 
 /*
- * Set all sinks; texts are copied. Until the first call lines go to stderr.
- * False, and the sinks stay as they were, when the file cannot be opened; that is then logged
- * to them: FATAL at the first call, ERROR later, when it can be lived with.
+ * Set all sinks; texts of the options are copied. Before the first call lines go to stderr. If
+ * the file cannot be opened, logs that to the present sinks (FATAL at the first call, ERROR
+ * later, since the process can go on), returns false and leaves the sinks unchanged.
  */
 bool log_configure(const struct log_options *options);
 
-/* Open the file anew, after a rotation. When that fails the old one is kept, which is logged.
+/*
+ * Open the file again, after a log rotation. If that fails, the old file stays in use and an
+ * error is logged.
  */
 void log_reopen(void);
 
-/* Close file and syslog; whether lines go to stderr stays as it is. */
+/* Close file and syslog; stderr stays enabled or disabled as it is. */
 void log_close(void);
 
 void log_set_verbose(int verbose);
 
-/* Is it worth making up a text for this level? */
+/* Whether lines of this level are written, so that it is worth making the text. */
 static inline bool log_enabled(enum log_level level)
 {
 	return level <= log_threshold;
@@ -100,36 +111,43 @@ static inline bool log_enabled(enum log_level level)
 
 /*
  * Write one line, unless its level is disabled. A newline becomes newline and tab, trailing
- * white space is cut, control bytes other than tab are written as \xNN. errno is left alone.
+ * white space is removed, control bytes other than tab are written as \xNN. errno is
+ * preserved.
  */
 void log_write(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same about somebody; NULL: about nobody. */
+/* Like log_write(), with a subject; NULL: none. */
 void log_write_about(enum log_level level, const struct log_subject *subject,
 	const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same, unless there have been enough lines alike in this second. */
+/*
+ * Like log_write_about(), but the line is suppressed if there were enough similar lines in
+ * this second. `likeness` may be NULL: never suppress.
+ */
 void log_write_repeated(enum log_level level, const struct log_subject *subject,
 	const struct log_likeness *likeness, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Say how many lines alike were left out in seconds that are over. To be called now and then. */
-void log_tell_repeats(void);
+/* Write the number of suppressed lines of seconds that are over. To be called periodically. */
+void log_report_repeats(void);
 
-/* Lines of this level since the start, those that were lost or left out included. */
+/* Number of lines of this level since start, including lost and suppressed ones. */
 uint64_t log_count(enum log_level level);
 
-/* Lines lost since start, all sinks together: no sink had room for them. */
+/* Number of lines lost since start, summed over all sinks. */
 uint64_t log_lost(void);
 
-/* Lines left out since start, since there were enough of their kind. */
+/* Number of lines suppressed since start because there were enough similar ones. */
 uint64_t log_left_out(void);
 
-/* "LOG" and so on, as lines have it. */
+/* "LOG" and so on, as written in lines. */
 const char *log_level_name(enum log_level level);
 
-/* Where syslog and the journal listen, for tests; NULL: the system's place. */
+/*
+ * Paths of the sockets of syslog and the journal, for tests; NULL restores the system's. Not
+ * copied.
+ */
 void log_set_syslog_path(const char *path);
 void log_set_journal_path(const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sinks of the log: what is open, and how a line gets there. Nothing here waits, and nothing
- * here is locked: base/log does that.
+ * The sinks of the log: which are open, and writing to them. Never blocks. Takes no lock:
+ * base/log holds it.
  */
 #ifndef PGUSHER_BASE_LOG_SINKS_H
 #define PGUSHER_BASE_LOG_SINKS_H
@@ -14,33 +14,36 @@
 enum log_sink { LOG_SINK_FILE, LOG_SINK_STDERR, LOG_SINK_SYSLOG, LOG_SINKS };
 
 /*
- * Open what the options name, in place of what was open. False with errno, and all as it was:
- * the file cannot be opened.
+ * Open the sinks that the options name, and close the former ones. If the file cannot be
+ * opened, returns false with errno set and changes nothing.
  */
 bool log_sinks_open(const struct log_options *options);
 
-/* Open the file anew: false with errno, and the old one goes on. True if there is none. */
+/*
+ * Open the file again. Returns false with errno set if that fails; the old file stays in use.
+ * Returns true if there is no file.
+ */
 bool log_sinks_reopen(void);
 
 /* Close file and syslog; stderr stays as it is. */
 void log_sinks_close(void);
 
-/* Does the sink want lines of this level? */
+/* Whether the sink takes lines of this level. */
 bool log_sinks_wants(enum log_sink sink, enum log_level level);
 
-/* Does any sink write facts? */
+/* Whether any sink writes facts. */
 bool log_sinks_have_facts(void);
 
-/* False: the sink did not take the line now. */
+/* Write a line. Returns false if the sink could not take it without blocking, or failed. */
 bool log_sinks_write(enum log_sink sink, const struct log_line *line);
 
-/* The path of the file, "" for none. */
+/* The path of the file, "" if there is none. Static memory. */
 const char *log_sinks_path(void);
 
-/* Is there such a facility of syslog? */
+/* Whether syslog has a facility of this name. */
 bool log_sinks_know_facility(const char *name);
 
-/* Where syslog and the journal listen; NULL: the system's place. */
+/* Paths of the sockets of syslog and the journal; NULL restores the system's. Not copied. */
 void log_sinks_set_syslog_path(const char *path);
 void log_sinks_set_journal_path(const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A daemon of this machine that takes lines of a log as datagrams: syslog, the journal. Sending
- * never waits.
+ * Client of a local log daemon that takes lines as datagrams: syslog or the journal. Sending
+ * never blocks.
  */
 #ifndef PGUSHER_BASE_LOG_SOCKET_H
 #define PGUSHER_BASE_LOG_SOCKET_H
@@ -17,12 +17,15 @@ struct log_socket {
 	int descriptor; /* -1: not open */
 };
 
-/* Open, if it is not; false: nobody listens there. */
+/* Connect, unless connected. Returns false if the daemon does not listen. */
 bool log_socket_open(struct log_socket *log_socket);
 
 void log_socket_close(struct log_socket *log_socket);
 
-/* False: it was not taken. A daemon that was started anew is found. */
+/*
+ * Send one datagram. Returns false if it was not taken. Connects again if the daemon was
+ * restarted.
+ */
 bool log_socket_send(struct log_socket *log_socket, const char *datagram, size_t length);
 
 #endif

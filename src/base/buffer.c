@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Growing bytes: capacity doubles, so that appending costs the same however long it gets. */
+/* Growable buffers: capacity doubles, so that the cost per appended byte stays constant. */
 #include "base/buffer.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most of what is built is a short message. */
+/* Most messages are short. */
 enum { FIRST_CAPACITY = 64 };
 
 void buffer_init(struct buffer *buffer)
@@ -21,7 +21,7 @@ void buffer_init_secret(struct buffer *buffer)
 	buffer->secret = true;
 }
 
-static void let_go(struct buffer *buffer, bool wipe)
+static void release(struct buffer *buffer, bool wipe)
 {
 	if (wipe && buffer->data != NULL)
 		explicit_bzero(buffer->data, buffer->capacity);
@@ -34,15 +34,15 @@ static void let_go(struct buffer *buffer, bool wipe)
 
 void buffer_free(struct buffer *buffer)
 {
-	let_go(buffer, buffer->secret);
+	release(buffer, buffer->secret);
 }
 
 void buffer_wipe(struct buffer *buffer)
 {
-	let_go(buffer, true);
+	release(buffer, true);
 }
 
-/* realloc() may leave a copy of the bytes behind in memory that it frees. */
+/* Not realloc(): it may leave a copy of the bytes in the memory that it frees. */
 static uint8_t *grow_secret(struct buffer *buffer, size_t capacity)
 {
 	uint8_t *data = malloc(capacity);
@@ -87,7 +87,7 @@ uint8_t *buffer_extend(struct buffer *buffer, size_t length)
 {
 	uint8_t *room;
 
-	/* Even for nothing there must be something to point to. */
+	/* Allocate even for length 0, so that the returned pointer is not NULL. */
 	if (!reserve(buffer, length > 0 ? length : 1))
 		return NULL;
 	room = buffer->data + buffer->length;
@@ -141,7 +141,7 @@ bool buffer_printf(struct buffer *buffer, const char *format, ...)
 	va_start(arguments, format);
 	length = vsnprintf(NULL, 0, format, arguments);
 	va_end(arguments);
-	/* vsnprintf() needs room for a NUL that does not count. */
+	/* vsnprintf() needs room for a NUL that is not counted. */
 	if (length < 0 || !reserve(buffer, (size_t)length + 1)) {
 		buffer->failed = true;
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The end of the process when something is that cannot be. */
+/* Aborts the process on a failed check. */
 #include "base/check.h"
 
 #include <stdlib.h>

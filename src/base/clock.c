@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The system's clocks, and the place where a test puts its own. */
+/* The system's clocks, and the hook that replaces one in tests. */
 #include "base/clock.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ static usec_t read_clock(clockid_t id)
 {
 	struct timespec now;
 
-	/* These two clocks exist on every system that we run on: the call cannot fail. */
+	/* These two clocks exist on every supported system: the call cannot fail. */
 	(void)clock_gettime(id, &now);
 	return (usec_t)now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
 }

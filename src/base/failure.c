@@ -23,7 +23,7 @@ static const struct row rows[REASON_COUNT] = {
 };
 #undef REASON
 
-/* What stands for the argument in a row's text. */
+/* Position of the argument in a row's text. */
 static const char placeholder[] = "%s";
 
 static const struct row *row_of(enum reason reason)
@@ -37,7 +37,7 @@ static const char *place_of_argument(enum reason reason)
 	return strstr(row_of(reason)->text, placeholder);
 }
 
-/* Put `length` bytes behind what is there, as many as fit. */
+/* Append `length` bytes to the text, as many as fit. */
 static void append(char out[FAILURE_TEXT_SIZE], const char *text, size_t length)
 {
 	size_t used = strlen(out);
@@ -47,7 +47,7 @@ static void append(char out[FAILURE_TEXT_SIZE], const char *text, size_t length)
 	out[used + kept] = '\0';
 }
 
-/* `place`: where in the row's text the argument goes; NULL: there is none. */
+/* `place`: position of the argument in the row's text; NULL: it takes none. */
 static struct failure fill_in(enum reason reason, const char *place, const char *argument)
 {
 	const struct row *row = row_of(reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A handle is a slot's number with the number of the gift above it, so that a slot's next object
- * has another one.
+ * A handle has the slot's number in its lower half and a serial number in its upper half, so
+ * that successive objects in one slot have different handles.
  */
 #include "base/handles.h"
 
@@ -35,7 +35,10 @@ static bool grow(struct handles *handles)
 	return true;
 }
 
-/* What it was given may be another's by now: of a table that was cleared. */
+/*
+ * Whether the stored handle belongs to this object: a handle assigned before handles_clear()
+ * may equal another object's.
+ */
 static bool is_its_own(const struct handles *handles, uint64_t handle, const void *object)
 {
 	return handle != 0 && handles_find(handles, handle) == object;

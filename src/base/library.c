@@ -13,7 +13,10 @@ static bool has_all(void *library, const struct library_symbol *symbols, size_t 
 	return true;
 }
 
-/* Copied, since a pointer to data is none to a function in the language; POSIX has both alike. */
+/*
+ * Copied as bytes: C does not convert an object pointer to a function pointer. POSIX
+ * guarantees that both have the same representation.
+ */
 static void fill(void *library, const struct library_symbol *symbols, size_t count, char *table)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -32,7 +35,7 @@ bool library_load(const char *file, const struct library_symbol *symbols, size_t
 		fill(library, symbols, count, table);
 		return true;
 	}
-	/* The reason names the file, and the symbol if it is one that is missing. */
+	/* dlerror() names the file, or the missing symbol. */
 	snprintf(why, size, "%s", dlerror());
 	if (library)
 		dlclose(library);

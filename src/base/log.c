@@ -18,11 +18,11 @@ bool log_has_facts;
 static struct {
 	pthread_mutex_t lock;
 	bool configured;
-	int repeats; /* most lines alike in a second */
+	int repeats; /* similar lines written per second at most */
 	uint64_t counts[LEVELS];
 	uint64_t lost, left_out;
-	uint64_t untold[LOG_SINKS]; /* lines lost since the sink last took one */
-	pid_t pid; /* 0: not asked yet, or forked since */
+	uint64_t unreported_losses[LOG_SINKS]; /* lines lost since the sink last took one */
+	pid_t pid; /* 0: not read yet, or the process has forked */
 } log_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void)
@@ -40,7 +40,7 @@ static void forget_pid(void)
 	log_state.pid = 0;
 }
 
-/* Asked once and not for each line; -d forks later. */
+/* getpid() is called once, not for each line, and again after a fork (-d). */
 static pid_t own_pid(void)
 {
 	static bool watching_forks;
@@ -55,14 +55,14 @@ static pid_t own_pid(void)
 
 /* --- delivery ----------------------------------------------------------------------------- */
 
-static void lose(enum log_sink sink)
+static void count_lost(enum log_sink sink)
 {
-	log_state.untold[sink]++;
+	log_state.unreported_losses[sink]++;
 	log_state.lost++;
 }
 
-/* How many lines a sink has lost is the first that it gets to know. */
-static bool tell_lost(enum log_sink sink, const struct log_line *line)
+/* Before its next line, a sink gets a line with the number of lines that it lost. */
+static bool report_lost(enum log_sink sink, const struct log_line *line)
 {
 	char text[96];
 	const struct log_line notice = {
@@ -74,10 +74,10 @@ static bool tell_lost(enum log_sink sink, const struct log_line *line)
 	};
 
 	(void)snprintf(text, sizeof(text), "log: %llu lines were lost here",
-		(unsigned long long)log_state.untold[sink]);
+		(unsigned long long)log_state.unreported_losses[sink]);
 	if (!log_sinks_write(sink, &notice))
 		return false;
-	log_state.untold[sink] = 0;
+	log_state.unreported_losses[sink] = 0;
 	return true;
 }
 
@@ -85,9 +85,9 @@ static void deliver(enum log_sink sink, const struct log_line *line)
 {
 	if (!log_sinks_wants(sink, line->level))
 		return;
-	if ((log_state.untold[sink] > 0 && !tell_lost(sink, line)) ||
+	if ((log_state.unreported_losses[sink] > 0 && !report_lost(sink, line)) ||
 		!log_sinks_write(sink, line))
-		lose(sink);
+		count_lost(sink);
 }
 
 static void deliver_all(
@@ -108,18 +108,18 @@ static void deliver_all(
 		deliver(sink, &line);
 }
 
-/* What lines alike had to say, in one. */
-static void tell_left_out(const struct log_left_out *left_out, void *context)
+/* Write one line in place of several suppressed ones. */
+static void report_left_out(const struct log_left_out *left_out, void *context)
 {
-	char text[LOG_REPEATS_TEXT_SIZE + LOG_REPEATS_WHO_SIZE + 64];
+	char text[LOG_REPEATS_TEXT_SIZE + LOG_REPEATS_ABOUT_SIZE + 64];
 
 	(void)context;
 	(void)snprintf(text, sizeof(text), "%u more like this (%s): %s", left_out->count,
-		left_out->who[0] != '\0' ? left_out->who : "several", left_out->text);
+		left_out->about[0] != '\0' ? left_out->about : "several", left_out->text);
 	deliver_all(left_out->level, NULL, text);
 }
 
-static bool may_repeat(
+static bool is_within_limit(
 	enum log_level level, const struct log_likeness *likeness, const char *raw)
 {
 	int allowed = log_state.repeats;
@@ -129,7 +129,7 @@ static bool may_repeat(
 	if (likeness->at_most > 0 && likeness->at_most < allowed)
 		allowed = likeness->at_most;
 	if (log_repeats_allow(
-		    likeness, level, raw, allowed, clock_monotonic(), tell_left_out, NULL))
+		    likeness, level, raw, allowed, clock_monotonic(), report_left_out, NULL))
 		return true;
 	log_state.left_out++;
 	return false;
@@ -146,7 +146,7 @@ __attribute__((format(printf, 4, 0))) static void write_line(enum log_level leve
 		return;
 	lock();
 	log_state.counts[level]++;
-	if (may_repeat(level, likeness, raw))
+	if (is_within_limit(level, likeness, raw))
 		deliver_all(level, subject, raw);
 	unlock();
 	errno = saved;
@@ -181,14 +181,14 @@ void log_write_repeated(enum log_level level, const struct log_subject *subject,
 	va_end(arguments);
 }
 
-void log_tell_repeats(void)
+void log_report_repeats(void)
 {
 	lock();
-	log_repeats_flush(clock_monotonic(), tell_left_out, NULL);
+	log_repeats_flush(clock_monotonic(), report_left_out, NULL);
 	unlock();
 }
 
-/* --- setting up --------------------------------------------------------------------------- */
+/* --- configuration ------------------------------------------------------------------------ */
 
 bool log_configure(const struct log_options *options)
 {
@@ -229,7 +229,7 @@ void log_reopen(void)
 void log_close(void)
 {
 	lock();
-	log_repeats_flush(INT64_MAX, tell_left_out, NULL);
+	log_repeats_flush(INT64_MAX, report_left_out, NULL);
 	log_sinks_close();
 	log_state.configured = false;
 	unlock();
@@ -243,7 +243,7 @@ void log_set_verbose(int verbose)
 		log_threshold = verbose == 1 ? LEVEL_DEBUG : LEVEL_NOISE;
 }
 
-/* --- what is known about it --------------------------------------------------------------- */
+/* --- counters ----------------------------------------------------------------------------- */
 
 static uint64_t number_of(const uint64_t *counter)
 {

@@ -49,7 +49,7 @@ int log_line_milliseconds(usec_t time)
 	return (int)(time % USEC_PER_SEC / USEC_PER_MSEC);
 }
 
-/* --- text that does no harm --------------------------------------------------------------- */
+/* --- escaping ----------------------------------------------------------------------------- */
 
 static bool is_blank(char byte)
 {
@@ -68,8 +68,8 @@ size_t log_line_trimmed_length(const char *text)
 }
 
 /*
- * The first character as it may stand in a line: 1 to 4 bytes into `out`, returned is how many.
- * `*taken` is how many bytes it was.
+ * Write the first character in escaped form, 1 to 4 bytes, to `out`. Returns how many; sets
+ * `*taken` to the number of bytes that were read.
  */
 static size_t tidy_character(const char *text, size_t length, char out[4], size_t *taken)
 {

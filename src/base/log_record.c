@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Lines for programs, with the facts apart from the text: JSON, and the journal's own form. */
+/* Formats with fields besides the text: JSON, and the journal's native form. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,13 +9,13 @@
 #include "base/log_line.h"
 #include "base/text.h"
 
-/* What is being written; nothing is written behind `end`. */
+/* The output; nothing is written at or after `end`. */
 struct json {
 	char *at, *end;
-	bool full; /* something was left out */
+	bool full; /* something did not fit */
 };
 
-/* All of it or nothing. */
+/* Write all of it or nothing. */
 static bool put(struct json *json, const char *bytes, size_t length)
 {
 	if ((size_t)(json->end - json->at) < length) {
@@ -32,7 +32,7 @@ static void put_text(struct json *json, const char *text)
 	put(json, text, strlen(text));
 }
 
-/* RFC 8259 section 7: one character of a string; false: no room. */
+/* Write one character of a string (RFC 8259 section 7). Returns false if it does not fit. */
 static bool put_character(struct json *json, const char *text, size_t length)
 {
 	static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -40,7 +40,8 @@ static bool put_character(struct json *json, const char *text, size_t length)
 	char escape[8];
 
 	if (length == 0)
-		return put(json, "\xef\xbf\xbd", 3); /* U+FFFD stands for what is not UTF-8 */
+		/* U+FFFD replaces bytes that are not UTF-8. */
+		return put(json, "\xef\xbf\xbd", 3);
 	if (found) {
 		escape[0] = '\\';
 		escape[1] = letters[found - special];
@@ -53,12 +54,12 @@ static bool put_character(struct json *json, const char *text, size_t length)
 	return put(json, text, length);
 }
 
-/* A string of so much of the text as fits. */
+/* Write as much of the text as fits, as a complete string. */
 static void put_string(struct json *json, const char *text, size_t length)
 {
 	bool full;
 
-	/* Its quotes at least. */
+	/* Both quotes must fit. */
 	if (json->end - json->at < 2) {
 		json->full = true;
 		return;
@@ -75,7 +76,7 @@ static void put_string(struct json *json, const char *text, size_t length)
 		length -= character > 0 ? character : 1;
 	}
 	json->end++;
-	json->full = full; /* a text may be cut, but not the string around it */
+	json->full = full; /* a cut text is no failure: its string is complete */
 	put_text(json, "\"");
 }
 
@@ -94,7 +95,7 @@ static void put_fact(struct json *json, const struct log_fact *fact)
 	}
 }
 
-/* RFC 3339. */
+/* Write the time in the form of RFC 3339. */
 static void put_time(struct json *json, usec_t time)
 {
 	const struct tm *local = log_line_local_time(time);
@@ -117,7 +118,7 @@ static void put_time(struct json *json, usec_t time)
 size_t log_line_json(const struct log_line *line, char out[LOG_WHOLE_SIZE])
 {
 	static const char message[] = ",\"message\":", end[] = "}\n";
-	/* Facts leave half of the room to the message. */
+	/* Facts may take half of the space; the rest is for the message. */
 	struct json json = {.at = out, .end = out + LOG_WHOLE_SIZE / 2};
 	char text[64];
 
@@ -142,7 +143,7 @@ size_t log_line_json(const struct log_line *line, char out[LOG_WHOLE_SIZE])
 
 /* --- journal ------------------------------------------------------------------------------ */
 
-/* A field whose value has a newline is written with its length: systemd.journal-fields(7). */
+/* A value with a newline is written with its length before it: systemd.journal-fields(7). */
 static void put_field(struct json *out, const char *name, const char *value)
 {
 	const uint64_t length = strlen(value);
@@ -185,7 +186,10 @@ size_t log_line_journal(
 	for (size_t i = 0; line->subject && i < line->subject->count; i++) {
 		const struct log_fact *fact = &line->subject->facts[i];
 
-		/* All of it or none: half a field would spoil the whole. */
+		/*
+		 * Write the field completely or not at all: half a field would make the
+		 * datagram invalid.
+		 */
 		if (fields.end - fields.at >
 			(ptrdiff_t)(fact->text ? strlen(fact->text) : 0) + 128)
 			put_fact_field(&fields, fact);

@@ -9,32 +9,37 @@
 enum {
 	KIND_SIZE = 96,
 	SLOTS = 128,
-	/* How many places a line may have: then the one that has been quiet longest makes room. */
+	/* Number of slots in which a line may be counted; the one idle longest is reused. */
 	PLACES = 8,
-	/* So many peers may each have their full number of lines of one kind. */
+	/* A kind as a whole has the limit of this many peers. */
 	PEERS = 20,
 };
 
-/* Lines alike of the present second; about nobody in particular: all of their kind. */
+/*
+ * Counts similar lines of the present second. An empty `about`: counts all lines of the kind.
+ */
 struct slot {
 	bool used;
 	char kind[KIND_SIZE];
-	usec_t began; /* the second */
+	usec_t began; /* start of the second */
 	unsigned written;
 	struct log_left_out left_out;
 };
 
-/* When it is, and who is told. */
-struct telling {
+/* The time, and the callback that reports suppressed lines. */
+struct reporting {
 	usec_t now;
-	log_repeats_tell *tell;
+	log_repeats_report *report;
 	void *context;
 };
 
 static struct slot slots[SLOTS];
-static unsigned untold; /* slots in which something was left out */
+static unsigned unreported; /* slots with suppressed lines that are not reported yet */
 
-/* FNV-1a: who makes names collide gets lines of his own left out, or one more of them. */
+/*
+ * FNV-1a. A peer that causes hash collisions only makes the log suppress or write one more of
+ * its own lines.
+ */
 static uint32_t hash_text(uint32_t hash, const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -49,24 +54,26 @@ static bool is_over(const struct slot *slot, usec_t now)
 
 static bool is_of_kind(const struct slot *slot)
 {
-	return slot->left_out.who[0] == '\0';
+	return slot->left_out.about[0] == '\0';
 }
 
-/* Telling is a line too, of the second that begins. */
-static void tell_slot(struct slot *slot, const struct telling *telling)
+/* The report counts as one line of the second that begins. */
+static void report_slot(struct slot *slot, const struct reporting *reporting)
 {
-	slot->began = telling->now;
+	slot->began = reporting->now;
 	slot->written = 0;
 	if (slot->left_out.count == 0)
 		return;
-	telling->tell(&slot->left_out, telling->context);
+	reporting->report(&slot->left_out, reporting->context);
 	slot->left_out.count = 0;
 	slot->written = 1;
-	untold--;
+	unreported--;
 }
 
-/* Should this slot rather than that one make room? A kind as a whole stays to the last. */
-static bool goes_before(const struct slot *slot, const struct slot *other)
+/*
+ * Whether `slot` should be reused rather than `other`. Slots of a whole kind are reused last.
+ */
+static bool is_reused_before(const struct slot *slot, const struct slot *other)
 {
 	if (!slot->used || !other->used)
 		return other->used;
@@ -75,96 +82,101 @@ static bool goes_before(const struct slot *slot, const struct slot *other)
 	return slot->began < other->began;
 }
 
-/* The place of these lines, with room made for them. */
+/* Returns the slot of these lines; reuses another slot if they have none. */
 static struct slot *find_slot(
-	const struct log_likeness *likeness, const struct telling *telling)
+	const struct log_likeness *likeness, const struct reporting *reporting)
 {
-	const uint32_t hash = hash_text(hash_text(2166136261U, likeness->kind), likeness->who);
-	struct slot *first = NULL;
+	const uint32_t hash =
+		hash_text(hash_text(2166136261U, likeness->kind), likeness->about);
+	struct slot *reused = NULL;
 
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct slot *slot = &slots[(hash + i) % SLOTS];
 
 		if (slot->used && strcmp(slot->kind, likeness->kind) == 0 &&
-			strcmp(slot->left_out.who, likeness->who) == 0)
+			strcmp(slot->left_out.about, likeness->about) == 0)
 			return slot;
-		if (!first || goes_before(slot, first))
-			first = slot;
+		if (!reused || is_reused_before(slot, reused))
+			reused = slot;
 	}
-	tell_slot(first, telling);
-	memset(first, 0, sizeof(*first));
-	(void)text_copy(first->kind, sizeof(first->kind), likeness->kind);
-	(void)text_copy(first->left_out.who, sizeof(first->left_out.who), likeness->who);
-	return first;
+	report_slot(reused, reporting);
+	memset(reused, 0, sizeof(*reused));
+	(void)text_copy(reused->kind, sizeof(reused->kind), likeness->kind);
+	(void)text_copy(
+		reused->left_out.about, sizeof(reused->left_out.about), likeness->about);
+	return reused;
 }
 
-/* The slot, in which the present second counts. */
+/* Returns the slot, reset if its second is over. */
 static struct slot *open_slot(
-	const struct log_likeness *likeness, const struct telling *telling)
+	const struct log_likeness *likeness, const struct reporting *reporting)
 {
-	struct slot *slot = find_slot(likeness, telling);
+	struct slot *slot = find_slot(likeness, reporting);
 
-	if (!slot->used || is_over(slot, telling->now))
-		tell_slot(slot, telling);
+	if (!slot->used || is_over(slot, reporting->now))
+		report_slot(slot, reporting);
 	slot->used = true;
 	return slot;
 }
 
-static void leave_out(struct slot *slot, enum log_level level, const char *text)
+static void suppress(struct slot *slot, enum log_level level, const char *text)
 {
 	const size_t kept = text_utf8_cut(text, strlen(text), LOG_REPEATS_TEXT_SIZE - 1);
 
 	if (slot->left_out.count++ == 0)
-		untold++;
+		unreported++;
 	slot->left_out.level = level;
 	memcpy(slot->left_out.text, text, kept);
 	slot->left_out.text[kept] = '\0';
 }
 
-/* Is there room for one more line like this? If not it is left out. */
-static bool has_room(const struct log_likeness *likeness, unsigned allowed,
-	enum log_level level, const char *text, const struct telling *telling)
+/* Returns whether one more similar line is allowed; counts it as suppressed if not. */
+static bool is_allowed(const struct log_likeness *likeness, unsigned allowed,
+	enum log_level level, const char *text, const struct reporting *reporting)
 {
-	struct slot *slot = open_slot(likeness, telling);
+	struct slot *slot = open_slot(likeness, reporting);
 
 	if (slot->written < allowed)
 		return true;
-	leave_out(slot, level, text);
+	suppress(slot, level, text);
 	return false;
 }
 
-static void count(const struct log_likeness *likeness, const struct telling *telling)
+static void count(const struct log_likeness *likeness, const struct reporting *reporting)
 {
-	open_slot(likeness, telling)->written++;
+	open_slot(likeness, reporting)->written++;
 }
 
 bool log_repeats_allow(const struct log_likeness *likeness, enum log_level level,
-	const char *text, int allowed, usec_t now, log_repeats_tell *tell, void *context)
+	const char *text, int allowed, usec_t now, log_repeats_report *report, void *context)
 {
-	char kind[KIND_SIZE], who[LOG_REPEATS_WHO_SIZE];
-	const struct log_likeness one = {.kind = kind, .who = who};
-	const struct log_likeness all = {.kind = kind, .who = ""};
-	const struct telling telling = {now, tell, context};
+	char kind[KIND_SIZE], about[LOG_REPEATS_ABOUT_SIZE];
+	const struct log_likeness one = {.kind = kind, .about = about};
+	const struct log_likeness all = {.kind = kind, .about = ""};
+	const struct reporting reporting = {now, report, context};
 	const unsigned most = (unsigned)allowed;
 
 	(void)text_copy(kind, sizeof(kind), likeness->kind);
-	(void)text_copy(who, sizeof(who), likeness->who);
-	/* A line that its kind has no room for is no peer's: telling of each would be a flood. */
-	if (!has_room(&all, PEERS * most, level, text, &telling) ||
-		!has_room(&one, most, level, text, &telling))
+	(void)text_copy(about, sizeof(about), likeness->about);
+	/*
+	 * Check the kind's limit first: lines beyond it are counted for the kind only, since
+	 * one report for each peer would flood the log.
+	 */
+	if (!is_allowed(&all, PEERS * most, level, text, &reporting) ||
+		!is_allowed(&one, most, level, text, &reporting))
 		return false;
-	count(&all, &telling);
-	if (who[0] != '\0')
-		count(&one, &telling);
+	count(&all, &reporting);
+	if (about[0] != '\0')
+		count(&one, &reporting);
 	return true;
 }
 
-void log_repeats_flush(usec_t now, log_repeats_tell *tell, void *context)
+void log_repeats_flush(usec_t now, log_repeats_report *report, void *context)
 {
-	const struct telling telling = {now, tell, context};
+	const struct reporting reporting = {now, report, context};
 
-	for (unsigned i = 0; i < SLOTS && untold > 0; i++) {
+	for (unsigned i = 0; i < SLOTS && unreported > 0; i++) {
 		if (slots[i].left_out.count > 0 && is_over(&slots[i], now))
-			tell_slot(&slots[i], &telling);
+			report_slot(&slots[i], &reporting);
 	}
 }

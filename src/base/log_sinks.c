@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The file is opened non-blocking, which matters when its name is that of a pipe; what is
- * opened here is our own. Stderr is shared with whoever started us, so its flags are not ours
- * to change: where it can be, it is opened a second time, else it is asked for room first. To
- * syslog and the journal datagrams are sent here, since syslog(3) waits.
+ * The log file is opened non-blocking, since its path may name a pipe. Stderr is shared with
+ * the process that started this one, so its flags must not be changed: where possible stderr
+ * is opened again with a description of our own, otherwise poll() checks for room before each
+ * write. Datagrams for syslog and the journal are sent here, since syslog(3) blocks.
  */
 #include "base/log_sinks.h"
 
@@ -42,19 +42,19 @@ static const struct facility facilities[] = {
 	{"local7", LOG_LOCAL7},
 };
 
-/* A descriptor to which lines are written, one behind the other. */
+/* A descriptor to which lines are appended. */
 struct output {
 	int descriptor;
-	bool torn; /* it took half a line */
+	bool torn; /* the last write took only part of a line */
 };
 
 static struct {
 	bool to_stderr, to_syslog;
-	bool to_journal; /* that is where stderr leads */
-	log_line_shape *shape; /* of lines in file and stderr */
+	bool to_journal; /* stderr is connected to the journal */
+	log_line_shape *shape; /* format of lines in file and stderr */
 	char path[PATH_SIZE];
 	struct output file;
-	struct output error; /* ours alone, or stderr itself */
+	struct output error; /* our own description of stderr, or stderr itself */
 	char ident[IDENT_SIZE];
 	int facility;
 	struct log_socket syslog, journal;
@@ -70,7 +70,7 @@ static struct {
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-/* False when the descriptor did not take all of it at once. */
+/* Returns false if the descriptor did not take the whole line at once. */
 static bool write_line(struct output *output, const struct log_line *line)
 {
 	char room[1 + LOG_WHOLE_SIZE];
@@ -79,7 +79,7 @@ static bool write_line(struct output *output, const struct log_line *line)
 	ssize_t written;
 
 	if (output->torn) {
-		*--whole = '\n'; /* behind half a line */
+		*--whole = '\n'; /* ends the partial line */
 		length++;
 	}
 	do
@@ -94,7 +94,9 @@ static bool write_to_stderr(const struct log_line *line)
 {
 	struct pollfd room = {.fd = sinks.error.descriptor, .events = POLLOUT};
 
-	/* A pipe that is ready takes PIPE_BUF bytes without waiting, and lines are no longer. */
+	/*
+	 * A pipe that is ready takes PIPE_BUF bytes without blocking, and lines are no longer.
+	 */
 	if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
 		return false;
 	return write_line(&sinks.error, line);
@@ -173,8 +175,8 @@ static void set_file(int descriptor)
 }
 
 /*
- * Between asking a shared pipe for room and writing to it somebody else may fill it. A second
- * description of the same pipe or terminal is ours to make non-blocking.
+ * Another writer may fill a shared pipe between poll() and write(). So open the pipe or
+ * terminal again: the new description is ours and can be non-blocking.
  */
 static void open_again(const struct stat *status)
 {
@@ -187,7 +189,9 @@ static void open_again(const struct stat *status)
 		sinks.error.descriptor = descriptor;
 }
 
-/* systemd.exec(5): the service manager says which descriptor leads to the journal. */
+/*
+ * systemd.exec(5): JOURNAL_STREAM identifies the descriptor that is connected to the journal.
+ */
 static bool is_journal(const struct stat *status)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -215,7 +219,7 @@ static void set_stderr(bool enabled)
 		open_again(&status);
 }
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no facility of this name. */
 static const struct facility *find_facility(const char *name)
 {
 	for (size_t i = 0; name != NULL && i < sizeof(facilities) / sizeof(facilities[0]);

@@ -44,7 +44,7 @@ bool log_socket_send(struct log_socket *log_socket, const char *datagram, size_t
 		return true;
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return false;
-	/* The daemon was started anew since: its socket is another one. */
+	/* The daemon was restarted and has a new socket: connect again. */
 	log_socket_close(log_socket);
 	return try_to_send(log_socket, datagram, length);
 }

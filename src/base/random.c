@@ -26,7 +26,7 @@ static void draw_from_kernel(uint8_t *out, size_t length)
 	while (length > 0) {
 		ssize_t drawn = getrandom(out, length, 0);
 
-		/* More than 256 bytes at once may be cut short by a signal. */
+		/* A signal may interrupt a read of more than 256 bytes. */
 		if (drawn < 0 && errno == EINTR)
 			continue;
 		CHECK(drawn > 0);
@@ -83,7 +83,9 @@ uint64_t random_below(struct random *random, uint64_t bound)
 	uint64_t uneven;
 
 	CHECK(bound > 0);
-	/* The lowest 2^64 mod bound numbers would make some results likelier than others. */
+	/*
+	 * Reject the lowest 2^64 mod bound numbers: they would make some results more likely.
+	 */
 	uneven = -bound % bound;
 	do
 		random_fill(random, &drawn, sizeof(drawn));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pages of objects, each page aligned to its own size, so that masking an object's address
- * gives the page's head.
+ * Pages of objects, each page aligned to its size, so that masking an object's address gives
+ * the head of its page.
  *
- * A page with all objects used stands in no list. One with some used stands in the list of its
- * class, by how many are used; objects are taken from the fullest class, so that the emptiest
- * pages are left to run empty. A page with none used is the spare, or goes back to the system.
+ * A page with all objects used is in no list. A page with some used objects is in the list of
+ * its class, by the number of used objects; objects are taken from the fullest class, so that
+ * the emptiest pages become empty. A page with no used object becomes the spare or is returned
+ * to the system.
  */
 #include "base/slab.h"
 
@@ -66,12 +67,13 @@ struct free_object {
 struct slab_page {
 	LIST_ENTRY(slab_page) neighbours; /* in the list of its class */
 	struct slab *slab;
-	struct free_object *given_back; /* the last one first: the cache may still have it */
+	/* Most recently given back first: it is likely still in the CPU cache. */
+	struct free_object *given_back;
 	uint32_t used; /* objects in use */
-	uint32_t touched; /* objects ever taken; memory behind them was never written to */
+	uint32_t touched; /* objects ever taken; memory after them was never written to */
 };
 
-/* Objects begin behind the head, on a cache line of their own. */
+/* Objects start after the head, on a new cache line. */
 enum { HEAD_SIZE = 64 };
 _Static_assert(sizeof(struct slab_page) <= HEAD_SIZE, "the head must fit");
 
@@ -94,9 +96,9 @@ static void *map(size_t size)
 }
 
 /*
- * mmap() and not aligned_alloc(): that one leaves gaps in the heap, and what is freed in the
- * middle of the heap stays there. Linux places mappings side by side, so most are aligned at
- * once.
+ * Not aligned_alloc(): it leaves gaps in the heap, and memory freed in the middle of the heap
+ * is not returned to the system. Linux places mappings next to each other, so most are aligned
+ * at once.
  */
 static void *map_aligned(void)
 {
@@ -136,7 +138,7 @@ static void page_free(struct slab *slab, struct slab_page *page)
 	(void)munmap(page, SLAB_PAGE_SIZE);
 }
 
-/* Which list a page with this many objects used stands in; 0 and all are in none. */
+/* The list for a page with this many used objects; NULL for none and for all. */
 static struct slab_pages *list_of(struct slab *slab, uint32_t used)
 {
 	if (used == 0 || used == slab->page_capacity)
@@ -184,7 +186,7 @@ void *slab_take(struct slab *slab)
 		page->given_back = page->given_back->next;
 		memset(object, 0, slab->object_size);
 	} else {
-		/* Fresh from the system: zero already. */
+		/* Fresh from the system, so zero already. */
 		object = (char *)page + HEAD_SIZE + page->touched * slab->object_size;
 		page->touched++;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Reading what people write in settings, and writing what peers send for people. */
+/* Parses values of settings, and makes bytes of peers printable. */
 #include "base/text.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* isspace() and isdigit() without the locale. */
+/* isspace() and isdigit(), independent of the locale. */
 static bool is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
@@ -20,7 +20,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* strtoll() skips white space in front, which is no part of a number. */
+/* strtoll() skips leading white space, which is not allowed here. */
 static bool read_integer(const char *text, long long *out, const char **rest)
 {
 	char *end;
@@ -71,7 +71,10 @@ static const struct unit size_units[] = {
 	{NULL, 0},
 };
 
-/* The factor of the unit that `rest` consists of, blanks in front allowed; 0: no such unit. */
+/*
+ * Returns the factor of the unit in `rest`, leading blanks allowed; `without` if it is empty;
+ * 0 if there is no such unit.
+ */
 static unsigned long long read_unit(
 	const struct unit *units, const char *rest, unsigned long long without)
 {
@@ -86,7 +89,7 @@ static unsigned long long read_unit(
 	return 0;
 }
 
-/* strtod(), but the point is always a point, and neither signs, hex nor "inf" will do. */
+/* strtod() with a decimal point in every locale, and without signs, hex or "inf". */
 static bool read_decimal(const char *text, double *out, const char **rest)
 {
 	const char *digits = text[0] == '+' ? text + 1 : text;
@@ -108,7 +111,7 @@ static bool read_decimal(const char *text, double *out, const char **rest)
 
 bool text_to_duration(const char *text, usec_t *out)
 {
-	/* Twice this can still be added to a time. */
+	/* Two such durations can still be added to a time. */
 	const double longest = (double)(INT64_MAX / 4);
 	const char *rest;
 	double number;
@@ -227,8 +230,8 @@ void text_escape(char *out, size_t size, const void *bytes, size_t length)
 }
 
 /*
- * What may follow a first byte, by RFC 3629 section 4: the second byte's range keeps out
- * overlong forms, surrogates and what lies beyond U+10FFFF.
+ * The valid UTF-8 sequences by their first byte (RFC 3629 section 4). The range of the second
+ * byte excludes overlong forms, surrogates and code points above U+10FFFF.
  */
 struct utf8_range {
 	uint8_t first_low, first_high;
@@ -292,9 +295,9 @@ size_t text_utf8_cut(const char *text, size_t length, size_t limit)
 
 	if (length <= limit)
 		return length;
-	/* Step back over the bytes inside a character; no character has more than three. */
+	/* Step back over continuation bytes; a character has at most three. */
 	while (kept > 0 && limit - kept < 3 && ((uint8_t)text[kept] & 0xc0) == 0x80)
 		kept--;
-	/* Not UTF-8 at all: any place is as good. */
+	/* Not UTF-8: cut anywhere. */
 	return ((uint8_t)text[kept] & 0xc0) == 0x80 ? limit : kept;
 }

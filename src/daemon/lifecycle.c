@@ -211,7 +211,7 @@ static bool serve_metrics(struct daemon *daemon)
 /* What the end of a link may have made possible. */
 static void after_upkeep(struct registry *registry)
 {
-	log_tell_repeats();
+	log_report_repeats();
 	console_tick(registry);
 	listeners_descriptor_freed(&daemon_of(registry)->listeners);
 	metrics_upkeep(&daemon_of(registry)->metrics);

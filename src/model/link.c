@@ -185,7 +185,7 @@ __attribute__((format(printf, 5, 0))) static void log_alike(const struct link *l
 	format_escaped(text, format, arguments);
 	write_who(link, who);
 	log_write_repeated(level, describe(link, NULL, &description),
-		&(struct log_likeness){.kind = kind, .who = who, .at_most = at_most}, "%s",
+		&(struct log_likeness){.kind = kind, .about = who, .at_most = at_most}, "%s",
 		text);
 }
 

@@ -87,7 +87,7 @@ static struct database *add_automatic(struct registry *registry, const char *nam
 
 	if (strlen(name) > DATABASE_NAME_MAX) {
 		log_write_repeated(LEVEL_WARNING, NULL,
-			&(struct log_likeness){.kind = "too long db name", .who = ""},
+			&(struct log_likeness){.kind = "too long db name", .about = ""},
 			"too long db name: %zu bytes", strlen(name));
 		return NULL;
 	}

@@ -199,7 +199,8 @@ static void on_answer(struct dns_question *question, const struct dns_answer *an
 	count(&resolver->counts, name->status);
 	if (name->status != ARES_SUCCESS)
 		log_write_repeated(LEVEL_WARNING, NULL,
-			&(struct log_likeness){.kind = "DNS lookup failed", .who = name->name},
+			&(struct log_likeness){
+				.kind = "DNS lookup failed", .about = name->name},
 			"DNS lookup failed: %s: result=%d", name->name, name->status);
 	name->expires = loop_now(resolver->loop) + life_of(resolver, name->status);
 	loop_defer(resolver->loop, &name->task, answer_waiting);

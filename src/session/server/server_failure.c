@@ -18,7 +18,7 @@ static void log_server_refusal(
 	const struct server_link *server, const char *severity, const char *text)
 {
 	const struct log_likeness likeness = {
-		.kind = "server login failed", .who = server->link.pool->database->name};
+		.kind = "server login failed", .about = server->link.pool->database->name};
 
 	log_write_repeated(
 		LEVEL_WARNING, NULL, &likeness, "server login failed: %s %s", severity, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Buffers grow, shrink from the front, and remember that memory ran out. */
+/* Buffers grow, shrink from the front, and keep the out-of-memory flag. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 
-static void test_appended_bytes_stand_in_order(void **state)
+static void test_appended_bytes_keep_their_order(void **state)
 {
 	struct buffer buffer;
 
@@ -42,7 +42,7 @@ static void test_nothing_can_be_appended(void **state)
 	buffer_free(&buffer);
 }
 
-static void test_extend_gives_room_behind_what_is_there(void **state)
+static void test_extend_returns_room_after_the_content(void **state)
 {
 	struct buffer buffer = {0};
 	uint8_t *room;
@@ -102,7 +102,7 @@ static void test_clear_keeps_the_memory(void **state)
 	buffer_free(&buffer);
 }
 
-static void test_printf_appends_text_without_its_end(void **state)
+static void test_printf_appends_text_without_nul(void **state)
 {
 	struct buffer buffer = {0};
 
@@ -114,7 +114,7 @@ static void test_printf_appends_text_without_its_end(void **state)
 	buffer_free(&buffer);
 }
 
-static void test_failure_is_remembered_and_content_kept(void **state)
+static void test_failure_is_kept_and_content_too(void **state)
 {
 	struct buffer buffer = {0};
 
@@ -168,14 +168,14 @@ static void test_secret_buffer_keeps_its_content_while_growing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_appended_bytes_stand_in_order),
+		cmocka_unit_test(test_appended_bytes_keep_their_order),
 		cmocka_unit_test(test_nothing_can_be_appended),
-		cmocka_unit_test(test_extend_gives_room_behind_what_is_there),
+		cmocka_unit_test(test_extend_returns_room_after_the_content),
 		cmocka_unit_test(test_consume_drops_from_the_front),
 		cmocka_unit_test(test_shorten_drops_and_wipes_the_end),
 		cmocka_unit_test(test_clear_keeps_the_memory),
-		cmocka_unit_test(test_printf_appends_text_without_its_end),
-		cmocka_unit_test(test_failure_is_remembered_and_content_kept),
+		cmocka_unit_test(test_printf_appends_text_without_nul),
+		cmocka_unit_test(test_failure_is_kept_and_content_too),
 		cmocka_unit_test(test_sizes_that_overflow_are_refused),
 		cmocka_unit_test(test_secret_buffer_keeps_its_content_while_growing),
 	};

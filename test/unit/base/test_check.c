@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A check that fails ends the process and says where. */
+/* A failed check aborts the process and logs its place. */
 #include <regex.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void test_true_condition_passes(void **state)
 static void test_false_condition_aborts_with_file_and_line(void **state)
 {
 	const struct rlimit no_core = {0};
-	char said[512];
+	char line[512];
 	ssize_t length;
 	int ends[2], status;
 	regex_t shape;
@@ -45,15 +45,15 @@ static void test_false_condition_aborts_with_file_and_line(void **state)
 	(void)close(ends[1]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	length = read(ends[0], said, sizeof(said) - 1);
+	length = read(ends[0], line, sizeof(line) - 1);
 	assert_true(length > 0);
-	said[length] = '\0';
+	line[length] = '\0';
 	assert_int_equal(regcomp(&shape,
 				 "FATAL @[^ ]*test_check[.]c:[0-9]+ in function [a-z_]+\\(\\): "
 				 "check failed: [^\n]+\n$",
 				 REG_EXTENDED | REG_NOSUB),
 		0);
-	assert_int_equal(regexec(&shape, said, 0, NULL, 0), 0);
+	assert_int_equal(regexec(&shape, line, 0, NULL, 0), 0);
 	regfree(&shape);
 	(void)close(ends[0]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Clocks run forwards, and a test can put its own in the place of one. */
+/* Clocks never step back, and a test can replace the monotonic one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,11 +36,11 @@ static void test_wall_clock_agrees_with_the_system(void **state)
 	usec_t now = clock_wall();
 
 	(void)state;
-	/* time() may read a coarser clock, up to a tick behind. */
+	/* time() may use a coarser clock that is up to a tick behind. */
 	assert_in_range(now / USEC_PER_SEC, (uintmax_t)before, (uintmax_t)time(NULL) + 1);
 }
 
-static void test_source_replaces_monotonic_clock_until_taken_back(void **state)
+static void test_source_replaces_monotonic_clock_until_restored(void **state)
 {
 	(void)state;
 	set_time = 42 * USEC_PER_SEC;
@@ -57,7 +57,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_monotonic_clock_never_steps_back),
 		cmocka_unit_test(test_wall_clock_agrees_with_the_system),
-		cmocka_unit_test(test_source_replaces_monotonic_clock_until_taken_back),
+		cmocka_unit_test(test_source_replaces_monotonic_clock_until_restored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

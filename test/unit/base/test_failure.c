@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Failures carry the texts and codes that clients know, cut to what fits. */
+/* Failures have the texts and SQLSTATEs that clients expect, cut to what fits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/failure.h"
 
-static void test_failure_has_text_and_code_of_its_row(void **state)
+static void test_failure_has_text_and_sqlstate_of_its_row(void **state)
 {
 	struct failure failure = failure_of(REASON_QUERY_WAIT_TIMEOUT);
 
@@ -21,7 +21,7 @@ static void test_failure_has_text_and_code_of_its_row(void **state)
 	assert_string_equal(reason_label(failure.reason), "query_wait_timeout");
 }
 
-static void test_argument_stands_in_its_place(void **state)
+static void test_argument_replaces_the_placeholder(void **state)
 {
 	(void)state;
 	assert_string_equal(
@@ -29,7 +29,7 @@ static void test_argument_stands_in_its_place(void **state)
 	assert_string_equal(failure_of(REASON_SERVER_LOGIN_FAILING, "connect failed").text,
 		"server login has been failing, cached error: connect failed "
 		"(server_login_retry)");
-	/* What came from a peer is no format. */
+	/* Text from a peer is not used as a format. */
 	assert_string_equal(
 		failure_of(REASON_NO_SUCH_DATABASE, "%s%n").text, "no such database: %s%n");
 }
@@ -49,9 +49,9 @@ static void test_text_is_cut_at_127_bytes(void **state)
 	assert_int_equal(strlen(failure.text), 127);
 }
 
-static void test_cut_leaves_no_half_character(void **state)
+static void test_cut_never_splits_a_character(void **state)
 {
-	/* 126 bytes, then a character of two: there is room for one of them only. */
+	/* 126 bytes, then a character of two bytes: only one of them would fit. */
 	char text[FAILURE_TEXT_SIZE + 2];
 	struct failure failure;
 
@@ -72,7 +72,7 @@ static void test_server_error_is_passed_on(void **state)
 	assert_string_equal(failure.sqlstate, "28000");
 }
 
-static void test_missing_parts_of_a_server_error_are_ours(void **state)
+static void test_missing_parts_of_a_server_error_are_replaced(void **state)
 {
 	static const char *const bad[] = {
 		NULL, "", "2800", "280000", "28-00", "2800\n", "abcde"};
@@ -118,8 +118,10 @@ static void test_every_row_is_well_formed(void **state)
 	}
 }
 
-/* Protocol violations of ours that PostgreSQL would call otherwise: drivers must see that the
- * session is gone. */
+/*
+ * Protocol violations with a text of ours, where PostgreSQL would use another code: drivers
+ * must recognize that the session is lost.
+ */
 static void test_codes_that_drivers_rely_on(void **state)
 {
 	(void)state;
@@ -134,7 +136,10 @@ static void test_codes_that_drivers_rely_on(void **state)
 	assert_string_equal(failure_of(REASON_CLIENT_CLOSE_REQUEST).sqlstate, "");
 }
 
-/* Every text that has a code of PostgreSQL's; all others are protocol violations, 08P01. */
+/*
+ * Every text for which PostgreSQL has a specific code; all others are protocol violations,
+ * 08P01.
+ */
 static const struct {
 	const char *sqlstate, *text;
 } codes[] = {
@@ -199,7 +204,7 @@ static const char *code_of(const char *text)
 	return "08P01";
 }
 
-static void test_every_text_has_the_code_that_postgresql_would_give(void **state)
+static void test_every_text_has_the_sqlstate_of_postgresql(void **state)
 {
 	(void)state;
 	for (int i = 0; i < REASON_COUNT; i++) {
@@ -213,13 +218,13 @@ static void test_every_text_has_the_code_that_postgresql_would_give(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_text_has_the_code_that_postgresql_would_give),
-		cmocka_unit_test(test_failure_has_text_and_code_of_its_row),
-		cmocka_unit_test(test_argument_stands_in_its_place),
+		cmocka_unit_test(test_every_text_has_the_sqlstate_of_postgresql),
+		cmocka_unit_test(test_failure_has_text_and_sqlstate_of_its_row),
+		cmocka_unit_test(test_argument_replaces_the_placeholder),
 		cmocka_unit_test(test_text_is_cut_at_127_bytes),
-		cmocka_unit_test(test_cut_leaves_no_half_character),
+		cmocka_unit_test(test_cut_never_splits_a_character),
 		cmocka_unit_test(test_server_error_is_passed_on),
-		cmocka_unit_test(test_missing_parts_of_a_server_error_are_ours),
+		cmocka_unit_test(test_missing_parts_of_a_server_error_are_replaced),
 		cmocka_unit_test(test_every_row_is_well_formed),
 		cmocka_unit_test(test_codes_that_drivers_rely_on),
 	};

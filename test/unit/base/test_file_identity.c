@@ -18,7 +18,7 @@
 static char path[] = "/tmp/pgusher-test-identity.XXXXXX";
 static char other[sizeof(path) + 4];
 
-/* Write a file and say that this was long ago, so that only what a test changes is new. */
+/* Write a file with an old modification time, so that any later change is visible. */
 static void write_file(const char *name, const char *content)
 {
 	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
@@ -67,7 +67,7 @@ static bool is_still(const struct file_identity *before)
 	return file_identity_same(before, &now);
 }
 
-static void test_a_file_that_nobody_touches_is_the_same(void **state)
+static void test_an_unchanged_file_has_the_same_identity(void **state)
 {
 	const struct file_identity before = identify();
 
@@ -75,7 +75,7 @@ static void test_a_file_that_nobody_touches_is_the_same(void **state)
 	assert_true(is_still(&before));
 }
 
-static void test_a_file_that_was_written_is_another(void **state)
+static void test_a_written_file_has_another_identity(void **state)
 {
 	const struct file_identity before = identify();
 
@@ -84,7 +84,7 @@ static void test_a_file_that_was_written_is_another(void **state)
 	assert_false(is_still(&before));
 }
 
-static void test_a_file_that_was_replaced_is_another(void **state)
+static void test_a_replaced_file_has_another_identity(void **state)
 {
 	const struct file_identity before = identify();
 
@@ -94,7 +94,7 @@ static void test_a_file_that_was_replaced_is_another(void **state)
 	assert_false(is_still(&before));
 }
 
-static void test_a_file_behind_another_link_is_another(void **state)
+static void test_a_changed_symlink_gives_another_identity(void **state)
 {
 	struct file_identity before;
 
@@ -108,7 +108,7 @@ static void test_a_file_behind_another_link_is_another(void **state)
 	assert_true(is_still(&before));
 }
 
-static void test_no_file_has_no_identity(void **state)
+static void test_a_missing_file_has_no_identity(void **state)
 {
 	struct file_identity identity;
 
@@ -122,11 +122,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(a_file_that_nobody_touches_is_the_same),
-		TEST(a_file_that_was_written_is_another),
-		TEST(a_file_that_was_replaced_is_another),
-		TEST(a_file_behind_another_link_is_another),
-		TEST(no_file_has_no_identity),
+		TEST(an_unchanged_file_has_the_same_identity),
+		TEST(a_written_file_has_another_identity),
+		TEST(a_replaced_file_has_another_identity),
+		TEST(a_changed_symlink_gives_another_identity),
+		TEST(a_missing_file_has_no_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Handles find what lives and nothing else, however often slots are used again. */
+/* Handles find existing objects only, however often slots are reused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,20 +47,20 @@ static void take_back(struct thing *thing)
 	handles_take_back(&handles, &thing->handle, thing);
 }
 
-static void test_a_handle_finds_its_thing(void **state)
+static void test_a_handle_finds_its_object(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < MANY; i++)
 		give(&things[i]);
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_ptr_equal(handles_find(&handles, things[i].handle), &things[i]);
-		assert_true(give(&things[i]) == things[i].handle); /* it has one */
+		assert_true(give(&things[i]) == things[i].handle); /* already has one */
 	}
 	assert_int_equal(handles.count, MANY);
 	assert_null(handles_find(&handles, 0));
 }
 
-static void test_what_has_gone_is_not_found_though_its_slot_is_used_again(void **state)
+static void test_a_handle_taken_back_finds_nothing_though_its_slot_is_reused(void **state)
 {
 	uint64_t old;
 
@@ -68,7 +68,7 @@ static void test_what_has_gone_is_not_found_though_its_slot_is_used_again(void *
 	old = give(&things[0]);
 	take_back(&things[0]);
 	assert_null(handles_find(&handles, old));
-	take_back(&things[0]); /* nothing is left to take */
+	take_back(&things[0]); /* already taken back */
 	give(&things[1]);
 	assert_int_equal(handles.count, 1);
 	assert_null(handles_find(&handles, old));
@@ -76,7 +76,7 @@ static void test_what_has_gone_is_not_found_though_its_slot_is_used_again(void *
 	assert_ptr_equal(handles_find(&handles, things[1].handle), &things[1]);
 }
 
-static void test_slots_of_those_who_come_and_go_do_not_grow(void **state)
+static void test_slots_are_reused_so_that_the_table_does_not_grow(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
@@ -88,8 +88,11 @@ static void test_slots_of_those_who_come_and_go_do_not_grow(void **state)
 	assert_int_equal(handles.count, 100);
 }
 
-/* What they keep is of a table that is no more, and may look like one of this. */
-static void test_a_table_that_was_cleared_knows_nobody(void **state)
+/*
+ * After handles_clear(), handle fields of objects still hold old handles, which may equal new
+ * ones.
+ */
+static void test_a_cleared_table_finds_nothing(void **state)
 {
 	uint64_t old;
 
@@ -99,7 +102,7 @@ static void test_a_table_that_was_cleared_knows_nobody(void **state)
 	assert_null(handles_find(&handles, old));
 	assert_true(give(&things[1]) != old);
 	take_back(&things[0]);
-	handles.serial = (uint32_t)(old >> 32) - 1; /* after four billion of them */
+	handles.serial = (uint32_t)(old >> 32) - 1; /* after four billion handles */
 	handles_clear(&handles);
 	assert_true(give(&things[2]) == old);
 	take_back(&things[0]);
@@ -112,10 +115,10 @@ static void test_a_table_that_was_cleared_knows_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_handle_finds_its_thing),
-		TEST(test_what_has_gone_is_not_found_though_its_slot_is_used_again),
-		TEST(test_slots_of_those_who_come_and_go_do_not_grow),
-		TEST(test_a_table_that_was_cleared_knows_nobody),
+		TEST(test_a_handle_finds_its_object),
+		TEST(test_a_handle_taken_back_finds_nothing_though_its_slot_is_reused),
+		TEST(test_slots_are_reused_so_that_the_table_does_not_grow),
+		TEST(test_a_cleared_table_finds_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The buckets of the metrics: bounds belong to the bucket below them, and nothing is lost. */
+/* Histogram buckets: a bound belongs to the bucket below it, and no value is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "base/histogram.h"
 
-static void test_a_bound_belongs_to_the_bucket_that_it_closes(void **state)
+static void test_a_bound_belongs_to_the_bucket_below_it(void **state)
 {
 	struct histogram histogram = {0};
 
@@ -39,7 +39,7 @@ static void test_the_sum_is_of_all_values(void **state)
 	(void)state;
 	histogram_add(&histogram, 3);
 	histogram_add(&histogram, 70 * USEC_PER_SEC);
-	histogram_add(&histogram, -5); /* a clock that was turned back */
+	histogram_add(&histogram, -5); /* as after a clock was set back */
 	assert_int_equal(histogram.sum, 70 * USEC_PER_SEC + 3);
 	assert_int_equal(histogram.counts[0], 2);
 	assert_int_equal(histogram.counts[HISTOGRAM_BOUNDS], 1);
@@ -52,7 +52,7 @@ static void test_the_sum_is_of_all_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_bound_belongs_to_the_bucket_that_it_closes),
+		cmocka_unit_test(test_a_bound_belongs_to_the_bucket_below_it),
 		cmocka_unit_test(test_bounds_are_half_a_millisecond_to_a_minute),
 		cmocka_unit_test(test_the_sum_is_of_all_values),
 	};

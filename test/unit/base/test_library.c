@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Libraries that are loaded while the program runs. */
+/* Libraries loaded at run time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/library.h"
 
-/* Of a library that is there wherever a program can run, and in which nothing happens. */
+/* A library that exists on every system, with functions that have no side effect here. */
 #define PRESENT "libc.so.6"
 
 struct functions {
@@ -35,17 +35,17 @@ static void test_functions_of_a_library_are_found(void **state)
 	assert_string_equal(why, "");
 }
 
-static void test_what_is_missing_is_named_and_nothing_is_changed(void **state)
+static void test_a_missing_library_or_symbol_is_named_and_the_table_unchanged(void **state)
 {
-	const struct library_symbol bad[] = {good[0], {"nobody_has_this", good[1].offset}};
+	const struct library_symbol bad[] = {good[0], {"missing_symbol", good[1].offset}};
 	struct functions functions = {0};
 	char why[200] = "";
 
 	(void)state;
-	assert_false(library_load("libnobodyhas.so.9", good, 2, &functions, why, sizeof(why)));
-	assert_non_null(strstr(why, "libnobodyhas.so.9"));
+	assert_false(library_load("libmissing.so.9", good, 2, &functions, why, sizeof(why)));
+	assert_non_null(strstr(why, "libmissing.so.9"));
 	assert_false(library_load(PRESENT, bad, 2, &functions, why, sizeof(why)));
-	assert_non_null(strstr(why, "nobody_has_this"));
+	assert_non_null(strstr(why, "missing_symbol"));
 	assert_null(functions.length);
 }
 
@@ -53,7 +53,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions_of_a_library_are_found),
-		cmocka_unit_test(test_what_is_missing_is_named_and_nothing_is_changed),
+		cmocka_unit_test(
+			test_a_missing_library_or_symbol_is_named_and_the_table_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Lines have PgBouncer's shape, go where they are told to, and never wait for a sink. */
+/* Lines have PgBouncer's shape, go to the configured sinks, and writing never blocks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <regex.h>
@@ -27,7 +27,7 @@
 static char directory[] = "/tmp/test_log_XXXXXX";
 static char log_path[64], other_path[64], socket_path[64];
 
-/* What stderr really is, and the pipe that stands in its place during a test. */
+/* The real stderr, and the pipe that replaces it during a test. */
 static int real_stderr = -1;
 static int pipe_ends[2];
 
@@ -132,7 +132,7 @@ static void assert_matches(const char *text, const char *pattern)
 		fail_msg("\"%s\" does not match %s", text, pattern);
 }
 
-/* Behind time, zone and process id. */
+/* The part of a line after time, zone and process id. */
 static const char *text_of(const char *line)
 {
 	const char *text = strstr(line, "] ");
@@ -167,7 +167,7 @@ static void test_line_is_in_local_time(void **state)
 	tzset();
 }
 
-static void test_every_level_has_its_word(void **state)
+static void test_every_level_has_its_name(void **state)
 {
 	const struct log_options options = {.file = log_path, .verbose = 2};
 
@@ -180,7 +180,7 @@ static void test_every_level_has_its_word(void **state)
 		content, "FATAL x\n.*ERROR x\n.*WARNING x\n.*LOG x\n.*DEBUG x\n.*NOISE x\n");
 }
 
-static void test_verbosity_decides_what_is_written(void **state)
+static void test_verbosity_selects_the_levels_written(void **state)
 {
 	(void)state;
 	configure_file(log_path);
@@ -226,7 +226,7 @@ static void test_long_line_is_cut(void **state)
 	configure_file(log_path);
 	log_write(LEVEL_LOG, "%s", long_text);
 	assert_in_range(strlen(read_file(log_path)), 1900, 2200);
-	/* Escapes make a text longer, up to the same end. */
+	/* Escapes make a text longer, but not beyond the same limit. */
 	(void)unlink(log_path);
 	memset(long_text, '\x01', sizeof(long_text) - 1);
 	configure_file(log_path);
@@ -235,7 +235,7 @@ static void test_long_line_is_cut(void **state)
 	assert_matches(content, "x01\n$");
 }
 
-static void test_errno_is_left_alone(void **state)
+static void test_errno_is_preserved(void **state)
 {
 	(void)state;
 	configure_file(log_path);
@@ -281,13 +281,13 @@ static void test_file_is_appended_to(void **state)
 	assert_matches(read_file(log_path), "first\n.*second\n$");
 }
 
-static void test_file_that_cannot_be_opened_at_first_is_fatal(void **state)
+static void test_failure_to_open_the_first_file_is_logged_as_fatal(void **state)
 {
 	const struct log_options start = {.to_stderr = true};
 	const struct log_options options = {.file = "/nonexistent/directory/log"};
 
 	(void)state;
-	/* As at the start of a process: lines go to stderr until sinks are set. */
+	/* Before the first configuration lines go to stderr, as at the start of the process. */
 	assert_true(log_configure(&start));
 	log_close();
 	assert_false(log_configure(&options));
@@ -296,7 +296,7 @@ static void test_file_that_cannot_be_opened_at_first_is_fatal(void **state)
 		"No such file or directory\n");
 }
 
-static void test_file_that_cannot_be_opened_later_leaves_the_old_one(void **state)
+static void test_failure_to_open_a_later_file_keeps_the_old_one(void **state)
 {
 	const struct log_options options = {.file = "/nonexistent/directory/log"};
 
@@ -308,7 +308,7 @@ static void test_file_that_cannot_be_opened_later_leaves_the_old_one(void **stat
 		read_file(log_path), "ERROR Cannot open logfile: .*\n.*LOG still here\n$");
 }
 
-static void test_vanished_directory_loses_no_line(void **state)
+static void test_removed_directory_loses_no_line(void **state)
 {
 	char subdirectory[64], path[80];
 
@@ -343,13 +343,13 @@ static void test_full_stderr_pipe_loses_lines_and_counts_them(void **state)
 	(void)state;
 	configure_stderr();
 	fill_pipe(STDERR_FILENO);
-	/* A process that waited here would wait for ever. */
+	/* A process that blocked here would block for ever. */
 	(void)alarm(20);
 	for (int i = 0; i < 100; i++)
-		log_write(LEVEL_LOG, "nobody reads this");
+		log_write(LEVEL_LOG, "not read");
 	(void)alarm(0);
 	assert_int_equal(log_lost() - before, 100);
-	/* Stderr is shared: its flags are not ours to change. */
+	/* Stderr is shared: its flags must not be changed. */
 	assert_int_equal(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
 
 	(void)read_all(pipe_ends[0]);
@@ -368,7 +368,7 @@ static void test_closed_stderr_pipe_loses_lines_and_counts_them(void **state)
 	(void)state;
 	configure_stderr();
 	(void)close(pipe_ends[0]);
-	log_write(LEVEL_LOG, "nobody is there");
+	log_write(LEVEL_LOG, "no reader");
 	assert_int_equal(log_lost() - before, 1);
 }
 
@@ -384,7 +384,7 @@ static void test_full_named_pipe_as_file_loses_lines_and_counts_them(void **stat
 	before = log_lost();
 	(void)alarm(20);
 	for (int i = 0; i < 5000; i++)
-		log_write(LEVEL_LOG, "nobody reads this yet");
+		log_write(LEVEL_LOG, "not read yet");
 	(void)alarm(0);
 	assert_in_range(log_lost() - before, 1, 4999);
 	(void)read_all(reader);
@@ -434,7 +434,7 @@ static void test_syslog_gets_priority_ident_and_bare_text(void **state)
 		"^<156>[A-Z][a-z]{2} [ 1-3][0-9] [0-9:]{8} pooler\\[%d\\]: C-0x1: text$",
 		(int)getpid());
 	assert_matches(read_all(listener), pattern);
-	/* Levels for whoever is at a terminal do not go there. */
+	/* DEBUG and NOISE are not sent to syslog. */
 	log_write(LEVEL_DEBUG, "unseen");
 	log_write(LEVEL_NOISE, "unseen");
 	assert_string_equal(read_all(listener), "");
@@ -444,7 +444,7 @@ static void test_syslog_gets_priority_ident_and_bare_text(void **state)
 static void test_syslog_priorities_follow_the_level(void **state)
 {
 	const struct log_options options = {
-		.to_syslog = true, .syslog_facility = "no such word"};
+		.to_syslog = true, .syslog_facility = "no such facility"};
 	static const char *const starts[] = {"^<26>", "^<27>", "^<28>", "^<30>"};
 	int listener = listen_as_syslog();
 
@@ -469,7 +469,7 @@ static void test_blocked_syslog_loses_lines_and_counts_them(void **state)
 	before = log_lost();
 	(void)alarm(20);
 	for (int i = 0; i < 20000; i++)
-		log_write(LEVEL_LOG, "nobody reads this yet");
+		log_write(LEVEL_LOG, "not read yet");
 	(void)alarm(0);
 	assert_in_range(log_lost() - before, 1, 19999);
 	(void)read_all(listener);
@@ -478,7 +478,7 @@ static void test_blocked_syslog_loses_lines_and_counts_them(void **state)
 	(void)close(listener);
 }
 
-static void test_syslog_that_was_started_anew_is_found(void **state)
+static void test_restarted_syslog_is_found(void **state)
 {
 	const struct log_options options = {.to_syslog = true};
 	int listener = listen_as_syslog();
@@ -526,7 +526,7 @@ static void test_json_goes_to_file_stderr_and_syslog(void **state)
 	(void)close(listener);
 }
 
-static void test_text_has_the_prefix_and_no_facts(void **state)
+static void test_text_form_has_the_prefix_and_no_facts(void **state)
 {
 	static const struct log_fact facts[] = {{"age", NULL, 7}};
 	const struct log_subject subject = {"C-0x1: app/x@unix:1", facts, 1};
@@ -538,7 +538,7 @@ static void test_text_has_the_prefix_and_no_facts(void **state)
 	assert_string_equal(text_of(read_file(log_path)), "LOG C-0x1: app/x@unix:1 text\n");
 }
 
-/* What systemd says about the descriptor that is stderr now. */
+/* Set the variable with which systemd identifies stderr as the journal. */
 static void set_journal_stream(void)
 {
 	struct stat status;
@@ -550,7 +550,7 @@ static void set_journal_stream(void)
 	assert_int_equal(setenv("JOURNAL_STREAM", text, 1), 0);
 }
 
-static void test_stderr_that_is_the_journal_gets_fields(void **state)
+static void test_stderr_connected_to_the_journal_gets_fields(void **state)
 {
 	static const struct log_fact facts[] = {{"side", "client", 0}};
 	const struct log_subject subject = {"C-0x1:", facts, 1};
@@ -569,7 +569,7 @@ static void test_stderr_that_is_the_journal_gets_fields(void **state)
 	(void)close(listener);
 }
 
-static void test_stderr_that_is_no_journal_gets_lines(void **state)
+static void test_stderr_not_connected_to_the_journal_gets_lines(void **state)
 {
 	int listener = listen_as_syslog();
 
@@ -580,7 +580,9 @@ static void test_stderr_that_is_no_journal_gets_lines(void **state)
 	log_write(LEVEL_LOG, "text");
 	assert_string_equal(text_of(read_all(pipe_ends[0])), "LOG text\n");
 	assert_string_equal(read_all(listener), "");
-	/* Nor does one whose socket cannot be reached: its lines would be lost. */
+	/*
+	 * If the journal's socket cannot be reached, lines go to stderr instead of being lost.
+	 */
 	(void)close(listener);
 	(void)unlink(socket_path);
 	set_journal_stream();
@@ -601,7 +603,7 @@ static void test_blocked_journal_loses_lines_and_counts_them(void **state)
 	before = log_lost();
 	(void)alarm(20);
 	for (int i = 0; i < 20000; i++)
-		log_write(LEVEL_LOG, "nobody reads this yet");
+		log_write(LEVEL_LOG, "not read yet");
 	(void)alarm(0);
 	assert_in_range(log_lost() - before, 1, 19999);
 	(void)read_all(listener);
@@ -611,7 +613,7 @@ static void test_blocked_journal_loses_lines_and_counts_them(void **state)
 	(void)close(listener);
 }
 
-static void test_half_a_line_is_ended_before_the_next(void **state)
+static void test_partial_line_is_ended_before_the_next(void **state)
 {
 	struct rlimit limit, old;
 	struct stat status;
@@ -641,14 +643,14 @@ static void test_lines_are_counted_by_level(void **state)
 	const uint64_t debugs = log_count(LEVEL_DEBUG);
 
 	(void)state;
-	/* Lost ones too. */
+	/* Lost lines are counted too. */
 	if (access("/dev/full", W_OK) != 0)
 		skip();
 	configure_file("/dev/full");
 	log_write(LEVEL_WARNING, "one");
 	log_write(LEVEL_LOG, "two");
 	log_write(LEVEL_LOG, "three");
-	log_write(LEVEL_DEBUG, "nobody wants this");
+	log_write(LEVEL_DEBUG, "not written");
 	assert_int_equal(log_count(LEVEL_WARNING) - warnings, 1);
 	assert_int_equal(log_count(LEVEL_LOG) - logs, 2);
 	assert_int_equal(log_count(LEVEL_DEBUG) - debugs, 0);
@@ -661,15 +663,16 @@ static usec_t moved_clock(void)
 	return moved_time;
 }
 
-static void write_alike(int count, const char *who, int at_most)
+static void write_similar(int count, const char *about, int at_most)
 {
-	const struct log_likeness likeness = {.kind = "kind", .who = who, .at_most = at_most};
+	const struct log_likeness likeness = {
+		.kind = "kind", .about = about, .at_most = at_most};
 
 	for (int i = 1; i <= count; i++)
 		log_write_repeated(LEVEL_LOG, NULL, &likeness, "line %d", i);
 }
 
-static void test_lines_alike_are_written_a_few_times_a_second(void **state)
+static void test_similar_lines_are_limited_per_second(void **state)
 {
 	const struct log_options options = {.file = log_path, .repeats = 3};
 	const uint64_t left_out = log_left_out(), count = log_count(LEVEL_LOG);
@@ -677,42 +680,44 @@ static void test_lines_alike_are_written_a_few_times_a_second(void **state)
 	(void)state;
 	clock_set_source(moved_clock);
 	assert_true(log_configure(&options));
-	write_alike(10, "10.0.0.1", 0);
-	log_tell_repeats();
+	write_similar(10, "10.0.0.1", 0);
+	log_report_repeats();
 	assert_matches(read_file(log_path), "line 1\n.*line 2\n.*line 3\n$");
 	assert_int_equal(log_left_out() - left_out, 7);
 	assert_int_equal(log_count(LEVEL_LOG) - count, 10);
 	moved_time += USEC_PER_SEC;
-	log_tell_repeats();
+	log_report_repeats();
 	assert_matches(read_file(log_path),
 		"line 3\n[^\n]* LOG 7 more like this \\(10[.]0[.]0[.]1\\): line 10\n$");
-	/* The end tells what nobody has been told yet. */
+	/* log_close() reports suppressed lines that were not reported yet. */
 	moved_time += USEC_PER_SEC;
-	write_alike(4, "10.0.0.1", 1);
+	write_similar(4, "10.0.0.1", 1);
 	log_close();
 	assert_matches(read_file(log_path),
 		"line 1\n[^\n]* LOG 3 more like this \\(10[.]0[.]0[.]1\\): line 4\n$");
 	clock_set_source(NULL);
 }
 
-static void test_lines_alike_are_all_written_if_so_wished(void **state)
+static void test_similar_lines_are_all_written_without_a_limit(void **state)
 {
 	const struct log_options options = {.file = log_path, .repeats = 0};
 	const uint64_t left_out = log_left_out();
 
 	(void)state;
 	assert_true(log_configure(&options));
-	write_alike(50, "10.0.0.1", 1);
+	write_similar(50, "10.0.0.1", 1);
 	assert_int_equal(log_left_out(), left_out);
 	assert_matches(read_file(log_path), "line 49\n.*line 50\n$");
 }
 
-/* A pipe that others write to as well may fill up between the question and the write. */
-static void test_a_shared_pipe_is_not_waited_for(void **state)
+/* Another writer may fill a shared pipe between poll() and write(). */
+static void test_shared_pipe_never_blocks(void **state)
 {
 	(void)state;
 	configure_stderr();
-	/* The second description is non-blocking, so that even a write without a question is safe. */
+	/*
+	 * The second description is non-blocking, so that even a write without poll() is safe.
+	 */
 	for (int descriptor = 3; descriptor < 64; descriptor++) {
 		struct stat ours, stderr_status;
 
@@ -753,21 +758,21 @@ int main(void)
 {
 #define LOG_TEST(test) cmocka_unit_test_setup_teardown(test, redirect_stderr, restore_stderr)
 	const struct CMUnitTest tests[] = {
-		/* The first, as the zone is asked for once a second. */
+		/* Must be first, since the time zone is read once per second. */
 		LOG_TEST(test_line_is_in_local_time),
 		LOG_TEST(test_line_has_time_zone_process_level_and_text),
-		LOG_TEST(test_every_level_has_its_word),
-		LOG_TEST(test_verbosity_decides_what_is_written),
+		LOG_TEST(test_every_level_has_its_name),
+		LOG_TEST(test_verbosity_selects_the_levels_written),
 		LOG_TEST(test_newline_is_followed_by_a_tab_and_trailing_space_cut),
 		LOG_TEST(test_control_bytes_are_escaped),
 		LOG_TEST(test_long_line_is_cut),
-		LOG_TEST(test_errno_is_left_alone),
+		LOG_TEST(test_errno_is_preserved),
 		LOG_TEST(test_file_and_stderr_get_the_same_lines),
 		LOG_TEST(test_reopen_follows_a_rotation),
 		LOG_TEST(test_file_is_appended_to),
-		LOG_TEST(test_file_that_cannot_be_opened_at_first_is_fatal),
-		LOG_TEST(test_file_that_cannot_be_opened_later_leaves_the_old_one),
-		LOG_TEST(test_vanished_directory_loses_no_line),
+		LOG_TEST(test_failure_to_open_the_first_file_is_logged_as_fatal),
+		LOG_TEST(test_failure_to_open_a_later_file_keeps_the_old_one),
+		LOG_TEST(test_removed_directory_loses_no_line),
 		LOG_TEST(test_full_stderr_pipe_loses_lines_and_counts_them),
 		LOG_TEST(test_closed_stderr_pipe_loses_lines_and_counts_them),
 		LOG_TEST(test_full_named_pipe_as_file_loses_lines_and_counts_them),
@@ -775,17 +780,17 @@ int main(void)
 		LOG_TEST(test_syslog_gets_priority_ident_and_bare_text),
 		LOG_TEST(test_syslog_priorities_follow_the_level),
 		LOG_TEST(test_blocked_syslog_loses_lines_and_counts_them),
-		LOG_TEST(test_syslog_that_was_started_anew_is_found),
+		LOG_TEST(test_restarted_syslog_is_found),
 		LOG_TEST(test_json_goes_to_file_stderr_and_syslog),
-		LOG_TEST(test_text_has_the_prefix_and_no_facts),
-		LOG_TEST(test_stderr_that_is_the_journal_gets_fields),
-		LOG_TEST(test_stderr_that_is_no_journal_gets_lines),
+		LOG_TEST(test_text_form_has_the_prefix_and_no_facts),
+		LOG_TEST(test_stderr_connected_to_the_journal_gets_fields),
+		LOG_TEST(test_stderr_not_connected_to_the_journal_gets_lines),
 		LOG_TEST(test_blocked_journal_loses_lines_and_counts_them),
-		LOG_TEST(test_half_a_line_is_ended_before_the_next),
+		LOG_TEST(test_partial_line_is_ended_before_the_next),
 		LOG_TEST(test_lines_are_counted_by_level),
-		LOG_TEST(test_lines_alike_are_written_a_few_times_a_second),
-		LOG_TEST(test_lines_alike_are_all_written_if_so_wished),
-		LOG_TEST(test_a_shared_pipe_is_not_waited_for),
+		LOG_TEST(test_similar_lines_are_limited_per_second),
+		LOG_TEST(test_similar_lines_are_all_written_without_a_limit),
+		LOG_TEST(test_shared_pipe_never_blocks),
 		LOG_TEST(test_child_writes_its_own_process_id),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Each form of a line: whole, valid and within its bounds, whatever was said. */
+/* Each form of a line is complete, valid and within its size, whatever the message. */
 #include <regex.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,12 +51,12 @@ static const struct log_fact facts[] = {
 	{"port", NULL, 5123},
 };
 
-static const struct log_subject somebody = {"C-0x1: app/x@10.0.0.1:5123", facts, 3};
+static const struct log_subject client = {"C-0x1: app/x@10.0.0.1:5123", facts, 3};
 
 static void test_text_form(void **state)
 {
 	char out[LOG_WHOLE_SIZE];
-	const struct log_line line = line_of("pooler error: no", &somebody);
+	const struct log_line line = line_of("pooler error: no", &client);
 	const size_t length = log_line_text(&line, out);
 
 	(void)state;
@@ -71,7 +71,7 @@ static void test_json_form(void **state)
 	assert_string_equal(json_of("closing", NULL),
 		"{\"time\":\"2026-11-29T00:00:00.678Z\",\"pid\":8052,\"level\":\"WARNING\","
 		"\"message\":\"closing\"}");
-	assert_string_equal(json_of("closing", &somebody),
+	assert_string_equal(json_of("closing", &client),
 		"{\"time\":\"2026-11-29T00:00:00.678Z\",\"pid\":8052,\"level\":\"WARNING\","
 		"\"side\":\"client\",\"user\":\"o\\\"neil\\\\\",\"port\":5123,"
 		"\"message\":\"closing\"}");
@@ -103,7 +103,7 @@ static void test_json_escapes(void **state)
 	}
 }
 
-/* Quotes and brackets close, and all of it is UTF-8. */
+/* Quotes and brackets are balanced, and everything is UTF-8. */
 static void assert_whole(const char *json)
 {
 	const size_t length = strlen(json);
@@ -117,7 +117,7 @@ static void assert_whole(const char *json)
 	assert_int_not_equal(json[length - 3], '\\');
 }
 
-static void test_json_of_anything_is_whole(void **state)
+static void test_json_of_any_text_is_complete(void **state)
 {
 	static const char *const pieces[] = {
 		"x", "\xff", "\x01", "\xe2\x82\xac", "\xf0\x9f\x90\x98", "\n"};
@@ -135,12 +135,12 @@ static void test_json_of_anything_is_whole(void **state)
 			raw[length++] = '.';
 			raw[length - 1] = i == 5 ? '.' : raw[length - 1];
 			raw[length < sizeof(raw) ? length : sizeof(raw) - 1] = '\0';
-			assert_whole(json_of(raw, &somebody));
+			assert_whole(json_of(raw, &client));
 		}
 	}
 }
 
-static void test_facts_without_room_are_left_out(void **state)
+static void test_facts_that_do_not_fit_are_left_out(void **state)
 {
 	static char long_text[3 * LOG_WHOLE_SIZE];
 	const struct log_fact many[] = {
@@ -162,7 +162,7 @@ static void test_facts_without_room_are_left_out(void **state)
 	assert_non_null(strstr(json, "\\\"\",\"message\":\"the message\"}"));
 }
 
-static void test_no_fact_goes_beyond_its_room(void **state)
+static void test_facts_take_no_more_than_their_share(void **state)
 {
 	static char long_text[3 * LOG_WHOLE_SIZE];
 	static char out[5 * LOG_WHOLE_SIZE];
@@ -171,7 +171,7 @@ static void test_no_fact_goes_beyond_its_room(void **state)
 
 	(void)state;
 	memset(long_text, 'x', sizeof(long_text) - 1);
-	/* Wherever the first one ends. */
+	/* Wherever the first fact ends. */
 	for (size_t length = 1800; length < 2100; length++) {
 		char first[2100] = "";
 		const struct log_fact facts_at[] = {{"first", first, 0}, many[0], many[1]};
@@ -202,7 +202,7 @@ static void test_time_has_the_zone(void **state)
 
 		setenv("TZ", rows[i][0], 1);
 		tzset();
-		/* What is known about a second stays known: take another. */
+		/* The local time of a second is cached: use another second. */
 		line.time += USEC_PER_SEC;
 		(void)log_line_json(&line, out);
 		line.time -= USEC_PER_SEC;
@@ -223,7 +223,7 @@ static void test_text_is_cut_between_characters(void **state)
 		memset(raw, 'x', first);
 		for (size_t i = first; i + 3 < sizeof(raw); i += 3)
 			memcpy(raw + i, "\xe2\x82\xac", 4);
-		log_line_tidy(text, &somebody, raw);
+		log_line_tidy(text, &client, raw);
 		assert_in_range(strlen(text), 1900, LOG_LINE_SIZE - 1);
 		for (size_t length = strlen(text); at < length;) {
 			const size_t character = text_utf8_length(text + at, length - at);
@@ -234,7 +234,7 @@ static void test_text_is_cut_between_characters(void **state)
 	}
 }
 
-static void test_a_prefix_without_end_leaves_room(void **state)
+static void test_a_huge_prefix_leaves_room_for_the_text(void **state)
 {
 	static char prefix[2 * LOG_LINE_SIZE];
 	const struct log_subject subject = {prefix, NULL, 0};
@@ -245,7 +245,7 @@ static void test_a_prefix_without_end_leaves_room(void **state)
 	assert_string_equal(text + strlen(text) - 8, "the text");
 }
 
-/* The value of a field in a datagram for the journal; NULL: there is none. */
+/* Value of a field in a datagram for the journal; NULL if there is no such field. */
 static const char *field(const char *datagram, size_t length, const char *name, size_t *size)
 {
 	const char *end = datagram + length, *at = datagram;
@@ -288,7 +288,7 @@ static void assert_field(
 static void test_journal_form(void **state)
 {
 	char out[LOG_WHOLE_SIZE];
-	struct log_line line = line_of("closing\nbecause", &somebody);
+	struct log_line line = line_of("closing\nbecause", &client);
 	size_t length = log_line_journal(&line, "pooler", out);
 
 	(void)state;
@@ -303,7 +303,7 @@ static void test_journal_form(void **state)
 	assert_field(out, length, "PRIORITY", "2");
 }
 
-static void test_journal_form_of_much_is_whole(void **state)
+static void test_journal_form_of_a_large_line_is_complete(void **state)
 {
 	static char long_text[2 * LOG_WHOLE_SIZE], raw[LOG_LINE_SIZE];
 	const struct log_fact many[] = {{"long", long_text, 0}, {"last", "here", 0}};
@@ -327,14 +327,14 @@ int main(void)
 		cmocka_unit_test(test_text_form),
 		cmocka_unit_test(test_json_form),
 		cmocka_unit_test(test_json_escapes),
-		cmocka_unit_test(test_json_of_anything_is_whole),
-		cmocka_unit_test(test_facts_without_room_are_left_out),
-		cmocka_unit_test(test_no_fact_goes_beyond_its_room),
+		cmocka_unit_test(test_json_of_any_text_is_complete),
+		cmocka_unit_test(test_facts_that_do_not_fit_are_left_out),
+		cmocka_unit_test(test_facts_take_no_more_than_their_share),
 		cmocka_unit_test(test_time_has_the_zone),
 		cmocka_unit_test(test_text_is_cut_between_characters),
-		cmocka_unit_test(test_a_prefix_without_end_leaves_room),
+		cmocka_unit_test(test_a_huge_prefix_leaves_room_for_the_text),
 		cmocka_unit_test(test_journal_form),
-		cmocka_unit_test(test_journal_form_of_much_is_whole),
+		cmocka_unit_test(test_journal_form_of_a_large_line_is_complete),
 	};
 
 	setenv("TZ", "UTC", 1);

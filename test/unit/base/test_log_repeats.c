@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Lines alike: a few are written in each second, the rest are counted, and memory is fixed. */
+/* Similar lines: a few are written per second, the rest are counted, and memory is fixed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,18 +13,18 @@
 
 enum { ALLOWED = 3 };
 
-/* What was told so far. */
-static unsigned told, told_lines;
+/* What was reported so far. */
+static unsigned reports, reported_lines;
 static struct log_left_out last;
 
-/* Each test begins long after the one before, when nothing of that counts. */
+/* Each test starts long after the one before, when old counts no longer apply. */
 static usec_t now = USEC_PER_SEC;
 
-static void tell(const struct log_left_out *left_out, void *context)
+static void on_report(const struct log_left_out *left_out, void *context)
 {
-	assert_ptr_equal(context, &told);
-	told++;
-	told_lines += left_out->count;
+	assert_ptr_equal(context, &reports);
+	reports++;
+	reported_lines += left_out->count;
 	last = *left_out;
 }
 
@@ -32,71 +32,72 @@ static int begin(void **state)
 {
 	(void)state;
 	now += 3600 * USEC_PER_SEC;
-	log_repeats_flush(now, tell, &told);
+	log_repeats_flush(now, on_report, &reports);
 	now += 3600 * USEC_PER_SEC;
-	told = told_lines = 0;
+	reports = reported_lines = 0;
 	return 0;
 }
 
-static bool allow(const char *kind, const char *who, const char *text)
+static bool allow(const char *kind, const char *about, const char *text)
 {
-	const struct log_likeness likeness = {.kind = kind, .who = who};
+	const struct log_likeness likeness = {.kind = kind, .about = about};
 
-	return log_repeats_allow(&likeness, LEVEL_WARNING, text, ALLOWED, now, tell, &told);
+	return log_repeats_allow(
+		&likeness, LEVEL_WARNING, text, ALLOWED, now, on_report, &reports);
 }
 
 static void flush(void)
 {
-	log_repeats_flush(now, tell, &told);
+	log_repeats_flush(now, on_report, &reports);
 }
 
-static void test_the_first_of_a_second_are_written(void **state)
+static void test_the_first_lines_of_a_second_are_written(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ALLOWED; i++)
 		assert_true(allow("failed", "10.0.0.1", "text"));
 	for (int i = 0; i < 100; i++)
 		assert_false(allow("failed", "10.0.0.1", "text"));
-	assert_int_equal(told, 0);
+	assert_int_equal(reports, 0);
 }
 
-static void test_what_was_left_out_is_told_when_the_second_is_over(void **state)
+static void test_suppressed_lines_are_reported_when_the_second_is_over(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ALLOWED + 7; i++)
 		(void)allow("failed", "10.0.0.1", i < ALLOWED + 6 ? "one" : "the last");
 	now += USEC_PER_SEC - 1;
 	flush();
-	assert_int_equal(told, 0);
+	assert_int_equal(reports, 0);
 	now++;
 	flush();
-	assert_int_equal(told, 1);
+	assert_int_equal(reports, 1);
 	assert_int_equal(last.count, 7);
 	assert_int_equal(last.level, LEVEL_WARNING);
-	assert_string_equal(last.who, "10.0.0.1");
+	assert_string_equal(last.about, "10.0.0.1");
 	assert_string_equal(last.text, "the last");
-	/* Once. */
+	/* Reported once only. */
 	now += USEC_PER_SEC;
 	flush();
-	assert_int_equal(told, 1);
+	assert_int_equal(reports, 1);
 }
 
-static void test_what_was_left_out_is_told_before_the_next_line(void **state)
+static void test_suppressed_lines_are_reported_before_the_next_line(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ALLOWED + 2; i++)
 		(void)allow("failed", "10.0.0.1", "text");
 	now += USEC_PER_SEC;
 	assert_true(allow("failed", "10.0.0.1", "text"));
-	assert_int_equal(told, 1);
+	assert_int_equal(reports, 1);
 	assert_int_equal(last.count, 2);
-	/* Of the new second's lines that was one. */
+	/* The report counted as one line of the new second. */
 	for (int i = 2; i < ALLOWED; i++)
 		assert_true(allow("failed", "10.0.0.1", "text"));
 	assert_false(allow("failed", "10.0.0.1", "text"));
 }
 
-static void test_kinds_and_peers_are_told_apart(void **state)
+static void test_kinds_and_peers_are_counted_separately(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ALLOWED; i++) {
@@ -109,7 +110,7 @@ static void test_kinds_and_peers_are_told_apart(void **state)
 	assert_false(allow("odd", "10.0.0.1", "text"));
 }
 
-static void test_lines_about_nobody_are_counted_too(void **state)
+static void test_lines_without_a_subject_are_counted_too(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ALLOWED; i++)
@@ -117,37 +118,40 @@ static void test_lines_about_nobody_are_counted_too(void **state)
 	assert_false(allow("whole", "", "text"));
 }
 
-static void test_long_names_are_alike_as_far_as_they_are_kept(void **state)
+static void test_long_names_are_compared_as_far_as_they_are_kept(void **state)
 {
-	char who[1000];
+	char about[1000];
 
 	(void)state;
-	memset(who, 'x', sizeof(who) - 1);
-	who[sizeof(who) - 1] = '\0';
+	memset(about, 'x', sizeof(about) - 1);
+	about[sizeof(about) - 1] = '\0';
 	for (int i = 0; i < ALLOWED; i++)
-		assert_true(allow("failed", who, "text"));
-	assert_false(allow("failed", who, "text"));
+		assert_true(allow("failed", about, "text"));
+	assert_false(allow("failed", about, "text"));
 }
 
-static void test_many_peers_together_have_an_end_too(void **state)
+static void test_many_peers_together_are_limited_too(void **state)
 {
 	unsigned written = 0, left_out = 0;
-	char who[32];
+	char about[32];
 
 	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		(void)snprintf(
-			who, sizeof(who), "10.%u.%u.%u", i >> 16, (i >> 8) & 255, i & 255);
-		if (allow("flood", who, "text"))
+			about, sizeof(about), "10.%u.%u.%u", i >> 16, (i >> 8) & 255, i & 255);
+		if (allow("flood", about, "text"))
 			written++;
 		else
 			left_out++;
 	}
-	/* However many peers there are; the rest is counted, and told by whoever makes room. */
+	/*
+	 * However many peers there are; the rest is counted, and reported when a slot is
+	 * reused.
+	 */
 	assert_in_range(written, 1, 100);
 	now += USEC_PER_SEC;
 	flush();
-	assert_int_equal(told_lines, left_out);
+	assert_int_equal(reported_lines, left_out);
 }
 
 static void test_a_long_text_is_cut_between_characters(void **state)
@@ -168,16 +172,16 @@ static void test_a_long_text_is_cut_between_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_the_first_of_a_second_are_written, begin),
+		cmocka_unit_test_setup(test_the_first_lines_of_a_second_are_written, begin),
 		cmocka_unit_test_setup(
-			test_what_was_left_out_is_told_when_the_second_is_over, begin),
+			test_suppressed_lines_are_reported_when_the_second_is_over, begin),
 		cmocka_unit_test_setup(
-			test_what_was_left_out_is_told_before_the_next_line, begin),
-		cmocka_unit_test_setup(test_kinds_and_peers_are_told_apart, begin),
-		cmocka_unit_test_setup(test_lines_about_nobody_are_counted_too, begin),
+			test_suppressed_lines_are_reported_before_the_next_line, begin),
+		cmocka_unit_test_setup(test_kinds_and_peers_are_counted_separately, begin),
+		cmocka_unit_test_setup(test_lines_without_a_subject_are_counted_too, begin),
 		cmocka_unit_test_setup(
-			test_long_names_are_alike_as_far_as_they_are_kept, begin),
-		cmocka_unit_test_setup(test_many_peers_together_have_an_end_too, begin),
+			test_long_names_are_compared_as_far_as_they_are_kept, begin),
+		cmocka_unit_test_setup(test_many_peers_together_are_limited_too, begin),
 		cmocka_unit_test_setup(test_a_long_text_is_cut_between_characters, begin),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Random bytes differ, leave no trace in the block, and follow a seed where a test gives one. */
+/* Random bytes differ, leave no trace in the block, and follow a seed in tests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void test_more_than_a_block_can_be_drawn(void **state)
 	random_fill(&random, out, length);
 	for (size_t i = 0; i < length; i++)
 		zeros += out[i] == 0;
-	/* About one in 256 is zero. */
+	/* About one byte in 256 is zero. */
 	assert_in_range(zeros, 1, length / 64);
 	free(out);
 }
@@ -71,7 +71,7 @@ static void test_same_seed_gives_same_bytes(void **state)
 	random_seed(&second, 1);
 	random_seed(&other, 2);
 	random_fill(&first, a, sizeof(a));
-	/* However the bytes are asked for. */
+	/* In whatever portions the bytes are drawn. */
 	for (size_t i = 0; i < sizeof(b); i += 10)
 		random_fill(&second, b + i, 10);
 	random_fill(&other, c, sizeof(c));
@@ -96,12 +96,12 @@ static void test_number_stays_below_its_bound_and_reaches_all_values(void **stat
 	for (int i = 0; i < 10; i++)
 		assert_in_range(seen[i], 800, 1200);
 	assert_int_equal(random_below(&random, 1), 0);
-	/* Half of all numbers are refused here for evenness; it must come to an end all the same. */
+	/* Half of all numbers are rejected here; the loop must still end. */
 	for (int i = 0; i < 100; i++)
 		assert_true(random_below(&random, (1ULL << 63) + 1) <= 1ULL << 63);
 }
 
-static void test_wiped_block_is_filled_anew(void **state)
+static void test_wiped_block_is_filled_again(void **state)
 {
 	static const uint8_t zeros[RANDOM_BLOCK_SIZE];
 	struct random random;
@@ -125,7 +125,7 @@ int main(void)
 		cmocka_unit_test(test_more_than_a_block_can_be_drawn),
 		cmocka_unit_test(test_same_seed_gives_same_bytes),
 		cmocka_unit_test(test_number_stays_below_its_bound_and_reaches_all_values),
-		cmocka_unit_test(test_wiped_block_is_filled_anew),
+		cmocka_unit_test(test_wiped_block_is_filled_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Slabs count their objects, and pages that run empty go back to the system. */
+/* Slabs count their objects, and empty pages are returned to the system. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void give_many(size_t from, size_t to)
 		slab_give(&slab, objects[i]);
 }
 
-/* Under AddressSanitizer there are no pages to look at. */
+/* Under AddressSanitizer there are no pages. */
 static void need_pages(void)
 {
 	void *object = slab_take(&slab);
@@ -59,7 +59,7 @@ static void need_pages(void)
 		skip();
 }
 
-/* Does the system know memory at this address? */
+/* Whether memory is mapped at this address. */
 static bool is_mapped(void *object)
 {
 	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -89,7 +89,7 @@ static void test_objects_are_zeroed_apart_and_aligned(void **state)
 	give_many(0, MANY);
 }
 
-static void test_object_that_was_used_before_is_zeroed_again(void **state)
+static void test_reused_object_is_zeroed(void **state)
 {
 	static const uint8_t zeros[OBJECT_SIZE];
 	void *object = slab_take(&slab);
@@ -119,7 +119,7 @@ static void test_used_and_free_are_counted(void **state)
 	assert_int_equal(slab.used, 0);
 }
 
-static void test_empty_pages_go_back_to_the_system(void **state)
+static void test_empty_pages_are_returned_to_the_system(void **state)
 {
 	void *of_first_page, *of_last_page;
 
@@ -165,7 +165,7 @@ static void test_fullest_page_is_filled_first(void **state)
 	for (size_t i = 0; i < 3 * page; i++)
 		objects[i] = slab_take(&slab);
 	assert_int_equal(slab.pages, 3);
-	/* The first page is left nearly empty, the second nearly full, the third half full. */
+	/* Leave the first page nearly empty, the second nearly full, the third half full. */
 	give_many(1, page);
 	give_many(page, page + page / 10);
 	give_many(2 * page, 2 * page + page / 2);
@@ -179,14 +179,14 @@ static void test_fullest_page_is_filled_first(void **state)
 	for (size_t i = 2 * page; i < 2 * page + page / 2; i++)
 		objects[i] = slab_take(&slab);
 	assert_int_equal(slab.pages, 3);
-	/* Nothing was put beside the one object of the first page. */
+	/* No object was placed next to the only one of the first page. */
 	slab_give(&slab, objects[0]);
 	assert_ptr_equal((void *)slab.spare,
 		(void *)((uintptr_t)objects[0] & ~(uintptr_t)(SLAB_PAGE_SIZE - 1)));
 	give_many(page, 3 * page);
 }
 
-static void test_page_touches_no_memory_ahead_of_need(void **state)
+static void test_page_touches_memory_only_as_needed(void **state)
 {
 	unsigned char resident[SLAB_PAGE_SIZE / 4096] = {0};
 	size_t touched = 0;
@@ -236,7 +236,7 @@ static void test_random_taking_and_giving_keeps_counts_and_content(void **state)
 	assert_in_range(slab.pages, 0, 1);
 }
 
-static void test_giving_nothing_does_nothing(void **state)
+static void test_giving_back_null_does_nothing(void **state)
 {
 	(void)state;
 	slab_give(&slab, NULL);
@@ -248,14 +248,14 @@ int main(void)
 #define SLAB_TEST(test) cmocka_unit_test_setup_teardown(test, make_slab, destroy_slab)
 	const struct CMUnitTest tests[] = {
 		SLAB_TEST(test_objects_are_zeroed_apart_and_aligned),
-		SLAB_TEST(test_object_that_was_used_before_is_zeroed_again),
+		SLAB_TEST(test_reused_object_is_zeroed),
 		SLAB_TEST(test_used_and_free_are_counted),
-		SLAB_TEST(test_empty_pages_go_back_to_the_system),
+		SLAB_TEST(test_empty_pages_are_returned_to_the_system),
 		SLAB_TEST(test_spare_page_is_used_before_a_new_one),
 		SLAB_TEST(test_fullest_page_is_filled_first),
-		SLAB_TEST(test_page_touches_no_memory_ahead_of_need),
+		SLAB_TEST(test_page_touches_memory_only_as_needed),
 		SLAB_TEST(test_random_taking_and_giving_keeps_counts_and_content),
-		SLAB_TEST(test_giving_nothing_does_nothing),
+		SLAB_TEST(test_giving_back_null_does_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Numbers, durations and sizes as operators write them; lists; texts made fit for people. */
+/* Numbers, durations and sizes in settings; lists; printable texts. */
 #include <limits.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -135,7 +135,7 @@ static void test_sizes_are_bytes_unless_a_unit_follows(void **state)
 	assert_int_equal(size, 99);
 }
 
-static void test_copy_is_bounded_and_tells_when_it_cut(void **state)
+static void test_copy_is_bounded_and_reports_a_cut(void **state)
 {
 	char out[5];
 
@@ -168,7 +168,7 @@ static void test_list_is_walked_item_by_item(void **state)
 	assert_string_equal(cursor, "");
 }
 
-static void test_list_has_whole_names_only(void **state)
+static void test_list_matches_whole_names_only(void **state)
 {
 	(void)state;
 	assert_true(text_list_has("alice, bob\tcarol\ndave", "alice"));
@@ -199,7 +199,7 @@ static void test_escaped_text_has_no_control_bytes(void **state)
 	assert_string_equal(out, "");
 }
 
-static void test_escaping_never_writes_behind_its_room(void **state)
+static void test_escaping_never_writes_past_the_end(void **state)
 {
 	char out[8];
 
@@ -228,7 +228,7 @@ static void test_hex_is_lower_case(void **state)
 	assert_string_equal(out, "");
 }
 
-static void test_utf8_characters_are_measured(void **state)
+static void test_utf8_characters_have_their_length(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -245,7 +245,7 @@ static void test_utf8_characters_are_measured(void **state)
 		{"\xc0\xaf", 0}, /* overlong */
 		{"\xe0\x80\xaf", 0}, /* overlong */
 		{"\xed\xa0\x80", 0}, /* surrogate */
-		{"\xf4\x90\x80\x80", 0}, /* beyond the last character */
+		{"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
 		{"\xf8\x88\x80\x80\x80", 0},
 		{"\xe2\x82", 0},
 	};
@@ -258,7 +258,7 @@ static void test_utf8_characters_are_measured(void **state)
 	assert_int_equal(text_utf8_length("", 0), 0);
 }
 
-static void test_ascii_ends_where_encodings_differ(void **state)
+static void test_bytes_above_0x7f_are_not_ascii(void **state)
 {
 	(void)state;
 	assert_true(text_is_ascii("", 0));
@@ -293,14 +293,14 @@ int main(void)
 		cmocka_unit_test(test_durations_are_seconds_unless_a_unit_follows),
 		cmocka_unit_test(test_decimal_point_does_not_depend_on_the_locale),
 		cmocka_unit_test(test_sizes_are_bytes_unless_a_unit_follows),
-		cmocka_unit_test(test_copy_is_bounded_and_tells_when_it_cut),
+		cmocka_unit_test(test_copy_is_bounded_and_reports_a_cut),
 		cmocka_unit_test(test_list_is_walked_item_by_item),
-		cmocka_unit_test(test_list_has_whole_names_only),
+		cmocka_unit_test(test_list_matches_whole_names_only),
 		cmocka_unit_test(test_escaped_text_has_no_control_bytes),
-		cmocka_unit_test(test_escaping_never_writes_behind_its_room),
+		cmocka_unit_test(test_escaping_never_writes_past_the_end),
 		cmocka_unit_test(test_hex_is_lower_case),
-		cmocka_unit_test(test_utf8_characters_are_measured),
-		cmocka_unit_test(test_ascii_ends_where_encodings_differ),
+		cmocka_unit_test(test_utf8_characters_have_their_length),
+		cmocka_unit_test(test_bytes_above_0x7f_are_not_ascii),
 		cmocka_unit_test(test_cut_falls_between_characters),
 	};
 
