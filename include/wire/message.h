@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The letters and numbers of the PostgreSQL protocol, so that none stands bare in the code.
+ * Letters and numbers of the PostgreSQL protocol as named constants.
  *
- * Both directions use the same letters for different messages: which enum applies depends on
- * who speaks. Protocol: "Message Formats".
+ * The two directions use the same letters for different messages: which enum applies depends
+ * on the sender. Protocol: "Message Formats".
  */
 #ifndef PGUSHER_WIRE_MESSAGE_H
 #define PGUSHER_WIRE_MESSAGE_H
 
 #include <stdint.h>
 
-/* What clients send after the startup message. */
+/* Messages from clients after the startup message. */
 enum client_message {
 	PQ_BIND = 'B',
 	PQ_CLOSE = 'C',
-	PQ_COPY_DATA = 'd', /* servers send these three as well */
+	PQ_COPY_DATA = 'd', /* sent by servers too, like the next two */
 	PQ_COPY_DONE = 'c',
 	PQ_COPY_FAIL = 'f',
 	PQ_DESCRIBE = 'D',
@@ -28,7 +28,7 @@ enum client_message {
 	PQ_TERMINATE = 'X',
 };
 
-/* What servers send. */
+/* Messages from servers. */
 enum server_message {
 	PQ_AUTHENTICATION = 'R',
 	PQ_BACKEND_KEY_DATA = 'K',
@@ -54,7 +54,7 @@ enum server_message {
 	PQ_ROW_DESCRIPTION = 'T',
 };
 
-/* The number at the front of an Authentication message. */
+/* The number at the start of an Authentication message. */
 enum authentication_request {
 	AUTH_OK = 0,
 	AUTH_CLEARTEXT = 3,
@@ -62,7 +62,7 @@ enum authentication_request {
 	AUTH_GSS = 7,
 	AUTH_GSS_CONTINUE = 8,
 	AUTH_SSPI = 9,
-	AUTH_SASL = 10, /* names of mechanisms follow, an empty one ends them */
+	AUTH_SASL = 10, /* a list of mechanism names follows, ended by an empty one */
 	AUTH_SASL_CONTINUE = 11,
 	AUTH_SASL_FINAL = 12,
 };
@@ -74,15 +74,15 @@ enum ready_status {
 	READY_FAILED_TRANSACTION = 'E',
 };
 
-/* The fields of ErrorResponse and NoticeResponse that concern us. */
+/* The fields of ErrorResponse and NoticeResponse that are used here. */
 enum report_field {
-	REPORT_SEVERITY = 'S', /* perhaps translated */
+	REPORT_SEVERITY = 'S', /* may be translated */
 	REPORT_SQLSTATE = 'C',
 	REPORT_TEXT = 'M',
-	REPORT_ROUTINE = 'R', /* where in the server's source */
+	REPORT_ROUTINE = 'R', /* function in the server's source */
 };
 
-/* The number behind the length in a message without a letter: a version or a request. */
+/* The number after the length in a message without a letter: a version or a request. */
 #define PROTOCOL_VERSION(major, minor) ((uint32_t)(major) << 16 | (uint32_t)(minor))
 #define PROTOCOL_2_0 PROTOCOL_VERSION(2, 0)
 #define PROTOCOL_3_0 PROTOCOL_VERSION(3, 0)
@@ -92,8 +92,8 @@ enum report_field {
 #define GSSENC_REQUEST_CODE UINT32_C(80877104)
 
 /*
- * Name of a message in the protocol's documentation, for people. NULL: the protocol gives this
- * direction no such letter. The letter `p` is always called Password here.
+ * Name of a message in the protocol's documentation, for logs. Returns NULL if the direction
+ * has no message of this letter. The letter `p` is always named Password here.
  */
 const char *message_client_name(uint8_t letter);
 const char *message_server_name(uint8_t letter);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: ISC */
-/* What a server has to be told so that its session has the parameters of a client. */
+/* The SQL that gives a server session the parameters of a client. */
 #ifndef PGUSHER_WIRE_PARAMETER_DIFFERENCE_H
 #define PGUSHER_WIRE_PARAMETER_DIFFERENCE_H
 
 #include "wire/parameters.h"
 
 /*
- * Append it as one text of SQL: `RESET name;` for what the server follows and the client does
- * not, `SET name='value';` for each tracked parameter that both know and whose values differ in
- * more than letter case (lists of names: at all), and for each followed one whose value differs
- * at all. Lists of names that are followed are set by set_config(), which takes them as they are.
- * Who the session acts as (role, session_authorization) is taken back before anything else and set after it,
- * since what may be set depends on it.
+ * Append one text of SQL to `sql`: `RESET name;` for each parameter that the server follows
+ * and the client does not, `SET name='value';` for each tracked parameter that both know and
+ * that differs in more than letter case (lists of names: at all), and for each followed one
+ * that differs at all. Followed lists of names are set by set_config(),
+ * which takes them unchanged. The session's identity (role, session_authorization) is reset
+ * before everything else and set after it, since it decides which parameters may be set.
  *
- * A RESET goes back to what the session began with, so what was set then has to be set again:
- * behind RESETs comes `prelude` (NULL: nothing), and then all of the client's values.
+ * RESET goes back to the values that the session started with, so after RESETs all values are
+ * set again: first `prelude` (NULL: none), then all of the client's values.
  *
- * The sets may be of two tables that were made from the same list. Returns how many SET and RESET
- * there are. Negative: nothing was appended, since memory ran out (`sql->failed`), or a list of
- * names of the client is none.
+ * The sets may belong to two tables that were made from the same list. Returns the number of
+ * SET and RESET. Returns a negative number and appends nothing when out of memory
+ * (`sql->failed`), or if a value of the client that must be a list of names is not one.
  */
 int parameters_difference(const struct parameters *client, const struct parameters *server,
 	const char *prelude, struct buffer *sql);

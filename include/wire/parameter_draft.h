@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A set of parameters in the making, from names and values that come one after the other.
+ * A parameter set under construction, from names and values added one at a time.
  *
- * It copies what it is given, so that a message with thousands of parameters, most of which say
- * the same again, makes one set and not thousands.
+ * It copies what is added, and makes one set at the end, so that a message with thousands of
+ * parameters, most of them repeated, does not make thousands of sets.
  */
 #ifndef PGUSHER_WIRE_PARAMETER_DRAFT_H
 #define PGUSHER_WIRE_PARAMETER_DRAFT_H
@@ -12,31 +12,37 @@
 
 struct parameter_draft {
 	struct parameter_table *table;
-	struct parameter_values values; /* texts are owned */
+	struct parameter_values values; /* texts are owned by the draft */
 };
 
 void parameter_draft_begin(struct parameter_draft *draft, struct parameter_table *table);
 
-/* A tracked parameter, by its place in the table. False: no memory. */
+/*
+ * Set a tracked parameter, by its index in the table. `value` is copied. Returns false when
+ * out of memory.
+ */
 bool parameter_draft_track(struct parameter_draft *draft, unsigned index, const char *value);
 
 enum drafted {
 	DRAFTED,
-	DRAFTED_NOT, /* no name that a parameter can have, or too many of them */
+	DRAFTED_NOT, /* not a legal name, or too many names */
 	DRAFTED_NO_MEMORY,
 };
 
-/* One that is followed, in whatever letter case its name is; value NULL: in doubt. */
+/*
+ * Set a followed parameter. The name may be in any letter case; name and value are copied. A
+ * NULL value is in doubt.
+ */
 enum drafted parameter_draft_follow(
 	struct parameter_draft *draft, const char *name, const char *value);
 
 /*
- * The set of all that; the draft is over. Counted for the caller. NULL: no memory, or it would be
- * larger than PARAMETERS_SIZE_MAX.
+ * Make the set and end the draft, also on failure. Returns a reference that the caller owns;
+ * NULL when out of memory or if the set would be larger than PARAMETERS_SIZE_MAX.
  */
 struct parameters *parameter_draft_end(struct parameter_draft *draft);
 
-/* The draft is over, and nothing comes of it. */
+/* End the draft without making a set; frees its memory. */
 void parameter_draft_drop(struct parameter_draft *draft);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A set of parameters taken apart: for those who look at all of it, or make another one of it.
+ * A parameter set unpacked into arrays, for code that reads all of it or builds another set
+ * from it.
  *
- * Everything in it is lent: it points into the set, or to what the caller put there.
+ * All texts are borrowed: they point into the set, or to texts that the caller stored there.
  */
 #ifndef PGUSHER_WIRE_PARAMETER_VALUES_H
 #define PGUSHER_WIRE_PARAMETER_VALUES_H
@@ -10,41 +11,42 @@
 #include "wire/parameters.h"
 
 struct followed {
-	const char *name; /* in lower case */
-	const char *value; /* NULL: it was set, and nobody knows what it is now */
+	const char *name; /* lower case */
+	/* NULL: in doubt, the parameter was set but its present value is not known. */
+	const char *value;
 };
 
 struct parameter_values {
-	const char *tracked[PARAMETERS_MAX]; /* in the order of the table; NULL: unknown */
-	struct followed followed[PARAMETERS_FOLLOWED_MAX]; /* by name, each once */
-	unsigned count; /* of followed */
+	const char *tracked[PARAMETERS_MAX]; /* by index of the table; NULL: unknown */
+	struct followed followed[PARAMETERS_FOLLOWED_MAX]; /* sorted by name, each once */
+	unsigned count; /* entries of followed */
 };
 
 void parameter_values_read(const struct parameters *set, struct parameter_values *out);
 
 /*
- * The one set with these values. Counted for the caller. NULL: no memory, or it would be larger
- * than PARAMETERS_SIZE_MAX.
+ * Returns the unique set with these values, as a reference that the caller owns. NULL when out
+ * of memory or if it would be larger than PARAMETERS_SIZE_MAX.
  */
 struct parameters *parameter_values_intern(
 	struct parameter_table *table, const struct parameter_values *values);
 
-/* The place of this name among the followed, or the one where it belongs. */
+/* Index of a name in followed, or the index where it would be inserted. */
 unsigned parameter_values_place(
 	const struct parameter_values *values, const char *name, bool *present);
 
 /*
- * Follow this name, which must be in lower case, with this value. False: there are
- * PARAMETERS_FOLLOWED_MAX others.
+ * Set the value of a followed name, which must be in lower case. Name and value are borrowed.
+ * Returns false if PARAMETERS_FOLLOWED_MAX others are followed.
  */
 bool parameter_values_follow(
 	struct parameter_values *values, const char *name, const char *value);
 
-/* As whom a session acts, in the order in which it is taken back. */
+/* Number of parameters that are the session's identity, in the order of their reset. */
 enum { PARAMETER_IDENTITIES = 2 };
 extern const char *const parameter_identity[PARAMETER_IDENTITIES];
 
-/* Reorder what is followed: as whom the session acts comes last, in the order of setting it. */
+/* Reorder followed: identity parameters move to the end, in the order in which they are set. */
 void parameter_values_put_identity_last(struct parameter_values *values);
 
 #endif

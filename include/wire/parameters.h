@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session parameters that follow a client from server to server, such as TimeZone.
+ * Sets of session parameters, such as TimeZone, that follow a client from server to server.
  *
- * A set has two parts. A table knows which parameters are *tracked*, since servers report them:
- * for each of these a set holds a value, or "unknown". Besides there are those that a client
- * asked for though nobody reports them, such as statement_timeout: what is *followed*, a short
- * list of names and values. In a client's set stands what it wants, in a server's what we have
- * set there and not taken back; a value that may have been changed since is in doubt there.
+ * A set has two parts. The table lists the *tracked* parameters, which servers report: for
+ * each of them a set has a value, or "unknown". The *followed* parameters are those that a
+ * client set although servers do not report them, such as statement_timeout: a short list of
+ * names and values. A client's set has the values that the client wants; a server's set has
+ * the values that we set there and did not reset. A value on the server that may have changed
+ * since is in doubt.
  *
- * Sets never change, are counted, and exist once: within one table the same content is the same
- * pointer. So client and server mostly share one set, and to compare them is to compare two
- * pointers. What a difference means for a server is wire/parameter_difference's.
+ * Sets are immutable, reference-counted and unique: within one table, equal content is the
+ * same pointer. So client and server mostly share one set, and sets are compared by comparing
+ * pointers. wire/parameter_difference makes SQL from a difference.
  *
- * Holders of a set: each link, the welcome of each pool, what a pool has checked, and who is just
- * at work with one. Sets are made one value after the other by wire/parameter_draft, and taken
- * apart by wire/parameter_values.
+ * References are held by each link, by the welcome of each pool, by the startup values that a
+ * pool has checked, and temporarily by code that works with a set. wire/parameter_draft builds
+ * a set value by value, wire/parameter_values unpacks one.
  */
 #ifndef PGUSHER_WIRE_PARAMETERS_H
 #define PGUSHER_WIRE_PARAMETERS_H
@@ -25,10 +26,13 @@
 #include "base/buffer.h"
 
 enum {
-	PARAMETERS_MAX = 32, /* tracked names */
-	PARAMETERS_FOLLOWED_MAX = 64, /* names that one set follows besides */
-	PARAMETER_NAME_SIZE = 64, /* PostgreSQL's own limit for names, NUL included */
-	/* Bytes of a set: all that fits into a startup message, and some for what we add. */
+	PARAMETERS_MAX = 32, /* tracked names in a table */
+	PARAMETERS_FOLLOWED_MAX = 64, /* followed names in one set */
+	PARAMETER_NAME_SIZE = 64, /* PostgreSQL's limit for names, NUL included */
+	/*
+	 * Largest size of a set in bytes: the contents of a startup message, and some values
+	 * of our own.
+	 */
 	PARAMETERS_SIZE_MAX = 66 * 1024,
 };
 
@@ -38,109 +42,121 @@ struct parameters;
 /* ---- Names ------------------------------------------------------------------------------ */
 
 /*
- * DateStyle, client_encoding, TimeZone, standard_conforming_strings, application_name, then the
- * names in `extra` (apart by commas or white space; NULL is none), without those that came
- * before. NULL with errno: EINVAL for a name that cannot be a parameter's, E2BIG for more than
- * PARAMETERS_MAX, ENOMEM.
+ * Make the table of tracked parameters: DateStyle, client_encoding, TimeZone,
+ * standard_conforming_strings, application_name, then the names in `extra` (separated by
+ * commas or white space; NULL: none), without duplicates. Returns NULL with errno: EINVAL for
+ * a name that cannot be a parameter's, E2BIG for more than PARAMETERS_MAX, ENOMEM. The caller
+ * frees it.
  */
 struct parameter_table *parameter_table_new(const char *extra);
 
-/* All sets must have been given back. NULL is allowed. */
+/* All references to sets of the table must have been released. NULL is allowed. */
 void parameter_table_free(struct parameter_table *table);
 
 unsigned parameter_count(const struct parameter_table *table);
 
-/* Place of a name, letter case ignored; -1: it is not tracked. */
+/* Index of a name, letter case ignored; -1 if it is not tracked. */
 int parameter_index(const struct parameter_table *table, const char *name);
 
-/* The name, spelled as in the list. */
+/* The name, spelled as in the list. Owned by the table. */
 const char *parameter_name(const struct parameter_table *table, unsigned index);
 
-/* Can it be the name of a parameter? It may stand in SQL of ours then. */
+/* Whether this can be the name of a parameter, so that it can be written into SQL. */
 bool parameter_name_is_legal(const char *name);
 
-/* Is its value a list of names, which SQL does not take as one literal? */
+/* Whether the parameter's value is a list of names, which SQL does not take as one literal. */
 bool parameter_is_name_list(const char *name);
 
-/* Put a legal name into lower case. */
+/* Copy a legal name in lower case. */
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE]);
 
 /* ---- Sets ------------------------------------------------------------------------------- */
 
-/* The set in which nothing is known; never NULL. Counted for the caller. */
+/* Returns the set with no values; never NULL. The caller owns the reference. */
 struct parameters *parameters_empty(struct parameter_table *table);
 
 /*
- * The set that differs from `set` in one value, which is copied; NULL makes it unknown.
- * What it follows stays. Counted for the caller, who keeps its count of `set`. NULL: no memory,
- * or the new set would be larger than PARAMETERS_SIZE_MAX.
+ * Returns a set that differs from `set` in one tracked value, which is copied; a NULL value is
+ * unknown. Followed values stay. The caller owns the returned reference and keeps its own of
+ * `set`. Returns NULL when out of memory or if the new set would be larger than
+ * PARAMETERS_SIZE_MAX.
  */
 struct parameters *parameters_with(struct parameter_table *table, const struct parameters *set,
 	unsigned index, const char *value);
 
 /*
- * `base`, with the values that `over` knows in place of its own, tracked and followed: the
- * welcome is the pool's start values overlaid by what the client asked for. Counted; NULL as
- * above.
+ * Returns `base` with the values, tracked and followed, that are known in `over` in place of
+ * its own. Used for a welcome: start values of the pool, overlaid by the client's startup
+ * parameters. Reference and NULL as for parameters_with().
  */
 struct parameters *parameters_merge(struct parameter_table *table,
 	const struct parameters *base, const struct parameters *over);
 
-/* `set`, which follows what `of` follows, and nothing else. Counted; NULL as above. */
+/*
+ * Returns `set` with exactly the followed values of `of`. Reference and NULL as for
+ * parameters_with().
+ */
 struct parameters *parameters_follow(struct parameter_table *table,
 	const struct parameters *set, const struct parameters *of);
 
 /*
- * The client's set after the server took its values over: the server's spelling of every
- * tracked parameter that the server knows. Counted; NULL as above.
+ * Returns the client's set after the server has taken over its values: with the server's
+ * spelling of every tracked parameter that is known of the server. Reference and NULL as for
+ * parameters_with().
  */
 struct parameters *parameters_adopt(struct parameter_table *table,
 	const struct parameters *client, const struct parameters *server);
 
 /*
- * A server's set after its session was changed behind our back: whatever it follows is in doubt,
- * and differs from what any client wants. Counted; NULL as above.
+ * Returns a server's set after its session may have been changed by statements we did not see:
+ * all followed values are in doubt, and so differ from every client's. Reference and NULL as
+ * for parameters_with().
  */
 struct parameters *parameters_doubt(
 	struct parameter_table *table, const struct parameters *server);
 
 /*
- * `set`, in which a parameter that it follows has another value; the same set if it does not
- * follow that one. The name may be in any letter case. Counted; NULL as above.
+ * Returns `set` with another value for a followed parameter; the same set if it does not
+ * follow that parameter. The name may be in any letter case. Reference and NULL as for
+ * parameters_with().
  */
 struct parameters *parameters_refollow(struct parameter_table *table,
 	const struct parameters *set, const char *name, const char *value);
 
 /*
- * `set`, in which every tracked parameter is followed instead that it knows and `known` does not:
- * servers that do not report one have it set like any other. Counted; NULL as above, or if that
- * would be more than can be followed.
+ * Returns `set` with each tracked parameter that is known in it and unknown in `known` moved
+ * to the followed ones: a server that does not report a parameter has it set by SET like any
+ * other. Reference and NULL as for parameters_with(); also NULL if there would be too many
+ * followed names.
  */
 struct parameters *parameters_follow_unknown(struct parameter_table *table,
 	const struct parameters *set, const struct parameters *known);
 
-/* Does it follow anything beyond what is tracked? */
+/* Whether the set follows any parameter. */
 bool parameters_has_followed(const struct parameters *set);
 
-/* Bytes of memory that it takes. */
+/* Memory of the set in bytes. */
 size_t parameters_size(const struct parameters *set);
 
-/* The table that it belongs to. */
+/* The table of the set. */
 struct parameter_table *parameters_table(const struct parameters *set);
 
-/* One more holder; returns the set. */
+/* Add a reference; returns the set. */
 struct parameters *parameters_ref(struct parameters *set);
 
-/* One holder less. NULL is allowed. */
+/* Release a reference; the last one frees the set. NULL is allowed. */
 void parameters_unref(struct parameters *set);
 
-/* A value, good as long as the set is held. NULL: unknown. */
+/* A tracked value, valid as long as the set; NULL: unknown. */
 const char *parameters_get(const struct parameters *set, unsigned index);
 
-/* The value that it follows under this name, in whatever letter case; NULL: none, or in doubt. */
+/* The followed value of this name, in any letter case; NULL: not followed, or in doubt. */
 const char *parameters_get_followed(const struct parameters *set, const char *name);
 
-/* Append a ParameterStatus for each known tracked value, in the order of the table. */
+/*
+ * Append a ParameterStatus for each known tracked value, in the order of the table. Out of
+ * memory sets the buffer's `failed`.
+ */
 void parameters_report(const struct parameters *set, struct buffer *buffer);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Reads what a server says of itself: ErrorResponse, NoticeResponse and ParameterStatus.
+ * Parses reports from a server: ErrorResponse, NoticeResponse and ParameterStatus.
  *
- * Servers are peers too: every field may be missing, and no text ends outside its message.
+ * Servers are not trusted: every field may be missing, and no text extends beyond its message.
  * Protocol: "Error and Notice Message Fields".
  */
 #ifndef PGUSHER_WIRE_REPORT_H
@@ -13,33 +13,33 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Texts point into the message; NULL: the server did not say. */
+/* Texts point into the message; NULL: the field is missing. */
 struct report {
-	const char *severity; /* field S, perhaps translated */
+	const char *severity; /* field S, may be translated */
 	const char *sqlstate; /* field C, of any length */
 	const char *text; /* field M */
 	const char *routine; /* field R */
 };
 
-/* Is this its SQLSTATE? */
+/* Whether the report has this SQLSTATE. */
 static inline bool report_is(const struct report *report, const char *sqlstate)
 {
 	return report->sqlstate && strcmp(report->sqlstate, sqlstate) == 0;
 }
 
-/* Is it of this kind, all of whose SQLSTATEs begin so? */
+/* Whether the report's SQLSTATE starts with `front`. */
 static inline bool report_is_of(const struct report *report, const char *front)
 {
 	return report->sqlstate && strncmp(report->sqlstate, front, strlen(front)) == 0;
 }
 
 /*
- * Read the body of an ErrorResponse or NoticeResponse. False: malformed; `*out` has the fields
- * found before the fault.
+ * Parse the body of an ErrorResponse or NoticeResponse. Returns false if it is malformed;
+ * `*out` then has the fields before the fault.
  */
 bool report_parse(const uint8_t *body, size_t length, struct report *out);
 
-/* Read the body of a ParameterStatus; false, and nothing set: malformed. */
+/* Parse the body of a ParameterStatus. Returns false and sets nothing if it is malformed. */
 bool report_parse_parameter(
 	const uint8_t *body, size_t length, const char **name, const char **value);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The few rows that we read ourselves: what RowDescription and DataRow say.
+ * Parses RowDescription and DataRow, for the few results that are read here.
  *
- * Servers are peers too: a message whose parts do not add up is malformed. Values point into the
- * message. Protocol: "Message Formats".
+ * Servers are not trusted: a message with inconsistent lengths is malformed. Values point into
+ * the message. Protocol: "Message Formats".
  */
 #ifndef PGUSHER_WIRE_ROW_H
 #define PGUSHER_WIRE_ROW_H
@@ -12,20 +12,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One value as it travels: text without a NUL at its end, but maybe one inside. */
+/* One value as sent: text without a terminating NUL; it may contain a NUL. */
 struct row_value {
-	const uint8_t *data; /* NULL: the value is NULL */
+	const uint8_t *data; /* NULL: SQL NULL */
 	size_t length;
 };
 
 enum { ROW_MALFORMED = -1 };
 
-/* The number of columns that the body of a RowDescription tells of; or ROW_MALFORMED. */
+/* Number of columns in the body of a RowDescription, or ROW_MALFORMED. */
 int row_description_columns(const uint8_t *body, size_t length);
 
 /*
- * The values of a DataRow's body: the first `count` of them are set, as far as there are so many.
- * Returns how many the row has; or ROW_MALFORMED.
+ * Read the body of a DataRow: store its first `count` values, or as many as it has. Returns
+ * how many it has, or ROW_MALFORMED.
  */
 int row_read(const uint8_t *body, size_t length, struct row_value *values, int count);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Peers' texts made safe for the SQL that we send ourselves.
+ * Quotes texts of peers for SQL that we send, and recognizes a few SQL commands of clients.
  *
- * As in wire/writer, lack of memory is seen in the buffer's `failed`.
+ * As in wire/writer, being out of memory sets the buffer's `failed`.
  */
 #ifndef PGUSHER_WIRE_SQL_H
 #define PGUSHER_WIRE_SQL_H
@@ -12,31 +12,32 @@
 #include "base/buffer.h"
 
 /*
- * Append a text as 'literal', as E'literal' if it has backslashes, or as $q$literal$q$ if it has
- * these and is not ASCII: read alike by any server, in any encoding.
+ * Append a text as 'literal', as E'literal' if it has backslashes, or as $q$literal$q$ if it
+ * has backslashes and is not ASCII: every server reads these alike in any encoding.
  */
 void sql_append_literal(struct buffer *buffer, const char *text);
 
 /*
- * Append a list of names, as the value of search_path is one, so that it can stand behind
- * `SET search_path=`. Names that were quoted, or need it, are quoted; an empty name or an empty
- * list becomes ''. False: this is no list of names; then nothing was appended.
+ * Append a list of names, such as the value of search_path, in the form that `SET
+ * search_path=` takes. Names that were quoted, or need it, are quoted; an empty name or an
+ * empty list becomes ''. Returns false and appends nothing if the text is not a list of names.
  */
 bool sql_append_name_list(struct buffer *buffer, const char *list);
 
 /*
- * Append the name of a parameter, as it stands behind SET or RESET: one with dots in quotes, since
- * any part of it may be a word that SQL takes for its own.
+ * Append the name of a parameter in the form that SET and RESET take: a name with dots is
+ * quoted, since any part of it may be a reserved word.
  */
 void sql_append_setting_name(struct buffer *buffer, const char *name);
 
 /*
- * Is this text, of `length` bytes, one DEALLOCATE of one name and nothing else? Then `name`, which
- * is empty, gets it as the server would read it, with a NUL. False: not so, or no memory.
+ * Whether the text, of `length` bytes, is a single DEALLOCATE of one name and nothing else.
+ * Then the name, as the server would read it, is appended with a NUL to `name`, which must be
+ * empty. Also false when out of memory.
  */
 bool sql_deallocated_name(const char *text, size_t length, struct buffer *name);
 
-/* Does this text, of `length` bytes, begin with DEALLOCATE ALL or DISCARD ALL? */
+/* Whether the text, of `length` bytes, starts with DEALLOCATE ALL or DISCARD ALL. */
 bool sql_forgets_statements(const char *text, size_t length);
 
 #endif

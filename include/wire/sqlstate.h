@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The classes of SQLSTATE, its first two characters. PostgreSQL: appendix "Error Codes". */
+/* Classes of SQLSTATEs, their first two characters. PostgreSQL: appendix "Error Codes". */
 #ifndef PGUSHER_WIRE_SQLSTATE_H
 #define PGUSHER_WIRE_SQLSTATE_H
 
@@ -9,8 +9,8 @@ enum { SQLSTATE_CLASSES = 44 };
 extern const char *const sqlstate_classes[SQLSTATE_CLASSES];
 
 /*
- * The class of a code, as an index of sqlstate_classes. NULL, what is no code, and classes that
- * PostgreSQL does not have (users may make up their own) are all XX.
+ * The class of an SQLSTATE, as an index of sqlstate_classes. NULL, malformed codes, and
+ * classes that PostgreSQL does not have (applications may define their own) count as XX.
  */
 unsigned sqlstate_class(const char *sqlstate);
 

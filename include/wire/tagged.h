@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Records of tagged fields, in which one version of the program tells another what it knows:
- * a kind, then any number of fields, each a tag, a length and so many bytes. A reader skips tags
- * that it does not know, and what is not told has the value of nothing. A record travels as the
- * body of a CopyData message. Numbers are in network order.
+ * Records of tagged fields, in which one version of the program passes its state to another: a
+ * kind, then any number of fields, each a tag, a length and that many bytes. A reader skips
+ * tags that it does not know; a missing field has the value NULL or 0. A record is the body of
+ * a CopyData message. Numbers are in network order.
  */
 #ifndef PGUSHER_WIRE_TAGGED_H
 #define PGUSHER_WIRE_TAGGED_H
@@ -17,22 +17,31 @@ struct tagged_field {
 	size_t length;
 };
 
-/* A record: begin, fields, end with the mark that the beginning gave. */
+/*
+ * Write a record: begin, fields, end with the mark that begin returned. Out of memory sets the
+ * buffer's `failed`.
+ */
 size_t tagged_begin(struct buffer *buffer, uint8_t kind);
 void tagged_end(struct buffer *buffer, size_t mark);
 
 void tagged_bytes(struct buffer *buffer, uint16_t tag, const void *bytes, size_t length);
 
-/* NULL is not told. */
+/* A NULL text is not written. */
 void tagged_text(struct buffer *buffer, uint16_t tag, const char *text);
 
-/* 0 is not told. */
+/* A number 0 is not written. */
 void tagged_number(struct buffer *buffer, uint16_t tag, uint64_t number);
 
-/* The next field of a record whose kind has been read. False: there is none; see reader_done(). */
+/*
+ * Get the next field of a record after its kind. Returns false at the end and for a
+ * broken record; reader_done() distinguishes them.
+ */
 bool tagged_next(struct reader *reader, struct tagged_field *out);
 
-/* What a field holds: a number (0: it is none), a text with its NUL (NULL: it is none). */
+/*
+ * Value of a field: a number (0 if the field is not one), a text with its NUL (NULL if the
+ * field is not one).
+ */
 uint64_t tagged_to_number(const struct tagged_field *field);
 const char *tagged_to_text(const struct tagged_field *field);
 

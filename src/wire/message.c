@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What each letter is called, one row per letter and direction. */
+/* Names of messages, one row per letter and direction. */
 #include "wire/message.h"
 
 static const char *const client_names[UINT8_MAX + 1] = {

@@ -8,12 +8,12 @@
 #include "wire/parameter_values.h"
 #include "wire/sql.h"
 
-/* Both sides, and what has come of them so far. */
+/* The two sets, and the SQL written so far. */
 struct batch {
 	struct parameter_table *table;
 	struct parameter_values wanted, present;
 	struct buffer *sql;
-	bool anew; /* nothing that the server has counts any more */
+	bool reset_done; /* after RESETs: all of the client's values are set */
 	int count;
 };
 
@@ -28,7 +28,7 @@ static bool is_identity(const char *name)
 	return false;
 }
 
-/* ---- What differs ----------------------------------------------------------------------- */
+/* ---- Differences ------------------------------------------------------------------------ */
 
 static bool tracked_differs(const struct batch *batch, unsigned index)
 {
@@ -37,9 +37,9 @@ static bool tracked_differs(const struct batch *batch, unsigned index)
 
 	if (wanted == NULL || present == NULL)
 		return false;
-	if (batch->anew)
+	if (batch->reset_done)
 		return true;
-	/* "A" and "a" are two schemas. */
+	/* In a list of names "A" and "a" are two schemas. */
 	return parameter_is_name_list(parameter_name(batch->table, index))
 		? strcmp(wanted, present) != 0
 		: strcasecmp(wanted, present) != 0;
@@ -59,7 +59,7 @@ static bool has_as_followed(const struct batch *batch, const struct followed *wa
 	const unsigned place = parameter_values_place(&batch->present, wanted->name, &present);
 	const char *value = present ? batch->present.followed[place].value : NULL;
 
-	return !batch->anew && value != NULL && strcmp(value, wanted->value) == 0;
+	return !batch->reset_done && value != NULL && strcmp(value, wanted->value) == 0;
 }
 
 static bool differ(const struct batch *batch)
@@ -81,7 +81,7 @@ static bool differ(const struct batch *batch)
 	return false;
 }
 
-/* ---- What is said about it -------------------------------------------------------------- */
+/* ---- SQL -------------------------------------------------------------------------------- */
 
 static void append_text(struct buffer *sql, const char *text)
 {
@@ -104,8 +104,8 @@ static bool set(struct batch *batch, const char *name, const char *value)
 	return good && !batch->sql->failed;
 }
 
-/* A list that nobody spells anew stays as the client has written it. */
-static bool set_as_it_is(struct batch *batch, const char *name, const char *value)
+/* Set a followed value; a list of names by set_config(), exactly as the client wrote it. */
+static bool set_value(struct batch *batch, const char *name, const char *value)
 {
 	if (!parameter_is_name_list(name))
 		return set(batch, name, value);
@@ -126,8 +126,8 @@ static void reset(struct batch *batch, const char *name)
 	batch->count++;
 }
 
-/* The server follows this no more. */
-static void forget(struct parameter_values *values, unsigned place)
+/* Remove a followed name from the server's values. */
+static void remove_followed(struct parameter_values *values, unsigned place)
 {
 	struct followed *at = &values->followed[place];
 
@@ -147,7 +147,7 @@ static void reset_identity(struct batch *batch)
 		if (!present)
 			continue;
 		reset(batch, parameter_identity[i]);
-		forget(&batch->present, place);
+		remove_followed(&batch->present, place);
 	}
 }
 
@@ -163,14 +163,16 @@ static void reset_others(struct batch *batch)
 	}
 }
 
-/* It is the operator's and may be several statements, with or without a semicolon in the end. */
+/*
+ * The prelude is the operator's: one or several statements, with or without a final semicolon.
+ */
 static void append_prelude(struct batch *batch, const char *prelude)
 {
 	if (prelude == NULL || batch->count == 0)
 		return;
 	append_text(batch->sql, prelude);
 	append_text(batch->sql, "\n;");
-	batch->anew = true;
+	batch->reset_done = true;
 }
 
 static bool set_tracked(struct batch *batch)
@@ -193,7 +195,7 @@ static bool set_followed(struct batch *batch)
 		const struct followed *wanted = &batch->wanted.followed[i];
 
 		if (!is_identity(wanted->name) && !has_as_followed(batch, wanted) &&
-			!set_as_it_is(batch, wanted->name, wanted->value))
+			!set_value(batch, wanted->name, wanted->value))
 			return false;
 	}
 	return true;

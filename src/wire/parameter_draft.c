@@ -28,7 +28,7 @@ bool parameter_draft_track(struct parameter_draft *draft, unsigned index, const 
 	return true;
 }
 
-/* Only the value of one that is there already is new. */
+/* Replace the value only; the name is there already. */
 static enum drafted replace(struct followed *followed, const char *value)
 {
 	char *copy = value != NULL ? strdup(value) : NULL;

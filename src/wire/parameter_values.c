@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Sets made of other sets. */
+/* Unpacking sets, and making sets from values. */
 #include "wire/parameter_values.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 const char *const parameter_identity[PARAMETER_IDENTITIES] = {"role", "session_authorization"};
 
-/* Lists are short, and nearly always come in order. */
+/* Searched from the end: lists are short, and names mostly arrive in order. */
 unsigned parameter_values_place(
 	const struct parameter_values *values, const char *name, bool *present)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A set is one block of bytes: for each name of the table, in its order, a byte that says
- * whether the value is known, and if so the value with its NUL; then the same for each name that
- * is followed, with the name and its NUL behind the byte. Thus the block is also the key by which
- * a set is found again, and to get a value is to step over those before it, which is short work
- * for a handful of names.
+ * A set is one block of bytes: for each name of the table, in its order, a byte that states
+ * whether the value is known, and if so the value with its NUL; then the same for each
+ * followed name, with the name and its NUL after the byte. So the block is also the key by
+ * which a set is found, and reading a value means skipping those before it, which is fast for
+ * a few names.
  *
- * The sets of a table stand in an ordered tree: what they hold is chosen by peers, and a tree
- * has no bad case that a peer could aim at.
+ * The sets of a table are in an ordered tree: peers choose the content of sets, and a tree has
+ * no worst case that a peer could provoke.
  */
 #include "wire/parameters.h"
 
@@ -28,7 +28,7 @@ struct parameters {
 	struct parameter_table *table;
 	unsigned holders;
 	uint32_t size;
-	uint32_t followed; /* how many */
+	uint32_t followed; /* number of followed names */
 	uint8_t content[];
 };
 
@@ -36,7 +36,7 @@ RB_HEAD(parameters_tree, parameters);
 
 struct parameter_table {
 	struct parameters_tree sets;
-	struct parameters *empty; /* one hold on it is the table's */
+	struct parameters *empty; /* the table holds one reference */
 	unsigned count;
 	char names[PARAMETERS_MAX][PARAMETER_NAME_SIZE];
 };
@@ -53,7 +53,7 @@ static int compare_sets(struct parameters *a, struct parameters *b)
 RB_PROTOTYPE_INTERNAL(parameters_tree, parameters, place, compare_sets, TREE_FUNCTION)
 RB_GENERATE_INTERNAL(parameters_tree, parameters, place, compare_sets, TREE_FUNCTION)
 
-/* ---- One block per content -------------------------------------------------------------- */
+/* ---- Unique blocks ---------------------------------------------------------------------- */
 
 static const char *read_text(const char **at)
 {
@@ -130,7 +130,10 @@ static void write_set(struct parameters *set, struct parameter_table *table, siz
 	}
 }
 
-/* The set of this content, if it is there and of usual size: most are, and need no memory. */
+/*
+ * Find the existing set with this content, if it is of usual size. Most lookups succeed,
+ * without allocating.
+ */
 static struct parameters *find(
 	struct parameter_table *table, size_t size, const struct parameter_values *values)
 {
@@ -171,7 +174,7 @@ struct parameters *parameter_values_intern(
 static const char *const always_tracked[] = {"DateStyle", "client_encoding", "TimeZone",
 	"standard_conforming_strings", "application_name"};
 
-/* A dot sets an extension's prefix apart. */
+/* A dot separates an extension's prefix. */
 bool parameter_name_is_legal(const char *name)
 {
 	const char *c;
@@ -210,7 +213,7 @@ void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE])
 	out[i] = '\0';
 }
 
-/* Returns 0 or an errno. */
+/* Returns 0 or an errno value. */
 static int add_name(struct parameter_table *table, const char *name)
 {
 	if (!parameter_name_is_legal(name))
@@ -273,7 +276,10 @@ unsigned parameter_count(const struct parameter_table *table)
 	return table->count;
 }
 
-/* May they be the same but for the case of letters? Two different letters differ in more. */
+/*
+ * Whether two bytes can be equal apart from letter case: different letters differ in more than
+ * that bit.
+ */
 static inline bool may_begin_alike(char a, char b)
 {
 	enum { CASE_BIT = 0x20 };

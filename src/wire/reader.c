@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Every field is taken through reader_bytes(), which alone knows what is left. */
+/* Every field is read through reader_bytes(), which alone checks the remaining length. */
 #include "wire/reader.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ const char *reader_string(struct reader *reader)
 	const size_t left = reader_left(reader);
 	const uint8_t *nul = left > 0 ? memchr(reader->at, 0, left) : NULL;
 
-	/* Without a NUL ask for more than there is. */
+	/* Without a NUL, request more than is left, which fails. */
 	return (const char *)reader_bytes(
 		reader, nul != NULL ? (size_t)(nul - reader->at) + 1 : left + 1);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* A report is a run of fields, a letter and a text each, that a zero byte ends. */
+/* A report is a sequence of fields, each a letter and a text, ended by a zero byte. */
 #include "wire/report.h"
 
 #include "wire/message.h"
 #include "wire/reader.h"
 
-/* Where a field's text goes; NULL: we have no use for it. */
+/* Where to store a field's text; NULL: the field is not used. */
 static const char **place_of(struct report *report, uint8_t field)
 {
 	switch (field) {

@@ -3,10 +3,10 @@
 
 #include "wire/reader.h"
 
-/* A column: its name; table, number, type, size of the type, modifier and format. */
+/* After a column's name: table, number, type, size of the type, modifier and format. */
 enum { COLUMN_FIXED_SIZE = 4 + 2 + 4 + 2 + 4 + 2 };
 
-/* The length of a NULL. */
+/* The length of a NULL value. */
 #define LENGTH_OF_NULL UINT32_MAX
 
 int row_description_columns(const uint8_t *body, size_t length)

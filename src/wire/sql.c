@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Lists of names are read as PostgreSQL reads them (any text up to a comma or white space is a
- * name, and folded to lower case) and written so that its SQL grammar takes each as a name.
+ * Lists of names are parsed as PostgreSQL does (any text up to a comma or white space is a
+ * name, folded to lower case) and written so that its SQL grammar takes each as a name.
  */
 #include "wire/sql.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-/* Words that SQL takes for its own unless they are quoted (PostgreSQL: "SQL Key Words"). */
+/* Words that must be quoted as names (PostgreSQL: "SQL Key Words"). */
 static const char *const reserved_words[] = {"all", "analyse", "analyze", "and", "any", "array",
 	"as", "asc", "asymmetric", "both", "case", "cast", "check", "collate", "column",
 	"constraint", "create", "current_catalog", "current_date", "current_role",
@@ -25,7 +25,7 @@ static const char *const reserved_words[] = {"all", "analyse", "analyze", "and",
 
 /* ---- Literals --------------------------------------------------------------------------- */
 
-/* Append with each byte that is one of `specials` doubled. */
+/* Append with each byte of `specials` doubled. */
 static void append_doubled(struct buffer *buffer, const char *text, const char *specials)
 {
 	size_t run;
@@ -38,7 +38,7 @@ static void append_doubled(struct buffer *buffer, const char *text, const char *
 	buffer_append(buffer, text, run);
 }
 
-/* A quote of dollars has a word between them that is longer than any of the text's. */
+/* The tag is a run of q longer than any run in the text, so the text cannot contain it. */
 static void append_dollar_quote(struct buffer *buffer, size_t length)
 {
 	buffer_append(buffer, "$", 1);
@@ -64,7 +64,10 @@ void sql_append_literal(struct buffer *buffer, const char *text)
 {
 	const bool escaped = strchr(text, '\\') != NULL;
 
-	/* In Shift JIS, say, it may be the second byte of a letter: doubled it would escape. */
+	/*
+	 * In Shift JIS, for example, a backslash can be the second byte of a letter; doubled
+	 * it would escape the next character.
+	 */
 	if (escaped && !text_is_ascii(text, strlen(text))) {
 		append_dollar_quoted(buffer, text);
 		return;
@@ -78,14 +81,14 @@ void sql_append_literal(struct buffer *buffer, const char *text)
 
 /* ---- Lists of names --------------------------------------------------------------------- */
 
-/* What PostgreSQL's scanner takes for white space. */
+/* White space of PostgreSQL's scanner. */
 #define BLANKS " \t\n\r\f\v"
 
-/* One name of a list, still as it was written there. */
+/* One name of a list, unmodified. */
 struct name {
 	const char *start;
 	size_t length;
-	bool quoted; /* start and length are those of what stands between the quotes */
+	bool quoted; /* start and length exclude the quotes */
 };
 
 static const char *skip_blanks(const char *at)
@@ -93,7 +96,7 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, BLANKS);
 }
 
-/* The quote that ends the name which starts here; two in a row are one of the name's own. */
+/* The closing quote of the name that starts here; two quotes in a row are part of the name. */
 static const char *closing_quote(const char *at)
 {
 	while ((at = strchr(at, '"')) != NULL && at[1] == '"')
@@ -101,7 +104,7 @@ static const char *closing_quote(const char *at)
 	return at;
 }
 
-/* Take a name from the front; returns what follows it, NULL when there is none. */
+/* Parse a name at the front; returns the text after it, NULL if there is none. */
 static const char *take_name(const char *at, struct name *out)
 {
 	out->quoted = *at == '"';
@@ -146,7 +149,7 @@ static bool is_reserved(const struct name *name)
 		       sizeof(*reserved_words), compare_word) != NULL;
 }
 
-/* Would SQL take the bare word, folded to lower case, for this name? */
+/* Whether the bare word, folded to lower case, is this name in SQL. */
 static bool is_plain(const struct name *name)
 {
 	size_t i;
@@ -166,7 +169,8 @@ static void append_name(struct buffer *buffer, const struct name *name)
 	const bool plain = !name->quoted && is_plain(name);
 	size_t i;
 
-	if (name->length == 0) { /* SQL has no empty name, but takes an empty text for one */
+	/* SQL has no empty quoted name, but takes an empty literal as one. */
+	if (name->length == 0) {
 		buffer_append(buffer, "''", 2);
 		return;
 	}
@@ -175,7 +179,8 @@ static void append_name(struct buffer *buffer, const struct name *name)
 	for (i = 0; i < name->length; i++) {
 		const char c = (char)(name->quoted ? name->start[i] : lower(name->start[i]));
 
-		if (c == '"' && !name->quoted) /* those of a quoted name are doubled already */
+		/* Quotes of a quoted name are doubled already. */
+		if (c == '"' && !name->quoted)
 			buffer_append(buffer, "\"", 1);
 		buffer_append(buffer, &c, 1);
 	}
@@ -241,7 +246,7 @@ static bool skip_two(struct words *words, const char *two)
 	return true;
 }
 
-/* A comment, in which there may be others. */
+/* Skip a comment, which may contain nested comments. */
 static bool skip_comment(struct words *words)
 {
 	int depth = 1;
@@ -264,7 +269,7 @@ static bool skip_comment(struct words *words)
 	return true;
 }
 
-/* White space, and comments, which are as good. */
+/* Skip white space and comments. */
 static void skip_white(struct words *words)
 {
 	do {
@@ -280,7 +285,7 @@ static bool is_in_name(char c)
 		c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* The next word, if it is this one. */
+/* Consume the next word if it is this one. */
 static bool take_word(struct words *words, const char *word)
 {
 	const size_t length = strlen(word);
@@ -306,7 +311,7 @@ static bool take_quoted(struct words *words, struct buffer *name)
 	return false;
 }
 
-/* Without quotes letters are small, and a name is not longer than the server's names are. */
+/* An unquoted name: fold it to lower case and cut it to the server's length limit. */
 static bool take_plain(struct words *words, struct buffer *name)
 {
 	if (words->at == words->end || (*words->at >= '0' && *words->at <= '9') ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Messages without a letter: told apart, walked through, built. */
+/* Messages without a letter: identify, walk through, build. */
 #include "wire/startup.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "wire/switches.h"
 #include "wire/writer.h"
 
-/* Names of parameters that begin so are options of the protocol, not settings. */
+/* Parameters with this prefix are protocol options, not settings. */
 #define PROTOCOL_OPTION_PREFIX "_pq_."
 
 static enum startup_kind kind_of(uint32_t code)
@@ -46,9 +46,9 @@ enum startup_kind startup_peek(const uint8_t *data, size_t available, size_t *to
 	return length <= available ? kind : STARTUP_INCOMPLETE;
 }
 
-/* ---- What the client wants -------------------------------------------------------------- */
+/* ---- Login ------------------------------------------------------------------------------ */
 
-/* Is `word`, in any letter case, the front of `whole`, and at least `least` letters of it? */
+/* Whether `word`, letter case ignored, is a prefix of `whole` of at least `least` letters. */
 static bool abbreviates(const char *word, const char *whole, size_t least)
 {
 	const size_t length = strlen(word);
@@ -56,7 +56,7 @@ static bool abbreviates(const char *word, const char *whole, size_t least)
 	return length >= least && strncasecmp(word, whole, length) == 0;
 }
 
-/* `o` alone could also be `off`; strncasecmp() stops at the end of the whole word. */
+/* `o` alone could also mean `off`. strncasecmp() stops at the end of the whole word. */
 static bool means_true(const char *word)
 {
 	return abbreviates(word, "true", 1) || abbreviates(word, "yes", 1) ||
@@ -155,7 +155,7 @@ enum startup_result startup_read(const uint8_t *data, size_t total, struct start
 	return found.user != NULL ? STARTUP_GOOD : STARTUP_NO_USER;
 }
 
-/* ---- Its parameters in order ------------------------------------------------------------ */
+/* ---- Parameters in order ---------------------------------------------------------------- */
 
 void startup_walk_begin(struct startup_walk *walk, const uint8_t *data, size_t total)
 {
@@ -191,7 +191,7 @@ void options_walk_end(struct options_walk *walk)
 	buffer_free(&walk->text);
 }
 
-/* Step over the switch that introduces a setting; NULL: there is another one, or none. */
+/* Skip the switch that introduces a setting; returns NULL if there is none or another one. */
 static const char *skip_switch(const char *at)
 {
 	if (at[0] != '-')
@@ -240,7 +240,10 @@ void startup_settings_end(struct startup_settings *walk)
 	options_walk_end(&walk->options);
 }
 
-/* Only the last parameter called `options` counts, and one of replication is the server's. */
+/*
+ * Only the last `options` parameter counts; the options of replication are passed to the
+ * server.
+ */
 static bool options_count(const struct startup_settings *walk, const char *value)
 {
 	return value == walk->login->options && walk->login->replication == REPLICATION_NONE;
@@ -283,7 +286,7 @@ enum startup_step startup_settings_next(
 
 uint32_t startup_version_spoken(uint32_t asked)
 {
-	/* 3.1 was never given out. */
+	/* Version 3.1 does not exist. */
 	return asked >= PROTOCOL_3_2 ? PROTOCOL_3_2 : PROTOCOL_3_0;
 }
 
@@ -328,7 +331,7 @@ const uint8_t *startup_cancel_key(const uint8_t *data, size_t total, size_t *len
 	return data + STARTUP_HEADER_SIZE;
 }
 
-/* ---- Towards servers -------------------------------------------------------------------- */
+/* ---- To servers ------------------------------------------------------------------------- */
 
 size_t startup_begin(struct buffer *buffer, uint32_t version)
 {

@@ -6,7 +6,7 @@
 
 /* --- words -------------------------------------------------------------------------------- */
 
-/* White space, whatever the locale. */
+/* White space, independent of the locale. */
 static bool is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
@@ -25,7 +25,7 @@ const char *switches_copy_word(struct buffer *text, const char *at)
 	while (*at != '\0' && !is_blank(*at)) {
 		if (*at == '\\')
 			at++;
-		/* A backslash at the very end stands for nothing. */
+		/* A backslash at the end of the text is dropped. */
 		if (*at == '\0')
 			break;
 		buffer_append(text, at, 1);
@@ -46,7 +46,7 @@ void switches_walk_end(struct switches_walk *walk)
 	buffer_free(&walk->word);
 }
 
-/* Take the next word. False: there is none. */
+/* Read the next word. Returns false at the end. */
 static bool next_word(struct switches_walk *walk)
 {
 	walk->at = switches_skip_blanks(walk->at);
@@ -56,7 +56,7 @@ static bool next_word(struct switches_walk *walk)
 	return true;
 }
 
-/* The rest of the present word, or else the next one; NULL: there is none. */
+/* The rest of the present word, or else the next word; NULL at the end. */
 static char *take_argument(struct switches_walk *walk)
 {
 	const size_t rest = walk->next;
@@ -67,16 +67,16 @@ static char *take_argument(struct switches_walk *walk)
 	return next_word(walk) && !walk->word.failed ? (char *)walk->word.data : NULL;
 }
 
-/* --- what the letters mean ---------------------------------------------------------------- */
+/* --- switches ----------------------------------------------------------------------------- */
 
 enum kind {
 	NO_SWITCH,
-	NOTHING, /* only for a server that runs alone */
+	NOTHING, /* has an effect only in single-user mode */
 	NOTHING_WITH_ARGUMENT,
 	NAMES_SETTING, /* name=value */
 	HAS_VALUE, /* the argument is the setting's value */
-	HAS_WORD, /* the argument begins with one of `words`, each of which is a setting to put so */
-	IS_SETTING, /* to this value */
+	HAS_WORD, /* the argument starts with one of `words`, each of which names a setting */
+	IS_SETTING, /* sets the setting to this value */
 	IS_DEBUG_LEVEL,
 };
 
@@ -103,7 +103,7 @@ static const struct word statistics_words[] = {
 	{NULL, NULL},
 };
 
-/* A switch and the setting that it stands for. */
+/* A switch and the setting that it sets. */
 struct meaning {
 	enum kind kind;
 	const char *name, *value;
@@ -146,7 +146,7 @@ static const struct meaning *meaning_of(char letter)
 	return &meanings[(uint8_t)letter < 128 ? (uint8_t)letter : 0];
 }
 
-/* A name may be written with hyphens. */
+/* Hyphens in a name stand for underscores. */
 static enum startup_step split_setting(char *text, const char **name, const char **value)
 {
 	char *equals = strchr(text, '=');
@@ -175,7 +175,7 @@ static enum startup_step find_word(
 	return STARTUP_BROKEN;
 }
 
-/* What a level of debugging means besides log_min_messages. */
+/* Settings that a debug level implies besides log_min_messages. */
 static const struct {
 	int least;
 	const char *name, *value;
@@ -186,7 +186,7 @@ static const struct {
 	{2, "log_statement", "all"},
 };
 
-/* False: all of them have been told. */
+/* Returns false after the last one. */
 static bool next_debug_setting(
 	struct switches_walk *walk, const char **name, const char **value)
 {
@@ -215,7 +215,7 @@ static enum startup_step begin_debug(
 	return STARTUP_PARAMETER;
 }
 
-/* STARTUP_END: the switch means nothing here. */
+/* Returns STARTUP_END if the switch has no effect here. */
 static enum startup_step read_switch(
 	struct switches_walk *walk, char letter, const char **name, const char **value)
 {
@@ -253,7 +253,7 @@ static enum startup_step read_switch(
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
-/* Is there another letter, in this word or the next? */
+/* Get the next letter, in this word or the next. */
 static enum startup_step next_letter(struct switches_walk *walk, char *letter)
 {
 	const char *word;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Messages are built in place; their lengths are filled in when they are known. */
+/* Messages are built in place; the length is filled in at the end. */
 #include "wire/writer.h"
 
 #include <string.h>
@@ -81,7 +81,10 @@ void writer_message(struct buffer *buffer, uint8_t type, const void *body, size_
 	enum { HEADER_SIZE = 5 };
 	uint8_t *message;
 
-	/* In one piece: each login and each Sync of ours writes such messages. */
+	/*
+	 * Written in one step for speed: every login and every Sync of ours writes such
+	 * messages.
+	 */
 	if (length > MESSAGE_LENGTH_MAX - HEADER_SIZE) {
 		buffer->failed = true;
 		return;
@@ -185,7 +188,7 @@ void writer_sasl_initial(
 {
 	const size_t mark = writer_begin(buffer, PQ_PASSWORD);
 
-	/* What does not fit in the field makes the message too long as well. */
+	/* The length does not fit in its field, so the message is too long as well. */
 	writer_string(buffer, mechanism);
 	writer_int32(buffer, (uint32_t)length);
 	writer_bytes(buffer, data, length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Where a message ends: every split, and every length that cannot be. */
+/* Message boundaries: every split of a message, and every impossible length. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "wire/frame.h"
 
-/* A limit that no length of these tests meets. */
+/* A limit that no message of these tests reaches. */
 enum { ROOMY = INT32_MAX };
 
 static enum frame_result peek_length(uint32_t length, uint32_t max, struct frame *out)
@@ -20,7 +20,7 @@ static enum frame_result peek_length(uint32_t length, uint32_t max, struct frame
 	return frame_peek(header, sizeof(header), max, out);
 }
 
-static void test_fewer_than_five_bytes_are_short(void **state)
+static void test_fewer_than_five_bytes_are_an_incomplete_header(void **state)
 {
 	const uint8_t data[] = {'Z', 0, 0, 0};
 	struct frame frame;
@@ -48,7 +48,7 @@ static void test_a_message_is_partial_until_its_last_byte(void **state)
 	assert_int_equal(frame_body(data)[0], 'I');
 }
 
-static void test_a_message_without_body_is_whole(void **state)
+static void test_a_message_without_body_is_complete(void **state)
 {
 	const uint8_t data[] = {'S', 0, 0, 0, 4};
 	struct frame frame;
@@ -97,9 +97,9 @@ static void test_huge_lengths_do_not_wrap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fewer_than_five_bytes_are_short),
+		cmocka_unit_test(test_fewer_than_five_bytes_are_an_incomplete_header),
 		cmocka_unit_test(test_a_message_is_partial_until_its_last_byte),
-		cmocka_unit_test(test_a_message_without_body_is_whole),
+		cmocka_unit_test(test_a_message_without_body_is_complete),
 		cmocka_unit_test(test_a_length_below_its_own_size_is_malformed),
 		cmocka_unit_test(test_the_limit_counts_the_letter),
 		cmocka_unit_test(test_huge_lengths_do_not_wrap),

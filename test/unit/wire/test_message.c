@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Letters and codes against the protocol's documentation. */
+/* Letters and codes match the protocol's documentation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "wire/message.h"
 
-static void test_a_letter_means_something_else_in_each_direction(void **state)
+static void test_a_letter_has_a_meaning_per_direction(void **state)
 {
 	(void)state;
 	assert_string_equal(message_client_name('S'), "Sync");
@@ -43,7 +43,7 @@ static void test_codes_are_those_of_the_protocol(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_letter_means_something_else_in_each_direction),
+		cmocka_unit_test(test_a_letter_has_a_meaning_per_direction),
 		cmocka_unit_test(test_an_unknown_letter_has_no_name),
 		cmocka_unit_test(test_codes_are_those_of_the_protocol),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Sets that are shared, overlaid, compared; the SQL that follows from a difference. */
+/* Sets are shared, overlaid and compared; the SQL made from a difference. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static int make_table(void **state)
 	return *state != NULL ? 0 : -1;
 }
 
-/* Also checks that every set was given back. */
+/* Frees the table, which checks that all references were released. */
 static int drop_table(void **state)
 {
 	parameter_table_free(*state);
@@ -61,7 +61,7 @@ static const char *get(
 	return parameters_get(set, (unsigned)parameter_index(table, name));
 }
 
-/* What the server is told. Takes both sets from the caller. */
+/* Check the SQL made from a difference. Takes over the references to both sets. */
 static void assert_difference(
 	struct parameters *client, struct parameters *server, int count, const char *sql)
 {
@@ -138,7 +138,7 @@ static void test_impossible_names_are_refused(void **state)
 	assert_int_equal(errno, E2BIG);
 }
 
-static void test_nothing_is_known_in_the_empty_set(void **state)
+static void test_the_empty_set_has_no_values(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *set = parameters_empty(table);
@@ -149,7 +149,7 @@ static void test_nothing_is_known_in_the_empty_set(void **state)
 	parameters_unref(set);
 }
 
-static void test_a_set_with_a_value_leaves_the_other_alone(void **state)
+static void test_adding_a_value_does_not_change_the_old_set(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *a = set_of(table, "TimeZone", "UTC", "application_name", "", NULL);
@@ -164,7 +164,7 @@ static void test_a_set_with_a_value_leaves_the_other_alone(void **state)
 	parameters_unref(b);
 }
 
-static void test_same_content_is_the_same_set(void **state)
+static void test_equal_content_is_the_same_set(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *a = set_of(table, "TimeZone", "UTC", "DateStyle", "ISO, MDY", NULL);
@@ -186,7 +186,7 @@ static void test_same_content_is_the_same_set(void **state)
 	parameters_unref(only);
 }
 
-static void test_large_sets_of_the_same_content_are_one_too(void **state)
+static void test_equal_large_content_is_the_same_set_too(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	char value[2000];
@@ -204,7 +204,7 @@ static void test_large_sets_of_the_same_content_are_one_too(void **state)
 	}
 }
 
-static void test_an_unknown_value_is_not_an_empty_one(void **state)
+static void test_an_unknown_value_differs_from_an_empty_one(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *empty = parameters_empty(table);
@@ -215,7 +215,7 @@ static void test_an_unknown_value_is_not_an_empty_one(void **state)
 	parameters_unref(set);
 }
 
-static void test_many_sets_live_side_by_side(void **state)
+static void test_many_sets_coexist(void **state)
 {
 	enum { MANY = 2000 };
 	struct parameter_table *table = table_of(state);
@@ -237,7 +237,7 @@ static void test_many_sets_live_side_by_side(void **state)
 	}
 }
 
-static void test_a_set_has_a_largest_size(void **state)
+static void test_the_size_of_a_set_is_limited(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *empty = parameters_empty(table), *set;
@@ -294,7 +294,7 @@ static void test_letter_case_is_no_difference(void **state)
 		set_of(table, "search_path", "\"a\"", NULL), 1, "SET search_path=\"A\";");
 }
 
-static void test_changes_come_in_the_order_of_the_table(void **state)
+static void test_changes_are_in_the_order_of_the_table(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
@@ -332,7 +332,7 @@ static void test_long_values_are_set_too(void **state)
 		set_of(table, "application_name", "psql", NULL), 1, sql);
 }
 
-static void test_a_search_path_that_is_no_list_is_refused(void **state)
+static void test_a_search_path_that_is_not_a_list_is_refused(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
@@ -341,9 +341,12 @@ static void test_a_search_path_that_is_no_list_is_refused(void **state)
 		set_of(table, "TimeZone", "GMT", "search_path", "a", NULL), -1, "");
 }
 
-/* ---- What is followed ------------------------------------------------------------------- */
+/* ---- Followed parameters ---------------------------------------------------------------- */
 
-/* A set that follows name, value, ..., NULL; a value "?" is in doubt. Tracked names are tracked. */
+/*
+ * A set from name, value, ..., NULL, in which tracked names are tracked and others followed; a
+ * value "?" is in doubt.
+ */
 static struct parameters *following(struct parameter_table *table, ...)
 {
 	struct parameter_draft draft;
@@ -386,7 +389,7 @@ static void test_followed_values_are_found_by_name_in_any_case_and_order(void **
 	parameters_unref(one);
 }
 
-static void test_names_that_are_none_are_not_followed(void **state)
+static void test_illegal_names_are_not_followed(void **state)
 {
 	static const char *const names[] = {"", ".a", "1a", "$a", "a b", "a;b", "a'", "a\"",
 		"\xc3\xa4", "a-b",
@@ -402,7 +405,7 @@ static void test_names_that_are_none_are_not_followed(void **state)
 	parameter_draft_drop(&draft);
 }
 
-static void test_so_many_are_followed_and_no_more(void **state)
+static void test_the_number_of_followed_parameters_is_limited(void **state)
 {
 	struct parameter_draft draft;
 	char name[32];
@@ -420,7 +423,7 @@ static void test_so_many_are_followed_and_no_more(void **state)
 	parameter_draft_drop(&draft);
 }
 
-static void test_followed_values_are_set_reset_and_left_alone(void **state)
+static void test_followed_values_are_set_reset_or_unchanged(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
@@ -439,7 +442,7 @@ static void test_followed_values_are_set_reset_and_left_alone(void **state)
 		"SET TimeZone='UTC';");
 }
 
-static void test_lists_that_are_followed_stay_as_they_were_written(void **state)
+static void test_followed_lists_are_set_as_written(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
@@ -455,7 +458,7 @@ static void test_lists_that_are_followed_stay_as_they_were_written(void **state)
 		"SELECT pg_catalog.set_config('local_preload_libraries','it''s',false);");
 }
 
-static void test_what_is_in_doubt_is_set_and_reset(void **state)
+static void test_values_in_doubt_are_set_or_reset(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *server =
@@ -471,7 +474,7 @@ static void test_what_is_in_doubt_is_set_and_reset(void **state)
 		2, "RESET geqo;SET work_mem='1MB';");
 }
 
-static void test_a_prelude_follows_resets_and_everything_is_set_anew(void **state)
+static void test_after_resets_come_the_prelude_and_all_values(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *client =
@@ -487,7 +490,7 @@ static void test_a_prelude_follows_resets_and_everything_is_set_anew(void **stat
 	assert_int_equal(sql.length, strlen(all));
 	assert_memory_equal(sql.data, all, sql.length);
 	parameters_unref(server);
-	/* Nothing is reset: nothing begins anew. */
+	/* No RESET, so not all values are set again. */
 	server = following(table, "TimeZone", "UTC", "geqo", "off", NULL);
 	buffer_clear(&sql);
 	assert_int_equal(parameters_difference(client, server, "SELECT 1 --", &sql), 1);
@@ -498,7 +501,7 @@ static void test_a_prelude_follows_resets_and_everything_is_set_anew(void **stat
 	parameters_unref(server);
 }
 
-static void test_as_whom_a_session_acts_is_taken_back_first_and_set_last(void **state)
+static void test_the_session_identity_is_reset_first_and_set_last(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
@@ -509,7 +512,7 @@ static void test_as_whom_a_session_acts_is_taken_back_first_and_set_last(void **
 	assert_difference(following(table, "work_mem", "1MB", NULL),
 		following(table, "role", "a", "session_authorization", "b", "geqo", "1", NULL),
 		4, "RESET role;RESET session_authorization;RESET geqo;SET work_mem='1MB';");
-	/* The same for both, but something else has to be set. */
+	/* Equal in both sets, but another value changes. */
 	assert_difference(following(table, "role", "a", "work_mem", "1MB", NULL),
 		following(table, "role", "a", NULL), 3,
 		"RESET role;SET work_mem='1MB';SET role='a';");
@@ -517,7 +520,7 @@ static void test_as_whom_a_session_acts_is_taken_back_first_and_set_last(void **
 		following(table, "role", "a", NULL), 0, "");
 }
 
-static void test_a_server_takes_over_what_its_client_follows(void **state)
+static void test_a_server_takes_over_the_followed_values_of_its_client(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *client = following(table, "TimeZone", "utc", "geqo", "off", NULL);
@@ -535,7 +538,7 @@ static void test_a_server_takes_over_what_its_client_follows(void **state)
 	parameters_unref(taken);
 }
 
-static void test_the_servers_spelling_is_merged_in(void **state)
+static void test_the_servers_spelling_is_adopted(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *asked = following(table, "DateStyle", "German", "TimeZone", "UTC",
@@ -551,7 +554,7 @@ static void test_the_servers_spelling_is_merged_in(void **state)
 	assert_string_equal(parameters_get_followed(merged, "my.a"), "1");
 	assert_string_equal(parameters_get_followed(other, "my.a"), "2");
 	parameters_unref(other);
-	other = parameters_refollow(table, merged, "nobody", "2");
+	other = parameters_refollow(table, merged, "missing", "2");
 	assert_ptr_equal(other, merged);
 	parameters_unref(other);
 	parameters_unref(merged);
@@ -559,7 +562,7 @@ static void test_the_servers_spelling_is_merged_in(void **state)
 	parameters_unref(spelt);
 }
 
-static void test_lack_of_memory_refuses_too(void **state)
+static void test_out_of_memory_is_reported(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *client = set_of(table, "TimeZone", "UTC", NULL);
@@ -600,7 +603,7 @@ static void test_after_adopting_nothing_differs(void **state)
 	assert_difference(adopted, server, 0, "");
 }
 
-static void test_a_client_that_knows_no_more_adopts_the_servers_own_set(void **state)
+static void test_a_client_without_other_values_adopts_the_servers_set(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *client = set_of(table, "TimeZone", "utc", NULL);
@@ -613,7 +616,7 @@ static void test_a_client_that_knows_no_more_adopts_the_servers_own_set(void **s
 	parameters_unref(adopted);
 }
 
-static void test_a_welcome_is_overlaid_by_wishes(void **state)
+static void test_merge_prefers_the_overlaid_values(void **state)
 {
 	struct parameter_table *table = table_of(state);
 	struct parameters *pool =
@@ -653,35 +656,35 @@ int main(void)
 		WITH_TABLE(test_names_are_found_in_any_letter_case),
 		cmocka_unit_test(test_names_are_tracked_once),
 		cmocka_unit_test(test_impossible_names_are_refused),
-		WITH_TABLE(test_nothing_is_known_in_the_empty_set),
-		WITH_TABLE(test_a_set_with_a_value_leaves_the_other_alone),
-		WITH_TABLE(test_same_content_is_the_same_set),
-		WITH_TABLE(test_large_sets_of_the_same_content_are_one_too),
-		WITH_TABLE(test_an_unknown_value_is_not_an_empty_one),
-		WITH_TABLE(test_many_sets_live_side_by_side),
-		WITH_TABLE(test_a_set_has_a_largest_size),
+		WITH_TABLE(test_the_empty_set_has_no_values),
+		WITH_TABLE(test_adding_a_value_does_not_change_the_old_set),
+		WITH_TABLE(test_equal_content_is_the_same_set),
+		WITH_TABLE(test_equal_large_content_is_the_same_set_too),
+		WITH_TABLE(test_an_unknown_value_differs_from_an_empty_one),
+		WITH_TABLE(test_many_sets_coexist),
+		WITH_TABLE(test_the_size_of_a_set_is_limited),
 		WITH_TABLE(test_the_same_set_needs_no_sql),
 		WITH_TABLE(test_only_what_both_sides_know_is_set),
 		WITH_TABLE(test_letter_case_is_no_difference),
-		WITH_TABLE(test_changes_come_in_the_order_of_the_table),
+		WITH_TABLE(test_changes_are_in_the_order_of_the_table),
 		WITH_TABLE(test_values_are_quoted),
 		WITH_TABLE(test_long_values_are_set_too),
-		WITH_TABLE(test_a_search_path_that_is_no_list_is_refused),
+		WITH_TABLE(test_a_search_path_that_is_not_a_list_is_refused),
 		WITH_TABLE(test_followed_values_are_found_by_name_in_any_case_and_order),
-		WITH_TABLE(test_names_that_are_none_are_not_followed),
-		WITH_TABLE(test_so_many_are_followed_and_no_more),
-		WITH_TABLE(test_followed_values_are_set_reset_and_left_alone),
-		WITH_TABLE(test_lists_that_are_followed_stay_as_they_were_written),
-		WITH_TABLE(test_what_is_in_doubt_is_set_and_reset),
-		WITH_TABLE(test_a_prelude_follows_resets_and_everything_is_set_anew),
-		WITH_TABLE(test_as_whom_a_session_acts_is_taken_back_first_and_set_last),
-		WITH_TABLE(test_a_server_takes_over_what_its_client_follows),
-		WITH_TABLE(test_the_servers_spelling_is_merged_in),
-		WITH_TABLE(test_lack_of_memory_refuses_too),
+		WITH_TABLE(test_illegal_names_are_not_followed),
+		WITH_TABLE(test_the_number_of_followed_parameters_is_limited),
+		WITH_TABLE(test_followed_values_are_set_reset_or_unchanged),
+		WITH_TABLE(test_followed_lists_are_set_as_written),
+		WITH_TABLE(test_values_in_doubt_are_set_or_reset),
+		WITH_TABLE(test_after_resets_come_the_prelude_and_all_values),
+		WITH_TABLE(test_the_session_identity_is_reset_first_and_set_last),
+		WITH_TABLE(test_a_server_takes_over_the_followed_values_of_its_client),
+		WITH_TABLE(test_the_servers_spelling_is_adopted),
+		WITH_TABLE(test_out_of_memory_is_reported),
 		WITH_TABLE(test_sets_of_two_equal_tables_can_be_compared),
 		WITH_TABLE(test_after_adopting_nothing_differs),
-		WITH_TABLE(test_a_client_that_knows_no_more_adopts_the_servers_own_set),
-		WITH_TABLE(test_a_welcome_is_overlaid_by_wishes),
+		WITH_TABLE(test_a_client_without_other_values_adopts_the_servers_set),
+		WITH_TABLE(test_merge_prefers_the_overlaid_values),
 		WITH_TABLE(test_known_values_are_reported_in_order),
 	};
 

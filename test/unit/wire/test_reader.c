@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Fields that are there, and fields that are not. */
+/* Fields that are present, and fields that are missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "wire/reader.h"
 
-static void test_fields_come_in_order_and_network_order(void **state)
+static void test_fields_are_read_in_network_order(void **state)
 {
 	const uint8_t data[] = {7, 1, 2, 0x81, 2, 3, 4, 'a', 'b', 0, 0, 9, 8};
 	struct reader reader;
@@ -29,7 +29,7 @@ static void test_fields_come_in_order_and_network_order(void **state)
 	assert_true(reader_done(&reader));
 }
 
-static void test_a_cut_number_fails(void **state)
+static void test_an_incomplete_number_fails(void **state)
 {
 	const uint8_t data[] = {1, 2, 3};
 	struct reader reader;
@@ -62,7 +62,7 @@ static void test_after_a_failure_nothing_is_left(void **state)
 	assert_false(reader_done(&reader));
 }
 
-static void test_a_text_must_end_inside(void **state)
+static void test_a_text_must_end_inside_the_message(void **state)
 {
 	const uint8_t data[] = {'a', 'b', 'c', 0};
 	struct reader reader;
@@ -107,10 +107,10 @@ static void test_an_empty_message_is_done_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields_come_in_order_and_network_order),
-		cmocka_unit_test(test_a_cut_number_fails),
+		cmocka_unit_test(test_fields_are_read_in_network_order),
+		cmocka_unit_test(test_an_incomplete_number_fails),
 		cmocka_unit_test(test_after_a_failure_nothing_is_left),
-		cmocka_unit_test(test_a_text_must_end_inside),
+		cmocka_unit_test(test_a_text_must_end_inside_the_message),
 		cmocka_unit_test(test_a_length_beyond_the_end_fails),
 		cmocka_unit_test(test_an_empty_message_is_done_at_once),
 	};

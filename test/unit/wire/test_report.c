@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Reports of servers, whole, poor and broken. */
+/* Reports of servers: complete, with missing fields, malformed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "wire/report.h"
 
-/* Parse a copy of just that size, so that a read past its end is seen by sanitizers. */
+/* Parse a copy of exactly that size, so that sanitizers detect a read past its end. */
 static bool parse(const char *bytes, size_t length, struct report *out, uint8_t **copy)
 {
 	*copy = malloc(length > 0 ? length : 1);
@@ -51,7 +51,7 @@ static void test_every_field_may_be_missing(void **state)
 	free(copy);
 }
 
-static void test_a_report_that_is_cut_is_malformed(void **state)
+static void test_an_incomplete_report_is_malformed(void **state)
 {
 	const char whole[] = "SERROR\0C42601\0Mbad\0";
 	struct report report;
@@ -67,7 +67,7 @@ static void test_a_report_that_is_cut_is_malformed(void **state)
 	free(copy);
 }
 
-static void test_what_was_read_before_a_fault_is_kept(void **state)
+static void test_fields_before_a_fault_are_kept(void **state)
 {
 	struct report report;
 	uint8_t *copy;
@@ -79,7 +79,7 @@ static void test_what_was_read_before_a_fault_is_kept(void **state)
 	free(copy);
 }
 
-static void test_bytes_behind_the_report_are_malformed(void **state)
+static void test_bytes_after_a_report_are_malformed(void **state)
 {
 	struct report report;
 	uint8_t *copy;
@@ -98,7 +98,7 @@ static bool parse_parameter(const char *bytes, size_t length)
 	return good;
 }
 
-static void test_a_parameter_is_two_texts_and_nothing_else(void **state)
+static void test_a_parameter_status_is_exactly_two_texts(void **state)
 {
 	const char *name, *value;
 
@@ -121,10 +121,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields_are_found_in_any_order),
 		cmocka_unit_test(test_every_field_may_be_missing),
-		cmocka_unit_test(test_a_report_that_is_cut_is_malformed),
-		cmocka_unit_test(test_what_was_read_before_a_fault_is_kept),
-		cmocka_unit_test(test_bytes_behind_the_report_are_malformed),
-		cmocka_unit_test(test_a_parameter_is_two_texts_and_nothing_else),
+		cmocka_unit_test(test_an_incomplete_report_is_malformed),
+		cmocka_unit_test(test_fields_before_a_fault_are_kept),
+		cmocka_unit_test(test_bytes_after_a_report_are_malformed),
+		cmocka_unit_test(test_a_parameter_status_is_exactly_two_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Rows of servers: whole, with NULLs, and with parts that do not add up. */
+/* Rows of servers: complete, with NULLs, with inconsistent lengths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 static struct row_value values[2];
 
-/* Read a copy of just that size, so that a read past its end is seen by sanitizers. */
+/* Read a copy of exactly that size, so that sanitizers detect a read past its end. */
 static int read_copy(const char *bytes, size_t length, bool description)
 {
 	uint8_t *copy = malloc(length > 0 ? length : 1);
@@ -40,7 +40,7 @@ static void test_columns_are_counted(void **state)
 	assert_int_equal(DESCRIPTION("\0\2" COLUMN("a") COLUMN("")), 2);
 }
 
-static void test_a_description_must_add_up(void **state)
+static void test_a_description_with_wrong_lengths_is_malformed(void **state)
 {
 	static const char whole[] = "\0\2" COLUMN("a") COLUMN("b");
 
@@ -64,7 +64,7 @@ static void test_values_are_found(void **state)
 	assert_int_equal(values[1].length, 0);
 }
 
-static void test_null_is_not_an_empty_text(void **state)
+static void test_null_differs_from_an_empty_text(void **state)
 {
 	(void)state;
 	assert_int_equal(ROW("\0\2\0\0\0\1a\xff\xff\xff\xff"), 2);
@@ -72,7 +72,7 @@ static void test_null_is_not_an_empty_text(void **state)
 	assert_int_equal(values[1].length, 0);
 }
 
-static void test_values_beyond_those_wanted_are_only_counted(void **state)
+static void test_values_beyond_the_requested_ones_are_counted(void **state)
 {
 	(void)state;
 	values[1] = (struct row_value){(const uint8_t *)"x", 1};
@@ -82,7 +82,7 @@ static void test_values_beyond_those_wanted_are_only_counted(void **state)
 	assert_int_equal(ROW("\0\0"), 0);
 }
 
-static void test_a_row_must_add_up(void **state)
+static void test_a_row_with_wrong_lengths_is_malformed(void **state)
 {
 	static const char whole[] = "\0\2\0\0\0\5alice\0\0\0\6secret";
 
@@ -103,11 +103,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_columns_are_counted),
-		cmocka_unit_test(test_a_description_must_add_up),
+		cmocka_unit_test(test_a_description_with_wrong_lengths_is_malformed),
 		cmocka_unit_test(test_values_are_found),
-		cmocka_unit_test(test_null_is_not_an_empty_text),
-		cmocka_unit_test(test_values_beyond_those_wanted_are_only_counted),
-		cmocka_unit_test(test_a_row_must_add_up),
+		cmocka_unit_test(test_null_differs_from_an_empty_text),
+		cmocka_unit_test(test_values_beyond_the_requested_ones_are_counted),
+		cmocka_unit_test(test_a_row_with_wrong_lengths_is_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Values that must not get out of their quotes. */
+/* Quoting: a value never ends its own quotes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,14 +50,14 @@ static void test_quotes_of_literals_are_doubled(void **state)
 	assert_literal("''; DROP TABLE t; --", "'''''; DROP TABLE t; --'");
 }
 
-static void test_backslashes_ask_for_an_escaped_literal(void **state)
+static void test_backslashes_make_an_escape_literal(void **state)
 {
 	(void)state;
 	assert_literal("\\", "E'\\\\'");
 	assert_literal("a\\'b", "E'a\\\\''b'");
 }
 
-static void test_lists_as_a_server_writes_them_stay(void **state)
+static void test_lists_as_written_by_a_server_are_unchanged(void **state)
 {
 	(void)state;
 	assert_list("\"$user\", public", "\"$user\", public");
@@ -65,7 +65,7 @@ static void test_lists_as_a_server_writes_them_stay(void **state)
 	assert_list("\"My Schema\", \"a\"\"b\", x_1", "\"My Schema\", \"a\"\"b\", x_1");
 }
 
-static void test_a_backslash_in_a_letter_escapes_nothing(void **state)
+static void test_a_backslash_inside_a_multibyte_letter_does_not_escape(void **state)
 {
 	(void)state;
 	assert_literal("\x83\\n", "$q$\x83\\n$q$");
@@ -100,7 +100,7 @@ static void test_reserved_words_are_quoted(void **state)
 	assert_list("al, use, users, wit, withe", "al, use, users, wit, withe");
 }
 
-static void test_what_is_no_list_of_names_is_refused(void **state)
+static void test_malformed_lists_of_names_are_refused(void **state)
 {
 	(void)state;
 	assert_no_list("\"open");
@@ -118,7 +118,7 @@ static bool forgets(const char *text)
 	return sql_forgets_statements(text, strlen(text) + 1);
 }
 
-static void test_what_forgets_all_statements_is_known_by_its_beginning(void **state)
+static void test_deallocate_all_and_discard_all_are_recognized_at_the_front(void **state)
 {
 	(void)state;
 	assert_true(forgets("DISCARD ALL"));
@@ -136,7 +136,7 @@ static void test_what_forgets_all_statements_is_known_by_its_beginning(void **st
 	assert_false(forgets(""));
 }
 
-static void test_of_a_text_no_more_is_read_than_there_is(void **state)
+static void test_recognition_does_not_read_past_the_text(void **state)
 {
 	(void)state;
 	assert_false(sql_forgets_statements("DISCARD ALL", 8));
@@ -160,7 +160,7 @@ static void assert_deallocates_none(const char *text)
 	buffer_free(&name);
 }
 
-static void test_the_name_of_a_deallocate_is_as_the_server_reads_it(void **state)
+static void test_the_name_of_a_deallocate_is_parsed_as_by_the_server(void **state)
 {
 	(void)state;
 	assert_deallocates("DEALLOCATE a", "a");
@@ -176,7 +176,7 @@ static void test_the_name_of_a_deallocate_is_as_the_server_reads_it(void **state
 	assert_deallocates("DEALLOCATE \xc3\xa4", "\xc3\xa4");
 }
 
-static void test_nothing_else_is_a_deallocate(void **state)
+static void test_other_texts_are_not_a_deallocate(void **state)
 {
 	(void)state;
 	assert_deallocates_none("");
@@ -195,7 +195,7 @@ static void test_nothing_else_is_a_deallocate(void **state)
 	assert_deallocates_none("SELECT 'DEALLOCATE a'");
 }
 
-static void test_a_deallocate_is_not_read_beyond_its_end(void **state)
+static void test_a_deallocate_is_not_read_past_its_end(void **state)
 {
 	struct buffer name = {0};
 
@@ -214,18 +214,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quotes_of_literals_are_doubled),
-		cmocka_unit_test(test_backslashes_ask_for_an_escaped_literal),
-		cmocka_unit_test(test_a_backslash_in_a_letter_escapes_nothing),
-		cmocka_unit_test(test_lists_as_a_server_writes_them_stay),
+		cmocka_unit_test(test_backslashes_make_an_escape_literal),
+		cmocka_unit_test(test_a_backslash_inside_a_multibyte_letter_does_not_escape),
+		cmocka_unit_test(test_lists_as_written_by_a_server_are_unchanged),
 		cmocka_unit_test(test_an_empty_name_becomes_an_empty_literal),
 		cmocka_unit_test(test_bare_names_are_folded_and_quoted_where_needed),
 		cmocka_unit_test(test_reserved_words_are_quoted),
-		cmocka_unit_test(test_what_is_no_list_of_names_is_refused),
-		cmocka_unit_test(test_what_forgets_all_statements_is_known_by_its_beginning),
-		cmocka_unit_test(test_of_a_text_no_more_is_read_than_there_is),
-		cmocka_unit_test(test_the_name_of_a_deallocate_is_as_the_server_reads_it),
-		cmocka_unit_test(test_nothing_else_is_a_deallocate),
-		cmocka_unit_test(test_a_deallocate_is_not_read_beyond_its_end),
+		cmocka_unit_test(test_malformed_lists_of_names_are_refused),
+		cmocka_unit_test(
+			test_deallocate_all_and_discard_all_are_recognized_at_the_front),
+		cmocka_unit_test(test_recognition_does_not_read_past_the_text),
+		cmocka_unit_test(test_the_name_of_a_deallocate_is_parsed_as_by_the_server),
+		cmocka_unit_test(test_other_texts_are_not_a_deallocate),
+		cmocka_unit_test(test_a_deallocate_is_not_read_past_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Every class is found by each of its codes, and all that is none is XX. */
+/* Every class is found by each of its codes; everything else is XX. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void test_each_class_is_found(void **state)
 	assert_string_equal(sqlstate_classes[sqlstate_class("42P01")], "42");
 }
 
-static void test_what_is_no_class_is_internal(void **state)
+static void test_unknown_classes_count_as_internal_error(void **state)
 {
 	static const char *const codes[] = {
 		NULL, "", "2", "23", "2350", "235055", "99999", "T0000", "zz000", "XX000"};
@@ -40,7 +40,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_class_is_found),
-		cmocka_unit_test(test_what_is_no_class_is_internal),
+		cmocka_unit_test(test_unknown_classes_count_as_internal_error),
 	};
 
 	return cmocka_run_group_tests_name("sqlstate", tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "wire/startup.h"
 #include "wire/writer.h"
 
-/* ---- Help ------------------------------------------------------------------------------- */
+/* ---- Helpers ---------------------------------------------------------------------------- */
 
 static enum startup_kind peek(uint32_t length, uint32_t code, size_t available, size_t *total)
 {
@@ -30,7 +30,7 @@ static enum startup_kind peek(uint32_t length, uint32_t code, size_t available, 
 	return kind;
 }
 
-/* A StartupMessage with these bytes behind the version, in memory of just its size. */
+/* A StartupMessage with these bytes after the version, in memory of exactly its size. */
 static uint8_t *message_of(uint32_t version, const char *body, size_t length, size_t *total)
 {
 	struct buffer buffer = {0};
@@ -49,7 +49,7 @@ static uint8_t *message_of(uint32_t version, const char *body, size_t length, si
 
 #define MESSAGE(body, total) message_of(PROTOCOL_3_0, body, sizeof(body) - 1, total)
 
-/* Does a message with this body have this fate? For those with nothing worth a look. */
+/* Check the result of reading a message with this body. */
 static void assert_read(const char *body, size_t length, enum startup_result expected)
 {
 	struct startup_login login;
@@ -62,7 +62,7 @@ static void assert_read(const char *body, size_t length, enum startup_result exp
 
 #define ASSERT_READ(body, expected) assert_read(body, sizeof(body) - 1, expected)
 
-/* What the walk over settings gives, as `name=value|` in a row, and how it ends. */
+/* Check the settings that the walk returns, as `name=value|` each, and how it ends. */
 static void assert_settings(
 	const char *body, size_t length, const char *expected, enum startup_step end)
 {
@@ -108,7 +108,7 @@ static void assert_options(const char *options, const char *expected, enum start
 
 /* ---- Kinds ------------------------------------------------------------------------------ */
 
-static void test_each_code_is_a_kind(void **state)
+static void test_each_code_has_its_kind(void **state)
 {
 	size_t total;
 
@@ -147,7 +147,7 @@ static void test_impossible_lengths_are_malformed(void **state)
 		assert_int_equal(peek(lengths[i], PROTOCOL_3_0, 64, &total), STARTUP_MALFORMED);
 }
 
-static void test_a_malformed_header_is_seen_before_its_body(void **state)
+static void test_a_malformed_header_is_detected_before_the_body(void **state)
 {
 	size_t total;
 
@@ -172,7 +172,7 @@ static void test_a_message_is_incomplete_until_its_last_byte(void **state)
 	assert_int_equal(total, 20);
 }
 
-static void test_the_largest_message_is_taken(void **state)
+static void test_the_largest_message_is_accepted(void **state)
 {
 	size_t total;
 
@@ -253,7 +253,7 @@ static void test_a_user_is_required(void **state)
 	ASSERT_READ("user\0\0\0", STARTUP_NO_USER);
 }
 
-static void test_a_broken_layout_is_told_apart(void **state)
+static void test_a_bad_layout_has_its_own_result(void **state)
 {
 	const char whole[] = "user\0alice\0database\0shop\0";
 	size_t length;
@@ -285,7 +285,7 @@ static void test_hundreds_of_parameters_are_walked(void **state)
 	buffer_free(&body);
 }
 
-static void test_words_of_replication(void **state)
+static void test_values_of_replication(void **state)
 {
 	const char *const physical[] = {
 		"t", "true", "TRUE", "tr", "y", "yes", "on", "ON", "On", "1"};
@@ -313,7 +313,7 @@ static void test_the_three_spellings_of_a_setting(void **state)
 	assert_options("--search-path=x", "search-path=x|", STARTUP_END);
 }
 
-static void test_blanks_around_options_do_not_matter(void **state)
+static void test_white_space_around_options_is_ignored(void **state)
 {
 	(void)state;
 	assert_options("", "", STARTUP_END);
@@ -330,7 +330,7 @@ static void test_a_setting_is_split_at_its_first_equals_sign(void **state)
 	assert_options("-c a==", "a==|", STARTUP_END);
 }
 
-static void test_backslashes_take_the_next_character_as_it_is(void **state)
+static void test_backslashes_escape_the_next_character(void **state)
 {
 	(void)state;
 	assert_options("-c a=b\\ c", "a=b c|", STARTUP_END);
@@ -372,7 +372,7 @@ static void test_long_options_are_read(void **state)
 	free(options);
 }
 
-static void test_settings_come_in_order_with_those_of_options(void **state)
+static void test_settings_are_in_order_with_those_of_options(void **state)
 {
 	(void)state;
 	ASSERT_SETTINGS("TimeZone\0UTC\0user\0a\0options\0-c x=1 --y=2\0_pq_.z\0\0"
@@ -389,7 +389,7 @@ static void test_only_the_last_options_count(void **state)
 		STARTUP_END);
 }
 
-static void test_options_of_replication_are_passed_over(void **state)
+static void test_options_of_a_replication_client_are_skipped(void **state)
 {
 	(void)state;
 	ASSERT_SETTINGS("options\0-d 5\0replication\0yes\0user\0a\0TimeZone\0UTC\0\0",
@@ -405,7 +405,7 @@ static void test_broken_options_end_the_walk(void **state)
 
 /* ---- Version ---------------------------------------------------------------------------- */
 
-static void test_the_newest_version_not_above_the_clients_is_spoken(void **state)
+static void test_the_newest_version_not_above_the_clients_is_chosen(void **state)
 {
 	(void)state;
 	assert_int_equal(startup_version_spoken(PROTOCOL_3_0), PROTOCOL_3_0);
@@ -415,7 +415,7 @@ static void test_the_newest_version_not_above_the_clients_is_spoken(void **state
 	assert_int_equal(startup_version_spoken(0x3ffff), PROTOCOL_3_2);
 }
 
-/* What a client of this version and these parameters is told of its version. */
+/* Check the answer to a client of this version and these parameters. */
 static void assert_negotiation(
 	uint32_t version, const char *body, size_t length, const char *answer, size_t size)
 {
@@ -436,7 +436,7 @@ static void assert_negotiation(
 #define ASSERT_NEGOTIATION(version, body, answer)                                              \
 	assert_negotiation(version, body, sizeof(body) - 1, answer, sizeof(answer) - 1)
 
-static void test_what_we_speak_is_not_negotiated(void **state)
+static void test_a_supported_version_is_not_negotiated(void **state)
 {
 	(void)state;
 	ASSERT_NEGOTIATION(PROTOCOL_3_0, "user\0a\0\0", "");
@@ -462,7 +462,7 @@ static void test_unknown_protocol_options_are_listed_in_order(void **state)
 
 /* ---- Cancel and servers ----------------------------------------------------------------- */
 
-static void test_keys_of_cancel_requests_have_bounds(void **state)
+static void test_keys_of_cancel_requests_have_size_limits(void **state)
 {
 	const struct {
 		size_t size;
@@ -490,7 +490,7 @@ static void test_keys_of_cancel_requests_have_bounds(void **state)
 	}
 }
 
-static void test_what_is_built_for_servers_is_read_back(void **state)
+static void test_a_startup_message_we_build_can_be_parsed(void **state)
 {
 	struct buffer buffer = {0};
 	struct startup_login login;
@@ -511,7 +511,7 @@ static void test_what_is_built_for_servers_is_read_back(void **state)
 	buffer_free(&buffer);
 }
 
-static void test_a_request_is_nothing_but_its_code(void **state)
+static void test_a_request_has_only_its_code(void **state)
 {
 	struct buffer buffer = {0};
 
@@ -525,37 +525,37 @@ static void test_a_request_is_nothing_but_its_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_code_is_a_kind),
+		cmocka_unit_test(test_each_code_has_its_kind),
 		cmocka_unit_test(test_other_codes_are_malformed),
 		cmocka_unit_test(test_impossible_lengths_are_malformed),
-		cmocka_unit_test(test_a_malformed_header_is_seen_before_its_body),
+		cmocka_unit_test(test_a_malformed_header_is_detected_before_the_body),
 		cmocka_unit_test(test_a_message_is_incomplete_until_its_last_byte),
-		cmocka_unit_test(test_the_largest_message_is_taken),
+		cmocka_unit_test(test_the_largest_message_is_accepted),
 		cmocka_unit_test(test_the_parameters_of_a_login_are_read),
 		cmocka_unit_test(test_the_database_defaults_to_the_user),
 		cmocka_unit_test(test_the_last_of_repeated_parameters_counts),
 		cmocka_unit_test(test_names_are_case_sensitive),
 		cmocka_unit_test(test_a_user_is_required),
-		cmocka_unit_test(test_a_broken_layout_is_told_apart),
+		cmocka_unit_test(test_a_bad_layout_has_its_own_result),
 		cmocka_unit_test(test_hundreds_of_parameters_are_walked),
-		cmocka_unit_test(test_words_of_replication),
+		cmocka_unit_test(test_values_of_replication),
 		cmocka_unit_test(test_the_three_spellings_of_a_setting),
-		cmocka_unit_test(test_blanks_around_options_do_not_matter),
+		cmocka_unit_test(test_white_space_around_options_is_ignored),
 		cmocka_unit_test(test_a_setting_is_split_at_its_first_equals_sign),
-		cmocka_unit_test(test_backslashes_take_the_next_character_as_it_is),
+		cmocka_unit_test(test_backslashes_escape_the_next_character),
 		cmocka_unit_test(test_other_syntax_is_broken),
 		cmocka_unit_test(test_long_options_are_read),
-		cmocka_unit_test(test_settings_come_in_order_with_those_of_options),
+		cmocka_unit_test(test_settings_are_in_order_with_those_of_options),
 		cmocka_unit_test(test_only_the_last_options_count),
-		cmocka_unit_test(test_options_of_replication_are_passed_over),
+		cmocka_unit_test(test_options_of_a_replication_client_are_skipped),
 		cmocka_unit_test(test_broken_options_end_the_walk),
-		cmocka_unit_test(test_the_newest_version_not_above_the_clients_is_spoken),
-		cmocka_unit_test(test_what_we_speak_is_not_negotiated),
+		cmocka_unit_test(test_the_newest_version_not_above_the_clients_is_chosen),
+		cmocka_unit_test(test_a_supported_version_is_not_negotiated),
 		cmocka_unit_test(test_another_version_is_negotiated),
 		cmocka_unit_test(test_unknown_protocol_options_are_listed_in_order),
-		cmocka_unit_test(test_keys_of_cancel_requests_have_bounds),
-		cmocka_unit_test(test_what_is_built_for_servers_is_read_back),
-		cmocka_unit_test(test_a_request_is_nothing_but_its_code),
+		cmocka_unit_test(test_keys_of_cancel_requests_have_size_limits),
+		cmocka_unit_test(test_a_startup_message_we_build_can_be_parsed),
+		cmocka_unit_test(test_a_request_has_only_its_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Options as a server's command line has them. */
+/* Options as switches of a server's command line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "wire/switches.h"
 
-/* All settings, each with a bar behind it, and how the walk ends. */
+/* Check all settings, each followed by a bar, and how the walk ends. */
 static void assert_switches(const char *options, const char *expected, enum startup_step end)
 {
 	struct switches_walk walk;
@@ -48,13 +48,13 @@ static void test_settings_have_three_forms(void **state)
 	assert_good("-c a=", "a=|");
 }
 
-static void test_hyphens_of_names_are_underscores(void **state)
+static void test_hyphens_in_names_become_underscores(void **state)
 {
 	(void)state;
 	assert_good("--work-mem=1-2 -c a-b.c-d=e", "work_mem=1-2|a_b.c_d=e|");
 }
 
-static void test_backslashes_take_what_follows_as_it_is(void **state)
+static void test_backslashes_escape_the_next_character(void **state)
 {
 	(void)state;
 	assert_good("-c a=b\\ c", "a=b c|");
@@ -90,7 +90,7 @@ static void test_an_argument_may_look_like_a_switch(void **state)
 	assert_switches("-c -e", "", STARTUP_BROKEN);
 }
 
-static void test_a_level_of_debugging_is_several_settings(void **state)
+static void test_a_debug_level_implies_several_settings(void **state)
 {
 	(void)state;
 	assert_good("-d 0", "log_min_messages=notice|");
@@ -102,7 +102,7 @@ static void test_a_level_of_debugging_is_several_settings(void **state)
 		"debug_print_parse=on|log_statement=all|");
 }
 
-static void test_two_hyphens_are_the_end(void **state)
+static void test_two_hyphens_end_the_switches(void **state)
 {
 	(void)state;
 	assert_good("--", "");
@@ -146,13 +146,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_settings_have_three_forms),
-		cmocka_unit_test(test_hyphens_of_names_are_underscores),
-		cmocka_unit_test(test_backslashes_take_what_follows_as_it_is),
+		cmocka_unit_test(test_hyphens_in_names_become_underscores),
+		cmocka_unit_test(test_backslashes_escape_the_next_character),
 		cmocka_unit_test(test_letters_stand_for_settings),
 		cmocka_unit_test(test_letters_may_share_a_word),
 		cmocka_unit_test(test_an_argument_may_look_like_a_switch),
-		cmocka_unit_test(test_a_level_of_debugging_is_several_settings),
-		cmocka_unit_test(test_two_hyphens_are_the_end),
+		cmocka_unit_test(test_a_debug_level_implies_several_settings),
+		cmocka_unit_test(test_two_hyphens_end_the_switches),
 		cmocka_unit_test(test_anything_else_is_broken),
 		cmocka_unit_test(test_words_may_be_long),
 	};

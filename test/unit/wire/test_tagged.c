@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Records of tagged fields: what was written is read, and what is broken is found out. */
+/* Tagged records: fields are read back as written, and broken records are detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void write_record(void)
 	tagged_end(&buffer, mark);
 }
 
-static void test_fields_come_back_in_order(void **state)
+static void test_fields_are_read_back_in_order(void **state)
 {
 	struct tagged_field field;
 	struct reader reader;
@@ -67,7 +67,7 @@ static void test_fields_come_back_in_order(void **state)
 	assert_true(reader_done(&reader));
 }
 
-/* A copy of just that size, so that a read past its end is seen by sanitizers. */
+/* Read a copy of exactly that size, so that sanitizers detect a read past its end. */
 static bool is_whole(size_t length)
 {
 	uint8_t *copy = malloc(length);
@@ -85,9 +85,9 @@ static bool is_whole(size_t length)
 	return whole;
 }
 
-static void test_a_record_that_is_cut_within_a_field_is_broken(void **state)
+static void test_a_record_cut_inside_a_field_is_broken(void **state)
 {
-	const size_t fields[] = {14, 25, 33}; /* where one ends */
+	const size_t fields[] = {14, 25, 33}; /* ends of fields */
 	const size_t length = 33;
 
 	(void)state;
@@ -103,9 +103,10 @@ static void test_a_record_that_is_cut_within_a_field_is_broken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_fields_come_back_in_order, start, stop),
 		cmocka_unit_test_setup_teardown(
-			test_a_record_that_is_cut_within_a_field_is_broken, start, stop),
+			test_fields_are_read_back_in_order, start, stop),
+		cmocka_unit_test_setup_teardown(
+			test_a_record_cut_inside_a_field_is_broken, start, stop),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Messages byte by byte. */
+/* Messages are checked byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "wire/writer.h"
 
-/* Is this all that the buffer holds? Lets its memory go. */
+/* Check the whole content of the buffer, then free it. */
 #define assert_written(buffer, bytes)                                                          \
 	do {                                                                                   \
 		assert_false((buffer)->failed);                                                \
@@ -19,7 +19,7 @@
 		buffer_free(buffer);                                                           \
 	} while (0)
 
-static void test_a_message_gets_its_length_in_the_end(void **state)
+static void test_the_length_of_a_message_is_filled_in(void **state)
 {
 	struct buffer buffer = {0};
 	size_t mark;
@@ -51,7 +51,7 @@ static void test_a_message_without_letter_begins_with_its_length(void **state)
 	assert_written(&buffer, "\0\0\0\10\4\322\26\57");
 }
 
-static void test_an_error_has_just_three_fields(void **state)
+static void test_an_error_has_exactly_three_fields(void **state)
 {
 	struct buffer buffer = {0};
 
@@ -117,9 +117,9 @@ static void test_a_failed_buffer_stays_failed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_message_gets_its_length_in_the_end),
+		cmocka_unit_test(test_the_length_of_a_message_is_filled_in),
 		cmocka_unit_test(test_a_message_without_letter_begins_with_its_length),
-		cmocka_unit_test(test_an_error_has_just_three_fields),
+		cmocka_unit_test(test_an_error_has_exactly_three_fields),
 		cmocka_unit_test(test_messages_to_clients),
 		cmocka_unit_test(test_messages_to_servers),
 		cmocka_unit_test(test_a_failed_buffer_stays_failed),
