@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Digests of a few runs of bytes, and HMAC-SHA-256. OpenSSL's, each looked up once: it takes longer
- * to find a digest than to compute one, and HMAC() finds two of them at each call.
+ * Digests of a sequence of pieces, and HMAC-SHA-256. Computed by OpenSSL, each algorithm
+ * looked up once: a lookup takes longer than a digest of a short text, and HMAC() does two
+ * lookups at each call.
  */
 #ifndef PGUSHER_CRYPT_DIGEST_H
 #define PGUSHER_CRYPT_DIGEST_H
@@ -20,13 +21,14 @@ struct digest_piece {
 };
 
 /*
- * The digest of the pieces in a row, MD5_SIZE or SHA256_SIZE bytes. False: no memory, or the
- * crypto library refuses this digest, as a FIPS policy does with MD5.
+ * Compute the digest of the pieces, concatenated: MD5_SIZE or SHA256_SIZE bytes to `out`.
+ * Returns false when out of memory or if the crypto library refuses the algorithm, as a FIPS
+ * policy does with MD5.
  */
 bool digest_of(
 	enum digest_kind kind, const struct digest_piece *pieces, size_t count, uint8_t *out);
 
-/* RFC 2104, for keys that are as long as a digest. False: no memory. */
+/* HMAC of RFC 2104, for keys of exactly the digest's size. Returns false when out of memory. */
 bool digest_hmac_sha256(const uint8_t key[SHA256_SIZE], const void *data, size_t length,
 	uint8_t out[SHA256_SIZE]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A hash for tables whose keys are chosen by peers: SipHash (OpenSSL's) with a key that nobody
- * outside knows, so that nobody can aim many names at one bucket.
+ * Hash for tables with keys chosen by peers: SipHash (OpenSSL's) with a secret key, so
+ * that a peer cannot construct many names for one bucket.
  */
 #ifndef PGUSHER_CRYPT_KEYED_HASH_H
 #define PGUSHER_CRYPT_KEYED_HASH_H
@@ -18,10 +18,13 @@ struct keyed_hash {
 	uint8_t key[KEYED_HASH_KEY_SIZE];
 };
 
-/* Start with this key; false when OpenSSL has no SipHash or no memory. */
+/*
+ * Set up with this key, which is copied. Returns false if OpenSSL has no SipHash or when out
+ * of memory.
+ */
 bool keyed_hash_init(struct keyed_hash *hash, const uint8_t key[KEYED_HASH_KEY_SIZE]);
 
-/* Hash the bytes. The context is kept and reused, so one hash serves one thread. */
+/* Hash the bytes. The context is reused for each call, so a hash belongs to one thread. */
 uint64_t keyed_hash_of(struct keyed_hash *hash, const void *data, size_t length);
 
 void keyed_hash_free(struct keyed_hash *hash);

@@ -2,8 +2,8 @@
 /*
  * PostgreSQL's MD5 passwords (Protocol: "AuthenticationMD5Password").
  *
- * All secrets here are "md5", 32 lower-case hex digits and a NUL. Functions return false only
- * when the crypto library refuses MD5, as a FIPS policy makes it do.
+ * A secret here is "md5", 32 lower-case hex digits and a NUL. The functions return false only
+ * if the crypto library refuses MD5, as under a FIPS policy.
  */
 #ifndef PGUSHER_CRYPT_MD5_H
 #define PGUSHER_CRYPT_MD5_H
@@ -17,14 +17,16 @@ enum {
 	MD5_SALT_SIZE = 4,
 };
 
-/* What is stored for a user: the digest of password and name. */
+/* The secret stored for a user: the digest of password and name. */
 bool md5_secret(const char *password, const char *user, char out[MD5_SECRET_SIZE]);
 
-/* What a client answers to a salt, made from the stored secret. */
+/* The client's response to a salt, made from the stored secret. */
 bool md5_response(const char secret[MD5_SECRET_SIZE], const uint8_t salt[MD5_SALT_SIZE],
 	char out[MD5_SECRET_SIZE]);
 
-/* Is this text a stored secret? Anything else (other length, upper case) is a clear password.
+/*
+ * Whether the text is a stored secret. Anything else (other length, upper case) is a
+ * clear-text password.
  */
 bool md5_is_secret(const char *text);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Preparation of passwords for SCRAM (RFC 4013).
- */
+/* Preparation of passwords for SCRAM (RFC 4013). */
 #ifndef PGUSHER_CRYPT_SASLPREP_H
 #define PGUSHER_CRYPT_SASLPREP_H
 
 /*
- * The prepared password. What RFC 4013 forbids, what is not UTF-8, and what would leave nothing
- * comes back unchanged, as PostgreSQL does it. The caller wipes and frees it; NULL: no memory.
+ * Returns the prepared password, which the caller wipes and frees; NULL when out of memory. As
+ * in PostgreSQL, the password is returned unchanged if RFC 4013 forbids it, if it is not
+ * UTF-8, or if the result would be empty.
  */
 char *saslprep(const char *password);
 

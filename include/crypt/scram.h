@@ -2,16 +2,17 @@
 /*
  * SCRAM-SHA-256 (RFC 5802, RFC 7677), both sides, as steps from message to message.
  *
- * Bytes in, bytes out: no sockets, no clock, and random numbers are handed in. The messages are
- * SCRAM's own, without the SASL messages of the protocol around them. The peer's are hostile:
- * they need no NUL, may hold any byte, and each step either succeeds or ends the exchange.
+ * Pure computation: no sockets, no clock, and random numbers are passed in. The messages are
+ * SCRAM's own, without the protocol's SASL messages around them. The peer's messages are not
+ * trusted: they need no NUL and may hold any byte; each step either succeeds or ends the
+ * exchange.
  *
- * scram_derive() is the one slow function. It touches nothing but its arguments and may run on
- * a helper thread.
+ * scram_derive() is the only slow function. It uses nothing but its arguments and may run on a
+ * helper thread.
  *
- * Channel binding: an exchange is bound by setting `binding` before its first step; the bytes
- * are then part of the c= attribute. Without it the client side says "n,," and the server side
- * refuses "p=...".
+ * Channel binding: set `binding` before the first step to bind the exchange; the data is then
+ * part of the c= attribute. Without it the client side sends "n,," and the server side refuses
+ * "p=...".
  */
 #ifndef PGUSHER_CRYPT_SCRAM_H
 #define PGUSHER_CRYPT_SCRAM_H
@@ -28,24 +29,25 @@
 
 enum {
 	SCRAM_KEY_SIZE = 32,
-	SCRAM_NONCE_SIZE = 18, /* random bytes of ours; 24 characters in messages */
-	SCRAM_SALT_SIZE = 16, /* of salts that we choose ourselves */
+	SCRAM_NONCE_SIZE = 18, /* random bytes that we draw; 24 characters in messages */
+	SCRAM_SALT_SIZE = 16, /* of salts that we generate */
 	SCRAM_MAX_SALT = 256,
 	SCRAM_MAX_NONCE = 1024, /* of a peer, in characters */
-	SCRAM_MAX_MESSAGE = 8 * 1024, /* of a peer; longer ones are refused unread */
-	SCRAM_MAX_ITERATIONS = 1000000, /* that we do for a server */
+	/* Of a peer, in bytes; longer ones are refused without parsing. */
+	SCRAM_MAX_MESSAGE = 8 * 1024,
+	SCRAM_MAX_ITERATIONS = 1000000, /* accepted from a server */
 };
 
 enum scram_result { SCRAM_GOOD, SCRAM_REFUSED, SCRAM_NO_MEMORY };
 
-/* Everything that follows from a password, a salt and an iteration count. Wipe it. */
+/* Everything derived from a password, a salt and an iteration count. The caller wipes it. */
 struct scram_keys {
 	uint8_t client_key[SCRAM_KEY_SIZE];
 	uint8_t stored_key[SCRAM_KEY_SIZE];
 	uint8_t server_key[SCRAM_KEY_SIZE];
 };
 
-/* What a server stores: SCRAM-SHA-256$ITERATIONS:SALT$STOREDKEY:SERVERKEY */
+/* A stored secret: SCRAM-SHA-256$ITERATIONS:SALT$STOREDKEY:SERVERKEY */
 struct scram_secret {
 	uint32_t iterations;
 	size_t salt_length;
@@ -54,67 +56,72 @@ struct scram_secret {
 	uint8_t server_key[SCRAM_KEY_SIZE];
 };
 
-/* Channel binding data (RFC 5056), for both sides; not copied. */
+/* Channel binding data (RFC 5056), for both sides; borrowed, not copied. */
 struct scram_binding {
 	const char *type; /* "tls-server-end-point" */
 	const uint8_t *data;
 	size_t length;
 };
 
-/* Read a stored secret; false: the text is something else (then it is a clear password). */
+/*
+ * Parse a stored secret. Returns false if the text is something else (then it is a clear-text
+ * password).
+ */
 bool scram_secret_parse(const char *text, struct scram_secret *out);
 
 /*
- * Derive the keys, SASLprep included. Takes time in proportion to iterations (1 or more, cap a
- * peer's). False: no memory, or arguments out of range.
+ * Derive the keys, including SASLprep of the password. Takes time proportional to `iterations`
+ * (at least 1; limit a peer's). Returns false when out of memory or if an argument is out of
+ * range.
  */
 bool scram_derive(const char *password, const uint8_t *salt, size_t salt_length,
 	uint32_t iterations, struct scram_keys *out);
 
-/* Do these keys, derived from a password with the secret's salt, fit the secret? */
+/* Whether these keys, derived from a password with the secret's salt, match the secret. */
 bool scram_secret_accepts(const struct scram_secret *secret, const struct scram_keys *keys);
 
-/* Is this the client key behind the secret's stored key? */
+/* Whether this client key hashes to the secret's stored key. */
 bool scram_secret_has_client_key(
 	const struct scram_secret *secret, const uint8_t client_key[SCRAM_KEY_SIZE]);
 
-/* --- As a server, towards clients --------------------------------------------------------- */
+/* --- Server side, for clients ------------------------------------------------------------- */
 
-/* Zero it before use. The first two members are the caller's to set, the rest is private. */
+/* Zero it before use. The caller sets the first two members; the others are private. */
 struct scram_server {
 	struct scram_binding binding; /* type NULL: none */
 	/*
-	 * Binding was offered, so that a client which says that it was not has been lied to. RFC 5802
-	 * section 6
+	 * Whether binding was offered. A client that states it was not then proves that the
+	 * offer was removed on the way. RFC 5802 section 6
 	 */
 	bool offers_binding;
-	struct buffer gs2_header; /* the client's, as it came */
+	struct buffer gs2_header; /* the client's, unmodified */
 	struct buffer auth_message; /* so far: client-first-bare "," server-first */
 	struct buffer nonce; /* both halves, as characters */
 };
 
 /*
- * Take client-first, write server-first to out. The salt and iteration count are those of the
- * user's secret, or made up for a user who has none. REFUSED: the message breaks a rule.
+ * Process client-first and write server-first to `out`. Salt and iteration count are those of
+ * the user's secret, or generated for a user that does not exist. REFUSED: the message is
+ * invalid.
  */
 enum scram_result scram_server_first(struct scram_server *server, const char *message,
 	size_t length, const uint8_t nonce[SCRAM_NONCE_SIZE], const uint8_t *salt,
 	size_t salt_length, uint32_t iterations, struct buffer *out);
 
 /*
- * Take client-final, check the proof, write server-final to out. On GOOD client_key_out holds
- * the key that the client proved. stored_key and server_key NULL: there is no such user, do the
- * same work and refuse.
+ * Process client-final, check the proof, write server-final to `out`. On GOOD, client_key_out
+ * has the client key, which the proof contains. If stored_key and server_key are NULL, the
+ * user does not exist: the same work is done, then the result is REFUSED.
  */
 enum scram_result scram_server_final(struct scram_server *server, const char *message,
 	size_t length, const uint8_t stored_key[SCRAM_KEY_SIZE],
 	const uint8_t server_key[SCRAM_KEY_SIZE], uint8_t client_key_out[SCRAM_KEY_SIZE],
 	struct buffer *out);
 
-/* Free what the exchange holds, at any point of it; usable again afterwards. */
+/* Wipe and free the exchange, in any state; it can be used again afterwards. */
 void scram_server_free(struct scram_server *server);
 
-/* --- As a client, towards servers --------------------------------------------------------- */
+/* --- Client side, for servers ------------------------------------------------------------- */
 
 /* Zero it before use. */
 struct scram_client {
@@ -127,27 +134,29 @@ struct scram_client {
 
 	/* Private. */
 	struct buffer auth_message; /* so far: client-first-bare, then "," server-first */
-	struct buffer nonce; /* ours, then the server's, as characters */
+	struct buffer nonce; /* our nonce, then the server's, as characters */
 	uint8_t server_signature[SCRAM_KEY_SIZE];
 	bool answered;
 };
 
-/* Write client-first to out. GOOD or NO_MEMORY. The user name in it is empty, as in libpq. */
+/*
+ * Write client-first to `out`. Returns GOOD or NO_MEMORY. Its user name is empty, as in libpq.
+ */
 enum scram_result scram_client_first(
 	struct scram_client *client, const uint8_t nonce[SCRAM_NONCE_SIZE], struct buffer *out);
 
 /*
- * Take server-first. GOOD: iterations and salt are known, derive the keys. REFUSED: the message
- * breaks a rule or asks for more than the limits above.
+ * Process server-first. GOOD: iterations and salt are set, so the keys can be derived.
+ * REFUSED: the message is invalid or exceeds the limits above.
  */
 enum scram_result scram_client_challenge(
 	struct scram_client *client, const char *message, size_t length);
 
-/* Write client-final to out. Of the keys only client_key and server_key are read. */
+/* Write client-final to `out`. Of the keys only client_key and server_key are used. */
 enum scram_result scram_client_answer(
 	struct scram_client *client, const struct scram_keys *keys, struct buffer *out);
 
-/* Take server-final. GOOD: the server knows the secret too; REFUSED: do not trust it. */
+/* Check server-final. GOOD: the server knows the secret too. REFUSED: do not trust it. */
 enum scram_result scram_client_verify(
 	struct scram_client *client, const char *message, size_t length);
 

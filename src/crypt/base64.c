@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Decoding is our own: OpenSSL's skips white space and counts padding as bytes, and to look behind it
- * for that took ten times as long as to read the digits.
+ * Decoding is done here: OpenSSL's decoder skips white space and counts padding as bytes, and
+ * the checks needed around it took ten times as long as decoding itself.
  */
 #include "crypt/base64.h"
 
@@ -13,7 +13,7 @@
 
 enum { GROUP = 4, GROUP_BYTES = 3 };
 
-/* The six bits of a digit; -1: it is none. */
+/* The six bits of a digit; -1 for other characters. */
 static inline int value_of(char digit)
 {
 	if (digit >= 'a' && digit <= 'z')
@@ -27,7 +27,7 @@ static inline int value_of(char digit)
 	return digit == '/' ? 63 : -1;
 }
 
-/* Four digits as 24 bits; false: one of them is none. */
+/* Decode four digits to 24 bits; false if one is not a digit. */
 static bool read_group(const char *in, uint32_t *out)
 {
 	uint32_t bits = 0;
@@ -56,7 +56,10 @@ static size_t padding_of(const char *in, size_t length)
 	return in[length - 2] == '=' ? 2 : 1;
 }
 
-/* The last group, whose padding counts as zero bits. False: it is not what an encoder writes. */
+/*
+ * Decode the last group, in which padding counts as zero bits. Returns false if an encoder
+ * would not write it.
+ */
 static bool read_last(const char *in, size_t padding, uint32_t *out)
 {
 	static const uint32_t unused_bits[] = {0, 0xff, 0xffff};

@@ -7,7 +7,7 @@
 
 static const struct {
 	const char *name;
-	const EVP_MD *(*unfetched)(void); /* which is fetched anew for each digest */
+	const EVP_MD *(*unfetched)(void); /* fetches the digest again at each use */
 } kinds[DIGEST_KINDS] = {
 	[DIGEST_MD5] = {"MD5", EVP_md5},
 	[DIGEST_SHA256] = {"SHA2-256", EVP_sha256},
@@ -26,7 +26,7 @@ static const EVP_MD *digest_named(enum digest_kind kind)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, find_all);
-	/* There may have been no memory when all were looked for. */
+	/* The first lookup may have failed for lack of memory. */
 	return found[kind] ? found[kind] : kinds[kind].unfetched();
 }
 
@@ -51,7 +51,7 @@ bool digest_of(
 	return good;
 }
 
-/* The key, with zeros up to the size of a block, each byte exclusive-or this one. */
+/* The key, padded with zeros to the size of a block, each byte XORed with `with`. */
 static void pad_key(const uint8_t key[SHA256_SIZE], uint8_t with, uint8_t *out, size_t size)
 {
 	memset(out, with, size);

@@ -31,7 +31,7 @@ uint64_t keyed_hash_of(struct keyed_hash *hash, const void *data, size_t length)
 	uint64_t out = 0;
 	size_t written;
 
-	/* A failure can only be a want of memory inside OpenSSL: then every name shares a bucket. */
+	/* This fails only if OpenSSL is out of memory; then all such names share a bucket. */
 	if (!EVP_MAC_init(hash->context, hash->key, sizeof(hash->key), NULL) ||
 		!EVP_MAC_update(hash->context, data, length) ||
 		!EVP_MAC_final(hash->context, (uint8_t *)&out, &written, sizeof(out)))

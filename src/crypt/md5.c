@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* MD5 of two texts in a row, as "md5" and hex digits. */
+/* MD5 of two concatenated texts, as "md5" and hex digits. */
 #include "crypt/md5.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "crypt/digest.h"
 
-/* False when MD5 is not to be had. */
+/* Returns false if MD5 is not available. */
 static bool digest_of_both(const void *first, size_t first_length, const void *second,
 	size_t second_length, char out[MD5_SECRET_SIZE])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* SASLprep by libidn, with PostgreSQL's way out for what it refuses. */
+/* SASLprep by libidn, with PostgreSQL's fallback for passwords that it refuses. */
 #include "crypt/saslprep.h"
 
 #include <idn-free.h>
@@ -38,7 +38,10 @@ char *saslprep(const char *password)
 	char *prepared = NULL;
 	char *copy;
 
-	/* Nothing in RFC 4013 changes ASCII; what of it is forbidden comes back unchanged anyway. */
+	/*
+	 * RFC 4013 does not change ASCII; a password with forbidden ASCII is returned
+	 * unchanged anyway.
+	 */
 	if (is_ascii(password) || !is_utf8(password))
 		return strdup(password);
 	if (stringprep_profile(password, &prepared, "SASLprep", STRINGPREP_NO_UNASSIGNED) !=

@@ -30,7 +30,7 @@ void scram_exclusive_or(uint8_t out[SCRAM_KEY_SIZE], const uint8_t with[SCRAM_KE
 		out[i] ^= with[i];
 }
 
-/* What stands before the separator; `text` moves behind it. */
+/* The text before the separator; `text` moves past the separator. */
 static bool split_off(const char **text, char separator, struct scram_span *out)
 {
 	const char *end = strchr(*text, separator);

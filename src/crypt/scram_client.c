@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The client's side of SCRAM-SHA-256. */
+/* Client side of SCRAM-SHA-256. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ enum scram_result scram_client_first(
 		: SCRAM_GOOD;
 }
 
-/* The server's nonce must be ours and then something of its own. */
+/* The server's nonce must be the client's with something appended. */
 static bool extends_ours(struct scram_span nonce, const struct buffer *ours)
 {
 	return ours->length > 0 && nonce.length > ours->length &&
@@ -59,7 +59,7 @@ enum scram_result scram_client_challenge(
 								   : SCRAM_GOOD;
 }
 
-/* Write c= and r=, and put them behind what is signed. */
+/* Write c= and r=, and append them to the signed text. */
 static bool append_without_proof(struct scram_client *client, struct buffer *out)
 {
 	struct buffer gs2_header = {0};

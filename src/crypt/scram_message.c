@@ -16,7 +16,7 @@ struct scram_cursor scram_cursor_over(const char *message, size_t length)
 	return (struct scram_cursor){.at = message, .end = message + length};
 }
 
-/* A NUL is in no SCRAM message, and no honest one is longer than this. */
+/* A SCRAM message contains no NUL, and no valid one is longer than this. */
 bool scram_is_acceptable(const char *message, size_t length)
 {
 	return length > 0 && length <= SCRAM_MAX_MESSAGE &&
@@ -38,7 +38,7 @@ bool scram_cursor_skip(struct scram_cursor *cursor, const char *text)
 	return true;
 }
 
-/* What stands before the next comma or the end. The comma stays. */
+/* The text up to the next comma or the end. The comma is not consumed. */
 static struct scram_span cursor_value(struct scram_cursor *cursor)
 {
 	struct scram_span value = {.at = cursor->at, .length = scram_cursor_left(cursor)};
@@ -60,8 +60,8 @@ bool scram_cursor_attribute(
 }
 
 /*
- * Skip extensions up to the end, or up to the text `until`. They are optional by definition, but
- * the letters that RFC 5802 gives a meaning are not extensions wherever they stand.
+ * Skip extensions up to the end, or up to the text `until`. Extensions are optional, but
+ * letters to which RFC 5802 gives a meaning are not extensions, wherever they appear.
  */
 bool scram_cursor_skip_extensions(struct scram_cursor *cursor, const char *until)
 {
@@ -84,7 +84,7 @@ bool scram_cursor_skip_extensions(struct scram_cursor *cursor, const char *until
 	return until == NULL;
 }
 
-/* Printable characters; there can be no comma in an attribute. */
+/* Printable characters; an attribute's value contains no comma. */
 bool scram_is_nonce(struct scram_span nonce)
 {
 	if (nonce.length == 0 || nonce.length > SCRAM_MAX_NONCE)
@@ -100,7 +100,7 @@ bool scram_read_number(struct scram_span digits, uint32_t most, uint32_t *out)
 {
 	uint64_t number = 0;
 
-	/* Ten digits cannot overflow, and what is longer is too large. */
+	/* Ten digits do not overflow, and a longer number is above every limit. */
 	if (digits.length == 0 || digits.length > 10 || digits.at[0] == '0')
 		return false;
 	for (size_t i = 0; i < digits.length; i++) {
@@ -156,7 +156,7 @@ void scram_append_nonce(struct buffer *out, const uint8_t nonce[SCRAM_NONCE_SIZE
 bool scram_append_binding(struct buffer *out, const void *gs2_header, size_t header_length,
 	const struct scram_binding *binding)
 {
-	/* A certificate's digest has at most 64 bytes. */
+	/* The digest of a certificate has at most 64 bytes. */
 	uint8_t bound[256];
 	char text[BASE64_SIZE(sizeof(bound))];
 	size_t length = binding->type != NULL ? binding->length : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The server's side of SCRAM-SHA-256. */
+/* Server side of SCRAM-SHA-256. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 enum { SALT_TEXT_SIZE = BASE64_SIZE(SCRAM_MAX_SALT) };
 
 /*
- * The gs2-header: "n" no channel binding, "y" the client thinks that we have none, "p" bound. The
- * second field, to act as somebody else, must be empty.
+ * The gs2-header: "n" no channel binding, "y" the client supports it and believes that the
+ * server does not, "p" bound. The second field, an authorization identity, must be empty.
  */
 static bool read_gs2_header(struct scram_cursor *cursor, const struct scram_server *server)
 {
@@ -35,7 +35,7 @@ enum scram_result scram_server_first(struct scram_server *server, const char *me
 		!read_gs2_header(&cursor, server))
 		return SCRAM_REFUSED;
 	header = (size_t)(cursor.at - message);
-	/* The name is not looked at: the one in the startup packet counts. */
+	/* The name is ignored: the user is the one of the startup packet. */
 	if (!scram_cursor_attribute(&cursor, "n=", &name) ||
 		!scram_cursor_attribute(&cursor, ",r=", &client_nonce) ||
 		!scram_is_nonce(client_nonce) || !scram_cursor_skip_extensions(&cursor, NULL))
@@ -60,7 +60,7 @@ enum scram_result scram_server_first(struct scram_server *server, const char *me
 	return server->auth_message.failed ? SCRAM_NO_MEMORY : SCRAM_GOOD;
 }
 
-/* Take client-final apart; `without` is the part of it that is signed. */
+/* Split client-final; `without` is its signed part. */
 static bool read_client_final(const char *message, size_t length, struct scram_span *without,
 	struct scram_span *binding, struct scram_span *nonce, uint8_t proof[SCRAM_KEY_SIZE])
 {
@@ -83,7 +83,10 @@ static bool span_equals(struct scram_span span, const struct buffer *buffer)
 		memcmp(span.at, buffer->data, span.length) == 0;
 }
 
-/* Does c= say what the client's first message said, and the right certificate? */
+/*
+ * Check that c= repeats the client's first message and has the digest of the right
+ * certificate.
+ */
 static enum scram_result check_binding(
 	const struct scram_server *server, struct scram_span given)
 {
@@ -105,8 +108,8 @@ enum scram_result scram_server_final(struct scram_server *server, const char *me
 	const uint8_t server_key[SCRAM_KEY_SIZE], uint8_t client_key_out[SCRAM_KEY_SIZE],
 	struct buffer *out)
 {
-	static const uint8_t nobodys_key[SCRAM_KEY_SIZE];
-	bool somebody = stored_key != NULL && server_key != NULL;
+	static const uint8_t dummy_key[SCRAM_KEY_SIZE];
+	bool user_exists = stored_key != NULL && server_key != NULL;
 	struct buffer *signed_text = &server->auth_message;
 	uint8_t key[SCRAM_KEY_SIZE], signature[SCRAM_KEY_SIZE], hash[SCRAM_KEY_SIZE];
 	struct scram_span without, binding, nonce;
@@ -121,25 +124,25 @@ enum scram_result scram_server_final(struct scram_server *server, const char *me
 
 	scram_append_text(signed_text, ",");
 	(void)buffer_append(signed_text, without.at, without.length);
-	/* The exchange is over: the same nonce does not do for a second try. */
+	/* The exchange is over: the nonce must not be used again. */
 	buffer_clear(&server->nonce);
 	if (signed_text->failed)
 		return SCRAM_NO_MEMORY;
 
 	/* RFC 5802 section 3: ClientKey = ClientProof XOR HMAC(StoredKey, AuthMessage) */
 	result = SCRAM_NO_MEMORY;
-	if (!scram_hmac(somebody ? stored_key : nobodys_key, signed_text->data,
+	if (!scram_hmac(user_exists ? stored_key : dummy_key, signed_text->data,
 		    signed_text->length, signature))
 		goto done;
 	scram_exclusive_or(key, signature);
 	if (!scram_sha256(key, hash) ||
-		!scram_hmac(somebody ? server_key : nobodys_key, signed_text->data,
+		!scram_hmac(user_exists ? server_key : dummy_key, signed_text->data,
 			signed_text->length, signature))
 		goto done;
 
 	result = SCRAM_REFUSED;
-	if (CRYPTO_memcmp(hash, somebody ? stored_key : nobodys_key, SCRAM_KEY_SIZE) != 0 ||
-		!somebody)
+	if (CRYPTO_memcmp(hash, user_exists ? stored_key : dummy_key, SCRAM_KEY_SIZE) != 0 ||
+		!user_exists)
 		goto done;
 	scram_append_text(out, "v=");
 	scram_append_key(out, signature);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Base64 takes exactly what it writes. */
+/* Base64 decodes exactly what it encodes. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void test_vectors_are_encoded_and_decoded(void **state)
 	assert_int_equal(base64_decode("", 0, bytes, sizeof(bytes)), 0);
 }
 
-static void test_every_byte_survives(void **state)
+static void test_every_byte_round_trips(void **state)
 {
 	uint8_t bytes[256], back[256];
 	char text[BASE64_SIZE(sizeof(bytes))];
@@ -94,7 +94,7 @@ static void test_malformed_text_is_refused(void **state)
 	assert_int_equal(base64_decode("Zm\0v", 4, bytes, sizeof(bytes)), -1);
 }
 
-static void test_room_is_never_overrun(void **state)
+static void test_output_buffer_is_never_overrun(void **state)
 {
 	uint8_t bytes[8];
 	char text[16];
@@ -120,9 +120,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vectors_are_encoded_and_decoded),
-		cmocka_unit_test(test_every_byte_survives),
+		cmocka_unit_test(test_every_byte_round_trips),
 		cmocka_unit_test(test_malformed_text_is_refused),
-		cmocka_unit_test(test_room_is_never_overrun),
+		cmocka_unit_test(test_output_buffer_is_never_overrun),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

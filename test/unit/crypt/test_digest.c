@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Digests of pieces are those of the pieces in a row; HMAC is that of RFC 4231. The library's
- * memory is ours, and may run out.
+ * A digest of pieces equals the digest of their concatenation; HMAC matches RFC 4231. The
+ * allocator of the crypto library is replaced, so that it can run out of memory.
  */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -39,12 +39,12 @@ static void give(void *old, const char *file, int line)
 	free(old);
 }
 
-/* The first of all digests is the one that has none: the next ones are none the worse for it. */
-static void test_a_shortage_of_memory_passes(void **state)
+/* The first lookup of digests runs out of memory; later calls still succeed. */
+static void test_digests_recover_from_out_of_memory(void **state)
 {
 	static const struct digest_piece piece = {"abc", 3};
 	uint8_t out[SHA256_SIZE];
-	EVP_MD *other = EVP_MD_fetch(NULL, "SHA1", NULL); /* sets the library up */
+	EVP_MD *other = EVP_MD_fetch(NULL, "SHA1", NULL); /* initializes the library */
 
 	(void)state;
 	assert_non_null(other);
@@ -57,7 +57,7 @@ static void test_a_shortage_of_memory_passes(void **state)
 	assert_true(digest_of(DIGEST_SHA256, &piece, 1, out));
 }
 
-static void test_pieces_count_as_one_run(void **state)
+static void test_pieces_are_concatenated(void **state)
 {
 	/* RFC 1321 appendix A.5; FIPS 180-2 appendix B.1 */
 	static const uint8_t md5[MD5_SIZE] = {0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2, 0x4f, 0xb0,
@@ -75,7 +75,7 @@ static void test_pieces_count_as_one_run(void **state)
 	assert_memory_equal(out, sha256, sizeof(sha256));
 }
 
-static void test_nothing_has_a_digest_too(void **state)
+static void test_empty_input_has_a_digest(void **state)
 {
 	static const uint8_t begin[] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14};
 	uint8_t out[SHA256_SIZE];
@@ -85,8 +85,11 @@ static void test_nothing_has_a_digest_too(void **state)
 	assert_memory_equal(out, begin, sizeof(begin));
 }
 
-/* RFC 4231 sections 4.2 and 4.3, whose keys are shorter: zeros behind a key change nothing. */
-static void test_hmac_is_that_of_the_standard(void **state)
+/*
+ * RFC 4231 sections 4.2 and 4.3, with shorter keys: appending zeros to a key changes
+ * nothing.
+ */
+static void test_hmac_matches_the_standard(void **state)
 {
 	static const uint8_t first[SHA256_SIZE] = {0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38,
 		0x53, 0x5c, 0xa8, 0xaf, 0xce, 0xaf, 0x0b, 0xf1, 0x2b, 0x88, 0x1d, 0xc2, 0x00,
@@ -110,13 +113,13 @@ static void test_hmac_is_that_of_the_standard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_shortage_of_memory_passes),
-		cmocka_unit_test(test_pieces_count_as_one_run),
-		cmocka_unit_test(test_nothing_has_a_digest_too),
-		cmocka_unit_test(test_hmac_is_that_of_the_standard),
+		cmocka_unit_test(test_digests_recover_from_out_of_memory),
+		cmocka_unit_test(test_pieces_are_concatenated),
+		cmocka_unit_test(test_empty_input_has_a_digest),
+		cmocka_unit_test(test_hmac_matches_the_standard),
 	};
 
-	/* Before it has any. */
+	/* Must be called before the library allocates. */
 	if (CRYPTO_set_mem_functions(take, resize, give) != 1)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* MD5 secrets and responses are what PostgreSQL makes of the same input. */
+/* MD5 secrets and responses are those of PostgreSQL. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

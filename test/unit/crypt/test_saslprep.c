@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Passwords are prepared as RFC 4013 says, or stay as they are where PostgreSQL leaves them so. */
+/*
+ * Passwords are prepared as in RFC 4013, or unchanged where PostgreSQL leaves them unchanged.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,15 +41,15 @@ static void test_other_spaces_become_a_space(void **state)
 	assert_prepared("a\xe3\x80\x80\x62", "a b"); /* ideographic space */
 }
 
-static void test_same_characters_written_differently_become_equal(void **state)
+static void test_equivalent_characters_become_equal(void **state)
 {
 	(void)state;
-	/* e and a combining accent, or one character. */
+	/* The letter e with a combining accent, or as one character. */
 	assert_prepared("re\xcc\x81sume\xcc\x81", "r\xc3\xa9sum\xc3\xa9");
 	assert_prepared("r\xc3\xa9sum\xc3\xa9", "r\xc3\xa9sum\xc3\xa9");
 }
 
-static void test_what_is_not_utf8_stays(void **state)
+static void test_bytes_that_are_not_utf8_are_unchanged(void **state)
 {
 	(void)state;
 	assert_prepared("p\xe9\xe8", "p\xe9\xe8"); /* Latin-1 */
@@ -56,17 +58,17 @@ static void test_what_is_not_utf8_stays(void **state)
 	assert_prepared("\xed\xa0\x80", "\xed\xa0\x80"); /* surrogate */
 }
 
-static void test_prohibited_and_unassigned_characters_leave_all_unchanged(void **state)
+static void test_prohibited_and_unassigned_characters_keep_the_password_unchanged(void **state)
 {
 	(void)state;
-	/* The ordinal in front would be mapped if the rest were allowed. */
+	/* The ordinal at the start would be mapped if the rest were allowed. */
 	assert_prepared("\xc2\xaa\xc2\x80", "\xc2\xaa\xc2\x80"); /* control character */
 	assert_prepared("\xc2\xaa\xee\x80\x80", "\xc2\xaa\xee\x80\x80"); /* private use */
 	assert_prepared("\xc2\xaa\xef\xbf\xbd", "\xc2\xaa\xef\xbf\xbd"); /* replacement */
 	assert_prepared("\xc2\xaa\xc8\xa1", "\xc2\xaa\xc8\xa1"); /* unassigned in Unicode 3.2 */
 }
 
-static void test_what_would_leave_nothing_stays(void **state)
+static void test_password_is_unchanged_if_the_result_would_be_empty(void **state)
 {
 	(void)state;
 	assert_prepared("\xc2\xad", "\xc2\xad");
@@ -78,10 +80,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_examples_of_the_standard),
 		cmocka_unit_test(test_other_spaces_become_a_space),
-		cmocka_unit_test(test_same_characters_written_differently_become_equal),
-		cmocka_unit_test(test_what_is_not_utf8_stays),
-		cmocka_unit_test(test_prohibited_and_unassigned_characters_leave_all_unchanged),
-		cmocka_unit_test(test_what_would_leave_nothing_stays),
+		cmocka_unit_test(test_equivalent_characters_become_equal),
+		cmocka_unit_test(test_bytes_that_are_not_utf8_are_unchanged),
+		cmocka_unit_test(
+			test_prohibited_and_unassigned_characters_keep_the_password_unchanged),
+		cmocka_unit_test(test_password_is_unchanged_if_the_result_would_be_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* SCRAM gives what the standards' vectors say, both sides agree, and no odd message gets in. */
+/*
+ * SCRAM matches the vectors of the standards, both sides agree, and invalid messages are
+ * refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +87,7 @@ static void test_password_is_prepared_before_derivation(void **state)
 	assert_memory_equal(&roman, &latin, sizeof(roman));
 }
 
-static void test_derivation_refuses_what_is_out_of_range(void **state)
+static void test_derivation_refuses_arguments_out_of_range(void **state)
 {
 	struct scram_keys keys;
 
@@ -177,7 +180,10 @@ static void test_client_side_of_the_vector(void **state)
 	struct buffer out = {0};
 
 	(void)state;
-	/* As if first was written with the vector's name and nonce, which are not of our form. */
+	/*
+	 * Set the nonce of the vector, which is not of our form, as if client-first had been
+	 * written.
+	 */
 	buffer_append(&client.nonce, VECTOR_CLIENT_NONCE, strlen(VECTOR_CLIENT_NONCE));
 	buffer_append(&client.auth_message, VECTOR_CLIENT_FIRST_BARE,
 		strlen(VECTOR_CLIENT_FIRST_BARE));
@@ -208,7 +214,9 @@ static void test_server_side_of_the_vector(void **state)
 	struct buffer out = {0};
 
 	(void)state;
-	/* As if first was answered with the vector's nonce, which is not of our form. */
+	/*
+	 * Set the state after a first step with the vector's nonce, which is not of our form.
+	 */
 	buffer_append(&server.gs2_header, "n,,", 3);
 	buffer_append(&server.nonce, VECTOR_NONCE, strlen(VECTOR_NONCE));
 	buffer_append(&server.auth_message, VECTOR_CLIENT_FIRST_BARE "," VECTOR_SERVER_FIRST,
@@ -219,7 +227,7 @@ static void test_server_side_of_the_vector(void **state)
 			secret.stored_key, secret.server_key, client_key, &out),
 		SCRAM_GOOD);
 	assert_text(&out, VECTOR_SERVER_FINAL);
-	/* The proof gave the key away: it logs in to a server with the same secret. */
+	/* The proof contained the client key: it logs in to a server with the same secret. */
 	assert_true(scram_derive(
 		"pencil", secret.salt, secret.salt_length, secret.iterations, &keys));
 	assert_memory_equal(client_key, keys.client_key, SCRAM_KEY_SIZE);
@@ -246,7 +254,10 @@ static void end_exchange(struct exchange *exchange)
 	buffer_free(&exchange->server_final);
 }
 
-/* The client proves `typed` to a server that keeps the keys `stored`, which may be NULL. */
+/*
+ * The client logs in with `typed` at a server that stores the keys `stored`, which may be
+ * NULL.
+ */
 static enum scram_result run_exchange(struct exchange *exchange, const struct scram_keys *typed,
 	const struct scram_keys *stored)
 {
@@ -270,7 +281,7 @@ static enum scram_result run_exchange(struct exchange *exchange, const struct sc
 		&exchange->server_final);
 }
 
-static void test_right_password_is_accepted_and_server_proves_itself(void **state)
+static void test_right_password_is_accepted_and_the_server_signature_matches(void **state)
 {
 	struct exchange exchange = {0};
 	struct scram_keys keys;
@@ -289,7 +300,7 @@ static void test_right_password_is_accepted_and_server_proves_itself(void **stat
 	end_exchange(&exchange);
 }
 
-static void test_wrong_password_is_refused_without_a_word(void **state)
+static void test_wrong_password_is_refused_without_a_message(void **state)
 {
 	struct exchange exchange = {0};
 	struct scram_keys right, wrong;
@@ -302,7 +313,7 @@ static void test_wrong_password_is_refused_without_a_word(void **state)
 	end_exchange(&exchange);
 }
 
-static void test_user_who_does_not_exist_is_refused_at_the_end(void **state)
+static void test_missing_user_is_refused_at_the_last_step(void **state)
 {
 	struct exchange exchange = {0};
 	struct scram_keys keys;
@@ -314,7 +325,7 @@ static void test_user_who_does_not_exist_is_refused_at_the_end(void **state)
 	end_exchange(&exchange);
 }
 
-static void test_proved_key_logs_in_to_a_server_with_the_same_secret(void **state)
+static void test_client_key_from_a_proof_logs_in_to_a_server_with_the_same_secret(void **state)
 {
 	struct exchange client_to_us = {0}, us_to_server = {0};
 	struct scram_keys keys, passed = {0};
@@ -322,7 +333,10 @@ static void test_proved_key_logs_in_to_a_server_with_the_same_secret(void **stat
 	(void)state;
 	assert_true(scram_derive("right", salt, sizeof(salt), 10, &keys));
 	assert_int_equal(run_exchange(&client_to_us, &keys, &keys), SCRAM_GOOD);
-	/* What we have: the key of the proof and the server key of the secret. */
+	/*
+	 * The keys that we have: the client key from the proof, the server key from the
+	 * secret.
+	 */
 	memcpy(passed.client_key, client_to_us.client_key, SCRAM_KEY_SIZE);
 	memcpy(passed.server_key, keys.server_key, SCRAM_KEY_SIZE);
 	assert_int_equal(run_exchange(&us_to_server, &passed, &keys), SCRAM_GOOD);
@@ -398,7 +412,7 @@ static enum scram_result give_first(
 static enum scram_result try_first(const char *message, size_t length)
 {
 	struct scram_server server = {0};
-	/* A copy of its own, so that reading behind it is seen. */
+	/* A copy of exactly that size, so that a read past its end is detected. */
 	char *copy = malloc(length > 0 ? length : 1);
 	enum scram_result result;
 
@@ -442,7 +456,7 @@ static void test_client_first_that_breaks_a_rule_is_refused(void **state)
 		"n,,n=a,n=b,r=abc", /* doubled */
 		"n,,n=,r=abc,r=abc",
 		"n,,n=,r=abc,n=user",
-		"n,,n=,r=abc,", /* nothing behind a comma */
+		"n,,n=,r=abc,", /* nothing after the comma */
 		"n,,n=,r=abc,x",
 		"n,,n=,r=abc,x=",
 		"n,,n=,r=abc,=y",
@@ -451,7 +465,7 @@ static void test_client_first_that_breaks_a_rule_is_refused(void **state)
 		"n,,n=,r=abc,m=must",
 		"n,,n=,r=abc,p=proof",
 		"n,,m=must,n=,r=abc",
-		"n,a=admin,n=,r=abc", /* on behalf of somebody else */
+		"n,a=admin,n=,r=abc", /* an authorization identity */
 		"n,a=,n=,r=abc",
 		"n,,a=admin,n=,r=abc",
 		"p=tls-server-end-point,,n=,r=abc", /* binding that was not offered */
@@ -492,7 +506,7 @@ static void test_long_client_first_is_refused(void **state)
 	assert_int_equal(try_first(message, 8 + SCRAM_MAX_NONCE), SCRAM_GOOD);
 	for (size_t i = 0; i < COUNT(lengths); i++)
 		assert_int_equal(try_first(message, 8 + lengths[i]), SCRAM_REFUSED);
-	/* A name may be long, the whole message not. */
+	/* A name may be long, but the message may not. */
 	memcpy(message, "n,,n=aaaaaaaa", 13);
 	memcpy(message + SCRAM_MAX_MESSAGE - 6, ",r=abc", 6);
 	assert_int_equal(try_first(message, SCRAM_MAX_MESSAGE), SCRAM_GOOD);
@@ -564,10 +578,10 @@ static void test_client_final_that_breaks_a_rule_is_refused(void **state)
 		"c=biws,r=" SERVER_NONCE ",p=" PROOF,
 		"c=biws,r=" NONCE "A,p=" PROOF,
 		"c=biws,r=Abc" SERVER_NONCE ",p=" PROOF,
-		"c=eSws,r=" NONCE ",p=" PROOF, /* said n before, says y now */
+		"c=eSws,r=" NONCE ",p=" PROOF, /* sent n before, sends y now */
 		"c=biw=,r=" NONCE ",p=" PROOF,
 		"c=cD10bHMtc2VydmVyLWVuZC1wb2ludCws,r=" NONCE ",p=" PROOF,
-		/* Well-formed, but no proof. */
+		/* Well-formed, but without a valid proof. */
 		"c=biws,r=" NONCE ",p=" PROOF,
 		"c=biws,r=" NONCE ",x=ignored,p=" PROOF,
 	};
@@ -598,7 +612,7 @@ static void test_header_and_extensions_are_covered_by_the_proof(void **state)
 	assert_int_equal(scram_server_first(&server, first, strlen(first), server_random, salt,
 				 sizeof(salt), 10, &server_first),
 		SCRAM_GOOD);
-	/* The client's own steps sign "c=biws,r=...", so put this message into their place. */
+	/* The client steps sign "c=biws,r=...", so replace that by this message. */
 	buffer_append(&client.auth_message, first + 3, strlen(first) - 3);
 	buffer_append(&client.auth_message, ",", 1);
 	buffer_append(&client.auth_message, server_first.data, server_first.length);
@@ -610,7 +624,7 @@ static void test_header_and_extensions_are_covered_by_the_proof(void **state)
 				 client_final.length, keys.stored_key, keys.server_key,
 				 client_key, &out),
 		SCRAM_REFUSED);
-	/* What was checked is what was sent, all of it. */
+	/* The whole message sent is signed. */
 	buffer_append(&client.auth_message, ",", 1);
 	buffer_append(&client.auth_message, without, strlen(without));
 	assert_int_equal(client.auth_message.length, server.auth_message.length);
@@ -640,7 +654,7 @@ static void test_final_without_first_is_refused(void **state)
 	scram_server_free(&server);
 }
 
-static void test_proof_cannot_be_given_twice(void **state)
+static void test_proof_cannot_be_used_twice(void **state)
 {
 	struct exchange exchange = {0};
 	struct scram_keys keys;
@@ -708,7 +722,7 @@ static void test_server_first_that_breaks_a_rule_is_refused(void **state)
 		/* nonces */
 		"r=,s=c2FsdA==,i=4096",
 		"r=x,s=c2FsdA==,i=4096",
-		"r=" CLIENT_NONCE ",s=c2FsdA==,i=4096", /* nothing of its own */
+		"r=" CLIENT_NONCE ",s=c2FsdA==,i=4096", /* only the client's nonce */
 		"r=" SERVER_NONCE CLIENT_NONCE ",s=c2FsdA==,i=4096",
 		"r=" CLIENT_NONCE " ,s=c2FsdA==,i=4096",
 		"r=" CLIENT_NONCE "\x80,s=c2FsdA==,i=4096",
@@ -780,7 +794,7 @@ static void test_client_steps_out_of_order_are_refused(void **state)
 	struct buffer out = {0};
 
 	(void)state;
-	/* An all-zero signature is what a client that did not answer would compare with. */
+	/* A client that has not sent its answer would compare with an all-zero signature. */
 	assert_int_equal(scram_client_verify(
 				 &client, "v=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", 46),
 		SCRAM_REFUSED);
@@ -802,10 +816,10 @@ static void test_client_steps_out_of_order_are_refused(void **state)
 	buffer_free(&out);
 }
 
-/* --- Anything at all ------------------------------------------------------------------------- */
+/* --- Mutated messages --------------------------------------------------------------------- */
 
-/* Good messages with bytes changed, cut or doubled: never a crash, never a way in. */
-static void test_changed_messages_never_get_in(void **state)
+/* Valid messages with bytes changed, cut or repeated: no crash, and never accepted. */
+static void test_changed_messages_are_never_accepted(void **state)
 {
 	struct exchange exchange = {0};
 	struct scram_keys keys;
@@ -836,7 +850,7 @@ static void test_changed_messages_never_get_in(void **state)
 		buffer_free(&server_first);
 		buffer_free(&server_final);
 
-		/* The same bytes in the places of the other messages. */
+		/* The same bytes as each of the other messages. */
 		(void)try_first(changed, length);
 		(void)try_challenge(changed, length);
 		free(changed);
@@ -849,15 +863,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys_of_the_vector_are_derived),
 		cmocka_unit_test(test_password_is_prepared_before_derivation),
-		cmocka_unit_test(test_derivation_refuses_what_is_out_of_range),
+		cmocka_unit_test(test_derivation_refuses_arguments_out_of_range),
 		cmocka_unit_test(test_malformed_secrets_are_clear_passwords),
 		cmocka_unit_test(test_salt_of_a_secret_is_capped),
 		cmocka_unit_test(test_client_side_of_the_vector),
 		cmocka_unit_test(test_server_side_of_the_vector),
-		cmocka_unit_test(test_right_password_is_accepted_and_server_proves_itself),
-		cmocka_unit_test(test_wrong_password_is_refused_without_a_word),
-		cmocka_unit_test(test_user_who_does_not_exist_is_refused_at_the_end),
-		cmocka_unit_test(test_proved_key_logs_in_to_a_server_with_the_same_secret),
+		cmocka_unit_test(
+			test_right_password_is_accepted_and_the_server_signature_matches),
+		cmocka_unit_test(test_wrong_password_is_refused_without_a_message),
+		cmocka_unit_test(test_missing_user_is_refused_at_the_last_step),
+		cmocka_unit_test(
+			test_client_key_from_a_proof_logs_in_to_a_server_with_the_same_secret),
 		cmocka_unit_test(test_server_that_does_not_know_the_secret_is_not_trusted),
 		cmocka_unit_test(test_channel_binding_data_is_part_of_the_exchange),
 		cmocka_unit_test(test_client_first_forms_that_are_accepted),
@@ -867,13 +883,13 @@ int main(void)
 		cmocka_unit_test(test_client_final_that_breaks_a_rule_is_refused),
 		cmocka_unit_test(test_header_and_extensions_are_covered_by_the_proof),
 		cmocka_unit_test(test_final_without_first_is_refused),
-		cmocka_unit_test(test_proof_cannot_be_given_twice),
+		cmocka_unit_test(test_proof_cannot_be_used_twice),
 		cmocka_unit_test(test_server_first_forms_that_are_accepted),
 		cmocka_unit_test(test_server_first_that_breaks_a_rule_is_refused),
 		cmocka_unit_test(test_long_server_nonce_is_refused),
 		cmocka_unit_test(test_long_server_salt_is_refused),
 		cmocka_unit_test(test_client_steps_out_of_order_are_refused),
-		cmocka_unit_test(test_changed_messages_never_get_in),
+		cmocka_unit_test(test_changed_messages_are_never_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
