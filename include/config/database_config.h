@@ -2,9 +2,9 @@
 /*
  * One entry of [databases]: where its servers are, and its own sizes and limits.
  *
- * Made whole, then never changed. A configuration holds its entries; one that was made from the
- * `*` template stands alone and belongs to whoever asked for it. Texts belong to the entry, the
- * password is wiped with it.
+ * Immutable once made. A configuration owns its entries; one made from the `*` template is
+ * owned by the caller that requested it. The entry owns its texts; the password is wiped with
+ * it.
  */
 #ifndef PGUSHER_CONFIG_DATABASE_CONFIG_H
 #define PGUSHER_CONFIG_DATABASE_CONFIG_H
@@ -20,19 +20,19 @@ struct entry_grammar;
 enum {
 	DATABASE_NAME_LIMIT = 63, /* bytes */
 	DATABASE_DEFAULT_PORT = 5432,
-	/* Hosts that all fail at once are tried in one go: a list is no longer than that bears. */
+	/* Hosts that fail at once are all tried within one call, so the list has a limit. */
 	DATABASE_HOSTS_LIMIT = 256,
-	DATABASE_HOST_LIMIT = 255, /* bytes: no name or path that works has more */
+	DATABASE_HOST_LIMIT = 255, /* bytes: longer names or paths do not work */
 };
 
 enum load_balance { LOAD_BALANCE_ROUND_ROBIN, LOAD_BALANCE_DISABLE };
 
-/* Texts that are NULL were not given. */
+/* A text is NULL if it is not given. */
 struct database_config {
 	const char *name;
 	const char *host; /* as written: names, addresses or directories, separated by commas */
-	const char *dbname; /* at the server; never NULL but in the template */
-	const char *user; /* forced: everybody is this one at the server */
+	const char *dbname; /* on the server; NULL in the template only */
+	const char *user; /* forced: all clients of the database use this server user */
 	const char *password; /* of the forced user */
 	const char *auth_user, *auth_query, *auth_dbname;
 	const char *connect_query; /* sent to each new server */
@@ -49,38 +49,44 @@ struct database_config {
 };
 
 /*
- * Read an entry. NULL when it has mistakes, which were added to the problems (warnings, if
- * `lenient`), or without memory.
+ * Parse an entry. Returns NULL if it has mistakes, which are added to the problems (as
+ * warnings if `lenient`), or when out of memory. The caller frees it.
  */
 struct database_config *database_config_parse(const struct ini_place *place, const char *name,
 	const char *text, bool lenient, struct problems *problems);
 
-/* An automatic database of that name; the caller frees it. NULL without template or memory. */
+/*
+ * Make an automatic database of this name from the template. The caller frees it. Returns NULL
+ * without a template or when out of memory.
+ */
 struct database_config *database_config_from_template(
 	const struct database_config *model, const char *name);
 
-/* Wipe and free; NULL is fine. */
+/* Wipe and free; NULL is allowed. */
 void database_config_free(struct database_config *config);
 
-/* How many hosts it lists; 0: none, its servers are at our own Unix sockets. */
+/* Number of hosts in the list; 0: none, the servers are at our own Unix socket directory. */
 unsigned database_config_hosts(const struct database_config *config);
 
-/* The nth host of the list, which ends at a comma or with the text; the list must be that long. */
+/*
+ * The nth host of the list, from 0; it ends at a comma or at the end of the text. The index
+ * must be within the list.
+ */
 const char *database_config_host(
 	const struct database_config *config, unsigned n, size_t *length);
 
 /*
- * May servers connected for one go on serving the other? False if dbname, host, port, user,
- * connect_query, auth_dbname, auth_query or load_balance_hosts differ.
+ * Whether servers connected for one entry may continue to serve the other. False if dbname,
+ * host, port, user, connect_query, auth_dbname, auth_query or load_balance_hosts differ.
  */
 bool database_config_same_target(
 	const struct database_config *a, const struct database_config *b);
 
-/* Do both log in to their servers as the same forced user, or as no forced one? */
+/* Whether both have the same forced server user, or both none. */
 bool database_config_same_user(
 	const struct database_config *a, const struct database_config *b);
 
-/* The keys of such an entry. */
+/* The keys of an entry. */
 const struct entry_grammar *database_config_grammar(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the entries of [databases], [users] and [peers] have in common: a connect string whose
- * keys fill a struct, by a table. A new key is one row.
+ * Shared code for entries of [databases], [users] and [peers]: a connect string with
+ * keys that fill a struct, driven by a table. A new key is one row.
  *
- * An entry is first read into a struct whose texts point into the string, then packed into one
- * block of memory with its texts behind it. Its first member is `const char *name`.
+ * An entry is first parsed into a struct with texts that point into the string, then packed into
+ * one block of memory, followed by its texts. The struct's first member is `const char *name`.
  */
 #ifndef PGUSHER_CONFIG_ENTRY_H
 #define PGUSHER_CONFIG_ENTRY_H
@@ -18,7 +18,7 @@
 /* The types of values. */
 enum entry_kind {
 	ENTRY_TEXT, /* const char * */
-	ENTRY_HOST, /* const char *; a list without empty items */
+	ENTRY_HOST, /* const char *; a comma-separated list without empty items */
 	ENTRY_PORT, /* uint16_t, not 0 */
 	ENTRY_SIZE, /* int; negative ones are -1 */
 	ENTRY_LIMIT, /* int; negative ones are 0 */
@@ -31,60 +31,63 @@ enum entry_kind {
 struct entry_key {
 	const char *name;
 	enum entry_kind kind;
-	size_t offset; /* of the field */
-	const char *doc; /* sentences for the reference page */
+	size_t offset; /* of the field, in bytes */
+	const char *doc; /* description for the manual page */
 };
 
-/* The keys of one section, and PgBouncer's words for what does not fit. */
+/* The keys of one section, and PgBouncer's texts for mistakes. */
 struct entry_grammar {
 	const struct entry_key *keys;
 	size_t key_count;
-	size_t size; /* of the struct */
+	size_t size; /* of the struct, in bytes */
 	const char *malformed; /* "syntax error in connection string" */
 	const char *unknown; /* "unrecognized connection parameter" */
 };
 
-/* What may be written as the key's value, for people. */
+/* Description of the values allowed for a key. */
 const char *entry_allowed(const struct entry_key *key);
 
-/* One entry while it is read. */
+/* One entry while it is parsed. */
 struct entry {
 	const struct entry_grammar *grammar;
 	const struct ini_place *place;
 	const char *name;
-	enum problem_severity severity; /* of its mistakes */
+	enum problem_severity severity; /* of mistakes in it */
 	struct problems *problems;
-	char *text; /* cut into pieces */
+	char *text; /* the string, modified while parsing */
 	size_t text_size;
-	char *shown; /* the text for problems, passwords left out */
-	bool wrong; /* there was a mistake */
+	char *shown; /* the string as shown in problems, without passwords */
+	bool wrong; /* a mistake was found */
 };
 
 /*
- * Start reading the entry `name = text`; mistakes get this severity. False, with a problem, when
- * there is no memory. entry_end() must follow in either case.
+ * Start parsing the entry `name = text`; mistakes are reported with this severity. Returns
+ * false, and adds a problem, when out of memory. entry_end() must be called in either case.
  */
 bool entry_begin(struct entry *entry, const struct entry_grammar *grammar,
 	const struct ini_place *place, const char *name, const char *text,
 	enum problem_severity severity, struct problems *problems);
 
-/* Say what is wrong with the entry. */
+/* Report a mistake in the entry. */
 void entry_refuse(struct entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Read all keys into the struct, where the defaults are already. */
+/* Parse all keys into the struct, which already has the defaults. */
 void entry_read(struct entry *entry, void *fields);
 
 /*
- * The struct in memory of its own, with texts of its own, for free(). NULL if there was any
- * mistake, or without memory, which then is one.
+ * Copy the struct and its texts into a new block, which the caller frees with free(). Returns
+ * NULL after any mistake; being out of memory is reported as one.
  */
 void *entry_finish(struct entry *entry, const void *fields);
 
-/* Wipe and free what entry_begin() made. */
+/* Wipe and free the memory of entry_begin(). */
 void entry_end(struct entry *entry);
 
-/* A second struct with texts of its own, in one block for free(); NULL without memory. */
+/*
+ * Copy the struct and its texts into one block, which the caller frees with free(); NULL when
+ * out of memory.
+ */
 void *entry_pack(const struct entry_grammar *grammar, const void *fields);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A whole small file in memory.
+ * Reads a small file into memory as a whole.
  *
- * Configuration files may hold passwords, so the memory is wiped when it is given back.
+ * Configuration files may contain passwords, so the memory is wiped before it is freed.
  */
 #ifndef PGUSHER_CONFIG_FILE_H
 #define PGUSHER_CONFIG_FILE_H
@@ -13,15 +13,15 @@
 #include "base/file_identity.h"
 
 struct file_text {
-	char *text; /* `length` bytes and a NUL behind them */
+	char *text; /* `length` bytes, followed by a NUL */
 	size_t length;
 	struct file_identity identity;
 };
 
 /*
- * Read a file. False with errno set: it cannot be opened or read, is a directory (EISDIR) or is
- * longer than `limit` bytes (EFBIG). What is no file on disk (a FIFO, /dev/null) is never waited
- * for and reads as empty.
+ * Read a file; the caller frees the text with file_text_free(). Returns false with errno set
+ * if it cannot be opened or read, is a directory (EISDIR) or is longer than `limit` bytes
+ * (EFBIG). Never blocks: other kinds of files (a FIFO, /dev/null) are read as empty.
  */
 bool file_read(const char *path, size_t limit, struct file_text *out);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The files of a folder in which configuration is put down in pieces, such as conf.d.
- */
+/* The files of a directory that holds parts of the configuration, such as conf.d. */
 #ifndef PGUSHER_CONFIG_FOLDER_H
 #define PGUSHER_CONFIG_FOLDER_H
 
@@ -9,18 +7,18 @@
 #include <stddef.h>
 
 struct folder {
-	char **paths; /* `PATH/NAME`, in byte order of names */
+	char **paths; /* `PATH/NAME`, in byte order of the names */
 	size_t count;
 };
 
-/* Is there a folder at this path? */
+/* Whether a directory exists at this path. */
 bool folder_exists(const char *path);
 
 /*
- * List the regular files whose names end in `suffix`, symbolic links to such included; names
- * that start with a dot are not looked at. A link that leads nowhere is listed too, so that
- * reading it tells. False with errno set: there is no such folder, it cannot be read, or no
- * memory.
+ * List the regular files with names ending in `suffix`, and symbolic links to such files;
+ * names that start with a dot are skipped. A dangling link is listed too, so that reading it
+ * reports the error. Returns false with errno set if the directory is missing or unreadable,
+ * or when out of memory.
  */
 bool folder_list(const char *path, const char *suffix, struct folder *out);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The auth_hba_file: rules in the style of pg_hba.conf, of which the first that fits a
- * connection says how its client proves who it is.
+ * The auth_hba_file: rules in the style of pg_hba.conf. The first rule that matches a
+ * connection decides how its client authenticates.
  *
  *	local                        DATABASE  USER           METHOD  [map=NAME]
  *	host | hostssl | hostnossl   DATABASE  USER  ADDRESS  METHOD  [map=NAME]
  *
- * A quoted word is a name, never a keyword. Counted, never changed; it holds on to the maps that
- * its rules name.
+ * A quoted word is a name, never a keyword. Reference-counted and immutable; it holds a
+ * reference to the maps that its rules name.
  */
 #ifndef PGUSHER_CONFIG_HBA_H
 #define PGUSHER_CONFIG_HBA_H
@@ -34,45 +34,49 @@ struct hba_rule {
 	enum hba_method method;
 	unsigned line; /* in the file */
 	struct hba_names databases, users;
-	struct network network; /* AF_UNSPEC: every address */
-	struct ident_map map; /* for peer and cert; empty: none */
-	char *options; /* of ldap: the rest of the line as written; NULL for other methods */
+	struct network network; /* AF_UNSPEC: any address */
+	struct ident_map map; /* for peer and cert; empty if not given */
+	char *options; /* for ldap: the rest of the line, verbatim; NULL for other methods */
 };
 
-/* What rules look at. */
+/* The properties of a connection that rules match on. */
 struct hba_connection {
 	const struct address *address; /* of the client */
 	bool tls;
 	bool physical_replication;
-	const char *database; /* as the client calls it */
+	const char *database; /* as requested by the client */
 	const char *user;
 };
 
 struct hba;
 
 /*
- * Read a file. A bad line, or a file that cannot be opened, is left out and is a problem. NULL
- * without memory, which is an error.
+ * Read a file. A bad line, or a file that cannot be opened, is skipped and added to the
+ * problems. Returns a reference owned by the caller; NULL when out of memory, which is added
+ * as an error.
  */
 struct hba *hba_load(const char *path, struct ident *ident, struct problems *problems);
 
-/* The same for a text that is in memory already, here called `name`. */
+/* Like hba_load(), for a text in memory; `name` is used in problems. */
 struct hba *hba_parse(const char *name, const char *text, size_t length, struct ident *ident,
 	struct problems *problems);
 
-/* One more holder; NULL is passed through. */
+/* Add a reference; NULL is returned unchanged. */
 struct hba *hba_ref(struct hba *hba);
 
-/* One holder less; NULL is fine. */
+/* Release a reference; the last one frees the rules. NULL is allowed. */
 void hba_unref(struct hba *hba);
 
-/* The first rule that fits, lent; NULL: none, or no rules. */
+/*
+ * The first rule that matches, valid as long as the reference; NULL if none matches or there
+ * are no rules.
+ */
 const struct hba_rule *hba_find(const struct hba *hba, const struct hba_connection *connection);
 
-/* Rule number `index` in the order of the file; NULL behind the last. */
+/* Rule number `index` in the order of the file; NULL after the last. */
 const struct hba_rule *hba_rule_at(const struct hba *hba, size_t index);
 
-/* The word for a method. */
+/* The keyword of a method. */
 const char *hba_method_name(enum hba_method method);
 
 #endif

@@ -13,40 +13,41 @@
 
 enum {
 	HBA_FILE_LIMIT = 16 * 1024 * 1024, /* bytes of the HBA file, and of each @file */
-	HBA_NESTING_LIMIT = 10, /* of @file in @file */
-	HBA_INCLUDES_LIMIT = 1000, /* of @file that one HBA file leads to, each time counted */
+	HBA_NESTING_LIMIT = 10, /* depth of @file inside @file */
+	HBA_INCLUDES_LIMIT = 1000, /* of @file read for one HBA file, repetitions included */
 };
 
-/* What a bare word may mean instead of a name. */
+/* What a bare word may mean besides a name. */
 enum hba_keyword {
 	HBA_ALL = 1,
-	HBA_SAMEUSER = 2, /* the database has the user's name */
+	HBA_SAMEUSER = 2, /* the database is named like the user */
 	HBA_REPLICATION = 4, /* the connection is for physical replication */
 };
 
 struct hba_names {
-	unsigned keywords; /* of enum hba_keyword */
-	char **names; /* owned, sorted once reading is done */
+	unsigned keywords; /* bits of enum hba_keyword */
+	char **names; /* owned, sorted after parsing */
 	size_t count, capacity;
 };
 
-/* Reads lists; one for a whole HBA file. */
+/* Parser state for lists; one for a whole HBA file. */
 struct hba_names_reader {
-	const char *file; /* that names are read from */
+	const char *file; /* the file being read */
 	unsigned depth; /* of that file */
 	unsigned includes; /* read so far */
 	bool no_memory;
-	char why[256]; /* the list that was read last is bad */
+	char why[256]; /* why the last list is bad */
 };
 
 /*
- * Read a list from the present token on, up to the first one that belongs to it no more. False:
- * it is bad, and the reader says why. In either case `out`, zero before, is to be freed.
+ * Parse a list starting at the present token, up to the first token that is not part of it.
+ * Returns false if it is bad; the reader's `why` then has the reason. In either case the
+ * caller frees `out`, which must be zeroed before.
  */
 bool hba_names_read(
 	struct hba_names_reader *reader, struct tokens *tokens, struct hba_names *out);
 
-/* Is this very name in the list, keywords left out? */
+/* Whether exactly this name is in the list; keywords are not considered. */
 bool hba_names_has(const struct hba_names *names, const char *name);
 
 void hba_names_free(struct hba_names *names);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Reads the grammar of pgbouncer.ini: sections, `key = value` lines, comments, %include.
+ * Parser for the grammar of pgbouncer.ini: sections, `key = value` lines, comments, %include.
  *
- * It knows no section and no key: whoever calls is told of each in the order of the file, with
- * its place, and judges them. A line that does not fit the grammar is a problem and is skipped,
- * so that one reading finds all mistakes.
+ * It does not know sections or keys: it reports each to the caller's callbacks in file order,
+ * with its place. A line that does not fit the grammar is added to the problems and skipped,
+ * so that one pass finds all mistakes.
  *
  * Keys are bare words of letters, digits and `_.-*`, or anything in single quotes. Values are
- * taken as they are up to the end of the line, white space trimmed, no quoting, no comments
- * behind them. What stands behind a `]` is read as a line of its own.
+ * taken verbatim up to the end of the line with white space trimmed; there is no quoting and
+ * no trailing comment. Text after a `]` is parsed as a line of its own.
  *
- * A section goes on into an included file and out of it. %include of a folder reads its *.ini
- * files in byte order of their names; each begins in the section of the including line, and so
- * does what follows that line.
+ * A section continues into an included file and after it. %include of a directory reads its
+ * *.ini files in byte order of their names; each starts in the section of the including line,
+ * as do the lines after that line.
  */
 #ifndef PGUSHER_CONFIG_INI_H
 #define PGUSHER_CONFIG_INI_H
@@ -23,34 +23,37 @@
 #include "config/problems.h"
 
 enum {
-	/* %include below the main file may be nested this deep. */
+	/* Levels of %include below the main file. */
 	INI_NESTING_LIMIT = 10,
-	/* Bytes of one file. */
+	/* Size limit of one file, in bytes. */
 	INI_FILE_LIMIT = 16 * 1024 * 1024,
 };
 
-/* Where in the files something stands; lent for the duration of a call. */
+/* A place in the files; valid during a callback. */
 struct ini_place {
 	const char *file;
 	unsigned line; /* from 1 */
 };
 
-/* Texts are lent for the duration of the call. */
+/* Callbacks of the parser. Texts are valid during the call. */
 struct ini_events {
-	/* What it returns is handed to pair() for as long as that section goes on. */
+	/*
+	 * A section starts. The returned pointer is passed to pair() for the pairs of the
+	 * section.
+	 */
 	const void *(*section)(void *context, const struct ini_place *place, const char *name);
 	void (*pair)(void *context, const void *section, const struct ini_place *place,
 		const char *key, const char *value);
 };
 
 /*
- * Read a file with all that it includes; relative names are taken from the working directory.
- * False, with a problem, when there is no such file.
+ * Read a file and the files that it includes; relative names start at the working directory.
+ * Returns false, and adds a problem, if the file cannot be read.
  */
 bool ini_read(const char *path, const struct ini_events *events, void *context,
 	struct problems *problems);
 
-/* The same for a text that is in memory already, here called `name`. */
+/* Like ini_read(), for a text in memory; `name` is used in problems. */
 void ini_read_text(const char *name, const char *text, size_t length,
 	const struct ini_events *events, void *context, struct problems *problems);
 

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a directory is asked, made from the options and a user's name. Names come from peers: the
- * filter is built so that a name is never more than a value in it.
+ * The search filter, DN and URIs of a request to an LDAP server, made from the options and a
+ * user's name. Names come from peers: in the filter a name is always escaped to be a value.
  *
- * Whatever is returned is the caller's, to be freed; NULL means that there is no memory.
+ * The caller owns the returned texts and frees them; NULL when out of memory.
  */
 #ifndef PGUSHER_CONFIG_LDAP_QUERY_H
 #define PGUSHER_CONFIG_LDAP_QUERY_H
 
 #include "config/ldap_options.h"
 
-/* May this name be searched for? Those with * ( ) \ or / in them may not. */
+/* Whether this name may be used in a search. Names with * ( ) \ or / may not. */
 bool ldap_query_allows(const char *user);
 
-/* The filter that finds the user, who must be allowed. RFC 4515. */
+/* The filter that finds the user, a name that ldap_query_allows() accepts. RFC 4515. */
 char *ldap_query_filter(const struct ldap_options *options, const char *user);
 
 /* The DN of a simple bind: prefix, name, suffix. */
 char *ldap_query_dn(const struct ldap_options *options, const char *user);
 
 /*
- * The servers to try, as URIs set apart by spaces. `found` is a list of host:port that DNS knows,
+ * The servers to try, as URIs separated by spaces. `found` is a list of host:port from DNS,
  * for options without a server.
  */
 char *ldap_query_uris(const struct ldap_options *options, const char *found);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Finds the name that a misspelt one was meant to be: the one that is most like it, if it is
- * like it at all.
+ * Finds the existing name that is most similar to a misspelt one, for a hint in an error text.
  */
 #ifndef PGUSHER_CONFIG_NEAREST_H
 #define PGUSHER_CONFIG_NEAREST_H
 
-/* Begin with the misspelt name as `asked`, the rest zero; show it each name that exists. */
+/* Start with the misspelt name as `asked` and zero otherwise; pass each existing name. */
 struct nearest {
 	const char *asked;
-	const char *found; /* NULL: none so far is like it */
-	unsigned distance; /* letters by which that one differs */
+	const char *found; /* NULL: no similar name so far */
+	unsigned distance; /* number of letters in which it differs */
 };
 
 void nearest_consider(struct nearest *nearest, const char *name);

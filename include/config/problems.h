@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is wrong with a configuration: every mistake with its place, collected while reading on.
+ * Mistakes in a configuration, collected with their places while parsing continues.
  *
- * Nothing is printed or logged here: `--check` prints file, line and text, the daemon logs the
- * log lines, which keep PgBouncer's words. Texts never hold a password.
+ * Nothing is printed or logged here: `--check` prints file, line and text; the daemon logs the
+ * log lines, which have PgBouncer's texts. Texts never contain a password.
  */
 #ifndef PGUSHER_CONFIG_PROBLEMS_H
 #define PGUSHER_CONFIG_PROBLEMS_H
@@ -14,14 +14,15 @@
 
 enum problem_severity {
 	PROBLEM_ERROR, /* the configuration cannot be used */
-	PROBLEM_SKIPPED, /* it can, without what stands there: a mistake all the same */
-	PROBLEM_WARNING, /* it can */
+	/* The configuration can be used without the skipped part; still a mistake. */
+	PROBLEM_SKIPPED,
+	PROBLEM_WARNING, /* the configuration can be used */
 };
 
 enum {
-	/* More than these are counted, but not kept. */
+	/* Problems beyond this number are counted, but not kept. */
 	PROBLEMS_KEPT = 1000,
-	/* Lines that one problem may put into the log. */
+	/* Log lines of one problem at most. */
 	PROBLEM_LOG_LINES = 2,
 };
 
@@ -29,40 +30,43 @@ struct problem {
 	enum problem_severity severity;
 	unsigned line; /* 0: the file as a whole */
 	const char *file;
-	const char *text; /* what is wrong and what is allowed, without the place */
-	const char *log[PROBLEM_LOG_LINES]; /* the same for the log, one call each; NULL ends */
-	bool reworded; /* log[0] is not made from the text */
+	const char *text; /* the mistake and what is allowed, without the place */
+	const char *log[PROBLEM_LOG_LINES]; /* log lines, one per log call; NULL ends */
+	bool reworded; /* log[0] was set by problems_log_as() */
 };
 
-/* Owned by whoever reads a configuration; all zero is empty. */
+/* Owned by the caller that reads a configuration; zeroed is empty. */
 struct problems {
-	struct problem *list; /* in the order in which they were found */
+	struct problem *list; /* in the order found */
 	size_t count, capacity;
-	size_t errors, skipped, warnings; /* found, kept or not */
-	bool last_kept; /* the one added last is in the list */
+	size_t errors, skipped, warnings; /* found, whether kept or not */
+	bool last_kept; /* the last one added is in the list */
 };
 
 /*
  * Add a problem; texts are copied. It is logged as `TEXT (FILE:LINE)` unless problems_log_as()
- * says otherwise. Without memory it is only counted.
+ * is called. When out of memory it is only counted.
  */
 void problems_add(struct problems *problems, enum problem_severity severity, const char *file,
 	unsigned line, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The problem added last is logged with this line: the first call replaces, the second adds. */
+/*
+ * Set the log line of the problem added last: the first call replaces it, the second adds one.
+ */
 void problems_log_as(struct problems *problems, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* How many errors were found, kept or not. */
+/* Number of errors found, whether kept or not. */
 size_t problems_errors(const struct problems *problems);
 
 /*
- * The next problem in order, NULL at the end; start with NULL. Lent until the next is added.
+ * Iterate in order: returns the next problem, NULL at the end; start with NULL. Valid until a
+ * problem is added.
  */
 const struct problem *problems_next(
 	const struct problems *problems, const struct problem *last);
 
-/* Free all of them and leave it empty. */
+/* Free all problems and leave the struct empty. */
 void problems_free(struct problems *problems);
 
 #endif

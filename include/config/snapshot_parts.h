@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the bodies of config/snapshot share: what one is, and how it is loaded. For nobody else. */
+/* Shared by the source files of config/snapshot only: the struct, and how it is loaded. */
 #ifndef PGUSHER_CONFIG_SNAPSHOT_PARTS_H
 #define PGUSHER_CONFIG_SNAPSHOT_PARTS_H
 
@@ -11,14 +11,14 @@
 struct snapshot {
 	atomic_uint references;
 	struct settings settings;
-	struct catalog *catalog; /* counted */
-	struct userlist *users; /* counted; NULL: none */
-	struct ident *ident; /* counted; NULL: none */
-	struct hba *hba; /* counted; NULL: none */
-	const char *const *presets; /* of the command line, lent for good; NULL: none */
+	struct catalog *catalog; /* one reference */
+	struct userlist *users; /* one reference; NULL: none */
+	struct ident *ident; /* one reference; NULL: none */
+	struct hba *hba; /* one reference; NULL: none */
+	const char *const *presets; /* of the command line, borrowed for good; NULL: none */
 };
 
-/* With nothing in it, and one reference; NULL: no memory. */
+/* Returns an empty snapshot with one reference; NULL when out of memory. */
 struct snapshot *snapshot_new(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The words of files in the style of pg_hba.conf: lines, and the tokens of a line.
+ * Tokenizer for files in the style of pg_hba.conf: lines, and the tokens of a line.
  *
- * Tokens are set apart by blanks; `,` is one of its own; `#` begins a comment. A token in double
- * quotes holds anything, with "" for a quote, and is never a keyword. A bare one ends at a blank,
- * `,`, `#` or a quote. No line is continued on the next one.
+ * Tokens are separated by blanks; `,` is a token of its own; `#` starts a comment. A token in
+ * double quotes may contain anything, with "" for a quote, and is never a keyword. A bare
+ * token ends at a blank, `,`, `#` or a quote. There are no continuation lines.
  */
 #ifndef PGUSHER_CONFIG_TOKENS_H
 #define PGUSHER_CONFIG_TOKENS_H
@@ -13,44 +13,47 @@
 #include <stddef.h>
 
 enum token_kind {
-	TOKEN_END, /* of the line, or a comment */
+	TOKEN_END, /* end of the line, or a comment */
 	TOKEN_COMMA,
 	TOKEN_BARE,
 	TOKEN_QUOTED,
-	TOKEN_BROKEN, /* a quote is not closed, or there is a NUL; nothing comes behind it */
+	TOKEN_BROKEN, /* an unclosed quote, or a NUL; the rest of the line is skipped */
 };
 
-/* A walk over lines that hold anything, and over the tokens of one. */
+/* Iterator over non-empty lines and the tokens of a line. */
 struct tokens {
 	enum token_kind kind; /* of the present token */
-	const char *text; /* what it says, without quotes; good until the next one */
-	unsigned line; /* that it stands in, from 1 */
-	const char *behind; /* the rest of the line as written, up to `line_end` */
+	const char *text; /* unquoted; valid until the next token */
+	unsigned line; /* of the token, from 1 */
+	const char *behind; /* the rest of the line, verbatim, up to `line_end` */
 	const char *line_end;
-	const char *end; /* of all */
-	char *scratch; /* owned: room for any token */
+	const char *end; /* of the whole text */
+	char *scratch; /* owned: large enough for any token */
 	size_t size;
 };
 
 /*
- * Start over a text, which must outlive the walk; a byte order mark in front is passed over.
- * False without memory; tokens_end() is due only after true.
+ * Start at the beginning of a text, which must outlive the walk; a byte order mark is skipped.
+ * Returns false when out of memory; tokens_end() must be called after true only.
  */
 bool tokens_begin(struct tokens *walk, const char *text, size_t length);
 
-/* Go to the first token of the next line that has any; false at the end. */
+/* Go to the first token of the next line that has tokens; false at the end. */
 bool tokens_next_line(struct tokens *walk);
 
 /* Go to the next token of the line. */
 void tokens_next(struct tokens *walk);
 
-/* Is the present token this bare word? */
+/* Whether the present token is this bare word. */
 bool tokens_is_word(const struct tokens *walk, const char *word);
 
-/* What is left of the line behind the present token, as written, without blanks around it. */
+/*
+ * The rest of the line after the present token, verbatim, without surrounding blanks.
+ * `*length` is set to its length in bytes.
+ */
 const char *tokens_rest(const struct tokens *walk, size_t *length);
 
-/* Wipe and free. */
+/* Wipe and free the walk's memory. */
 void tokens_end(struct tokens *walk);
 
 #endif

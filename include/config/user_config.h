@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One entry of [users]: sizes, limits and time-outs of that user. Made whole, then never changed;
- * the configuration that it stands in owns it. It lets nobody log in.
+ * One entry of [users]: sizes, limits and timeouts of that user. Immutable; owned by its
+ * configuration. An entry here does not let the user log in.
  */
 #ifndef PGUSHER_CONFIG_USER_CONFIG_H
 #define PGUSHER_CONFIG_USER_CONFIG_H
@@ -17,25 +17,28 @@ struct user_config {
 	const char *name;
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
 
-	/* As server user, of its pools. */
+	/* As server user: apply to its pools. */
 	int pool_size, reserve_pool_size; /* -1: inherit; 0: no limit, none */
 	int max_user_connections; /* 0: inherit */
 	usec_t query_timeout, idle_transaction_timeout, transaction_timeout; /* 0: inherit */
 
-	/* As login user, of its clients. */
+	/* As login user: apply to its clients. */
 	int max_user_client_connections; /* 0: inherit */
 	usec_t client_idle_timeout; /* 0: inherit */
 	usec_t query_wait_timeout; /* -1: inherit; 0: no limit */
 };
 
-/* Read an entry; NULL when it has mistakes (added to the problems), or without memory. */
+/*
+ * Parse an entry. Returns NULL if it has mistakes (added to the problems) or when out of
+ * memory. The caller frees it.
+ */
 struct user_config *user_config_parse(const struct ini_place *place, const char *name,
 	const char *text, struct problems *problems);
 
-/* NULL is fine. */
+/* Free; NULL is allowed. */
 void user_config_free(struct user_config *config);
 
-/* The keys of such an entry. */
+/* The keys of an entry. */
 const struct entry_grammar *user_config_grammar(void);
 
 #endif

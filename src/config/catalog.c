@@ -5,9 +5,9 @@
 #include <string.h>
 
 struct named {
-	const char *name; /* of the entry */
+	const char *name; /* owned by the entry */
 	void *entry;
-	size_t order; /* in the file */
+	size_t order; /* position in the file */
 };
 
 bool named_list_add(struct named_list *list, const char *name, void *entry)

@@ -11,7 +11,10 @@ static char *skip_spaces(char *at)
 	return at;
 }
 
-/* The key, ended by a NUL; returns where the value starts, NULL when there is no key or `=`. */
+/*
+ * Terminate the key with a NUL. Returns the start of the value; NULL if the key or `=` is
+ * missing.
+ */
 static char *cut_key(char *at)
 {
 	char *end = at + strcspn(at, "= ");
@@ -23,7 +26,7 @@ static char *cut_key(char *at)
 	return skip_spaces(equals + 1);
 }
 
-/* The bare value, ended by a NUL; returns what is left. */
+/* Terminate the bare value with a NUL. Returns the rest. */
 static char *cut_bare(char *at)
 {
 	char *end = at + strcspn(at, " ");
@@ -35,8 +38,8 @@ static char *cut_bare(char *at)
 }
 
 /*
- * The value behind an opening quote, unquoted in place; returns what is left, NULL when the
- * closing quote is missing.
+ * Unquote, in place, the value after an opening quote. Returns the rest; NULL if the closing
+ * quote is missing.
  */
 static char *cut_quoted(char *at)
 {
@@ -49,7 +52,7 @@ static char *cut_quoted(char *at)
 			break;
 		*out++ = *at;
 	}
-	/* The character behind the quote is the separator, whatever it is. */
+	/* Any character after the closing quote is the separator. */
 	if (*at != '\0')
 		at++;
 	*out = '\0';

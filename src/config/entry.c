@@ -14,12 +14,12 @@
 #include "config/nearest.h"
 #include "config/settings.h"
 
-/* Bytes of a value that problems show. */
+/* Bytes of a value shown in problems. */
 enum { SHOWN_LIMIT = 200 };
 
 /* --- problems ----------------------------------------------------------------------------- */
 
-/* The text as problems show it: nothing from where a password may begin. */
+/* The text as shown in problems, cut before a possible password. */
 static char *without_password(const char *text)
 {
 	const char *secret = strcasestr(text, "pas");
@@ -55,7 +55,9 @@ bool entry_begin(struct entry *entry, const struct entry_grammar *grammar,
 
 void entry_end(struct entry *entry)
 {
-	/* The walk has left NULs in it: wipe what was allocated, not what a string would be. */
+	/*
+	 * The walk has written NULs into it: wipe the allocated size, not up to the first NUL.
+	 */
 	if (entry->text)
 		explicit_bzero(entry->text, entry->text_size);
 	free(entry->text);
@@ -63,16 +65,16 @@ void entry_end(struct entry *entry)
 	entry->text = entry->shown = NULL;
 }
 
-/* Takes the text over; NULL: there was no memory for it. The hint is not logged. */
+/* Takes ownership of `what`; NULL: out of memory. The hint is not logged. */
 static void refuse(struct entry *entry, char *what, const char *hint)
 {
 	const struct ini_place *place = entry->place;
-	const char *said = what ? what : "not allowed";
+	const char *text = what ? what : "not allowed";
 
 	problems_add(entry->problems, entry->severity, place->file, place->line, "%s: %s%s",
-		entry->name, said, hint);
-	problems_log_as(entry->problems, "%s", said);
-	/* The line that names the place stands once, however much is wrong with the value. */
+		entry->name, text, hint);
+	problems_log_as(entry->problems, "%s", text);
+	/* The line with the place is logged once, however many mistakes the value has. */
 	if (!entry->wrong)
 		problems_log_as(entry->problems,
 			"invalid value \"%s\" for parameter %s in configuration (%s:%u)",
@@ -93,7 +95,7 @@ void entry_refuse(struct entry *entry, const char *format, ...)
 	refuse(entry, length < 0 ? NULL : what, "");
 }
 
-/* The names of all keys, for somebody who knows none that is like his own. */
+/* List the names of all keys, for a hint when none is similar. */
 static void list_keys(const struct entry_grammar *grammar, char *out, size_t size)
 {
 	size_t length = (size_t)snprintf(out, size, ": allowed is ");
@@ -122,7 +124,7 @@ static void refuse_key(struct entry *entry, const char *name)
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* A decimal number, whole text; other than in settings, a leading 0 means nothing. */
+/* Parse a whole text as a decimal number; unlike in settings, a leading 0 has no meaning. */
 static bool read_number(const char *text, long long *out)
 {
 	const char *digits = text + (*text == '-' || *text == '+');
@@ -133,10 +135,10 @@ static bool read_number(const char *text, long long *out)
 	return true;
 }
 
-/* What each type of value is made of, for people. */
+/* Description of the allowed values of each type. */
 static const struct {
 	const char *allowed;
-	const char *called; /* in a refusal; NULL: by the name of the key */
+	const char *called; /* in an error text; NULL: the name of the key */
 } kinds[] = {
 	[ENTRY_TEXT] = {"any text but an empty one"},
 	[ENTRY_HOST] = {"names, addresses or folders, separated by commas, without blanks"},
@@ -164,7 +166,9 @@ static bool read_int(const char *value, int for_negative, int *out)
 	return true;
 }
 
-/* Plain numbers are cut to whole seconds, as ever; with a unit every fraction counts. */
+/*
+ * Plain numbers are truncated to whole seconds, as in PgBouncer; with a unit fractions count.
+ */
 static bool read_time(const char *value, usec_t for_negative, usec_t *out)
 {
 	const char last = value[strlen(value) - 1];
@@ -192,7 +196,7 @@ static bool read_port(const char *value, uint16_t *out)
 	return true;
 }
 
-/* The values are not shown: what is too long here would be too long there. */
+/* The problems do not show the values, which are too long. */
 static void judge_host_sizes(struct entry *entry, const char *value)
 {
 	unsigned count = 0;
@@ -238,7 +242,7 @@ static bool read_load_balance(const char *value, enum load_balance *out)
 	return true;
 }
 
-/* False: such a value is not allowed. */
+/* Returns false if the value is not allowed. */
 static bool read_value(
 	struct entry *entry, const struct entry_key *key, const char *value, void *field)
 {
@@ -330,7 +334,7 @@ static size_t text_size(const char *text)
 	return text ? strlen(text) + 1 : 0;
 }
 
-/* Move the text to `*place` and go behind it. */
+/* Copy the text to `*place` and advance it. */
 static void pack_text(const char **text, char **place)
 {
 	const size_t size = text_size(*text);

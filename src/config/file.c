@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fill the buffer as far as the file goes. */
+/* Read up to the end of the file or of the buffer. */
 static ssize_t read_all(int fd, char *buffer, size_t size)
 {
 	size_t length = 0;
@@ -66,7 +66,7 @@ static bool read_open_file(int fd, size_t limit, struct file_text *out)
 
 bool file_read(const char *path, size_t limit, struct file_text *out)
 {
-	/* Opening a FIFO must not wait for its writer. */
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	bool done;
 	int why;

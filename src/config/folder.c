@@ -29,7 +29,7 @@ static bool is_other_than_a_file(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/* False without memory. */
+/* Returns false when out of memory. */
 static bool add(struct folder *folder, const char *path, const char *name)
 {
 	char **paths = realloc(folder->paths, (folder->count + 1) * sizeof(*paths));
@@ -47,7 +47,7 @@ static bool add(struct folder *folder, const char *path, const char *name)
 	return true;
 }
 
-/* False with errno set. */
+/* Returns false with errno set. */
 static bool add_all(struct folder *folder, DIR *stream, const char *path, const char *suffix)
 {
 	const struct dirent *entry;

@@ -13,7 +13,7 @@
 
 struct hba {
 	atomic_uint references;
-	struct ident *ident; /* counted */
+	struct ident *ident; /* one reference */
 	struct hba_rule *rules;
 	size_t count, capacity;
 };
@@ -47,7 +47,7 @@ static void free_rule(struct hba_rule *rule)
 {
 	hba_names_free(&rule->databases);
 	hba_names_free(&rule->users);
-	/* The password with which we ask a directory may stand there. */
+	/* The options may contain the password for the LDAP server. */
 	if (rule->options)
 		explicit_bzero(rule->options, strlen(rule->options));
 	free(rule->options);
@@ -56,7 +56,7 @@ static void free_rule(struct hba_rule *rule)
 /* --- reading ------------------------------------------------------------------------------ */
 
 struct reading {
-	const char *name; /* of the file */
+	const char *name; /* the name of the file */
 	struct hba *hba;
 	struct tokens tokens;
 	struct hba_names_reader names;
@@ -65,19 +65,19 @@ struct reading {
 };
 
 /*
- * Leave the present line out: `said` is what the log says of it before the line that all bad
- * ones get, `hint` what --check has to add.
+ * Skip the present line. `text` is logged before the line that every bad line gets; `hint` is
+ * appended in the output of --check.
  */
-static bool refuse(struct reading *reading, const char *hint, const char *said, ...)
+static bool refuse(struct reading *reading, const char *hint, const char *text, ...)
 	__attribute__((format(printf, 3, 4)));
-static bool refuse(struct reading *reading, const char *hint, const char *said, ...)
+static bool refuse(struct reading *reading, const char *hint, const char *text, ...)
 {
 	const unsigned line = reading->tokens.line;
 	va_list arguments;
 	char why[512];
 
-	va_start(arguments, said);
-	vsnprintf(why, sizeof(why), said, arguments);
+	va_start(arguments, text);
+	vsnprintf(why, sizeof(why), text, arguments);
 	va_end(arguments);
 	problems_add(
 		reading->problems, PROBLEM_SKIPPED, reading->name, line, "%s%s", why, hint);
@@ -86,7 +86,7 @@ static bool refuse(struct reading *reading, const char *hint, const char *said, 
 	return false;
 }
 
-/* The index of the present token among the words; -1: it is none of them. */
+/* Index of the present token among the words; -1 if it is none of them. */
 static int find_word(const struct tokens *tokens, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -122,7 +122,7 @@ static bool refuse_address(struct reading *reading)
 		reading, ": allowed is all, ADDRESS/BITS, or ADDRESS MASK", "bad address");
 }
 
-/* An address without bits, and the mask in the next token. */
+/* An address without bits, followed by the mask as a token. */
 static bool read_masked(struct reading *reading, struct hba_rule *rule)
 {
 	char address[INET6_ADDRSTRLEN + 1];
@@ -138,7 +138,7 @@ static bool read_masked(struct reading *reading, struct hba_rule *rule)
 	return true;
 }
 
-/* Such a rule fits nobody; it is kept, as it always was. */
+/* Such a rule matches no connection; it is kept, as in PgBouncer. */
 static void warn_of_empty_network(struct reading *reading, const struct network *network)
 {
 	char text[ADDRESS_TEXT_SIZE];
@@ -223,7 +223,7 @@ static bool read_rule(struct reading *reading, struct hba_rule *rule)
 		read_method(reading, rule);
 }
 
-/* Takes the rule over; false, and it is not, without memory. */
+/* Takes ownership of the rule's content, unless it returns false: out of memory. */
 static bool add_rule(struct hba *hba, const struct hba_rule *rule)
 {
 	if (hba->count == hba->capacity) {
@@ -319,7 +319,7 @@ void hba_unref(struct hba *hba)
 	free(hba);
 }
 
-/* --- asking ------------------------------------------------------------------------------- */
+/* --- matching ----------------------------------------------------------------------------- */
 
 static bool fits_type(enum hba_type type, const struct hba_connection *connection)
 {
@@ -355,7 +355,7 @@ static bool fits_names(const struct hba_names *names, const char *name,
 	return hba_names_has(names, name);
 }
 
-/* Physical replication has no database: only its keyword stands for it. */
+/* Physical replication has no database: only the keyword `replication` matches it. */
 static bool fits_database(const struct hba_rule *rule, const struct hba_connection *connection)
 {
 	if (connection->physical_replication)

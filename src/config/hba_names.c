@@ -50,7 +50,10 @@ static bool add_name(struct hba_names_reader *reader, struct hba_names *out, con
 
 /* --- @file -------------------------------------------------------------------------------- */
 
-/* The path of what `file` mentions: next to it, unless it says more. NULL without memory. */
+/*
+ * The path of `@name` in `file`: relative to the directory of that file. NULL when out of
+ * memory.
+ */
 static char *path_beside(const char *file, const char *name)
 {
 	const char *slash = strrchr(file, '/');
@@ -119,7 +122,7 @@ static bool read_word(struct hba_names_reader *reader, const char *word, struct 
 {
 	static const struct {
 		const char *word;
-		unsigned keyword; /* 0: PostgreSQL has it, we have not */
+		unsigned keyword; /* 0: a keyword of PostgreSQL that is not supported here */
 	} words[] = {
 		{"all", HBA_ALL},
 		{"replication", HBA_REPLICATION},

@@ -14,8 +14,8 @@
 
 struct ident_line {
 	char *map, *system_user;
-	char *database_user; /* NULL: everybody */
-	struct pattern *pattern; /* of the system user; NULL: it is a name */
+	char *database_user; /* NULL: any user */
+	struct pattern *pattern; /* for the system user; NULL: it is a plain name */
 };
 
 struct ident {
@@ -37,14 +37,14 @@ static void free_line(struct ident_line *line)
 /* --- reading ------------------------------------------------------------------------------ */
 
 struct reading {
-	const char *name; /* of the file */
+	const char *name; /* the name of the file */
 	struct ident *ident;
 	struct tokens tokens;
 	struct problems *problems;
 	bool no_memory;
 };
 
-/* Say why the present line is left out. */
+/* Skip the present line with this reason. */
 static bool refuse(struct reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static bool refuse(struct reading *reading, const char *format, ...)
@@ -62,7 +62,7 @@ static bool refuse(struct reading *reading, const char *format, ...)
 	return false;
 }
 
-/* Take the present token and go on. */
+/* Copy the present token and go to the next one. */
 static char *take(struct reading *reading)
 {
 	char *text = strdup(reading->tokens.text);
@@ -123,7 +123,7 @@ static bool read_line(struct reading *reading, struct ident_line *line)
 	return true;
 }
 
-/* Takes the line over; false, and it is not, without memory. */
+/* Takes ownership of the line's content, unless it returns false: out of memory. */
 static bool add_line(struct ident *ident, struct ident_line *line)
 {
 	if (ident->count == ident->capacity) {
@@ -216,9 +216,9 @@ void ident_unref(struct ident *ident)
 	free(ident);
 }
 
-/* --- asking ------------------------------------------------------------------------------- */
+/* --- lookup ------------------------------------------------------------------------------- */
 
-/* Where the lines of this map begin or, with `behind`, where those behind them do. */
+/* Index of the first line of this map or, with `behind`, of the first line after it. */
 static size_t bound(const struct ident *ident, const char *name, bool behind)
 {
 	size_t low = 0, high = ident ? ident->count : 0;
@@ -248,7 +248,7 @@ const char *ident_map_name(const struct ident_map *map)
 	return map->lines[0].map;
 }
 
-/* Is `user` the wanted text with what the group took in the place of its first \1? */
+/* Whether `user` equals the wanted text after the first \1 is replaced by the group's match. */
 static bool equals_with_group(
 	const char *wanted, const char *group, size_t group_length, const char *user)
 {

@@ -12,10 +12,10 @@ struct reading {
 	const struct ini_events *events;
 	void *context;
 	struct problems *problems;
-	unsigned depth; /* of %include */
-	const void *section; /* what the caller made of the last header */
+	unsigned depth; /* of %include nesting */
+	const void *section; /* returned by the section() callback */
 	bool in_section;
-	bool missed_section; /* and that was said */
+	bool missed_section; /* the error about a missing section was reported */
 	bool stopped;
 };
 
@@ -52,7 +52,8 @@ static void refuse_line(const struct reading *reading, const struct ini_place *p
 }
 
 /*
- * The key at the front, ended by a NUL, and what stands behind the `=`. False: no such thing.
+ * Split a line at the `=`: terminate the key with a NUL, find the value. Returns false if it
+ * is not a pair.
  */
 static bool split_pair(char *at, char **key, char **value)
 {
@@ -104,7 +105,10 @@ static void read_pair(struct reading *reading, const struct ini_place *place, ch
 
 static void read_text(struct reading *reading, const char *name, char *text, size_t length);
 
-/* Files that include each other would be read a thousand times: the reading ends there. */
+/*
+ * Nesting too deep. Parsing ends here, since files that include each other would be read a
+ * thousand times.
+ */
 static void refuse_nesting(struct reading *reading, const struct ini_place *place)
 {
 	problems_add(reading->problems, PROBLEM_ERROR, place->file, place->line,
@@ -143,7 +147,10 @@ static void include_file(
 	file_text_free(&file);
 }
 
-/* Each file begins in the section of the including line, whatever the one before ended in. */
+/*
+ * Each file starts in the section of the including line, whatever section the file before
+ * ended in.
+ */
 static void include_folder(
 	struct reading *reading, const struct ini_place *place, const char *path)
 {
@@ -163,7 +170,7 @@ static void include_folder(
 	folder_free(&folder);
 }
 
-/* `FOLDER/` followed by `*.ini` is the folder, said with more words. */
+/* `FOLDER/` followed by `*.ini` means the same as the directory. */
 static void cut_wildcard(char *path)
 {
 	static const char wildcard[] = "/*.ini";
@@ -236,7 +243,7 @@ static unsigned line_of(const char *text, const char *at)
 	return line;
 }
 
-/* The text has a NUL behind its length and is cut into pieces. */
+/* The text has a NUL after its length and is modified. */
 static void read_text(struct reading *reading, const char *name, char *text, size_t length)
 {
 	struct ini_place place = {.file = name};

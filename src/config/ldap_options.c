@@ -10,7 +10,7 @@
 
 #define BLANKS " \t\r\n"
 
-/* The options that are being read, and where to say what is wrong. */
+/* The options being parsed, and the buffer for an error text. */
 struct request {
 	struct ldap_options *options;
 	char *why;
@@ -33,7 +33,7 @@ static bool fail(const struct request *request, const char *why)
 
 enum word { WORD_GOOD, WORD_EMPTY, WORD_UNFINISHED };
 
-/* The text behind an opening quote. `out` has room for all that is left. */
+/* Unquote the text after an opening quote. `out` has room for the rest of the text. */
 static enum word read_quoted(const char **at, char *out)
 {
 	const char *from = *at + 1;
@@ -74,7 +74,7 @@ static const char *skip_separators(const char *at)
 	return at + strspn(at, BLANKS);
 }
 
-/* Go to the next item. WORD_EMPTY: that was all, or all that is looked at. */
+/* Parse the next item. WORD_EMPTY: the end, or the place where parsing ends. */
 static enum word next_item(const char **at, char *key, char *value)
 {
 	enum word word;
@@ -94,7 +94,7 @@ static enum word next_item(const char **at, char *key, char *value)
 struct key {
 	const char *name;
 	bool (*take)(const struct request *request, const struct key *key, const char *value);
-	size_t offset; /* of the field that is a text */
+	size_t offset; /* of the field, if it is a text */
 };
 
 static bool take_text(const struct request *request, const struct key *key, const char *value)
@@ -167,7 +167,7 @@ static bool take(const struct request *request, const char *name, const char *va
 	return refuse(request, "option", name);
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------- */
 
 static bool is_sound(const struct request *request)
 {

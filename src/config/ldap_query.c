@@ -15,7 +15,7 @@ bool ldap_query_allows(const char *user)
 	return user[strcspn(user, "*()\\/")] == '\0';
 }
 
-/* The buffer's text, which is the caller's from now on. */
+/* Hand the buffer's text over to the caller. */
 static char *give(struct buffer *buffer)
 {
 	if (buffer_append(buffer, "", 1))
@@ -25,8 +25,8 @@ static char *give(struct buffer *buffer)
 }
 
 /*
- * RFC 4515 section 3: any octet may be written as \XX, and one that is no part of UTF-8, which we
- * need not find out, must be.
+ * RFC 4515 section 3: any octet may be written as \XX, and octets that are not UTF-8 must be.
+ * Escaping all avoids the check.
  */
 static void append_value(struct buffer *filter, const char *value)
 {
@@ -71,7 +71,7 @@ char *ldap_query_dn(const struct ldap_options *options, const char *user)
 	return give(&dn);
 }
 
-/* An address of IPv6 needs its brackets before a port can follow. */
+/* An IPv6 address needs brackets before a port can follow. */
 static bool needs_brackets(const char *host, size_t length)
 {
 	return host[0] != '[' && memchr(host, ':', length) != memrchr(host, ':', length);
@@ -86,7 +86,7 @@ static void append_uri(struct buffer *uris, const struct ldap_options *options,
 	buffer_printf(uris, "%s%s://%s%.*s%s", uris->length > 0 ? " " : "",
 		options->ldaps ? "ldaps" : "ldap", brackets ? "[" : "", (int)length, host,
 		brackets ? "]" : "");
-	/* What DNS tells comes with its port. */
+	/* Hosts from DNS already have a port. */
 	if (options->server)
 		buffer_printf(uris, ":%u", options->port ? options->port : standard);
 }

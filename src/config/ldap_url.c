@@ -30,7 +30,10 @@ static int digit_of(char hex)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* A part of the URL with its %XX decoded, on the heap; NULL: malformed, or no memory. */
+/*
+ * Decode the %XX of a part of the URL. Returns memory that the caller frees; NULL: malformed,
+ * or out of memory.
+ */
 static char *decode(const char *part, size_t length)
 {
 	char *text = malloc(length + 1), *out = text;
@@ -52,7 +55,7 @@ static char *decode(const char *part, size_t length)
 	return text;
 }
 
-/* Put a part in place of what the field had; an empty part says nothing. */
+/* Replace a field by a part of the URL; an empty part changes nothing. */
 static bool take(char **field, const char *part, size_t length)
 {
 	char *text;
@@ -90,7 +93,7 @@ static bool take_scope(const char *part, size_t length, struct ldap_options *opt
 	return length == 0;
 }
 
-/* RFC 4516: what is marked critical must be understood, and nothing is. */
+/* RFC 4516: a critical extension must be understood, and none is supported. */
 static bool are_extensions_harmless(const char *part)
 {
 	for (; *part != '\0'; part += strcspn(part, ","), part += *part == ',') {
@@ -100,7 +103,7 @@ static bool are_extensions_harmless(const char *part)
 	return true;
 }
 
-/* `host`, `host:port`, `[address]:port`; each may be missing. */
+/* Parse `host`, `host:port` or `[address]:port`; host and port may be missing. */
 static bool take_host(const char *part, size_t length, struct ldap_options *options)
 {
 	const char *bracket = length > 0 && *part == '[' ? memchr(part, ']', length) : NULL;
@@ -111,12 +114,12 @@ static bool take_host(const char *part, size_t length, struct ldap_options *opti
 	options->port = 0;
 	if (colon && !ldap_port_parse(colon + 1, (size_t)(end - colon - 1), &options->port))
 		return false;
-	/* A list of hosts is ldapserver's; here a blank would be one in disguise. */
+	/* decode() refuses blanks here: a list of hosts is only allowed in ldapserver. */
 	return take(&options->server, part, (size_t)((colon ? colon : end) - part)) &&
 		(!options->server || !strchr(options->server, ' '));
 }
 
-/* The part up to the next question mark, which is then stepped over. */
+/* Returns the part up to the next question mark and moves past it. */
 static const char *next_part(const char **at, size_t *length)
 {
 	const char *part = *at;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 enum {
-	NAME_SIZE = 64, /* longer names have no near ones */
-	FARTHEST = 2, /* letters that may be wrong */
+	NAME_SIZE = 64, /* longer names are never similar */
+	FARTHEST = 2, /* letters that may differ */
 };
 
 static unsigned smallest(unsigned a, unsigned b, unsigned c)
@@ -15,7 +15,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c)
 	return least < c ? least : c;
 }
 
-/* Letters to be changed, put in or left out to make one name the other (Levenshtein). */
+/* Levenshtein distance: the number of letters to change, insert or delete. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[NAME_SIZE];
@@ -44,7 +44,7 @@ void nearest_consider(struct nearest *nearest, const char *name)
 	if (strlen(nearest->asked) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
 		return;
 	far = distance(nearest->asked, name);
-	/* A name of two letters is two letters away from any other. */
+	/* A short name differs by its whole length from any other name. */
 	if (far > FARTHEST || far >= strlen(name) ||
 		(nearest->found && far >= nearest->distance))
 		return;

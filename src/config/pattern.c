@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	/* Of one match; what people write takes a few dozen. */
+	/* Of one match; typical expressions need a few dozen. */
 	STEPS_MAX = 100000,
 	DEPTH_MAX = 1000,
 	HEAP_MAX = 1024, /* kB */
@@ -80,7 +80,10 @@ unsigned pattern_groups(const struct pattern *pattern)
 bool pattern_matches(const struct pattern *pattern, const char *text, const char **group,
 	size_t *group_length)
 {
-	/* The whole match and the first group; further groups find no room, which is no error. */
+	/*
+	 * Room for the whole match and the first group; further groups are dropped without an
+	 * error.
+	 */
 	pcre2_match_data *match = pcre2_match_data_create(2, NULL);
 	const PCRE2_SIZE *bounds;
 	int found;

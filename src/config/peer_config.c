@@ -32,7 +32,7 @@ const struct entry_grammar *peer_config_grammar(void)
 	return &grammar;
 }
 
-/* A decimal number that fits; 0: it is none. */
+/* Parse a decimal number within range; 0 if it is not one. */
 static uint16_t read_id(const char *text)
 {
 	unsigned long number;

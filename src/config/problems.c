@@ -67,7 +67,7 @@ static void count(struct problems *problems, enum problem_severity severity)
 	}
 }
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static void add(struct problems *problems, enum problem_severity severity, const char *file,
 	unsigned line, char *text)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Each kind of value is a row here: how its text is read into the field, and how the field is
- * written. Kinds whose values are words share one row's functions and differ in their words.
+ * One row per kind of value: how its text is parsed into the field, and how the field is
+ * printed. Kinds with keywords as values share the same functions and differ in their
+ * keywords.
  */
 #include "config/settings.h"
 
@@ -14,14 +15,14 @@
 #include "base/text.h"
 #include "config/nearest.h"
 
-/* A word of an enum; the table ends with a NULL. */
+/* Keywords of an enum; the table ends with a NULL. */
 struct word {
 	const char *text;
 	unsigned value;
-	bool absent; /* left out of this build: as good as unknown */
+	bool absent; /* not supported by this build: treated as unknown */
 };
 
-/* A value that is being read: what for, and where to say what is allowed. */
+/* A value being parsed: its setting, and the buffer for an error text. */
 struct request {
 	const struct setting_row *row;
 	const char *text;
@@ -30,16 +31,16 @@ struct request {
 };
 
 struct setting_kind {
-	/* Set the field, or leave it alone and say why. */
+	/* Set the field, or leave it unchanged and store the reason. */
 	bool (*read)(const struct request *request, void *field);
 	const char *(*render)(const void *field, char *out, size_t size);
-	const char *allowed; /* what may be written, but for the range; with words these */
+	const char *allowed; /* the allowed values, without the range; unused with keywords */
 	const struct word *words;
-	bool is_text; /* the field is a text of ours */
+	bool is_text; /* the field is an owned text */
 	size_t size;
 };
 
-/* --- words -------------------------------------------------------------------------------- */
+/* --- keywords ----------------------------------------------------------------------------- */
 
 static const struct word pool_mode_words[] = {
 	{"session", POOL_MODE_SESSION, false},
@@ -127,7 +128,7 @@ bool pool_mode_of(const char *name, enum pool_mode *out)
 	return true;
 }
 
-/* --- why a value is not allowed ----------------------------------------------------------- */
+/* --- error texts -------------------------------------------------------------------------- */
 
 static void list_words(const struct setting_row *row, char *out, size_t size)
 {
@@ -207,7 +208,7 @@ static bool read_count(const struct request *request, void *field)
 	return true;
 }
 
-/* The port that scrapers know, where it is switched on without one. */
+/* The registered port, used for `on`. */
 enum { METRICS_PORT_USUAL = 9127 };
 
 static bool read_metrics_port(const struct request *request, void *field)
@@ -237,7 +238,7 @@ static const char *render_boolean(const void *field, char *out, size_t size)
 	return out;
 }
 
-/* A size of at most `limit`; a negative number counts as 0, as in PgBouncer. */
+/* Parse a size up to `limit`; a negative number counts as 0, as in PgBouncer. */
 static bool read_size(const struct request *request, unsigned long long limit, long long *out)
 {
 	unsigned long long bytes;
@@ -296,8 +297,8 @@ static const char *render_duration(const void *field, char *out, size_t size)
 }
 
 /*
- * A time in whole `unit`s: a C integer, of which negative ones count as 0, or one with a unit of
- * its own, which then ends in a letter.
+ * Parse a time in whole `unit`s: a C integer (negative ones count as 0), or a duration with a
+ * unit, which ends in a letter.
  */
 static bool read_whole(const struct request *request, usec_t unit, int *out)
 {
@@ -367,7 +368,7 @@ static bool read_word(const struct request *request, void *field)
 	return true;
 }
 
-/* Who may look at the settings may not therefore log in to the directory. */
+/* Console users must not learn the password for the LDAP server. */
 static const char *render_ldap_options(const void *field, char *out, size_t size)
 {
 	const char *text = render_string(field, out, size);
@@ -478,7 +479,9 @@ const char *settings_nearest(const char *name)
 
 /* --- the set ------------------------------------------------------------------------------ */
 
-/* A default may be a word that nobody could set: it is not judged. */
+/*
+ * A default may be a keyword that this build does not accept in a file, so it is not checked.
+ */
 static bool set_default(struct settings *settings, const struct setting_row *row)
 {
 	char why[1];
@@ -572,7 +575,7 @@ void settings_free(struct settings *settings)
 
 		if (!rows[i].kind->is_text || !*text)
 			continue;
-		/* LDAP options may hold a password. */
+		/* LDAP options may contain a password. */
 		explicit_bzero(*text, strlen(*text));
 		free(*text);
 		*text = NULL;

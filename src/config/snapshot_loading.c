@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* How a snapshot is read from a file, checked, and put together. */
+/* Reads, checks and assembles a snapshot. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,12 +11,12 @@ struct loading;
 typedef void pair_reader(struct loading *loading, const struct ini_place *place,
 	const char *name, const char *value);
 
-/* A configuration that is being read. */
+/* A configuration while it is read. */
 struct loading {
 	struct snapshot *snapshot;
 	struct problems *problems;
-	bool has_main; /* or there is nothing to look for it in */
-	bool had_template; /* before this reload */
+	bool has_main; /* the main section was found, or the file could not be read */
+	bool had_template; /* the previous configuration has a valid template */
 	bool no_memory;
 };
 
@@ -64,7 +64,10 @@ static void read_database(struct loading *loading, const struct ini_place *place
 {
 	struct catalog *catalog = loading->snapshot->catalog;
 	const bool is_template = strcmp(name, "*") == 0;
-	/* PgBouncer starts with a broken template; one that has worked is not given up for it. */
+	/*
+	 * As in PgBouncer, a broken template is only a warning at start. At a reload it is an
+	 * error if there was a valid one.
+	 */
 	const bool lenient = is_template && !loading->had_template;
 	struct database_config *config =
 		database_config_parse(place, name, value, lenient, loading->problems);
@@ -109,7 +112,7 @@ static const struct section {
 	{"users", read_user},
 };
 
-/* The row; NULL: an unknown one, of which was spoken. */
+/* Returns the section's row; NULL, and a problem, for an unknown section. */
 static const void *on_section(void *context, const struct ini_place *place, const char *name)
 {
 	struct loading *loading = context;
@@ -153,7 +156,7 @@ static bool needs_restart(const struct setting_row *row)
 	return !settings_is_changeable(row);
 }
 
-/* Put the values of another snapshot back in for the settings of that kind. */
+/* Restore the values of another snapshot for the settings that match. */
 static bool take_settings(struct settings *to, const struct settings *from,
 	bool (*is_wanted)(const struct setting_row *row))
 {
@@ -186,8 +189,8 @@ static void load_users(struct loading *loading, const struct snapshot *previous)
 }
 
 /*
- * The rules, and before them the maps that they name. Both are read each time, changed or not,
- * since files that they include may have.
+ * Load the ident maps, then the rules that name them. Both are read at each load, even if
+ * unchanged, since files that they include may have changed.
  */
 static void load_rules(struct loading *loading, const struct snapshot *previous)
 {
@@ -204,7 +207,7 @@ static void load_rules(struct loading *loading, const struct snapshot *previous)
 			hba_load(settings->auth_hba_file, snapshot->ident, loading->problems);
 }
 
-/* `NAME=VALUE`, given on the command line. */
+/* Apply a `NAME=VALUE` of the command line. */
 static void preset(struct loading *loading, const char *assignment)
 {
 	const char *equals = strchr(assignment, '=');
@@ -219,7 +222,7 @@ static void preset(struct loading *loading, const char *assignment)
 		loading->problems, PROBLEM_ERROR, "--preset", 0, "%s: %s", assignment, why);
 }
 
-/* Put in what the file need not say. False without memory. */
+/* Set defaults, presets and values that carry over. Returns false when out of memory. */
 static bool begin_loading(struct loading *loading, const struct snapshot *previous,
 	const char *path, const struct presets *presets)
 {
@@ -241,7 +244,7 @@ static bool begin_loading(struct loading *loading, const struct snapshot *previo
 	return snapshot->settings.conffile != NULL;
 }
 
-/* What can be judged and settled when everything was read. False without memory. */
+/* Checks and lookups that need the whole file. Returns false when out of memory. */
 static bool finish_loading(
 	struct loading *loading, const struct snapshot *previous, const char *path)
 {
@@ -262,7 +265,7 @@ static bool finish_loading(
 	return true;
 }
 
-/* Read from a file, or from the text if there is one. */
+/* Read from the text if there is one, else from the file. */
 static struct snapshot *load(const char *path, const char *text, size_t length,
 	const struct snapshot *previous, const struct presets *presets,
 	struct problems *problems)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not the line feed; files may come from Windows. */
+/* Blank within a line. Includes the carriage return of files from Windows. */
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
@@ -34,7 +34,7 @@ bool tokens_next_line(struct tokens *walk)
 			walk->behind = walk->line_end;
 		if (walk->behind == walk->end)
 			return false;
-		walk->behind += walk->line > 0; /* the line feed */
+		walk->behind += walk->line > 0; /* skip the line feed */
 		feed = memchr(walk->behind, '\n', (size_t)(walk->end - walk->behind));
 		walk->line_end = feed ? feed : walk->end;
 		walk->line++;
@@ -43,7 +43,7 @@ bool tokens_next_line(struct tokens *walk)
 	return true;
 }
 
-/* Without its quotes to the scratch. */
+/* Unquote a token into the scratch memory. */
 static enum token_kind take_quoted(struct tokens *walk)
 {
 	const char *at = walk->behind + 1;

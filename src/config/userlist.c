@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The file's text is kept as it was read: each name and secret is unquoted where it stands and
- * ended by a NUL, the secret right behind the name. Users are offsets into it, sorted by name.
+ * The file's text stays in memory: each name and secret is unquoted in place and terminated by
+ * a NUL, the secret directly after the name. Users are offsets into the text, sorted by name.
  */
 #include "config/userlist.h"
 
@@ -21,11 +21,14 @@ struct userlist {
 	size_t count;
 };
 
-/* Reading goes on at `at`; what was read is written, shorter, at `out`, which stays behind. */
+/*
+ * Input is read at `at`; unquoted output, which is shorter, is written at `out` in the same
+ * memory, never ahead of `at`.
+ */
 struct parsing {
-	const char *name; /* of the file */
+	const char *name; /* the name of the file */
 	char *at, *end, *out;
-	unsigned line; /* that `at` is in */
+	unsigned line; /* of `at` */
 	struct problems *problems;
 };
 
@@ -47,7 +50,7 @@ static void advance(struct parsing *parsing)
 	parsing->at++;
 }
 
-/* To the next such byte, or to the end. */
+/* Go to the next byte of this value, or to the end. */
 static void skip_to(struct parsing *parsing, char wanted)
 {
 	while (parsing->at < parsing->end && *parsing->at != wanted)
@@ -55,8 +58,8 @@ static void skip_to(struct parsing *parsing, char wanted)
 }
 
 /*
- * The text behind the opening quote at `at`, unquoted to `out`. Returns its length between the
- * quotes as written, -1 when the closing one is missing.
+ * Unquote the text after the opening quote at `at` to `out`. Returns its length as written
+ * inside the quotes; -1 if the closing quote is missing.
  */
 static ssize_t unquote(struct parsing *parsing)
 {
@@ -75,7 +78,7 @@ static ssize_t unquote(struct parsing *parsing)
 	return parsing->at++ - start;
 }
 
-/* Take the user at the front, which starts with a quote. False: reading stops. */
+/* Parse the user at the front, which starts with a quote. Returns false if parsing stops. */
 static bool parse_user(struct parsing *parsing)
 {
 	static const char pattern[] = "a line is \"name\" \"secret\"";
@@ -88,7 +91,7 @@ static bool parse_user(struct parsing *parsing)
 	if (length > USERLIST_NAME_LIMIT)
 		return stop(parsing, line, "username too long in auth file",
 			"127 bytes are allowed");
-	/* The NUL behind a text takes the place of its closing quote. */
+	/* The terminating NUL takes the place of the closing quote. */
 	*parsing->out++ = '\0';
 	skip_to(parsing, '"');
 	if (parsing->at == parsing->end)
@@ -119,7 +122,7 @@ static bool add_user(struct userlist *list, size_t *capacity, size_t offset)
 	return true;
 }
 
-/* By name; of equal names the one further up in the file first. */
+/* By name; equal names in the order of the file. */
 static int compare_users(const void *a, const void *b, void *text)
 {
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -155,7 +158,7 @@ static void sort_users(struct userlist *list)
 
 enum step { STEP_USER, STEP_NOTHING, STEP_END, STEP_BROKEN };
 
-/* Take what stands at the front. */
+/* Parse the user, comment or line at the front. */
 static enum step parse_step(struct parsing *parsing)
 {
 	while (parsing->at < parsing->end && is_blank(*parsing->at))
@@ -173,7 +176,7 @@ static enum step parse_step(struct parsing *parsing)
 	return STEP_BROKEN;
 }
 
-/* Make the users from the file. False without memory. */
+/* Make the users from the text. Returns false when out of memory. */
 static bool parse_users(
 	struct userlist *list, const char *name, bool *broken, struct problems *problems)
 {
@@ -184,7 +187,7 @@ static bool parse_users(
 	size_t capacity = 0;
 	enum step step;
 
-	/* Our texts end at a NUL, so reading does. */
+	/* Texts end at a NUL, so parsing ends there. */
 	parsing.end = nul ? nul : text + list->file.length;
 	do {
 		const size_t offset = (size_t)(parsing.out - text);
@@ -202,7 +205,7 @@ static bool parse_users(
 	return true;
 }
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static struct userlist *make_list(
 	const char *name, const struct file_text *file, bool *broken, struct problems *problems)
 {
@@ -257,7 +260,7 @@ struct userlist *userlist_load(
 	list = make_list(path, &file, &broken, problems);
 	if (!previous || (list && !broken))
 		return list;
-	/* Half of a new list would lock out the other half: the old one stays whole. */
+	/* A partly read list would lock out the other users: keep the complete old one. */
 	userlist_unref(list);
 	return userlist_ref(previous);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* Connect strings are split as PgBouncer splits them. */
+/* Connect strings are split as in PgBouncer. */
 #include "config/connstr.h"
 #include "support/config_files.h"
 
-/* All pairs as `key=[value]`, one behind the other, and how it ended. */
+/* All pairs as `key=[value]`, concatenated, and the result that ended the walk. */
 static enum connstr_result walk_all(const char *text, char *out, size_t size)
 {
 	struct connstr walk;
@@ -48,7 +48,7 @@ static void test_pairs_are_split(void **state)
 	}
 }
 
-static void test_what_is_no_pair_is_malformed(void **state)
+static void test_other_text_is_malformed(void **state)
 {
 	static const char *const cases[] = {"host", "host ", "=x", " = x",
 		"host=", "host= ", "password=''", "a='x", "a='x''", "a=b c", "a='x' ='y'"};
@@ -63,7 +63,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs_are_split),
-		cmocka_unit_test(test_what_is_no_pair_is_malformed),
+		cmocka_unit_test(test_other_text_is_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Entries of [databases]: what their keys mean, what is refused and how that is told. */
+/* Entries of [databases]: the meaning of their keys, and the reports of mistakes. */
 #include "config/database_config.h"
 #include "support/config_files.h"
 
@@ -76,7 +76,7 @@ static void test_keys_fill_their_fields(void **state)
 	database_config_free(config);
 }
 
-static void test_numbers_keep_the_meaning_they_had(void **state)
+static void test_numbers_mean_the_same_as_in_pgbouncer(void **state)
 {
 	static const struct {
 		const char *text;
@@ -110,7 +110,7 @@ static void test_numbers_keep_the_meaning_they_had(void **state)
 	}
 }
 
-static void test_mistakes_are_told_with_place_and_value(void **state)
+static void test_mistakes_are_reported_with_place_and_value(void **state)
 {
 	static const struct {
 		const char *name, *text, *log;
@@ -162,12 +162,12 @@ static char *host_list(unsigned count, size_t length)
 	return text;
 }
 
-static void test_hosts_and_their_names_have_a_limit(void **state)
+static void test_number_and_length_of_hosts_are_limited(void **state)
 {
 	static const struct {
 		unsigned count;
 		size_t length;
-		const char *told; /* NULL: nothing */
+		const char *problem; /* NULL: no problem */
 	} cases[] = {
 		{1, 255, NULL},
 		{256, 255, NULL},
@@ -183,9 +183,9 @@ static void test_hosts_and_their_names_have_a_limit(void **state)
 		struct problems problems;
 		struct database_config *config = parse("app", text, &problems);
 
-		if (cases[i].told) {
+		if (cases[i].problem) {
 			assert_null(config);
-			assert_string_equal(problem_at(&problems, 0)->text, cases[i].told);
+			assert_string_equal(problem_at(&problems, 0)->text, cases[i].problem);
 			assert_in_range(strlen(problem_at(&problems, 0)->log[1]), 1, 400);
 		} else {
 			assert_int_equal(database_config_hosts(config), cases[i].count);
@@ -196,7 +196,7 @@ static void test_hosts_and_their_names_have_a_limit(void **state)
 	}
 }
 
-static void test_every_mistake_of_an_entry_is_told(void **state)
+static void test_every_mistake_of_an_entry_is_reported(void **state)
 {
 	struct problems problems;
 
@@ -211,7 +211,7 @@ static void test_every_mistake_of_an_entry_is_told(void **state)
 static void test_unknown_keys_get_a_hint_that_is_not_logged(void **state)
 {
 	static const struct {
-		const char *text, *told, *logged;
+		const char *text, *problem, *logged;
 	} cases[] = {
 		{"hots=x", "app: unrecognized connection parameter: hots: did you mean host?",
 			"unrecognized connection parameter: hots"},
@@ -226,13 +226,13 @@ static void test_unknown_keys_get_a_hint_that_is_not_logged(void **state)
 		struct problems problems;
 
 		assert_null(parse("app", cases[i].text, &problems));
-		assert_contains(problem_at(&problems, 0)->text, cases[i].told);
+		assert_contains(problem_at(&problems, 0)->text, cases[i].problem);
 		assert_string_equal(problem_at(&problems, 0)->log[0], cases[i].logged);
 		problems_free(&problems);
 	}
 }
 
-static void test_passwords_are_not_told(void **state)
+static void test_passwords_are_not_shown(void **state)
 {
 	struct problems problems;
 
@@ -314,7 +314,7 @@ static void test_mistakes_in_a_template_are_warnings(void **state)
 	problems_free(&problems);
 }
 
-static void test_changes_that_move_servers_are_known(void **state)
+static void test_changes_of_the_target_are_detected(void **state)
 {
 	static const struct {
 		const char *text;
@@ -356,17 +356,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_entry_inherits_everything),
 		cmocka_unit_test(test_keys_fill_their_fields),
-		cmocka_unit_test(test_numbers_keep_the_meaning_they_had),
-		cmocka_unit_test(test_mistakes_are_told_with_place_and_value),
-		cmocka_unit_test(test_hosts_and_their_names_have_a_limit),
-		cmocka_unit_test(test_every_mistake_of_an_entry_is_told),
+		cmocka_unit_test(test_numbers_mean_the_same_as_in_pgbouncer),
+		cmocka_unit_test(test_mistakes_are_reported_with_place_and_value),
+		cmocka_unit_test(test_number_and_length_of_hosts_are_limited),
+		cmocka_unit_test(test_every_mistake_of_an_entry_is_reported),
 		cmocka_unit_test(test_unknown_keys_get_a_hint_that_is_not_logged),
-		cmocka_unit_test(test_passwords_are_not_told),
+		cmocka_unit_test(test_passwords_are_not_shown),
 		cmocka_unit_test(test_names_have_at_most_63_bytes),
 		cmocka_unit_test(test_of_a_repeated_key_the_last_counts),
 		cmocka_unit_test(test_template_makes_automatic_databases),
 		cmocka_unit_test(test_mistakes_in_a_template_are_warnings),
-		cmocka_unit_test(test_changes_that_move_servers_are_known),
+		cmocka_unit_test(test_changes_of_the_target_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

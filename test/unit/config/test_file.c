@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Files are read whole, never waited for, and known again until somebody writes to them. */
+/*
+ * Files are read completely, without blocking, and their identity changes when they are
+ * written.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +10,7 @@
 #include "config/file.h"
 #include "support/config_files.h"
 
-static void test_file_is_read_whole(void **state)
+static void test_file_is_read_completely(void **state)
 {
 	struct file_text file;
 
@@ -34,7 +37,7 @@ static void test_too_long_files_and_folders_are_refused(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-static void test_what_is_no_file_reads_as_empty_without_waiting(void **state)
+static void test_other_kinds_of_files_read_as_empty_without_blocking(void **state)
 {
 	struct file_text file;
 
@@ -48,7 +51,7 @@ static void test_what_is_no_file_reads_as_empty_without_waiting(void **state)
 	file_text_free(&file);
 }
 
-static void test_identity_changes_with_what_was_written(void **state)
+static void test_identity_changes_when_a_file_is_written(void **state)
 {
 	struct file_identity before, after;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {0, 0}};
@@ -60,7 +63,7 @@ static void test_identity_changes_with_what_was_written(void **state)
 	assert_true(file_identify("a", &after));
 	assert_true(file_identity_same(&before, &after));
 
-	/* Written again within the same second, same size. */
+	/* Written again within the same second, with the same size. */
 	assert_int_equal(stat("a", &status), 0);
 	times[1] = status.st_mtim;
 	times[1].tv_nsec = (times[1].tv_nsec + 1) % 1000000000;
@@ -78,13 +81,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			test_file_is_read_whole, enter_folder, leave_folder),
+			test_file_is_read_completely, enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(test_too_long_files_and_folders_are_refused,
 			enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(
-			test_what_is_no_file_reads_as_empty_without_waiting, enter_folder,
+			test_other_kinds_of_files_read_as_empty_without_blocking, enter_folder,
 			leave_folder),
-		cmocka_unit_test_setup_teardown(test_identity_changes_with_what_was_written,
+		cmocka_unit_test_setup_teardown(test_identity_changes_when_a_file_is_written,
 			enter_folder, leave_folder),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Which files of a folder are listed, and in which order. */
+/* The files of a directory that are listed, and their order. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -49,7 +49,7 @@ static void test_only_files_with_the_suffix_are_listed(void **state)
 	unlink(".a.ini");
 }
 
-static void test_what_is_no_folder_is_refused(void **state)
+static void test_missing_folder_or_other_file_is_refused(void **state)
 {
 	struct folder folder;
 
@@ -71,7 +71,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(test_files_are_listed_in_byte_order),
 		IN_FOLDER(test_only_files_with_the_suffix_are_listed),
-		IN_FOLDER(test_what_is_no_folder_is_refused),
+		IN_FOLDER(test_missing_folder_or_other_file_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The HBA file: which lines are rules, and which rule a connection gets. */
+/* The HBA file: which lines are rules, and which rule matches a connection. */
 #include <arpa/inet.h>
 #include <sys/stat.h>
 
@@ -37,7 +37,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Where a client comes from: "unix", or an address; with "+" in front by TLS. */
+/* Address of a client: "unix", or an IP address; a leading "+" means TLS. */
 static struct address address_of_client(const char *from)
 {
 	struct address out = {.family = AF_UNIX};
@@ -66,14 +66,14 @@ static unsigned find(
 	return rule ? rule->line : 0;
 }
 
-/* The line of the rule that such a client gets; 0: none. */
+/* The line of the rule that matches such a client; 0: none. */
 static unsigned line_for(const char *from, const char *database, const char *user)
 {
 	return find(from, database, user, false);
 }
 
-/* The only line is left out, with this word about it and the one that all get. */
-static void assert_bad(const char *line, const char *said)
+/* The only line is skipped, with this text and the one that all bad lines get. */
+static void assert_bad(const char *line, const char *text)
 {
 	const struct problem *problem;
 
@@ -83,7 +83,7 @@ static void assert_bad(const char *line, const char *said)
 	assert_int_equal(problem->severity, PROBLEM_SKIPPED);
 	assert_int_equal(problem->line, 1);
 	assert_string_equal(problem->file, "hba");
-	assert_contains(problem->log[0], said);
+	assert_contains(problem->log[0], text);
 	assert_string_equal(problem->log[1], "could not parse hba config line 1");
 	assert_null(hba_rule_at(hba, 0));
 	assert_int_equal(problems_errors(&problems), 0);
@@ -100,7 +100,7 @@ static void assert_good(const char *line)
 
 /* --- connections -------------------------------------------------------------------------- */
 
-static void test_the_type_says_which_connections_fit(void **state)
+static void test_the_type_selects_connections(void **state)
 {
 	static const struct {
 		const char *type, *address;
@@ -126,7 +126,7 @@ static void test_the_type_says_which_connections_fit(void **state)
 	}
 }
 
-static void test_the_first_rule_that_fits_decides(void **state)
+static void test_the_first_matching_rule_decides(void **state)
 {
 	(void)state;
 	parse("# one\n"
@@ -146,7 +146,7 @@ static void test_the_first_rule_that_fits_decides(void **state)
 	assert_int_equal(hba_rule_at(hba, 1)->method, HBA_REJECT);
 }
 
-static void test_no_rules_fit_nobody(void **state)
+static void test_without_rules_nothing_matches(void **state)
 {
 	(void)state;
 	parse("");
@@ -156,7 +156,7 @@ static void test_no_rules_fit_nobody(void **state)
 	assert_int_equal(line_for("unix", "d", "u"), 0);
 }
 
-static void test_an_address_with_bits_outside_of_its_mask_fits_nobody(void **state)
+static void test_an_address_with_bits_outside_of_its_mask_never_matches(void **state)
 {
 	(void)state;
 	parse("host all all 127.0.0.1/8 trust\n"
@@ -206,7 +206,7 @@ static void test_keywords_are_bare_and_lower_case(void **state)
 	assert_int_equal(line_for("unix", "@x", "x"), 0);
 }
 
-static void test_sameuser_wants_a_database_called_like_the_user(void **state)
+static void test_sameuser_matches_a_database_named_like_the_user(void **state)
 {
 	(void)state;
 	assert_good("local sameuser,extra all trust");
@@ -241,7 +241,7 @@ static void test_physical_replication_has_a_keyword_of_its_own(void **state)
 	assert_int_equal(line_for("unix", "d", "replication"), 0);
 }
 
-static void test_large_lists_are_searched_whole(void **state)
+static void test_every_name_of_a_large_list_is_found(void **state)
 {
 	char *text = malloc(200000), name[16];
 	size_t used = 0;
@@ -281,7 +281,7 @@ static void test_names_may_come_from_files(void **state)
 	assert_int_equal(line_for("unix", "", "u"), 0);
 }
 
-static void test_files_are_looked_for_next_to_who_mentions_them(void **state)
+static void test_files_are_relative_to_the_including_file(void **state)
 {
 	struct problems none = {0};
 	char path[128], text[256];
@@ -326,7 +326,7 @@ static void test_bad_files_make_the_line_bad(void **state)
 	assert_bad("local @names all trust", "a quote is not closed");
 }
 
-static void test_nesting_of_files_has_a_bound(void **state)
+static void test_nesting_of_files_is_limited(void **state)
 {
 	char name[8], text[16];
 
@@ -344,8 +344,8 @@ static void test_nesting_of_files_has_a_bound(void **state)
 	assert_bad("local @n0 all trust", "nested too deep");
 }
 
-/* Each level asks for the next one twenty times: to read all that would take for ever. */
-static void test_the_number_of_files_has_a_bound(void **state)
+/* Each level includes the next one twenty times: reading all of it would not end. */
+static void test_the_number_of_files_is_limited(void **state)
 {
 	char name[8];
 
@@ -363,7 +363,7 @@ static void test_the_number_of_files_has_a_bound(void **state)
 
 /* --- the rest of a line ------------------------------------------------------------------- */
 
-static void test_every_method_is_known_by_its_word(void **state)
+static void test_every_method_has_its_keyword(void **state)
 {
 	static const struct {
 		const char *word;
@@ -390,7 +390,7 @@ static void test_every_method_is_known_by_its_word(void **state)
 	}
 }
 
-static void test_a_map_must_be_there(void **state)
+static void test_a_map_must_exist(void **state)
 {
 	(void)state;
 	assert_good("local all all peer map=m # comment");
@@ -412,7 +412,7 @@ static void test_a_map_must_be_there(void **state)
 	assert_bad("local all all peer map=m \"", "unsupported parameters");
 }
 
-static void test_ldap_takes_the_rest_of_the_line_as_it_is(void **state)
+static void test_ldap_takes_the_rest_of_the_line_verbatim(void **state)
 {
 	(void)state;
 	assert_good(
@@ -425,7 +425,7 @@ static void test_ldap_takes_the_rest_of_the_line_as_it_is(void **state)
 	assert_null(hba_rule_at(hba, 0)->options);
 }
 
-static void test_a_map_outlives_the_ident_file_it_came_from(void **state)
+static void test_a_map_outlives_its_ident_file(void **state)
 {
 	(void)state;
 	assert_good("local all all peer map=m");
@@ -434,10 +434,10 @@ static void test_a_map_outlives_the_ident_file_it_came_from(void **state)
 	assert_true(ident_map_allows(&hba_rule_at(hba, 0)->map, "root", "alice"));
 }
 
-static void test_bad_lines_are_left_out_and_named(void **state)
+static void test_bad_lines_are_skipped_and_reported(void **state)
 {
 	static const struct {
-		const char *line, *said;
+		const char *line, *text;
 	} cases[] = {
 		{"hostgssenc all all all trust", "hba line 1: unknown type"},
 		{"hostnogssenc all all all trust", "hba line 1: unknown type"},
@@ -482,10 +482,10 @@ static void test_bad_lines_are_left_out_and_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
-		assert_bad(cases[i].line, cases[i].said);
+		assert_bad(cases[i].line, cases[i].text);
 }
 
-static void test_rules_around_a_bad_line_are_taken(void **state)
+static void test_rules_around_a_bad_line_are_used(void **state)
 {
 	(void)state;
 	parse("local a all trust\nlocal b all rejekt\nlocal c all trust\n");
@@ -517,26 +517,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
-		TEST(test_the_type_says_which_connections_fit),
-		TEST(test_the_first_rule_that_fits_decides),
-		TEST(test_no_rules_fit_nobody),
-		TEST(test_an_address_with_bits_outside_of_its_mask_fits_nobody),
+		TEST(test_the_type_selects_connections),
+		TEST(test_the_first_matching_rule_decides),
+		TEST(test_without_rules_nothing_matches),
+		TEST(test_an_address_with_bits_outside_of_its_mask_never_matches),
 		TEST(test_names_are_listed_bare_or_quoted),
 		TEST(test_keywords_are_bare_and_lower_case),
-		TEST(test_sameuser_wants_a_database_called_like_the_user),
+		TEST(test_sameuser_matches_a_database_named_like_the_user),
 		TEST(test_physical_replication_has_a_keyword_of_its_own),
-		TEST(test_large_lists_are_searched_whole),
+		TEST(test_every_name_of_a_large_list_is_found),
 		TEST(test_names_may_come_from_files),
-		TEST(test_files_are_looked_for_next_to_who_mentions_them),
+		TEST(test_files_are_relative_to_the_including_file),
 		TEST(test_bad_files_make_the_line_bad),
-		TEST(test_nesting_of_files_has_a_bound),
-		TEST(test_the_number_of_files_has_a_bound),
-		TEST(test_every_method_is_known_by_its_word),
-		TEST(test_a_map_must_be_there),
-		TEST(test_ldap_takes_the_rest_of_the_line_as_it_is),
-		TEST(test_a_map_outlives_the_ident_file_it_came_from),
-		TEST(test_bad_lines_are_left_out_and_named),
-		TEST(test_rules_around_a_bad_line_are_taken),
+		TEST(test_nesting_of_files_is_limited),
+		TEST(test_the_number_of_files_is_limited),
+		TEST(test_every_method_has_its_keyword),
+		TEST(test_a_map_must_exist),
+		TEST(test_ldap_takes_the_rest_of_the_line_verbatim),
+		TEST(test_a_map_outlives_its_ident_file),
+		TEST(test_bad_lines_are_skipped_and_reported),
+		TEST(test_rules_around_a_bad_line_are_used),
 		TEST(test_a_missing_file_leaves_no_rules),
 	};
 

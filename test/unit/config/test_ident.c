@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Ident maps: which lines are taken, and who may be whom. */
+/* Ident maps: which lines are valid, and which logins they allow. */
 #include "config/ident.h"
 #include "support/config_files.h"
 
@@ -30,8 +30,8 @@ static bool allows(const char *map, const char *system_user, const char *databas
 	return ident_map_allows(&found, system_user, database_user);
 }
 
-/* The only line is left out, and this is said. */
-static void assert_bad(const char *line, const char *said)
+/* The only line is skipped with this text. */
+static void assert_bad(const char *line, const char *text)
 {
 	const struct problem *problem;
 
@@ -40,13 +40,13 @@ static void assert_bad(const char *line, const char *said)
 	problem = problem_at(&problems, 0);
 	assert_int_equal(problem->severity, PROBLEM_SKIPPED);
 	assert_int_equal(problem->line, 1);
-	assert_contains(problem->log[0], said);
+	assert_contains(problem->log[0], text);
 	assert_string_equal(problem->log[1], "could not parse ident config line 1");
 	assert_int_equal(ident_find_map(ident, "m").count, 0);
 	assert_int_equal(problems_errors(&problems), 0);
 }
 
-static void test_a_map_lets_its_pairs_be_and_nobody_else(void **state)
+static void test_a_map_allows_its_pairs_only(void **state)
 {
 	(void)state;
 	parse("# comment\n\nm root alice\nn root bob\nm\troot\tcarol # x\nm www www");
@@ -65,7 +65,7 @@ static void test_a_map_lets_its_pairs_be_and_nobody_else(void **state)
 	assert_false(allows("o", "root", "bob"));
 }
 
-static void test_maps_are_found_wherever_their_lines_stand(void **state)
+static void test_lines_of_a_map_need_not_be_adjacent(void **state)
 {
 	struct ident_map map;
 
@@ -79,15 +79,15 @@ static void test_maps_are_found_wherever_their_lines_stand(void **state)
 	assert_false(allows("a", "a", "1"));
 }
 
-static void test_a_bare_all_is_everybody_a_quoted_one_a_name(void **state)
+static void test_a_bare_all_is_any_user_a_quoted_one_is_a_name(void **state)
 {
 	(void)state;
 	parse("m root all\nn root \"all\"\no all root\n");
-	assert_true(allows("m", "root", "whoever"));
-	assert_false(allows("m", "other", "whoever"));
-	assert_false(allows("n", "root", "whoever"));
+	assert_true(allows("m", "root", "any user"));
+	assert_false(allows("m", "other", "any user"));
+	assert_false(allows("n", "root", "any user"));
 	assert_true(allows("n", "root", "all"));
-	assert_false(allows("o", "other", "root")); /* a system user of that name */
+	assert_false(allows("o", "other", "root")); /* a system user, not the placeholder */
 	assert_true(allows("o", "all", "root"));
 }
 
@@ -98,7 +98,7 @@ static void test_names_may_be_quoted(void **state)
 	assert_true(allows("m", "a b", "x,\"y\""));
 }
 
-static void test_a_slash_begins_a_regular_expression(void **state)
+static void test_a_slash_starts_a_regular_expression(void **state)
 {
 	(void)state;
 	parse("m /^(.*)@one\\.org$ \\1\n"
@@ -114,22 +114,25 @@ static void test_a_slash_begins_a_regular_expression(void **state)
 	assert_false(allows("m", "alice@one.org.evil", "alice"));
 	assert_true(allows("m", "alice@two.org", "guest"));
 	assert_false(allows("m", "alice@two.org", "alice"));
-	assert_true(allows("n", "admin", "whoever"));
-	assert_false(allows("n", "badmin", "whoever"));
+	assert_true(allows("n", "admin", "any user"));
+	assert_false(allows("n", "badmin", "any user"));
 	assert_true(allows("o", "a, b", "prebpost"));
 	assert_true(allows("o", "a, c", "precpost"));
 	assert_false(allows("o", "a, c", "prebpost"));
 	assert_false(allows("o", "a, c", "prec"));
 	assert_false(allows("o", "a, c", "pre"));
 	assert_true(allows("p", "x", "x"));
-	assert_false(allows("p", "y", "")); /* the group took no part */
+	assert_false(allows("p", "y", "")); /* the group took no part in the match */
 	assert_false(allows("p", "y", "\\1"));
-	assert_true(allows("q", "plain", "/^x$")); /* of system users only */
+	assert_true(allows("q", "plain", "/^x$")); /* only system users may be expressions */
 	assert_false(allows("q", "plain", "x"));
 }
 
-/* As in PostgreSQL, what a group took is never a keyword, and only the first mark is replaced. */
-static void test_what_a_group_took_is_a_name(void **state)
+/*
+ * As in PostgreSQL, the match of a group is never a keyword, and only the first \1 is
+ * replaced.
+ */
+static void test_the_match_of_a_group_is_a_name(void **state)
 {
 	(void)state;
 	parse("m /^(.*)$ \\1\nn /^(.*)$ \\1\\1\n");
@@ -139,7 +142,7 @@ static void test_what_a_group_took_is_a_name(void **state)
 	assert_false(allows("n", "a", "aa"));
 }
 
-static void test_a_mark_without_an_expression_is_a_name(void **state)
+static void test_a_placeholder_without_an_expression_is_a_name(void **state)
 {
 	(void)state;
 	parse("m root \\1\n");
@@ -147,7 +150,7 @@ static void test_a_mark_without_an_expression_is_a_name(void **state)
 	assert_false(allows("m", "root", "root"));
 }
 
-static void test_bad_lines_are_left_out_and_named(void **state)
+static void test_bad_lines_are_skipped_and_reported(void **state)
 {
 	(void)state;
 	assert_bad("m", "ident line 1: a line is MAP SYSTEM-USER DATABASE-USER");
@@ -163,7 +166,7 @@ static void test_bad_lines_are_left_out_and_named(void **state)
 	assert_bad("m /^a$ \\1", "ident line 1: \\1 needs a group");
 }
 
-static void test_lines_around_a_bad_one_are_taken(void **state)
+static void test_lines_around_a_bad_one_are_used(void **state)
 {
 	(void)state;
 	parse("m a b\nm a\nm c d\nm / e\nm f g h\n");
@@ -172,7 +175,7 @@ static void test_lines_around_a_bad_one_are_taken(void **state)
 	assert_int_equal(problem_at(&problems, 1)->line, 5);
 	assert_true(allows("m", "a", "b"));
 	assert_true(allows("m", "c", "d"));
-	assert_true(allows("m", "anybody", "e"));
+	assert_true(allows("m", "anyone", "e"));
 }
 
 static void test_a_missing_file_leaves_no_maps(void **state)
@@ -196,16 +199,17 @@ static void test_a_missing_file_leaves_no_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_a_map_lets_its_pairs_be_and_nobody_else, end),
-		cmocka_unit_test_teardown(test_maps_are_found_wherever_their_lines_stand, end),
+		cmocka_unit_test_teardown(test_a_map_allows_its_pairs_only, end),
+		cmocka_unit_test_teardown(test_lines_of_a_map_need_not_be_adjacent, end),
 		cmocka_unit_test_teardown(
-			test_a_bare_all_is_everybody_a_quoted_one_a_name, end),
+			test_a_bare_all_is_any_user_a_quoted_one_is_a_name, end),
 		cmocka_unit_test_teardown(test_names_may_be_quoted, end),
-		cmocka_unit_test_teardown(test_a_slash_begins_a_regular_expression, end),
-		cmocka_unit_test_teardown(test_what_a_group_took_is_a_name, end),
-		cmocka_unit_test_teardown(test_a_mark_without_an_expression_is_a_name, end),
-		cmocka_unit_test_teardown(test_bad_lines_are_left_out_and_named, end),
-		cmocka_unit_test_teardown(test_lines_around_a_bad_one_are_taken, end),
+		cmocka_unit_test_teardown(test_a_slash_starts_a_regular_expression, end),
+		cmocka_unit_test_teardown(test_the_match_of_a_group_is_a_name, end),
+		cmocka_unit_test_teardown(
+			test_a_placeholder_without_an_expression_is_a_name, end),
+		cmocka_unit_test_teardown(test_bad_lines_are_skipped_and_reported, end),
+		cmocka_unit_test_teardown(test_lines_around_a_bad_one_are_used, end),
 		cmocka_unit_test_teardown(test_a_missing_file_leaves_no_maps, end),
 	};
 

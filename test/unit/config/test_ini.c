@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The grammar of the file: what is told in which order, what is refused and where. */
+/* The grammar of the file: the order of callbacks, and the places of mistakes. */
 #include <sys/stat.h>
 
 #include "config/ini.h"
@@ -13,7 +13,7 @@ struct record {
 	struct problems problems;
 };
 
-/* Sections are told from each other by their first letter. */
+/* Tests identify sections by their first letter. */
 static const void *on_section(void *context, const struct ini_place *place, const char *name)
 {
 	struct record *record = context;
@@ -53,10 +53,10 @@ static bool read_path(struct record *record, const char *path)
 	return ini_read(path, &events, record, &record->problems);
 }
 
-static void test_lines_are_told_as_they_stand(void **state)
+static void test_lines_are_reported_in_order(void **state)
 {
 	static const struct {
-		const char *text, *told;
+		const char *text, *expected;
 	} cases[] = {
 		{"", ""},
 		{"[a]\nk=v\n", "1[a]2<k><v>"},
@@ -80,7 +80,7 @@ static void test_lines_are_told_as_they_stand(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		read_text(&record, cases[i].text);
 		assert_int_equal(record.problems.count, 0);
-		assert_string_equal(record.text, cases[i].told);
+		assert_string_equal(record.text, cases[i].expected);
 	}
 }
 
@@ -104,7 +104,7 @@ static void test_other_lines_are_syntax_errors(void **state)
 	}
 }
 
-static void test_reading_goes_on_behind_an_error(void **state)
+static void test_parsing_continues_after_an_error(void **state)
 {
 	struct record record;
 
@@ -116,7 +116,7 @@ static void test_reading_goes_on_behind_an_error(void **state)
 	problems_free(&record.problems);
 }
 
-static void test_value_before_any_section_is_an_error_said_once(void **state)
+static void test_value_before_any_section_is_an_error_reported_once(void **state)
 {
 	struct record record;
 
@@ -178,7 +178,7 @@ static void test_files_of_an_included_folder_are_read_in_order(void **state)
 		assert_true(read_path(&record, "main.ini"));
 		assert_int_equal(record.problems.count, 0);
 		assert_string_equal(record.text, "1[a]1<k><1>2[b]3<l><w>1<k><2>3<m><x>");
-		/* What is begun in one file ends with it. */
+		/* A section that starts in an included file ends with that file. */
 		assert_int_equal(record.last_section, 'a');
 	}
 	unlink("conf.d/20.ini");
@@ -200,7 +200,7 @@ static void test_empty_folder_adds_nothing(void **state)
 	drop_folder("conf.d");
 }
 
-static void test_errors_in_a_folder_name_its_file(void **state)
+static void test_errors_in_a_folder_name_the_file(void **state)
 {
 	struct record record;
 
@@ -221,7 +221,7 @@ static void test_errors_in_a_folder_name_its_file(void **state)
 	drop_folder("conf.d");
 }
 
-static void test_folder_that_includes_itself_ends_soon(void **state)
+static void test_folder_that_includes_itself_is_stopped(void **state)
 {
 	struct record record;
 
@@ -252,7 +252,7 @@ static void test_missing_include_is_an_error_at_its_line(void **state)
 	problems_free(&record.problems);
 }
 
-static void test_errors_of_included_files_name_these(void **state)
+static void test_errors_of_included_files_name_the_included_file(void **state)
 {
 	struct record record;
 
@@ -295,7 +295,7 @@ static void test_includes_are_nested_ten_deep(void **state)
 	problems_free(&record.problems);
 }
 
-static void test_files_that_include_each_other_end_soon(void **state)
+static void test_files_that_include_each_other_are_stopped(void **state)
 {
 	struct record record;
 
@@ -322,20 +322,20 @@ static void test_missing_file_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines_are_told_as_they_stand),
+		cmocka_unit_test(test_lines_are_reported_in_order),
 		cmocka_unit_test(test_other_lines_are_syntax_errors),
-		cmocka_unit_test(test_reading_goes_on_behind_an_error),
-		cmocka_unit_test(test_value_before_any_section_is_an_error_said_once),
+		cmocka_unit_test(test_parsing_continues_after_an_error),
+		cmocka_unit_test(test_value_before_any_section_is_an_error_reported_once),
 		cmocka_unit_test(test_nul_byte_is_refused),
 		IN_FOLDER(test_sections_carry_over_into_and_out_of_included_files),
 		IN_FOLDER(test_files_of_an_included_folder_are_read_in_order),
 		IN_FOLDER(test_empty_folder_adds_nothing),
-		IN_FOLDER(test_errors_in_a_folder_name_its_file),
-		IN_FOLDER(test_folder_that_includes_itself_ends_soon),
+		IN_FOLDER(test_errors_in_a_folder_name_the_file),
+		IN_FOLDER(test_folder_that_includes_itself_is_stopped),
 		IN_FOLDER(test_missing_include_is_an_error_at_its_line),
-		IN_FOLDER(test_errors_of_included_files_name_these),
+		IN_FOLDER(test_errors_of_included_files_name_the_included_file),
 		IN_FOLDER(test_includes_are_nested_ten_deep),
-		IN_FOLDER(test_files_that_include_each_other_end_soon),
+		IN_FOLDER(test_files_that_include_each_other_are_stopped),
 		IN_FOLDER(test_missing_file_is_an_error),
 	};
 

@@ -37,7 +37,7 @@ static int tear_down(void **state)
 
 /* --- items -------------------------------------------------------------------------------- */
 
-static void test_items_are_set_apart_by_blanks_and_one_comma(void **state)
+static void test_items_are_separated_by_blanks_and_one_comma(void **state)
 {
 	static const char *const spellings[] = {
 		"ldapserver=h ldapprefix=a ldapsuffix=b",
@@ -65,7 +65,7 @@ static void test_quotes_keep_blanks_commas_and_doubled_quotes(void **state)
 	assert_string_equal(options.suffix, ",dc=x, dc=y");
 }
 
-static void test_bare_value_may_hold_equals_signs(void **state)
+static void test_bare_value_may_contain_equals_signs(void **state)
 {
 	(void)state;
 	assert_true(parse("ldapserver=h ldapbasedn=dc=example"));
@@ -79,7 +79,7 @@ static void test_comma_in_a_bare_value_ends_it(void **state)
 		"ldapserver=h ldapbasedn=dc=example,dc=net", "invalid LDAP option: \"dc\"");
 }
 
-static void test_reading_ends_silently_at_an_item_that_is_none(void **state)
+static void test_parsing_ends_silently_at_a_malformed_item(void **state)
 {
 	static const char *const ends[] = {"rubbish", "=x", "ldapport=", "ldapport =1",
 		"ldapport= 1", "ldapport=\"\"", "\"\"=1", ",,ldapport=1", "ldapport,=1"};
@@ -110,11 +110,11 @@ static void test_unknown_key_is_named(void **state)
 	(void)state;
 	assert_refused("ldapserver=h ldapprefix=a ldapcolour=red",
 		"invalid LDAP option: \"ldapcolour\"");
-	/* Keys are not folded. */
+	/* Keys are case-sensitive. */
 	assert_refused("LDAPSERVER=h ldapprefix=a", "invalid LDAP option: \"LDAPSERVER\"");
 }
 
-static void test_last_of_several_counts(void **state)
+static void test_last_of_repeated_keys_counts(void **state)
 {
 	(void)state;
 	assert_true(parse("ldapserver=a ldapserver=b ldapprefix=x ldapport=1 ldapport=2"));
@@ -122,7 +122,7 @@ static void test_last_of_several_counts(void **state)
 	assert_int_equal(options.port, 2);
 }
 
-static void test_no_more_than_1023_bytes_are_looked_at(void **state)
+static void test_no_more_than_1023_bytes_are_parsed(void **state)
 {
 	char text[1200];
 
@@ -193,7 +193,7 @@ static void test_prefix_or_suffix_make_a_simple_bind(void **state)
 	assert_true(ldap_options_is_search(&options));
 }
 
-static void test_modes_do_not_mix(void **state)
+static void test_options_of_both_modes_are_refused(void **state)
 {
 	static const char *const searches[] = {"ldapbasedn=b", "ldapbinddn=b",
 		"ldapbindpasswd=b", "ldapsearchattribute=b", "ldapsearchfilter=b",
@@ -207,11 +207,11 @@ static void test_modes_do_not_mix(void **state)
 		snprintf(text, sizeof(text), "ldapserver=h %s ldapsuffix=a", searches[i]);
 		assert_refused(text, "LDAP options have both a prefix or suffix and a search");
 	}
-	/* A URL that is no more than a place does. */
+	/* So is a URL that only names a server. */
 	assert_true(parse("ldapurl=ldap://h ldapprefix=a"));
 }
 
-static void test_one_mode_is_needed(void **state)
+static void test_options_without_a_mode_are_refused(void **state)
 {
 	static const char reason[] =
 		"LDAP options have neither ldapprefix, ldapsuffix nor ldapbasedn";
@@ -251,7 +251,7 @@ static void test_start_tls_within_ldaps_is_refused_whatever_the_port(void **stat
 	assert_refused("ldapurl=ldaps://h/b ldaptls=1", reason);
 }
 
-static void test_without_server_the_base_tells_where_to_look(void **state)
+static void test_without_server_the_base_names_the_dns_domain(void **state)
 {
 	(void)state;
 	assert_true(parse("ldapbasedn=\"dc=example,dc=net\""));
@@ -316,7 +316,7 @@ static void test_url_of_an_address(void **state)
 	assert_string_equal(options.server, "[::1]");
 }
 
-static void test_url_without_host_leaves_the_server_alone(void **state)
+static void test_url_without_host_keeps_the_server(void **state)
 {
 	(void)state;
 	assert_true(parse("ldapurl=ldap:///dc=x"));
@@ -347,30 +347,30 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_items_are_set_apart_by_blanks_and_one_comma),
+		TEST(test_items_are_separated_by_blanks_and_one_comma),
 		TEST(test_quotes_keep_blanks_commas_and_doubled_quotes),
-		TEST(test_bare_value_may_hold_equals_signs),
+		TEST(test_bare_value_may_contain_equals_signs),
 		TEST(test_comma_in_a_bare_value_ends_it),
-		TEST(test_reading_ends_silently_at_an_item_that_is_none),
+		TEST(test_parsing_ends_silently_at_a_malformed_item),
 		TEST(test_unfinished_quote_is_an_error),
 		TEST(test_unknown_key_is_named),
-		TEST(test_last_of_several_counts),
-		TEST(test_no_more_than_1023_bytes_are_looked_at),
+		TEST(test_last_of_repeated_keys_counts),
+		TEST(test_no_more_than_1023_bytes_are_parsed),
 		TEST(test_ports_are_1_to_65535),
 		TEST(test_schemes_are_ldap_and_ldaps),
 		TEST(test_only_1_asks_for_start_tls),
 		TEST(test_prefix_or_suffix_make_a_simple_bind),
-		TEST(test_modes_do_not_mix),
-		TEST(test_one_mode_is_needed),
+		TEST(test_options_of_both_modes_are_refused),
+		TEST(test_options_without_a_mode_are_refused),
 		TEST(test_search_needs_a_base),
 		TEST(test_attribute_and_filter_exclude_each_other),
 		TEST(test_start_tls_within_ldaps_is_refused_whatever_the_port),
-		TEST(test_without_server_the_base_tells_where_to_look),
+		TEST(test_without_server_the_base_names_the_dns_domain),
 		TEST(test_url_sets_all_its_parts),
 		TEST(test_trailing_parts_of_a_url_may_be_missing),
 		TEST(test_url_decodes_percent_signs),
 		TEST(test_url_of_an_address),
-		TEST(test_url_without_host_leaves_the_server_alone),
+		TEST(test_url_without_host_keeps_the_server),
 		TEST(test_malformed_urls_are_refused),
 	};
 

@@ -27,7 +27,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Judge a text that was made, and free it. */
+/* Check a returned text, and free it. */
 #define assert_made(made, expected)                                                            \
 	do {                                                                                   \
 		char *const text = (made);                                                     \
@@ -37,7 +37,7 @@ static int tear_down(void **state)
 		free(text);                                                                    \
 	} while (0)
 
-static void test_names_with_a_meaning_in_filters_are_not_searched_for(void **state)
+static void test_names_with_filter_syntax_are_refused(void **state)
 {
 	static const char *const bad[] = {
 		"*", "a*", "(a", "a)", "a\\2a", "a/b", "a)(uid=*", "\\"};
@@ -64,25 +64,25 @@ static void test_every_placeholder_becomes_the_name(void **state)
 	parse("ldapserver=h ldapbasedn=b "
 	      "ldapsearchfilter=(|(uid=$username)(mail=$username@x)(cn=$user))");
 	assert_made(ldap_query_filter(&options, "al"), "(|(uid=al)(mail=al@x)(cn=$user))");
-	/* A name that looks like a placeholder is not filled in again. */
+	/* A name that looks like a placeholder is not replaced again. */
 	parse("ldapserver=h ldapbasedn=b ldapsearchfilter=cn=$username");
 	assert_made(ldap_query_filter(&options, "$username"), "cn=$username");
 }
 
-static void test_filter_without_placeholder_is_left_as_it_is(void **state)
+static void test_filter_without_placeholder_is_unchanged(void **state)
 {
 	(void)state;
 	parse("ldapserver=h ldapbasedn=b ldapsearchfilter=(cn=fixed)");
 	assert_made(ldap_query_filter(&options, "alice"), "(cn=fixed)");
 }
 
-static void test_bytes_beyond_ascii_are_escaped_in_filters(void **state)
+static void test_non_ascii_bytes_are_escaped_in_filters(void **state)
 {
 	(void)state;
 	parse("ldapserver=h ldapbasedn=b");
 	assert_made(ldap_query_filter(&options, "j\xc3\xb6rg"), "(uid=j\\c3\\b6rg)");
 	assert_made(ldap_query_filter(&options, "\x01\xff\x7f"), "(uid=\\01\\ff\\7f)");
-	/* Whoever forgets to ask whether the name is allowed does no harm. */
+	/* Even a name that ldap_query_allows() refuses cannot change the filter. */
 	assert_made(ldap_query_filter(&options, "*)(\\"), "(uid=\\2a\\29\\28\\5c)");
 }
 
@@ -116,7 +116,7 @@ static void test_each_of_several_hosts_is_a_uri(void **state)
 		"ldap://one:77 ldap://two:77 ldap://[::1]:77 ldap://[::2]:77");
 }
 
-static void test_hosts_that_dns_found_have_their_own_ports(void **state)
+static void test_hosts_from_dns_have_their_own_ports(void **state)
 {
 	(void)state;
 	parse("ldapbasedn=\"dc=x\" ldapport=77");
@@ -128,15 +128,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_names_with_a_meaning_in_filters_are_not_searched_for),
+		TEST(test_names_with_filter_syntax_are_refused),
 		TEST(test_filter_compares_the_attribute_with_the_name),
 		TEST(test_every_placeholder_becomes_the_name),
-		TEST(test_filter_without_placeholder_is_left_as_it_is),
-		TEST(test_bytes_beyond_ascii_are_escaped_in_filters),
+		TEST(test_filter_without_placeholder_is_unchanged),
+		TEST(test_non_ascii_bytes_are_escaped_in_filters),
 		TEST(test_dn_is_prefix_name_suffix),
 		TEST(test_ports_follow_the_scheme_unless_given),
 		TEST(test_each_of_several_hosts_is_a_uri),
-		TEST(test_hosts_that_dns_found_have_their_own_ports),
+		TEST(test_hosts_from_dns_have_their_own_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* Regular expressions: what matches, what the first group took, and that work is bounded. */
+/* Regular expressions: matches, the first group, and the limit on work. */
 #include "config/pattern.h"
 #include "support/config_files.h"
 
-/* What the first group took; "-": it took no part; NULL: no match. */
+/* The match of the first group; "-": it took no part; NULL: no match. */
 static const char *group_of(const char *expression, const char *text)
 {
 	static char out[256];
@@ -34,7 +34,7 @@ static void test_an_expression_matches_anywhere_unless_anchored(void **state)
 	assert_string_equal(group_of("^\\d+$", "123"), "-");
 }
 
-static void test_the_end_is_the_very_end_and_a_dot_is_any_character(void **state)
+static void test_dollar_is_the_end_of_the_text_and_dot_any_character(void **state)
 {
 	(void)state;
 	assert_null(group_of("^root$", "root\n"));
@@ -42,7 +42,7 @@ static void test_the_end_is_the_very_end_and_a_dot_is_any_character(void **state
 	assert_string_equal(group_of("^(.)$", "\xc3\xa4"), "\xc3\xa4");
 }
 
-static void test_the_first_group_is_told(void **state)
+static void test_the_first_group_is_returned(void **state)
 {
 	(void)state;
 	assert_string_equal(group_of("^(.*)@example\\.com$", "alice@example.com"), "alice");
@@ -62,7 +62,7 @@ static void test_groups_are_counted(void **state)
 	pattern_free(pattern);
 }
 
-static void test_what_is_no_expression_is_refused_with_a_reason(void **state)
+static void test_invalid_expressions_are_refused_with_a_reason(void **state)
 {
 	char nested[2 * 51 + 2] = "";
 	const char *const bad[] = {"(", ")", "[a", "*", "a{2,1}", "\\", "(?<n", "\\C", "\xff",
@@ -87,7 +87,7 @@ static void test_what_is_no_expression_is_refused_with_a_reason(void **state)
 	free(longest);
 }
 
-/* It would take the age of the universe; it takes no time, and does not match. */
+/* Unlimited, this match would practically never end; limited, it does not match. */
 static void test_work_is_bounded(void **state)
 {
 	char text[40 + 1];
@@ -99,7 +99,7 @@ static void test_work_is_bounded(void **state)
 	assert_null(group_of("^((a|aa|aaa)*)*\\d$", text));
 }
 
-static void test_bytes_that_are_no_characters_match_no_dot(void **state)
+static void test_bytes_that_are_not_utf8_match_no_dot(void **state)
 {
 	(void)state;
 	assert_null(group_of("^.$", "\xff"));
@@ -112,12 +112,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_expression_matches_anywhere_unless_anchored),
-		cmocka_unit_test(test_the_end_is_the_very_end_and_a_dot_is_any_character),
-		cmocka_unit_test(test_the_first_group_is_told),
+		cmocka_unit_test(test_dollar_is_the_end_of_the_text_and_dot_any_character),
+		cmocka_unit_test(test_the_first_group_is_returned),
 		cmocka_unit_test(test_groups_are_counted),
-		cmocka_unit_test(test_what_is_no_expression_is_refused_with_a_reason),
+		cmocka_unit_test(test_invalid_expressions_are_refused_with_a_reason),
 		cmocka_unit_test(test_work_is_bounded),
-		cmocka_unit_test(test_bytes_that_are_no_characters_match_no_dot),
+		cmocka_unit_test(test_bytes_that_are_not_utf8_match_no_dot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

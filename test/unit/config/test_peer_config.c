@@ -25,7 +25,7 @@ static void test_peer_has_number_host_and_port(void **state)
 	peer_config_free(config);
 }
 
-static void test_mistakes_have_pgbouncers_words(void **state)
+static void test_mistakes_have_pgbouncers_texts(void **state)
 {
 	static const char numbers[] =
 		"ids of peers must be a number larger than 0 and at most 65536";
@@ -57,7 +57,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_peer_has_number_host_and_port),
-		cmocka_unit_test(test_mistakes_have_pgbouncers_words),
+		cmocka_unit_test(test_mistakes_have_pgbouncers_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

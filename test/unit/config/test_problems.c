@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Problems are kept in order, with their places and what the log says of them. */
+/* Problems are kept in order, with their places and log lines. */
 #include "support/config_files.h"
 
 static void test_problems_are_listed_in_order(void **state)
@@ -27,7 +27,7 @@ static void test_problems_are_listed_in_order(void **state)
 	assert_int_equal(problems.count, 0);
 }
 
-static void test_log_lines_can_be_worded_otherwise(void **state)
+static void test_log_lines_can_differ_from_the_text(void **state)
 {
 	struct problems problems = {0};
 
@@ -42,7 +42,7 @@ static void test_log_lines_can_be_worded_otherwise(void **state)
 	problems_free(&problems);
 }
 
-static void test_what_was_skipped_is_counted_apart(void **state)
+static void test_skipped_parts_are_counted_separately(void **state)
 {
 	struct problems problems = {0};
 
@@ -72,8 +72,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_problems_are_listed_in_order),
-		cmocka_unit_test(test_log_lines_can_be_worded_otherwise),
-		cmocka_unit_test(test_what_was_skipped_is_counted_apart),
+		cmocka_unit_test(test_log_lines_can_differ_from_the_text),
+		cmocka_unit_test(test_skipped_parts_are_counted_separately),
 		cmocka_unit_test(test_too_many_problems_are_only_counted),
 	};
 

@@ -72,7 +72,7 @@ static void test_defaults_are_pgbouncers(void **state)
 	assert_null(settings->user);
 }
 
-static void test_default_texts_are_what_is_shown(void **state)
+static void test_default_texts_equal_the_shown_values(void **state)
 {
 	size_t count;
 	const struct setting_row *rows = settings_rows(&count);
@@ -91,7 +91,7 @@ static void test_default_texts_are_what_is_shown(void **state)
 	}
 }
 
-static void test_values_are_read_by_their_kind(void **state)
+static void test_values_are_parsed_by_their_kind(void **state)
 {
 	static const struct {
 		const char *name, *value, *shown;
@@ -190,7 +190,7 @@ static void test_other_values_are_refused_and_change_nothing(void **state)
 	}
 }
 
-static void test_methods_that_were_not_built_in_are_no_words(void **state)
+static void test_methods_not_built_in_are_unknown(void **state)
 {
 	assert_int_equal(set(*state, "auth_type", "LDAP"), HAVE_LDAP);
 	assert_int_equal(set(*state, "auth_type", "pam"), HAVE_PAM);
@@ -199,7 +199,7 @@ static void test_methods_that_were_not_built_in_are_no_words(void **state)
 	assert_int_equal(strstr(why, ", pam") != NULL, HAVE_PAM);
 }
 
-static void test_what_needs_a_restart_is_not_changeable(void **state)
+static void test_settings_that_need_a_restart_are_not_changeable(void **state)
 {
 	static const char *const fixed[] = {"disable_pqexec", "job_name", "listen_addr",
 		"listen_backlog", "listen_port", "pidfile", "pkt_buf", "resolv_conf",
@@ -216,7 +216,7 @@ static void test_what_needs_a_restart_is_not_changeable(void **state)
 		assert_false(settings_is_changeable(settings_find(fixed[i])));
 }
 
-static void test_copy_has_texts_of_its_own(void **state)
+static void test_copy_has_its_own_texts(void **state)
 {
 	struct settings copy;
 	struct settings *settings = *state;
@@ -232,7 +232,7 @@ static void test_copy_has_texts_of_its_own(void **state)
 	assert_null(copy.admin_users);
 }
 
-static void test_misspelt_names_have_near_ones(void **state)
+static void test_misspelt_names_get_the_nearest_name(void **state)
 {
 	(void)state;
 	assert_string_equal(settings_nearest("pool_mod"), "pool_mode");
@@ -246,7 +246,9 @@ static void test_misspelt_names_have_near_ones(void **state)
 		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
 }
 
-/* Take a line `;name = default` or `name = value` of the sample. True: it was a setting. */
+/*
+ * Check a line `;name = default` or `name = value` of the sample. Returns true for a setting.
+ */
 static bool judge_sample_line(struct settings *settings, char *line)
 {
 	const bool is_default = line[0] == ';';
@@ -288,21 +290,21 @@ static void test_sample_file_has_every_setting_with_its_default(void **state)
 
 #define WITH_DEFAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-static void assert_sentences(const char *name, const char *doc)
+static void assert_has_description(const char *name, const char *doc)
 {
 	if (!doc || strlen(doc) < 10 || doc[strlen(doc) - 1] != '.')
-		fail_msg("%s has no sentences for the reference page", name);
+		fail_msg("%s has no description for the manual page", name);
 }
 
 static void assert_described(const struct entry_grammar *grammar)
 {
 	for (size_t i = 0; i < grammar->key_count; i++) {
-		assert_sentences(grammar->keys[i].name, grammar->keys[i].doc);
+		assert_has_description(grammar->keys[i].name, grammar->keys[i].doc);
 		assert_true(strlen(entry_allowed(&grammar->keys[i])) > 0);
 	}
 }
 
-static void test_all_there_is_to_set_is_described(void **state)
+static void test_every_setting_and_key_is_described(void **state)
 {
 	size_t count;
 	const struct setting_row *rows = settings_rows(&count);
@@ -310,7 +312,7 @@ static void test_all_there_is_to_set_is_described(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < count; i++) {
-		assert_sentences(rows[i].name, rows[i].doc);
+		assert_has_description(rows[i].name, rows[i].doc);
 		settings_allowed(&rows[i], allowed, sizeof(allowed));
 		assert_true(strlen(allowed) > 0 && strlen(allowed) < sizeof(allowed) - 1);
 	}
@@ -319,7 +321,7 @@ static void test_all_there_is_to_set_is_described(void **state)
 	assert_described(peer_config_grammar());
 }
 
-static void test_what_is_allowed_is_told(void **state)
+static void test_allowed_values_are_described(void **state)
 {
 	static const struct {
 		const char *name, *allowed;
@@ -347,17 +349,17 @@ static void test_what_is_allowed_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_there_is_to_set_is_described),
-		cmocka_unit_test(test_what_is_allowed_is_told),
+		cmocka_unit_test(test_every_setting_and_key_is_described),
+		cmocka_unit_test(test_allowed_values_are_described),
 		cmocka_unit_test(test_rows_are_in_byte_order_and_found_by_name),
 		WITH_DEFAULTS(test_defaults_are_pgbouncers),
-		WITH_DEFAULTS(test_default_texts_are_what_is_shown),
-		WITH_DEFAULTS(test_values_are_read_by_their_kind),
+		WITH_DEFAULTS(test_default_texts_equal_the_shown_values),
+		WITH_DEFAULTS(test_values_are_parsed_by_their_kind),
 		WITH_DEFAULTS(test_other_values_are_refused_and_change_nothing),
-		WITH_DEFAULTS(test_methods_that_were_not_built_in_are_no_words),
-		cmocka_unit_test(test_what_needs_a_restart_is_not_changeable),
-		WITH_DEFAULTS(test_copy_has_texts_of_its_own),
-		cmocka_unit_test(test_misspelt_names_have_near_ones),
+		WITH_DEFAULTS(test_methods_not_built_in_are_unknown),
+		cmocka_unit_test(test_settings_that_need_a_restart_are_not_changeable),
+		WITH_DEFAULTS(test_copy_has_its_own_texts),
+		cmocka_unit_test(test_misspelt_names_get_the_nearest_name),
 		WITH_DEFAULTS(test_sample_file_has_every_setting_with_its_default),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Whole configurations: loaded, reloaded, changed by SET; all mistakes told at once. */
+/* Whole configurations: loaded, reloaded, changed by SET; all mistakes are reported at once. */
 #include "config/snapshot.h"
 #include "support/config_files.h"
 
@@ -16,7 +16,7 @@ static struct snapshot *parse(const char *text)
 	return parse_after(NULL, text);
 }
 
-/* A reload that succeeds in place of a snapshot. */
+/* Replace a snapshot by a reload, which must succeed. */
 static struct snapshot *reload(struct snapshot *previous, const char *text)
 {
 	struct snapshot *next = parse_after(previous, text);
@@ -44,7 +44,7 @@ static void test_smallest_file_has_all_defaults(void **state)
 	snapshot_unref(snapshot);
 }
 
-static void test_both_names_of_the_main_section_do(void **state)
+static void test_both_names_of_the_main_section_are_accepted(void **state)
 {
 	struct snapshot *snapshot =
 		parse("[pgusher]\nlisten_port=1\n[pgbouncer]\npool_mode=statement\n");
@@ -89,7 +89,7 @@ static void test_entries_are_found_and_listed_by_name(void **state)
 	problems_free(&problems);
 }
 
-static void test_later_values_win_and_headers_reset_nothing(void **state)
+static void test_later_values_win_and_a_repeated_section_continues(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\n"
 					  "default_pool_size = 1\n"
@@ -103,7 +103,7 @@ static void test_later_values_win_and_headers_reset_nothing(void **state)
 	snapshot_unref(snapshot);
 }
 
-static void test_every_mistake_is_told_with_its_line(void **state)
+static void test_every_mistake_is_reported_with_its_line(void **state)
 {
 	static const struct {
 		unsigned line;
@@ -140,7 +140,7 @@ static void test_every_mistake_is_told_with_its_line(void **state)
 			  "what is this\n"
 			  "auth_type = peer\n"
 			  "[data]\n"
-			  "nobody = looks here\n"
+			  "unread = value\n"
 			  "[databases]\n"
 			  "app = hots=x\n"
 			  "pgbouncer = host=h\n"
@@ -174,8 +174,8 @@ static void test_broken_template_is_a_warning_and_no_template(void **state)
 	problems_free(&problems);
 }
 
-/* Or a slip of the pen would end every connection of the automatic databases. */
-static void test_template_that_worked_is_not_given_up_for_a_broken_one(void **state)
+/* Otherwise a typing error would close every connection of the automatic databases. */
+static void test_reload_with_a_broken_template_fails_if_there_was_a_valid_one(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\n[databases]\n* = host=h\n");
 
@@ -190,7 +190,7 @@ static void test_template_that_worked_is_not_given_up_for_a_broken_one(void **st
 	problems_free(&problems);
 }
 
-static void test_reload_puts_back_defaults_of_what_was_deleted(void **state)
+static void test_reload_restores_defaults_of_deleted_settings(void **state)
 {
 	struct snapshot *snapshot = parse("[databases]\na=\n* =\n[users]\nu=\n"
 					  "[pgbouncer]\ndefault_pool_size = 5\n");
@@ -219,7 +219,7 @@ static void test_reload_keeps_settings_that_need_a_restart(void **state)
 	snapshot_unref(snapshot);
 }
 
-static void test_reload_keeps_what_has_no_default(void **state)
+static void test_reload_keeps_settings_without_a_default(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\nauth_user = a\nverbose = 2\n"
 					  "conffile = other.ini\nauth_dbname = d\n");
@@ -266,7 +266,7 @@ static void test_start_has_the_verbosity_of_the_command_line(void **state)
 	problems_free(&problems);
 }
 
-static void test_presets_stand_behind_the_file(void **state)
+static void test_the_file_overrides_presets(void **state)
 {
 	const char *const assignments[] = {"pkt_buf=8192", "job_name=a=b", NULL};
 	const struct presets presets = {.settings = assignments};
@@ -278,7 +278,7 @@ static void test_presets_stand_behind_the_file(void **state)
 	snapshot = snapshot_start("a.ini", &presets, &problems);
 	assert_int_equal(snapshot_settings(snapshot)->pkt_buf, 8192);
 	assert_string_equal(snapshot_settings(snapshot)->job_name, "mine");
-	/* A reload knows them too. */
+	/* The presets apply at a reload too. */
 	write_file("a.ini", "[pgbouncer]\n");
 	next = snapshot_load("a.ini", snapshot, &problems);
 	assert_int_equal(snapshot_settings(next)->pkt_buf, 8192);
@@ -287,7 +287,7 @@ static void test_presets_stand_behind_the_file(void **state)
 	problems_free(&problems);
 }
 
-static void test_bad_presets_are_told(void **state)
+static void test_bad_presets_are_reported(void **state)
 {
 	const char *const assignments[] = {"pkt_buf", NULL};
 	const struct presets presets = {.settings = assignments};
@@ -318,7 +318,7 @@ static void test_users_are_shared_until_their_file_changes(void **state)
 	assert_null(userlist_find(snapshot_userlist(next), "a"));
 	assert_string_equal(userlist_find(snapshot_userlist(next), "b"), "22");
 
-	/* The setting has no default: deleting the line keeps it. */
+	/* The setting has no default: deleting its line keeps the value. */
 	next = reload(next, "[pgbouncer]\n");
 	assert_non_null(userlist_find(snapshot_userlist(next), "b"));
 	next = reload(next, "[pgbouncer]\nauth_type = any\n");
@@ -362,7 +362,7 @@ static void test_set_changes_one_setting_and_shares_the_rest(void **state)
 	snapshot_unref(changed);
 }
 
-static void test_set_judges_as_the_file_does(void **state)
+static void test_set_checks_values_as_the_file_does(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\n");
 	struct snapshot *changed;
@@ -388,7 +388,7 @@ static void test_set_judges_as_the_file_does(void **state)
 	snapshot_unref(snapshot);
 }
 
-static void test_snapshot_lives_as_long_as_its_holders(void **state)
+static void test_snapshot_is_freed_with_its_last_reference(void **state)
 {
 	struct snapshot *snapshot = parse("[databases]\na = host=h\n[pgbouncer]\n");
 
@@ -425,7 +425,7 @@ static void test_ten_thousand_databases_are_sorted_and_found(void **state)
 	snapshot_unref(snapshot);
 }
 
-/* How many rules there are; -1: not even none. */
+/* Number of rules; -1: no rule set. */
 static int rules_of(const struct snapshot *snapshot)
 {
 	const struct hba *hba = snapshot_hba(snapshot);
@@ -450,7 +450,7 @@ static void test_rules_are_read_at_each_load_with_their_type(void **state)
 	snapshot = reload(snapshot, HBA "auth_ident_file = i\n");
 	assert_int_equal(rules_of(snapshot), 1);
 	assert_int_equal(problems.count, 0);
-	/* The same length within a second: nobody asks whether it has changed. */
+	/* Same length, within the same second: rules are read without checking for a change. */
 	write_file("h", "local all bob peer map=m\n");
 	write_file("i", "m c d\n");
 	snapshot = reload(snapshot, HBA "auth_ident_file = i\n");
@@ -461,7 +461,7 @@ static void test_rules_are_read_at_each_load_with_their_type(void **state)
 	snapshot_unref(snapshot);
 }
 
-static void test_set_reads_no_rules_and_loses_none(void **state)
+static void test_set_keeps_the_rules_without_reading_them(void **state)
 {
 	struct snapshot *snapshot, *other, *back;
 	char why[256];
@@ -481,7 +481,7 @@ static void test_set_reads_no_rules_and_loses_none(void **state)
 	snapshot_unref(back);
 }
 
-static void test_missing_rules_let_nobody_in_and_are_told(void **state)
+static void test_missing_rules_match_nothing_and_are_reported(void **state)
 {
 	struct snapshot *snapshot;
 
@@ -505,8 +505,8 @@ static void test_missing_rules_let_nobody_in_and_are_told(void **state)
 	problems_free(&problems);
 }
 
-/* It has no default, so that a file without it means the one before. */
-static void test_maps_stay_while_their_file_is_not_named(void **state)
+/* The setting has no default, so a file without it keeps the maps. */
+static void test_maps_are_kept_while_their_file_is_not_named(void **state)
 {
 	struct snapshot *snapshot;
 
@@ -552,31 +552,35 @@ static void test_sample_files_load_without_a_problem(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* First: the tests in a folder of their own leave the working directory. */
+		/*
+		 * Must be first: the tests in a directory of their own change the working
+		 * directory.
+		 */
 		cmocka_unit_test(test_sample_files_load_without_a_problem),
 		cmocka_unit_test(test_smallest_file_has_all_defaults),
-		cmocka_unit_test(test_both_names_of_the_main_section_do),
+		cmocka_unit_test(test_both_names_of_the_main_section_are_accepted),
 		cmocka_unit_test(test_entries_are_found_and_listed_by_name),
-		cmocka_unit_test(test_later_values_win_and_headers_reset_nothing),
-		cmocka_unit_test(test_every_mistake_is_told_with_its_line),
+		cmocka_unit_test(test_later_values_win_and_a_repeated_section_continues),
+		cmocka_unit_test(test_every_mistake_is_reported_with_its_line),
 		cmocka_unit_test(test_broken_template_is_a_warning_and_no_template),
-		cmocka_unit_test(test_template_that_worked_is_not_given_up_for_a_broken_one),
-		cmocka_unit_test(test_reload_puts_back_defaults_of_what_was_deleted),
+		cmocka_unit_test(
+			test_reload_with_a_broken_template_fails_if_there_was_a_valid_one),
+		cmocka_unit_test(test_reload_restores_defaults_of_deleted_settings),
 		cmocka_unit_test(test_reload_keeps_settings_that_need_a_restart),
-		cmocka_unit_test(test_reload_keeps_what_has_no_default),
+		cmocka_unit_test(test_reload_keeps_settings_without_a_default),
 		cmocka_unit_test(test_failed_reload_changes_nothing),
 		IN_FOLDER(test_start_has_the_verbosity_of_the_command_line),
-		IN_FOLDER(test_presets_stand_behind_the_file),
-		IN_FOLDER(test_bad_presets_are_told),
+		IN_FOLDER(test_the_file_overrides_presets),
+		IN_FOLDER(test_bad_presets_are_reported),
 		IN_FOLDER(test_users_are_shared_until_their_file_changes),
 		IN_FOLDER(test_missing_user_list_is_only_a_warning),
 		IN_FOLDER(test_rules_are_read_at_each_load_with_their_type),
-		IN_FOLDER(test_set_reads_no_rules_and_loses_none),
-		IN_FOLDER(test_missing_rules_let_nobody_in_and_are_told),
-		IN_FOLDER(test_maps_stay_while_their_file_is_not_named),
+		IN_FOLDER(test_set_keeps_the_rules_without_reading_them),
+		IN_FOLDER(test_missing_rules_match_nothing_and_are_reported),
+		IN_FOLDER(test_maps_are_kept_while_their_file_is_not_named),
 		cmocka_unit_test(test_set_changes_one_setting_and_shares_the_rest),
-		cmocka_unit_test(test_set_judges_as_the_file_does),
-		cmocka_unit_test(test_snapshot_lives_as_long_as_its_holders),
+		cmocka_unit_test(test_set_checks_values_as_the_file_does),
+		cmocka_unit_test(test_snapshot_is_freed_with_its_last_reference),
 		cmocka_unit_test(test_ten_thousand_databases_are_sorted_and_found),
 	};
 

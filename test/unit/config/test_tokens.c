@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The words of HBA and ident files. */
+/* The tokenizer of HBA and ident files. */
 #include "config/tokens.h"
 #include "support/config_files.h"
 
@@ -20,11 +20,12 @@ static size_t add_token(const struct tokens *walk, char *out, size_t size)
 	return 0;
 }
 
-/* All tokens: `LINE:` where one begins, then [bare], "quoted", comma, ! for broken. */
+/* All tokens: `LINE:` where a line starts, then [bare], "quoted", comma, ! for broken. */
 static const char *tokens_of(const char *text, size_t length)
 {
 	static char out[1000];
-	char *copy = malloc(length ? length : 1); /* just its size: nothing behind it is read */
+	/* Exactly its size, so that a read past its end is detected. */
+	char *copy = malloc(length ? length : 1);
 	struct tokens walk;
 	size_t used = 0;
 
@@ -47,7 +48,7 @@ static const char *tokens_of(const char *text, size_t length)
 #define assert_tokens(text, expected)                                                          \
 	assert_string_equal(tokens_of(text, sizeof(text) - 1), expected)
 
-static void test_blanks_set_tokens_apart(void **state)
+static void test_blanks_separate_tokens(void **state)
 {
 	(void)state;
 	assert_tokens("", "");
@@ -55,10 +56,10 @@ static void test_blanks_set_tokens_apart(void **state)
 	assert_tokens(" \ta\t b \r\n", "1:[a][b]");
 	assert_tokens("a\nb", "1:[a]2:[b]");
 	assert_tokens("a\n \t \n\t\n\nb\n", "1:[a]5:[b]");
-	assert_tokens("a\\\nb", "1:[a\\]2:[b]"); /* no line is continued */
+	assert_tokens("a\\\nb", "1:[a\\]2:[b]"); /* no continuation lines */
 }
 
-static void test_comments_begin_anywhere_outside_of_quotes(void **state)
+static void test_comments_start_anywhere_outside_of_quotes(void **state)
 {
 	(void)state;
 	assert_tokens("# a\nb # c\n#\nd#e \"", "2:[b]4:[d]");
@@ -72,7 +73,7 @@ static void test_commas_are_tokens(void **state)
 	assert_tokens(",", "1:,");
 }
 
-static void test_quotes_hold_anything(void **state)
+static void test_quotes_may_contain_anything(void **state)
 {
 	(void)state;
 	assert_tokens("\"a b,c#d\"", "1:\"a b,c#d\"");
@@ -80,10 +81,10 @@ static void test_quotes_hold_anything(void **state)
 	assert_tokens("\"\"", "1:\"\"");
 	assert_tokens("\"\"\"\"", "1:\"\"\"");
 	assert_tokens("a\"b\"c", "1:[a]\"b\"[c]");
-	assert_tokens("\"a\\\"", "1:\"a\\\""); /* a backslash is only that */
+	assert_tokens("\"a\\\"", "1:\"a\\\""); /* a backslash does not escape */
 }
 
-static void test_a_quote_must_be_closed_in_its_line(void **state)
+static void test_a_quote_must_be_closed_on_its_line(void **state)
 {
 	(void)state;
 	assert_tokens("a \"b\nc", "1:[a]!2:[c]");
@@ -98,7 +99,7 @@ static void test_a_nul_breaks_its_line(void **state)
 	assert_tokens("\"a\0\"\nc", "1:!2:[c]");
 }
 
-static void test_a_byte_order_mark_is_passed_over(void **state)
+static void test_a_byte_order_mark_is_skipped(void **state)
 {
 	(void)state;
 	assert_tokens("\xef\xbb\xbfhost a", "1:[host][a]");
@@ -106,7 +107,7 @@ static void test_a_byte_order_mark_is_passed_over(void **state)
 	assert_tokens("\xef\xbb", "1:[\xef\xbb]");
 }
 
-static void test_the_rest_of_a_line_is_told_as_written(void **state)
+static void test_the_rest_of_a_line_is_returned_verbatim(void **state)
 {
 	static const char text[] = "a  x=\"1\"\"2\" # y, \t\r\nb\nc  ";
 	struct tokens walk;
@@ -130,7 +131,7 @@ static void test_the_rest_of_a_line_is_told_as_written(void **state)
 	tokens_end(&walk);
 }
 
-static void test_a_quoted_word_is_no_word(void **state)
+static void test_a_quoted_word_is_not_a_keyword(void **state)
 {
 	struct tokens walk;
 
@@ -146,15 +147,15 @@ static void test_a_quoted_word_is_no_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blanks_set_tokens_apart),
-		cmocka_unit_test(test_comments_begin_anywhere_outside_of_quotes),
+		cmocka_unit_test(test_blanks_separate_tokens),
+		cmocka_unit_test(test_comments_start_anywhere_outside_of_quotes),
 		cmocka_unit_test(test_commas_are_tokens),
-		cmocka_unit_test(test_quotes_hold_anything),
-		cmocka_unit_test(test_a_quote_must_be_closed_in_its_line),
+		cmocka_unit_test(test_quotes_may_contain_anything),
+		cmocka_unit_test(test_a_quote_must_be_closed_on_its_line),
 		cmocka_unit_test(test_a_nul_breaks_its_line),
-		cmocka_unit_test(test_a_byte_order_mark_is_passed_over),
-		cmocka_unit_test(test_the_rest_of_a_line_is_told_as_written),
-		cmocka_unit_test(test_a_quoted_word_is_no_word),
+		cmocka_unit_test(test_a_byte_order_mark_is_skipped),
+		cmocka_unit_test(test_the_rest_of_a_line_is_returned_verbatim),
+		cmocka_unit_test(test_a_quoted_word_is_not_a_keyword),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static void test_keys_fill_their_fields(void **state)
 	user_config_free(config);
 }
 
-static void test_mistakes_have_pgbouncers_words(void **state)
+static void test_mistakes_have_pgbouncers_texts(void **state)
 {
 	static const struct {
 		const char *text, *log;
@@ -86,7 +86,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_entry_inherits_everything),
 		cmocka_unit_test(test_keys_fill_their_fields),
-		cmocka_unit_test(test_mistakes_have_pgbouncers_words),
+		cmocka_unit_test(test_mistakes_have_pgbouncers_texts),
 		cmocka_unit_test(test_names_have_at_most_127_bytes),
 	};
 

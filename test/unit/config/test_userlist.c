@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The auth_file is read as PgBouncer reads it, once, and what stands in it is found again. */
+/* The auth_file is parsed as in PgBouncer, and its users are found. */
 #include <sys/stat.h>
 
 #include "config/userlist.h"
@@ -100,7 +100,7 @@ static void test_reading_stops_at_a_broken_line(void **state)
 	}
 }
 
-static void test_users_behind_a_broken_line_are_not_loaded(void **state)
+static void test_users_after_a_broken_line_are_not_loaded(void **state)
 {
 	struct parsed parsed = parse("\"a\" \"1\"\nbroken\n\"c\" \"3\"\n");
 
@@ -124,7 +124,7 @@ static void test_nul_byte_stops_reading(void **state)
 	end(&parsed);
 }
 
-/* `"NAME" "SECRET"` of these lengths behind one good line. */
+/* `"NAME" "SECRET"` of these lengths after one valid line. */
 static struct parsed parse_lengths(size_t name, size_t secret)
 {
 	char *text = malloc(name + secret + 20);
@@ -211,9 +211,9 @@ static void test_users_are_in_byte_order_and_all_found(void **state)
 	end(&parsed);
 }
 
-static void test_no_list_and_an_empty_one_have_nobody(void **state)
+static void test_a_missing_or_empty_list_has_no_users(void **state)
 {
-	struct parsed parsed = parse(" \n; nobody\n");
+	struct parsed parsed = parse(" \n; comment\n");
 
 	(void)state;
 	assert_false(parsed.broken);
@@ -249,7 +249,7 @@ static void test_unchanged_file_is_not_read_again(void **state)
 	userlist_unref(second);
 }
 
-static void test_missing_file_is_a_warning_and_leaves_the_old_users(void **state)
+static void test_missing_file_is_a_warning_and_keeps_the_old_users(void **state)
 {
 	struct problems problems = {0};
 	struct userlist *list, *kept;
@@ -272,7 +272,7 @@ static void test_missing_file_is_a_warning_and_leaves_the_old_users(void **state
 	problems_free(&problems);
 }
 
-static void test_broken_file_leaves_the_old_users_but_counts_at_start(void **state)
+static void test_broken_file_keeps_the_old_users_but_is_used_at_start(void **state)
 {
 	struct problems problems = {0};
 	struct userlist *list, *kept;
@@ -303,15 +303,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_give_names_and_secrets),
 		cmocka_unit_test(test_reading_stops_at_a_broken_line),
-		cmocka_unit_test(test_users_behind_a_broken_line_are_not_loaded),
+		cmocka_unit_test(test_users_after_a_broken_line_are_not_loaded),
 		cmocka_unit_test(test_nul_byte_stops_reading),
 		cmocka_unit_test(test_too_long_names_and_secrets_stop_reading),
 		cmocka_unit_test(test_the_last_of_equal_names_counts),
 		cmocka_unit_test(test_users_are_in_byte_order_and_all_found),
-		cmocka_unit_test(test_no_list_and_an_empty_one_have_nobody),
+		cmocka_unit_test(test_a_missing_or_empty_list_has_no_users),
 		IN_FOLDER(test_unchanged_file_is_not_read_again),
-		IN_FOLDER(test_missing_file_is_a_warning_and_leaves_the_old_users),
-		IN_FOLDER(test_broken_file_leaves_the_old_users_but_counts_at_start),
+		IN_FOLDER(test_missing_file_is_a_warning_and_keeps_the_old_users),
+		IN_FOLDER(test_broken_file_keeps_the_old_users_but_is_used_at_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
