@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Connect strings: the walk ends, stays inside of the text, and finds no empty key or value. */
+/* Connect strings: the walk ends, stays inside the text, and finds no empty key or value. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands of the console: what the grammar finds fits its room, and clauses that are accepted
- * can be applied: rows come out that went in, no more than LIMIT says, and in order.
+ * Console commands: parsed values fit their buffers, and accepted clauses can be applied: the
+ * output rows are input rows, in order, and no more than LIMIT allows.
  */
 #include <stdint.h>
 #include <stdlib.h>

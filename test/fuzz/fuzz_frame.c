@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A stream of messages of either direction: the walk from frame to frame must go forward and end,
- * and what is read from a body must stay inside it.
+ * A stream of messages in either direction: the walk from message to message advances and
+ * ends, and reading a body stays inside it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void require(bool condition)
 		abort();
 }
 
-/* All of the text is there. */
+/* Read all of the text, so that sanitizers check it. */
 static void read_text(const char *text)
 {
 	if (text != NULL)
@@ -40,7 +40,7 @@ static void read_report(const uint8_t *body, size_t length)
 	read_text(report.routine);
 }
 
-/* A server says that a parameter has changed: the set changes, and others are set to it. */
+/* A server reports a changed parameter: the set changes, and other sessions are set to it. */
 static void read_parameter(struct parameter_table *table, struct parameters **set,
 	const uint8_t *body, size_t length)
 {
@@ -64,7 +64,7 @@ static void read_parameter(struct parameter_table *table, struct parameters **se
 	buffer_free(&sql);
 }
 
-/* Fields of every kind, as the lengths inside the body would have them. */
+/* Fields of every kind, with the lengths found inside the body. */
 static void read_fields(const uint8_t *body, size_t length)
 {
 	struct reader reader;

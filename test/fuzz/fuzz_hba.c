@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The HBA file: whatever stands in it, each rule is in order, its own names get it or an earlier
- * one, and every bad line is a problem with its number.
+ * The HBA file, with any content: each rule is valid, a rule's own names match it or an
+ * earlier rule, and every bad line is a problem with its line number.
  */
 #include <netinet/in.h>
 #include <stdint.h>
@@ -42,7 +42,7 @@ static const char *some_name(const struct hba_names *names)
 	return names->count > 0 ? names->names[0] : "name";
 }
 
-/* From the rule's own network, or any. */
+/* An address of the rule's own network, or any. */
 static struct address address_for(const struct hba_rule *rule)
 {
 	struct address address = {.family = AF_UNIX};

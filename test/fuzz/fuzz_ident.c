@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The ident file: whatever stands in it, bad lines are problems, and to ask a map takes bounded
- * time and never lets in who has no name. The map asked is called m.
+ * The ident file, with any content: bad lines are problems, and a lookup takes bounded time
+ * and never allows a name that the map does not list. The map looked up is called m.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	map = ident_find_map(ident, "m");
 	if (map.count > 0)
 		require(strcmp(ident_map_name(&map), "m") == 0);
-	/* Whoever may be a name that stands in no file, may be anybody. */
+	/* If a name is allowed that is not in the file, all names are. */
 	if (ident_map_allows(&map, "root", "no such name"))
 		require(ident_map_allows(&map, "root", "other") ||
 			memmem(data, size, "no such name", 12) || memchr(data, '\\', size));

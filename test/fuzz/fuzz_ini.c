@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A whole configuration file: whatever stands in it, it either becomes a configuration in order
- * or leaves an error, and a SET and a RELOAD after it do no harm.
+ * A configuration file, with any content: it becomes a valid configuration or leaves an error,
+ * and SET and RELOAD after it are harmless.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -52,7 +52,9 @@ static void judge_entries(const struct snapshot *snapshot)
 		require(peer->id > 0 && peer->host && peer->port > 0);
 }
 
-/* What SHOW CONFIG shows of a setting can be SET again, and shows the same. */
+/*
+ * The value that SHOW CONFIG prints for a setting can be SET, and is printed unchanged again.
+ */
 static void judge_setting(const struct snapshot *snapshot, const struct setting_row *row)
 {
 	char before[32], after[32], why[256];

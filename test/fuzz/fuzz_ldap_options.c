@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * LDAP options, then a user's name behind a newline: whatever is accepted is of one mode, and a
- * name in a filter is nothing but a value.
+ * LDAP options, then a user's name after a newline: accepted options have exactly one mode,
+ * and a name in a filter is only ever a value.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Three clients and the servers of a pool say whatever they like, in any order, at any speed. All
- * that fake_check() looks at holds after each step (a server in the pool is clean, nobody waits
- * beside a free one), and who is alone has been sent whole messages only.
+ * Three clients and the servers of a pool send anything, in any order, at any speed. All
+ * conditions of fake_check() hold after each step (a server in the pool is clean, no client
+ * waits beside a free server), and a link that is not paired was sent complete messages only.
  *
- * A seed is the pool's mode, and a run of steps: what (see steps), who, a length, that many bytes.
+ * A seed is the pool's mode, and a sequence of steps: kind (see steps), actor, a length, that
+ * many bytes.
  */
 #include "support/fake_pool.h"
 #include "wire/writer.h"
@@ -38,29 +39,29 @@ static void begin(uint8_t mode)
 /* --- steps -------------------------------------------------------------------------------- */
 
 struct step {
-	uint8_t who;
+	uint8_t actor;
 	const uint8_t *bytes;
 	uint8_t length;
 };
 
 static struct actor *client_of_step(const struct step *step)
 {
-	return clients[step->who % CLIENTS];
+	return clients[step->actor % CLIENTS];
 }
 
 static struct actor *server_of_step(const struct step *step)
 {
-	return servers[step->who % SERVERS];
+	return servers[step->actor % SERVERS];
 }
 
-/* Any of both. */
+/* A client or a server. */
 static struct actor *actor_of_step(const struct step *step)
 {
-	return step->who & 1 ? client_of_step(step) : server_of_step(step);
+	return step->actor & 1 ? client_of_step(step) : server_of_step(step);
 }
 
-/* Whole messages: each byte chooses one. */
-static void say_letters(struct actor *actor, const char *known, const struct step *step)
+/* Complete messages: each byte selects one. */
+static void send_letters(struct actor *actor, const char *known, const struct step *step)
 {
 	char letters[UINT8_MAX + 1] = "";
 
@@ -71,10 +72,10 @@ static void say_letters(struct actor *actor, const char *known, const struct ste
 
 static void client_messages(const struct step *step)
 {
-	say_letters(client_of_step(step), "QPBDESHFCdcfpX", step);
+	send_letters(client_of_step(step), "QPBDESHFCdcfpX", step);
 }
 
-/* Each byte is a message about one of a few statements: what kind, by which name, which text. */
+/* Each byte is a message about one of a few statements: its kind, statement name and text. */
 static void add_statement_message(struct buffer *out, uint8_t byte)
 {
 	static const char kinds[] = "PBDCESHQ";
@@ -111,7 +112,7 @@ static void client_statements(const struct step *step)
 	say_buffer(client_of_step(step), &all);
 }
 
-/* The same few, again and again; not more often than an actor can hear. */
+/* Repeat the same few messages; limited by what an actor can receive. */
 static void client_storms(const struct step *step)
 {
 	struct buffer all;
@@ -129,7 +130,7 @@ static void client_storms(const struct step *step)
 
 static void server_messages(const struct step *step)
 {
-	say_letters(server_of_step(step), "ZTDCE>!12n3tsIVGdcNASHWK", step);
+	send_letters(server_of_step(step), "ZTDCE>!12n3tsIVGdcNASHWK", step);
 }
 
 static void any_bytes(const struct step *step)
@@ -147,7 +148,7 @@ static void peer_vanishes(const struct step *step)
 	vanish(actor_of_step(step));
 }
 
-/* It takes so many bytes more, or everything again. */
+/* The peer accepts a limited number of further bytes, or all again. */
 static void peer_slows_down(const struct step *step)
 {
 	allow(actor_of_step(step), step->length ? step->length : SCRIPTED_ANY);
@@ -158,7 +159,7 @@ static void time_passes(const struct step *step)
 	fake_advance((usec_t)step->length * (USEC_PER_SEC / 10));
 }
 
-/* The oldest connection that was asked for comes about, and is let in. */
+/* The oldest requested server connection is established and logged in. */
 static void server_comes(const struct step *step)
 {
 	struct actor *server = fake_launched();
@@ -167,12 +168,12 @@ static void server_comes(const struct step *step)
 		return;
 	fake_connected(server, 0);
 	say(server, "RKZ");
-	servers[step->who % SERVERS] = server;
+	servers[step->actor % SERVERS] = server;
 }
 
 static void client_comes(const struct step *step)
 {
-	clients[step->who % CLIENTS] = fake_client(pool);
+	clients[step->actor % CLIENTS] = fake_client(pool);
 }
 
 static void (*const steps[])(const struct step *step) = {
@@ -189,9 +190,12 @@ static void (*const steps[])(const struct step *step) = {
 	client_storms,
 };
 
-/* --- what must hold ----------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------- */
 
-/* Who is alone was sent whole messages, but for whom half a message was lost with its sender. */
+/*
+ * A link that is not paired was sent complete messages, unless its partner closed in the
+ * middle of one.
+ */
 static void check_whole(struct actor *actor, uint8_t alone)
 {
 	const char *heard = hear(actor);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Both sides of SCRAM, and stored secrets, against a peer that says anything: the first byte
- * picks the side (s: we are the server, c: the client, x: a secret), then come its two messages
- * with a line feed between. Random numbers are fixed, so that a seed can be a good exchange.
+ * Both sides of SCRAM, and stored secrets, against an arbitrary peer: the first byte selects
+ * the side (s: we are the server, c: the client, x: a secret), then follow the peer's two
+ * messages with a line feed between. Random numbers are fixed, so that a seed can be a valid
+ * exchange.
  */
 #include <openssl/evp.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ static void require(bool condition)
 		abort();
 }
 
-/* The keys of the password "pencil"; one round, since only the messages matter. */
+/* The keys of the password "pencil"; one iteration, since only the messages matter. */
 static const struct scram_keys *keys(void)
 {
 	static struct scram_keys derived;
@@ -34,7 +35,7 @@ static const struct scram_keys *keys(void)
 	return &derived;
 }
 
-/* Nobody is let in without the key whose hash is stored. */
+/* A login succeeds only with the key that has the stored hash. */
 static void judge_proof(const uint8_t client_key[SCRAM_KEY_SIZE])
 {
 	uint8_t hash[SCRAM_KEY_SIZE];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The first message of a client: every reading of it must stay inside the message and agree with
- * the others. A message without length is tried too, so that the parameters are met soon.
+ * The first message of a client: every parser of it stays inside the message, and they agree
+ * with each other. The input is also tried as a message body, without its length, so that
+ * parameters are reached soon.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +21,24 @@ static void require(bool condition)
 		abort();
 }
 
-/* Both texts are whole. */
+/* Read both texts to their ends. */
 static void read_pair(const char *name, const char *value)
 {
 	require(strlen(name) <= STARTUP_TOTAL_MAX);
 	require(strlen(value) <= STARTUP_TOTAL_MAX);
 }
 
-/* The SQL that takes a session to these settings and back holds no word but those it should. */
+/*
+ * The SQL that sets these parameters on a session and resets them contains only the expected
+ * words.
+ */
 static void follow_settings(struct parameters *set, struct parameters *none)
 {
 	struct buffer there = {0}, back = {0};
 	const int count = parameters_difference(set, none, NULL, &there);
 	const char *word = "RESET";
 
-	/* Only lists of names that are tracked can be wrong. */
+	/* Only tracked lists of names can be invalid. */
 	require(count >= 0);
 	require((count > 0) == (there.length > 0));
 	require((parameters_difference(none, set, "SELECT 1", &back) > 0) ==
@@ -45,7 +49,7 @@ static void follow_settings(struct parameters *set, struct parameters *none)
 	buffer_free(&back);
 }
 
-/* What a login would make of the settings. */
+/* Build the parameter set as a login does. */
 static void draft_settings(const struct startup_login *login, const uint8_t *data, size_t total)
 {
 	struct parameter_table *table = parameter_table_new("IntervalStyle");
@@ -66,7 +70,7 @@ static void draft_settings(const struct startup_login *login, const uint8_t *dat
 	}
 	startup_settings_end(&walk);
 	set = parameter_draft_end(&draft);
-	/* A message is shorter than what a set may hold. */
+	/* A message is smaller than the limit of a set. */
 	require(set != NULL);
 	follow_settings(set, none);
 	parameters_unref(set);
@@ -87,7 +91,7 @@ static void walk_settings(const struct startup_login *login, const uint8_t *data
 	startup_settings_end(&walk);
 }
 
-/* As PostgreSQL reads them. */
+/* Parse the options as PostgreSQL does. */
 static void walk_switches(const struct startup_login *login)
 {
 	struct switches_walk walk;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an old process tells of itself: records of an inventory and rows of SHOW FDS, each with a
- * descriptor or without. Whatever is in them, what is rebuilt runs and ends, every descriptor is
- * closed in the end, and nobody is counted who is not there.
+ * The state that an old process sends at a takeover: records of an inventory and rows of SHOW
+ * FDS, each with or without a descriptor. Whatever they contain, the rebuilt connections run
+ * and end, every descriptor is closed at the end, and all counts are right.
  *
- * A seed is a run of: kind (128 more: with a descriptor), length of 2 bytes, that many bytes.
+ * A seed is a sequence of: kind (plus 128: with a descriptor), length of 2 bytes, that many
+ * bytes.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -39,8 +40,8 @@ static struct process process;
 static struct registry registry;
 static struct adoption *adoption;
 static struct fds_row *rows[RECORDS_MOST];
-static int others[RECORDS_MOST]; /* our ends of what was given away */
-static bool is_server[RECORDS_MOST]; /* was it given away as one? */
+static int others[RECORDS_MOST]; /* our ends of the descriptors that were passed */
+static bool is_server[RECORDS_MOST]; /* passed as a server connection */
 static unsigned row_count, other_count;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -79,7 +80,7 @@ static int give_descriptor(void)
 	return ends[1];
 }
 
-static bool tell_row(const uint8_t *body, size_t length, int fd)
+static bool send_row(const uint8_t *body, size_t length, int fd)
 {
 	struct fds_row *row = fds_row_new(body, length);
 
@@ -93,8 +94,8 @@ static bool tell_row(const uint8_t *body, size_t length, int fd)
 	return true;
 }
 
-/* False: the takeover would have ended there. */
-static bool tell(uint8_t kind, const uint8_t *body, size_t length)
+/* Returns false if the takeover would have ended there. */
+static bool send_record(uint8_t kind, const uint8_t *body, size_t length)
 {
 	const bool is_row = (kind & ~HAS_DESCRIPTOR) == PQ_DATA_ROW;
 	const int fd = is_row || kind & HAS_DESCRIPTOR ? give_descriptor() : -1;
@@ -102,11 +103,11 @@ static bool tell(uint8_t kind, const uint8_t *body, size_t length)
 	if (fd >= 0)
 		is_server[other_count - 1] = (kind & ~HAS_DESCRIPTOR) == INVENTORY_SERVER;
 	if (is_row)
-		return tell_row(body, length, fd);
+		return send_row(body, length, fd);
 	return adoption_record(adoption, kind & ~HAS_DESCRIPTOR, body, length, fd);
 }
 
-static bool tell_all(const uint8_t *data, size_t size)
+static bool send_all(const uint8_t *data, size_t size)
 {
 	bool good = true;
 
@@ -115,14 +116,14 @@ static bool tell_all(const uint8_t *data, size_t size)
 
 		if (length > size - HEADER_SIZE)
 			length = size - HEADER_SIZE;
-		good = tell(data[0], data + HEADER_SIZE, length);
+		good = send_record(data[0], data + HEADER_SIZE, length);
 		data += HEADER_SIZE + length;
 		size -= HEADER_SIZE + length;
 	}
 	return good;
 }
 
-/* Read to the end: there is one only if our side has closed its own. */
+/* Read to the end, which is reached only if the other end is closed. */
 static void judge_closed(int fd)
 {
 	uint8_t bytes[4096];
@@ -135,7 +136,7 @@ static void judge_closed(int fd)
 	close(fd);
 }
 
-/* What may be said by a server, and by a client. */
+/* Messages that a server, and a client, may send. */
 static void answer_all(void)
 {
 	static const uint8_t done[] = {'1', 0, 0, 0, 4, '3', 0, 0, 0, 4, '1', 0, 0, 0, 4, 'E',
@@ -170,7 +171,7 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	begin();
-	if (tell_all(data, size)) {
+	if (send_all(data, size)) {
 		adoption_join(adoption);
 		adoption_wake(adoption);
 		answer_all();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The auth_file: whatever stands in it, names are in order, each is found, and limits hold. */
+/* The auth_file, with any content: names are in order, each is found, and limits hold. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

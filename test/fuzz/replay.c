@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Runs a fuzz target over its seeds without libFuzzer, so that any compiler can do it in
- * `make check`: fuzz_NAME reads $srcdir/test/fuzz/corpus/NAME, and each seed is one test in TAP.
- * A seed fails by ending the process; the driver of the test run sees the missing lines.
+ * Runs a fuzz target over its seeds without libFuzzer, so that any compiler can do it in `make
+ * check`: fuzz_NAME reads $srcdir/test/fuzz/corpus/NAME, and each seed is one test in TAP. A
+ * seed fails by aborting the process; the test driver then reports the missing lines.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -17,7 +17,10 @@ static int is_seed(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* The whole file in memory of just its size, so that a read past its end is seen. */
+/*
+ * Read the whole file into memory of exactly its size, so that a read past its end is
+ * detected.
+ */
 static uint8_t *read_seed(const char *path, size_t *size)
 {
 	FILE *file = fopen(path, "rb");
