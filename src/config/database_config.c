@@ -12,62 +12,62 @@
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
 	{"application_name", ENTRY_TEXT, FIELD(application_name),
-		"The server connection's application_name at its start, and so the "
-		"default of clients that send none."},
+		"application_name of server connections at their start, and so the "
+		"default for clients that send none."},
 	{"auth_dbname", ENTRY_TEXT, FIELD(auth_dbname),
 		"Database in which auth_query runs, in place of the setting."},
 	{"auth_query", ENTRY_TEXT, FIELD(auth_query),
-		"Query that finds the secret of a user, in place of the setting. It holds "
-		"blanks, so it stands in quotes."},
+		"Query that returns the secret of a user, in place of the setting. It "
+		"contains blanks, so it must be quoted."},
 	{"auth_user", ENTRY_TEXT, FIELD(auth_user),
-		"User as whom auth_query runs, in place of the setting."},
+		"Server user that runs auth_query, in place of the setting."},
 	{"client_encoding", ENTRY_TEXT, FIELD(client_encoding),
-		"The server connection's client_encoding at its start."},
+		"client_encoding of server connections at their start."},
 	{"connect_query", ENTRY_TEXT, FIELD(connect_query),
-		"Query for each new server connection, before its first use; it may hold "
+		"Query for each new server connection, before its first use; it may contain "
 		"several statements. An error in it is logged and ignored."},
 	{"datestyle", ENTRY_TEXT, FIELD(datestyle),
-		"The server connection's DateStyle at its start."},
+		"DateStyle of server connections at their start."},
 	{"dbname", ENTRY_TEXT, FIELD(dbname),
-		"Name of the database at the server. By default the one that clients ask for."},
+		"Name of the database on the server. By default the one that clients request."},
 	{"host", ENTRY_HOST, FIELD(host),
-		"Where the server is: a name or an address; a folder, if it starts with "
-		"/, in which its Unix socket is; an abstract Unix socket, if it starts "
-		"with @. Of a list each connection takes one. By default the Unix socket "
+		"Address of the server: a host name or an IP address; if it starts with /, "
+		"the folder of its Unix socket; if it starts with @, an abstract Unix "
+		"socket. Each connection uses one host of a list. By default the Unix socket "
 		"in unix_socket_dir."},
 	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts),
-		"How a connection takes one of a list of hosts: round-robin, each in "
-		"turn, which is the default; disable, the one that worked last."},
+		"How a connection selects a host of a list: round-robin, each in turn, "
+		"which is the default; disable, the one that worked last."},
 	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections),
-		"Client connections of this database, in place of the setting; 0: the "
-		"setting counts."},
+		"Client connections of this database, in place of the setting; 0: use "
+		"the setting."},
 	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections),
-		"Server connections of this database, in place of the setting; 0: the "
-		"setting counts."},
+		"Server connections of this database, in place of the setting; 0: use "
+		"the setting."},
 	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size),
 		"Server connections that each pool in use keeps open, in place of the "
-		"setting; -1: the setting counts."},
+		"setting; -1: use the setting."},
 	{"password", ENTRY_TEXT, FIELD(password),
-		"Password of the forced user; without it, that of auth_file."},
-	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), "In place of the setting."},
+		"Password of the forced user; by default that of auth_file."},
+	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), "Pool mode, in place of the setting."},
 	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
 		"Server connections of each pool, in place of default_pool_size; 0: no "
-		"limit; -1: the setting counts."},
+		"limit; -1: use the setting."},
 	{"port", ENTRY_PORT, FIELD(port),
-		"Port of the server, of each in a list, or the number in the name of its "
+		"Port of the server, or of each in a list, or the number in the name of its "
 		"Unix socket. 5432 by default."},
 	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
-		"In place of the setting; 0: no limit; -1: the setting counts."},
+		"For its clients, in place of the setting; 0: no limit; -1: use the setting."},
 	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"The older name of reserve_pool_size."},
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
-		"In place of the setting; 0: none; -1: the setting counts."},
+		"Reserve size of each pool, in place of the setting; 0: none; -1: use the setting."},
 	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime),
-		"In place of the setting; 0: the setting counts."},
+		"For its servers, in place of the setting; 0: use the setting."},
 	{"timezone", ENTRY_TEXT, FIELD(timezone),
-		"The server connection's TimeZone at its start."},
+		"TimeZone of server connections at their start."},
 	{"user", ENTRY_TEXT, FIELD(user),
-		"Forces everybody to be this user at the server, in one pool. Clients "
+		"Forced server user: all clients share one pool of this user. Clients "
 		"still log in to us under their own names."},
 };
 

@@ -145,7 +145,7 @@ static void warn_of_empty_network(struct reading *reading, const struct network 
 
 	network_text(network, text);
 	problems_add(reading->problems, PROBLEM_WARNING, reading->name, reading->tokens.line,
-		"address does not match mask, so that this rule fits nobody: %s", text);
+		"address does not match mask, so that this rule never matches: %s", text);
 	problems_log_as(reading->problems, "address does not match mask in %s line #%u: %s",
 		reading->name, reading->tokens.line, text);
 }
@@ -283,7 +283,7 @@ static void miss_file(const char *path, struct problems *problems)
 			"could not open hba config file %s: %s", path, why);
 	else
 		problems_add(problems, PROBLEM_SKIPPED, "auth_hba_file", 0,
-			"without this file auth_type hba lets nobody log in");
+			"without this file auth_type hba refuses every login");
 	problems_log_as(problems, "could not open hba config file %s: %s", path, why);
 }
 

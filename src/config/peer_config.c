@@ -12,9 +12,9 @@
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
 	{"host", ENTRY_HOST, FIELD(host),
-		"Where the peer is, as in [databases]. It must be said."},
+		"Address of the peer, as in [databases]. It is required."},
 	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
-		"Cancel requests that are passed on at the same time; default_pool_size "
+		"Cancel requests that are forwarded at the same time; default_pool_size "
 		"by default."},
 	{"port", ENTRY_PORT, FIELD(port), "6432 by default."},
 };

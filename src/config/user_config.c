@@ -11,33 +11,33 @@
 static const struct entry_key keys[] = {
 	/* Sorted by name. */
 	{"client_idle_timeout", ENTRY_TIME, FIELD(client_idle_timeout),
-		"For clients that log in under this name, in place of the setting; 0: the "
-		"setting counts."},
+		"For clients that log in under this name, in place of the setting; 0: use the "
+		"setting."},
 	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout),
-		"For clients of pools whose server user this is, in place of the setting; "
-		"0: the setting counts."},
+		"For clients of pools with this server user, in place of the setting; "
+		"0: use the setting."},
 	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections),
 		"Client connections that log in under this name, in place of the setting; "
-		"0: the setting counts."},
+		"0: use the setting."},
 	{"max_user_connections", ENTRY_LIMIT, FIELD(max_user_connections),
 		"Server connections as this user, of all databases, in place of the "
-		"setting; 0: the setting counts."},
+		"setting; 0: use the setting."},
 	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode),
-		"Of pools whose server user this is, in place of what the database and "
-		"the setting say."},
+		"Mode of pools with this server user, in place of the database's and the "
+		"setting."},
 	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
-		"Server connections of each such pool, in place of what the database and "
-		"the setting say; 0: no limit; -1: those count."},
+		"Server connections of each such pool, in place of the database's and the "
+		"setting; 0: no limit; -1: use them."},
 	{"query_timeout", ENTRY_TIME, FIELD(query_timeout),
-		"For clients of such pools, in place of the setting; 0: the setting counts."},
+		"For clients of such pools, in place of the setting; 0: use the setting."},
 	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
-		"For clients that log in under this name, in place of what the database "
-		"and the setting say; 0: no limit; -1: those count."},
+		"For clients that log in under this name, in place of the database's and "
+		"the setting; 0: no limit; -1: use them."},
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
-		"Of such pools, in place of what the database and the setting say; 0: "
-		"none; -1: those count."},
+		"Reserve size of such pools, in place of the database's and the setting; 0: none; -1: "
+		"use them."},
 	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout),
-		"For clients of such pools, in place of the setting; 0: the setting counts."},
+		"For clients of such pools, in place of the setting; 0: use the setting."},
 };
 
 static const struct entry_grammar grammar = {

@@ -583,12 +583,12 @@ def test_check_names_each_bad_line_and_fails(hba_pooler):
         "ident.conf:1: bad regular expression: missing closing parenthesis",
         "hba.conf:1: unsupported method: buf=rejekt: allowed is cert, ldap, md5, password, peer, "
         "reject, scram-sha-256, trust",
-        "hba.conf:2: warning: address does not match mask, so that this rule fits nobody: "
+        "hba.conf:2: warning: address does not match mask, so that this rule never matches: "
         "127.0.0.1 / 255.0.0.0",
     ]
     pooler.write("hba.conf", "host all all 127.0.0.1/8 trust\n")
     pooler.write("ident.conf", "")
-    assert check(pooler)[0] == 0  # one that fits nobody is no mistake of form
+    assert check(pooler)[0] == 0  # a rule that never matches is no syntax error
     os.unlink(pooler.path("hba.conf"))
     code, lines = check(pooler)
     assert code == 1

@@ -269,7 +269,7 @@ def test_check_warns_of_entries_that_let_nobody_in(new_pooler):
 
 def test_check_asks_for_the_options_of_ldap_and_the_file_of_hba(new_pooler):
     pooler = new_pooler({"auth_type": "hba"}, start=False)
-    expected = "auth_hba_file: without this file auth_type hba lets nobody log in\n"
+    expected = "auth_hba_file: without this file auth_type hba refuses every login\n"
     assert output("--check", pooler.config_path) == (1, expected, "")
     pooler.settings["auth_type"] = "ldap"
     pooler.write_config()
