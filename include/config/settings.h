@@ -76,7 +76,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_LOG_FORMAT enum log_format
 
 struct settings {
-#define SETTING(name, KIND, DEFAULT, RANGE, WHEN, DOC) SETTING_TYPE_##KIND name;
+#define SETTING(name, KIND, DEFAULT, RANGE, WHEN, GROUP, DOC) SETTING_TYPE_##KIND name;
 #include "config/settings.def"
 #undef SETTING
 };
@@ -88,6 +88,15 @@ enum setting_when {
 	SETTING_RESTART, /* at the next start; until then a new value is checked and ignored */
 };
 
+/* Settings that are applied together: see settings.def. */
+enum setting_group {
+	SETTING_GROUP_NONE,
+	SETTING_GROUP_LOG,
+	SETTING_GROUP_TCP,
+	SETTING_GROUP_TLS,
+	SETTING_GROUP_SERVER_TLS,
+};
+
 struct setting_kind;
 
 struct setting_row {
@@ -97,6 +106,7 @@ struct setting_row {
 	const char *default_text; /* as in SHOW CONFIG; NULL: none, a reload keeps the value */
 	long long least, most; /* range of numbers, in the unit of a plain number */
 	enum setting_when when;
+	enum setting_group group;
 	const char *doc; /* description for the manual page */
 };
 
@@ -135,6 +145,10 @@ bool settings_take(
  * freed. Returns false as settings_defaults().
  */
 bool settings_copy(struct settings *to, const struct settings *from);
+
+/* Whether the value of any setting of the group differs between two structs. */
+bool settings_group_differs(
+	const struct settings *a, const struct settings *b, enum setting_group group);
 
 /* Wipe and free the texts. */
 void settings_free(struct settings *settings);

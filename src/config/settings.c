@@ -424,7 +424,7 @@ KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 #define LIVE SETTING_LIVE
 #define NEW_LINKS SETTING_NEW_LINKS
 #define RESTART SETTING_RESTART
-#define SETTING(NAME, KIND, DEFAULT, RANGE, WHEN, DOC)                                         \
+#define SETTING(NAME, KIND, DEFAULT, RANGE, WHEN, GROUP, DOC)                                  \
 	{                                                                                      \
 		.name = #NAME,                                                                 \
 		.kind = &kind_##KIND,                                                          \
@@ -432,6 +432,7 @@ KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 		.default_text = DEFAULT,                                                       \
 		RANGE,                                                                         \
 		.when = WHEN,                                                                  \
+		.group = SETTING_GROUP_##GROUP,                                                \
 		.doc = DOC,                                                                    \
 	},
 
@@ -566,6 +567,31 @@ bool settings_copy(struct settings *to, const struct settings *from)
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		done = settings_take(to, from, &rows[i]) && done;
 	return done;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool is_same_value(
+	const struct settings *a, const struct settings *b, const struct setting_row *row)
+{
+	const void *left = const_field_of(a, row), *right = const_field_of(b, row);
+
+	if (row->kind->is_text)
+		return is_same_text(*(char *const *)left, *(char *const *)right);
+	return memcmp(left, right, row->kind->size) == 0;
+}
+
+bool settings_group_differs(
+	const struct settings *a, const struct settings *b, enum setting_group group)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (rows[i].group == group && !is_same_value(a, b, &rows[i]))
+			return true;
+	}
+	return false;
 }
 
 void settings_free(struct settings *settings)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/apply.h"
 
-#include <string.h>
-
 #include "base/log.h"
 #include "daemon/handover.h"
 
@@ -22,19 +20,10 @@ bool apply_log(const struct settings *settings, const struct options *options)
 	return log_configure(&log);
 }
 
-static bool same_log(const struct settings *a, const struct settings *b)
-{
-	return strcmp(a->logfile, b->logfile) == 0 && a->syslog == b->syslog &&
-		strcmp(a->syslog_ident, b->syslog_ident) == 0 &&
-		strcmp(a->syslog_facility, b->syslog_facility) == 0 &&
-		a->verbose == b->verbose && a->log_format == b->log_format &&
-		a->log_repeats == b->log_repeats;
-}
-
 void apply_changed_log(const struct settings *settings, const struct settings *old,
 	const struct options *options)
 {
-	if (!same_log(settings, old))
+	if (settings_group_differs(settings, old, SETTING_GROUP_LOG))
 		apply_log(settings, options);
 }
 
@@ -48,14 +37,6 @@ struct tcp_options apply_tcp_options(const struct settings *settings)
 		.user_timeout = settings->tcp_user_timeout,
 		.buffer = settings->tcp_socket_buffer,
 	};
-}
-
-static bool same_tcp_options(const struct settings *a, const struct settings *b)
-{
-	return a->tcp_keepalive == b->tcp_keepalive && a->tcp_keepcnt == b->tcp_keepcnt &&
-		a->tcp_keepidle == b->tcp_keepidle && a->tcp_keepintvl == b->tcp_keepintvl &&
-		a->tcp_user_timeout == b->tcp_user_timeout &&
-		a->tcp_socket_buffer == b->tcp_socket_buffer;
 }
 
 /* Metrics that cannot be had are no reason to refuse a configuration. */
@@ -77,7 +58,7 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 
 	if (settings->tcp_defer_accept != old->tcp_defer_accept)
 		listeners_set_defer_accept(&daemon->listeners, settings->tcp_defer_accept);
-	if (!same_tcp_options(settings, old))
+	if (settings_group_differs(settings, old, SETTING_GROUP_TCP))
 		listeners_set_tcp_options(&daemon->listeners, &tcp);
 	resolver_set_lives(
 		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);

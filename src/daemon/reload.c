@@ -2,7 +2,6 @@
 #include "daemon/reload.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "daemon/apply.h"
@@ -135,7 +134,8 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 	registry->process->cancel_keys.peer_id = (uint16_t)registry->process->settings->peer_id;
 	peering_apply(registry);
 	apply_settings(daemon, snapshot_settings(old));
-	if (tls_setup_servers_differ(snapshot_settings(old), registry->process->settings))
+	if (settings_group_differs(snapshot_settings(old), registry->process->settings,
+		    SETTING_GROUP_SERVER_TLS))
 		control_retire(registry, NULL, SERVER_CLOSED_RELOAD);
 	if (complete)
 		snapshot_unref(old);
@@ -188,7 +188,9 @@ bool reload_run(struct daemon *daemon)
 
 static bool is_about_tls(const char *key)
 {
-	return strstr(key, "_tls_") || strstr(key, "_tls13_");
+	const enum setting_group group = settings_find(key)->group;
+
+	return group == SETTING_GROUP_TLS || group == SETTING_GROUP_SERVER_TLS;
 }
 
 bool reload_set(

@@ -33,7 +33,4 @@ bool tls_setup_start(struct registry *registry);
  */
 struct tls_context *tls_setup_towards_servers(struct registry *registry);
 
-/* Do the settings differ in what server connections were made with? */
-bool tls_setup_servers_differ(const struct settings *a, const struct settings *b);
-
 #endif

@@ -2,7 +2,6 @@
 #include "session/link/tls_setup.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "net/tls_context.h"
@@ -192,21 +191,4 @@ struct tls_context *tls_setup_towards_servers(struct registry *registry)
 			sizeof(why)))
 		log_write(LEVEL_ERROR, "%s", why);
 	return registry->process->server_tls;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return strcmp(a, b) == 0;
-}
-
-bool tls_setup_servers_differ(const struct settings *a, const struct settings *b)
-{
-	return a->server_tls_sslmode != b->server_tls_sslmode ||
-		a->server_tls_negotiation != b->server_tls_negotiation ||
-		!same_text(a->server_tls_protocols, b->server_tls_protocols) ||
-		!same_text(a->server_tls_ciphers, b->server_tls_ciphers) ||
-		!same_text(a->server_tls_ca_file, b->server_tls_ca_file) ||
-		!same_text(a->server_tls_crl_file, b->server_tls_crl_file) ||
-		!same_text(a->server_tls_cert_file, b->server_tls_cert_file) ||
-		!same_text(a->server_tls_key_file, b->server_tls_key_file);
 }

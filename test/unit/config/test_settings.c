@@ -232,6 +232,49 @@ static void test_copy_has_its_own_texts(void **state)
 	assert_null(copy.admin_users);
 }
 
+static void test_every_setting_about_tls_is_in_a_tls_group(void **state)
+{
+	size_t count;
+	const struct setting_row *rows = settings_rows(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		const bool named =
+			strstr(rows[i].name, "_tls_") || strstr(rows[i].name, "_tls13_");
+		const bool grouped = rows[i].group == SETTING_GROUP_TLS ||
+			rows[i].group == SETTING_GROUP_SERVER_TLS;
+
+		assert_int_equal(named, grouped);
+	}
+}
+
+static void test_differences_are_found_by_group(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		enum setting_group group;
+	} cases[] = {
+		{"log_repeats", "7", SETTING_GROUP_LOG},
+		{"logfile", "/log", SETTING_GROUP_LOG},
+		{"tcp_keepalive", "0", SETTING_GROUP_TCP},
+		{"client_tls_sslmode", "allow", SETTING_GROUP_TLS},
+		{"server_tls13_ciphers", "x", SETTING_GROUP_TLS},
+		{"server_tls_negotiation", "direct", SETTING_GROUP_SERVER_TLS},
+		{"pool_mode", "statement", SETTING_GROUP_NONE},
+	};
+	struct settings changed;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_true(settings_copy(&changed, *state));
+		assert_true(set(&changed, cases[i].name, cases[i].value));
+		for (enum setting_group group = SETTING_GROUP_NONE;
+			group <= SETTING_GROUP_SERVER_TLS; group++)
+			assert_int_equal(settings_group_differs(*state, &changed, group),
+				group == cases[i].group);
+		settings_free(&changed);
+	}
+}
+
 static void test_misspelt_names_get_the_nearest_name(void **state)
 {
 	(void)state;
@@ -359,6 +402,8 @@ int main(void)
 		WITH_DEFAULTS(test_methods_not_built_in_are_unknown),
 		cmocka_unit_test(test_settings_that_need_a_restart_are_not_changeable),
 		WITH_DEFAULTS(test_copy_has_its_own_texts),
+		cmocka_unit_test(test_every_setting_about_tls_is_in_a_tls_group),
+		WITH_DEFAULTS(test_differences_are_found_by_group),
 		cmocka_unit_test(test_misspelt_names_get_the_nearest_name),
 		WITH_DEFAULTS(test_sample_file_has_every_setting_with_its_default),
 	};
