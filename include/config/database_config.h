@@ -45,7 +45,6 @@ struct database_config {
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
 	enum load_balance load_balance_hosts;
 	uint16_t port;
-	bool automatic; /* made from the template */
 };
 
 /*

@@ -142,7 +142,6 @@ struct database_config *database_config_from_template(
 		return NULL;
 	config = *model;
 	config.name = name;
-	config.automatic = true;
 	if (!config.dbname)
 		config.dbname = name;
 	return entry_pack(&grammar, &config);

@@ -41,7 +41,6 @@ static void test_empty_entry_inherits_everything(void **state)
 	assert_int_equal(config->server_lifetime, 0);
 	assert_int_equal(config->query_wait_timeout, -1);
 	assert_int_equal(config->load_balance_hosts, LOAD_BALANCE_ROUND_ROBIN);
-	assert_false(config->automatic);
 	database_config_free(config);
 }
 
@@ -292,7 +291,6 @@ static void test_template_makes_automatic_databases(void **state)
 	assert_string_equal(made->dbname, "new");
 	assert_string_equal(made->host, "h");
 	assert_string_equal(made->password, "x");
-	assert_true(made->automatic);
 	database_config_free(made);
 
 	model = parse_good("*", "dbname=fixed");

@@ -147,7 +147,6 @@ static void test_an_unknown_database_is_made_from_the_template(void **state)
 	assert_string_equal(database->config->dbname, "new");
 	assert_string_equal(database->config->host, "/srv");
 	assert_int_equal(database->config->pool_size, 3);
-	assert_true(database->config->automatic);
 	assert_ptr_equal(database->own_config, database->config);
 	/* The user that it forces is known from then on. */
 	assert_non_null(registry_find_user(&fake_registry, "dora"));
