@@ -137,7 +137,7 @@ bool settings_set(
 	struct settings *settings, const char *name, const char *value, char *why, size_t size);
 
 /* Copy one setting from one struct to another; false when out of memory. */
-bool settings_take(
+bool settings_copy_one(
 	struct settings *to, const struct settings *from, const struct setting_row *row);
 
 /*

@@ -89,7 +89,7 @@ static bool is_template(const char *name)
 	return strcmp(name, "*") == 0;
 }
 
-static void judge_name(struct entry *entry)
+static void check_name(struct entry *entry)
 {
 	const size_t length = strlen(entry->name);
 
@@ -99,7 +99,7 @@ static void judge_name(struct entry *entry)
 		entry_refuse(entry, "a database name has 1 to %d bytes", DATABASE_NAME_LIMIT);
 }
 
-static void judge_user(struct entry *entry, const char *user)
+static void check_user(struct entry *entry, const char *user)
 {
 	if (user && strlen(user) > USER_NAME_LIMIT)
 		entry_refuse(entry, "invalid user: a user name has at most %d bytes",
@@ -122,9 +122,9 @@ struct database_config *database_config_parse(const struct ini_place *place, con
 
 	if (entry_begin(&entry, &grammar, place, name, text,
 		    lenient ? PROBLEM_WARNING : PROBLEM_ERROR, problems)) {
-		judge_name(&entry);
+		check_name(&entry);
 		entry_read(&entry, &config);
-		judge_user(&entry, config.user);
+		check_user(&entry, config.user);
 		if (!config.dbname && !is_template(name))
 			config.dbname = name;
 		made = entry_finish(&entry, &config);

@@ -197,7 +197,7 @@ static bool read_port(const char *value, uint16_t *out)
 }
 
 /* The problems do not show the values, which are too long. */
-static void judge_host_sizes(struct entry *entry, const char *value)
+static void check_host_sizes(struct entry *entry, const char *value)
 {
 	unsigned count = 0;
 	size_t longest = 0;
@@ -227,7 +227,7 @@ static bool read_host(struct entry *entry, const char *value, const char **out)
 	*out = value;
 	if (value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,"))
 		entry_refuse(entry, "empty item in host list: %s", value);
-	judge_host_sizes(entry, value);
+	check_host_sizes(entry, value);
 	return true;
 }
 

@@ -274,7 +274,7 @@ struct hba *hba_parse(const char *name, const char *text, size_t length, struct 
 	return NULL;
 }
 
-static void miss_file(const char *path, struct problems *problems)
+static void report_missing_file(const char *path, struct problems *problems)
 {
 	const char *why = strerror(errno);
 
@@ -293,7 +293,7 @@ struct hba *hba_load(const char *path, struct ident *ident, struct problems *pro
 	struct hba *hba;
 
 	if (!file_read(path, HBA_FILE_LIMIT, &file)) {
-		miss_file(path, problems);
+		report_missing_file(path, problems);
 		return hba_parse(path, "", 0, ident, problems);
 	}
 	hba = hba_parse(path, file.text, file.length, ident, problems);

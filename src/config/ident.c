@@ -63,7 +63,7 @@ static bool refuse(struct reading *reading, const char *format, ...)
 }
 
 /* Copy the present token and go to the next one. */
-static char *take(struct reading *reading)
+static char *copy_token(struct reading *reading)
 {
 	char *text = strdup(reading->tokens.text);
 
@@ -84,7 +84,7 @@ static bool read_system_user(struct reading *reading, struct ident_line *line)
 
 	if (!is_name(&reading->tokens))
 		return refuse(reading, "a line is MAP SYSTEM-USER DATABASE-USER");
-	line->system_user = take(reading);
+	line->system_user = copy_token(reading);
 	if (!line->system_user || line->system_user[0] != '/')
 		return line->system_user != NULL;
 	line->pattern = pattern_new(line->system_user + 1, why, sizeof(why));
@@ -101,7 +101,7 @@ static bool read_database_user(struct reading *reading, struct ident_line *line)
 		tokens_next(&reading->tokens);
 		return true;
 	}
-	line->database_user = take(reading);
+	line->database_user = copy_token(reading);
 	if (!line->database_user)
 		return false;
 	if (line->pattern && strstr(line->database_user, group_mark) &&
@@ -114,7 +114,7 @@ static bool read_line(struct reading *reading, struct ident_line *line)
 {
 	if (reading->tokens.kind != TOKEN_BARE)
 		return refuse(reading, "a line is MAP SYSTEM-USER DATABASE-USER");
-	line->map = take(reading);
+	line->map = copy_token(reading);
 	if (!line->map || !read_system_user(reading, line) ||
 		!read_database_user(reading, line))
 		return false;

@@ -93,11 +93,11 @@ static enum word next_item(const char **at, char *key, char *value)
 
 struct key {
 	const char *name;
-	bool (*take)(const struct request *request, const struct key *key, const char *value);
+	bool (*set)(const struct request *request, const struct key *key, const char *value);
 	size_t offset; /* of the field, if it is a text */
 };
 
-static bool take_text(const struct request *request, const struct key *key, const char *value)
+static bool set_text(const struct request *request, const struct key *key, const char *value)
 {
 	char **field = (char **)((char *)request->options + key->offset);
 	char *copy = strdup(value);
@@ -111,14 +111,14 @@ static bool take_text(const struct request *request, const struct key *key, cons
 	return true;
 }
 
-static bool take_port(const struct request *request, const struct key *key, const char *value)
+static bool set_port(const struct request *request, const struct key *key, const char *value)
 {
 	(void)key;
 	return ldap_port_parse(value, strlen(value), &request->options->port) ||
 		refuse(request, "port number", value);
 }
 
-static bool take_scheme(const struct request *request, const struct key *key, const char *value)
+static bool set_scheme(const struct request *request, const struct key *key, const char *value)
 {
 	(void)key;
 	request->options->ldaps = strcmp(value, "ldaps") == 0;
@@ -127,49 +127,49 @@ static bool take_scheme(const struct request *request, const struct key *key, co
 	return true;
 }
 
-static bool take_tls(const struct request *request, const struct key *key, const char *value)
+static bool set_tls(const struct request *request, const struct key *key, const char *value)
 {
 	(void)key;
 	request->options->start_tls = strcmp(value, "1") == 0;
 	return true;
 }
 
-static bool take_url(const struct request *request, const struct key *key, const char *value)
+static bool set_url(const struct request *request, const struct key *key, const char *value)
 {
 	(void)key;
 	return ldap_url_parse_into(value, request->options) || refuse(request, "URL", value);
 }
 
-#define TEXT(field) take_text, offsetof(struct ldap_options, field)
+#define TEXT(field) set_text, offsetof(struct ldap_options, field)
 static const struct key keys[] = {
 	{"ldapbasedn", TEXT(base)},
 	{"ldapbinddn", TEXT(bind_dn)},
 	{"ldapbindpasswd", TEXT(bind_password)},
-	{"ldapport", take_port},
+	{"ldapport", set_port},
 	{"ldapprefix", TEXT(prefix)},
-	{"ldapscheme", take_scheme},
+	{"ldapscheme", set_scheme},
 	{"ldapsearchattribute", TEXT(attribute)},
 	{"ldapsearchfilter", TEXT(filter)},
 	{"ldapserver", TEXT(server)},
 	{"ldapsuffix", TEXT(suffix)},
-	{"ldaptls", take_tls},
-	{"ldapurl", take_url},
+	{"ldaptls", set_tls},
+	{"ldapurl", set_url},
 	{NULL, NULL},
 };
 #undef TEXT
 
-static bool take(const struct request *request, const char *name, const char *value)
+static bool set_option(const struct request *request, const char *name, const char *value)
 {
 	for (const struct key *key = keys; key->name; key++) {
 		if (strcmp(key->name, name) == 0)
-			return key->take(request, key, value);
+			return key->set(request, key, value);
 	}
 	return refuse(request, "option", name);
 }
 
 /* --- checks ------------------------------------------------------------------------------- */
 
-static bool is_sound(const struct request *request)
+static bool is_consistent(const struct request *request)
 {
 	const struct ldap_options *options = request->options;
 	const bool simple = options->prefix || options->suffix;
@@ -202,12 +202,12 @@ static bool parse(const struct request *request, const char *text)
 
 	text_copy(cut, sizeof(cut), text);
 	while (good && (word = next_item(&at, key, value)) == WORD_GOOD)
-		good = take(request, key, value);
+		good = set_option(request, key, value);
 	if (good && word == WORD_UNFINISHED)
 		good = fail(request, "LDAP options have a quote that does not end");
 	explicit_bzero(cut, sizeof(cut));
 	explicit_bzero(value, sizeof(value));
-	return good && is_sound(request);
+	return good && is_consistent(request);
 }
 
 bool ldap_options_parse(const char *text, struct ldap_options *out, char *why, size_t size)
@@ -226,7 +226,7 @@ void ldap_options_free(struct ldap_options *options)
 	for (const struct key *key = keys; key->name; key++) {
 		char **field = (char **)((char *)options + key->offset);
 
-		if (key->take != take_text || !*field)
+		if (key->set != set_text || !*field)
 			continue;
 		explicit_bzero(*field, strlen(*field));
 		free(*field);

@@ -16,7 +16,7 @@ bool ldap_query_allows(const char *user)
 }
 
 /* Hand the buffer's text over to the caller. */
-static char *give(struct buffer *buffer)
+static char *detach_text(struct buffer *buffer)
 {
 	if (buffer_append(buffer, "", 1))
 		return (char *)buffer->data;
@@ -50,7 +50,7 @@ char *ldap_query_filter(const struct ldap_options *options, const char *user)
 		buffer_printf(&filter, "(%s=", options->attribute ? options->attribute : "uid");
 		append_value(&filter, user);
 		buffer_printf(&filter, ")");
-		return give(&filter);
+		return detach_text(&filter);
 	}
 	while ((next = strstr(at, PLACEHOLDER)) != NULL) {
 		buffer_append(&filter, at, (size_t)(next - at));
@@ -58,7 +58,7 @@ char *ldap_query_filter(const struct ldap_options *options, const char *user)
 		at = next + strlen(PLACEHOLDER);
 	}
 	buffer_append(&filter, at, strlen(at));
-	return give(&filter);
+	return detach_text(&filter);
 }
 
 char *ldap_query_dn(const struct ldap_options *options, const char *user)
@@ -68,7 +68,7 @@ char *ldap_query_dn(const struct ldap_options *options, const char *user)
 	buffer_init(&dn);
 	buffer_printf(&dn, "%s%s%s", options->prefix ? options->prefix : "", user,
 		options->suffix ? options->suffix : "");
-	return give(&dn);
+	return detach_text(&dn);
 }
 
 /* An IPv6 address needs brackets before a port can follow. */
@@ -103,7 +103,7 @@ char *ldap_query_uris(const struct ldap_options *options, const char *found)
 		at += strspn(at, " ");
 		length = strcspn(at, " ");
 		if (length == 0)
-			return give(&uris);
+			return detach_text(&uris);
 		append_uri(&uris, options, at, length);
 		at += length;
 	}

@@ -56,7 +56,7 @@ static char *decode(const char *part, size_t length)
 }
 
 /* Replace a field by a part of the URL; an empty part changes nothing. */
-static bool take(char **field, const char *part, size_t length)
+static bool set_field(char **field, const char *part, size_t length)
 {
 	char *text;
 
@@ -70,7 +70,7 @@ static bool take(char **field, const char *part, size_t length)
 	return true;
 }
 
-static bool take_scope(const char *part, size_t length, struct ldap_options *options)
+static bool set_scope(const char *part, size_t length, struct ldap_options *options)
 {
 	static const struct {
 		const char *word;
@@ -104,7 +104,7 @@ static bool are_extensions_harmless(const char *part)
 }
 
 /* Parse `host`, `host:port` or `[address]:port`; host and port may be missing. */
-static bool take_host(const char *part, size_t length, struct ldap_options *options)
+static bool set_host(const char *part, size_t length, struct ldap_options *options)
 {
 	const char *bracket = length > 0 && *part == '[' ? memchr(part, ']', length) : NULL;
 	const char *after = bracket ? bracket + 1 : part;
@@ -115,7 +115,7 @@ static bool take_host(const char *part, size_t length, struct ldap_options *opti
 	if (colon && !ldap_port_parse(colon + 1, (size_t)(end - colon - 1), &options->port))
 		return false;
 	/* decode() refuses blanks here: a list of hosts is only allowed in ldapserver. */
-	return take(&options->server, part, (size_t)((colon ? colon : end) - part)) &&
+	return set_field(&options->server, part, (size_t)((colon ? colon : end) - part)) &&
 		(!options->server || !strchr(options->server, ' '));
 }
 
@@ -143,21 +143,21 @@ bool ldap_url_parse_into(const char *url, struct ldap_options *options)
 	const char *at = skip_scheme(url, options), *part;
 	size_t length;
 
-	if (!at || !take_host(at, strcspn(at, "/?"), options))
+	if (!at || !set_host(at, strcspn(at, "/?"), options))
 		return false;
 	at += strcspn(at, "/?");
 	if (*at == '?')
 		return false;
 	at += *at == '/';
 	part = next_part(&at, &length);
-	if (!take(&options->base, part, length))
+	if (!set_field(&options->base, part, length))
 		return false;
 	part = next_part(&at, &length);
-	if (!take(&options->attribute, part, strcspn(part, ",?")))
+	if (!set_field(&options->attribute, part, strcspn(part, ",?")))
 		return false;
 	part = next_part(&at, &length);
-	if (!take_scope(part, length, options))
+	if (!set_scope(part, length, options))
 		return false;
 	part = next_part(&at, &length);
-	return take(&options->filter, part, length) && are_extensions_harmless(at);
+	return set_field(&options->filter, part, length) && are_extensions_harmless(at);
 }

@@ -536,7 +536,7 @@ const char *settings_render(
 	return render_field(row->kind, const_field_of(settings, row), out, size);
 }
 
-static bool take_text(char **to, char *const *from)
+static bool copy_text(char **to, char *const *from)
 {
 	char *copy = NULL;
 
@@ -550,11 +550,11 @@ static bool take_text(char **to, char *const *from)
 	return true;
 }
 
-bool settings_take(
+bool settings_copy_one(
 	struct settings *to, const struct settings *from, const struct setting_row *row)
 {
 	if (row->kind->is_text)
-		return take_text(field_of(to, row), const_field_of(from, row));
+		return copy_text(field_of(to, row), const_field_of(from, row));
 	memcpy(field_of(to, row), const_field_of(from, row), row->kind->size);
 	return true;
 }
@@ -565,7 +565,7 @@ bool settings_copy(struct settings *to, const struct settings *from)
 
 	memset(to, 0, sizeof(*to));
 	for (size_t i = 0; i < ROW_COUNT; i++)
-		done = settings_take(to, from, &rows[i]) && done;
+		done = settings_copy_one(to, from, &rows[i]) && done;
 	return done;
 }
 

@@ -95,7 +95,7 @@ static bool change_setting(struct snapshot *changed, const struct snapshot *orig
 	row = settings_find(name);
 	if (!settings_is_changeable(row)) {
 		snprintf(why, size, "%s needs a restart", name);
-		return settings_take(&changed->settings, &original->settings, row);
+		return settings_copy_one(&changed->settings, &original->settings, row);
 	}
 	why[0] = '\0';
 	return true;

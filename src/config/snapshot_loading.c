@@ -157,7 +157,7 @@ static bool needs_restart(const struct setting_row *row)
 }
 
 /* Restore the values of another snapshot for the settings that match. */
-static bool take_settings(struct settings *to, const struct settings *from,
+static bool copy_settings(struct settings *to, const struct settings *from,
 	bool (*is_wanted)(const struct setting_row *row))
 {
 	const struct setting_row *rows;
@@ -165,7 +165,7 @@ static bool take_settings(struct settings *to, const struct settings *from,
 
 	rows = settings_rows(&count);
 	for (size_t i = 0; i < count; i++) {
-		if (is_wanted(&rows[i]) && !settings_take(to, from, &rows[i]))
+		if (is_wanted(&rows[i]) && !settings_copy_one(to, from, &rows[i]))
 			return false;
 	}
 	return true;
@@ -238,7 +238,7 @@ static bool begin_loading(struct loading *loading, const struct snapshot *previo
 	if (!snapshot->catalog)
 		return false;
 	if (previous)
-		return take_settings(&snapshot->settings, &previous->settings, keeps_value);
+		return copy_settings(&snapshot->settings, &previous->settings, keeps_value);
 	snapshot->settings.verbose = presets->verbose;
 	snapshot->settings.conffile = strdup(path);
 	return snapshot->settings.conffile != NULL;
@@ -258,7 +258,7 @@ static bool finish_loading(
 	named_list_sort(&snapshot->catalog->databases);
 	named_list_sort(&snapshot->catalog->users);
 	named_list_sort(&snapshot->catalog->peers);
-	if (previous && !take_settings(&snapshot->settings, &previous->settings, needs_restart))
+	if (previous && !copy_settings(&snapshot->settings, &previous->settings, needs_restart))
 		return false;
 	load_users(loading, previous);
 	load_rules(loading, previous);

@@ -44,7 +44,7 @@ bool tokens_next_line(struct tokens *walk)
 }
 
 /* Unquote a token into the scratch memory. */
-static enum token_kind take_quoted(struct tokens *walk)
+static enum token_kind read_quoted(struct tokens *walk)
 {
 	const char *at = walk->behind + 1;
 	char *out = walk->scratch;
@@ -64,7 +64,7 @@ static enum token_kind take_quoted(struct tokens *walk)
 	return TOKEN_QUOTED;
 }
 
-static enum token_kind take_bare(struct tokens *walk)
+static enum token_kind read_bare(struct tokens *walk)
 {
 	const char *at = walk->behind;
 	char *out = walk->scratch;
@@ -76,7 +76,7 @@ static enum token_kind take_bare(struct tokens *walk)
 	return TOKEN_BARE;
 }
 
-static enum token_kind take_token(struct tokens *walk)
+static enum token_kind read_token(struct tokens *walk)
 {
 	while (walk->behind < walk->line_end && is_blank(*walk->behind))
 		walk->behind++;
@@ -89,9 +89,9 @@ static enum token_kind take_token(struct tokens *walk)
 		walk->behind++;
 		return TOKEN_COMMA;
 	case '"':
-		return take_quoted(walk);
+		return read_quoted(walk);
 	default:
-		return take_bare(walk);
+		return read_bare(walk);
 	}
 }
 
@@ -99,7 +99,7 @@ void tokens_next(struct tokens *walk)
 {
 	walk->scratch[0] = '\0';
 	walk->text = walk->scratch;
-	walk->kind = take_token(walk);
+	walk->kind = read_token(walk);
 }
 
 bool tokens_is_word(const struct tokens *walk, const char *word)

@@ -281,7 +281,7 @@ void userlist_unref(struct userlist *list)
 	free(list);
 }
 
-static const char *secret_behind(const char *name)
+static const char *secret_after(const char *name)
 {
 	return name + strlen(name) + 1;
 }
@@ -296,7 +296,7 @@ const char *userlist_find(const struct userlist *list, const char *name)
 		const int order = strcmp(name, found);
 
 		if (order == 0)
-			return secret_behind(found);
+			return secret_after(found);
 		if (order < 0)
 			high = middle;
 		else
@@ -316,6 +316,6 @@ bool userlist_entry(
 	if (index >= userlist_count(list))
 		return false;
 	*name = list->file.text + list->users[index];
-	*secret = secret_behind(*name);
+	*secret = secret_after(*name);
 	return true;
 }

@@ -105,7 +105,7 @@ static const char *closing_quote(const char *at)
 }
 
 /* Parse a name at the front; returns the text after it, NULL if there is none. */
-static const char *take_name(const char *at, struct name *out)
+static const char *parse_name(const char *at, struct name *out)
 {
 	out->quoted = *at == '"';
 	if (out->quoted) {
@@ -198,7 +198,7 @@ bool sql_append_name_list(struct buffer *buffer, const char *list)
 		buffer_append(buffer, "''", 2);
 		return true;
 	}
-	while ((at = take_name(at, &name)) != NULL) {
+	while ((at = parse_name(at, &name)) != NULL) {
 		append_name(buffer, &name);
 		at = skip_blanks(at);
 		if (*at == '\0')
@@ -234,49 +234,50 @@ void sql_append_setting_name(struct buffer *buffer, const char *name)
 
 /* --- DEALLOCATE --------------------------------------------------------------------------- */
 
-struct words {
+struct scanner {
 	const char *at, *end;
 };
 
-static bool skip_two(struct words *words, const char *two)
+static bool skip_two(struct scanner *scanner, const char *two)
 {
-	if (words->end - words->at < 2 || memcmp(words->at, two, 2) != 0)
+	if (scanner->end - scanner->at < 2 || memcmp(scanner->at, two, 2) != 0)
 		return false;
-	words->at += 2;
+	scanner->at += 2;
 	return true;
 }
 
 /* Skip a comment, which may contain nested comments. */
-static bool skip_comment(struct words *words)
+static bool skip_comment(struct scanner *scanner)
 {
 	int depth = 1;
 
-	if (skip_two(words, "--")) {
-		while (words->at < words->end && *words->at != '\n' && *words->at != '\r')
-			words->at++;
+	if (skip_two(scanner, "--")) {
+		while (scanner->at < scanner->end && *scanner->at != '\n' &&
+			*scanner->at != '\r')
+			scanner->at++;
 		return true;
 	}
-	if (!skip_two(words, "/*"))
+	if (!skip_two(scanner, "/*"))
 		return false;
-	while (words->at < words->end && depth > 0) {
-		if (skip_two(words, "/*"))
+	while (scanner->at < scanner->end && depth > 0) {
+		if (skip_two(scanner, "/*"))
 			depth++;
-		else if (skip_two(words, "*/"))
+		else if (skip_two(scanner, "*/"))
 			depth--;
 		else
-			words->at++;
+			scanner->at++;
 	}
 	return true;
 }
 
 /* Skip white space and comments. */
-static void skip_white(struct words *words)
+static void skip_white(struct scanner *scanner)
 {
 	do {
-		while (words->at < words->end && *words->at &&
-			strchr(" \t\n\r\f\v", *words->at))
-			words->at++;
-	} while (skip_comment(words));
+		while (scanner->at < scanner->end && *scanner->at &&
+			strchr(" \t\n\r\f\v", *scanner->at))
+			scanner->at++;
+	} while (skip_comment(scanner));
 }
 
 static bool is_in_name(char c)
@@ -286,39 +287,39 @@ static bool is_in_name(char c)
 }
 
 /* Consume the next word if it is this one. */
-static bool take_word(struct words *words, const char *word)
+static bool match_word(struct scanner *scanner, const char *word)
 {
 	const size_t length = strlen(word);
 
-	skip_white(words);
-	if ((size_t)(words->end - words->at) < length ||
-		strncasecmp(words->at, word, length) != 0 ||
-		(words->at + length < words->end && is_in_name(words->at[length])))
+	skip_white(scanner);
+	if ((size_t)(scanner->end - scanner->at) < length ||
+		strncasecmp(scanner->at, word, length) != 0 ||
+		(scanner->at + length < scanner->end && is_in_name(scanner->at[length])))
 		return false;
-	words->at += length;
+	scanner->at += length;
 	return true;
 }
 
-static bool take_quoted(struct words *words, struct buffer *name)
+static bool parse_quoted(struct scanner *scanner, struct buffer *name)
 {
-	while (++words->at < words->end) {
-		if (*words->at == '"') {
-			if (++words->at == words->end || *words->at != '"')
+	while (++scanner->at < scanner->end) {
+		if (*scanner->at == '"') {
+			if (++scanner->at == scanner->end || *scanner->at != '"')
 				return true;
 		}
-		buffer_append(name, words->at, 1);
+		buffer_append(name, scanner->at, 1);
 	}
 	return false;
 }
 
 /* An unquoted name: fold it to lower case and cut it to the server's length limit. */
-static bool take_plain(struct words *words, struct buffer *name)
+static bool parse_plain(struct scanner *scanner, struct buffer *name)
 {
-	if (words->at == words->end || (*words->at >= '0' && *words->at <= '9') ||
-		*words->at == '$')
+	if (scanner->at == scanner->end || (*scanner->at >= '0' && *scanner->at <= '9') ||
+		*scanner->at == '$')
 		return false;
-	while (words->at < words->end && is_in_name(*words->at)) {
-		const char c = *words->at++;
+	while (scanner->at < scanner->end && is_in_name(*scanner->at)) {
+		const char c = *scanner->at++;
 		const char small = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 
 		buffer_append(name, &small, 1);
@@ -328,31 +329,31 @@ static bool take_plain(struct words *words, struct buffer *name)
 
 bool sql_deallocated_name(const char *text, size_t length, struct buffer *name)
 {
-	struct words words = {text, text + strnlen(text, length)};
+	struct scanner scanner = {text, text + strnlen(text, length)};
 	bool quoted;
 
-	if (!take_word(&words, "deallocate"))
+	if (!match_word(&scanner, "deallocate"))
 		return false;
-	take_word(&words, "prepare");
-	skip_white(&words);
-	quoted = words.at < words.end && *words.at == '"';
-	if (!(quoted ? take_quoted(&words, name) : take_plain(&words, name)))
+	match_word(&scanner, "prepare");
+	skip_white(&scanner);
+	quoted = scanner.at < scanner.end && *scanner.at == '"';
+	if (!(quoted ? parse_quoted(&scanner, name) : parse_plain(&scanner, name)))
 		return false;
-	skip_white(&words);
-	if (words.at < words.end && *words.at == ';')
-		words.at++;
-	skip_white(&words);
-	return words.at == words.end && buffer_append(name, "", 1) &&
+	skip_white(&scanner);
+	if (scanner.at < scanner.end && *scanner.at == ';')
+		scanner.at++;
+	skip_white(&scanner);
+	return scanner.at == scanner.end && buffer_append(name, "", 1) &&
 		(quoted || strcmp((const char *)name->data, "all") != 0);
 }
 
 bool sql_forgets_statements(const char *text, size_t length)
 {
-	struct words words = {text, text + strnlen(text, length)};
+	struct scanner scanner = {text, text + strnlen(text, length)};
 
-	if (take_word(&words, "deallocate"))
-		take_word(&words, "prepare");
-	else if (!take_word(&words, "discard"))
+	if (match_word(&scanner, "deallocate"))
+		match_word(&scanner, "prepare");
+	else if (!match_word(&scanner, "discard"))
 		return false;
-	return take_word(&words, "all");
+	return match_word(&scanner, "all");
 }

@@ -102,7 +102,7 @@ static enum meaning meaning_of(const char *name)
 	return MEANS_SETTING;
 }
 
-static void take_parameter(struct startup_login *login, const char *name, const char *value)
+static void read_parameter(struct startup_login *login, const char *name, const char *value)
 {
 	switch (meaning_of(name)) {
 	case MEANS_USER:
@@ -143,7 +143,7 @@ enum startup_result startup_read(const uint8_t *data, size_t total, struct start
 
 	startup_walk_begin(&walk, data, total);
 	while ((step = startup_walk_next(&walk, &name, &value)) == STARTUP_PARAMETER)
-		take_parameter(&found, name, value);
+		read_parameter(&found, name, value);
 	if (step != STARTUP_END)
 		return STARTUP_BAD_LAYOUT;
 

@@ -57,7 +57,7 @@ static bool next_word(struct switches_walk *walk)
 }
 
 /* The rest of the present word, or else the next word; NULL at the end. */
-static char *take_argument(struct switches_walk *walk)
+static char *next_argument(struct switches_walk *walk)
 {
 	const size_t rest = walk->next;
 
@@ -224,7 +224,7 @@ static enum startup_step read_switch(
 
 	if (meaning->kind != NO_SWITCH && meaning->kind != NOTHING &&
 		meaning->kind != IS_SETTING) {
-		argument = take_argument(walk);
+		argument = next_argument(walk);
 		if (argument == NULL)
 			return STARTUP_BROKEN;
 	}

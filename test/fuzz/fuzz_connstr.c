@@ -14,7 +14,7 @@ static void require(int condition)
 		abort();
 }
 
-static void judge(const char *part, const char *text, size_t size)
+static void check(const char *part, const char *text, size_t size)
 {
 	require(part >= text && part < text + size && part[0] != '\0');
 	require(part + strlen(part) <= text + size);
@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	connstr_init(&walk, text);
 	while ((result = connstr_next(&walk)) == CONNSTR_PAIR) {
-		judge(walk.key, text, size);
-		judge(walk.value, text, size);
+		check(walk.key, text, size);
+		check(walk.value, text, size);
 		require(++pairs <= size);
 	}
 	require(result == CONNSTR_END || result == CONNSTR_MALFORMED);

@@ -18,7 +18,7 @@ static void require(bool condition)
 		abort();
 }
 
-static void judge_problems(const struct problems *problems)
+static void check_problems(const struct problems *problems)
 {
 	const struct problem *problem = NULL;
 	unsigned line = 0;
@@ -31,7 +31,7 @@ static void judge_problems(const struct problems *problems)
 	}
 }
 
-static void judge_names(const struct hba_names *names)
+static void check_names(const struct hba_names *names)
 {
 	for (size_t i = 0; i < names->count; i++)
 		require(hba_names_has(names, names->names[i]));
@@ -54,7 +54,7 @@ static struct address address_for(const struct hba_rule *rule)
 	return address;
 }
 
-static void judge_finding(const struct hba *hba, const struct hba_rule *rule)
+static void check_finding(const struct hba *hba, const struct hba_rule *rule)
 {
 	const struct address address = address_for(rule);
 	const struct hba_connection connection = {
@@ -70,7 +70,7 @@ static void judge_finding(const struct hba *hba, const struct hba_rule *rule)
 		require(found && found->line <= rule->line);
 }
 
-static void judge_rules(const struct hba *hba)
+static void check_rules(const struct hba *hba)
 {
 	const struct hba_rule *rule;
 	unsigned line = 0;
@@ -80,8 +80,8 @@ static void judge_rules(const struct hba *hba)
 		line = rule->line;
 		require(hba_method_name(rule->method) != NULL);
 		require((rule->method == HBA_LDAP) == (rule->options != NULL));
-		judge_names(&rule->databases);
-		judge_finding(hba, rule);
+		check_names(&rule->databases);
+		check_finding(hba, rule);
 	}
 }
 
@@ -94,8 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	require(hba != NULL);
 	ident_unref(ident);
-	judge_problems(&problems);
-	judge_rules(hba);
+	check_problems(&problems);
+	check_rules(hba);
 	hba_unref(hba);
 	problems_free(&problems);
 	return 0;

@@ -17,7 +17,7 @@ static void require(bool condition)
 		abort();
 }
 
-static void judge_problems(const struct problems *problems)
+static void check_problems(const struct problems *problems)
 {
 	const struct problem *problem = NULL;
 	unsigned line = 0;
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ident_map map;
 
 	require(ident != NULL);
-	judge_problems(&problems);
+	check_problems(&problems);
 	map = ident_find_map(ident, "m");
 	if (map.count > 0)
 		require(strcmp(ident_map_name(&map), "m") == 0);

@@ -17,7 +17,7 @@ static void require(bool condition)
 		abort();
 }
 
-static void judge_problems(const struct problems *problems)
+static void check_problems(const struct problems *problems)
 {
 	const struct problem *problem = NULL;
 
@@ -25,7 +25,7 @@ static void judge_problems(const struct problems *problems)
 		require(problem->text && problem->file && problem->log[0]);
 }
 
-static void judge_database(
+static void check_database(
 	const struct snapshot *snapshot, const struct database_config *config)
 {
 	struct database_config *made = database_config_from_template(config, "made");
@@ -37,7 +37,7 @@ static void judge_database(
 	database_config_free(made);
 }
 
-static void judge_entries(const struct snapshot *snapshot)
+static void check_entries(const struct snapshot *snapshot)
 {
 	const struct database_config *database;
 	const struct user_config *user;
@@ -45,7 +45,7 @@ static void judge_entries(const struct snapshot *snapshot)
 	size_t i;
 
 	for (i = 0; (database = snapshot_database(snapshot, i)) != NULL; i++)
-		judge_database(snapshot, database);
+		check_database(snapshot, database);
 	for (i = 0; (user = snapshot_user(snapshot, i)) != NULL; i++)
 		require(snapshot_find_user(snapshot, user->name) == user);
 	for (i = 0; (peer = snapshot_peer(snapshot, i)) != NULL; i++)
@@ -55,7 +55,7 @@ static void judge_entries(const struct snapshot *snapshot)
 /*
  * The value that SHOW CONFIG prints for a setting can be SET, and is printed unchanged again.
  */
-static void judge_setting(const struct snapshot *snapshot, const struct setting_row *row)
+static void check_setting(const struct snapshot *snapshot, const struct setting_row *row)
 {
 	char before[32], after[32], why[256];
 	const char *value =
@@ -72,14 +72,14 @@ static void judge_setting(const struct snapshot *snapshot, const struct setting_
 	snapshot_unref(changed);
 }
 
-static void judge_snapshot(const struct snapshot *snapshot)
+static void check_snapshot(const struct snapshot *snapshot)
 {
 	size_t count;
 	const struct setting_row *rows = settings_rows(&count);
 
-	judge_entries(snapshot);
+	check_entries(snapshot);
 	for (size_t i = 0; i < count; i++)
-		judge_setting(snapshot, &rows[i]);
+		check_setting(snapshot, &rows[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -89,15 +89,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	snapshot = snapshot_parse("fuzz.ini", (const char *)data, size, NULL, &problems);
 	require((snapshot == NULL) == (problems_errors(&problems) > 0));
-	judge_problems(&problems);
+	check_problems(&problems);
 	problems_free(&problems);
 	if (!snapshot)
 		return 0;
-	judge_snapshot(snapshot);
+	check_snapshot(snapshot);
 	next = snapshot_parse("fuzz.ini", (const char *)data, size, snapshot, &problems);
 	require(next != NULL);
 	snapshot_unref(snapshot);
-	judge_snapshot(next);
+	check_snapshot(next);
 	snapshot_unref(next);
 	problems_free(&problems);
 	return 0;

@@ -18,7 +18,7 @@ enum { STORMS_MOST = 4, STORM_ROUNDS = 300, STORM_MESSAGES = 6 };
 static const char *const modes[] = {"transaction", "session", "statement"};
 static struct pool *pool;
 static struct actor *clients[CLIENTS], *servers[SERVERS];
-static unsigned storms;
+static unsigned repeats;
 
 static void begin(uint8_t mode)
 {
@@ -113,13 +113,13 @@ static void client_statements(const struct step *step)
 }
 
 /* Repeat the same few messages; limited by what an actor can receive. */
-static void client_storms(const struct step *step)
+static void client_repeats(const struct step *step)
 {
 	struct buffer all;
 
-	if (storms == STORMS_MOST)
+	if (repeats == STORMS_MOST)
 		return;
-	storms++;
+	repeats++;
 	buffer_init(&all);
 	for (unsigned i = 0; i < STORM_ROUNDS; i++) {
 		for (unsigned j = 0; j < step->length && j < STORM_MESSAGES; j++)
@@ -138,7 +138,7 @@ static void any_bytes(const struct step *step)
 	say_bytes(actor_of_step(step), step->bytes, step->length);
 }
 
-static void peer_leaves(const struct step *step)
+static void peer_disconnects(const struct step *step)
 {
 	leave(actor_of_step(step));
 }
@@ -160,7 +160,7 @@ static void time_passes(const struct step *step)
 }
 
 /* The oldest requested server connection is established and logged in. */
-static void server_comes(const struct step *step)
+static void server_connects(const struct step *step)
 {
 	struct actor *server = fake_launched();
 
@@ -171,7 +171,7 @@ static void server_comes(const struct step *step)
 	servers[step->actor % SERVERS] = server;
 }
 
-static void client_comes(const struct step *step)
+static void client_connects(const struct step *step)
 {
 	clients[step->actor % CLIENTS] = fake_client(pool);
 }
@@ -180,14 +180,14 @@ static void (*const steps[])(const struct step *step) = {
 	client_messages,
 	server_messages,
 	any_bytes,
-	peer_leaves,
+	peer_disconnects,
 	peer_vanishes,
 	peer_slows_down,
 	time_passes,
-	server_comes,
-	client_comes,
+	server_connects,
+	client_connects,
 	client_statements,
-	client_storms,
+	client_repeats,
 };
 
 /* --- checks ------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0 || size > SIZE_MOST)
 		return 0;
-	storms = 0;
+	repeats = 0;
 	begin(*data++);
 	size--;
 	for (int i = 0; i < STEPS_MOST && size >= STEP_HEADER; i++) {

@@ -36,7 +36,7 @@ static const struct scram_keys *keys(void)
 }
 
 /* A login succeeds only with the key that has the stored hash. */
-static void judge_proof(const uint8_t client_key[SCRAM_KEY_SIZE])
+static void check_proof(const uint8_t client_key[SCRAM_KEY_SIZE])
 {
 	uint8_t hash[SCRAM_KEY_SIZE];
 
@@ -57,7 +57,7 @@ static void be_server(
 		require(out.length > 0);
 		if (scram_server_final(&server, final, final_length, keys()->stored_key,
 			    keys()->server_key, client_key, &out) == SCRAM_GOOD)
-			judge_proof(client_key);
+			check_proof(client_key);
 	}
 	scram_server_free(&server);
 	if (scram_server_first(&server, first, first_length, our_random, salt, sizeof(salt), 1,

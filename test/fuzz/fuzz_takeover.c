@@ -124,7 +124,7 @@ static bool send_all(const uint8_t *data, size_t size)
 }
 
 /* Read to the end, which is reached only if the other end is closed. */
-static void judge_closed(int fd)
+static void check_closed(int fd)
 {
 	uint8_t bytes[4096];
 	ssize_t got;
@@ -159,7 +159,7 @@ static void end(void)
 		registry.process->cancel_keys.used == 0);
 	require(registry.login_count == 0);
 	while (other_count > 0)
-		judge_closed(others[--other_count]);
+		check_closed(others[--other_count]);
 	adoption_free(adoption);
 	registry_free(&registry);
 	process_free(&process);

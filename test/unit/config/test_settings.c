@@ -226,7 +226,7 @@ static void test_copy_has_its_own_texts(void **state)
 	assert_true(set(settings, "admin_users", "b"));
 	assert_string_equal(copy.admin_users, "a");
 	assert_null(copy.auth_file);
-	assert_true(settings_take(&copy, settings, settings_find("admin_users")));
+	assert_true(settings_copy_one(&copy, settings, settings_find("admin_users")));
 	assert_string_equal(copy.admin_users, "b");
 	settings_free(&copy);
 	assert_null(copy.admin_users);
@@ -292,7 +292,7 @@ static void test_misspelt_names_get_the_nearest_name(void **state)
 /*
  * Check a line `;name = default` or `name = value` of the sample. Returns true for a setting.
  */
-static bool judge_sample_line(struct settings *settings, char *line)
+static bool check_sample_line(struct settings *settings, char *line)
 {
 	const bool is_default = line[0] == ';';
 	char *name = line + is_default;
@@ -325,7 +325,7 @@ static void test_sample_file_has_every_setting_with_its_default(void **state)
 	file = fopen(path, "r");
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file))
-		found += judge_sample_line(*state, line);
+		found += check_sample_line(*state, line);
 	fclose(file);
 	settings_rows(&count);
 	assert_int_equal(found, count);

@@ -18,7 +18,7 @@
 
 static bool has_memory = true;
 
-static void *take(size_t size, const char *file, int line)
+static void *allocate(size_t size, const char *file, int line)
 {
 	(void)file;
 	(void)line;
@@ -32,7 +32,7 @@ static void *resize(void *old, size_t size, const char *file, int line)
 	return has_memory ? realloc(old, size) : NULL;
 }
 
-static void give(void *old, const char *file, int line)
+static void release(void *old, const char *file, int line)
 {
 	(void)file;
 	(void)line;
@@ -120,7 +120,7 @@ int main(void)
 	};
 
 	/* Must be called before the library allocates. */
-	if (CRYPTO_set_mem_functions(take, resize, give) != 1)
+	if (CRYPTO_set_mem_functions(allocate, resize, release) != 1)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
