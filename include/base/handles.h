@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Handles: references to objects that may be freed meanwhile. A lookup by
- * handle returns the object until it is removed, and NULL from then on. For code that walks over many objects in
+ * Handles: references to objects that may be freed meanwhile. A lookup by handle returns the
+ * object until it is removed, and NULL from then on. For code that walks over many objects in
  * several turns of the event loop, while objects come and go.
  *
  * Each object stores its handle in a field of its own, which is 0 or the handle assigned last.

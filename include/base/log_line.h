@@ -69,7 +69,7 @@ const char *log_line_level(enum log_level level);
 
 /* Shared by the formats: syslog's number of a level, local time, milliseconds of a time. */
 int log_line_priority(enum log_level level);
-/* Static memory; the caller holds the log's lock */
+/* Static memory; the caller holds the log's lock. */
 const struct tm *log_line_local_time(usec_t time);
 int log_line_milliseconds(usec_t time);
 

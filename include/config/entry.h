@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Shared code for entries of [databases], [users] and [peers]: a connect string with
- * keys that fill a struct, driven by a table. A new key is one row.
+ * Shared code for entries of [databases], [users] and [peers]: a connect string with keys that
+ * fill a struct, driven by a table. A new key is one row.
  *
- * An entry is first parsed into a struct with texts that point into the string, then packed into
- * one block of memory, followed by its texts. The struct's first member is `const char *name`.
+ * An entry is first parsed into a struct with texts that point into the string, then packed
+ * into one block of memory, followed by its texts. The struct's first member is
+ * `const char *name`.
  */
 #ifndef PGUSHER_CONFIG_ENTRY_H
 #define PGUSHER_CONFIG_ENTRY_H

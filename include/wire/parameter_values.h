@@ -42,7 +42,7 @@ unsigned parameter_values_place(
 bool parameter_values_follow(
 	struct parameter_values *values, const char *name, const char *value);
 
-/* Number of parameters that are the session's identity, in the order of their reset. */
+/* The parameters that are the session's identity, in the order of their reset. */
 enum { PARAMETER_IDENTITIES = 2 };
 extern const char *const parameter_identity[PARAMETER_IDENTITIES];
 

@@ -61,7 +61,8 @@ static const struct entry_key keys[] = {
 	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"The older name of reserve_pool_size."},
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
-		"Reserve size of each pool, in place of the setting; 0: none; -1: use the setting."},
+		"Reserve size of each pool, in place of the setting; 0: none; -1: use the "
+		"setting."},
 	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime),
 		"For its servers, in place of the setting; 0: use the setting."},
 	{"timezone", ENTRY_TEXT, FIELD(timezone),

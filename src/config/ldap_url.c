@@ -114,7 +114,7 @@ static bool set_host(const char *part, size_t length, struct ldap_options *optio
 	options->port = 0;
 	if (colon && !ldap_port_parse(colon + 1, (size_t)(end - colon - 1), &options->port))
 		return false;
-	/* decode() refuses blanks here: a list of hosts is only allowed in ldapserver. */
+	/* A decoded blank would make it a list of hosts, which only ldapserver may be. */
 	return set_field(&options->server, part, (size_t)((colon ? colon : end) - part)) &&
 		(!options->server || !strchr(options->server, ' '));
 }

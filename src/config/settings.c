@@ -208,7 +208,7 @@ static bool read_count(const struct request *request, void *field)
 	return true;
 }
 
-/* The registered port, used for `on`. */
+/* The conventional port of such metrics, used for `on`. */
 enum { METRICS_PORT_USUAL = 9127 };
 
 static bool read_metrics_port(const struct request *request, void *field)

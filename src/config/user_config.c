@@ -34,8 +34,8 @@ static const struct entry_key keys[] = {
 		"For clients that log in under this name, in place of the database's and "
 		"the setting; 0: no limit; -1: use them."},
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
-		"Reserve size of such pools, in place of the database's and the setting; 0: none; -1: "
-		"use them."},
+		"Reserve size of such pools, in place of the database's and the setting; 0: "
+		"none; -1: use them."},
 	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout),
 		"For clients of such pools, in place of the setting; 0: use the setting."},
 };
