@@ -21,9 +21,6 @@ bool apply_log(const struct settings *settings, const struct options *options);
 void apply_changed_log(const struct settings *settings, const struct settings *old,
 	const struct options *options);
 
-/* What the settings say about TCP sockets. */
-struct tcp_options apply_tcp_options(const struct settings *settings);
-
 /* The settings in force have changed, and were these before: all but the log. */
 void apply_settings(struct daemon *daemon, const struct settings *old);
 

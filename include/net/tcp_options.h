@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the settings say about TCP sockets: keepalive, time-outs, buffer sizes; delays are always
- * off. One place for both sides: listening sockets (what they accept inherits it all) and
- * connections to servers.
+ * Options of TCP sockets: keepalive, timeouts, buffer sizes. TCP_NODELAY is always set. Used for
+ * listening sockets (accepted connections inherit the options, tcp(7)) and for connections to
+ * servers.
  */
 #ifndef PGUSHER_NET_TCP_OPTIONS_H
 #define PGUSHER_NET_TCP_OPTIONS_H
@@ -11,21 +11,22 @@
 
 struct tcp_options {
 	bool keepalive;
-	int keepcnt, keepidle,
-		keepintvl; /* 0: the system's own; without effect if !keepalive */
+	/* Probes, and seconds before the first and between two; 0: the system's. Unused if !keepalive. */
+	int keepcnt, keepidle, keepintvl;
 	int user_timeout; /* milliseconds; 0: off */
-	int buffer; /* bytes for sending and for receiving; 0: the system's own */
+	int buffer; /* bytes of the send and of the receive buffer, each; 0: the system's */
 };
 
 /*
- * Give a new TCP socket these options. False with errno when the system refuses one of them; the
- * others are set all the same.
+ * Set these options on a new TCP socket. Returns false, with errno of the first failure, when the
+ * kernel refuses one; the others are set nevertheless.
  */
 bool tcp_options_apply(int fd, const struct tcp_options *options);
 
 /*
- * The same for a socket that had other options before: what is 0 now goes back to the system's
- * default.
+ * Set these options on a TCP socket that had others: an option that is 0 now gets the system's
+ * default again, read from a new socket. Returns false with errno when that fails; some options
+ * may have been changed then.
  */
 bool tcp_options_change(int fd, const struct tcp_options *options);
 

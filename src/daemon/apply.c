@@ -2,6 +2,7 @@
 #include "daemon/apply.h"
 
 #include "base/log.h"
+#include "config/tcp_settings.h"
 #include "daemon/handover.h"
 
 bool apply_log(const struct settings *settings, const struct options *options)
@@ -27,18 +28,6 @@ void apply_changed_log(const struct settings *settings, const struct settings *o
 		apply_log(settings, options);
 }
 
-struct tcp_options apply_tcp_options(const struct settings *settings)
-{
-	return (struct tcp_options){
-		.keepalive = settings->tcp_keepalive,
-		.keepcnt = settings->tcp_keepcnt,
-		.keepidle = settings->tcp_keepidle,
-		.keepintvl = settings->tcp_keepintvl,
-		.user_timeout = settings->tcp_user_timeout,
-		.buffer = settings->tcp_socket_buffer,
-	};
-}
-
 /* Metrics that cannot be had are no reason to refuse a configuration. */
 static void apply_metrics(struct daemon *daemon)
 {
@@ -54,7 +43,7 @@ static void apply_metrics(struct daemon *daemon)
 void apply_settings(struct daemon *daemon, const struct settings *old)
 {
 	const struct settings *settings = daemon->registry.process->settings;
-	const struct tcp_options tcp = apply_tcp_options(settings);
+	const struct tcp_options tcp = tcp_settings_options(settings);
 
 	if (settings->tcp_defer_accept != old->tcp_defer_accept)
 		listeners_set_defer_accept(&daemon->listeners, settings->tcp_defer_accept);

@@ -5,6 +5,7 @@
 
 #include "admin/console.h"
 #include "base/log.h"
+#include "config/tcp_settings.h"
 #include "daemon/apply.h"
 #include "daemon/handover.h"
 #include "daemon/reload.h"
@@ -180,7 +181,7 @@ static bool listen_all(struct daemon *daemon)
 		.backlog = settings->listen_backlog,
 		.reuseport = settings->so_reuseport,
 		.defer_accept = settings->tcp_defer_accept,
-		.tcp = apply_tcp_options(settings),
+		.tcp = tcp_settings_options(settings),
 		.unix_dir = settings->unix_socket_dir,
 		.unix_mode = (unsigned)settings->unix_socket_mode,
 		.unix_group = settings->unix_socket_group,

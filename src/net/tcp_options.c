@@ -12,7 +12,7 @@ static bool set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
-/* What one call after the other makes of errno: the first failure's stays. */
+/* The errno of the first of several calls that failed; 0: none has. */
 struct outcome {
 	int error;
 };
@@ -51,7 +51,7 @@ static bool copy_option(int to, int from, int level, int option)
 		set(to, level, option, value);
 }
 
-/* The kernel tells twice what was asked for: socket(7). */
+/* getsockopt() returns twice the size that was set: socket(7). */
 static bool copy_buffer_size(int to, int from, int option)
 {
 	int value;
@@ -61,7 +61,7 @@ static bool copy_buffer_size(int to, int from, int option)
 		set(to, SOL_SOCKET, option, value / 2);
 }
 
-/* The defaults, as a socket nobody has touched has them. */
+/* Set the defaults, copied from `fresh`, a socket with no options set. */
 static bool reset(int fd, int fresh)
 {
 	static const int keepalive_options[] = {TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL};
@@ -74,7 +74,7 @@ static bool reset(int fd, int fresh)
 	if (!copy_buffer_size(fd, fresh, SO_SNDBUF) || !copy_buffer_size(fd, fresh, SO_RCVBUF))
 		return false;
 #ifdef SO_BUF_LOCK
-	/* Sizes that were set stop the kernel's own tuning; older kernels cannot give it back. */
+	/* A size that was set turned off the kernel's tuning; older kernels cannot turn it on. */
 	(void)set(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
 #endif
 	return true;

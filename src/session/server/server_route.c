@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "net/tcp_options.h"
+#include "config/tcp_settings.h"
 #include "session/link/close.h"
 
 /* A connection over any distance needs some time, however many hosts there are to be tried. */
@@ -63,15 +63,7 @@ static bool is_want(int error)
 static bool open_connection(struct server_route *route)
 {
 	struct server_link *server = route->server;
-	const struct settings *settings = settings_of(route);
-	const struct tcp_options options = {
-		.keepalive = settings->tcp_keepalive,
-		.keepcnt = settings->tcp_keepcnt,
-		.keepidle = settings->tcp_keepidle,
-		.keepintvl = settings->tcp_keepintvl,
-		.user_timeout = settings->tcp_user_timeout,
-		.buffer = settings->tcp_socket_buffer,
-	};
+	const struct tcp_options options = tcp_settings_options(settings_of(route));
 	struct stream *stream = &server->link.stream;
 
 	return stream_connect(stream, link_registry(&server->link)->loop,
