@@ -77,7 +77,6 @@ struct stream {
 	bool parked; /* and the read event has been taken out, since it fired while paused */
 	bool watched; /* while parked: the loop tells when the peer goes */
 	bool frozen; /* and nothing but stream_thaw() puts it back */
-	bool connecting;
 	bool unread; /* there is more to receive, which the kernel does not know of */
 };
 

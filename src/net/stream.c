@@ -177,7 +177,7 @@ static void start(struct stream *stream, struct loop *loop, int fd,
 	stream->backlog = NULL;
 	stream->tls = NULL;
 	stream->paused = stream->parked = stream->watched = stream->frozen = false;
-	stream->connecting = stream->unread = false;
+	stream->unread = false;
 }
 
 void stream_open(struct stream *stream, struct loop *loop, int fd,
@@ -196,7 +196,6 @@ static void on_connected(evutil_socket_t fd, short what, void *argument)
 	(void)what;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
 		error = errno;
-	stream->connecting = false;
 	assign_reading(stream);
 	if (error == 0 && !stream_watch(stream))
 		error = ENOMEM;
@@ -216,7 +215,6 @@ bool stream_connect(struct stream *stream, struct loop *loop, const struct socka
 	if (connect(fd, address, length) != 0 && errno != EINPROGRESS)
 		goto failed;
 	/* Also after an immediate success the answer comes as an event: one way for all. */
-	stream->connecting = true;
 	event_assign(&stream->event, loop->base, fd, EV_WRITE, on_connected, stream);
 	if (event_add(&stream->event, NULL) == 0)
 		return true;

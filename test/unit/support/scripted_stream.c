@@ -18,6 +18,7 @@ struct script {
 	enum script_end end;
 	size_t room, sends;
 	bool hang_up_told;
+	bool connecting; /* scripted_connect() until scripted_connected() */
 };
 
 static LIST_HEAD(, script) scripts = LIST_HEAD_INITIALIZER(scripts);
@@ -107,7 +108,7 @@ struct script *scripted_connect(
 {
 	struct script *script = scripted_open(stream, loop, handlers);
 
-	stream->connecting = true;
+	script->connecting = true;
 	return script;
 }
 
@@ -123,8 +124,8 @@ void scripted_free(struct script *script)
 
 void scripted_connected(struct script *script, int error)
 {
-	CHECK(script->stream && script->stream->connecting);
-	script->stream->connecting = false;
+	CHECK(script->stream && script->connecting);
+	script->connecting = false;
 	script->stream->handlers->connected(script->stream, error);
 }
 
@@ -158,7 +159,7 @@ bool scripted_run(struct script *script)
 {
 	struct stream *stream = script->stream;
 
-	if (!stream || stream->connecting)
+	if (!stream || script->connecting)
 		return false;
 	if (stream->paused)
 		return tell_hang_up(script);
