@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The address of a peer in few bytes, and how it is written in logs and SHOW.
+ * The address of one end of a connection in few bytes, and its text in logs and SHOW.
  */
 #ifndef PGUSHER_NET_ADDRESS_H
 #define PGUSHER_NET_ADDRESS_H
@@ -10,36 +10,46 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Longest text of an address with a port. */
+/* Size of a buffer for the longest text of an address with a port, with its NUL. */
 enum { ADDRESS_TEXT_SIZE = 128 };
 
 struct address {
 	uint8_t family; /* AF_INET, AF_INET6, AF_UNIX or AF_UNSPEC while unknown */
-	uint16_t port; /* host order; for AF_UNIX the port in the socket's file name */
+	uint16_t port; /* in host order; AF_UNIX: the port in the name of the socket's file */
 	union {
 		uint8_t bytes[16];
-		int32_t pid; /* AF_UNIX: the peer's process, 0 if unknown */
+		int32_t pid; /* AF_UNIX: process id of the peer, 0 if unknown */
 	};
 };
 
-/* From what the kernel says; an address of another family becomes AF_UNSPEC. */
+/*
+ * Returns the address that the kernel wrote into `from`. Another family, or a length that is
+ * too short for its family, gives AF_UNSPEC. A Unix socket gets port 0 and pid 0.
+ */
 struct address address_of(const struct sockaddr *from, socklen_t length);
 
-/* The address that the socket is bound to (getsockname). */
+/* Returns the address that the socket is bound to (getsockname); AF_UNSPEC on failure. */
 struct address address_local(int fd);
 
-/* The host alone: `127.0.0.1`, `::1`, `unix`, or `(bad-af)` while unknown. */
+/*
+ * Returns the host without its port: `127.0.0.1`, `::1`, `unix`, or `(bad-af)` while unknown.
+ * The text is in `out` or constant.
+ */
 const char *address_host(const struct address *address, char out[ADDRESS_TEXT_SIZE]);
 
-/* With the port, as log lines have it: `127.0.0.1:5`, `[::1]:5`, `unix(PID):5`, `(bad-af):0`. */
+/*
+ * Writes host and port as log lines have them: `127.0.0.1:5`, `[::1]:5`, `unix(PID):5`,
+ * `unix:5` (process unknown), `(bad-af):0`. Returns `out`.
+ */
 const char *address_text(const struct address *address, char out[ADDRESS_TEXT_SIZE]);
 
-/* Same host and port? */
+/* Returns whether host and port are the same. The pid of a Unix socket does not count. */
 bool address_equal(const struct address *a, const struct address *b);
 
 /*
- * A Unix socket's address for this path; a leading @ is the abstract name space. Returns the
- * length to be used, 0 when the path is too long.
+ * Write the address of a Unix socket with this path into `out`; a leading @ means the abstract
+ * name space (unix(7)). Returns the length to pass to bind() or connect(), 0 when the path is
+ * too long.
  */
 struct sockaddr_un;
 socklen_t address_unix(struct sockaddr_un *out, const char *path);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Work that would block the loop, on threads: key derivations, names of system users, later PAM
- * and LDAP.
+ * Threads for work that would block the event loop: key derivations, look-ups of system users,
+ * and the external authentication (LDAP and PAM).
  *
- * Each kind of work has a helper of its own, with a queue of its own bound, so that a slow
- * directory server cannot hold up key derivations. Threads start when there is something to do.
- * A job knows nothing of links but an id: whoever finds no link of that id in done() throws the
- * result away. Work that nobody waits for any more can be taken back as long as it has not begun.
+ * Each kind of work has a helper of its own, with its own threads and its own bounded queue, so
+ * that a slow directory server cannot delay key derivations. Threads are started when jobs
+ * arrive, and end with the helper. A job refers to a client by the id of its link only: done()
+ * looks the link up, and drops the result when there is no such link any more. A job that has
+ * not begun can be withdrawn.
  */
 #ifndef PGUSHER_NET_HELPER_H
 #define PGUSHER_NET_HELPER_H
@@ -24,48 +25,54 @@ struct helper_job;
 typedef void helper_function(struct helper_job *job);
 
 /*
- * A job, embedded in something on the heap which is its submitter's until helper_submit() said
- * true, and then its done()'s, which frees it.
+ * A job, embedded in a struct on the heap. The caller owns it until helper_submit() returns
+ * true; from then on the helper has it until it calls done(), which frees it. done() is called
+ * exactly once for each job submitted.
  */
 struct helper_job {
 	TAILQ_ENTRY(helper_job) entry;
-	helper_function *work; /* on a thread: may touch the job's own memory only */
-	helper_function *done; /* on the loop, in a later turn, once; see helper_leave() */
-	uint64_t link; /* the id of whom it is for */
-	bool urgent; /* it goes before those that are not */
-	bool begun; /* the helper's own: a thread has it, or had */
-	bool cancelled; /* for done(): the helper ends, the work may not have been done */
+	helper_function *work; /* runs on a thread; may use the memory of the job only */
+	helper_function *done; /* runs on the loop's thread; except: helper_leave() */
+	uint64_t link; /* id of the link that the job is for; the helper does not use it */
+	bool urgent; /* runs before jobs that are not urgent */
+	bool begun; /* set by the helper: a thread has taken the job */
+	bool cancelled; /* set before done(): ignore the result, work() may not have run */
 };
 
 /*
- * Make a helper of at most this many threads and this many jobs between submit and done. The loop
- * must outlive it. NULL when memory or descriptors fail.
+ * Make a helper with at most this many threads, and at most `jobs_max` jobs submitted and not
+ * done. The loop must outlive it. Returns NULL when out of memory or descriptors.
  */
 struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max);
 
 /*
- * Take what is running to its end, drop what is waiting, and call done() with `cancelled` for all
- * that is left. NULL is nothing.
+ * Wait until the running jobs have ended (this blocks), then call done() with `cancelled` for
+ * all jobs that are left, and free the helper. NULL is allowed.
  */
 void helper_free(struct helper *helper);
 
 /*
- * The same for work that may hang: nobody waits for what is running. When that ends after all,
- * its done() is called on its thread, with `cancelled`: it may touch the job's own memory only.
- * How many threads are left behind at work; all others have ended.
+ * As helper_free(), but without waiting for running jobs, which may hang. When such a job ends,
+ * its done() is called with `cancelled` on the job's thread: it may use the memory of the job
+ * only. Returns the number of threads that are still running a job; all others have ended. The
+ * last of them frees the helper. NULL is allowed, and returns 0.
  */
 unsigned helper_leave(struct helper *helper);
 
-/* Hand over a job. False when the queue is full or no thread can be started: still the caller's. */
+/*
+ * Queue a job. Its done() is called in a later turn. Returns false when the queue is full or no
+ * thread can be started: the caller then still owns the job.
+ */
 bool helper_submit(struct helper *helper, struct helper_job *job);
 
 /*
- * Nobody wants this job any more. True: it had not begun, and its done() has been called, with
- * `cancelled`. False: it goes on, and its done() follows in its time.
+ * Withdraw a job that was submitted and is not done. Returns true when it had not begun: its
+ * done() has then been called from inside this call, with `cancelled`. Returns false when it
+ * has begun: it continues, and its done() is called later.
  */
 bool helper_withdraw(struct helper *helper, struct helper_job *job);
 
-/* Jobs between submit and done. */
+/* Returns the number of jobs submitted and not done. */
 size_t helper_pending(const struct helper *helper);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A small HTTP server on the loop, for pages about ourselves: libevent's evhttp, and the limits
- * that evhttp does not have. It knows nothing of what the pages say.
+ * A small HTTP server on the event loop, for metrics and health checks: libevent's evhttp, with
+ * limits that evhttp does not have. The content of the pages comes from the callbacks.
  *
- * Whoever connects is a stranger. At most HTTP_CONNECTIONS sockets are open; one more cuts the
- * oldest that has not asked yet, else the oldest, so that a crowd of silent ones keeps nobody
- * out. HTTP_TIME after it was accepted a connection is cut, whatever it is doing. A request is a
- * line and headers of HTTP_HEADERS_SIZE together, and no body; only GET and HEAD are handed on.
- * Every answer ends its connection.
+ * Clients are not trusted. At most HTTP_CONNECTIONS connections are open; a further one closes
+ * the oldest connection that has sent no complete request, or else the oldest one, so that
+ * silent connections cannot block the others. A connection is closed HTTP_TIME after it was
+ * accepted, in any state. A request has a request line and headers of at most HTTP_HEADERS_SIZE
+ * bytes together, and no body; requests other than GET and HEAD are answered here. Each
+ * response closes its connection.
  */
 #ifndef PGUSHER_NET_HTTP_H
 #define PGUSHER_NET_HTTP_H
@@ -17,7 +18,7 @@
 enum {
 	HTTP_CONNECTIONS = 32,
 	HTTP_HEADERS_SIZE = 8192,
-	/* Requests that wait for their answer; those of connections that were cut count too. */
+	/* Most requests without a response, including those of connections that are closed. */
 	HTTP_REQUESTS = 2 * HTTP_CONNECTIONS,
 };
 
@@ -27,49 +28,64 @@ struct http;
 struct http_request;
 
 struct http_options {
-	const char *addresses; /* numeric ones separated by commas or blanks; `*`: all */
+	const char *addresses; /* numeric, separated by commas or blanks; `*`: all. Only read */
 	int port;
-	int socket; /* one that listens already, ours from now on, in place of these; -1: none */
-	/* A request came. It stays valid until http_reply(), which may come in a later turn. */
+	/* A listening socket to use instead, owned by the server after success; -1: none. */
+	int socket;
+	/*
+	 * A request has arrived. It is valid until http_reply(), which may be called in a later
+	 * turn.
+	 */
 	void (*asked)(void *context, struct http_request *request);
-	/* An answer is being sent; not called for what libevent refuses by itself. */
+	/* Called by http_reply(); not for a request that libevent refuses by itself. */
 	void (*replied)(void *context, const char *path, int code);
 	void *context;
 };
 
-/* What is sent. The body must stay until `release`, which is called exactly once; both may be NULL. */
+/*
+ * A response. The body must stay valid until release(owner), which is called exactly once, from
+ * inside http_reply() or later. Body and release may be NULL.
+ */
 struct http_answer {
 	int code;
-	const char *type; /* of the content */
+	const char *type; /* Content-Type */
 	const char *body;
 	size_t length;
 	void (*release)(void *owner);
 	void *owner;
 };
 
-/* Listen. NULL, with the reason in `why`, when that fails: nothing is open then. Never blocks. */
+/*
+ * Listen. Returns NULL with the reason in `why` on failure; no address is open then. Does not
+ * block.
+ */
 struct http *http_open(
 	struct loop *loop, const struct http_options *options, char *why, size_t size);
 
-/* Cut everybody and stop listening; every request must have been answered. NULL is allowed. */
+/*
+ * Close all connections, stop listening and free the server. Each request must have been
+ * answered before. NULL is allowed.
+ */
 void http_close(struct http *http);
 
-/* Accept again, after a while without descriptors: to be called a few times a second. */
+/* Accept again after descriptors were short. To be called a few times a second. */
 void http_upkeep(struct http *http);
 
-/* Open connections. */
+/* Returns the number of open connections. */
 unsigned http_connections(const struct http *http);
 
-/* The path that is asked for, without what follows a question mark. */
+/* Returns the path of the request without its query string; owned by the request. */
 const char *http_path(const struct http_request *request);
 
-/* A header's value; "" if there is none. */
+/* Returns the value of a header, "" if there is none; owned by the request. */
 const char *http_header(const struct http_request *request, const char *name);
 
-/* Answer the request, which is gone afterwards. Does no harm if whoever asked has left. */
+/*
+ * Send the response and free the request. Allowed when the client has disconnected meanwhile.
+ */
 void http_reply(struct http_request *request, const struct http_answer *answer);
 
-/* The same with a text that is copied. */
+/* As http_reply(), with a text as the body, which is copied. */
 void http_reply_text(
 	struct http_request *request, int code, const char *type, const char *text);
 

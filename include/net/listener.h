@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bound sockets and accept.
+ * Listening sockets, and accepting connections from them.
  *
- * A set of listeners belongs to the daemon; each listener to its set. TCP options are set once, on
- * the listening socket, and inherited by what it accepts (tcp(7)), so that a login costs no call
- * for them. What a connection is for is not known here: the callback takes the descriptor.
+ * The daemon owns one set of listeners, and the set owns the listeners. TCP options are set on
+ * the listening socket and inherited by accepted connections (tcp(7)), so that a login needs no
+ * system call for them. A callback gets each accepted descriptor.
  *
- * When descriptors run out nobody is accepted and dropped: the set rests, and connections wait
- * in the kernel's queue. It holds one spare descriptor which it gives up meanwhile, so that the
- * rest of the process finds one.
+ * When descriptors run out, no connection is accepted only to be closed: the set rests for some
+ * seconds, and connections wait in the kernel's queue. The set keeps one spare descriptor, and
+ * closes it while it rests, so that the rest of the process can open one.
  */
 #ifndef PGUSHER_NET_LISTENER_H
 #define PGUSHER_NET_LISTENER_H
@@ -26,34 +26,39 @@
 #include "net/tcp_options.h"
 
 enum {
-	/* Longest text of a listener: a Unix path with `unix:` before it. */
+	/* Size of a buffer for the longest text of a listener: `unix:` and a path. */
 	LISTENER_TEXT_SIZE = 160,
 };
 
 /*
- * A connection was accepted. The descriptor is non-blocking, close-on-exec and now the callee's.
- * `from` is the peer's address; for a Unix socket it says nothing.
+ * A connection was accepted. The callback takes over the descriptor, which is non-blocking and
+ * close-on-exec. `from` is the peer's address; it is meaningless for a Unix socket. The
+ * callback may call listeners_pause(), but must not close listeners.
  */
 typedef void listener_function(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
 
-/* Everything is only read during listeners_open(). */
+/* listeners_open() keeps no reference to these options, nor to their texts. */
 struct listen_options {
 	const char
 		*addresses; /* comma list of addresses and names, `*` for all; empty: no TCP */
 	int port;
 	int backlog;
 	bool reuseport;
-	bool defer_accept; /* hand over only when the first bytes are there, or after a second */
+	bool defer_accept; /* TCP_DEFER_ACCEPT: accept after the first bytes, or a second */
 	struct tcp_options tcp;
 	const char
 		*unix_dir; /* a leading @ is the abstract name space; empty: no Unix socket */
 	unsigned unix_mode;
-	const char *unix_group; /* name or number; empty: leave */
-	/* Sockets that listen already, from a service manager: instead of all of our own. */
+	const char *unix_group; /* name or number; empty: do not change the group */
+	/* Sockets that listen already, to be used instead; owned by the set after success. */
 	const int *passed;
 	unsigned passed_count;
-	bool inherited; /* from a process that we replace: they are ours, with their files */
+	/*
+	 * True: they come from the old process of a takeover, and their files are removed at
+	 * the end. False: they come from a service manager, which keeps the files.
+	 */
+	bool inherited;
 };
 
 struct listeners;
@@ -62,17 +67,17 @@ struct listener {
 	TAILQ_ENTRY(listener) entry;
 	struct listeners *set;
 	struct event event;
-	struct loop_task arrivals; /* connections wait to be accepted in this turn */
+	struct loop_task arrivals; /* accepts connections in this turn */
 	int fd;
 	bool is_unix;
-	bool is_passed; /* its file is not ours to remove */
-	struct address address; /* for a Unix socket with the port of its name */
+	bool is_passed; /* by a service manager: do not remove its file */
+	struct address address; /* a Unix socket has the port of its file name */
 	char path
 		[108]; /* of a Unix socket, a leading @ is the abstract name space; else empty */
-	dev_t device; /* of the socket's file, so that only our own is removed */
+	dev_t device; /* of the socket's file: a file that replaced it is not removed */
 	ino_t inode;
-	uint64_t last_turn; /* of the loop, in which it was readable */
-	unsigned eager; /* take all who wait, so many times more */
+	uint64_t last_turn; /* the loop's turn in which it was last readable */
+	unsigned eager; /* for so many more events: accept all that wait, not one */
 };
 
 TAILQ_HEAD(listener_list, listener);
@@ -84,60 +89,69 @@ struct listeners {
 	void *context;
 	struct deadline retry; /* end of a rest */
 	usec_t complained; /* when a rest was last logged; 0: never */
-	uint64_t rests_for_descriptors, rests_for_memory; /* since the start */
-	int spare; /* -1 while given up */
-	bool paused; /* by listeners_pause() */
-	bool resting; /* accept failed */
+	uint64_t rests_for_descriptors, rests_for_memory; /* since the process started */
+	int spare; /* the spare descriptor; -1 while it is closed */
+	bool paused; /* listeners_pause() was called */
+	bool resting; /* accept() failed for want of descriptors or memory */
 };
 
 /*
- * Open all sockets the options ask for and start to accept. An address that fails is logged as a
- * warning. False when none of them works, a name cannot be resolved, the Unix socket fails, or
- * there is nowhere to listen on: `why` holds the fatal text and nothing is open. Names are looked
- * up with getaddrinfo, which blocks: for the start only.
+ * Open all sockets that the options ask for and start to accept. An address that fails is
+ * logged as a warning. Returns false when no TCP address works, a name cannot be resolved, the
+ * Unix socket fails, or there is no address at all: `why` then has the fatal message, and no
+ * socket is open. Names are resolved with getaddrinfo(), which blocks: call it at the start
+ * only.
  */
 bool listeners_open(struct listeners *set, struct loop *loop,
 	const struct listen_options *options, listener_function *accepted, void *context,
 	char *why, size_t size);
 
 /*
- * What kind of socket a descriptor is, if it is a stream socket that listens: its address family;
- * AF_UNSPEC if not.
+ * Returns the address family of a descriptor that is a listening stream socket, and AF_UNSPEC
+ * for any other.
  */
 int listener_family(int fd);
 
-/* Stop listening on TCP; what waits in the kernel's queue is reset. */
+/* Close and free the TCP listeners; the kernel resets the connections in their queues. */
 void listeners_close_tcp(struct listeners *set);
 
-/* Close everything and free it; unlink_file says whether the Unix socket's file goes too. */
+/*
+ * Close and free all listeners. If `unlink_file`, also remove the file of a Unix socket, unless
+ * it belongs to a service manager or another process has replaced it.
+ */
 void listeners_close_all(struct listeners *set, bool unlink_file);
 
-/* Do not accept until listeners_resume(): connections wait in the kernel's queue. */
+/* Stop accepting until listeners_resume(): connections wait in the kernel's queue. */
 void listeners_pause(struct listeners *set);
 void listeners_resume(struct listeners *set);
 
-/* A descriptor was closed somewhere: a rest for want of descriptors is over. */
+/* End the rest if the spare descriptor can be opened again. */
 void listeners_try_again(struct listeners *set);
+
+/* To be called after a descriptor was closed: ends a rest. */
 static inline void listeners_descriptor_freed(struct listeners *set)
 {
 	if (set->resting)
 		listeners_try_again(set);
 }
 
-/* Change the options of live TCP listeners; what they accept from now on has them. */
+/*
+ * Change the options of open TCP listeners; connections accepted from now on have them.
+ * Failures are logged as warnings.
+ */
 void listeners_set_defer_accept(struct listeners *set, bool defer);
 void listeners_set_tcp_options(struct listeners *set, const struct tcp_options *options);
 
-/* Walk the set: NULL starts, NULL ends. */
+/* Walk the set: pass NULL for the first one; returns NULL after the last one. */
 const struct listener *listeners_next(
 	const struct listeners *set, const struct listener *after);
 
-/* `127.0.0.1:6432`, `[::1]:6432`, `unix:/tmp/.s.PGSQL.6432`. */
+/* Writes `127.0.0.1:6432`, `[::1]:6432` or `unix:/tmp/.s.PGSQL.6432`. Returns `out`. */
 const char *listener_text(const struct listener *listener, char out[LISTENER_TEXT_SIZE]);
 
 /*
- * Is some process listening on the Unix socket of this directory and port? False also for an
- * empty directory. To be asked before listeners_open(), which unlinks what it takes for stale.
+ * Returns whether a process listens on the Unix socket of this directory and port; false for an
+ * empty directory. Call it before listeners_open(), which removes a socket file that exists.
  */
 bool listener_unix_is_in_use(const char *unix_dir, int port);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the bodies of net/listener have for one another, and nobody else: accepting knows no kind of
- * socket; TCP, Unix and passed sockets each know how one is made; net/listener.c has the set.
+ * Functions that the files of net/listener share; private to them. listener_accept.c accepts
+ * from any kind of socket; listener_tcp.c, listener_unix.c and listener_passed.c make
+ * listeners; listener.c opens and closes the set.
  */
 #ifndef PGUSHER_NET_LISTENER_PARTS_H
 #define PGUSHER_NET_LISTENER_PARTS_H
@@ -10,46 +11,55 @@
 
 /* --- src/net/listener_accept.c ------------------------------------------------------------ */
 
-/* Takes over the descriptor once it is started; NULL: no memory. Before that, free() is enough. */
+/*
+ * Make a listener. Returns NULL when out of memory. Until listener_start() the caller owns the
+ * descriptor, and undoes this with free().
+ */
 struct listener *listener_new(struct listeners *set, int fd);
 
-/* Put a finished listener into the set and let it accept. */
+/* Add a complete listener to its set, which then owns it and its descriptor, and accept. */
 void listener_start(struct listener *listener);
 
-/* Take one that was started out of its set, and close it. */
+/* Remove a listener that was started from its set, close its descriptor and free it. */
 void listener_free(struct listener *listener);
 
-/* The descriptor that is kept for a rest. False: there is none to be had. */
+/* Open the spare descriptor; returns false when that fails. And close it. */
 bool listeners_take_spare(struct listeners *set);
 void listeners_give_spare(struct listeners *set);
 
-/* The end of a rest, in case no descriptor was freed before: expire of `retry`. */
+/* A rest has lasted its full time: the `expire` of listeners.retry. */
 void listeners_on_rested(struct deadline *retry);
 
 /* --- src/net/listener_tcp.c --------------------------------------------------------------- */
 
-/* All of listen_addr. False: `why` says what is fatal; some may have been started. */
+/*
+ * Open listen_addr. Returns false with the fatal message in `why`; some may have been started.
+ */
 bool listeners_open_tcp(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size);
 
-/* A socket that listens already gets its address and our options. False: not all of them. */
-bool listener_dress_tcp(struct listener *listener, const struct listen_options *options);
+/*
+ * Read the address of a passed socket and set our TCP options on it. Returns false when
+ * TCP_DEFER_ACCEPT cannot be set.
+ */
+bool listener_prepare_passed_tcp(
+	struct listener *listener, const struct listen_options *options);
 
 /* --- src/net/listener_unix.c -------------------------------------------------------------- */
 
-/* The socket of unix_dir, if there is to be one. False: `why` says what is fatal. */
+/* Open the socket in unix_dir, if one is set. Returns false with the fatal message in `why`. */
 bool listeners_open_unix(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size);
 
-/* The path of a bound Unix socket; its port is the one that we would have. */
+/* Read the path of a passed Unix socket. Its port is that of the options. */
 void listener_name_unix(struct listener *listener, const struct listen_options *options);
 
-/* Remove its file, if it has one that is still its own. */
+/* Remove the socket's file, unless another process has replaced it or a manager owns it. */
 void listener_unlink(const struct listener *listener);
 
 /* --- src/net/listener_passed.c ------------------------------------------------------------ */
 
-/* All sockets that were passed. False: `why` says which one is none of ours to take. */
+/* Start all passed sockets. Returns false and names the one that cannot be used in `why`. */
 bool listeners_take_passed(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size);
 

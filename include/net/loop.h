@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The event loop: libevent's base, the time of the turn, deadlines, and what runs at the end of
- * a turn.
+ * The event loop: libevent's event base, the time of the turn, deadlines, and queues of tasks
+ * that run during a turn.
  *
- * A loop owns everything that a turn touches and that no link needs to keep: the receive buffer,
- * the random block, the wheel. Several loops could live in one process: nothing here is global.
+ * A turn is one wait for events and the work that follows. The loop owns what a turn needs and
+ * no link has to keep: receive buffer, random block, wheel of deadlines. There is no global
+ * state, so that one process could have several loops.
  */
 #ifndef PGUSHER_NET_LOOP_H
 #define PGUSHER_NET_LOOP_H
@@ -21,11 +22,11 @@
 #include "net/wheel.h"
 
 enum {
-	/* One receive takes at most this much; large enough that bulk data costs few calls. */
+	/* Most bytes of one receive; large enough that bulk data costs few system calls. */
 	LOOP_RECEIVE_SIZE = 64 * 1024,
 	/*
-	 * Room in front of what is received, for the bytes that a link held. Only what is used of it
-	 * ever becomes memory.
+	 * Room in front of the received bytes, for bytes that a link held back. Pages that are
+	 * never used take no memory.
 	 */
 	LOOP_RECEIVE_HEADROOM = 128 * 1024,
 };
@@ -35,7 +36,7 @@ struct tls_buffers;
 
 typedef void loop_function(struct loop_task *task);
 
-/* Something to be done at the end of the turn; embedded in its owner, in at most one queue. */
+/* A task to be run later; embedded in its owner, and in at most one queue. */
 struct loop_task {
 	struct loop_task *next;
 	loop_function *run; /* NULL: not queued */
@@ -43,103 +44,111 @@ struct loop_task {
 
 struct loop_queue {
 	struct loop_task *first, **last;
-	struct loop_task *running; /* those set aside for this run, still to come */
+	struct loop_task *running; /* tasks of the current run that are still to be run */
 };
 
 struct loop {
 	struct event_base *base;
-	int timer_fd; /* libevent's own timers ask for the time again and again */
+	int timer_fd; /* our own timer: libevent's would read the clock many times a turn */
 	struct event *timer;
-	usec_t timer_due; /* what the timer is armed for; 0: not armed */
-	usec_t now; /* valid if now_known */
-	usec_t real; /* the monotonic clock when now was last read */
-	usec_t stolen; /* time in which this process did not run, taken out of now */
-	usec_t may_sleep_until; /* a turn that ends later than this was stopped, not idle */
+	usec_t timer_due; /* when the timer expires; 0: not armed */
+	usec_t now; /* time of this turn; valid if now_known */
+	usec_t real; /* the monotonic clock when `now` was last read */
+	usec_t stolen; /* time in which the process was stopped; subtracted from `now` */
+	usec_t may_sleep_until; /* a wait that ends much later: the process was stopped */
 	bool now_known;
 	bool stopping;
-	uint64_t turn; /* counts turns */
-	/* How long turns took, and how late the timer was told of. */
-	struct histogram lag;
-	/* Of TLS handshakes, by enum tls_side: those that were not finished, and those that were. */
+	uint64_t turn; /* number of turns */
+	struct histogram lag; /* lengths of turns, and delays of the timer */
+	/* Durations of TLS handshakes: [enum tls_side][failed 0, successful 1]. */
 	struct histogram handshakes[2][2];
-	int hang_ups; /* an epoll of our own: see loop_watch_hang_up() */
+	int hang_ups; /* a second epoll descriptor: see loop_watch_hang_up() */
 	struct event *hang_up;
 	uint8_t *receive; /* LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE bytes */
 	struct wheel wheel;
 	struct random random;
-	struct slab backlogs; /* what blocked writers hold: see net/stream */
+	struct slab backlogs; /* unsent bytes of streams: see net/stream */
 	struct tls_buffers *tls_buffers; /* NULL until the first TLS connection */
-	struct loop_queue arrivals; /* when this turn's events have been handled */
-	struct loop_queue
-		work; /* before the end of the turn, once: what follows from its events */
-	struct loop_queue ending; /* end of the turn: deferred frees */
+	/* The queues of a turn, in this order. */
+	struct loop_queue arrivals; /* after the events: new connections */
+	struct loop_queue work; /* after the deadlines: work that follows from the events */
+	struct loop_queue ending; /* at the end of the turn: deferred frees */
 	struct loop_queue late; /* after one more poll: console commands */
-	void *owner; /* what the floors above hang on the loop */
+	void *owner; /* set and used by the floors above */
 };
 
-/* Make a loop; false when libevent or memory fails. */
+/* Make a loop. Returns false when libevent fails, or memory or descriptors are short. */
 bool loop_init(struct loop *loop);
 
-/* Free what loop_init() made; every stream on it must be closed. */
+/* Free the contents of the loop. All streams on it must be closed before. */
 void loop_free(struct loop *loop);
 
 /*
- * The time that the calling thread has spent, which is the loop's if it runs on it, waiting not
- * included: microseconds since its start.
+ * Returns the processor time of the calling thread in microseconds since its start. Time spent
+ * waiting does not count.
  */
 usec_t loop_busy(void);
 
-/* Turn until loop_stop(). */
+/* Run turns until loop_stop(). */
 void loop_run(struct loop *loop);
 
-/* One turn: wait for events (not at all if !wait), handle them, then the end-of-turn queues. */
+/* Run one turn: wait for events (only if `wait`), handle them, then run the queues. */
 void loop_turn(struct loop *loop, bool wait);
 
+/* loop_run() returns after the current turn. */
 void loop_stop(struct loop *loop);
 
-/* Run what was deferred to the end of the turn, when no more turns come. */
+/* Run the tasks that were deferred to the end of the turn, when no more turns follow. */
 void loop_end_turn(struct loop *loop);
 
-/* Read the clock: use loop_now(). */
+/* Read the clock into `now`. Private: use loop_now(). */
 usec_t loop_read_clock(struct loop *loop);
 
 /*
- * The monotonic time of this turn in microseconds, read once when it is first asked for. Time
- * during which the whole process was stopped does not count, so that no client is timed out for
- * a sleep of ours.
+ * Returns the monotonic time of this turn in microseconds. The clock is read once a turn, at
+ * the first call. Time in which the whole process was stopped does not count, so that no
+ * timeout expires because of it.
  */
 static inline usec_t loop_now(struct loop *loop)
 {
 	return loop->now_known ? loop->now : loop_read_clock(loop);
 }
 
-/* Run the task at the end of this turn, once. It may free its owner. */
+/*
+ * The four functions below queue a task that is not queued, and do nothing if it is. The task
+ * runs once; it may free its owner.
+ */
+
+/* Run the task at the end of this turn. */
 void loop_defer(struct loop *loop, struct loop_task *task, loop_function *run);
 
-/* Run the task when this turn's events have been handled: those who leave in it have left. */
+/* Run the task after the events of this turn: disconnected clients are closed by then. */
 void loop_defer_arrivals(struct loop *loop, struct loop_task *task, loop_function *run);
 
 /*
- * Run the task when this turn's events and deadlines have been handled. What it defers in turn
- * waits for the next turn, so that work that makes work cannot keep the loop from its events.
+ * Run the task after the events and deadlines of this turn. Tasks that it defers in this way
+ * run in the next turn, so that they cannot keep the loop from its events.
  */
 void loop_defer_work(struct loop *loop, struct loop_task *task, loop_function *run);
 
-/* Run the task at the end of this turn after one more poll, so that it sees all that has come. */
+/*
+ * Run the task at the end of this turn, after one more poll, so that all events came before it.
+ */
 void loop_defer_late(struct loop *loop, struct loop_task *task, loop_function *run);
 
-/* Take a task out of whichever queue it is in. */
+/* Remove a task from its queue; does nothing if it is not queued. */
 void loop_forget(struct loop *loop, struct loop_task *task);
 
 /*
- * Activate this event, once, when the peer of the descriptor goes away or shuts down its side,
- * whatever it has sent before and nobody has read. The event is assigned but not added. False when
- * the kernel has no memory. libevent has EV_CLOSED for this, but a connection that is reset is not
- * told to those who want to know of nothing else, and is reported again and again (2.1).
+ * Activate this event once when the peer of the descriptor closes or shuts down the connection,
+ * even if bytes that it sent before are still unread. The event must be assigned and not added.
+ * Returns false when the kernel is out of memory. libevent's EV_CLOSED cannot be used: with 2.1
+ * a reset connection is not reported to an event for EV_CLOSED alone, and is reported
+ * repeatedly.
  */
 bool loop_watch_hang_up(struct loop *loop, int fd, struct event *event);
 
-/* Before the descriptor is closed, or read again. */
+/* Undo loop_watch_hang_up(), before the descriptor is closed or read again. */
 void loop_unwatch_hang_up(struct loop *loop, int fd, struct event *event);
 
 static inline bool loop_task_is_queued(const struct loop_task *task)

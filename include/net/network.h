@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A range of addresses, as access rules name it: an address and the bits of it that count.
+ * A range of addresses, as in access rules: an address and a mask.
  */
 #ifndef PGUSHER_NET_NETWORK_H
 #define PGUSHER_NET_NETWORK_H
@@ -9,22 +9,27 @@
 
 struct network {
 	uint8_t family; /* AF_INET or AF_INET6 */
-	uint8_t bytes[16], mask[16]; /* the first 4 of them, or all */
+	uint8_t bytes[16], mask[16]; /* AF_INET uses the first 4 bytes of each */
 };
 
-/* `10.0.0.0/8`, `fe80::/10`. False: anything else, host names and zones too. */
+/*
+ * Parse `10.0.0.0/8` or `fe80::/10`. Returns false for other texts, also host names and zones.
+ */
 bool network_parse(const char *text, struct network *out);
 
-/* An address and its mask apart: `10.0.0.0` and `255.0.0.0`. False: not two of one family. */
+/*
+ * Parse an address and a mask: `10.0.0.0` and `255.0.0.0`. Returns false unless both are
+ * addresses of the same family.
+ */
 bool network_parse_masked(const char *address, const char *mask, struct network *out);
 
-/* Is the address in the range? Never one of another family. */
+/* Returns whether the address is in the range; false for one of another family. */
 bool network_has(const struct network *network, const struct address *address);
 
-/* Is there no address in it, since the written one has bits that the mask takes away? */
+/* Returns whether no address matches, since the network has bits set outside of its mask. */
 bool network_is_empty(const struct network *network);
 
-/* `10.0.0.1 / 255.0.0.0`; out holds ADDRESS_TEXT_SIZE bytes and is returned. */
+/* Writes `10.0.0.1 / 255.0.0.0`. Returns `out`. */
 const char *network_text(const struct network *network, char out[ADDRESS_TEXT_SIZE]);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Passes open descriptors to another process, over a Unix socket: messages, each of which may
- * have a descriptor with it (unix(7), SCM_RIGHTS). One message is one sendmsg(), so that whoever
- * receives gets a message and its descriptor in one piece.
+ * Sends messages with open descriptors to another process over a Unix socket (unix(7),
+ * SCM_RIGHTS). Each message, with its descriptor, is one sendmsg(), so that the receiver gets
+ * both together.
  *
- * Nobody waits for the other side: what the socket does not take now is sent when it has room.
- * The descriptors stay ours, and open.
+ * Sending does not block: what the socket does not take now is sent when it has room. The
+ * descriptors stay open in this process; the caller still owns them.
  */
 #ifndef PGUSHER_NET_PASSING_H
 #define PGUSHER_NET_PASSING_H
@@ -14,20 +14,29 @@
 
 struct passing;
 
-/* All is sent, or (false) the other side is gone. Never called from inside of another call. */
+/*
+ * Sending has ended: `sent` is true when all messages are sent, false when the socket failed.
+ * Called once, from the event loop; it may free the passing.
+ */
 typedef void passing_function(void *context, bool sent);
 
-/* Nothing yet, to be sent over this non-blocking socket. NULL: no memory. */
+/*
+ * Start an empty list of messages for this non-blocking socket, which the caller still owns.
+ * Returns NULL when out of memory.
+ */
 struct passing *passing_new(
 	struct loop *loop, int socket, passing_function *done, void *context);
 
-/* One more message, which is copied, and a descriptor (-1: none). False: no memory. */
+/*
+ * Append a message, which is copied, with a descriptor (-1: none), which must stay open until
+ * it is sent. Returns false when out of memory.
+ */
 bool passing_add(struct passing *passing, const void *message, size_t length, int fd);
 
-/* Send, from the next turn on; nothing is added any more. False: no memory. */
+/* Start sending, in the next turn; no message may be added after this. False: out of memory. */
 bool passing_begin(struct passing *passing);
 
-/* Forget what was not sent. NULL is allowed. */
+/* Free it and wipe the messages; those not sent are dropped. NULL is allowed. */
 void passing_free(struct passing *passing);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One non-blocking byte stream and its place in the event loop.
+ * A non-blocking byte stream on the event loop.
  *
- * What a stream is made of (a plain socket, TLS, in tests a script) stands in its
- * stream_kind, so the floors above never ask. A stream has one libevent event, for reading. What
- * a peer does not take at once is copied to a backlog that brings its own write event and goes
- * away when it is empty: an idle stream owns no memory but itself.
+ * A stream_kind implements the transport (a plain socket, TLS, a script in tests), so that
+ * callers need not distinguish them. A stream has one libevent event, for reading. Bytes that
+ * the kernel does not take at once are copied to a backlog with an event for writing, which is
+ * freed when it is empty: an idle stream has no memory besides this struct.
  *
- * The stream never closes itself: it tells its handlers and they call stream_close().
+ * A stream never closes itself: it calls its handlers, and they call stream_close().
  */
 #ifndef PGUSHER_NET_STREAM_H
 #define PGUSHER_NET_STREAM_H
@@ -22,44 +22,48 @@
 
 #include "net/loop.h"
 
-/* What stream_receive() returns besides a number of bytes. */
+/*
+ * What stream_receive() returns besides a number of bytes: the peer has closed its side; there
+ * is nothing to receive now; the connection has failed.
+ */
 enum { STREAM_END = 0, STREAM_AGAIN = -1, STREAM_BROKEN = -2 };
 
 enum stream_sent {
-	STREAM_SENT_ALL, /* everything is with the kernel */
-	STREAM_SENT_LATER, /* the rest is in the backlog: stop reading what feeds it */
-	STREAM_SENT_NOT, /* the stream is broken, or there is no memory for the rest */
+	STREAM_SENT_ALL, /* the kernel has taken everything */
+	STREAM_SENT_LATER, /* the rest is in the backlog: stop reading from its source */
+	STREAM_SENT_NOT, /* the stream is broken, or out of memory for the rest */
 };
 
 struct stream;
 
-/* How the floors above are told; each may close the stream. */
+/* Callbacks of a stream, from the event loop unless noted; each may close the stream. */
 struct stream_handlers {
-	/* There is something to receive (or an end, or an error). */
+	/* Bytes, an end or an error can be received. */
 	void (*readable)(struct stream *stream);
 	/* The backlog is empty again. */
 	void (*drained)(struct stream *stream);
-	/* Reading is paused and the peer has gone. NULL: not interested. */
+	/* The peer has closed the connection while reading is paused. NULL: not watched. */
 	void (*hung_up)(struct stream *stream);
-	/* A connect has ended: error is 0 or an errno. */
+	/* stream_connect() has ended: error is 0 or an errno. */
 	void (*connected)(struct stream *stream, int error);
-	/* A TLS handshake is done; told from inside of stream_receive(). NULL: not interested. */
+	/* The TLS handshake is done; called from inside stream_receive(). May be NULL. */
 	void (*secured)(struct stream *stream);
 };
 
 struct stream_kind {
+	/* As stream_receive(). */
 	ssize_t (*receive)(struct stream *stream, void *data, size_t size);
-	/* Bytes taken, STREAM_AGAIN or STREAM_BROKEN. */
+	/* Returns the number of bytes taken, STREAM_AGAIN or STREAM_BROKEN. */
 	ssize_t (*send)(struct stream *stream, const struct iovec *pieces, int count);
 	void (*close)(struct stream *stream);
 	/*
-	 * Turn what is to be sent into the one piece that really is, lent until the next call.
-	 * False: it cannot be sent. NULL: it goes as it is.
+	 * Encrypt the pieces into one piece, which stays valid until the next call of the kind.
+	 * Returns false when they cannot be sent. NULL: pieces are sent as they are.
 	 */
 	bool (*seal)(struct stream *stream, const struct iovec *pieces, int count,
 		struct iovec *out);
-	/* Last words, when nothing waits to be sent before them. NULL: none. */
-	void (*take_leave)(struct stream *stream);
+	/* Send a closing message; called before close() if the backlog is empty. NULL: none. */
+	void (*shut_down)(struct stream *stream);
 };
 
 struct backlog;
@@ -70,46 +74,53 @@ struct stream {
 	struct loop *loop;
 	const struct stream_kind *kind;
 	const struct stream_handlers *handlers;
-	struct backlog *backlog; /* NULL: nothing waits to be written */
-	struct tls *tls; /* owned; NULL: in the clear */
+	struct backlog *backlog; /* NULL: no unsent bytes */
+	struct tls *tls; /* owned; NULL: not encrypted */
 	int fd; /* -1: closed, or scripted */
-	bool paused; /* do not read */
-	bool parked; /* and the read event has been taken out, since it fired while paused */
-	bool watched; /* while parked: the loop tells when the peer goes */
-	bool frozen; /* and nothing but stream_thaw() puts it back */
-	bool unread; /* there is more to receive, which the kernel does not know of */
+	bool paused; /* stream_pause(): do not call readable() */
+	bool parked; /* the read event is removed: it fired while paused, or frozen is set */
+	bool watched; /* while parked: loop_watch_hang_up() is active */
+	bool frozen; /* stream_freeze(): only stream_thaw() adds the read event again */
+	bool unread; /* more to receive that no event of the kernel reports */
 };
 
-/* A plain socket, and its operations for what stands upon it. */
+/* The kind of a plain socket, and its functions, which kinds on top of it also use. */
 extern const struct stream_kind stream_raw;
 ssize_t stream_raw_receive(struct stream *stream, void *data, size_t size);
 ssize_t stream_raw_send(struct stream *stream, const struct iovec *pieces, int count);
 void stream_raw_close(struct stream *stream);
 
-/* Take over an open, non-blocking descriptor. Nothing is read until stream_watch(). */
+/*
+ * Open a stream on a connected, non-blocking descriptor, which the stream then owns. No event
+ * is reported until stream_watch(). The handlers must outlive the stream.
+ */
 void stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers);
 
 /*
- * Start reading. Whatever the descriptor holds already may be received before: the kernel is then
- * not asked to tell of what has been read. False: no memory.
+ * Start waiting for readable events. Bytes that have already arrived may be received before,
+ * which saves an event. Returns false when out of memory.
  */
 bool stream_watch(struct stream *stream);
 
 /*
- * Start a connection to the address. False with errno when it fails at once; else
- * handlers->connected follows, never from inside this call. Reading starts when it succeeded.
+ * Open a socket and start to connect to the address. Returns false with errno when that fails
+ * at once; the stream is then closed. Otherwise handlers->connected is called later, never from
+ * inside this call. After a success the stream is watched.
  */
 bool stream_connect(struct stream *stream, struct loop *loop, const struct sockaddr *address,
 	socklen_t length, const struct stream_handlers *handlers);
 
 /*
- * Tell others from now on. An open stream may be paused at that: if its peer has gone unnoticed,
- * since nobody was interested, the new handlers hear of it.
+ * Replace the handlers of an open stream. If the stream is paused and the old handlers did not
+ * watch for hang-ups, a hang-up that has already happened is reported to the new ones.
  */
 void stream_set_handlers(struct stream *stream, const struct stream_handlers *handlers);
 
-/* Close the descriptor, drop the backlog, leave the loop. Safe on a closed stream. */
+/*
+ * Remove the stream from the loop, drop its backlog and close its descriptor. No handler is
+ * called any more. Does nothing on a closed stream.
+ */
 void stream_close(struct stream *stream);
 
 static inline bool stream_is_open(const struct stream *stream)
@@ -117,39 +128,43 @@ static inline bool stream_is_open(const struct stream *stream)
 	return stream->kind != NULL;
 }
 
-/* Receive once. Bytes, STREAM_END, STREAM_AGAIN or STREAM_BROKEN. */
+/* Receive once. Returns a number of bytes, STREAM_END, STREAM_AGAIN or STREAM_BROKEN. */
 static inline ssize_t stream_receive(struct stream *stream, void *data, size_t size)
 {
 	return stream->kind->receive(stream, data, size);
 }
 
 /*
- * Send these pieces in one call, after whatever the backlog holds. The pieces are the caller's
- * and may be changed by the call.
+ * Send these pieces with one system call, or append them to the backlog if there is one. Bytes
+ * that are not sent are copied. The array of pieces may be changed by the call. Never closes
+ * the stream.
  */
 enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count);
 
-/* What a kind's own `seal` has made, or what it has to say by itself: sent as it is. */
+/* Send bytes that are already encrypted, without a call of the kind's `seal`. */
 enum stream_sent stream_send_sealed(struct stream *stream, const void *data, size_t length);
 
-/* Tell handlers->readable once more, when reading is not paused, though the kernel has nothing. */
-void stream_tell_unread(struct stream *stream);
+/*
+ * Call handlers->readable once more, when reading is not paused, without an event of the
+ * kernel.
+ */
+void stream_announce_unread(struct stream *stream);
 
 /* stream_send() of one piece. */
 enum stream_sent stream_send_bytes(struct stream *stream, const void *data, size_t length);
 
-/* Is something still waiting to be written? */
+/* Returns whether unsent bytes are in the backlog. */
 static inline bool stream_is_blocked(const struct stream *stream)
 {
 	return stream->backlog != NULL;
 }
 
-/* How many bytes wait in the backlog. */
+/* Returns the number of unsent bytes in the backlog. */
 size_t stream_backlog_length(const struct stream *stream);
 
 /*
- * Stop or go on reading. Pausing costs nothing: the event stays where it is, and is taken out
- * only if something does arrive; most waiting clients send nothing until they are answered.
+ * Stop and resume reading. A pause needs no system call: the read event is removed only if
+ * something arrives meanwhile, and most clients that wait send nothing before the response.
  */
 static inline void stream_pause(struct stream *stream)
 {
@@ -159,24 +174,28 @@ static inline void stream_pause(struct stream *stream)
 void stream_resume(struct stream *stream);
 
 /*
- * Read nothing, and notice nothing, until it is thawed: pausing and resuming are remembered
- * meanwhile. What waits to be written goes on being written.
+ * Neither read nor watch for hang-ups until stream_thaw(); pauses and resumes meanwhile take
+ * effect then. The backlog is still written.
  */
 void stream_freeze(struct stream *stream);
 void stream_thaw(struct stream *stream);
 
 /*
- * Take it out of the loop altogether: what waits to be written rests too, so that all there is to
- * know can be written down. stream_attach() undoes it. Never while it is connecting.
+ * As stream_freeze(), and also stop writing the backlog, so that the state of the stream does
+ * not change while it is saved for another process. stream_attach() undoes it. Not to be called
+ * before handlers->connected.
  */
 void stream_detach(struct stream *stream);
 void stream_attach(struct stream *stream);
 
-/* A stream that has just been opened, and not watched: detached it is, paused or not. */
+/* As stream_open(); the stream is detached, and paused or not, until stream_attach(). */
 void stream_open_detached(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers, bool paused);
 
-/* These bytes were to be sent, by whoever had the stream before. False: no memory. */
+/*
+ * Put bytes into the backlog that the old process of a takeover has not sent. Returns false
+ * when out of memory.
+ */
 bool stream_owe(struct stream *stream, const void *data, size_t length);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The unsent bytes of one stream with the event that waits for room: private to net/stream, and
- * here only so that the loop knows the size of the objects in its slab, and for kinds of streams
- * that have no descriptor to wait on.
+ * The unsent bytes of a stream, and the event for writing. Private to net/stream; in a header
+ * because net/loop needs the size for its slab, and tests write the backlog of scripted
+ * streams.
  */
 #ifndef PGUSHER_NET_STREAM_BACKLOG_H
 #define PGUSHER_NET_STREAM_BACKLOG_H
@@ -12,14 +12,18 @@
 #include "base/buffer.h"
 
 struct backlog {
-	struct event event; /* write readiness; not used by scripted streams */
+	struct event event; /* the descriptor is writable; unused by scripted streams */
 	struct buffer bytes;
-	size_t sent; /* of bytes, from the front */
+	size_t sent; /* number of bytes at the front that are sent already */
 };
 
 struct stream;
 
-/* There is room: send from the backlog, which must exist; tells the handlers when it is empty. */
+/*
+ * The stream can be written: send from the backlog, which must exist. When it is empty, or the
+ * stream is broken, the backlog is freed and handlers->drained called, which may close the
+ * stream.
+ */
 void stream_write_backlog(struct stream *stream);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the bodies of net/tls share, and nobody else: an encrypted stream as it is. */
+/* The state of an encrypted stream; private to the files of net/tls. */
 #ifndef PGUSHER_NET_TLS_PARTS_H
 #define PGUSHER_NET_TLS_PARTS_H
 
@@ -12,23 +12,24 @@ enum { TLS_ERROR_SIZE = 160 };
 
 struct tls {
 	SSL *ssl;
-	struct tls_context *context; /* counted */
-	struct tls_buffers *buffers; /* the loop's */
-	const uint8_t *in; /* received and not yet read by OpenSSL; only within a receive */
+	struct tls_context *context; /* a reference of this stream */
+	struct tls_buffers *buffers; /* owned by the loop */
+	const uint8_t
+		*in; /* received and not yet read by OpenSSL; used within a receive only */
 	size_t in_length;
-	char *name; /* to be found in the server's certificate; NULL: any will do */
-	bool shaking_hands;
-	usec_t begun; /* when the handshake began */
-	bool ended; /* no more comes: close_notify, or the end of the connection */
-	char error[TLS_ERROR_SIZE]; /* empty: none */
+	char *name; /* required in the server's certificate; NULL: not checked */
+	bool shaking_hands; /* the handshake is not done */
+	usec_t begun; /* start of the handshake */
+	bool ended; /* close_notify was received */
+	char error[TLS_ERROR_SIZE]; /* see tls_error(); empty: none */
 };
 
 /* --- src/net/tls_certificate.c ------------------------------------------------------------ */
 
-/* Is it an address rather than a name? */
+/* Returns whether this is an IP address, not a host name. */
 bool tls_is_address(const char *name);
 
-/* Is this the certificate of what was connected to by that name, or address? */
-bool tls_bears_name(X509 *certificate, const char *name);
+/* Returns whether the certificate is valid for a server with this host name or IP address. */
+bool tls_certificate_has_name(X509 *certificate, const char *name);
 
 #endif

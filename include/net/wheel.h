@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Deadlines of a loop, in a wheel of slots a tenth of a second wide.
+ * The deadlines of a loop: a timer wheel with slots of a tenth of a second.
  *
- * Thousands of clients may each have one deadline that moves with every query, so setting one is
- * a store in the common case: a deadline that moves away from now stays in its old slot and is
- * looked at again when that slot comes by. Deadlines are embedded in what they limit; the wheel
- * owns none of them. A deadline may fire up to one slot late, never early.
+ * Thousands of clients may each have a deadline that moves with every query. So moving one is
+ * usually a store: a deadline that moves into the future stays in its old slot, and is put into
+ * the right one when the old slot is due. Deadlines are embedded in their owners; the wheel
+ * owns none. A deadline fires up to one slot late, never early.
  */
 #ifndef PGUSHER_NET_WHEEL_H
 #define PGUSHER_NET_WHEEL_H
@@ -23,13 +23,16 @@ enum { WHEEL_SLOTS = 512 };
 
 struct deadline;
 
-/* Called when a deadline is due; it has left the wheel and may be set again or freed. */
+/*
+ * Called when a deadline is due. The deadline is not in the wheel any more: the function may
+ * set it again or free it. It may also set and remove other deadlines.
+ */
 typedef void deadline_function(struct deadline *deadline);
 
 struct deadline {
 	TAILQ_ENTRY(deadline) entry;
 	usec_t due; /* 0: none */
-	int64_t tick; /* the slot it stands in; 0: in none */
+	int64_t tick; /* the slot that it is in; 0: none */
 	deadline_function *expire;
 };
 
@@ -37,29 +40,29 @@ TAILQ_HEAD(deadline_list, deadline);
 
 struct wheel {
 	struct deadline_list slots[WHEEL_SLOTS];
-	uint64_t used[WHEEL_SLOTS / 64]; /* a bit for each slot that may hold something */
+	uint64_t used[WHEEL_SLOTS / 64]; /* a bit for each slot that may be non-empty */
 	int64_t tick; /* all slots up to this one have been run */
 };
 
-/* Start an empty wheel at this time. */
+/* Initialise an empty wheel at this time. */
 void wheel_init(struct wheel *wheel, usec_t now);
 
-/* Set (or move) a deadline; 0 is the same as deadline_cancel(). */
+/* Set or move a deadline; its `expire` must be set. A time of 0 is deadline_cancel(). */
 void wheel_set(struct wheel *wheel, struct deadline *deadline, usec_t due);
 
-/* Forget the deadline without taking it out of its slot: cheap, and all an idle link needs. */
+/* Unset the deadline but leave it in its slot, which is cheap. It must not be freed then. */
 static inline void deadline_cancel(struct deadline *deadline)
 {
 	deadline->due = 0;
 }
 
-/* Take it out of the wheel: before its memory is freed. */
+/* Unset the deadline and remove it from the wheel. Required before its memory is freed. */
 void wheel_remove(struct wheel *wheel, struct deadline *deadline);
 
-/* Fire what is due. */
+/* Call the functions of all deadlines that are due. */
 void wheel_run(struct wheel *wheel, usec_t now);
 
-/* When wheel_run() should be called next; 0 when the wheel is empty. */
+/* Returns when wheel_run() must be called next; 0 when the wheel is empty. */
 usec_t wheel_next(const struct wheel *wheel);
 
 #endif

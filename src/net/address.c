@@ -102,7 +102,7 @@ socklen_t address_unix(struct sockaddr_un *out, const char *path)
 	memcpy(out->sun_path, path, length);
 	if (path[0] != '@')
 		return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
-	/* Abstract name space: unix(7); the length counts, there is no final zero. */
+	/* Abstract name space, unix(7): the length delimits the name, there is no final NUL. */
 	out->sun_path[0] = '\0';
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }

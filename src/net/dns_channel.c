@@ -14,14 +14,15 @@
 
 enum {
 	/*
-	 * c-ares waits this long for the first answer, twice as long for the next, and so on: a name
-	 * server that was silent for a while is asked again within four seconds after it is back.
+	 * c-ares waits this long for the first try and doubles the time for each further one: a
+	 * name server that comes back after an outage gets the question again within four
+	 * seconds.
 	 */
 	FIRST_TIMEOUT_MS = 1000,
 	TRIES = 3,
 };
 
-/* How often resolv.conf is looked at, at most. */
+/* The least time between two checks of resolv.conf. */
 #define CHECK_PAUSE USEC_PER_SEC
 
 static const char system_file[] = "/etc/resolv.conf";
@@ -41,13 +42,13 @@ LIST_HEAD(watch_list, watch);
 struct dns_channel {
 	struct loop *loop;
 	ares_channel ares;
-	struct deadline timeout; /* when c-ares wants to be called though no socket is ready */
+	struct deadline timeout; /* the next call of c-ares even if no socket is ready */
 	struct watch_list watches;
 	struct question_list asked;
 	size_t count;
-	struct file_identity file; /* as it was read last */
-	usec_t checked; /* when it was looked at last */
-	bool giving_up; /* the channel of c-ares goes: that is nobody's answer */
+	struct file_identity file; /* resolv.conf when it was last read */
+	usec_t checked; /* time of the last check of that file */
+	bool destroying; /* inside ares_destroy(): its callbacks are not answers */
 	char *resolv_conf, *servers; /* NULL: the system's */
 	void (*renewed)(void *argument);
 	void *argument;
@@ -55,7 +56,10 @@ struct dns_channel {
 
 /* --- c-ares on our loop ------------------------------------------------------------------- */
 
-/* Not too late for a look at resolv.conf: whoever mends it does so while somebody waits. */
+/*
+ * Wake at least once per check of resolv.conf: a correction of the file must help the questions
+ * in flight.
+ */
 static void set_timeout(struct dns_channel *channel)
 {
 	struct timeval most = {.tv_sec = CHECK_PAUSE / USEC_PER_SEC}, room, *wait;
@@ -80,7 +84,7 @@ static void on_timeout(struct deadline *timeout)
 
 static void on_socket(evutil_socket_t fd, short what, void *argument)
 {
-	/* The watch may be gone when c-ares comes back. */
+	/* c-ares may free the watch in this call. */
 	struct dns_channel *channel = ((struct watch *)argument)->channel;
 
 	ares_process_fd(channel->ares, what & EV_READ ? fd : ARES_SOCKET_BAD,
@@ -110,7 +114,7 @@ static struct watch *watch_new(struct dns_channel *channel, ares_socket_t fd)
 	return watch;
 }
 
-/* c-ares wants to know of these things from now on; of nothing: it is about to close the socket. */
+/* c-ares wants events for these directions; for neither: it is about to close the socket. */
 static void on_socket_state(void *argument, ares_socket_t fd, int readable, int writable)
 {
 	struct dns_channel *channel = argument;
@@ -128,7 +132,7 @@ static void on_socket_state(void *argument, ares_socket_t fd, int readable, int 
 		free(watch);
 		return;
 	}
-	/* Whatever cannot be watched ends with c-ares' own timeout. */
+	/* If this fails, the question ends with the timeout of c-ares. */
 	event_assign(&watch->event, channel->loop->base, fd, (short)(what | EV_PERSIST),
 		on_socket, watch);
 	event_add(&watch->event, NULL);
@@ -136,12 +140,12 @@ static void on_socket_state(void *argument, ares_socket_t fd, int readable, int 
 
 /* --- questions ---------------------------------------------------------------------------- */
 
-static void tell(struct dns_question *question, const struct dns_answer *answer)
+static void finish(struct dns_question *question, const struct dns_answer *answer)
 {
 	struct dns_channel *channel = question->channel;
 
-	/* It stays in the list: it is asked again, or everything ends. */
-	if (channel->giving_up)
+	/* The question stays in the list: it is repeated, or dns_channel_free() removes it. */
+	if (channel->destroying)
 		return;
 	LIST_REMOVE(question, entry);
 	channel->count--;
@@ -158,11 +162,11 @@ static void on_addresses(
 	(void)timeouts;
 	if (status == ARES_SUCCESS && !addresses)
 		answer.status = ARES_ENODATA;
-	if (addresses && (status != ARES_SUCCESS || question->channel->giving_up)) {
+	if (addresses && (status != ARES_SUCCESS || question->channel->destroying)) {
 		ares_freeaddrinfo(addresses);
 		answer.addresses = NULL;
 	}
-	tell(question, &answer);
+	finish(question, &answer);
 }
 
 static void on_serial(
@@ -178,7 +182,7 @@ static void on_serial(
 		answer.serial = reply->serial;
 		ares_free_data(reply);
 	}
-	tell(argument, &answer);
+	finish(argument, &answer);
 }
 
 static void send_question(struct dns_question *question)
@@ -191,7 +195,7 @@ static void send_question(struct dns_question *question)
 
 	switch (question->kind) {
 	case DNS_ADDRESSES:
-		/* The hosts file answers from inside this call. */
+		/* A name in the hosts file is answered from inside this call. */
 		ares_getaddrinfo(ares, question->name, NULL, &hints, on_addresses, question);
 		break;
 	case DNS_SERIAL:
@@ -220,7 +224,7 @@ static const char *file_of(const struct dns_channel *channel)
 	return channel->resolv_conf ? channel->resolv_conf : system_file;
 }
 
-/* All zero: there is none. */
+/* Returns all zeros when the file does not exist. */
 static struct file_identity file_now(const struct dns_channel *channel)
 {
 	struct file_identity identity = {0};
@@ -241,7 +245,7 @@ static int open_ares(struct dns_channel *channel, ares_channel *out)
 	int mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
 	int status;
 
-	/* Before it is read: a change in between is then seen later. */
+	/* Before c-ares reads the file, so that a change in between is noticed later. */
 	channel->file = file_now(channel);
 	channel->checked = loop_now(channel->loop);
 	if (channel->resolv_conf) {
@@ -283,9 +287,9 @@ void dns_channel_renew(struct dns_channel *channel)
 			ares_strerror(status));
 		return;
 	}
-	channel->giving_up = true;
+	channel->destroying = true;
 	ares_destroy(old);
-	channel->giving_up = false;
+	channel->destroying = false;
 	channel->ares = fresh;
 	if (channel->renewed)
 		channel->renewed(channel->argument);
@@ -307,7 +311,7 @@ void dns_channel_check(struct dns_channel *channel)
 	dns_channel_renew(channel);
 }
 
-/* --- the channel itself ------------------------------------------------------------------- */
+/* --- making and freeing ------------------------------------------------------------------- */
 
 static bool copy_texts(struct dns_channel *channel, const struct dns_channel_options *options)
 {
@@ -357,7 +361,7 @@ void dns_channel_free(struct dns_channel *channel)
 
 	if (!channel)
 		return;
-	channel->giving_up = true;
+	channel->destroying = true;
 	ares_destroy(channel->ares);
 	ares_library_cleanup();
 	while ((question = LIST_FIRST(&channel->asked)) != NULL) {

@@ -14,22 +14,22 @@
 struct dns_zone {
 	UT_hash_handle hh;
 	TAILQ_ENTRY(dns_zone) entry;
-	size_t names; /* that are in use */
+	size_t names; /* cached names of the zone */
 	uint32_t serial;
-	bool known; /* the serial is */
-	bool unhashed; /* no memory to put it into the table */
+	bool known; /* the serial is known */
+	bool unhashed; /* out of memory when it was added to the hash table */
 	char name[];
 };
 
 /* --- rounds ------------------------------------------------------------------------------- */
 
-/* RFC 1982: numbers go round, so what is less than half the circle ahead is newer. */
+/* RFC 1982: serials wrap around, so one that is less than 2^31 ahead is newer. */
 static bool is_newer(uint32_t serial, uint32_t than)
 {
 	return (int32_t)(serial - than) > 0;
 }
 
-/* One that falls back is a name server that lags behind the one before: it says nothing. */
+/* Ignore a serial that is older: it comes from a name server that lags behind another. */
 static void note_serial(struct dns_zones *zones, struct dns_zone *zone, uint32_t serial)
 {
 	const uint32_t old = zone->serial;

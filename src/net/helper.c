@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 
-/* Enough for PAM modules and LDAP, and little enough for a process with a limit on memory. */
+/* Enough for PAM modules and LDAP, and small enough for a process with limited memory. */
 #define THREAD_STACK_SIZE ((size_t)1024 * 1024)
 
 TAILQ_HEAD(job_list, helper_job);
@@ -18,22 +18,22 @@ TAILQ_HEAD(job_list, helper_job);
 struct helper_thread {
 	struct helper *helper;
 	pthread_t id;
-	bool busy; /* with a job; under the helper's lock */
-	bool left; /* it was when the helper was left: nobody waits for it */
+	bool busy; /* running a job; under the helper's lock */
+	bool detached; /* it was busy in helper_leave(), and is not joined */
 };
 
 struct helper {
 	struct event *event;
-	int wake; /* eventfd: something was added to an empty `finished` */
-	size_t pending, jobs_max; /* the loop's own */
-	unsigned started, threads_max; /* the loop's own */
+	int wake; /* eventfd: written when a job is added to an empty `finished` */
+	size_t pending, jobs_max; /* used by the loop's thread only */
+	unsigned started, threads_max; /* used by the loop's thread only */
 
-	pthread_mutex_t lock; /* over all that follows */
-	pthread_cond_t more; /* `waiting` or `stopping` changed */
+	pthread_mutex_t lock; /* protects all that follows */
+	pthread_cond_t more; /* `urgent`, `waiting` or `stopping` has changed */
 	struct job_list urgent, waiting, finished;
-	unsigned users; /* threads that run, and helper_leave() */
+	unsigned users; /* running threads, and helper_leave() */
 	bool stopping;
-	bool left; /* nobody is on the loop any more: the last user frees it */
+	bool left; /* helper_leave() was called: the last user frees the helper */
 	struct helper_thread threads[];
 };
 
@@ -47,8 +47,8 @@ static void finish(struct helper *helper, struct helper_job *job)
 		log_write(LEVEL_ERROR, "helper thread cannot wake the loop: %m");
 }
 
-/* Nobody is told that it is done, but it lets go of what it has. */
-static void end_unheard(struct helper *helper, struct helper_job *job)
+/* After helper_leave() no loop calls done(): this thread does, so that the job is freed. */
+static void finish_here(struct helper *helper, struct helper_job *job)
 {
 	pthread_mutex_unlock(&helper->lock);
 	job->cancelled = true;
@@ -64,7 +64,7 @@ static void destroy(struct helper *helper)
 	free(helper);
 }
 
-/* The lock is held, and let go. */
+/* Called with the lock held; releases it. */
 static void drop_user(struct helper *helper)
 {
 	const bool last = --helper->users == 0 && helper->left;
@@ -79,7 +79,7 @@ static struct job_list *list_of(struct helper *helper, const struct helper_job *
 	return job->urgent ? &helper->urgent : &helper->waiting;
 }
 
-/* NULL: there is nothing to do. */
+/* Returns NULL when no job waits. */
 static struct helper_job *take_next(struct helper *helper)
 {
 	struct helper_job *job = TAILQ_FIRST(&helper->urgent);
@@ -93,7 +93,7 @@ static struct helper_job *take_next(struct helper *helper)
 	return job;
 }
 
-/* The lock is held, but not while it works. */
+/* Called with the lock held; releases it while the job runs. */
 static void work(struct helper_thread *thread, struct helper_job *job)
 {
 	struct helper *helper = thread->helper;
@@ -103,7 +103,7 @@ static void work(struct helper_thread *thread, struct helper_job *job)
 	job->work(job);
 	pthread_mutex_lock(&helper->lock);
 	if (helper->left)
-		end_unheard(helper, job);
+		finish_here(helper, job);
 	else
 		finish(helper, job);
 	thread->busy = false;
@@ -146,7 +146,7 @@ static void on_finished(evutil_socket_t fd, short what, void *argument)
 	uint64_t count;
 
 	(void)what;
-	/* Nothing there means that this was no news: the list is then empty too. */
+	/* A read that fails is a spurious event: `finished` is empty then. */
 	if (read(fd, &count, sizeof(count)) < 0)
 		return;
 	pthread_mutex_lock(&helper->lock);
@@ -188,26 +188,26 @@ no_descriptor:
 	return NULL;
 }
 
-/* Nothing is begun from now on. */
+/* No job begins from now on. */
 static void stop(struct helper *helper)
 {
-	helper->jobs_max = 0; /* nothing new from done() */
+	helper->jobs_max = 0; /* done() cannot submit another job */
 	pthread_mutex_lock(&helper->lock);
 	helper->stopping = true;
 	pthread_cond_broadcast(&helper->more);
 	pthread_mutex_unlock(&helper->lock);
 }
 
-/* Who works is let go, the lock is held; how many these are. */
-static unsigned leave_busy(struct helper *helper)
+/* Detach the threads that run a job, and return their number. The lock is held. */
+static unsigned detach_busy(struct helper *helper)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < helper->started; i++) {
 		struct helper_thread *thread = &helper->threads[i];
 
-		thread->left = thread->busy;
-		if (!thread->left)
+		thread->detached = thread->busy;
+		if (!thread->detached)
 			continue;
 		pthread_detach(thread->id);
 		count++;
@@ -215,11 +215,11 @@ static unsigned leave_busy(struct helper *helper)
 	return count;
 }
 
-/* The others have nothing to do but to end. */
+/* Wait for the other threads, which end at once. */
 static void join(struct helper *helper)
 {
 	for (unsigned i = 0; i < helper->started; i++)
-		if (!helper->threads[i].left)
+		if (!helper->threads[i].detached)
 			pthread_join(helper->threads[i].id, NULL);
 }
 
@@ -234,8 +234,8 @@ unsigned helper_leave(struct helper *helper)
 	event_free(helper->event);
 	pthread_mutex_lock(&helper->lock);
 	helper->left = true;
-	helper->users++; /* us, for as long as this takes */
-	busy = leave_busy(helper);
+	helper->users++; /* this function, until it returns */
+	busy = detach_busy(helper);
 	TAILQ_CONCAT(&left, &helper->finished, entry);
 	TAILQ_CONCAT(&left, &helper->urgent, entry);
 	TAILQ_CONCAT(&left, &helper->waiting, entry);
@@ -260,7 +260,7 @@ void helper_free(struct helper *helper)
 	destroy(helper);
 }
 
-/* Signals are the loop's: none may be delivered to a thread. */
+/* The new thread blocks all signals: the event loop handles them. */
 static bool start_thread(struct helper *helper)
 {
 	struct helper_thread *thread = &helper->threads[helper->started];
@@ -300,7 +300,7 @@ bool helper_submit(struct helper *helper, struct helper_job *job)
 	TAILQ_INSERT_TAIL(list_of(helper, job), job, entry);
 	pthread_cond_signal(&helper->more);
 	pthread_mutex_unlock(&helper->lock);
-	/* One more is a help, not a need. */
+	/* A failure is harmless: at least one thread runs. */
 	if (helper->pending > helper->started && helper->started < helper->threads_max)
 		(void)start_thread(helper);
 	return true;

@@ -22,7 +22,10 @@ enum {
 	LISTENERS_MOST = 16,
 	LISTEN_BACKLOG = 128,
 	ADDRESS_ITEM_SIZE = 128,
-	/* Read and not dealt with yet; beyond HTTP_HEADERS_SIZE, so that evhttp sees what is too long. */
+	/*
+	 * Most unparsed input; above HTTP_HEADERS_SIZE, so that evhttp notices headers too
+	 * long.
+	 */
 	INPUT_MOST = 2 * HTTP_HEADERS_SIZE,
 };
 
@@ -32,7 +35,7 @@ struct connection {
 	struct bufferevent *stream;
 	struct evhttp_connection *evhttp; /* NULL until the end of the turn that accepted it */
 	struct deadline deadline;
-	bool has_asked; /* its whole request has come */
+	bool has_asked; /* its request is complete */
 };
 
 TAILQ_HEAD(connection_list, connection);
@@ -51,9 +54,9 @@ struct http {
 	unsigned listener_count;
 	struct connection_list open; /* oldest first */
 	struct connection_list unused;
-	struct connection *newcomer; /* accepted in this turn */
+	struct connection *accepted; /* in this turn, evhttp connection not known yet */
 	struct loop_task adoption;
-	unsigned requests; /* not answered yet */
+	unsigned requests; /* without a response */
 	struct connection connections[HTTP_CONNECTIONS];
 };
 
@@ -68,7 +71,7 @@ static void forget(struct connection *connection)
 	TAILQ_INSERT_HEAD(&http->unused, connection, entry);
 }
 
-/* evhttp is about to free it. */
+/* evhttp is about to free the connection. */
 static void on_closed(struct evhttp_connection *evhttp, void *argument)
 {
 	(void)evhttp;
@@ -76,8 +79,8 @@ static void on_closed(struct evhttp_connection *evhttp, void *argument)
 }
 
 /*
- * As if the socket had failed: evhttp then closes it without another word, and leaves a request
- * that we have not answered yet to us.
+ * Pretend that the socket has failed: evhttp then closes it without a response, and leaves a
+ * request without a response to us.
  */
 static void cut(struct connection *connection)
 {
@@ -107,17 +110,17 @@ static void accept_more(struct http *http)
 }
 
 /*
- * evhttp tells of a connection only when its request is complete, which may be never; before, it
- * can be found as the argument of the callbacks that it has set on the stream that we made. It
- * has done so when the accepting is over.
+ * evhttp reports a connection only when its request is complete, which may never happen. Before
+ * that, the evhttp connection can be found as the argument of the callbacks that evhttp sets on
+ * our bufferevent, just after on_accepted() has returned it.
  */
 static void adopt(struct http *http)
 {
-	struct connection *connection = http->newcomer;
+	struct connection *connection = http->accepted;
 	bufferevent_data_cb on_read;
 	void *evhttp;
 
-	http->newcomer = NULL;
+	http->accepted = NULL;
 	if (!connection)
 		return;
 	bufferevent_getcb(connection->stream, &on_read, NULL, NULL, &evhttp);
@@ -125,7 +128,7 @@ static void adopt(struct http *http)
 		connection->evhttp = evhttp;
 		evhttp_connection_set_closecb(connection->evhttp, on_closed, connection);
 	} else {
-		forget(connection); /* evhttp had no memory for it */
+		forget(connection); /* evhttp was out of memory */
 	}
 	bufferevent_decref(connection->stream);
 }
@@ -139,8 +142,9 @@ static void on_adoption(struct loop_task *task)
 }
 
 /*
- * evhttp has accepted a connection and asks for a stream: the one place where we learn of it. The
- * listener rests until the end of the turn, or it would accept all who wait in one go.
+ * evhttp has accepted a connection and asks for a bufferevent: its only callback at this point.
+ * Disable the listeners until the end of the turn, or libevent would accept all connections
+ * that wait at once.
  */
 static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 {
@@ -162,15 +166,15 @@ static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 		.http = http, .stream = stream, .deadline.expire = on_time_over};
 	TAILQ_INSERT_TAIL(&http->open, connection, entry);
 	wheel_set(&http->loop->wheel, &connection->deadline, loop_now(http->loop) + HTTP_TIME);
-	/* While it is being answered evhttp goes on reading, and has no use for what comes. */
+	/* Limit the input: evhttp reads on, without using it, until the response is sent. */
 	bufferevent_setwatermark(stream, EV_READ, 0, INPUT_MOST);
-	/* Nobody may free it before it is adopted. */
+	/* adopt() needs the bufferevent even if evhttp frees it. */
 	bufferevent_incref(stream);
-	http->newcomer = connection;
+	http->accepted = connection;
 	return stream;
 }
 
-/* Without a descriptor the socket would stay readable, and we busy, until there is one. */
+/* Without a descriptor the listener stays readable: disable it, or the loop would spin. */
 static void on_accept_failed(struct evconnlistener *listener, void *evhttp)
 {
 	(void)evhttp;
@@ -179,7 +183,7 @@ static void on_accept_failed(struct evconnlistener *listener, void *evhttp)
 
 void http_upkeep(struct http *http)
 {
-	if (!http->newcomer)
+	if (!http->accepted)
 		accept_more(http);
 }
 
@@ -261,7 +265,9 @@ static void on_sent(const void *data, size_t length, void *argument)
 	free(answer);
 }
 
-/* The body goes out from where it is. False without memory; then nobody releases it. */
+/*
+ * Add the body without copying it. Returns false when out of memory; then it is not released.
+ */
 static bool add_body(struct evbuffer *out, const struct http_answer *answer)
 {
 	struct http_answer *copy = malloc(sizeof(*copy));
@@ -354,7 +360,7 @@ static bool listen_on(struct http *http, const struct addrinfo *at)
 			at->ai_addr, (int)at->ai_addrlen));
 }
 
-/* Its backlog is its maker's affair. */
+/* The backlog stays as the process that made the socket has set it. */
 static bool listen_on_socket(struct http *http, char *why, size_t size)
 {
 	const int fd = http->options.socket;
@@ -373,7 +379,10 @@ static bool listen_on_socket(struct http *http, char *why, size_t size)
 	return false;
 }
 
-/* All addresses of one item; of `*` one that works is enough: there may be no IPv6. */
+/*
+ * Open all addresses of one item. One that works is enough: `*` without IPv6 has one that
+ * fails.
+ */
 static bool open_item(struct http *http, const char *item, char *why, size_t size)
 {
 	const struct addrinfo hints = {
@@ -423,7 +432,7 @@ static void set_limits(struct http *http)
 	evhttp_set_timeout_tv(http->evhttp, &time);
 	evhttp_set_max_headers_size(http->evhttp, HTTP_HEADERS_SIZE);
 	evhttp_set_max_body_size(http->evhttp, 0);
-	/* The rest is told in words of ours what may be asked. */
+	/* Other methods get a response from on_request(), which names the allowed ones. */
 	evhttp_set_allowed_methods(http->evhttp,
 		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT |
 			EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
@@ -466,7 +475,7 @@ void http_close(struct http *http)
 	CHECK(http->requests == 0);
 	adopt(http);
 	loop_forget(http->loop, &http->adoption);
-	/* Which closes the connections and has us forget each. */
+	/* Closes the connections and calls on_closed() for each. */
 	evhttp_free(http->evhttp);
 	free(http);
 }

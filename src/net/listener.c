@@ -40,7 +40,7 @@ bool listeners_open(struct listeners *set, struct loop *loop,
 	}
 	if (open_all(set, options, why, size))
 		return true;
-	/* A file that was inherited may still be needed by those who made it. */
+	/* The old process may still use the file of an inherited socket. */
 	listeners_close_all(set, !options->inherited);
 	return false;
 }

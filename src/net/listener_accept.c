@@ -13,9 +13,12 @@
 #define REST_TIME (5 * USEC_PER_SEC)
 
 enum {
-	/* Most connections that one event may bring: the others of this turn want to be served. */
+	/* Most connections accepted per event, so that other connections get their turn. */
 	ACCEPT_MOST = 64,
-	/* So often it is asked in vain whether there are more, after there were. */
+	/*
+	 * After several connections came at once: try so many times in vain before one
+	 * suffices.
+	 */
 	EAGER_TIMES = 8,
 };
 
@@ -30,7 +33,7 @@ static void watch(struct listener *listener)
 		log_write(LEVEL_ERROR, "cannot wait for connections: %m");
 }
 
-/* Follow what `paused` and `resting` say. */
+/* Add or remove the events, according to `paused` and `resting`. */
 static void watch_all(struct listeners *set)
 {
 	struct listener *listener;
@@ -59,7 +62,7 @@ bool listeners_take_spare(struct listeners *set)
 	return set->spare >= 0;
 }
 
-/* Descriptors come and go while they are short: a line per rest of full length is enough. */
+/* While descriptors are short many rests may end early: log once per full rest. */
 static void complain(struct listeners *set, int error)
 {
 	const usec_t now = loop_now(set->loop);
@@ -106,13 +109,13 @@ void listeners_on_rested(struct deadline *retry)
 
 /* --- accepting -------------------------------------------------------------------------- */
 
-/* What accept(2) says of the one connection at the head of the queue, not of the socket. */
+/* Returns whether accept(2) reports an error of the connection, not of the listening socket. */
 static bool is_fault_of_peer(int error)
 {
 	switch (error) {
 	case ECONNABORTED:
 	case EINTR:
-	case EPERM: /* a firewall's rule */
+	case EPERM: /* a firewall rule */
 	case EPROTO:
 	case ENETDOWN:
 	case ENOPROTOOPT:
@@ -127,7 +130,7 @@ static bool is_fault_of_peer(int error)
 	}
 }
 
-enum accept_result { ACCEPTED, PASSED_OVER, NOBODY_WAITS };
+enum accept_result { ACCEPTED, SKIPPED, NONE_WAITS };
 
 static enum accept_result accept_one(struct listener *listener)
 {
@@ -143,17 +146,17 @@ static enum accept_result accept_one(struct listener *listener)
 		return ACCEPTED;
 	}
 	if (is_fault_of_peer(errno))
-		return PASSED_OVER;
+		return SKIPPED;
 	if (errno != EAGAIN && errno != EWOULDBLOCK)
 		rest(set, errno);
-	return NOBODY_WAITS;
+	return NONE_WAITS;
 }
 
 /*
- * How many to accept now. Usually one: asking again only to hear that nobody waits would cost
- * each login a call, and who does wait makes the socket readable in the next turn. Where that
- * happened lately all who wait are taken: logins that are served together wake clients and servers
- * less often, and a wake-up costs several calls.
+ * Returns how many connections to accept now. Usually one: a second accept() that finds none
+ * would cost each login a system call, and a connection that does wait makes the socket
+ * readable in the next turn. If that has happened lately, accept all that wait: logins that are
+ * handled together wake clients and servers less often, and a wake-up costs several calls.
  */
 static unsigned allowance(struct listener *listener)
 {
@@ -165,7 +168,7 @@ static unsigned allowance(struct listener *listener)
 	return listener->eager > 0 ? ACCEPT_MOST : 1;
 }
 
-/* The callback may pause the set, but closes no listener: that is the daemon's, between events. */
+/* The callback may pause the set, but does not close listeners: only the daemon does. */
 static void accept_some(struct loop_task *task)
 {
 	struct listener *listener =
@@ -173,8 +176,7 @@ static void accept_some(struct loop_task *task)
 	const unsigned most = allowance(listener);
 	unsigned taken = 0;
 
-	while (taken < most && must_accept(listener->set) &&
-		accept_one(listener) != NOBODY_WAITS)
+	while (taken < most && must_accept(listener->set) && accept_one(listener) != NONE_WAITS)
 		taken++;
 	if (taken > 1)
 		listener->eager = EAGER_TIMES;
@@ -182,7 +184,10 @@ static void accept_some(struct loop_task *task)
 		listener->eager--;
 }
 
-/* Accepted behind the other events: who takes the place of one that has just left finds it free. */
+/*
+ * Accept after the other events of the turn: when a client has disconnected, its place within
+ * the limits is free for a new one.
+ */
 static void on_connections(evutil_socket_t fd, short what, void *argument)
 {
 	struct listener *listener = argument;
@@ -214,7 +219,7 @@ struct listener *listener_new(struct listeners *set, int fd)
 		return NULL;
 	listener->set = set;
 	listener->fd = fd;
-	listener->last_turn = UINT64_MAX; /* in none yet */
+	listener->last_turn = UINT64_MAX; /* not readable yet */
 	event_assign(&listener->event, set->loop->base, fd, EV_READ | EV_PERSIST,
 		on_connections, listener);
 	return listener;
@@ -240,7 +245,6 @@ const char *listener_text(const struct listener *listener, char out[LISTENER_TEX
 	return out;
 }
 
-/* Put a finished listener into the set and let it accept. */
 void listener_start(struct listener *listener)
 {
 	char text[LISTENER_TEXT_SIZE];

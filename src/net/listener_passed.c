@@ -22,7 +22,7 @@ int listener_family(int fd)
 	return address.ss_family;
 }
 
-/* What bind() has made for the process before us is ours to remove. */
+/* Remember the file that the old process's bind() made: this process removes it at its end. */
 static void inherit_file(struct listener *listener)
 {
 	char text[LISTENER_TEXT_SIZE];
@@ -51,7 +51,7 @@ static bool take_passed(struct listeners *set, int fd, const struct listen_optio
 	listener->is_passed = !options->inherited;
 	if (family == AF_UNIX)
 		listener_name_unix(listener, options);
-	else if (!listener_dress_tcp(listener, options))
+	else if (!listener_prepare_passed_tcp(listener, options))
 		log_write(LEVEL_WARNING, "setsockopt(TCP_DEFER_ACCEPT): %m");
 	if (options->inherited)
 		inherit_file(listener);

@@ -12,7 +12,7 @@
 #include "net/listener_parts.h"
 
 enum {
-	/* With TCP_DEFER_ACCEPT: seconds until a connection is handed over without any bytes. */
+	/* TCP_DEFER_ACCEPT: seconds until a connection without any bytes is accepted. */
 	DEFER_SECONDS = 1,
 	ADDRESS_ITEM_SIZE = 256,
 };
@@ -22,7 +22,9 @@ static bool set_option(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
-/* Everything up to listen(); NULL, or the name of the call that failed, with errno. */
+/*
+ * Set options, bind and listen. Returns NULL, or the name of the call that failed, with errno.
+ */
 static const char *prepare_tcp(
 	int fd, const struct addrinfo *at, const struct listen_options *options)
 {
@@ -32,7 +34,7 @@ static const char *prepare_tcp(
 		return "setsockopt(IPV6_V6ONLY)";
 	if (options->reuseport && !set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1))
 		return "setsockopt(SO_REUSEPORT)";
-	/* Before listen(): the size of the buffers decides on the window scale of a connection. */
+	/* Before listen(): the buffer sizes determine the window scale of a connection. */
 	if (!tcp_options_apply(fd, &options->tcp))
 		log_write(
 			LEVEL_WARNING, "cannot set all TCP options of a listening socket: %m");
@@ -78,7 +80,7 @@ static bool open_tcp(
 	return false;
 }
 
-/* All addresses of one item of the list; `opened` counts. */
+/* Open all addresses of one item of the list, and count them in `opened`. */
 static bool open_item(struct listeners *set, const char *item,
 	const struct listen_options *options, unsigned *opened, char *why, size_t size)
 {
@@ -129,7 +131,8 @@ bool listeners_open_tcp(
 	return true;
 }
 
-bool listener_dress_tcp(struct listener *listener, const struct listen_options *options)
+bool listener_prepare_passed_tcp(
+	struct listener *listener, const struct listen_options *options)
 {
 	listener->address = address_local(listener->fd);
 	if (!tcp_options_apply(listener->fd, &options->tcp))

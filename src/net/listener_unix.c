@@ -32,7 +32,7 @@ bool listener_unix_is_in_use(const char *unix_dir, int port)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	/* Its queue may be full (EAGAIN): somebody listens all the same. */
+	/* EAGAIN means that the queue of the listening process is full. */
 	connected =
 		connect(fd, (const struct sockaddr *)&address, length) == 0 || errno == EAGAIN;
 	close(fd);
@@ -54,8 +54,10 @@ static bool find_group(const char *name, gid_t *out)
 	return true;
 }
 
-/* Owner and mode of the socket's file, before anybody can connect. */
-static bool dress_file(struct listener *listener, const struct listen_options *options)
+/*
+ * Set group and mode of the socket's file, before listen(): no client can connect before that.
+ */
+static bool set_file_access(struct listener *listener, const struct listen_options *options)
 {
 	struct stat status;
 	gid_t group;
@@ -98,7 +100,7 @@ static bool bind_unix(struct listener *listener, const struct listen_options *op
 		log_write(LEVEL_ERROR, "cannot listen on unix:%s: bind(): %m", listener->path);
 		return false;
 	}
-	done = is_abstract(listener) || dress_file(listener, options);
+	done = is_abstract(listener) || set_file_access(listener, options);
 	if (done && listen(listener->fd, options->backlog) != 0) {
 		log_write(
 			LEVEL_ERROR, "cannot listen on unix:%s: listen(): %m", listener->path);
@@ -109,7 +111,7 @@ static bool bind_unix(struct listener *listener, const struct listen_options *op
 	return done;
 }
 
-/* As other servers of this protocol mark a port that is theirs. */
+/* PostgreSQL marks a port in use with a lock file beside the socket. */
 static bool lock_file_exists(const struct listener *listener)
 {
 	char lock[sizeof(listener->path) + sizeof(".lock")];
@@ -159,7 +161,6 @@ failed:
 	return false;
 }
 
-/* The path of a bound Unix socket; its port is the one that we would have. */
 void listener_name_unix(struct listener *listener, const struct listen_options *options)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -176,11 +177,11 @@ void listener_name_unix(struct listener *listener, const struct listen_options *
 		return;
 	memcpy(listener->path, address.sun_path, size);
 	if (listener->path[0] == '\0')
-		listener->path[0] = '@'; /* the abstract name space, without a final zero */
+		listener->path[0] = '@'; /* abstract name space: there is no final NUL */
 	listener->path[size < sizeof(listener->path) ? size : size - 1] = '\0';
 }
 
-/* Another process may have put its own socket there since. */
+/* Compare device and inode: another process may have bound a socket of its own there. */
 void listener_unlink(const struct listener *listener)
 {
 	struct stat status;

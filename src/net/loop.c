@@ -11,10 +11,10 @@
 #include "net/stream_backlog.h"
 #include "net/tls_buffers.h"
 
-/* A turn that is this much later than it should have been was stopped from outside. */
+/* A turn that is this much too late means that the process was stopped (SIGSTOP, a suspend). */
 #define STOPPED_AFTER USEC_PER_SEC
 
-/* Most hang-ups that one event tells. */
+/* Most hang-ups that are handled per event. */
 enum { HANG_UPS_MOST = 256 };
 
 static void queue_init(struct loop_queue *queue)
@@ -28,14 +28,14 @@ static void on_timer(evutil_socket_t fd, short what, void *argument)
 	uint64_t expirations;
 
 	(void)what;
-	/* The wheel is run at the end of every turn, so there is nothing else to be done. */
+	/* Every turn runs the wheel, so there is nothing else to do here. */
 	if (read(fd, &expirations, sizeof(expirations)) < 0 || loop->timer_due == 0)
 		return;
 	histogram_add(&loop->lag, loop_now(loop) - loop->timer_due);
 	loop->timer_due = 0;
 }
 
-/* libevent's own messages, in our log. */
+/* Write libevent's messages to our log. */
 static void on_libevent_log(int severity, const char *text)
 {
 	log_write(
@@ -43,8 +43,8 @@ static void on_libevent_log(int severity, const char *text)
 }
 
 /*
- * One at a time and no more than a few in one go: what is fetched is told at once, so nobody can
- * have gone in between.
+ * Fetch one hang-up at a time and activate its event at once: no handler can close the stream
+ * in between.
  */
 static void on_hang_ups(evutil_socket_t fd, short what, void *argument)
 {
@@ -140,7 +140,7 @@ usec_t loop_read_clock(struct loop *loop)
 	if (real > expected + STOPPED_AFTER && loop->may_sleep_until != 0)
 		loop->stolen += real - expected;
 	loop->real = real;
-	loop->may_sleep_until = 0; /* within a turn the process may work as long as it needs */
+	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
 	loop->now = real - loop->stolen;
 	loop->now_known = true;
 	return loop->now;
@@ -211,7 +211,7 @@ void loop_forget(struct loop *loop, struct loop_task *task)
 	task->run = NULL;
 }
 
-/* Run what stands in the queue now; what is added meanwhile waits for the next run. */
+/* Run the tasks that are in the queue now; tasks added meanwhile wait for the next run. */
 static void run_queue(struct loop_queue *queue)
 {
 	queue->running = queue->first;
@@ -228,7 +228,7 @@ static void run_queue(struct loop_queue *queue)
 	}
 }
 
-/* The frees of one turn may set off others: nothing closed may outlive it. */
+/* Deferred frees may defer others: run all, so that no closed link is left after the turn. */
 static void run_endings(struct loop *loop)
 {
 	while (loop->ending.first)
@@ -255,7 +255,7 @@ static void arm_timer(struct loop *loop)
 		wait.it_value.tv_sec = left / USEC_PER_SEC;
 		wait.it_value.tv_nsec = left % USEC_PER_SEC * 1000;
 	} else if (due != 0) {
-		wait.it_value.tv_nsec = 1; /* at once: zero would be never */
+		wait.it_value.tv_nsec = 1; /* at once: 0 would disarm the timer */
 	}
 	timerfd_settime(loop->timer_fd, 0, &wait, NULL);
 }
@@ -268,13 +268,15 @@ usec_t loop_busy(void)
 	return spent.tv_sec * USEC_PER_SEC + spent.tv_nsec / 1000;
 }
 
-/* The clock is read once more than deadlines need, since a turn that is too long hurts all. */
+/*
+ * Measuring the turn costs one more reading of the clock: a long turn delays all connections.
+ */
 static void note_length(struct loop *loop)
 {
 	histogram_add(&loop->lag, clock_monotonic() - loop->real);
 }
 
-/* EVLOOP_NONBLOCK alone would poll again and again until nothing is left to do. */
+/* EVLOOP_ONCE also without waiting: EVLOOP_NONBLOCK alone polls until no event is left. */
 static void poll_events(struct loop *loop, bool wait)
 {
 	event_base_loop(loop->base, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK));
@@ -285,7 +287,10 @@ void loop_turn(struct loop *loop, bool wait)
 	arm_timer(loop);
 	loop->turn++;
 	loop->now_known = false;
-	/* Tasks may have been queued between turns, late ones by late ones, work by work. */
+	/*
+	 * Do not wait if tasks are queued: between turns, or by late tasks and work of the last
+	 * turn.
+	 */
 	wait = wait && !loop->ending.first && !loop->late.first && !loop->work.first &&
 		!loop->arrivals.first;
 	poll_events(loop, wait);

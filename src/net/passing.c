@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 
 enum {
-	/* Messages that one event sends: others want their turn too. */
+	/* Most messages sent per event, so that other connections get their turn. */
 	MESSAGES_AT_ONCE = 256,
 };
 
@@ -25,7 +25,8 @@ struct passing {
 	int socket;
 	passing_function *done;
 	void *context;
-	struct buffer bytes; /* of all messages, one behind the other; they may hold secrets */
+	struct buffer
+		bytes; /* of all messages, one after the other; wiped, they may be secrets */
 	struct buffer messages; /* struct message */
 	size_t at_byte, at_message;
 	bool begun;
@@ -80,7 +81,9 @@ static ssize_t send_message(const struct passing *passing, const struct message 
 
 static bool must_wait(int error)
 {
-	/* Too many are on their way, or too little memory: both pass. */
+	/*
+	 * Too many descriptors in flight (ETOOMANYREFS), or too little memory: try again later.
+	 */
 	return error == EAGAIN || error == EINTR || error == ENOBUFS || error == ENOMEM ||
 		error == ETOOMANYREFS;
 }
@@ -108,7 +111,7 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
 				end(passing, false);
 			return;
 		}
-		/* The descriptor goes with the first byte. */
+		/* The descriptor is sent with the first byte. */
 		message->fd = -1;
 		message->length -= (size_t)sent;
 		passing->at_byte += (size_t)sent;

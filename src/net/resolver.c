@@ -17,7 +17,9 @@
 #define uthash_nonfatal_oom(name) ((name)->unhashed = true)
 #include <uthash.h>
 
-/* A failure that is no word about the name, but a want of one, is not kept for longer. */
+/*
+ * A failure that says nothing about the name, such as a timeout, is kept for this long at most.
+ */
 #define SHORT_LIFE USEC_PER_SEC
 
 union host_address {
@@ -31,18 +33,18 @@ TAILQ_HEAD(name_list, resolver_name);
 
 struct resolver_name {
 	UT_hash_handle hh;
-	TAILQ_ENTRY(resolver_name) entry; /* the name unused for longest stands first */
+	TAILQ_ENTRY(resolver_name) entry; /* the least recently used name stands first */
 	struct resolver *resolver;
-	struct query_list waiting; /* askers to be answered, in the order they came */
+	struct query_list waiting; /* queries without an answer, oldest first */
 	struct loop_task task; /* answers them */
-	struct dns_question question; /* while it is looked up */
-	struct dns_zone *zone; /* NULL: none is watched for it */
-	bool answering; /* callbacks are running: not to be evicted by them */
-	bool unhashed; /* no memory to put it into the table */
+	struct dns_question question; /* in flight during a look-up */
+	struct dns_zone *zone; /* NULL: none is watched for this name */
+	bool answering; /* callbacks are running: do not evict */
+	bool unhashed; /* out of memory when it was added to the hash table */
 	int status; /* of the last look-up; before the first: ARES_ENODATA */
-	usec_t expires; /* until then the last look-up holds; 0: there was none */
+	usec_t expires; /* end of validity of the last look-up; 0: there was none */
 	union host_address *addresses; /* of the last success */
-	size_t count, next; /* next: handed out next */
+	size_t count, next; /* next: index of the address for the next query */
 	char name[];
 };
 
@@ -55,14 +57,15 @@ struct resolver {
 	size_t count, count_max;
 	usec_t found_life, failed_life;
 	struct resolver_counts counts;
-	struct resolver_name *refused; /* stands for every name there is no room for */
-	resolver_moved_function *moved; /* NULL: nobody is interested */
+	struct resolver_name
+		*refused; /* has the queries for names that do not fit in the cache */
+	resolver_moved_function *moved; /* NULL: no callback */
 	void *moved_argument;
 };
 
 /* --- answers ----------------------------------------------------------------------------- */
 
-/* Only what tells addresses apart, so that they can be compared by their bytes. */
+/* Copy only the fields that identify an address, so that memcmp() compares two. */
 static bool copy_address(union host_address *out, const struct ares_addrinfo_node *node)
 {
 	union host_address from = {0};
@@ -114,8 +117,11 @@ static bool has_address(const struct resolver_name *name, const union host_addre
 	return false;
 }
 
-/* Tell of those that the name had and has no more. Of too many to be kept nobody can tell. */
-static void tell_moves(
+/*
+ * Report the addresses that the name no longer has. Not when the answer was possibly cut off at
+ * RESOLVER_ADDRESSES_MAX: a missing address may still be valid then.
+ */
+static void report_moves(
 	const struct resolver_name *name, const union host_address *old, size_t count)
 {
 	struct resolver *resolver = name->resolver;
@@ -149,12 +155,12 @@ static int keep_answer(struct resolver_name *name, const struct ares_addrinfo *f
 	}
 	name->addresses = addresses;
 	name->count = count;
-	tell_moves(name, old, old_count);
+	report_moves(name, old, old_count);
 	free(old);
 	return ARES_SUCCESS;
 }
 
-/* That there is no such name lasts; that a name server cannot or will not tell does not. */
+/* Keep "no such name" for the full time, but a failure of the name server only shortly. */
 static usec_t life_of(const struct resolver *resolver, int status)
 {
 	if (status == ARES_SUCCESS)
@@ -243,7 +249,7 @@ static size_t count_waiting(const struct resolver_name *name)
 	return n;
 }
 
-/* Those who ask again from their callback have to wait for the next pass. */
+/* Answer the queries that wait now: one that a callback adds waits for the next pass. */
 static void answer_waiting(struct loop_task *task)
 {
 	struct resolver_name *name =
@@ -320,7 +326,7 @@ static bool evict(struct resolver *resolver)
 	return false;
 }
 
-/* NULL: no room. */
+/* Returns NULL when the cache has no room, memory is short or the name is too long. */
 static struct resolver_name *find_or_add(struct resolver *resolver, const char *text)
 {
 	const size_t length = strlen(text);
@@ -396,7 +402,7 @@ socklen_t resolver_literal(const char *text, uint16_t port, struct sockaddr_stor
 	if (inet_pton(AF_INET, text, &address.in.sin_addr) == 1) {
 		address.in.sin_port = htons(port);
 	} else {
-		/* inet_pton() does not know zones. */
+		/* inet_pton() does not parse zones. */
 		if (!strchr(text, ':') || getaddrinfo(text, NULL, &hints, &found) != 0)
 			return 0;
 		address.in6 = *(const struct sockaddr_in6 *)found->ai_addr;
@@ -408,9 +414,9 @@ socklen_t resolver_literal(const char *text, uint16_t port, struct sockaddr_stor
 	return length_of(&address);
 }
 
-/* --- the resolver itself ----------------------------------------------------------------- */
+/* --- making and freeing ------------------------------------------------------------------ */
 
-/* Other name servers may know what those before did not. */
+/* Other name servers may resolve names that the previous ones could not. */
 static void on_renewed(void *argument)
 {
 	struct resolver *resolver = argument;

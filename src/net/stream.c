@@ -10,7 +10,7 @@
 
 /* --- the plain socket ------------------------------------------------------------------- */
 
-/* What a failed call means. Shortage passes, and the event is level-triggered. */
+/* Map errno. A shortage of memory passes; the level-triggered event repeats the attempt. */
 static ssize_t failed(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS ||
@@ -26,7 +26,7 @@ ssize_t stream_raw_receive(struct stream *stream, void *data, size_t size)
 	return got >= 0 ? got : failed();
 }
 
-/* Apart, so that a single piece does not pay for its guarded stack frame. */
+/* A function of its own, so that sending a single piece needs no protected stack frame. */
 __attribute__((noinline)) static ssize_t send_many(
 	int fd, const struct iovec *pieces, int count)
 {
@@ -70,17 +70,19 @@ static void on_hang_up(evutil_socket_t fd, short what, void *argument)
 		stream->handlers->hung_up(stream);
 }
 
-/* Notice from now on only that the peer goes away, for those who want to know. */
+/* Watch for a hang-up of the peer if there is a handler for it. */
 static void watch_hang_up(struct stream *stream)
 {
 	if (!stream->handlers->hung_up)
 		return;
 	event_assign(&stream->event, stream->loop->base, -1, 0, on_hang_up, stream);
-	/* Without memory for it the peer's going is noticed when reading goes on. */
+	/* If this fails for want of memory, the hang-up is noticed when reading resumes. */
 	stream->watched = loop_watch_hang_up(stream->loop, stream->fd, &stream->event);
 }
 
-/* Something came while reading is paused: the read event would fire for ever. */
+/*
+ * Something arrived while reading is paused: remove the event, or it would fire in every turn.
+ */
 static void park(struct stream *stream)
 {
 	event_del(&stream->event);
@@ -88,7 +90,7 @@ static void park(struct stream *stream)
 	watch_hang_up(stream);
 }
 
-static void leave_park(struct stream *stream)
+static void unpark(struct stream *stream)
 {
 	stream->parked = false;
 	if (stream->watched)
@@ -117,7 +119,7 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
 	stream->handlers->readable(stream);
 }
 
-void stream_tell_unread(struct stream *stream)
+void stream_announce_unread(struct stream *stream)
 {
 	stream->unread = true;
 	event_active(&stream->event, EV_READ, 0);
@@ -139,18 +141,18 @@ void stream_resume(struct stream *stream)
 	stream->paused = false;
 	if (!stream->parked || stream->frozen)
 		return;
-	leave_park(stream);
+	unpark(stream);
 	assign_reading(stream);
 	if (!stream_watch(stream))
 		log_write(LEVEL_ERROR, "cannot go on reading a connection: %m");
 	if (stream->unread)
-		stream_tell_unread(stream);
+		stream_announce_unread(stream);
 }
 
 void stream_freeze(struct stream *stream)
 {
 	if (stream->parked)
-		leave_park(stream);
+		unpark(stream);
 	else if (stream->fd >= 0)
 		event_del(&stream->event);
 	stream->parked = stream->frozen = true;
@@ -214,7 +216,7 @@ bool stream_connect(struct stream *stream, struct loop *loop, const struct socka
 	start(stream, loop, fd, handlers);
 	if (connect(fd, address, length) != 0 && errno != EINPROGRESS)
 		goto failed;
-	/* Also after an immediate success the answer comes as an event: one way for all. */
+	/* An immediate success is also reported by an event. */
 	event_assign(&stream->event, loop->base, fd, EV_WRITE, on_connected, stream);
 	if (event_add(&stream->event, NULL) == 0)
 		return true;
@@ -245,11 +247,11 @@ void stream_close(struct stream *stream)
 {
 	if (!stream_is_open(stream))
 		return;
-	if (stream->kind->take_leave && !stream->backlog)
-		stream->kind->take_leave(stream);
+	if (stream->kind->shut_down && !stream->backlog)
+		stream->kind->shut_down(stream);
 	drop_backlog(stream);
 	if (stream->parked)
-		leave_park(stream);
+		unpark(stream);
 	else if (stream->fd >= 0)
 		event_del(&stream->event);
 	stream->kind->close(stream);
@@ -270,7 +272,7 @@ void stream_write_backlog(struct stream *stream)
 
 	if (sent == STREAM_AGAIN)
 		return;
-	/* A broken stream says so when it is read; what could not be written is gone either way. */
+	/* A broken stream drops its backlog here; the next receive reports STREAM_BROKEN. */
 	if (sent != STREAM_BROKEN) {
 		backlog->sent += (size_t)sent;
 		if (backlog->sent < backlog->bytes.length)
@@ -287,7 +289,9 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
 	stream_write_backlog(argument);
 }
 
-/* A peer that is always a little behind must not make the backlog grow for ever. */
+/*
+ * Drop sent bytes, so that the backlog of a peer that is always behind does not grow forever.
+ */
 static void drop_sent(struct backlog *backlog)
 {
 	if (backlog->sent < backlog->bytes.length / 2)
@@ -352,7 +356,7 @@ static inline enum stream_sent send_or_keep(
 	return keep(stream, pieces, count, sent == STREAM_AGAIN ? 0 : (size_t)sent);
 }
 
-/* Apart for the same reason: 20 instructions a send. */
+/* A function of its own for the same reason as send_many(): saves 20 instructions per send. */
 __attribute__((noinline)) static enum stream_sent seal_and_send(
 	struct stream *stream, const struct iovec *pieces, int count)
 {

@@ -11,12 +11,12 @@
 #include "net/tls_parts.h"
 
 enum {
-	RECORD_MAX = 17 * 1024, /* a whole one, with what TLS adds. RFC 8446 section 5.2 */
+	RECORD_MAX = 17 * 1024, /* the longest encrypted record. RFC 8446 section 5.2 */
 };
 
 static const struct stream_kind stream_tls;
 
-/* --- OpenSSL's view of the socket --------------------------------------------------------- */
+/* --- the socket as an OpenSSL BIO --------------------------------------------------------- */
 
 static int bio_read(BIO *bio, char *out, int size)
 {
@@ -34,7 +34,7 @@ static int bio_read(BIO *bio, char *out, int size)
 	return (int)length;
 }
 
-/* Gathered, so that a flight or a long answer leaves in one call. */
+/* Collect records, so that a flight of the handshake or a long response is sent in one call. */
 static int bio_write(BIO *bio, const char *data, int length)
 {
 	struct tls *tls = BIO_get_data(bio);
@@ -51,7 +51,7 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 	return command == BIO_CTRL_FLUSH;
 }
 
-/* Made once per process, never freed. */
+/* Returns the method, which is made once per process and never freed. */
 static BIO_METHOD *bio_method(void)
 {
 	static BIO_METHOD *method;
@@ -93,7 +93,7 @@ const char *tls_error(const struct stream *stream)
 
 /* --- sending ------------------------------------------------------------------------------ */
 
-/* Encrypt one run of bytes into the loop's buffer. */
+/* Encrypt these bytes into the loop's buffer. */
 static bool seal_run(struct tls *tls, const void *data, size_t length)
 {
 	size_t written;
@@ -109,7 +109,7 @@ static bool seal_run(struct tls *tls, const void *data, size_t length)
 	return true;
 }
 
-/* Small pieces are joined: each write would be a record of its own. */
+/* Join small pieces first: each SSL_write makes a record of its own. */
 static bool seal_pieces(struct tls *tls, const struct iovec *pieces, int count)
 {
 	struct buffer *joined = &tls->buffers->joined;
@@ -149,7 +149,7 @@ static bool seal(
 	return true;
 }
 
-/* What OpenSSL has to say by itself: its part of the handshake, answers to key updates. */
+/* Send what OpenSSL has written itself: messages of the handshake, answers to key updates. */
 static bool flush(struct stream *stream)
 {
 	struct buffer *sealed = &stream->tls->buffers->sealed;
@@ -168,7 +168,8 @@ static bool flush(struct stream *stream)
 
 static bool check_name(struct tls *tls)
 {
-	if (!tls->name || tls_bears_name(SSL_get0_peer_certificate(tls->ssl), tls->name))
+	if (!tls->name ||
+		tls_certificate_has_name(SSL_get0_peer_certificate(tls->ssl), tls->name))
 		return true;
 	snprintf(tls->error, TLS_ERROR_SIZE, "name `%.80s' not present in server certificate",
 		tls->name);
@@ -183,7 +184,7 @@ static void count_handshake(const struct stream *stream, bool good)
 		loop_now(stream->loop) - tls->begun);
 }
 
-/* Go on with it. False: it has failed, and what OpenSSL had to say of it is on its way. */
+/* Continue the handshake. Returns false when it has failed; OpenSSL's alert is then sent. */
 static bool shake_hands(struct stream *stream)
 {
 	struct tls *tls = stream->tls;
@@ -214,14 +215,14 @@ bool tls_is_shaking_hands(const struct stream *stream)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-/* Decrypt all that came. Bytes, possibly none; STREAM_BROKEN. */
+/* Decrypt all received records. Returns the number of bytes, possibly 0, or STREAM_BROKEN. */
 static ssize_t open_sealed(struct tls *tls, uint8_t *data, size_t size)
 {
 	size_t total = 0, got;
 
 	while (total < size && SSL_read_ex(tls->ssl, data + total, size - total, &got) == 1)
 		total += got;
-	CHECK(total < size); /* all was decrypted: see receive() */
+	CHECK(total < size); /* all was decrypted: receive() leaves enough room */
 	switch (SSL_get_error(tls->ssl, 0)) {
 	case SSL_ERROR_WANT_READ:
 		break;
@@ -249,7 +250,7 @@ static ssize_t receive_sealed(struct stream *stream, uint8_t *data, size_t size)
 		stream->handlers->secured(stream);
 		if (!stream_is_open(stream))
 			return STREAM_AGAIN;
-		tls_buffers_clear(tls->buffers); /* what it had to say is on its way */
+		tls_buffers_clear(tls->buffers); /* the handler's messages are sent */
 	}
 	got = open_sealed(tls, data, size);
 	if (!flush(stream))
@@ -258,15 +259,15 @@ static ssize_t receive_sealed(struct stream *stream, uint8_t *data, size_t size)
 		return got;
 	if (got == 0)
 		return tls->ended ? STREAM_END : STREAM_AGAIN;
-	/* The end has come with the last bytes: no event will tell of it. */
+	/* close_notify came with the last bytes: no event of the kernel will report it. */
 	if (tls->ended)
-		stream_tell_unread(stream);
+		stream_announce_unread(stream);
 	return got;
 }
 
 /*
- * No more is asked of the kernel than fits when it is decrypted, with what OpenSSL may hold of a
- * record whose end was missing.
+ * Receive no more than fits into `data` after decryption, together with the part of an
+ * incomplete record that OpenSSL may still hold.
  */
 static ssize_t receive(struct stream *stream, void *data, size_t size)
 {
@@ -313,8 +314,11 @@ static void free_tls(struct tls *tls)
 	free(tls);
 }
 
-/* Say goodbye, unless the peer has: whether it arrives does not matter. RFC 8446 section 6.1 */
-static void take_leave(struct stream *stream)
+/*
+ * Send close_notify, unless the peer has sent it. A failure does not matter. RFC 8446 section
+ * 6.1
+ */
+static void shut_down(struct stream *stream)
 {
 	struct tls *tls = stream->tls;
 	struct iovec rest;
@@ -369,7 +373,7 @@ static const struct stream_kind stream_tls = {
 	.send = stream_raw_send,
 	.close = close_tls,
 	.seal = seal,
-	.take_leave = take_leave,
+	.shut_down = shut_down,
 };
 
 bool tls_accept(struct stream *stream, struct tls_context *context)
@@ -384,7 +388,7 @@ bool tls_accept(struct stream *stream, struct tls_context *context)
 	return true;
 }
 
-/* What the handshake needs to know of the name. RFC 6066 section 3: addresses are no names. */
+/* Set the name for SNI and the check. RFC 6066 section 3: an IP address is not sent as SNI. */
 static bool set_name(struct tls *tls, const char *name)
 {
 	if (!name)
@@ -417,7 +421,7 @@ bool tls_connect(
 	return shake_hands(stream);
 }
 
-/* --- what others want to know ------------------------------------------------------------- */
+/* --- information -------------------------------------------------------------------------- */
 
 const char *tls_text(const struct stream *stream, char out[TLS_TEXT_SIZE])
 {

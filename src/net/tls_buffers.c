@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice what one receive can bring. */
+/* Enough to encrypt what one receive brings, twice over. */
 enum { SEALED_KEPT = 4 * LOOP_RECEIVE_SIZE };
 
 struct tls_buffers *tls_buffers_of(struct loop *loop)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The certificates of an encrypted stream. */
+/* The certificates of an encrypted stream: names and channel binding. */
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -8,14 +8,14 @@
 
 #include "net/tls_parts.h"
 
-/* --- whose it is -------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------- */
 
-/* A look at the names of a certificate. */
+/* A search through the names of a certificate. */
 struct search {
 	tls_name_function *wanted;
 	const void *context;
 	bool found;
-	bool spoilt; /* a name has a NUL in it, which reads differently to different people */
+	bool has_nul; /* a name has a NUL in it: the authority may have verified another name */
 };
 
 static void consider(struct search *search, const void *text, int length)
@@ -32,7 +32,7 @@ static void consider(struct search *search, const void *text, int length)
 static void look_at(struct search *search, const void *text, int length)
 {
 	if (length > 0 && memchr(text, '\0', (size_t)length))
-		search->spoilt = true;
+		search->has_nul = true;
 	else
 		consider(search, text, length);
 }
@@ -44,7 +44,7 @@ static void look_at_common_name(struct search *search, X509 *certificate)
 	unsigned char *text = NULL;
 	int length;
 
-	/* With several it is not clear which one was meant. */
+	/* Ignore several common names: it is not clear which one counts. */
 	if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
 		return;
 	length = ASN1_STRING_to_UTF8(
@@ -86,7 +86,7 @@ bool tls_peer_has_name(
 	certificate = SSL_get0_peer_certificate(stream->tls->ssl);
 	look_at_common_name(&search, certificate);
 	look_at_alternative_names(&search, certificate);
-	return search.found && !search.spoilt;
+	return search.found && !search.has_nul;
 }
 
 static bool is_same(const char *name, const void *context)
@@ -106,23 +106,23 @@ bool tls_is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* RFC 6125, and for addresses also the exact common name, as older certificates have them. */
-bool tls_bears_name(X509 *certificate, const char *name)
+/* RFC 6125; an IP address may also be the exact common name, as in older certificates. */
+bool tls_certificate_has_name(X509 *certificate, const char *name)
 {
 	if (tls_is_address(name)) {
 		struct search search = {.wanted = is_same, .context = name};
 
 		look_at_common_name(&search, certificate);
 		return X509_check_ip_asc(certificate, name, 0) == 1 ||
-			(search.found && !search.spoilt);
+			(search.found && !search.has_nul);
 	}
 	return X509_check_host(
 		       certificate, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1;
 }
 
-/* --- what binds to it --------------------------------------------------------------------- */
+/* --- channel binding ---------------------------------------------------------------------- */
 
-/* RFC 5929 section 4.1: the digest of the signature, but never a weak one. */
+/* RFC 5929 section 4.1: the digest of the signature; SHA-256 instead of MD5 and SHA-1. */
 static const EVP_MD *binding_digest(const X509 *certificate)
 {
 	int digest;

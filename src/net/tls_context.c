@@ -16,9 +16,9 @@ enum {
 
 const unsigned char tls_alpn[TLS_ALPN_LENGTH + 1] = "\x0apostgresql";
 
-/* --- what was wrong ----------------------------------------------------------------------- */
+/* --- reasons of failures ------------------------------------------------------------------ */
 
-/* OpenSSL's reason for what has just failed, or the system's. */
+/* Returns OpenSSL's reason of the last failure, or that of the system. */
 static const char *reason_text(void)
 {
 	const unsigned long error = ERR_peek_last_error();
@@ -31,7 +31,7 @@ static const char *reason_text(void)
 	return text ? text : "unknown error";
 }
 
-/* A file that cannot be opened is told with the system's words. */
+/* Returns the system's reason if the file cannot be opened, else OpenSSL's. */
 static const char *file_reason(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -103,7 +103,7 @@ bool tls_protocols_parse(const char *text, uint64_t *off)
 	return true;
 }
 
-/* --- making one --------------------------------------------------------------------------- */
+/* --- making a context --------------------------------------------------------------------- */
 
 struct maker {
 	const struct tls_options *options;
@@ -138,7 +138,7 @@ static bool set_protocols(struct maker *maker)
 
 	if (!tls_protocols_parse(text ? text : "", &off))
 		return refuse(maker, "invalid %s_tls_protocols: %s", side_name(maker), text);
-	/* The system's policy may have a lowest version; what is written here counts. */
+	/* Override a lowest version of the system's policy: the setting decides. */
 	SSL_CTX_set_min_proto_version(maker->ssl, TLS1_VERSION);
 	SSL_CTX_set_options(maker->ssl, off);
 	return true;
@@ -147,7 +147,7 @@ static bool set_protocols(struct maker *maker)
 static bool set_ciphers(struct maker *maker)
 {
 	const struct tls_options *options = maker->options;
-	/* SHA-256 and AES have instructions of their own in most processors, SHA-384 has not. */
+	/* Most processors have instructions for AES and SHA-256, but not for SHA-384. */
 	static const char fast_first[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
 					 "TLS_CHACHA20_POLY1305_SHA256";
 
@@ -196,7 +196,7 @@ static bool load_authorities(struct maker *maker)
 			options->ca_file, file_reason(options->ca_file));
 	if (options->side == TLS_TOWARDS_SERVERS)
 		return true;
-	/* Tells clients which of their certificates we would know. */
+	/* Clients use this list to choose a certificate that we can verify. */
 	names = SSL_load_client_CA_file(options->ca_file);
 	if (names)
 		SSL_CTX_set_client_CA_list(maker->ssl, names);
@@ -219,7 +219,7 @@ static bool load_revocations(struct maker *maker)
 	return true;
 }
 
-/* A key that wants a pass phrase is a mistake: nobody sits here to type one. */
+/* Refuse a key with a pass phrase: a daemon cannot ask for one. */
 static int no_phrase(char *out, int size, int writing, void *context)
 {
 	(void)out;
@@ -263,7 +263,7 @@ static bool load_certificate(struct maker *maker)
 	return true;
 }
 
-/* Clients may name protocols: ours is taken, and a list without it is refused. */
+/* Choose PostgreSQL's protocol from a client's ALPN list, and refuse a list without it. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *length,
 	const unsigned char *in, unsigned int in_length, void *context)
 {
@@ -278,11 +278,11 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *l
 	return SSL_TLSEXT_ERR_OK;
 }
 
-static void set_habits(struct maker *maker)
+static void set_common_options(struct maker *maker)
 {
 	unsigned char id[16];
 
-	/* No client of PostgreSQL resumes: tickets would only cost both sides. */
+	/* No client of PostgreSQL resumes sessions: tickets would only cost time. */
 	SSL_CTX_set_num_tickets(maker->ssl, 0);
 	SSL_CTX_set_session_cache_mode(maker->ssl, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_options(maker->ssl,
@@ -295,7 +295,7 @@ static void set_habits(struct maker *maker)
 	if (maker->options->side != TLS_TOWARDS_CLIENTS)
 		return;
 	SSL_CTX_set_alpn_select_cb(maker->ssl, choose_protocol, NULL);
-	/* What clients send may be a password: OpenSSL keeps no copy of what it has given out. */
+	/* Clients may send passwords: make OpenSSL wipe plain text that it has returned. */
 	SSL_CTX_set_options(maker->ssl, SSL_OP_CLEANSE_PLAINTEXT);
 }
 
@@ -318,7 +318,7 @@ static void set_trust(struct maker *maker)
 
 static bool make(struct maker *maker)
 {
-	set_habits(maker);
+	set_common_options(maker);
 	set_trust(maker);
 	return set_protocols(maker) && set_ciphers(maker) && set_key_exchange(maker) &&
 		load_authorities(maker) && load_revocations(maker) && load_certificate(maker);

@@ -27,7 +27,9 @@ static void place(struct wheel *wheel, struct deadline *deadline)
 
 	if (tick <= wheel->tick)
 		tick = wheel->tick + 1;
-	/* What lies beyond the wheel's span waits in its last slot and is then placed anew. */
+	/*
+	 * A deadline beyond the span of the wheel waits in its last slot, to be placed again.
+	 */
 	if (tick >= wheel->tick + WHEEL_SLOTS)
 		tick = wheel->tick + WHEEL_SLOTS - 1;
 	deadline->tick = tick;
@@ -57,9 +59,9 @@ void wheel_remove(struct wheel *wheel, struct deadline *deadline)
 }
 
 /*
- * Each one is taken from the front of the slot, so that a function may remove or move any other
- * deadline. What is placed meanwhile goes to other slots: this one is the wheel's own tick, and
- * place() uses only those after it.
+ * Take one deadline at a time from the front of the slot, so that its function may remove or
+ * move any other. Deadlines set meanwhile go to other slots: this slot is wheel->tick, and
+ * place() uses only later ones.
  */
 static void run_slot(struct wheel *wheel, unsigned slot, usec_t now)
 {
@@ -85,7 +87,7 @@ void wheel_run(struct wheel *wheel, usec_t now)
 {
 	const int64_t until = now / WHEEL_TICK;
 
-	/* After a long pause each slot needs to be looked at only once. */
+	/* After a long time without a run, one pass over all slots is enough. */
 	if (until - wheel->tick > WHEEL_SLOTS)
 		wheel->tick = until - WHEEL_SLOTS;
 	while (wheel->tick < until) {
