@@ -73,7 +73,7 @@ static void test_peer_without_an_address_is_unknown(void **state)
 	assert_int_equal(address_of((const struct sockaddr *)&garbage, 0).family, AF_UNSPEC);
 }
 
-static void test_unnamed_unix_peer_is_known_by_its_family(void **state)
+static void test_unnamed_unix_peer_has_its_family(void **state)
 {
 	const struct sockaddr_un unnamed = {.sun_family = AF_UNIX};
 
@@ -83,7 +83,7 @@ static void test_unnamed_unix_peer_is_known_by_its_family(void **state)
 		AF_UNIX);
 }
 
-static void test_local_address_is_what_the_socket_is_bound_to(void **state)
+static void test_local_address_is_that_of_the_socket(void **state)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct sockaddr_in in = {
@@ -101,7 +101,7 @@ static void test_local_address_is_what_the_socket_is_bound_to(void **state)
 	assert_int_equal(address_local(-1).family, AF_UNSPEC);
 }
 
-static void test_equal_means_host_and_port(void **state)
+static void test_equality_compares_host_and_port(void **state)
 {
 	const struct address a = ipv4("10.0.0.1", 1), same = ipv4("10.0.0.1", 1),
 			     port = ipv4("10.0.0.1", 2), host = ipv4("10.0.0.2", 1);
@@ -144,9 +144,9 @@ int main(void)
 		cmocka_unit_test(test_addresses_are_written_as_logs_have_them),
 		cmocka_unit_test(test_cut_socket_address_is_unknown),
 		cmocka_unit_test(test_peer_without_an_address_is_unknown),
-		cmocka_unit_test(test_unnamed_unix_peer_is_known_by_its_family),
-		cmocka_unit_test(test_local_address_is_what_the_socket_is_bound_to),
-		cmocka_unit_test(test_equal_means_host_and_port),
+		cmocka_unit_test(test_unnamed_unix_peer_has_its_family),
+		cmocka_unit_test(test_local_address_is_that_of_the_socket),
+		cmocka_unit_test(test_equality_compares_host_and_port),
 		cmocka_unit_test(test_unix_paths_and_abstract_names),
 	};
 

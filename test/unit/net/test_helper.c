@@ -17,7 +17,7 @@
 static struct loop loop;
 static struct helper *helper;
 
-/* A gate that holds up work until the test opens it. */
+/* A gate that blocks work() until the test opens it. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate_moved = PTHREAD_COND_INITIALIZER;
 static bool gate_is_shut;
@@ -141,7 +141,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_work_is_done_on_a_thread_and_answered_on_the_loop(void **state)
+static void test_work_runs_on_a_thread_and_done_on_the_loop(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 2, 10);
@@ -172,7 +172,7 @@ static void test_signals_are_not_delivered_to_threads(void **state)
 	assert_int_equal(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
 }
 
-static void test_full_queue_refuses(void **state)
+static void test_full_queue_refuses_a_job(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 1, 3);
@@ -188,14 +188,14 @@ static void test_full_queue_refuses(void **state)
 	assert_true(last_link == 4);
 }
 
-static void test_helper_without_room_refuses_everything(void **state)
+static void test_helper_without_a_queue_refuses_all_jobs(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 1, 0);
 	assert_false(submit(1, 0, 1));
 }
 
-static void test_no_more_threads_than_allowed_work_at_once(void **state)
+static void test_jobs_run_on_no_more_threads_than_allowed(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 3, 100);
@@ -209,7 +209,7 @@ static void test_no_more_threads_than_allowed_work_at_once(void **state)
 	assert_int_equal(atomic_load(&worked), 50);
 }
 
-static void test_many_jobs_in_small_portions_all_come_back(void **state)
+static void test_many_jobs_in_small_batches_are_all_done(void **state)
 {
 	int submitted = 0;
 
@@ -231,7 +231,7 @@ static void submit_another(struct helper_job *job)
 	assert_true(submit(5, 5, 99));
 }
 
-static void test_answer_may_submit_the_next_job(void **state)
+static void test_done_may_submit_the_next_job(void **state)
 {
 	struct sum *sum = sum_new(1, 1, 1);
 
@@ -243,7 +243,7 @@ static void test_answer_may_submit_the_next_job(void **state)
 	assert_int_equal(last_total, 10);
 }
 
-static void test_urgent_work_goes_first(void **state)
+static void test_urgent_jobs_run_first(void **state)
 {
 	struct sum *urgent = sum_new(40, 2, 7);
 
@@ -257,11 +257,11 @@ static void test_urgent_work_goes_first(void **state)
 	assert_true(helper_submit(helper, &urgent->job));
 	shut_gate(false);
 	turn_until_done(3);
-	assert_int_equal(last_total, 2); /* the other one ends last */
+	assert_int_equal(last_total, 2); /* the job that is not urgent is done last */
 	assert_int_equal(cancelled_count, 0);
 }
 
-static void test_what_has_not_begun_can_be_taken_back(void **state)
+static void test_job_that_has_not_begun_can_be_withdrawn(void **state)
 {
 	struct sum *sums[4];
 
@@ -279,7 +279,7 @@ static void test_what_has_not_begun_can_be_taken_back(void **state)
 	assert_true(helper_withdraw(helper, &sums[3]->job));
 	assert_int_equal(done_count, 2);
 	assert_int_equal(cancelled_count, 2);
-	/* There is room for others; what is at work goes on. */
+	/* The queue has room again; the running job continues. */
 	assert_true(submit(5, 0, 1));
 	assert_true(submit(6, 0, 1));
 	assert_false(submit(7, 0, 1));
@@ -298,7 +298,7 @@ static void *open_gate(void *argument)
 	return NULL;
 }
 
-static void test_end_cancels_what_was_not_answered(void **state)
+static void test_free_cancels_jobs_that_are_not_done(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 1, 10);
@@ -313,7 +313,7 @@ static void test_end_cancels_what_was_not_answered(void **state)
 	assert_true(done_on_loop);
 }
 
-static void test_end_waits_for_running_work_and_drops_the_rest(void **state)
+static void test_free_waits_for_running_jobs_and_drops_the_others(void **state)
 {
 	pthread_t opener;
 
@@ -343,7 +343,7 @@ static void done_anywhere(struct helper_job *job)
 	}
 }
 
-static void test_leaving_waits_for_nobody(void **state)
+static void test_leave_does_not_wait_for_running_jobs(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 1, 10);
@@ -355,17 +355,17 @@ static void test_leaving_waits_for_nobody(void **state)
 		assert_true(helper_submit(helper, &sum->job));
 	}
 	wait_for(&running, 1);
-	assert_int_equal(helper_leave(helper), 1); /* with the gate shut */
+	assert_int_equal(helper_leave(helper), 1); /* while the gate is shut */
 	helper = NULL;
 	assert_int_equal(cancelled_count, 4);
 	assert_int_equal(atomic_load(&ended_elsewhere), 0);
-	/* What is at work ends when it can. */
+	/* The running job ends later, on its thread. */
 	shut_gate(false);
 	wait_for(&ended_elsewhere, 1);
 	assert_int_equal(cancelled_count, 4);
 }
 
-static void test_leaving_one_that_has_nothing_to_do_frees_it(void **state)
+static void test_leave_frees_an_idle_helper(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 1, 10);
@@ -380,7 +380,9 @@ static void test_leaving_one_that_has_nothing_to_do_frees_it(void **state)
 static pthread_key_t own_key;
 static atomic_int threads_ended;
 
-/* The last that a thread does; slowly, so that who does not wait for it is gone before. */
+/*
+ * The last act of a thread; slow, so that a helper_leave() that does not wait returns earlier.
+ */
 static void end_thread(void *own)
 {
 	(void)own;
@@ -395,8 +397,8 @@ static void work_and_remember(struct helper_job *job)
 	assert_int_equal(pthread_setspecific(own_key, &own_key), 0);
 }
 
-/* Else what they own looks lost to whoever looks for it when the process ends. */
-static void test_leaving_waits_for_threads_that_have_nothing_to_do(void **state)
+/* Otherwise a leak checker at the end of the process would report the memory of the threads. */
+static void test_leave_waits_for_idle_threads(void **state)
 {
 	(void)state;
 	assert_int_equal(pthread_key_create(&own_key, end_thread), 0);
@@ -417,7 +419,7 @@ static void test_leaving_waits_for_threads_that_have_nothing_to_do(void **state)
 	pthread_key_delete(own_key);
 }
 
-static void test_end_without_any_work_starts_nothing(void **state)
+static void test_helper_without_jobs_starts_no_thread(void **state)
 {
 	(void)state;
 	helper = helper_new(&loop, 4, 10);
@@ -429,21 +431,21 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_work_is_done_on_a_thread_and_answered_on_the_loop),
+		TEST(test_work_runs_on_a_thread_and_done_on_the_loop),
 		TEST(test_signals_are_not_delivered_to_threads),
-		TEST(test_full_queue_refuses),
-		TEST(test_helper_without_room_refuses_everything),
-		TEST(test_no_more_threads_than_allowed_work_at_once),
-		TEST(test_many_jobs_in_small_portions_all_come_back),
-		TEST(test_answer_may_submit_the_next_job),
-		TEST(test_urgent_work_goes_first),
-		TEST(test_what_has_not_begun_can_be_taken_back),
-		TEST(test_end_cancels_what_was_not_answered),
-		TEST(test_end_waits_for_running_work_and_drops_the_rest),
-		TEST(test_leaving_waits_for_nobody),
-		TEST(test_leaving_one_that_has_nothing_to_do_frees_it),
-		TEST(test_leaving_waits_for_threads_that_have_nothing_to_do),
-		TEST(test_end_without_any_work_starts_nothing),
+		TEST(test_full_queue_refuses_a_job),
+		TEST(test_helper_without_a_queue_refuses_all_jobs),
+		TEST(test_jobs_run_on_no_more_threads_than_allowed),
+		TEST(test_many_jobs_in_small_batches_are_all_done),
+		TEST(test_done_may_submit_the_next_job),
+		TEST(test_urgent_jobs_run_first),
+		TEST(test_job_that_has_not_begun_can_be_withdrawn),
+		TEST(test_free_cancels_jobs_that_are_not_done),
+		TEST(test_free_waits_for_running_jobs_and_drops_the_others),
+		TEST(test_leave_does_not_wait_for_running_jobs),
+		TEST(test_leave_frees_an_idle_helper),
+		TEST(test_leave_waits_for_idle_threads),
+		TEST(test_helper_without_jobs_starts_no_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

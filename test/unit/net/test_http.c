@@ -22,7 +22,7 @@ static struct http *http;
 static int port;
 static usec_t fake_now;
 
-/* What came of it. */
+/* What the callbacks have recorded. */
 static struct http_request *asked[HTTP_REQUESTS + 8];
 static unsigned asked_count;
 static unsigned replied_count, released_count;
@@ -53,7 +53,7 @@ static void on_released(void *owner)
 	released_count++;
 }
 
-/* A socket that listens, whose port is the server's from now on. */
+/* Returns a listening socket; its port becomes the server's. */
 static int listening(void)
 {
 	struct sockaddr_in at = {
@@ -123,7 +123,7 @@ static int connected(const char *said)
 	return fd;
 }
 
-/* All that has come by now; NULL: the other side has not closed yet. */
+/* Returns all bytes received so far; NULL when the server has not closed the connection yet. */
 static const char *heard(int fd)
 {
 	static char text[65536];
@@ -142,7 +142,7 @@ static const char *heard(int fd)
 
 #define ask "GET /page?x HTTP/1.1\r\nAccept: this\r\n\r\n"
 
-static void test_an_answer_may_come_in_a_later_turn(void **state)
+static void test_a_request_may_be_answered_in_a_later_turn(void **state)
 {
 	const int fd = connected(ask);
 	const struct http_answer answer = {
@@ -167,7 +167,7 @@ static void test_an_answer_may_come_in_a_later_turn(void **state)
 	assert_int_equal(http_connections(http), 0);
 }
 
-static void test_head_gets_no_body(void **state)
+static void test_response_to_head_has_no_body(void **state)
 {
 	const int fd = connected("HEAD / HTTP/1.0\r\n\r\n");
 	const struct http_answer answer = {
@@ -182,7 +182,7 @@ static void test_head_gets_no_body(void **state)
 	assert_int_equal(released_count, 1);
 }
 
-static void test_who_has_left_may_be_answered(void **state)
+static void test_request_of_a_closed_connection_may_be_answered(void **state)
 {
 	const struct http_answer answer = {
 		200, "text/x", "body", 4, on_released, &released_count};
@@ -205,7 +205,7 @@ static void test_who_has_left_may_be_answered(void **state)
 	assert_string_equal(heard(fds[2]), "");
 }
 
-static void test_time_is_from_the_beginning(void **state)
+static void test_time_limit_starts_at_the_accept(void **state)
 {
 	const int fd = connected("G");
 
@@ -219,8 +219,11 @@ static void test_time_is_from_the_beginning(void **state)
 	assert_string_equal(heard(fd), "");
 }
 
-/* The oldest of those who have not asked makes room, and who has asked stays as long as possible. */
-static void test_one_too_many_cuts_the_oldest_who_has_not_asked(void **state)
+/*
+ * The oldest connection without a request makes room; one with a request stays as long as
+ * possible.
+ */
+static void test_one_connection_too_many_closes_the_oldest_without_a_request(void **state)
 {
 	int asker = connected(ask), silent[HTTP_CONNECTIONS], last;
 
@@ -241,7 +244,7 @@ static void test_one_too_many_cuts_the_oldest_who_has_not_asked(void **state)
 		close(silent[i]);
 }
 
-static void test_when_all_have_asked_the_oldest_is_cut(void **state)
+static void test_when_all_have_a_request_the_oldest_is_closed(void **state)
 {
 	int fds[HTTP_CONNECTIONS + 1];
 
@@ -255,7 +258,7 @@ static void test_when_all_have_asked_the_oldest_is_cut(void **state)
 		close(fds[i]);
 }
 
-static void test_requests_that_wait_are_bounded(void **state)
+static void test_number_of_unanswered_requests_is_limited(void **state)
 {
 	int fds[HTTP_REQUESTS + 1];
 
@@ -269,8 +272,8 @@ static void test_requests_that_wait_are_bounded(void **state)
 		close(fds[i]);
 }
 
-/* One accept a turn, however many wait. */
-static void test_a_crowd_is_accepted_one_a_turn(void **state)
+/* One accept a turn, for any number of waiting connections. */
+static void test_connections_are_accepted_one_a_turn(void **state)
 {
 	struct sockaddr_in at = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -290,7 +293,7 @@ static void test_a_crowd_is_accepted_one_a_turn(void **state)
 		close(fds[i]);
 }
 
-static void test_what_is_wrong_does_not_reach_the_owner(void **state)
+static void test_invalid_requests_do_not_reach_the_callback(void **state)
 {
 	static const char *const wrong[] = {
 		"\r\n\r\n",
@@ -315,7 +318,7 @@ static void test_what_is_wrong_does_not_reach_the_owner(void **state)
 	assert_int_equal(http_connections(http), 0);
 }
 
-static void test_the_end_cuts_all(void **state)
+static void test_close_closes_all_connections(void **state)
 {
 	const int silent = connected(""), half = connected("GET / HT");
 
@@ -326,7 +329,7 @@ static void test_the_end_cuts_all(void **state)
 	assert_string_equal(heard(half), "");
 }
 
-static void test_places_that_cannot_be_had_are_told(void **state)
+static void test_invalid_addresses_are_reported(void **state)
 {
 	static const struct {
 		const char *addresses, *why;
@@ -350,7 +353,7 @@ static void test_places_that_cannot_be_had_are_told(void **state)
 	}
 }
 
-static void test_a_passed_socket_has_to_listen(void **state)
+static void test_passed_socket_must_listen(void **state)
 {
 	const int types[] = {SOCK_STREAM, SOCK_DGRAM};
 	char why[128];
@@ -371,18 +374,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(an_answer_may_come_in_a_later_turn),
-		TEST(a_passed_socket_has_to_listen),
-		TEST(head_gets_no_body),
-		TEST(who_has_left_may_be_answered),
-		TEST(time_is_from_the_beginning),
-		TEST(one_too_many_cuts_the_oldest_who_has_not_asked),
-		TEST(when_all_have_asked_the_oldest_is_cut),
-		TEST(requests_that_wait_are_bounded),
-		TEST(a_crowd_is_accepted_one_a_turn),
-		TEST(what_is_wrong_does_not_reach_the_owner),
-		TEST(the_end_cuts_all),
-		TEST(places_that_cannot_be_had_are_told),
+		TEST(a_request_may_be_answered_in_a_later_turn),
+		TEST(passed_socket_must_listen),
+		TEST(response_to_head_has_no_body),
+		TEST(request_of_a_closed_connection_may_be_answered),
+		TEST(time_limit_starts_at_the_accept),
+		TEST(one_connection_too_many_closes_the_oldest_without_a_request),
+		TEST(when_all_have_a_request_the_oldest_is_closed),
+		TEST(number_of_unanswered_requests_is_limited),
+		TEST(connections_are_accepted_one_a_turn),
+		TEST(invalid_requests_do_not_reach_the_callback),
+		TEST(close_closes_all_connections),
+		TEST(invalid_addresses_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

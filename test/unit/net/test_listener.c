@@ -88,7 +88,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-/* How often this text stands in the log. */
+/* Returns how often this text is in the log. */
 static int logged(const char *text)
 {
 	FILE *file = fopen(log_path, "r");
@@ -160,7 +160,7 @@ static int option_of(int fd, int level, int option)
 	return value;
 }
 
-/* A port that nobody else uses, and that other sets may share. */
+/* Returns a port that no other process uses, and that other sets may share. */
 static int free_port(void)
 {
 	struct sockaddr_in in = {
@@ -211,8 +211,10 @@ static void on_bytes(evutil_socket_t fd, short what, void *argument)
 	*(int *)argument = accepted_count;
 }
 
-/* A client that leaves makes room for one that comes after it, whoever is told of first. */
-static void test_connections_are_accepted_behind_other_events(void **state)
+/*
+ * A disconnected client makes room for a new one, even if the kernel reports the new one first.
+ */
+static void test_connections_are_accepted_after_other_events(void **state)
 {
 	const struct listen_options options = tcp_on("127.0.0.1");
 	int pipes[2], accepted_before = -1;
@@ -223,7 +225,7 @@ static void test_connections_are_accepted_behind_other_events(void **state)
 	assert_int_equal(pipe(pipes), 0);
 	event_assign(&event, loop.base, pipes[0], EV_READ, on_bytes, &accepted_before);
 	assert_int_equal(event_add(&event, NULL), 0);
-	close(connect_tcp(listeners_next(&set, NULL))); /* the kernel tells of this one first */
+	close(connect_tcp(listeners_next(&set, NULL))); /* the kernel reports this one first */
 	assert_int_equal(write(pipes[1], "x", 1), 1);
 	loop_turn(&loop, true);
 	assert_int_equal(accepted_before, 0);
@@ -232,7 +234,7 @@ static void test_connections_are_accepted_behind_other_events(void **state)
 	close(pipes[1]);
 }
 
-static void test_flood_is_accepted_many_at_a_time(void **state)
+static void test_burst_is_accepted_many_at_a_time(void **state)
 {
 	const struct listen_options options = tcp_on("127.0.0.1");
 	static int peers[128];
@@ -241,7 +243,7 @@ static void test_flood_is_accepted_many_at_a_time(void **state)
 	assert_true(open_with(&options));
 	for (int i = 0; i < 128; i++)
 		peers[i] = connect_tcp(listeners_next(&set, NULL));
-	/* One, since mostly it is one; then all, but for the others that want to be served too. */
+	/* The first event accepts one; the following ones all, up to the limit per event. */
 	turn(1);
 	assert_int_equal(accepted_count, 1);
 	turn(1);
@@ -264,7 +266,7 @@ static void test_names_are_resolved_and_blanks_ignored(void **state)
 	assert_true(found);
 }
 
-static void test_star_listens_on_everything(void **state)
+static void test_star_listens_on_all_addresses(void **state)
 {
 	struct listen_options options = tcp_on("*");
 	char text[LISTENER_TEXT_SIZE];
@@ -308,7 +310,7 @@ static void test_overlong_item_is_fatal(void **state)
 	assert_memory_equal(why, "failed to parse listen_addr list: aaa", 37);
 }
 
-static void test_address_in_use_is_fatal_only_if_no_other_works(void **state)
+static void test_address_in_use_is_fatal_only_if_no_other_address_works(void **state)
 {
 	struct listen_options options = tcp_on("127.0.0.1");
 	struct listeners other;
@@ -375,7 +377,7 @@ static void test_accepted_sockets_inherit_tcp_options(void **state)
 	close(peer);
 	close_accepted();
 
-	/* A reload takes it all back. */
+	/* A reload sets the defaults again. */
 	listeners_set_tcp_options(&set, &(struct tcp_options){0});
 	peer = connect_tcp(listeners_next(&set, NULL));
 	turn(1);
@@ -475,7 +477,7 @@ static void test_lock_file_of_another_server_is_fatal(void **state)
 	assert_string_equal(why, "unix port 6432 is in use");
 }
 
-static void test_folder_that_is_missing_is_fatal(void **state)
+static void test_missing_folder_is_fatal(void **state)
 {
 	const struct listen_options options = unix_in("/no/such/folder");
 
@@ -486,7 +488,7 @@ static void test_folder_that_is_missing_is_fatal(void **state)
 		logged("ERROR cannot listen on unix:/no/such/folder/.s.PGSQL.6432"), 1);
 }
 
-static void test_folder_that_is_too_long_is_fatal(void **state)
+static void test_too_long_folder_is_fatal(void **state)
 {
 	char dir[200];
 	const struct listen_options options = unix_in(dir);
@@ -544,7 +546,7 @@ static void test_abstract_socket_has_no_file(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void test_socket_of_a_successor_is_not_removed(void **state)
+static void test_socket_file_of_another_process_is_not_removed(void **state)
 {
 	const struct listen_options options = unix_in(folder);
 	struct listeners successor;
@@ -561,7 +563,7 @@ static void test_socket_of_a_successor_is_not_removed(void **state)
 
 /* --- the set ----------------------------------------------------------------------------- */
 
-static void test_nothing_to_listen_on_is_fatal(void **state)
+static void test_no_address_to_listen_on_is_fatal(void **state)
 {
 	const struct listen_options options = {.addresses = "", .unix_dir = "", .port = 6432};
 
@@ -570,7 +572,7 @@ static void test_nothing_to_listen_on_is_fatal(void **state)
 	assert_string_equal(why, "nowhere to listen on");
 }
 
-static void test_closing_tcp_leaves_the_unix_socket(void **state)
+static void test_closing_tcp_keeps_the_unix_socket(void **state)
 {
 	struct listen_options options = unix_in(folder);
 	char path[128];
@@ -609,7 +611,7 @@ static void test_paused_set_accepts_after_it_is_resumed(void **state)
 
 /* --- no descriptors ---------------------------------------------------------------------- */
 
-/* Let this process have no descriptor more than it has now. */
+/* Set the limit of descriptors to the number that is open now. */
 static struct rlimit forbid_descriptors(void)
 {
 	const int next = dup(STDERR_FILENO);
@@ -643,7 +645,7 @@ static void test_without_descriptors_the_set_rests_and_tries_again(void **state)
 	turn(3);
 	assert_int_equal(accepted_count, 0);
 	assert_true(set.resting);
-	/* The spare one can be had by others meanwhile. */
+	/* The rest of the process can open the spare descriptor meanwhile. */
 	extra = dup(STDERR_FILENO);
 	assert_true(extra >= 0);
 	assert_int_equal(dup(STDERR_FILENO), -1);
@@ -679,7 +681,10 @@ static void test_freed_descriptor_ends_the_rest(void **state)
 	close(extra);
 	listeners_descriptor_freed(&set);
 	turn(3);
-	/* One was freed and one accepted; the other has to wait, and is not complained of again. */
+	/*
+	 * One descriptor was freed and one connection accepted; the other waits without a log
+	 * line.
+	 */
 	assert_int_equal(accepted_count, 1);
 	assert_true(set.resting);
 	close_accepted();
@@ -720,13 +725,13 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_tcp_connections_are_accepted),
-		TEST(test_connections_are_accepted_behind_other_events),
-		TEST(test_flood_is_accepted_many_at_a_time),
+		TEST(test_connections_are_accepted_after_other_events),
+		TEST(test_burst_is_accepted_many_at_a_time),
 		TEST(test_names_are_resolved_and_blanks_ignored),
-		TEST(test_star_listens_on_everything),
+		TEST(test_star_listens_on_all_addresses),
 		TEST(test_name_that_does_not_resolve_is_fatal),
 		TEST(test_overlong_item_is_fatal),
-		TEST(test_address_in_use_is_fatal_only_if_no_other_works),
+		TEST(test_address_in_use_is_fatal_only_if_no_other_address_works),
 		TEST(test_reuseport_lets_two_share_an_address),
 		TEST(test_accepted_sockets_inherit_tcp_options),
 		TEST(test_defer_accept_may_be_switched),
@@ -734,13 +739,13 @@ int main(void)
 		TEST(test_unix_socket_has_its_mode_and_name),
 		TEST(test_stale_unix_socket_is_replaced),
 		TEST(test_lock_file_of_another_server_is_fatal),
-		TEST(test_folder_that_is_missing_is_fatal),
-		TEST(test_folder_that_is_too_long_is_fatal),
+		TEST(test_missing_folder_is_fatal),
+		TEST(test_too_long_folder_is_fatal),
 		TEST(test_group_by_name_or_number_and_unknown_one),
 		TEST(test_abstract_socket_has_no_file),
-		TEST(test_socket_of_a_successor_is_not_removed),
-		TEST(test_nothing_to_listen_on_is_fatal),
-		TEST(test_closing_tcp_leaves_the_unix_socket),
+		TEST(test_socket_file_of_another_process_is_not_removed),
+		TEST(test_no_address_to_listen_on_is_fatal),
+		TEST(test_closing_tcp_keeps_the_unix_socket),
 		TEST(test_paused_set_accepts_after_it_is_resumed),
 		TEST(test_without_descriptors_the_set_rests_and_tries_again),
 		TEST(test_freed_descriptor_ends_the_rest),

@@ -14,7 +14,7 @@
 #include "net/loop.h"
 
 static struct loop loop;
-static char diary[64]; /* a letter for each thing that happened */
+static char diary[64]; /* a letter for each event */
 
 static void note(char what)
 {
@@ -55,7 +55,7 @@ static usec_t fake_clock(void)
 static int set_up(void **state)
 {
 	(void)state;
-	alarm(20); /* a loop that waits for nothing fails instead of hanging */
+	alarm(20); /* a loop that waits forever fails instead of hanging */
 	diary[0] = '\0';
 	return loop_init(&loop) ? 0 : -1;
 }
@@ -118,7 +118,7 @@ static void test_forgotten_task_does_not_run(void **state)
 	assert_string_equal(diary, "b");
 }
 
-/* One task forgets the next of the batch that is being run. */
+/* One task removes the next one of the same run. */
 static struct job *to_forget;
 
 static void forget_another(struct loop_task *task)
@@ -127,7 +127,7 @@ static void forget_another(struct loop_task *task)
 	loop_forget(&loop, &to_forget->task);
 }
 
-static void test_task_may_forget_the_ones_behind_it(void **state)
+static void test_task_may_forget_later_tasks(void **state)
 {
 	struct job a = {.letter = 'a'}, b = {.letter = 'b'}, c = {.letter = 'c'};
 
@@ -167,7 +167,7 @@ static void work_again(struct loop_task *task)
 		loop_defer_work(&loop, task, work_again);
 }
 
-static void test_work_that_makes_work_goes_on_in_the_next_turn_without_waiting(void **state)
+static void test_work_deferred_by_work_runs_in_the_next_turn_without_waiting(void **state)
 {
 	struct job a = {.letter = 'a'}, b = {.letter = 'b'};
 
@@ -201,7 +201,7 @@ static void leave_byte(evutil_socket_t fd, short what, void *argument)
 	note('n');
 }
 
-static void test_event_that_stays_ready_is_told_once_a_turn(void **state)
+static void test_event_that_stays_ready_is_reported_once_a_turn(void **state)
 {
 	struct event *event;
 	int pair[2];
@@ -237,7 +237,7 @@ static void on_deadline(struct deadline *deadline)
 	note('w');
 }
 
-static void test_turn_goes_events_deadlines_deferred_poll_late(void **state)
+static void test_turn_runs_events_deadlines_deferred_poll_late(void **state)
 {
 	struct job late = {.letter = 'l'};
 	struct deadline deadline = {.expire = on_deadline};
@@ -264,7 +264,7 @@ static void test_turn_goes_events_deadlines_deferred_poll_late(void **state)
 	close(pair[1]);
 }
 
-static void test_time_stands_still_within_a_turn(void **state)
+static void test_time_is_constant_within_a_turn(void **state)
 {
 	usec_t first;
 
@@ -305,13 +305,13 @@ static void test_a_late_timer_is_measured(void **state)
 	wheel_set(&loop.wheel, &deadline, loop_now(&loop) + WHEEL_TICK);
 	loop_turn(&loop, false);
 	fake_now += WHEEL_TICK + 30000;
-	loop_turn(&loop, true); /* it sleeps until the kernel's timer wakes it */
+	loop_turn(&loop, true); /* waits until the kernel's timer wakes it */
 	assert_string_equal(diary, "w");
 	assert_int_equal(loop.lag.counts[6], 1); /* up to 50 ms */
 	assert_int_equal(loop.lag.sum, 30000);
 }
 
-static void test_busy_time_is_that_of_the_processor(void **state)
+static void test_busy_time_is_processor_time(void **state)
 {
 	const usec_t before = loop_busy();
 	volatile unsigned work = 0;
@@ -332,7 +332,7 @@ static void test_time_in_which_the_process_was_stopped_does_not_count(void **sta
 	loop_turn(&loop, false);
 	before = loop_now(&loop);
 	wheel_set(&loop.wheel, &deadline, before + 2 * USEC_PER_SEC);
-	/* The turn meant to sleep two seconds at most, and a minute went by. */
+	/* The turn was to wait for two seconds at most, but a minute has passed. */
 	loop_turn(&loop, false);
 	fake_now += 60 * USEC_PER_SEC;
 	loop_turn(&loop, false);
@@ -347,7 +347,7 @@ static void test_time_in_which_the_process_was_stopped_does_not_count(void **sta
 	assert_string_equal(diary, "ww");
 }
 
-static void test_long_sleep_without_deadlines_counts(void **state)
+static void test_long_wait_without_deadlines_counts(void **state)
 {
 	usec_t before;
 
@@ -368,7 +368,7 @@ static void test_deadline_wakes_a_waiting_turn(void **state)
 	wheel_set(&loop.wheel, &deadline, loop_now(&loop) + 1000);
 	for (int turns = 0; diary[0] == '\0'; turns++) {
 		loop_turn(&loop, true);
-		/* The kernel's coarse clock may wake it a little too early. */
+		/* The kernel's coarse clock may end the wait a little too early. */
 		assert_true(turns < 5);
 	}
 	assert_true(clock_monotonic() >= before + 1000);
@@ -392,7 +392,7 @@ static void test_loop_runs_until_it_is_stopped(void **state)
 	assert_string_equal(diary, "a");
 }
 
-static void on_gone(evutil_socket_t fd, short what, void *argument)
+static void on_hang_up(evutil_socket_t fd, short what, void *argument)
 {
 	(void)fd;
 	(void)argument;
@@ -400,19 +400,21 @@ static void on_gone(evutil_socket_t fd, short what, void *argument)
 	note('g');
 }
 
-/* One end of a pair, watched, with a byte unread; goes away in one of three ways. */
-static void watch_one(void (*leave)(int fd), const char *expected)
+/*
+ * Watch one end of a socket pair, with a byte unread, while `act` does something to the other.
+ */
+static void watch_one(void (*act)(int fd), const char *expected)
 {
 	struct event event;
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
 	assert_int_equal(write(pair[0], "x", 1), 1);
-	event_assign(&event, loop.base, -1, 0, on_gone, NULL);
+	event_assign(&event, loop.base, -1, 0, on_hang_up, NULL);
 	assert_true(loop_watch_hang_up(&loop, pair[1], &event));
 	loop_turn(&loop, false);
 	assert_string_equal(diary, "");
-	leave(pair[0]);
+	act(pair[0]);
 	for (int i = 0; i < 3; i++)
 		loop_turn(&loop, false);
 	assert_string_equal(diary, expected);
@@ -422,7 +424,7 @@ static void watch_one(void (*leave)(int fd), const char *expected)
 	close(pair[1]);
 }
 
-static void leave_not(int fd)
+static void keep_open(int fd)
 {
 	(void)fd;
 }
@@ -432,16 +434,16 @@ static void shut_down_writing(int fd)
 	shutdown(fd, SHUT_WR);
 }
 
-/* And leave the number in use, for the close() that follows. */
+/* Close the end but keep the number in use, for the close() that follows. */
 static void close_it(int fd)
 {
 	dup2(STDERR_FILENO, fd);
 }
 
-static void test_hang_up_is_told_once_whatever_is_unread(void **state)
+static void test_hang_up_is_reported_once_even_with_unread_bytes(void **state)
 {
 	(void)state;
-	watch_one(leave_not, "");
+	watch_one(keep_open, "");
 	watch_one(shut_down_writing, "g");
 	diary[0] = '\0';
 	watch_one(close_it, "g");
@@ -455,7 +457,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_late_timer_is_measured, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_busy_time_is_that_of_the_processor, set_up, tear_down),
+			test_busy_time_is_processor_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_deferred_tasks_run_in_order_at_the_end_of_the_turn, set_up,
 			tear_down),
@@ -464,30 +466,31 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_forgotten_task_does_not_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_task_may_forget_the_ones_behind_it, set_up, tear_down),
+			test_task_may_forget_later_tasks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_turn_does_not_wait_while_tasks_are_queued, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_work_that_makes_work_goes_on_in_the_next_turn_without_waiting,
+			test_work_deferred_by_work_runs_in_the_next_turn_without_waiting,
 			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_event_that_stays_ready_is_told_once_a_turn, set_up, tear_down),
+			test_event_that_stays_ready_is_reported_once_a_turn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_turn_goes_events_deadlines_deferred_poll_late, set_up_faked,
+			test_turn_runs_events_deadlines_deferred_poll_late, set_up_faked,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_time_stands_still_within_a_turn, set_up_faked, tear_down),
+			test_time_is_constant_within_a_turn, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_time_in_which_the_process_was_stopped_does_not_count, set_up_faked,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_long_sleep_without_deadlines_counts, set_up_faked, tear_down),
+			test_long_wait_without_deadlines_counts, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_deadline_wakes_a_waiting_turn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_loop_runs_until_it_is_stopped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_hang_up_is_told_once_whatever_is_unread, set_up, tear_down),
+			test_hang_up_is_reported_once_even_with_unread_bytes, set_up,
+			tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Ranges of addresses, as rules name them. */
+/* Ranges of addresses, as in access rules. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static struct address address(const char *text)
 	return out;
 }
 
-static void test_an_address_is_in_its_range_and_in_no_other(void **state)
+static void test_address_is_in_its_range_only(void **state)
 {
 	static const struct {
 		const char *network, *address;
@@ -34,7 +34,8 @@ static void test_an_address_is_in_its_range_and_in_no_other(void **state)
 		{"10.128.0.0/9", "10.127.255.255", false},
 		{"127.0.0.1/32", "127.0.0.1", true},
 		{"127.0.0.1/32", "127.0.0.2", false},
-		{"127.0.0.1/8", "127.0.0.1", false}, /* bits outside of the mask: nobody */
+		{"127.0.0.1/8", "127.0.0.1",
+			false}, /* bits outside of the mask: matches none */
 		{"::/0", "2001:db8::1", true},
 		{"::/0", "1.2.3.4", false},
 		{"0.0.0.0/0", "::1", false},
@@ -47,15 +48,15 @@ static void test_an_address_is_in_its_range_and_in_no_other(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		const struct address who = address(cases[i].address);
+		const struct address peer = address(cases[i].address);
 		struct network network;
 
 		assert_true(network_parse(cases[i].network, &network));
-		assert_int_equal(network_has(&network, &who), cases[i].inside);
+		assert_int_equal(network_has(&network, &peer), cases[i].inside);
 	}
 }
 
-static void test_a_mask_may_stand_apart_and_have_holes(void **state)
+static void test_mask_may_be_separate_and_have_gaps(void **state)
 {
 	struct address in = address("10.7.0.1"), out = address("10.7.1.1");
 	struct network network;
@@ -81,13 +82,13 @@ static void test_unix_and_unknown_addresses_are_in_no_range(void **state)
 	(void)state;
 	assert_true(network_parse("0.0.0.0/0", &network));
 	for (size_t i = 0; i < COUNT(families); i++) {
-		const struct address who = {.family = families[i]};
+		const struct address peer = {.family = families[i]};
 
-		assert_false(network_has(&network, &who));
+		assert_false(network_has(&network, &peer));
 	}
 }
 
-static void test_what_is_no_range_is_refused(void **state)
+static void test_invalid_ranges_are_refused(void **state)
 {
 	static const char *const bad[] = {"", "/", "/8", "10.0.0.0", "10.0.0.0/", "10.0.0.0/33",
 		"10.0.0.0/-1", "10.0.0.0/ 8", "10.0.0.0/8 ", "10.0.0.0/8x", "10.0.0.0/0008",
@@ -101,7 +102,7 @@ static void test_what_is_no_range_is_refused(void **state)
 		assert_false(network_parse(bad[i], &network));
 }
 
-static void test_a_range_without_any_address_is_known_as_such(void **state)
+static void test_range_without_addresses_is_detected(void **state)
 {
 	char text[ADDRESS_TEXT_SIZE];
 	struct network network;
@@ -121,11 +122,11 @@ static void test_a_range_without_any_address_is_known_as_such(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_address_is_in_its_range_and_in_no_other),
-		cmocka_unit_test(test_a_mask_may_stand_apart_and_have_holes),
+		cmocka_unit_test(test_address_is_in_its_range_only),
+		cmocka_unit_test(test_mask_may_be_separate_and_have_gaps),
 		cmocka_unit_test(test_unix_and_unknown_addresses_are_in_no_range),
-		cmocka_unit_test(test_what_is_no_range_is_refused),
-		cmocka_unit_test(test_a_range_without_any_address_is_known_as_such),
+		cmocka_unit_test(test_invalid_ranges_are_refused),
+		cmocka_unit_test(test_range_without_addresses_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

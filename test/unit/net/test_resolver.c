@@ -32,15 +32,15 @@ static usec_t shift; /* how far the test has moved the clock */
 
 /* --- a name server ----------------------------------------------------------------------- */
 
-/* What it knows: addresses of one family each; no addresses: the name does not exist. */
+/* Its records: each name has addresses of one family. Without any, the name does not exist. */
 struct zone_row {
 	const char *name;
 	const char *ipv4[3];
 	const char *ipv6[3];
 	bool silent; /* the question is not answered */
-	bool garbage; /* the answer is nonsense */
-	bool broken; /* the server fails */
-	bool loops; /* it is a name for itself */
+	bool garbage; /* the answer is malformed */
+	bool broken; /* the answer is SERVFAIL */
+	bool loops; /* the name is a CNAME of itself */
 	bool many; /* 100 IPv4 addresses, more than fit in a datagram and in the cache */
 };
 
@@ -61,13 +61,13 @@ static struct {
 	int udp, tcp;
 	struct event *udp_event, *tcp_event, *peer_event;
 	int questions; /* for IPv4 addresses */
-	char address[32]; /* as the resolver's option wants it */
+	char address[32]; /* for the resolver's option `servers` */
 	int serial_questions;
-	bool dead; /* nothing is answered at all */
+	bool dead; /* no question is answered */
 	uint32_t serial; /* of the zones test and zone.test; 0: they have none */
-	const char *asked_serial; /* of which zone it was asked for last */
+	const char *asked_serial; /* the zone of the last question for a serial */
 	const char
-		*moved[3]; /* instead of what the zone says of one.test; NULL first: nothing */
+		*moved[3]; /* addresses of one.test that replace its record; NULL first: none */
 } server;
 
 static size_t name_length(const uint8_t *packet, size_t length, char *out, size_t size)
@@ -109,7 +109,7 @@ static size_t add_addresses(uint8_t *out, size_t at, uint16_t type, const char *
 	return at;
 }
 
-/* RFC 1035 section 3.3.13: two names, which are the question's, and five numbers. */
+/* RFC 1035 section 3.3.13: two names, here those of the question, and five numbers. */
 static size_t add_serial(uint8_t *out, size_t at)
 {
 	uint8_t data[24] = {0xc0, 12, 0xc0, 12};
@@ -134,7 +134,7 @@ static const struct zone_row *find_row(const char *name)
 	return NULL;
 }
 
-/* Make the answer to a question; 0: none. RFC 1035 section 4.1.1. */
+/* Write the answer to a question; returns 0 for no answer. RFC 1035 section 4.1.1. */
 static size_t answer(const uint8_t *question, size_t length, uint8_t *out, bool datagram)
 {
 	char name[256];
@@ -199,7 +199,7 @@ static void on_datagram(evutil_socket_t fd, short what, void *argument)
 		sendto(fd, out, length, 0, (struct sockaddr *)&from, from_length);
 }
 
-/* Over TCP a question has its length before it; those of one asker come over one connection. */
+/* A question over TCP begins with its length; a channel uses one connection for all. */
 static void on_stream(evutil_socket_t fd, short what, void *argument)
 {
 	uint8_t question[512], out[4096];
@@ -237,7 +237,10 @@ static void on_connection(evutil_socket_t fd, short what, void *argument)
 	event_add(server.peer_event, NULL);
 }
 
-/* One port for both; somebody else may have the stream's half of the one we are given. */
+/*
+ * Use one port for UDP and TCP; another process may have the TCP port that belongs to the
+ * first.
+ */
 static bool bind_server(struct sockaddr_in *in)
 {
 	socklen_t length = sizeof(*in);
@@ -289,15 +292,15 @@ static void stop_server(void)
 	close(server.tcp);
 }
 
-/* --- askers ------------------------------------------------------------------------------ */
+/* --- queries ----------------------------------------------------------------------------- */
 
 struct asker {
 	struct resolver_query query;
 	int answers;
 	int status;
 	char text[ADDRESS_TEXT_SIZE]; /* the address; empty: none */
-	const char *next_name; /* asked for from the callback */
-	struct asker *cancels; /* given up from the callback */
+	const char *next_name; /* queried from the callback */
+	struct asker *cancels; /* cancelled from the callback */
 };
 
 static void on_answer(struct resolver_query *query, const struct sockaddr *address,
@@ -329,7 +332,7 @@ static void ask(struct asker *asker, const char *name)
 	const int before = asker->answers;
 
 	resolver_ask(resolver, &asker->query, name, 5432, on_answer);
-	/* Never from inside. */
+	/* The callback is never called from inside resolver_ask(). */
 	assert_int_equal(asker->answers, before);
 	assert_true(resolver_query_is_waiting(&asker->query));
 }
@@ -348,7 +351,7 @@ static usec_t shifted_clock(void)
 	return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000 + shift;
 }
 
-/* In steps that a loop does not take for a stop of the process. */
+/* Move the clock in steps too small for the loop to suspect that the process was stopped. */
 static void advance(usec_t by)
 {
 	for (usec_t done = 0; done < by; done += USEC_PER_SEC / 2) {
@@ -424,7 +427,7 @@ static void expect_literal(const char *text, const char *written)
 	assert_string_equal(address_text(&address, back), written);
 }
 
-static void test_literals_are_read(void **state)
+static void test_literals_are_parsed(void **state)
 {
 	struct sockaddr_storage out;
 
@@ -438,7 +441,7 @@ static void test_literals_are_read(void **state)
 	assert_int_not_equal(((struct sockaddr_in6 *)&out)->sin6_scope_id, 0);
 }
 
-static void test_names_are_no_literals(void **state)
+static void test_names_are_not_literals(void **state)
 {
 	static const char *const names[] = {"", "localhost", "127.1", "10.0.0", "1.2.3.4.5",
 		"256.1.1.1", "[::1]", "::g", "1", "a:b", "10.0.0.1 "};
@@ -473,7 +476,7 @@ static void test_ipv6_address_is_found(void **state)
 	assert_string_equal(asker.text, "[fd00::6]:5432");
 }
 
-static void test_several_askers_share_one_query(void **state)
+static void test_several_queries_share_one_look_up(void **state)
 {
 	struct asker askers[5] = {0};
 
@@ -486,7 +489,7 @@ static void test_several_askers_share_one_query(void **state)
 	assert_int_equal(server.questions, 1);
 }
 
-static void test_addresses_are_handed_out_in_turn(void **state)
+static void test_addresses_are_used_in_turn(void **state)
 {
 	struct asker askers[4] = {0};
 
@@ -501,7 +504,7 @@ static void test_addresses_are_handed_out_in_turn(void **state)
 	assert_string_equal(askers[1].text, askers[3].text);
 }
 
-static void test_answer_is_kept_for_its_life_only(void **state)
+static void test_answer_is_kept_for_its_lifetime_only(void **state)
 {
 	struct asker asker = {0};
 
@@ -522,7 +525,7 @@ static void test_answer_is_kept_for_its_life_only(void **state)
 	assert_int_equal(server.questions, 2);
 }
 
-static void test_lives_may_be_changed(void **state)
+static void test_lifetimes_may_be_changed(void **state)
 {
 	struct asker asker = {0};
 
@@ -536,7 +539,7 @@ static void test_lives_may_be_changed(void **state)
 	assert_int_equal(server.questions, 2);
 }
 
-static void test_failure_is_logged_once_and_kept_for_its_life(void **state)
+static void test_failure_is_logged_once_and_kept_for_its_lifetime(void **state)
 {
 	struct asker askers[2] = {0};
 
@@ -557,7 +560,7 @@ static void test_failure_is_logged_once_and_kept_for_its_life(void **state)
 	turn_until_answered(&askers[0], 3);
 	assert_int_equal(server.questions, 2);
 	assert_int_equal(logged("DNS lookup failed"), 2);
-	/* Look-ups are counted, and not those who ask for them. */
+	/* Look-ups are counted, not queries. */
 	assert_int_equal(resolver_counts(resolver)->unknown, 2);
 	assert_int_equal(resolver_counts(resolver)->found, 0);
 	ask(&askers[0], "one.test");
@@ -565,7 +568,7 @@ static void test_failure_is_logged_once_and_kept_for_its_life(void **state)
 	assert_int_equal(resolver_counts(resolver)->found, 1);
 }
 
-static void test_nonsense_answer_is_a_failure(void **state)
+static void test_malformed_answer_is_a_failure(void **state)
 {
 	struct asker asker = {0};
 
@@ -576,7 +579,7 @@ static void test_nonsense_answer_is_a_failure(void **state)
 	assert_int_equal(resolver_counts(resolver)->errors, 1);
 }
 
-static void test_names_differ_by_every_letter(void **state)
+static void test_names_are_compared_exactly(void **state)
 {
 	struct asker lower = {0}, upper = {0};
 
@@ -618,7 +621,7 @@ static void test_more_addresses_than_fit_in_a_datagram_come_over_tcp(void **stat
 	assert_null(resolver_row_address(name, RESOLVER_ADDRESSES_MAX, &length));
 }
 
-static void test_cancelled_asker_is_not_told(void **state)
+static void test_cancelled_query_is_not_answered(void **state)
 {
 	struct asker gone = {0}, stays = {0};
 
@@ -630,14 +633,14 @@ static void test_cancelled_asker_is_not_told(void **state)
 	assert_false(resolver_query_is_waiting(&gone.query));
 	turn_until_answered(&stays, 1);
 	assert_int_equal(gone.answers, 0);
-	/* Also when the answer was there already. */
+	/* Also when the answer is cached. */
 	ask(&gone, "one.test");
 	resolver_cancel(&gone.query);
 	loop_turn(&loop, false);
 	assert_int_equal(gone.answers, 0);
 }
 
-static void test_look_up_that_nobody_waits_for_is_kept(void **state)
+static void test_look_up_without_waiting_queries_is_cached(void **state)
 {
 	struct asker asker = {0};
 
@@ -651,7 +654,7 @@ static void test_look_up_that_nobody_waits_for_is_kept(void **state)
 	assert_int_equal(server.questions, 1);
 }
 
-static void test_asker_may_ask_again_and_cancel_others_when_answered(void **state)
+static void test_callback_may_ask_again_and_cancel_other_queries(void **state)
 {
 	struct asker first = {0}, second = {0}, third = {0};
 
@@ -683,7 +686,7 @@ static void test_silent_server_is_asked_again_within_seconds(void **state)
 	resolver_cancel(&asker.query);
 }
 
-static void test_end_forgets_those_who_wait(void **state)
+static void test_free_drops_waiting_queries(void **state)
 {
 	struct asker asker = {0}, cached = {0};
 
@@ -700,7 +703,7 @@ static void test_end_forgets_those_who_wait(void **state)
 	assert_int_equal(cached.answers, 1);
 }
 
-static void test_name_unused_for_longest_makes_room(void **state)
+static void test_least_recently_used_name_is_evicted(void **state)
 {
 	struct asker asker = {0};
 
@@ -722,7 +725,7 @@ static void test_name_unused_for_longest_makes_room(void **state)
 	assert_int_equal(server.questions, 3);
 }
 
-static void test_full_cache_of_names_in_use_refuses(void **state)
+static void test_cache_full_of_names_in_use_refuses_others(void **state)
 {
 	struct asker busy = {0}, refused = {0};
 
@@ -736,7 +739,7 @@ static void test_full_cache_of_names_in_use_refuses(void **state)
 	resolver_cancel(&busy.query);
 }
 
-static void test_asker_may_evict_the_name_it_was_told_of(void **state)
+static void test_callback_may_evict_the_name_of_its_answer(void **state)
 {
 	struct asker asker = {.next_name = "two.test"};
 
@@ -745,14 +748,17 @@ static void test_asker_may_evict_the_name_it_was_told_of(void **state)
 	start_resolver(15 * USEC_PER_SEC, 15 * USEC_PER_SEC, 1);
 	ask(&asker, "one.test");
 	turn_until_answered(&asker, 2);
-	/* It is still being told of when the next is asked for: there is no room yet. */
+	/*
+	 * The name is still being answered when the next one is queried: it cannot be evicted
+	 * yet.
+	 */
 	assert_int_not_equal(asker.status, RESOLVER_FOUND);
 	ask(&asker, "two.test");
 	turn_until_answered(&asker, 3);
 	assert_int_equal(asker.status, RESOLVER_FOUND);
 }
 
-static void test_impossible_names_fail(void **state)
+static void test_invalid_names_fail(void **state)
 {
 	struct asker asker = {0};
 	char longest[400];
@@ -772,7 +778,7 @@ static void test_impossible_names_fail(void **state)
 	assert_int_equal(server.questions, 0);
 }
 
-static void test_cache_may_be_shown(void **state)
+static void test_cache_can_be_listed(void **state)
 {
 	struct asker asker = {0};
 	const struct resolver_name *name;
@@ -830,25 +836,25 @@ static void expect_short_failure(const char *name, int questions)
 	assert_true(server.questions > questions);
 }
 
-static void test_failure_of_a_name_server_is_soon_forgotten(void **state)
+static void test_failure_of_a_name_server_is_kept_shortly(void **state)
 {
 	(void)state;
 	expect_short_failure("broken.test", 3);
 }
 
-static void test_nonsense_is_soon_forgotten(void **state)
+static void test_malformed_answer_is_kept_shortly(void **state)
 {
 	(void)state;
 	expect_short_failure("odd.test", 1);
 }
 
-static void test_name_without_addresses_is_soon_forgotten(void **state)
+static void test_name_without_addresses_is_kept_shortly(void **state)
 {
 	(void)state;
 	expect_short_failure("loop.test", 1);
 }
 
-static void test_short_life_of_failures_is_not_made_longer(void **state)
+static void test_short_lifetime_of_failures_is_not_extended(void **state)
 {
 	struct asker asker = {0};
 
@@ -861,7 +867,7 @@ static void test_short_life_of_failures_is_not_made_longer(void **state)
 	assert_int_equal(server.questions, 2);
 }
 
-static void test_name_for_itself_is_a_failure(void **state)
+static void test_alias_of_itself_is_a_failure(void **state)
 {
 	struct asker asker = {0};
 
@@ -873,7 +879,7 @@ static void test_name_for_itself_is_a_failure(void **state)
 
 /* --- moves ------------------------------------------------------------------------------- */
 
-static char moves[512]; /* `NAME ADDRESS` for each, with a blank behind it */
+static char moves[512]; /* `NAME ADDRESS` and a blank for each */
 
 static void on_move(
 	void *argument, const char *name, const struct sockaddr *gone, socklen_t length)
@@ -888,7 +894,7 @@ static void on_move(
 		address_host(&address, text));
 }
 
-/* Look one.test up, whatever is known of it. */
+/* Look one.test up even if it is cached. */
 static void look_again(struct asker *asker)
 {
 	resolver_forget(resolver, "one.test", 8);
@@ -902,7 +908,7 @@ static void move_to(const char *first, const char *second)
 	server.moved[1] = second;
 }
 
-static void test_addresses_that_are_gone_are_told(void **state)
+static void test_removed_addresses_are_reported(void **state)
 {
 	struct asker asker = {0};
 
@@ -925,7 +931,7 @@ static void test_addresses_that_are_gone_are_told(void **state)
 	assert_int_equal(resolver_counts(resolver)->moves, 2);
 }
 
-static void test_failed_look_up_moves_nothing(void **state)
+static void test_failed_look_up_reports_no_removed_address(void **state)
 {
 	struct asker asker = {0};
 
@@ -937,14 +943,14 @@ static void test_failed_look_up_moves_nothing(void **state)
 	look_again(&asker);
 	assert_int_not_equal(asker.status, RESOLVER_FOUND);
 	assert_string_equal(moves, "");
-	/* What it was before is still known when the next answer comes. */
+	/* The addresses before the failure are compared with the next answer. */
 	server.dead = false;
 	move_to("10.0.0.5", NULL);
 	look_again(&asker);
 	assert_string_equal(moves, "one.test 10.0.0.1 ");
 }
 
-static void test_forgotten_name_is_looked_up_when_it_is_asked_for(void **state)
+static void test_forgotten_name_is_looked_up_by_the_next_query(void **state)
 {
 	struct asker asker = {0};
 
@@ -988,14 +994,14 @@ static void use_zones(void)
 	server.questions = 0;
 }
 
-/* The next round of questions for serials comes, and is over. */
+/* Wait until the next round of questions for serials has ended. */
 static void pass_round(int questions)
 {
 	const int wanted = server.serial_questions + questions;
 
 	advance(10 * USEC_PER_SEC);
 	while (server.serial_questions < wanted || resolver_in_flight(resolver) > 0) {
-		/* The round may be a little further off: nobody waits for the real clock. */
+		/* The round may start a little later: move the clock instead of waiting. */
 		if (resolver_in_flight(resolver) == 0)
 			shift += USEC_PER_SEC / 10;
 		loop_turn(&loop, resolver_in_flight(resolver) > 0);
@@ -1004,7 +1010,7 @@ static void pass_round(int questions)
 	assert_int_equal(server.serial_questions, wanted);
 }
 
-static void test_names_of_a_zone_that_moves_forward_are_looked_up(void **state)
+static void test_names_of_a_zone_with_a_newer_serial_are_looked_up(void **state)
 {
 	(void)state;
 	server.serial = 7;
@@ -1023,7 +1029,7 @@ static void test_names_of_a_zone_that_moves_forward_are_looked_up(void **state)
 	assert_int_equal(logged("LOG zone 'test' serial changed: old=7 new=9"), 1);
 }
 
-static void test_serials_go_round(void **state)
+static void test_serials_wrap_around(void **state)
 {
 	(void)state;
 	server.serial = 0xfffffff0u;
@@ -1035,7 +1041,7 @@ static void test_serials_go_round(void **state)
 	assert_int_equal(server.questions, 3);
 }
 
-static void test_serial_that_falls_back_means_nothing(void **state)
+static void test_older_serial_is_ignored(void **state)
 {
 	(void)state;
 	server.serial = 100;
@@ -1052,7 +1058,7 @@ static void test_serial_that_falls_back_means_nothing(void **state)
 	assert_int_equal(find_zone("test").serial, 100);
 }
 
-static void test_move_is_noticed_with_the_zone(void **state)
+static void test_removed_address_is_noticed_with_the_zone(void **state)
 {
 	(void)state;
 	moves[0] = '\0';
@@ -1078,7 +1084,7 @@ static void test_zone_without_a_serial_is_asked_again(void **state)
 	assert_int_equal(logged("serial changed"), 0);
 }
 
-static void test_without_a_period_no_zone_is_watched(void **state)
+static void test_without_a_period_no_zone_is_queried(void **state)
 {
 	(void)state;
 	server.serial = 3;
@@ -1087,7 +1093,7 @@ static void test_without_a_period_no_zone_is_watched(void **state)
 	assert_null(resolver_zones(resolver));
 	advance(30 * USEC_PER_SEC);
 	assert_int_equal(server.serial_questions, 0);
-	/* Names that were in use before count when it is switched on. */
+	/* Names that were cached before the period is set have their zones queried, too. */
 	resolver_set_zone_period(resolver, 5 * USEC_PER_SEC);
 	assert_int_equal(find_zone("zone.test").names, 2);
 	advance(6 * USEC_PER_SEC);
@@ -1095,7 +1101,7 @@ static void test_without_a_period_no_zone_is_watched(void **state)
 		loop_turn(&loop, true);
 }
 
-static void test_period_that_stays_the_same_is_not_begun_anew(void **state)
+static void test_unchanged_period_is_not_restarted(void **state)
 {
 	(void)state;
 	server.serial = 3;
@@ -1108,7 +1114,7 @@ static void test_period_that_stays_the_same_is_not_begun_anew(void **state)
 		loop_turn(&loop, true);
 }
 
-static void test_zone_goes_with_its_last_name_while_it_is_asked(void **state)
+static void test_zone_is_freed_with_its_last_name_during_its_query(void **state)
 {
 	struct asker asker = {0};
 
@@ -1125,7 +1131,7 @@ static void test_zone_goes_with_its_last_name_while_it_is_asked(void **state)
 	server.serial = 4;
 	ask(&asker, "one.test");
 	assert_null(find_zone("zone.test").name);
-	/* It is asked again, of another channel, though nobody wants to know any more. */
+	/* The question is repeated on the new channel although its zone is freed. */
 	resolver_renew(resolver);
 	turn_until_answered(&asker, 2);
 	while (server.serial_questions < 1 || resolver_in_flight(resolver) > 0)
@@ -1136,7 +1142,7 @@ static void test_zone_goes_with_its_last_name_while_it_is_asked(void **state)
 	assert_int_equal(find_zone("test").serial, 0);
 }
 
-static void test_end_while_zones_are_asked(void **state)
+static void test_free_while_a_zone_is_queried(void **state)
 {
 	(void)state;
 	use_zones();
@@ -1152,7 +1158,7 @@ static void test_end_while_zones_are_asked(void **state)
 
 static char conf_path[64];
 
-/* As editors and network managers do it. */
+/* Replace the file by renaming another one, as editors and network managers do. */
 static void replace_conf(const char *text)
 {
 	char new_path[80];
@@ -1166,7 +1172,7 @@ static void replace_conf(const char *text)
 	assert_int_equal(rename(new_path, conf_path), 0);
 }
 
-/* A resolver that has its name servers from a file of its own; the test's server is none of them. */
+/* Make a resolver with a resolv.conf of its own, which does not name the test's server. */
 static void start_with_conf(const char *text, const char *servers)
 {
 	const struct resolver_options options = {
@@ -1184,7 +1190,7 @@ static void start_with_conf(const char *text, const char *servers)
 	assert_non_null(resolver);
 }
 
-static void test_what_is_under_way_is_asked_again_when_resolv_conf_changes(void **state)
+static void test_look_ups_in_flight_start_again_when_resolv_conf_changes(void **state)
 {
 	struct asker asker = {0};
 
@@ -1205,7 +1211,7 @@ static void test_what_is_under_way_is_asked_again_when_resolv_conf_changes(void 
 	unlink(conf_path);
 }
 
-static void test_failures_are_forgotten_when_resolv_conf_changes(void **state)
+static void test_failures_expire_when_resolv_conf_changes(void **state)
 {
 	struct asker asker = {0};
 
@@ -1228,7 +1234,7 @@ static void test_failures_are_forgotten_when_resolv_conf_changes(void **state)
 	unlink(conf_path);
 }
 
-static void test_resolv_conf_is_looked_at_once_a_second(void **state)
+static void test_resolv_conf_is_checked_once_a_second(void **state)
 {
 	struct asker asker = {0};
 
@@ -1249,7 +1255,7 @@ static void test_resolv_conf_is_looked_at_once_a_second(void **state)
 	unlink(conf_path);
 }
 
-static void test_renewal_keeps_what_was_found_and_answers_what_was_asked(void **state)
+static void test_renewal_keeps_answers_and_look_ups_in_flight(void **state)
 {
 	struct asker cached = {0}, waiting[3] = {0};
 
@@ -1271,7 +1277,7 @@ static void test_renewal_keeps_what_was_found_and_answers_what_was_asked(void **
 	assert_int_equal(resolver_in_flight(resolver), 0);
 }
 
-static void test_resolv_conf_of_ones_own(void **state)
+static void test_resolv_conf_can_be_another_file(void **state)
 {
 	struct resolver_options options = {.resolv_conf = log_path, .names_max = 1};
 	struct resolver *other;
@@ -1287,7 +1293,7 @@ static void test_resolv_conf_of_ones_own(void **state)
 	assert_int_equal(logged("WARNING cannot read resolv_conf: /no/such/file"), 1);
 }
 
-static void test_servers_that_are_no_addresses_are_refused(void **state)
+static void test_servers_that_are_not_addresses_are_refused(void **state)
 {
 	const struct resolver_options options = {.servers = "one.test", .names_max = 1};
 
@@ -1300,52 +1306,52 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_literals_are_read),
-		TEST(test_names_are_no_literals),
+		TEST(test_literals_are_parsed),
+		TEST(test_names_are_not_literals),
 		TEST(test_name_is_looked_up_with_the_port_asked_for),
 		TEST(test_ipv6_address_is_found),
-		TEST(test_several_askers_share_one_query),
-		TEST(test_addresses_are_handed_out_in_turn),
-		TEST(test_answer_is_kept_for_its_life_only),
-		TEST(test_lives_may_be_changed),
-		TEST(test_failure_is_logged_once_and_kept_for_its_life),
-		TEST(test_nonsense_answer_is_a_failure),
-		TEST(test_names_differ_by_every_letter),
+		TEST(test_several_queries_share_one_look_up),
+		TEST(test_addresses_are_used_in_turn),
+		TEST(test_answer_is_kept_for_its_lifetime_only),
+		TEST(test_lifetimes_may_be_changed),
+		TEST(test_failure_is_logged_once_and_kept_for_its_lifetime),
+		TEST(test_malformed_answer_is_a_failure),
+		TEST(test_names_are_compared_exactly),
 		TEST(test_hosts_file_answers_without_the_server),
 		TEST(test_more_addresses_than_fit_in_a_datagram_come_over_tcp),
-		TEST(test_cancelled_asker_is_not_told),
-		TEST(test_look_up_that_nobody_waits_for_is_kept),
-		TEST(test_asker_may_ask_again_and_cancel_others_when_answered),
+		TEST(test_cancelled_query_is_not_answered),
+		TEST(test_look_up_without_waiting_queries_is_cached),
+		TEST(test_callback_may_ask_again_and_cancel_other_queries),
 		TEST(test_silent_server_is_asked_again_within_seconds),
-		TEST(test_end_forgets_those_who_wait),
-		TEST(test_name_unused_for_longest_makes_room),
-		TEST(test_full_cache_of_names_in_use_refuses),
-		TEST(test_asker_may_evict_the_name_it_was_told_of),
-		TEST(test_impossible_names_fail),
-		TEST(test_cache_may_be_shown),
-		TEST(test_failure_of_a_name_server_is_soon_forgotten),
-		TEST(test_nonsense_is_soon_forgotten),
-		TEST(test_name_without_addresses_is_soon_forgotten),
-		TEST(test_short_life_of_failures_is_not_made_longer),
-		TEST(test_name_for_itself_is_a_failure),
-		TEST(test_addresses_that_are_gone_are_told),
-		TEST(test_failed_look_up_moves_nothing),
-		TEST(test_forgotten_name_is_looked_up_when_it_is_asked_for),
-		TEST(test_names_of_a_zone_that_moves_forward_are_looked_up),
-		TEST(test_serials_go_round),
-		TEST(test_serial_that_falls_back_means_nothing),
-		TEST(test_move_is_noticed_with_the_zone),
+		TEST(test_free_drops_waiting_queries),
+		TEST(test_least_recently_used_name_is_evicted),
+		TEST(test_cache_full_of_names_in_use_refuses_others),
+		TEST(test_callback_may_evict_the_name_of_its_answer),
+		TEST(test_invalid_names_fail),
+		TEST(test_cache_can_be_listed),
+		TEST(test_failure_of_a_name_server_is_kept_shortly),
+		TEST(test_malformed_answer_is_kept_shortly),
+		TEST(test_name_without_addresses_is_kept_shortly),
+		TEST(test_short_lifetime_of_failures_is_not_extended),
+		TEST(test_alias_of_itself_is_a_failure),
+		TEST(test_removed_addresses_are_reported),
+		TEST(test_failed_look_up_reports_no_removed_address),
+		TEST(test_forgotten_name_is_looked_up_by_the_next_query),
+		TEST(test_names_of_a_zone_with_a_newer_serial_are_looked_up),
+		TEST(test_serials_wrap_around),
+		TEST(test_older_serial_is_ignored),
+		TEST(test_removed_address_is_noticed_with_the_zone),
 		TEST(test_zone_without_a_serial_is_asked_again),
-		TEST(test_without_a_period_no_zone_is_watched),
-		TEST(test_period_that_stays_the_same_is_not_begun_anew),
-		TEST(test_zone_goes_with_its_last_name_while_it_is_asked),
-		TEST(test_end_while_zones_are_asked),
-		TEST(test_what_is_under_way_is_asked_again_when_resolv_conf_changes),
-		TEST(test_failures_are_forgotten_when_resolv_conf_changes),
-		TEST(test_resolv_conf_is_looked_at_once_a_second),
-		TEST(test_renewal_keeps_what_was_found_and_answers_what_was_asked),
-		TEST(test_resolv_conf_of_ones_own),
-		TEST(test_servers_that_are_no_addresses_are_refused),
+		TEST(test_without_a_period_no_zone_is_queried),
+		TEST(test_unchanged_period_is_not_restarted),
+		TEST(test_zone_is_freed_with_its_last_name_during_its_query),
+		TEST(test_free_while_a_zone_is_queried),
+		TEST(test_look_ups_in_flight_start_again_when_resolv_conf_changes),
+		TEST(test_failures_expire_when_resolv_conf_changes),
+		TEST(test_resolv_conf_is_checked_once_a_second),
+		TEST(test_renewal_keeps_answers_and_look_ups_in_flight),
+		TEST(test_resolv_conf_can_be_another_file),
+		TEST(test_servers_that_are_not_addresses_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

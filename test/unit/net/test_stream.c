@@ -21,7 +21,7 @@ static struct loop loop;
 static struct stream stream;
 static int peer; /* the other end of the stream; -1: none */
 
-/* What the handlers saw. */
+/* What the handlers have recorded. */
 static int reads, drains, hang_ups, connects;
 static int connect_error;
 static ssize_t last_read;
@@ -67,8 +67,8 @@ static const struct stream_handlers handlers = {
 	.connected = on_connected,
 };
 
-/* For those who do not care about a peer that goes while they are paused. */
-static const struct stream_handlers deaf_handlers = {
+/* Handlers without hung_up(). */
+static const struct stream_handlers plain_handlers = {
 	.readable = on_readable,
 	.drained = on_drained,
 	.connected = on_connected,
@@ -165,7 +165,7 @@ static void tell(const char *text)
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-static void test_what_the_peer_sends_is_received_once(void **state)
+static void test_bytes_of_the_peer_are_received_once(void **state)
 {
 	(void)state;
 	tell("hello");
@@ -183,7 +183,7 @@ static void test_end_is_readable(void **state)
 	assert_int_equal(last_read, STREAM_END);
 }
 
-static void test_nothing_to_receive_is_said(void **state)
+static void test_nothing_to_receive_returns_again(void **state)
 {
 	char byte;
 
@@ -214,7 +214,7 @@ static void test_paused_stream_is_not_read_until_resumed(void **state)
 	assert_string_equal(received, "later");
 }
 
-static void test_pause_in_which_nothing_comes_costs_no_call(void **state)
+static void test_pause_in_which_nothing_arrives_needs_no_system_call(void **state)
 {
 	(void)state;
 	stream_pause(&stream);
@@ -241,7 +241,7 @@ static void test_stream_may_be_parked_again_and_again(void **state)
 	assert_int_equal(hang_ups, 0);
 }
 
-static void test_peer_that_leaves_a_paused_stream_is_noticed_once(void **state)
+static void test_hang_up_of_a_paused_stream_is_noticed_once(void **state)
 {
 	(void)state;
 	stream_pause(&stream);
@@ -298,7 +298,7 @@ static void test_stream_may_be_closed_when_its_peer_hangs_up(void **state)
 	assert_false(stream_is_open(&stream));
 }
 
-static void test_hang_up_before_a_resume_in_the_same_turn_is_forgotten(void **state)
+static void test_hang_up_before_a_resume_in_the_same_turn_is_not_reported(void **state)
 {
 	(void)state;
 	stream_pause(&stream);
@@ -312,10 +312,10 @@ static void test_hang_up_before_a_resume_in_the_same_turn_is_forgotten(void **st
 	assert_int_equal(last_read, STREAM_END);
 }
 
-static void test_paused_stream_that_nobody_asks_about_is_left_alone(void **state)
+static void test_paused_stream_without_a_hang_up_handler_is_not_watched(void **state)
 {
 	(void)state;
-	stream.handlers = &deaf_handlers;
+	stream.handlers = &plain_handlers;
 	stream_pause(&stream);
 	tell("x");
 	turn(2);
@@ -329,10 +329,10 @@ static void test_paused_stream_that_nobody_asks_about_is_left_alone(void **state
 	assert_string_equal(received, "x");
 }
 
-static void test_new_handlers_hear_of_a_peer_that_went_before(void **state)
+static void test_new_handlers_get_a_hang_up_that_happened_before(void **state)
 {
 	(void)state;
-	stream_set_handlers(&stream, &deaf_handlers);
+	stream_set_handlers(&stream, &plain_handlers);
 	stream_pause(&stream);
 	tell("x");
 	turn(2);
@@ -345,8 +345,8 @@ static void test_new_handlers_hear_of_a_peer_that_went_before(void **state)
 	assert_int_equal(hang_ups, 0);
 	turn(3);
 	assert_int_equal(hang_ups, 1);
-	/* And back again: they are not told, and nothing is left behind. */
-	stream_set_handlers(&stream, &deaf_handlers);
+	/* And back to handlers without hung_up(): the event is removed again. */
+	stream_set_handlers(&stream, &plain_handlers);
 	turn(2);
 	stream_resume(&stream);
 	turn(1);
@@ -376,7 +376,7 @@ static void close_both(struct stream *from)
 
 static const struct stream_handlers closing_handlers = {.readable = close_both};
 
-static void test_stream_closed_in_the_turn_in_which_it_is_readable_is_not_told(void **state)
+static void test_stream_closed_in_the_turn_in_which_it_is_readable_gets_no_event(void **state)
 {
 	int pair[2];
 
@@ -406,7 +406,7 @@ static uint8_t *make_pattern(void)
 	return bytes;
 }
 
-/* Let the peer read until so much has come; compares it with the pattern. */
+/* Let the peer read this number of bytes, and compare them with the pattern. */
 static void peer_reads(const uint8_t *pattern, size_t *at, size_t until)
 {
 	static uint8_t bytes[65536];
@@ -425,7 +425,7 @@ static void peer_reads(const uint8_t *pattern, size_t *at, size_t until)
 	}
 }
 
-static void test_pieces_go_out_in_one_go(void **state)
+static void test_pieces_are_sent_with_one_call(void **state)
 {
 	char a[] = "one ", b[] = "two ", c[] = "three";
 	struct iovec pieces[] = {{a, 4}, {b, 4}, {c, 5}};
@@ -438,14 +438,14 @@ static void test_pieces_go_out_in_one_go(void **state)
 	assert_string_equal(text, "one two three");
 }
 
-static void test_nothing_to_send_is_sent(void **state)
+static void test_sending_nothing_succeeds(void **state)
 {
 	(void)state;
 	assert_int_equal(stream_send(&stream, NULL, 0), STREAM_SENT_ALL);
 	assert_int_equal(stream_send_bytes(&stream, "", 0), STREAM_SENT_ALL);
 }
 
-static void test_more_pieces_than_one_call_takes_are_sent_all_the_same(void **state)
+static void test_more_pieces_than_one_call_takes_are_all_sent(void **state)
 {
 	enum { PIECES = 3000 };
 	static struct iovec pieces[PIECES];
@@ -468,7 +468,7 @@ static void test_more_pieces_than_one_call_takes_are_sent_all_the_same(void **st
 		assert_int_equal(text[i], '0' + i % 10);
 }
 
-static void test_what_the_peer_does_not_take_follows_when_it_does(void **state)
+static void test_blocked_bytes_are_sent_when_the_peer_reads(void **state)
 {
 	uint8_t *pattern = make_pattern();
 	struct iovec pieces[] = {{pattern, LOT / 3}, {pattern + LOT / 3, LOT - LOT / 3 - 100}};
@@ -478,7 +478,7 @@ static void test_what_the_peer_does_not_take_follows_when_it_does(void **state)
 	assert_int_equal(stream_send(&stream, pieces, 2), STREAM_SENT_LATER);
 	assert_true(stream_is_blocked(&stream));
 	assert_true(stream_backlog_length(&stream) > 0);
-	/* What comes after waits behind it. */
+	/* Bytes sent later wait after those in the backlog. */
 	assert_int_equal(
 		stream_send_bytes(&stream, pattern + LOT - 100, 100), STREAM_SENT_LATER);
 	turn(2);
@@ -492,7 +492,7 @@ static void test_what_the_peer_does_not_take_follows_when_it_does(void **state)
 	free(pattern);
 }
 
-static void test_blocked_stream_still_reads(void **state)
+static void test_blocked_stream_still_receives(void **state)
 {
 	uint8_t *pattern = make_pattern();
 
@@ -544,7 +544,7 @@ static void test_slow_peer_does_not_make_the_backlog_grow(void **state)
 	free(pattern);
 }
 
-static void test_sending_to_a_peer_that_is_gone_fails(void **state)
+static void test_sending_to_a_closed_peer_fails(void **state)
 {
 	(void)state;
 	close(peer);
@@ -581,7 +581,7 @@ static void test_closing_a_blocked_stream_frees_its_backlog(void **state)
 
 /* --- connecting -------------------------------------------------------------------------- */
 
-static void test_connect_then_talk(void **state)
+static void test_connected_stream_sends_and_receives(void **state)
 {
 	char text[8] = "";
 
@@ -596,7 +596,7 @@ static void test_connect_then_talk(void **state)
 	assert_string_equal(received, "pong");
 }
 
-static void test_refused_connect_tells_its_error(void **state)
+static void test_refused_connect_reports_its_error(void **state)
 {
 	struct sockaddr_in address;
 
@@ -617,7 +617,7 @@ static void test_refused_connect_tells_its_error(void **state)
 static void test_connect_to_no_unix_socket_fails_at_once(void **state)
 {
 	struct sockaddr_un address;
-	const socklen_t length = address_unix(&address, "@pgusher-nobody-listens-here");
+	const socklen_t length = address_unix(&address, "@pgusher-no-listener");
 
 	(void)state;
 	errno = 0;
@@ -628,7 +628,7 @@ static void test_connect_to_no_unix_socket_fails_at_once(void **state)
 	assert_int_equal(stream.fd, -1);
 }
 
-static void test_connect_may_be_given_up(void **state)
+static void test_connecting_stream_may_be_closed(void **state)
 {
 	struct sockaddr_in address;
 	const int listening = listen_on_loopback(&address);
@@ -691,7 +691,7 @@ static void test_scripted_stream_receives_what_is_fed(void **state)
 	assert_int_equal(stream_send_bytes(&stream, "x", 1), STREAM_SENT_NOT);
 }
 
-static void test_scripted_stream_keeps_what_is_sent(void **state)
+static void test_scripted_stream_records_what_is_sent(void **state)
 {
 	size_t length;
 
@@ -739,39 +739,40 @@ int main(void)
 #define SCRIPTED_TEST(name)                                                                    \
 	cmocka_unit_test_setup_teardown(name, set_up_scripted, tear_down_scripted)
 	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(test_what_the_peer_sends_is_received_once),
+		SOCKET_TEST(test_bytes_of_the_peer_are_received_once),
 		SOCKET_TEST(test_end_is_readable),
-		SOCKET_TEST(test_nothing_to_receive_is_said),
+		SOCKET_TEST(test_nothing_to_receive_returns_again),
 		CONNECT_TEST(test_reset_connection_is_broken),
 		SOCKET_TEST(test_paused_stream_is_not_read_until_resumed),
-		SOCKET_TEST(test_pause_in_which_nothing_comes_costs_no_call),
+		SOCKET_TEST(test_pause_in_which_nothing_arrives_needs_no_system_call),
 		SOCKET_TEST(test_stream_may_be_parked_again_and_again),
-		SOCKET_TEST(test_peer_that_leaves_a_paused_stream_is_noticed_once),
+		SOCKET_TEST(test_hang_up_of_a_paused_stream_is_noticed_once),
 		SOCKET_TEST(test_hang_up_as_first_thing_of_a_pause_is_noticed),
 		CONNECT_TEST(test_reset_of_a_paused_stream_is_noticed_once),
 		SOCKET_TEST(test_stream_may_be_closed_when_its_peer_hangs_up),
-		SOCKET_TEST(test_hang_up_before_a_resume_in_the_same_turn_is_forgotten),
-		SOCKET_TEST(test_paused_stream_that_nobody_asks_about_is_left_alone),
-		SOCKET_TEST(test_new_handlers_hear_of_a_peer_that_went_before),
+		SOCKET_TEST(test_hang_up_before_a_resume_in_the_same_turn_is_not_reported),
+		SOCKET_TEST(test_paused_stream_without_a_hang_up_handler_is_not_watched),
+		SOCKET_TEST(test_new_handlers_get_a_hang_up_that_happened_before),
 		SOCKET_TEST(test_stream_may_be_closed_by_its_reader),
-		SOCKET_TEST(test_stream_closed_in_the_turn_in_which_it_is_readable_is_not_told),
-		SOCKET_TEST(test_pieces_go_out_in_one_go),
-		SOCKET_TEST(test_nothing_to_send_is_sent),
-		SOCKET_TEST(test_more_pieces_than_one_call_takes_are_sent_all_the_same),
-		SOCKET_TEST(test_what_the_peer_does_not_take_follows_when_it_does),
-		SOCKET_TEST(test_blocked_stream_still_reads),
+		SOCKET_TEST(
+			test_stream_closed_in_the_turn_in_which_it_is_readable_gets_no_event),
+		SOCKET_TEST(test_pieces_are_sent_with_one_call),
+		SOCKET_TEST(test_sending_nothing_succeeds),
+		SOCKET_TEST(test_more_pieces_than_one_call_takes_are_all_sent),
+		SOCKET_TEST(test_blocked_bytes_are_sent_when_the_peer_reads),
+		SOCKET_TEST(test_blocked_stream_still_receives),
 		SOCKET_TEST(test_stream_may_be_blocked_and_parked_at_once),
 		SOCKET_TEST(test_slow_peer_does_not_make_the_backlog_grow),
-		SOCKET_TEST(test_sending_to_a_peer_that_is_gone_fails),
+		SOCKET_TEST(test_sending_to_a_closed_peer_fails),
 		SOCKET_TEST(test_backlog_of_a_broken_stream_is_dropped_and_the_end_read),
 		SOCKET_TEST(test_closing_a_blocked_stream_frees_its_backlog),
-		CONNECT_TEST(test_connect_then_talk),
-		CONNECT_TEST(test_refused_connect_tells_its_error),
+		CONNECT_TEST(test_connected_stream_sends_and_receives),
+		CONNECT_TEST(test_refused_connect_reports_its_error),
 		CONNECT_TEST(test_connect_to_no_unix_socket_fails_at_once),
-		CONNECT_TEST(test_connect_may_be_given_up),
+		CONNECT_TEST(test_connecting_stream_may_be_closed),
 		SOCKET_TEST(test_opening_takes_the_descriptor_over),
 		SCRIPTED_TEST(test_scripted_stream_receives_what_is_fed),
-		SCRIPTED_TEST(test_scripted_stream_keeps_what_is_sent),
+		SCRIPTED_TEST(test_scripted_stream_records_what_is_sent),
 		SCRIPTED_TEST(test_scripted_stream_pauses_and_hangs_up),
 	};
 

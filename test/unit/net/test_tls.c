@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Two streams of ours speak TLS to each other over a socket pair. */
+/* Two of our streams connected by a socket pair, with TLS. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static char folder[64], why[256];
 static struct certificate authority, leaf;
 static char ca_path[96], cert_path[96], key_path[96], other_path[96];
 
-/* What each side has seen. */
+/* What the handlers of each side have recorded. */
 struct seen {
 	uint8_t *bytes;
 	size_t length;
@@ -191,7 +191,7 @@ static void assert_far_has(const char *text)
 	assert_memory_equal(far_seen.bytes, text, strlen(text));
 }
 
-/* The handshake fails, with that text at the one who looked. */
+/* Check that the handshake has failed, and that this stream's error has this text. */
 static void assert_failed(const struct stream *stream, const char *text)
 {
 	assert_int_equal(near_seen.secured, 0);
@@ -206,9 +206,9 @@ static uint64_t handshakes(enum tls_side side, bool good)
 	return histogram_count(&loop.handshakes[side][good]);
 }
 
-/* --- talking ------------------------------------------------------------------------------ */
+/* --- sending and receiving ---------------------------------------------------------------- */
 
-static void test_bytes_arrive_as_they_were_sent(void **state)
+static void test_bytes_arrive_unchanged(void **state)
 {
 	char text[TLS_TEXT_SIZE];
 
@@ -250,7 +250,7 @@ static void test_pieces_arrive_in_order(void **state)
 	assert_int_equal(far_seen.bytes[sizeof(large) + 3], 'd');
 }
 
-static void test_what_is_blocked_goes_out_later_and_in_order(void **state)
+static void test_blocked_bytes_are_sent_later_in_order(void **state)
 {
 	static uint8_t large[BULK];
 
@@ -272,7 +272,7 @@ static void test_what_is_blocked_goes_out_later_and_in_order(void **state)
 	assert_false(stream_is_blocked(&near));
 }
 
-/* A record that comes in two halves is held by OpenSSL, and nothing is lost. */
+/* OpenSSL keeps the first half of a record until the second half arrives. */
 static void test_records_may_come_byte_by_byte(void **state)
 {
 	uint8_t sealed[200];
@@ -282,7 +282,7 @@ static void test_records_may_come_byte_by_byte(void **state)
 	(void)state;
 	meet();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-	/* Catch what the client sends, and give it to the server a byte at a time. */
+	/* Take what the client sends, and pass it to the server a byte at a time. */
 	assert_int_equal(dup2(pair[0], near.fd), near.fd);
 	assert_int_equal(stream_send_bytes(&near, "hello", 5), STREAM_SENT_ALL);
 	length = read(pair[1], sealed, sizeof(sealed));
@@ -301,7 +301,7 @@ static void test_records_may_come_byte_by_byte(void **state)
 	close(pair[1]);
 }
 
-static void test_goodbye_ends_the_stream_behind_the_last_bytes(void **state)
+static void test_close_notify_ends_the_stream_after_the_last_bytes(void **state)
 {
 	(void)state;
 	meet();
@@ -313,8 +313,8 @@ static void test_goodbye_ends_the_stream_behind_the_last_bytes(void **state)
 	assert_null(tls_error(&far));
 }
 
-/* close_notify alone, the connection stays: no event of the kernel tells of the end. */
-static void test_goodbye_alone_is_told_even_after_a_pause(void **state)
+/* close_notify on a connection that stays open: no event of the kernel reports the end. */
+static void test_close_notify_alone_is_reported_even_after_a_pause(void **state)
 {
 	const int fd = dup(near.fd);
 
@@ -332,7 +332,7 @@ static void test_goodbye_alone_is_told_even_after_a_pause(void **state)
 	close(fd);
 }
 
-static void test_connection_without_a_goodbye_ends_too(void **state)
+static void test_end_without_close_notify_ends_the_stream_too(void **state)
 {
 	(void)state;
 	meet();
@@ -353,7 +353,7 @@ static void test_stream_may_be_closed_when_it_is_secured(void **state)
 	assert_int_equal(far_seen.last, STREAM_END);
 }
 
-static void test_stream_may_speak_as_soon_as_it_is_secured(void **state)
+static void test_stream_may_send_as_soon_as_it_is_secured(void **state)
 {
 	(void)state;
 	near_seen.speaks_when_secured = true;
@@ -409,13 +409,13 @@ static void try_name(enum tls_trust trust, const char *name, bool good)
 		assert_failed(&near, "not present in server certificate");
 }
 
-static void test_chain_alone_takes_any_name(void **state)
+static void test_without_name_check_any_name_is_accepted(void **state)
 {
 	(void)state;
 	try_name(TLS_TRUST_CHAIN, "elsewhere", true);
 }
 
-static void test_alternative_name_fits(void **state)
+static void test_alternative_name_matches(void **state)
 {
 	(void)state;
 	try_name(TLS_TRUST_NAME, "DB.example.com", true);
@@ -439,13 +439,13 @@ static void test_common_name_does_not_count_beside_alternative_names(void **stat
 	try_name(TLS_TRUST_NAME, "db", false);
 }
 
-static void test_address_fits_an_address(void **state)
+static void test_address_matches_an_address(void **state)
 {
 	(void)state;
 	try_name(TLS_TRUST_NAME, "127.0.0.9", true);
 }
 
-static void test_other_address_does_not_fit(void **state)
+static void test_other_address_does_not_match(void **state)
 {
 	(void)state;
 	try_name(TLS_TRUST_NAME, "127.0.0.8", false);
@@ -497,7 +497,7 @@ static void test_revoked_certificate_is_refused(void **state)
 	assert_failed(&near, "certificate revoked");
 }
 
-static void test_list_that_revokes_others_does_no_harm(void **state)
+static void test_revocation_of_another_certificate_is_ignored(void **state)
 {
 	struct tls_options client = client_side();
 	const struct tls_options server = server_side();
@@ -536,7 +536,7 @@ static struct certificate client_certificate(const char *name, const char *alter
 	return certificate_make(&wish);
 }
 
-static void test_client_is_known_by_its_certificate(void **state)
+static void test_names_of_a_client_certificate_are_found(void **state)
 {
 	struct certificate client = client_certificate("Alice", "DNS:al,DNS:*.example.com");
 
@@ -553,7 +553,7 @@ static void test_client_is_known_by_its_certificate(void **state)
 	certificate_free(&client);
 }
 
-/* Whoever vouched for such a name may have read another one. */
+/* The authority that signed such a name may have verified only the part before the NUL. */
 static void try_name_with_nul(struct certificate_wish wish)
 {
 	struct certificate client;
@@ -567,20 +567,20 @@ static void try_name_with_nul(struct certificate_wish wish)
 	certificate_free(&client);
 }
 
-static void test_common_name_with_a_nul_is_nobodys(void **state)
+static void test_common_name_with_a_nul_matches_nothing(void **state)
 {
 	(void)state;
 	try_name_with_nul((struct certificate_wish){
 		.common_name = "Alice\0.example.com", .common_name_length = 18});
 }
 
-static void test_certificate_with_a_nul_in_a_name_is_nobodys(void **state)
+static void test_certificate_with_a_nul_in_a_name_matches_nothing(void **state)
 {
 	(void)state;
 	try_name_with_nul((struct certificate_wish){.common_name = "Alice", .has_nul = true});
 }
 
-static void test_client_may_show_none(void **state)
+static void test_client_certificate_may_be_optional(void **state)
 {
 	(void)state;
 	try_client(NULL, TLS_TRUST_OFFERED);
@@ -589,7 +589,7 @@ static void test_client_may_show_none(void **state)
 	assert_false(tls_peer_is(&far, "Alice"));
 }
 
-static void test_client_must_show_one(void **state)
+static void test_client_certificate_may_be_required(void **state)
 {
 	(void)state;
 	try_client(NULL, TLS_TRUST_CHAIN);
@@ -597,7 +597,7 @@ static void test_client_must_show_one(void **state)
 	assert_string_equal(tls_error(&far), "peer did not return a certificate");
 }
 
-static void test_client_with_a_strange_certificate_is_refused(void **state)
+static void test_client_certificate_of_another_authority_is_refused(void **state)
 {
 	const struct certificate_wish wish = {.common_name = "Alice"};
 	struct certificate client = certificate_make(&wish);
@@ -611,7 +611,7 @@ static void test_client_with_a_strange_certificate_is_refused(void **state)
 
 /* --- protocols ---------------------------------------------------------------------------- */
 
-static void test_direct_connection_names_the_protocol(void **state)
+static void test_direct_connection_sends_alpn(void **state)
 {
 	const struct tls_options client = client_side(), server = server_side();
 
@@ -665,7 +665,7 @@ static void test_versions(void **state)
 	}
 }
 
-static void test_old_version_is_spoken_when_it_is_all_there_is(void **state)
+static void test_old_version_is_used_if_it_is_the_only_one(void **state)
 {
 	const struct tls_options client = client_side();
 	struct tls_options server = server_side();
@@ -704,7 +704,7 @@ static void test_suites_of_tls_1_3_can_be_chosen(void **state)
 
 /* --- channel binding ---------------------------------------------------------------------- */
 
-static void test_both_ends_know_the_same_end_point(void **state)
+static void test_both_sides_compute_the_same_end_point(void **state)
 {
 	uint8_t ours[TLS_BINDING_MAX], theirs[TLS_BINDING_MAX];
 
@@ -718,7 +718,7 @@ static void test_both_ends_know_the_same_end_point(void **state)
 
 /* --- contexts ----------------------------------------------------------------------------- */
 
-static void test_mistakes_are_named(void **state)
+static void test_errors_in_options_are_reported(void **state)
 {
 	struct tls_options options = server_side();
 
@@ -758,8 +758,10 @@ static void test_mistakes_are_named(void **state)
 	refuse(&options, "failed to load CRL file \"/nonexistent/crl\": No such file");
 }
 
-/* Passwords come from clients only; the bulk of the bytes comes from servers. */
-static void test_what_clients_send_is_wiped_when_it_has_been_read(void **state)
+/*
+ * Only clients send passwords; servers send most of the bytes, so wiping those would cost more.
+ */
+static void test_plain_text_from_clients_is_wiped_after_reading(void **state)
 {
 	const struct tls_options client = client_side(), server = server_side();
 	struct tls_context *ours = make(&client), *theirs = make(&server);
@@ -789,43 +791,43 @@ static void test_key_of_another_certificate_is_a_mismatch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_bytes_arrive_as_they_were_sent),
+		TEST(test_bytes_arrive_unchanged),
 		TEST(test_pieces_arrive_in_order),
-		TEST(test_what_is_blocked_goes_out_later_and_in_order),
+		TEST(test_blocked_bytes_are_sent_later_in_order),
 		TEST(test_records_may_come_byte_by_byte),
-		TEST(test_goodbye_ends_the_stream_behind_the_last_bytes),
-		TEST(test_goodbye_alone_is_told_even_after_a_pause),
-		TEST(test_connection_without_a_goodbye_ends_too),
+		TEST(test_close_notify_ends_the_stream_after_the_last_bytes),
+		TEST(test_close_notify_alone_is_reported_even_after_a_pause),
+		TEST(test_end_without_close_notify_ends_the_stream_too),
 		TEST(test_stream_may_be_closed_when_it_is_secured),
-		TEST(test_stream_may_speak_as_soon_as_it_is_secured),
+		TEST(test_stream_may_send_as_soon_as_it_is_secured),
 		TEST(test_garbage_is_refused),
 		TEST(test_garbage_in_a_session_breaks_it),
-		TEST(test_chain_alone_takes_any_name),
-		TEST(test_alternative_name_fits),
+		TEST(test_without_name_check_any_name_is_accepted),
+		TEST(test_alternative_name_matches),
 		TEST(test_wildcard_stands_for_one_label),
 		TEST(test_wildcard_does_not_stand_for_two_labels),
 		TEST(test_common_name_does_not_count_beside_alternative_names),
-		TEST(test_address_fits_an_address),
-		TEST(test_other_address_does_not_fit),
+		TEST(test_address_matches_an_address),
+		TEST(test_other_address_does_not_match),
 		TEST(test_unknown_authority_is_refused),
 		TEST(test_expired_certificate_is_refused),
 		TEST(test_revoked_certificate_is_refused),
-		TEST(test_list_that_revokes_others_does_no_harm),
-		TEST(test_client_is_known_by_its_certificate),
-		TEST(test_common_name_with_a_nul_is_nobodys),
-		TEST(test_certificate_with_a_nul_in_a_name_is_nobodys),
-		TEST(test_client_may_show_none),
-		TEST(test_client_must_show_one),
-		TEST(test_client_with_a_strange_certificate_is_refused),
-		TEST(test_direct_connection_names_the_protocol),
+		TEST(test_revocation_of_another_certificate_is_ignored),
+		TEST(test_names_of_a_client_certificate_are_found),
+		TEST(test_common_name_with_a_nul_matches_nothing),
+		TEST(test_certificate_with_a_nul_in_a_name_matches_nothing),
+		TEST(test_client_certificate_may_be_optional),
+		TEST(test_client_certificate_may_be_required),
+		TEST(test_client_certificate_of_another_authority_is_refused),
+		TEST(test_direct_connection_sends_alpn),
 		TEST(test_versions),
-		TEST(test_old_version_is_spoken_when_it_is_all_there_is),
+		TEST(test_old_version_is_used_if_it_is_the_only_one),
 		TEST(test_no_version_in_common),
 		TEST(test_suites_of_tls_1_3_can_be_chosen),
-		TEST(test_both_ends_know_the_same_end_point),
-		TEST(test_mistakes_are_named),
+		TEST(test_both_sides_compute_the_same_end_point),
+		TEST(test_errors_in_options_are_reported),
 		TEST(test_key_of_another_certificate_is_a_mismatch),
-		TEST(test_what_clients_send_is_wiped_when_it_has_been_read),
+		TEST(test_plain_text_from_clients_is_wiped_after_reading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ struct probe {
 	usec_t fired_at; /* 0: not fired */
 	int fired;
 	struct probe *victim; /* removed when this one fires */
-	usec_t again; /* set anew by this much when it fires */
+	usec_t again; /* set again, this much later, when it fires */
 };
 
 static struct wheel wheel;
@@ -103,7 +103,7 @@ static void test_setting_to_never_cancels(void **state)
 	assert_int_equal(probe.fired, 0);
 }
 
-static void test_deadline_that_moves_away_fires_at_its_new_time_only(void **state)
+static void test_deadline_moved_later_fires_at_its_new_time_only(void **state)
 {
 	struct probe probe = probe_of();
 
@@ -116,7 +116,7 @@ static void test_deadline_that_moves_away_fires_at_its_new_time_only(void **stat
 	assert_true(probe.fired_at <= START + 9 * USEC_PER_SEC + 2 * WHEEL_TICK);
 }
 
-static void test_deadline_that_comes_nearer_fires_at_its_new_time(void **state)
+static void test_deadline_moved_earlier_fires_at_its_new_time(void **state)
 {
 	struct probe probe = probe_of();
 
@@ -175,7 +175,7 @@ static void test_everything_due_fires_once_after_a_long_sleep(void **state)
 	assert_int_equal(wheel_next(&wheel), 0);
 }
 
-static void test_one_that_fires_may_remove_another_of_the_same_time(void **state)
+static void test_deadline_may_remove_another_of_the_same_time(void **state)
 {
 	struct probe killer = probe_of(), victim = probe_of(), bystander = probe_of();
 
@@ -190,7 +190,7 @@ static void test_one_that_fires_may_remove_another_of_the_same_time(void **state
 	assert_int_equal(victim.fired, 0);
 }
 
-static void test_slot_is_sound_after_a_removal_while_it_ran(void **state)
+static void test_slot_is_intact_after_a_removal_while_it_ran(void **state)
 {
 	const usec_t round = WHEEL_SLOTS * WHEEL_TICK;
 	struct probe killer = probe_of(), victim = probe_of(), later[3];
@@ -217,7 +217,7 @@ static void test_deadline_may_set_itself_again(void **state)
 	probe.again = USEC_PER_SEC / 3;
 	wheel_set(&wheel, &probe.deadline, START + USEC_PER_SEC / 3);
 	run_until(START + 10 * USEC_PER_SEC, 1000);
-	/* Each time up to a slot late. */
+	/* It fires up to one slot late each time. */
 	assert_in_range(probe.fired, 23, 30);
 }
 
@@ -235,8 +235,8 @@ static void test_next_is_when_the_first_slot_in_use_is_due(void **state)
 		START + 2 * USEC_PER_SEC + WHEEL_TICK);
 }
 
-/* Sleeping exactly until wheel_next() each time is all that a loop does. */
-static void test_sleeping_until_next_fires_all_in_time(void **state)
+/* Wait exactly until wheel_next() each time, as the event loop does. */
+static void test_waiting_until_next_fires_all_in_time(void **state)
 {
 	static struct probe probes[500];
 	uint64_t seed = 42;
@@ -258,7 +258,7 @@ static void test_sleeping_until_next_fires_all_in_time(void **state)
 	assert_int_equal(left, 0);
 }
 
-/* Against a plain list of times, in many random steps. */
+/* Compare with a plain list of times in many random steps. */
 static void test_random_steps_agree_with_a_plain_list(void **state)
 {
 	enum { PROBES = 64, STEPS = 20000 };
@@ -313,20 +313,21 @@ int main(void)
 		cmocka_unit_test_setup(test_cancelled_deadline_may_be_set_again, set_up),
 		cmocka_unit_test_setup(test_setting_to_never_cancels, set_up),
 		cmocka_unit_test_setup(
-			test_deadline_that_moves_away_fires_at_its_new_time_only, set_up),
+			test_deadline_moved_later_fires_at_its_new_time_only, set_up),
 		cmocka_unit_test_setup(
-			test_deadline_that_comes_nearer_fires_at_its_new_time, set_up),
+			test_deadline_moved_earlier_fires_at_its_new_time, set_up),
 		cmocka_unit_test_setup(
 			test_deadline_beyond_the_span_of_the_wheel_fires_in_time, set_up),
 		cmocka_unit_test_setup(test_past_deadline_fires_with_the_next_slot, set_up),
 		cmocka_unit_test_setup(
 			test_everything_due_fires_once_after_a_long_sleep, set_up),
 		cmocka_unit_test_setup(
-			test_one_that_fires_may_remove_another_of_the_same_time, set_up),
-		cmocka_unit_test_setup(test_slot_is_sound_after_a_removal_while_it_ran, set_up),
+			test_deadline_may_remove_another_of_the_same_time, set_up),
+		cmocka_unit_test_setup(
+			test_slot_is_intact_after_a_removal_while_it_ran, set_up),
 		cmocka_unit_test_setup(test_deadline_may_set_itself_again, set_up),
 		cmocka_unit_test_setup(test_next_is_when_the_first_slot_in_use_is_due, set_up),
-		cmocka_unit_test_setup(test_sleeping_until_next_fires_all_in_time, set_up),
+		cmocka_unit_test_setup(test_waiting_until_next_fires_all_in_time, set_up),
 		cmocka_unit_test_setup(test_random_steps_agree_with_a_plain_list, set_up),
 	};
 
