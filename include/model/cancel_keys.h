@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The cancel keys that were given to clients: a table from key to client.
+ * The cancel keys of clients: a hash table from key to client.
  *
- * Keys are random, so their own bytes serve as hash; a table of pointers costs 8 to 16 bytes a
- * client. Protocol: "Message Flow", Canceling Requests in Progress; BackendKeyData.
+ * Keys are random, so some of their bytes serve as the hash; the table of pointers costs 12 to
+ * 16 bytes a client. Protocol: "Message Flow", Canceling Requests in Progress; BackendKeyData.
  */
 #ifndef PGUSHER_MODEL_CANCEL_KEYS_H
 #define PGUSHER_MODEL_CANCEL_KEYS_H
@@ -16,32 +16,38 @@
 struct cancel_keys {
 	struct client_link **slots;
 	size_t capacity; /* a power of two, or 0 */
-	size_t used; /* slots with a client in them */
-	uint16_t peer_id; /* who we are among processes that share a port; 0: we do not */
+	size_t used; /* slots in use */
+	uint16_t peer_id; /* our id among the processes that share a port; 0: none */
 };
 
 /*
- * Draw a key of that many bytes (CANCEL_KEY_MIN to CANCEL_KEY_MAX) for the client and remember
- * it. The top bit of the first byte is 0, so that nobody sees a negative process number; among
- * peers the second and third byte are our id, and the last two bits of the eighth are set.
+ * Make a random key of `length` bytes (CANCEL_KEY_MIN to CANCEL_KEY_MAX) for the client, store
+ * it in the client and add it to the table. The top bit of the first byte is 0, so that clients
+ * do not see a negative process id. With peers the second and third byte are our peer_id, and
+ * the last two bits of the eighth byte are set: the TTL of a CancelRequest that is forwarded
+ * between peers. Returns false when out of memory.
  */
 bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, size_t length,
 	struct random *random);
 
-/* Remember a key that the client has already. False: no memory, or somebody else has it. */
+/*
+ * Add a key that the client got from the old process of a takeover. Returns false when out of
+ * memory, when the length is wrong, or when another client has this key.
+ */
 bool cancel_keys_keep(
 	struct cancel_keys *keys, struct client_link *client, const void *key, size_t length);
 
 /*
- * The client to whom this very key was given, or NULL; among peers its last two bits may have
- * counted down on the way. Compares in constant time.
+ * Returns the client with this key, or NULL. With peers the two TTL bits are ignored: each
+ * forwarding counts them down. Keys are compared in constant time.
  */
 struct client_link *cancel_keys_find(
 	const struct cancel_keys *keys, const void *key, size_t length);
 
-/* Forget the client's key, if it has one. */
+/* Remove the client's key from the table and from the client. Does nothing if it has none. */
 void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client);
 
+/* Free the table; the clients keep their keys. */
 void cancel_keys_free(struct cancel_keys *keys);
 
 #endif

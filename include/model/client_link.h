@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client's connection, its states and the places where it stands.
+ * A client connection, its states and its lists.
  *
  *   GREETING > AUTHENTICATING > (WELCOMING >) IDLE > (WAITING >) PAIRED > IDLE
  *   IDLE > LAUNCHING > PAIRED | IDLE              replication: waits for a server of its own
- *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  something is asked for on a server
+ *   AUTHENTICATING > LOOKING_UP > AUTHENTICATING  waits for a look-up on a server
  *   WELCOMING > LOOKING_UP                        likewise
  *   GREETING > CANCEL_WAITING > CANCEL_SENT       a CancelRequest
  *   AUTHENTICATING > CONSOLE                      the admin console
  *   all > CLOSED
  *
- * GREETING, AUTHENTICATING and LOOKING_UP stand in registry.logins, WELCOMING and LAUNCHING in
- * pool.welcoming, WAITING in pool.waiting (both oldest first), IDLE, PAIRED and CONSOLE in
- * pool.clients, CANCEL_* in pool.cancels.
+ * Clients in GREETING, AUTHENTICATING and LOOKING_UP are in registry.logins, in WELCOMING and
+ * LAUNCHING in pool.welcoming, in WAITING in pool.waiting (both oldest first), in IDLE, PAIRED
+ * and CONSOLE in pool.clients, in CANCEL_* in pool.cancels.
  */
 #ifndef PGUSHER_MODEL_CLIENT_LINK_H
 #define PGUSHER_MODEL_CLIENT_LINK_H
@@ -46,45 +46,55 @@ enum client_state {
 	CLIENT_STATES,
 };
 
-/* A cancel key is a process number of 4 bytes and a secret of 4 (protocol 3.0) or more (3.2). */
+/*
+ * A cancel key is a process number of 4 bytes and a secret of 4 (protocol 3.0) or more (3.2).
+ */
 enum { CANCEL_KEY_MIN = 8, CANCEL_KEY_MAX = 20 };
 
-/* What a client has besides that asked for replication. */
+/* Additional fields of a client that asked for replication. */
 struct replica {
-	struct server_link *server; /* logs in for it; NULL: none does, or they are paired */
-	char options[]; /* of its StartupMessage, for that server as they are; empty: none */
+	struct server_link *server; /* being logged in for this client; NULL: none, or paired */
+	char options
+		[]; /* `options` of its StartupMessage, sent unchanged to the server; or empty */
 };
 
 struct client_link {
 	struct link link;
-	struct deadline deadline; /* the nearest of the limits that its state has */
-	struct user *user; /* who logged in; NULL before, and for unknown names */
-	struct database *database; /* NULL before, and for unknown names */
-	struct client_group *group; /* the counters of its kind; NULL before login */
+	struct deadline deadline; /* the nearest limit of its state */
+	struct user *user; /* user that logs in or has; NULL before, and for unknown names */
+	struct database *database; /* NULL before it is known, and for unknown names */
+	struct client_group *group; /* its counters; NULL before login */
 	union {
 		struct login *login; /* GREETING to WELCOMING */
 		struct console_session *console; /* CONSOLE */
-		struct server_link *
-			cancel; /* CANCEL_WAITING: what it wants to hit; _SENT: what carries it */
+		/*
+		 * CANCEL_WAITING: the server to be cancelled; _SENT: the one that sends the
+		 * request.
+		 */
+		struct server_link *cancel;
 	};
-	struct client_statements *statements; /* owned; NULL: it never prepared one by name */
-	struct statement *unnamed; /* its unnamed statement, counted; NULL: none */
-	struct parameters
-		*asked; /* at its start, counted: what RESET goes back to; NULL: unknown */
+	struct client_statements
+		*statements; /* owned; NULL: it has never prepared a named one */
+	struct statement *unnamed; /* its unnamed statement, a reference; NULL: none */
+	/*
+	 * Parameters of its StartupMessage, a reference: the values after RESET; NULL: unknown.
+	 */
+	struct parameters *asked;
 	usec_t query_start; /* 0: no query is being timed */
 	usec_t transaction_start; /* 0: no transaction is being timed */
 	union {
 		usec_t wait_start; /* WAITING, WELCOMING, LAUNCHING */
-		usec_t served; /* PAIRED: when its wait for the server ended; 0: it did not wait */
+		usec_t served; /* PAIRED: end of its wait for the server; 0: it did not wait */
 	};
 	struct replica *replica; /* owned; NULL: it did not ask for replication */
-	uint8_t key[CANCEL_KEY_MAX]; /* a CANCEL_* client: the key it brought */
+	uint8_t key
+		[CANCEL_KEY_MAX]; /* its cancel key; in CANCEL_*: the key of its CancelRequest */
 	uint8_t key_length; /* 0: none issued yet */
-	bool counted_in_database, counted_in_user; /* limits_give() is due at the end */
-	bool notified; /* told that it waits */
-	bool admin; /* on the console: may change things */
-	bool ring_full; /* held back until the server has answered some requests */
-	enum startup_replication replication : 8; /* what it asked for */
+	bool counted_in_database, counted_in_user; /* limits_give_client() must uncount it */
+	bool notified; /* it got the notice that it waits */
+	bool admin; /* on the console: may use commands that change something */
+	bool ring_full; /* not read until the server has answered some requests */
+	enum startup_replication replication : 8; /* of its StartupMessage */
 };
 
 static inline struct client_link *client_of(struct link *link)
@@ -97,38 +107,38 @@ static inline enum client_state client_state(const struct client_link *client)
 	return (enum client_state)client->link.state;
 }
 
-/* `idle`, `active`, `waiting`, …: the word SHOW CLIENTS has for the client's state. */
+/* Returns the state as SHOW CLIENTS has it: `idle`, `active`, `waiting`, ... */
 const char *client_console_state(const struct client_link *client);
 
-/* `cl_active`, `cl_waiting`, `cl_login`: the word of SHOW SOCKETS. */
+/* Returns the state as SHOW SOCKETS has it: `cl_active`, `cl_waiting`, `cl_login`. */
 const char *client_socket_state(const struct client_link *client);
 
-/* The state's own name, for debug lines. */
+/* Returns the name of the state, for debug lines. */
 const char *client_state_name(enum client_state state);
 
 /*
- * The one way to change a client's state: checks that the step is lawful, moves the client to
- * the list of its new state and counts it there. The pool must be set when the new state stands
- * in one. Deadlines are the caller's (session/link/client_limits).
+ * Change the state of a client: checks that the transition is allowed, moves the client to the
+ * end of the list of its new state and updates the counts. The pool must be set when that list
+ * belongs to a pool. The caller sets the deadline (session/link/client_limits).
  */
 void client_enter(struct client_link *client, enum client_state state);
 
 /*
- * Put a client that has no server (WELCOMING, IDLE, WAITING, LAUNCHING) into another pool, in the
- * same state: at the end of the queue if it waits.
+ * Move a client without a server (WELCOMING, IDLE, WAITING, LAUNCHING) to another pool in the
+ * same state, with its counts: to the end of the queue if it waits.
  */
 void client_move(struct client_link *client, struct pool *pool);
 
 /*
- * A client that is as another process left it: its pool is set, and it takes its place in the list
- * of that state, and is counted there.
+ * Set the first state of a client that was taken over from an old process: adds it to the list
+ * of the state and counts it. Its pool must be set.
  */
 void client_place(struct client_link *client, enum client_state state);
 
-/* May a client go from one state to the other? For tests, which walk every arrow. */
+/* Returns whether the transition is allowed; public for tests. */
 bool client_may(enum client_state from, enum client_state to);
 
-/* Is it logged in (its welcome sent)? */
+/* Returns whether the client is logged in, that is, its welcome was sent. */
 static inline bool client_is_logged_in(const struct client_link *client)
 {
 	return client->link.state >= CLIENT_IDLE &&
@@ -136,7 +146,7 @@ static inline bool client_is_logged_in(const struct client_link *client)
 		client->link.state != CLIENT_CANCEL_SENT && client->link.state != CLIENT_CLOSED;
 }
 
-/* Does it wait for a server or for a server's parameters? */
+/* Returns whether the client waits for a server, or for the parameters of one. */
 static inline bool client_is_waiting(const struct client_link *client)
 {
 	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_WELCOMING ||

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The names that one client has for prepared statements.
+ * The names of one client's prepared statements.
  *
- * Found by hash in a table of our own: a handle of uthash takes 56 bytes, and an application with
- * two hundred statements on each of ten thousand connections pays for each byte.
+ * They are in a hash table of our own: uthash needs 56 bytes for an entry, which is much for an
+ * application with two hundred statements on each of ten thousand connections.
  */
 #ifndef PGUSHER_MODEL_CLIENT_STATEMENTS_H
 #define PGUSHER_MODEL_CLIENT_STATEMENTS_H
@@ -12,47 +12,46 @@
 
 #include "model/statement.h"
 
-/* One name. Its memory goes when it is neither listed nor has operations in flight. */
+/* One name. It is freed when it is not listed and has no operations in flight. */
 struct client_statement {
-	struct statement *statement; /* counted */
+	struct statement *statement; /* a reference */
 	uint32_t hash;
-	uint16_t pending; /* operations in flight that will confirm it or undo it */
-	uint8_t shape; /* the statement's, as far as the client knows */
-	bool confirmed : 1; /* its ParseComplete has come */
-	bool listed : 1; /* the client's next Bind will find it */
+	uint16_t pending; /* operations in flight that will confirm or undo it */
+	uint8_t shape; /* the statement's shape when the client last learnt its columns */
+	bool confirmed : 1; /* its ParseComplete has arrived */
+	bool listed : 1; /* in the table: the next Bind of this name finds it */
 	char name[];
 };
 
-/* How many closed statements a client is remembered by. */
+/* Number of closed statements that are remembered for each client. */
 enum { CLOSED_STATEMENTS = 4 };
 
 struct client_statements {
 	struct statement_table *table;
 	struct client_statement **slots; /* a power of two of them, at most 4/5 in use */
 	uint32_t capacity, count;
-	uint64_t bytes; /* of the names, and of the texts they stand for */
-	struct client_statement
-		*recent; /* found last: loops use one statement again and again */
+	uint64_t bytes; /* of the names, and of the texts of their statements */
+	struct client_statement *recent; /* the last one found, often used again; NULL: none */
 	size_t recent_size; /* of its name, with its NUL */
-	uint64_t closed[CLOSED_STATEMENTS]; /* numbers of those that it closed last */
+	uint64_t closed[CLOSED_STATEMENTS]; /* ids of the statements that it closed last */
 	unsigned closed_next;
-	char *deallocates; /* owned: its next Execute ends this name; NULL: none */
+	char *deallocates; /* owned: the name that its next Execute deallocates; NULL: none */
 	bool remembers; /* the client has asked for columns, and may not ask again */
-	bool told; /* it has heard of a plan out of date, and will prepare that anew */
-	bool changed; /* since all were cleared last */
+	bool told; /* it got the error of an outdated plan, and will prepare again */
+	bool changed; /* since client_statements_clear() was called last */
 };
 
-/* Without any name. NULL: no memory. */
+/* Make an empty set of names. Returns NULL when out of memory. */
 struct client_statements *client_statements_new(struct statement_table *table);
 
-/* The client goes. No operation of its may be in flight. NULL is allowed. */
+/* Free all names. No operation of the client may be in flight. NULL is allowed. */
 void client_statements_free(struct client_statements *statements);
 
-/* As client_statements_find(), where it is not the one found last. */
+/* As client_statements_find(), for a name other than the last one found. */
 struct client_statement *client_statements_look_up(
 	struct client_statements *statements, const char *name, size_t size);
 
-/* Does what is there begin with the name that was found last? NULL: no. */
+/* Returns the last name found if the text begins with it and its NUL; else NULL. */
 static inline struct client_statement *client_statements_repeated(
 	const struct client_statements *statements, const void *text, size_t length)
 {
@@ -62,7 +61,7 @@ static inline struct client_statement *client_statements_repeated(
 		: NULL;
 }
 
-/* By name, of `size` bytes with its NUL; NULL: it has no such statement. */
+/* Returns the listed name of `size` bytes, with its NUL; NULL when there is none. */
 static inline struct client_statement *client_statements_find(
 	struct client_statements *statements, const char *name, size_t size)
 {
@@ -71,42 +70,53 @@ static inline struct client_statement *client_statements_find(
 	return repeated ? repeated : client_statements_look_up(statements, name, size);
 }
 
-/* A new name, which must not be listed, for a statement, which is counted. NULL: no memory. */
+/*
+ * Add a name for a statement and take a reference to it. The name must not be listed. Returns
+ * NULL when out of memory.
+ */
 struct client_statement *client_statements_add(
 	struct client_statements *statements, const char *name, struct statement *statement);
 
 /*
- * A name that is not found any more, with one operation in flight: another process has told of it.
- * NULL: no memory.
+ * Add a name, received from the old process of a takeover, that is not listed and has one
+ * operation in flight. Returns NULL when out of memory.
  */
 struct client_statement *client_statements_add_unlisted(
 	struct client_statements *statements, const char *name, struct statement *statement);
 
-/* Do not find it any more. It stays as long as operations are in flight. */
+/* Remove the name from the table. It is freed now, or after its last operation in flight. */
 void client_statements_unlist(
 	struct client_statements *statements, struct client_statement *entry);
 
-/* Find it again; whatever took its name is not found any more. False: no memory. */
+/*
+ * List the name again; another entry of the same name is unlisted. Returns false when out of
+ * memory.
+ */
 bool client_statements_relist(
 	struct client_statements *statements, struct client_statement *entry);
 
-/* An operation that pointed at it has ended. NULL is allowed. */
+/*
+ * One operation in flight less; frees the entry if that was the last one and it is not listed.
+ */
 void client_statements_settle(
 	struct client_statements *statements, struct client_statement *entry);
 
-/* Its next Execute ends this name, which is copied; NULL: none. False: no memory. */
+/*
+ * The next Execute of the client deallocates this name, which is copied; NULL: no name. Returns
+ * false when out of memory.
+ */
 bool client_statements_will_deallocate(struct client_statements *statements, const char *name);
 
-/* Unlist all that have been confirmed and have nothing in flight: DEALLOCATE ALL. */
+/* Unlist all names that are confirmed and have nothing in flight: for DEALLOCATE ALL. */
 void client_statements_clear(struct client_statements *statements);
 
-/* The client has closed it by its own will. */
+/* Remember that the client has closed this statement itself. */
 void client_statements_note_closed(
 	struct client_statements *statements, const struct statement *statement);
 
 /*
- * Has the client this statement, or had it lately, under whatever name? Of a client with very
- * many names not all are asked.
+ * Returns whether the client has this statement under any name, or has closed it lately. May
+ * return false wrongly for a client with very many names, which are not all searched.
  */
 bool client_statements_had(
 	const struct client_statements *statements, const struct statement *statement);

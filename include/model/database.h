@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A database that clients may name: its configuration in force, its pools, its limits' counts.
+ * A database that clients may connect to: its configuration, its pools, its counts for limits.
  *
- * Databases are owned by the registry; an automatic one (made from the `*` entry) owns the
- * configuration that it was made with.
+ * The registry owns the databases. An automatic one (made from the `*` entry) owns its
+ * configuration.
  */
 #ifndef PGUSHER_MODEL_DATABASE_H
 #define PGUSHER_MODEL_DATABASE_H
@@ -11,7 +11,7 @@
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 
-/* Without memory uthash leaves an item out of its table instead of ending the process. */
+/* When out of memory uthash leaves an item out of its table instead of ending the process. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -22,33 +22,33 @@ struct pool;
 
 TAILQ_HEAD(pool_list, pool);
 
-/* What became of the statements that servers of a database were to have. */
+/* Counts of the uses of prepared statements on servers of a database. */
 struct prepared_counts {
-	uint64_t hits, misses; /* the server had it, or it was prepared there */
-	uint64_t evictions; /* closed for another one */
+	uint64_t hits, misses; /* the server had the statement; it had to be prepared there */
+	uint64_t evictions; /* statements closed to make room for another one */
 };
 
 struct database {
 	UT_hash_handle by_name;
 	const struct database_config *config;
-	struct database_config *own_config; /* automatic databases: freed with it; else NULL */
-	uint64_t handle; /* as a pool's */
+	struct database_config *own_config; /* of an automatic database, owned; else NULL */
+	uint64_t handle; /* in process.handles; 0: none yet */
 	struct pool_list pools;
 	struct prepared_counts prepared;
 	struct database_counters *counters; /* owned; NULL: nothing was counted yet */
 	unsigned servers; /* connections of all its pools, in any state */
-	unsigned clients; /* that named it, logged in or not */
-	unsigned peer_id; /* of the process that it stands for (model/peer); 0: a database */
+	unsigned clients; /* that have asked for it, logged in or not */
+	unsigned peer_id; /* it represents this peer process (model/peer); 0: a real database */
 	bool console; /* the admin console */
 	bool paused, disabled;
-	usec_t paused_at; /* since when it is */
-	bool gone; /* no longer configured: freed when its last client has let go */
-	usec_t failover_pause; /* until then a server that refuses to write is no news */
-	usec_t idle_since; /* automatic: without clients and servers since; 0 otherwise */
-	char name[]; /* what clients call it */
+	usec_t paused_at; /* time of its PAUSE */
+	bool gone; /* no longer configured: freed with its last client */
+	usec_t failover_pause; /* until then, ignore servers that refuse to write */
+	usec_t idle_since; /* automatic: last time with clients or servers; 0 otherwise */
+	char name[]; /* as clients name it */
 };
 
-/* Sizes and limits in force for the database: its own value, else the global one. */
+/* Return the values that apply to the database: its own, else those of the settings. */
 int database_pool_size(const struct database *database, const struct settings *settings);
 int database_min_pool_size(const struct database *database, const struct settings *settings);
 int database_reserve_pool_size(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The memory of held bytes: small ones from a slab, since every waiting client needs some, the
- * rare large ones from the heap.
+ * The memory of held bytes, which a link has received and not yet passed on: small blocks from
+ * a slab, since every waiting client needs one, and large ones, which are rare, from the heap.
  */
 #ifndef PGUSHER_MODEL_HELD_H
 #define PGUSHER_MODEL_HELD_H
@@ -13,17 +13,17 @@ struct registry;
 
 enum {
 	HELD_SMALL = 256,
-	/* More than a link may ever hold: the longest Parse that a client can afford. */
+	/* The most that a link may hold; more than the longest allowed Parse message. */
 	HELD_MAX = 1 << 30,
 };
 
 /*
- * Do large ones, with all prepared statements, take more than these may take (max_prepared_memory)?
- * They are for Parse messages that are not whole yet.
+ * Returns whether large blocks and prepared statements together exceed max_prepared_memory.
+ * Large blocks have Parse messages that are incomplete.
  */
 bool held_is_crowded(const struct registry *registry);
 
-/* Free bytes that a link held; NULL is nothing. */
+/* Free a block of held bytes. NULL is allowed. */
 void held_free(struct registry *registry, uint8_t *bytes, uint32_t capacity);
 
 #endif

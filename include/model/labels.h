@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The closed sets of labels that metrics have for what happens to connections: each an enum and
- * the array of its words. What is counted under them is in model/counters.
+ * The labels of metrics about connections: for each metric an enum and an array with its words.
+ * model/counters counts by them.
  */
 #ifndef PGUSHER_MODEL_LABELS_H
 #define PGUSHER_MODEL_LABELS_H
@@ -40,7 +40,7 @@ enum client_closing {
 	CLIENT_CLOSINGS,
 };
 
-/* Clients that were not let in, for other reasons than what they proved to be. */
+/* Clients that were rejected for a reason other than a failed authentication. */
 enum client_rejection {
 	CLIENT_REJECTED_MAX_CLIENT_CONN,
 	CLIENT_REJECTED_DB_LIMIT,
@@ -71,14 +71,14 @@ enum protocol_error {
 	PROTOCOL_ERROR_TYPE,
 	PROTOCOL_ERROR_ORDER,
 	PROTOCOL_ERROR_AUTH,
-	PROTOCOL_ERROR_STUFFING, /* plain bytes behind a request for encryption */
+	PROTOCOL_ERROR_STUFFING, /* plain bytes after a request for encryption */
 	PROTOCOL_ERROR_OTHER,
 	PROTOCOL_ERRORS,
 };
 
 enum cancel_outcome {
 	CANCEL_FORWARDED,
-	CANCEL_LATE, /* nothing was running any more */
+	CANCEL_LATE, /* the query had ended already */
 	CANCEL_UNKNOWN_KEY,
 	CANCEL_TIMEOUT,
 	CANCEL_FAILED,
@@ -87,7 +87,7 @@ enum cancel_outcome {
 
 enum reset_outcome { RESET_OK, RESET_FAILED, RESET_OUTCOMES };
 
-/* Why a server could not be given back as it was. */
+/* Why a server could not be released without further steps. */
 enum unclean_release {
 	UNCLEAN_OPEN_TX,
 	UNCLEAN_COPY,
@@ -123,7 +123,7 @@ enum login_outcome { LOGIN_OK, LOGIN_DENIED, LOGIN_TIMEOUT, LOGIN_CLOSED, LOGIN_
 
 enum reload_outcome { RELOAD_OK, RELOAD_ERROR, RELOAD_OUTCOMES };
 
-/* The words of each set, as labels have them. */
+/* The words of the labels. */
 extern const char *const server_closing_labels[SERVER_CLOSINGS];
 extern const char *const client_closing_labels[CLIENT_CLOSINGS];
 extern const char *const client_rejection_labels[CLIENT_REJECTIONS];
@@ -138,7 +138,7 @@ extern const char *const login_method_labels[LOGIN_METHODS];
 extern const char *const login_outcome_labels[LOGIN_OUTCOMES];
 extern const char *const reload_outcome_labels[RELOAD_OUTCOMES];
 
-/* The label of that name among so many, or `otherwise`. */
+/* Returns the index of a name among `count` labels; `otherwise` if it is not there. */
 unsigned label_find(
 	const char *const *labels, unsigned count, const char *name, unsigned otherwise);
 

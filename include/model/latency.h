@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How long queries, transactions and waits of a pool took: percentiles over the stats period, and
- * the buckets of the metrics since the start, from one set of cells.
+ * Durations of the queries, transactions and waits of a pool: percentiles over the stats
+ * period, and the histograms of the metrics since the start, from one set of cells.
  *
  * A query is timed from its first byte to the server until its end, a transaction from when it
- * had a server until its end; what was spent waiting for one is the wait's. Each octave of
- * microseconds has four cells of equal width, and one more where a bound of the metrics cuts a
- * cell in two: so what the metrics tell is exact, and a percentile is off by an eighth at most.
+ * has a server until its end; the time before that is a wait. Each octave of microseconds has
+ * four cells of equal width, and a fifth one if a bound of the histograms lies inside a cell
+ * and splits it. So the histograms are exact, and a percentile is off by an eighth at most.
  *
- * Made when a pool's first query has a server, and of constant size: nothing is ever allocated
- * for a sample.
+ * Allocated when the first query of a pool gets a server, with a fixed size: counting a sample
+ * allocates nothing.
  */
 #ifndef PGUSHER_MODEL_LATENCY_H
 #define PGUSHER_MODEL_LATENCY_H
@@ -21,7 +21,7 @@
 enum latency_kind {
 	LATENCY_QUERY,
 	LATENCY_TRANSACTION,
-	/* Only those who had to wait are counted here: see latency_add_unwaited(). */
+	/* Only clients that had to wait are counted; pool_histogram() adds the others. */
 	LATENCY_WAIT,
 	LATENCY_KINDS,
 };
@@ -30,16 +30,16 @@ enum latency_kind {
 extern const char *const latency_kind_names[LATENCY_KINDS];
 
 enum {
-	/* Beyond 2^33 microseconds, more than two hours, all is one cell. */
+	/* Times of 2^33 microseconds (more than two hours) and above are in the last cell. */
 	LATENCY_OCTAVES = 33,
 	/* The last octave has no cut. */
 	LATENCY_CELLS = (LATENCY_OCTAVES - 3) * 5 + 8,
 };
 
-/* Where the metrics have a bound in an octave: the bound; elsewhere more than anything. */
+/* For each octave the bound of the histograms that lies in it; UINT64_MAX if there is none. */
 extern const uint64_t latency_cuts[LATENCY_OCTAVES];
 
-/* Counts of a stretch of time. */
+/* Counts of a period. */
 struct latency_counts {
 	uint64_t cells[LATENCY_CELLS];
 	uint64_t max; /* microseconds */
@@ -47,28 +47,29 @@ struct latency_counts {
 
 struct latency_times {
 	struct latency_counts recent, previous; /* this stats period, and the one before */
-	struct histogram past; /* all that is not in `recent`; its sum has that, too */
+	struct histogram past; /* samples before `recent`; its sum includes those of `recent` */
 };
 
 struct latency {
 	struct latency_times of[LATENCY_KINDS];
 };
 
-/* The cell of a time, in microseconds. */
+/* Returns the cell of a time in microseconds. */
 static inline unsigned latency_cell(uint64_t time)
 {
 	const uint64_t largest = (UINT64_C(1) << LATENCY_OCTAVES) - 1;
 	const uint64_t value = time < largest ? time : largest;
 	const unsigned octave = 63 - (unsigned)__builtin_clzll(value | 4);
 
-	/* Four to seven within the octave; below it, times that have a cell each. */
+	/* The shifted value is 4 to 7 in an octave; times below 4 have a cell each. */
 	return (octave - 2) * 5 + (unsigned)(value >> (octave - 2)) +
 		(value > latency_cuts[octave]);
 }
 
-/* The shortest time of that cell. */
+/* Returns the shortest time of a cell. */
 uint64_t latency_cell_least(unsigned cell);
 
+/* Count a time of which the caller knows the cell. */
 static inline void latency_add_to(struct latency_times *times, unsigned cell, uint64_t time)
 {
 	times->recent.cells[cell]++;
@@ -77,13 +78,13 @@ static inline void latency_add_to(struct latency_times *times, unsigned cell, ui
 		times->recent.max = time;
 }
 
-/* Count one time. */
+/* Count one time in microseconds. */
 static inline void latency_add(struct latency *latency, enum latency_kind kind, uint64_t time)
 {
 	latency_add_to(&latency->of[kind], latency_cell(time), time);
 }
 
-/* Count the time of a query that was a transaction by itself, as most are. */
+/* Count the time of a query that is a transaction by itself, as most are. */
 static inline void latency_add_single(struct latency *latency, uint64_t time)
 {
 	const unsigned cell = latency_cell(time);
@@ -92,24 +93,25 @@ static inline void latency_add_single(struct latency *latency, uint64_t time)
 	latency_add_to(&latency->of[LATENCY_TRANSACTION], cell, time);
 }
 
-/* The stats period is over. */
+/* Start a new stats period. */
 void latency_rotate(struct latency *latency);
 
-/* Add b to a; both may be of different pools. */
+/* Add the counts of b to a; they may belong to different pools. */
 void latency_merge(struct latency *a, const struct latency *b);
 
-/* What the metrics tell, since the start. */
+/* Returns the histogram since the start, for the metrics. */
 struct histogram latency_histogram(const struct latency *latency, enum latency_kind kind);
 
-/* The last one to two stats periods, as SHOW tells them. */
+/* The percentiles in SHOW: of the current stats period and the one before. */
 struct latency_summary {
 	uint64_t count;
 	uint64_t p50, p90, p99, max; /* microseconds; 0 if nothing was counted */
 };
 
 /*
- * `none`: so many more that took no time at all. Percentiles are the middle of the cell in which
- * the value of that rank lies, so that they are off by an eighth of it at most; max is exact.
+ * Returns the summary of one kind; `none` is a number of additional samples of time 0. A
+ * percentile is the middle of the cell that has the sample of that rank, so it is off by an
+ * eighth at most; max is exact.
  */
 struct latency_summary latency_summary(
 	const struct latency *latency, enum latency_kind kind, uint64_t none);

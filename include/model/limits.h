@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The limits that are shared by everything in the process: asked for here, never counted on the
- * spot. Each take that succeeds is paired with one give by whoever closes.
+ * Counts and limits of clients and servers, for the whole process, a database or a user. Each
+ * limits_take_...() must be followed by one limits_give_...() when the connection is closed. A
+ * limit of 0 or less means no limit, except for max_client_conn.
  */
 #ifndef PGUSHER_MODEL_LIMITS_H
 #define PGUSHER_MODEL_LIMITS_H
@@ -17,35 +18,39 @@ struct registry;
 struct user;
 
 struct limits {
-	unsigned clients; /* sockets accepted and not closed: all kinds */
+	unsigned clients; /* accepted sockets that are open, of clients of all kinds */
 };
 
-/* A client's socket was accepted or is gone. */
+/* Count, or uncount, the socket of a client: it was accepted, or closed. */
 void limits_take_socket(struct registry *registry);
 void limits_give_socket(struct registry *registry);
 
 /*
- * Is there room for one more client among all (max_client_conn)? The console is exempt. The
- * client's socket has already been taken.
+ * Returns whether the number of clients is within max_client_conn; always true for the console.
+ * The client's socket must be counted already.
  */
 bool limits_allow_client(const struct registry *registry, bool console);
 
 /*
- * Count the client for its database or user. False when that is one too many; it is counted all
- * the same until limits_give_client(). exempt: count, but never refuse. A client that turns out
- * to be another user is no longer counted for the one before.
+ * Set the client's database or user and count the client there, until limits_give_client().
+ * Returns false when that exceeds the limit; the client is counted nevertheless. `exempt`:
+ * always returns true. limits_take_user() with another user uncounts the client for the
+ * previous one, which may be freed.
  */
 bool limits_take_database(struct client_link *client, struct database *database, bool exempt);
 bool limits_take_user(struct client_link *client, struct user *user, bool exempt);
 
-/* The client leaves: give back what it took. */
+/*
+ * The client is closed: uncount it for its user and database. The user is freed if nothing
+ * needs it any more, and so is a database that is no longer configured.
+ */
 void limits_give_client(struct client_link *client);
 
-/* May the pool's database or user have one more server connection? */
+/* Return whether the pool's database, or its user, may have one more server connection. */
 bool limits_allow_database_server(const struct pool *pool);
 bool limits_allow_user_server(const struct pool *pool);
 
-/* A server connection is launched, or is gone. */
+/* Count, or uncount, a server connection of the pool's database and user. */
 void limits_take_server(struct pool *pool);
 void limits_give_server(struct pool *pool);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Walks over all links of a registry, oldest first, in as many turns as it takes, while they come,
- * go, and move from one list to another: each that is there all the time is met once.
+ * Walks over all links of a registry, oldest first, over any number of turns. Meanwhile links
+ * may be opened, closed and moved between lists: a link that is open all the time is visited
+ * exactly once.
  */
 #ifndef PGUSHER_MODEL_LINK_WALK_H
 #define PGUSHER_MODEL_LINK_WALK_H
@@ -10,18 +11,20 @@
 
 struct link_walk {
 	LIST_ENTRY(link_walk) entry; /* in registry.walks */
-	struct link *next; /* NULL: that was all */
+	struct link *next; /* NULL: no more links */
 };
 
-/* The link lives from now on, and no longer; the second does nothing if it never did. */
+/* Add a link that was opened to registry.links. */
 void link_walk_enroll(struct registry *registry, struct link *link);
+
+/* Remove a link that is closed; does nothing if it was never added. */
 void link_walk_strike(struct registry *registry, struct link *link);
 
-/* Begin; it must end before it goes. */
+/* Begin a walk. It must be ended before its memory is freed. */
 void link_walk_begin(struct link_walk *walk, struct registry *registry);
 void link_walk_end(struct link_walk *walk);
 
-/* The next link; NULL: there is none. */
+/* Returns the next link; NULL after the last one. */
 struct link *link_walk_next(struct link_walk *walk);
 
 #endif

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A connection to a PostgreSQL server, its states, and the requests it still owes answers for.
+ * A connection to a PostgreSQL server, its states, and the requests that it has not answered
+ * yet.
  *
  *   CONNECTING > AUTHENTICATING > (PREPARING >) IDLE > PAIRED > IDLE
- *   AUTHENTICATING > CONNECTING                       no answer: to the next host of a list
+ *   AUTHENTICATING > CONNECTING                       no answer: try the next host of a list
  *   IDLE > LOOKING_UP > IDLE | RESETTING | STALE      runs a query of ours for logins
- *   PAIRED > HELD | RESETTING > IDLE | STALE          what a release may need
- *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client has gone in the middle
- *   IDLE > STALE > CHECKING > IDLE                    check before use
- *   CONNECTING > CANCELING                            carries a CancelRequest
+ *   PAIRED > HELD | RESETTING > IDLE | STALE          reserved for a cancel request; reset
+ *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client was closed during a query
+ *   IDLE > STALE > CHECKING > IDLE                    server_check_query before the next use
+ *   CONNECTING > CANCELING                            sends a CancelRequest
  *   all > CLOSED
  *
- * The console's words: login (CONNECTING to PREPARING), active (PAIRED, LOOKING_UP), used (STALE), tested
- * (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel (CANCELING).
+ * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, LOOKING_UP), used
+ * (STALE), tested (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel
+ * (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
 #define PGUSHER_MODEL_SERVER_LINK_H
@@ -44,7 +46,7 @@ enum server_state {
 	SERVER_STATES,
 };
 
-/* The lists of a pool; each state stands in one. */
+/* The lists of a pool; the servers of a state are all in one list. */
 enum server_list {
 	SERVERS_LOGIN,
 	SERVERS_IDLE,
@@ -57,74 +59,73 @@ enum server_list {
 	SERVERS_NOWHERE,
 };
 
-/* Longest cancel key a server may give us: protocol chapter, BackendKeyData (3.2). */
+/* Longest cancel key of a server: process id and secret. Protocol: BackendKeyData (3.2). */
 enum { SERVER_KEY_MAX = 260 };
 
-/* What a DRAINING server has behind it, and before it: see session/pool/draining. */
+/* The progress of a DRAINING server: see session/pool/draining. */
 struct draining {
 	usec_t since;
-	uint32_t
-		bytes; /* that it has said since then, or since it was cancelled, or began the next */
-	bool polite; /* what its client had sent may end by itself */
-	bool canceled; /* a request has ended that was meant for what it runs */
+	/*
+	 * Received since then, or since the last cancel request, or since the next query began.
+	 */
+	uint32_t bytes;
+	bool polite; /* the requests of its client may end without being cancelled */
+	bool canceled; /* a cancel request for the running query has ended */
 	bool halted; /* it is not read before it is cancelled */
-	bool cancel_due; /* a request of ours waits for a connection: counted in its pool */
-	bool next_runs; /* what the last request was meant for has ended */
+	bool cancel_due; /* waits for a cancel connection: counted in pool.cancels_due */
+	bool next_runs; /* the query that the last cancel request was for has ended */
 };
 
 struct server_link {
 	struct link link;
 	struct requests requests; /* sent and not yet answered */
 	struct server_login *login; /* CONNECTING to PREPARING */
-	struct lookup *lookup; /* LOOKING_UP: what it runs */
-	struct client_link *launched_for; /* while it logs in for replication: for whom */
-	struct client_link
-		*canceling; /* CANCELING: whose request it carries; NULL once it has gone */
-	struct server_link
-		*cancel_target; /* CANCELING: what it cancels; NULL once that has gone */
-	struct server_statements *statements; /* owned; NULL: it never had any of ours */
-	struct buffer kept; /* what the client said last, while it may have to be said again */
-	uint32_t kept_requests; /* how many requests that batch has; 0: none is kept */
-	uint32_t kept_answers; /* and how many answers of ours come before those */
-	uint32_t batch; /* counts Syncs that were sent */
-	uint32_t unnamed_batch; /* in which it was given its unnamed statement */
-	uint64_t
-		unnamed; /* number of its unnamed statement; 0: unknown, or too long to be kept */
-	uint8_t *cancel_key; /* as BackendKeyData had it; NULL: none given */
+	struct lookup *lookup; /* LOOKING_UP: the look-up that it runs */
+	struct client_link *launched_for; /* logs in for this client's replication; or NULL */
+	struct client_link *canceling; /* CANCELING: client with the request; NULL: closed */
+	struct server_link *cancel_target; /* CANCELING: server to be cancelled; NULL: closed */
+	struct server_statements *statements; /* owned; NULL: never prepared any of ours */
+	struct buffer kept; /* the current batch of the client, in case it must be replayed */
+	uint32_t kept_requests; /* number of requests in `kept`; 0: none is kept */
+	uint32_t kept_answers; /* number of our own answers that come before theirs */
+	uint32_t batch; /* number of Syncs sent */
+	uint32_t unnamed_batch; /* the batch that prepared its unnamed statement */
+	uint64_t unnamed; /* id of its unnamed statement; 0: unknown, or too long to be kept */
+	uint8_t *cancel_key; /* owned: from BackendKeyData; NULL: none */
 	uint16_t cancel_key_length;
-	char transaction_status; /* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs */
-	bool copying_in; /* between CopyInResponse or CopyBothResponse and its end */
-	bool streaming; /* and the last one began with CopyBothResponse */
-	bool request_failed; /* an ErrorResponse came and its ReadyForQuery has not */
-	bool skipping; /* after an error it answers nothing before the next Sync */
-	bool setting; /* runs our SETs; its client is not read on */
-	bool sync_followed; /* and what they set is known of the client alone */
-	bool sync_alone; /* nothing of the client's is to go with them */
-	uint8_t setting_due; /* so many Queries of ours stand in `kept`, to be sent first */
-	bool gathered; /* it runs our SETs, and `kept` has what went with them */
-	bool batch_open; /* its client has begun a batch and not sent its Sync */
-	bool replaying; /* a batch has failed, and is said again after its ReadyForQuery */
-	bool forgetting; /* this batch may make it forget all statements */
-	bool unnamed_passing; /* its unnamed statement is its client's, and was not kept */
-	bool fresh; /* nothing was sent to it since it was given to its client */
-	bool touched; /* a client has had it: its session is not as it was made */
-	bool follows; /* its parameters hold followed ones, and they are believed */
-	bool connect_query_failed; /* so it is not repeated either */
-	bool close_needed; /* to be retired when free */
-	enum server_closing close_cause : 8; /* and why */
-	bool dirty; /* something came that nobody asked for */
+	/* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs. */
+	char transaction_status;
+	bool copying_in; /* between CopyInResponse or CopyBothResponse and the end */
+	bool streaming; /* that COPY began with CopyBothResponse */
+	bool request_failed; /* after an ErrorResponse, before its ReadyForQuery */
+	bool skipping; /* after an error it ignores messages until the next Sync */
+	bool setting; /* runs our SETs; its client is not read meanwhile */
+	bool sync_followed; /* they set followed parameters, known from the client only */
+	bool sync_alone; /* no message of the client may be sent together with them */
+	uint8_t setting_due; /* number of our Queries in `kept` that are to be sent first */
+	bool gathered; /* runs our SETs, and `kept` has the messages sent together with them */
+	bool batch_open; /* its client has begun a batch and not sent the Sync yet */
+	bool replaying; /* a batch has failed, and is replayed after its ReadyForQuery */
+	bool forgetting; /* this batch may deallocate all statements of the server */
+	bool unnamed_passing; /* it has its client's unnamed statement, which was not kept */
+	bool fresh; /* nothing was sent to it since it was paired */
+	bool touched; /* it was paired before: its session may differ from a new one */
+	bool follows; /* its `parameters` include followed ones, with correct values */
+	bool connect_query_failed; /* connect_query failed, and is not run again */
+	bool close_needed; /* retired: to be closed when it is free */
+	enum server_closing close_cause : 8; /* valid if close_needed */
+	bool dirty; /* it sent something that was not requested */
 	bool reserve; /* taken from the reserve pool */
-	uint8_t restores; /* since its client's RESET: how often session/rules/restore may still ask */
-	enum startup_replication replication : 8; /* its session is of this kind */
-	bool drained; /* RESETTING: its client went in the middle, so the reset has to succeed */
-	bool cancel_done; /* CANCELING: the server has ended it, so its request has had its effect */
+	uint8_t restores; /* queries left to read parameters again after its client's RESET */
+	enum startup_replication replication : 8; /* the kind of its session */
+	bool drained; /* RESETTING after DRAINING: the reset must succeed */
+	bool cancel_done; /* CANCELING: closed by the server, so the request has taken effect */
 	struct draining draining; /* DRAINING */
-	uint16_t
-		host; /* which of its database's hosts it connects to: see database_config_host() */
-	uint32_t cancels; /* cancel requests on their way to it */
-	uint32_t cancels_queued; /* and those that have no connection yet */
+	uint16_t host; /* index of its host: see database_config_host() */
+	uint32_t cancels; /* cancel requests in flight for it */
+	uint32_t cancels_queued; /* and those that wait for a connection */
 	socklen_t where_length;
-	struct sockaddr_storage where; /* what it connects or connected to */
+	struct sockaddr_storage where; /* address that it connects or is connected to */
 };
 
 static inline struct server_link *server_of(struct link *link)
@@ -137,41 +138,50 @@ static inline enum server_state server_state(const struct server_link *server)
 	return (enum server_state)server->link.state;
 }
 
-/* The word SHOW SERVERS has for the state. */
+/* Returns the state as SHOW SERVERS has it. */
 const char *server_console_state(const struct server_link *server);
 
-/* The word of SHOW SOCKETS: `sv_active`, `sv_idle`, `sv_used`, `sv_tested`, `sv_login`. */
+/*
+ * Returns the state as SHOW SOCKETS has it: `sv_active`, `sv_idle`, `sv_used`, `sv_tested`, ...
+ */
 const char *server_socket_state(const struct server_link *server);
 
+/* Returns the name of the state, for debug lines. */
 const char *server_state_name(enum server_state state);
 
-/* The list that a state stands in. */
+/* Returns the list for servers in this state. */
 enum server_list server_list_of(enum server_state state);
 
 /*
- * The one way to change a server's state: checks that the step is lawful, moves it to the list
- * of the new state (front: most recently used first) and counts it there.
+ * Change the state of a server: checks that the transition is allowed, moves the server to the
+ * front of the list of its new state (most recently used first) and updates the counts.
  */
 void server_enter(struct server_link *server, enum server_state state);
 
-/* As server_enter(), to the back of the list: round robin, and what is about to be retired. */
+/* As server_enter(), to the back of the list: for round robin, and for servers to be closed. */
 void server_enter_last(struct server_link *server, enum server_state state);
 
-/* A server that is as another process left it: as client_place(). */
+/*
+ * Set the first state of a server that was taken over from an old process: as client_place().
+ */
 void server_place(struct server_link *server, enum server_state state);
 
+/* Returns whether the transition is allowed; public for tests. */
 bool server_may(enum server_state from, enum server_state to);
 
-/* Has it logged in, and does it count as a connected server of its pool? */
+/* Returns whether the server is logged in and counts as a connected server of its pool. */
 static inline bool server_is_connected(const struct server_link *server)
 {
 	return server->link.state >= SERVER_IDLE && server->link.state <= SERVER_CHECKING;
 }
 
-/* It is to be closed when it is free, for the first cause that came up. */
+/* Retire the server: it is to be closed when it is free. The first cause is kept. */
 void server_retire(struct server_link *server, enum server_closing cause);
 
-/* Idle in the sense of the protocol: no transaction, nothing owed, nothing half-done. */
+/*
+ * Returns whether the server is idle in terms of the protocol: no transaction, all requests
+ * answered, no incomplete message in either direction.
+ */
 bool server_is_clean(const struct server_link *server);
 
 #endif

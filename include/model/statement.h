@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The texts of prepared statements, each of them once: whoever prepares the same text with the
- * same parameter types shares it with all the others.
+ * The table of prepared statements: clients that prepare the same text with the same parameter
+ * types share one entry.
  *
- * Holders: the names that clients have for it (model/client_statements), the servers that have it
- * prepared (model/server_statements), and clients whose unnamed statement it is. A statement that
- * its last holder let go of goes at the end of the turn, since a message that is about to be sent
- * may still point into it.
+ * References are held by the clients' names for it (model/client_statements), by the servers
+ * that have it prepared (model/server_statements), and by clients for their unnamed statement.
+ * After the last reference was dropped a statement is freed at the end of the turn, since a
+ * message that is about to be sent may still point into it.
  */
 #ifndef PGUSHER_MODEL_STATEMENT_H
 #define PGUSHER_MODEL_STATEMENT_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Without memory uthash leaves an item out of its table instead of ending the process. */
+/* When out of memory uthash leaves an item out of its table instead of ending the process. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -24,25 +24,25 @@
 #include "crypt/keyed_hash.h"
 #include "net/loop.h"
 
-/* `PGBOUNCER_` and the number: what it is called on servers. */
+/* Size of the name on servers: `PGBOUNCER_` and the id. */
 enum { STATEMENT_NAME_SIZE = 32 };
 
 struct statement {
 	UT_hash_handle by_content;
-	TAILQ_ENTRY(statement) dying; /* without holders, until the end of the turn */
+	TAILQ_ENTRY(statement) dying; /* without references, until the end of the turn */
 	struct statement_table *table;
-	uint64_t id; /* counted from 1, never used twice */
-	uint64_t handle; /* as a pool's */
-	uint64_t parses, binds; /* by clients: Parse messages, and Bind messages, of it */
-	uint32_t holders;
-	uint32_t names; /* of the holders, those that are names of clients */
-	uint32_t servers; /* that have it, or will when all that is in flight has been done */
-	uint32_t generation; /* plans made in an earlier one are out of date */
-	uint8_t shape; /* counts how often its columns were found to be others */
-	uint32_t length;
-	uint32_t name_size; /* of its name on servers, with the NUL */
+	uint64_t id; /* counted from 1, never reused */
+	uint64_t handle; /* in statement_table.handles; 0: none yet */
+	uint64_t parses, binds; /* Parse and Bind messages of clients for it */
+	uint32_t holders; /* references */
+	uint32_t names; /* references that are names of clients */
+	uint32_t servers; /* servers on which it is expected: see model/server_statements */
+	uint32_t generation; /* plans prepared in an earlier generation are outdated */
+	uint8_t shape; /* number of times that its result columns have changed */
+	uint32_t length; /* of the content */
+	uint32_t name_size; /* of `name`, with its NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */
-	uint8_t content[]; /* as in Parse, behind the name: text, NUL, number of types, types */
+	uint8_t content[]; /* as in Parse after the name: text, NUL, number of types, types */
 };
 
 TAILQ_HEAD(statement_list, statement);
@@ -50,49 +50,59 @@ TAILQ_HEAD(statement_list, statement);
 struct statement_table {
 	struct statement *by_content; /* uthash */
 	struct statement_list dying;
-	struct keyed_hash *hash; /* lent */
-	struct handles *handles; /* lent; NULL: nobody tells of statements */
+	struct keyed_hash *hash; /* owned by the caller of statement_table_init() */
+	struct handles *handles; /* process.handles; NULL: none */
 	struct loop *loop;
-	struct loop_task burial;
-	char nowhere[STATEMENT_NAME_SIZE]; /* the name of no statement: nobody can guess it */
+	struct loop_task burial; /* frees `dying` at the end of the turn */
+	char nowhere[STATEMENT_NAME_SIZE]; /* a random name that no statement has */
 	uint64_t last_id;
-	uint64_t bytes; /* of all statements, and of the names that clients have for them */
+	uint64_t bytes; /* of all statements, and of the clients' names for them */
 	uint64_t count;
 };
 
-/* An empty table. The hash is that of the registry, since clients choose the texts. */
+/* Initialise an empty table. The keyed hash, and the loop, must outlive it. */
 void statement_table_init(
 	struct statement_table *table, struct loop *loop, struct keyed_hash *hash);
 
-/* All statements must have been let go of. */
+/* Free the table. All references to statements must have been dropped. */
 void statement_table_free(struct statement_table *table);
 
-/* The statement with this content, made if need be; counted for the caller. NULL: no memory. */
+/*
+ * Find the statement with this content, or make it. Returns it with a reference for the caller;
+ * NULL when out of memory.
+ */
 struct statement *statement_open(
 	struct statement_table *table, const void *content, size_t length);
 
-/* The same with a number that another process has given it, which must be free here. */
+/*
+ * As statement_open(), for a takeover: a new statement gets the id that it had in the old
+ * process, which must not be in use here.
+ */
 struct statement *statement_open_as(
 	struct statement_table *table, uint64_t id, const void *content, size_t length);
 
+/* Take another reference; returns the statement. */
 struct statement *statement_ref(struct statement *statement);
 
-/* NULL is allowed. */
+/* Drop a reference; after the last one it is freed at the end of the turn. NULL is allowed. */
 void statement_unref(struct statement *statement);
 
-/* Is it a content at all? Protocol: "Message Formats", Parse: a text, a number of types, the types. */
+/*
+ * Returns whether these bytes are a valid content: a text, a number of types, the types.
+ * Protocol: "Message Formats", Parse.
+ */
 bool statement_is_content(const void *content, size_t length);
 
-/* Is this its content? */
+/* Returns whether the statement has this content. */
 bool statement_is(const struct statement *statement, const void *content, size_t length);
 
-/* Of how many parameters its client has told the type. */
+/* Returns the number of parameters that have a type in the client's Parse. */
 unsigned statement_parameter_types(const struct statement *statement);
 
-/* Bytes that it takes. */
+/* Returns its size in memory, in bytes. */
 size_t statement_size(const struct statement *statement);
 
-/* The query in its content. */
+/* Returns the text of the query. */
 static inline const char *statement_text(const struct statement *statement)
 {
 	return (const char *)statement->content;

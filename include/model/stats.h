@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Counters of a pool, bumped in place, and their averages over the stats period.
+ * The traffic counters of a pool, and their averages over the stats period.
  *
- * A query cycle begins with a client's
- * first message and ends with the ReadyForQuery that leaves nothing owed.
+ * A query, as counted here, begins with the first message of a client and ends with the
+ * ReadyForQuery after which all requests are answered.
  */
 #ifndef PGUSHER_MODEL_STATS_H
 #define PGUSHER_MODEL_STATS_H
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 
 struct totals {
-	uint64_t assignments; /* clients given a server */
+	uint64_t assignments; /* times that a client got a server */
 	uint64_t transactions;
 	uint64_t queries;
 	uint64_t received; /* bytes from clients */
@@ -37,12 +37,12 @@ void totals_add(struct totals *a, const struct totals *b);
 /* Add the three totals of b to those of a. */
 void stats_add(struct stats *a, const struct stats *b);
 
-/* The stats period is over: newer becomes older, current becomes newer. */
+/* Start a new stats period: newer becomes older, and current is copied to newer. */
 void stats_rotate(struct stats *stats);
 
 /*
- * Averages between two totals that are `span` microseconds apart, under the same names: counts
- * and bytes per second, times per transaction, query or assignment; 0 where there is none.
+ * Returns averages between two totals that are `span` microseconds apart, in the same fields:
+ * counts and bytes per second, times per transaction, query or assignment; 0 if there was none.
  */
 struct totals stats_average(const struct totals *now, const struct totals *then, usec_t span);
 

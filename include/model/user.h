@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A user known to the daemon: from the auth_file, from [users], because a database forces it, or
- * for as long as somebody is logged in who was looked up elsewhere.
+ * A user: from the auth_file, from [users], from the configuration of a database, or known from
+ * elsewhere while a client of that name is connected.
  *
- * Owned by the registry. Its secret is the auth_file's text, lent by the snapshot in force; what
- * was derived from a secret is dropped with it. Secrets from elsewhere are credentials.
+ * The registry owns the users. The secret is a text of the auth_file, owned by the current
+ * snapshot; keys derived from a secret are dropped with it. Secrets from elsewhere are in
+ * credentials (model/credential).
  */
 #ifndef PGUSHER_MODEL_USER_H
 #define PGUSHER_MODEL_USER_H
@@ -17,30 +18,33 @@
 
 struct user {
 	UT_hash_handle by_name;
-	uint64_t handle; /* as a pool's */
+	uint64_t handle; /* in process.handles; 0: none yet */
 	const struct user_config *config; /* its [users] entry, or NULL */
 	const char *secret; /* from the auth_file; NULL: not in it */
-	struct user_keys *keys; /* NULL until needed; counted */
-	struct pool_list pools; /* with it as server user */
-	unsigned servers; /* connections of all those pools */
-	unsigned clients; /* logged in or logging in under its name */
-	unsigned derivations; /* under way for its servers, which will look for it */
-	bool forced; /* a database's configuration names it */
+	struct user_keys *keys; /* NULL until needed; a reference */
+	struct pool_list pools; /* pools that log in to servers as this user */
+	unsigned servers; /* connections of all these pools */
+	unsigned clients; /* that log in, or are logged in, as this user */
+	unsigned derivations; /* of keys in progress for its servers: keep the user */
+	bool forced; /* the configuration of a database names it */
 	char name[];
 };
 
-/* Give it the secret that the auth_file has now (or NULL): derived keys of another are wiped. */
+/* Set the secret of the auth_file, or NULL; its keys are dropped if the secret has changed. */
 void user_set_secret(struct user *user, const char *secret);
 
-/* The keys that belong to its secret, made if need be; NULL when there is no memory. */
+/* Returns the keys of its secret, which it owns and makes if necessary; NULL: out of memory. */
 struct user_keys *user_keys(struct user *user);
 
-/* Let go of its keys. */
+/* Drop its reference to the keys. */
 void user_drop_keys(struct user *user);
 
-/* Does anything still need it, or name it? */
+/*
+ * Returns whether the configuration names the user, or clients, pools or derivations need it.
+ */
 bool user_is_needed(const struct user *user);
 
+/* Return the limits that apply to the user: of its [users] entry, else of the settings. */
 int user_max_servers(const struct user *user, const struct settings *settings);
 int user_max_clients(const struct user *user, const struct settings *settings);
 

@@ -9,7 +9,7 @@ enum { SMALLEST = 64 };
 
 enum { RANDOM_FROM = 3, TTL_BYTE = 7, TTL_BITS = 3 };
 
-/* The fourth to seventh byte are random whoever gave the key out: they are their own hash. */
+/* The fourth to seventh byte are random in the keys of any peer: they serve as the hash. */
 static size_t slot_of(const struct cancel_keys *keys, const uint8_t *key)
 {
 	uint32_t word;
@@ -18,8 +18,8 @@ static size_t slot_of(const struct cancel_keys *keys, const uint8_t *key)
 	return word & (keys->capacity - 1);
 }
 
-/* Write into a new key who gave it out. */
-static void sign(const struct cancel_keys *keys, uint8_t *key)
+/* Write our peer_id and the TTL into a new key, and clear the sign bit of the process id. */
+static void set_peer_id(const struct cancel_keys *keys, uint8_t *key)
 {
 	key[0] &= 0x7f;
 	if (keys->peer_id == 0)
@@ -29,7 +29,9 @@ static void sign(const struct cancel_keys *keys, uint8_t *key)
 	key[TTL_BYTE] |= TTL_BITS;
 }
 
-/* Constant time; each passing on has taken one from the bits that say how often it may be. */
+/*
+ * Compare in constant time. With peers also without the TTL bits, which forwarding counts down.
+ */
 static bool is_same(
 	const struct cancel_keys *keys, const struct client_link *client, const uint8_t *key)
 {
@@ -77,7 +79,10 @@ struct client_link *cancel_keys_find(
 
 	if (keys->capacity == 0 || length < CANCEL_KEY_MIN)
 		return NULL;
-	/* The whole run is walked, and compared in constant time, whether or not it holds the key. */
+	/*
+	 * Compare all entries of the run, so that the time does not show whether one has the
+	 * key.
+	 */
 	for (size_t slot = slot_of(keys, key); keys->slots[slot];
 		slot = (slot + 1) & (keys->capacity - 1)) {
 		struct client_link *client = keys->slots[slot];
@@ -115,7 +120,7 @@ bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, siz
 		return false;
 	do {
 		random_fill(random, client->key, length);
-		sign(keys, client->key);
+		set_peer_id(keys, client->key);
 	} while (cancel_keys_find(keys, client->key, length));
 	client->key_length = (uint8_t)length;
 	place(keys, client);
@@ -137,7 +142,9 @@ void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client)
 	keys->slots[slot] = NULL;
 	keys->used--;
 	client->key_length = 0;
-	/* What stood behind it in the same run may have to move up. */
+	/*
+	 * Insert the rest of the run again, since the empty slot would hide entries after it.
+	 */
 	for (slot = (slot + 1) & (keys->capacity - 1); keys->slots[slot];
 		slot = (slot + 1) & (keys->capacity - 1)) {
 		struct client_link *moved = keys->slots[slot];
@@ -146,7 +153,7 @@ void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client)
 		place(keys, moved);
 	}
 	if (keys->capacity > SMALLEST && keys->used * 8 < keys->capacity)
-		resize(keys, keys->capacity / 2); /* on failure it just stays large */
+		resize(keys, keys->capacity / 2); /* on failure the table stays large */
 }
 
 void cancel_keys_free(struct cancel_keys *keys)

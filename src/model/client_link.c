@@ -8,7 +8,9 @@
 
 #define MAY(state) (1u << CLIENT_##state)
 
-/* One row per state: its name, the console's two words, and where it may go. */
+/*
+ * A row for each state: its name, its words in SHOW CLIENTS and SOCKETS, allowed next states.
+ */
 static const struct {
 	const char *name, *console, *socket;
 	unsigned may;
@@ -55,7 +57,7 @@ bool client_may(enum client_state from, enum client_state to)
 	return phases[from].may & (1u << to);
 }
 
-/* The list that a state stands in; NULL for CLOSED. */
+/* Returns the list for clients in this state; NULL for CLOSED. */
 static struct link_list *place_of(const struct client_link *client, enum client_state state)
 {
 	struct pool *pool = client->link.pool;
@@ -84,13 +86,13 @@ static struct link_list *place_of(const struct client_link *client, enum client_
 	return NULL;
 }
 
-/* Logins have no pool yet and are counted as one number; the closed are not counted. */
+/* Logins have no pool yet and are counted in login_count; closed clients are not counted. */
 static bool is_counted_in_pool(enum client_state state)
 {
 	return state >= CLIENT_WELCOMING && state < CLIENT_CLOSED;
 }
 
-/* Keep the counts of the pool and of the group. */
+/* Update the counts of the pool, the group and the logins. */
 static void count(struct client_link *client, enum client_state from, enum client_state to)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -111,7 +113,7 @@ static void count(struct client_link *client, enum client_state from, enum clien
 	}
 }
 
-/* From one state to another that are both counted in the pool. */
+/* As count(), for two states that are both counted in the pool. */
 static inline void count_step(
 	struct client_link *client, enum client_state from, enum client_state to)
 {
@@ -130,7 +132,7 @@ void client_enter(struct client_link *client, enum client_state state)
 
 	CHECK(client_may(from, state));
 	client->link.state = (uint8_t)state;
-	/* The steps that every query takes stay in their list. */
+	/* The two transitions of each transaction do not change the list. */
 	if ((from == CLIENT_IDLE && state == CLIENT_PAIRED) ||
 		(from == CLIENT_PAIRED && state == CLIENT_IDLE)) {
 		count_step(client, from, state);

@@ -66,7 +66,7 @@ static void put(struct client_statements *statements, struct client_statement *e
 	statements->slots[i] = entry;
 }
 
-/* Move all to another table. False: no memory, and nothing has changed. */
+/* Move all names to a table of another size. Returns false, unchanged, when out of memory. */
 static bool resize(struct client_statements *statements, uint32_t capacity)
 {
 	struct client_statement **old = statements->slots;
@@ -88,7 +88,7 @@ static bool resize(struct client_statements *statements, uint32_t capacity)
 	return true;
 }
 
-/* After the end of many: who walks over the table walks over few places again. */
+/* Make the table smaller after many names were removed, so that walks over it are short. */
 static void shrink(struct client_statements *statements)
 {
 	uint32_t capacity = statements->capacity;
@@ -124,7 +124,7 @@ static struct client_statement *find(
 	return NULL;
 }
 
-/* Take out, and move up those behind it that would not be found across the hole. */
+/* Remove an entry, and move later entries of its run that the empty slot would hide. */
 static void take_out(struct client_statements *statements, const struct client_statement *entry)
 {
 	const uint32_t mask = mask_of(statements);
@@ -167,7 +167,7 @@ struct client_statement *client_statements_look_up(
 	return found;
 }
 
-/* Not yet counted: see count(). */
+/* Make an entry without a statement: see count(). */
 static struct client_statement *make(struct client_statements *statements, const char *name)
 {
 	const size_t size = strlen(name) + 1;
@@ -263,13 +263,13 @@ void client_statements_clear(struct client_statements *statements)
 {
 	uint32_t i = 0;
 
-	/* One query may say so a hundred thousand times. */
+	/* One query may have DEALLOCATE ALL a hundred thousand times. */
 	if (!statements->changed)
 		return;
 	while (i < statements->capacity) {
 		struct client_statement *entry = statements->slots[i];
 
-		/* Another one may have moved up into the place of the one that went. */
+		/* After a removal another entry may have moved into this slot. */
 		if (entry && entry->confirmed && entry->pending == 0)
 			client_statements_unlist(statements, entry);
 		else
@@ -279,7 +279,7 @@ void client_statements_clear(struct client_statements *statements)
 	statements->changed = false;
 }
 
-/* --- what it had -------------------------------------------------------------------------- */
+/* --- closed statements -------------------------------------------------------------------- */
 
 void client_statements_note_closed(
 	struct client_statements *statements, const struct statement *statement)

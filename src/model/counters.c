@@ -7,9 +7,9 @@
 #include "model/pool.h"
 #include "model/registry.h"
 
-/* --- what reasons mean beyond their label ------------------------------------------------- */
+/* --- counters of reasons besides their label ---------------------------------------------- */
 
-/* Both for clients and servers: which side it was is known. */
+/* For clients and servers: the caller knows the side. */
 static const struct {
 	enum reason reason;
 	enum protocol_error kind;
@@ -63,7 +63,7 @@ static bool has_label(enum reason reason, const char *label)
 	return strcmp(reason_label(reason), label) == 0;
 }
 
-/* `fallback`: it is one all the same, of no special kind. */
+/* `fallback`: count a reason that is not in the table, as OTHER. */
 static void count_protocol_error(
 	struct counters *counters, enum protocol_side side, enum reason reason, bool fallback)
 {
@@ -77,7 +77,7 @@ static void count_protocol_error(
 		counters->protocol_errors[side][PROTOCOL_ERROR_OTHER]++;
 }
 
-/* An asker that is closed for a reason that is none of these leaves as any client does. */
+/* Count how a CancelRequest has ended. In GREETING other reasons are those of any client. */
 static void count_cancel(struct counters *counters, enum client_state state, enum reason reason)
 {
 	if (state != CLIENT_GREETING && state != CLIENT_CANCEL_WAITING &&
@@ -151,7 +151,10 @@ void counters_client_closed(
 	count_cancel(counters, state, why->reason);
 }
 
-/* RECONNECT, RELOAD and the DNS retire servers alike; which of them it was is remembered. */
+/*
+ * RECONNECT, RELOAD and DNS changes close with one reason; close_cause has which of them it
+ * was.
+ */
 static enum server_closing closing_of(const struct server_link *server, enum reason reason)
 {
 	const unsigned found = label_find(server_closing_labels, SERVER_CLOSINGS,
@@ -162,7 +165,7 @@ static enum server_closing closing_of(const struct server_link *server, enum rea
 	return (enum server_closing)found;
 }
 
-/* As opposed to ends that somebody wanted. */
+/* Returns false for a close that was requested, or that a client or a limit has caused. */
 static bool is_error_of_server(enum reason reason)
 {
 	return has_label(reason, "server_error") || has_label(reason, "unclean") ||

@@ -7,7 +7,7 @@ const char *const latency_kind_names[LATENCY_KINDS] = {
 	[LATENCY_WAIT] = "wait",
 };
 
-/* The bounds of the metrics are so far apart that no octave has two. */
+/* No octave has two bounds of the histograms. */
 #define NO_CUT UINT64_MAX
 const uint64_t latency_cuts[LATENCY_OCTAVES] = {
 	NO_CUT, /* 1 */
@@ -26,7 +26,7 @@ struct span {
 	uint64_t first, last; /* microseconds */
 };
 
-/* The times that a cell counts; first > last: none, no time has it. */
+/* Returns the range of times of a cell; first > last if it has none. */
 static struct span span_of(unsigned cell)
 {
 	unsigned octave, quarter;
@@ -39,7 +39,7 @@ static struct span span_of(unsigned cell)
 	quarter = (cell - 4) % 5;
 	width = UINT64_C(1) << (octave - 2);
 	cut = latency_cuts[octave];
-	/* Behind the cut every cell is one further on than its quarter. */
+	/* After the cut the number of a cell is one more than that of its quarter. */
 	if (quarter > 0 && (4 + quarter) * width > cut)
 		quarter--;
 	else if (quarter == 4)
@@ -61,7 +61,7 @@ uint64_t latency_cell_least(unsigned cell)
 
 /* --- periods ------------------------------------------------------------------------------ */
 
-/* Both cells and bounds ascend, and no cell lies on both sides of a bound. */
+/* Cells and bounds are in ascending order, and a bound never lies inside a cell. */
 static void add_cells(struct histogram *histogram, const struct latency_counts *counts)
 {
 	unsigned bucket = 0;
@@ -103,7 +103,7 @@ void latency_merge(struct latency *a, const struct latency *b)
 	}
 }
 
-/* --- what is told ------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------ */
 
 struct histogram latency_histogram(const struct latency *latency, enum latency_kind kind)
 {
@@ -113,7 +113,7 @@ struct histogram latency_histogram(const struct latency *latency, enum latency_k
 	return all;
 }
 
-/* The time of that rank, counted from 1. */
+/* Returns the time of the sample with this rank, counted from 1. */
 static uint64_t time_of_rank(const struct latency_counts *counts, uint64_t rank)
 {
 	struct span span;
@@ -130,7 +130,7 @@ static uint64_t time_of_rank(const struct latency_counts *counts, uint64_t rank)
 static uint64_t percentile(
 	const struct latency_counts *counts, uint64_t count, unsigned percent)
 {
-	/* The smallest time that so many percent do not exceed. */
+	/* The shortest time that `percent` per cent of the samples do not exceed. */
 	const uint64_t rank = (uint64_t)(((unsigned __int128)count * percent + 99) / 100);
 
 	return count > 0 ? time_of_rank(counts, rank) : 0;

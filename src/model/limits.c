@@ -3,7 +3,7 @@
 
 #include "model/registry.h"
 
-/* 0 is no limit. */
+/* A limit of 0 or less means no limit. */
 static bool within(unsigned count, int limit)
 {
 	return limit <= 0 || count <= (unsigned)limit;
@@ -21,7 +21,7 @@ void limits_give_socket(struct registry *registry)
 
 bool limits_allow_client(const struct registry *registry, bool console)
 {
-	/* Unlike the others this one has no value for "unlimited". */
+	/* Unlike the other limits this one has no value for "unlimited". */
 	return console ||
 		(int64_t)registry->process->limits.clients <=
 		registry->process->settings->max_client_conn;

@@ -26,7 +26,7 @@ const char *link_database_name(const struct link *link)
 		return "(nodb)";
 	if (link->pool)
 		return link->pool->database->name;
-	/* The first of its kind has no pool yet; an unknown user never has one, and is not counted. */
+	/* A client without a pool: counted_in_user means that its user is known. */
 	if (link->kind == LINK_CLIENT && client->database && client->counted_in_user)
 		return client->database->name;
 	return "(nodb)";
@@ -49,7 +49,7 @@ enum startup_replication link_replication(const struct link *link)
 					 : ((const struct server_link *)link)->replication;
 }
 
-/* `db/user@address`, with what peers chose escaped. */
+/* Write `db/user@address`, with the names escaped. */
 static void write_place(const struct link *link, char *out, size_t size)
 {
 	char address[ADDRESS_TEXT_SIZE];
@@ -77,9 +77,9 @@ const char *link_prefix(const struct link *link, char *out, size_t size)
 	return out;
 }
 
-/* --- lines of the log --------------------------------------------------------------------- */
+/* --- log lines ---------------------------------------------------------------------------- */
 
-/* Facts about the link, and the texts that they need. */
+/* Prefix and facts of a log line, and the texts that they point to. */
 struct description {
 	char prefix[LINK_PREFIX_SIZE];
 	char handle[32], host[ADDRESS_TEXT_SIZE];
@@ -122,7 +122,7 @@ static const struct log_subject *describe(
 	return &out->subject;
 }
 
-/* Half of what there is to say was said by peers first. */
+/* Escape the whole text: much of it comes from clients and servers. */
 __attribute__((format(printf, 2, 0))) static void format_escaped(
 	char out[LINK_TEXT_SIZE], const char *format, va_list arguments)
 {
@@ -164,8 +164,8 @@ void link_log_facts(const struct link *link, enum log_level level,
 	va_end(arguments);
 }
 
-/* Whom lines alike are about: where a client comes from, or a pool's server. */
-static void write_who(const struct link *link, char out[LINK_PREFIX_SIZE])
+/* Write the subject of repeated lines: the address of a client, or the server of a pool. */
+static void write_subject(const struct link *link, char out[LINK_PREFIX_SIZE])
 {
 	if (link->kind == LINK_CLIENT)
 		address_host(&link->remote, out);
@@ -178,14 +178,14 @@ __attribute__((format(printf, 5, 0))) static void log_alike(const struct link *l
 	va_list arguments)
 {
 	struct description description;
-	char text[LINK_TEXT_SIZE], who[LINK_PREFIX_SIZE];
+	char text[LINK_TEXT_SIZE], subject[LINK_PREFIX_SIZE];
 
 	if (!log_enabled(level))
 		return;
 	format_escaped(text, format, arguments);
-	write_who(link, who);
+	write_subject(link, subject);
 	log_write_repeated(level, describe(link, NULL, &description),
-		&(struct log_likeness){.kind = kind, .about = who, .at_most = at_most}, "%s",
+		&(struct log_likeness){.kind = kind, .about = subject, .at_most = at_most}, "%s",
 		text);
 }
 
@@ -217,7 +217,7 @@ bool held_is_crowded(const struct registry *registry)
 	return most > 0 && registry->held_bytes + registry->statements.bytes > most;
 }
 
-/* NULL: no memory. */
+/* Returns NULL when out of memory. */
 static uint8_t *held_take(struct registry *registry, uint32_t capacity)
 {
 	uint8_t *bytes =

@@ -94,7 +94,10 @@ unsigned pool_connected_servers(const struct pool *pool)
 		pool->server_count[SERVERS_ACTIVE_CANCEL];
 }
 
-/* Look-ups that may run at the same time; a pool without a size has no quarter. */
+/*
+ * Returns how many look-ups may run at the same time: a quarter of the pool size, if it has
+ * one.
+ */
 static unsigned lookups_allowed(const struct pool *pool)
 {
 	enum { LOOKUPS_OF_UNLIMITED_POOL = 8 };
@@ -221,7 +224,7 @@ unsigned pool_reserve_in_use(const struct pool *pool)
 	return size > 0 && servers > (unsigned)size ? servers - (unsigned)size : 0;
 }
 
-/* Is its client in a transaction, and all it asked for answered? */
+/* Returns whether a transaction is open and all requests of its client are answered. */
 static bool is_idle_in_transaction(const struct server_link *server)
 {
 	return server->link.peer &&

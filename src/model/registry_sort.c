@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Databases, users and pools in the order of their names. To look at a name where it stands takes
- * longer than all the rest, so each is looked at once: its beginning is copied beside the others.
+ * Sorts databases, users and pools by name. Reading names from scattered memory takes most of
+ * the time, so the beginning of each name is first copied into one array.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 enum { BEGINNING_SIZE = 24 };
 
 struct named {
-	char beginning[BEGINNING_SIZE]; /* of the name; zeros behind a shorter one */
-	const char *name, *more; /* what comes next if names are equal, or NULL */
+	char beginning[BEGINNING_SIZE]; /* of the name; a shorter name is padded with zeros */
+	const char *name, *more; /* more: compared when names are equal, or NULL */
 	void *object;
 };
 
@@ -34,7 +34,7 @@ static int compare(const void *a, const void *b)
 	return order == 0 && left->more ? strcmp(left->more, right->more) : order;
 }
 
-/* Most of them are in order already, but for a few that came since. */
+/* Check first whether they are in order already. */
 static void sort(struct named *all, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -45,7 +45,7 @@ static void sort(struct named *all, size_t count)
 	}
 }
 
-/* As HASH_SRT does: the items' order, and the table's end of it. */
+/* Set the order of the items and the tail of the hash table, as HASH_SRT does. */
 #define RELINK(type, head, all, count)                                                         \
 	do {                                                                                   \
 		for (size_t i = 0; i < (count); i++) {                                         \
@@ -113,7 +113,7 @@ static bool sort_pools(struct registry *registry)
 	return true;
 }
 
-/* Without memory they stay as they are. */
+/* When out of memory, leave the old order. */
 void registry_sort(struct registry *registry)
 {
 	if (!registry->sorted)

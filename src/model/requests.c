@@ -67,7 +67,7 @@ bool requests_add_more(struct requests *requests, uint8_t type, unsigned action)
 	return true;
 }
 
-/* Take the oldest out without its answer. */
+/* Remove the oldest entry, which gets no answer. */
 static void lose(struct requests *requests)
 {
 	requests->lost += (entry(requests, 0)->action & REQUEST_NOTED) != 0;
@@ -99,7 +99,7 @@ void requests_end_copy(struct requests *requests, uint8_t type, uint8_t or_type)
 	requests_drop_through(requests, type, or_type);
 	if (query.type != PQ_QUERY)
 		return;
-	/* Something was just taken out, so there is room in front. */
+	/* An entry was just removed, so there is room at the front. */
 	requests->first = (requests->first - 1) & (requests->capacity - 1);
 	requests->count++;
 	*entry(requests, 0) = query;

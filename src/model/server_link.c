@@ -6,7 +6,7 @@
 
 #define MAY(state) (1u << SERVER_##state)
 
-/* One row per state: its name, the console's two words, its list, and where it may go. */
+/* A row for each state: name, words in SHOW SERVERS and SOCKETS, list, allowed next states. */
 static const struct {
 	const char *name, *console, *socket;
 	enum server_list list;

@@ -16,7 +16,7 @@ struct server_statements *server_statements_new(void)
 
 static void discard(struct server_statements *statements, struct server_statement *entry)
 {
-	entry->statement->servers -= entry->expected; /* the server has gone */
+	entry->statement->servers -= entry->expected; /* set only if the server is closed */
 	HASH_DELETE(by_statement, statements->by_statement, entry);
 	statement_unref(entry->statement);
 	free(entry);
@@ -34,7 +34,7 @@ void server_statements_free(struct server_statements *statements)
 	free(statements);
 }
 
-/* --- what it has -------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------- */
 
 struct server_statement *server_statements_find(
 	const struct server_statements *statements, const struct statement *statement)
@@ -43,7 +43,7 @@ struct server_statement *server_statements_find(
 
 	if (recent && recent->statement == statement)
 		return recent;
-	/* By the keyed hash of its content, since clients choose which statements these are. */
+	/* By the keyed hash of its content: clients choose the statements. */
 	HASH_FIND_BYHASHVALUE(by_statement, statements->by_statement, &statement,
 		sizeof(statement), statement->by_content.hashv, found);
 	return found;
@@ -62,7 +62,7 @@ struct server_statement *server_statements_open(
 	entry->statement = statement;
 	HASH_ADD_BYHASHVALUE(by_statement, statements->by_statement, statement,
 		sizeof(statement), statement->by_content.hashv, entry);
-	if (!entry->by_statement.tbl) { /* uthash found no memory */
+	if (!entry->by_statement.tbl) { /* uthash was out of memory */
 		free(entry);
 		return NULL;
 	}
@@ -116,12 +116,12 @@ void server_statements_clear(struct server_statements *statements)
 {
 	struct server_statement *entry, *next;
 
-	/* One query may say so a hundred thousand times. */
+	/* One query may have DEALLOCATE ALL a hundred thousand times. */
 	if (!statements->changed)
 		return;
 	HASH_ITER (by_statement, statements->by_statement, entry, next) {
 		entry->present = false;
-		/* What comes behind the end of all of them is still to be done. */
+		/* Operations in flight are executed after the deallocation. */
 		if (entry->expected && entry->changes == 0)
 			server_statements_expect(statements, entry, false);
 		server_statements_settle(statements, entry);
@@ -137,7 +137,7 @@ void server_statements_distrust(struct server_statements *statements)
 		entry->statement->generation++;
 }
 
-/* --- what is in flight -------------------------------------------------------------------- */
+/* --- operations in flight ----------------------------------------------------------------- */
 
 bool server_statements_reserve(struct server_statements *statements, uint32_t count)
 {
@@ -179,7 +179,7 @@ bool server_statements_pop(
 	statements->first = (statements->first + 1) & (statements->capacity - 1);
 	statements->in_flight--;
 	statements->forgotten -= statements->forgotten > 0;
-	/* A long pipeline has ended. */
+	/* Free the ring after a long pipeline. */
 	if (statements->in_flight == 0 && statements->capacity > OPERATIONS_KEPT) {
 		free(statements->operations);
 		statements->operations = NULL;

@@ -83,7 +83,7 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 	memcpy(statement->content, content, length);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_content, table->by_content, statement->content, length, hash, statement);
-	if (!statement->by_content.tbl) { /* uthash found no memory */
+	if (!statement->by_content.tbl) { /* uthash was out of memory */
 		free(statement);
 		return NULL;
 	}

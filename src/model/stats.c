@@ -29,7 +29,7 @@ void stats_rotate(struct stats *stats)
 	stats->newer = stats->current;
 }
 
-/* A pool that vanished takes its counts along: a difference below zero counts as none. */
+/* A pool that was freed is missing in later sums: a difference below zero counts as zero. */
 static uint64_t difference(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;

@@ -11,7 +11,9 @@ void user_drop_keys(struct user *user)
 
 void user_set_secret(struct user *user, const char *secret)
 {
-	/* The same text may stand in a new list: what was derived from it stays good. */
+	/*
+	 * After a reload the text may be at another address but the same: its keys stay valid.
+	 */
 	if (!secret || !user->secret || strcmp(secret, user->secret) != 0)
 		user_drop_keys(user);
 	user->secret = secret;
