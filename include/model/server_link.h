@@ -115,7 +115,6 @@ struct server_link {
 	bool close_needed; /* retired: to be closed when it is free */
 	enum server_closing close_cause : 8; /* valid if close_needed */
 	bool dirty; /* it sent something that was not requested */
-	bool reserve; /* taken from the reserve pool */
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */
 	enum startup_replication replication : 8; /* the kind of its session */
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */

@@ -27,7 +27,7 @@ enum link_record_flag {
 	LINK_RECORD_TOUCHED = 1 << 10,
 	LINK_RECORD_CLOSE_NEEDED = 1 << 11,
 	LINK_RECORD_DIRTY = 1 << 12,
-	LINK_RECORD_RESERVE = 1 << 13,
+	/* 1 << 13 is not to be used: other versions write and read it. */
 	LINK_RECORD_STREAMING = 1 << 14,
 	LINK_RECORD_UNNAMED_PASSING = 1 << 15,
 	LINK_RECORD_FORGETTING = 1 << 16,

@@ -142,7 +142,6 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->follows = parameters_has_followed(server->link.parameters);
 	server->close_needed = link_record_is_set(record, LINK_RECORD_CLOSE_NEEDED);
 	server->dirty = link_record_is_set(record, LINK_RECORD_DIRTY);
-	server->reserve = link_record_is_set(record, LINK_RECORD_RESERVE);
 	server->unnamed_passing = link_record_is_set(record, LINK_RECORD_UNNAMED_PASSING);
 	server->close_cause = record->close_cause < SERVER_CLOSINGS
 		? (enum server_closing)record->close_cause

@@ -220,7 +220,6 @@ static void write_server(struct buffer *out, const struct server_link *server)
 			flag(server->touched, LINK_RECORD_TOUCHED) |
 			flag(server->close_needed, LINK_RECORD_CLOSE_NEEDED) |
 			flag(server->dirty, LINK_RECORD_DIRTY) |
-			flag(server->reserve, LINK_RECORD_RESERVE) |
 			flag(server->unnamed_passing, LINK_RECORD_UNNAMED_PASSING) |
 			flag(server->link.rules == relay_reset_server, LINK_RECORD_RESET) |
 			flag(server->link.rules == relay_restoring_server,
