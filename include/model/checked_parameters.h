@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which values of startup parameters servers of a pool have taken, and how they spell them.
+ * Sets of startup parameters that a server of the pool has accepted, each with the values as
+ * the server reports them (it may spell a value differently).
  *
- * Sets are told apart by their address: the same content is the same set (wire/parameters). There
- * is room for so many, in number and bytes; then the oldest is forgotten, and will be checked again.
+ * Sets are compared by address: equal sets are one object (wire/parameters). When the number of
+ * sets or their size reaches its maximum, the oldest is dropped, and is checked on a server
+ * again.
  */
 #ifndef PGUSHER_MODEL_CHECKED_PARAMETERS_H
 #define PGUSHER_MODEL_CHECKED_PARAMETERS_H
@@ -12,27 +14,33 @@
 
 enum {
 	CHECKED_PARAMETERS_MAX = 256,
-	/* Of a pool: its clients choose the values, and each of them may fill a startup message. */
+	/* For each pool: clients choose the values, and each may fill a StartupMessage. */
 	CHECKED_PARAMETERS_BYTES_MAX = 256 * 1024,
 };
 
 struct checked_parameters {
 	struct {
-		struct parameters *asked, *spelt; /* counted */
-	} * entries; /* owned; NULL until there is one: a ring */
+		struct parameters *asked, *spelt; /* references: of the client, of the server */
+	} * entries; /* owned: a ring; NULL if it was never used */
 	unsigned first, count;
-	size_t bytes; /* of both sets of all entries */
+	size_t bytes; /* size of the sets of all entries */
 };
 
-/* How servers spell these values, lent; NULL: nobody has asked one. */
+/*
+ * Returns the values as a server reports them, owned by `checked`; NULL when no server has been
+ * asked for this set.
+ */
 struct parameters *checked_parameters_find(
 	const struct checked_parameters *checked, const struct parameters *asked);
 
-/* A server has taken them. Without memory they will have to be asked for again. */
+/*
+ * Add a set that a server has accepted, taking references. When out of memory, or if the set is
+ * too large, nothing is added, and the set will be checked again.
+ */
 void checked_parameters_add(
 	struct checked_parameters *checked, struct parameters *asked, struct parameters *spelt);
 
-/* Forget it all. */
+/* Remove all sets and free the memory. */
 void checked_parameters_clear(struct checked_parameters *checked);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Other processes of the same service, to whom cancel requests are passed on.
+ * Peers: other pgusher processes of the same service, to which cancel requests are forwarded.
  *
- * A peer has a pool of its own, made when the first request for it comes: it stands in
- * registry.process->peers and in no other list, under the name of no database and of no user, so that
- * PAUSE, statistics and SHOW POOLS know nothing of it.
+ * A peer has a pool with a database and a user of its own, made with the first request for it.
+ * They are in process.peers only, not in the lists of the registry, so that PAUSE, statistics
+ * and SHOW POOLS do not include them.
  */
 #ifndef PGUSHER_MODEL_PEER_H
 #define PGUSHER_MODEL_PEER_H
@@ -18,22 +18,24 @@ struct peer {
 };
 
 /*
- * The peer of that id, made if need be. NULL: none is configured, it is ourselves, or there is no
- * memory.
+ * Find or make the peer with this id, owned by the process. Returns NULL when no such peer is
+ * configured, when it is this process, or when out of memory.
  */
 struct peer *peer_open(struct registry *registry, unsigned id);
 
-/* Which peer's pool is it? 0: none's. */
+/* Returns the id of the peer that the pool belongs to; 0 for the pool of a database. */
 static inline unsigned peer_of_pool(const struct pool *pool)
 {
 	return pool->database->peer_id;
 }
 
-/* Is it still in the configuration in force? Then give it the present entry; false without memory. */
+/* Returns whether the current configuration has the peer. */
 bool peer_is_configured(const struct peer *peer);
+
+/* Apply the current configuration of a configured peer. Returns false when out of memory. */
 bool peer_renew(struct peer *peer);
 
-/* Free it; its pool must hold no link. */
+/* Free the peer with its pool, which must have no links. */
 void peer_free(struct registry *registry, struct peer *peer);
 
 #endif

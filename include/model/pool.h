@@ -60,7 +60,7 @@ struct pool {
 	bool wanting; /* valid if failing: because descriptors, memory or ports were short */
 	bool refused; /* valid if failing: because the server sent an ErrorResponse */
 	struct failure last_failure; /* valid if failing */
-	bool left_behind; /* some of its clients belong to another pool: see session/pool/move_clients */
+	bool left_behind; /* some of its clients belong to another pool: see move_clients */
 	unsigned next_host; /* of a host list */
 	bool has_work; /* in registry.work: see pool_work_run() */
 	bool serving; /* its idle servers are being paired: no recursion */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What belongs to the whole process, whatever the number of its event loops: the configuration in
- * force, limits, cancel keys, TLS contexts, listeners, peers, PAUSE, SUSPEND and SHUTDOWN, ids.
+ * The state of the whole process, which all event loops share: the current configuration,
+ * limits, cancel keys, TLS contexts, listeners, peers, PAUSE, SUSPEND and SHUTDOWN, ids.
  *
- * What belongs to one loop is in model/registry.
+ * The state of one event loop is in model/registry.
  */
 #ifndef PGUSHER_MODEL_PROCESS_H
 #define PGUSHER_MODEL_PROCESS_H
@@ -23,7 +23,7 @@ struct tls_context;
 
 TAILQ_HEAD(peer_list, peer);
 
-/* What PAUSE and SUSPEND have made of the process. */
+/* The state that PAUSE, SUSPEND and RESUME set for the process. */
 enum operation { OPERATION_RUNNING, OPERATION_PAUSED, OPERATION_SUSPENDED };
 
 enum shutdown_mode { SHUTDOWN_NONE, SHUTDOWN_WAIT_FOR_SERVERS, SHUTDOWN_WAIT_FOR_CLIENTS };
@@ -33,11 +33,12 @@ struct console_hooks {
 	void (*begin)(struct client_link *client); /* the client has entered CLIENT_CONSOLE */
 	/* There are bytes to receive, or the backlog is empty again. */
 	void (*readable)(struct client_link *client);
-	void (*canceled)(struct client_link *client); /* a CancelRequest came with its key */
-	void (*closed)(struct client_link *client); /* it is closing: free client->console */
+	void (*canceled)(struct client_link *client); /* a CancelRequest arrived with its key */
+	void (*closed)(
+		struct client_link *client); /* it is being closed: free client->console */
 };
 
-/* What a suspension asks of the floors above. Set by the daemon. */
+/* How a suspension calls the floors above. Set by the daemon. */
 struct suspend_hooks {
 	void (*accept)(struct registry *registry, bool accept); /* new connections, or not */
 	void (*changed)(struct registry *registry); /* all links are at rest, or it is over */
@@ -47,16 +48,16 @@ struct suspend_hooks {
 LIST_HEAD(console_wait_list, console_wait);
 
 struct process {
-	struct snapshot *config; /* counted */
+	struct snapshot *config; /* a reference */
 	const struct settings *settings; /* of config */
 	struct limits limits;
 	struct cancel_keys cancel_keys;
-	struct tls_context *client_tls, *server_tls; /* counted; NULL: none (tls_setup) */
-	const struct listeners *listeners; /* the daemon's; NULL: none */
-	struct peer_list peers; /* in order by id, those in use so far: see model/peer */
+	struct tls_context *client_tls, *server_tls; /* references; NULL: none (tls_setup) */
+	const struct listeners *listeners; /* owned by the daemon; NULL: none */
+	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
 	enum operation operation;
-	bool draining; /* for a takeover: clients with a server go on, others come to rest */
-	bool still; /* for a takeover: nothing may move (daemon/handover) */
+	bool draining; /* for a takeover: clients with a server continue, the others stop */
+	bool still; /* for a takeover: no link may change any more (daemon/handover) */
 	struct suspension *suspension; /* SUSPENDED: see session/suspend */
 	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;
@@ -69,17 +70,18 @@ struct process {
 	struct console_hooks console;
 	struct console_wait_list console_waits;
 	unsigned tellings; /* answers of SHOW that are being built: see admin/telling */
-	struct actions *actions; /* what only the daemon can do: see admin/commands */
+	struct actions *actions; /* functions of the daemon for commands: see admin/commands */
 	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
 };
 
 /*
- * Make the process with this configuration, whose count it takes over, and random bytes for its
- * salt. The hooks, actions and version are left as the caller has set them.
+ * Initialise the process with this configuration, taking over the caller's reference, and make
+ * a random salt. The caller has zeroed the struct; hooks, actions and version stay as it has
+ * set them.
  */
 void process_init(struct process *process, struct random *random, struct snapshot *config);
 
-/* Free what it owns; all registries must have been freed. */
+/* Free what the process owns. All registries must have been freed before. */
 void process_free(struct process *process);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Everything that one event loop pools: databases, users, pools, links, their parameters and
- * statistics. What belongs to the whole process is in model/process. A registry belongs to one
- * loop (loop.owner), and only that loop touches it.
+ * The objects of one event loop: databases, users, pools, links, their parameters and
+ * statistics. The state of the whole process is in model/process. A registry belongs to one
+ * loop (loop.owner), and only that loop uses it.
  *
- * It finds and makes objects by name and keeps them in order for SHOW. The session and daemon
- * floors decide what happens to them.
+ * It finds and makes objects by name and sorts them for SHOW. The session and daemon floors
+ * decide what happens to them. Databases, users and pools that its functions return belong to
+ * the registry.
  */
 #ifndef PGUSHER_MODEL_REGISTRY_H
 #define PGUSHER_MODEL_REGISTRY_H
@@ -34,33 +35,35 @@ struct registry {
 	struct parameter_table *parameters;
 	struct database *databases; /* uthash, by name */
 	struct user *users; /* uthash, by name */
-	struct keyed_hash name_hash; /* names are chosen by peers */
-	/* Found last: most logins ask for the same as the login before. */
+	struct keyed_hash name_hash; /* keyed, since clients choose the names */
+	/*
+	 * The last ones found: most logins use the same names as the login before. NULL: none.
+	 */
 	struct database *recent_database;
 	struct user *recent_user;
 	struct pool_list pools; /* in order by database, then user, after registry_sort() */
 	unsigned pool_count;
-	bool sorted;
-	struct pool_list work; /* pools that pool_work_run() has to look at */
+	bool sorted; /* databases, users and pools are in order */
+	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct loop_task work_task;
-	/* What higher modules do for lower ones; session/rules/life sets all of these once. */
+	/* Functions of modules above, for those below; session/rules/life sets all of these once. */
 	loop_function *do_work; /* pool_work_run(), for work_task */
-	void (*serve)(struct pool *pool); /* give idle servers to waiting clients */
-	const struct close_events *close_events; /* a link closes */
-	const struct relay_events *relay_events; /* a run of the relay has ended */
-	const struct server_login_owner *login_owner; /* of logins at servers */
+	void (*serve)(struct pool *pool); /* pair idle servers with waiting clients */
+	const struct close_events *close_events; /* called when a link is closed */
+	const struct relay_events *relay_events; /* called at the end of a run of the relay */
+	const struct server_login_owner *login_owner; /* called by logins to servers */
 	struct pool *console_pool;
-	struct link_list logins; /* clients in GREETING and AUTHENTICATING */
+	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */
 	unsigned login_count;
 	struct link_list links; /* all open links, oldest first */
-	struct link_walk_list walks; /* over these */
+	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;
 	struct counters counters;
-	struct slab clients, servers, helds; /* memory of the links */
-	size_t held_bytes; /* held by links outside of the slab: see model/held */
+	struct slab clients, servers, helds; /* memory of links and of small held blocks */
+	size_t held_bytes; /* size of the large held blocks: see model/held */
 	struct resolver *resolver;
 	struct helper *derivations; /* threads that derive SCRAM keys */
-	usec_t derivation_time; /* the longest of late; 0: none was derived yet */
+	usec_t derivation_time; /* duration of the longest recent derivation; 0: none yet */
 	struct helper
 		*system_users; /* threads that look up user names, perhaps over the network */
 	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
@@ -68,42 +71,47 @@ struct registry {
 };
 
 /*
- * Make a registry for this loop, with the databases and users of the configuration in force.
- * The process must outlive it. Returns false when out of memory; registry_free() is due then too.
+ * Initialise a registry for this loop, with the databases and users of the current
+ * configuration. The process and the loop must outlive it. Returns false when out of memory;
+ * registry_free() must be called then, too.
  */
 bool registry_init(struct registry *registry, struct process *process, struct loop *loop);
 
-/* Free everything; all links must be closed. */
+/* Free all objects. All links must be closed before. */
 void registry_free(struct registry *registry);
 
-/* Look up; NULL if unknown. */
+/* Return the object of this name, or the pool of these two; NULL if there is none. */
 struct database *registry_find_database(const struct registry *registry, const char *name);
 struct user *registry_find_user(const struct registry *registry, const char *name);
 struct pool *registry_find_pool(const struct database *database, const struct user *user);
 
 /*
- * The database of that name: a configured one, or an automatic one made from the `*` entry
- * (`made` tells, for the log; may be NULL). NULL: unknown, or no memory. Also `pgbouncer`, and
- * `pgusher` unless a database is configured under that name, both being the console.
+ * Returns the database of this name: a configured one, or an automatic one, which is made from
+ * the `*` entry if necessary (`made`, which may be NULL, is set to true then). `pgbouncer` is
+ * the console, and so is `pgusher` unless a database of that name is configured. Returns NULL
+ * when the name is unknown or memory is short.
  */
 struct database *registry_open_database(
 	struct registry *registry, const char *name, bool *made);
 
-/* Look up or make; NULL without memory. A user made here has no secret. */
+/* Find or make the object. Returns NULL when out of memory. A new user has no secret. */
 struct user *registry_open_user(struct registry *registry, const char *name);
 struct pool *registry_open_pool(
 	struct registry *registry, struct database *database, struct user *user);
 
-/* The user as whom a client's pool logs in: the database's forced one, else the client's own. */
+/*
+ * Returns the user for logins to servers: the one that the database's configuration sets, made
+ * if necessary, else the client's user. Returns NULL when out of memory.
+ */
 struct user *registry_server_user(
 	struct registry *registry, const struct database *database, struct user *client_user);
 
-/* Free a user that nothing needs or names any more; otherwise nothing happens. */
+/* Free the user unless user_is_needed(). */
 void registry_let_go_user(struct registry *registry, struct user *user);
 
 /*
- * Is the pool stopped by PAUSE, for itself or for all? What goes to a peer concerns queries of its
- * clients, which nobody has paused.
+ * Returns whether PAUSE has stopped the pool, by itself or with all others. PAUSE does not stop
+ * the pool of a peer: it forwards cancel requests for clients of the peer.
  */
 static inline bool pool_is_paused(const struct pool *pool)
 {
@@ -112,31 +120,40 @@ static inline bool pool_is_paused(const struct pool *pool)
 			pool->database->peer_id == 0);
 }
 
-/* An empty pool in no list but those of its database and user; NULL without memory. */
+/*
+ * Make an empty pool, which is only in the lists of its database and user. Returns NULL when
+ * out of memory.
+ */
 struct pool *pool_new(struct registry *registry, struct database *database, struct user *user);
 
-/* Free one with what belongs to it: out of these two lists, and no other. */
+/* Remove a pool from the lists of its database and user, and free it. It must have no links. */
 void pool_free(struct pool *pool);
 
-/* Free a pool that has no link left. */
+/* Remove a pool without links from all lists and free it. Its user is freed if not needed. */
 void registry_drop_pool(struct registry *registry, struct pool *pool);
 
 /*
- * Free a database that has no pool left and that no client points at; otherwise it is only made
- * nameless (gone) and freed when the last client gives it back.
+ * Remove a database from the registry, so that its name is unknown. It is freed now if no
+ * client and no pool uses it, else (`gone`) with its last client: limits_give_client().
  */
 void registry_drop_database(struct registry *registry, struct database *database);
 
-/* Put databases, users and pools in the order of their names (bytes), as SHOW lists them. */
+/* Sort databases, users and pools by the bytes of their names, as SHOW lists them. */
 void registry_sort(struct registry *registry);
 
-/* Give every user the secret and the [users] entry that the configuration in force has. */
+/*
+ * Make the users of the current configuration, and set secret and [users] entry of all users.
+ * Returns false when out of memory.
+ */
 bool registry_apply_users(struct registry *registry);
 
-/* Make the configured databases known, and point the known ones at their present entries. */
+/*
+ * Make the databases of the current configuration, and set the configuration of existing ones.
+ * Returns false when out of memory.
+ */
 bool registry_apply_databases(struct registry *registry);
 
-/* Number of users, databases, pools for SHOW LISTS. */
+/* Return the number of users, databases and pools, for SHOW LISTS. */
 unsigned registry_count_users(const struct registry *registry);
 unsigned registry_count_databases(const struct registry *registry);
 unsigned registry_count_pools(const struct registry *registry);

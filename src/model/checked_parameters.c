@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The place of an entry, counted from the oldest. */
+/* Returns the place in the ring of the entry with this index; the oldest one has index 0. */
 static unsigned place_of(const struct checked_parameters *checked, unsigned index)
 {
 	return (checked->first + index) % CHECKED_PARAMETERS_MAX;

@@ -16,7 +16,7 @@ static const struct peer_config *find_config(const struct registry *registry, un
 	return NULL;
 }
 
-/* A peer is connected to as a server is, so its entry is made one of a database. */
+/* Make a database entry from a peer entry: connections to peers are opened like servers. */
 static struct database_config *make_config(const struct peer_config *config)
 {
 	const struct database_config model = {
@@ -67,7 +67,7 @@ static void free_owner(struct database *database, struct user *user)
 	free(user);
 }
 
-/* In the order of ids, as SHOW has them. */
+/* Keep the list sorted by id, as SHOW PEERS lists it. */
 static void insert(struct registry *registry, struct peer *peer)
 {
 	struct peer *other;

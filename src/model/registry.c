@@ -8,10 +8,10 @@
 #include "crypt/keyed_hash.h"
 #include "model/peer.h"
 
-/* Bytes of a name that may become an automatic database. */
+/* Longest name, in bytes, of an automatic database. */
 enum { DATABASE_NAME_MAX = 63 };
 
-/* The console as a database: cosmetic values, which SHOW DATABASES tells of it. */
+/* The console as a database: values without effect, which SHOW DATABASES lists. */
 static const struct database_config console_config = {
 	.name = "pgbouncer",
 	.dbname = "pgbouncer",
@@ -45,7 +45,7 @@ struct database *registry_find_database(const struct registry *registry, const c
 {
 	struct database *recent = registry->recent_database;
 
-	/* Finding does not change what can be found: the registry is as good as const. */
+	/* The cast is for recent_database only; the result of later calls does not change. */
 	return recent && strcmp(recent->name, name) == 0
 		? recent
 		: look_up_database((struct registry *)registry, name);
@@ -63,7 +63,7 @@ static struct database *add_database(struct registry *registry, const char *name
 	TAILQ_INIT(&database->pools);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_name, registry->databases, database->name, length, hash, database);
-	if (!database->by_name.tbl) { /* uthash found no memory */
+	if (!database->by_name.tbl) { /* uthash was out of memory */
 		free(database);
 		return NULL;
 	}
@@ -101,7 +101,7 @@ static struct database *add_automatic(struct registry *registry, const char *nam
 		return NULL;
 	}
 	database->config = database->own_config = config;
-	/* As with configured ones the forced user is known from now on; its pool asks again. */
+	/* Make the forced user now, as for configured databases; a failure is noticed later. */
 	if (config->user)
 		open_forced_user(registry, config->user);
 	return database;
@@ -265,8 +265,8 @@ struct pool *registry_find_pool(const struct database *database, const struct us
 	struct pool *of_database = TAILQ_FIRST(&database->pools);
 
 	/*
-	 * It stands in both lists. Either may be long, and a peer can see to that where names are
-	 * free; walked side by side the shorter one counts.
+	 * The pool is in both lists. Clients can make either of them long, where they choose
+	 * the names. Walking both at once takes the time of the shorter list.
 	 */
 	while (of_user && of_database) {
 		if (of_user->database == database)
@@ -334,7 +334,7 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	struct user *user = pool->user;
 	struct link *link;
 
-	/* Those who are logging in look it up again when they are through. */
+	/* Clients that are logging in look their pool up again at the end of the login. */
 	TAILQ_FOREACH (link, &registry->logins, place) {
 		if (link->pool == pool)
 			link->pool = NULL;
@@ -364,7 +364,7 @@ unsigned registry_count_pools(const struct registry *registry)
 	return registry->pool_count;
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- making and freeing ------------------------------------------------------------------- */
 
 static bool make_console(struct registry *registry)
 {
