@@ -31,8 +31,10 @@ enum link_kind { LINK_CLIENT, LINK_SERVER };
 struct link {
 	struct stream stream;
 	TAILQ_ENTRY(link) place; /* in the list of the link's state */
-	struct link *
-		peer; /* paired link; set by session/pool/pairing and session/takeover/adoption */
+	/*
+	 * The paired link or NULL; set by session/pool/pairing and session/takeover/adoption.
+	 */
+	struct link *peer;
 	struct pool *pool; /* NULL: a client still logging in */
 	struct parameters *parameters; /* tracked parameters, a reference; NULL: none yet */
 	const struct relay_rule

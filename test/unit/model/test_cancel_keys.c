@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Keys find the client they were given to, and nobody else, as the table grows and shrinks. */
+/*
+ * The table of cancel keys: each key finds its own client only, as the table grows and shrinks.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +47,7 @@ static void assert_finds(struct client_link *client)
 	assert_ptr_equal(cancel_keys_find(&keys, client->key, client->key_length), client);
 }
 
-static void test_an_empty_table_finds_nobody(void **state)
+static void test_empty_table_finds_no_client(void **state)
 {
 	(void)state;
 	assert_null(cancel_keys_find(&keys, "12345678", 8));
@@ -53,7 +55,7 @@ static void test_an_empty_table_finds_nobody(void **state)
 	cancel_keys_forget(&keys, &clients[0]);
 }
 
-static void test_keys_of_a_peer_are_signed_and_known_on_their_way_back(void **state)
+static void test_key_with_a_peer_id_is_found_after_forwarding(void **state)
 {
 	uint8_t key[CANCEL_KEY_MIN];
 
@@ -80,7 +82,7 @@ static void test_keys_of_a_peer_are_signed_and_known_on_their_way_back(void **st
 	assert_int_equal(keys.peer_id, 0x1234);
 }
 
-static void test_a_key_finds_its_client(void **state)
+static void test_key_finds_its_client(void **state)
 {
 	(void)state;
 	issue(&clients[0], CANCEL_KEY_MIN);
@@ -105,13 +107,13 @@ static void test_only_the_whole_key_counts(void **state)
 		wrong[i / 8] ^= (uint8_t)(1u << i % 8);
 		assert_null(cancel_keys_find(&keys, wrong, sizeof(wrong)));
 	}
-	/* The beginning of a longer key is somebody else's. */
+	/* The beginning of a longer key is not that key. */
 	issue(&clients[1], CANCEL_KEY_MIN);
 	memcpy(wrong, clients[1].key, CANCEL_KEY_MIN);
 	assert_null(cancel_keys_find(&keys, wrong, CANCEL_KEY_MAX));
 }
 
-static void test_process_numbers_are_never_negative(void **state)
+static void test_process_ids_are_never_negative(void **state)
 {
 	unsigned seen = 0;
 
@@ -124,7 +126,9 @@ static void test_process_numbers_are_never_negative(void **state)
 	assert_int_equal(seen, 0x7f); /* and the other bits are random */
 }
 
-/* Of ten thousand keys no bit says anything of itself in the next one, or of its neighbour. */
+/*
+ * In ten thousand keys no bit depends on the same bit of the key before, or on its neighbour.
+ */
 static void test_keys_have_no_pattern(void **state)
 {
 	enum { KEYS = 10000, BITS = CANCEL_KEY_MAX * 8 };
@@ -135,7 +139,7 @@ static void test_keys_have_no_pattern(void **state)
 	assert_non_null(many);
 	for (size_t i = 0; i < KEYS; i++)
 		issue(&many[i], CANCEL_KEY_MAX);
-	/* The first one is the sign of a process number. */
+	/* The first bit is the sign of the process id. */
 	for (size_t bit = 1; bit < BITS; bit++) {
 		for (size_t i = 1; i < KEYS; i++) {
 			const unsigned own = many[i].key[bit / 8] >> (7 - bit % 8) & 1;
@@ -155,7 +159,7 @@ static void test_keys_have_no_pattern(void **state)
 	free(many);
 }
 
-static void test_a_forgotten_key_finds_nobody(void **state)
+static void test_removed_key_finds_no_client(void **state)
 {
 	uint8_t key[CANCEL_KEY_MIN];
 
@@ -170,8 +174,8 @@ static void test_a_forgotten_key_finds_nobody(void **state)
 	assert_int_equal(keys.used, 0);
 }
 
-/* Whoever brought a key, and was given none, is not in the table. */
-static void test_a_brought_key_is_not_an_issued_one(void **state)
+/* A client that has only sent a CancelRequest with a key is not in the table. */
+static void test_key_of_a_cancel_request_is_not_in_the_table(void **state)
 {
 	(void)state;
 	issue(&clients[0], CANCEL_KEY_MIN);
@@ -182,10 +186,10 @@ static void test_a_brought_key_is_not_an_issued_one(void **state)
 	assert_finds(&clients[0]);
 }
 
-static void test_a_key_is_never_given_twice(void **state)
+static void test_no_two_clients_have_the_same_key(void **state)
 {
 	(void)state;
-	/* The same stream of random bytes again: each key of it is taken already. */
+	/* The same stream of random bytes again: each of its keys is in use already. */
 	for (size_t i = 0; i < CLIENTS / 2; i++)
 		issue(&clients[i], CANCEL_KEY_MIN);
 	random_seed(&source, 3);
@@ -195,7 +199,7 @@ static void test_a_key_is_never_given_twice(void **state)
 		assert_finds(&clients[i]);
 }
 
-static void test_the_table_grows_and_shrinks(void **state)
+static void test_table_grows_and_shrinks(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < CLIENTS; i++) {
@@ -212,8 +216,8 @@ static void test_the_table_grows_and_shrinks(void **state)
 	assert_in_range(keys.capacity, 1, 128);
 }
 
-/* Keys that begin alike stand in one run: forgetting one of them must not hide the others. */
-static void test_runs_survive_what_is_forgotten_inside_them(void **state)
+/* Keys with the same hash are in one run: removing one of them must not hide the others. */
+static void test_removal_inside_a_run_keeps_the_others(void **state)
 {
 	(void)state;
 	for (size_t gone = 0; gone < 20; gone++) {
@@ -232,17 +236,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(an_empty_table_finds_nobody),
-		TEST(a_key_finds_its_client),
-		TEST(keys_of_a_peer_are_signed_and_known_on_their_way_back),
+		TEST(empty_table_finds_no_client),
+		TEST(key_finds_its_client),
+		TEST(key_with_a_peer_id_is_found_after_forwarding),
 		TEST(only_the_whole_key_counts),
-		TEST(process_numbers_are_never_negative),
+		TEST(process_ids_are_never_negative),
 		TEST(keys_have_no_pattern),
-		TEST(a_forgotten_key_finds_nobody),
-		TEST(a_brought_key_is_not_an_issued_one),
-		TEST(a_key_is_never_given_twice),
-		TEST(the_table_grows_and_shrinks),
-		TEST(runs_survive_what_is_forgotten_inside_them),
+		TEST(removed_key_finds_no_client),
+		TEST(key_of_a_cancel_request_is_not_in_the_table),
+		TEST(no_two_clients_have_the_same_key),
+		TEST(table_grows_and_shrinks),
+		TEST(removal_inside_a_run_keeps_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

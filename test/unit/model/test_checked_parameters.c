@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What servers have taken: found by what was asked, and no more of it than there is room for. */
+/* The startup parameters that servers have accepted: look-up, and limits of number and size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A set with a value of so many characters, which begins with the number. */
+/* Make a set with a value of `length` characters that begins with the number. */
 static struct parameters *make(unsigned number, unsigned length)
 {
 	struct parameters *none = parameters_empty(table), *set;
@@ -66,7 +66,7 @@ static bool has(unsigned number, unsigned length)
 	return found;
 }
 
-static void test_the_spelling_is_found_by_what_was_asked(void **state)
+static void test_values_of_the_server_are_found_by_those_of_the_client(void **state)
 {
 	struct parameters *asked = make(1, 20), *spelt = make(2, 20);
 
@@ -79,7 +79,7 @@ static void test_the_spelling_is_found_by_what_was_asked(void **state)
 	parameters_unref(spelt);
 }
 
-static void test_of_too_many_the_oldest_are_forgotten(void **state)
+static void test_of_too_many_sets_the_oldest_are_dropped(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < CHECKED_PARAMETERS_MAX + 10; i++)
@@ -90,7 +90,7 @@ static void test_of_too_many_the_oldest_are_forgotten(void **state)
 	assert_true(has(CHECKED_PARAMETERS_MAX + 9, 20));
 }
 
-static void test_of_large_ones_fewer_are_kept(void **state)
+static void test_fewer_large_sets_are_kept(void **state)
 {
 	enum { LARGE = 60 * 1024 };
 
@@ -111,11 +111,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			test_the_spelling_is_found_by_what_was_asked, set_up, tear_down),
+			test_values_of_the_server_are_found_by_those_of_the_client, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_of_too_many_the_oldest_are_forgotten, set_up, tear_down),
+			test_of_too_many_sets_the_oldest_are_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_of_large_ones_fewer_are_kept, set_up, tear_down),
+			test_fewer_large_sets_are_kept, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

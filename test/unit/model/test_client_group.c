@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Clients of one application_name are counted together, and nobody can make too many groups. */
+/*
+ * Clients with the same application_name are counted together; the number of groups is limited.
+ */
 #include "model/client_group.h"
 #include "support/fake_pool.h"
 
@@ -35,7 +37,7 @@ static unsigned groups(void)
 	return count;
 }
 
-static void test_clients_without_a_name_share_the_group_without_one(void **state)
+static void test_clients_without_a_name_share_a_group(void **state)
 {
 	struct client_link *one = actor_client(fake_client(pool));
 	struct client_link *two = actor_client(fake_client(pool));
@@ -81,7 +83,7 @@ static void test_another_name_is_another_group(void **state)
 	assert_int_equal(client->group->clients[CLIENT_WAITING], 1);
 }
 
-static void test_the_last_member_takes_the_group_along(void **state)
+static void test_group_is_freed_with_its_last_member(void **state)
 {
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
 
@@ -110,7 +112,7 @@ static void test_long_names_are_cut(void **state)
 	assert_int_equal(strlen(one->group->application_name), CLIENT_GROUP_NAME_SIZE - 1);
 }
 
-static void test_too_many_names_share_the_group_of_others(void **state)
+static void test_too_many_names_share_the_group_other(void **state)
 {
 	struct client_link *clients[CLIENT_GROUP_NAMES + 50];
 	char text[32];
@@ -121,11 +123,11 @@ static void test_too_many_names_share_the_group_of_others(void **state)
 		snprintf(text, sizeof(text), "name %zu", i);
 		name(clients[i], text);
 	}
-	/* Each was in the group without a name before, which takes a place too. */
+	/* Each was in the group without a name before, which also counts as one. */
 	assert_in_range(groups(), CLIENT_GROUP_NAMES, CLIENT_GROUP_NAMES + 1);
 	assert_string_equal(clients[COUNT(clients) - 1]->group->application_name, "other");
 	assert_in_range(clients[COUNT(clients) - 1]->group->members, 49, 51);
-	/* Known names still have their own. */
+	/* Names that have a group keep it. */
 	name(clients[COUNT(clients) - 1], "name 7");
 	assert_ptr_equal(clients[COUNT(clients) - 1]->group, clients[7]->group);
 }
@@ -134,12 +136,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(clients_without_a_name_share_the_group_without_one),
+		TEST(clients_without_a_name_share_a_group),
 		TEST(clients_of_one_name_share_a_group),
 		TEST(another_name_is_another_group),
-		TEST(the_last_member_takes_the_group_along),
+		TEST(group_is_freed_with_its_last_member),
 		TEST(long_names_are_cut),
-		TEST(too_many_names_share_the_group_of_others),
+		TEST(too_many_names_share_the_group_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* Every arrow between the states of a client, the places it leads to, and the counts there. */
+/* All transitions between the states of a client, with lists and counts. */
 #include "model/client_group.h"
 #include "support/fake_pool.h"
 
 #define MAY(state) (1u << CLIENT_##state)
 
-/* The diagram of the header, written down again. */
+/* The diagram in the header, as a table. */
 static const struct {
 	const char *name, *console, *socket;
 	unsigned may;
@@ -32,7 +32,7 @@ static const struct {
 	[CLIENT_CLOSED] = {"closed", "closed", "cl_closed", 0},
 };
 
-/* How to come to each state. */
+/* A path of transitions to each state. */
 static const enum client_state ways[CLIENT_STATES][5] = {
 	[CLIENT_AUTHENTICATING] = {CLIENT_AUTHENTICATING},
 	[CLIENT_LOOKING_UP] = {CLIENT_AUTHENTICATING, CLIENT_LOOKING_UP},
@@ -58,7 +58,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* A client without a stream, which only has its states. */
+/* A client without a stream, for transitions only. */
 static void make(struct client_link *client)
 {
 	*client = (struct client_link){
@@ -118,7 +118,7 @@ static void test_words_of_each_state(void **state)
 	}
 }
 
-static void test_only_the_arrows_of_the_diagram_exist(void **state)
+static void test_only_transitions_of_the_diagram_are_allowed(void **state)
 {
 	(void)state;
 	for (unsigned from = 0; from < CLIENT_STATES; from++) {
@@ -129,7 +129,7 @@ static void test_only_the_arrows_of_the_diagram_exist(void **state)
 	}
 }
 
-static void test_each_arrow_leads_to_its_place(void **state)
+static void test_each_transition_leads_to_its_list(void **state)
 {
 	unsigned walked = 0;
 
@@ -155,7 +155,7 @@ static void test_each_arrow_leads_to_its_place(void **state)
 	assert_int_equal(walked, 29);
 }
 
-static void test_waiters_stand_in_the_order_of_their_coming(void **state)
+static void test_waiting_clients_are_in_order_of_arrival(void **state)
 {
 	static const int order[] = {2, 3, 4, 1};
 	struct client_link clients[5];
@@ -179,7 +179,7 @@ static void test_waiters_stand_in_the_order_of_their_coming(void **state)
 		client_enter(&clients[i], CLIENT_CLOSED);
 }
 
-static void test_who_is_logged_in_and_who_waits(void **state)
+static void test_states_that_are_logged_in_and_that_wait(void **state)
 {
 	struct client_link client = {0};
 
@@ -194,7 +194,7 @@ static void test_who_is_logged_in_and_who_waits(void **state)
 	}
 }
 
-static void test_a_group_counts_the_states_of_its_clients(void **state)
+static void test_group_counts_the_states_of_its_clients(void **state)
 {
 	struct client_link client;
 	const struct client_group *group;
@@ -221,7 +221,7 @@ static void test_a_group_counts_the_states_of_its_clients(void **state)
 	assert_null(pool->groups);
 }
 
-static void test_a_moved_client_is_counted_where_it_stands(void **state)
+static void test_moved_client_is_counted_in_its_new_pool(void **state)
 {
 	struct pool *other = fake_pool("db", "bob");
 	struct client_link client;
@@ -251,12 +251,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
 		TEST(words_of_each_state),
-		TEST(only_the_arrows_of_the_diagram_exist),
-		TEST(each_arrow_leads_to_its_place),
-		TEST(waiters_stand_in_the_order_of_their_coming),
-		TEST(who_is_logged_in_and_who_waits),
-		TEST(a_group_counts_the_states_of_its_clients),
-		TEST(a_moved_client_is_counted_where_it_stands),
+		TEST(only_transitions_of_the_diagram_are_allowed),
+		TEST(each_transition_leads_to_its_list),
+		TEST(waiting_clients_are_in_order_of_arrival),
+		TEST(states_that_are_logged_in_and_that_wait),
+		TEST(group_counts_the_states_of_its_clients),
+		TEST(moved_client_is_counted_in_its_new_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A client's names for statements: as a plain list of them would have it. */
+/* The names that a client has for statements, compared with a plain list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static int tear_down(void **state)
 	return ended;
 }
 
-/* A name for a query; the client's is the only count of it. */
+/* Add a name for a query; the name has the only reference to the statement. */
 static struct client_statement *add(struct names *names, const char *name, const char *query)
 {
 	struct statement *statement = statement_world_open(names->world, query);
@@ -66,7 +66,7 @@ static void assert_is(struct names *names, const char *name, const char *query)
 	assert_string_equal(statement_text(entry->statement), query);
 }
 
-static void test_a_name_finds_its_statement(void **state)
+static void test_name_finds_its_statement(void **state)
 {
 	struct names *names = *state;
 
@@ -82,7 +82,7 @@ static void test_a_name_finds_its_statement(void **state)
 	assert_int_equal(names->world->table.count, 2);
 }
 
-static void test_a_name_that_is_closed_is_not_found(void **state)
+static void test_closed_name_is_not_found(void **state)
 {
 	struct names *names = *state;
 
@@ -94,7 +94,7 @@ static void test_a_name_that_is_closed_is_not_found(void **state)
 	assert_int_equal(names->world->table.count, 0);
 }
 
-static void test_what_is_in_flight_keeps_a_closed_name(void **state)
+static void test_operations_in_flight_keep_a_closed_name(void **state)
 {
 	struct names *names = *state;
 	struct client_statement *entry = add(names, "a", "SELECT 1");
@@ -109,7 +109,7 @@ static void test_what_is_in_flight_keeps_a_closed_name(void **state)
 	assert_is(names, "a", "SELECT 1");
 }
 
-static void test_a_name_that_is_given_back_takes_the_place_of_another(void **state)
+static void test_relisted_name_replaces_another(void **state)
 {
 	struct names *names = *state;
 	struct client_statement *entry = add(names, "a", "SELECT 1");
@@ -123,7 +123,7 @@ static void test_a_name_that_is_given_back_takes_the_place_of_another(void **sta
 	assert_int_equal(names->own->count, 1);
 }
 
-static void test_an_unlisted_name_is_there_for_its_operation_only(void **state)
+static void test_unlisted_name_is_freed_with_its_operation(void **state)
 {
 	struct names *names = *state;
 	struct statement *statement = statement_world_open(names->world, "SELECT 1");
@@ -139,7 +139,7 @@ static void test_an_unlisted_name_is_there_for_its_operation_only(void **state)
 	assert_int_equal(statement->names, 0);
 }
 
-static void test_deallocate_all_leaves_what_is_in_flight(void **state)
+static void test_deallocate_all_keeps_names_in_flight(void **state)
 {
 	struct names *names = *state;
 	struct client_statement *flying;
@@ -160,7 +160,7 @@ static void test_deallocate_all_leaves_what_is_in_flight(void **state)
 	client_statements_settle(names->own, flying);
 }
 
-static void test_a_client_is_known_to_have_had_a_statement(void **state)
+static void test_closed_statement_of_a_client_is_remembered(void **state)
 {
 	struct names *names = *state;
 	struct statement *statement = statement_world_open(names->world, "SELECT 1"), *other;
@@ -184,9 +184,9 @@ static void test_a_client_is_known_to_have_had_a_statement(void **state)
 	statement_unref(statement);
 }
 
-/* What the table should say, in the plainest way. */
+/* The expected contents, as a plain array. */
 struct expected {
-	char query[NAMES][16]; /* empty: there is no such name */
+	char query[NAMES][16]; /* empty: the name is not used */
 	unsigned count;
 };
 
@@ -214,7 +214,7 @@ static void step(struct names *names, struct expected *expected, struct random *
 	assert_int_equal(names->own->count, expected->count);
 }
 
-static void test_any_order_of_names_is_as_in_a_list(void **state)
+static void test_random_operations_agree_with_a_plain_list(void **state)
 {
 	static struct expected expected;
 	struct names *names = *state;
@@ -239,14 +239,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(a_name_finds_its_statement),
-		TEST(a_name_that_is_closed_is_not_found),
-		TEST(what_is_in_flight_keeps_a_closed_name),
-		TEST(a_name_that_is_given_back_takes_the_place_of_another),
-		TEST(an_unlisted_name_is_there_for_its_operation_only),
-		TEST(deallocate_all_leaves_what_is_in_flight),
-		TEST(a_client_is_known_to_have_had_a_statement),
-		TEST(any_order_of_names_is_as_in_a_list),
+		TEST(name_finds_its_statement),
+		TEST(closed_name_is_not_found),
+		TEST(operations_in_flight_keep_a_closed_name),
+		TEST(relisted_name_replaces_another),
+		TEST(unlisted_name_is_freed_with_its_operation),
+		TEST(deallocate_all_keeps_names_in_flight),
+		TEST(closed_statement_of_a_client_is_remembered),
+		TEST(random_operations_agree_with_a_plain_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

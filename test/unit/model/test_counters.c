@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is counted for metrics when connections end, servers are opened, reset or left unclean. */
+/* The counters of metrics: closed connections, servers that are opened, reset or unclean. */
 #include <errno.h>
 
 #include "model/counters.h"
@@ -54,8 +54,10 @@ static uint64_t sum(const uint64_t *counts, unsigned count)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-/* Each reason counts under the word that its row has, if the set has it, and else as other. */
-static void test_closings_of_clients_are_counted_by_their_reason(void **state)
+/*
+ * A reason is counted under its label, or under `other` if the metric does not have that label.
+ */
+static void test_closed_clients_are_counted_by_reason(void **state)
 {
 	(void)state;
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
@@ -71,7 +73,7 @@ static void test_closings_of_clients_are_counted_by_their_reason(void **state)
 		client_close(client, &why);
 		assert_int_equal(mine()->client_closed[label], before + 1);
 		assert_int_equal(sum(mine()->client_closed, CLIENT_CLOSINGS), total + 1);
-		/* What a client is told is an error; to leave is none. */
+		/* A reason with an ErrorResponse is an error; a disconnect is not. */
 		assert_int_equal(all()->errors[reason], errors + (why.sqlstate[0] != '\0'));
 		client->database = NULL;
 		fake_turn();
@@ -79,7 +81,7 @@ static void test_closings_of_clients_are_counted_by_their_reason(void **state)
 	assert_int_equal(sum(all()->client_rejected, CLIENT_REJECTIONS), 0);
 }
 
-static void test_who_is_sent_away_is_counted_by_what_was_wrong(void **state)
+static void test_rejected_clients_are_counted_by_reason(void **state)
 {
 	static const struct {
 		enum reason reason;
@@ -100,11 +102,11 @@ static void test_who_is_sent_away_is_counted_by_what_was_wrong(void **state)
 		assert_int_equal(all()->client_rejected[cases[i].rejection], 1);
 		fake_turn();
 	}
-	/* They had no database yet. */
+	/* The clients had no database yet. */
 	assert_int_equal(sum(all()->nowhere.client_closed, CLIENT_CLOSINGS), COUNT(cases));
 }
 
-static void test_the_silent_who_make_room_were_one_too_many(void **state)
+static void test_silent_logins_that_make_room_count_as_max_client_conn(void **state)
 {
 	struct actor *silent[4];
 
@@ -116,7 +118,7 @@ static void test_the_silent_who_make_room_were_one_too_many(void **state)
 	assert_int_equal(all()->client_rejected[CLIENT_REJECTED_MAX_CLIENT_CONN], 1);
 }
 
-static void test_protocol_errors_are_told_apart_by_side_and_kind(void **state)
+static void test_protocol_errors_are_counted_by_side_and_kind(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -131,7 +133,7 @@ static void test_protocol_errors_are_told_apart_by_side_and_kind(void **state)
 	say_bytes(server, "Z\0\0\0\1", 5);
 	assert_gone(server);
 	assert_int_equal(all()->protocol_errors[PROTOCOL_SERVER][PROTOCOL_ERROR_LENGTH], 1);
-	/* The client that went along made none. */
+	/* The client, which was closed with the server, has made no error. */
 	assert_int_equal(sum(all()->protocol_errors[PROTOCOL_CLIENT], PROTOCOL_ERRORS), 1);
 	assert_int_equal(all()->errors[REASON_BAD_PKT_HEADER], 1);
 }
@@ -149,7 +151,7 @@ static struct actor *cancel(const void *key, size_t length)
 	return asker;
 }
 
-static void test_cancel_requests_are_counted_by_what_became_of_them(void **state)
+static void test_cancel_requests_are_counted_by_outcome(void **state)
 {
 	struct actor *client = fake_client(pool), *carrier;
 	uint8_t key[8];
@@ -167,7 +169,7 @@ static void test_cancel_requests_are_counted_by_what_became_of_them(void **state
 	fake_connected(carrier, 0);
 	leave(carrier);
 	assert_int_equal(all()->cancel_requests[CANCEL_FORWARDED], 1);
-	/* A carrier that has done its work is no error. */
+	/* The end of a connection that has sent a CancelRequest is not an error. */
 	assert_int_equal(sum(all()->errors, REASON_COUNT), 0);
 	fake_set("cancel_wait_timeout", "5");
 	pool->failing = true;
@@ -181,7 +183,7 @@ static void test_cancel_requests_are_counted_by_what_became_of_them(void **state
 
 /* --- servers ------------------------------------------------------------------------------ */
 
-static void test_closings_of_servers_are_counted_by_their_reason(void **state)
+static void test_closed_servers_are_counted_by_reason(void **state)
 {
 	(void)state;
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
@@ -202,7 +204,7 @@ static void test_closings_of_servers_are_counted_by_their_reason(void **state)
 	assert_int_equal(all()->errors[REASON_PAUSE_MODE], 0);
 }
 
-static void test_a_retired_server_remembers_the_first_cause(void **state)
+static void test_retired_server_keeps_the_first_cause(void **state)
 {
 	static const enum server_closing causes[] = {
 		SERVER_CLOSED_RELOAD, SERVER_CLOSED_DNS, SERVER_CLOSED_RECONNECT};
@@ -221,7 +223,7 @@ static void test_a_retired_server_remembers_the_first_cause(void **state)
 	}
 }
 
-static void test_a_client_that_goes_with_its_server_is_one_error(void **state)
+static void test_server_and_client_closed_together_are_one_error(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -233,7 +235,7 @@ static void test_a_client_that_goes_with_its_server_is_one_error(void **state)
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_ERROR], 1);
 }
 
-static void test_servers_that_are_left_unclean_are_counted_by_what_was_open(void **state)
+static void test_unclean_servers_are_counted_by_what_was_open(void **state)
 {
 	static const struct {
 		const char *asked, *answered;
@@ -254,7 +256,7 @@ static void test_servers_that_are_left_unclean_are_counted_by_what_was_open(void
 		assert_state(server, SERVER_DRAINING);
 		assert_int_equal(mine()->unclean_release[cases[i].why], 1);
 		assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], i);
-		/* It says what nobody has asked for. */
+		/* The server sends an unrequested message. */
 		say(server, "ZZZ");
 		assert_gone(server);
 	}
@@ -262,7 +264,7 @@ static void test_servers_that_are_left_unclean_are_counted_by_what_was_open(void
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], COUNT(cases));
 }
 
-static void test_a_server_that_says_what_nobody_asked_for_is_out_of_sync(void **state)
+static void test_unrequested_message_is_counted_as_out_of_sync(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -276,7 +278,7 @@ static void test_a_server_that_says_what_nobody_asked_for_is_out_of_sync(void **
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_who_leaves_a_clean_server_leaves_nothing_to_count(void **state)
+static void test_release_of_a_clean_server_is_not_counted(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -288,7 +290,7 @@ static void test_who_leaves_a_clean_server_leaves_nothing_to_count(void **state)
 	assert_int_equal(sum(mine()->unclean_release, UNCLEAN_RELEASES), 0);
 }
 
-static void test_resets_are_counted_by_how_they_ended(void **state)
+static void test_resets_are_counted_by_outcome(void **state)
 {
 	struct actor *server, *client;
 
@@ -326,7 +328,7 @@ static uint64_t connects(enum connect_outcome outcome)
 	return times ? histogram_count(times) : 0;
 }
 
-static void test_a_connection_is_timed_until_it_can_be_used(void **state)
+static void test_connection_is_timed_until_it_is_usable(void **state)
 {
 	struct actor *server = launch();
 	bool up = false;
@@ -343,7 +345,7 @@ static void test_a_connection_is_timed_until_it_can_be_used(void **state)
 	assert_true(up);
 }
 
-static void test_hosts_that_refuse_are_down_until_they_answer(void **state)
+static void test_refusing_host_is_down_until_it_accepts(void **state)
 {
 	struct actor *server = launch();
 	bool up = true;
@@ -362,7 +364,7 @@ static void test_hosts_that_refuse_are_down_until_they_answer(void **state)
 	assert_false(counters_host_is_known(pool->database, 0, &up));
 }
 
-static void test_what_a_server_says_against_us_is_about_authentication(void **state)
+static void test_error_of_a_server_during_login_counts_as_auth(void **state)
 {
 	struct actor *server = launch();
 
@@ -377,7 +379,7 @@ static void test_what_a_server_says_against_us_is_about_authentication(void **st
 	assert_int_equal(connects(CONNECT_OTHER), 1);
 }
 
-static void test_what_we_end_ourselves_is_no_failure_of_the_server(void **state)
+static void test_closing_a_server_ourselves_is_not_its_failure(void **state)
 {
 	struct actor *server = launch();
 	bool up;
@@ -394,22 +396,22 @@ static void test_what_we_end_ourselves_is_no_failure_of_the_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_closings_of_clients_are_counted_by_their_reason),
-		TEST(test_who_is_sent_away_is_counted_by_what_was_wrong),
-		TEST(test_the_silent_who_make_room_were_one_too_many),
-		TEST(test_protocol_errors_are_told_apart_by_side_and_kind),
-		TEST(test_cancel_requests_are_counted_by_what_became_of_them),
-		TEST(test_closings_of_servers_are_counted_by_their_reason),
-		TEST(test_a_retired_server_remembers_the_first_cause),
-		TEST(test_a_client_that_goes_with_its_server_is_one_error),
-		TEST(test_servers_that_are_left_unclean_are_counted_by_what_was_open),
-		TEST(test_a_server_that_says_what_nobody_asked_for_is_out_of_sync),
-		TEST(test_who_leaves_a_clean_server_leaves_nothing_to_count),
-		cmocka_unit_test_teardown(test_resets_are_counted_by_how_they_ended, fake_end),
-		TEST(test_a_connection_is_timed_until_it_can_be_used),
-		TEST(test_hosts_that_refuse_are_down_until_they_answer),
-		TEST(test_what_a_server_says_against_us_is_about_authentication),
-		TEST(test_what_we_end_ourselves_is_no_failure_of_the_server),
+		TEST(test_closed_clients_are_counted_by_reason),
+		TEST(test_rejected_clients_are_counted_by_reason),
+		TEST(test_silent_logins_that_make_room_count_as_max_client_conn),
+		TEST(test_protocol_errors_are_counted_by_side_and_kind),
+		TEST(test_cancel_requests_are_counted_by_outcome),
+		TEST(test_closed_servers_are_counted_by_reason),
+		TEST(test_retired_server_keeps_the_first_cause),
+		TEST(test_server_and_client_closed_together_are_one_error),
+		TEST(test_unclean_servers_are_counted_by_what_was_open),
+		TEST(test_unrequested_message_is_counted_as_out_of_sync),
+		TEST(test_release_of_a_clean_server_is_not_counted),
+		cmocka_unit_test_teardown(test_resets_are_counted_by_outcome, fake_end),
+		TEST(test_connection_is_timed_until_it_is_usable),
+		TEST(test_refusing_host_is_down_until_it_accepts),
+		TEST(test_error_of_a_server_during_login_counts_as_auth),
+		TEST(test_closing_a_server_ourselves_is_not_its_failure),
 	};
 
 	return cmocka_run_group_tests_name("counters", tests, NULL, NULL);

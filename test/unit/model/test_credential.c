@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Secrets that were told to a login: counted, compared, and what is made of them. */
+/* Credentials: references, comparison, and the keys derived from them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static struct credential *credential_of(const char *secret)
 	return credential;
 }
 
-static void test_a_secret_is_copied_up_to_its_length(void **state)
+static void test_secret_is_copied_up_to_its_length(void **state)
 {
 	struct credential *credential = credential_new("secretive", 6);
 
@@ -33,7 +33,7 @@ static void test_a_secret_is_copied_up_to_its_length(void **state)
 	credential_unref(credential);
 }
 
-static void test_no_secret_is_an_empty_one(void **state)
+static void test_missing_secret_is_empty(void **state)
 {
 	struct credential *credential = credential_new(NULL, 0);
 
@@ -43,7 +43,7 @@ static void test_no_secret_is_an_empty_one(void **state)
 	credential_unref(NULL);
 }
 
-static void test_only_the_same_secret_is_equal(void **state)
+static void test_only_equal_secrets_compare_equal(void **state)
 {
 	struct credential *one = credential_of("secret"), *same = credential_of("secret");
 	struct credential *other = credential_of("secreT"), *longer = credential_of("secrets");
@@ -58,7 +58,7 @@ static void test_only_the_same_secret_is_equal(void **state)
 	credential_unref(longer);
 }
 
-static void test_keys_are_read_from_a_scram_secret_once(void **state)
+static void test_keys_are_parsed_from_a_scram_secret_once(void **state)
 {
 	struct credential *credential = credential_of(SCRAM_TEXT);
 	struct user_keys *keys = credential_keys(credential);
@@ -70,7 +70,7 @@ static void test_keys_are_read_from_a_scram_secret_once(void **state)
 	credential_unref(credential);
 }
 
-static void test_keys_outlive_their_secret_only_where_they_are_held(void **state)
+static void test_keys_outlive_their_secret_while_referenced(void **state)
 {
 	struct credential *credential = credential_of("secret");
 	struct user_keys *keys = user_keys_ref(credential_keys(credential));
@@ -88,11 +88,11 @@ static void test_keys_outlive_their_secret_only_where_they_are_held(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_secret_is_copied_up_to_its_length),
-		cmocka_unit_test(test_no_secret_is_an_empty_one),
-		cmocka_unit_test(test_only_the_same_secret_is_equal),
-		cmocka_unit_test(test_keys_are_read_from_a_scram_secret_once),
-		cmocka_unit_test(test_keys_outlive_their_secret_only_where_they_are_held),
+		cmocka_unit_test(test_secret_is_copied_up_to_its_length),
+		cmocka_unit_test(test_missing_secret_is_empty),
+		cmocka_unit_test(test_only_equal_secrets_compare_equal),
+		cmocka_unit_test(test_keys_are_parsed_from_a_scram_secret_once),
+		cmocka_unit_test(test_keys_outlive_their_secret_while_referenced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

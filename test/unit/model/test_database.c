@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Sizes and limits of a database: its own value, else the global one. */
+/* Sizes and limits of a database: its own value, else that of the settings. */
 #include "support/fake_pool.h"
 
 static int start(void **state)
@@ -36,19 +36,19 @@ static void assert_sizes(const char *name, int pool_size, int min_pool_size, int
 	assert_int_equal(database_server_lifetime(database, settings), lifetime * USEC_PER_SEC);
 }
 
-static void test_a_database_without_values_has_the_global_ones(void **state)
+static void test_database_without_values_uses_the_settings(void **state)
 {
 	(void)state;
 	assert_sizes("plain", 12, 13, 14, 15, 16, 17);
 }
 
-static void test_own_values_go_before_global_ones(void **state)
+static void test_own_values_override_the_settings(void **state)
 {
 	(void)state;
 	assert_sizes("own", 2, 3, 4, 5, 6, 7);
 }
 
-static void test_zero_is_a_size_but_no_limit(void **state)
+static void test_zero_is_a_size_but_not_a_limit(void **state)
 {
 	(void)state;
 	assert_sizes("zero", 0, 0, 0, 15, 16, 17);
@@ -58,9 +58,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_database_without_values_has_the_global_ones),
-		TEST(own_values_go_before_global_ones),
-		TEST(zero_is_a_size_but_no_limit),
+		TEST(database_without_values_uses_the_settings),
+		TEST(own_values_override_the_settings),
+		TEST(zero_is_a_size_but_not_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

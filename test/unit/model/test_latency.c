@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Percentiles and buckets from one set of cells, held against the times themselves. */
+/* Percentiles and buckets from one set of cells, compared with the times themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,9 @@ static struct latency_summary queries(void)
 	return latency_summary(&latency, LATENCY_QUERY, 0);
 }
 
-/* Times of all sizes, the same in each run; every second one stands at a bound of the metrics. */
+/*
+ * Times of all sizes, the same in each run; every second one is at a bound of the histograms.
+ */
 static uint64_t next_time(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
@@ -57,7 +59,7 @@ static void test_cells_ascend_with_the_times_and_stay_in_bounds(void **state)
 	assert_int_equal(latency_cell(UINT64_MAX), LATENCY_CELLS - 1);
 }
 
-static void test_buckets_are_those_of_a_plain_histogram(void **state)
+static void test_buckets_agree_with_a_plain_histogram(void **state)
 {
 	struct histogram plain = {0}, told;
 	uint64_t seed = 1;
@@ -117,7 +119,7 @@ static void test_percentiles_are_off_by_an_eighth_at_most(void **state)
 	}
 }
 
-static void test_nothing_counted_is_all_zero(void **state)
+static void test_no_samples_give_zeros(void **state)
 {
 	const struct latency_summary told = queries(), zero = {0};
 
@@ -125,7 +127,7 @@ static void test_nothing_counted_is_all_zero(void **state)
 	assert_memory_equal(&told, &zero, sizeof(zero));
 }
 
-static void test_one_time_is_every_percentile(void **state)
+static void test_single_sample_is_every_percentile(void **state)
 {
 	struct latency_summary told;
 
@@ -137,7 +139,7 @@ static void test_one_time_is_every_percentile(void **state)
 	assert_int_equal(told.max, 3);
 }
 
-static void test_no_percentile_exceeds_the_largest_time(void **state)
+static void test_no_percentile_exceeds_the_maximum(void **state)
 {
 	(void)state;
 	latency_add(&latency, LATENCY_QUERY, 1048576);
@@ -146,7 +148,7 @@ static void test_no_percentile_exceeds_the_largest_time(void **state)
 	assert_int_equal(queries().max, UINT64_C(1) << 40);
 }
 
-static void test_waits_of_no_time_count_below_all_others(void **state)
+static void test_samples_without_a_wait_count_as_zero(void **state)
 {
 	struct latency_summary told;
 
@@ -161,7 +163,7 @@ static void test_waits_of_no_time_count_below_all_others(void **state)
 	assert_int_equal(told.max, 100);
 }
 
-static void test_kinds_are_apart(void **state)
+static void test_kinds_are_counted_separately(void **state)
 {
 	(void)state;
 	latency_add(&latency, LATENCY_TRANSACTION, 7);
@@ -170,7 +172,8 @@ static void test_kinds_are_apart(void **state)
 	assert_int_equal(latency_summary(&latency, LATENCY_WAIT, 0).count, 0);
 }
 
-static void test_a_time_is_forgotten_after_two_periods_but_not_by_the_metrics(void **state)
+static void test_sample_leaves_the_percentiles_after_two_periods_but_not_the_metrics(
+	void **state)
 {
 	struct histogram all;
 
@@ -194,7 +197,7 @@ static void test_a_time_is_forgotten_after_two_periods_but_not_by_the_metrics(vo
 	assert_int_equal(all.counts[1], 1);
 }
 
-static void test_pools_add_up(void **state)
+static void test_counts_of_pools_can_be_merged(void **state)
 {
 	static struct latency sum;
 	struct histogram all;
@@ -218,17 +221,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
 			test_cells_ascend_with_the_times_and_stay_in_bounds, set_up),
-		cmocka_unit_test_setup(test_buckets_are_those_of_a_plain_histogram, set_up),
+		cmocka_unit_test_setup(test_buckets_agree_with_a_plain_histogram, set_up),
 		cmocka_unit_test_setup(test_percentiles_are_off_by_an_eighth_at_most, set_up),
-		cmocka_unit_test_setup(test_nothing_counted_is_all_zero, set_up),
-		cmocka_unit_test_setup(test_one_time_is_every_percentile, set_up),
-		cmocka_unit_test_setup(test_no_percentile_exceeds_the_largest_time, set_up),
-		cmocka_unit_test_setup(test_waits_of_no_time_count_below_all_others, set_up),
-		cmocka_unit_test_setup(test_kinds_are_apart, set_up),
+		cmocka_unit_test_setup(test_no_samples_give_zeros, set_up),
+		cmocka_unit_test_setup(test_single_sample_is_every_percentile, set_up),
+		cmocka_unit_test_setup(test_no_percentile_exceeds_the_maximum, set_up),
+		cmocka_unit_test_setup(test_samples_without_a_wait_count_as_zero, set_up),
+		cmocka_unit_test_setup(test_kinds_are_counted_separately, set_up),
 		cmocka_unit_test_setup(
-			test_a_time_is_forgotten_after_two_periods_but_not_by_the_metrics,
+			test_sample_leaves_the_percentiles_after_two_periods_but_not_the_metrics,
 			set_up),
-		cmocka_unit_test_setup(test_pools_add_up, set_up),
+		cmocka_unit_test_setup(test_counts_of_pools_can_be_merged, set_up),
 	};
 
 	return cmocka_run_group_tests_name("latency", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Each limit: who is counted, who is refused, and that what was taken is given back. */
+/* Each limit: what counts, what is refused, and that everything is uncounted in the end. */
 #include "support/fake_pool.h"
 
 static struct pool *pool;
@@ -38,7 +38,7 @@ static void test_sockets_are_counted_against_max_client_conn(void **state)
 		limits_give_socket(&fake_registry);
 }
 
-static void test_max_client_conn_0_lets_only_the_console_in(void **state)
+static void test_max_client_conn_0_allows_only_the_console(void **state)
 {
 	(void)state;
 	fake_set("max_client_conn", "0");
@@ -48,7 +48,7 @@ static void test_max_client_conn_0_lets_only_the_console_in(void **state)
 	limits_give_socket(&fake_registry);
 }
 
-static void test_one_too_many_for_a_database_is_counted_all_the_same(void **state)
+static void test_client_above_the_limit_of_a_database_is_counted(void **state)
 {
 	struct database *database = pool->database;
 
@@ -63,7 +63,7 @@ static void test_one_too_many_for_a_database_is_counted_all_the_same(void **stat
 	assert_int_equal(database->clients, 0);
 }
 
-static void test_one_too_many_for_a_user_is_counted_all_the_same(void **state)
+static void test_client_above_the_limit_of_a_user_is_counted(void **state)
 {
 	struct user *user = pool->user;
 
@@ -78,7 +78,7 @@ static void test_one_too_many_for_a_user_is_counted_all_the_same(void **state)
 	assert_int_equal(user->clients, 0);
 }
 
-static void test_a_client_gives_back_only_what_it_took_and_once(void **state)
+static void test_client_is_uncounted_once_and_only_where_it_counted(void **state)
 {
 	(void)state;
 	limits_give_client(&clients[0]);
@@ -93,7 +93,7 @@ static void test_a_client_gives_back_only_what_it_took_and_once(void **state)
 	assert_int_equal(pool->user->clients, 0);
 }
 
-static void test_without_a_limit_everybody_is_let_in(void **state)
+static void test_without_a_limit_all_clients_are_allowed(void **state)
 {
 	struct pool *other = fake_pool("free", "bob");
 
@@ -137,7 +137,7 @@ static void test_servers_count_for_their_database_and_their_user(void **state)
 	assert_int_equal(pool->user->servers, 0);
 }
 
-static void test_the_last_client_of_a_dropped_database_frees_it(void **state)
+static void test_dropped_database_is_freed_with_its_last_client(void **state)
 {
 	struct database *database = registry_open_database(&fake_registry, "free", NULL);
 
@@ -148,7 +148,8 @@ static void test_the_last_client_of_a_dropped_database_frees_it(void **state)
 	limits_give_client(&clients[0]);
 	assert_int_equal(database->clients, 1);
 	assert_string_equal(database->name, "free");
-	limits_give_client(&clients[1]); /* the leak check and the sanitizer say the rest */
+	limits_give_client(
+		&clients[1]); /* the leak check and the sanitizer find other errors */
 	assert_null(registry_find_database(&fake_registry, "free"));
 }
 
@@ -157,13 +158,13 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
 		TEST(sockets_are_counted_against_max_client_conn),
-		TEST(max_client_conn_0_lets_only_the_console_in),
-		TEST(one_too_many_for_a_database_is_counted_all_the_same),
-		TEST(one_too_many_for_a_user_is_counted_all_the_same),
-		TEST(a_client_gives_back_only_what_it_took_and_once),
-		TEST(without_a_limit_everybody_is_let_in),
+		TEST(max_client_conn_0_allows_only_the_console),
+		TEST(client_above_the_limit_of_a_database_is_counted),
+		TEST(client_above_the_limit_of_a_user_is_counted),
+		TEST(client_is_uncounted_once_and_only_where_it_counted),
+		TEST(without_a_limit_all_clients_are_allowed),
 		TEST(servers_count_for_their_database_and_their_user),
-		TEST(the_last_client_of_a_dropped_database_frees_it),
+		TEST(dropped_database_is_freed_with_its_last_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

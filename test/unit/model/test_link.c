@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The bytes that a link holds, and how a link is called in the log. */
+/* The bytes that a link holds, and its prefix in the log. */
 #include "model/held.h"
 #include "support/fake_pool.h"
 
@@ -17,7 +17,7 @@ static int start(void **state)
 
 /* --- held bytes --------------------------------------------------------------------------- */
 
-static void test_held_bytes_are_added_behind_each_other(void **state)
+static void test_held_bytes_are_appended(void **state)
 {
 	(void)state;
 	assert_true(link_hold(link, "abc", 3));
@@ -29,7 +29,7 @@ static void test_held_bytes_are_added_behind_each_other(void **state)
 	assert_null(link->held);
 }
 
-static void test_holding_nothing_is_no_failure(void **state)
+static void test_holding_no_bytes_succeeds(void **state)
 {
 	(void)state;
 	assert_true(link_hold(link, NULL, 0));
@@ -38,7 +38,7 @@ static void test_holding_nothing_is_no_failure(void **state)
 	link_drop_held(link);
 }
 
-static void test_few_bytes_come_from_the_slab(void **state)
+static void test_few_bytes_are_in_the_slab(void **state)
 {
 	static const uint8_t bytes[HELD_SMALL];
 
@@ -74,7 +74,7 @@ static void test_many_bytes_keep_their_order(void **state)
 	link_drop_held(link);
 }
 
-static void test_nobody_can_make_us_hold_without_end(void **state)
+static void test_held_bytes_are_limited(void **state)
 {
 	uint8_t *bytes = calloc(1, HELD_MAX);
 
@@ -90,7 +90,7 @@ static void test_nobody_can_make_us_hold_without_end(void **state)
 	free(bytes);
 }
 
-static void test_a_closed_link_holds_nothing(void **state)
+static void test_closed_link_holds_no_bytes(void **state)
 {
 	struct actor *other = fake_client(pool);
 
@@ -109,7 +109,7 @@ static void assert_prefix(const struct link *of, const char *expected)
 	assert_string_equal(link_prefix(of, prefix, sizeof(prefix)), expected);
 }
 
-static void test_a_link_is_called_after_its_pool_and_its_user(void **state)
+static void test_prefix_has_pool_and_user(void **state)
 {
 	char expected[128];
 
@@ -122,7 +122,7 @@ static void test_a_link_is_called_after_its_pool_and_its_user(void **state)
 	assert_prefix(link, expected);
 }
 
-static void test_a_server_is_called_after_the_user_of_its_pool(void **state)
+static void test_prefix_of_a_server_has_the_user_of_its_pool(void **state)
 {
 	struct link *server = actor_link(fake_server(pool));
 	char expected[128];
@@ -136,7 +136,7 @@ static void test_a_server_is_called_after_the_user_of_its_pool(void **state)
 	assert_prefix(server, expected);
 }
 
-static void test_who_has_not_named_himself_has_no_name(void **state)
+static void test_prefix_without_a_login_has_placeholders(void **state)
 {
 	struct client_link *client = actor_client(fake_accept(-1));
 	char expected[128];
@@ -145,7 +145,7 @@ static void test_who_has_not_named_himself_has_no_name(void **state)
 	snprintf(expected, sizeof(expected), "C-0x%llx: (nodb)/(nouser)@192.0.2.1:50000",
 		link_handle(&client->link));
 	assert_prefix(&client->link, expected);
-	/* The database counts only for a user who is known. */
+	/* The database is shown only if the user is known. */
 	client->database = pool->database;
 	assert_string_equal(link_database_name(&client->link), "(nodb)");
 	client->user = pool->user;
@@ -157,7 +157,7 @@ static void test_who_has_not_named_himself_has_no_name(void **state)
 	client->counted_in_user = false;
 }
 
-static void test_names_that_peers_chose_are_escaped(void **state)
+static void test_names_in_a_prefix_are_escaped(void **state)
 {
 	struct client_link *client = actor_client(fake_accept(-1));
 	struct user *user = registry_open_user(&fake_registry, "a\nFATAL b\x1b[2J");
@@ -172,7 +172,7 @@ static void test_names_that_peers_chose_are_escaped(void **state)
 	client->user = NULL;
 }
 
-static void test_a_prefix_is_cut_to_its_room(void **state)
+static void test_prefix_is_cut_to_its_buffer(void **state)
 {
 	char prefix[12];
 
@@ -181,7 +181,7 @@ static void test_a_prefix_is_cut_to_its_room(void **state)
 	assert_int_equal(strlen(prefix), sizeof(prefix) - 1);
 }
 
-static void test_handles_are_never_used_twice(void **state)
+static void test_handles_are_never_reused(void **state)
 {
 	struct link *other = actor_link(fake_client(pool));
 
@@ -194,18 +194,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(held_bytes_are_added_behind_each_other),
-		TEST(holding_nothing_is_no_failure),
-		TEST(few_bytes_come_from_the_slab),
+		TEST(held_bytes_are_appended),
+		TEST(holding_no_bytes_succeeds),
+		TEST(few_bytes_are_in_the_slab),
 		TEST(many_bytes_keep_their_order),
-		TEST(nobody_can_make_us_hold_without_end),
-		TEST(a_closed_link_holds_nothing),
-		TEST(a_link_is_called_after_its_pool_and_its_user),
-		TEST(a_server_is_called_after_the_user_of_its_pool),
-		TEST(who_has_not_named_himself_has_no_name),
-		TEST(names_that_peers_chose_are_escaped),
-		TEST(a_prefix_is_cut_to_its_room),
-		TEST(handles_are_never_used_twice),
+		TEST(held_bytes_are_limited),
+		TEST(closed_link_holds_no_bytes),
+		TEST(prefix_has_pool_and_user),
+		TEST(prefix_of_a_server_has_the_user_of_its_pool),
+		TEST(prefix_without_a_login_has_placeholders),
+		TEST(names_in_a_prefix_are_escaped),
+		TEST(prefix_is_cut_to_its_buffer),
+		TEST(handles_are_never_reused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

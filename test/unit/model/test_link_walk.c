@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A walk meets everybody who is there all the time, once, whatever happens between two steps. */
+/* A walk visits each link that is open all the time once, while other links change. */
 #include "model/link_walk.h"
 #include "session/link/close.h"
 #include "support/fake_pool.h"
@@ -40,7 +40,7 @@ static void assert_next(unsigned i)
 	assert_ptr_equal(link_walk_next(&walk), actor_link(clients[i]));
 }
 
-static void test_links_are_met_as_they_came(void **state)
+static void test_links_are_visited_oldest_first(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < MANY; i++)
@@ -49,16 +49,16 @@ static void test_links_are_met_as_they_came(void **state)
 	assert_null(link_walk_next(&walk));
 }
 
-static void test_who_goes_is_stepped_over(void **state)
+static void test_closed_links_are_skipped(void **state)
 {
 	(void)state;
-	drop(0); /* the next */
+	drop(0); /* the next one */
 	assert_next(1);
-	drop(1); /* the last one met */
+	drop(1); /* the one visited last */
 	drop(2); /* the next two */
 	drop(3);
 	assert_next(4);
-	drop(7); /* one further on */
+	drop(7); /* a later one */
 	assert_next(5);
 	assert_next(6);
 	assert_next(8);
@@ -67,7 +67,7 @@ static void test_who_goes_is_stepped_over(void **state)
 	assert_null(link_walk_next(&walk));
 }
 
-static void test_walks_do_not_mind_each_other(void **state)
+static void test_walks_are_independent(void **state)
 {
 	struct link_walk other;
 
@@ -82,11 +82,11 @@ static void test_walks_do_not_mind_each_other(void **state)
 	assert_next(3);
 }
 
-static void test_who_moves_to_another_list_keeps_the_place(void **state)
+static void test_link_that_changes_its_list_keeps_its_place(void **state)
 {
 	(void)state;
 	assert_next(0);
-	say_query(clients[1], "SELECT 1"); /* it waits now */
+	say_query(clients[1], "SELECT 1"); /* the client waits now */
 	say_query(clients[0], "SELECT 1");
 	for (unsigned i = 1; i < MANY; i++)
 		assert_next(i);
@@ -97,10 +97,10 @@ static void test_who_moves_to_another_list_keeps_the_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_links_are_met_as_they_came),
-		TEST(test_who_goes_is_stepped_over),
-		TEST(test_walks_do_not_mind_each_other),
-		TEST(test_who_moves_to_another_list_keeps_the_place),
+		TEST(test_links_are_visited_oldest_first),
+		TEST(test_closed_links_are_skipped),
+		TEST(test_walks_are_independent),
+		TEST(test_link_that_changes_its_list_keeps_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The values that are in force for a pool, and what it counts and forgets. */
+/* The settings that apply to a pool, its counts, and its welcome. */
 #include "support/fake_pool.h"
 #include "wire/sqlstate.h"
 
@@ -32,7 +32,7 @@ static void assert_sizes(const char *database, const char *user, int size, int r
 	assert_int_equal(pool_min_size(pool), min);
 }
 
-static void test_sizes_of_the_user_go_before_the_database_and_the_global_ones(void **state)
+static void test_sizes_of_the_user_override_database_and_settings(void **state)
 {
 	(void)state;
 	assert_sizes("plain", "alice", 12, 14, 13);
@@ -42,13 +42,13 @@ static void test_sizes_of_the_user_go_before_the_database_and_the_global_ones(vo
 	assert_sizes("own", "mode", 2, 4, 3);
 }
 
-static void test_zero_is_a_size_of_its_own(void **state)
+static void test_zero_is_a_valid_size(void **state)
 {
 	(void)state;
 	assert_sizes("own", "zero", 0, 0, 3);
 }
 
-static void test_modes_of_the_user_go_before_the_database_and_the_global_one(void **state)
+static void test_mode_of_the_user_overrides_database_and_settings(void **state)
 {
 	(void)state;
 	assert_int_equal(fake_pool("plain", "alice")->mode, POOL_MODE_TRANSACTION);
@@ -58,7 +58,7 @@ static void test_modes_of_the_user_go_before_the_database_and_the_global_one(voi
 	assert_int_equal(fake_registry.console_pool->mode, POOL_MODE_STATEMENT);
 }
 
-static void test_a_changed_mode_is_in_force_at_once(void **state)
+static void test_changed_mode_applies_at_once(void **state)
 {
 	const struct pool *pool = fake_pool("plain", "alice");
 
@@ -75,7 +75,7 @@ static void test_only_the_pool_of_the_forced_user_is_forced(void **state)
 	assert_false(pool_is_forced(fake_pool("plain", "carol")));
 }
 
-static void test_a_pool_is_paused_for_itself_or_with_all(void **state)
+static void test_pool_is_paused_by_itself_or_with_all(void **state)
 {
 	struct pool *one = fake_pool("plain", "alice"), *two = fake_pool("own", "alice");
 
@@ -89,7 +89,7 @@ static void test_a_pool_is_paused_for_itself_or_with_all(void **state)
 	assert_true(pool_is_paused(one));
 }
 
-static void test_servers_are_connected_from_their_login_on(void **state)
+static void test_servers_count_as_connected_after_their_login(void **state)
 {
 	static const enum server_state path[] = {SERVER_IDLE, SERVER_STALE, SERVER_CHECKING,
 		SERVER_IDLE, SERVER_PAIRED, SERVER_RESETTING, SERVER_IDLE, SERVER_PAIRED,
@@ -106,7 +106,7 @@ static void test_servers_are_connected_from_their_login_on(void **state)
 		assert_int_equal(pool_servers(pool), 1);
 		assert_int_equal(pool_connected_servers(pool), 1);
 	}
-	/* Those that log in, and those that carry a cancel request, are not. */
+	/* Servers that log in, and those that send a CancelRequest, are not. */
 	pool->server_count[SERVERS_LOGIN] += 2;
 	pool->server_count[SERVERS_ACTIVE_CANCEL] += 3;
 	assert_int_equal(pool_servers(pool), 6);
@@ -115,7 +115,7 @@ static void test_servers_are_connected_from_their_login_on(void **state)
 	pool->server_count[SERVERS_ACTIVE_CANCEL] -= 3;
 }
 
-static void test_the_oldest_transactions_are_those_of_clients_with_a_server(void **state)
+static void test_oldest_transactions_are_of_clients_with_a_server(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
 	struct actor *first = fake_server(pool), *second = fake_server(pool);
@@ -128,7 +128,7 @@ static void test_the_oldest_transactions_are_those_of_clients_with_a_server(void
 	say(new, "Q");
 	fake_advance(USEC_PER_SEC);
 	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 3 * USEC_PER_SEC);
-	/* Both are at work, so nobody waits for a client. */
+	/* Both run a query, so no transaction waits for its client. */
 	assert_int_equal(pool_oldest_idle_transaction(pool, loop_now(&fake_loop)), 0);
 	say(actor_link(old)->peer == actor_link(first) ? first : second, "C>");
 	fake_advance(4 * USEC_PER_SEC);
@@ -137,7 +137,7 @@ static void test_the_oldest_transactions_are_those_of_clients_with_a_server(void
 		pool_oldest_idle_transaction(pool, loop_now(&fake_loop)), 4 * USEC_PER_SEC);
 }
 
-static void test_the_reserve_is_what_is_beyond_the_size(void **state)
+static void test_reserve_in_use_is_the_excess_over_the_size(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
 
@@ -170,7 +170,7 @@ static void test_waits_of_the_metrics_are_as_many_as_assignments(void **state)
 	assert_int_equal(histogram_count(&told), 0);
 }
 
-static void test_what_a_pool_has_counted_can_be_left_to_another(void **state)
+static void test_counts_of_a_pool_can_be_added_to_another(void **state)
 {
 	struct pool *from = fake_pool("plain", "alice"), *to = fake_pool("plain", "bob");
 	struct histogram told;
@@ -192,7 +192,7 @@ static void test_what_a_pool_has_counted_can_be_left_to_another(void **state)
 	assert_int_equal(histogram_count(&told), 2);
 }
 
-static void test_the_longest_wait_is_that_of_the_first_waiter(void **state)
+static void test_longest_wait_is_that_of_the_first_waiting_client(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
 	struct client_link *client;
@@ -212,7 +212,7 @@ static void test_the_longest_wait_is_that_of_the_first_waiter(void **state)
 	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop) + 5), 75);
 }
 
-static void test_what_a_login_brought_goes_before_the_auth_file(void **state)
+static void test_credential_of_a_login_overrides_the_auth_file(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
 	struct credential *told = credential_new("told", 4);
@@ -236,7 +236,7 @@ static void test_what_a_login_brought_goes_before_the_auth_file(void **state)
 	credential_unref(told);
 }
 
-static void test_marking_retires_all_servers_and_forgets_the_welcome(void **state)
+static void test_mark_close_needed_retires_all_servers_and_drops_the_welcome(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
 	struct server_link *idle = actor_server(fake_server(pool));
@@ -272,7 +272,7 @@ static void count_work(struct loop_task *task)
 	}
 }
 
-static void test_work_is_asked_for_once_a_turn(void **state)
+static void test_work_is_queued_once_a_turn(void **state)
 {
 	struct pool *one = fake_pool("plain", "alice"), *two = fake_pool("own", "alice");
 
@@ -295,21 +295,21 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(sizes_of_the_user_go_before_the_database_and_the_global_ones),
-		TEST(zero_is_a_size_of_its_own),
-		TEST(modes_of_the_user_go_before_the_database_and_the_global_one),
-		TEST(a_changed_mode_is_in_force_at_once),
+		TEST(sizes_of_the_user_override_database_and_settings),
+		TEST(zero_is_a_valid_size),
+		TEST(mode_of_the_user_overrides_database_and_settings),
+		TEST(changed_mode_applies_at_once),
 		TEST(only_the_pool_of_the_forced_user_is_forced),
-		TEST(a_pool_is_paused_for_itself_or_with_all),
-		TEST(servers_are_connected_from_their_login_on),
-		TEST(the_longest_wait_is_that_of_the_first_waiter),
-		TEST(the_oldest_transactions_are_those_of_clients_with_a_server),
-		TEST(the_reserve_is_what_is_beyond_the_size),
+		TEST(pool_is_paused_by_itself_or_with_all),
+		TEST(servers_count_as_connected_after_their_login),
+		TEST(longest_wait_is_that_of_the_first_waiting_client),
+		TEST(oldest_transactions_are_of_clients_with_a_server),
+		TEST(reserve_in_use_is_the_excess_over_the_size),
 		TEST(waits_of_the_metrics_are_as_many_as_assignments),
-		TEST(what_a_pool_has_counted_can_be_left_to_another),
-		TEST(what_a_login_brought_goes_before_the_auth_file),
-		TEST(marking_retires_all_servers_and_forgets_the_welcome),
-		TEST(work_is_asked_for_once_a_turn),
+		TEST(counts_of_a_pool_can_be_added_to_another),
+		TEST(credential_of_a_login_overrides_the_auth_file),
+		TEST(mark_close_needed_retires_all_servers_and_drops_the_welcome),
+		TEST(work_is_queued_once_a_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

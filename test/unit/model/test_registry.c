@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Databases, users and pools by name: looked up, made, put in order, dropped. */
+/* Databases, users and pools by name: look-up, making, sorting, dropping. */
 #include <time.h>
 #include <unistd.h>
 
@@ -55,14 +55,14 @@ static void reload(const char *text)
 
 /* --- look-ups ----------------------------------------------------------------------------- */
 
-static void test_what_is_configured_is_known_from_the_start(void **state)
+static void test_configured_objects_exist_from_the_start(void **state)
 {
 	(void)state;
 	assert_string_equal(
 		registry_find_database(&fake_registry, "zoo")->config->host, "/tmp");
 	assert_string_equal(registry_find_database(&fake_registry, "app")->name, "app");
 	assert_int_equal(registry_find_user(&fake_registry, "alice")->config->pool_size, 1);
-	/* A forced user too, so that it can be told of. */
+	/* A forced user too, so that SHOW lists it. */
 	assert_non_null(registry_find_user(&fake_registry, "carol"));
 	assert_null(registry_find_user(&fake_registry, "carol")->config);
 	assert_int_equal(registry_count_databases(&fake_registry), 3);
@@ -92,7 +92,7 @@ static void test_the_console_has_two_names(void **state)
 	assert_string_equal(console->name, "pgbouncer");
 }
 
-static void test_a_database_of_the_consoles_second_name_is_a_database(void **state)
+static void test_database_with_the_second_name_of_the_console_replaces_it(void **state)
 {
 	struct database *database;
 
@@ -116,7 +116,7 @@ static void test_a_user_is_made_once(void **state)
 	assert_ptr_equal(registry_find_user(&fake_registry, "bob"), user);
 }
 
-static void test_thousands_of_names_are_found_again(void **state)
+static void test_thousands_of_names_are_found(void **state)
 {
 	char name[32];
 
@@ -134,7 +134,7 @@ static void test_thousands_of_names_are_found_again(void **state)
 
 /* --- automatic databases ------------------------------------------------------------------ */
 
-static void test_an_unknown_database_is_made_from_the_template(void **state)
+static void test_unknown_database_is_made_from_the_template(void **state)
 {
 	struct database *database;
 	bool made = false;
@@ -148,7 +148,7 @@ static void test_an_unknown_database_is_made_from_the_template(void **state)
 	assert_string_equal(database->config->host, "/srv");
 	assert_int_equal(database->config->pool_size, 3);
 	assert_ptr_equal(database->own_config, database->config);
-	/* The user that it forces is known from then on. */
+	/* The user that it forces exists from then on. */
 	assert_non_null(registry_find_user(&fake_registry, "dora"));
 	assert_ptr_equal(registry_open_database(&fake_registry, "new", &made), database);
 	assert_false(made);
@@ -173,7 +173,7 @@ static void test_without_a_template_no_database_is_made(void **state)
 	assert_true(open_database("pgusher")->console);
 }
 
-static void test_a_name_longer_than_the_server_can_have_is_not_made(void **state)
+static void test_too_long_database_name_is_refused(void **state)
 {
 	char name[65];
 
@@ -185,7 +185,7 @@ static void test_a_name_longer_than_the_server_can_have_is_not_made(void **state
 	assert_non_null(open_database(name));
 }
 
-static void test_an_automatic_database_becomes_a_configured_one(void **state)
+static void test_automatic_database_becomes_a_configured_one(void **state)
 {
 	struct database *database = open_database("new");
 
@@ -200,7 +200,7 @@ static void test_an_automatic_database_becomes_a_configured_one(void **state)
 
 /* --- users of a reload -------------------------------------------------------------------- */
 
-static void test_an_entry_that_is_gone_has_no_more_effect(void **state)
+static void test_removed_entry_has_no_effect(void **state)
 {
 	struct user *user = registry_find_user(&fake_registry, "alice");
 
@@ -221,7 +221,7 @@ static void test_users_without_a_file_have_no_secret(void **state)
 	assert_null(user->keys);
 }
 
-/* Start with an auth_file of this text. */
+/* Start with an auth_file that has this text. */
 static void start_with_list(const char *list)
 {
 	char path[] = "/tmp/pgusher-test.XXXXXX", config[200];
@@ -259,7 +259,7 @@ static void test_scram_secrets_of_the_file_are_noticed(void **state)
 
 /* --- floods of names ---------------------------------------------------------------------- */
 
-/* The next name that uthash's own hash, which everybody can compute, puts beside the others. */
+/* Make the next name that uthash's own hash, which is public, puts into the same bucket. */
 static void next_colliding_name(unsigned *number, char name[16])
 {
 	unsigned hash;
@@ -270,7 +270,7 @@ static void next_colliding_name(unsigned *number, char name[16])
 	} while ((hash & 0x3ff) != 0);
 }
 
-static void test_names_that_were_chosen_to_collide_do_not(void **state)
+static void test_names_that_collide_in_uthash_do_not_collide(void **state)
 {
 	const UT_hash_table *table;
 	unsigned number = 0;
@@ -291,7 +291,7 @@ static void test_names_that_were_chosen_to_collide_do_not(void **state)
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-static void test_a_pool_is_made_once_for_each_pair(void **state)
+static void test_pool_is_made_once_for_each_pair(void **state)
 {
 	struct pool *pool = fake_pool("zoo", "alice");
 
@@ -305,7 +305,7 @@ static void test_a_pool_is_made_once_for_each_pair(void **state)
 		pool->database, registry_open_user(&fake_registry, "nobody")));
 }
 
-static void test_the_server_user_is_the_forced_one_or_the_clients_own(void **state)
+static void test_server_user_is_the_forced_user_or_the_clients(void **state)
 {
 	struct user *user = registry_find_user(&fake_registry, "alice");
 
@@ -319,7 +319,7 @@ static void test_the_server_user_is_the_forced_one_or_the_clients_own(void **sta
 		registry_server_user(&fake_registry, open_database("new"), user)->name, "dora");
 }
 
-static void test_a_dropped_pool_is_forgotten_everywhere(void **state)
+static void test_dropped_pool_is_removed_everywhere(void **state)
 {
 	struct pool *pool = fake_pool("zoo", "alice");
 	struct database *database = pool->database;
@@ -336,7 +336,7 @@ static void test_a_dropped_pool_is_forgotten_everywhere(void **state)
 	fake_turn();
 }
 
-static void test_a_login_forgets_a_pool_that_is_dropped(void **state)
+static void test_dropped_pool_is_removed_from_logins(void **state)
 {
 	struct pool *pool = fake_pool("zoo", "alice");
 	struct client_link *one = actor_client(fake_accept(-1));
@@ -356,7 +356,7 @@ static bool is_known(const char *name)
 	return registry_find_user(&fake_registry, name) != NULL;
 }
 
-static void test_a_user_that_nothing_names_goes_with_its_last_client_and_pool(void **state)
+static void test_unconfigured_user_is_freed_with_its_last_client_and_pool(void **state)
 {
 	struct actor *client = fake_client(fake_pool("db", "passing"));
 	struct pool *pool = fake_pool("db", "passing");
@@ -369,7 +369,7 @@ static void test_a_user_that_nothing_names_goes_with_its_last_client_and_pool(vo
 	assert_false(is_known("passing"));
 }
 
-static void test_a_user_that_something_names_stays(void **state)
+static void test_configured_user_is_kept(void **state)
 {
 	struct user *user = registry_open_user(&fake_registry, "passing");
 
@@ -389,7 +389,7 @@ static void test_a_user_that_something_names_stays(void **state)
 	assert_false(is_known("passing"));
 }
 
-static void test_a_database_goes_with_its_last_client(void **state)
+static void test_dropped_database_is_freed_with_its_last_client(void **state)
 {
 	struct database *database = open_database("new");
 	struct client_link client = {.link.stream.loop = &fake_loop};
@@ -399,13 +399,13 @@ static void test_a_database_goes_with_its_last_client(void **state)
 	registry_drop_database(&fake_registry, database);
 	assert_true(database->gone);
 	assert_null(registry_find_database(&fake_registry, "new"));
-	/* The name is free for another one. */
+	/* The name can be used again. */
 	assert_ptr_not_equal(open_database("new"), database);
 	limits_give_client(&client);
 	assert_false(open_database("new")->gone);
 }
 
-static void test_an_unused_database_goes_at_once(void **state)
+static void test_dropped_database_without_clients_is_freed_at_once(void **state)
 {
 	(void)state;
 	registry_drop_database(&fake_registry, open_database("new"));
@@ -445,7 +445,7 @@ static void assert_sorted(void)
 	}
 }
 
-static void test_sorting_puts_all_in_the_order_of_their_names(void **state)
+static void test_sorting_orders_all_by_name(void **state)
 {
 	(void)state;
 	fake_pool("zoo", "bob");
@@ -457,7 +457,7 @@ static void test_sorting_puts_all_in_the_order_of_their_names(void **state)
 	registry_sort(&fake_registry);
 	assert_sorted();
 	assert_int_equal(registry_count_pools(&fake_registry), 7);
-	/* Still known by name, and new ones are sorted in the next time. */
+	/* They are still found by name, and the next sort includes new ones. */
 	assert_non_null(registry_find_database(&fake_registry, "m\xc3\xa4h"));
 	fake_pool("aaa", "aaa");
 	registry_sort(&fake_registry);
@@ -468,8 +468,10 @@ static void test_sorting_puts_all_in_the_order_of_their_names(void **state)
 	assert_int_equal(registry_count_pools(&fake_registry), 7);
 }
 
-/* Names whose beginnings are the same, and hundreds in no order, come and go and are all there. */
-static void test_sorting_looks_at_whole_names_and_loses_nobody(void **state)
+/*
+ * Hundreds of unsorted names, many with the same beginning, while others are added and removed.
+ */
+static void test_sorting_compares_whole_names_and_keeps_all(void **state)
 {
 	enum { MANY = 400 };
 	const unsigned others = registry_count_databases(&fake_registry);
@@ -501,7 +503,7 @@ static void test_sorting_looks_at_whole_names_and_loses_nobody(void **state)
 
 /* --- chosen names ------------------------------------------------------------------------- */
 
-/* The longest chain of a table. */
+/* Returns the length of the longest chain of a table. */
 static unsigned longest_chain(const UT_hash_table *table)
 {
 	unsigned longest = 0;
@@ -513,7 +515,7 @@ static unsigned longest_chain(const UT_hash_table *table)
 	return longest;
 }
 
-/* The next name that a table without a key of its own would put where it puts all of them. */
+/* Make the next name that a table without a secret key would put into the same bucket. */
 static void choose_name(unsigned *counter, char *name, size_t size)
 {
 	unsigned hash;
@@ -524,7 +526,7 @@ static void choose_name(unsigned *counter, char *name, size_t size)
 	} while ((hash & 0xfff) != 0);
 }
 
-static void test_names_chosen_to_collide_do_not(void **state)
+static void test_names_that_collide_without_a_key_do_not_collide(void **state)
 {
 	unsigned counter = 0;
 	char name[20];
@@ -539,7 +541,7 @@ static void test_names_chosen_to_collide_do_not(void **state)
 	assert_in_range(longest_chain(fake_registry.databases->by_name.tbl), 1, 40);
 }
 
-static void test_a_hundred_thousand_names_are_as_quick_as_a_few(void **state)
+static void test_look_up_among_a_hundred_thousand_names_is_fast(void **state)
 {
 	char name[20];
 
@@ -558,7 +560,7 @@ static void test_a_hundred_thousand_names_are_as_quick_as_a_few(void **state)
 	}
 }
 
-/* All but the console's, so that fake_end() has few to look at. */
+/* Drop all but the console's, so that fake_end() has few to handle. */
 static void drop_pools(void)
 {
 	struct pool *pool, *next;
@@ -569,8 +571,8 @@ static void drop_pools(void)
 	}
 }
 
-/* If every pool of the user or of the database were looked at, this would take minutes. */
-static void test_a_pool_is_found_among_a_hundred_thousand(void **state)
+/* This would take minutes if a look-up visited all pools of the user or of the database. */
+static void test_look_up_among_a_hundred_thousand_pools_is_fast(void **state)
 {
 	struct database *zoo = registry_find_database(&fake_registry, "zoo");
 	struct user *alice = registry_find_user(&fake_registry, "alice");
@@ -599,37 +601,38 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_configured_is_known_from_the_start),
+		TEST(configured_objects_exist_from_the_start),
 		TEST(names_are_compared_exactly),
 		TEST(the_console_has_two_names),
 		cmocka_unit_test_teardown(
-			test_a_database_of_the_consoles_second_name_is_a_database, fake_end),
+			test_database_with_the_second_name_of_the_console_replaces_it,
+			fake_end),
 		TEST(a_user_is_made_once),
-		TEST(thousands_of_names_are_found_again),
-		TEST(an_unknown_database_is_made_from_the_template),
+		TEST(thousands_of_names_are_found),
+		TEST(unknown_database_is_made_from_the_template),
 		TEST(a_configured_database_is_not_made),
 		cmocka_unit_test_setup_teardown(test_without_a_template_no_database_is_made,
 			start_without_template, fake_end),
-		TEST(a_name_longer_than_the_server_can_have_is_not_made),
-		TEST(an_automatic_database_becomes_a_configured_one),
-		TEST(an_entry_that_is_gone_has_no_more_effect),
+		TEST(too_long_database_name_is_refused),
+		TEST(automatic_database_becomes_a_configured_one),
+		TEST(removed_entry_has_no_effect),
 		TEST(users_without_a_file_have_no_secret),
 		cmocka_unit_test_teardown(test_users_have_the_secrets_of_the_file, fake_end),
 		cmocka_unit_test_teardown(test_scram_secrets_of_the_file_are_noticed, fake_end),
-		TEST(names_that_were_chosen_to_collide_do_not),
-		TEST(a_pool_is_made_once_for_each_pair),
-		TEST(the_server_user_is_the_forced_one_or_the_clients_own),
-		TEST(a_dropped_pool_is_forgotten_everywhere),
-		TEST(a_login_forgets_a_pool_that_is_dropped),
-		TEST(a_user_that_nothing_names_goes_with_its_last_client_and_pool),
-		TEST(a_user_that_something_names_stays),
-		TEST(a_database_goes_with_its_last_client),
-		TEST(an_unused_database_goes_at_once),
-		TEST(sorting_puts_all_in_the_order_of_their_names),
-		TEST(sorting_looks_at_whole_names_and_loses_nobody),
-		TEST(names_chosen_to_collide_do_not),
-		TEST(a_hundred_thousand_names_are_as_quick_as_a_few),
-		TEST(a_pool_is_found_among_a_hundred_thousand),
+		TEST(names_that_collide_in_uthash_do_not_collide),
+		TEST(pool_is_made_once_for_each_pair),
+		TEST(server_user_is_the_forced_user_or_the_clients),
+		TEST(dropped_pool_is_removed_everywhere),
+		TEST(dropped_pool_is_removed_from_logins),
+		TEST(unconfigured_user_is_freed_with_its_last_client_and_pool),
+		TEST(configured_user_is_kept),
+		TEST(dropped_database_is_freed_with_its_last_client),
+		TEST(dropped_database_without_clients_is_freed_at_once),
+		TEST(sorting_orders_all_by_name),
+		TEST(sorting_compares_whole_names_and_keeps_all),
+		TEST(names_that_collide_without_a_key_do_not_collide),
+		TEST(look_up_among_a_hundred_thousand_names_is_fast),
+		TEST(look_up_among_a_hundred_thousand_pools_is_fast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

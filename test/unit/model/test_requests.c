@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The ring of requests: order, growth, wrapping round, and what ends a batch or a COPY. */
+/* The ring of requests: order, growth, wrap-around, and the ends of batches and COPYs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void add(const char *types)
 		assert_true(requests_add(&requests, (uint8_t)*types, REQUEST_FORWARD));
 }
 
-/* Take all out; their types in order. */
+/* Remove all entries and return their types in order. */
 static const char *rest(void)
 {
 	static char types[64];
@@ -50,7 +50,7 @@ static const char *rest(void)
 	return types;
 }
 
-/* Put the front of the ring there, so that what follows wraps round. */
+/* Move the front of the ring to this place, so that later entries wrap around. */
 static void begin_at(uint32_t front)
 {
 	for (uint32_t i = 0; i < front; i++) {
@@ -60,14 +60,14 @@ static void begin_at(uint32_t front)
 	assert_true(requests_is_empty(&requests));
 }
 
-static void test_an_empty_ring_has_no_first(void **state)
+static void test_empty_ring_has_no_first_entry(void **state)
 {
 	(void)state;
 	assert_true(requests_is_empty(&requests));
 	assert_null(requests_first(&requests));
 }
 
-static void test_requests_come_out_in_order_with_their_action(void **state)
+static void test_requests_are_removed_in_order_with_their_action(void **state)
 {
 	(void)state;
 	assert_true(requests_add(&requests, PQ_PARSE, REQUEST_SWALLOW));
@@ -81,7 +81,7 @@ static void test_requests_come_out_in_order_with_their_action(void **state)
 	assert_true(requests_is_empty(&requests));
 }
 
-static void test_sixteen_requests_need_no_memory(void **state)
+static void test_sixteen_requests_need_no_heap_memory(void **state)
 {
 	(void)state;
 	for (uint32_t front = 0; front <= REQUESTS_INLINE; front++) {
@@ -93,7 +93,7 @@ static void test_sixteen_requests_need_no_memory(void **state)
 	}
 }
 
-static void test_growing_keeps_the_order_wherever_the_front_is(void **state)
+static void test_growing_keeps_the_order_at_any_front(void **state)
 {
 	(void)state;
 	for (uint32_t front = 0; front < REQUESTS_INLINE; front++) {
@@ -105,7 +105,7 @@ static void test_growing_keeps_the_order_wherever_the_front_is(void **state)
 	}
 }
 
-static void test_an_emptied_ring_keeps_nothing_on_the_heap(void **state)
+static void test_emptied_ring_keeps_no_heap_memory(void **state)
 {
 	(void)state;
 	add("0123456789abcdefg");
@@ -133,7 +133,7 @@ static void test_a_ring_on_the_heap_wraps_round(void **state)
 	assert_int_equal(requests.capacity, 2 * REQUESTS_INLINE);
 }
 
-static void test_a_full_ring_takes_no_more_until_one_is_answered(void **state)
+static void test_full_ring_refuses_more_until_one_is_answered(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < REQUESTS_MAX; i++)
@@ -150,7 +150,7 @@ static void test_a_full_ring_takes_no_more_until_one_is_answered(void **state)
 	assert_string_equal(rest(), "Q");
 }
 
-static void test_dropping_through_ends_behind_the_first_of_the_type(void **state)
+static void test_dropping_through_ends_after_the_first_of_the_type(void **state)
 {
 	(void)state;
 	add("PBESPBES");
@@ -161,7 +161,7 @@ static void test_dropping_through_ends_behind_the_first_of_the_type(void **state
 	assert_string_equal(rest(), "ESQ");
 }
 
-static void test_dropping_through_a_type_that_is_not_there_drops_all(void **state)
+static void test_dropping_through_a_missing_type_drops_all(void **state)
 {
 	(void)state;
 	add("PBE");
@@ -175,16 +175,16 @@ static void test_dropping_through_a_type_that_is_not_there_drops_all(void **stat
 	assert_ptr_equal(requests.entries, requests.few);
 }
 
-static void test_a_copy_of_an_execute_ends_with_its_copy_done(void **state)
+static void test_copy_of_an_execute_ends_with_copy_done(void **state)
 {
 	(void)state;
-	/* Syncs while a COPY runs are not answered. */
+	/* A Sync during a COPY has no answer. */
 	add("EScSQ");
 	requests_end_copy(&requests, PQ_COPY_DONE, PQ_COPY_DONE);
 	assert_string_equal(rest(), "SQ");
 }
 
-static void test_the_query_that_began_a_copy_stays_the_oldest(void **state)
+static void test_query_that_began_a_copy_stays_the_oldest(void **state)
 {
 	(void)state;
 	for (uint32_t front = 0; front < REQUESTS_INLINE; front++) {
@@ -197,7 +197,7 @@ static void test_the_query_that_began_a_copy_stays_the_oldest(void **state)
 	}
 }
 
-static void test_the_query_of_a_copy_stays_when_its_end_has_not_come_yet(void **state)
+static void test_query_of_a_copy_stays_before_its_copy_done(void **state)
 {
 	(void)state;
 	add("Q");
@@ -210,20 +210,23 @@ static void test_the_query_of_a_copy_stays_when_its_end_has_not_come_yet(void **
 	assert_true(requests_is_empty(&requests));
 }
 
-static void test_the_query_of_a_copy_stays_in_a_ring_on_the_heap(void **state)
+static void test_query_of_a_copy_stays_in_a_ring_on_the_heap(void **state)
 {
 	(void)state;
 	add("QSSSSSSSSSSSSSSSSScQ");
 	requests_end_copy(&requests, PQ_COPY_DONE, PQ_COPY_DONE);
 	assert_string_equal(rest(), "QQ");
-	/* Everything goes, with it the heap's entries, and the query comes back. */
+	/*
+	 * All entries are removed, the memory on the heap is freed, and the query is added
+	 * again.
+	 */
 	add("QSSSSSSSSSSSSSSSSSS");
 	requests_end_copy(&requests, PQ_COPY_DONE, PQ_COPY_DONE);
 	assert_int_equal(requests.count, 1);
 	assert_string_equal(rest(), "Q");
 }
 
-static void test_clearing_takes_everything_out(void **state)
+static void test_clearing_removes_everything(void **state)
 {
 	(void)state;
 	add("0123456789abcdefghi");
@@ -235,8 +238,8 @@ static void test_clearing_takes_everything_out(void **state)
 	assert_string_equal(rest(), "");
 }
 
-/* A plain array is what the ring has to be like. */
-static void test_the_ring_is_like_an_array_whatever_happens(void **state)
+/* Compare the ring with a plain array. */
+static void test_random_operations_agree_with_an_array(void **state)
 {
 	enum { MOST = 200, STEPS = 200000 };
 	static uint8_t model[MOST];
@@ -283,21 +286,21 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(an_empty_ring_has_no_first),
-		TEST(requests_come_out_in_order_with_their_action),
-		TEST(sixteen_requests_need_no_memory),
-		TEST(growing_keeps_the_order_wherever_the_front_is),
-		TEST(an_emptied_ring_keeps_nothing_on_the_heap),
+		TEST(empty_ring_has_no_first_entry),
+		TEST(requests_are_removed_in_order_with_their_action),
+		TEST(sixteen_requests_need_no_heap_memory),
+		TEST(growing_keeps_the_order_at_any_front),
+		TEST(emptied_ring_keeps_no_heap_memory),
 		TEST(a_ring_on_the_heap_wraps_round),
-		TEST(a_full_ring_takes_no_more_until_one_is_answered),
-		TEST(dropping_through_ends_behind_the_first_of_the_type),
-		TEST(dropping_through_a_type_that_is_not_there_drops_all),
-		TEST(a_copy_of_an_execute_ends_with_its_copy_done),
-		TEST(the_query_that_began_a_copy_stays_the_oldest),
-		TEST(the_query_of_a_copy_stays_when_its_end_has_not_come_yet),
-		TEST(the_query_of_a_copy_stays_in_a_ring_on_the_heap),
-		TEST(clearing_takes_everything_out),
-		TEST(the_ring_is_like_an_array_whatever_happens),
+		TEST(full_ring_refuses_more_until_one_is_answered),
+		TEST(dropping_through_ends_after_the_first_of_the_type),
+		TEST(dropping_through_a_missing_type_drops_all),
+		TEST(copy_of_an_execute_ends_with_copy_done),
+		TEST(query_that_began_a_copy_stays_the_oldest),
+		TEST(query_of_a_copy_stays_before_its_copy_done),
+		TEST(query_of_a_copy_stays_in_a_ring_on_the_heap),
+		TEST(clearing_removes_everything),
+		TEST(random_operations_agree_with_an_array),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

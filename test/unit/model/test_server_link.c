@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* Every arrow between the states of a server, the lists they lead to, and the counts there. */
+/* All transitions between the states of a server, with lists and counts. */
 #include "support/fake_pool.h"
 
 #define MAY(state) (1u << SERVER_##state)
 
-/* The diagram of the header, written down again. */
+/* The diagram in the header, as a table. */
 static const struct {
 	const char *name, *console, *socket;
 	enum server_list list;
@@ -38,7 +38,7 @@ static const struct {
 	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},
 };
 
-/* How to come to each state. */
+/* A path of transitions to each state. */
 #define UP SERVER_AUTHENTICATING, SERVER_IDLE
 static const enum server_state ways[SERVER_STATES][6] = {
 	[SERVER_AUTHENTICATING] = {SERVER_AUTHENTICATING},
@@ -65,7 +65,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* A server without a stream, which only has its states. */
+/* A server without a stream, for transitions only. */
 static void make(struct server_link *server)
 {
 	*server = (struct server_link){
@@ -106,7 +106,7 @@ static void test_words_and_list_of_each_state(void **state)
 	}
 }
 
-static void test_only_the_arrows_of_the_diagram_exist(void **state)
+static void test_only_transitions_of_the_diagram_are_allowed(void **state)
 {
 	(void)state;
 	for (unsigned from = 0; from < SERVER_STATES; from++) {
@@ -145,14 +145,14 @@ static void walk(bool last)
 	assert_int_equal(walked, 40);
 }
 
-static void test_each_arrow_leads_to_its_list(void **state)
+static void test_each_transition_leads_to_its_list(void **state)
 {
 	(void)state;
 	walk(false);
 	walk(true);
 }
 
-static void test_who_enters_is_first_or_last(void **state)
+static void test_entered_list_gets_the_server_first_or_last(void **state)
 {
 	struct server_link servers[3];
 
@@ -170,7 +170,7 @@ static void test_who_enters_is_first_or_last(void **state)
 		server_enter(&servers[i], SERVER_CLOSED);
 }
 
-static void test_a_change_within_a_list_keeps_the_place(void **state)
+static void test_change_within_a_list_keeps_the_place(void **state)
 {
 	struct server_link servers[2];
 
@@ -183,7 +183,7 @@ static void test_a_change_within_a_list_keeps_the_place(void **state)
 	server_enter(&servers[1], SERVER_CLOSED);
 }
 
-static void test_who_counts_as_connected(void **state)
+static void test_states_that_count_as_connected(void **state)
 {
 	struct server_link server = {0};
 
@@ -198,7 +198,7 @@ static void test_who_counts_as_connected(void **state)
 	}
 }
 
-static void test_clean_is_who_owes_nothing_and_is_in_the_middle_of_nothing(void **state)
+static void test_server_is_clean_if_nothing_is_pending(void **state)
 {
 	struct actor *actor = fake_server(pool);
 	struct server_link *server = actor_server(actor);
@@ -239,12 +239,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
 		TEST(words_and_list_of_each_state),
-		TEST(only_the_arrows_of_the_diagram_exist),
-		TEST(each_arrow_leads_to_its_list),
-		TEST(who_enters_is_first_or_last),
-		TEST(a_change_within_a_list_keeps_the_place),
-		TEST(who_counts_as_connected),
-		TEST(clean_is_who_owes_nothing_and_is_in_the_middle_of_nothing),
+		TEST(only_transitions_of_the_diagram_are_allowed),
+		TEST(each_transition_leads_to_its_list),
+		TEST(entered_list_gets_the_server_first_or_last),
+		TEST(change_within_a_list_keeps_the_place),
+		TEST(states_that_count_as_connected),
+		TEST(server_is_clean_if_nothing_is_pending),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

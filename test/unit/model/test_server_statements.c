@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* What a server has and will have, in the order of its use: as a plain list would have it. */
+/*
+ * The present and expected statements of a server, in order of use, compared with a plain list.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@ enum { STATEMENTS = 40, STEPS = 20000 };
 struct book {
 	struct statement_world *world;
 	struct server_statements *statements;
-	struct statement *known[STATEMENTS]; /* counted */
+	struct statement *known[STATEMENTS]; /* references */
 };
 
 static int set_up(void **state)
@@ -71,7 +73,7 @@ static void assert_oldest(const struct book *book, unsigned number)
 	assert_ptr_equal(oldest->statement, book->known[number]);
 }
 
-static void test_what_was_used_longest_ago_is_the_oldest(void **state)
+static void test_least_recently_used_is_the_oldest(void **state)
 {
 	struct book *book = *state;
 	struct server_statement *first = expect(book, 0, true);
@@ -88,7 +90,7 @@ static void test_what_was_used_longest_ago_is_the_oldest(void **state)
 	assert_int_equal(book->known[0]->servers, 1);
 }
 
-static void test_what_is_not_expected_is_not_counted(void **state)
+static void test_unexpected_statements_are_not_counted(void **state)
 {
 	struct book *book = *state;
 	struct server_statement *entry = expect(book, 0, true);
@@ -106,7 +108,7 @@ static void test_what_is_not_expected_is_not_counted(void **state)
 	assert_null(server_statements_find(book->statements, book->known[0]));
 }
 
-static void test_what_is_in_flight_is_not_forgotten(void **state)
+static void test_statement_in_flight_is_kept(void **state)
 {
 	struct book *book = *state;
 	struct server_statement *entry = expect(book, 0, false);
@@ -116,7 +118,7 @@ static void test_what_is_in_flight_is_not_forgotten(void **state)
 	assert_non_null(server_statements_find(book->statements, book->known[0]));
 }
 
-static void test_the_end_of_all_leaves_what_comes_behind_it(void **state)
+static void test_deallocate_all_keeps_later_operations(void **state)
 {
 	struct book *book = *state;
 	struct server_statement *coming = expect(book, 1, true);
@@ -129,7 +131,7 @@ static void test_the_end_of_all_leaves_what_comes_behind_it(void **state)
 	assert_oldest(book, 1);
 }
 
-static void test_plans_that_are_not_believed_are_out_of_date_everywhere(void **state)
+static void test_distrusted_plans_are_outdated_on_all_servers(void **state)
 {
 	struct book *book = *state;
 	struct server_statement *entry = expect(book, 0, true);
@@ -141,7 +143,7 @@ static void test_plans_that_are_not_believed_are_out_of_date_everywhere(void **s
 	assert_int_equal(book->known[1]->generation, 0);
 }
 
-/* Numbers, the one used last at the front. */
+/* Numbers, most recently used first. */
 struct expected {
 	unsigned numbers[STATEMENTS], count;
 };
@@ -176,7 +178,7 @@ static void assert_as(const struct book *book, const struct expected *expected)
 	assert_int_equal(i, expected->count);
 }
 
-static void test_any_order_of_use_is_as_in_a_list(void **state)
+static void test_random_operations_agree_with_a_plain_list(void **state)
 {
 	struct book *book = *state;
 	struct expected expected = {.count = 0};
@@ -207,7 +209,7 @@ static void test_any_order_of_use_is_as_in_a_list(void **state)
 static void push(struct book *book, uint64_t mark)
 {
 	assert_true(server_statements_reserve(book->statements, 1));
-	/* The mark is nobody's pointer, and never followed. */
+	/* The pointer is only a mark, and never dereferenced. */
 	server_statements_push(book->statements,
 		&(struct statement_operation){
 			.kind = STATEMENT_PREPARED,
@@ -225,7 +227,7 @@ static void assert_popped(struct book *book, uint64_t mark)
 	assert_ptr_equal(operation.client, (struct client_statement *)(uintptr_t)mark);
 }
 
-static void test_operations_come_out_in_the_order_they_went_in(void **state)
+static void test_operations_are_removed_in_order(void **state)
 {
 	struct book *book = *state;
 	struct statement_operation operation;
@@ -247,7 +249,7 @@ static void test_operations_come_out_in_the_order_they_went_in(void **state)
 	assert_false(server_statements_pop(book->statements, &operation));
 }
 
-static void test_the_memory_of_a_long_pipeline_is_given_back(void **state)
+static void test_memory_of_a_long_pipeline_is_freed(void **state)
 {
 	struct book *book = *state;
 
@@ -265,14 +267,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(what_was_used_longest_ago_is_the_oldest),
-		TEST(what_is_not_expected_is_not_counted),
-		TEST(what_is_in_flight_is_not_forgotten),
-		TEST(the_end_of_all_leaves_what_comes_behind_it),
-		TEST(plans_that_are_not_believed_are_out_of_date_everywhere),
-		TEST(any_order_of_use_is_as_in_a_list),
-		TEST(operations_come_out_in_the_order_they_went_in),
-		TEST(the_memory_of_a_long_pipeline_is_given_back),
+		TEST(least_recently_used_is_the_oldest),
+		TEST(unexpected_statements_are_not_counted),
+		TEST(statement_in_flight_is_kept),
+		TEST(deallocate_all_keeps_later_operations),
+		TEST(distrusted_plans_are_outdated_on_all_servers),
+		TEST(random_operations_agree_with_a_plain_list),
+		TEST(operations_are_removed_in_order),
+		TEST(memory_of_a_long_pipeline_is_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

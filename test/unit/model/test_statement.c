@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* One text, one statement; one number, one text, for ever. */
+/* One statement for each text, and an id that is never reused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void test_types_belong_to_the_content(void **state)
 	statement_unref(bare);
 }
 
-static void test_only_what_a_parse_can_say_is_a_content(void **state)
+static void test_only_contents_of_a_parse_are_valid(void **state)
 {
 	(void)state;
 	assert_true(statement_is_content("\0\0\0", 3));
@@ -54,7 +54,7 @@ static void test_only_what_a_parse_can_say_is_a_content(void **state)
 	assert_false(statement_is_content("SELECT\0\0\1\0\0\0\27x", 14));
 }
 
-static void test_numbers_are_never_used_twice(void **state)
+static void test_ids_are_never_reused(void **state)
 {
 	struct statement_world *world = *state;
 	struct statement *one = statement_world_open(world, "SELECT 1");
@@ -69,7 +69,7 @@ static void test_numbers_are_never_used_twice(void **state)
 	statement_unref(one);
 }
 
-static void test_a_statement_stays_to_the_end_of_the_turn(void **state)
+static void test_statement_is_kept_until_the_end_of_the_turn(void **state)
 {
 	struct statement_world *world = *state;
 	struct statement *one = statement_world_open(world, "SELECT 1"), *again;
@@ -87,7 +87,7 @@ static void test_a_statement_stays_to_the_end_of_the_turn(void **state)
 	assert_int_equal(world->table.bytes, 0);
 }
 
-static void test_numbers_of_another_process_are_kept_and_passed(void **state)
+static void test_ids_of_the_old_process_are_kept(void **state)
 {
 	struct statement_world *world = *state;
 	struct statement *told = statement_open_as(&world->table, 7, "told\0\0", 7);
@@ -102,7 +102,7 @@ static void test_numbers_of_another_process_are_kept_and_passed(void **state)
 	statement_unref(ours);
 }
 
-static void test_the_longest_number_has_a_name(void **state)
+static void test_longest_id_fits_into_a_name(void **state)
 {
 	struct statement_world *world = *state;
 	struct statement *last = statement_open_as(&world->table, INT64_MAX, "last\0\0", 7);
@@ -120,11 +120,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_same_content_is_the_same_statement),
 		TEST(types_belong_to_the_content),
-		TEST(only_what_a_parse_can_say_is_a_content),
-		TEST(numbers_are_never_used_twice),
-		TEST(a_statement_stays_to_the_end_of_the_turn),
-		TEST(numbers_of_another_process_are_kept_and_passed),
-		TEST(the_longest_number_has_a_name),
+		TEST(only_contents_of_a_parse_are_valid),
+		TEST(ids_are_never_reused),
+		TEST(statement_is_kept_until_the_end_of_the_turn),
+		TEST(ids_of_the_old_process_are_kept),
+		TEST(longest_id_fits_into_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void test_every_counter_is_added(void **state)
 		assert_int_equal(counters[i], 2 * (i + 1));
 }
 
-static void test_snapshots_are_added_each_to_its_own(void **state)
+static void test_snapshots_are_added_separately(void **state)
 {
 	struct stats sum = {0};
 	const struct stats part = {
@@ -50,7 +50,7 @@ static void test_snapshots_are_added_each_to_its_own(void **state)
 	assert_int_equal(sum.older.queries, 20);
 }
 
-static void test_a_period_moves_the_snapshots_on(void **state)
+static void test_new_period_moves_the_snapshots(void **state)
 {
 	struct stats stats = {
 		.current = {.queries = 3}, .newer = {.queries = 2}, .older = {.queries = 1}};
@@ -85,7 +85,7 @@ static void test_counts_are_averaged_per_second(void **state)
 	assert_int_equal(average.binds, 8);
 }
 
-static void test_times_are_averaged_per_thing(void **state)
+static void test_times_are_averaged_per_event(void **state)
 {
 	const struct totals then = {.assignments = 1,
 		.transactions = 1,
@@ -107,7 +107,7 @@ static void test_times_are_averaged_per_thing(void **state)
 	assert_int_equal(average.query_time, 100);
 }
 
-static void test_nothing_done_is_no_average(void **state)
+static void test_no_events_give_no_average(void **state)
 {
 	const struct totals average = stats_average(&some, &some, USEC_PER_SEC);
 	const uint64_t *counters = (const uint64_t *)&average;
@@ -117,15 +117,15 @@ static void test_nothing_done_is_no_average(void **state)
 		assert_int_equal(counters[i], 0);
 }
 
-static void test_no_time_is_no_average(void **state)
+static void test_no_time_gives_no_average(void **state)
 {
 	(void)state;
 	assert_int_equal(stats_average(&some, &none, 0).queries, 0);
 	assert_int_equal(stats_average(&some, &none, -1).queries, 0);
 }
 
-/* The counts of a pool that is gone are missing from the later sum. */
-static void test_a_sum_that_fell_counts_as_nothing(void **state)
+/* The counts of a pool that was freed are missing from the later sum. */
+static void test_decreased_sum_counts_as_zero(void **state)
 {
 	const struct totals average = stats_average(&none, &some, USEC_PER_SEC);
 	const uint64_t *counters = (const uint64_t *)&average;
@@ -147,13 +147,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_counter_is_added),
-		cmocka_unit_test(test_snapshots_are_added_each_to_its_own),
-		cmocka_unit_test(test_a_period_moves_the_snapshots_on),
+		cmocka_unit_test(test_snapshots_are_added_separately),
+		cmocka_unit_test(test_new_period_moves_the_snapshots),
 		cmocka_unit_test(test_counts_are_averaged_per_second),
-		cmocka_unit_test(test_times_are_averaged_per_thing),
-		cmocka_unit_test(test_nothing_done_is_no_average),
-		cmocka_unit_test(test_no_time_is_no_average),
-		cmocka_unit_test(test_a_sum_that_fell_counts_as_nothing),
+		cmocka_unit_test(test_times_are_averaged_per_event),
+		cmocka_unit_test(test_no_events_give_no_average),
+		cmocka_unit_test(test_no_time_gives_no_average),
+		cmocka_unit_test(test_decreased_sum_counts_as_zero),
 		cmocka_unit_test(test_many_bytes_do_not_overflow),
 	};
 

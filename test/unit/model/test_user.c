@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a user's secret is, and how long what was derived from it stays good. */
+/* The secret of a user, and how long keys derived from it stay valid. */
 #include "support/fake_pool.h"
 
 #define SCRAM_TEXT                                                                                  \
@@ -29,7 +29,7 @@ static void test_kinds_of_secrets(void **state)
 	assert_int_equal(secret_kind(SCRAM_TEXT), SECRET_SCRAM);
 }
 
-static void test_what_only_looks_like_a_hash_is_a_password(void **state)
+static void test_text_that_resembles_a_hash_is_a_password(void **state)
 {
 	(void)state;
 	assert_int_equal(secret_kind("md5a7c4a2f1fd1d8a1c3bd7d3b8e1a9f3c"), SECRET_PLAIN);
@@ -39,7 +39,7 @@ static void test_what_only_looks_like_a_hash_is_a_password(void **state)
 	assert_int_equal(secret_kind(SCRAM_TEXT "x"), SECRET_PLAIN);
 }
 
-static void test_keys_of_a_scram_secret_are_read_from_it(void **state)
+static void test_keys_of_a_scram_secret_are_parsed(void **state)
 {
 	struct user *user = fake_user("alice", SCRAM_TEXT);
 	struct user_keys *keys = user_keys(user);
@@ -53,7 +53,7 @@ static void test_keys_of_a_scram_secret_are_read_from_it(void **state)
 	assert_ptr_equal(user_keys(user), keys);
 }
 
-static void test_keys_of_a_password_have_to_be_derived(void **state)
+static void test_keys_of_a_password_must_be_derived(void **state)
 {
 	struct user_keys *keys = user_keys(fake_user("alice", "secret"));
 
@@ -63,7 +63,7 @@ static void test_keys_of_a_password_have_to_be_derived(void **state)
 	assert_int_equal(keys->verifier.salt_length, 0);
 }
 
-static void test_the_same_secret_in_a_new_list_keeps_its_keys(void **state)
+static void test_unchanged_secret_in_a_new_auth_file_keeps_its_keys(void **state)
 {
 	char again[] = "secret";
 	struct user *user = fake_user("alice", "secret");
@@ -76,7 +76,7 @@ static void test_the_same_secret_in_a_new_list_keeps_its_keys(void **state)
 	user_set_secret(user, "secret");
 }
 
-static void test_another_secret_or_none_drops_the_keys(void **state)
+static void test_changed_or_removed_secret_drops_the_keys(void **state)
 {
 	struct user *user = fake_user("alice", "secret");
 
@@ -94,7 +94,7 @@ static void test_another_secret_or_none_drops_the_keys(void **state)
 	user_drop_keys(user);
 }
 
-static void test_own_limits_go_before_global_ones(void **state)
+static void test_own_limits_override_the_settings(void **state)
 {
 	struct user *user = fake_user("alice", NULL);
 	struct user *limited = registry_find_user(&fake_registry, "limited");
@@ -112,12 +112,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
 		TEST(kinds_of_secrets),
-		TEST(what_only_looks_like_a_hash_is_a_password),
-		TEST(keys_of_a_scram_secret_are_read_from_it),
-		TEST(keys_of_a_password_have_to_be_derived),
-		TEST(the_same_secret_in_a_new_list_keeps_its_keys),
-		TEST(another_secret_or_none_drops_the_keys),
-		TEST(own_limits_go_before_global_ones),
+		TEST(text_that_resembles_a_hash_is_a_password),
+		TEST(keys_of_a_scram_secret_are_parsed),
+		TEST(keys_of_a_password_must_be_derived),
+		TEST(unchanged_secret_in_a_new_auth_file_keeps_its_keys),
+		TEST(changed_or_removed_secret_drops_the_keys),
+		TEST(own_limits_override_the_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
