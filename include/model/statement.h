@@ -29,7 +29,7 @@ enum { STATEMENT_NAME_SIZE = 32 };
 
 struct statement {
 	UT_hash_handle by_content;
-	TAILQ_ENTRY(statement) dying; /* without references, until the end of the turn */
+	TAILQ_ENTRY(statement) unused; /* without references, until the end of the turn */
 	struct statement_table *table;
 	uint64_t id; /* counted from 1, never reused */
 	uint64_t handle; /* in statement_table.handles; 0: none yet */
@@ -49,11 +49,11 @@ TAILQ_HEAD(statement_list, statement);
 
 struct statement_table {
 	struct statement *by_content; /* uthash */
-	struct statement_list dying;
+	struct statement_list unused;
 	struct keyed_hash *hash; /* owned by the caller of statement_table_init() */
 	struct handles *handles; /* process.handles; NULL: none */
 	struct loop *loop;
-	struct loop_task burial; /* frees `dying` at the end of the turn */
+	struct loop_task freeing; /* frees `unused` at the end of the turn */
 	char nowhere[STATEMENT_NAME_SIZE]; /* a random name that no statement has */
 	uint64_t last_id;
 	uint64_t bytes; /* of all statements, and of the clients' names for them */

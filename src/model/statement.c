@@ -14,7 +14,7 @@ void statement_table_init(
 	uint64_t number;
 
 	*table = (struct statement_table){.hash = hash, .loop = loop};
-	TAILQ_INIT(&table->dying);
+	TAILQ_INIT(&table->unused);
 	random_fill(&loop->random, &number, sizeof(number));
 	snprintf(table->nowhere, sizeof(table->nowhere), "PGUSHER_%016llx",
 		(unsigned long long)number);
@@ -25,11 +25,11 @@ size_t statement_size(const struct statement *statement)
 	return sizeof(*statement) + statement->length;
 }
 
-static void bury(struct statement *statement)
+static void free_unused(struct statement *statement)
 {
 	struct statement_table *table = statement->table;
 
-	TAILQ_REMOVE(&table->dying, statement, dying);
+	TAILQ_REMOVE(&table->unused, statement, unused);
 	HASH_DELETE(by_content, table->by_content, statement);
 	table->bytes -= statement_size(statement);
 	table->count--;
@@ -38,20 +38,20 @@ static void bury(struct statement *statement)
 	free(statement);
 }
 
-static void bury_all(struct loop_task *task)
+static void free_all_unused(struct loop_task *task)
 {
 	struct statement_table *table = (struct statement_table *)((char *)task -
-		offsetof(struct statement_table, burial));
+		offsetof(struct statement_table, freeing));
 	struct statement *statement;
 
-	while ((statement = TAILQ_FIRST(&table->dying)) != NULL)
-		bury(statement);
+	while ((statement = TAILQ_FIRST(&table->unused)) != NULL)
+		free_unused(statement);
 }
 
 void statement_table_free(struct statement_table *table)
 {
-	bury_all(&table->burial);
-	loop_forget(table->loop, &table->burial);
+	free_all_unused(&table->freeing);
+	loop_forget(table->loop, &table->freeing);
 	CHECK(table->by_content == NULL);
 }
 
@@ -115,7 +115,7 @@ struct statement *statement_open(
 struct statement *statement_ref(struct statement *statement)
 {
 	if (statement->holders++ == 0)
-		TAILQ_REMOVE(&statement->table->dying, statement, dying);
+		TAILQ_REMOVE(&statement->table->unused, statement, unused);
 	return statement;
 }
 
@@ -126,8 +126,8 @@ void statement_unref(struct statement *statement)
 	if (!statement || --statement->holders > 0)
 		return;
 	table = statement->table;
-	TAILQ_INSERT_TAIL(&table->dying, statement, dying);
-	loop_defer(table->loop, &table->burial, bury_all);
+	TAILQ_INSERT_TAIL(&table->unused, statement, unused);
+	loop_defer(table->loop, &table->freeing, free_all_unused);
 }
 
 bool statement_is_content(const void *content, size_t length)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A table of statements, and a loop whose turns bury those without holders. */
+/* A table of statements, and a loop whose turns free those without references. */
 #ifndef PGUSHER_TEST_STATEMENT_WORLD_H
 #define PGUSHER_TEST_STATEMENT_WORLD_H
 
