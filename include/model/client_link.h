@@ -54,8 +54,7 @@ enum { CANCEL_KEY_MIN = 8, CANCEL_KEY_MAX = 20 };
 /* Additional fields of a client that asked for replication. */
 struct replica {
 	struct server_link *server; /* being logged in for this client; NULL: none, or paired */
-	char options
-		[]; /* `options` of its StartupMessage, sent unchanged to the server; or empty */
+	char options[]; /* of its StartupMessage, sent unchanged to the server; or empty */
 };
 
 struct client_link {
@@ -68,17 +67,13 @@ struct client_link {
 		struct login *login; /* GREETING to WELCOMING */
 		struct console_session *console; /* CONSOLE */
 		/*
-		 * CANCEL_WAITING: the server to be cancelled; _SENT: the one that sends the
-		 * request.
+		 * CANCEL_WAITING: server to be cancelled; CANCEL_SENT: sender of the request.
 		 */
 		struct server_link *cancel;
 	};
-	struct client_statements
-		*statements; /* owned; NULL: it has never prepared a named one */
+	struct client_statements *statements; /* owned; NULL: no named ones so far */
 	struct statement *unnamed; /* its unnamed statement, a reference; NULL: none */
-	/*
-	 * Parameters of its StartupMessage, a reference: the values after RESET; NULL: unknown.
-	 */
+	/* Parameters of its StartupMessage: values after RESET; a reference; NULL: unknown. */
 	struct parameters *asked;
 	usec_t query_start; /* 0: no query is being timed */
 	usec_t transaction_start; /* 0: no transaction is being timed */
@@ -87,8 +82,7 @@ struct client_link {
 		usec_t served; /* PAIRED: end of its wait for the server; 0: it did not wait */
 	};
 	struct replica *replica; /* owned; NULL: it did not ask for replication */
-	uint8_t key
-		[CANCEL_KEY_MAX]; /* its cancel key; in CANCEL_*: the key of its CancelRequest */
+	uint8_t key[CANCEL_KEY_MAX]; /* its cancel key; CANCEL_*: of its CancelRequest */
 	uint8_t key_length; /* 0: none issued yet */
 	bool counted_in_database, counted_in_user; /* limits_give_client() must uncount it */
 	bool notified; /* it got the notice that it waits */

@@ -47,8 +47,7 @@ struct pool {
 	unsigned cancels_due; /* DRAINING servers that wait for a cancel connection */
 	struct client_group *groups; /* of its clients, owned: see model/client_group */
 	struct parameters *welcome; /* tracked parameters of a new session; NULL: not known */
-	struct buffer
-		welcome_head; /* AuthenticationOk and ParameterStatus of the untracked ones */
+	struct buffer welcome_head; /* AuthenticationOk and untracked ParameterStatus */
 	/* The last welcome message that was made, and for which parameters; NULL: none yet. */
 	struct parameters *welcome_asked, *welcome_given;
 	struct buffer welcome_made;

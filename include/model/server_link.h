@@ -65,9 +65,7 @@ enum { SERVER_KEY_MAX = 260 };
 /* The progress of a DRAINING server: see session/pool/draining. */
 struct draining {
 	usec_t since;
-	/*
-	 * Received since then, or since the last cancel request, or since the next query began.
-	 */
+	/* Received since then, or since the last cancel request or the next query began. */
 	uint32_t bytes;
 	bool polite; /* the requests of its client may end without being cancelled */
 	bool canceled; /* a cancel request for the running query has ended */

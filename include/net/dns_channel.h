@@ -50,8 +50,7 @@ struct dns_question {
 
 struct dns_channel_options {
 	const char *resolv_conf; /* replaces /etc/resolv.conf; NULL or empty: that file */
-	const char *
-		servers; /* `ADDRESS[:PORT],...`: replaces the name servers of the file; or NULL */
+	const char *servers; /* `ADDRESS[:PORT],...` in place of its name servers; or NULL */
 	/* Called after a new channel was made: answers may differ from now on. May be NULL. */
 	void (*renewed)(void *argument);
 	void *argument;

@@ -49,8 +49,7 @@ struct resolver_query {
 
 struct resolver_options {
 	const char *resolv_conf; /* replaces /etc/resolv.conf; NULL or empty: that file */
-	const char *
-		servers; /* `ADDRESS[:PORT],...`: replaces the name servers of the file; or NULL */
+	const char *servers; /* `ADDRESS[:PORT],...` in place of its name servers; or NULL */
 	usec_t found_life; /* how long an answer is kept */
 	usec_t failed_life; /* how long a failure is kept */
 	usec_t zone_period; /* how often the serials of zones are queried; 0: never */
