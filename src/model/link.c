@@ -185,8 +185,8 @@ __attribute__((format(printf, 5, 0))) static void log_alike(const struct link *l
 	format_escaped(text, format, arguments);
 	write_subject(link, subject);
 	log_write_repeated(level, describe(link, NULL, &description),
-		&(struct log_likeness){.kind = kind, .about = subject, .at_most = at_most}, "%s",
-		text);
+		&(struct log_likeness){.kind = kind, .about = subject, .at_most = at_most},
+		"%s", text);
 }
 
 void link_log_repeated(const struct link *link, enum log_level level, const char *format, ...)
