@@ -5,6 +5,7 @@
  * Every reason is a row of reasons.def with PgBouncer's text, which users and tools match on.
  * The function that detects a reason makes a failure on the stack; the failure is sent and
  * logged where the connection is closed, and is never stored.
+ * model/reason_facts.h hands out what else a row says.
  */
 #ifndef PGUSHER_BASE_FAILURE_H
 #define PGUSHER_BASE_FAILURE_H
@@ -14,7 +15,7 @@
 #include "base/log.h"
 
 enum reason {
-#define REASON(name, text, sqlstate, level, label) REASON_##name,
+#define REASON(name, text, sqlstate, level, ...) REASON_##name,
 #include "base/reasons.def"
 #undef REASON
 	REASON_COUNT
@@ -48,12 +49,6 @@ const char *reason_sqlstate(enum reason reason);
 
 /* Level of the log line about the closed connection. */
 enum log_level reason_level(enum reason reason);
-
-/*
- * The label of the reason in metrics, one of a closed set shared by all metric families. A
- * family that does not have the label counts it as "other".
- */
-const char *reason_label(enum reason reason);
 
 /* Whether the text has a %s, so that failure_of() needs an argument. */
 bool reason_has_argument(enum reason reason);

@@ -13,11 +13,9 @@ struct row {
 	const char *text;
 	const char *sqlstate;
 	enum log_level level;
-	const char *label;
 };
 
-#define REASON(name, text, sqlstate, level, label)                                             \
-	[REASON_##name] = {text, sqlstate, level, label},
+#define REASON(name, text, sqlstate, level, ...) [REASON_##name] = {text, sqlstate, level},
 static const struct row rows[REASON_COUNT] = {
 #include "base/reasons.def"
 };
@@ -107,11 +105,6 @@ const char *reason_sqlstate(enum reason reason)
 enum log_level reason_level(enum reason reason)
 {
 	return row_of(reason)->level;
-}
-
-const char *reason_label(enum reason reason)
-{
-	return row_of(reason)->label;
 }
 
 bool reason_has_argument(enum reason reason)

@@ -5,93 +5,8 @@
 #include <string.h>
 
 #include "model/pool.h"
+#include "model/reason_facts.h"
 #include "model/registry.h"
-
-/* --- counters of reasons besides their label ---------------------------------------------- */
-
-/* For clients and servers: the caller knows the side. */
-static const struct {
-	enum reason reason;
-	enum protocol_error kind;
-} protocol_reasons[] = {
-	{REASON_BAD_PACKET_HEADER, PROTOCOL_ERROR_LENGTH},
-	{REASON_INVALID_STARTUP_LAYOUT, PROTOCOL_ERROR_LENGTH},
-	{REASON_BAD_PKT_HEADER, PROTOCOL_ERROR_LENGTH},
-	{REASON_INCOMPLETE_PKT, PROTOCOL_ERROR_LENGTH},
-	{REASON_UNKNOWN_PKT, PROTOCOL_ERROR_TYPE},
-	{REASON_UNKNOWN_SERVER_PKT, PROTOCOL_ERROR_TYPE},
-	{REASON_UNKNOWN_PKT_FROM_SERVER, PROTOCOL_ERROR_TYPE},
-	{REASON_CONSOLE_BAD_PACKET, PROTOCOL_ERROR_TYPE},
-	{REASON_BAD_PACKET, PROTOCOL_ERROR_ORDER},
-	{REASON_CLIENT_RESENT_STARTUP, PROTOCOL_ERROR_ORDER},
-	{REASON_PASSWORD_BEFORE_STARTUP, PROTOCOL_ERROR_ORDER},
-	{REASON_SSL_REQ_INSIDE_SSL, PROTOCOL_ERROR_ORDER},
-	{REASON_IDLE_SERVER_GOT_DIRTY, PROTOCOL_ERROR_ORDER},
-	{REASON_SV_IDLE_SERVER_GOT_DIRTY, PROTOCOL_ERROR_ORDER},
-	{REASON_SV_USED_SERVER_GOT_DIRTY, PROTOCOL_ERROR_ORDER},
-	{REASON_INVALID_SASL_MECHANISM, PROTOCOL_ERROR_AUTH},
-	{REASON_FAILED_TO_ACCEPT_SSL, PROTOCOL_ERROR_AUTH},
-	{REASON_SERVER_INVALID_SIGNATURE, PROTOCOL_ERROR_AUTH},
-	{REASON_UNENCRYPTED_DATA_AFTER_SSL_REQUEST, PROTOCOL_ERROR_STUFFING},
-	{REASON_UNENCRYPTED_DATA_AFTER_GSSENC_REQUEST, PROTOCOL_ERROR_STUFFING},
-	{REASON_UNENCRYPTED_DATA_AFTER_SSL_RESPONSE, PROTOCOL_ERROR_STUFFING},
-	{REASON_BAD_SSLREQ_ANSWER, PROTOCOL_ERROR_OTHER},
-	{REASON_BROKEN_PARAMETER_STATUS, PROTOCOL_ERROR_OTHER},
-};
-
-static const struct {
-	enum reason reason;
-	enum cancel_outcome outcome;
-} cancel_reasons[] = {
-	{REASON_CANCEL_SENT, CANCEL_FORWARDED},
-	{REASON_CANCEL_FOR_CONSOLE_CLIENT, CANCEL_FORWARDED},
-	{REASON_CANCEL_FOR_WAITING_CLIENT, CANCEL_FORWARDED},
-	{REASON_CANCEL_FOR_IDLE_CLIENT, CANCEL_LATE},
-	{REASON_CANCEL_FOR_CLIENT_NOW_IDLE, CANCEL_LATE},
-	{REASON_CANCEL_KEY_UNKNOWN, CANCEL_UNKNOWN_KEY},
-	{REASON_CANCEL_WAIT_TIMEOUT, CANCEL_TIMEOUT},
-	{REASON_BAD_CANCEL_REQUEST, CANCEL_FAILED},
-	{REASON_CANCEL_WAITS_ALREADY, CANCEL_FAILED},
-	{REASON_CANCEL_GIVEN_UP, CANCEL_FAILED},
-	{REASON_CANCEL_PEER_NOT_FOUND, CANCEL_FAILED},
-	{REASON_CANCEL_TTL_EXHAUSTED, CANCEL_FAILED},
-	{REASON_FAILED_CANCEL_REQUEST, CANCEL_FAILED},
-};
-
-static bool has_label(enum reason reason, const char *label)
-{
-	return strcmp(reason_label(reason), label) == 0;
-}
-
-/* `fallback`: count a reason that is not in the table, as OTHER. */
-static void count_protocol_error(
-	struct counters *counters, enum protocol_side side, enum reason reason, bool fallback)
-{
-	for (size_t i = 0; i < sizeof(protocol_reasons) / sizeof(protocol_reasons[0]); i++) {
-		if (protocol_reasons[i].reason == reason) {
-			counters->protocol_errors[side][protocol_reasons[i].kind]++;
-			return;
-		}
-	}
-	if (fallback)
-		counters->protocol_errors[side][PROTOCOL_ERROR_OTHER]++;
-}
-
-/* Count how a CancelRequest has ended. In GREETING other reasons are those of any client. */
-static void count_cancel(struct counters *counters, enum client_state state, enum reason reason)
-{
-	if (state != CLIENT_GREETING && state != CLIENT_CANCEL_WAITING &&
-		state != CLIENT_CANCEL_SENT)
-		return;
-	for (size_t i = 0; i < sizeof(cancel_reasons) / sizeof(cancel_reasons[0]); i++) {
-		if (cancel_reasons[i].reason == reason) {
-			counters->cancel_requests[cancel_reasons[i].outcome]++;
-			return;
-		}
-	}
-	if (state != CLIENT_GREETING)
-		counters->cancel_requests[CANCEL_FAILED]++;
-}
 
 /* --- databases ---------------------------------------------------------------------------- */
 
@@ -129,48 +44,55 @@ static bool was_logging_in(enum client_state state)
 	return state <= CLIENT_WELCOMING;
 }
 
+static void count_protocol_error(
+	struct counters *counters, enum protocol_side side, enum reason reason)
+{
+	const enum protocol_error kind = reason_protocol_error(reason, side);
+
+	if (kind < PROTOCOL_ERRORS)
+		counters->protocol_errors[side][kind]++;
+}
+
+/* A connection that brought a cancel request and is closed for another reason has failed. */
+static void count_cancel(struct counters *counters, enum client_state state, enum reason reason)
+{
+	const enum cancel_outcome outcome = reason_cancel_outcome(reason);
+	const bool asked = state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT;
+
+	if (!asked && state != CLIENT_GREETING)
+		return;
+	if (outcome < CANCEL_OUTCOMES)
+		counters->cancel_requests[outcome]++;
+	else if (asked)
+		counters->cancel_requests[CANCEL_FAILED]++;
+}
+
 void counters_client_closed(
 	const struct client_link *client, enum client_state state, const struct failure *why)
 {
 	struct counters *counters = &link_registry(&client->link)->counters;
 	struct database_counters *mine =
 		client->database ? counters_open(client->database) : &counters->nowhere;
-	const char *label = reason_label(why->reason);
-	const unsigned rejection = label_find(
-		client_rejection_labels, CLIENT_REJECTIONS, label, CLIENT_REJECTIONS);
+	const enum client_rejection rejection = reason_client_rejected(why->reason);
 
 	if (mine)
-		mine->client_closed[label_find(
-			client_closing_labels, CLIENT_CLOSINGS, label, CLIENT_CLOSED_OTHER)]++;
+		mine->client_closed[reason_client_closed(why->reason)]++;
 	if (was_logging_in(state) && rejection < CLIENT_REJECTIONS)
 		counters->client_rejected[rejection]++;
 	if (why->sqlstate[0] != '\0')
 		counters->errors[why->reason]++;
-	if (has_label(why->reason, "protocol"))
-		count_protocol_error(counters, PROTOCOL_CLIENT, why->reason, true);
+	count_protocol_error(counters, PROTOCOL_CLIENT, why->reason);
 	count_cancel(counters, state, why->reason);
 }
 
-/*
- * RECONNECT, RELOAD and DNS changes close with one reason; close_cause has which of them it
- * was.
- */
+/* RECONNECT, RELOAD and DNS retire servers for one reason; the server remembers the cause. */
 static enum server_closing closing_of(const struct server_link *server, enum reason reason)
 {
-	const unsigned found = label_find(server_closing_labels, SERVER_CLOSINGS,
-		reason_label(reason), SERVER_CLOSED_OTHER);
+	const enum server_closing closing = reason_server_closed(reason);
 
-	if (found == SERVER_CLOSED_RECONNECT && server->close_needed)
+	if (closing == SERVER_CLOSED_RECONNECT && server->close_needed)
 		return server->close_cause;
-	return (enum server_closing)found;
-}
-
-/* Returns false for a close that was requested, or that a client or a limit has caused. */
-static bool is_error_of_server(enum reason reason)
-{
-	return has_label(reason, "server_error") || has_label(reason, "unclean") ||
-		has_label(reason, "check_failed") || has_label(reason, "dns") ||
-		has_label(reason, "memory") || has_label(reason, "other");
+	return closing;
 }
 
 void counters_server_closed(const struct server_link *server, enum server_state state,
@@ -183,11 +105,11 @@ void counters_server_closed(const struct server_link *server, enum server_state 
 		mine->server_closed[closing_of(server, why->reason)]++;
 	if (state == SERVER_RESETTING)
 		counters_reset(server, RESET_FAILED);
-	if (state == SERVER_CHECKING && is_error_of_server(why->reason))
+	if (state == SERVER_CHECKING && reason_is_server_error(why->reason))
 		counters_host(server, false);
-	if (!with_client && is_error_of_server(why->reason))
+	if (!with_client && reason_is_server_error(why->reason))
 		counters->errors[why->reason]++;
-	count_protocol_error(counters, PROTOCOL_SERVER, why->reason, false);
+	count_protocol_error(counters, PROTOCOL_SERVER, why->reason);
 }
 
 void counters_server_opened(struct database *database)

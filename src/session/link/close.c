@@ -6,6 +6,7 @@
 
 #include "model/client_group.h"
 #include "model/link_walk.h"
+#include "model/reason_facts.h"
 #include "model/registry.h"
 #include "net/tls.h"
 #include "session/link/login_counts.h"
@@ -179,12 +180,6 @@ static void take_leave(struct server_link *server, const struct failure *why)
 	buffer_free(&message);
 }
 
-static bool is_broken(const struct failure *why)
-{
-	return why->reason == REASON_SERVER_CONN_CRASHED ||
-		why->reason == REASON_SERVER_CONNECTION_CLOSED;
-}
-
 /*
  * Did it die before anything of its client's reached it? Only one that was there before the query,
  * or that has been used: else a server that cannot bear our SETs would be given to its client again
@@ -198,7 +193,8 @@ static bool died_unused(const struct server_link *server, const struct failure *
 		return false;
 	return why->reason == REASON_RESET_QUERY_FAILED ||
 		why->reason == REASON_SETTING_CANCELED ||
-		(is_broken(why) && server->link.connect_time < client->query_start);
+		(reason_breaks_connection(why->reason) &&
+			server->link.connect_time < client->query_start);
 }
 
 void server_close(struct server_link *server, const struct failure *why)
@@ -218,7 +214,8 @@ void server_close(struct server_link *server, const struct failure *why)
 	}
 	counters_server_closed(server, state, why, client && !unused);
 	log_closing(link, why);
-	if ((server_is_connected(server) || state == SERVER_PREPARING) && !is_broken(why))
+	if ((server_is_connected(server) || state == SERVER_PREPARING) &&
+		!reason_breaks_connection(why->reason))
 		take_leave(server, why);
 	server_enter(server, SERVER_CLOSED);
 	handles_take_back(&link_registry(link)->process->handles, &link->handle, link);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/reason_facts.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/pool/pairing.h"
@@ -231,12 +232,6 @@ void lookup_done(struct server_link *server)
 	lookup->kind->finish(lookup);
 }
 
-static bool is_broken(const struct failure *why)
-{
-	return why->reason == REASON_SERVER_CONN_CRASHED ||
-		why->reason == REASON_SERVER_CONNECTION_CLOSED;
-}
-
 /*
  * Would another server have known? One that was there before and died unheard, or that could not
  * be made fit, says nothing of the look-up.
@@ -246,7 +241,7 @@ static bool deserves_another(const struct lookup *lookup, const struct server_li
 {
 	if (lookup->heard)
 		return false;
-	if (is_broken(why))
+	if (reason_breaks_connection(why->reason))
 		return server->touched || server->link.connect_time < lookup->since;
 	return why->reason == lookup->kind->broken && lookup->preludes > 0;
 }

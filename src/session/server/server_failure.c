@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/reason_facts.h"
 #include "session/link/close.h"
 #include "session/server/server_login_state.h"
 #include "wire/report.h"
@@ -46,57 +47,15 @@ void server_failure_hear(struct server_link *server, const uint8_t *body, size_t
 
 /* --- what it means for others ------------------------------------------------------------- */
 
-/* Closed by us for reasons of our own: the server is not to blame. */
-static bool is_failure(enum reason reason)
-{
-	switch ((int)reason) {
-	case REASON_PAUSE_MODE:
-	case REASON_UNSAFE_ON_SUSPEND:
-	case REASON_SUSPEND_TIMEOUT:
-	case REASON_DISKO_OVER:
-	case REASON_CONNECT_STRING_CHANGED:
-	case REASON_DATABASE_CONFIGURATION_CHANGED:
-	case REASON_DATABASE_REMOVED:
-	case REASON_EVICTED:
-	case REASON_TOO_MANY_SERVERS:
-	case REASON_CANCEL_FOR_CLIENT_NOW_IDLE:
-	case REASON_REPLICATION_CLIENT_WAS_CLOSED:
-		return false;
-	default:
-		return true;
-	}
-}
-
-/* What metrics call the failure. */
+/* The outcome that metrics count for a failed attempt. */
 static enum connect_outcome outcome_of(const struct failure *why, bool insecure)
 {
-	static const struct {
-		enum reason reason;
-		enum connect_outcome outcome;
-	} outcomes[] = {
-		{REASON_CONNECT_TIMEOUT, CONNECT_TIMED_OUT},
-		{REASON_SERVER_DNS_LOOKUP_FAILED, CONNECT_DNS},
-		{REASON_SERVER_REFUSED_SSL, CONNECT_TLS},
-		{REASON_BAD_SSLREQ_ANSWER, CONNECT_TLS},
-		{REASON_SSLREQ_PROCESSING_FAILED, CONNECT_TLS},
-		{REASON_UNENCRYPTED_DATA_AFTER_SSL_RESPONSE, CONNECT_TLS},
-		{REASON_FAILED_TO_ANSWER_AUTHREQ, CONNECT_AUTH},
-		{REASON_SERVER_NO_SASL_MECHANISM, CONNECT_AUTH},
-		{REASON_SERVER_INVALID_SIGNATURE, CONNECT_AUTH},
-		{REASON_CANNOT_CONNECT, CONNECT_REFUSED},
-		{REASON_CONNECT_FAILED, CONNECT_REFUSED},
-	};
-
 	if (insecure)
 		return CONNECT_TLS;
-	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
-		if (outcomes[i].reason == why->reason)
-			return outcomes[i].outcome;
-	}
-	/* Class 28, invalid authorization. */
-	return why->reason == REASON_SERVER_ERROR && strncmp(why->sqlstate, "28", 2) == 0
-		? CONNECT_AUTH
-		: CONNECT_OTHER;
+	/* The server's own error of class 28, invalid authorization. */
+	if (why->reason == REASON_SERVER_ERROR && strncmp(why->sqlstate, "28", 2) == 0)
+		return CONNECT_AUTH;
+	return reason_connect_outcome(why->reason);
 }
 
 /*
@@ -120,7 +79,7 @@ void server_failure_settle(struct server_link *server, enum server_state state,
 	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
 
 	server_login_free(server);
-	if (!owner || state > SERVER_PREPARING || !is_failure(why->reason))
+	if (!owner || state > SERVER_PREPARING || !reason_fails_login(why->reason))
 		return;
 	counters_connected(server, wanting ? CONNECT_OTHER : outcome_of(why, insecure));
 	if (concerns_client_only(server, state, why)) {

@@ -25,7 +25,7 @@
 	}
 
 static const char *const reason_names[] = {
-#define REASON(name, text, sqlstate, level, label) #name,
+#define REASON(name, text, sqlstate, level, ...) #name,
 #include "base/reasons.def"
 #undef REASON
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "model/counters.h"
+#include "model/reason_facts.h"
 #include "session/link/close.h"
 #include "session/work/control.h"
 #include "support/fake_pool.h"
@@ -61,8 +62,7 @@ static void test_closed_clients_are_counted_by_reason(void **state)
 {
 	(void)state;
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
-		const unsigned label = label_find(client_closing_labels, CLIENT_CLOSINGS,
-			reason_label((enum reason)reason), CLIENT_CLOSED_OTHER);
+		const enum client_closing label = reason_client_closed((enum reason)reason);
 		const uint64_t before = mine()->client_closed[label];
 		const uint64_t total = sum(mine()->client_closed, CLIENT_CLOSINGS);
 		const uint64_t errors = all()->errors[reason];
@@ -116,6 +116,48 @@ static void test_silent_logins_that_make_room_count_as_max_client_conn(void **st
 	fake_advance(5 * USEC_PER_SEC);
 	say_startup(silent[0], PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
 	assert_int_equal(all()->client_rejected[CLIENT_REJECTED_MAX_CLIENT_CONN], 1);
+}
+
+/* Rows may not contradict themselves. */
+static void test_facts_of_each_reason_fit_together(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < REASON_COUNT; i++) {
+		const enum reason reason = (enum reason)i;
+		const bool error = reason_is_server_error(reason);
+
+		assert_int_equal(
+			reason_protocol_error(reason, PROTOCOL_CLIENT) < PROTOCOL_ERRORS,
+			reason_client_closed(reason) == CLIENT_CLOSED_PROTOCOL);
+		/* A connection that brings a cancel request gets no ErrorResponse. */
+		if (reason_cancel_outcome(reason) < CANCEL_OUTCOMES)
+			assert_string_equal(reason_sqlstate(reason), "");
+		/* A server that pgusher does not want any more has made no error. */
+		if (!reason_fails_login(reason))
+			assert_false(error);
+		if (reason_breaks_connection(reason) ||
+			reason_connect_outcome(reason) != CONNECT_OTHER)
+			assert_true(error);
+		/* A client that fails to authenticate is closed or rejected as that. */
+		if (reason_auth_failed(reason) < AUTH_FAILURES)
+			assert_true(reason_client_closed(reason) != CLIENT_CLOSED_OTHER ||
+				reason_client_rejected(reason) < CLIENT_REJECTIONS);
+	}
+}
+
+static void test_a_broken_server_is_sent_no_terminate(void **state)
+{
+	(void)state;
+	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
+		struct actor *server = fake_server(pool);
+		const struct failure why = failure_of((enum reason)reason, "x");
+
+		if (reason == REASON_DISKO_OVER)
+			continue;
+		server_close(actor_server(server), &why);
+		assert_heard(server, reason_breaks_connection((enum reason)reason) ? "" : "X");
+		fake_turn();
+	}
 }
 
 static void test_protocol_errors_are_counted_by_side_and_kind(void **state)
@@ -187,8 +229,7 @@ static void test_closed_servers_are_counted_by_reason(void **state)
 {
 	(void)state;
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
-		const unsigned label = label_find(server_closing_labels, SERVER_CLOSINGS,
-			reason_label((enum reason)reason), SERVER_CLOSED_OTHER);
+		const enum server_closing label = reason_server_closed((enum reason)reason);
 		const uint64_t before = mine()->server_closed[label];
 		struct server_link *server = actor_server(fake_server(pool));
 		const struct failure why = failure_of((enum reason)reason, "x");
@@ -399,6 +440,8 @@ int main(void)
 		TEST(test_closed_clients_are_counted_by_reason),
 		TEST(test_rejected_clients_are_counted_by_reason),
 		TEST(test_silent_logins_that_make_room_count_as_max_client_conn),
+		TEST(test_facts_of_each_reason_fit_together),
+		TEST(test_a_broken_server_is_sent_no_terminate),
 		TEST(test_protocol_errors_are_counted_by_side_and_kind),
 		TEST(test_cancel_requests_are_counted_by_outcome),
 		TEST(test_closed_servers_are_counted_by_reason),
