@@ -188,7 +188,6 @@ static const struct {
 	{"53400", "too many prepared statements (max_prepared_memory)"},
 	{"0A000", "cached plan must not change result type"},
 	{"53200", "out of memory"},
-	{"XX000", "internal error"},
 };
 
 static const char *code_of(const char *text)
