@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "admin/actions.h"
-#include "admin/metrics.h"
+#include "admin/console/actions.h"
+#include "admin/metrics/metrics.h"
 #include "daemon/janitor.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"

@@ -44,7 +44,7 @@ struct suspend_hooks {
 	void (*changed)(struct registry *registry); /* all links are at rest, or it is over */
 };
 
-/* The commands whose consoles wait for their end: see admin/waits. */
+/* The commands whose consoles wait for their end: see admin/console/waits. */
 LIST_HEAD(console_wait_list, console_wait);
 
 struct process {
@@ -69,8 +69,8 @@ struct process {
 	bool has_scram_secrets; /* a user has one: a password may take long to check; stays true */
 	struct console_hooks console;
 	struct console_wait_list console_waits;
-	unsigned tellings; /* answers of SHOW that are being built: see admin/telling */
-	struct actions *actions; /* functions of the daemon for commands: see admin/commands */
+	unsigned tellings; /* answers of SHOW that are being built: see admin/show/telling */
+	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
 	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "admin/console.h"
+#include "admin/console/console.h"
 #include "base/log.h"
 #include "daemon/lifecycle.h"
 #include "net/passing.h"

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "admin/console.h"
+#include "admin/console/console.h"
 #include "base/log.h"
 #include "config/tcp_settings.h"
 #include "daemon/apply.h"

@@ -5,7 +5,7 @@
 #include <event2/event.h>
 #include <signal.h>
 
-#include "admin/console.h"
+#include "admin/console/console.h"
 #include "base/log.h"
 #include "daemon/handover.h"
 #include "daemon/lifecycle.h"

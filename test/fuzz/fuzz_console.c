@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/clauses.h"
-#include "admin/selection.h"
+#include "admin/show/clauses.h"
+#include "admin/show/selection.h"
 #include "wire/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@ from report import read, verdict
 ROW = re.compile(r'\{"(\w+)",\s+METRIC_(\w+),\s+METRIC_(\w+),\s+&metric_\w+,.*?"([^"]*)"\}', re.DOTALL)
 LINE = re.compile(r"^\| `(\w+)` \| (\w+) \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
 
-TABLE = {name: (kind.lower(), text) for name, kind, _, text in ROW.findall(read("src/admin/metric_families.c"))}
+TABLE = {name: (kind.lower(), text) for name, kind, _, text in ROW.findall(read("src/admin/metrics/metric_families.c"))}
 PAGE = {name: (kind, text) for name, kind, _, text in LINE.findall(read("doc/metrics.md"))}
 
 verdict(

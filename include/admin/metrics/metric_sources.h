@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The sources that the table of metrics names, and the figures that a row of each has. What is
+ * read is counted as it happens: no source walks clients.
+ */
+#ifndef PGUSHER_ADMIN_METRICS_METRIC_SOURCES_H
+#define PGUSHER_ADMIN_METRICS_METRIC_SOURCES_H
+
+#include "admin/metrics/metric_family.h"
+
+/* A source with nothing but a number. */
+struct metric_number {
+	int64_t number;
+};
+
+/* --- admin/metrics/metric_pools.c ----------------------------------------------------------------- */
+
+/* A row for each row of SHOW POOLS. */
+struct pool_figures {
+	int64_t client_active, client_active_cancel, client_waiting, client_waiting_cancel;
+	int64_t server_active, server_active_cancel, server_being_canceled, server_idle,
+		server_used, server_testing, server_login;
+	int64_t longest_wait;
+};
+
+/* A row for each row of SHOW STATS_TOTALS. */
+struct traffic_figures {
+	int64_t queries, query_time, received, sent, wait_time, transactions, transaction_time,
+		client_parses, server_parses, binds, assignments;
+};
+
+/* A row for each row of SHOW DATABASES. */
+struct database_figures {
+	int64_t pool_size, reserve_pool, max_connections, current_connections, paused, disabled;
+};
+
+/* A row for each pool. */
+struct capacity_figures {
+	int64_t size, reserve_in_use, notified, oldest_transaction, oldest_idle_transaction;
+};
+
+/* A row for each host of a database of which something is known. */
+extern const struct metric_source metric_pools, metric_traffic, metric_databases,
+	metric_client_groups, metric_capacity, metric_hosts;
+
+/* --- admin/metrics/metric_prepared.c --------------------------------------------------------------- */
+
+/* A row for each database in which statements were prepared. */
+struct prepared_figures {
+	int64_t entries, hits, misses, evictions;
+};
+
+extern const struct metric_source metric_prepared, metric_prepared_bytes;
+
+/* --- admin/metrics/metric_process.c --------------------------------------------------------------- */
+
+/* One row. */
+struct list_figures {
+	int64_t databases, users, pools, free_clients, used_clients, login_clients,
+		free_servers, used_servers, dns_names, dns_zones, dns_queries;
+};
+
+/* One row. */
+struct config_figures {
+	int64_t up, max_client_connections, max_user_connections;
+};
+
+/* One row. */
+struct process_figures {
+	int64_t cpu, open_descriptors, most_descriptors, resident, virtual, virtual_most,
+		started;
+};
+
+/* A row for all clients, each database, each user. */
+struct limit_figures {
+	int64_t limit, current;
+};
+
+extern const struct metric_source metric_lists, metric_config, metric_version, metric_process,
+	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
+	metric_certificates, metric_dropped;
+
+/* --- admin/metrics/metric_counters.c --------------------------------------------------------------- */
+
+/* One row. */
+struct reload_figures {
+	int64_t successful, succeeded_at;
+};
+
+/* Rows for the words of a label; those of databases only where something was counted. */
+extern const struct metric_source metric_errors, metric_client_rejected, metric_auth_failures,
+	metric_protocol_errors, metric_cancel_requests, metric_reloads, metric_last_reload,
+	metric_server_opened, metric_server_closed, metric_client_closed, metric_server_reset,
+	metric_unclean_release, metric_server_errors, metric_accept_paused, metric_log_messages,
+	metric_dns_lookups, metric_dns_changes;
+
+/* --- admin/metrics/metric_times.c ------------------------------------------------------------------ */
+
+/* The figures of each are one histogram; the last three have a row for each pool that had a query. */
+extern const struct metric_source metric_server_connects, metric_client_logins, metric_queries,
+	metric_transactions, metric_waits, metric_handshakes, metric_loop_lag, metric_loop_busy;
+
+/* When this process was started, wall clock. */
+usec_t metric_process_start(void);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * SHOW WAITS, a topic of ours: what the process and its consoles wait for at this moment. A
+ * command that still has a console to answer is a row of that console; one that was given by a
+ * signal, or whose console has gone, is a row all the same.
+ */
+#include <stdio.h>
+
+#include "admin/console/topics.h"
+#include "admin/console/waits.h"
+
+static const struct column columns[] = {
+	{"command", COLUMN_TEXT},
+	{"database", COLUMN_TEXT},
+	{"id", COLUMN_INT4},
+	{"wait", COLUMN_INT4},
+	{"wait_us", COLUMN_INT4},
+	{"servers", COLUMN_INT4},
+	{"clients", COLUMN_INT4},
+	{"waits_for", COLUMN_TEXT},
+};
+
+struct row {
+	const char *command, *database, *text;
+	const struct client_link *client; /* NULL: nobody is to be answered */
+	usec_t since;
+	unsigned servers, clients;
+};
+
+static void add(struct result *result, const struct row *row, usec_t now)
+{
+	const usec_t waited = now - row->since;
+
+	result_begin_row(result);
+	result_text(result, row->command);
+	result_text(result, row->database);
+	if (row->client)
+		result_number(result, link_number(&row->client->link));
+	else
+		result_text(result, NULL);
+	result_number(result, (int64_t)(waited / USEC_PER_SEC));
+	result_number(result, (int64_t)(waited % USEC_PER_SEC));
+	result_number(result, row->servers);
+	result_number(result, row->clients);
+	result_text(result, row->text);
+	result_end_row(result);
+}
+
+static void add_consoles(struct result *result, const struct registry *registry, usec_t now)
+{
+	const struct console_wait *wait = NULL;
+
+	while ((wait = waits_next(registry, wait)) != NULL) {
+		char text[WAIT_TEXT_SIZE];
+		const struct wait_view view = waits_view(registry, wait, text);
+
+		add(result,
+			&(struct row){view.command, view.database, text, view.client,
+				view.since, view.servers, 0},
+			now);
+	}
+}
+
+/* A pause that nobody waits for any more, or ever did. */
+static void add_pause(struct result *result, const struct registry *registry,
+	const struct database *database, usec_t since)
+{
+	const struct control_census census = control_count_working(registry, database);
+	const char *name = database ? database->name : NULL;
+	char text[WAIT_TEXT_SIZE];
+
+	if (census.servers == 0 || waits_has_kind(registry, WAIT_PAUSE, name))
+		return;
+	waits_describe(registry, &census, text);
+	add(result, &(struct row){"PAUSE", name, text, NULL, since, census.servers, 0},
+		loop_now(registry->loop));
+}
+
+static void add_pauses(struct result *result, const struct registry *registry)
+{
+	const struct database *database, *next;
+
+	if (registry->process->operation == OPERATION_PAUSED &&
+		registry->process->shutdown == SHUTDOWN_NONE)
+		add_pause(result, registry, NULL, registry->process->operation_at);
+	HASH_ITER (by_name, registry->databases, database, next) {
+		if (database->paused)
+			add_pause(result, registry, database, database->paused_at);
+	}
+}
+
+static unsigned count_servers(const struct registry *registry)
+{
+	const struct pool *pool;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		count += pool_servers(pool);
+	return count;
+}
+
+static void add_shutdown(struct result *result, const struct registry *registry, usec_t now)
+{
+	struct row row = {.since = registry->process->shutdown_at};
+	char text[WAIT_TEXT_SIZE];
+
+	switch (registry->process->shutdown) {
+	case SHUTDOWN_NONE:
+		return;
+	case SHUTDOWN_WAIT_FOR_SERVERS:
+		row.command = "SHUTDOWN WAIT_FOR_SERVERS";
+		row.servers = count_servers(registry);
+		snprintf(text, sizeof(text), "the last server connection");
+		break;
+	case SHUTDOWN_WAIT_FOR_CLIENTS:
+		row.command = "SHUTDOWN WAIT_FOR_CLIENTS";
+		row.clients = registry->process->limits.clients;
+		snprintf(text, sizeof(text), "the last client connection, this one included");
+		break;
+	}
+	row.text = text;
+	add(result, &row, now);
+}
+
+static void fill(struct result *result, const struct command_call *call)
+{
+	const struct registry *registry = call->registry;
+	const usec_t now = loop_now(registry->loop);
+
+	add_consoles(result, registry, now);
+	add_pauses(result, registry);
+	add_shutdown(result, registry, now);
+}
+
+const struct topic show_waits = TOPIC("WAITS", columns, fill);

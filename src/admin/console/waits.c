@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: ISC */
+#include "admin/console/waits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/console/reply.h"
+#include "base/text.h"
+#include "session/link/close.h"
+#include "session/work/suspend.h"
+#include "wire/writer.h"
+
+/* One client can have this many unanswered commands; nobody needs a second. */
+enum { WAITS_OF_A_CLIENT = 16, DATABASE_NAME_SIZE = 64 };
+
+/* How often the one who waits is told what for. */
+#define NOTICE_PERIOD (3 * USEC_PER_SEC)
+
+struct console_wait {
+	LIST_ENTRY(console_wait) entry;
+	struct client_link *client;
+	enum wait_kind kind;
+	bool for_database;
+	char database[DATABASE_NAME_SIZE]; /* by name: it may vanish meanwhile */
+	wait_answered *answered; /* NULL: nobody but the client */
+	bool held; /* its client is in the middle of another answer */
+	bool canceled; /* somebody did so meanwhile */
+	usec_t since, told; /* when it began, and when its client last heard of it */
+};
+
+/* --- what commands wait for --------------------------------------------------------------- */
+
+struct wait_rules {
+	const char *command;
+	const char *ended; /* the answer if it is over before it came true; NULL: never so */
+	/* Is what it waits for still to come? NULL: always. */
+	bool (*holds)(const struct registry *registry, const struct database *database);
+	bool (*is_over)(const struct registry *registry, const struct database *database);
+	/* Servers that keep it from being over. */
+	struct control_census (*count)(
+		const struct registry *registry, const struct database *database);
+};
+
+static bool pause_holds(const struct registry *registry, const struct database *database)
+{
+	return database ? database->paused : registry->process->operation == OPERATION_PAUSED;
+}
+
+static bool suspend_holds(const struct registry *registry, const struct database *database)
+{
+	(void)database;
+	return registry->process->operation == OPERATION_SUSPENDED;
+}
+
+static bool is_suspended(const struct registry *registry, const struct database *database)
+{
+	(void)database;
+	return suspend_is_quiet(registry);
+}
+
+static bool is_retired(const struct registry *registry, const struct database *database)
+{
+	return !control_is_reconnecting(registry, database);
+}
+
+static const struct wait_rules rules[WAIT_KINDS] = {
+	[WAIT_PAUSE] = {"PAUSE", "PAUSE was ended by RESUME", pause_holds, control_is_quiet,
+		control_count_working},
+	[WAIT_SUSPEND] = {"SUSPEND", "SUSPEND was ended by RESUME", suspend_holds, is_suspended,
+		control_count_working},
+	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_marked},
+};
+
+/* --- the list ----------------------------------------------------------------------------- */
+
+bool waits_add(struct client_link *client, enum wait_kind kind, const struct database *database)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait, *last = NULL;
+	unsigned count = 0;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (wait->client == client)
+			count++;
+		last = wait;
+	}
+	wait = count < WAITS_OF_A_CLIENT ? calloc(1, sizeof(*wait)) : NULL;
+	if (!wait)
+		return false;
+	wait->client = client;
+	wait->kind = kind;
+	wait->for_database = database != NULL;
+	wait->since = wait->told = loop_now(registry->loop);
+	if (database)
+		text_copy(wait->database, sizeof(wait->database), database->name);
+	if (last)
+		LIST_INSERT_AFTER(last, wait, entry);
+	else
+		LIST_INSERT_HEAD(&registry->process->console_waits, wait, entry);
+	return true;
+}
+
+void waits_answer_to(struct client_link *client, wait_answered *answered)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait, *newest = NULL;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (wait->client == client)
+			newest = wait;
+	}
+	if (newest)
+		newest->answered = answered;
+}
+
+void waits_hold(struct client_link *client, bool hold)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (wait->client == client)
+			wait->held = hold;
+	}
+	if (!hold)
+		waits_look(registry);
+}
+
+bool waits_has(const struct client_link *client)
+{
+	const struct registry *registry = link_registry(&client->link);
+	const struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (wait->client == client)
+			return true;
+	}
+	return false;
+}
+
+static void end_wait(struct console_wait *wait)
+{
+	LIST_REMOVE(wait, entry);
+	free(wait);
+}
+
+/* Send the answer; a wait that has one is over. */
+static void answer(struct console_wait *wait, struct buffer *out, bool failed)
+{
+	struct client_link *client = wait->client;
+	wait_answered *answered = wait->answered;
+
+	end_wait(wait);
+	if (!answered)
+		writer_ready(out, READY_IDLE);
+	if (out->failed)
+		client_close_for(client, REASON_NO_MEMORY);
+	else if (stream_send_bytes(&client->link.stream, out->data, out->length) ==
+		STREAM_SENT_NOT)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+	else if (answered)
+		answered(client, failed);
+	buffer_free(out);
+}
+
+static void answer_done(struct console_wait *wait)
+{
+	struct buffer out = {0};
+
+	writer_command_complete(&out, rules[wait->kind].command);
+	answer(wait, &out, false);
+}
+
+static void answer_error(struct console_wait *wait, const char *text)
+{
+	struct buffer out = {0};
+
+	reply_error(&out, wait->client, "%s", text);
+	answer(wait, &out, true);
+}
+
+static const struct database *database_of(
+	const struct registry *registry, const struct console_wait *wait)
+{
+	return wait->for_database ? registry_find_database(registry, wait->database) : NULL;
+}
+
+/* Answer it if it is over; was it? */
+static bool look(struct registry *registry, struct console_wait *wait)
+{
+	const struct wait_rules *rule = &rules[wait->kind];
+	const struct database *database = database_of(registry, wait);
+
+	if (wait->held)
+		return false;
+	if (wait->canceled) {
+		answer_error(wait, "canceled");
+	} else if (wait->for_database && !database) {
+		/* It went with all its servers. */
+		if (rule->ended)
+			answer_error(wait, "the paused database was removed");
+		else
+			answer_done(wait);
+	} else if (rule->holds && !rule->holds(registry, database)) {
+		answer_error(wait, rule->ended);
+	} else if (rule->is_over(registry, database)) {
+		answer_done(wait);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool end_one(struct registry *registry)
+{
+	struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (look(registry, wait))
+			return true;
+	}
+	return false;
+}
+
+/* --- telling ------------------------------------------------------------------------------- */
+
+void waits_describe(const struct registry *registry, const struct control_census *census,
+	char text[WAIT_TEXT_SIZE])
+{
+	const struct client_link *longest = census->longest;
+	const usec_t now = loop_now(registry->loop);
+	const int length = snprintf(text, WAIT_TEXT_SIZE, "%u server connection%s",
+		census->servers, census->servers == 1 ? "" : "s");
+
+	if (longest)
+		snprintf(text + length, WAIT_TEXT_SIZE - (size_t)length,
+			", %s by client %u (%s/%s) for %llu s",
+			census->servers == 1 ? "used" : "one of them used",
+			link_number(&longest->link), link_database_name(&longest->link),
+			link_user_name(&longest->link),
+			(unsigned long long)((now - census->since) / USEC_PER_SEC));
+}
+
+struct wait_view waits_view(const struct registry *registry, const struct console_wait *wait,
+	char text[WAIT_TEXT_SIZE])
+{
+	const struct control_census census =
+		rules[wait->kind].count(registry, database_of(registry, wait));
+
+	waits_describe(registry, &census, text);
+	return (struct wait_view){
+		.command = rules[wait->kind].command,
+		.database = wait->for_database ? wait->database : NULL,
+		.client = wait->client,
+		.since = wait->since,
+		.servers = census.servers,
+	};
+}
+
+static void tell(struct registry *registry, struct console_wait *wait)
+{
+	char text[WAIT_TEXT_SIZE], notice[WAIT_TEXT_SIZE + 64];
+	const struct wait_view view = waits_view(registry, wait, text);
+	struct client_link *client = wait->client;
+	struct buffer out = {0};
+	bool lost;
+
+	snprintf(notice, sizeof(notice), "%s waits for %s", view.command, text);
+	reply_notice(&out, notice, NULL);
+	lost = !out.failed &&
+		stream_send_bytes(&client->link.stream, out.data, out.length) ==
+			STREAM_SENT_NOT;
+	buffer_free(&out);
+	if (lost)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+}
+
+/* Tell the first that has waited long enough since it was last told; false: there is none. */
+static bool tell_one(struct registry *registry)
+{
+	const usec_t now = loop_now(registry->loop);
+	struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		/* A process that takes over wants the tag of SUSPEND and nothing else. */
+		if (now - wait->told < NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
+			continue;
+		wait->told = now;
+		/* One that does not read is told no more than its socket takes. */
+		if (!stream_is_blocked(&wait->client->link.stream)) {
+			tell(registry, wait);
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct console_wait *waits_next(
+	const struct registry *registry, const struct console_wait *after)
+{
+	return after ? LIST_NEXT(after, entry) : LIST_FIRST(&registry->process->console_waits);
+}
+
+bool waits_has_kind(const struct registry *registry, enum wait_kind kind, const char *database)
+{
+	const struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (wait->kind == kind && wait->for_database == (database != NULL) &&
+			(!database || strcmp(wait->database, database) == 0))
+			return true;
+	}
+	return false;
+}
+
+void waits_look(struct registry *registry)
+{
+	if (LIST_EMPTY(&registry->process->console_waits))
+		return;
+	control_rest(registry);
+	/* From the start again after each: its client may have closed and taken others along. */
+	while (end_one(registry))
+		;
+	while (tell_one(registry))
+		;
+}
+
+void waits_drop(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait = LIST_FIRST(&registry->process->console_waits);
+
+	while (wait) {
+		if (wait->client != client) {
+			wait = LIST_NEXT(wait, entry);
+			continue;
+		}
+		end_wait(wait);
+		wait = LIST_FIRST(&registry->process->console_waits);
+	}
+}
+
+void waits_cancel(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct console_wait *wait;
+
+	LIST_FOREACH(wait, &registry->process->console_waits, entry)
+	{
+		if (wait->client == client)
+			wait->canceled = true;
+	}
+	waits_look(registry);
+}

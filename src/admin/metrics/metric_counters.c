@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Metrics of what has happened, by closed sets of labels (model/labels). Counters of a database
+ * are told once there is something to tell, those of the process always.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/metrics/metric_sources.h"
+#include "admin/metrics/metrics.h"
+#include "wire/sqlstate.h"
+
+#define SOURCE(collect, details)                                                               \
+	{                                                                                      \
+		collect, sizeof(struct metric_number), &(details)                              \
+	}
+
+static void add_number(struct metric_picture *picture, uint64_t number)
+{
+	const struct metric_number figures = {(int64_t)number};
+
+	metric_picture_add(picture, &figures);
+}
+
+/* --- arrays of counters ------------------------------------------------------------------- */
+
+/* An array of uint64_t in a struct, and the words that its elements have as a label. */
+struct labelled {
+	size_t offset;
+	const char *label;
+	const char *const *words;
+	unsigned count;
+};
+
+#define LABELLED(kind, field, label, words)                                                    \
+	{                                                                                      \
+		offsetof(struct kind, field), label, words, sizeof(words) / sizeof((words)[0]) \
+	}
+
+static const uint64_t *array_of(const void *counters, const struct labelled *labelled)
+{
+	return (const uint64_t *)((const char *)counters + labelled->offset);
+}
+
+static void collect_of_process(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct labelled *labelled = detail;
+	const uint64_t *numbers = array_of(&scene->registry->counters, labelled);
+
+	for (unsigned i = 0; i < labelled->count; i++) {
+		metric_picture_label(picture, labelled->label, labelled->words[i]);
+		add_number(picture, numbers[i]);
+	}
+}
+
+static void add_of_database(struct metric_picture *picture, const char *database,
+	const struct database_counters *counters, const struct labelled *labelled)
+{
+	const uint64_t *numbers = array_of(counters, labelled);
+
+	for (unsigned i = 0; i < labelled->count; i++) {
+		if (numbers[i] == 0)
+			continue;
+		metric_picture_label(picture, "database", database);
+		if (labelled->label)
+			metric_picture_label(picture, labelled->label, labelled->words[i]);
+		add_number(picture, numbers[i]);
+	}
+}
+
+static void collect_of_databases(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct database *database, *next;
+
+	add_of_database(picture, "", &scene->registry->counters.nowhere, detail);
+	HASH_ITER (by_name, scene->registry->databases, database, next) {
+		const struct database_counters *counters = counters_of_database(database);
+
+		if (counters)
+			add_of_database(picture, database->name, counters, detail);
+	}
+}
+
+static const struct labelled opened = {
+	offsetof(struct database_counters, server_opened), NULL, NULL, 1};
+static const struct labelled servers_closed =
+	LABELLED(database_counters, server_closed, "reason", server_closing_labels);
+static const struct labelled clients_closed =
+	LABELLED(database_counters, client_closed, "reason", client_closing_labels);
+static const struct labelled resets =
+	LABELLED(database_counters, server_reset, "outcome", reset_outcome_labels);
+static const struct labelled unclean =
+	LABELLED(database_counters, unclean_release, "why", unclean_release_labels);
+static const struct labelled rejected =
+	LABELLED(counters, client_rejected, "reason", client_rejection_labels);
+static const struct labelled auth_failed =
+	LABELLED(counters, auth_failed, "reason", auth_failure_labels);
+static const struct labelled cancels =
+	LABELLED(counters, cancel_requests, "outcome", cancel_outcome_labels);
+static const struct labelled reloads =
+	LABELLED(counters, reloads, "outcome", reload_outcome_labels);
+
+const struct metric_source metric_server_opened = SOURCE(collect_of_databases, opened);
+const struct metric_source metric_server_closed = SOURCE(collect_of_databases, servers_closed);
+const struct metric_source metric_client_closed = SOURCE(collect_of_databases, clients_closed);
+const struct metric_source metric_server_reset = SOURCE(collect_of_databases, resets);
+const struct metric_source metric_unclean_release = SOURCE(collect_of_databases, unclean);
+const struct metric_source metric_client_rejected = SOURCE(collect_of_process, rejected);
+const struct metric_source metric_auth_failures = SOURCE(collect_of_process, auth_failed);
+const struct metric_source metric_cancel_requests = SOURCE(collect_of_process, cancels);
+const struct metric_source metric_reloads = SOURCE(collect_of_process, reloads);
+
+static void collect_protocol_errors(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	for (unsigned side = 0; side < PROTOCOL_SIDES; side++) {
+		const uint64_t *numbers = scene->registry->counters.protocol_errors[side];
+
+		for (unsigned kind = 0; kind < PROTOCOL_ERRORS; kind++) {
+			metric_picture_label(picture, "side", protocol_side_labels[side]);
+			metric_picture_label(picture, "kind", protocol_error_labels[kind]);
+			add_number(picture, numbers[kind]);
+		}
+	}
+}
+
+const struct metric_source metric_protocol_errors = {
+	collect_protocol_errors, sizeof(struct metric_number), NULL};
+
+/* --- errors by their text ----------------------------------------------------------------- */
+
+/* What a reason is counted under: its text, with an ellipsis for what differs each time. */
+static void text_of(enum reason reason, char out[FAILURE_TEXT_SIZE])
+{
+	const struct failure failure =
+		reason_has_argument(reason) ? failure_of(reason, "...") : failure_of(reason);
+
+	/* A server's own words are not a closed set. */
+	memcpy(out, strcmp(failure.text, "...") == 0 ? "other" : failure.text,
+		strcmp(failure.text, "...") == 0 ? sizeof("other") : FAILURE_TEXT_SIZE);
+}
+
+struct error_text {
+	char text[FAILURE_TEXT_SIZE];
+	uint64_t count;
+};
+
+/* Two reasons may have one text. */
+static struct error_text *find_text(
+	struct error_text *texts, unsigned *count, const char text[FAILURE_TEXT_SIZE])
+{
+	for (unsigned i = 0; i < *count; i++) {
+		if (strcmp(texts[i].text, text) == 0)
+			return &texts[i];
+	}
+	memcpy(texts[*count].text, text, FAILURE_TEXT_SIZE);
+	texts[*count].count = 0;
+	return &texts[(*count)++];
+}
+
+static void collect_errors(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	struct error_text *texts = malloc(REASON_COUNT * sizeof(*texts));
+	unsigned count = 0;
+
+	(void)detail;
+	if (!texts) {
+		picture->rows.failed = true;
+		return;
+	}
+	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
+		char text[FAILURE_TEXT_SIZE];
+
+		/* What clients are not told is no error. */
+		if (reason_sqlstate(reason)[0] == '\0')
+			continue;
+		text_of(reason, text);
+		find_text(texts, &count, text)->count +=
+			scene->registry->counters.errors[reason];
+	}
+	for (unsigned i = 0; i < count; i++) {
+		metric_picture_label(picture, "errmsg", texts[i].text);
+		add_number(picture, texts[i].count);
+	}
+	free(texts);
+}
+
+const struct metric_source metric_errors = {collect_errors, sizeof(struct metric_number), NULL};
+
+/* --- errors of servers -------------------------------------------------------------------- */
+
+static void sum_classes(const struct database *database, uint64_t sums[SQLSTATE_CLASSES])
+{
+	const struct pool *pool;
+
+	memset(sums, 0, SQLSTATE_CLASSES * sizeof(sums[0]));
+	TAILQ_FOREACH (pool, &database->pools, in_database) {
+		for (unsigned i = 0; pool->errors && i < SQLSTATE_CLASSES; i++)
+			sums[i] += pool->errors[i];
+	}
+}
+
+static void collect_server_errors(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct database *database, *next;
+	uint64_t sums[SQLSTATE_CLASSES];
+
+	(void)detail;
+	HASH_ITER (by_name, scene->registry->databases, database, next) {
+		sum_classes(database, sums);
+		for (unsigned i = 0; i < SQLSTATE_CLASSES; i++) {
+			if (sums[i] == 0)
+				continue;
+			metric_picture_label(picture, "database", database->name);
+			metric_picture_label(picture, "class", sqlstate_classes[i]);
+			add_number(picture, sums[i]);
+		}
+	}
+}
+
+const struct metric_source metric_server_errors = {
+	collect_server_errors, sizeof(struct metric_number), NULL};
+
+/* --- the last reload ---------------------------------------------------------------------- */
+
+static void collect_last_reload(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct counters *counters = &scene->registry->counters;
+	const struct reload_figures figures = {
+		.successful = !counters->last_reload_failed,
+		.succeeded_at =
+			counters->last_reload > 0 ? counters->last_reload : METRIC_UNKNOWN,
+	};
+
+	(void)detail;
+	metric_picture_add(picture, &figures);
+}
+
+const struct metric_source metric_last_reload = {
+	collect_last_reload, sizeof(struct reload_figures), NULL};
+
+/* --- what other floors count -------------------------------------------------------------- */
+
+static void add_labelled(
+	struct metric_picture *picture, const char *label, const char *word, uint64_t number)
+{
+	metric_picture_label(picture, label, word);
+	add_number(picture, number);
+}
+
+static void collect_accept_paused(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct listeners *listeners = scene->metrics->listeners;
+
+	(void)detail;
+	add_labelled(picture, "reason", "fd_limit", listeners->rests_for_descriptors);
+	add_labelled(picture, "reason", "memory", listeners->rests_for_memory);
+}
+
+const struct metric_source metric_accept_paused = {
+	collect_accept_paused, sizeof(struct metric_number), NULL};
+
+static void collect_log_messages(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)scene;
+	(void)detail;
+	add_labelled(picture, "level", "fatal", log_count(LEVEL_FATAL));
+	add_labelled(picture, "level", "error", log_count(LEVEL_ERROR));
+	add_labelled(picture, "level", "warning", log_count(LEVEL_WARNING));
+	add_labelled(picture, "level", "log", log_count(LEVEL_LOG));
+}
+
+const struct metric_source metric_log_messages = {
+	collect_log_messages, sizeof(struct metric_number), NULL};
+
+static void collect_dns_lookups(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct resolver_counts *counts;
+
+	(void)detail;
+	if (!scene->registry->resolver)
+		return;
+	counts = resolver_counts(scene->registry->resolver);
+	add_labelled(picture, "outcome", "ok", counts->found);
+	add_labelled(picture, "outcome", "nxdomain", counts->unknown);
+	add_labelled(picture, "outcome", "timeout", counts->timeouts);
+	add_labelled(picture, "outcome", "error", counts->errors);
+}
+
+const struct metric_source metric_dns_lookups = {
+	collect_dns_lookups, sizeof(struct metric_number), NULL};
+
+static void collect_dns_changes(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	if (scene->registry->resolver)
+		add_number(picture, resolver_counts(scene->registry->resolver)->moves);
+}
+
+const struct metric_source metric_dns_changes = {
+	collect_dns_changes, sizeof(struct metric_number), NULL};

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: ISC */
+/* Metrics of the process as a whole. */
+#include <ares.h>
+#include <event2/event.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "admin/metrics/metric_sources.h"
+#include "admin/metrics/metrics.h"
+#include "net/dns_zones.h"
+#include "net/tls_context.h"
+
+static void add_number(struct metric_picture *picture, int64_t number)
+{
+	const struct metric_number figures = {number};
+
+	metric_picture_add(picture, &figures);
+}
+
+/* --- lists -------------------------------------------------------------------------------- */
+
+static struct list_figures lists_of(const struct registry *registry)
+{
+	const struct resolver *resolver = registry->resolver;
+	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
+
+	return (struct list_figures){
+		.databases = registry_count_databases(registry),
+		.users = registry_count_users(registry),
+		.pools = registry_count_pools(registry),
+		.free_clients = (int64_t)registry->clients.free,
+		.used_clients = (int64_t)registry->clients.used,
+		.login_clients = registry->login_count,
+		.free_servers = (int64_t)registry->servers.free,
+		.used_servers = (int64_t)registry->servers.used,
+		.dns_names = resolver ? (int64_t)resolver_names(resolver) : 0,
+		.dns_zones = zones ? (int64_t)zones->count : 0,
+		.dns_queries = resolver ? (int64_t)resolver_in_flight(resolver) : 0,
+	};
+}
+
+static void collect_lists(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct list_figures figures = lists_of(scene->registry);
+
+	(void)detail;
+	metric_picture_add(picture, &figures);
+}
+
+const struct metric_source metric_lists = {collect_lists, sizeof(struct list_figures), NULL};
+
+/* --- configuration and version ------------------------------------------------------------ */
+
+static void collect_config(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct settings *settings = scene->registry->process->settings;
+	const struct config_figures figures = {
+		.up = 1,
+		.max_client_connections = settings->max_client_conn,
+		.max_user_connections = settings->max_user_connections,
+	};
+
+	(void)detail;
+	metric_picture_add(picture, &figures);
+}
+
+const struct metric_source metric_config = {
+	collect_config, sizeof(struct config_figures), NULL};
+
+static void collect_version(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	metric_picture_label(picture, "version", scene->registry->process->version);
+	add_number(picture, 1);
+}
+
+const struct metric_source metric_version = {
+	collect_version, sizeof(struct metric_number), NULL};
+
+static void collect_build(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)scene;
+	(void)detail;
+	metric_picture_label(picture, "version", PACKAGE_VERSION);
+	metric_picture_label(picture, "compat", "1.25.2");
+	metric_picture_label(picture, "libevent", event_get_version());
+	metric_picture_label(picture, "openssl", OpenSSL_version(OPENSSL_VERSION_STRING));
+	metric_picture_label(picture, "cares", ares_version(NULL));
+	add_number(picture, 1);
+}
+
+const struct metric_source metric_build = {collect_build, sizeof(struct metric_number), NULL};
+
+/* --- the process -------------------------------------------------------------------------- */
+
+/* The first bytes of a file of /proc as text; empty when there is none. */
+static void read_proc(const char *path, char *out, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	size_t length = 0;
+
+	if (file) {
+		length = fread(out, 1, size - 1, file);
+		fclose(file);
+	}
+	out[length] = '\0';
+}
+
+/* The kernel counts them (since Linux 6.2); to list them would take longer the more there are. */
+static int64_t open_descriptors(void)
+{
+	struct stat folder;
+
+	if (stat("/proc/self/fd", &folder) != 0 || folder.st_size == 0)
+		return METRIC_UNKNOWN;
+	return folder.st_size;
+}
+
+/* proc(5): field 22, in ticks since the system was started; the second, a name, may hold blanks. */
+usec_t metric_process_start(void)
+{
+	struct timespec up;
+	unsigned long long ticks;
+	char text[1024], *at;
+
+	read_proc("/proc/self/stat", text, sizeof(text));
+	at = strrchr(text, ')');
+	if (!at || clock_gettime(CLOCK_BOOTTIME, &up) != 0 ||
+		sscanf(at + 1,
+			" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			"%*d %llu",
+			&ticks) != 1)
+		return clock_wall();
+	return clock_wall() - (up.tv_sec * USEC_PER_SEC + up.tv_nsec / 1000) +
+		(usec_t)ticks * USEC_PER_SEC / sysconf(_SC_CLK_TCK);
+}
+
+static int64_t limit_of(int resource)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limit) != 0)
+		return METRIC_UNKNOWN;
+	return limit.rlim_cur == RLIM_INFINITY ? METRIC_UNLIMITED : (int64_t)limit.rlim_cur;
+}
+
+static int64_t time_of(const struct timeval *time)
+{
+	return (int64_t)time->tv_sec * USEC_PER_SEC + time->tv_usec;
+}
+
+static struct process_figures figures_of_process(void)
+{
+	const long page_size = sysconf(_SC_PAGESIZE);
+	struct process_figures figures = {
+		.open_descriptors = open_descriptors(),
+		.most_descriptors = limit_of(RLIMIT_NOFILE),
+		.virtual_most = limit_of(RLIMIT_AS),
+		.resident = METRIC_UNKNOWN,
+		.virtual = METRIC_UNKNOWN,
+		.cpu = METRIC_UNKNOWN,
+	};
+	struct rusage usage;
+	long pages, resident;
+	char text[128];
+
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		figures.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
+	read_proc("/proc/self/statm", text, sizeof(text));
+	if (sscanf(text, "%ld %ld", &pages, &resident) == 2) {
+		figures.virtual = pages * page_size;
+		figures.resident = resident * page_size;
+	}
+	return figures;
+}
+
+static void collect_process(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	struct process_figures figures = figures_of_process();
+
+	(void)detail;
+	figures.started = scene->metrics->started;
+	metric_picture_add(picture, &figures);
+}
+
+const struct metric_source metric_process = {
+	collect_process, sizeof(struct process_figures), NULL};
+
+/* --- state -------------------------------------------------------------------------------- */
+
+static void add_state(struct metric_picture *picture, const char *state, bool is)
+{
+	metric_picture_label(picture, "state", state);
+	add_number(picture, is);
+}
+
+static void collect_state(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct registry *registry = scene->registry;
+	const bool is_ending = registry->process->shutdown != SHUTDOWN_NONE;
+	const bool is_running = registry->process->operation == OPERATION_RUNNING;
+
+	(void)detail;
+	add_state(picture, "active", !is_ending && is_running);
+	add_state(picture, "paused",
+		!is_ending && registry->process->operation == OPERATION_PAUSED);
+	add_state(picture, "suspended",
+		!is_ending && registry->process->operation == OPERATION_SUSPENDED);
+	add_state(picture, "shutdown", is_ending);
+}
+
+const struct metric_source metric_state = {collect_state, sizeof(struct metric_number), NULL};
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+static int64_t size_of(const struct slab *slab)
+{
+	return (int64_t)((slab->used + slab->free) * slab->object_size);
+}
+
+static void add_memory(struct metric_picture *picture, const char *kind, int64_t bytes)
+{
+	metric_picture_label(picture, "kind", kind);
+	add_number(picture, bytes);
+}
+
+static void collect_memory(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct registry *registry = scene->registry;
+
+	(void)detail;
+	add_memory(picture, "clients", size_of(&registry->clients));
+	add_memory(picture, "servers", size_of(&registry->servers));
+	add_memory(picture, "buffers",
+		size_of(&registry->helds) + size_of(&registry->loop->backlogs));
+	add_memory(picture, "prepared", (int64_t)registry->statements.bytes);
+}
+
+const struct metric_source metric_memory = {collect_memory, sizeof(struct metric_number), NULL};
+
+/* --- certificates ------------------------------------------------------------------------- */
+
+static void add_certificate(struct metric_picture *picture, const char *side, const char *file,
+	const struct tls_context *context)
+{
+	const long long end = context ? tls_context_not_after(context) : 0;
+
+	if (end == 0)
+		return;
+	metric_picture_label(picture, "side", side);
+	metric_picture_label(picture, "file", file);
+	add_number(picture, end);
+}
+
+static void collect_certificates(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct registry *registry = scene->registry;
+
+	(void)detail;
+	add_certificate(picture, "client", registry->process->settings->client_tls_cert_file,
+		registry->process->client_tls);
+	add_certificate(picture, "server", registry->process->settings->server_tls_cert_file,
+		registry->process->server_tls);
+}
+
+const struct metric_source metric_certificates = {
+	collect_certificates, sizeof(struct metric_number), NULL};
+
+/* --- clients and their limits ------------------------------------------------------------- */
+
+static void add_limit(struct metric_picture *picture, const char *scope, const char *name,
+	int64_t limit, int64_t current)
+{
+	const struct limit_figures figures = {limit, current};
+
+	metric_picture_label(picture, "scope", scope);
+	metric_picture_label(picture, "name", name);
+	metric_picture_add(picture, &figures);
+}
+
+static void collect_client_limits(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct registry *registry = scene->registry;
+	const struct settings *settings = registry->process->settings;
+	const struct database *database, *next_database;
+	const struct user *user, *next_user;
+
+	(void)detail;
+	add_limit(picture, "global", "", settings->max_client_conn,
+		registry->process->limits.clients);
+	HASH_ITER (by_name, registry->databases, database, next_database)
+		add_limit(picture, "database", database->name,
+			database_max_clients(database, settings), database->clients);
+	HASH_ITER (by_name, registry->users, user, next_user)
+		add_limit(picture, "user", user->name, user_max_clients(user, settings),
+			user->clients);
+}
+
+const struct metric_source metric_client_limits = {
+	collect_client_limits, sizeof(struct limit_figures), NULL};
+
+/* --- the endpoint itself ------------------------------------------------------------------ */
+
+static void collect_http(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	for (unsigned path = 0; path < METRICS_PATHS; path++) {
+		for (unsigned code = 0; code < METRICS_CODES; code++) {
+			char number[16];
+
+			if (scene->metrics->requests[path][code] == 0)
+				continue;
+			snprintf(number, sizeof(number), "%d", metrics_codes[code]);
+			metric_picture_label(picture, "path", metrics_paths[path]);
+			metric_picture_label(picture, "code", number);
+			add_number(picture, (int64_t)scene->metrics->requests[path][code]);
+		}
+	}
+}
+
+const struct metric_source metric_http = {collect_http, sizeof(struct metric_number), NULL};
+
+static void collect_dropped(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	add_number(picture, (int64_t)scene->series_dropped);
+}
+
+const struct metric_source metric_dropped = {
+	collect_dropped, sizeof(struct metric_number), NULL};

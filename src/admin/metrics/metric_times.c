@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: ISC */
+/* Metrics of how long things took. */
+#include "admin/metrics/metric_sources.h"
+
+/* --- connections to servers --------------------------------------------------------------- */
+
+static void collect_connects(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct database *database, *next;
+
+	(void)detail;
+	HASH_ITER (by_name, scene->registry->databases, database, next) {
+		const struct database_counters *counters = counters_of_database(database);
+
+		for (unsigned i = 0; counters && i < CONNECT_OUTCOMES; i++) {
+			if (!counters->connects[i])
+				continue;
+			metric_picture_label(picture, "database", database->name);
+			metric_picture_label(picture, "outcome", connect_outcome_labels[i]);
+			metric_picture_add(picture, counters->connects[i]);
+		}
+	}
+}
+
+const struct metric_source metric_server_connects = {
+	collect_connects, sizeof(struct histogram), NULL};
+
+/* --- logins of clients -------------------------------------------------------------------- */
+
+static void collect_logins(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	for (unsigned method = 0; method < LOGIN_METHODS; method++) {
+		for (unsigned outcome = 0; outcome < LOGIN_OUTCOMES; outcome++) {
+			const struct histogram *times =
+				&scene->registry->counters.logins[method][outcome];
+
+			if (histogram_count(times) == 0)
+				continue;
+			metric_picture_label(picture, "method", login_method_labels[method]);
+			metric_picture_label(picture, "outcome", login_outcome_labels[outcome]);
+			metric_picture_add(picture, times);
+		}
+	}
+}
+
+const struct metric_source metric_client_logins = {
+	collect_logins, sizeof(struct histogram), NULL};
+
+/* --- TLS handshakes ----------------------------------------------------------------------- */
+
+static void collect_handshakes(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	static const char *const sides[] = {"client", "server"};
+	static const char *const outcomes[] = {"failed", "ok"};
+
+	(void)detail;
+	for (unsigned side = 0; side < 2; side++) {
+		for (unsigned outcome = 0; outcome < 2; outcome++) {
+			const struct histogram *times =
+				&scene->registry->loop->handshakes[side][outcome];
+
+			if (histogram_count(times) == 0)
+				continue;
+			metric_picture_label(picture, "side", sides[side]);
+			metric_picture_label(picture, "outcome", outcomes[outcome]);
+			metric_picture_add(picture, times);
+		}
+	}
+}
+
+const struct metric_source metric_handshakes = {
+	collect_handshakes, sizeof(struct histogram), NULL};
+
+/* --- the loop ----------------------------------------------------------------------------- */
+
+static void collect_loop_lag(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	(void)detail;
+	metric_picture_add(picture, &scene->registry->loop->lag);
+}
+
+const struct metric_source metric_loop_lag = {collect_loop_lag, sizeof(struct histogram), NULL};
+
+static void collect_loop_busy(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const struct metric_number figures = {loop_busy()};
+
+	(void)scene;
+	(void)detail;
+	metric_picture_add(picture, &figures);
+}
+
+const struct metric_source metric_loop_busy = {
+	collect_loop_busy, sizeof(struct metric_number), NULL};
+
+/* --- queries, transactions and waits ------------------------------------------------------ */
+
+/* Each kind has a picture of its own, since this takes longest. */
+static void collect_latencies(
+	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+{
+	const enum latency_kind kind = *(const enum latency_kind *)detail;
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &scene->registry->pools, in_registry) {
+		struct histogram times;
+
+		if (!pool_histogram(pool, kind, &times))
+			continue;
+		metric_picture_label(picture, "database", pool->database->name);
+		metric_picture_label(picture, "user", pool->user->name);
+		metric_picture_add(picture, &times);
+	}
+}
+
+static const enum latency_kind query = LATENCY_QUERY, transaction = LATENCY_TRANSACTION,
+			       wait = LATENCY_WAIT;
+
+const struct metric_source metric_queries = {
+	collect_latencies, sizeof(struct histogram), &query};
+const struct metric_source metric_transactions = {
+	collect_latencies, sizeof(struct histogram), &transaction};
+const struct metric_source metric_waits = {collect_latencies, sizeof(struct histogram), &wait};

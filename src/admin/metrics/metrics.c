@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: ISC */
+#include "admin/metrics/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/metrics/metric_sources.h"
+#include "admin/metrics/probes.h"
+#include "base/log.h"
+
+/* Lines written in one turn of the loop: some 50 microseconds. */
+enum { LINES_PER_TURN = 500 };
+
+struct metrics_page {
+	struct metrics *metrics;
+	struct buffer text;
+	enum metric_format format;
+	unsigned readers;
+};
+
+const char *const metrics_paths[METRICS_PATHS] = {"metrics", "healthz", "readyz", "other"};
+const int metrics_codes[METRICS_CODES] = {200, 404, 405, 503};
+
+/* --- finished pages ----------------------------------------------------------------------- */
+
+static void release(void *owner)
+{
+	struct metrics_page *page = owner;
+
+	if (--page->readers > 0)
+		return;
+	page->metrics->pages--;
+	if (page->metrics->newest == page)
+		page->metrics->newest = NULL;
+	buffer_free(&page->text);
+	free(page);
+}
+
+static void send_page(struct http_request *request, struct metrics_page *page)
+{
+	const struct http_answer answer = {
+		.code = 200,
+		.type = metric_format_type(page->format),
+		.body = (const char *)page->text.data,
+		.length = page->text.length,
+		.release = release,
+		.owner = page,
+	};
+
+	page->readers++;
+	http_reply(request, &answer);
+}
+
+static void send_refusal(struct http_request *request, const char *why)
+{
+	http_reply_text(request, 503, "text/plain; charset=utf-8", why);
+}
+
+/* The page that has just been written, as one that can be read; NULL without memory. */
+static struct metrics_page *finish(struct metrics *metrics)
+{
+	struct metrics_page *page = NULL;
+
+	if (!metrics->page.out.failed)
+		page = malloc(sizeof(*page));
+	if (page) {
+		*page = (struct metrics_page){
+			.metrics = metrics,
+			.text = metrics->page.out,
+			.format = metrics->page.format,
+		};
+		metrics->page.out = (struct buffer){0};
+		metrics->pages++;
+		metrics->newest = page;
+	}
+	metric_page_free(&metrics->page);
+	metrics->is_writing = false;
+	return page;
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+static enum metric_format format_for(const struct http_request *request)
+{
+	return metric_format_of(http_header(request, "Accept"));
+}
+
+/* Take those who asked for this format out of the queue, the first `count` at most. */
+static void put_in_front(struct metrics *metrics, enum metric_format format)
+{
+	unsigned front = 0;
+
+	for (unsigned i = 0; i < metrics->waiting_count; i++) {
+		struct http_request *request = metrics->waiting[i];
+
+		if (format_for(request) != format)
+			continue;
+		metrics->waiting[i] = metrics->waiting[front];
+		metrics->waiting[front++] = request;
+	}
+	metrics->served_count = front;
+}
+
+/* Answer those for whom the page was written. */
+static void serve(struct metrics *metrics, struct metrics_page *page)
+{
+	const unsigned count = metrics->served_count;
+
+	if (page)
+		page->readers++; /* ours, until all have theirs */
+	for (unsigned i = 0; i < count; i++) {
+		if (page)
+			send_page(metrics->waiting[i], page);
+		else
+			send_refusal(metrics->waiting[i], "out of memory\n");
+	}
+	metrics->waiting_count -= count;
+	metrics->served_count = 0;
+	memmove(metrics->waiting, metrics->waiting + count,
+		metrics->waiting_count * sizeof(metrics->waiting[0]));
+	if (page)
+		release(page);
+}
+
+static void begin_page(struct metrics *metrics)
+{
+	const enum metric_format format = format_for(metrics->waiting[0]);
+
+	put_in_front(metrics, format);
+	if (metrics->pages >= METRICS_PAGES && metrics->newest &&
+		metrics->newest->format == format) {
+		serve(metrics, metrics->newest);
+		return;
+	}
+	metric_page_begin(&metrics->page, format, metrics->registry, metrics);
+	metrics->is_writing = true;
+}
+
+static void on_turn(struct loop_task *task)
+{
+	struct metrics *metrics =
+		(struct metrics *)((char *)task - offsetof(struct metrics, writing));
+
+	if (!metrics->is_writing)
+		begin_page(metrics);
+	else if (!metric_page_write(&metrics->page, LINES_PER_TURN))
+		serve(metrics, finish(metrics));
+	if (metrics->waiting_count > 0)
+		loop_defer_work(metrics->registry->loop, &metrics->writing, on_turn);
+}
+
+/* There is room: the server refuses more than HTTP_REQUESTS. */
+static void answer_metrics(struct metrics *metrics, struct http_request *request)
+{
+	metrics->waiting[metrics->waiting_count++] = request;
+	loop_defer_work(metrics->registry->loop, &metrics->writing, on_turn);
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+static void on_asked(void *context, struct http_request *request)
+{
+	struct metrics *metrics = context;
+
+	if (strcmp(http_path(request), "/metrics") == 0)
+		answer_metrics(metrics, request);
+	else
+		probes_answer(request, metrics->registry, metrics->listeners);
+}
+
+static void on_replied(void *context, const char *path, int code)
+{
+	struct metrics *metrics = context;
+	unsigned row = 0, column = 0;
+
+	while (row < METRICS_PATHS - 1 && strcmp(path + 1, metrics_paths[row]) != 0)
+		row++;
+	while (column < METRICS_CODES - 1 && code != metrics_codes[column])
+		column++;
+	metrics->requests[row][column]++;
+}
+
+/* --- where it listens --------------------------------------------------------------------- */
+
+void metrics_init(struct metrics *metrics, struct registry *registry,
+	const struct listeners *listeners, int passed)
+{
+	*metrics = (struct metrics){
+		.registry = registry,
+		.listeners = listeners,
+		.passed = passed,
+		.started = metric_process_start(),
+	};
+}
+
+static bool open_at(
+	struct metrics *metrics, const char *addresses, int port, char *why, size_t size)
+{
+	const struct http_options options = {
+		.addresses = addresses,
+		.port = port,
+		.socket = metrics->passed,
+		.asked = on_asked,
+		.replied = on_replied,
+		.context = metrics,
+	};
+	char *copy = strdup(addresses);
+
+	snprintf(why, size, "no memory");
+	if (copy)
+		metrics->http = http_open(metrics->registry->loop, &options, why, size);
+	if (!metrics->http) {
+		free(copy);
+		return false;
+	}
+	metrics->addresses = copy;
+	metrics->port = port;
+	if (metrics->passed >= 0)
+		log_write(LEVEL_LOG, "serving metrics on a socket passed from service manager");
+	else
+		log_write(LEVEL_LOG, "serving metrics on %s port %d", addresses, port);
+	return true;
+}
+
+/* Requests that are not answered yet must be, before the server goes. */
+static void stop(struct metrics *metrics)
+{
+	loop_forget(metrics->registry->loop, &metrics->writing);
+	if (metrics->is_writing)
+		metric_page_free(&metrics->page);
+	metrics->is_writing = false;
+	for (unsigned i = 0; i < metrics->waiting_count; i++)
+		send_refusal(metrics->waiting[i], "closing\n");
+	metrics->waiting_count = metrics->served_count = 0;
+	http_close(metrics->http);
+	free(metrics->addresses);
+	metrics->http = NULL;
+	metrics->addresses = NULL;
+	metrics->port = 0;
+}
+
+static bool is_as_wanted(const struct metrics *metrics, const struct settings *settings)
+{
+	if (!metrics->http || settings->metrics_port == 0)
+		return !metrics->http && settings->metrics_port == 0;
+	return metrics->port == settings->metrics_port &&
+		strcmp(metrics->addresses, settings->metrics_listen_addr) == 0;
+}
+
+/* The new place may be part of the old one, so that goes first, and comes back if need be. */
+static bool move(
+	struct metrics *metrics, const struct settings *settings, char *why, size_t size)
+{
+	char *addresses = metrics->addresses ? strdup(metrics->addresses) : NULL;
+	const int port = metrics->port;
+	char again[256];
+	bool moved;
+
+	stop(metrics);
+	moved = open_at(
+		metrics, settings->metrics_listen_addr, settings->metrics_port, why, size);
+	if (!moved && addresses && !open_at(metrics, addresses, port, again, sizeof(again)))
+		log_write(LEVEL_ERROR, "no metrics any more: %s", again);
+	free(addresses);
+	return moved;
+}
+
+bool metrics_follow(struct metrics *metrics, char *why, size_t size)
+{
+	const struct settings *settings = metrics->registry->process->settings;
+
+	if (metrics->passed >= 0)
+		return metrics->http || open_at(metrics, "", 0, why, size);
+	if (is_as_wanted(metrics, settings))
+		return true;
+	if (settings->metrics_port != 0)
+		return move(metrics, settings, why, size);
+	stop(metrics);
+	return true;
+}
+
+void metrics_close(struct metrics *metrics)
+{
+	if (metrics->http)
+		stop(metrics);
+}

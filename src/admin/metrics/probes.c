@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+#include "admin/metrics/probes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char plain[] = "text/plain; charset=utf-8";
+
+static const char links[] =
+	"<!DOCTYPE html>\n<html lang=\"en\"><head><title>pgusher</title></head><body>\n"
+	"<h1>pgusher</h1>\n"
+	"<ul><li><a href=\"/metrics\">metrics</a></li>\n"
+	"<li><a href=\"/healthz\">healthz</a></li>\n"
+	"<li><a href=\"/readyz\">readyz</a></li></ul>\n</body></html>\n";
+
+/* Why new clients had better go elsewhere; NULL: they are welcome. */
+static const char *why_not_ready(
+	const struct registry *registry, const struct listeners *listeners)
+{
+	static const char *const operations[] = {
+		[OPERATION_RUNNING] = NULL,
+		[OPERATION_PAUSED] = "paused",
+		[OPERATION_SUSPENDED] = "suspended",
+	};
+
+	if (registry->process->shutdown != SHUTDOWN_NONE)
+		return "shutting down";
+	if (operations[registry->process->operation])
+		return operations[registry->process->operation];
+	if (!listeners_next(listeners, NULL) || listeners->paused)
+		return "not listening";
+	return listeners->resting ? "accepting nobody for want of descriptors" : NULL;
+}
+
+static void answer_ready(struct http_request *request, const char *why)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s\n", why ? why : "ready");
+	http_reply_text(request, why ? 503 : 200, plain, line);
+}
+
+void probes_answer(struct http_request *request, struct registry *registry,
+	const struct listeners *listeners)
+{
+	const char *path = http_path(request);
+
+	if (strcmp(path, "/") == 0)
+		http_reply_text(request, 200, "text/html; charset=utf-8", links);
+	else if (strcmp(path, "/healthz") == 0)
+		http_reply_text(request, 200, plain, "ok\n");
+	else if (strcmp(path, "/readyz") == 0)
+		answer_ready(request, why_not_ready(registry, listeners));
+	else
+		http_reply_text(request, 404, plain, "no such page\n");
+}
