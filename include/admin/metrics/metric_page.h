@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Writes the page of metrics, a bit at a time: the families of the table one after the other,
- * each from one picture, in the text format 0.0.4 or as OpenMetrics 1.0.
+ * Writes the page of metrics in pieces: the families of the table one after the other, each from
+ * samples of one moment, in the text format 0.0.4 or as OpenMetrics 1.0.
  *
- * A family that would make the page longer than max_metric_series samples is left out whole, so
- * that no sum over a family lies, and counted in pgusher_metric_series_dropped.
+ * A family with which the page would have more than max_metric_series samples is left out as a
+ * whole, so that sums over a family stay correct; pgusher_metric_series_dropped counts its samples.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRIC_PAGE_H
 #define PGUSHER_ADMIN_METRICS_METRIC_PAGE_H
@@ -14,33 +14,34 @@
 enum metric_format { METRIC_TEXT, METRIC_OPEN, METRIC_FORMATS };
 
 struct metric_page {
-	struct buffer out; /* whoever uses the page takes it from here */
+	struct buffer out; /* the text; the caller may take it away when the page is complete */
 	enum metric_format format;
-	struct metric_scene scene;
+	struct metric_context context;
 	const struct metric_family *family; /* being written; NULL: the page is complete */
-	const struct metric_source *source; /* of the picture; NULL: there is none */
-	struct metric_picture picture;
-	bool has_begun; /* the family's head is written */
-	size_t row; /* of the picture, to be written next */
+	const struct metric_source *source; /* of `samples`; NULL: nothing was collected yet */
+	struct metric_samples samples;
+	bool has_begun; /* the family's HELP and TYPE lines are written */
+	size_t row; /* of `samples`, written next */
 	uint64_t series, series_most;
 };
 
-/* What an Accept header asks for. */
+/* The format that an Accept header asks for. */
 enum metric_format metric_format_of(const char *accept);
 
-/* For the Content-Type header. */
+/* The value of the Content-Type header. */
 const char *metric_format_type(enum metric_format format);
 
-/* Start a page. The metrics are the endpoint's, for what it counts of itself. */
+/* Start a page. `metrics` is the endpoint; its own counters are on the page. */
 void metric_page_begin(struct metric_page *page, enum metric_format format,
 	struct registry *registry, const struct metrics *metrics);
 
 /*
- * Write on: take one picture, or write some `lines` lines from it. False when the page is
- * complete; without memory `out.failed` is set, and it is complete at once.
+ * Continue: collect the samples of one source, or write about `lines` lines from them. Returns false
+ * when the page is complete, or when out of memory (out.failed).
  */
 bool metric_page_write(struct metric_page *page, unsigned lines);
 
+/* Free what the page owns, at any time. */
 void metric_page_free(struct metric_page *page);
 
 #endif

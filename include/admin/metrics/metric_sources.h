@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sources that the table of metrics names, and the figures that a row of each has. What is
- * read is counted as it happens: no source walks clients.
+ * The sources that the table of metrics names, and the figures of their rows. Sources read counters
+ * that are kept up to date all the time: no source walks over clients.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRIC_SOURCES_H
 #define PGUSHER_ADMIN_METRICS_METRIC_SOURCES_H
 
 #include "admin/metrics/metric_family.h"
 
-/* A source with nothing but a number. */
+/* The figures of a source with a single number. */
 struct metric_number {
 	int64_t number;
 };
@@ -39,7 +39,7 @@ struct capacity_figures {
 	int64_t size, reserve_in_use, notified, oldest_transaction, oldest_idle_transaction;
 };
 
-/* A row for each host of a database of which something is known. */
+/* metric_hosts has a row for each host of a database that was tried; the others see above. */
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
 	metric_client_groups, metric_capacity, metric_hosts;
 
@@ -87,7 +87,7 @@ struct reload_figures {
 	int64_t successful, succeeded_at;
 };
 
-/* Rows for the words of a label; those of databases only where something was counted. */
+/* Rows for each value of a label; counters of databases have rows only where they are not 0. */
 extern const struct metric_source metric_errors, metric_client_rejected, metric_auth_failures,
 	metric_protocol_errors, metric_cancel_requests, metric_reloads, metric_last_reload,
 	metric_server_opened, metric_server_closed, metric_client_closed, metric_server_reset,
@@ -96,11 +96,14 @@ extern const struct metric_source metric_errors, metric_client_rejected, metric_
 
 /* --- admin/metrics/metric_times.c ------------------------------------------------------------------ */
 
-/* The figures of each are one histogram; the last three have a row for each pool that had a query. */
+/*
+ * The figures are one histogram, except metric_loop_busy's. metric_queries, _transactions and _waits
+ * have a row for each pool that had a query.
+ */
 extern const struct metric_source metric_server_connects, metric_client_logins, metric_queries,
 	metric_transactions, metric_waits, metric_handshakes, metric_loop_lag, metric_loop_busy;
 
-/* When this process was started, wall clock. */
+/* When this process was started, in microseconds since 1970. */
 usec_t metric_process_start(void);
 
 #endif

@@ -3,10 +3,9 @@
  * The HTTP endpoint: /metrics for Prometheus, /healthz and /readyz for load balancers and
  * orchestrators, and a short page with links.
  *
- * It belongs to the daemon. One page is written at a time, a bit of it in every turn of the
- * loop; those who ask meanwhile get the next one, together. A page stays in memory until its
- * last reader has it, and no more than METRICS_PAGES are there at once: when readers are slow
- * the others get the newest.
+ * The daemon owns it. One page is written at a time, a piece in every turn of the loop; requests
+ * that come meanwhile share the next page. A page stays in memory until it has been sent to its last
+ * reader. There are at most METRICS_PAGES: if slow readers keep them, new requests get the newest.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRICS_H
 #define PGUSHER_ADMIN_METRICS_METRICS_H
@@ -17,7 +16,7 @@
 
 enum { METRICS_PAGES = 4 };
 
-/* What is counted of itself; codes that are not in the list are counted as the last. */
+/* The endpoint counts its own answers; an unlisted path or code counts as the last one. */
 enum { METRICS_PATHS = 4, METRICS_CODES = 4 };
 extern const char *const metrics_paths[METRICS_PATHS];
 extern const int metrics_codes[METRICS_CODES];
@@ -27,44 +26,44 @@ struct metrics_page;
 
 struct metrics {
 	struct registry *registry;
-	const struct listeners *listeners; /* where clients come from */
-	int passed; /* a socket to serve on whatever the settings say; -1: none */
+	const struct listeners *listeners; /* of clients, for /readyz */
+	int passed; /* a socket passed by the service manager, used instead of the settings; -1: none */
 	struct http *http; /* NULL: switched off */
-	char *addresses; /* where it listens */
+	char *addresses; /* that it listens on */
 	int port;
-	usec_t started; /* the process: wall clock */
-	struct loop_task writing; /* queued while there is somebody to write for */
+	usec_t started; /* start of the process, microseconds since 1970 */
+	struct loop_task writing; /* queued while requests wait for a page */
 	struct metric_page page;
 	bool is_writing;
 	struct http_request
-		*waiting[HTTP_REQUESTS]; /* for a page; first those of the one under way */
-	unsigned waiting_count, served_count; /* and of them, those that it is written for */
-	struct metrics_page *newest; /* finished last; NULL: gone */
-	unsigned pages; /* finished and still being read */
+		*waiting[HTTP_REQUESTS]; /* for a page; first those that get the current page */
+	unsigned waiting_count, served_count; /* all of them; those that get the current page */
+	struct metrics_page *newest; /* the page finished last; NULL: it was freed */
+	unsigned pages; /* finished and still being sent */
 	uint64_t requests[METRICS_PATHS][METRICS_CODES];
 };
 
 /*
- * Nothing is opened yet. The metrics must stay where they are for as long as the loop is there. A
- * socket that was passed (else -1) is served on, and where settings would have it is not.
+ * Initialize; nothing is opened yet. The struct must not move while the loop exists. `passed` is a
+ * socket to be used instead of the address in the settings, or -1.
  */
 void metrics_init(struct metrics *metrics, struct registry *registry,
 	const struct listeners *listeners, int passed);
 
 /*
- * Do as the settings in force say: listen, listen elsewhere, stop, or nothing if that is how it is.
- * False, and the reason in `why`, when the place cannot be had: then it listens where it did.
+ * Follow the settings: start to listen, listen elsewhere, or stop. Returns false and sets `why` if
+ * the address cannot be used; the endpoint then listens where it did before.
  */
 bool metrics_follow(struct metrics *metrics, char *why, size_t size);
 
-/* To be called a few times a second. */
+/* Accept again after a lack of descriptors; to be called a few times per second. */
 static inline void metrics_upkeep(const struct metrics *metrics)
 {
 	if (metrics->http)
 		http_upkeep(metrics->http);
 }
 
-/* Stop: whoever waits is told that there is nothing more. */
+/* Stop: requests that wait for a page are refused. */
 void metrics_close(struct metrics *metrics);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The pages that say how we are: /healthz while the loop turns, /readyz while clients are welcome,
- * and a page with links.
+ * The pages for health checks: /healthz succeeds while the event loop runs, /readyz while clients
+ * are accepted; and a page with links.
  */
 #ifndef PGUSHER_ADMIN_METRICS_PROBES_H
 #define PGUSHER_ADMIN_METRICS_PROBES_H
@@ -10,7 +10,7 @@
 #include "net/http.h"
 #include "net/listener.h"
 
-/* Answer a request for any page but the metrics; clients come in by these listeners. */
+/* Answer a request for any page but /metrics. `listeners` are those of clients. */
 void probes_answer(struct http_request *request, struct registry *registry,
 	const struct listeners *listeners);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Metrics of what has happened, by closed sets of labels (model/labels). Counters of a database
- * are told once there is something to tell, those of the process always.
+ * Metrics that count events, by closed sets of labels (model/labels). A counter of a database has a
+ * sample once it is not 0, a counter of the process always.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +15,16 @@
 		collect, sizeof(struct metric_number), &(details)                              \
 	}
 
-static void add_number(struct metric_picture *picture, uint64_t number)
+static void add_number(struct metric_samples *samples, uint64_t number)
 {
 	const struct metric_number figures = {(int64_t)number};
 
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 /* --- arrays of counters ------------------------------------------------------------------- */
 
-/* An array of uint64_t in a struct, and the words that its elements have as a label. */
+/* An array of uint64_t in a struct, and the label with its value for each element. */
 struct labelled {
 	size_t offset;
 	const char *label;
@@ -42,19 +42,19 @@ static const uint64_t *array_of(const void *counters, const struct labelled *lab
 	return (const uint64_t *)((const char *)counters + labelled->offset);
 }
 
-static void collect_of_process(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_of_process(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct labelled *labelled = detail;
-	const uint64_t *numbers = array_of(&scene->registry->counters, labelled);
+	const uint64_t *numbers = array_of(&context->registry->counters, labelled);
 
 	for (unsigned i = 0; i < labelled->count; i++) {
-		metric_picture_label(picture, labelled->label, labelled->words[i]);
-		add_number(picture, numbers[i]);
+		metric_samples_label(samples, labelled->label, labelled->words[i]);
+		add_number(samples, numbers[i]);
 	}
 }
 
-static void add_of_database(struct metric_picture *picture, const char *database,
+static void add_of_database(struct metric_samples *samples, const char *database,
 	const struct database_counters *counters, const struct labelled *labelled)
 {
 	const uint64_t *numbers = array_of(counters, labelled);
@@ -62,24 +62,24 @@ static void add_of_database(struct metric_picture *picture, const char *database
 	for (unsigned i = 0; i < labelled->count; i++) {
 		if (numbers[i] == 0)
 			continue;
-		metric_picture_label(picture, "database", database);
+		metric_samples_label(samples, "database", database);
 		if (labelled->label)
-			metric_picture_label(picture, labelled->label, labelled->words[i]);
-		add_number(picture, numbers[i]);
+			metric_samples_label(samples, labelled->label, labelled->words[i]);
+		add_number(samples, numbers[i]);
 	}
 }
 
-static void collect_of_databases(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_of_databases(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
 
-	add_of_database(picture, "", &scene->registry->counters.nowhere, detail);
-	HASH_ITER (by_name, scene->registry->databases, database, next) {
+	add_of_database(samples, "", &context->registry->counters.nowhere, detail);
+	HASH_ITER (by_name, context->registry->databases, database, next) {
 		const struct database_counters *counters = counters_of_database(database);
 
 		if (counters)
-			add_of_database(picture, database->name, counters, detail);
+			add_of_database(samples, database->name, counters, detail);
 	}
 }
 
@@ -112,17 +112,17 @@ const struct metric_source metric_auth_failures = SOURCE(collect_of_process, aut
 const struct metric_source metric_cancel_requests = SOURCE(collect_of_process, cancels);
 const struct metric_source metric_reloads = SOURCE(collect_of_process, reloads);
 
-static void collect_protocol_errors(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_protocol_errors(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	(void)detail;
 	for (unsigned side = 0; side < PROTOCOL_SIDES; side++) {
-		const uint64_t *numbers = scene->registry->counters.protocol_errors[side];
+		const uint64_t *numbers = context->registry->counters.protocol_errors[side];
 
 		for (unsigned kind = 0; kind < PROTOCOL_ERRORS; kind++) {
-			metric_picture_label(picture, "side", protocol_side_labels[side]);
-			metric_picture_label(picture, "kind", protocol_error_labels[kind]);
-			add_number(picture, numbers[kind]);
+			metric_samples_label(samples, "side", protocol_side_labels[side]);
+			metric_samples_label(samples, "kind", protocol_error_labels[kind]);
+			add_number(samples, numbers[kind]);
 		}
 	}
 }
@@ -132,13 +132,13 @@ const struct metric_source metric_protocol_errors = {
 
 /* --- errors by their text ----------------------------------------------------------------- */
 
-/* What a reason is counted under: its text, with an ellipsis for what differs each time. */
+/* The label value of a reason: its text, with an ellipsis in place of its argument. */
 static void text_of(enum reason reason, char out[FAILURE_TEXT_SIZE])
 {
 	const struct failure failure =
 		reason_has_argument(reason) ? failure_of(reason, "...") : failure_of(reason);
 
-	/* A server's own words are not a closed set. */
+	/* The text of a server's error is not a closed set. */
 	memcpy(out, strcmp(failure.text, "...") == 0 ? "other" : failure.text,
 		strcmp(failure.text, "...") == 0 ? sizeof("other") : FAILURE_TEXT_SIZE);
 }
@@ -148,7 +148,7 @@ struct error_text {
 	uint64_t count;
 };
 
-/* Two reasons may have one text. */
+/* Find the text or add it: two reasons may have the same text. */
 static struct error_text *find_text(
 	struct error_text *texts, unsigned *count, const char text[FAILURE_TEXT_SIZE])
 {
@@ -161,30 +161,30 @@ static struct error_text *find_text(
 	return &texts[(*count)++];
 }
 
-static void collect_errors(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_errors(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
 	struct error_text *texts = malloc(REASON_COUNT * sizeof(*texts));
 	unsigned count = 0;
 
 	(void)detail;
 	if (!texts) {
-		picture->rows.failed = true;
+		samples->rows.failed = true;
 		return;
 	}
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
 		char text[FAILURE_TEXT_SIZE];
 
-		/* What clients are not told is no error. */
+		/* A reason that is not reported to clients is not counted as an error. */
 		if (reason_sqlstate(reason)[0] == '\0')
 			continue;
 		text_of(reason, text);
 		find_text(texts, &count, text)->count +=
-			scene->registry->counters.errors[reason];
+			context->registry->counters.errors[reason];
 	}
 	for (unsigned i = 0; i < count; i++) {
-		metric_picture_label(picture, "errmsg", texts[i].text);
-		add_number(picture, texts[i].count);
+		metric_samples_label(samples, "errmsg", texts[i].text);
+		add_number(samples, texts[i].count);
 	}
 	free(texts);
 }
@@ -204,21 +204,21 @@ static void sum_classes(const struct database *database, uint64_t sums[SQLSTATE_
 	}
 }
 
-static void collect_server_errors(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_server_errors(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
 	uint64_t sums[SQLSTATE_CLASSES];
 
 	(void)detail;
-	HASH_ITER (by_name, scene->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->databases, database, next) {
 		sum_classes(database, sums);
 		for (unsigned i = 0; i < SQLSTATE_CLASSES; i++) {
 			if (sums[i] == 0)
 				continue;
-			metric_picture_label(picture, "database", database->name);
-			metric_picture_label(picture, "class", sqlstate_classes[i]);
-			add_number(picture, sums[i]);
+			metric_samples_label(samples, "database", database->name);
+			metric_samples_label(samples, "class", sqlstate_classes[i]);
+			add_number(samples, sums[i]);
 		}
 	}
 }
@@ -228,10 +228,10 @@ const struct metric_source metric_server_errors = {
 
 /* --- the last reload ---------------------------------------------------------------------- */
 
-static void collect_last_reload(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_last_reload(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
-	const struct counters *counters = &scene->registry->counters;
+	const struct counters *counters = &context->registry->counters;
 	const struct reload_figures figures = {
 		.successful = !counters->last_reload_failed,
 		.succeeded_at =
@@ -239,72 +239,72 @@ static void collect_last_reload(
 	};
 
 	(void)detail;
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 const struct metric_source metric_last_reload = {
 	collect_last_reload, sizeof(struct reload_figures), NULL};
 
-/* --- what other floors count -------------------------------------------------------------- */
+/* --- counters of lower floors ------------------------------------------------------------- */
 
 static void add_labelled(
-	struct metric_picture *picture, const char *label, const char *word, uint64_t number)
+	struct metric_samples *samples, const char *label, const char *word, uint64_t number)
 {
-	metric_picture_label(picture, label, word);
-	add_number(picture, number);
+	metric_samples_label(samples, label, word);
+	add_number(samples, number);
 }
 
-static void collect_accept_paused(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_accept_paused(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
-	const struct listeners *listeners = scene->metrics->listeners;
+	const struct listeners *listeners = context->metrics->listeners;
 
 	(void)detail;
-	add_labelled(picture, "reason", "fd_limit", listeners->rests_for_descriptors);
-	add_labelled(picture, "reason", "memory", listeners->rests_for_memory);
+	add_labelled(samples, "reason", "fd_limit", listeners->rests_for_descriptors);
+	add_labelled(samples, "reason", "memory", listeners->rests_for_memory);
 }
 
 const struct metric_source metric_accept_paused = {
 	collect_accept_paused, sizeof(struct metric_number), NULL};
 
-static void collect_log_messages(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_log_messages(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
-	(void)scene;
+	(void)context;
 	(void)detail;
-	add_labelled(picture, "level", "fatal", log_count(LEVEL_FATAL));
-	add_labelled(picture, "level", "error", log_count(LEVEL_ERROR));
-	add_labelled(picture, "level", "warning", log_count(LEVEL_WARNING));
-	add_labelled(picture, "level", "log", log_count(LEVEL_LOG));
+	add_labelled(samples, "level", "fatal", log_count(LEVEL_FATAL));
+	add_labelled(samples, "level", "error", log_count(LEVEL_ERROR));
+	add_labelled(samples, "level", "warning", log_count(LEVEL_WARNING));
+	add_labelled(samples, "level", "log", log_count(LEVEL_LOG));
 }
 
 const struct metric_source metric_log_messages = {
 	collect_log_messages, sizeof(struct metric_number), NULL};
 
-static void collect_dns_lookups(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_dns_lookups(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct resolver_counts *counts;
 
 	(void)detail;
-	if (!scene->registry->resolver)
+	if (!context->registry->resolver)
 		return;
-	counts = resolver_counts(scene->registry->resolver);
-	add_labelled(picture, "outcome", "ok", counts->found);
-	add_labelled(picture, "outcome", "nxdomain", counts->unknown);
-	add_labelled(picture, "outcome", "timeout", counts->timeouts);
-	add_labelled(picture, "outcome", "error", counts->errors);
+	counts = resolver_counts(context->registry->resolver);
+	add_labelled(samples, "outcome", "ok", counts->found);
+	add_labelled(samples, "outcome", "nxdomain", counts->unknown);
+	add_labelled(samples, "outcome", "timeout", counts->timeouts);
+	add_labelled(samples, "outcome", "error", counts->errors);
 }
 
 const struct metric_source metric_dns_lookups = {
 	collect_dns_lookups, sizeof(struct metric_number), NULL};
 
-static void collect_dns_changes(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_dns_changes(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	(void)detail;
-	if (scene->registry->resolver)
-		add_number(picture, resolver_counts(scene->registry->resolver)->moves);
+	if (context->registry->resolver)
+		add_number(samples, resolver_counts(context->registry->resolver)->moves);
 }
 
 const struct metric_source metric_dns_changes = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The table of metrics. What begins with pgbouncer_ has the names and labels of PgBouncer's
- * exporter, which are not ours to change. First what does not grow with pools or databases.
+ * The table of metrics. Families that begin with pgbouncer_ have the names and labels of PgBouncer's
+ * exporter, which must not change. First come families that do not grow with the number of pools
+ * and databases.
  */
 #include "admin/metrics/metric_family.h"
 #include "admin/metrics/metric_sources.h"
@@ -10,7 +11,7 @@
 #define NUMBER offsetof(struct metric_number, number)
 
 const struct metric_family metric_families[] = {
-	/* Whether we are there at all. */
+	/* Is the process alive? */
 	{"pgbouncer_up", METRIC_GAUGE, METRIC_NUMBER, &metric_config, FIGURE(config, up),
 		"The page could be built"},
 	{"pgbouncer_config_max_client_connections", METRIC_GAUGE, METRIC_NUMBER, &metric_config,
@@ -20,7 +21,7 @@ const struct metric_family metric_families[] = {
 		"Setting max_user_connections, 0: no limit"},
 	{"pgbouncer_version_info", METRIC_GAUGE, METRIC_NUMBER, &metric_version, NUMBER,
 		"The version, as SHOW VERSION has it"},
-	/* What SHOW LISTS tells. */
+	/* SHOW LISTS. */
 	{"pgbouncer_databases", METRIC_GAUGE, METRIC_NUMBER, &metric_lists,
 		FIGURE(list, databases), "Databases"},
 	{"pgbouncer_users", METRIC_GAUGE, METRIC_NUMBER, &metric_lists, FIGURE(list, users),
@@ -38,7 +39,7 @@ const struct metric_family metric_families[] = {
 	{"pgbouncer_used_servers", METRIC_GAUGE, METRIC_NUMBER, &metric_lists,
 		FIGURE(list, used_servers), "Server objects in use"},
 	{"pgbouncer_cached_dns_names", METRIC_GAUGE, METRIC_NUMBER, &metric_lists,
-		FIGURE(list, dns_names), "Host names whose addresses are known"},
+		FIGURE(list, dns_names), "Host names with known addresses"},
 	{"pgbouncer_cached_dns_zones", METRIC_GAUGE, METRIC_NUMBER, &metric_lists,
 		FIGURE(list, dns_zones), "Zones of those names"},
 	{"pgbouncer_in_flight_dns_queries", METRIC_GAUGE, METRIC_NUMBER, &metric_lists,
@@ -59,10 +60,10 @@ const struct metric_family metric_families[] = {
 		"Address space that may be in use"},
 	{"pgbouncer_process_start_time_seconds", METRIC_GAUGE, METRIC_SECONDS, &metric_process,
 		FIGURE(process, started), "When the process was started, since 1970"},
-	/* Errors; the name is that of alerts that were written before there was such a metric. */
+	/* Errors, under the name that existing alerts use. */
 	{"pgbouncer_errors_count", METRIC_UNTYPED, METRIC_NUMBER, &metric_errors, NUMBER,
 		"Errors that ended a connection, by their text"},
-	/* Ours: the daemon. */
+	/* Only ours: the process. */
 	{"pgusher_build_info", METRIC_GAUGE, METRIC_NUMBER, &metric_build, NUMBER,
 		"What this is and what it was built with"},
 	{"pgusher_state", METRIC_GAUGE, METRIC_NUMBER, &metric_state, NUMBER,
@@ -74,7 +75,7 @@ const struct metric_family metric_families[] = {
 	{"pgusher_loop_busy_seconds_total", METRIC_COUNTER, METRIC_SECONDS, &metric_loop_busy,
 		NUMBER, "Time that the event loop did not wait"},
 	{"pgusher_accept_paused_total", METRIC_COUNTER, METRIC_NUMBER, &metric_accept_paused,
-		NUMBER, "How often nobody was accepted for a while"},
+		NUMBER, "How often accepting clients was paused"},
 	{"pgusher_log_messages_total", METRIC_COUNTER, METRIC_NUMBER, &metric_log_messages,
 		NUMBER, "Lines of the log"},
 	{"pgusher_dns_lookups_total", METRIC_COUNTER, METRIC_NUMBER, &metric_dns_lookups,
@@ -94,7 +95,7 @@ const struct metric_family metric_families[] = {
 	{"pgusher_config_last_reload_success_timestamp_seconds", METRIC_GAUGE, METRIC_SECONDS,
 		&metric_last_reload, FIGURE(reload, succeeded_at),
 		"When a configuration was last put in force, since 1970"},
-	/* Ours: who was turned away, and what was wrong. */
+	/* Only ours: refused clients and malformed input. */
 	{"pgusher_client_rejected_total", METRIC_COUNTER, METRIC_NUMBER,
 		&metric_client_rejected, NUMBER,
 		"Clients that were not let in for other reasons than what they proved to be"},
@@ -114,12 +115,12 @@ const struct metric_family metric_families[] = {
 		"Clients that are linked to a server or idle"},
 	{"pgbouncer_pools_client_active_cancel_connections", METRIC_GAUGE, METRIC_NUMBER,
 		&metric_pools, FIGURE(pool, client_active_cancel),
-		"Clients whose cancel request is on its way to a server"},
+		"Clients with a cancel request on its way to a server"},
 	{"pgbouncer_pools_client_waiting_connections", METRIC_GAUGE, METRIC_NUMBER,
 		&metric_pools, FIGURE(pool, client_waiting), "Clients that wait for a server"},
 	{"pgbouncer_pools_client_waiting_cancel_connections", METRIC_GAUGE, METRIC_NUMBER,
 		&metric_pools, FIGURE(pool, client_waiting_cancel),
-		"Clients whose cancel request waits for a connection"},
+		"Clients with a cancel request that waits for a connection"},
 	{"pgbouncer_pools_server_active_connections", METRIC_GAUGE, METRIC_NUMBER,
 		&metric_pools, FIGURE(pool, server_active),
 		"Servers that are linked to a client"},
@@ -158,7 +159,7 @@ const struct metric_family metric_families[] = {
 		FIGURE(database, paused), "1 if the database is paused"},
 	{"pgbouncer_databases_disabled", METRIC_GAUGE, METRIC_NUMBER, &metric_databases,
 		FIGURE(database, disabled), "1 if the database is disabled"},
-	/* Traffic, under its present names. */
+	/* Traffic, under the exporter's present names. */
 	{"pgbouncer_stats_totals_queries_pooled_total", METRIC_COUNTER, METRIC_NUMBER,
 		&metric_traffic, FIGURE(traffic, queries), "Queries"},
 	{"pgbouncer_stats_totals_queries_duration_seconds_total", METRIC_COUNTER,
@@ -187,7 +188,7 @@ const struct metric_family metric_families[] = {
 	{"pgbouncer_stats_totals_server_assignments_total", METRIC_COUNTER, METRIC_NUMBER,
 		&metric_traffic, FIGURE(traffic, assignments),
 		"How often a client was given a server"},
-	/* The same under the names it had before, which dashboards still ask for. */
+	/* Traffic, under the exporter's former names, which dashboards still use. */
 	{"pgbouncer_stats_queries_pooled_total", METRIC_COUNTER, METRIC_NUMBER, &metric_traffic,
 		FIGURE(traffic, queries), "Queries"},
 	{"pgbouncer_stats_queries_duration_seconds_total", METRIC_COUNTER, METRIC_SECONDS,
@@ -204,10 +205,10 @@ const struct metric_family metric_families[] = {
 	{"pgbouncer_stats_server_in_transaction_seconds_total", METRIC_COUNTER, METRIC_SECONDS,
 		&metric_traffic, FIGURE(traffic, transaction_time),
 		"Time spent in transactions"},
-	/* Clients by what they call themselves. */
+	/* Clients by application_name. */
 	{"pgbouncer_client_connections", METRIC_GAUGE, METRIC_NUMBER, &metric_client_groups,
 		NUMBER, "Clients by application_name and state"},
-	/* Ours: limits. */
+	/* Only ours: limits. */
 	{"pgusher_pool_size", METRIC_GAUGE, METRIC_NUMBER, &metric_capacity,
 		FIGURE(capacity, size), "Servers that the pool may have, 0: no limit"},
 	{"pgusher_pool_reserve_in_use", METRIC_GAUGE, METRIC_NUMBER, &metric_capacity,
@@ -219,12 +220,12 @@ const struct metric_family metric_families[] = {
 		&metric_capacity, FIGURE(capacity, oldest_idle_transaction),
 		"The same of those that wait for their client"},
 	{"pgusher_pool_wait_notified_total", METRIC_COUNTER, METRIC_NUMBER, &metric_capacity,
-		FIGURE(capacity, notified), "Clients that were told that they wait"},
+		FIGURE(capacity, notified), "Clients that got a notice that they wait"},
 	{"pgusher_client_limit", METRIC_GAUGE, METRIC_NUMBER, &metric_client_limits,
 		FIGURE(limit, limit), "Clients that there may be, 0: no limit"},
 	{"pgusher_client_current", METRIC_GAUGE, METRIC_NUMBER, &metric_client_limits,
 		FIGURE(limit, current), "Clients that there are"},
-	/* Ours: what became of connections. */
+	/* Only ours: connections opened, closed and reset. */
 	{"pgusher_server_up", METRIC_GAUGE, METRIC_NUMBER, &metric_hosts, NUMBER,
 		"1 if the host could be used when that was last tried"},
 	{"pgusher_server_opened_total", METRIC_COUNTER, METRIC_NUMBER, &metric_server_opened,
@@ -243,7 +244,7 @@ const struct metric_family metric_families[] = {
 	{"pgusher_server_connect_seconds", METRIC_HISTOGRAM, METRIC_SECONDS,
 		&metric_server_connects, 0,
 		"How long it took to connect and log in to servers"},
-	/* Ours: prepared statements. */
+	/* Only ours: prepared statements. */
 	{"pgusher_prepared_entries", METRIC_GAUGE, METRIC_NUMBER, &metric_prepared,
 		FIGURE(prepared, entries), "Statements that servers have prepared for clients"},
 	{"pgusher_prepared_hits_total", METRIC_COUNTER, METRIC_NUMBER, &metric_prepared,
@@ -254,14 +255,14 @@ const struct metric_family metric_families[] = {
 		FIGURE(prepared, evictions), "Statements that a server gave up for others"},
 	{"pgusher_prepared_bytes", METRIC_GAUGE, METRIC_NUMBER, &metric_prepared_bytes, NUMBER,
 		"Memory of prepared statements and of the names that clients have for them"},
-	/* Ours: latencies by user, the first to be left out. */
+	/* Only ours: latencies by user, which are left out first. */
 	{"pgusher_query_duration_seconds", METRIC_HISTOGRAM, METRIC_SECONDS, &metric_queries, 0,
 		"How long queries took, from their first byte at the server to their end"},
 	{"pgusher_transaction_duration_seconds", METRIC_HISTOGRAM, METRIC_SECONDS,
 		&metric_transactions, 0, "How long transactions had a server"},
 	{"pgusher_client_wait_seconds", METRIC_HISTOGRAM, METRIC_SECONDS, &metric_waits, 0,
 		"How long clients waited for a server"},
-	/* Last, so that it knows of all the others. */
+	/* Last, because it counts what was left out before. */
 	{"pgusher_metric_series_dropped", METRIC_GAUGE, METRIC_NUMBER, &metric_dropped, NUMBER,
 		"Samples left out for max_metric_series"},
 	{0},

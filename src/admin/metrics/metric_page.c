@@ -36,7 +36,7 @@ static void put(struct buffer *out, const char *text)
 	buffer_append(out, text, strlen(text));
 }
 
-/* Decimal digits in front of `end`, at least `least` of them; where they begin. */
+/* Write at least `least` decimal digits in front of `end`. Returns where they begin. */
 static char *digits_before(char *end, uint64_t number, unsigned least)
 {
 	while (number > 0 || least > 0) {
@@ -47,7 +47,7 @@ static char *digits_before(char *end, uint64_t number, unsigned least)
 	return end;
 }
 
-/* A fraction without the zeros at its end; nothing for a whole number. */
+/* Write `.` and six digits in front of `end`, and cut zeros at the end. Returns the beginning. */
 static char *put_fraction(char *end, uint64_t micros)
 {
 	char *begin = digits_before(end, micros, 6);
@@ -58,10 +58,10 @@ static char *put_fraction(char *end, uint64_t micros)
 	return begin;
 }
 
-/* Room for a number. */
+/* Room for the text of a number. */
 enum { NUMBER_SIZE = 32 };
 
-/* A figure, not a negative one; the text lies in `room`. */
+/* The text of a figure, written in `room`; a negative figure counts as 0. */
 static const char *number_text(int64_t figure, enum metric_unit unit, char room[NUMBER_SIZE])
 {
 	const uint64_t number = figure > 0 ? (uint64_t)figure : 0;
@@ -77,7 +77,7 @@ static const char *number_text(int64_t figure, enum metric_unit unit, char room[
 	return digits_before(at, number / USEC_PER_SEC, 1);
 }
 
-/* `NAME{labels,extra="value"} NUMBER`; `extra` may be NULL. */
+/* `NAMEsuffix{labels,le="bound"} NUMBER`; `bound` may be NULL. */
 static void put_line(struct metric_page *page, const char *suffix, const struct metric_row *row,
 	const char *bound, int64_t figure, enum metric_unit unit)
 {
@@ -103,7 +103,7 @@ static void put_line(struct metric_page *page, const char *suffix, const struct 
 
 /* --- samples ------------------------------------------------------------------------------ */
 
-/* OpenMetrics wants a bound to look like a fraction. */
+/* OpenMetrics requires that a bound has a fraction, `1.0`. */
 static const char *bound_text(unsigned bucket, char room[NUMBER_SIZE])
 {
 	const int64_t bound = (int64_t)histogram_bounds[bucket];
@@ -131,7 +131,7 @@ static void put_histogram(struct metric_page *page, const struct metric_row *row
 	put_line(page, "_count", row, NULL, (int64_t)count, METRIC_NUMBER);
 }
 
-/* Samples of one row. */
+/* The number of samples of one row. */
 static unsigned samples_of(const struct metric_family *family)
 {
 	return family->type == METRIC_HISTOGRAM ? HISTOGRAM_BOUNDS + 3 : 1;
@@ -192,8 +192,8 @@ static uint64_t count_samples(const struct metric_page *page)
 {
 	uint64_t rows = 0;
 
-	for (size_t i = 0; i < page->picture.count; i++) {
-		const struct metric_row row = metric_picture_row(&page->picture, i);
+	for (size_t i = 0; i < page->samples.count; i++) {
+		const struct metric_row row = metric_samples_row(&page->samples, i);
 
 		rows += is_known(page->family, &row);
 	}
@@ -211,14 +211,17 @@ static void next_family(struct metric_page *page)
 	}
 }
 
-/* Its head; or it is left out. The last one tells what was, and so always fits. */
+/*
+ * Write the HELP and TYPE lines of the family, or leave it out. The last family, which counts the
+ * samples that were left out, is always written.
+ */
 static void begin_family(struct metric_page *page)
 {
 	const uint64_t samples = count_samples(page);
 	const bool is_last = !page->family[1].name;
 
 	if (samples > page->series_most - page->series && !is_last) {
-		page->scene.series_dropped += samples;
+		page->context.series_dropped += samples;
 		next_family(page);
 	} else if (samples == 0) {
 		next_family(page);
@@ -229,19 +232,19 @@ static void begin_family(struct metric_page *page)
 	}
 }
 
-static void take_picture(struct metric_page *page)
+static void collect_samples(struct metric_page *page)
 {
 	const struct metric_source *source = page->family->source;
 
 	page->source = source;
-	page->scene.now = loop_now(page->scene.registry->loop);
-	metric_picture_begin(&page->picture, source->figures_size);
-	source->collect(&page->picture, &page->scene, source->detail);
-	if (metric_picture_failed(&page->picture))
+	page->context.now = loop_now(page->context.registry->loop);
+	metric_samples_begin(&page->samples, source->figures_size);
+	source->collect(&page->samples, &page->context, source->detail);
+	if (metric_samples_failed(&page->samples))
 		page->out.failed = true;
 }
 
-/* Rows of the family under way, at least one of them; how many lines that was. */
+/* Write at least one row of the current family. Returns the number of lines. */
 static unsigned write_rows(struct metric_page *page, unsigned lines)
 {
 	const struct metric_family *family = page->family;
@@ -252,12 +255,12 @@ static unsigned write_rows(struct metric_page *page, unsigned lines)
 	if (page->family != family)
 		return written;
 	do {
-		const struct metric_row row = metric_picture_row(&page->picture, page->row++);
+		const struct metric_row row = metric_samples_row(&page->samples, page->row++);
 
 		put_row(page, &row);
 		written += samples_of(family);
-	} while (page->row < page->picture.count && written < lines);
-	if (page->row == page->picture.count)
+	} while (page->row < page->samples.count && written < lines);
+	if (page->row == page->samples.count)
 		next_family(page);
 	return written;
 }
@@ -267,7 +270,7 @@ bool metric_page_write(struct metric_page *page, unsigned lines)
 	unsigned written = 0;
 
 	if (page->family && page->source != page->family->source) {
-		take_picture(page);
+		collect_samples(page);
 		return !page->out.failed;
 	}
 	while (page->family && page->source == page->family->source && written < lines)
@@ -284,7 +287,7 @@ void metric_page_begin(struct metric_page *page, enum metric_format format,
 
 	*page = (struct metric_page){
 		.format = format,
-		.scene = {.registry = registry, .metrics = metrics},
+		.context = {.registry = registry, .metrics = metrics},
 		.family = metric_families,
 		.series_most = most > 0 ? (uint64_t)most : UINT64_MAX,
 	};
@@ -293,5 +296,5 @@ void metric_page_begin(struct metric_page *page, enum metric_format format,
 void metric_page_free(struct metric_page *page)
 {
 	buffer_free(&page->out);
-	metric_picture_free(&page->picture);
+	metric_samples_free(&page->samples);
 }

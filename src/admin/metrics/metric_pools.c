@@ -6,10 +6,10 @@
 #include "admin/metrics/metric_sources.h"
 #include "model/client_group.h"
 
-static void add_pool_labels(struct metric_picture *picture, const struct pool *pool)
+static void add_pool_labels(struct metric_samples *samples, const struct pool *pool)
 {
-	metric_picture_label(picture, "database", pool->database->name);
-	metric_picture_label(picture, "user", pool->user->name);
+	metric_samples_label(samples, "database", pool->database->name);
+	metric_samples_label(samples, "user", pool->user->name);
 }
 
 /* --- pools -------------------------------------------------------------------------------- */
@@ -35,40 +35,40 @@ static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
 	};
 }
 
-static void collect_pools(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_pools(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &scene->registry->pools, in_registry) {
-		const struct pool_figures figures = figures_of_pool(pool, scene->now);
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+		const struct pool_figures figures = figures_of_pool(pool, context->now);
 
-		add_pool_labels(picture, pool);
-		metric_picture_add(picture, &figures);
+		add_pool_labels(samples, pool);
+		metric_samples_add(samples, &figures);
 	}
 }
 
 const struct metric_source metric_pools = {collect_pools, sizeof(struct pool_figures), NULL};
 
-static void collect_capacity(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_capacity(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &scene->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
 		const struct capacity_figures figures = {
 			.size = pool_size(pool),
 			.reserve_in_use = pool_reserve_in_use(pool),
 			.notified = (int64_t)pool->notified,
-			.oldest_transaction = pool_oldest_transaction(pool, scene->now),
+			.oldest_transaction = pool_oldest_transaction(pool, context->now),
 			.oldest_idle_transaction =
-				pool_oldest_idle_transaction(pool, scene->now),
+				pool_oldest_idle_transaction(pool, context->now),
 		};
 
-		add_pool_labels(picture, pool);
-		metric_picture_add(picture, &figures);
+		add_pool_labels(samples, pool);
+		metric_samples_add(samples, &figures);
 	}
 }
 
@@ -104,20 +104,20 @@ static struct traffic_figures traffic_of(const struct totals *totals)
 	};
 }
 
-static void collect_traffic(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_traffic(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, scene->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->databases, database, next) {
 		const struct totals totals = totals_of(database);
 		const struct traffic_figures figures = traffic_of(&totals);
 
 		if (TAILQ_EMPTY(&database->pools))
 			continue;
-		metric_picture_label(picture, "database", database->name);
-		metric_picture_add(picture, &figures);
+		metric_samples_label(samples, "database", database->name);
+		metric_samples_add(samples, &figures);
 	}
 }
 
@@ -126,7 +126,7 @@ const struct metric_source metric_traffic = {
 
 /* --- databases ---------------------------------------------------------------------------- */
 
-static void add_database_labels(struct metric_picture *picture, const struct database *database,
+static void add_database_labels(struct metric_samples *samples, const struct database *database,
 	const struct settings *settings)
 {
 	const struct database_config *config = database->config;
@@ -134,17 +134,17 @@ static void add_database_labels(struct metric_picture *picture, const struct dat
 
 	snprintf(port, sizeof(port), "%d",
 		database->console ? settings->listen_port : config->port);
-	metric_picture_label(picture, "name", database->name);
-	metric_picture_label(picture, "host", config->host);
-	metric_picture_label(picture, "port", port);
-	metric_picture_label(picture, "database", config->dbname);
-	metric_picture_label(picture, "force_user", config->user);
-	metric_picture_label(picture, "pool_mode",
+	metric_samples_label(samples, "name", database->name);
+	metric_samples_label(samples, "host", config->host);
+	metric_samples_label(samples, "port", port);
+	metric_samples_label(samples, "database", config->dbname);
+	metric_samples_label(samples, "force_user", config->user);
+	metric_samples_label(samples, "pool_mode",
 		config->pool_mode == POOL_MODE_INHERIT ? NULL
 						       : pool_mode_name(config->pool_mode));
 }
 
-static void add_database(struct metric_picture *picture, const struct database *database,
+static void add_database(struct metric_samples *samples, const struct database *database,
 	const struct settings *settings)
 {
 	const struct database_figures figures = {
@@ -156,20 +156,20 @@ static void add_database(struct metric_picture *picture, const struct database *
 		.disabled = database->disabled,
 	};
 
-	add_database_labels(picture, database, settings);
-	metric_picture_add(picture, &figures);
+	add_database_labels(samples, database, settings);
+	metric_samples_add(samples, &figures);
 }
 
-static void collect_databases(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_databases(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, scene->registry->databases, database, next) {
-		/* As in SHOW DATABASES: not an automatic one that nobody uses. */
+	HASH_ITER (by_name, context->registry->databases, database, next) {
+		/* As in SHOW DATABASES: an automatic database that is idle is left out. */
 		if (!database->own_config || database->idle_since == 0)
-			add_database(picture, database, scene->registry->process->settings);
+			add_database(samples, database, context->registry->process->settings);
 	}
 }
 
@@ -178,7 +178,10 @@ const struct metric_source metric_databases = {
 
 /* --- clients by application --------------------------------------------------------------- */
 
-/* The word of a state, and how many of the group are in any state with that word. */
+/*
+ * The clients of the group in all states that are shown by the same word; 0 if an earlier state has
+ * that word, so that each word has one sample.
+ */
 static unsigned count_alike(const struct client_group *group,
 	const char *const words[CLIENT_STATES], unsigned state)
 {
@@ -188,13 +191,13 @@ static unsigned count_alike(const struct client_group *group,
 		if (strcmp(words[i], words[state]) != 0)
 			continue;
 		if (i < state)
-			return 0; /* told with that one */
+			return 0;
 		count += group->clients[i];
 	}
 	return count;
 }
 
-static void add_group(struct metric_picture *picture, const struct pool *pool,
+static void add_group(struct metric_samples *samples, const struct pool *pool,
 	const struct client_group *group, const char *const words[CLIENT_STATES])
 {
 	for (unsigned state = 0; state < CLIENT_STATES; state++) {
@@ -202,15 +205,15 @@ static void add_group(struct metric_picture *picture, const struct pool *pool,
 
 		if (figures.number == 0)
 			continue;
-		add_pool_labels(picture, pool);
-		metric_picture_label(picture, "application_name", group->application_name);
-		metric_picture_label(picture, "state", words[state]);
-		metric_picture_add(picture, &figures);
+		add_pool_labels(samples, pool);
+		metric_samples_label(samples, "application_name", group->application_name);
+		metric_samples_label(samples, "state", words[state]);
+		metric_samples_add(samples, &figures);
 	}
 }
 
-static void collect_client_groups(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_client_groups(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const char *words[CLIENT_STATES];
 	const struct client_group *group;
@@ -222,9 +225,9 @@ static void collect_client_groups(
 
 		words[i] = client_console_state(&in_state);
 	}
-	TAILQ_FOREACH (pool, &scene->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
 		for (group = pool->groups; group; group = group->next)
-			add_group(picture, pool, group, words);
+			add_group(samples, pool, group, words);
 	}
 }
 
@@ -233,7 +236,7 @@ const struct metric_source metric_client_groups = {
 
 /* --- hosts of servers --------------------------------------------------------------------- */
 
-/* A host may be listed twice; the first tells of it. */
+/* Is the host in the list before? A host that is listed twice has one sample. */
 static bool stands_before(const struct database_config *config, unsigned host)
 {
 	size_t length, other_length;
@@ -248,7 +251,7 @@ static bool stands_before(const struct database_config *config, unsigned host)
 	return false;
 }
 
-static void add_hosts(struct metric_picture *picture, const struct database *database)
+static void add_hosts(struct metric_samples *samples, const struct database *database)
 {
 	const struct database_config *config = database->config;
 	const unsigned hosts = database_config_hosts(config);
@@ -266,21 +269,21 @@ static void add_hosts(struct metric_picture *picture, const struct database *dat
 			continue;
 		figures.number = up;
 		snprintf(host, sizeof(host), "%.*s", (int)length, name);
-		metric_picture_label(picture, "database", database->name);
-		metric_picture_label(picture, "host", host);
-		metric_picture_label(picture, "port", port);
-		metric_picture_add(picture, &figures);
+		metric_samples_label(samples, "database", database->name);
+		metric_samples_label(samples, "host", host);
+		metric_samples_label(samples, "port", port);
+		metric_samples_add(samples, &figures);
 	}
 }
 
-static void collect_hosts(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_hosts(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, scene->registry->databases, database, next)
-		add_hosts(picture, database);
+	HASH_ITER (by_name, context->registry->databases, database, next)
+		add_hosts(samples, database);
 }
 
 const struct metric_source metric_hosts = {collect_hosts, sizeof(struct metric_number), NULL};

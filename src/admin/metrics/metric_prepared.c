@@ -14,13 +14,13 @@ static int64_t entries_of(const struct database *database)
 	return entries;
 }
 
-static void collect_prepared(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_prepared(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, scene->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->databases, database, next) {
 		const struct prepared_figures figures = {
 			.entries = entries_of(database),
 			.hits = (int64_t)database->prepared.hits,
@@ -30,21 +30,21 @@ static void collect_prepared(
 
 		if (figures.entries + figures.hits + figures.misses == 0)
 			continue;
-		metric_picture_label(picture, "database", database->name);
-		metric_picture_add(picture, &figures);
+		metric_samples_label(samples, "database", database->name);
+		metric_samples_add(samples, &figures);
 	}
 }
 
 const struct metric_source metric_prepared = {
 	collect_prepared, sizeof(struct prepared_figures), NULL};
 
-static void collect_prepared_bytes(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_prepared_bytes(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
-	const struct metric_number figures = {(int64_t)scene->registry->statements.bytes};
+	const struct metric_number figures = {(int64_t)context->registry->statements.bytes};
 
 	(void)detail;
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 const struct metric_source metric_prepared_bytes = {

@@ -16,11 +16,11 @@
 #include "net/dns_zones.h"
 #include "net/tls_context.h"
 
-static void add_number(struct metric_picture *picture, int64_t number)
+static void add_number(struct metric_samples *samples, int64_t number)
 {
 	const struct metric_number figures = {number};
 
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 /* --- lists -------------------------------------------------------------------------------- */
@@ -45,23 +45,23 @@ static struct list_figures lists_of(const struct registry *registry)
 	};
 }
 
-static void collect_lists(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_lists(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
-	const struct list_figures figures = lists_of(scene->registry);
+	const struct list_figures figures = lists_of(context->registry);
 
 	(void)detail;
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 const struct metric_source metric_lists = {collect_lists, sizeof(struct list_figures), NULL};
 
 /* --- configuration and version ------------------------------------------------------------ */
 
-static void collect_config(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_config(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
-	const struct settings *settings = scene->registry->process->settings;
+	const struct settings *settings = context->registry->process->settings;
 	const struct config_figures figures = {
 		.up = 1,
 		.max_client_connections = settings->max_client_conn,
@@ -69,34 +69,34 @@ static void collect_config(
 	};
 
 	(void)detail;
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 const struct metric_source metric_config = {
 	collect_config, sizeof(struct config_figures), NULL};
 
-static void collect_version(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_version(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	(void)detail;
-	metric_picture_label(picture, "version", scene->registry->process->version);
-	add_number(picture, 1);
+	metric_samples_label(samples, "version", context->registry->process->version);
+	add_number(samples, 1);
 }
 
 const struct metric_source metric_version = {
 	collect_version, sizeof(struct metric_number), NULL};
 
-static void collect_build(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_build(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
-	(void)scene;
+	(void)context;
 	(void)detail;
-	metric_picture_label(picture, "version", PACKAGE_VERSION);
-	metric_picture_label(picture, "compat", "1.25.2");
-	metric_picture_label(picture, "libevent", event_get_version());
-	metric_picture_label(picture, "openssl", OpenSSL_version(OPENSSL_VERSION_STRING));
-	metric_picture_label(picture, "cares", ares_version(NULL));
-	add_number(picture, 1);
+	metric_samples_label(samples, "version", PACKAGE_VERSION);
+	metric_samples_label(samples, "compat", "1.25.2");
+	metric_samples_label(samples, "libevent", event_get_version());
+	metric_samples_label(samples, "openssl", OpenSSL_version(OPENSSL_VERSION_STRING));
+	metric_samples_label(samples, "cares", ares_version(NULL));
+	add_number(samples, 1);
 }
 
 const struct metric_source metric_build = {collect_build, sizeof(struct metric_number), NULL};
@@ -116,7 +116,7 @@ static void read_proc(const char *path, char *out, size_t size)
 	out[length] = '\0';
 }
 
-/* The kernel counts them (since Linux 6.2); to list them would take longer the more there are. */
+/* The size of the folder is the count since Linux 6.2; to list the folder would be slow. */
 static int64_t open_descriptors(void)
 {
 	struct stat folder;
@@ -126,7 +126,7 @@ static int64_t open_descriptors(void)
 	return folder.st_size;
 }
 
-/* proc(5): field 22, in ticks since the system was started; the second, a name, may hold blanks. */
+/* proc(5): field 22 is the start time in ticks since boot; field 2, a name, may contain blanks. */
 usec_t metric_process_start(void)
 {
 	struct timespec up;
@@ -184,14 +184,14 @@ static struct process_figures figures_of_process(void)
 	return figures;
 }
 
-static void collect_process(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_process(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	struct process_figures figures = figures_of_process();
 
 	(void)detail;
-	figures.started = scene->metrics->started;
-	metric_picture_add(picture, &figures);
+	figures.started = context->metrics->started;
+	metric_samples_add(samples, &figures);
 }
 
 const struct metric_source metric_process = {
@@ -199,26 +199,26 @@ const struct metric_source metric_process = {
 
 /* --- state -------------------------------------------------------------------------------- */
 
-static void add_state(struct metric_picture *picture, const char *state, bool is)
+static void add_state(struct metric_samples *samples, const char *state, bool is)
 {
-	metric_picture_label(picture, "state", state);
-	add_number(picture, is);
+	metric_samples_label(samples, "state", state);
+	add_number(samples, is);
 }
 
-static void collect_state(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_state(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
-	const struct registry *registry = scene->registry;
+	const struct registry *registry = context->registry;
 	const bool is_ending = registry->process->shutdown != SHUTDOWN_NONE;
 	const bool is_running = registry->process->operation == OPERATION_RUNNING;
 
 	(void)detail;
-	add_state(picture, "active", !is_ending && is_running);
-	add_state(picture, "paused",
+	add_state(samples, "active", !is_ending && is_running);
+	add_state(samples, "paused",
 		!is_ending && registry->process->operation == OPERATION_PAUSED);
-	add_state(picture, "suspended",
+	add_state(samples, "suspended",
 		!is_ending && registry->process->operation == OPERATION_SUSPENDED);
-	add_state(picture, "shutdown", is_ending);
+	add_state(samples, "shutdown", is_ending);
 }
 
 const struct metric_source metric_state = {collect_state, sizeof(struct metric_number), NULL};
@@ -230,50 +230,50 @@ static int64_t size_of(const struct slab *slab)
 	return (int64_t)((slab->used + slab->free) * slab->object_size);
 }
 
-static void add_memory(struct metric_picture *picture, const char *kind, int64_t bytes)
+static void add_memory(struct metric_samples *samples, const char *kind, int64_t bytes)
 {
-	metric_picture_label(picture, "kind", kind);
-	add_number(picture, bytes);
+	metric_samples_label(samples, "kind", kind);
+	add_number(samples, bytes);
 }
 
-static void collect_memory(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_memory(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
-	const struct registry *registry = scene->registry;
+	const struct registry *registry = context->registry;
 
 	(void)detail;
-	add_memory(picture, "clients", size_of(&registry->clients));
-	add_memory(picture, "servers", size_of(&registry->servers));
-	add_memory(picture, "buffers",
+	add_memory(samples, "clients", size_of(&registry->clients));
+	add_memory(samples, "servers", size_of(&registry->servers));
+	add_memory(samples, "buffers",
 		size_of(&registry->helds) + size_of(&registry->loop->backlogs));
-	add_memory(picture, "prepared", (int64_t)registry->statements.bytes);
+	add_memory(samples, "prepared", (int64_t)registry->statements.bytes);
 }
 
 const struct metric_source metric_memory = {collect_memory, sizeof(struct metric_number), NULL};
 
 /* --- certificates ------------------------------------------------------------------------- */
 
-static void add_certificate(struct metric_picture *picture, const char *side, const char *file,
+static void add_certificate(struct metric_samples *samples, const char *side, const char *file,
 	const struct tls_context *context)
 {
 	const long long end = context ? tls_context_not_after(context) : 0;
 
 	if (end == 0)
 		return;
-	metric_picture_label(picture, "side", side);
-	metric_picture_label(picture, "file", file);
-	add_number(picture, end);
+	metric_samples_label(samples, "side", side);
+	metric_samples_label(samples, "file", file);
+	add_number(samples, end);
 }
 
-static void collect_certificates(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_certificates(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
-	const struct registry *registry = scene->registry;
+	const struct registry *registry = context->registry;
 
 	(void)detail;
-	add_certificate(picture, "client", registry->process->settings->client_tls_cert_file,
+	add_certificate(samples, "client", registry->process->settings->client_tls_cert_file,
 		registry->process->client_tls);
-	add_certificate(picture, "server", registry->process->settings->server_tls_cert_file,
+	add_certificate(samples, "server", registry->process->settings->server_tls_cert_file,
 		registry->process->server_tls);
 }
 
@@ -282,32 +282,32 @@ const struct metric_source metric_certificates = {
 
 /* --- clients and their limits ------------------------------------------------------------- */
 
-static void add_limit(struct metric_picture *picture, const char *scope, const char *name,
+static void add_limit(struct metric_samples *samples, const char *scope, const char *name,
 	int64_t limit, int64_t current)
 {
 	const struct limit_figures figures = {limit, current};
 
-	metric_picture_label(picture, "scope", scope);
-	metric_picture_label(picture, "name", name);
-	metric_picture_add(picture, &figures);
+	metric_samples_label(samples, "scope", scope);
+	metric_samples_label(samples, "name", name);
+	metric_samples_add(samples, &figures);
 }
 
-static void collect_client_limits(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_client_limits(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
-	const struct registry *registry = scene->registry;
+	const struct registry *registry = context->registry;
 	const struct settings *settings = registry->process->settings;
 	const struct database *database, *next_database;
 	const struct user *user, *next_user;
 
 	(void)detail;
-	add_limit(picture, "global", "", settings->max_client_conn,
+	add_limit(samples, "global", "", settings->max_client_conn,
 		registry->process->limits.clients);
 	HASH_ITER (by_name, registry->databases, database, next_database)
-		add_limit(picture, "database", database->name,
+		add_limit(samples, "database", database->name,
 			database_max_clients(database, settings), database->clients);
 	HASH_ITER (by_name, registry->users, user, next_user)
-		add_limit(picture, "user", user->name, user_max_clients(user, settings),
+		add_limit(samples, "user", user->name, user_max_clients(user, settings),
 			user->clients);
 }
 
@@ -316,31 +316,31 @@ const struct metric_source metric_client_limits = {
 
 /* --- the endpoint itself ------------------------------------------------------------------ */
 
-static void collect_http(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_http(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
 	(void)detail;
 	for (unsigned path = 0; path < METRICS_PATHS; path++) {
 		for (unsigned code = 0; code < METRICS_CODES; code++) {
 			char number[16];
 
-			if (scene->metrics->requests[path][code] == 0)
+			if (context->metrics->requests[path][code] == 0)
 				continue;
 			snprintf(number, sizeof(number), "%d", metrics_codes[code]);
-			metric_picture_label(picture, "path", metrics_paths[path]);
-			metric_picture_label(picture, "code", number);
-			add_number(picture, (int64_t)scene->metrics->requests[path][code]);
+			metric_samples_label(samples, "path", metrics_paths[path]);
+			metric_samples_label(samples, "code", number);
+			add_number(samples, (int64_t)context->metrics->requests[path][code]);
 		}
 	}
 }
 
 const struct metric_source metric_http = {collect_http, sizeof(struct metric_number), NULL};
 
-static void collect_dropped(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_dropped(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	(void)detail;
-	add_number(picture, (int64_t)scene->series_dropped);
+	add_number(samples, (int64_t)context->series_dropped);
 }
 
 const struct metric_source metric_dropped = {

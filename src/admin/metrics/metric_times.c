@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: ISC */
-/* Metrics of how long things took. */
+/* Metrics of durations. */
 #include "admin/metrics/metric_sources.h"
 
 /* --- connections to servers --------------------------------------------------------------- */
 
-static void collect_connects(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_connects(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, scene->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->databases, database, next) {
 		const struct database_counters *counters = counters_of_database(database);
 
 		for (unsigned i = 0; counters && i < CONNECT_OUTCOMES; i++) {
 			if (!counters->connects[i])
 				continue;
-			metric_picture_label(picture, "database", database->name);
-			metric_picture_label(picture, "outcome", connect_outcome_labels[i]);
-			metric_picture_add(picture, counters->connects[i]);
+			metric_samples_label(samples, "database", database->name);
+			metric_samples_label(samples, "outcome", connect_outcome_labels[i]);
+			metric_samples_add(samples, counters->connects[i]);
 		}
 	}
 }
@@ -28,20 +28,20 @@ const struct metric_source metric_server_connects = {
 
 /* --- logins of clients -------------------------------------------------------------------- */
 
-static void collect_logins(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_logins(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
 {
 	(void)detail;
 	for (unsigned method = 0; method < LOGIN_METHODS; method++) {
 		for (unsigned outcome = 0; outcome < LOGIN_OUTCOMES; outcome++) {
 			const struct histogram *times =
-				&scene->registry->counters.logins[method][outcome];
+				&context->registry->counters.logins[method][outcome];
 
 			if (histogram_count(times) == 0)
 				continue;
-			metric_picture_label(picture, "method", login_method_labels[method]);
-			metric_picture_label(picture, "outcome", login_outcome_labels[outcome]);
-			metric_picture_add(picture, times);
+			metric_samples_label(samples, "method", login_method_labels[method]);
+			metric_samples_label(samples, "outcome", login_outcome_labels[outcome]);
+			metric_samples_add(samples, times);
 		}
 	}
 }
@@ -51,8 +51,8 @@ const struct metric_source metric_client_logins = {
 
 /* --- TLS handshakes ----------------------------------------------------------------------- */
 
-static void collect_handshakes(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_handshakes(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	static const char *const sides[] = {"client", "server"};
 	static const char *const outcomes[] = {"failed", "ok"};
@@ -61,13 +61,13 @@ static void collect_handshakes(
 	for (unsigned side = 0; side < 2; side++) {
 		for (unsigned outcome = 0; outcome < 2; outcome++) {
 			const struct histogram *times =
-				&scene->registry->loop->handshakes[side][outcome];
+				&context->registry->loop->handshakes[side][outcome];
 
 			if (histogram_count(times) == 0)
 				continue;
-			metric_picture_label(picture, "side", sides[side]);
-			metric_picture_label(picture, "outcome", outcomes[outcome]);
-			metric_picture_add(picture, times);
+			metric_samples_label(samples, "side", sides[side]);
+			metric_samples_label(samples, "outcome", outcomes[outcome]);
+			metric_samples_add(samples, times);
 		}
 	}
 }
@@ -77,23 +77,23 @@ const struct metric_source metric_handshakes = {
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-static void collect_loop_lag(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_loop_lag(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	(void)detail;
-	metric_picture_add(picture, &scene->registry->loop->lag);
+	metric_samples_add(samples, &context->registry->loop->lag);
 }
 
 const struct metric_source metric_loop_lag = {collect_loop_lag, sizeof(struct histogram), NULL};
 
-static void collect_loop_busy(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+static void collect_loop_busy(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const struct metric_number figures = {loop_busy()};
 
-	(void)scene;
+	(void)context;
 	(void)detail;
-	metric_picture_add(picture, &figures);
+	metric_samples_add(samples, &figures);
 }
 
 const struct metric_source metric_loop_busy = {
@@ -101,21 +101,21 @@ const struct metric_source metric_loop_busy = {
 
 /* --- queries, transactions and waits ------------------------------------------------------ */
 
-/* Each kind has a picture of its own, since this takes longest. */
-static void collect_latencies(
-	struct metric_picture *picture, const struct metric_scene *scene, const void *detail)
+/* Each kind is a source of its own, because collecting it takes longest. */
+static void collect_latencies(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
 {
 	const enum latency_kind kind = *(const enum latency_kind *)detail;
 	const struct pool *pool;
 
-	TAILQ_FOREACH (pool, &scene->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
 		struct histogram times;
 
 		if (!pool_histogram(pool, kind, &times))
 			continue;
-		metric_picture_label(picture, "database", pool->database->name);
-		metric_picture_label(picture, "user", pool->user->name);
-		metric_picture_add(picture, &times);
+		metric_samples_label(samples, "database", pool->database->name);
+		metric_samples_label(samples, "user", pool->user->name);
+		metric_samples_add(samples, &times);
 	}
 }
 

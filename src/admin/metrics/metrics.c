@@ -9,7 +9,7 @@
 #include "admin/metrics/probes.h"
 #include "base/log.h"
 
-/* Lines written in one turn of the loop: some 50 microseconds. */
+/* Lines written in one turn of the loop; takes about 50 microseconds. */
 enum { LINES_PER_TURN = 500 };
 
 struct metrics_page {
@@ -57,7 +57,7 @@ static void send_refusal(struct http_request *request, const char *why)
 	http_reply_text(request, 503, "text/plain; charset=utf-8", why);
 }
 
-/* The page that has just been written, as one that can be read; NULL without memory. */
+/* Make a finished page of the page that was written. Returns NULL when out of memory. */
 static struct metrics_page *finish(struct metrics *metrics)
 {
 	struct metrics_page *page = NULL;
@@ -86,7 +86,7 @@ static enum metric_format format_for(const struct http_request *request)
 	return metric_format_of(http_header(request, "Accept"));
 }
 
-/* Take those who asked for this format out of the queue, the first `count` at most. */
+/* Move the requests for this format to the front of the queue and count them. */
 static void put_in_front(struct metrics *metrics, enum metric_format format)
 {
 	unsigned front = 0;
@@ -102,13 +102,13 @@ static void put_in_front(struct metrics *metrics, enum metric_format format)
 	metrics->served_count = front;
 }
 
-/* Answer those for whom the page was written. */
+/* Answer the requests that the page was written for; `page` is NULL when out of memory. */
 static void serve(struct metrics *metrics, struct metrics_page *page)
 {
 	const unsigned count = metrics->served_count;
 
 	if (page)
-		page->readers++; /* ours, until all have theirs */
+		page->readers++; /* keeps the page until all requests have it */
 	for (unsigned i = 0; i < count; i++) {
 		if (page)
 			send_page(metrics->waiting[i], page);
@@ -150,7 +150,7 @@ static void on_turn(struct loop_task *task)
 		loop_defer_work(metrics->registry->loop, &metrics->writing, on_turn);
 }
 
-/* There is room: the server refuses more than HTTP_REQUESTS. */
+/* There is room in the queue: net/http refuses more than HTTP_REQUESTS requests. */
 static void answer_metrics(struct metrics *metrics, struct http_request *request)
 {
 	metrics->waiting[metrics->waiting_count++] = request;
@@ -223,7 +223,7 @@ static bool open_at(
 	return true;
 }
 
-/* Requests that are not answered yet must be, before the server goes. */
+/* All requests must be answered before the HTTP server is closed. */
 static void stop(struct metrics *metrics)
 {
 	loop_forget(metrics->registry->loop, &metrics->writing);
@@ -248,7 +248,7 @@ static bool is_as_wanted(const struct metrics *metrics, const struct settings *s
 		strcmp(metrics->addresses, settings->metrics_listen_addr) == 0;
 }
 
-/* The new place may be part of the old one, so that goes first, and comes back if need be. */
+/* The new address may overlap the old one: close the old one first, reopen it on failure. */
 static bool move(
 	struct metrics *metrics, const struct settings *settings, char *why, size_t size)
 {

@@ -13,7 +13,7 @@ static const char links[] =
 	"<li><a href=\"/healthz\">healthz</a></li>\n"
 	"<li><a href=\"/readyz\">readyz</a></li></ul>\n</body></html>\n";
 
-/* Why new clients had better go elsewhere; NULL: they are welcome. */
+/* Why new clients should connect elsewhere; NULL: they are accepted. */
 static const char *why_not_ready(
 	const struct registry *registry, const struct listeners *listeners)
 {
@@ -29,7 +29,7 @@ static const char *why_not_ready(
 		return operations[registry->process->operation];
 	if (!listeners_next(listeners, NULL) || listeners->paused)
 		return "not listening";
-	return listeners->resting ? "accepting nobody for want of descriptors" : NULL;
+	return listeners->resting ? "not accepting clients: out of descriptors" : NULL;
 }
 
 static void answer_ready(struct http_request *request, const char *why)

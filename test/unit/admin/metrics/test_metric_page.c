@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The page of metrics: pictures, both formats, its pieces, its bounds. */
+/* The page of metrics: samples, both formats, writing in pieces, limits. */
 #include "admin/metrics/metric_page.h"
 #include "admin/metrics/metric_sources.h"
 #include "admin/metrics/metrics.h"
@@ -30,7 +30,7 @@ static int end(void **state)
 	return fake_end(state);
 }
 
-/* All of it, `lines` at a time; the text. */
+/* The text of a whole page, written `lines` at a time. */
 static const char *write_page(enum metric_format format, unsigned lines)
 {
 	metric_page_free(&page);
@@ -58,20 +58,20 @@ static void fill_latency(struct pool *pool)
 
 /* --- pictures ----------------------------------------------------------------------------- */
 
-static struct metric_picture picture;
+static struct metric_samples samples;
 
 static void add_row(const char *label, int64_t number)
 {
 	const struct metric_number figures = {number};
 
-	metric_picture_label(&picture, "a", label);
-	metric_picture_label(&picture, "b", NULL);
-	metric_picture_add(&picture, &figures);
+	metric_samples_label(&samples, "a", label);
+	metric_samples_label(&samples, "b", NULL);
+	metric_samples_add(&samples, &figures);
 }
 
 static void assert_row(size_t number, const char *labels, int64_t figure)
 {
-	const struct metric_row row = metric_picture_row(&picture, number);
+	const struct metric_row row = metric_samples_row(&samples, number);
 
 	assert_int_equal(row.labels_length, strlen(labels));
 	assert_memory_equal(row.labels, labels, row.labels_length);
@@ -81,51 +81,51 @@ static void assert_row(size_t number, const char *labels, int64_t figure)
 static void test_labels_are_escaped(void **state)
 {
 	(void)state;
-	metric_picture_begin(&picture, sizeof(struct metric_number));
+	metric_samples_begin(&samples, sizeof(struct metric_number));
 	add_row("plain", 1);
 	add_row("a\\b\"c\nd", 2);
 	add_row("\xc3\xa9\t", 3);
-	assert_int_equal(picture.count, 3);
+	assert_int_equal(samples.count, 3);
 	assert_row(0, "a=\"plain\",b=\"\"", 1);
 	assert_row(1, "a=\"a\\\\b\\\"c\\nd\",b=\"\"", 2);
 	assert_row(2, "a=\"\xc3\xa9\t\",b=\"\"", 3);
-	metric_picture_free(&picture);
+	metric_samples_free(&samples);
 }
 
-static void test_rows_that_have_become_the_same_are_added_up(void **state)
+static void test_rows_with_the_same_altered_labels_are_added_up(void **state)
 {
 	(void)state;
-	metric_picture_begin(&picture, sizeof(struct metric_number));
+	metric_samples_begin(&samples, sizeof(struct metric_number));
 	add_row("<invalid", 1);
 	add_row("\xff", 2);
 	add_row("x", 3);
 	add_row("\xc3", 4);
 	add_row("\xed\xa0\x80", 5);
 	add_row("y", 6);
-	assert_int_equal(picture.count, 4);
+	assert_int_equal(samples.count, 4);
 	assert_row(1, "a=\"<invalid>\",b=\"\"", 11);
 	assert_row(3, "a=\"y\",b=\"\"", 6);
-	metric_picture_free(&picture);
+	metric_samples_free(&samples);
 }
 
-static void test_strange_names_are_bounded(void **state)
+static void test_number_of_altered_labels_is_limited(void **state)
 {
 	char name[16];
 
 	(void)state;
-	metric_picture_begin(&picture, sizeof(struct metric_number));
+	metric_samples_begin(&samples, sizeof(struct metric_number));
 	for (int i = 0; i < 10 * METRIC_ALTERED_ROWS; i++) {
 		const struct metric_number figures = {i};
 
 		snprintf(name, sizeof(name), "%d", i);
-		metric_picture_label(&picture, "a", "\xff");
-		metric_picture_label(&picture, "b", name);
-		metric_picture_add(&picture, &figures);
+		metric_samples_label(&samples, "a", "\xff");
+		metric_samples_label(&samples, "b", name);
+		metric_samples_add(&samples, &figures);
 	}
-	assert_int_equal(picture.count, METRIC_ALTERED_ROWS);
+	assert_int_equal(samples.count, METRIC_ALTERED_ROWS);
 	add_row("plain", 1);
 	assert_row(METRIC_ALTERED_ROWS, "a=\"plain\",b=\"\"", 1);
-	metric_picture_free(&picture);
+	metric_samples_free(&samples);
 }
 
 /* --- pages -------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static void test_open_metrics_names_counters_without_their_suffix(void **state)
 	assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
 }
 
-static void test_times_are_seconds_with_what_fraction_there_is(void **state)
+static void test_times_are_seconds_with_a_fraction_if_needed(void **state)
 {
 	struct pool *pool = fake_pool("app", "alice");
 	const char *text;
@@ -178,7 +178,7 @@ static void test_times_are_seconds_with_what_fraction_there_is(void **state)
 		has(text, "_totals_server_in_transaction_seconds_total{database=\"app\"} 3\n"));
 }
 
-static void test_buckets_hold_those_below_them(void **state)
+static void test_buckets_include_the_lower_buckets(void **state)
 {
 	struct pool *pool = fake_pool("app", "alice");
 	const char *text;
@@ -199,7 +199,7 @@ static void test_buckets_hold_those_below_them(void **state)
 		"pgusher_query_duration_seconds_count{database=\"app\",user=\"alice\"} 6\n"));
 }
 
-static void test_a_page_is_the_same_however_it_is_cut(void **state)
+static void test_a_page_is_the_same_in_pieces_of_any_size(void **state)
 {
 	static const unsigned pieces[] = {1, 2, 7, 100};
 	char *whole;
@@ -228,8 +228,8 @@ static unsigned count_lines(const char *text, size_t length)
 	return lines;
 }
 
-/* A row of a histogram is not cut, so a piece may be longer by that. */
-static void test_no_piece_is_longer_than_was_asked_for(void **state)
+/* The lines of one histogram stay together, so a piece may be longer by so many. */
+static void test_pieces_are_not_longer_than_requested(void **state)
 {
 	const unsigned most = 50 + HISTOGRAM_BOUNDS + 3;
 	char name[32];
@@ -250,8 +250,8 @@ static void test_no_piece_is_longer_than_was_asked_for(void **state)
 	assert_true(page.series > 300 * 18 * 3);
 }
 
-/* What happens between two pieces shows in pictures that are taken later, and in no half. */
-static void test_a_family_is_one_picture(void **state)
+/* A change between two pieces shows in snapshots that are taken later, never in half of one. */
+static void test_a_family_is_one_snapshot(void **state)
 {
 	struct pool *alice = fake_pool("app", "alice"), *bob = fake_pool("app", "bob");
 	const char name[] = "pgbouncer_pools_server_login_connections{";
@@ -269,7 +269,7 @@ static void test_a_family_is_one_picture(void **state)
 		"pgbouncer_pools_server_login_connections{database=\"app\",user=\"bob\"} 0\n"));
 }
 
-/* --- bounds ------------------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------------------------- */
 
 /* setting: max_metric_series */
 static void test_latencies_by_user_are_left_out_first(void **state)
@@ -280,7 +280,7 @@ static void test_latencies_by_user_are_left_out_first(void **state)
 	(void)state;
 	fill_latency(fake_pool("app", "alice"));
 	write_page(METRIC_TEXT, 100);
-	assert_int_equal(page.scene.series_dropped, 0);
+	assert_int_equal(page.context.series_dropped, 0);
 	snprintf(most, sizeof(most), "%d", (int)page.series - 30);
 	fake_set("max_metric_series", most);
 	text = write_page(METRIC_TEXT, 100);
@@ -293,7 +293,7 @@ static void test_latencies_by_user_are_left_out_first(void **state)
 	assert_int_equal(page.series, 2);
 	fake_set("max_metric_series", "0");
 	write_page(METRIC_TEXT, 100);
-	assert_int_equal(page.scene.series_dropped, 0);
+	assert_int_equal(page.context.series_dropped, 0);
 }
 
 static int compare(const void *a, const void *b)
@@ -301,7 +301,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void test_the_table_names_each_metric_once_and_in_groups_of_its_source(void **state)
+static void test_the_table_has_each_metric_once_and_grouped_by_source(void **state)
 {
 	const char *names[256];
 	size_t count = 0;
@@ -329,17 +329,17 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, end)
 	const struct CMUnitTest tests[] = {
 		TEST(labels_are_escaped),
-		TEST(rows_that_have_become_the_same_are_added_up),
-		TEST(strange_names_are_bounded),
+		TEST(rows_with_the_same_altered_labels_are_added_up),
+		TEST(number_of_altered_labels_is_limited),
 		TEST(families_have_one_head_and_their_samples),
 		TEST(open_metrics_names_counters_without_their_suffix),
-		TEST(times_are_seconds_with_what_fraction_there_is),
-		TEST(buckets_hold_those_below_them),
-		TEST(a_page_is_the_same_however_it_is_cut),
-		TEST(no_piece_is_longer_than_was_asked_for),
-		TEST(a_family_is_one_picture),
+		TEST(times_are_seconds_with_a_fraction_if_needed),
+		TEST(buckets_include_the_lower_buckets),
+		TEST(a_page_is_the_same_in_pieces_of_any_size),
+		TEST(pieces_are_not_longer_than_requested),
+		TEST(a_family_is_one_snapshot),
 		TEST(latencies_by_user_are_left_out_first),
-		TEST(the_table_names_each_metric_once_and_in_groups_of_its_source),
+		TEST(the_table_has_each_metric_once_and_grouped_by_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

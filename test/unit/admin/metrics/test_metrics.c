@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The endpoint: who gets which page, when there is none, and how we say we are. */
+/* The endpoint: which request gets which page, refused requests, /healthz and /readyz. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@ static struct listener listener;
 static struct metrics metrics;
 static int port;
 
-static int listening(void)
+static int open_listener(void)
 {
 	struct sockaddr_in at = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -22,7 +22,7 @@ static int listening(void)
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
 	const int small = 4096;
 
-	/* Accepted ones have the same: so a page does not fit. */
+	/* Accepted sockets inherit the size, so a page does not fit in the socket's buffer. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(fd, 128), 0);
@@ -40,7 +40,7 @@ static int start(void **state)
 	listeners = (struct listeners){0};
 	TAILQ_INIT(&listeners.list);
 	TAILQ_INSERT_TAIL(&listeners.list, &listener, entry);
-	metrics_init(&metrics, &fake_registry, &listeners, listening());
+	metrics_init(&metrics, &fake_registry, &listeners, open_listener());
 	assert_true(metrics_follow(&metrics, why, sizeof(why)));
 	return 0;
 }
@@ -51,15 +51,15 @@ static int end(void **state)
 	return fake_end(state);
 }
 
-/* Turns of the loop, as many as a page takes. */
+/* Enough turns of the loop to write a page. */
 static void turns(void)
 {
 	for (unsigned i = 0; i < 300; i++)
 		loop_turn(&fake_loop, false);
 }
 
-/* A connection that takes little at a time. */
-static int connected(void)
+/* A connection with a small receive buffer. */
+static int open_connection(void)
 {
 	const int small = 2048;
 	struct sockaddr_in at = {
@@ -75,9 +75,9 @@ static int connected(void)
 	return fd;
 }
 
-static int asked(const char *path)
+static int send_request(const char *path)
 {
-	const int fd = connected();
+	const int fd = open_connection();
 	char text[256];
 	const int length = snprintf(text, sizeof(text), "GET %s HTTP/1.0\r\n\r\n", path);
 
@@ -85,8 +85,8 @@ static int asked(const char *path)
 	return fd;
 }
 
-/* All of the answer. */
-static const char *answer(int fd)
+/* The whole answer; closes the connection. */
+static const char *read_answer(int fd)
 {
 	static char text[1 << 20];
 	size_t length = 0;
@@ -102,35 +102,35 @@ static const char *answer(int fd)
 	return text;
 }
 
-static bool says(const char *path, const char *status, const char *line)
+static bool answers(const char *path, const char *status, const char *line)
 {
-	const char *text = answer(asked(path));
+	const char *text = read_answer(send_request(path));
 
 	return strncmp(text + strlen("HTTP/1.0 "), status, 3) == 0 &&
 		strlen(text) > strlen(line) + 4 &&
 		strcmp(strstr(text, "\r\n\r\n") + 4, line) == 0;
 }
 
-/* --- how we are --------------------------------------------------------------------------- */
+/* --- health ------------------------------------------------------------------------------- */
 
 static void test_ready_while_clients_are_accepted(void **state)
 {
 	(void)state;
-	assert_true(says("/readyz", "200", "ready\n"));
+	assert_true(answers("/readyz", "200", "ready\n"));
 	listeners.resting = true;
-	assert_true(says("/readyz", "503", "accepting nobody for want of descriptors\n"));
+	assert_true(answers("/readyz", "503", "not accepting clients: out of descriptors\n"));
 	listeners.paused = true;
-	assert_true(says("/readyz", "503", "not listening\n"));
+	assert_true(answers("/readyz", "503", "not listening\n"));
 	listeners.paused = listeners.resting = false;
 	TAILQ_INIT(&listeners.list);
-	assert_true(says("/readyz", "503", "not listening\n"));
+	assert_true(answers("/readyz", "503", "not listening\n"));
 	fake_registry.process->operation = OPERATION_PAUSED;
-	assert_true(says("/readyz", "503", "paused\n"));
+	assert_true(answers("/readyz", "503", "paused\n"));
 	fake_registry.process->operation = OPERATION_SUSPENDED;
-	assert_true(says("/readyz", "503", "suspended\n"));
+	assert_true(answers("/readyz", "503", "suspended\n"));
 	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
-	assert_true(says("/readyz", "503", "shutting down\n"));
-	assert_true(says("/healthz", "200", "ok\n"));
+	assert_true(answers("/readyz", "503", "shutting down\n"));
+	assert_true(answers("/healthz", "200", "ok\n"));
 	fake_registry.process->shutdown = SHUTDOWN_NONE;
 	fake_registry.process->operation = OPERATION_RUNNING;
 }
@@ -147,46 +147,47 @@ static void many_pools(void)
 	}
 }
 
-static void test_those_who_ask_while_a_page_is_written_get_the_next_one_together(void **state)
+static void test_requests_during_the_writing_of_a_page_share_the_next_one(void **state)
 {
 	int fds[6];
 
 	(void)state;
 	many_pools();
 	for (unsigned i = 0; i < 6; i++)
-		fds[i] = asked("/metrics");
+		fds[i] = send_request("/metrics");
 	turns();
 	assert_int_equal(metrics.requests[0][0], 6);
 	assert_true(metrics.pages <= 3);
 	for (unsigned i = 0; i < 6; i++)
-		assert_non_null(strstr(answer(fds[i]), "pgbouncer_up 1\n"));
+		assert_non_null(strstr(read_answer(fds[i]), "pgbouncer_up 1\n"));
 	turns();
 	assert_int_equal(metrics.pages, 0);
 	assert_null(metrics.newest);
 }
 
-static void test_slow_readers_hold_few_pages(void **state)
+static void test_slow_readers_keep_few_pages_in_memory(void **state)
 {
 	int fds[20];
 
 	(void)state;
 	many_pools();
 	for (unsigned i = 0; i < 20; i++) {
-		fds[i] = asked("/metrics");
+		fds[i] = send_request("/metrics");
 		turns();
 		assert_true(metrics.pages <= METRICS_PAGES);
 	}
 	assert_int_equal(metrics.pages, METRICS_PAGES);
 	assert_int_equal(metrics.requests[0][0], 20);
 	for (unsigned i = 0; i < 20; i++)
-		assert_non_null(strstr(answer(fds[i]), "pgusher_metric_series_dropped 0\n"));
+		assert_non_null(
+			strstr(read_answer(fds[i]), "pgusher_metric_series_dropped 0\n"));
 	turns();
 	assert_int_equal(metrics.pages, 0);
 }
 
-static void test_the_end_answers_those_who_wait(void **state)
+static void test_waiting_requests_are_answered_on_close(void **state)
 {
-	const int fd = asked("/metrics");
+	const int fd = send_request("/metrics");
 
 	(void)state;
 	many_pools();
@@ -203,9 +204,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, end)
 	const struct CMUnitTest tests[] = {
 		TEST(ready_while_clients_are_accepted),
-		TEST(those_who_ask_while_a_page_is_written_get_the_next_one_together),
-		TEST(slow_readers_hold_few_pages),
-		TEST(the_end_answers_those_who_wait),
+		TEST(requests_during_the_writing_of_a_page_share_the_next_one),
+		TEST(slow_readers_keep_few_pages_in_memory),
+		TEST(waiting_requests_are_answered_on_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
