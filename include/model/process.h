@@ -69,7 +69,8 @@ struct process {
 	bool has_scram_secrets; /* a user has one: a password may take long to check; stays true */
 	struct console_hooks console;
 	struct console_wait_list console_waits;
-	unsigned tellings; /* answers of SHOW that are being built: see admin/show/telling */
+	unsigned
+		show_streams; /* answers of SHOW that are being built (admin/show/show_stream) */
 	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
 	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/console/grammar.h"
 #include "admin/show/clauses.h"
 #include "admin/show/selection.h"
 #include "wire/frame.h"
@@ -61,11 +62,11 @@ static void check_rows(const struct clauses *clauses, const struct buffer *out)
 
 static void apply(const struct clauses *clauses, uint64_t binary)
 {
-	const struct result_wish wish = {clauses, binary, true};
+	const struct result_options options = {clauses, binary, true};
 	struct buffer out = {0};
 	struct result result;
 
-	result_begin(&result, &out, columns, COLUMNS, &wish);
+	result_begin(&result, &out, columns, COLUMNS, &options);
 	for (int i = 0; i < ROWS; i++)
 		add_row(&result, i);
 	result_end(&result);

@@ -13,7 +13,7 @@ from report import TOP, read, sources, verdict
 CLAIM = re.compile(r"^\s*(?:/\*|\*).*\bsorted\b", re.IGNORECASE)
 NEAR = 12  # lines within which the rows begin
 ROW = re.compile(r'^\t+(?:\{|\[\w+\] = \{)\s*"?([\w.-]+)|^(?:[A-Z_]+)\(\s*"?([\w.-]+)')
-DEFINITION = re.compile(r"^(?:REASON|SETTING)\(\s*\"?(\w+)", re.MULTILINE)
+DEFINITION = re.compile(r"^(?:REASON|SETTING|SHOW)\(\s*\"?(\w+)", re.MULTILINE)
 
 
 def rows_after(lines, start):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the console asks for and only the daemon can do. The daemon hangs a filled-in table on
- * registry.process->actions before it listens; all functions are called on the loop's thread.
+ * What commands ask of the daemon, which is a floor above the console. The daemon sets
+ * process.actions before it listens; all functions are called on the event loop's thread.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_ACTIONS_H
 #define PGUSHER_ADMIN_CONSOLE_ACTIONS_H
@@ -9,19 +9,24 @@
 #include "model/registry.h"
 
 struct actions {
-	/* Read the configuration anew; false, and the old one in force, when something failed. */
+	/*
+	 * Load the configuration again. Returns false if that failed; the old configuration then
+	 * stays in force.
+	 */
 	bool (*reload)(struct registry *registry);
 	/*
-	 * Give a setting another value until the next reload. True as well, without effect, for one
-	 * that cannot change at run time. False: unknown, or no such value; `why` is for the log.
+	 * Give a setting another value until the next reload. Returns true, without effect, for a
+	 * setting that cannot change at run time; false if the setting is unknown or the value is
+	 * not valid. `why` gets a text for the log, or "".
 	 */
 	bool (*set)(struct registry *registry, const char *key, const char *value, char *why,
 		size_t size);
-	/* Stop: `now`, or as the mode says. Nothing more is sent to anybody if it is now. */
+	/* Shut down, at once (`now`) or as the mode says. If at once, nothing more is sent. */
 	void (*shutdown)(struct registry *registry, enum shutdown_mode mode, bool now);
 	/*
-	 * Hand over to the process that asks for it on this console, or, at last, let go. NULL, or
-	 * why not. A handover that has begun is answered later, one that is committed has been.
+	 * Takeover: hand connections over to the process that asks on this console, and, later,
+	 * commit. Both return NULL or the text of an error. `hand_over` answers the console later;
+	 * after `commit` there is no answer.
 	 */
 	const char *(*hand_over)(struct registry *registry, struct client_link *console);
 	const char *(*commit)(struct registry *registry, struct client_link *console);

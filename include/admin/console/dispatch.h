@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Finds out what a text asks the console for, whether whoever asks may have it, and has the
- * command done.
+ * Parses the text of a command, checks the client's right to give it, and runs it.
  *
- * What there is to say goes into a buffer, without ReadyForQuery; sockets and framing are
- * admin/console/console's affair, statements and portals admin/console/extended's.
+ * Answers are appended to a buffer, without ReadyForQuery. admin/console/console sends them;
+ * admin/console/extended keeps statements and portals.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_DISPATCH_H
 #define PGUSHER_ADMIN_CONSOLE_DISPATCH_H
 
 #include "admin/console/commands.h"
 
-struct topic;
-
 /*
- * Is the text a command, whoever may give it? Sets `topic` to what is shown, or NULL. False: the
- * error has been appended to `out`.
+ * Is the text a command, whether or not the client has the right to give it? Sets `topic` to the
+ * topic of a SHOW, else to NULL. Returns false after appending the error to `out`.
  */
 bool dispatch_check(struct client_link *client, const char *text, const struct topic **topic,
 	struct buffer *out);
 
 /*
- * Run the command in this text; the answer is appended to `out`. `wish` may be NULL. `telling` is
- * set to what follows, the caller's from then on, if the answer is COMMAND_GOES_ON, else to NULL.
+ * Run the command in this text and append its answer to `out`. `options` may be NULL. With
+ * COMMAND_CONTINUES `show` is set to the stream of the remaining answer, which the caller frees;
+ * else to NULL. The command may close the client.
  */
 enum command_end dispatch_run(struct client_link *client, const char *text,
-	const struct result_wish *wish, struct buffer *out, struct telling **telling);
+	const struct result_options *options, struct buffer *out, struct show_stream **show);
 
 #endif

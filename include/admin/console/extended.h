@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The extended protocol on the console: statements and portals of one client, answered as a
- * PostgreSQL server that is never in a transaction block would.
+ * The extended protocol on the console: statements and portals of one client, answered as by a
+ * PostgreSQL server that is never in a transaction block.
  *
- * A command is checked at Parse and done at Execute; there are no parameters. Portals end at
- * Sync. An error skips what follows up to the next Sync. Protocol: "Message Flow", Extended
- * Query. Answers go into a buffer; when they are sent is for admin/console/console.
+ * Parse checks a command, Execute runs it; parameters are not supported. Sync drops portals. After
+ * an error all messages up to the next Sync are skipped. Protocol: "Message Flow", Extended Query.
+ * Answers are appended to a buffer, which admin/console/console sends.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_EXTENDED_H
 #define PGUSHER_ADMIN_CONSOLE_EXTENDED_H
@@ -16,34 +16,34 @@
 struct extended {
 	struct prepared prepared;
 	bool is_skipping; /* up to the next Sync */
-	struct console_portal *running; /* whose rows are being built; NULL: none */
-	uint32_t wanted; /* rows of it that are still to be sent; 0: all */
+	struct console_portal *running; /* its rows are being built; NULL: no portal */
+	uint32_t wanted; /* rows of `running` that are still to be sent; 0: all */
 };
 
-/* Is this a message of the extended protocol? */
+/* Is this a type of message of the extended protocol? */
 bool extended_knows(uint8_t type);
 
 /*
- * Deal with such a message. As dispatch_run() it may close the client, and says if an answer is
- * still to come, which is CommandComplete or an error without ReadyForQuery.
+ * Handle such a message. The command that it runs may close the client. With COMMAND_WAITS the
+ * answer that is sent later is CommandComplete or an error, without ReadyForQuery.
  */
 enum command_end extended_take(struct extended *extended, struct client_link *client,
 	uint8_t type, const uint8_t *body, size_t length, struct buffer *out);
 
 /*
- * Build another slice of the rows that an Execute waits for, when extended_take() or this has said
- * COMMAND_GOES_ON; and say so again as long as more are wanted.
+ * Build the next slice of the rows that an Execute waits for. To be called while extended_take()
+ * or this function returned COMMAND_CONTINUES.
  */
-enum command_end extended_go_on(
+enum command_end extended_continue(
 	struct extended *extended, struct client_link *client, struct buffer *out);
 
-/* The answer that was still to come was an error. */
+/* The answer that was sent later was an error: skip to the next Sync. */
 void extended_fail(struct extended *extended);
 
-/* A simple query ends the unnamed statement and all portals. */
+/* A simple query: drop the unnamed statement and all portals. */
 void extended_interrupt(struct extended *extended);
 
-/* Give all memory back. */
+/* Free all statements and portals. */
 void extended_free(struct extended *extended);
 
 #endif

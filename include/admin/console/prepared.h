@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The statements and portals of one console. A statement is the text of a command that was
- * checked, a portal one run of it with what has not been sent yet. Both are bounded in number,
- * statements in the bytes of their texts too.
+ * The prepared statements and portals of one console. A statement is the text of a command that was
+ * checked; a portal is one run of it with the part of the answer that was not sent yet. The number
+ * of both is limited, and so are the bytes of their texts.
  *
- * A portal keeps its text, whatever becomes of the statement it was made from.
+ * A portal keeps its text when its statement is closed.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_PREPARED_H
 #define PGUSHER_ADMIN_CONSOLE_PREPARED_H
@@ -13,22 +13,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "admin/show/telling.h"
+#include "admin/show/show_stream.h"
 #include "base/buffer.h"
-
-struct topic;
 
 enum {
 	PREPARED_STATEMENTS = 1024,
 	PREPARED_PORTALS = 64,
 	PREPARED_NAME_SIZE = 256, /* with its NUL */
-	PREPARED_TEXT_MAX = 1024 * 1024, /* of all statements and portals together */
+	PREPARED_TEXT_MAX = 1024 * 1024, /* bytes of all statements and portals together */
 };
 
 /* A text, shared by a statement and the portals made from it. */
 struct console_query {
-	unsigned holders;
-	const struct topic *topic; /* NULL: it returns no rows */
+	unsigned references;
+	const struct topic *topic; /* of a SHOW; NULL: the command returns no rows */
 	size_t length;
 	char text[];
 };
@@ -36,18 +34,18 @@ struct console_query {
 struct console_statement {
 	LIST_ENTRY(console_statement) entry;
 	struct console_query *query;
-	char name[]; /* "" is the unnamed one */
+	char name[]; /* "": the unnamed statement */
 };
 
 struct console_portal {
 	LIST_ENTRY(console_portal) entry;
 	struct console_query *query;
-	uint64_t binary; /* see struct result_wish */
+	uint64_t binary; /* see struct result_options */
 	bool has_run;
-	struct buffer answer; /* of the run, as far as it was built */
-	size_t sent; /* of it */
-	struct telling *telling; /* owned: builds the rest; NULL: there is none */
-	char name[];
+	struct buffer answer; /* as far as it was built */
+	size_t sent; /* bytes of `answer` */
+	struct show_stream *show; /* owned: builds the rest; NULL: the answer is complete */
+	char name[]; /* "": the unnamed portal */
 };
 
 struct prepared {
@@ -57,25 +55,29 @@ struct prepared {
 	size_t text_bytes;
 };
 
-/* By name; NULL: there is none. */
+/* Find a statement or portal by name; NULL: there is none. */
 struct console_statement *prepared_find_statement(
 	const struct prepared *prepared, const char *name);
 struct console_portal *prepared_find_portal(const struct prepared *prepared, const char *name);
 
-/* A new one of a name that is not taken. NULL: no memory, or one of the bounds is reached. */
+/*
+ * Add a statement or portal under a name that is not in use. Texts are copied. Returns NULL when
+ * out of memory or when a limit is reached.
+ */
 struct console_statement *prepared_add_statement(struct prepared *prepared, const char *name,
 	const char *text, const struct topic *topic);
 struct console_portal *prepared_add_portal(
 	struct prepared *prepared, const char *name, struct console_query *query);
 
-/* NULL is none. */
+/* Remove and free one; NULL is allowed. */
 void prepared_drop_statement(struct prepared *prepared, struct console_statement *statement);
 void prepared_drop_portal(struct prepared *prepared, struct console_portal *portal);
 
+/* Remove and free all portals, or all portals and statements. */
 void prepared_drop_portals(struct prepared *prepared);
 void prepared_drop_all(struct prepared *prepared);
 
-/* Bytes of answers that portals hold, or that of which they will be made. */
+/* Bytes of memory that the answers of portals take. */
 size_t prepared_held(const struct prepared *prepared);
 
 #endif

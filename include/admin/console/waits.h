@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands that are answered later: PAUSE and SUSPEND when all is quiet, WAIT_CLOSE when all that
- * was marked has been retired.
+ * Commands that are answered later: PAUSE and SUSPEND when no server works for a client any more,
+ * WAIT_CLOSE when all servers that were marked have been retired.
  *
- * Each is an object of its own in registry.process->console_waits, so that a client may send further
- * commands meanwhile. What it waits for is looked at again whenever waits_look() is called; a
- * wait never outlives what it waits for: a RESUME ends a PAUSE that has not been answered. Who
- * waits is told every few seconds what for; SHOW WAITS tells everybody.
+ * Each wait is an object in process.console_waits, so that a client may send further commands
+ * meanwhile. waits_look() checks the condition of every wait. A wait ends with its reason: a RESUME
+ * answers a waiting PAUSE with an error. Every few seconds a notice reports to the client what the
+ * command waits for; SHOW WAITS shows all waits.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_WAITS_H
 #define PGUSHER_ADMIN_CONSOLE_WAITS_H
@@ -16,55 +16,55 @@
 
 enum wait_kind { WAIT_PAUSE, WAIT_SUSPEND, WAIT_CLOSE, WAIT_KINDS };
 
-/* A wait, for SHOW; good until the next turn. */
+/* A wait as SHOW WAITS shows it; valid until the next turn. */
 struct wait_view {
 	const char *command;
-	const char *database; /* NULL: all */
-	const struct client_link *client; /* who is to be answered */
+	const char *database; /* NULL: all databases */
+	const struct client_link *client; /* the client that gets the answer */
 	usec_t since;
-	unsigned servers; /* it waits for so many */
+	unsigned servers; /* that it waits for */
 };
 
-/* Room for what waits_describe() says. */
+/* Room for the text of waits_describe(). */
 enum { WAIT_TEXT_SIZE = 256 };
 
 /*
- * The client's command has been done but for the waiting. NULL is all databases. False: no
- * memory, or the client waits for a great many answers already.
+ * Add a wait for a command that is done but for the waiting. `database` may be NULL: all databases.
+ * Returns false when out of memory or when the client has too many waits.
  */
 bool waits_add(
 	struct client_link *client, enum wait_kind kind, const struct database *database);
 
 /*
- * The newest wait of this client is answered without ReadyForQuery, and this is told when it has
- * been, unless the client is closed then.
+ * Answer the newest wait of this client without ReadyForQuery, and then call `answered`, unless
+ * sending closed the client.
  */
 typedef void wait_answered(struct client_link *client, bool failed);
 void waits_answer_to(struct client_link *client, wait_answered *answered);
 
 /*
- * The client is in the middle of another answer, or no longer: what it waits for is answered when
- * that is at its end.
+ * Delay the answers of this client's waits (`delay`) while another answer is being sent, or send
+ * those that are due. May close the client.
  */
-void waits_hold(struct client_link *client, bool hold);
+void waits_delay(struct client_link *client, bool delay);
 
 /* Does the client wait for an answer? */
 bool waits_has(const struct client_link *client);
 
-/* Answer what has come true, and with an error what cannot any more. */
+/* Answer the waits that are over, and with an error those that can never be over. */
 void waits_look(struct registry *registry);
 
-/* Answer all that the client waits for with an error: somebody canceled it. */
+/* Answer all waits of the client with an error: it was canceled by a cancel request. */
 void waits_cancel(struct client_link *client);
 
-/* Forget all that the client waits for: it is closing. */
+/* Free all waits of the client without an answer: it is being closed. */
 void waits_drop(struct client_link *client);
 
-/* Walk the waits: NULL starts, NULL ends. */
+/* Iterate over all waits: NULL returns the first one; returns NULL after the last one. */
 const struct console_wait *waits_next(
 	const struct registry *registry, const struct console_wait *after);
 
-/* What there is to show of one; `text` is told what it waits for. */
+/* What SHOW WAITS shows of a wait; `text` gets the description of what it waits for. */
 struct wait_view waits_view(const struct registry *registry, const struct console_wait *wait,
 	char text[WAIT_TEXT_SIZE]);
 
@@ -72,9 +72,7 @@ struct wait_view waits_view(const struct registry *registry, const struct consol
 void waits_describe(const struct registry *registry, const struct control_census *census,
 	char text[WAIT_TEXT_SIZE]);
 
-/*
- * Does some console wait with a command of this kind, for this database (NULL: for all)?
- */
+/* Does a console wait with a command of this kind for this database (NULL: all databases)? */
 bool waits_has_kind(const struct registry *registry, enum wait_kind kind, const char *database);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which rows of a SHOW are wanted, and in which order:
+ * The clauses of a SHOW: which rows are wanted, and in which order.
  *
  *	clauses :=  ( 'where' test ( 'and' test )* )?
  *	            ( 'order' 'by' column ( 'asc' | 'desc' )? ( ',' ... )* )?
@@ -9,8 +9,9 @@
  *	         |  column 'is' 'not'? 'null'
  *	value   :=  one or more of [0-9A-Za-z_.+-]  |  "..."  |  '...'
  *
- * Pure; admin/show/selection applies them. Columns of numbers are compared as numbers, others byte by byte; but a number without
- * quotes is one to every column of text as well.
+ * Pure; admin/show/selection applies the clauses to rows. Columns of numbers are compared as
+ * numbers, other columns byte by byte; a number without quotes is compared as a number with a text
+ * column too.
  */
 #ifndef PGUSHER_ADMIN_SHOW_CLAUSES_H
 #define PGUSHER_ADMIN_SHOW_CLAUSES_H
@@ -19,10 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "admin/console/grammar.h"
 #include "admin/show/result.h"
 
-enum { CLAUSE_TESTS = 16, CLAUSE_KEYS = 8 };
+enum { CLAUSE_TESTS = 16, CLAUSE_KEYS = 8, CLAUSE_NAME_SIZE = 64, CLAUSE_VALUE_SIZE = 256 };
 
 enum comparison {
 	COMPARE_EQUAL,
@@ -41,7 +41,7 @@ struct clause_test {
 	unsigned column;
 	enum comparison comparison;
 	bool as_number;
-	char value[COMMAND_VALUE_SIZE];
+	char value[CLAUSE_VALUE_SIZE];
 };
 
 struct clause_key {
@@ -50,21 +50,21 @@ struct clause_key {
 };
 
 struct clauses {
-	struct clause_test tests[CLAUSE_TESTS]; /* all of them have to hold */
+	struct clause_test tests[CLAUSE_TESTS]; /* a row must pass all of them */
 	unsigned test_count;
-	struct clause_key keys[CLAUSE_KEYS]; /* the first is the most important */
+	struct clause_key keys[CLAUSE_KEYS]; /* the first key decides first */
 	unsigned key_count;
 	bool is_limited;
 	uint64_t limit; /* rows */
 };
 
-/* Why a text is none; `text` is for people. */
+/* Why a text is not valid: the SQLSTATE and the message of the error. */
 struct clause_fault {
 	const char *sqlstate;
 	char text[256];
 };
 
-/* Read clauses about these columns. False: `fault` says why not. */
+/* Parse clauses about these columns into `out`. Returns false and sets `fault` if they are wrong. */
 bool clauses_parse(const char *text, const struct column *columns, unsigned column_count,
 	struct clauses *out, struct clause_fault *fault);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Reads a command's text from the front: spaces, words, quoted texts. Pure; what the words mean
- * is for the grammars on top of it.
+ * Reads the text of a command from the front: spaces, words, quoted texts. Pure; the grammars
+ * (admin/console/grammar, admin/show/clauses) decide what the words mean.
  */
 #ifndef PGUSHER_ADMIN_SHOW_SCAN_H
 #define PGUSHER_ADMIN_SHOW_SCAN_H
@@ -11,31 +11,32 @@
 
 struct scan {
 	const char *at;
-	bool too_long; /* some word was cut */
+	bool too_long; /* a word was cut */
 };
 
-/* Skip white space; was there any? */
+/* Skip white space. Returns whether there was any. */
 bool scan_space(struct scan *scan);
 
-/* Is this a character of a word without quotes? */
+/* May this character be in a word without quotes? */
 bool scan_is_word_character(char c);
 
-/* Take this word, whatever its case, unless it is only the beginning of a longer one. */
+/* Take this word, in any case, unless it is only the beginning of a longer word. */
 bool scan_keyword(struct scan *scan, const char *keyword);
 
 /* Take these characters. */
 bool scan_symbol(struct scan *scan, const char *symbol);
 
 /*
- * Take a text without its quotes into `out`, which is always terminated; what does not fit is
- * cut. A quote is doubled inside. False, and nothing is taken: there is none, or it has no end.
+ * Take a quoted text and write it to `out` without its quotes; a doubled quote inside stands for
+ * one. `out` is always terminated; a text that does not fit is cut. Returns false, and takes
+ * nothing, if there is no quoted text or its closing quote is missing.
  */
 bool scan_quoted(struct scan *scan, char quote, char *out, size_t size);
 
-/* Take word characters and, if `more` is not "", those in it. */
+/* Take word characters and the characters in `more`. Returns false if there are none. */
 bool scan_bare(struct scan *scan, const char *more, char *out, size_t size);
 
-/* A word, bare or in double quotes. */
+/* Take a word, bare or in double quotes. */
 bool scan_word(struct scan *scan, char *out, size_t size);
 
 /* Is nothing left but white space and one semicolon? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Applies the clauses of a SHOW to rows as they travel: bodies of DataRow messages, all of whose
- * cells are text. Pure.
+ * Applies the clauses of a SHOW to rows: bodies of DataRow messages with all cells as text.
+ * Pure.
  */
 #ifndef PGUSHER_ADMIN_SHOW_SELECTION_H
 #define PGUSHER_ADMIN_SHOW_SELECTION_H
@@ -13,10 +13,13 @@ struct row_bytes {
 	size_t length;
 };
 
-/* Does every condition hold? NULL meets none but IS NULL. */
+/* Does the row pass every test? NULL passes IS NULL only. */
 bool selection_accepts(const struct clauses *clauses, struct row_bytes row);
 
-/* Less than, equal to, or more than 0: how rows are to be ordered. NULL is the largest. */
+/*
+ * Less than, equal to, or more than 0: the order of two rows by the keys of ORDER BY. NULL is the
+ * largest value.
+ */
 int selection_compare(const struct clauses *clauses, const struct column *columns,
 	struct row_bytes a, struct row_bytes b);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Puts numbers in order a few comparisons at a time, however many they are. Pure; those that are
- * equal stay as they came.
+ * Sorts an array of numbers with a limited number of comparisons per call. Pure, stable.
  */
 #ifndef PGUSHER_ADMIN_SHOW_SORTING_H
 #define PGUSHER_ADMIN_SHOW_SORTING_H
@@ -14,25 +13,28 @@ typedef int sorting_compare(size_t a, size_t b, const void *context);
 
 struct sorting {
 	size_t *numbers; /* the caller's */
-	size_t *spare; /* owned: as many */
+	size_t *spare; /* owned: an array of the same size */
 	size_t count;
-	size_t width; /* of the runs that are in order in themselves; each two become one */
+	size_t width; /* of the sorted runs; two neighbours are merged into one */
 	size_t begin; /* of the two runs being merged */
-	size_t left, right; /* taken from each of them */
-	bool is_swapped; /* what is in order by now stands in `spare` */
+	size_t left, right; /* numbers taken from each run */
+	bool is_swapped; /* `spare` holds the current state, not `numbers` */
 };
 
-/* Begin; the numbers are the sorting's until it ends. False: no memory. */
+/*
+ * Begin to sort the numbers, which the caller does not touch until sorting_end(). Returns false
+ * when out of memory.
+ */
 bool sorting_begin(struct sorting *sorting, size_t *numbers, size_t count);
 
 /*
- * Go on for about so many comparisons, which are taken off `effort`. True: the numbers are in
- * order.
+ * Continue with at most `effort` comparisons, which are subtracted from it. Returns true when the
+ * numbers are sorted.
  */
-bool sorting_go_on(struct sorting *sorting, sorting_compare *compare, const void *context,
+bool sorting_continue(struct sorting *sorting, sorting_compare *compare, const void *context,
 	unsigned *effort);
 
-/* At any time; of a sorting that is all zero, too. */
+/* Free the memory, at any time; a struct that is all zero is allowed. */
 void sorting_end(struct sorting *sorting);
 
 #endif

@@ -9,8 +9,9 @@
 
 #include "admin/console/actions.h"
 #include "admin/console/reply.h"
-#include "admin/console/topics.h"
 #include "admin/console/waits.h"
+#include "admin/show/show_fakes.h"
+#include "admin/show/show_stream.h"
 #include "base/text.h"
 #include "session/link/peer_credentials.h"
 #include "session/takeover/inventory.h"
@@ -32,7 +33,7 @@ static enum command_end refuse(const struct command_call *call, const char *text
 	return COMMAND_DONE;
 }
 
-/* The log's line of a command that has been accepted. */
+/* Log a command that was accepted. */
 static void announce(const struct command_call *call, const char *word)
 {
 	if (call->database)
@@ -43,7 +44,7 @@ static void announce(const struct command_call *call, const char *word)
 
 /* --- SHOW and SET ------------------------------------------------------------------------- */
 
-/* Is it ourselves, as far as the system can tell: the process that takes over? */
+/* Does the client run as our own system user, as the process of a takeover does? */
 static bool is_local_superuser(const struct command_call *call)
 {
 	const struct client_link *client = call->client;
@@ -56,32 +57,36 @@ static bool is_local_superuser(const struct command_call *call)
 	return peer.uid == getuid();
 }
 
-/* All in one turn: descriptors must be those that they were when they were told of. */
-static enum command_end show_descriptors(struct command_call *call, struct telling *telling)
+/* Build all rows in one turn: later a descriptor could belong to another connection. */
+static enum command_end show_descriptors(struct command_call *call, struct show_stream *show)
 {
-	telling_finish(telling, call->out);
-	telling_free(telling);
-	return COMMAND_PASSES;
+	show_stream_finish(show, call->out);
+	show_stream_free(show);
+	return COMMAND_PASSES_FDS;
 }
 
 static enum command_end cmd_show(struct command_call *call)
 {
-	struct telling *telling;
+	struct show_stream *show;
 
 	if (call->topic->right == RIGHT_ADMIN && !call->client->admin)
 		return refuse(call, "admin access needed");
-	telling = telling_new(call);
-	if (!telling) {
+	show = show_stream_new(&(struct show_request){.registry = call->registry,
+		.client = call->client,
+		.text_length = strlen(call->text),
+		.topic = call->topic,
+		.options = call->options});
+	if (!show) {
 		call->out->failed = true;
 		return COMMAND_DONE;
 	}
 	if (call->topic == &show_fds && is_local_superuser(call))
-		return show_descriptors(call, telling);
-	if (!telling_go_on(telling, call->out)) {
-		call->telling = telling;
-		return COMMAND_GOES_ON;
+		return show_descriptors(call, show);
+	if (!show_stream_continue(show, call->out)) {
+		call->show = show;
+		return COMMAND_CONTINUES;
 	}
-	telling_free(telling);
+	show_stream_free(show);
 	return COMMAND_DONE;
 }
 
@@ -91,7 +96,7 @@ static enum command_end cmd_set(struct command_call *call)
 	char why[256] = "", tag[COMMAND_ARGUMENT_SIZE + COMMAND_VALUE_SIZE + 8];
 	bool is_set;
 
-	if (topics_is_fake(words->argument)) {
+	if (show_fakes_find(words->argument)) {
 		reply_notice(call->out, "SET ignored", NULL);
 		return done(call, "SET");
 	}
@@ -122,7 +127,7 @@ static enum command_end cmd_reload(struct command_call *call)
 	return COMMAND_DONE;
 }
 
-/* The forms of SHUTDOWN that wait. */
+/* The modes of SHUTDOWN that wait. */
 static const struct {
 	const char *word;
 	enum shutdown_mode mode;
@@ -155,7 +160,7 @@ static enum command_end cmd_shutdown(struct command_call *call)
 	if (!call->words->has_argument) {
 		announce(call, "SHUTDOWN");
 		registry->process->actions->shutdown(registry, SHUTDOWN_NONE, true);
-		return COMMAND_LAST;
+		return COMMAND_EXITS;
 	}
 	mode = find_mode(call->words->argument);
 	log_write(LEVEL_LOG, "SHUTDOWN %s command issued", modes[mode].word);
@@ -165,7 +170,7 @@ static enum command_end cmd_shutdown(struct command_call *call)
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-/* Answer now if there is nothing to wait for. */
+/* Answer at once if there is nothing to wait for. */
 static enum command_end wait_or_done(
 	const struct command_call *call, enum wait_kind kind, bool is_over, const char *tag)
 {
@@ -199,7 +204,7 @@ static enum command_end cmd_resume(struct command_call *call)
 		return refuse(call, "pooler is not paused/suspended");
 	announce(call, "RESUME");
 	control_resume(registry, call->database);
-	waits_look(registry); /* those whose pause this was hear of it first */
+	waits_look(registry); /* consoles with a waiting PAUSE are answered first */
 	return done(call, "RESUME");
 }
 
@@ -289,8 +294,8 @@ static enum command_end cmd_wait_close(struct command_call *call)
 }
 
 /*
- * Between two of us: another version that would tell things in another way is not known, as with
- * PgBouncer, and the new process asks for SUSPEND and SHOW FDS.
+ * For the takeover by a new process of the same inventory version. For any other version HANDOVER
+ * is an unknown command, as it is in PgBouncer; the new process then sends SUSPEND and SHOW FDS.
  */
 static enum command_end cmd_handover(struct command_call *call)
 {
@@ -305,7 +310,7 @@ static enum command_end cmd_handover(struct command_call *call)
 		      : registry->process->actions->hand_over(registry, call->client);
 	if (why)
 		return refuse(call, why);
-	return commits ? COMMAND_LAST : COMMAND_WAITS;
+	return commits ? COMMAND_EXITS : COMMAND_WAITS;
 }
 
 /* --- the table ---------------------------------------------------------------------------- */
@@ -346,7 +351,7 @@ const struct command commands[] = {
 	{"SHUTDOWN", ARGUMENT_MODE, RIGHT_ADMIN, .run = cmd_shutdown,
 		.help = {{"SHUTDOWN", "end the process at once"},
 			{"SHUTDOWN WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS",
-				"end it when transactions are over, or clients gone"}}},
+				"end it when transactions are over, or clients have disconnected"}}},
 	{"WAIT_CLOSE", ARGUMENT_OPTIONAL_DATABASE, RIGHT_ADMIN, .makes_database = true,
 		.verb = "wait in", .run = cmd_wait_close,
 		.help = {{"WAIT_CLOSE [<db>]", "wait until RECONNECT has renewed all"}}},

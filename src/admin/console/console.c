@@ -9,7 +9,7 @@
 #include "admin/console/extended.h"
 #include "admin/console/reply.h"
 #include "admin/console/waits.h"
-#include "admin/show/telling.h"
+#include "admin/show/show_stream.h"
 #include "base/text.h"
 #include "net/passing.h"
 #include "session/link/close.h"
@@ -34,7 +34,7 @@ struct console_session {
 	struct buffer input; /* received and not yet dealt with */
 	struct buffer out; /* answers of the extended protocol that have not been sent */
 	struct extended extended;
-	struct telling *telling; /* the rest of the answer to a simple query; NULL: none */
+	struct show_stream *show; /* the rest of the answer to a simple query; NULL: none */
 	bool busy; /* the extended protocol's answers come in order, and one is still to come */
 	struct passing *passing; /* an answer with descriptors under way; NULL: none */
 	bool counted; /* its first command has been */
@@ -184,17 +184,17 @@ static void count_first(struct console_session *session)
 	totals->queries++;
 }
 
-static void end_telling(struct console_session *session)
+static void end_show(struct console_session *session)
 {
-	telling_free(session->telling);
-	session->telling = NULL;
+	show_stream_free(session->show);
+	session->show = NULL;
 }
 
 /* Send a slice of the answer to a simple query; without memory it ends with an error. */
-static void tell_on(struct console_session *session, struct buffer *out, bool is_whole)
+static void send_slice(struct console_session *session, struct buffer *out, bool is_whole)
 {
 	if (is_whole || out->failed)
-		end_telling(session);
+		end_show(session);
 	if (is_whole)
 		writer_ready(out, READY_IDLE);
 	if (out->length > 0 || out->failed)
@@ -209,18 +209,18 @@ static void run_query(struct console_session *session, const char *text)
 
 	buffer_init_secret(&out); /* SHOW FDS tells keys */
 	count_first(session);
-	end = dispatch_run(client, text, NULL, &out, &session->telling);
-	session->over = end == COMMAND_LAST;
+	end = dispatch_run(client, text, NULL, &out, &session->show);
+	session->over = end == COMMAND_EXITS;
 	if (end == COMMAND_DONE && session->client) {
 		writer_ready(&out, READY_IDLE);
 		send_answer(client, &out);
-	} else if (end == COMMAND_PASSES && session->client) {
+	} else if (end == COMMAND_PASSES_FDS && session->client) {
 		writer_ready(&out, READY_IDLE);
 		if (!pass(session, &out))
 			client_close_for(client, REASON_NO_MEMORY);
-	} else if (end == COMMAND_GOES_ON) {
-		waits_hold(client, true);
-		tell_on(session, &out, false);
+	} else if (end == COMMAND_CONTINUES) {
+		waits_delay(client, true);
+		send_slice(session, &out, false);
 	}
 	buffer_free(&out);
 }
@@ -247,9 +247,9 @@ static bool flush(struct console_session *session)
 }
 
 /* Is an answer to SHOW under way? What came behind it waits. */
-static bool is_telling(const struct console_session *session)
+static bool is_showing(const struct console_session *session)
 {
-	return session->telling || session->extended.running;
+	return session->show || session->extended.running;
 }
 
 static void on_extended(
@@ -263,20 +263,20 @@ static void on_extended(
 		frame_body(message), frame_body_size(frame), &session->out);
 	if (!session->client)
 		return;
-	session->over = end == COMMAND_LAST;
+	session->over = end == COMMAND_EXITS;
 	session->busy = end == COMMAND_WAITS;
 	if (session->busy)
 		waits_answer_to(session->client, on_answered);
-	if (end == COMMAND_GOES_ON)
-		waits_hold(session->client, true);
-	if (session->busy || is_telling(session) || session->out.length > OUTPUT_MAX)
+	if (end == COMMAND_CONTINUES)
+		waits_delay(session->client, true);
+	if (session->busy || is_showing(session) || session->out.length > OUTPUT_MAX)
 		flush(session);
 }
 
 /* Build another slice of what the extended protocol answers, and send it. */
-static void tell_on_extended(struct console_session *session)
+static void continue_portal_show(struct console_session *session)
 {
-	extended_go_on(&session->extended, session->client, &session->out);
+	extended_continue(&session->extended, session->client, &session->out);
 	flush(session);
 }
 
@@ -410,7 +410,7 @@ static size_t run_input(struct console_session *session)
 	size_t at = 0, taken;
 
 	while (at < input->length && !stream_is_blocked(stream) && !session->passing &&
-		!session->busy && !is_telling(session)) {
+		!session->busy && !is_showing(session)) {
 		if (clock_monotonic() > end) {
 			schedule(session);
 			break;
@@ -444,28 +444,28 @@ static bool must_wait(const struct console_session *session)
 		session->client->link.stream.frozen;
 }
 
-static void tell_on_query(struct console_session *session)
+static void continue_query_show(struct console_session *session)
 {
 	struct buffer out;
 	bool is_whole;
 
 	buffer_init_secret(&out); /* as in run_query() */
-	is_whole = telling_go_on(session->telling, &out);
-	tell_on(session, &out, is_whole);
+	is_whole = show_stream_continue(session->show, &out);
+	send_slice(session, &out, is_whole);
 	buffer_free(&out);
 }
 
 /* The next slice of an answer under way. False: the client is closed. */
-static bool run_telling(struct console_session *session)
+static bool continue_show(struct console_session *session)
 {
-	if (!is_telling(session) || stream_is_blocked(&session->client->link.stream))
+	if (!is_showing(session) || stream_is_blocked(&session->client->link.stream))
 		return true;
 	if (session->extended.running)
-		tell_on_extended(session);
+		continue_portal_show(session);
 	else
-		tell_on_query(session);
-	if (session->client && !is_telling(session))
-		waits_hold(session->client, false);
+		continue_query_show(session);
+	if (session->client && !is_showing(session))
+		waits_delay(session->client, false);
 	return session->client != NULL;
 }
 
@@ -475,15 +475,15 @@ static void run_commands(struct loop_task *task)
 	size_t taken;
 
 	if (session->over || must_wait(session) || !add_input(session, NULL, 0) ||
-		!run_telling(session))
+		!continue_show(session))
 		return;
 	taken = run_input(session);
 	if (!session->client || session->over || !flush(session))
 		return;
 	/* One that does not read is told more when it has read, which comes as an event. */
-	if (is_telling(session) && !stream_is_blocked(&session->client->link.stream))
+	if (is_showing(session) && !stream_is_blocked(&session->client->link.stream))
 		schedule(session);
-	if (session->ended && !is_telling(session) &&
+	if (session->ended && !is_showing(session) &&
 		(taken == 0 || taken == session->input.length)) {
 		client_close_for(session->client, REASON_CLIENT_UNEXPECTED_EOF);
 		return;
@@ -519,7 +519,7 @@ static void on_readable(struct client_link *client)
 	uint8_t *area = loop->receive + LOOP_RECEIVE_HEADROOM;
 	const ssize_t got = stream_receive(&client->link.stream, area, LOOP_RECEIVE_SIZE);
 
-	if (got == STREAM_END && (session->input.length > 0 || is_telling(session)) &&
+	if (got == STREAM_END && (session->input.length > 0 || is_showing(session)) &&
 		!session->ended) {
 		/* Its last words came with its end, and may be a goodbye. */
 		session->ended = true;
@@ -577,7 +577,7 @@ static void on_closed(struct client_link *client)
 	client->console = NULL;
 	session->client = NULL;
 	end_passing(session);
-	end_telling(session);
+	end_show(session);
 	waits_drop(client);
 	loop_forget(loop, &session->task);
 	loop_defer(loop, &session->task, free_session);

@@ -11,10 +11,10 @@
 #include "admin/show/clauses.h"
 #include "base/text.h"
 
-/* So much of a command is repeated in an error. */
+/* Bytes of a command that an error repeats. */
 enum { QUOTED_COMMAND_MAX = 900 };
 
-/* What a text asks for. */
+/* A text that was parsed. */
 struct command_request {
 	struct command_words words;
 	struct clauses clauses;
@@ -36,7 +36,7 @@ static bool refuse_as_invalid(const struct command_call *call)
 	return false;
 }
 
-/* --- understanding ------------------------------------------------------------------------ */
+/* --- parsing ------------------------------------------------------------------------------ */
 
 static const struct command *find_command(const char *word)
 {
@@ -47,7 +47,7 @@ static const struct command *find_command(const char *word)
 	return NULL;
 }
 
-/* May the command have this argument, or none? What it stands for is looked at later. */
+/* Does the command take this argument, or none? The value is checked later. */
 static bool takes_argument(
 	const struct command *command, enum grammar grammar, const struct command_words *words)
 {
@@ -69,8 +69,8 @@ static bool takes_argument(
 	return true;
 }
 
-/* The topic of SHOW, and what is wanted of it. */
-static bool understand_topic(struct command_call *call, struct command_request *request)
+/* Find the topic of SHOW and parse its clauses. Returns false after appending the error. */
+static bool parse_topic(struct command_call *call, struct command_request *request)
 {
 	struct clause_fault fault;
 
@@ -87,12 +87,12 @@ static bool understand_topic(struct command_call *call, struct command_request *
 		reply_error_as(call->out, call->client, fault.sqlstate, text);
 		return false;
 	}
-	call->wish.clauses = &request->clauses;
+	call->options.clauses = &request->clauses;
 	return true;
 }
 
-/* Find out what the text asks for. False: it has been refused. */
-static bool understand(struct command_call *call, struct command_request *request)
+/* Parse the text. Returns false after appending the error. */
+static bool parse_request(struct command_call *call, struct command_request *request)
 {
 	const enum grammar grammar = grammar_parse(call->text, &request->words);
 
@@ -106,7 +106,7 @@ static bool understand(struct command_call *call, struct command_request *reques
 	request->command = find_command(request->words.word);
 	if (!request->command || !takes_argument(request->command, grammar, &request->words))
 		return refuse_as_invalid(call);
-	return request->command->argument != ARGUMENT_TOPIC || understand_topic(call, request);
+	return request->command->argument != ARGUMENT_TOPIC || parse_topic(call, request);
 }
 
 /* --- databases ---------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static bool names_database(const struct command *command)
 		command->argument == ARGUMENT_OPTIONAL_DATABASE;
 }
 
-/* Find or make the database that the argument names. */
+/* Find or create the database that the argument names. */
 static struct database *open_database(const struct command *command, struct command_call *call)
 {
 	const char *name = call->words->argument;
@@ -159,7 +159,7 @@ static enum command_end run_on_database(
 	return command->run(call);
 }
 
-/* --- doing -------------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------ */
 
 static struct command_call call_of(
 	struct client_link *client, const char *text, struct buffer *out)
@@ -178,29 +178,29 @@ bool dispatch_check(struct client_link *client, const char *text, const struct t
 	struct command_call call = call_of(client, text, out);
 	struct command_request request;
 
-	if (!understand(&call, &request))
+	if (!parse_request(&call, &request))
 		return false;
 	*topic = call.topic;
 	return true;
 }
 
 enum command_end dispatch_run(struct client_link *client, const char *text,
-	const struct result_wish *wish, struct buffer *out, struct telling **telling)
+	const struct result_options *options, struct buffer *out, struct show_stream **show)
 {
 	struct command_call call = call_of(client, text, out);
 	const struct command *command;
 	struct command_request request;
 	enum command_end end;
 
-	*telling = NULL;
-	if (wish)
-		call.wish = *wish;
-	if (!understand(&call, &request))
+	*show = NULL;
+	if (options)
+		call.options = *options;
+	if (!parse_request(&call, &request))
 		return COMMAND_DONE;
 	command = request.command;
 	if (command->right == RIGHT_ADMIN && !client->admin)
 		return refuse(&call, "admin access needed");
 	end = names_database(command) ? run_on_database(command, &call) : command->run(&call);
-	*telling = call.telling;
+	*show = call.show;
 	return end;
 }

@@ -13,10 +13,10 @@
 #include "wire/reader.h"
 #include "wire/writer.h"
 
-/* Portals may hold so many bytes of rows that were not asked for yet. */
+/* Most bytes of rows that portals keep for later Executes. */
 enum { PORTALS_HELD_MAX = 16 * 1024 * 1024 };
 
-/* One message being dealt with. */
+/* One message being handled. */
 struct extended_call {
 	struct extended *extended;
 	struct client_link *client;
@@ -26,7 +26,7 @@ struct extended_call {
 
 typedef enum command_end message_handler(struct extended_call *call);
 
-/* --- errors; SQLSTATEs and texts are PostgreSQL's -------------------------------------------- */
+/* --- errors; SQLSTATEs and texts are PostgreSQL's ----------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static enum command_end fail(
 	struct extended_call *call, const char *sqlstate, const char *format, ...)
@@ -225,11 +225,11 @@ static enum command_end on_close(struct extended_call *call)
 
 /* --- Execute ------------------------------------------------------------------------------ */
 
-/* How many bytes at the front of the answer are to be sent now, and what they end with. */
+/* The part of a portal's answer that one Execute sends. */
 struct portion {
 	size_t length;
 	uint32_t rows;
-	bool is_suspended; /* as many rows as were asked for */
+	bool is_suspended; /* ends after the number of rows that Execute asked for */
 	bool is_error;
 };
 
@@ -267,7 +267,10 @@ static struct portion move_portion(
 	return portion;
 }
 
-/* Send what was asked for; the rest waits in the portal for the next Execute, or is built first. */
+/*
+ * Send the rows that Execute asked for. The rest stays in the portal for the next Execute; rows that
+ * are missing are built first.
+ */
 static enum command_end send_portion(
 	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
 {
@@ -277,10 +280,10 @@ static enum command_end send_portion(
 	extended->running = NULL;
 	if (portion.is_error)
 		extended_fail(extended);
-	if (!portion.is_suspended && portal->telling) {
+	if (!portion.is_suspended && portal->show) {
 		extended->running = portal;
 		extended->wanted = max_rows > 0 ? max_rows - portion.rows : 0;
-		return COMMAND_GOES_ON;
+		return COMMAND_CONTINUES;
 	}
 	if (!portion.is_suspended)
 		return COMMAND_DONE;
@@ -290,13 +293,13 @@ static enum command_end send_portion(
 	return COMMAND_DONE;
 }
 
-/* Nothing more comes of it. */
+/* Drop the portal's answer. */
 static enum command_end fail_without_memory(
 	struct extended_call *call, struct console_portal *portal)
 {
 	call->extended->running = NULL;
-	telling_free(portal->telling);
-	portal->telling = NULL;
+	show_stream_free(portal->show);
+	portal->show = NULL;
 	portal->sent = 0;
 	buffer_free(&portal->answer);
 	return fail(call, "53200", "no mem");
@@ -305,15 +308,15 @@ static enum command_end fail_without_memory(
 static enum command_end run_portal(
 	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
 {
-	const struct result_wish wish = {.binary = portal->binary, .is_described = true};
+	const struct result_options options = {.binary = portal->binary, .is_described = true};
 	const enum command_end end = dispatch_run(
-		call->client, portal->query->text, &wish, &portal->answer, &portal->telling);
+		call->client, portal->query->text, &options, &portal->answer, &portal->show);
 
 	portal->has_run = true;
 	if (portal->answer.failed)
 		return fail_without_memory(call, portal);
-	/* Rows with descriptors go without them here. */
-	if ((end == COMMAND_DONE || end == COMMAND_PASSES || end == COMMAND_GOES_ON) &&
+	/* The extended protocol sends SHOW FDS without descriptors. */
+	if ((end == COMMAND_DONE || end == COMMAND_PASSES_FDS || end == COMMAND_CONTINUES) &&
 		call->client->console)
 		return send_portion(call, portal, max_rows);
 	buffer_append(call->out, portal->answer.data, portal->answer.length);
@@ -321,26 +324,26 @@ static enum command_end run_portal(
 	return end;
 }
 
-enum command_end extended_go_on(
+enum command_end extended_continue(
 	struct extended *extended, struct client_link *client, struct buffer *out)
 {
 	struct extended_call call = {.extended = extended, .client = client, .out = out};
 	struct console_portal *portal = extended->running;
 
-	if (telling_go_on(portal->telling, &portal->answer)) {
-		telling_free(portal->telling);
-		portal->telling = NULL;
+	if (show_stream_continue(portal->show, &portal->answer)) {
+		show_stream_free(portal->show);
+		portal->show = NULL;
 	}
 	if (portal->answer.failed)
 		return fail_without_memory(&call, portal);
 	return send_portion(&call, portal, extended->wanted);
 }
 
-/* A portal that has run gives what is left of its rows. */
-static enum command_end run_on(
+/* Execute of a portal that has run: send rows that are left. */
+static enum command_end resume_portal(
 	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)
 {
-	if (portal->answer.length > 0 || portal->telling)
+	if (portal->answer.length > 0 || portal->show)
 		return send_portion(call, portal, max_rows);
 	writer_command_complete(call->out, "SHOW"); /* all rows have been sent */
 	return COMMAND_DONE;
@@ -355,7 +358,7 @@ static enum command_end on_execute(struct extended_call *call)
 	if (!reader_done(&call->reader))
 		return fail_as_malformed(call);
 	if (max_rows > INT32_MAX)
-		max_rows = 0; /* all, as 0 says */
+		max_rows = 0; /* all rows */
 	portal = prepared_find_portal(&call->extended->prepared, name);
 	if (!portal)
 		return fail_without_portal(call, name);
@@ -363,7 +366,7 @@ static enum command_end on_execute(struct extended_call *call)
 		return run_portal(call, portal, max_rows);
 	if (!portal->query->topic || portal->query->topic->column_count == 0)
 		return fail(call, "55000", "portal \"%s\" cannot be run", name);
-	return run_on(call, portal, max_rows);
+	return resume_portal(call, portal, max_rows);
 }
 
 /* --- Sync and Flush ----------------------------------------------------------------------- */
@@ -376,7 +379,7 @@ static enum command_end on_sync(struct extended_call *call)
 	return COMMAND_DONE;
 }
 
-/* What there is to send is sent without being asked. */
+/* Nothing to do: answers are sent at the end of the turn anyway. */
 static enum command_end on_flush(struct extended_call *call)
 {
 	(void)call;

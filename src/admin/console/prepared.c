@@ -41,7 +41,7 @@ static struct console_query *new_query(
 		query = malloc(sizeof(*query) + length + 1);
 	if (!query)
 		return NULL;
-	*query = (struct console_query){.holders = 1, .topic = topic, .length = length};
+	*query = (struct console_query){.references = 1, .topic = topic, .length = length};
 	memcpy(query->text, text, length + 1);
 	prepared->text_bytes += length;
 	return query;
@@ -49,7 +49,7 @@ static struct console_query *new_query(
 
 static void release_query(struct prepared *prepared, struct console_query *query)
 {
-	if (--query->holders > 0)
+	if (--query->references > 0)
 		return;
 	prepared->text_bytes -= query->length;
 	free(query);
@@ -102,7 +102,7 @@ struct console_portal *prepared_add_portal(
 		portal = calloc(1, sizeof(*portal) + size);
 	if (!portal)
 		return NULL;
-	query->holders++;
+	query->references++;
 	portal->query = query;
 	buffer_init_secret(&portal->answer);
 	memcpy(portal->name, name, size);
@@ -119,7 +119,7 @@ void prepared_drop_portal(struct prepared *prepared, struct console_portal *port
 	prepared->portal_count--;
 	release_query(prepared, portal->query);
 	buffer_free(&portal->answer);
-	telling_free(portal->telling);
+	show_stream_free(portal->show);
 	free(portal);
 }
 
@@ -142,6 +142,6 @@ size_t prepared_held(const struct prepared *prepared)
 	size_t held = 0;
 
 	LIST_FOREACH(portal, &prepared->portals, entry)
-	held += portal->answer.length + telling_held(portal->telling);
+	held += portal->answer.length + show_stream_held(portal->show);
 	return held;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW HELP and SHOW COMMANDS, made of the tables of topics and commands: a notice for people,
- * rows for everybody else.
+ * SHOW HELP and SHOW COMMANDS, made from the tables of topics and commands: a notice to be read,
+ * and the same as rows for programs.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "admin/console/reply.h"
 #include "admin/console/topics.h"
 
-/* Deal with one line about a command. */
+/* Called for each line of help. */
 typedef void help_line(void *context, const struct command_help *help, enum right right);
 
 static void each_command(help_line *line, void *context)
@@ -54,12 +54,12 @@ static void add_purpose(void *context, const struct command_help *help, enum rig
 	buffer_printf(context, "\n\t%s: %s", help->usage, help->purpose);
 }
 
-/* First the lines that PgBouncer has, then ours, then what everything is for. */
-static void fill_help(struct result *result, const struct command_call *call)
+/* First the lines that PgBouncer has, then ours, then the purpose of each topic and command. */
+static void fill_help(struct result *result, const struct show_request *request)
 {
 	struct buffer detail = {0};
 
-	(void)call;
+	(void)request;
 	topics_help(&detail, false);
 	each_command(add_usage, &detail);
 	topics_help(&detail, true);
@@ -95,9 +95,9 @@ static void add_row(void *context, const struct command_help *help, enum right r
 	result_end_row(result);
 }
 
-static void fill_commands(struct result *result, const struct command_call *call)
+static void fill_commands(struct result *result, const struct show_request *request)
 {
-	(void)call;
+	(void)request;
 	each_topic(add_row, result);
 	each_command(add_row, result);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW WAITS, a topic of ours: what the process and its consoles wait for at this moment. A
- * command that still has a console to answer is a row of that console; one that was given by a
- * signal, or whose console has gone, is a row all the same.
+ * SHOW WAITS, which PgBouncer does not have: what consoles and the process wait for. A command that
+ * a console waits for is a row with the id of that console; a pause or shutdown that was started by
+ * a signal, or by a console that has closed, is a row without an id.
  */
 #include <stdio.h>
 
-#include "admin/console/topics.h"
 #include "admin/console/waits.h"
+#include "admin/show/topic.h"
 
 static const struct column columns[] = {
 	{"command", COLUMN_TEXT},
@@ -22,7 +22,7 @@ static const struct column columns[] = {
 
 struct row {
 	const char *command, *database, *text;
-	const struct client_link *client; /* NULL: nobody is to be answered */
+	const struct client_link *client; /* the console; NULL: no console gets an answer */
 	usec_t since;
 	unsigned servers, clients;
 };
@@ -61,7 +61,7 @@ static void add_consoles(struct result *result, const struct registry *registry,
 	}
 }
 
-/* A pause that nobody waits for any more, or ever did. */
+/* A pause that no console waits for. */
 static void add_pause(struct result *result, const struct registry *registry,
 	const struct database *database, usec_t since)
 {
@@ -122,9 +122,9 @@ static void add_shutdown(struct result *result, const struct registry *registry,
 	add(result, &row, now);
 }
 
-static void fill(struct result *result, const struct command_call *call)
+static void fill(struct result *result, const struct show_request *request)
 {
-	const struct registry *registry = call->registry;
+	const struct registry *registry = request->registry;
 	const usec_t now = loop_now(registry->loop);
 
 	add_consoles(result, registry, now);

@@ -11,10 +11,10 @@
 #include "session/work/suspend.h"
 #include "wire/writer.h"
 
-/* One client can have this many unanswered commands; nobody needs a second. */
+/* Most waits of one client. A client needs one at a time. */
 enum { WAITS_OF_A_CLIENT = 16, DATABASE_NAME_SIZE = 64 };
 
-/* How often the one who waits is told what for. */
+/* How often a notice reports what a command waits for. */
 #define NOTICE_PERIOD (3 * USEC_PER_SEC)
 
 struct console_wait {
@@ -22,22 +22,22 @@ struct console_wait {
 	struct client_link *client;
 	enum wait_kind kind;
 	bool for_database;
-	char database[DATABASE_NAME_SIZE]; /* by name: it may vanish meanwhile */
-	wait_answered *answered; /* NULL: nobody but the client */
-	bool held; /* its client is in the middle of another answer */
-	bool canceled; /* somebody did so meanwhile */
-	usec_t since, told; /* when it began, and when its client last heard of it */
+	char database[DATABASE_NAME_SIZE]; /* by name: it may be removed meanwhile */
+	wait_answered *answered; /* NULL: no callback, and the answer ends with ReadyForQuery */
+	bool is_delayed; /* another answer is being sent to the client */
+	bool canceled; /* by a cancel request */
+	usec_t since, notified; /* when it began, and when the last notice was sent */
 };
 
 /* --- what commands wait for --------------------------------------------------------------- */
 
 struct wait_rules {
 	const char *command;
-	const char *ended; /* the answer if it is over before it came true; NULL: never so */
-	/* Is what it waits for still to come? NULL: always. */
+	const char *ended; /* the error if the condition cannot be met any more; NULL: it can */
+	/* Can the condition still be met? NULL: always. */
 	bool (*holds)(const struct registry *registry, const struct database *database);
 	bool (*is_over)(const struct registry *registry, const struct database *database);
-	/* Servers that keep it from being over. */
+	/* The servers that it waits for. */
 	struct control_census (*count)(
 		const struct registry *registry, const struct database *database);
 };
@@ -92,7 +92,7 @@ bool waits_add(struct client_link *client, enum wait_kind kind, const struct dat
 	wait->client = client;
 	wait->kind = kind;
 	wait->for_database = database != NULL;
-	wait->since = wait->told = loop_now(registry->loop);
+	wait->since = wait->notified = loop_now(registry->loop);
 	if (database)
 		text_copy(wait->database, sizeof(wait->database), database->name);
 	if (last)
@@ -116,7 +116,7 @@ void waits_answer_to(struct client_link *client, wait_answered *answered)
 		newest->answered = answered;
 }
 
-void waits_hold(struct client_link *client, bool hold)
+void waits_delay(struct client_link *client, bool delay)
 {
 	struct registry *registry = link_registry(&client->link);
 	struct console_wait *wait;
@@ -124,9 +124,9 @@ void waits_hold(struct client_link *client, bool hold)
 	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		if (wait->client == client)
-			wait->held = hold;
+			wait->is_delayed = delay;
 	}
-	if (!hold)
+	if (!delay)
 		waits_look(registry);
 }
 
@@ -149,7 +149,7 @@ static void end_wait(struct console_wait *wait)
 	free(wait);
 }
 
-/* Send the answer; a wait that has one is over. */
+/* Send the answer and free the wait. May close the client. */
 static void answer(struct console_wait *wait, struct buffer *out, bool failed)
 {
 	struct client_link *client = wait->client;
@@ -190,18 +190,18 @@ static const struct database *database_of(
 	return wait->for_database ? registry_find_database(registry, wait->database) : NULL;
 }
 
-/* Answer it if it is over; was it? */
+/* Answer the wait if it is over. Returns whether it was. */
 static bool look(struct registry *registry, struct console_wait *wait)
 {
 	const struct wait_rules *rule = &rules[wait->kind];
 	const struct database *database = database_of(registry, wait);
 
-	if (wait->held)
+	if (wait->is_delayed)
 		return false;
 	if (wait->canceled) {
 		answer_error(wait, "canceled");
 	} else if (wait->for_database && !database) {
-		/* It went with all its servers. */
+		/* The database was removed with all its servers. */
 		if (rule->ended)
 			answer_error(wait, "the paused database was removed");
 		else
@@ -228,7 +228,7 @@ static bool end_one(struct registry *registry)
 	return false;
 }
 
-/* --- telling ------------------------------------------------------------------------------- */
+/* --- notices and SHOW WAITS --------------------------------------------------------------- */
 
 void waits_describe(const struct registry *registry, const struct control_census *census,
 	char text[WAIT_TEXT_SIZE])
@@ -263,7 +263,7 @@ struct wait_view waits_view(const struct registry *registry, const struct consol
 	};
 }
 
-static void tell(struct registry *registry, struct console_wait *wait)
+static void notify(struct registry *registry, struct console_wait *wait)
 {
 	char text[WAIT_TEXT_SIZE], notice[WAIT_TEXT_SIZE + 64];
 	const struct wait_view view = waits_view(registry, wait, text);
@@ -281,21 +281,21 @@ static void tell(struct registry *registry, struct console_wait *wait)
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 }
 
-/* Tell the first that has waited long enough since it was last told; false: there is none. */
-static bool tell_one(struct registry *registry)
+/* Send the first notice that is due. Returns false if there is none. */
+static bool notify_one(struct registry *registry)
 {
 	const usec_t now = loop_now(registry->loop);
 	struct console_wait *wait;
 
 	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
-		/* A process that takes over wants the tag of SUSPEND and nothing else. */
-		if (now - wait->told < NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
+		/* The process of a takeover expects the tag of SUSPEND and nothing else. */
+		if (now - wait->notified < NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
 			continue;
-		wait->told = now;
-		/* One that does not read is told no more than its socket takes. */
+		wait->notified = now;
+		/* Do not add notices to the backlog of a client that does not read. */
 		if (!stream_is_blocked(&wait->client->link.stream)) {
-			tell(registry, wait);
+			notify(registry, wait);
 			return true;
 		}
 	}
@@ -326,10 +326,10 @@ void waits_look(struct registry *registry)
 	if (LIST_EMPTY(&registry->process->console_waits))
 		return;
 	control_rest(registry);
-	/* From the start again after each: its client may have closed and taken others along. */
+	/* Start over after each: its client may have been closed, which frees other waits. */
 	while (end_one(registry))
 		;
-	while (tell_one(registry))
+	while (notify_one(registry))
 		;
 }
 

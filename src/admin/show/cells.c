@@ -14,7 +14,7 @@ static size_t count_digits(const char *text, const char *end)
 	return (size_t)(at - text);
 }
 
-/* Zeros at the ends say nothing, and zero has no sign. */
+/* Drop leading and trailing zeros; zero has no sign. */
 static void trim(struct decimal *number)
 {
 	while (number->whole_length > 0 && *number->whole == '0') {

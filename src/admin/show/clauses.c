@@ -18,7 +18,7 @@
 #define INVALID_TEXT_REPRESENTATION "22P02"
 #define STATEMENT_TOO_COMPLEX "54001"
 
-/* What there is to read about, and where the answer and complaints go. */
+/* The state of the parser. */
 struct parse {
 	struct scan scan;
 	const struct column *columns;
@@ -56,7 +56,7 @@ static bool fail_here(struct parse *parse, const char *wanted)
 
 static bool take_column(struct parse *parse, unsigned *column)
 {
-	char name[COMMAND_ARGUMENT_SIZE];
+	char name[CLAUSE_NAME_SIZE];
 
 	scan_space(&parse->scan);
 	if (!scan_word(&parse->scan, name, sizeof(name)))
@@ -102,7 +102,7 @@ static bool take_value(struct parse *parse, struct clause_test *test)
 	return true;
 }
 
-/* Signs; those that begin like another one come first. */
+/* Signs; a sign that begins with another sign stands before it. */
 static const struct {
 	const char *sign;
 	enum comparison comparison;
@@ -200,7 +200,7 @@ static bool take_order(struct parse *parse)
 
 static bool take_limit(struct parse *parse)
 {
-	char digits[20]; /* more rows than anybody will ever have */
+	char digits[20]; /* up to 19 digits, which fit in 64 bits */
 
 	scan_space(&parse->scan);
 	if (!scan_bare(&parse->scan, "", digits, sizeof(digits)) || parse->scan.too_long ||

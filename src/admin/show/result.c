@@ -43,26 +43,27 @@ void result_describe(struct buffer *out, const struct column *columns, unsigned 
 }
 
 void result_begin(struct result *result, struct buffer *out, const struct column *columns,
-	unsigned column_count, const struct result_wish *wish)
+	unsigned column_count, const struct result_options *options)
 {
 	CHECK(column_count <= RESULT_COLUMNS_MAX);
 	*result = (struct result){.out = out, .columns = columns, .column_count = column_count};
-	if (wish)
-		result->wish = *wish;
-	if (!result->wish.is_described)
-		result_describe(out, columns, column_count, result->wish.binary);
+	if (options)
+		result->options = *options;
+	if (!result->options.is_described)
+		result_describe(out, columns, column_count, result->options.binary);
 }
 
 /* --- rows --------------------------------------------------------------------------------- */
 
 static bool has_order(const struct result *result)
 {
-	return result->wish.clauses && result->wish.clauses->key_count > 0;
+	return result->options.clauses && result->options.clauses->key_count > 0;
 }
 
 void result_begin_row(struct result *result)
 {
-	result->rows = has_order(result) || result->wish.binary ? &result->kept : result->out;
+	result->rows =
+		has_order(result) || result->options.binary ? &result->kept : result->out;
 	result->filled = 0;
 	result->row = writer_begin(result->rows, PQ_DATA_ROW);
 	writer_int16(result->rows, (uint16_t)result->column_count);
@@ -70,7 +71,7 @@ void result_begin_row(struct result *result)
 
 bool result_is_full(const struct result *result)
 {
-	const struct clauses *clauses = result->wish.clauses;
+	const struct clauses *clauses = result->options.clauses;
 
 	/* If they are to be ordered all are needed first. */
 	return clauses && clauses->is_limited && !has_order(result) &&
@@ -96,7 +97,7 @@ static void put_row(const struct result *result, struct row_bytes row, struct bu
 		(int)result->column_count);
 	writer_int16(out, (uint16_t)result->column_count);
 	for (unsigned i = 0; i < result->column_count; i++) {
-		const bool is_binary = result->wish.binary >> i & 1;
+		const bool is_binary = result->options.binary >> i & 1;
 
 		if (!cells[i].data)
 			writer_int32(out, UINT32_MAX);
@@ -113,7 +114,7 @@ static void take_row(struct result *result, size_t place)
 	if (has_order(result)) {
 		if (!buffer_append(&result->places, &place, sizeof(place)))
 			result->out->failed = true;
-	} else if (result->wish.binary) {
+	} else if (result->options.binary) {
 		put_row(result, row_at(&result->kept, place), result->out);
 		buffer_clear(&result->kept);
 	}
@@ -122,7 +123,7 @@ static void take_row(struct result *result, size_t place)
 void result_end_row(struct result *result)
 {
 	const size_t place = result->row - 1; /* the letter */
-	const struct clauses *clauses = result->wish.clauses;
+	const struct clauses *clauses = result->options.clauses;
 	struct buffer *rows = result->rows;
 
 	CHECK(result->filled == result->column_count);
@@ -147,7 +148,7 @@ static int compare_places(size_t a, size_t b, const void *context)
 {
 	const struct result *result = context;
 
-	return selection_compare(result->wish.clauses, result->columns,
+	return selection_compare(result->options.clauses, result->columns,
 		row_at(&result->kept, a), row_at(&result->kept, b));
 }
 
@@ -165,7 +166,7 @@ static bool sort_partly(struct result *result, unsigned *effort)
 		return false;
 	}
 	result->is_sorting = true;
-	result->is_sorted = sorting_go_on(&result->sorting, compare_places, result, effort);
+	result->is_sorted = sorting_continue(&result->sorting, compare_places, result, effort);
 	return result->is_sorted;
 }
 
@@ -177,7 +178,7 @@ static void spend(unsigned *effort, unsigned cost)
 static bool move_partly(struct result *result, unsigned *effort, size_t most)
 {
 	const size_t *places = (const size_t *)(const void *)result->places.data;
-	const struct clauses *clauses = result->wish.clauses;
+	const struct clauses *clauses = result->options.clauses;
 	size_t count = count_places(result);
 
 	if (clauses->is_limited && count > clauses->limit)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW CONFIG: the settings in force, from their own table. */
-#include "admin/console/topics.h"
+#include "admin/show/topic.h"
 
 static const struct column columns[] = {
 	{"key", COLUMN_TEXT},
@@ -9,7 +9,7 @@ static const struct column columns[] = {
 	{"changeable", COLUMN_TEXT},
 };
 
-static void fill(struct result *result, const struct command_call *call)
+static void fill(struct result *result, const struct show_request *request)
 {
 	size_t count;
 	const struct setting_row *rows = settings_rows(&count);
@@ -20,7 +20,7 @@ static void fill(struct result *result, const struct command_call *call)
 		result_begin_row(result);
 		result_text(result, rows[i].name);
 		result_text(result,
-			settings_render(&rows[i], call->registry->process->settings, value,
+			settings_render(&rows[i], request->registry->process->settings, value,
 				sizeof(value)));
 		result_text(result, rows[i].default_text);
 		result_text(result, settings_is_changeable(&rows[i]) ? "yes" : "no");

@@ -2,7 +2,7 @@
 /* SHOW DATABASES and POOLS. */
 #include <string.h>
 
-#include "admin/console/topics.h"
+#include "admin/show/show_stream.h"
 
 /* `round-robin` or `disable`; NULL unless the database has a list of hosts. */
 static const char *load_balance(const struct database *database)
@@ -64,26 +64,27 @@ static void add_database(
 	result_end_row(result);
 }
 
-static void tell_database(struct telling *telling, void *thing, unsigned kind)
+static void add_rows_of_database(struct show_stream *show, void *object, unsigned kind)
 {
-	const struct database *database = thing;
+	const struct database *database = object;
 
 	(void)kind;
-	/* An automatic one that nobody uses is not told until it is used again. */
+	/* An automatic database that is idle is left out until it is used again. */
 	if (!database->own_config || database->idle_since == 0)
-		add_database(&telling->result, database, telling->registry->process->settings);
+		add_database(&show->result, database, show->registry->process->settings);
 }
 
-static void note_databases(struct telling *telling)
+static void list_databases(struct show_stream *show)
 {
 	struct database *database, *next;
 
-	registry_sort(telling->registry);
-	HASH_ITER (by_name, telling->registry->databases, database, next)
-		telling_note(telling, &database->handle, database, 0);
+	registry_sort(show->registry);
+	HASH_ITER (by_name, show->registry->databases, database, next)
+		show_stream_add_object(show, &database->handle, database, 0);
 }
 
-static const struct topic_walk databases = {.note = note_databases, .tell = tell_database};
+static const struct topic_walk databases = {
+	.list = list_databases, .add_rows = add_rows_of_database};
 
 const struct topic show_databases = WALKED_TOPIC("DATABASES", database_columns, &databases);
 
@@ -109,12 +110,12 @@ static const struct column pool_columns[] = {
 	{"load_balance_hosts", COLUMN_TEXT},
 };
 
-static void tell_pool(struct telling *telling, void *thing, unsigned kind)
+static void add_rows_of_pool(struct show_stream *show, void *object, unsigned kind)
 {
-	const struct pool *pool = thing;
+	const struct pool *pool = object;
 	const unsigned *clients = pool->client_count, *servers = pool->server_count;
-	const usec_t waited = pool_longest_wait(pool, loop_now(telling->registry->loop));
-	struct result *result = &telling->result;
+	const usec_t waited = pool_longest_wait(pool, loop_now(show->registry->loop));
+	struct result *result = &show->result;
 
 	(void)kind;
 	result_begin_row(result);
@@ -139,15 +140,15 @@ static void tell_pool(struct telling *telling, void *thing, unsigned kind)
 	result_end_row(result);
 }
 
-static void note_pools(struct telling *telling)
+static void list_pools(struct show_stream *show)
 {
 	struct pool *pool;
 
-	registry_sort(telling->registry);
-	TAILQ_FOREACH (pool, &telling->registry->pools, in_registry)
-		telling_note(telling, &pool->handle, pool, 0);
+	registry_sort(show->registry);
+	TAILQ_FOREACH (pool, &show->registry->pools, in_registry)
+		show_stream_add_object(show, &pool->handle, pool, 0);
 }
 
-static const struct topic_walk pools = {.note = note_pools, .tell = tell_pool};
+static const struct topic_walk pools = {.list = list_pools, .add_rows = add_rows_of_pool};
 
 const struct topic show_pools = WALKED_TOPIC("POOLS", pool_columns, &pools);

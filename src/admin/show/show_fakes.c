@@ -1,42 +1,40 @@
 /* SPDX-License-Identifier: ISC */
-/* Parameters that drivers set or ask for when they connect: there in name only. */
+#include "admin/show/show_fakes.h"
+
 #include <strings.h>
 
-#include "admin/console/topics.h"
-
-static const struct {
-	struct column column;
+struct fake {
+	struct topic topic; /* first: fill() finds the fake from its topic */
 	const char *value;
-} fakes[] = {
-	{{"client_encoding", COLUMN_TEXT}, "UTF-8"},
-	{{"default_transaction_isolation", COLUMN_TEXT}, "read committed"},
-	{{"standard_conforming_strings", COLUMN_TEXT}, "on"},
-	{{"datestyle", COLUMN_TEXT}, "ISO"},
-	{{"timezone", COLUMN_TEXT}, "GMT"},
 };
 
-static void fill(struct result *result, const struct command_call *call)
+static void fill(struct result *result, const struct show_request *request)
 {
 	result_begin_row(result);
-	result_text(result, fakes[call->topic - show_fakes].value);
+	result_text(result, ((const struct fake *)request->topic)->value);
 	result_end_row(result);
 }
 
-/* In the order of the rows above. */
-const struct topic show_fakes[] = {
-	{"client_encoding", &fakes[0].column, 1, fill, RIGHT_STATS, NULL},
-	{"default_transaction_isolation", &fakes[1].column, 1, fill, RIGHT_STATS, NULL},
-	{"standard_conforming_strings", &fakes[2].column, 1, fill, RIGHT_STATS, NULL},
-	{"datestyle", &fakes[3].column, 1, fill, RIGHT_STATS, NULL},
-	{"timezone", &fakes[4].column, 1, fill, RIGHT_STATS, NULL},
-	{0},
+/* One column, named as the topic is. */
+#define FAKE(name, value)                                                                      \
+	{                                                                                      \
+		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL}, \
+			value                                                                  \
+	}
+
+static const struct fake fakes[] = {
+	FAKE("client_encoding", "UTF-8"),
+	FAKE("default_transaction_isolation", "read committed"),
+	FAKE("standard_conforming_strings", "on"),
+	FAKE("datestyle", "ISO"),
+	FAKE("timezone", "GMT"),
 };
 
-bool topics_is_fake(const char *name)
+const struct topic *show_fakes_find(const char *name)
 {
-	for (const struct topic *fake = show_fakes; fake->name; fake++) {
-		if (strcasecmp(fake->name, name) == 0)
-			return true;
+	for (size_t i = 0; i < sizeof(fakes) / sizeof(fakes[0]); i++) {
+		if (strcasecmp(fakes[i].topic.name, name) == 0)
+			return &fakes[i].topic;
 	}
-	return false;
+	return NULL;
 }

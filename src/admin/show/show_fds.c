@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW FDS: the descriptors that another process could take over, with what it needs to know of
- * them. The rows are an interface between versions and programs; see admin/console/console for how the
- * descriptors themselves go along.
+ * SHOW FDS: the descriptors that another process can take over, with their facts. The rows are an
+ * interface between versions and programs. A process that takes over gets the descriptors
+ * themselves along with the rows: see admin/console/console.
  */
-#include "admin/console/topics.h"
+#include "admin/show/show_stream.h"
 #include "net/listener.h"
 #include "session/work/suspend.h"
 
@@ -76,7 +76,7 @@ static void add_parameters(struct result *result, const struct link *link)
 	}
 }
 
-/* What only this process knows of the user as whom servers are logged in to. */
+/* The secret and keys of the user of the pool's servers that are not in the configuration. */
 static void add_secrets(struct result *result, const struct pool *pool)
 {
 	const struct user_keys *keys = pool ? pool_keys(pool) : NULL;
@@ -90,14 +90,14 @@ static void add_secrets(struct result *result, const struct pool *pool)
 	result_bytes(result, known ? keys->keys.server_key : NULL, SCRAM_KEY_SIZE);
 }
 
-static void tell(struct telling *telling, void *thing, unsigned kind)
+static void add_rows(struct show_stream *show, void *object, unsigned kind)
 {
-	struct result *result = &telling->result;
-	const struct link *link = thing;
+	struct result *result = &show->result;
+	const struct link *link = object;
 	char text[ADDRESS_TEXT_SIZE];
 
 	(void)kind;
-	/* There is no column for what a session is for: whoever took it would take it for any. */
+	/* No column marks a replication session, so such a link cannot be handed over. */
 	if (link->stream.tls || (link->peer && link->peer->stream.tls) || link->stream.fd < 0 ||
 		link_replication(link))
 		return;
@@ -115,43 +115,43 @@ static void tell(struct telling *telling, void *thing, unsigned kind)
 	result_end_row(result);
 }
 
-static void note_links(struct telling *telling, const struct link_list *list)
+static void list_links(struct show_stream *show, const struct link_list *links)
 {
 	struct link *link;
 
-	TAILQ_FOREACH (link, list, place)
-		telling_note(telling, &link->handle, link, 0);
+	TAILQ_FOREACH (link, links, place)
+		show_stream_add_object(show, &link->handle, link, 0);
 }
 
-/* Listeners have no handles: they are told of at once. */
-static void note(struct telling *telling)
+/* Listeners have no handles: their rows are added at once. */
+static void list(struct show_stream *show)
 {
 	static const enum server_list order[] = {
 		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
-	struct registry *registry = telling->registry;
+	struct registry *registry = show->registry;
 	const struct listener *listener = NULL;
 	const struct pool *pool;
 
-	telling->result.kept.secret = true;
-	/* Whoever takes over takes a server that is idle for a clean one. */
+	show->result.kept.secret = true;
+	/* The process that takes over assumes that the session of an idle server is clean. */
 	suspend_look(registry);
 	registry_sort(registry);
 	while (registry->process->listeners &&
 		(listener = listeners_next(registry->process->listeners, listener)) != NULL)
-		add_listener(&telling->result, listener);
-	note_links(telling, &registry->logins);
+		add_listener(&show->result, listener);
+	list_links(show, &registry->logins);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (pool->database->console)
 			continue;
-		note_links(telling, &pool->clients);
-		note_links(telling, &pool->waiting);
-		note_links(telling, &pool->welcoming);
+		list_links(show, &pool->clients);
+		list_links(show, &pool->waiting);
+		list_links(show, &pool->welcoming);
 		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-			note_links(telling, &pool->servers[order[i]]);
+			list_links(show, &pool->servers[order[i]]);
 	}
 }
 
-static const struct topic_walk walk = {.note = note, .tell = tell};
+static const struct topic_walk walk = {.list = list, .add_rows = add_rows};
 
 const struct topic show_fds = {
 	"FDS", columns, sizeof(columns) / sizeof(columns[0]), NULL, RIGHT_ADMIN, &walk};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* SHOW STATS_LATENCY and STATS_ERRORS: how long things took, and which errors servers gave. */
-#include "admin/console/topics.h"
+/* SHOW STATS_LATENCY and STATS_ERRORS: percentiles of times, and errors of servers by class. */
+#include "admin/show/show_stream.h"
 #include "wire/sqlstate.h"
 
 /* --- STATS_LATENCY ------------------------------------------------------------------------ */
@@ -17,7 +17,7 @@ static const struct column latency_columns[] = {
 	{"max", COLUMN_NUMERIC},
 };
 
-/* What one pool, or all pools of a database, have to tell. */
+/* The figures of one pool, or the sum over pools of a database. */
 struct latency_sum {
 	struct latency latency;
 	uint64_t assignments; /* in the same time */
@@ -31,7 +31,7 @@ static void add_pool(struct latency_sum *sum, const struct pool *pool)
 	sum->assignments += pool->stats.current.assignments - pool->stats.older.assignments;
 }
 
-/* Whoever was given a server at once waited too, but for no time. */
+/* A client that got a server at once has no entry: count it as a wait of no time. */
 static struct latency_summary summarize(const struct latency_sum *sum, enum latency_kind kind)
 {
 	const struct latency_summary waits = latency_summary(&sum->latency, LATENCY_WAIT, 0);
@@ -46,66 +46,69 @@ static void add_kinds(struct result *result, const char *database, const char *u
 	const struct latency_sum *sum)
 {
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
-		const struct latency_summary told = summarize(sum, (enum latency_kind)kind);
+		const struct latency_summary summary = summarize(sum, (enum latency_kind)kind);
 
 		result_begin_row(result);
 		result_text(result, database);
 		result_text(result, user);
 		result_text(result, latency_kind_names[kind]);
-		result_count(result, told.count);
-		result_count(result, told.p50);
-		result_count(result, told.p90);
-		result_count(result, told.p99);
-		result_count(result, told.max);
+		result_count(result, summary.count);
+		result_count(result, summary.p50);
+		result_count(result, summary.p90);
+		result_count(result, summary.p99);
+		result_count(result, summary.max);
 		result_end_row(result);
 	}
 }
 
-/* What is noted: each pool of a database, to be added up; the database; each of its pools. */
-enum { NOTE_SUMMAND, NOTE_DATABASE, NOTE_POOL };
+/*
+ * Objects are listed as: each pool of a database, to add its figures to the sum; the database, for
+ * the sum's rows; each pool again, for its own rows.
+ */
+enum { KIND_SUMMAND, KIND_DATABASE, KIND_POOL };
 
-/* Of one database, as far as its pools have been told of. */
+/* The sum over the pools of one database, as far as they have been added. */
 struct database_sum {
 	const struct database *database;
 	struct latency_sum of;
 };
 
-static struct latency_sum *sum_of(struct telling *telling, const struct database *database)
+static struct latency_sum *sum_of(struct show_stream *show, const struct database *database)
 {
-	struct database_sum *sum = (struct database_sum *)(void *)telling->memory;
+	struct database_sum *sum = (struct database_sum *)(void *)show->state;
 
 	if (sum->database != database)
 		*sum = (struct database_sum){.database = database};
 	return &sum->of;
 }
 
-static void tell_database(struct telling *telling, const struct database *database)
+static void add_rows_of_database(struct show_stream *show, const struct database *database)
 {
-	add_kinds(&telling->result, database->name, NULL, sum_of(telling, database));
+	add_kinds(&show->result, database->name, NULL, sum_of(show, database));
 }
 
-static void tell_pool(struct telling *telling, const struct pool *pool)
+static void add_rows_of_pool(struct show_stream *show, const struct pool *pool)
 {
 	struct latency_sum sum = {0};
 
 	add_pool(&sum, pool);
-	add_kinds(&telling->result, pool->database->name, pool->user->name, &sum);
+	add_kinds(&show->result, pool->database->name, pool->user->name, &sum);
 }
 
-static void tell_latency(struct telling *telling, void *thing, unsigned kind)
+static void add_rows_of_latency(struct show_stream *show, void *object, unsigned kind)
 {
-	const struct pool *pool = thing;
+	const struct pool *pool = object;
 
-	if (kind == NOTE_DATABASE)
-		tell_database(telling, thing);
-	else if (kind == NOTE_POOL)
-		tell_pool(telling, pool);
+	if (kind == KIND_DATABASE)
+		add_rows_of_database(show, object);
+	else if (kind == KIND_POOL)
+		add_rows_of_pool(show, pool);
 	else
-		add_pool(sum_of(telling, pool->database), pool);
+		add_pool(sum_of(show, pool->database), pool);
 }
 
-/* False: it has nothing to tell. */
-static bool note_summands(struct telling *telling, const struct database *database)
+/* Returns false if no pool of the database has latencies. */
+static bool list_summands(struct show_stream *show, const struct database *database)
 {
 	struct pool *pool;
 	bool any = false;
@@ -113,32 +116,34 @@ static bool note_summands(struct telling *telling, const struct database *databa
 	TAILQ_FOREACH (pool, &database->pools, in_database) {
 		if (!pool->latency)
 			continue;
-		telling_note(telling, &pool->handle, pool, NOTE_SUMMAND);
+		show_stream_add_object(show, &pool->handle, pool, KIND_SUMMAND);
 		any = true;
 	}
 	return any;
 }
 
-/* Each database before its pools; those without a query yet have nothing to tell. */
-static void note_latency(struct telling *telling)
+/* Each database before its pools; pools without a query yet have no rows. */
+static void list_latency(struct show_stream *show)
 {
 	const struct database *before = NULL;
 	struct pool *pool;
 
-	registry_sort(telling->registry);
-	TAILQ_FOREACH (pool, &telling->registry->pools, in_registry) {
+	registry_sort(show->registry);
+	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
 		struct database *database = pool->database;
 
-		if (database != before && note_summands(telling, database))
-			telling_note(telling, &database->handle, database, NOTE_DATABASE);
+		if (database != before && list_summands(show, database))
+			show_stream_add_object(
+				show, &database->handle, database, KIND_DATABASE);
 		before = database;
 		if (pool->latency)
-			telling_note(telling, &pool->handle, pool, NOTE_POOL);
+			show_stream_add_object(show, &pool->handle, pool, KIND_POOL);
 	}
 }
 
-static const struct topic_walk latencies = {
-	.note = note_latency, .tell = tell_latency, .memory_size = sizeof(struct database_sum)};
+static const struct topic_walk latencies = {.list = list_latency,
+	.add_rows = add_rows_of_latency,
+	.state_size = sizeof(struct database_sum)};
 
 const struct topic show_stats_latency =
 	WALKED_TOPIC("STATS_LATENCY", latency_columns, &latencies);
@@ -151,10 +156,10 @@ static const struct column errors_columns[] = {
 	{"count", COLUMN_NUMERIC}, /* since the start */
 };
 
-static void tell_errors(struct telling *telling, void *thing, unsigned kind)
+static void add_rows_of_errors(struct show_stream *show, void *object, unsigned kind)
 {
-	struct result *result = &telling->result;
-	const struct pool *pool = thing;
+	struct result *result = &show->result;
+	const struct pool *pool = object;
 
 	(void)kind;
 	for (unsigned i = 0; i < SQLSTATE_CLASSES; i++) {
@@ -169,17 +174,17 @@ static void tell_errors(struct telling *telling, void *thing, unsigned kind)
 	}
 }
 
-static void note_errors(struct telling *telling)
+static void list_errors(struct show_stream *show)
 {
 	struct pool *pool;
 
-	registry_sort(telling->registry);
-	TAILQ_FOREACH (pool, &telling->registry->pools, in_registry) {
+	registry_sort(show->registry);
+	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
 		if (pool->errors)
-			telling_note(telling, &pool->handle, pool, 0);
+			show_stream_add_object(show, &pool->handle, pool, 0);
 	}
 }
 
-static const struct topic_walk errors = {.note = note_errors, .tell = tell_errors};
+static const struct topic_walk errors = {.list = list_errors, .add_rows = add_rows_of_errors};
 
 const struct topic show_stats_errors = WALKED_TOPIC("STATS_ERRORS", errors_columns, &errors);

@@ -3,34 +3,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/console/topics.h"
+#include "admin/show/link_order.h"
+#include "admin/show/show_stream.h"
 #include "model/client_statements.h"
 #include "model/peer.h"
 #include "net/tls.h"
 
-/* The first 21 are all that SHOW CLIENTS and SERVERS have; the rest are places in buffers. */
-static const struct column columns[] = {
-	{"type", COLUMN_TEXT},
-	{"user", COLUMN_TEXT},
-	{"database", COLUMN_TEXT},
-	{"replication", COLUMN_TEXT},
-	{"state", COLUMN_TEXT},
-	{"addr", COLUMN_TEXT},
-	{"port", COLUMN_INT4},
-	{"local_addr", COLUMN_TEXT},
-	{"local_port", COLUMN_INT4},
-	{"connect_time", COLUMN_TIME},
-	{"request_time", COLUMN_TIME},
-	{"wait", COLUMN_INT4},
-	{"wait_us", COLUMN_INT4},
-	{"close_needed", COLUMN_INT4},
-	{"ptr", COLUMN_TEXT},
-	{"link", COLUMN_TEXT},
-	{"remote_pid", COLUMN_INT4},
-	{"tls", COLUMN_TEXT},
-	{"application_name", COLUMN_TEXT},
-	{"prepared_statements", COLUMN_INT4},
-	{"id", COLUMN_INT4},
+/* The columns of all four topics, and what SHOW SOCKETS has besides. */
+#define LINK_COLUMNS                                                                           \
+	{"type", COLUMN_TEXT}, {"user", COLUMN_TEXT}, {"database", COLUMN_TEXT},               \
+		{"replication", COLUMN_TEXT}, {"state", COLUMN_TEXT}, {"addr", COLUMN_TEXT},   \
+		{"port", COLUMN_INT4}, {"local_addr", COLUMN_TEXT},                            \
+		{"local_port", COLUMN_INT4}, {"connect_time", COLUMN_TIME},                    \
+		{"request_time", COLUMN_TIME}, {"wait", COLUMN_INT4},                          \
+		{"wait_us", COLUMN_INT4}, {"close_needed", COLUMN_INT4}, {"ptr", COLUMN_TEXT}, \
+		{"link", COLUMN_TEXT}, {"remote_pid", COLUMN_INT4}, {"tls", COLUMN_TEXT},      \
+		{"application_name", COLUMN_TEXT}, {"prepared_statements", COLUMN_INT4},       \
+	{                                                                                      \
+		"id", COLUMN_INT4                                                              \
+	}
+
+static const struct column link_columns[] = {LINK_COLUMNS};
+
+static const struct column socket_columns[] = {
+	LINK_COLUMNS,
 	{"recv_pos", COLUMN_INT4},
 	{"pkt_pos", COLUMN_INT4},
 	{"pkt_remain", COLUMN_INT4},
@@ -40,31 +36,29 @@ static const struct column columns[] = {
 	{"send_avail", COLUMN_INT4},
 };
 
-enum { LINK_COLUMNS = 21 };
-
 /* What all rows of one answer share. */
 struct listing {
-	usec_t wall; /* since 1970 to the loop's zero */
-	int application_name; /* place among the tracked parameters */
-	bool as_sockets; /* with positions in buffers, and the states of SHOW SOCKETS */
-	bool only_busy;
+	usec_t wall; /* offset from the loop's clock to microseconds since 1970 */
+	int application_name; /* index in the parameter table; -1: not tracked */
+	bool as_sockets; /* with positions in buffers and the state names of SHOW SOCKETS */
+	bool only_busy; /* only links with bytes in buffers */
 };
 
-static struct listing *listing_of(struct telling *telling)
+static struct listing *listing_of(struct show_stream *show)
 {
-	return (struct listing *)(void *)telling->memory;
+	return (struct listing *)(void *)show->state;
 }
 
-static void start(struct telling *telling)
+static void begin(struct show_stream *show)
 {
-	const struct registry *registry = telling->registry;
+	const struct registry *registry = show->registry;
 
-	*listing_of(telling) = (struct listing){
-		/* Both clocks at one moment, so that a time looks the same in every SHOW. */
+	*listing_of(show) = (struct listing){
+		/* Read both clocks together, so that every SHOW renders a time alike. */
 		.wall = clock_wall() - clock_monotonic() + registry->loop->stolen,
 		.application_name = parameter_index(registry->parameters, "application_name"),
 	};
-	registry_sort(telling->registry);
+	registry_sort(show->registry);
 }
 
 /* --- cells -------------------------------------------------------------------------------- */
@@ -118,7 +112,7 @@ static void add_addresses(struct result *result, const struct link *link)
 	add_address(result, &local);
 }
 
-/* How long the client's query has been under way, or the client has waited for its welcome. */
+/* How long the client's query has been running, or the client has waited for a server. */
 static usec_t waited(const struct link *link)
 {
 	const struct client_link *client = as_client(link);
@@ -162,7 +156,7 @@ static const char *application_name(const struct listing *listing, const struct 
 	return name ? name : "";
 }
 
-/* Names that a client has, or what a server has prepared. */
+/* Statement names of a client, or statements that are prepared on a server. */
 static int64_t prepared_statements(const struct link *link)
 {
 	const struct client_link *client = as_client(link);
@@ -202,21 +196,21 @@ static void add_link_cells(
 
 /* --- rows --------------------------------------------------------------------------------- */
 
-/* Bytes of a connection that are on their way through us. */
+/* Bytes of a connection that are in our buffers. */
 struct positions {
-	size_t received; /* and held */
-	size_t remaining; /* of the message that is passing */
-	size_t unsent; /* received from it, not yet taken by its peer */
+	size_t received; /* and not processed */
+	size_t remaining; /* of the message that is being forwarded */
+	size_t unsent; /* received from this link and not yet sent to its peer */
 };
 
-static struct positions positions_of(const struct telling *telling, const struct link *link)
+static struct positions positions_of(const struct show_stream *show, const struct link *link)
 {
 	struct positions at = {.received = link->held_length, .remaining = link->remaining};
 
 	if (link->peer)
 		at.unsent = stream_backlog_length(&link->peer->stream);
-	if (link == &telling->client->link)
-		at.received += telling->text_length;
+	if (link == &show->client->link)
+		at.received += show->text_length;
 	return at;
 }
 
@@ -231,257 +225,78 @@ static void add_position_cells(struct result *result, const struct positions *at
 	result_number(result, (int64_t)at->unsent); /* send_avail */
 }
 
-/* Logging in again, or about to be nobody: what has left its place since it was noted. */
-static bool has_left(const struct listing *listing, const struct link *link)
+/* Has a client that was listed during the lookup of its user continued its login since? */
+static bool has_continued_login(const struct listing *listing, const struct link *link)
 {
 	return link->kind == LINK_CLIENT && !listing->as_sockets &&
 		(link->state == CLIENT_GREETING || link->state == CLIENT_AUTHENTICATING);
 }
 
-static void tell_link(struct telling *telling, void *thing, unsigned kind)
+static void add_row(struct show_stream *show, void *object, unsigned kind)
 {
-	const struct listing *listing = listing_of(telling);
-	const struct link *link = thing;
-	const struct positions at = positions_of(telling, link);
+	const struct listing *listing = listing_of(show);
+	const struct link *link = object;
+	const struct positions at = positions_of(show, link);
 
 	(void)kind;
-	if (has_left(listing, link) ||
+	if (has_continued_login(listing, link) ||
 		(listing->only_busy && at.received == 0 && at.remaining == 0 && at.unsent == 0))
 		return;
-	result_begin_row(&telling->result);
-	add_link_cells(&telling->result, listing, link);
+	result_begin_row(&show->result);
+	add_link_cells(&show->result, listing, link);
 	if (listing->as_sockets)
-		add_position_cells(&telling->result, &at);
-	result_end_row(&telling->result);
-}
-
-/* --- who is told of, and in which order ----------------------------------------------------- */
-
-static void note_link(struct telling *telling, struct link *link)
-{
-	telling_note(telling, &link->handle, link, 0);
-}
-
-static void note_links(struct telling *telling, const struct link_list *list)
-{
-	struct link *link;
-
-	TAILQ_FOREACH (link, list, place)
-		note_link(telling, link);
-}
-
-static void note_those(
-	struct telling *telling, const struct link_list *list, enum client_state state)
-{
-	struct link *link;
-
-	TAILQ_FOREACH (link, list, place) {
-		if (link->state == state)
-			note_link(telling, link);
-	}
-}
-
-static void note_cancels(struct telling *telling, const struct pool *pool)
-{
-	note_those(telling, &pool->cancels, CLIENT_CANCEL_SENT);
-	note_those(telling, &pool->cancels, CLIENT_CANCEL_WAITING);
-}
-
-static void note_waiting(struct telling *telling, const struct pool *pool)
-{
-	note_links(telling, &pool->waiting);
-	note_links(telling, &pool->welcoming);
-}
-
-static void note_servers_of(struct telling *telling, const struct pool *pool,
-	const enum server_list *lists, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		note_links(telling, &pool->servers[lists[i]]);
-}
-
-/*
- * The same for one of many: pools in their order, within each its lists, and then those who have
- * no pool yet.
- */
-enum { NO_POOL = 0xfffffe, OTHERS_POOL };
-
-static uint32_t place(const struct link *link, unsigned list)
-{
-	const struct pool *pool = link->pool;
-	const unsigned last = NO_POOL - 1;
-	unsigned order = NO_POOL;
-
-	if (pool && pool->database->peer_id)
-		order = OTHERS_POOL;
-	else if (pool)
-		order = pool->order < last ? pool->order : last;
-	return order << 8 | list;
-}
-
-/* The lists of clients, as they follow each other; 0: it stands in none of them. */
-enum { NO_LIST, CLIENTS, WAITING, WELCOMING, CANCELS_SENT, CANCELS_WAITING, LOGINS, SERVERS };
-
-static unsigned client_list(const struct client_link *client)
-{
-	switch (client_state(client)) {
-	case CLIENT_IDLE:
-	case CLIENT_PAIRED:
-	case CLIENT_CONSOLE:
-		return CLIENTS;
-	case CLIENT_WAITING:
-		return WAITING;
-	case CLIENT_WELCOMING:
-	case CLIENT_LAUNCHING:
-		return WELCOMING;
-	case CLIENT_CANCEL_SENT:
-		return CANCELS_SENT;
-	case CLIENT_CANCEL_WAITING:
-		return CANCELS_WAITING;
-	case CLIENT_GREETING:
-	case CLIENT_AUTHENTICATING:
-	case CLIENT_LOOKING_UP:
-		return LOGINS;
-	case CLIENT_CLOSED:
-	case CLIENT_STATES:
-		break;
-	}
-	return NO_LIST;
-}
-
-/* The place of a server's list among these. */
-static unsigned find_list(
-	const struct server_link *server, const enum server_list *lists, unsigned count)
-{
-	const enum server_list list = server_list_of(server_state(server));
-
-	for (unsigned i = 0; i < count; i++) {
-		if (lists[i] == list)
-			return SERVERS + i;
-	}
-	return NO_LIST;
+		add_position_cells(&show->result, &at);
+	result_end_row(&show->result);
 }
 
 /* --- topics ------------------------------------------------------------------------------- */
 
-static void note_clients(struct telling *telling)
+static void begin_sockets(struct show_stream *show)
 {
-	const struct registry *registry = telling->registry;
-	const struct pool *pool;
-	const struct peer *peer;
-
-	start(telling);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		note_links(telling, &pool->clients);
-		note_waiting(telling, pool);
-		note_cancels(telling, pool);
-	}
-	/* They wait in a pool too, but are nobody of its own yet. */
-	note_those(telling, &registry->logins, CLIENT_LOOKING_UP);
-	TAILQ_FOREACH (peer, &registry->process->peers, entry)
-		note_cancels(telling, peer->pool);
+	begin(show);
+	listing_of(show)->as_sockets = true;
 }
 
-static uint32_t place_client(const struct link *link)
+static void begin_active_sockets(struct show_stream *show)
 {
-	const struct client_link *client = as_client(link);
-	const unsigned list = client ? client_list(client) : NO_LIST;
-
-	if (list == LOGINS)
-		return link->state == CLIENT_LOOKING_UP ? NO_POOL << 8 | LOGINS : 0;
-	return list == NO_LIST ? 0 : place(link, list);
+	begin_sockets(show);
+	listing_of(show)->only_busy = true;
 }
 
 static const struct topic_walk clients = {
-	note_clients, start, place_client, tell_link, sizeof(struct listing)};
-
-const struct topic show_clients = {
-	"CLIENTS", columns, LINK_COLUMNS, NULL, RIGHT_STATS, &clients};
-
-static const enum server_list server_lists[] = {SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED,
-	SERVERS_TESTED, SERVERS_LOGIN, SERVERS_ACTIVE_CANCEL, SERVERS_BEING_CANCELED};
-
-/* SHOW SOCKETS has none of those that are about cancel requests. */
-enum { LISTS = sizeof(server_lists) / sizeof(server_lists[0]), SOCKET_LISTS = LISTS - 2 };
-
-static void note_servers(struct telling *telling)
-{
-	const struct registry *registry = telling->registry;
-	const struct pool *pool;
-	const struct peer *peer;
-
-	start(telling);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		note_servers_of(telling, pool, server_lists, LISTS);
-	TAILQ_FOREACH (peer, &registry->process->peers, entry)
-		note_servers_of(telling, peer->pool, server_lists, LISTS);
-}
-
-static uint32_t place_server(const struct link *link)
-{
-	const struct server_link *server = as_server(link);
-	const unsigned list = server ? find_list(server, server_lists, LISTS) : NO_LIST;
-
-	return list == NO_LIST ? 0 : place(link, list);
-}
+	.begin = begin,
+	.list = link_order_list_clients,
+	.place = link_order_place_client,
+	.add_rows = add_row,
+	.state_size = sizeof(struct listing),
+};
 
 static const struct topic_walk servers = {
-	note_servers, start, place_server, tell_link, sizeof(struct listing)};
-
-const struct topic show_servers = {
-	"SERVERS", columns, LINK_COLUMNS, NULL, RIGHT_STATS, &servers};
-
-static void start_sockets(struct telling *telling)
-{
-	start(telling);
-	listing_of(telling)->as_sockets = true;
-}
-
-static void note_sockets(struct telling *telling)
-{
-	const struct registry *registry = telling->registry;
-	const struct pool *pool;
-
-	start_sockets(telling);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		note_links(telling, &pool->clients);
-		note_waiting(telling, pool);
-		note_servers_of(telling, pool, server_lists, SOCKET_LISTS);
-	}
-	note_links(telling, &registry->logins);
-}
-
-static uint32_t place_socket(const struct link *link)
-{
-	const struct client_link *client = as_client(link);
-	const unsigned list = client ? client_list(client)
-				     : find_list(as_server(link), server_lists, SOCKET_LISTS);
-
-	if (list == LOGINS)
-		return NO_POOL << 8 | LOGINS;
-	if (list == NO_LIST || list == CANCELS_SENT || list == CANCELS_WAITING ||
-		(link->pool && link->pool->database->peer_id))
-		return 0;
-	return place(link, list);
-}
-
-static void start_active_sockets(struct telling *telling)
-{
-	start_sockets(telling);
-	listing_of(telling)->only_busy = true;
-}
-
-static void note_active_sockets(struct telling *telling)
-{
-	note_sockets(telling);
-	listing_of(telling)->only_busy = true;
-}
+	.begin = begin,
+	.list = link_order_list_servers,
+	.place = link_order_place_server,
+	.add_rows = add_row,
+	.state_size = sizeof(struct listing),
+};
 
 static const struct topic_walk sockets = {
-	note_sockets, start_sockets, place_socket, tell_link, sizeof(struct listing)};
-static const struct topic_walk active_sockets = {note_active_sockets, start_active_sockets,
-	place_socket, tell_link, sizeof(struct listing)};
+	.begin = begin_sockets,
+	.list = link_order_list_sockets,
+	.place = link_order_place_socket,
+	.add_rows = add_row,
+	.state_size = sizeof(struct listing),
+};
 
-const struct topic show_sockets = WALKED_TOPIC("SOCKETS", columns, &sockets);
+static const struct topic_walk active_sockets = {
+	.begin = begin_active_sockets,
+	.list = link_order_list_sockets,
+	.place = link_order_place_socket,
+	.add_rows = add_row,
+	.state_size = sizeof(struct listing),
+};
+
+const struct topic show_clients = WALKED_TOPIC("CLIENTS", link_columns, &clients);
+const struct topic show_servers = WALKED_TOPIC("SERVERS", link_columns, &servers);
+const struct topic show_sockets = WALKED_TOPIC("SOCKETS", socket_columns, &sockets);
 const struct topic show_active_sockets =
-	WALKED_TOPIC("ACTIVE_SOCKETS", columns, &active_sockets);
+	WALKED_TOPIC("ACTIVE_SOCKETS", socket_columns, &active_sockets);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW DNS_HOSTS, DNS_ZONES, PEERS and PEER_POOLS. */
-#include "admin/console/topics.h"
+#include "admin/show/topic.h"
 #include "model/peer.h"
 #include "net/dns_zones.h"
 
@@ -12,7 +12,7 @@ static const struct column host_columns[] = {
 	{"addrs", COLUMN_TEXT},
 };
 
-/* `10.0.0.1:0,10.0.0.2:0`: what is looked up has no port. */
+/* `10.0.0.1:0,10.0.0.2:0`: a host name that was looked up has no port. */
 static void add_addresses(struct result *result, const struct resolver_name *name)
 {
 	const struct sockaddr *address;
@@ -32,9 +32,9 @@ static void add_addresses(struct result *result, const struct resolver_name *nam
 	buffer_free(&list);
 }
 
-static void fill_hosts(struct result *result, const struct command_call *call)
+static void fill_hosts(struct result *result, const struct show_request *request)
 {
-	const struct resolver *resolver = call->registry->resolver;
+	const struct resolver *resolver = request->registry->resolver;
 	const struct resolver_name *name = NULL;
 
 	while (resolver && (name = resolver_next(resolver, name)) != NULL) {
@@ -58,9 +58,9 @@ static const struct column zone_columns[] = {
 	{"count", COLUMN_INT4},
 };
 
-static void fill_zones(struct result *result, const struct command_call *call)
+static void fill_zones(struct result *result, const struct show_request *request)
 {
-	const struct resolver *resolver = call->registry->resolver;
+	const struct resolver *resolver = request->registry->resolver;
 	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
 	const struct dns_zone *zone = NULL;
 
@@ -87,11 +87,11 @@ static const struct column peer_pool_columns[] = {
 	{"sv_login", COLUMN_INT4},
 };
 
-static void fill_peer_pools(struct result *result, const struct command_call *call)
+static void fill_peer_pools(struct result *result, const struct show_request *request)
 {
 	const struct peer *peer;
 
-	TAILQ_FOREACH (peer, &call->registry->process->peers, entry) {
+	TAILQ_FOREACH (peer, &request->registry->process->peers, entry) {
 		const struct pool *pool = peer->pool;
 
 		result_begin_row(result);
@@ -139,12 +139,12 @@ static const struct peer_config *next_peer(const struct registry *registry, unsi
 	return found;
 }
 
-static void fill_peers(struct result *result, const struct command_call *call)
+static void fill_peers(struct result *result, const struct show_request *request)
 {
-	const struct peer_config *peer = next_peer(call->registry, 0);
+	const struct peer_config *peer = next_peer(request->registry, 0);
 
-	for (; peer; peer = next_peer(call->registry, peer->id))
-		add_peer(result, peer, call->registry->process->settings);
+	for (; peer; peer = next_peer(request->registry, peer->id))
+		add_peer(result, peer, request->registry->process->settings);
 }
 
 const struct topic show_peers = TOPIC("PEERS", peer_columns, fill_peers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW VERSION, STATE, LISTS and MEM: the process as a whole. */
-#include "admin/console/topics.h"
+#include "admin/show/topic.h"
 #include "model/peer.h"
 #include "net/dns_zones.h"
 
@@ -8,10 +8,10 @@
 
 static const struct column version_columns[] = {{"version", COLUMN_TEXT}};
 
-static void fill_version(struct result *result, const struct command_call *call)
+static void fill_version(struct result *result, const struct show_request *request)
 {
 	result_begin_row(result);
-	result_text(result, call->registry->process->version);
+	result_text(result, request->registry->process->version);
 	result_end_row(result);
 }
 
@@ -29,9 +29,9 @@ static void add_state(struct result *result, const char *key, bool is)
 	result_end_row(result);
 }
 
-static void fill_state(struct result *result, const struct command_call *call)
+static void fill_state(struct result *result, const struct show_request *request)
 {
-	const enum operation operation = call->registry->process->operation;
+	const enum operation operation = request->registry->process->operation;
 
 	add_state(result, "active", operation == OPERATION_RUNNING);
 	add_state(result, "paused", operation == OPERATION_PAUSED);
@@ -78,9 +78,9 @@ static size_t count_zones(const struct resolver *resolver)
 	return zones ? zones->count : 0;
 }
 
-static void fill_lists(struct result *result, const struct command_call *call)
+static void fill_lists(struct result *result, const struct show_request *request)
 {
-	const struct registry *registry = call->registry;
+	const struct registry *registry = request->registry;
 	const struct resolver *resolver = registry->resolver;
 
 	add_list(result, "databases", registry_count_databases(registry));
@@ -123,9 +123,9 @@ static void add_objects(
 	result_end_row(result);
 }
 
-static void fill_mem(struct result *result, const struct command_call *call)
+static void fill_mem(struct result *result, const struct show_request *request)
 {
-	const struct registry *registry = call->registry;
+	const struct registry *registry = request->registry;
 	const struct slab *const slabs[] = {&registry->servers, &registry->clients,
 		&registry->helds, &registry->loop->backlogs};
 	const struct pool *pool;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: ISC */
-/* SHOW STATEMENTS: prepared statements, each once, whoever has them. */
-#include "admin/console/topics.h"
+/* SHOW STATEMENTS: prepared statements, each once, however many clients and servers have it. */
+#include "admin/show/show_stream.h"
 
 static const struct column columns[] = {
 	{"id", COLUMN_INT8},
 	{"name", COLUMN_TEXT}, /* on servers */
 	{"clients", COLUMN_INT4}, /* names that clients have for it */
 	{"servers", COLUMN_INT4},
-	{"parses", COLUMN_INT8}, /* by clients, as the next */
-	{"binds", COLUMN_INT8},
+	{"parses", COLUMN_INT8}, /* by clients */
+	{"binds", COLUMN_INT8}, /* by clients */
 	{"size", COLUMN_INT4},
-	{"generation", COLUMN_INT4}, /* how often its plans were given up */
-	{"parameter_types", COLUMN_INT4}, /* how many were told */
+	{"generation", COLUMN_INT4}, /* how often its plans were dropped */
+	{"parameter_types", COLUMN_INT4}, /* how many types Parse gave */
 	{"query", COLUMN_TEXT},
 };
 
-static void tell(struct telling *telling, void *thing, unsigned kind)
+static void add_rows(struct show_stream *show, void *object, unsigned kind)
 {
-	const struct statement *statement = thing;
-	struct result *result = &telling->result;
+	const struct statement *statement = object;
+	struct result *result = &show->result;
 
 	(void)kind;
-	/* Unnamed ones are nobody's but their client's. */
+	/* Unnamed statements are private to their client. */
 	if (statement->names == 0 && statement->servers == 0)
 		return;
 	result_begin_row(result);
@@ -38,15 +38,15 @@ static void tell(struct telling *telling, void *thing, unsigned kind)
 	result_end_row(result);
 }
 
-/* In the order of their numbers, which is that in which they came. */
-static void note(struct telling *telling)
+/* In the order of their ids, which is the order in which they were made. */
+static void list(struct show_stream *show)
 {
 	struct statement *statement, *next;
 
-	HASH_ITER (by_content, telling->registry->statements.by_content, statement, next)
-		telling_note(telling, &statement->handle, statement, 0);
+	HASH_ITER (by_content, show->registry->statements.by_content, statement, next)
+		show_stream_add_object(show, &statement->handle, statement, 0);
 }
 
-static const struct topic_walk walk = {.note = note, .tell = tell};
+static const struct topic_walk walk = {.list = list, .add_rows = add_rows};
 
 const struct topic show_statements = WALKED_TOPIC("STATEMENTS", columns, &walk);

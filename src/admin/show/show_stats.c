@@ -3,28 +3,50 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "admin/console/topics.h"
+#include "admin/show/show_stream.h"
 
-/* The counters, in the order that all four have. */
-static const size_t counters[] = {
-	offsetof(struct totals, assignments),
-	offsetof(struct totals, transactions),
-	offsetof(struct totals, queries),
-	offsetof(struct totals, received),
-	offsetof(struct totals, sent),
-	offsetof(struct totals, transaction_time),
-	offsetof(struct totals, query_time),
-	offsetof(struct totals, wait_time),
-	offsetof(struct totals, client_parses),
-	offsetof(struct totals, server_parses),
-	offsetof(struct totals, binds),
-};
+/*
+ * The counters in the order of their columns, with the names that they have as a total and as an
+ * average of SHOW STATS, in STATS_TOTALS, in STATS_AVERAGES and, behind a prefix, in TOTALS. The
+ * names are PgBouncer's.
+ */
+#define COUNTERS_OF(ROW)                                                                       \
+	ROW(assignments, "total_server_assignment_count", "avg_server_assignment_count",       \
+		"server_assignment_count", "server_assignment_count",                          \
+		"server_assignment_count")                                                     \
+	ROW(transactions, "total_xact_count", "avg_xact_count", "xact_count", "xact_count",    \
+		"xact_count")                                                                  \
+	ROW(queries, "total_query_count", "avg_query_count", "query_count", "query_count",     \
+		"query_count")                                                                 \
+	ROW(received, "total_received", "avg_recv", "bytes_received", "bytes_received",        \
+		"client_bytes")                                                                \
+	ROW(sent, "total_sent", "avg_sent", "bytes_sent", "bytes_sent", "server_bytes")        \
+	ROW(transaction_time, "total_xact_time", "avg_xact_time", "xact_time", "xact_time",    \
+		"xact_time")                                                                   \
+	ROW(query_time, "total_query_time", "avg_query_time", "query_time", "query_time",      \
+		"query_time")                                                                  \
+	ROW(wait_time, "total_wait_time", "avg_wait_time", "wait_time", "wait_time",           \
+		"wait_time")                                                                   \
+	ROW(client_parses, "total_client_parse_count", "avg_client_parse_count",               \
+		"client_parse_count", "avg_client_parse_count", "ps_client_parse_count")       \
+	ROW(server_parses, "total_server_parse_count", "avg_server_parse_count",               \
+		"server_parse_count", "avg_server_parse_count", "ps_server_parse_count")       \
+	ROW(binds, "total_bind_count", "avg_bind_count", "bind_count", "avg_bind_count",       \
+		"ps_bind_count")
+
+#define COUNTER(field, total, average, in_totals, in_averages, name)                           \
+	{offsetof(struct totals, field), name},
+
+static const struct {
+	size_t offset;
+	const char *name; /* in SHOW TOTALS */
+} counters[] = {COUNTERS_OF(COUNTER)};
 
 enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
 
 static uint64_t counter(const struct totals *totals, unsigned i)
 {
-	return *(const uint64_t *)((const char *)totals + counters[i]);
+	return *(const uint64_t *)((const char *)totals + counters[i].offset);
 }
 
 static void add_counters(struct result *result, const struct totals *totals)
@@ -42,18 +64,18 @@ static struct totals averages(const struct registry *registry, const struct stat
 
 /* --- rows of databases ---------------------------------------------------------------------- */
 
-/* What is noted: each pool of a database, whose counters are added up, then the database. */
-enum { NOTE_POOL, NOTE_DATABASE };
+/* Objects are listed as: each pool of a database, to add its counters to the sum; the database. */
+enum { KIND_POOL, KIND_DATABASE };
 
-/* Of one database, as far as its pools have been told of. */
+/* The sum over the pools of one database, as far as they have been added. */
 struct sum {
 	const struct database *database;
 	struct stats stats;
 };
 
-static struct sum *sum_of(struct telling *telling, const struct database *database)
+static struct sum *sum_of(struct show_stream *show, const struct database *database)
 {
-	struct sum *sum = (struct sum *)(void *)telling->memory;
+	struct sum *sum = (struct sum *)(void *)show->state;
 
 	if (sum->database != database)
 		*sum = (struct sum){.database = database};
@@ -61,35 +83,36 @@ static struct sum *sum_of(struct telling *telling, const struct database *databa
 }
 
 /* One row for each database with a pool. */
-static void note_databases(struct telling *telling)
+static void list_databases(struct show_stream *show)
 {
-	struct registry *registry = telling->registry;
+	struct registry *registry = show->registry;
 	struct database *database, *next;
 	struct pool *pool;
 
 	registry_sort(registry);
 	HASH_ITER (by_name, registry->databases, database, next) {
 		TAILQ_FOREACH (pool, &database->pools, in_database)
-			telling_note(telling, &pool->handle, pool, NOTE_POOL);
+			show_stream_add_object(show, &pool->handle, pool, KIND_POOL);
 		if (!TAILQ_EMPTY(&database->pools))
-			telling_note(telling, &database->handle, database, NOTE_DATABASE);
+			show_stream_add_object(
+				show, &database->handle, database, KIND_DATABASE);
 	}
 }
 
-static void tell(struct telling *telling, void *thing, unsigned kind, bool with_totals,
+static void add_row(struct show_stream *show, void *object, unsigned kind, bool with_totals,
 	bool with_averages)
 {
-	const struct pool *pool = thing;
-	const struct database *database = kind == NOTE_POOL ? pool->database : thing;
-	struct sum *sum = sum_of(telling, database);
-	struct result *result = &telling->result;
+	const struct pool *pool = object;
+	const struct database *database = kind == KIND_POOL ? pool->database : object;
+	struct sum *sum = sum_of(show, database);
+	struct result *result = &show->result;
 	struct totals average;
 
-	if (kind == NOTE_POOL) {
+	if (kind == KIND_POOL) {
 		stats_add(&sum->stats, &pool->stats);
 		return;
 	}
-	average = averages(telling->registry, &sum->stats);
+	average = averages(show->registry, &sum->stats);
 	result_begin_row(result);
 	result_text(result, database->name);
 	if (with_totals)
@@ -101,95 +124,59 @@ static void tell(struct telling *telling, void *thing, unsigned kind, bool with_
 
 /* --- STATS -------------------------------------------------------------------------------- */
 
-static const struct column stats_columns[] = {
-	{"database", COLUMN_TEXT},
-	{"total_server_assignment_count", COLUMN_NUMERIC},
-	{"total_xact_count", COLUMN_NUMERIC},
-	{"total_query_count", COLUMN_NUMERIC},
-	{"total_received", COLUMN_NUMERIC},
-	{"total_sent", COLUMN_NUMERIC},
-	{"total_xact_time", COLUMN_NUMERIC},
-	{"total_query_time", COLUMN_NUMERIC},
-	{"total_wait_time", COLUMN_NUMERIC},
-	{"total_client_parse_count", COLUMN_NUMERIC},
-	{"total_server_parse_count", COLUMN_NUMERIC},
-	{"total_bind_count", COLUMN_NUMERIC},
-	{"avg_server_assignment_count", COLUMN_NUMERIC},
-	{"avg_xact_count", COLUMN_NUMERIC},
-	{"avg_query_count", COLUMN_NUMERIC},
-	{"avg_recv", COLUMN_NUMERIC},
-	{"avg_sent", COLUMN_NUMERIC},
-	{"avg_xact_time", COLUMN_NUMERIC},
-	{"avg_query_time", COLUMN_NUMERIC},
-	{"avg_wait_time", COLUMN_NUMERIC},
-	{"avg_client_parse_count", COLUMN_NUMERIC},
-	{"avg_server_parse_count", COLUMN_NUMERIC},
-	{"avg_bind_count", COLUMN_NUMERIC},
-};
+#define TOTAL(field, total, average, in_totals, in_averages, name) {total, COLUMN_NUMERIC},
+#define AVERAGE(field, total, average, in_totals, in_averages, name) {average, COLUMN_NUMERIC},
 
-static void tell_stats(struct telling *telling, void *thing, unsigned kind)
+static const struct column stats_columns[] = {
+	{"database", COLUMN_TEXT}, COUNTERS_OF(TOTAL) COUNTERS_OF(AVERAGE)};
+
+static void add_rows_of_stats(struct show_stream *show, void *object, unsigned kind)
 {
-	tell(telling, thing, kind, true, true);
+	add_row(show, object, kind, true, true);
 }
 
-static const struct topic_walk walk_stats = {
-	.note = note_databases, .tell = tell_stats, .memory_size = sizeof(struct sum)};
+static const struct topic_walk walk_stats = {.list = list_databases,
+	.add_rows = add_rows_of_stats,
+	.state_size = sizeof(struct sum)};
 
 const struct topic show_stats = WALKED_TOPIC("STATS", stats_columns, &walk_stats);
 
 /* --- STATS_TOTALS ------------------------------------------------------------------------- */
 
-static const struct column totals_columns[] = {
-	{"database", COLUMN_TEXT},
-	{"server_assignment_count", COLUMN_NUMERIC},
-	{"xact_count", COLUMN_NUMERIC},
-	{"query_count", COLUMN_NUMERIC},
-	{"bytes_received", COLUMN_NUMERIC},
-	{"bytes_sent", COLUMN_NUMERIC},
-	{"xact_time", COLUMN_NUMERIC},
-	{"query_time", COLUMN_NUMERIC},
-	{"wait_time", COLUMN_NUMERIC},
-	{"client_parse_count", COLUMN_NUMERIC},
-	{"server_parse_count", COLUMN_NUMERIC},
-	{"bind_count", COLUMN_NUMERIC},
-};
+#define IN_TOTALS(field, total, average, in_totals, in_averages, name)                         \
+	{in_totals, COLUMN_NUMERIC},
 
-static void tell_stats_totals(struct telling *telling, void *thing, unsigned kind)
+static const struct column totals_columns[] = {
+	{"database", COLUMN_TEXT}, COUNTERS_OF(IN_TOTALS)};
+
+static void add_rows_of_stats_totals(struct show_stream *show, void *object, unsigned kind)
 {
-	tell(telling, thing, kind, true, false);
+	add_row(show, object, kind, true, false);
 }
 
-static const struct topic_walk walk_stats_totals = {
-	.note = note_databases, .tell = tell_stats_totals, .memory_size = sizeof(struct sum)};
+static const struct topic_walk walk_stats_totals = {.list = list_databases,
+	.add_rows = add_rows_of_stats_totals,
+	.state_size = sizeof(struct sum)};
 
 const struct topic show_stats_totals =
 	WALKED_TOPIC("STATS_TOTALS", totals_columns, &walk_stats_totals);
 
 /* --- STATS_AVERAGES ----------------------------------------------------------------------- */
 
-/* Only the last three names have the prefix. */
-static const struct column averages_columns[] = {
-	{"database", COLUMN_TEXT},
-	{"server_assignment_count", COLUMN_NUMERIC},
-	{"xact_count", COLUMN_NUMERIC},
-	{"query_count", COLUMN_NUMERIC},
-	{"bytes_received", COLUMN_NUMERIC},
-	{"bytes_sent", COLUMN_NUMERIC},
-	{"xact_time", COLUMN_NUMERIC},
-	{"query_time", COLUMN_NUMERIC},
-	{"wait_time", COLUMN_NUMERIC},
-	{"avg_client_parse_count", COLUMN_NUMERIC},
-	{"avg_server_parse_count", COLUMN_NUMERIC},
-	{"avg_bind_count", COLUMN_NUMERIC},
-};
+#define IN_AVERAGES(field, total, average, in_totals, in_averages, name)                       \
+	{in_averages, COLUMN_NUMERIC},
 
-static void tell_stats_averages(struct telling *telling, void *thing, unsigned kind)
+static const struct column averages_columns[] = {
+	{"database", COLUMN_TEXT}, COUNTERS_OF(IN_AVERAGES)};
+
+static void add_rows_of_stats_averages(struct show_stream *show, void *object, unsigned kind)
 {
-	tell(telling, thing, kind, false, true);
+	add_row(show, object, kind, false, true);
 }
 
-static const struct topic_walk walk_stats_averages = {
-	.note = note_databases, .tell = tell_stats_averages, .memory_size = sizeof(struct sum)};
+static const struct topic_walk walk_stats_averages = {.list = list_databases,
+	.add_rows = add_rows_of_stats_averages,
+	.state_size = sizeof(struct sum)};
 
 const struct topic show_stats_averages =
 	WALKED_TOPIC("STATS_AVERAGES", averages_columns, &walk_stats_averages);
@@ -198,27 +185,12 @@ const struct topic show_stats_averages =
 
 static const struct column name_columns[] = {{"name", COLUMN_TEXT}, {"value", COLUMN_NUMERIC}};
 
-/* The names differ from those of SHOW STATS. */
-static const char *const counter_names[COUNTERS] = {
-	"server_assignment_count",
-	"xact_count",
-	"query_count",
-	"client_bytes",
-	"server_bytes",
-	"xact_time",
-	"query_time",
-	"wait_time",
-	"ps_client_parse_count",
-	"ps_server_parse_count",
-	"ps_bind_count",
-};
-
 static void add_named(struct result *result, const char *prefix, const struct totals *totals)
 {
 	char name[64];
 
 	for (unsigned i = 0; i < COUNTERS; i++) {
-		snprintf(name, sizeof(name), "%s%s", prefix, counter_names[i]);
+		snprintf(name, sizeof(name), "%s%s", prefix, counters[i].name);
 		result_begin_row(result);
 		result_text(result, name);
 		result_count(result, counter(totals, i));
@@ -226,9 +198,9 @@ static void add_named(struct result *result, const char *prefix, const struct to
 	}
 }
 
-static void fill_totals(struct result *result, const struct command_call *call)
+static void fill_totals(struct result *result, const struct show_request *request)
 {
-	const struct registry *registry = call->registry;
+	const struct registry *registry = request->registry;
 	const struct pool *pool;
 	struct stats sum = {0};
 	struct totals average;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/console/topics.h"
+#include "admin/show/show_stream.h"
 
 static const struct column columns[] = {
 	{"name", COLUMN_TEXT},
@@ -16,7 +16,7 @@ static const struct column columns[] = {
 	{"current_client_connections", COLUMN_INT4},
 };
 
-/* Right-aligned if the user has its own, else nothing, but not NULL. */
+/* The size, right-aligned; an empty text, not NULL, if the user has no size of its own. */
 static void add_size(struct result *result, const struct user_config *config, int size)
 {
 	char text[16] = "";
@@ -50,7 +50,7 @@ static bool is_forced(const struct registry *registry, const struct user *user)
 {
 	const struct database *database, *next;
 
-	/* Once forced it is marked for good, so that few are looked for in all databases. */
+	/* The mark is never taken back: it only saves the walk for most users. */
 	if (!user->forced)
 		return false;
 	HASH_ITER (by_name, registry->databases, database, next) {
@@ -60,32 +60,32 @@ static bool is_forced(const struct registry *registry, const struct user *user)
 	return false;
 }
 
-/* Users that no configuration names any more are told as long as they are in use. */
+/* A user that the configuration no longer names is shown as long as it is in use. */
 static bool is_known(const struct registry *registry, const struct user *user)
 {
 	return user->config || user->secret || user->clients > 0 ||
 		!TAILQ_EMPTY(&user->pools) || is_forced(registry, user);
 }
 
-static void tell(struct telling *telling, void *thing, unsigned kind)
+static void add_rows(struct show_stream *show, void *object, unsigned kind)
 {
-	const struct registry *registry = telling->registry;
-	const struct user *user = thing;
+	const struct registry *registry = show->registry;
+	const struct user *user = object;
 
 	(void)kind;
 	if (is_known(registry, user))
-		add_user(&telling->result, user, registry->process->settings);
+		add_user(&show->result, user, registry->process->settings);
 }
 
-static void note(struct telling *telling)
+static void list(struct show_stream *show)
 {
 	struct user *user, *next;
 
-	registry_sort(telling->registry);
-	HASH_ITER (by_name, telling->registry->users, user, next)
-		telling_note(telling, &user->handle, user, 0);
+	registry_sort(show->registry);
+	HASH_ITER (by_name, show->registry->users, user, next)
+		show_stream_add_object(show, &user->handle, user, 0);
 }
 
-static const struct topic_walk walk = {.note = note, .tell = tell};
+static const struct topic_walk walk = {.list = list, .add_rows = add_rows};
 
 const struct topic show_users = WALKED_TOPIC("USERS", columns, &walk);

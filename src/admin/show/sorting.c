@@ -51,7 +51,7 @@ static void move_on(struct sorting *sorting)
 	sorting->is_swapped = !sorting->is_swapped;
 }
 
-bool sorting_go_on(struct sorting *sorting, sorting_compare *compare, const void *context,
+bool sorting_continue(struct sorting *sorting, sorting_compare *compare, const void *context,
 	unsigned *effort)
 {
 	while (sorting->width < sorting->count) {

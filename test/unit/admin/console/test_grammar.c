@@ -122,7 +122,7 @@ static void test_other_texts_are_invalid(void **state)
 	assert_invalid("SHOW \xc3\xa4");
 }
 
-static void test_words_that_are_too_long_are_told(void **state)
+static void test_too_long_words_are_reported(void **state)
 {
 	char text[512], name[256];
 
@@ -169,7 +169,7 @@ int main(void)
 		cmocka_unit_test(test_quoted_words_lose_their_quotes),
 		cmocka_unit_test(test_set_takes_equals_and_to),
 		cmocka_unit_test(test_other_texts_are_invalid),
-		cmocka_unit_test(test_words_that_are_too_long_are_told),
+		cmocka_unit_test(test_too_long_words_are_reported),
 		cmocka_unit_test(test_quotes_count_once_for_the_length),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Clauses of SHOW: which texts are some, what they choose, and in which order. */
+/* Clauses of SHOW: which texts are valid, which rows they select, and in which order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,14 +28,14 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 static struct clauses clauses;
 static struct clause_fault fault;
 
-static void assert_fault(const char *text, const char *sqlstate, const char *said)
+static void assert_fault(const char *text, const char *sqlstate, const char *message)
 {
 	assert_false(clauses_parse(text, columns, COLUMNS, &clauses, &fault));
-	assert_string_equal(fault.text, said);
+	assert_string_equal(fault.text, message);
 	assert_string_equal(fault.sqlstate, sqlstate);
 }
 
-static void test_faults_are_told(void **state)
+static void test_faults_are_reported(void **state)
 {
 	(void)state;
 	assert_fault("WHERE", "42601", "a column expected at the end");
@@ -65,7 +65,7 @@ static void test_faults_are_told(void **state)
 		"another clause or the end expected at \"; LIMIT 1\"");
 }
 
-static void test_clauses_are_bounded(void **state)
+static void test_number_and_length_of_clauses_are_limited(void **state)
 {
 	char text[1024] = "WHERE port > 0";
 	size_t length = strlen(text);
@@ -81,13 +81,13 @@ static void test_clauses_are_bounded(void **state)
 		columns, COLUMNS, &clauses, &fault));
 	assert_fault("ORDER BY name, name, name, name, name, name, name, name, name", "54001",
 		"more than 8 columns to order by");
-	length = (size_t)sprintf(text, "WHERE name = '%0*d'", COMMAND_VALUE_SIZE - 1, 0);
+	length = (size_t)sprintf(text, "WHERE name = '%0*d'", CLAUSE_VALUE_SIZE - 1, 0);
 	assert_true(clauses_parse(text, columns, COLUMNS, &clauses, &fault));
-	sprintf(text, "WHERE name = '%0*d'", COMMAND_VALUE_SIZE, 0);
+	sprintf(text, "WHERE name = '%0*d'", CLAUSE_VALUE_SIZE, 0);
 	assert_fault(text, "42601", "a value is too long");
 }
 
-static void test_there_is_nothing_to_choose_without_columns(void **state)
+static void test_clauses_are_refused_without_columns(void **state)
 {
 	(void)state;
 	assert_false(clauses_parse("LIMIT 1", NULL, 0, &clauses, &fault));
@@ -116,13 +116,13 @@ static struct buffer out;
 
 static void build(const char *text)
 {
-	struct result_wish wish = {.clauses = &clauses, .is_described = true};
+	struct result_options options = {.clauses = &clauses, .is_described = true};
 	struct result result;
 
 	if (!clauses_parse(text, columns, COLUMNS, &clauses, &fault))
 		fail_msg("%s: %s", text, fault.text);
 	buffer_free(&out);
-	result_begin(&result, &out, columns, COLUMNS, &wish);
+	result_begin(&result, &out, columns, COLUMNS, &options);
 	for (int i = 0; i < ROWS; i++) {
 		result_begin_row(&result);
 		result_text(&result, rows[i].name);
@@ -136,8 +136,8 @@ static void build(const char *text)
 	assert_false(out.failed);
 }
 
-/* The first letters of the names of the rows that are left, `-` for NULL and `.` for none. */
-static const char *chosen(const char *text)
+/* The first letters of the names of the selected rows; `-` is NULL and `.` is the empty text. */
+static const char *selected(const char *text)
 {
 	static char names[ROWS + 1];
 	struct frame frame = {0};
@@ -160,14 +160,14 @@ static const char *chosen(const char *text)
 	return names;
 }
 
-static void test_rows_are_chosen(void **state)
+static void test_rows_are_selected(void **state)
 {
 	static const char *const cases[][2] = {
 		{"WHERE name = 'alpha'", "a"},
 		{"where NAME=alpha;", "a"},
 		{"WHERE \"name\" = \"beta\" ;", "b"},
 		{"WHERE name = ''", "."},
-		{"WHERE name = nobody", ""},
+		{"WHERE name = unknown", ""},
 		{"WHERE name <> 'alpha'", "bGa."},
 		{"WHERE name != 'alpha'", "bGa."},
 		{"WHERE name > 'alpha'", "b"},
@@ -175,7 +175,7 @@ static void test_rows_are_chosen(void **state)
 		{"WHERE name >= 'alpha' AND name <= 'beta'", "ab"},
 		{"WHERE name IS NULL", "-"},
 		{"WHERE name IS NOT NULL", "abGa."},
-		/* numbers by their value, not by their digits */
+		/* columns of numbers are compared by value, not digit by digit */
 		{"WHERE port > 9", "bGa"},
 		{"WHERE port >= 9.5", "bGa"},
 		{"WHERE port<'10'", "a-."},
@@ -186,7 +186,7 @@ static void test_rows_are_chosen(void **state)
 		{"WHERE total = 18446744073709551615", "a"},
 		{"WHERE total > 18446744073709551614", "a"},
 		{"WHERE total < 123456789012345678901234567890", "ab-Ga."},
-		/* a number without quotes is one to columns of text too */
+		/* a number without quotes is compared as a number with columns of text too */
 		{"WHERE size > 9", "-."},
 		{"WHERE size = 9", "a"},
 		{"WHERE size = '9'", ""},
@@ -209,8 +209,8 @@ static void test_rows_are_chosen(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (strcmp(chosen(cases[i][0]), cases[i][1]) != 0)
-			fail_msg("%s: %s", cases[i][0], chosen(cases[i][0]));
+		if (strcmp(selected(cases[i][0]), cases[i][1]) != 0)
+			fail_msg("%s: %s", cases[i][0], selected(cases[i][0]));
 	}
 }
 
@@ -232,8 +232,8 @@ static void test_rows_are_ordered(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (strcmp(chosen(cases[i][0]), cases[i][1]) != 0)
-			fail_msg("%s: %s", cases[i][0], chosen(cases[i][0]));
+		if (strcmp(selected(cases[i][0]), cases[i][1]) != 0)
+			fail_msg("%s: %s", cases[i][0], selected(cases[i][0]));
 	}
 }
 
@@ -274,10 +274,10 @@ static void test_decimals_are_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_faults_are_told),
-		cmocka_unit_test(test_clauses_are_bounded),
-		cmocka_unit_test(test_there_is_nothing_to_choose_without_columns),
-		cmocka_unit_test(test_rows_are_chosen),
+		cmocka_unit_test(test_faults_are_reported),
+		cmocka_unit_test(test_number_and_length_of_clauses_are_limited),
+		cmocka_unit_test(test_clauses_are_refused_without_columns),
+		cmocka_unit_test(test_rows_are_selected),
 		cmocka_unit_test(test_rows_are_ordered),
 		cmocka_unit_test(test_decimals_are_exact),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The builder of result sets: every byte of it is an interface. */
+/* The builder of result sets. Every byte of a result set is an interface. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Open the message at the front and take it out of the way. */
+/* Read the message at this offset and move the offset behind it. */
 static struct reader open_message(size_t *at, uint8_t type)
 {
 	struct frame frame = {0};
@@ -154,7 +154,7 @@ static void add_numeric(uint64_t count)
 	result_end_row(&result);
 }
 
-/* As PostgreSQL sends them: numeric is groups of four digits, the first one's weight, sign, scale. */
+/* As PostgreSQL sends a numeric: number of groups of four digits, weight of the first, sign, scale. */
 static void test_binary_cells_are_those_of_postgresql(void **state)
 {
 	static const struct column columns[] = {
@@ -176,12 +176,12 @@ static void test_binary_cells_are_those_of_postgresql(void **state)
 		{120000003, "\0\3\0\2\0\0\0\0\0\1\x07\xd0\0\3", 14},
 		{UINT64_MAX, "\0\5\0\4\0\0\0\0\x07\x34\x1a\x58\x02\xe1\x03\xbb\x06\x4f", 18},
 	};
-	const struct result_wish wish = {.binary = 0x3e};
+	const struct result_options options = {.binary = 0x3e};
 	struct reader reader;
 	size_t at = 0;
 
 	(void)state;
-	result_begin(&result, &out, columns, 6, &wish);
+	result_begin(&result, &out, columns, 6, &options);
 	for (size_t i = 0; i < sizeof(numerics) / sizeof(numerics[0]); i++)
 		add_numeric(numerics[i].count);
 	result_end(&result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Numbers in order, whatever they are and in how many pieces it is done. */
+/* The sort is correct and stable for any numbers and any effort per call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum { MOST = 300 };
 
 static unsigned compared;
 
-/* The low digits are the place where it stood, and do not count. */
+/* The low digits are the original place of a number and are not compared. */
 static int compare(size_t a, size_t b, const void *context)
 {
 	assert_ptr_equal(context, &compared);
@@ -22,7 +22,7 @@ static int compare(size_t a, size_t b, const void *context)
 	return (a / 1000 > b / 1000) - (a / 1000 < b / 1000);
 }
 
-/* Sort so many numbers of so many kinds, doing so much at a time. */
+/* Sort `count` numbers with `kinds` different keys and `piece` comparisons per call. */
 static void try(size_t count, size_t kinds, unsigned piece)
 {
 	size_t numbers[MOST + 1];
@@ -37,15 +37,15 @@ static void try(size_t count, size_t kinds, unsigned piece)
 	do {
 		effort = piece;
 		compared = 0;
-	} while (!sorting_go_on(&sorting, compare, &compared, &effort) && compared <= piece);
+	} while (!sorting_continue(&sorting, compare, &compared, &effort) && compared <= piece);
 	assert_true(compared <= piece);
-	/* Those of one kind as they came, which makes the places ascend too. */
+	/* Equal keys keep their order, so the whole numbers ascend. */
 	for (size_t i = 1; i < count; i++)
 		assert_true(numbers[i - 1] < numbers[i]);
 	sorting_end(&sorting);
 }
 
-static void test_any_number_of_numbers_in_any_pieces(void **state)
+static void test_numbers_are_sorted_with_any_effort_per_call(void **state)
 {
 	static const unsigned pieces[] = {1, 2, 7, 100, UINT32_MAX};
 
@@ -58,7 +58,7 @@ static void test_any_number_of_numbers_in_any_pieces(void **state)
 	}
 }
 
-static void test_it_may_end_at_any_time(void **state)
+static void test_a_sort_may_end_at_any_time(void **state)
 {
 	size_t numbers[] = {3000, 1000, 2000};
 	struct sorting sorting = {0};
@@ -67,15 +67,15 @@ static void test_it_may_end_at_any_time(void **state)
 	(void)state;
 	sorting_end(&sorting);
 	assert_true(sorting_begin(&sorting, numbers, 3));
-	assert_false(sorting_go_on(&sorting, compare, &compared, &effort));
+	assert_false(sorting_continue(&sorting, compare, &compared, &effort));
 	sorting_end(&sorting);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_number_of_numbers_in_any_pieces),
-		cmocka_unit_test(test_it_may_end_at_any_time),
+		cmocka_unit_test(test_numbers_are_sorted_with_any_effort_per_call),
+		cmocka_unit_test(test_a_sort_may_end_at_any_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

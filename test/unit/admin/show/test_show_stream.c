@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Answers built over several turns: everybody who is there all the time is told of exactly once,
- * whoever comes, goes and moves meanwhile.
+ * Answers built over several turns: an object that exists all the time is shown exactly once,
+ * whatever other objects are created, freed or moved meanwhile.
  */
 #include "admin/console/topics.h"
 #include "admin/show/clauses.h"
-#include "admin/show/telling.h"
+#include "admin/show/show_stream.h"
 #include "session/link/close.h"
 #include "support/fake_pool.h"
 #include "wire/frame.h"
@@ -14,11 +14,11 @@
 enum { MANY = 700, ROWS_MOST = 4096 };
 
 static struct pool *pool;
-static struct actor *asker, *clients[MANY];
+static struct actor *console, *clients[MANY];
 static struct clauses clauses;
 static struct buffer answer, rest;
 
-/* What has been told, row by row. */
+/* One cell of each row that was sent. */
 static char cells[ROWS_MOST][64];
 static unsigned rows;
 
@@ -29,7 +29,7 @@ static int start(void **state)
 		   "[pgbouncer]\npool_mode = transaction\nauth_type = trust\n"
 		   "max_client_conn = 5000\n");
 	pool = fake_pool("db", "alice");
-	asker = fake_client(fake_pool("another", "bob"));
+	console = fake_client(fake_pool("another", "bob"));
 	return 0;
 }
 
@@ -37,7 +37,7 @@ static int end(void **state)
 {
 	buffer_free(&answer);
 	buffer_free(&rest);
-	assert_int_equal(fake_registry.process->tellings, 0);
+	assert_int_equal(fake_registry.process->show_streams, 0);
 	assert_null(fake_registry.process->handles.slots);
 	return fake_end(state);
 }
@@ -48,35 +48,36 @@ static void add_clients(void)
 		clients[i] = fake_client(pool);
 }
 
-static struct telling *ask(const char *topic, const char *wanted)
+static struct show_stream *ask(const char *name, const char *wanted)
 {
 	struct clause_fault fault;
-	struct command_call call = {
+	const struct topic *topic = topics_find(name);
+	const struct show_request request = {
 		.registry = &fake_registry,
-		.client = actor_client(asker),
-		.text = "SHOW",
-		.topic = topics_find(topic),
-		.wish = {.clauses = wanted ? &clauses : NULL},
+		.client = actor_client(console),
+		.text_length = strlen("SHOW"),
+		.topic = topic,
+		.options = {.clauses = wanted ? &clauses : NULL},
 	};
-	struct telling *telling;
+	struct show_stream *show;
 
 	if (wanted)
-		assert_true(clauses_parse(wanted, call.topic->columns, call.topic->column_count,
-			&clauses, &fault));
-	telling = telling_new(&call);
-	assert_non_null(telling);
-	memset(&clauses, 0xee, sizeof(clauses)); /* it has its own */
-	return telling;
+		assert_true(clauses_parse(
+			wanted, topic->columns, topic->column_count, &clauses, &fault));
+	show = show_stream_new(&request);
+	assert_non_null(show);
+	memset(&clauses, 0xee, sizeof(clauses)); /* the stream has a copy */
+	return show;
 }
 
-/* One slice: true if it was the last. */
-static bool go_on(struct telling *telling)
+/* Build one slice. Returns true if it was the last one. */
+static bool build_slice(struct show_stream *show)
 {
 	buffer_free(&answer);
-	return telling_go_on(telling, &answer);
+	return show_stream_continue(show, &answer);
 }
 
-/* The cells of this column in what was just told. */
+/* Add the cells of this column in the last slice to `cells`. Returns how many there are. */
 static unsigned read_column(const struct topic *topic, const char *column)
 {
 	struct row_value row[RESULT_COLUMNS_MAX];
@@ -102,23 +103,23 @@ static unsigned read_column(const struct topic *topic, const char *column)
 	return found;
 }
 
-/* Everything from here to the end; how many slices that took. */
-static unsigned tell_all(struct telling *telling, const char *column)
+/* Build the rest of the answer and free it. Returns the number of slices. */
+static unsigned build_all(struct show_stream *show, const char *column)
 {
 	unsigned slices = 0;
 	bool is_last;
 
 	do {
-		is_last = go_on(telling);
+		is_last = build_slice(show);
 		slices++;
-		assert_true(read_column(telling->topic, column) <= 3 * 256);
+		assert_true(read_column(show->topic, column) <= 3 * 256);
 	} while (!is_last);
 	assert_true(answer.length > 0 && answer.data[answer.length - 5] == 'S');
-	telling_free(telling);
+	show_stream_free(show);
 	return slices;
 }
 
-static unsigned times_told(uint64_t id)
+static unsigned times_shown(uint64_t id)
 {
 	unsigned times = 0;
 
@@ -131,36 +132,36 @@ static unsigned times_told(uint64_t id)
 
 static void test_few_rows_are_one_slice(void **state)
 {
-	struct telling *telling = ask("CLIENTS", NULL);
+	struct show_stream *show = ask("CLIENTS", NULL);
 
 	(void)state;
 	rows = 0;
-	assert_int_equal(tell_all(telling, "id"), 1);
+	assert_int_equal(build_all(show, "id"), 1);
 	assert_int_equal(rows, 1);
 }
 
-static void test_many_rows_are_slices_of_what_would_have_been_one(void **state)
+static void test_slices_together_are_the_whole_answer(void **state)
 {
 	static const char *const topics[] = {"CLIENTS", "SOCKETS", "FDS"};
 
 	(void)state;
 	add_clients();
 	for (unsigned i = 0; i < COUNT(topics); i++) {
-		struct telling *telling = ask(topics[i], NULL);
+		struct show_stream *show = ask(topics[i], NULL);
 		unsigned slices = 0;
 		bool is_last;
 
 		buffer_free(&rest);
 		do {
-			is_last = go_on(telling);
+			is_last = build_slice(show);
 			assert_true(buffer_append(&rest, answer.data, answer.length));
 			slices++;
 		} while (!is_last);
-		telling_free(telling);
-		telling = ask(topics[i], NULL);
+		show_stream_free(show);
+		show = ask(topics[i], NULL);
 		buffer_free(&answer);
-		telling_finish(telling, &answer);
-		telling_free(telling);
+		show_stream_finish(show, &answer);
+		show_stream_free(show);
 		assert_int_equal(answer.length, rest.length);
 		assert_memory_equal(answer.data, rest.data, rest.length);
 		assert_true(slices >= 3 || strcmp(topics[i], "FDS") == 0);
@@ -169,55 +170,55 @@ static void test_many_rows_are_slices_of_what_would_have_been_one(void **state)
 
 static void test_several_answers_share_a_turn(void **state)
 {
-	struct telling *first, *second, *third;
+	struct show_stream *first, *second, *third;
 
 	(void)state;
 	add_clients();
 	first = ask("CLIENTS", NULL);
-	assert_false(go_on(first)); /* looks at all of them first */
+	assert_false(build_slice(first)); /* it looks at all links first */
 	rows = 0;
 	assert_in_range(read_column(first->topic, "id"), 100, 255);
 	second = ask("CLIENTS", NULL);
 	third = ask("CLIENTS", NULL);
-	assert_false(go_on(second));
-	assert_false(go_on(second));
+	assert_false(build_slice(second));
+	assert_false(build_slice(second));
 	assert_in_range(read_column(first->topic, "id"), 1, 85);
-	telling_free(second);
-	telling_free(third);
-	assert_false(go_on(first));
+	show_stream_free(second);
+	show_stream_free(third);
+	assert_false(build_slice(first));
 	assert_int_equal(read_column(first->topic, "id"), 256);
-	telling_free(first); /* in the middle */
+	show_stream_free(first); /* not complete */
 }
 
-static void test_a_limit_ends_it_early(void **state)
+static void test_a_limit_ends_an_answer_early(void **state)
 {
-	struct telling *telling;
+	struct show_stream *show;
 
 	(void)state;
 	add_clients();
-	telling = ask("CLIENTS", "limit 20");
+	show = ask("CLIENTS", "limit 20");
 	rows = 0;
-	assert_int_equal(tell_all(telling, "id"), 1);
+	assert_int_equal(build_all(show, "id"), 1);
 	assert_int_equal(rows, 20);
 }
 
-static void test_order_is_that_of_all_rows(void **state)
+static void test_order_by_sorts_all_rows(void **state)
 {
-	struct telling *telling;
+	struct show_stream *show;
 
 	(void)state;
 	add_clients();
-	telling = ask("CLIENTS", "where database = db order by id desc limit 600");
+	show = ask("CLIENTS", "where database = db order by id desc limit 600");
 	rows = 0;
-	assert_true(tell_all(telling, "id") > 4);
+	assert_true(build_all(show, "id") > 4);
 	assert_int_equal(rows, 600);
 	for (unsigned i = 0; i < rows; i++)
 		assert_int_equal(
 			strtoull(cells[i], NULL, 10), actor_link(clients[MANY - 1 - i])->id);
 }
 
-/* Of many links as of few: pool by pool, and in each those who wait behind those who do not. */
-static void test_rows_of_many_stand_pool_by_pool_and_list_by_list(void **state)
+/* The order is the same for many links as for few: by pool, and in a pool waiting clients last. */
+static void test_rows_of_many_links_are_in_the_order_of_pools_and_lists(void **state)
 {
 	struct pool *first = fake_pool("aaa", "alice");
 	unsigned waiting = 0;
@@ -229,31 +230,31 @@ static void test_rows_of_many_stand_pool_by_pool_and_list_by_list(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		fake_client(first);
 	rows = 0;
-	tell_all(ask("CLIENTS", NULL), "database");
+	build_all(ask("CLIENTS", NULL), "database");
 	assert_int_equal(rows, MANY + 6);
 	for (unsigned i = 0; i < rows; i++)
 		assert_string_equal(cells[i], i < 5 ? "aaa" : i < 6 ? "another" : "db");
 	rows = 0;
-	tell_all(ask("CLIENTS", NULL), "state");
+	build_all(ask("CLIENTS", NULL), "state");
 	for (unsigned i = 0; i < rows; i++)
 		assert_string_equal(cells[i],
-			i < rows - waiting ? client_console_state(actor_client(asker))
+			i < rows - waiting ? client_console_state(actor_client(console))
 					   : "waiting");
 	rows = 0;
-	tell_all(ask("SOCKETS", "where type = 'S'"), "state");
-	assert_true(rows > 0); /* that are on their way */
+	build_all(ask("SOCKETS", "where type = 'S'"), "state");
+	assert_true(rows > 0); /* servers that are connecting */
 	rows = 0;
-	tell_all(ask("SERVERS", NULL), "type");
+	build_all(ask("SERVERS", NULL), "type");
 	assert_true(rows > 0 && strcmp(cells[rows - 1], "S") == 0);
 }
 
-/* Parts of texts that are long are no reason to build all of them at once. */
+/* Long texts end a slice early. */
 static void test_long_rows_are_few_in_a_slice(void **state)
 {
 	enum { STATEMENTS = 12, LENGTH = 100 * 1024 };
 	char *content = calloc(1, LENGTH + 3);
 	struct statement *statements[STATEMENTS];
-	struct telling *telling;
+	struct show_stream *show;
 	unsigned slices = 0;
 	bool is_last;
 
@@ -266,48 +267,48 @@ static void test_long_rows_are_few_in_a_slice(void **state)
 	}
 	free(content);
 	for (unsigned sorted = 0; sorted < 2; sorted++, slices = 0) {
-		telling = ask("STATEMENTS", sorted ? "order by id" : NULL);
+		show = ask("STATEMENTS", sorted ? "order by id" : NULL);
 		rows = 0;
 		do {
-			is_last = go_on(telling);
+			is_last = build_slice(show);
 			assert_true(answer.length < 400 * 1024);
 			slices++;
 			if (slices == 2 && !sorted)
 				statement_unref(statements[STATEMENTS - 1]);
 			fake_turn();
 		} while (!is_last);
-		telling_free(telling);
+		show_stream_free(show);
 		assert_true(slices >= 4);
 	}
 	for (unsigned i = 0; i < STATEMENTS - 1; i++)
 		statement_unref(statements[i]);
 }
 
-/* An answer may end while its links are still being looked at. */
-static void test_it_may_end_at_any_time(void **state)
+/* An answer may be freed while its links are still being listed. */
+static void test_an_answer_may_be_freed_at_any_time(void **state)
 {
 	(void)state;
 	add_clients();
 	for (unsigned slices = 0; slices < 9; slices++) {
-		struct telling *telling = ask("CLIENTS", "order by id");
+		struct show_stream *show = ask("CLIENTS", "order by id");
 
 		for (unsigned i = 0; i < slices; i++)
-			go_on(telling);
-		telling_free(telling);
+			build_slice(show);
+		show_stream_free(show);
 		assert_true(LIST_EMPTY(&fake_registry.walks));
 	}
 }
 
-/* --- what happens meanwhile ----------------------------------------------------------------- */
+/* --- changes while an answer is built ------------------------------------------------------- */
 
 static bool is_even(unsigned i)
 {
 	return i % 2 == 0;
 }
 
-static void test_everybody_who_stays_is_told_of_once(void **state)
+static void test_clients_that_stay_are_shown_once(void **state)
 {
-	struct telling *telling;
+	struct show_stream *show;
 	unsigned slices = 0;
 	uint64_t ids[MANY], last;
 	bool is_last;
@@ -317,12 +318,12 @@ static void test_everybody_who_stays_is_told_of_once(void **state)
 	last = fake_registry.process->last_id;
 	for (unsigned i = 0; i < MANY; i++)
 		ids[i] = actor_link(clients[i])->id;
-	telling = ask("CLIENTS", NULL);
+	show = ask("CLIENTS", NULL);
 	rows = 0;
 	do {
-		is_last = go_on(telling);
-		read_column(telling->topic, "id");
-		/* Some go, some come, some wait for a server and so stand in another list. */
+		is_last = build_slice(show);
+		read_column(show->topic, "id");
+		/* Some disconnect, one connects, some begin to wait and so change the list. */
 		for (unsigned i = slices * 200; i < slices * 200 + 200 && i < MANY; i++) {
 			if (is_even(i))
 				client_close_for(actor_client(clients[MANY - 1 - i]),
@@ -334,24 +335,24 @@ static void test_everybody_who_stays_is_told_of_once(void **state)
 		fake_turn();
 		slices++;
 	} while (!is_last);
-	telling_free(telling);
+	show_stream_free(show);
 	assert_true(slices >= 3);
 	for (unsigned i = 0; i < MANY; i++) {
 		if (is_even(MANY - 1 - i))
-			assert_in_range(times_told(ids[i]), 0, 1);
+			assert_in_range(times_shown(ids[i]), 0, 1);
 		else
-			assert_int_equal(times_told(ids[i]), 1);
+			assert_int_equal(times_shown(ids[i]), 1);
 	}
 	for (unsigned i = 0; i < rows; i++)
 		assert_true(strtoull(cells[i], NULL, 10) <= last);
-	/* The last ones went before their turn came. */
-	assert_int_equal(times_told(ids[MANY - 1]), 0);
+	/* The last clients disconnected before their rows were built. */
+	assert_int_equal(times_shown(ids[MANY - 1]), 0);
 }
 
-/* However long it takes to look at all connections: those who come meanwhile are left out. */
-static void test_newcomers_do_not_lengthen_an_answer(void **state)
+/* However long it takes to list the links, links that are new since the start are left out. */
+static void test_new_links_are_left_out(void **state)
 {
-	struct telling *others[40], *telling;
+	struct show_stream *others[40], *show;
 	uint64_t last;
 	bool is_last;
 
@@ -360,44 +361,44 @@ static void test_newcomers_do_not_lengthen_an_answer(void **state)
 	for (unsigned i = 0; i < COUNT(others); i++)
 		others[i] = ask("CLIENTS", NULL);
 	last = fake_registry.process->last_id;
-	telling = ask("CLIENTS", NULL);
+	show = ask("CLIENTS", NULL);
 	rows = 0;
 	do {
-		is_last = go_on(telling);
-		read_column(telling->topic, "id");
+		is_last = build_slice(show);
+		read_column(show->topic, "id");
 		fake_client(pool);
 	} while (!is_last);
-	telling_free(telling);
+	show_stream_free(show);
 	for (unsigned i = 0; i < COUNT(others); i++)
-		telling_free(others[i]);
+		show_stream_free(others[i]);
 	assert_int_equal(rows, MANY + 1);
 	for (unsigned i = 0; i < rows; i++)
 		assert_true(strtoull(cells[i], NULL, 10) <= last);
 }
 
-/* A login that asks a server who its user is stands among the clients, but not when it goes on. */
-static void test_who_is_none_of_them_any_more_is_left_out(void **state)
+/* A client has a row during the lookup of its user, but not when its login continues. */
+static void test_a_link_that_left_the_lists_is_left_out(void **state)
 {
-	struct telling *telling;
+	struct show_stream *show;
 	struct link *link;
 
 	(void)state;
 	add_clients();
 	link = actor_link(clients[MANY - 1]);
-	telling = ask("CLIENTS", NULL);
-	assert_false(go_on(telling));
+	show = ask("CLIENTS", NULL);
+	assert_false(build_slice(show));
 	rows = 0;
 	link->state = CLIENT_AUTHENTICATING;
-	tell_all(telling, "id");
+	build_all(show, "id");
 	link->state = CLIENT_IDLE;
-	assert_int_equal(times_told(link->id), 0);
-	assert_int_equal(times_told(actor_link(clients[MANY - 2])->id), 1);
+	assert_int_equal(times_shown(link->id), 0);
+	assert_int_equal(times_shown(actor_link(clients[MANY - 2])->id), 1);
 }
 
-static void test_pools_and_databases_may_go(void **state)
+static void test_pools_and_databases_may_be_freed(void **state)
 {
 	enum { POOLS = 600 };
-	struct telling *by_pool, *by_database, *times;
+	struct show_stream *by_pool, *by_database, *times;
 	struct database *database;
 	char name[32];
 
@@ -409,9 +410,9 @@ static void test_pools_and_databases_may_go(void **state)
 	by_pool = ask("POOLS", NULL);
 	by_database = ask("STATS", NULL);
 	times = ask("STATS_LATENCY", NULL);
-	assert_false(go_on(by_pool));
-	assert_false(go_on(by_database));
-	assert_false(go_on(times));
+	assert_false(build_slice(by_pool));
+	assert_false(build_slice(by_database));
+	assert_false(build_slice(times));
 	rows = 0;
 	for (unsigned i = 500; i < POOLS; i++) {
 		snprintf(name, sizeof(name), "auto%03u", i);
@@ -419,18 +420,18 @@ static void test_pools_and_databases_may_go(void **state)
 		registry_drop_pool(&fake_registry, TAILQ_FIRST(&database->pools));
 		registry_drop_database(&fake_registry, database);
 	}
-	tell_all(by_pool, "database");
-	tell_all(by_database, "database");
-	tell_all(times, "database");
+	build_all(by_pool, "database");
+	build_all(by_database, "database");
+	build_all(times, "database");
 	assert_true(rows > 1000);
 	for (unsigned i = 0; i < rows; i++)
 		assert_true(
 			strncmp(cells[i], "auto", 4) != 0 || strcmp(cells[i], "auto500") < 0);
 }
 
-static void test_users_may_go(void **state)
+static void test_users_may_be_freed(void **state)
 {
-	struct telling *telling;
+	struct show_stream *show;
 	struct user *user;
 	char name[32];
 
@@ -439,8 +440,8 @@ static void test_users_may_go(void **state)
 		snprintf(name, sizeof(name), "user%03u", i);
 		fake_user(name, "secret");
 	}
-	telling = ask("USERS", NULL);
-	assert_false(go_on(telling));
+	show = ask("USERS", NULL);
+	assert_false(build_slice(show));
 	rows = 0;
 	for (unsigned i = 500; i < 600; i++) {
 		snprintf(name, sizeof(name), "user%03u", i);
@@ -448,7 +449,7 @@ static void test_users_may_go(void **state)
 		user_set_secret(user, NULL);
 		registry_let_go_user(&fake_registry, user);
 	}
-	tell_all(telling, "name");
+	build_all(show, "name");
 	assert_string_equal(cells[rows - 1], "user499");
 }
 
@@ -458,18 +459,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_few_rows_are_one_slice),
-		TEST(test_many_rows_are_slices_of_what_would_have_been_one),
+		TEST(test_slices_together_are_the_whole_answer),
 		TEST(test_several_answers_share_a_turn),
-		TEST(test_a_limit_ends_it_early),
-		TEST(test_order_is_that_of_all_rows),
-		TEST(test_rows_of_many_stand_pool_by_pool_and_list_by_list),
+		TEST(test_a_limit_ends_an_answer_early),
+		TEST(test_order_by_sorts_all_rows),
+		TEST(test_rows_of_many_links_are_in_the_order_of_pools_and_lists),
 		TEST(test_long_rows_are_few_in_a_slice),
-		TEST(test_it_may_end_at_any_time),
-		TEST(test_everybody_who_stays_is_told_of_once),
-		TEST(test_newcomers_do_not_lengthen_an_answer),
-		TEST(test_who_is_none_of_them_any_more_is_left_out),
-		TEST(test_pools_and_databases_may_go),
-		TEST(test_users_may_go),
+		TEST(test_an_answer_may_be_freed_at_any_time),
+		TEST(test_clients_that_stay_are_shown_once),
+		TEST(test_new_links_are_left_out),
+		TEST(test_a_link_that_left_the_lists_is_left_out),
+		TEST(test_pools_and_databases_may_be_freed),
+		TEST(test_users_may_be_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
