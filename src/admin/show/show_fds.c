@@ -2,7 +2,7 @@
 /*
  * SHOW FDS: the descriptors that another process can take over, with their facts. The rows are an
  * interface between versions and programs. A process that takes over gets the descriptors
- * themselves along with the rows: see admin/console/console.
+ * themselves along with the rows: see admin/console/pass_rows.
  */
 #include "admin/show/show_stream.h"
 #include "net/listener.h"

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+#include "admin/console/console_session.h"
+
+#include "admin/console/reply.h"
+#include "session/link/close.h"
+#include "wire/writer.h"
+
+bool console_session_send(struct client_link *client, struct buffer *out)
+{
+	enum stream_sent sent;
+	bool failed = out->failed;
+
+	if (failed) {
+		/* No memory for the answer; an error takes very little. */
+		buffer_free(out);
+		reply_error(out, client, "no mem");
+		writer_ready(out, READY_IDLE);
+		failed = out->failed;
+	}
+	if (failed) {
+		client_close_for(client, REASON_NO_MEMORY);
+	} else {
+		sent = stream_send_bytes(&client->link.stream, out->data, out->length);
+		if (sent == STREAM_SENT_NOT)
+			client_close_for(client, REASON_UNEXPECTED_EOF);
+		failed = sent == STREAM_SENT_NOT;
+	}
+	buffer_free(out);
+	return !failed;
+}
+
+bool console_session_flush(struct console_session *session)
+{
+	if (session->out.failed) {
+		client_close_for(session->client, REASON_NO_MEMORY);
+		return false;
+	}
+	return session->out.length == 0 || console_session_send(session->client, &session->out);
+}
+
+void console_session_schedule(struct console_session *session)
+{
+	loop_defer_late(session->client->link.stream.loop, &session->task, session->run);
+}
+
+void console_session_read_or_pause(struct console_session *session)
+{
+	struct stream *stream = &session->client->link.stream;
+
+	if (session->passing || session->has_ended || stream_is_blocked(stream) ||
+		session->input.length >= CONSOLE_INPUT_MAX)
+		stream_pause(stream);
+	else
+		stream_resume(stream);
+}
+
+bool console_session_is_showing(const struct console_session *session)
+{
+	return session->show || session->extended.running;
+}
