@@ -152,7 +152,7 @@ static enum command_end on_bind(struct extended_call *call)
 
 /* --- Describe and Close -------------------------------------------------------------------- */
 
-/* Both name a statement or a portal. */
+/* Read the name and the kind, statement or portal, of a Describe or Close. */
 static bool read_name(struct reader *reader, char *kind, const char **name)
 {
 	*kind = (char)reader_byte(reader);

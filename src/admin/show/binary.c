@@ -3,7 +3,7 @@
 
 #include "wire/writer.h"
 
-/* Numbers are written by us: digits, perhaps behind a minus. */
+/* The text comes from admin/show/result: digits, perhaps after a minus. */
 static uint64_t read_number(const char *text, size_t length)
 {
 	const bool negative = length > 0 && text[0] == '-';
@@ -15,8 +15,8 @@ static uint64_t read_number(const char *text, size_t length)
 }
 
 /*
- * Numeric: how many groups of four digits follow, the weight of the first of them, sign, digits
- * behind the point. Groups of zeros at the end are left out. As PostgreSQL's numeric_send().
+ * As PostgreSQL's numeric_send(): number of groups of four digits, weight of the first group, sign,
+ * digits behind the decimal point, groups. Groups of zeros at the end are left out.
  */
 static void write_numeric(struct buffer *out, uint64_t number)
 {
@@ -42,7 +42,7 @@ static uint8_t read_digit(char digit)
 	return (uint8_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
 }
 
-/* Out of `\x` and hex digits. */
+/* The text is `\x` and hex digits. */
 static void write_bytea(struct buffer *out, const char *text, size_t length)
 {
 	writer_int32(out, (uint32_t)(length / 2 - 1));

@@ -85,7 +85,7 @@ int cells_compare_texts(const char *a, size_t a_length, const char *b, size_t b_
 	return a_length < b_length ? -1 : 1;
 }
 
-/* Does the pattern's next character, `%` aside, take this one? Moves behind it if so. */
+/* Does the pattern's next character, which is not `%`, match this one? Then moves behind it. */
 static bool take_one(const char **pattern, char c)
 {
 	const char *at = *pattern;
@@ -107,7 +107,7 @@ bool cells_are_alike(const char *text, size_t length, const char *pattern)
 	const char *const end = text + length;
 	const char *last_percent = NULL, *taken_by_it = text;
 
-	/* Only the last `%` has to be tried with more: what stands before it is settled. */
+	/* After a mismatch only the last `%` has to match more: earlier ones need not be tried again. */
 	while (text < end) {
 		if (*pattern == '%') {
 			last_percent = ++pattern;

@@ -11,7 +11,7 @@
 #include "wire/row.h"
 #include "wire/writer.h"
 
-/* What each type is to a client: catalog pg_type. Times travel as text. */
+/* The types as clients know them: catalog pg_type. Times are sent as text. */
 static const struct {
 	uint32_t oid;
 	uint16_t size;
@@ -32,11 +32,11 @@ void result_describe(struct buffer *out, const struct column *columns, unsigned 
 	writer_int16(out, (uint16_t)column_count);
 	for (unsigned i = 0; i < column_count; i++) {
 		writer_string(out, columns[i].name);
-		writer_int32(out, 0); /* no table, */
-		writer_int16(out, 0); /* and no column of it */
+		writer_int32(out, 0); /* no table */
+		writer_int16(out, 0); /* no column of a table */
 		writer_int32(out, types[columns[i].type].oid);
 		writer_int16(out, types[columns[i].type].size);
-		writer_int32(out, UINT32_MAX); /* no modifier */
+		writer_int32(out, UINT32_MAX); /* no type modifier */
 		writer_int16(out, binary >> i & 1);
 	}
 	writer_end(out, mark);
@@ -73,7 +73,7 @@ bool result_is_full(const struct result *result)
 {
 	const struct clauses *clauses = result->options.clauses;
 
-	/* If they are to be ordered all are needed first. */
+	/* ORDER BY needs all rows before LIMIT applies. */
 	return clauses && clauses->is_limited && !has_order(result) &&
 		result->accepted >= clauses->limit;
 }
@@ -87,7 +87,7 @@ static struct row_bytes row_at(const struct buffer *rows, size_t place)
 	return (struct row_bytes){frame_body(message), frame_body_size(&frame)};
 }
 
-/* In the formats that were asked for. */
+/* Write a row that was kept to `out`, with binary columns converted. */
 static void put_row(const struct result *result, struct row_bytes row, struct buffer *out)
 {
 	struct row_value cells[RESULT_COLUMNS_MAX];
@@ -122,7 +122,7 @@ static void take_row(struct result *result, size_t place)
 
 void result_end_row(struct result *result)
 {
-	const size_t place = result->row - 1; /* the letter */
+	const size_t place = result->row - 1; /* the type precedes the fields */
 	const struct clauses *clauses = result->options.clauses;
 	struct buffer *rows = result->rows;
 
@@ -141,7 +141,7 @@ void result_end_row(struct result *result)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
-/* What it costs to send a row that was kept, in comparisons. */
+/* The cost of writing a row that was kept, in comparisons. */
 enum { MOVE_EFFORT = 4 };
 
 static int compare_places(size_t a, size_t b, const void *context)
@@ -250,7 +250,7 @@ void result_text(struct result *result, const char *text)
 		put_null(result);
 }
 
-/* Rows are full of numbers, and printf takes most of the time that a row takes. */
+/* Faster than printf, which would take most of the time of a row with many numbers. */
 static void put_digits(struct result *result, bool is_negative, uint64_t number)
 {
 	char text[24], *at = text + sizeof(text);

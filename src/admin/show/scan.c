@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where a word without its quotes goes. */
+/* The output for a word without its quotes. */
 struct room {
 	char *out;
 	size_t size, length;
@@ -68,7 +68,7 @@ bool scan_quoted(struct scan *scan, char quote, char *out, size_t size)
 		}
 		put(scan, &room, *scan->at);
 	}
-	*scan = start; /* no end: nothing was taken */
+	*scan = start; /* no closing quote: take nothing */
 	out[0] = '\0';
 	return false;
 }

@@ -34,7 +34,7 @@ static bool holds(enum comparison comparison, int order)
 	return false;
 }
 
-/* What is no number differs from every number, and is neither less nor more. */
+/* A text that is no number is unequal to every number, and neither less nor more. */
 static bool compare_as_numbers(const struct clause_test *test, const char *text, size_t length)
 {
 	struct decimal cell, value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Merges runs of one, two, four and so on; to stop anywhere takes four numbers to remember. */
+/* Merge sort, bottom up: merges runs of 1, 2, 4 and so on. Four numbers are the state of a pause. */
 #include "admin/show/sorting.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Take the smaller of what comes next in the two runs. False: both are at their end. */
+/* Move the smaller of the next numbers of the two runs. Returns false if both are at their end. */
 static bool merge_one(struct sorting *sorting, sorting_compare *compare, const void *context)
 {
 	const size_t *from = sorting->is_swapped ? sorting->spare : sorting->numbers;
@@ -39,7 +39,7 @@ static bool merge_one(struct sorting *sorting, sorting_compare *compare, const v
 	return true;
 }
 
-/* The next two runs, or runs twice as long. */
+/* Go to the next two runs; after the last ones start over with runs twice as long. */
 static void move_on(struct sorting *sorting)
 {
 	sorting->begin += 2 * sorting->width;
