@@ -69,8 +69,7 @@ struct process {
 	bool has_scram_secrets; /* a user has one: a password may take long to check; stays true */
 	struct console_hooks console;
 	struct console_wait_list console_waits;
-	unsigned
-		show_streams; /* answers of SHOW that are being built (admin/show/show_stream) */
+	unsigned show_streams; /* answers of SHOW in progress: see admin/show/show_stream */
 	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
 	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
 };
