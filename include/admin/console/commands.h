@@ -68,6 +68,6 @@ struct command {
 extern const struct command commands[];
 
 /* Is this the name of a mode of SHUTDOWN? */
-bool commands_know_mode(const char *word);
+bool commands_has_mode(const char *word);
 
 #endif

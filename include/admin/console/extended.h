@@ -21,7 +21,7 @@ struct extended {
 };
 
 /* Is this a type of message of the extended protocol? */
-bool extended_knows(uint8_t type);
+bool extended_handles(uint8_t type);
 
 /*
  * Handle such a message. The command that it runs may close the client. With COMMAND_WAITS the

@@ -147,7 +147,7 @@ static unsigned find_mode(const char *word)
 	return i;
 }
 
-bool commands_know_mode(const char *word)
+bool commands_has_mode(const char *word)
 {
 	return find_mode(word) < MODES;
 }

@@ -232,7 +232,7 @@ size_t console_messages_take(
 		refuse_header(client, bytes, length);
 		return 0;
 	case FRAME_PARTIAL:
-		if (frame.type != PQ_QUERY && !extended_knows(frame.type))
+		if (frame.type != PQ_QUERY && !extended_handles(frame.type))
 			on_other(client, frame.type);
 		else if (frame.total > CONSOLE_INPUT_MAX)
 			client_close_for(client, REASON_INCOMPLETE_PKT);
@@ -242,7 +242,7 @@ size_t console_messages_take(
 	}
 	if (frame.type == PQ_QUERY)
 		on_query(session, bytes, &frame);
-	else if (extended_knows(frame.type))
+	else if (extended_handles(frame.type))
 		on_extended(session, bytes, &frame);
 	else if (console_session_flush(session))
 		on_other(client, frame.type);

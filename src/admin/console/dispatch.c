@@ -59,7 +59,7 @@ static bool takes_argument(
 	case ARGUMENT_TOPIC:
 		return words->has_argument;
 	case ARGUMENT_MODE:
-		return !words->has_argument || commands_know_mode(words->argument);
+		return !words->has_argument || commands_has_mode(words->argument);
 	case ARGUMENT_ASSIGNMENT:
 	case ARGUMENT_CLIENT:
 	case ARGUMENT_DATABASE:

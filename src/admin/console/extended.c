@@ -223,7 +223,7 @@ static message_handler *handler_of(uint8_t type)
 	return NULL;
 }
 
-bool extended_knows(uint8_t type)
+bool extended_handles(uint8_t type)
 {
 	return handler_of(type) != NULL;
 }
