@@ -11,15 +11,11 @@
 #define PGUSHER_ADMIN_METRICS_METRICS_H
 
 #include "admin/metrics/metric_page.h"
+#include "admin/metrics/probes.h"
 #include "net/http.h"
 #include "net/listener.h"
 
 enum { METRICS_PAGES = 4 };
-
-/* The endpoint counts its own answers; an unlisted path or code counts as the last one. */
-enum { METRICS_PATHS = 4, METRICS_CODES = 4 };
-extern const char *const metrics_paths[METRICS_PATHS];
-extern const int metrics_codes[METRICS_CODES];
 
 /* A finished page. */
 struct metrics_page;
@@ -40,7 +36,7 @@ struct metrics {
 	unsigned waiting_count, served_count; /* all of them; those that get the current page */
 	struct metrics_page *newest; /* the page finished last; NULL: it was freed */
 	unsigned pages; /* finished and still being sent */
-	uint64_t requests[METRICS_PATHS][METRICS_CODES];
+	uint64_t requests[PROBES_PATHS][PROBES_CODES]; /* answered */
 };
 
 /*

@@ -10,6 +10,14 @@
 #include "net/http.h"
 #include "net/listener.h"
 
+/*
+ * The paths and status codes by which the endpoint counts its answers; any other path or code counts
+ * as the last one.
+ */
+enum { PROBES_PATHS = 4, PROBES_CODES = 4 };
+extern const char *const probes_paths[PROBES_PATHS];
+extern const int probes_codes[PROBES_CODES];
+
 /* Answer a request for any page but /metrics. `listeners` are those of clients. */
 void probes_answer(struct http_request *request, struct registry *registry,
 	const struct listeners *listeners);

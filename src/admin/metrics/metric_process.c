@@ -320,14 +320,14 @@ static void collect_http(struct metric_samples *samples, const struct metric_con
 	const void *detail)
 {
 	(void)detail;
-	for (unsigned path = 0; path < METRICS_PATHS; path++) {
-		for (unsigned code = 0; code < METRICS_CODES; code++) {
+	for (unsigned path = 0; path < PROBES_PATHS; path++) {
+		for (unsigned code = 0; code < PROBES_CODES; code++) {
 			char number[16];
 
 			if (context->metrics->requests[path][code] == 0)
 				continue;
-			snprintf(number, sizeof(number), "%d", metrics_codes[code]);
-			metric_samples_label(samples, "path", metrics_paths[path]);
+			snprintf(number, sizeof(number), "%d", probes_codes[code]);
+			metric_samples_label(samples, "path", probes_paths[path]);
 			metric_samples_label(samples, "code", number);
 			add_number(samples, (int64_t)context->metrics->requests[path][code]);
 		}

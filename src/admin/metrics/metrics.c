@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "admin/metrics/metric_sources.h"
-#include "admin/metrics/probes.h"
 #include "base/log.h"
 
 /* Lines written in one turn of the loop; takes about 50 microseconds. */
@@ -18,9 +17,6 @@ struct metrics_page {
 	enum metric_format format;
 	unsigned readers;
 };
-
-const char *const metrics_paths[METRICS_PATHS] = {"metrics", "healthz", "readyz", "other"};
-const int metrics_codes[METRICS_CODES] = {200, 404, 405, 503};
 
 /* --- finished pages ----------------------------------------------------------------------- */
 
@@ -174,9 +170,9 @@ static void on_replied(void *context, const char *path, int code)
 	struct metrics *metrics = context;
 	unsigned row = 0, column = 0;
 
-	while (row < METRICS_PATHS - 1 && strcmp(path + 1, metrics_paths[row]) != 0)
+	while (row < PROBES_PATHS - 1 && strcmp(path + 1, probes_paths[row]) != 0)
 		row++;
-	while (column < METRICS_CODES - 1 && code != metrics_codes[column])
+	while (column < PROBES_CODES - 1 && code != probes_codes[column])
 		column++;
 	metrics->requests[row][column]++;
 }

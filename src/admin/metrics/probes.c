@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const probes_paths[PROBES_PATHS] = {"metrics", "healthz", "readyz", "other"};
+const int probes_codes[PROBES_CODES] = {200, 404, 405, 503};
+
 static const char plain[] = "text/plain; charset=utf-8";
 
 static const char links[] =
