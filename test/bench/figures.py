@@ -20,8 +20,8 @@ import time
 
 import rig
 from rig import DATABASE, HOST, OURS, POOL, THEIRS, USER, Report, Rig, Trouble, median_ratio
-from support.cluster import Cluster
 from support.process import drop_folder, make_folder
+from support.servers.cluster import Cluster
 
 PASSWORD = "a secret"
 PROTOCOLS = {"simple": [], "extended": ["-x"]}

@@ -17,8 +17,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
 
-from support.pooler import binary
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, wait_until
+from support.servers.pooler import binary
 
 USER = "app"
 DATABASE = "main"

@@ -11,8 +11,8 @@ import sys
 
 import rig
 from rig import HOST, POOL, USER, Report, Rig, raise_descriptors
-from support.cluster import Cluster, program
 from support.process import run
+from support.servers.cluster import Cluster, program
 
 DATABASE = "main"
 COUNTS = [10, 50, 100, 200, 500]

@@ -10,12 +10,12 @@ from _pytest.runner import runtestprotocol
 
 pytest.register_assert_rewrite("support")
 
-from support import phrases, transfers
-from support.cluster import SHARED_FOLDER, Cluster
-from support.fakeserver import FakeServer, polite
-from support.pooler import Pooler, is_sanitized
+from support.crosstalk import requests, transfers
 from support.process import drop_folder, make_folder, run
-from support.relay import Relay
+from support.servers.cluster import SHARED_FOLDER, Cluster
+from support.servers.fake_server import FakeServer, polite
+from support.servers.pooler import Pooler, is_sanitized
+from support.servers.tcp_relay import Relay
 
 
 @pytest.fixture(scope="session")
@@ -43,10 +43,10 @@ def private_cluster():
 
 @pytest.fixture
 def stage(cluster):
-    """The shared PostgreSQL with the tables and functions that clients of support.crosstalk use."""
-    drop = transfers.DROP_TABLES + phrases.DROP_FUNCTIONS
+    """The shared PostgreSQL with the tables and functions that the clients of support.crosstalk use."""
+    drop = transfers.DROP_TABLES + requests.DROP_FUNCTIONS
     with cluster.connect("main", "app") as connection:
-        connection.execute(drop + transfers.TABLES + phrases.FUNCTIONS)
+        connection.execute(drop + transfers.TABLES + requests.FUNCTIONS)
     yield cluster
     cluster.clear()
     cluster.ask("main", drop)
@@ -87,12 +87,12 @@ def session_pooler(new_pooler):
 
 @pytest.fixture(scope="session")
 def library():
-    """The library that stands before calls of the system (support/calls.c), compiled."""
+    """The library that stands before calls of the system (support/compiled/failing_calls.c), compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no C compiler to make the library of calls with")
     folder = make_folder("pgusher-calls-")
-    source = os.path.join(os.path.dirname(__file__), "support", "calls.c")
+    source = os.path.join(os.path.dirname(__file__), "support", "compiled", "failing_calls.c")
     path = os.path.join(folder, "calls.so")
     memory = ["-DWITHOUT_MEMORY"] if is_sanitized() else []
     with open(source) as file:

@@ -18,20 +18,20 @@ import pytest
 from psycopg import sql
 
 from support import wire
-from support.certificates import Authority
-from support.cluster import PASSWORDS
-from support.fakeserver import PARAMETERS
-from support.pooler import is_sanitized
-from support.probe import Probe, share
-from support.process import wait_until
-from support.raw import Closed, RawClient, ServerError
-from support.secrets import (
+from support.clients.latency_probe import Probe, share
+from support.clients.raw import Closed, RawClient, ServerError
+from support.passwords import (
     ScramClient,
     ScramServer,
     encode,
     md5_secret,
     scram_secret,
 )
+from support.process import wait_until
+from support.servers.certificates import Authority
+from support.servers.cluster import PASSWORDS
+from support.servers.fake_server import PARAMETERS
+from support.servers.pooler import is_sanitized
 
 PASSWORD = "Geheim 12'\""
 SASL_FAILED = ("FATAL", "28P01", "SASL authentication failed")

@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from support import wire
-from support.fakeserver import FakeConnection
-from support.pooler import is_sanitized
+from support.clients.raw import ServerError
+from support.passwords import ScramClient, md5_answer, md5_secret
 from support.process import wait_until
-from support.raw import ServerError
-from support.secrets import ScramClient, md5_answer, md5_secret
+from support.servers.fake_server import FakeConnection
+from support.servers.pooler import is_sanitized
 
 ADMIN_SECRET = "open sesame"
 PASSWORD = "Geheim 12'\""

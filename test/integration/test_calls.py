@@ -12,7 +12,6 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
 from support.process import (
     as_service,
     drop_folder,
@@ -23,6 +22,7 @@ from support.process import (
     run,
     wait_until,
 )
+from support.servers.pooler import is_sanitized
 
 TOP = os.path.join(os.path.dirname(__file__), "..")
 
@@ -43,7 +43,7 @@ def programs():
     flags = [compiler, "-std=gnu17", "-D_GNU_SOURCE", "-O2"]
     memory = ["-DWITHOUT_MEMORY"] if is_sanitized() else []
     jobs = [
-        (["-shared", "-fPIC", *memory], "integration/support/calls.c", "calls.so", ["-ldl"]),
+        (["-shared", "-fPIC", *memory], "integration/support/compiled/failing_calls.c", "calls.so", ["-ldl"]),
         ([], "bench/load.c", "load", ["-lcrypto"]),
         ([], "bench/fake.c", "fake", []),
     ]

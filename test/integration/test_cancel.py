@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from support import wire
+from support.clients.raw import RawClient, cancel
 from support.process import stays, wait_until
-from support.raw import RawClient, cancel
 
 SLEEP = "SELECT pg_sleep(30)"
 

@@ -9,8 +9,8 @@ import struct
 import pytest
 
 from support import wire
+from support.clients.raw import Closed, RawClient, ServerError
 from support.process import service_uid, stays, wait_until
-from support.raw import Closed, RawClient, ServerError
 
 # Every setting: default (None is NULL, ... is not checked) and whether it may change while running.
 SETTINGS = {

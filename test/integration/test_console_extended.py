@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from support import wire
-from support.cluster import program
+from support.clients.raw import cancel
 from support.process import HOST, wait_until
-from support.raw import cancel
+from support.servers.cluster import program
 
 
 def exchange(client, *messages):
@@ -466,7 +466,7 @@ def test_pgjdbc(new_pooler):
     if not java or not os.path.exists(PGJDBC):
         pytest.skip("no Java, or no pgjdbc")
     pooler = new_pooler({"ignore_startup_parameters": "extra_float_digits"})
-    source = os.path.join(os.path.dirname(__file__), "support", "ConsoleClient.java")
+    source = os.path.join(os.path.dirname(__file__), "support", "clients", "ConsoleClient.java")
     done = subprocess.run(
         [java, "-cp", PGJDBC, source, f"{HOST}:{pooler.port}"],
         capture_output=True,

@@ -13,10 +13,10 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.metrics_page import scrape
+from support.clients.raw import Closed, RawClient, ServerError, cancel
 from support.process import HOST, free_port, wait_until
-from support.raw import Closed, RawClient, ServerError, cancel
-from support.scrape import scrape
+from support.servers.pooler import is_sanitized
 
 TEXT = ("text", 25, -1)
 INT4 = ("int4", 23, 4)

@@ -12,8 +12,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
 
 import rig
 
-from support.pooler import is_sanitized
 from support.process import HOST, drop_folder, make_folder, wait_until
+from support.servers.pooler import is_sanitized
 
 CLIENTS = 2000
 USERS = 5000

@@ -11,15 +11,16 @@ import socket
 
 import pytest
 
-from support import answers, crosstalk, phrases, transfers, wire
-from support.acts import MODES
-from support.crosstalk import Mix, Run, wish
-from support.crosstalk_client import Client, Ended
-from support.judge import Wrong
-from support.pooler import is_sanitized
+from support import wire
+from support.clients.async_client import Hung, Talker
+from support.crosstalk import expected_answers, requests, runner, transfers
+from support.crosstalk.activities import MODES
+from support.crosstalk.answer_check import Wrong
+from support.crosstalk.client import Client, Ended
+from support.crosstalk.runner import Mix, Run, wish
+from support.crosstalk.transfers import Ledger
 from support.process import HOST
-from support.talker import Hung, Talker
-from support.transfers import Ledger
+from support.servers.pooler import is_sanitized
 from support.wire import Message
 
 SERVERS = 5
@@ -43,7 +44,7 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
         seconds=wish("SECONDS", 8.0),
         patience=120 if is_sanitized() else 40,
     )
-    found = crosstalk.run(mix)
+    found = runner.run(mix)
     assert found.missing() == []
     for each in ("kills", "ended", "vanished", "cancels", "canceled", "alterations"):
         assert found.counts[each] > 0, each
@@ -60,7 +61,7 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
 def client():
     """One who has logged in, and hears what a test makes up."""
     client = Client(Run(Mix((HOST, 0), None, "transaction", "seed")), 7)
-    client.told = {**answers.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
+    client.told = {**expected_answers.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
     client.status = "I"
     return client
 
@@ -71,23 +72,23 @@ def answer(*bodies):
 
 
 def data_row(*values):
-    return ("D", answers.body(wire.data_row(*values)))
+    return ("D", expected_answers.body(wire.data_row(*values)))
 
 
-QUIET = "/".join(answers.QUIET.values())
-HEAD = answers.head("c7.1")
+QUIET = "/".join(expected_answers.QUIET.values())
+HEAD = expected_answers.head("c7.1")
 OWN_ROW = data_row("c7.1", "7/1", "UTC", QUIET)
-DONE = answers.done("SELECT 1")
+DONE = expected_answers.done("SELECT 1")
 CANCELED = ("E", wire.fields(S="ERROR", C="57014", M="canceling statement due to user request"))
 
 
 def test_ones_own_answer_is_right(client):
-    assert client.judge(phrases.simple("c7.1"), answer(HEAD, OWN_ROW, DONE)) == (True, False)
+    assert client.judge(requests.simple("c7.1"), answer(HEAD, OWN_ROW, DONE)) == (True, False)
 
 
 @pytest.mark.parametrize("heard", [
     pytest.param([HEAD, data_row("c8.1", "7/1", "UTC", QUIET), DONE], id="row"),
-    pytest.param([answers.head("c8.1"), OWN_ROW, DONE], id="columns"),
+    pytest.param([expected_answers.head("c8.1"), OWN_ROW, DONE], id="columns"),
     pytest.param([HEAD, data_row("c7.1", "8/1", "UTC", QUIET), DONE], id="name"),
     pytest.param([HEAD, data_row("c7.1", "7/1", "Asia/Tokyo", QUIET), DONE], id="zone"),
     pytest.param([HEAD, data_row("c7.1", "7/1", "UTC", "schema1" + QUIET), DONE], id="path"),
@@ -103,24 +104,24 @@ def test_ones_own_answer_is_right(client):
 ])
 def test_a_foreign_answer_is_wrong(client, heard):
     with pytest.raises(Wrong):
-        client.judge(phrases.simple("c7.1"), answer(*heard))
+        client.judge(requests.simple("c7.1"), answer(*heard))
 
 
 def test_a_cancel_request_ends_what_asked_for_it_and_no_more(client):
     client.cancels = 1
-    assert client.judge(phrases.simple("c7.1"), answer(HEAD, CANCELED)) == (False, True)
+    assert client.judge(requests.simple("c7.1"), answer(HEAD, CANCELED)) == (False, True)
     with pytest.raises(Wrong):
-        client.judge(phrases.simple("c7.1"), answer(HEAD, CANCELED))
+        client.judge(requests.simple("c7.1"), answer(HEAD, CANCELED))
 
 
 @pytest.mark.parametrize("phrase, before, status, lawful", [
-    (phrases.simple("c7.1"), "I", "I", True),
-    (phrases.simple("c7.1"), "I", "T", False),
-    (phrases.simple("c7.1"), "T", "I", False),
-    (phrases.begin(), "I", "T", True),
-    (phrases.begin(), "I", "I", False),
-    (phrases.commit(), "T", "I", True),
-    (phrases.commit(), "T", "T", False),
+    (requests.simple("c7.1"), "I", "I", True),
+    (requests.simple("c7.1"), "I", "T", False),
+    (requests.simple("c7.1"), "T", "I", False),
+    (requests.begin(), "I", "T", True),
+    (requests.begin(), "I", "I", False),
+    (requests.commit(), "T", "I", True),
+    (requests.commit(), "T", "T", False),
 ])
 def test_a_foreign_transaction_is_noticed(client, phrase, before, status, lawful):
     client.status = before

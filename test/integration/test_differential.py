@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from support import wire
-from support.conversations import SETUP, Conversation, Cut, Plain, Slow, talk
-from support.scripts import scripts
+from support.differential.conversations import SETUP, Conversation, Cut, Plain, Slow, talk
+from support.differential.scripts import scripts
 
 SEEDS = 2
 

@@ -10,8 +10,10 @@ import time
 import psycopg
 import pytest
 
-from support.cluster import Cluster, configure
-from support.names import (
+from support.clients.raw import ServerError
+from support.process import drop_folder, free_port, make_folder, own, run, stays, wait_until
+from support.servers.cluster import Cluster, configure
+from support.servers.name_servers import (
     CNAME,
     NXDOMAIN,
     A,
@@ -23,8 +25,6 @@ from support.names import (
     reply,
     write_resolv_conf,
 )
-from support.process import drop_folder, free_port, make_folder, own, run, stays, wait_until
-from support.raw import ServerError
 
 ONE, TWO, THREE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 DEAD, SILENT = "127.0.0.9", "127.0.0.8"

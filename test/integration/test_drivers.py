@@ -15,9 +15,9 @@ import subprocess
 
 import pytest
 
-from support.cluster import HARNESS, is_newer, program
-from support.pooler import is_sanitized
 from support.process import HOST, drop_folder, make_folder, wait_until
+from support.servers.cluster import HARNESS, is_newer, program
+from support.servers.pooler import is_sanitized
 
 SOURCES = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "drivers"))
 DATABASE = "drivers"

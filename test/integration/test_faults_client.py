@@ -9,10 +9,10 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.raw import Closed, ServerError
+from support.differential.scripts import scripts
 from support.process import wait_until
-from support.raw import Closed, ServerError
-from support.scripts import scripts
+from support.servers.pooler import is_sanitized
 
 
 @pytest.fixture

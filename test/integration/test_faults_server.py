@@ -11,11 +11,11 @@ import time
 import pytest
 
 from support import wire
-from support.fakeserver import PARAMETERS
-from support.pooler import is_sanitized
+from support.clients.raw import Closed, RawClient, ServerError
+from support.passwords import ScramServer, encode
 from support.process import wait_until
-from support.raw import Closed, RawClient, ServerError
-from support.secrets import ScramServer, encode
+from support.servers.fake_server import PARAMETERS
+from support.servers.pooler import is_sanitized
 
 CRASHED = ("FATAL", "08006", "server conn crashed?")
 

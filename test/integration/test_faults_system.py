@@ -8,9 +8,9 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.raw import Closed, ServerError
 from support.process import own, stays, wait_until
-from support.raw import Closed, ServerError
+from support.servers.pooler import is_sanitized
 
 
 class Faulty:

@@ -12,11 +12,11 @@ import subprocess
 
 import pytest
 from support import wire
-from support.certificates import Authority
-from support.cluster import program
-from support.pooler import is_sanitized
+from support.clients.raw import RawClient, ServerError
 from support.process import HOST, as_service, wait_until
-from support.raw import RawClient, ServerError
+from support.servers.certificates import Authority
+from support.servers.cluster import program
+from support.servers.pooler import is_sanitized
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
 needs_pgbouncer = pytest.mark.skipif(not PGBOUNCER, reason="no PgBouncer installed")

@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
 from support.process import wait_until
+from support.servers.pooler import is_sanitized
 
 # PostgreSQL's largest value is four times this, for which a run of the suite has no time.
 SIZE = int(os.environ.get("PGUSHER_TEST_LARGE", 256_000_000))

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 
 from support import wire
-from support.certificates import Authority
-from support.pooler import binary
+from support.clients.raw import ServerError
+from support.passwords import md5_secret, scram_secret
 from support.process import HOST, as_service, run, service_user, wait_until
-from support.raw import ServerError
-from support.secrets import md5_secret, scram_secret
+from support.servers.certificates import Authority
+from support.servers.pooler import binary
 
 NO_METHOD = ("FATAL", "28000", "no authentication method is found")
 REJECTED = ("FATAL", "28000", "login rejected")

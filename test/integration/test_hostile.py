@@ -6,10 +6,10 @@ import contextlib
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
-from support.probe import Probe
+from support.clients.latency_probe import Probe
+from support.clients.raw import Closed
 from support.process import wait_until
-from support.raw import Closed
+from support.servers.pooler import is_sanitized
 
 MANY = 5000
 NAMES = 30_000

@@ -11,16 +11,7 @@ import time
 import pytest
 
 from support import wire
-from support.directory import (
-    BASE,
-    HIDDEN,
-    LONG_PASSWORD,
-    MANAGER,
-    MANAGER_PASSWORD,
-    PASSWORDS,
-    PEOPLE,
-    Directory,
-)
+from support.clients.raw import ServerError
 from support.process import (
     HOST,
     as_service,
@@ -30,7 +21,16 @@ from support.process import (
     run,
     wait_until,
 )
-from support.raw import ServerError
+from support.servers.ldap_server import (
+    BASE,
+    HIDDEN,
+    LONG_PASSWORD,
+    MANAGER,
+    MANAGER_PASSWORD,
+    PASSWORDS,
+    PEOPLE,
+    Directory,
+)
 
 FAILED = ("FATAL", "28000", "LDAP authentication failed")
 
@@ -354,7 +354,7 @@ def dns(directory):
         pytest.skip("there is no dnsmasq, or no C compiler")
     folder = make_folder("pgusher-dns-")
     library = os.path.join(folder, "resolve.so")
-    source = os.path.join(os.path.dirname(__file__), "support", "resolve.c")
+    source = os.path.join(os.path.dirname(__file__), "support", "compiled", "redirected_resolver.c")
     run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source], as_root=True)
     port = free_port()
     arguments = [program, "-k", "-C", "/dev/null", "--no-hosts", "--no-resolv", "--pid-file="]

@@ -3,9 +3,9 @@
 
 import pytest
 
-from support.certificates import Authority
-from support.libpq import Libpq, Refused, version
+from support.clients.libpq import Libpq, Refused, version
 from support.process import HOST, wait_until
+from support.servers.certificates import Authority
 
 pytestmark = pytest.mark.skipif(
     version() < 180000, reason="no libpq of PostgreSQL 18 (PGUSHER_TEST_LIBPQ)"

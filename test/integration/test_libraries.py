@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from support.pooler import binary
+from support.clients.raw import ServerError
 from support.process import as_service
-from support.raw import ServerError
+from support.servers.pooler import binary
 
 HBA = "host all all 127.0.0.1/32 ldap ldapserver=127.0.0.1\n"
 

@@ -10,9 +10,9 @@ import ssl
 import pytest
 
 from support import wire
-from support.certificates import Authority
+from support.clients.raw import RawClient, ServerError
 from support.process import wait_until
-from support.raw import RawClient, ServerError
+from support.servers.certificates import Authority
 
 PREFIX = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[\d+\] "
 

@@ -16,8 +16,8 @@ import time
 import pytest
 
 from support import wire
-from support.cluster import HARNESS
 from support.process import own, run, wait_until
+from support.servers.cluster import HARNESS
 
 
 def read(path):

@@ -10,10 +10,8 @@ import time
 import pytest
 
 from support import wire
-from support.cluster import PASSWORDS
-from support.process import wait_until
-from support.raw import ServerError
-from support.secrets import (
+from support.clients.raw import ServerError
+from support.passwords import (
     ScramClient,
     ScramServer,
     encode,
@@ -21,6 +19,8 @@ from support.secrets import (
     md5_secret,
     scram_secret,
 )
+from support.process import wait_until
+from support.servers.cluster import PASSWORDS
 
 PASSWORD = "Geheim 12'\""
 SECRETS = {

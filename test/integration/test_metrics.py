@@ -15,11 +15,11 @@ import time
 import pytest
 
 from support import wire
-from support.certificates import Authority
-from support.pooler import is_sanitized
+from support.clients.metrics_page import OPEN_METRICS, Page, ask, scrape
+from support.clients.raw import ServerError
 from support.process import HOST, free_port, wait_until
-from support.raw import ServerError
-from support.scrape import OPEN_METRICS, Page, ask, scrape
+from support.servers.certificates import Authority
+from support.servers.pooler import is_sanitized
 
 pytest.importorskip("prometheus_client")
 

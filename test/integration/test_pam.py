@@ -10,9 +10,9 @@ import time
 import pytest
 
 from support import wire
+from support.clients.metrics_page import scrape
+from support.clients.raw import ServerError
 from support.process import drop_folder, free_port, make_folder, own, run, wait_until
-from support.raw import ServerError
-from support.scrape import scrape
 
 SERVICE = "/etc/pam.d/pgbouncer"
 FAILED = ("FATAL", "28000", "PAM authentication failed")
@@ -66,7 +66,7 @@ def module():
         pytest.skip("no C compiler")
     folder = make_folder("pgusher-pam-")
     path = os.path.join(folder, "pam_judge.so")
-    source = os.path.join(os.path.dirname(__file__), "support", "pam_judge.c")
+    source = os.path.join(os.path.dirname(__file__), "support", "compiled", "pam_module.c")
     run([compiler, "-shared", "-fPIC", "-o", path, source, "-lpam"], as_root=True)
     yield path
     drop_folder(folder)

@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from support import wire
+from support.clients.raw import RawClient, cancel
 from support.process import HOST, free_port, stays, wait_until
-from support.raw import RawClient, cancel
 
 SLEEP = "SELECT pg_sleep(60)"
 TTL = 3

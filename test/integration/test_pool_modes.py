@@ -6,9 +6,9 @@ import time
 import pytest
 
 from support import wire
-from support.cluster import PASSWORDS
+from support.clients.raw import ServerError
 from support.process import stays, wait_until
-from support.raw import ServerError
+from support.servers.cluster import PASSWORDS
 
 
 def pid(client):

@@ -15,9 +15,9 @@ import subprocess
 import pytest
 
 from support import wire
-from support.pooler import binary, is_sanitized
+from support.clients.raw import Closed, RawClient
 from support.process import HOST, run, service_uid, service_user, stays, wait_until
-from support.raw import Closed, RawClient
+from support.servers.pooler import binary, is_sanitized
 
 
 def output(*options):

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.raw import ServerError
 from support.process import stays, wait_until
-from support.raw import ServerError
+from support.servers.pooler import is_sanitized
 
 MEGABYTE = 1_000_000
 

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from support import wire
-from support.fakeserver import FakeConnection, simple_answer
+from support.passwords import ScramClient
 from support.process import HOST, run, wait_until
-from support.secrets import ScramClient
+from support.servers.fake_server import FakeConnection, simple_answer
 
 
 def running(pooler, client, sql="SELECT pg_sleep(20)"):

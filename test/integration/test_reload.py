@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from support import wire
+from support.clients.raw import ServerError
+from support.passwords import md5_answer, md5_secret
 from support.process import HOST, own, stays, wait_until
-from support.raw import ServerError
-from support.secrets import md5_answer, md5_secret
 
 RELOAD_FAILED = ("ERROR", "F0000", "RELOAD failed, see logs for additional details")
 

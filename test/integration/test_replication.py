@@ -11,13 +11,13 @@ import subprocess
 import psycopg
 import pytest
 from support import wire
-from support.certificates import Authority
-from support.cluster import Cluster, configure, is_newer, program
-from support.fakeserver import PARAMETERS
+from support.clients.raw import ServerError, cancel
 from support.process import (
     HOST, as_service, drop_folder, free_port, make_folder, own, run, stays, wait_until,
 )
-from support.raw import ServerError, cancel
+from support.servers.certificates import Authority
+from support.servers.cluster import Cluster, configure, is_newer, program
+from support.servers.fake_server import PARAMETERS
 
 IDENTIFY = wire.query("IDENTIFY_SYSTEM")
 

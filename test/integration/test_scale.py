@@ -10,10 +10,10 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.raw import RawClient, ServerError
+from support.passwords import ScramClient
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, run, wait_until
-from support.raw import RawClient, ServerError
-from support.secrets import ScramClient
+from support.servers.pooler import is_sanitized
 
 # With sanitizers everything takes ten times as long, and its memory is not ours.
 MANY = 1000 if is_sanitized() else 10_000

@@ -10,9 +10,9 @@ import threading
 import pytest
 
 from support import wire
-from support.cluster import Cluster, program
+from support.clients.raw import ServerError
 from support.process import as_service, run, wait_until
-from support.raw import ServerError
+from support.servers.cluster import Cluster, program
 
 POOL = 20
 

@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from support import wire
+from support.clients.raw import ServerError
 from support.process import own, stays, wait_until
-from support.raw import ServerError
 
 
 # Log

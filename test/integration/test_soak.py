@@ -13,10 +13,10 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
 
 import rig
-from support import crosstalk, transfers
-from support.crosstalk import Mix, wish
-from support.pooler import is_sanitized
+from support.crosstalk import runner, transfers
+from support.crosstalk.runner import Mix, wish
 from support.process import drop_folder, make_folder
+from support.servers.pooler import is_sanitized
 
 ROUNDS = 4  # the first of which is to warm up
 SERVERS = 5
@@ -60,7 +60,7 @@ def soak(new_pooler, stage, logins):
         stage.ask("main", transfers.START_AGAIN)
         with ThreadPoolExecutor(1) as beside:
             counted = beside.submit(load.run, "logins", "-c", LOGINS_AT_ONCE, "-t", seconds)
-            crosstalk.run(mix).ledger.check(stage, "main")
+            runner.run(mix).ledger.check(stage, "main")
         pooler.wait_pool(sv_active=0, cl_active=0, cl_waiting=0)
         count, memory = counted.result()["done"], pooler.memory()
         print(f"{count} logins, {memory >> 10} kB, {pooler.descriptors()} descriptors")

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from support import wire
-from support.raw import ServerError
+from support.clients.raw import ServerError
 
 
 def gone(client):

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.raw import Closed, ServerError
 from support.process import wait_until
-from support.raw import Closed, ServerError
+from support.servers.pooler import is_sanitized
 
 LAYOUT = "invalid startup packet layout: expected terminator as last byte"
 

@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from support import wire
-from support.cluster import is_newer
-from support.raw import RawClient, ServerError
+from support.clients.raw import RawClient, ServerError
+from support.servers.cluster import is_newer
 
 TOLD = ("application_name", "DateStyle", "TimeZone", "client_encoding", "IntervalStyle")
 

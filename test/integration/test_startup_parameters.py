@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from support import wire
+from support.clients.raw import RawClient, ServerError
 from support.process import wait_until
-from support.raw import RawClient, ServerError
 
 # Name, a value for the client, what SHOW calls it, the server's own.
 FOLLOWED = [

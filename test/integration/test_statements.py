@@ -4,8 +4,8 @@
 import pytest
 
 from support import wire
+from support.clients.raw import ServerError
 from support.process import wait_until
-from support.raw import ServerError
 
 PREPARED = "SELECT name, statement FROM pg_prepared_statements ORDER BY name"
 

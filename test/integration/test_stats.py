@@ -4,8 +4,8 @@
 import pytest
 
 from support import wire
+from support.clients.metrics_page import scrape
 from support.process import free_port, wait_until
-from support.scrape import scrape
 
 NONE = {"query_count": 0, "xact_count": 0, "server_assignment_count": 0}
 

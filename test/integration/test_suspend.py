@@ -10,11 +10,11 @@ import time
 
 import pytest
 from support import wire
-from support.certificates import Authority
-from support.cluster import program
-from support.fakeserver import sets_slowly
+from support.clients.raw import ServerError
 from support.process import HOST, as_service, stays, wait_until
-from support.raw import ServerError
+from support.servers.certificates import Authority
+from support.servers.cluster import program
+from support.servers.fake_server import sets_slowly
 
 BIG = "SELECT repeat('x', 10000) FROM generate_series(1, 3000)"
 

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from support.pooler import binary
+from support.clients.metrics_page import ask
+from support.clients.raw import Closed, RawClient
 from support.process import HOST, drop_folder, free_port, make_folder, run, wait_until
-from support.raw import Closed, RawClient
-from support.scrape import ask
+from support.servers.pooler import binary
 
 UNIT = os.path.join(os.path.dirname(__file__), "..", "..", "etc", "pgusher.service")
 

@@ -12,12 +12,12 @@ import threading
 import psycopg
 import pytest
 from support import wire
-from support.certificates import Authority
-from support.cluster import program
-from support.fakeserver import sets_slowly
+from support.clients.metrics_page import scrape
+from support.clients.raw import Closed, RawClient, ServerError
 from support.process import HOST, as_service, free_port, run, stays, wait_until
-from support.raw import Closed, RawClient, ServerError
-from support.scrape import scrape
+from support.servers.certificates import Authority
+from support.servers.cluster import program
+from support.servers.fake_server import sets_slowly
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
 needs_pgbouncer = pytest.mark.skipif(not PGBOUNCER, reason="no PgBouncer installed")

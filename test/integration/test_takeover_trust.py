@@ -10,8 +10,8 @@ import threading
 
 import pytest
 from support import wire
+from support.clients.metrics_page import scrape
 from support.process import free_port, service_user, wait_until
-from support.scrape import scrape
 
 WELCOME = wire.message("R", struct.pack("!I", 0)) + wire.message("Z", b"I")
 END = wire.message("C", wire.text("HANDOVER")) + wire.message("Z", b"I")

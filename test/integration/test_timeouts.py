@@ -6,8 +6,8 @@ import time
 import pytest
 
 from support import wire
+from support.clients.raw import ServerError
 from support.process import stays, wait_until
-from support.raw import ServerError
 
 
 # What a machine that is busy with other things may add to a time; the clock's own tests are exact.

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 
 from support import wire
-from support.certificates import Authority
-from support.cluster import Cluster, program
-from support.fakeserver import PARAMETERS
+from support.clients.raw import Closed, ServerError, cancel
 from support.process import HOST, own, run, wait_until
-from support.raw import Closed, ServerError, cancel
+from support.servers.certificates import Authority
+from support.servers.cluster import Cluster, program
+from support.servers.fake_server import PARAMETERS
 
 STARTUP = wire.startup({"user": "app", "database": "main"})
 

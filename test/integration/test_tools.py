@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from support.cluster import HARNESS
-from support.pooler import binary
 from support.process import drop_folder, make_folder, run
+from support.servers.cluster import HARNESS
+from support.servers.pooler import binary
 
 ETC = os.path.join(os.path.dirname(__file__), "..", "..", "etc")
 SECRETS = {

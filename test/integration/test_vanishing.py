@@ -8,9 +8,9 @@ import time
 import pytest
 
 from support import wire
-from support.pooler import is_sanitized
+from support.clients.raw import Closed, RawClient, ServerError
 from support.process import wait_until
-from support.raw import Closed, RawClient, ServerError
+from support.servers.pooler import is_sanitized
 
 ENDLESS = "SELECT repeat('x', 1000), generate_series(1, 1000000000)"
 NEVER = "INSERT INTO ledger VALUES ('never')"

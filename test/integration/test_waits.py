@@ -10,8 +10,8 @@ import time
 import pytest
 
 from support import wire
+from support.clients.raw import Closed, RawClient, ServerError
 from support.process import wait_until
-from support.raw import Closed, RawClient, ServerError
 
 
 def waits(pooler, **where):

@@ -5,7 +5,7 @@ import random
 import struct
 
 from support import wire
-from support.conversations import Conversation, Turn
+from support.differential.conversations import Conversation, Turn
 
 INT4ABS, INT4DIV = 1251, 154  # functions of pg_proc
 INT4, TEXT, BYTEA = 23, 25, 17

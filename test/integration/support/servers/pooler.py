@@ -12,10 +12,10 @@ import psycopg
 from psycopg.rows import dict_row
 
 from support import process
+from support.clients.raw import Closed, RawClient, ServerError
 from support.process import (
     HOST, as_daemon_user, as_service, drop_folder, free_port, make_folder, own, wait_until,
 )
-from support.raw import Closed, RawClient, ServerError
 
 IN_THE_CLEAR = ("disable", "allow", "prefer")
 ADMIN = "admin"
@@ -34,7 +34,7 @@ BAD_LINES = re.compile(
 def binary():
     """The daemon's path: $PGUSHER_BIN or the one built in or beside the source tree."""
     named = os.environ.get("PGUSHER_BIN")
-    top = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+    top = os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4))
     for path in [named] if named else [top + "/pgusher", top + "/build/pgusher"]:
         if os.access(path, os.X_OK):
             return path

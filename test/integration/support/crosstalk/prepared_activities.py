@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: ISC
-"""What a client of support.acts does with prepared statements, named and unnamed."""
+"""What a client of support.crosstalk.activities does with prepared statements, named and unnamed."""
 
 import asyncio
 
-from support import phrases, wire
-from support.answers import (
+from support import wire
+from support.crosstalk import requests
+from support.crosstalk.expected_answers import (
     BOUND,
     CLOSED,
     DESCRIBED,
@@ -118,11 +119,11 @@ async def prepared_and_disturbed(client):
 async def prepared_in_block(client):
     """Statements by name in a transaction, which do not go when it is rolled back."""
     client.undisturbed()
-    await client.say(phrases.begin())
+    await client.say(requests.begin())
     for _ in range(client.draw.randint(1, 5)):
         if client.status == "T":
             await client.say(named(client) if client.draw.random() < 0.7 else client.ordinary())
-    await client.say(client.draw.choice(phrases.ENDINGS)())
+    await client.say(client.draw.choice(requests.ENDINGS)())
 
 
 async def prepared_and_flushed(client):
@@ -176,6 +177,6 @@ async def parse_and_bind_later(client):
 async def parse_and_bind_in_block(client):
     """The same where the server stays."""
     client.undisturbed()
-    await client.say(phrases.begin())
+    await client.say(requests.begin())
     await parse_and_bind_later(client)
-    await client.say(phrases.commit())
+    await client.say(requests.commit())

@@ -2,7 +2,7 @@
 """What a client may say: phrases, each made of a token that nobody else has."""
 
 from support import wire
-from support.answers import (
+from support.crosstalk.expected_answers import (
     BOUND,
     CLOSED,
     EMPTY,

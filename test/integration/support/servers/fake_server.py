@@ -12,8 +12,8 @@ import struct
 import threading
 
 from support import wire
+from support.passwords import ScramServer, md5_answer, md5_secret
 from support.process import HOST, wait_until
-from support.secrets import ScramServer, md5_answer, md5_secret
 
 PARAMETERS = (
     ("server_version", "15.0"),

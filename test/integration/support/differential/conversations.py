@@ -14,7 +14,7 @@ import threading
 from typing import NamedTuple
 
 from support import wire
-from support.raw import Closed, RawClient
+from support.clients.raw import Closed, RawClient
 
 # Tables that the conversations use, made once, so that both sides tell of the same ones.
 SETUP = """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 """A client for hundreds at a time: raw messages, a memory of what was said, an end to every wait.
 
-It judges nothing; that is what support.crosstalk is for. RawClient is the one to use where a test
+It judges nothing; that is what support.crosstalk.answer_check is for. RawClient is the one to use where a test
 has a few connections and no event loop.
 """
 

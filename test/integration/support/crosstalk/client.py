@@ -8,10 +8,11 @@ draws the same again, whatever the others and the clock do.
 import asyncio
 import random
 
-from support import acts, phrases, wire
-from support.answers import QUIET
-from support.judge import Judge, Wrong
-from support.talker import Gone, Hung, Talker, cancel, is_fatal
+from support import wire
+from support.clients.async_client import Gone, Hung, Talker, cancel, is_fatal
+from support.crosstalk import activities, requests
+from support.crosstalk.answer_check import Judge, Wrong
+from support.crosstalk.expected_answers import QUIET
 
 USER, DATABASE = "app", "main"
 ZONES = ("UTC", "Europe/Paris", "Asia/Tokyo", "America/Lima")
@@ -138,7 +139,7 @@ class Client(Judge):
         self.run.counts[self.act.__name__] += 1
         await self.act(self)
         while self.status != "I":
-            await self.say(phrases.rollback())
+            await self.say(requests.rollback())
         await self.settle_cancels()
 
     def next_token(self):
@@ -151,7 +152,7 @@ class Client(Judge):
         return [key for key in self.keys if key != self.talker.key]
 
     def ordinary(self):
-        return phrases.ordinary(self.next_token(), self.draw)
+        return requests.ordinary(self.next_token(), self.draw)
 
     def undisturbed(self):
         """Let no cancel request of ours hit this conversation."""
@@ -227,7 +228,7 @@ class Client(Judge):
     def end(self, fatal, gone):
         """We were closed: lawful only if a server was ended for it."""
         said = wire.read_fields(fatal.body) if fatal else {"C": ENDED[0]}
-        if self.act is acts.trespass and said.get("M") == TRESPASS:
+        if self.act is activities.trespass and said.get("M") == TRESPASS:
             raise Ended
         self.run.counts["ended"] += 1
         if said["C"] not in ENDED or self.run.counts["ended"] > self.run.counts["kills"]:

@@ -6,8 +6,8 @@ written twice but that nobody does it: a request that was sent twice shows.
 """
 
 from support import wire
-from support.answers import BOUND, NO_DATA, PARSED, RAISED, Fault, Phrase, done
-from support.phrases import copy_in
+from support.crosstalk.expected_answers import BOUND, NO_DATA, PARSED, RAISED, Fault, Phrase, done
+from support.crosstalk.requests import copy_in
 from support.process import wait_until
 
 ACCOUNTS = 40

@@ -31,7 +31,7 @@ class Phrase(NamedTuple):
 
 
 def body(message):
-    """The body of one message that a builder of support.wire has made."""
+    """The body of one message that a function of support.wire has made."""
     return message[5:]
 
 

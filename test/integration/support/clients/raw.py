@@ -8,7 +8,7 @@ import struct
 import time
 
 from support import wire
-from support.secrets import ScramClient, md5_answer, md5_secret
+from support.passwords import ScramClient, md5_answer, md5_secret
 
 TIMEOUT = 15.0
 

@@ -135,6 +135,4 @@ def main(parameters):
 
 
 if __name__ == "__main__":
-    # This folder has a module `secrets`.
-    sys.path.pop(0)
     main(json.loads(sys.argv[1]))

@@ -8,8 +8,8 @@ import signal
 import socket
 import subprocess
 
-from support.certificates import Authority
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, run, wait_until
+from support.servers.certificates import Authority
 
 BASE = "dc=example,dc=net"
 PEOPLE = f"ou=people,{BASE}"

@@ -2,7 +2,7 @@
 """Whether what a client hears is its own, to the last byte."""
 
 from support import wire
-from support.answers import Fault, done
+from support.crosstalk.expected_answers import Fault, done
 
 CANCELED = "57014"
 ABORTED = "current transaction is aborted, commands ignored until end of transaction block"

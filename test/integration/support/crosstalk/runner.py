@@ -3,7 +3,7 @@
 hear to the last byte. Whoever hears anything else, or waits too long, ends the run with the seed
 and the last that was said.
 
-What each of them does is drawn by support.crosstalk_client.
+What each of them does is drawn by support.crosstalk.client.
 """
 
 import asyncio
@@ -13,11 +13,12 @@ import random
 import time
 from dataclasses import dataclass
 
-from support import acts, wire
-from support.crosstalk_client import DATABASE, USER, Client
-from support.judge import Wrong
-from support.talker import Talker
-from support.transfers import Ledger
+from support import wire
+from support.clients.async_client import Talker
+from support.crosstalk import activities
+from support.crosstalk.answer_check import Wrong
+from support.crosstalk.client import DATABASE, USER, Client
+from support.crosstalk.transfers import Ledger
 
 
 def wish(name, default):
@@ -48,7 +49,7 @@ class Run:
         self.ledger = Ledger()
         self.counts = collections.Counter()
         self.keys = set()
-        self.acts = acts.for_mix(mix)
+        self.acts = activities.for_mix(mix)
         self.until = None
 
     def goes_on(self):

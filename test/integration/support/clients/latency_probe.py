@@ -14,9 +14,9 @@ import sys
 import time
 
 if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")))
 
-from support.raw import RawClient
+from support.clients.raw import RawClient
 
 # Between two rounds: so little that a stall is seen, so much that the probe is no load itself.
 PAUSE = 0.002

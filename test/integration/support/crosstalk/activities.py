@@ -4,10 +4,11 @@
 import asyncio
 from dataclasses import dataclass
 
-from support import phrases, prepared_acts, wire
-from support.answers import BOUND, PARSED, Phrase, body, done, echo, row
-from support.judge import Wrong
-from support.transfers import Transfer
+from support import wire
+from support.crosstalk import prepared_activities, requests
+from support.crosstalk.answer_check import Wrong
+from support.crosstalk.expected_answers import BOUND, PARSED, Phrase, body, done, echo, row
+from support.crosstalk.transfers import Transfer
 
 MODES = ("session", "transaction", "statement")
 ANY, BLOCKS, SESSION, POOLED = MODES, MODES[:2], MODES[:1], MODES[1:]
@@ -57,7 +58,7 @@ async def flushing(client):
 
 async def reading_slowly(client):
     """A large answer that is not read for a while."""
-    phrase = phrases.bulky(client.next_token(), client.draw)
+    phrase = requests.bulky(client.next_token(), client.draw)
     await client.send(phrase.data)
     client.talker.pause()
     await asyncio.sleep(client.draw.uniform(0, 0.05))
@@ -67,11 +68,11 @@ async def reading_slowly(client):
 
 async def block(client):
     """A transaction block, step by step."""
-    if not await client.say(phrases.begin()):
+    if not await client.say(requests.begin()):
         return  # it was cancelled
     for _ in range(client.draw.randint(1, 5)):
         await client.say(client.ordinary())
-    await client.say(client.draw.choice(phrases.ENDINGS)())
+    await client.say(client.draw.choice(requests.ENDINGS)())
 
 
 async def blocks_at_once(client):
@@ -79,9 +80,9 @@ async def blocks_at_once(client):
     client.undisturbed()
     batch = []
     for _ in range(client.draw.randint(1, 3)):
-        batch.append(phrases.begin())
+        batch.append(requests.begin())
         batch += [client.ordinary() for _ in range(client.draw.randint(1, 4))]
-        batch.append(client.draw.choice(phrases.ENDINGS)())
+        batch.append(client.draw.choice(requests.ENDINGS)())
         batch += [client.ordinary() for _ in range(client.draw.randint(0, 2))]
     await client.say(*batch)
 
@@ -104,10 +105,10 @@ async def transfer_at_once(client):
 async def transfer_in_block(client):
     """A transfer in a transaction block, step by step or in a pipeline."""
     transfer = Transfer(client.next_token(), client.draw)
-    steps = [phrases.begin(), *transfer.steps(client.draw)]
+    steps = [requests.begin(), *transfer.steps(client.draw)]
     if client.draw.random() < 0.2:
         steps.insert(client.draw.randint(1, len(steps)), client.ordinary())
-    steps.append(client.draw.choice(phrases.ENDINGS)())
+    steps.append(client.draw.choice(requests.ENDINGS)())
     client.run.ledger.start(transfer.token)
     if client.draw.random() < 0.4:
         client.undisturbed()
@@ -126,7 +127,7 @@ async def copy_rows(client):
     token = client.next_token()
     lines = [f"{token}\t1\t2\t0\n".encode()] * client.draw.randint(1, 60)
     end = [done(f"COPY {len(lines)}")]
-    phrase = phrases.copy_in(lines, wire.copy_done(), end, client.draw)
+    phrase = requests.copy_in(lines, wire.copy_done(), end, client.draw)
     client.run.ledger.start(token, len(lines))
     client.run.ledger.settle(token, await client.say(phrase))
 
@@ -136,9 +137,9 @@ async def copy_patiently(client):
     client.undisturbed()
     token = client.next_token()
     count = client.draw.randint(1, 20)
-    start, begun, end = wire.query(phrases.COPY_IN), [], wire.copy_done()
+    start, begun, end = wire.query(requests.COPY_IN), [], wire.copy_done()
     if client.draw.random() < 0.5:
-        start = wire.parse(phrases.COPY_IN) + wire.bind() + wire.execute()
+        start = wire.parse(requests.COPY_IN) + wire.bind() + wire.execute()
         start += client.draw.choice((wire.flush(), wire.sync()))
         begun, end = [PARSED, BOUND], end + wire.sync()
     phrase = Phrase(b"", [*begun, ("G", None), done(f"COPY {count}")])
@@ -160,9 +161,9 @@ async def cancel_storm(client):
     own = client.talker.key
     forged = own[:4] + bytes(each ^ client.draw.randint(1, 255) for each in own[4:])
     others = [forged, *client.former_keys()]
-    first = phrases.simple(client.next_token())
+    first = requests.simple(client.next_token())
     rest = [
-        phrases.slow(client.next_token(), client.draw) for _ in range(client.draw.randint(1, 3))
+        requests.slow(client.next_token(), client.draw) for _ in range(client.draw.randint(1, 3))
     ]
     await client.send(b"".join(phrase.data for phrase in [first, *rest]))
     await client.hear(first)  # now a server is ours
@@ -179,13 +180,13 @@ async def strange_keys(client):
     drawn = bytes(client.draw.randrange(256) for _ in range(8))
     for key in [*client.former_keys(), drawn, client.talker.key[:4] + drawn[4:]]:
         client.cancel_soon(key, client.draw.uniform(0, 0.01))
-    await client.say(phrases.slow(client.next_token(), client.draw), client.ordinary())
+    await client.say(requests.slow(client.next_token(), client.draw), client.ordinary())
 
 
 async def trespass(client):
     """A transaction block where none is allowed: the end of this client, and of nobody else."""
     client.undisturbed()
-    batch = [phrases.begin(), client.ordinary()][:client.draw.randint(1, 2)]
+    batch = [requests.begin(), client.ordinary()][:client.draw.randint(1, 2)]
     await client.send(b"".join(phrase.data for phrase in batch))
     await client.hear(Phrase(b"", batch[0].answer))
     raise Wrong("was let into a transaction block")
@@ -256,13 +257,13 @@ ACTS = (
     Act(4, cancel_storm),
     Act(2, strange_keys),
     Act(1, trespass, ("statement",)),
-    Act(20, prepared_acts.prepared, ANY, "prepared"),
-    Act(6, prepared_acts.prepared_and_disturbed, ANY, "prepared"),
-    Act(4, prepared_acts.prepared_in_block, BLOCKS, "prepared"),
-    Act(4, prepared_acts.prepared_and_flushed, ANY, "prepared"),
-    Act(4, prepared_acts.altered, POOLED, "prepared"),
-    Act(8, prepared_acts.parse_and_bind_later, ANY, "parted"),
-    Act(4, prepared_acts.parse_and_bind_in_block, BLOCKS),
+    Act(20, prepared_activities.prepared, ANY, "prepared"),
+    Act(6, prepared_activities.prepared_and_disturbed, ANY, "prepared"),
+    Act(4, prepared_activities.prepared_in_block, BLOCKS, "prepared"),
+    Act(4, prepared_activities.prepared_and_flushed, ANY, "prepared"),
+    Act(4, prepared_activities.altered, POOLED, "prepared"),
+    Act(8, prepared_activities.parse_and_bind_later, ANY, "parted"),
+    Act(4, prepared_activities.parse_and_bind_in_block, BLOCKS),
     Act(3, listening, SESSION),
     Act(3, finding_nothing, SESSION),
 )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""Clients that tests connect: raw, asynchronous, libpq's, HTTP."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""Conversations that PostgreSQL and pgusher must answer alike."""
