@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 # PostgreSQL 18 for test/run.sh, which sources this: Debian 12 has neither its server nor its libpq.
-# What cannot be had is told in a line, and what needs it is left out.
+# Tests that need a part which is not available are left out, and the verdict names them.
 
-# The server: the folder of its programs is named by PGUSHER_TEST_PG18BIN, or is Debian's, or comes
-# by Maven. $pg18bin is empty where there is none.
+# Find the server's programs: in the folder that PGUSHER_TEST_PG18BIN names, in Debian's folder, or
+# fetched with Maven. Sets $pg18bin, empty if there is no server.
 find_postgres_18() {
 	pg18bin=${PGUSHER_TEST_PG18BIN:-/usr/lib/postgresql/18/bin}
 	if [ ! -x "$pg18bin/postgres" ]; then
@@ -11,7 +11,7 @@ find_postgres_18() {
 		fetch_postgres_18 >"$logs/postgresql-18.log" 2>&1
 	fi
 	"$pg18bin/postgres" --version >/dev/null 2>&1 && [ -x "$pg18bin/initdb" ] && return
-	say "No PostgreSQL 18: the tests against it are left out (name its programs in" \
+	not_checked "tests against PostgreSQL 18 (name the folder of its programs in" \
 		"PGUSHER_TEST_PG18BIN, or install Maven)"
 	pg18bin=
 }
@@ -34,8 +34,8 @@ fetch_postgres_18() {
 		rm -r "$programs/jar"
 }
 
-# The client's library, for this Python: PGUSHER_TEST_LIBPQ names a folder with the package
-# psycopg[binary], or pip brings it.
+# find_libpq_18 PYTHON: find PostgreSQL 18's libpq for this Python, in the package psycopg[binary]: in
+# the folder that PGUSHER_TEST_LIBPQ names, or fetched with pip.
 find_libpq_18() {
 	python=$1
 	libpq=${PGUSHER_TEST_LIBPQ:-$top/build/libpq}
@@ -44,8 +44,8 @@ find_libpq_18() {
 		export PGUSHER_TEST_LIBPQ="$libpq"
 	else
 		unset PGUSHER_TEST_LIBPQ
-		say "No libpq of PostgreSQL 18: the tests with it are left out (name a folder with" \
-			"psycopg[binary] in PGUSHER_TEST_LIBPQ, or install pip)"
+		not_checked "tests with libpq of PostgreSQL 18 (name a folder with psycopg[binary] in" \
+			"PGUSHER_TEST_LIBPQ, or install pip)"
 	fi
 }
 

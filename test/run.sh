@@ -1,33 +1,37 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Run every test: installs what is missing, builds plainly and with sanitizers below build/, and
-# closes with one line, `N passed, N failed`.
+# Run every test: install what is missing, build plainly and with sanitizers below build/, and
+# print a verdict, whose last line is `N passed, N failed`.
 #   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer build, and those
 #                                  against PostgreSQL 18
-#   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL whose programs are there
-#   PGUSHER_TEST_PG18BIN=FOLDER    and the plain build against this one too, PostgreSQL 18
-#   PGUSHER_TEST_LIBPQ=FOLDER      where psycopg[binary] is, whose libpq is of PostgreSQL 18
-#   PGUSHER_TEST_DRIVERS=FOLDER    where test/drivers/build.py keeps what it makes
+#   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL whose programs are in this folder
+#   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
+#   PGUSHER_TEST_LIBPQ=FOLDER      a folder with psycopg[binary], which has PostgreSQL 18's libpq
+#   PGUSHER_TEST_DRIVERS=FOLDER    the folder in which test/drivers/build.py builds the drivers
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/build.sh"
 . "$top/test/newer.sh"
+. "$top/test/verdict.sh"
 
 need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer \
 	logrotate pgbadger \
 	python3-pytest python3-pytest-xdist python3-psycopg python3-psycopg2 python3-asyncpg python3-pg8000 \
 	python3-django python3-sqlalchemy ruby-pg ruby-activerecord python3-prometheus-client \
 	python3-pip prometheus prometheus-pgbouncer-exporter
+# 11 MB to fetch and 58 MB installed, since PostgreSQL brings its libllvm14. Releases of Debian that
+# do not have it leave test/lint/format.py out, which the verdict names.
+! apt-cache show clang-format-14 >/dev/null 2>&1 || need_packages clang-format-14
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"
 
-passed=0
-failed=0
 running=
 logs=$top/build/logs
 mkdir -p "$logs"
 programs=$(mktemp -d /tmp/pgusher-programs.XXXXXX)
 chmod 755 "$programs"
+notes=$programs/notes
+mkdir "$notes"
 clean_up() {
 	[ -z "$running" ] || kill "$running" 2>/dev/null
 	rm -rf "$programs"
@@ -36,8 +40,8 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# stage NAME COMMAND...: run it in the background, where a signal to us can end it; nothing may
-# hang for ever. All it says goes to build/logs/NAME.log.
+# stage NAME COMMAND...: run a command with a time limit and write its output to build/logs/NAME.log.
+# It runs in the background, so that a signal to this script ends it at once.
 stage() {
 	log=$logs/$1.log
 	shift
@@ -49,26 +53,25 @@ stage() {
 	return $result
 }
 
-# count WORD: the sum of the numbers behind `# WORD:` in the stage's log.
+# count WORD: print the sum of the numbers behind `# WORD:` in the stage's log.
 count() {
 	sed -n "s/^# $1: *\([0-9]*\)\$/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# attribute NAME: the sum of a number in the summaries that pytest left in $report-*.xml.
+# attribute NAME: print the sum of a number in the summaries that pytest wrote to $report-*.xml.
 attribute() {
 	sed -n "s/.*<testsuite [^>]*\b$1=\"\([0-9]*\)\".*/\1/p" "$report"-*.xml |
 		awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# tell NAME GOOD BAD RESULT: add a stage to the sum. One that fails without a failed test counts
-# as one, and what it said is shown.
-tell() {
+# report NAME GOOD BAD RESULT: add a stage to the sums, and print its log if it failed. A stage that
+# failed without a failed test counts as one failed test.
+report() {
 	bad=$3
 	[ "$4" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
-	passed=$((passed + $2))
-	failed=$((failed + bad))
+	add_result "$2" "$bad"
 	say "$1: $2 passed, $bad failed"
-	sed -n "s|^RETRIED |$1: |p" "$log" >>"$programs/retried"
+	collect_retries "$1" "$log"
 	[ "$bad" -eq 0 ] || grep -Ev '^(PASS: |ok |  (CC|CCLD|AR|GEN) )' "$log" | tail -n 400
 }
 
@@ -76,24 +79,27 @@ build() { # build NAME OPTION...
 	say "Building build/$1"
 	stage "build-$1" sh -c '. "$top/etc/build.sh"; prepare_sources && build_in "$@"' sh "$@" &&
 		return 0
-	tell "Build of build/$1" 0 1 1
+	report "Build of build/$1" 0 1 1
 	return 1
 }
 
-check() { # check NAME: unit tests, seeds of the fuzzers, checks of the tree
+# check NAME: run the unit tests, the seeds of the fuzzers and the checks of the tree.
+check() {
 	stage "check-$1" make --no-print-directory -k -j"$jobs" -C "$top/build/$1" check
 	result=$?
+	collect_skipped_lints "$log"
 	good=$(count PASS)
 	bad=$(($(count FAIL) + $(count XPASS) + $(count ERROR)))
 	[ "$bad" -eq 0 ] || cat "$top/build/$1/test-suite.log" >"$log"
-	tell "Unit tests and checks of build/$1" "$good" "$bad" $result
+	report "Unit tests and checks of build/$1" "$good" "$bad" $result
 }
 
-# integration NAME [STAGE FOLDER WORDS]: against PostgreSQL, or the one whose programs are there
+# integration NAME [STAGE FOLDER WORDS]: run the integration tests against $pgbin, or against the
+# PostgreSQL whose programs are in FOLDER.
 integration() {
 	stage=integration-${2:-$1}
-	# Where the user that the servers run as can reach it, whoever owns the tree.
-	# One that a failed test has left behind may still be running.
+	# The user that the servers run as may be unable to enter the tree, so copy the program. Replace
+	# the file instead of writing to it: a failed test may have left a process that still runs it.
 	cp --remove-destination "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
 	report=$logs/$stage
 	rm -f "$report"-*.xml
@@ -106,22 +112,24 @@ integration() {
 		bad=$(($(attribute failures) + $(attribute errors)))
 		good=$(($(attribute tests) - bad - $(attribute skipped)))
 	fi
-	tell "Integration tests of build/$1${4:+ $4}" "$good" "$bad" $result
+	report "Integration tests of build/$1${4:+ $4}" "$good" "$bad" $result
 }
 
-# Against PostgreSQL 18, where it can be had; psql and pgbench are those of the other.
+# Run the integration tests against PostgreSQL 18, if it is available; psql and pgbench are those
+# of the other PostgreSQL.
 integration_18() {
 	find_postgres_18
 	[ -z "$pg18bin" ] || integration plain plain-18 "$pg18bin" "against PostgreSQL 18"
 }
 
-# Drivers that Debian has not, by the runtimes that are here. What cannot be had is left out.
+# Build the drivers that Debian does not have, with the language runtimes that are installed.
 build_drivers() {
 	export PGUSHER_TEST_DRIVERS="${PGUSHER_TEST_DRIVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/pgusher-drivers}"
 	say "Building drivers in $PGUSHER_TEST_DRIVERS"
 	stage build-drivers timeout 900 nice /usr/bin/python3 "$top/test/drivers/build.py" \
 		"$PGUSHER_TEST_DRIVERS"
-	sed -n 's/^\([a-z]*\): \(left out\|broken\).*/No drivers of \1: &/p' "$log" | cut -c 1-300
+	sed -n 's/^\([a-z]*\): \(left out\|broken\).*/drivers of &/p' "$log" | cut -c 1-300 \
+		>>"$notes/not_checked"
 }
 
 export top
@@ -137,9 +145,4 @@ if build sanitize --enable-werror --enable-sanitizers; then
 	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize
 fi
 
-if [ -s "$programs/retried" ]; then
-	say "Passed only at the second try:"
-	cat "$programs/retried"
-fi
-say "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+close_run

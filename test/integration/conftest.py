@@ -6,9 +6,9 @@ import os
 import shutil
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 pytest.register_assert_rewrite("support")
+pytest_plugins = ["support.second_try"]
 
 from support.crosstalk import requests, transfers
 from support.process import drop_folder, make_folder, run
@@ -154,47 +154,3 @@ def pytest_unconfigure(config):
     if hasattr(config, "shared_folder"):
         drop_folder(config.shared_folder)
         del os.environ[SHARED_FOLDER]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    """Try a failed test once more: a machine that is busy with other things fails no run.
-
-    One that passes only at the second try is told of at the end, with what went wrong at first.
-    What is marked `once` draws its own luck, and one bad draw is one too many.
-    """
-    hook = item.ihook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    failed = [report for report in reports if report.failed]
-    if failed and not item.get_closest_marker("once"):
-        item._initrequest()
-        again = runtestprotocol(item, log=False, nextitem=nextitem)
-        if not any(report.failed for report in again):
-            reports = again
-            reports[0].first_try = failed[0].longreprtext
-    for report in reports:
-        hook.pytest_runtest_logreport(report=report)
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-
-
-_retried = []
-
-
-def pytest_runtest_logreport(report):
-    """Keep those that had to be tried again: they come here from all processes."""
-    if hasattr(report, "first_try"):
-        _retried.append(report)
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Tell which tests had to be tried again; test/run.sh looks for the lines RETRIED."""
-    if not _retried or hasattr(terminalreporter.config, "workerinput"):
-        return
-    terminalreporter.section("passed only at the second try")
-    for report in _retried:
-        terminalreporter.write_line(report.first_try)
-    for report in _retried:
-        reason = report.first_try.splitlines()[-1]
-        terminalreporter.write_line(f"RETRIED {report.nodeid} ({reason})")
