@@ -15,8 +15,11 @@
 
 enum {
 	STEPS = 1500,
-	/* Of each mode, if nobody asks for more: the same everywhere, where there is time for them. */
+	/* Runs of each mode, unless PGUSHER_SIMULATION_SECONDS asks for more: the same seeds on every
+	   machine that has the time for them. A slow machine ends after SECONDS, but never before
+	   RUNS_AT_LEAST. */
 	RUNS = 100,
+	RUNS_AT_LEAST = 5,
 	SECONDS = 2,
 };
 
@@ -84,13 +87,15 @@ static void run_mode(uint64_t mode)
 	}
 	while (seed % COUNT(modes) != mode)
 		seed++;
-	for (; runs < most && seconds() < until; seed += COUNT(modes), runs++) {
+	for (; runs < most && (runs < RUNS_AT_LEAST || seconds() < until);
+		seed += COUNT(modes), runs++) {
 		run(seed);
 		steps += sim_trace_steps();
 	}
 	print_message("# %s: %llu runs, %llu steps\n", modes[mode], (unsigned long long)runs,
 		(unsigned long long)steps);
-	assert_true(runs > 0);
+	assert_true(runs >= RUNS_AT_LEAST);
+	assert_true(steps >= runs * STEPS);
 }
 
 static void test_every_order_of_events_in_session_mode(void **state)
