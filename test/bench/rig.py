@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
 
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, wait_until
-from support.servers.pooler import binary
+from support.servers.pooler import binary, publish_binary
 
 USER = "app"
 DATABASE = "main"
@@ -378,6 +378,7 @@ class Rig:
         self.folder = make_folder("pgusher-bench-")
         self._stack.callback(drop_folder, self.folder)
         try:
+            publish_binary(self.folder)
             self.load_program = compile_tool("load", self.folder)
             self.fake = FakeServer(compile_tool("fake", self.folder))
         except BaseException:

@@ -14,7 +14,7 @@ from support.crosstalk import requests, transfers
 from support.process import drop_folder, make_folder, run
 from support.servers.cluster import SHARED_FOLDER, Cluster
 from support.servers.fake_server import FakeServer, polite
-from support.servers.pooler import Pooler, is_sanitized
+from support.servers.pooler import Pooler, is_sanitized, publish_binary
 from support.servers.tcp_relay import Relay
 
 
@@ -144,9 +144,13 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_configure(config):
-    """Make the folder that all processes of this run share; those that -n starts inherit its name."""
+    """Make the folder that all processes of this run share. Workers (-n) inherit its name."""
     if SHARED_FOLDER not in os.environ:
         config.shared_folder = os.environ[SHARED_FOLDER] = make_folder("pgusher-shared-")
+        try:
+            publish_binary(config.shared_folder)
+        except RuntimeError as error:
+            raise pytest.UsageError(str(error)) from None
 
 
 def pytest_unconfigure(config):

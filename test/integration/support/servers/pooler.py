@@ -41,6 +41,14 @@ def binary():
     raise RuntimeError("no daemon to test; build it or set PGUSHER_BIN")
 
 
+def publish_binary(folder):
+    """Copy the daemon to this folder if the service user cannot run it where it is, and name the copy
+    in $PGUSHER_BIN: a checkout or build folder may be one that only root can enter."""
+    path = binary()
+    if process.run(["test", "-x", path], check=False).returncode != 0:
+        os.environ["PGUSHER_BIN"] = shutil.copy(path, folder)
+
+
 def is_sanitized():
     """Whether the daemon was built with AddressSanitizer, which makes memory bounds meaningless."""
     with open(binary(), "rb") as file:
