@@ -1,51 +1,31 @@
 /* SPDX-License-Identifier: ISC */
-/* All transitions between the states of a client, with lists and counts. */
+/* Every allowed step between the states of a client, the list it leads to, and the counts there. */
 #include "model/client_group.h"
 #include "support/fake_pool.h"
+#include "support/state_walk.h"
 
-#define MAY(state) (1u << CLIENT_##state)
-
-/* The diagram in the header, as a table. */
-static const struct {
-	const char *name, *console, *socket;
-	unsigned may;
-} diagram[CLIENT_STATES] = {
-	[CLIENT_GREETING] = {"greeting", "login", "cl_login",
-		MAY(AUTHENTICATING) | MAY(CANCEL_WAITING) | MAY(CLOSED)},
-	[CLIENT_AUTHENTICATING] = {"authenticating", "login", "cl_login",
-		MAY(LOOKING_UP) | MAY(WELCOMING) | MAY(IDLE) | MAY(CONSOLE) | MAY(CLOSED)},
-	[CLIENT_LOOKING_UP] = {"looking up", "waiting", "cl_waiting",
-		MAY(AUTHENTICATING) | MAY(CLOSED)},
-	[CLIENT_WELCOMING] = {"welcoming", "waiting", "cl_waiting",
-		MAY(LOOKING_UP) | MAY(IDLE) | MAY(CLOSED)},
-	[CLIENT_IDLE] = {"idle", "idle", "cl_active",
-		MAY(WAITING) | MAY(LAUNCHING) | MAY(PAIRED) | MAY(CLOSED)},
-	[CLIENT_WAITING] = {"waiting", "waiting", "cl_waiting",
-		MAY(PAIRED) | MAY(IDLE) | MAY(CLOSED)},
-	[CLIENT_LAUNCHING] = {"launching", "waiting", "cl_waiting",
-		MAY(PAIRED) | MAY(IDLE) | MAY(CLOSED)},
-	[CLIENT_PAIRED] = {"paired", "active", "cl_active", MAY(IDLE) | MAY(CLOSED)},
-	[CLIENT_CANCEL_WAITING] = {"cancel waiting", "waiting_cancel_req", "cl_waiting",
-		MAY(CANCEL_SENT) | MAY(CLOSED)},
-	[CLIENT_CANCEL_SENT] = {"cancel sent", "active_cancel_req", "cl_active", MAY(CLOSED)},
-	[CLIENT_CONSOLE] = {"console", "idle", "cl_active", MAY(CLOSED)},
-	[CLIENT_CLOSED] = {"closed", "closed", "cl_closed", 0},
+/* The lines of the diagram in model/client_link.h; each ends with CLOSED, to which every line leads. */
+static const enum client_state lines[][7] = {
+	{CLIENT_GREETING, CLIENT_AUTHENTICATING, CLIENT_WELCOMING, CLIENT_IDLE, CLIENT_WAITING,
+		CLIENT_PAIRED, CLIENT_IDLE},
+	{CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_PAIRED, CLIENT_IDLE, CLIENT_CLOSED},
+	{CLIENT_IDLE, CLIENT_LAUNCHING, CLIENT_PAIRED, CLIENT_CLOSED},
+	{CLIENT_LAUNCHING, CLIENT_IDLE, CLIENT_CLOSED},
+	{CLIENT_AUTHENTICATING, CLIENT_LOOKING_UP, CLIENT_AUTHENTICATING, CLIENT_CLOSED},
+	{CLIENT_WELCOMING, CLIENT_LOOKING_UP, CLIENT_CLOSED},
+	{CLIENT_GREETING, CLIENT_CANCEL_WAITING, CLIENT_CANCEL_SENT, CLIENT_CLOSED},
+	{CLIENT_AUTHENTICATING, CLIENT_CONSOLE, CLIENT_CLOSED},
 };
 
-/* A path of transitions to each state. */
-static const enum client_state ways[CLIENT_STATES][5] = {
-	[CLIENT_AUTHENTICATING] = {CLIENT_AUTHENTICATING},
-	[CLIENT_LOOKING_UP] = {CLIENT_AUTHENTICATING, CLIENT_LOOKING_UP},
-	[CLIENT_WELCOMING] = {CLIENT_AUTHENTICATING, CLIENT_WELCOMING},
-	[CLIENT_IDLE] = {CLIENT_AUTHENTICATING, CLIENT_IDLE},
-	[CLIENT_WAITING] = {CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_WAITING},
-	[CLIENT_LAUNCHING] = {CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_LAUNCHING},
-	[CLIENT_PAIRED] = {CLIENT_AUTHENTICATING, CLIENT_IDLE, CLIENT_PAIRED},
-	[CLIENT_CANCEL_WAITING] = {CLIENT_CANCEL_WAITING},
-	[CLIENT_CANCEL_SENT] = {CLIENT_CANCEL_WAITING, CLIENT_CANCEL_SENT},
-	[CLIENT_CONSOLE] = {CLIENT_AUTHENTICATING, CLIENT_CONSOLE},
-	[CLIENT_CLOSED] = {CLIENT_CLOSED},
-};
+static bool may(unsigned from, unsigned to)
+{
+	return client_may((enum client_state)from, (enum client_state)to);
+}
+
+static bool leads_to(enum client_state from, enum client_state to)
+{
+	return state_leads_to(may, CLIENT_STATES, from, to);
+}
 
 static struct registry *const registry = &fake_registry;
 static struct pool *pool;
@@ -58,7 +38,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* A client without a stream, for transitions only. */
+/* A client that has a state and no stream. */
 static void make(struct client_link *client)
 {
 	*client = (struct client_link){
@@ -70,8 +50,10 @@ static void make(struct client_link *client)
 
 static void bring_to(struct client_link *client, enum client_state state)
 {
-	for (size_t i = 0; client->link.state != state; i++)
-		client_enter(client, ways[state][i]);
+	while (client->link.state != state)
+		client_enter(client,
+			(enum client_state)state_step_toward(
+				may, CLIENT_STATES, client->link.state, state));
 }
 
 static bool stands_in(const struct client_link *client, const struct link_list *list)
@@ -105,34 +87,89 @@ static void assert_place(const struct client_link *client)
 			pool->client_count[i], i == state && !logs_in && i != CLIENT_CLOSED);
 }
 
-static void test_words_of_each_state(void **state)
+static void assert_words(enum client_state state, const char *console, const char *socket)
+{
+	const struct client_link client = {.link.state = (uint8_t)state};
+
+	assert_string_equal(client_console_state(&client), console);
+	assert_string_equal(client_socket_state(&client), socket);
+}
+
+/* The words are PgBouncer's, of SHOW CLIENTS and SHOW SOCKETS. */
+static void test_the_console_has_a_word_for_each_state(void **state)
+{
+	struct client_link client = {0};
+
+	(void)state;
+	assert_words(CLIENT_GREETING, "login", "cl_login");
+	assert_words(CLIENT_AUTHENTICATING, "login", "cl_login");
+	assert_words(CLIENT_LOOKING_UP, "waiting", "cl_waiting");
+	assert_words(CLIENT_CANCEL_WAITING, "waiting_cancel_req", "cl_waiting");
+	assert_words(CLIENT_CANCEL_SENT, "active_cancel_req", "cl_active");
+	assert_words(CLIENT_CLOSED, "closed", "cl_closed");
+	for (unsigned i = 0; i < CLIENT_STATES; i++) {
+		client.link.state = (uint8_t)i;
+		if (client_is_waiting(&client))
+			assert_words((enum client_state)i, "waiting", "cl_waiting");
+		else if (client_is_logged_in(&client))
+			assert_words((enum client_state)i,
+				i == CLIENT_PAIRED ? "active" : "idle", "cl_active");
+	}
+}
+
+static void test_each_state_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CLIENT_STATES; i++) {
+		for (unsigned j = 0; j < i; j++)
+			assert_string_not_equal(client_state_name((enum client_state)i),
+				client_state_name((enum client_state)j));
+	}
+}
+
+static void test_every_step_of_the_diagram_is_allowed(void **state)
+{
+	(void)state;
+	for (size_t line = 0; line < COUNT(lines); line++) {
+		for (size_t i = 1;
+			i < COUNT(lines[line]) && lines[line][i - 1] != CLIENT_CLOSED; i++)
+			assert_true(client_may(lines[line][i - 1], lines[line][i]));
+	}
+}
+
+static void test_every_state_is_reached_and_can_close(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CLIENT_STATES; i++) {
+		assert_true(leads_to(CLIENT_GREETING, (enum client_state)i));
+		assert_int_equal(may(i, CLIENT_CLOSED), i != CLIENT_CLOSED);
+		assert_false(may(CLIENT_CLOSED, i));
+		assert_false(may(i, i));
+	}
+}
+
+static void test_no_way_leads_back_to_the_login_or_to_another_purpose(void **state)
 {
 	struct client_link client = {0};
 
 	(void)state;
 	for (unsigned i = 0; i < CLIENT_STATES; i++) {
 		client.link.state = (uint8_t)i;
-		assert_string_equal(client_state_name((enum client_state)i), diagram[i].name);
-		assert_string_equal(client_console_state(&client), diagram[i].console);
-		assert_string_equal(client_socket_state(&client), diagram[i].socket);
+		if (may(i, CLIENT_PAIRED))
+			assert_true(client_is_logged_in(&client));
+		if (client_is_logged_in(&client))
+			assert_false(leads_to((enum client_state)i, CLIENT_AUTHENTICATING));
+		if (i != CLIENT_CLOSED)
+			assert_false(may(CLIENT_CONSOLE, i) || may(CLIENT_CANCEL_SENT, i));
 	}
+	assert_false(leads_to(CLIENT_AUTHENTICATING, CLIENT_GREETING));
+	assert_false(leads_to(CLIENT_AUTHENTICATING, CLIENT_CANCEL_WAITING));
+	assert_false(leads_to(CLIENT_CANCEL_WAITING, CLIENT_AUTHENTICATING));
+	assert_false(leads_to(CLIENT_IDLE, CLIENT_CONSOLE));
 }
 
-static void test_only_transitions_of_the_diagram_are_allowed(void **state)
+static void test_each_step_leads_to_the_list_of_its_state(void **state)
 {
-	(void)state;
-	for (unsigned from = 0; from < CLIENT_STATES; from++) {
-		for (unsigned to = 0; to < CLIENT_STATES; to++)
-			assert_int_equal(
-				client_may((enum client_state)from, (enum client_state)to),
-				(diagram[from].may >> to) & 1);
-	}
-}
-
-static void test_each_transition_leads_to_its_list(void **state)
-{
-	unsigned walked = 0;
-
 	(void)state;
 	for (unsigned from = 0; from < CLIENT_CLOSED; from++) {
 		for (unsigned to = 0; to < CLIENT_STATES; to++) {
@@ -149,13 +186,11 @@ static void test_each_transition_leads_to_its_list(void **state)
 			if (to != CLIENT_CLOSED)
 				client_enter(&client, CLIENT_CLOSED);
 			assert_place(&client);
-			walked++;
 		}
 	}
-	assert_int_equal(walked, 29);
 }
 
-static void test_waiting_clients_are_in_order_of_arrival(void **state)
+static void test_waiting_clients_keep_the_order_in_which_they_came(void **state)
 {
 	static const int order[] = {2, 3, 4, 1};
 	struct client_link clients[5];
@@ -179,7 +214,7 @@ static void test_waiting_clients_are_in_order_of_arrival(void **state)
 		client_enter(&clients[i], CLIENT_CLOSED);
 }
 
-static void test_states_that_are_logged_in_and_that_wait(void **state)
+static void test_states_count_as_logged_in_or_waiting(void **state)
 {
 	struct client_link client = {0};
 
@@ -194,7 +229,7 @@ static void test_states_that_are_logged_in_and_that_wait(void **state)
 	}
 }
 
-static void test_group_counts_the_states_of_its_clients(void **state)
+static void test_a_group_counts_the_states_of_its_clients(void **state)
 {
 	struct client_link client;
 	const struct client_group *group;
@@ -221,7 +256,7 @@ static void test_group_counts_the_states_of_its_clients(void **state)
 	assert_null(pool->groups);
 }
 
-static void test_moved_client_is_counted_in_its_new_pool(void **state)
+static void test_a_moved_client_is_counted_in_its_new_pool(void **state)
 {
 	struct pool *other = fake_pool("db", "bob");
 	struct client_link client;
@@ -250,13 +285,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(words_of_each_state),
-		TEST(only_transitions_of_the_diagram_are_allowed),
-		TEST(each_transition_leads_to_its_list),
-		TEST(waiting_clients_are_in_order_of_arrival),
-		TEST(states_that_are_logged_in_and_that_wait),
-		TEST(group_counts_the_states_of_its_clients),
-		TEST(moved_client_is_counted_in_its_new_pool),
+		TEST(the_console_has_a_word_for_each_state),
+		TEST(each_state_has_a_name_of_its_own),
+		TEST(every_step_of_the_diagram_is_allowed),
+		TEST(every_state_is_reached_and_can_close),
+		TEST(no_way_leads_back_to_the_login_or_to_another_purpose),
+		TEST(each_step_leads_to_the_list_of_its_state),
+		TEST(waiting_clients_keep_the_order_in_which_they_came),
+		TEST(states_count_as_logged_in_or_waiting),
+		TEST(a_group_counts_the_states_of_its_clients),
+		TEST(a_moved_client_is_counted_in_its_new_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
