@@ -28,7 +28,7 @@ def shared_cluster():
 
 @pytest.fixture
 def cluster(shared_cluster):
-    """The shared PostgreSQL, with nobody connected to it. Tests must leave it as it was."""
+    """The shared PostgreSQL, with no client connected to it. Tests must leave it as it was."""
     shared_cluster.clear()
     return shared_cluster
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Logins under attack: lies inside of an exchange, storms, stop-watches, hostile servers.
+"""Attacks on logins: forged messages inside an exchange, floods, timing attacks, hostile servers.
 
-What one wrong message does is in test_startup and test_login. Here: the same inside of TLS and
-bound to it, what the others feel of an attack, and what can be learned from it.
+test_startup and test_login test single wrong messages. This file tests the same messages inside TLS
+and with channel binding, what other clients notice of an attack, and what an attacker can learn.
 """
 
 import hashlib
@@ -45,16 +45,16 @@ PLAIN_SCRAM = "SCRAM-SHA-256"
 BOUND_SCRAM = "SCRAM-SHA-256-PLUS"
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 
-# What a machine that is busy with other things, or a build with sanitizers, may add to a time.
+# Added to time limits for a busy machine or a build with sanitizers.
 PATIENCE = 10 if is_sanitized() else 1
 MANY = 1000 if is_sanitized() else 10_000
 
 
 def assert_unhurt(calm, stormy, limit=0.1, part=1):
-    """Nobody may wait longer than the limit, or than three times what he waits on a calm day.
+    """Assert that no client waits longer than the limit, or than three times its wait without load.
 
-    Where a storm lasts, a smaller part tells as much: the longest of thousands of waits may come of
-    what else the machine does.
+    A long flood allows to compare a smaller part of the waits: the longest of thousands of waits
+    may be due to other load of the machine.
     """
     allowed = PATIENCE * max(limit, 3 * share(calm, part))
     assert share(stormy, part) < allowed, f"{stormy[-5:]} against {calm[-5:]}"
@@ -65,7 +65,7 @@ def assert_unhurt(calm, stormy, limit=0.1, part=1):
 
 @pytest.fixture(scope="session")
 def authority():
-    """Who issued the daemon's certificate."""
+    """The authority that issued the daemon's certificate."""
     made = Authority()
     yield made
     made.destroy()
@@ -79,7 +79,7 @@ def ours(authority):
 
 @pytest.fixture
 def tls_pooler(new_pooler, ours):
-    """A daemon that asks for SCRAM and speaks TLS with who wants it."""
+    """A daemon that asks for SCRAM and offers TLS."""
     return new_pooler(
         {
             "auth_type": "scram-sha-256",
@@ -92,7 +92,7 @@ def tls_pooler(new_pooler, ours):
 
 
 def encrypted(pooler, pair=None):
-    """A client behind its handshake. It trusts whoever answers: the other side is tested."""
+    """A client behind its handshake. It accepts any certificate: these tests are about the daemon."""
     client = pooler.raw()
     client.send(wire.ssl_request())
     assert client.read_bytes(1) == b"S"
@@ -125,7 +125,7 @@ def begin_bound(pooler):
 
 BOUND = "p=tls-server-end-point,,"
 
-# The message, and the mechanism that it claims to belong to.
+# The message, and the mechanism that it names.
 BOUND_FIRSTS = {
     "not bound after all": (f"n,,n=,r={NONCE}", BOUND_SCRAM),
     "told that there was no binding": (f"y,,n=,r={NONCE}", BOUND_SCRAM),
@@ -169,15 +169,16 @@ BOUND_FIRSTS = {
 
 
 @pytest.mark.parametrize("name", BOUND_FIRSTS)
-def test_a_wrong_first_message_is_refused_inside_of_tls(tls_pooler, name):  # F34
+def test_a_wrong_first_message_is_refused_inside_tls(tls_pooler, name):  # F34
     message, mechanism = BOUND_FIRSTS[name]
     client = begin_bound(tls_pooler)
     client.send_sasl_first(message, mechanism)
     assert client.fatal(timeout=5).is_(*SASL_FAILED)
 
 
-def test_wrong_lengths_are_refused_inside_of_tls(tls_pooler):  # F34, CVE-2026-6664
-    """Lengths are compared with what is left, never added to where we are: that overflows."""
+def test_wrong_lengths_are_refused_inside_tls(tls_pooler):  # F34, CVE-2026-6664
+    """Lengths are compared with the rest of the message, never added to an offset: that would
+    overflow."""
     for data in (b"", f"{BOUND}n=,r={NONCE}".encode()):
         for length in (2**32 - 1, 2**32 - 5, 2**31, 2**31 - 1, len(data) + 1, len(data) - 1):
             client = begin_bound(tls_pooler)
@@ -189,14 +190,14 @@ def test_wrong_lengths_are_refused_inside_of_tls(tls_pooler):  # F34, CVE-2026-6
 @pytest.mark.parametrize(
     "name", ["SCRAM-SHA-256-PLU", "SCRAM-SHA-256-PLUSX", "scram-sha-256-plus", "SCRAM-SHA-1-PLUS"]
 )
-def test_a_mechanism_that_only_resembles_one_is_refused(tls_pooler, name):
+def test_a_mechanism_whose_name_resembles_a_known_one_is_refused(tls_pooler, name):
     client = begin_bound(tls_pooler)
     client.send_sasl_first(f"{BOUND}n=,r={NONCE}", name)
     assert client.fatal().is_(*INVALID_MECHANISM)
 
 
-def test_a_binding_is_not_to_be_had_in_the_clear(tls_pooler):
-    """The same daemon offers it inside of TLS: who asks for it outside is refused."""
+def test_channel_binding_is_refused_without_tls(tls_pooler):
+    """The same daemon offers channel binding inside TLS."""
     client = ask_for_scram(tls_pooler.raw(), [PLAIN_SCRAM])
     client.send_sasl_first(f"{BOUND}n=,r={NONCE}", BOUND_SCRAM)
     assert client.fatal().is_(*INVALID_MECHANISM)
@@ -206,7 +207,8 @@ def test_a_binding_is_not_to_be_had_in_the_clear(tls_pooler):
 
 
 def bound_answer(client, header=BOUND, bound_to=None):
-    """Send the first message of a bound exchange; the client's side of it, challenged."""
+    """Send the first message of a bound exchange. Returns the client's side of it with its
+    challenge."""
     data = end_point(client) if bound_to is None else bound_to
     scram = ScramClient(PASSWORD, header, bound_to=data)
     client.send_sasl_first(scram.first(), BOUND_SCRAM)
@@ -218,21 +220,21 @@ def binding(header, data=b""):
     return encode(header.encode() + data)
 
 
-# What is said before the proof, by the header, the right data and the whole nonce. The proof is
-# right each time: who compares only proofs lets all of these in.
+# Wrong GS2 headers, binding data and nonces, each with a proof that is right for its message: a
+# daemon that compares only proofs would accept all of these.
 BOUND_FINALS = {
     "header alone": lambda data, nonce: f"c={binding(BOUND)},r={nonce}",
     "as if not bound": lambda data, nonce: f"c=biws,r={nonce}",
     "as if told of no binding": lambda data, nonce: f"c=eSws,r={nonce}",
     "another certificate": lambda data, nonce: f"c={binding(BOUND, os.urandom(32))},r={nonce}",
-    "nobody's certificate": lambda data, nonce: f"c={binding(BOUND, bytes(32))},r={nonce}",
+    "no certificate": lambda data, nonce: f"c={binding(BOUND, bytes(32))},r={nonce}",
     "digest cut": lambda data, nonce: f"c={binding(BOUND, data[:-1])},r={nonce}",
     "digest longer": lambda data, nonce: f"c={binding(BOUND, data + b'x')},r={nonce}",
     "digest twice": lambda data, nonce: f"c={binding(BOUND, data * 2)},r={nonce}",
     "digest in hex": lambda data, nonce: f"c={binding(BOUND, data.hex().encode())},r={nonce}",
     "digest without a header": lambda data, nonce: f"c={encode(data)},r={nonce}",
     "another kind": lambda data, nonce: f"c={binding('p=tls-unique,,', data)},r={nonce}",
-    "of somebody else": lambda data, nonce: (
+    "of another client": lambda data, nonce: (
         f"c={binding('p=tls-server-end-point,a=bob,', data)},r={nonce}"
     ),
     "data of 5 kB": lambda data, nonce: f"c={binding(BOUND, bytes(5000))},r={nonce}",
@@ -256,7 +258,7 @@ BOUND_FINALS = {
 
 
 @pytest.mark.parametrize("name", BOUND_FINALS)
-def test_a_wrong_final_message_is_refused_inside_of_tls(tls_pooler, name):  # F34
+def test_a_wrong_final_message_is_refused_inside_tls(tls_pooler, name):  # F34
     client = begin_bound(tls_pooler)
     scram = bound_answer(client)
     nonce = scram.challenge(scram.server_first)["r"]
@@ -281,13 +283,14 @@ BOUND_PROOFS = {
     "twice": lambda proof: f",p={proof},p={proof}",
     "padding left out": lambda proof: f",p={proof.rstrip('=')}",
     "capital": lambda proof: f",P={proof}",
-    # Base64 has spare bits in its last character: another text of the same bytes is no proof.
+    # The last base64 character has unused bits: another text that decodes to the same bytes is no
+    # proof.
     "spelled otherwise": lambda proof: f",p={proof[:-2]}{chr(ord(proof[-2]) + 1)}=",
 }
 
 
 @pytest.mark.parametrize("name", BOUND_PROOFS)
-def test_a_wrong_proof_is_refused_inside_of_tls(tls_pooler, name):  # F34
+def test_a_wrong_proof_is_refused_inside_tls(tls_pooler, name):  # F34
     client = begin_bound(tls_pooler)
     scram = bound_answer(client)
     bare, proof = scram.final(scram.server_first).rsplit(",p=", 1)
@@ -296,8 +299,8 @@ def test_a_wrong_proof_is_refused_inside_of_tls(tls_pooler, name):  # F34
     assert error.is_(*SASL_FAILED)
 
 
-def test_the_right_proof_is_let_in_inside_of_tls(tls_pooler):
-    """Without this the tests above could pass for another reason than their lie."""
+def test_the_right_proof_is_accepted_inside_tls(tls_pooler):
+    """Shows that the tests above fail for their wrong proof and for no other reason."""
     client = begin_bound(tls_pooler)
     scram = bound_answer(client)
     client.send_sasl(scram.final(scram.server_first))
@@ -305,15 +308,15 @@ def test_the_right_proof_is_let_in_inside_of_tls(tls_pooler):
     assert client.finish_login("app").value("SELECT current_user") == "app"
 
 
-def test_a_man_in_the_middle_is_noticed(tls_pooler):
-    """He has the whole exchange of an honest client passed on, but the certificate is his."""
+def test_a_man_in_the_middle_is_detected(tls_pooler):
+    """The attacker relays the exchange of an honest client, but shows its own certificate."""
     client = begin_bound(tls_pooler)
-    scram = bound_answer(client, bound_to=hashlib.sha256(b"his certificate").digest())
+    scram = bound_answer(client, bound_to=hashlib.sha256(b"its certificate").digest())
     client.send_sasl(scram.final(scram.server_first))
     assert client.fatal().is_(*SASL_FAILED)
 
 
-def test_a_proof_does_not_do_for_another_connection(tls_pooler):
+def test_a_proof_is_refused_on_another_connection(tls_pooler):
     first, second = begin_bound(tls_pooler), begin_bound(tls_pooler)
     scram = bound_answer(first)
     final = scram.final(scram.server_first)
@@ -325,8 +328,8 @@ def test_a_proof_does_not_do_for_another_connection(tls_pooler):
     assert first.finish_login("app").value("SELECT 1") == "1"
 
 
-def test_any_message_may_come_first_inside_of_tls(tls_pooler):  # CVE-2015-4054
-    """A password before the user is known was the way to a NULL pointer."""
+def test_any_first_message_is_answered_inside_tls(tls_pooler):  # CVE-2015-4054
+    """A password message before the user is known led to a NULL pointer elsewhere."""
     for kind in map(chr, range(ord("!"), ord("~") + 1)):
         client = encrypted(tls_pooler)
         client.send(wire.message(kind, b"x\0"))
@@ -360,8 +363,8 @@ def test_an_expired_certificate_of_a_client_is_refused(new_pooler, authority, ou
     pooler.wait_log("TLS handshake error: .*certificate verify failed")
 
 
-def test_handshakes_that_fail_leave_no_memory_behind(tls_pooler):
-    """Each handshake that fails has an SSL, two buffers and an error queue to give back."""
+def test_failed_handshakes_leak_no_memory(tls_pooler):
+    """Each failed handshake has an SSL, two buffers and an error queue to free."""
 
     def fail(count):
         for number in range(count):
@@ -372,7 +375,7 @@ def test_handshakes_that_fail_leave_no_memory_behind(tls_pooler):
             client.send(junk[number % 3])
             try:
                 client.read_all(timeout=5)
-            except AssertionError:  # what it says in TLS is no message
+            except AssertionError:  # the error inside TLS is no message
                 pass
             client.close()
         wait_until(lambda: tls_pooler.descriptors() <= descriptors, 5, "handshakes to end")
@@ -382,11 +385,11 @@ def test_handshakes_that_fail_leave_no_memory_behind(tls_pooler):
     memory = tls_pooler.memory()
     fail(1500)
     if not is_sanitized():
-        # An SSL takes some 14 kB: even every tenth one kept would show.
+        # An SSL takes some 14 kB: a leak in one of ten handshakes would show.
         assert tls_pooler.memory() - memory < 1_000_000
 
 
-# Servers that lie: F51, F52
+# Servers that send wrong data: F51, F52
 
 
 FAILED_AUTHREQ = "failed to answer authreq"
@@ -397,7 +400,7 @@ NO_PROOF = "server login failed: invalid server signature"
 
 
 def offer(connection, *mechanisms):
-    """Let the pooler in as far as its first message; the text behind its header."""
+    """Let the pooler log in up to its first SCRAM message; returns the text behind the GS2 header."""
     connection.accept_startup()
     connection.send(wire.authentication(10, b"".join(map(wire.text, mechanisms)) + b"\0"))
     return connection.read().body.split(b"\0", 1)[1][4:].decode()
@@ -408,7 +411,7 @@ def nonce_of(first):
 
 
 def challenged(text):
-    """A script that challenges by text(the pooler's nonce), and would then let it in."""
+    """A script that sends the challenge text(nonce of the pooler), and would then accept any proof."""
 
     def script(connection):
         nonce = nonce_of(offer(connection, PLAIN_SCRAM))
@@ -425,7 +428,7 @@ def challenged(text):
 SALT = encode(b"salt salt salt!!")
 
 HOSTILE_CHALLENGES = {
-    # What is copied into a buffer of fixed size behind the nonce of ours: CVE-2026-6665.
+    # Challenges that could overflow a buffer behind the pooler's nonce: CVE-2026-6665.
     "nonce of 3 kB": lambda nonce: f"r={nonce}{'n' * 3000},s={SALT},i=4096",
     "nonce of 5 kB": lambda nonce: f"r={nonce}{'n' * 5000},s={SALT},i=4096",
     "nonce of 60 kB": lambda nonce: f"r={nonce}{'n' * 60000},s={SALT},i=4096",
@@ -472,7 +475,7 @@ def test_a_hostile_challenge_is_not_answered(new_pooler, new_server, name):  # F
     neighbour = pooler.client(database="other")
     pooler.command("SET query_wait_timeout = '0.3'")
     client = pooler.raw().send_startup()
-    # A message that no login has room for is not even read to its end.
+    # The pooler does not read a message to its end when no login could hold it.
     reason = "bad pkt header" if name == "nonce of 1 MB" else FAILED_AUTHREQ
     pooler.wait_log(f"closing because: {reason}")
     assert client.fatal().severity == "FATAL"
@@ -482,7 +485,8 @@ def test_a_hostile_challenge_is_not_answered(new_pooler, new_server, name):  # F
 
 
 def scram_server(connection, password, mechanisms=(PLAIN_SCRAM,), **options):
-    """An exchange up to the pooler's proof; the server's last message, None if it is wrong."""
+    """An exchange up to the pooler's proof. Returns the server's last message, None if the proof is
+    wrong."""
     nonce = options.pop("nonce", None)
     scram = ScramServer(password, **options)
     first = scram.first("n,," + offer(connection, *mechanisms).split(",,", 1)[1], nonce)
@@ -491,7 +495,7 @@ def scram_server(connection, password, mechanisms=(PLAIN_SCRAM,), **options):
 
 
 @pytest.mark.parametrize("length", [100, 500, 700, 990])
-def test_long_nonces_of_honest_servers_are_no_fault(
+def test_long_nonces_of_honest_servers_are_accepted(
     new_pooler, new_server, length
 ):  # CVE-2026-6665
     def script(connection):
@@ -516,7 +520,7 @@ OFFERS = {
 
 
 @pytest.mark.parametrize("name", OFFERS)
-def test_mechanisms_that_we_do_not_know_are_not_chosen(new_pooler, new_server, name):  # F51
+def test_unknown_mechanisms_are_not_chosen(new_pooler, new_server, name):  # F51
     def script(connection):
         offer(connection, *OFFERS[name])
         connection.server.answered = True
@@ -531,7 +535,7 @@ def test_mechanisms_that_we_do_not_know_are_not_chosen(new_pooler, new_server, n
     assert not server.answered
 
 
-def test_ours_is_found_among_mechanisms_that_we_do_not_know(new_pooler, new_server):
+def test_a_known_mechanism_is_chosen_among_unknown_ones(new_pooler, new_server):
     def script(connection):
         others = [f"OTHER-{number}" for number in range(100)]
         final = scram_server(connection, "x", (BOUND_SCRAM, *others, PLAIN_SCRAM))
@@ -549,7 +553,7 @@ def send_wrong_signature(connection):
     connection.send(wire.authentication(12, f"v={encode(bytes(32))}".encode()))
 
 
-# What a server that does not know the password does to be believed all the same.
+# How a server that does not know the password may claim a successful login.
 IMPOSTORS = {
     "wrong signature": send_wrong_signature,
     "no signature": lambda connection: scram_server(connection, "x"),
@@ -569,8 +573,8 @@ IMPOSTORS = {
 
 
 @pytest.mark.parametrize("name", IMPOSTORS)
-def test_a_server_has_to_prove_itself(new_pooler, new_server, name):  # F51
-    """Who believes AuthenticationOk whenever it comes sends queries to anybody."""
+def test_a_server_has_to_prove_that_it_knows_the_password(new_pooler, new_server, name):  # F51
+    """A pooler that accepts AuthenticationOk at any time would send queries to any server."""
 
     def script(connection):
         IMPOSTORS[name](connection)
@@ -594,7 +598,7 @@ STEPS = ["mechanisms", "challenge", "proof", "signature", "welcome"]
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("step", STEPS)
-def test_a_server_may_go_at_each_step_of_its_exchange(new_pooler, new_server, step, end):  # F51
+def test_a_server_may_close_at_each_step_of_its_exchange(new_pooler, new_server, step, end):  # F51
     def script(connection):
         if connection.number > 0:
             connection.login("scram", "x")
@@ -618,7 +622,7 @@ def test_a_server_may_go_at_each_step_of_its_exchange(new_pooler, new_server, st
         databases={"main": server.target(user="app", password="x"), "other": {}},
     )
     neighbour = pooler.client(database="other")
-    # The client that waits is served by the next try, or is told so and can come again.
+    # The waiting client is served by the next attempt, or gets an error and can connect again.
     client = pooler.raw().send_startup()
     try:
         client.finish_login("app")
@@ -629,7 +633,7 @@ def test_a_server_may_go_at_each_step_of_its_exchange(new_pooler, new_server, st
 
 
 @pytest.mark.parametrize("code", [7, 8, 99, 2**31, 2**32 - 1])
-def test_requests_that_we_cannot_answer_are_refused(new_pooler, new_server, code):  # F51
+def test_authentication_requests_that_are_not_supported_are_refused(new_pooler, new_server, code):  # F51
     def script(connection):
         connection.accept_startup()
         connection.send(wire.authentication(code, b"data"))
@@ -653,8 +657,9 @@ def test_requests_that_we_cannot_answer_are_refused(new_pooler, new_server, code
 
 
 @pytest.mark.alone
-def test_a_million_iterations_stall_nobody(new_pooler, new_server):  # F52
-    """Four servers at once ask for as much as we do for anybody; the helper has two threads."""
+def test_a_million_iterations_stall_no_other_client(new_pooler, new_server):  # F52
+    """Four servers ask for the largest count that is allowed, at the same time; the helper has two
+    threads."""
 
     def script(connection):
         scram = ScramServer("x", iterations=1_000_000)
@@ -663,7 +668,7 @@ def test_a_million_iterations_stall_nobody(new_pooler, new_server):  # F52
             connection.welcome()
             connection.serve()
 
-    ScramServer("x", iterations=1_000_000)  # what the script computes, once and before the clock
+    ScramServer("x", iterations=1_000_000)  # the script computes this before the measurement starts
     server = new_server(script)
     slow = {f"slow{n}": server.target(user="app", password="x") for n in range(4)}
     pooler = new_pooler({"server_connect_timeout": 120}, databases={"other": {}, **slow})
@@ -705,7 +710,7 @@ def test_an_expired_certificate_of_a_server_is_refused(
         },
         databases={"main": server.target()},
     )
-    # Without a check of the certificate its age does not matter either.
+    # Without a check of the certificate its expiry does not matter either.
     if days > 0 or mode == "require":
         assert pooler.client().value("q") == "q"
     else:
@@ -713,11 +718,11 @@ def test_an_expired_certificate_of_a_server_is_refused(
         pooler.wait_log("TLS handshake error: .*certificate verify failed")
 
 
-# Storms: F10, F11
+# Floods of logins: F10, F11
 
 
 def log_in_together(pooler, count, password=PASSWORD):
-    """So many SCRAM logins in step: all of them are at the same point of it at the same time."""
+    """Make so many SCRAM logins in step: all of them reach each message at the same time."""
     clients = [pooler.raw() for _ in range(count)]
     for client in clients:
         client.send_startup()
@@ -734,7 +739,7 @@ def log_in_together(pooler, count, password=PASSWORD):
 
 
 def derivation_seconds():
-    """The CPU time of one derivation with 4096 iterations on this machine, today."""
+    """The CPU seconds of one derivation with 4096 iterations on this machine."""
     times = []
     for number in range(9):
         began = time.process_time()
@@ -745,8 +750,8 @@ def derivation_seconds():
 
 @pytest.mark.alone
 @pytest.mark.parametrize("kind", ["clear", "scram"])
-def test_four_hundred_logins_at_once_are_served_and_felt_by_nobody(new_pooler, kind):  # F10
-    """Who derives keys for each login, and in the loop, lets everybody wait for all of them."""
+def test_four_hundred_logins_at_once_are_served_and_delay_no_other_client(new_pooler, kind):  # F10
+    """If the event loop derived a key for each login, every client would wait for all of them."""
     secret = PASSWORD if kind == "clear" else scram_secret(PASSWORD)
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", "pool_mode": "transaction", "max_client_conn": 1000},
@@ -780,7 +785,7 @@ def test_a_key_is_derived_once_for_thousands_of_logins(new_pooler):  # F10
         used = pooler.cpu_seconds() - before
         stormy = probe.lap()
     assert_unhurt(calm, stormy)
-    # The probe's own queries are in this too.
+    # These include the probe's own queries.
     assert used < PATIENCE * MANY * derivation_seconds() * 0.5
 
 
@@ -788,7 +793,7 @@ ATTEMPTS = {"plain": 3, "md5": 5, "scram-sha-256": 10}
 
 
 def attempt(address, method, user):
-    """One login with a wrong password: the seconds of it all, and of its last answer alone."""
+    """Make one login with a wrong password: the seconds of all of it, and of its last answer alone."""
     began = time.perf_counter()
     client = RawClient(address).send_startup(user)
     body = client.read().body
@@ -800,7 +805,7 @@ def attempt(address, method, user):
     else:
         client.send_sasl_first(f"n,,n=,r={NONCE}")
         nonce = client.read().body[4:].decode().split(",")[0]
-        # The proof is wrong anyway: to derive a key for it would only blur what is measured.
+        # The proof is wrong anyway; deriving a key for it would only disturb the measurement.
         answer = wire.message("p", f"c=biws,{nonce},p={encode(bytes(32))}".encode())
     answered = time.perf_counter()
     client.send(answer)
@@ -813,7 +818,7 @@ def attempt(address, method, user):
 
 @pytest.mark.alone
 @pytest.mark.parametrize("method", ATTEMPTS)
-def test_wrong_passwords_cost_only_those_who_try_them(new_pooler, method):  # F10, F11
+def test_wrong_passwords_cost_only_the_clients_that_send_them(new_pooler, method):  # F10, F11
     pooler = new_pooler(
         {"auth_type": method, "pool_mode": "transaction", "log_repeats": 0},
         auth={"app": PASSWORD, "bob": "b"},
@@ -843,17 +848,18 @@ def test_wrong_passwords_cost_only_those_who_try_them(new_pooler, method):  # F1
     if not is_sanitized():
         assert pooler.memory() - memory < 1_000_000
     assert len(pooler.lines("no such user: ghost")) >= MANY // 2
-    # They leave no trace in SHOW either: nobody but those of the files is a user.
+    # SHOW has no trace of them: its only users are those of the files.
     local = pooler.psql("-Atc", "SHOW USERS", user="pgbouncer", database="pgbouncer", unix=True)
     assert "ghost" not in local.stdout and "bob|" in local.stdout
 
 
-# Stop-watches: F11
+# Timing attacks: F11
 
 TIMED = {
     "plain, clear": ("plain", PASSWORD),
     "plain, md5": ("plain", md5_secret(PASSWORD, "app")),
-    # To check a SCRAM secret against a clear password takes a derivation; for nobody's as well.
+    # Checking a SCRAM exchange against a clear-text secret takes a derivation; for an unknown user
+    # too.
     "plain, scram": ("plain", scram_secret(PASSWORD)),
     "md5, clear": ("md5", PASSWORD),
     "md5, md5": ("md5", md5_secret(PASSWORD, "app")),
@@ -863,28 +869,30 @@ TIMED = {
 
 
 def medians_of(measure, kinds, rounds):
-    """The median of each kind, measured in turn, so that what else the machine does hits all."""
+    """The median of each kind. The kinds are measured in turn, so that other load affects all of
+    them."""
     times = {kind: [] for kind in kinds}
     for _ in range(rounds):
         for kind in random.sample(kinds, len(kinds)):
             times[kind].append(measure(kind))
-    # Both figures of an attempt on their own: the whole of it and its last answer.
+    # Both figures of an attempt: all of it, and its last answer alone.
     return [[statistics.median(column) for column in zip(*times[kind])] for kind in kinds]
 
 
 def spread(medians):
-    """How far apart the kinds are, for the figure that tells most: 1.2 is 20 %."""
+    """How far apart the kinds are, for the figure that differs most: 1.2 is 20 %."""
     return max(max(column) / min(column) for column in zip(*medians))
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("name", TIMED)
-def test_time_does_not_tell_who_exists(new_pooler, name):  # F11
+def test_time_does_not_reveal_which_users_exist(new_pooler, name):  # F11
     method, secret = TIMED[name]
     pooler = new_pooler({"auth_type": method}, auth={"app": secret, "bob": ""})
-    # One has a secret, one has none, one is nobody; and nobody with a name of another length.
+    # A user with a secret, a user without one, an unknown user, and an unknown one of another
+    # length.
     users = ["app", "bob", "ghost", "ghost" * 10]
-    # What is derived once is derived now.
+    # Keys that are derived only once are derived here.
     medians_of(lambda user: attempt(pooler.address, method, user), users, 20)
     seen = []
     for rounds in (150, 300, 600, 1200):
@@ -894,13 +902,13 @@ def test_time_does_not_tell_who_exists(new_pooler, name):  # F11
     raise AssertionError(f"told apart by time: {seen}")
 
 
-def test_the_first_try_does_not_tell_who_exists(new_pooler):  # F11
-    # The keys of a clear secret are derived when its user is first seen: each is tried once.
+def test_the_first_attempt_does_not_reveal_which_users_exist(new_pooler):  # F11
+    # The keys of a clear-text secret are derived at the first login of its user: one attempt each.
     method, seen = "scram-sha-256", []
     for count in (150, 300, 600):
         names = [f"user{number}" for number in range(count)]
         pooler = new_pooler({"auth_type": method}, auth={name: PASSWORD for name in names})
-        attempt(pooler.address, method, "somebody")
+        attempt(pooler.address, method, "unknown")
         times = {"user": [], "ghost": []}
         for number in range(count):
             for kind in random.sample(list(times), 2):
@@ -911,12 +919,12 @@ def test_the_first_try_does_not_tell_who_exists(new_pooler):  # F11
     raise AssertionError(f"told apart by time: {seen}")
 
 
-# Names and passwords that have it all
+# Unusual characters in names and passwords
 
 
 @pytest.fixture
 def set_password(cluster):
-    """Give scram_login another password for the time of the test."""
+    """Give scram_login another password for the duration of the test."""
     old = cluster.secret("scram_login")
 
     def change(password):
@@ -956,7 +964,7 @@ NAMES = [
 
 @pytest.fixture
 def odd_roles(cluster):
-    """Roles with these names; the pooler that used them is stopped before they go."""
+    """Roles with these names. The pooler that used them is stopped before they are dropped."""
     for name in NAMES:
         cluster.sql(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
     yield NAMES
@@ -967,7 +975,7 @@ def odd_roles(cluster):
 
 @pytest.mark.parametrize("method", ATTEMPTS)
 def test_names_of_any_characters_log_in(cluster, odd_roles, new_pooler, method):
-    """As clients, in each exchange, in SHOW, and as users of servers: the same name everywhere."""
+    """As clients with each method, in SHOW, and as users of servers: the same name everywhere."""
     secrets = {name: f"{name}'s \"pass, word\" \\" for name in odd_roles}
     pooler = new_pooler({"auth_type": method}, auth={**secrets, "admin": "a"})
     console = pooler.client("admin", "pgbouncer", "a")
@@ -977,7 +985,7 @@ def test_names_of_any_characters_log_in(cluster, odd_roles, new_pooler, method):
         shown = console.query("SHOW CLIENTS").dicts()
         assert [row["user"] for row in shown if row["database"] == "main"] == [name]
         client.leave()
-        # Its neighbours' passwords, and its own with a character less, are not its own.
+        # Another role's password, or the own one without its last character, is refused.
         for wrong in (password[:-1], password + " ", secrets[odd_roles[0]] + "x"):
             assert pooler.refused(name, password=wrong).sqlstate == "28P01"
     assert {row["name"] for row in console.query("SHOW USERS").dicts()} >= set(odd_roles)
@@ -989,8 +997,8 @@ def test_names_of_any_characters_log_in(cluster, odd_roles, new_pooler, method):
     ["adm", "admin2", "ADMIN", "Admin", " admin", "admin ", "min", "admin,", "admin, root"]
     + [",", "admin\troot", "root,admin", "adm\u0131n", "admin\u200b", "stat", "stats,"],
 )
-def test_names_that_only_resemble_those_of_administrators(new_pooler, name):  # hazard F
-    """Who looks for a name somewhere in the list lets parts and pairs of its items in."""
+def test_names_that_resemble_those_of_administrators_are_refused(new_pooler, name):  # hazard F
+    """A search of the name in the text of the list would accept parts and sequences of its items."""
     pooler = new_pooler(
         {"admin_users": "admin, root", "stats_users": "stats"}, auth={name: "", "root": ""}
     )
@@ -998,7 +1006,7 @@ def test_names_that_only_resemble_those_of_administrators(new_pooler, name):  # 
     assert pooler.console("root").query("SHOW STATE").rows
 
 
-# RFC 4013: what may be typed, and what all of it is the same as.
+# RFC 4013: passwords as typed, and other spellings that are equal.
 PREPARED = {
     "soft hyphen": ("I\u00adX", "IX"),
     "no-break space": ("a\u00a0b", "a b"),
@@ -1013,7 +1021,7 @@ PREPARED = {
     "full width": ("\uff21\uff42", "Ab"),
     "right to left": ("\u05d0\u05d1", "\u05d0\u05d1"),
     "many of them": ("\u2168\u00ad" * 500, "IX" * 500),
-    # What it refuses counts as it was typed.
+    # A password that SASLprep refuses is used as it was typed.
     "both directions": ("\u0627\u0031", "\u0627\u0031"),
     "private use": ("a\u00adb\ue000", "a\u00adb\ue000"),
     "control": ("a\u00adb\u0081", "a\u00adb\u0081"),
@@ -1027,23 +1035,23 @@ PREPARED = {
 def test_passwords_are_prepared_as_postgresql_does(new_pooler, set_password, name):
     typed, prepared = PREPARED[name]
     secret = set_password(typed)
-    # A clear password against PostgreSQL's own secret, typed in either way.
+    # A clear-text password against PostgreSQL's own secret, typed in either way.
     pooler = new_pooler({"auth_type": "plain"}, auth={"app": secret})
     for password in {typed, prepared}:
         assert pooler.client(password=password).value("SELECT 1") == "1"
     assert pooler.refused(password=typed + "x").is_(*PASSWORD_FAILED)
-    # A clear secret against the key of a client, and against PostgreSQL as a server.
+    # A clear-text secret against a client's key, and against PostgreSQL as a server.
     pooler = new_pooler({"auth_type": "scram-sha-256"}, auth={"scram_login": typed})
     client = pooler.client("scram_login", password=prepared)
     assert client.value("SELECT current_user") == "scram_login"
     if typed != prepared:
         assert pooler.refused("scram_login", password=typed).is_(*SASL_FAILED)
-    # libpq prepares what is typed by itself.
+    # libpq prepares the typed password itself.
     connection = pooler.connect(user="scram_login", password=typed)
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_passwords_that_are_no_text_count_byte_for_byte(new_pooler):
+def test_passwords_that_are_not_utf_8_are_compared_byte_by_byte(new_pooler):
     raw = b"\xff\xc2 \xc2\xad\x80"
     for method, secret in (
         ("scram-sha-256", raw),
@@ -1058,7 +1066,7 @@ def test_passwords_that_are_no_text_count_byte_for_byte(new_pooler):
 @pytest.mark.parametrize("length", [1000, 1023, 1024, 2047, 2048, 10_000, 65_530])
 @pytest.mark.parametrize("method", ["plain", "md5", "scram"])
 def test_long_passwords_work_in_every_direction(new_pooler, new_server, method, length):
-    """Who copies into 1024 bytes cuts them, or worse: from the file, from clients, to servers."""
+    """From the auth_file, from clients, to servers: a fixed buffer of 1024 bytes would cut them."""
     password = "".join(random.Random(length).choices("abc '\\;,=\u00fc", k=length))
     password = password.encode()[:length].decode(errors="ignore").ljust(length, "x")
     password = password[: length - len(password.encode()) + len(password)]
@@ -1102,7 +1110,7 @@ def test_long_passwords_log_in_to_postgresql(new_pooler, set_password):
     assert connection.execute("SELECT current_user").fetchone() == ("scram_login",)
 
 
-# Who may be whom: F39
+# Which password logs in as which user: F39
 
 
 RULES = {
@@ -1113,8 +1121,8 @@ RULES = {
 
 
 @pytest.mark.parametrize("kind", ["clear", "md5", "scram"])
-def test_only_the_right_secret_opens_whatever_the_rule(new_pooler, kind):  # F39
-    """Rules of several methods beside each other: none takes what another would have taken."""
+def test_only_the_right_secret_is_accepted_whatever_the_rule(new_pooler, kind):  # F39
+    """Rules of several methods beside each other: none accepts the secret of another method."""
 
     def stored(user, password):
         return {
@@ -1135,7 +1143,7 @@ def test_only_the_right_secret_opens_whatever_the_rule(new_pooler, kind):  # F39
         secret = stored(user, password)
         others = [each for name, (_, each) in RULES.items() if name != user]
         guesses = [*others, "", " ", user, password + " ", password.upper()]
-        # With a clear secret its own text is the password.
+        # With a clear-text secret the secret itself is the password.
         guesses += [secret] if secret != password else [md5_secret(password, user)]
         for guess in guesses:
             assert pooler.refused(user, password=guess).sqlstate == "28P01"
@@ -1152,7 +1160,7 @@ def test_only_the_right_secret_opens_whatever_the_rule(new_pooler, kind):  # F39
 
 @pytest.mark.alone
 def test_many_names_cost_each_login_no_more(new_pooler):  # F81
-    """Names that peers choose: of users who do not exist, of databases, of applications."""
+    """Names that clients choose: of unknown users, of databases, of applications."""
     pooler = new_pooler({"log_connections": 0, "log_disconnections": 0})
 
     def timed(number):
@@ -1172,7 +1180,7 @@ def test_many_names_cost_each_login_no_more(new_pooler):  # F81
     times = [timed(number) for number in range(MANY)]
     if not is_sanitized():
         assert pooler.memory() - memory < 1_000_000
-    # The quickest tenths: what else the machine does meanwhile only makes logins slower.
+    # The quickest tenth: other load of the machine only makes logins slower.
     first, last = sorted(times[: MANY // 10]), sorted(times[-MANY // 10 :])
     assert share(last, 0.1) < 2 * share(first, 0.1)
 
@@ -1195,7 +1203,7 @@ def test_a_hundred_thousand_users_cost_each_login_no_more(new_pooler):  # F81
     assert min(median(many) for _ in range(3)) < 2 * max(median(few) for _ in range(3))
 
 
-# Nothing leaks
+# Secrets in output
 
 
 TOPICS = (
@@ -1204,7 +1212,7 @@ TOPICS = (
 
 
 def forms_of(secret):
-    """What a secret looks like in the ways in which it may be written."""
+    """The ways in which a secret may be written."""
     data = secret.encode()
     return [secret, encode(data)[: len(secret)], data.hex(), secret[::-1]]
 
@@ -1212,7 +1220,7 @@ def forms_of(secret):
 @pytest.mark.parametrize("role", ["plain_login", "md5_login", "scram_login"])
 @pytest.mark.parametrize("method", ATTEMPTS)
 def test_no_secret_is_shown_anywhere(new_pooler, cluster, method, role):
-    """Whatever the exchange, at the most talkative level, in success and in failure."""
+    """With each exchange, at the highest verbosity, after success and after failure."""
     server_password = PASSWORDS[role]
     stored = scram_secret("Marked-Scram-Password")
     pooler = new_pooler(
@@ -1233,7 +1241,7 @@ def test_no_secret_is_shown_anywhere(new_pooler, cluster, method, role):
     console = pooler.client("admin", "pgbouncer", "Marked-Admin-Password")
     for topic in TOPICS:
         heard.append(str(console.query(f"SHOW {topic}").rows))
-    # A reload that finds mistakes names them without what stands beside them.
+    # A reload that finds mistakes names them without the rest of the line.
     pooler.write("userlist.txt", pooler.auth_text() + '"bob" Marked-Broken-Password\n')
     console.send(wire.query("RELOAD"))
     heard.append(str(console.result().messages))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Users who stand in no file: looked up by auth_query, as auth_user, in auth_dbname."""
+"""Users that are in no file: looked up with auth_query, as auth_user, in auth_dbname."""
 
 import os
 import re
@@ -39,7 +39,7 @@ RESET password_encryption;
 """
 NAMES = ["asker", "hashed", 'Ünal ""the"" user', "scrammed", "stale", "nobody_at_all"]
 
-# Everybody exists, with his own name as the password; who is slow takes a while.
+# Every user exists and has its name as password; the lookup of the user slow takes a while.
 SLOW_QUERY = (
     "SELECT $1::text, $1::text FROM (SELECT pg_sleep("
     "CASE WHEN $1::text LIKE 'slow%' THEN 60 WHEN $1::text LIKE 'late%' THEN 1 ELSE 0 END)) x"
@@ -48,7 +48,7 @@ SLOW_QUERY = (
 
 @pytest.fixture
 def roles(cluster):
-    """The cluster with roles that can be looked up; everybody is let in without a password."""
+    """The cluster with roles that can be looked up; all logins to it are trusted."""
     quoted = "'" + PASSWORD.replace("'", "''") + "'"
     cluster.sql(ROLES.format(password=quoted))
     yield cluster
@@ -72,7 +72,7 @@ def asking(roles, new_pooler):
 
 
 class Said:
-    """What asker has asked the server since this was made."""
+    """The queries that the role asker has sent to the server since this was made."""
 
     LINE = re.compile(r"asker@(\w+) .*(?:statement|execute <unnamed>): (.*)")
 
@@ -90,7 +90,7 @@ class Said:
 
 
 def mine(queries):
-    """Of these the default auth_query."""
+    """The default auth_query among these statements."""
     return [sql for sql in queries if "FROM pg_authid WHERE rolname=$1" in sql]
 
 
@@ -105,7 +105,7 @@ def mine(queries):
     ("md5", "scrammed"),
     ("scram-sha-256", "scrammed"),
 ])
-def test_the_right_password_is_let_in_and_no_other(asking, method, user):
+def test_the_right_password_is_accepted_and_no_other(asking, method, user):
     pooler = asking({"auth_type": method})
     assert pooler.client(user, password=PASSWORD).value("SELECT current_user") == user
     stored = pooler.cluster.secret(user)
@@ -125,14 +125,14 @@ def test_an_md5_secret_fails_a_scram_exchange(asking):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_query_of_ones_own_may_tell_plain_passwords(asking, method):
+def test_an_own_auth_query_may_return_plain_passwords(asking, method):
     pooler = asking({"auth_type": method, "auth_query": "SELECT $1::text, 'p' || $1::text"})
     for _ in range(3):
         assert pooler.client("alice", password="palice").value("SELECT current_user") == "alice"
     assert pooler.refused("alice", password="alice").is_(*FAILED[method])
 
 
-def test_trust_lets_in_whoever_is_found(asking):
+def test_trust_accepts_every_user_that_is_found(asking):
     pooler = asking({"auth_type": "trust"})
     for user in ("hashed", "scrammed", "stale", "alice"):
         assert pooler.client(user).value("SELECT current_user") == user
@@ -153,12 +153,12 @@ def test_psycopg_and_psql_log_in(asking):
     ("md5", "md5_login", "md5 secret"),
     ("scram-sha-256", "scram_login", "scram secret"),
 ])
-def test_what_was_found_logs_in_to_servers_that_ask(asking, method, user, password):
+def test_a_secret_that_was_found_logs_in_to_servers(asking, method, user, password):
     pooler = asking({"auth_type": method})
     client = pooler.client(user, password=password)
     assert client.value("SELECT current_user") == user
     client.leave()
-    # Its keys outlive the connection, and this user's only.
+    # The keys outlive the connection, and belong to this user only.
     pooler.command("RECONNECT main")
     assert pooler.client(user, password=password).value("SELECT current_user") == user
     error = pooler.refused(user, password="wrong")
@@ -178,14 +178,14 @@ def test_a_changed_password_is_in_force_at_once(asking, cluster):
         cluster.sql("ALTER ROLE scram_login PASSWORD 'scram secret'")
 
 
-# No secret is no password
+# A user without a secret has no password
 
 
 GUESSES = ["", "x", "NULL", "null", "\\N", "md5", "late", "stale", "SCRAM-SHA-256", "0", "asker"]
 
 
 def attempt(pooler, user, method, guess, database="main"):
-    """Try a password without minding that it is empty; the error that ends it."""
+    """Try a password, even an empty one; the error that ends the login."""
     client = pooler.raw().send_startup(user, database)
     body = client.read().body
     if method == "plain":
@@ -204,7 +204,8 @@ def attempt(pooler, user, method, guess, database="main"):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_expired_role_is_refused_until_it_is_valid_again(asking, cluster, method):
-    """CVE-2025-2291, F40: the query tells NULL, which is no word that could be guessed."""
+    """CVE-2025-2291, F40: the query returns NULL, which must not become a word that a client can
+    guess."""
     databases = {"main": {}, "forced": {"dbname": "main", "user": "app"}}
     pooler = asking({"auth_type": method}, databases=databases)
     for database in databases:
@@ -225,11 +226,11 @@ def test_an_empty_secret_is_never_the_right_one(asking, method):
         assert attempt(pooler, "alice", method, guess).is_(*FAILED[method])
 
 
-# Who asks, where and what
+# Which user asks, in which database, and with which query
 
 
 @pytest.mark.setting("databases.auth_user", "databases.auth_query", "databases.auth_dbname")
-def test_an_entry_may_have_its_own_of_all_three(asking, roles):
+def test_a_database_may_have_its_own_user_database_and_query(asking, roles):
     said = Said(roles)
     entry = {
         "dbname": "main",
@@ -243,12 +244,12 @@ def test_an_entry_may_have_its_own_of_all_three(asking, roles):
     assert {where for where, _ in said()} == {"other"}
     assert said.queries()[0] == entry["auth_query"]
     assert pooler.pool("elsewhere", "asker")["sv_idle"] == 1
-    # The others look nobody up.
+    # The other databases look no user up.
     assert pooler.refused("hashed", "plain", PASSWORD).is_(*FAILED["md5"])
 
 
 @pytest.mark.setting("auth_dbname")
-def test_a_global_place_serves_every_database_and_the_console(asking, roles):
+def test_a_global_auth_dbname_serves_every_database_and_the_console(asking, roles):
     said = Said(roles)
     databases = {"main": {}, "users": {"dbname": "other"}}
     pooler = asking({"auth_dbname": "users", "admin_users": "scrammed,admin"}, databases=databases)
@@ -262,7 +263,7 @@ def test_a_global_place_serves_every_database_and_the_console(asking, roles):
     assert {where for where, _ in said()} == {"other"}
 
 
-def test_the_console_itself_cannot_be_asked(asking):
+def test_the_console_cannot_be_the_auth_dbname(asking):
     databases = {"main": {"auth_dbname": "pgbouncer"}}
     pooler = asking(databases=databases)
     for database in ("main", "pgbouncer"):
@@ -271,7 +272,7 @@ def test_the_console_itself_cannot_be_asked(asking):
     assert len(pooler.lines(line)) == 2
 
 
-def test_a_place_that_is_unknown_or_disabled_is_told(asking):
+def test_an_unknown_or_disabled_auth_dbname_is_reported(asking):
     databases = {
         "main": {"auth_dbname": "nowhere"},
         "second": {"dbname": "main", "auth_dbname": "users"},
@@ -287,11 +288,11 @@ def test_a_place_that_is_unknown_or_disabled_is_told(asking):
     assert pooler.client("hashed", "second", PASSWORD).value("SELECT 1") == "1"
 
 
-def test_automatic_databases_are_asked_in(asking):
+def test_lookups_run_in_automatic_databases(asking):
     pooler = asking(databases={"*": {}})
     assert pooler.client("hashed", "main", PASSWORD).value("SELECT current_database()") == "main"
     assert len(pooler.lines("registered new auto-database: main")) == 1
-    # Before anybody has proved anything the server's own words are told: operators know them.
+    # The server's own error is passed on before any authentication: operators rely on it.
     error = pooler.refused("hashed", "absent", PASSWORD)
     assert error.is_("FATAL", "3D000", 'database "absent" does not exist')
     error = pooler.refused("hashed", "absent", PASSWORD)
@@ -305,7 +306,7 @@ def test_databases_that_the_server_lacks_are_forgotten_soon(asking):
     assert pooler.client("hashed", "main", PASSWORD).value("SELECT 1") == "1"
 
 
-def test_a_forced_user_is_who_works_for_whoever_was_found(asking):
+def test_a_forced_user_logs_in_to_servers_for_users_that_were_found(asking):
     pooler = asking(databases={"main": {"user": "md5_login", "password": "md5 secret"}})
     client = pooler.client("hashed", password=PASSWORD)
     assert client.value("SELECT current_user") == "md5_login"
@@ -313,13 +314,13 @@ def test_a_forced_user_is_who_works_for_whoever_was_found(asking):
     assert pooler.pool("main", "hashed") is None
 
 
-def test_what_was_found_is_no_forced_users_password(asking):
+def test_the_secret_that_was_found_is_not_used_for_the_forced_user(asking):
     pooler = asking(databases={"main": {"user": "md5_login"}}, auth={})
     error = pooler.refused("hashed", password=PASSWORD)
     assert error.is_("FATAL", "28000", "server login failed: wrong password type")
 
 
-def test_the_name_in_the_answer_replaces_the_one_that_was_given(asking):
+def test_the_name_in_the_answer_replaces_the_one_in_the_startup_message(asking):
     query = "SELECT 'alice', $1::text WHERE $1::text LIKE 'al%' UNION ALL SELECT 'bob', 'x' LIMIT 1"
     pooler = asking({"auth_type": "plain", "auth_query": query})
     client = pooler.client("al", password="al")
@@ -330,7 +331,7 @@ def test_the_name_in_the_answer_replaces_the_one_that_was_given(asking):
     assert pooler.show("USERS", name="alice")[0]["current_client_connections"] == "1"
 
 
-def test_settings_are_looked_at_for_each_login(asking):
+def test_settings_are_read_anew_for_each_login(asking):
     pooler = asking({"auth_user": None})
     assert pooler.refused("hashed", password=PASSWORD).is_(*FAILED["md5"])
     pooler.command("SET auth_user = 'asker'")
@@ -341,15 +342,15 @@ def test_settings_are_looked_at_for_each_login(asking):
     assert pooler.refused("hashed", password="changed").is_(*CONFIG_ERROR)
 
 
-# Two sources of secrets: F39
+# A user in the file and on the server: F39
 
 
-def test_the_auth_file_goes_first_and_alone(asking, roles):
+def test_the_auth_file_comes_first_and_alone(asking, roles):
     said = Said(roles)
     pooler = asking(auth={"hashed": "filed", "scrammed": ""})
     assert pooler.client("hashed", password="filed").value("SELECT 1") == "1"
     assert pooler.refused("hashed", password=PASSWORD).is_(*FAILED["md5"])
-    # An empty secret is one: nobody is asked for another.
+    # An empty secret is a secret: no server is asked for another.
     assert pooler.refused("scrammed", password=PASSWORD).is_(*FAILED["md5"])
     assert said.queries() == []
     pooler.auth.update(hashed=None)
@@ -358,18 +359,18 @@ def test_the_auth_file_goes_first_and_alone(asking, roles):
     assert pooler.client("hashed", password=PASSWORD).value("SELECT 1") == "1"
 
 
-def test_who_asks_has_to_prove_himself_like_everybody(asking, roles):
+def test_auth_user_has_to_authenticate_as_any_client(asking, roles):
     pooler = asking()
-    # asker has no password at the server, so none is right.
+    # asker has no password at the server, so no password is right.
     for guess in ("asker", "", "x"):
         assert attempt(pooler, "asker", "md5", guess).is_(*FAILED["md5"])
-    # CVE-2015-6817: nobody becomes asker by being unknown.
+    # CVE-2015-6817: an unknown user does not become asker.
     assert pooler.refused("ghost", password="x").is_(*NO_SUCH_USER)
     assert pooler.clients() == []
     assert pooler.pool("main", "asker")["cl_active"] == 0
 
 
-def test_a_name_of_users_is_looked_up_too_and_counted(asking):
+def test_a_name_of_the_users_section_is_looked_up_too_and_counted(asking):
     pooler = asking(users={"hashed": {"max_user_client_connections": 1}})
     pooler.client("hashed", password=PASSWORD)
     error = pooler.refused("hashed", password=PASSWORD)
@@ -386,7 +387,7 @@ host main all 127.0.0.1/32 trust
 """
 
 
-def test_rules_are_for_who_it_really_is(new_pooler, roles):
+def test_rules_apply_to_the_name_of_the_startup_message(new_pooler, roles):
     query = "SELECT lower(rolname), rolpassword FROM pg_authid WHERE rolname = lower($1)"
     settings = {"auth_type": "hba", "auth_hba_file": "hba.conf"}
     settings.update(auth_user="asker", auth_query=query)
@@ -398,11 +399,11 @@ def test_rules_are_for_who_it_really_is(new_pooler, roles):
     assert pooler.client("Alice").value("SELECT current_user") == "alice"
     assert pooler.refused("CAROL").is_("FATAL", "28000", "login rejected")
     assert pooler.refused("ghost").is_(*NO_SUCH_USER)
-    # The rule of a name is not that of the user behind it, nor the other way round.
+    # The rule of a name does not apply to the user that it stands for, nor the other way round.
     assert pooler.refused("Scrammed", password="wrong").is_(*FAILED["scram-sha-256"])
 
 
-# The connection that asks
+# The server connection of a lookup
 
 
 HOSTILE = {
@@ -414,7 +415,7 @@ HOSTILE = {
 }
 
 
-def test_parameters_of_the_client_never_reach_it(asking, roles):
+def test_startup_parameters_of_the_client_never_reach_it(asking, roles):
     """CVE-2025-12819, F41: in the startup message and in its options."""
     said = Said(roles)
     extra = {"track_extra_parameters": "IntervalStyle,search_path"}
@@ -429,8 +430,8 @@ def test_parameters_of_the_client_never_reach_it(asking, roles):
     assert len(said.queries()) == len(mine(said.queries())) == 2
 
 
-def test_nothing_that_a_client_left_behind_is_asked(asking, roles):
-    """A client that shares the connection puts tables of its own in the way of pg_authid."""
+def test_what_a_client_left_in_the_session_is_not_used(asking, roles):
+    """A client that had the connection before has created tables that hide those of pg_authid."""
     databases = {"main": {"user": "asker", "pool_size": 1}}
     pooler = asking({"pool_mode": "transaction", "track_extra_parameters": "search_path"},
                     databases=databases)
@@ -446,7 +447,7 @@ def test_nothing_that_a_client_left_behind_is_asked(asking, roles):
     assert said.queries().count("DISCARD ALL") >= 1
 
 
-def test_a_role_that_a_client_took_is_given_back_first(asking, roles):
+def test_a_role_that_a_client_set_is_reset_first(asking, roles):
     databases = {"main": {"user": "asker", "pool_size": 1, "connect_query": "SET work_mem='1MB'"}}
     pooler = asking({"pool_mode": "transaction"}, databases=databases)
     client = pooler.client("hashed", password=PASSWORD)
@@ -476,10 +477,10 @@ def test_a_startup_byte_by_byte_is_looked_up_once(asking, roles):
     assert len(mine(said.queries())) == 1
     assert pooler.show("USERS", name="hashed")[0]["current_client_connections"] == "1"
     assert pooler.show("DATABASES", name="main")[0]["current_client_connections"] == "1"
-    assert len(pooler.lines("login attempt: ")) == 2  # the console's is the other
+    assert len(pooler.lines("login attempt: ")) == 2  # the other one is the console's
 
 
-def test_one_login_is_one_query_unless_they_come_together(asking, roles):
+def test_concurrent_lookups_of_one_name_make_one_query(asking, roles):
     said = Said(roles)
     pooler = asking({"auth_type": "trust"})
     for _ in range(5):
@@ -497,7 +498,7 @@ def test_one_login_is_one_query_unless_they_come_together(asking, roles):
     assert len(mine(said.queries())) == 6
 
 
-# What the server makes of it
+# Errors and delays of the server
 
 
 @pytest.mark.parametrize("query", [
@@ -512,7 +513,7 @@ def test_one_login_is_one_query_unless_they_come_together(asking, roles):
     "not even SQL $1",
     "",
 ])
-def test_a_query_that_does_not_do_is_a_fault_of_the_configuration(asking, query):
+def test_a_query_with_a_wrong_result_is_an_error_of_the_configuration(asking, query):
     pooler = asking({"auth_query": query})
     for _ in range(2):
         assert pooler.refused("hashed", password=PASSWORD).is_(*CONFIG_ERROR)
@@ -527,7 +528,7 @@ def test_errors_of_the_query_are_in_the_log(asking):
     assert len(pooler.lines(r"S: error in auth_query: ERROR: division by zero")) == 1
 
 
-def test_errors_of_the_login_are_told(asking):
+def test_errors_of_the_servers_login_are_reported(asking):
     pooler = asking({"auth_user": "absent_role", "server_login_retry": 1})
     error = pooler.refused("hashed", password=PASSWORD)
     assert error.is_("FATAL", "28000", 'role "absent_role" does not exist')
@@ -539,7 +540,7 @@ def test_errors_of_the_login_are_told(asking):
     )
 
 
-def test_no_limit_of_transactions_ends_a_slow_query(asking):
+def test_no_limit_of_transactions_ends_a_slow_lookup(asking):
     limits = {"transaction_timeout": 0.2, "idle_transaction_timeout": 0.2}
     pooler = asking({"auth_type": "plain", "auth_query": SLOW_QUERY, **limits})
     query = SLOW_QUERY.replace("$1::text, $1::text", "'alice', $1::text")
@@ -547,13 +548,13 @@ def test_no_limit_of_transactions_ends_a_slow_query(asking):
     assert pooler.client("late", password="late").status == "I"
 
 
-def test_query_timeout_ends_it(asking):
+def test_query_timeout_ends_a_slow_lookup(asking):
     pooler = asking({"auth_query": SLOW_QUERY, "query_timeout": 1})
     assert pooler.refused("slow", password="x").is_(*CONFIG_ERROR)
     assert pooler.lines("S-.* closing because: query timeout")
 
 
-def test_a_hanging_query_fails_its_login_in_time_and_no_other(asking):
+def test_a_lookup_that_hangs_fails_its_login_in_time_and_no_other(asking):
     pooler = asking({"auth_type": "plain", "auth_query": SLOW_QUERY, "client_login_timeout": 1},
                     databases={"main": {"pool_size": 8}})
     slow = pooler.raw().send_startup("slow")
@@ -564,7 +565,7 @@ def test_a_hanging_query_fails_its_login_in_time_and_no_other(asking):
     assert pooler.lines("closing because: client disconnect while server was not ready")
 
 
-def test_a_client_that_leaves_takes_its_query_along(asking):
+def test_a_client_that_disconnects_ends_its_lookup(asking):
     pooler = asking({"auth_query": SLOW_QUERY})
     for way in ("close", "reset"):
         client = pooler.raw().send_startup("slow")
@@ -574,8 +575,8 @@ def test_a_client_that_leaves_takes_its_query_along(asking):
     assert len(pooler.lines("closing because: client disconnect while server was not ready")) == 2
 
 
-def test_no_number_of_logins_takes_the_pool(asking):
-    """F13: clients of the very pool go on while a hundred users wait for queries that hang."""
+def test_lookups_never_take_the_whole_pool(asking):
+    """F13: clients of the same pool are served while a hundred users wait for lookups that hang."""
     settings = {"auth_query": SLOW_QUERY, "query_wait_timeout": 4, "max_client_conn": 300}
     pooler = asking({"pool_mode": "transaction", **settings},
                     databases={"main": {"pool_size": 8}}, auth={"asker": "x"})
@@ -593,7 +594,7 @@ def test_no_number_of_logins_takes_the_pool(asking):
     assert worker.value("SELECT 1") == "1"
 
 
-def test_a_pause_holds_the_logins_up(asking):
+def test_a_pause_makes_logins_wait(asking):
     pooler = asking({"auth_type": "trust"})
     pooler.command("PAUSE main")
     client = pooler.raw().send_startup("hashed")
@@ -604,7 +605,7 @@ def test_a_pause_holds_the_logins_up(asking):
     assert client.read_until("Z")[-1].type == "Z"
 
 
-def test_waiting_logins_end_with_what_they_wait_for(asking):
+def test_waiting_logins_fail_with_the_lookup(asking):
     pooler = asking()
     pooler.command("PAUSE main")
     clients = [pooler.raw().send_startup("hashed") for _ in range(3)]
@@ -617,7 +618,7 @@ def test_waiting_logins_end_with_what_they_wait_for(asking):
     assert texts == ["admin forced disconnect", "database removed", "database removed"]
 
 
-def test_a_login_survives_a_database_that_goes_or_comes_back(asking):
+def test_a_login_survives_a_database_that_is_removed_or_comes_back(asking):
     pooler = asking(databases={"main": {}, "second": {"dbname": "main", "auth_dbname": "main"}})
     pooler.command("PAUSE main")
     client = pooler.raw().send_startup("hashed", "second")
@@ -628,7 +629,7 @@ def test_a_login_survives_a_database_that_goes_or_comes_back(asking):
     pooler.wait_pool("main", "asker", cl_waiting=0)
 
 
-def test_an_idle_server_that_died_is_replaced_unseen(asking, cluster):
+def test_an_idle_server_that_was_terminated_is_replaced_without_an_error(asking, cluster):
     pooler = asking({"auth_type": "trust"})
     pooler.client("hashed").leave()
     pooler.wait_pool("main", "asker", sv_idle=1)
@@ -659,7 +660,7 @@ def test_thousands_of_names_leave_nothing_behind(asking):
         assert pooler.memory() - memory < 1_000_000
 
 
-def test_a_storm_of_logins_is_served(asking):
+def test_a_flood_of_logins_is_served(asking):
     pooler = asking({"auth_type": "scram-sha-256", "max_client_conn": 500})
     failures = []
 
@@ -679,11 +680,11 @@ def test_a_storm_of_logins_is_served(asking):
     assert pooler.pool("main", "asker")["sv_active"] == 0
 
 
-# Servers that answer as no PostgreSQL would: F13
+# Answers that PostgreSQL would not send: F13
 
 
 def answering(*messages):
-    """A script that lets us in and gives this answer to each batch."""
+    """A script that accepts the login and gives this answer to each batch."""
 
     def script(connection: FakeConnection):
         connection.login()
@@ -725,7 +726,7 @@ ODD_ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ODD_ANSWERS)
-def test_odd_answers_fail_that_login_alone(new_pooler, new_server, cluster, name):
+def test_wrong_answers_fail_that_login_alone(new_pooler, new_server, cluster, name):
     server = new_server(answering(ODD_ANSWERS[name]))
     databases = {"odd": server.target(), "main": {}}
     pooler = new_pooler({"auth_user": "asker", "client_login_timeout": 1}, databases=databases)
@@ -738,12 +739,12 @@ def test_odd_answers_fail_that_login_alone(new_pooler, new_server, cluster, name
     assert pooler.client("app").value("SELECT 1") == "1"
 
 
-def test_zero_and_many_rows_of_a_server_are_understood(new_pooler, new_server):
+def test_answers_of_zero_and_many_rows_are_understood(new_pooler, new_server):
     several = b"".join(wire.data_row(f"user{i}", "x") for i in range(20_000))
     servers = {
         "none": new_server(answering(START + END)),
         "many": new_server(answering(START + several + wire.data_row("last", "y") + END)),
-        "null": new_server(answering(START + wire.data_row("nobody", None) + END)),
+        "null": new_server(answering(START + wire.data_row("unknown", None) + END)),
     }
     databases = {name: server.target() for name, server in servers.items()}
     pooler = new_pooler({"auth_user": "asker"}, databases=databases)
@@ -753,7 +754,7 @@ def test_zero_and_many_rows_of_a_server_are_understood(new_pooler, new_server):
     assert pooler.raw().login("hashed", "null")
 
 
-def test_a_server_of_few_words_costs_only_time(new_pooler, new_server):
+def test_a_server_that_answers_in_small_pieces_costs_only_time(new_pooler, new_server):
     answer = START + wire.data_row("last", "y") + wire.notice("by the way") + END
 
     def slowly(connection):
@@ -769,14 +770,14 @@ def test_a_server_of_few_words_costs_only_time(new_pooler, new_server):
     assert pooler.raw().login("hashed", "slow")
 
 
-def test_a_server_that_never_accepts_is_waited_for_as_for_any_query(new_pooler, new_server):
+def test_a_lookup_waits_for_a_server_as_any_query_does(new_pooler, new_server):
     server = new_server(lambda connection: connection.wait_gone())
     settings = {"auth_user": "asker", "query_wait_timeout": 1, "client_login_timeout": 30}
     pooler = new_pooler(settings, databases={"mute": server.target()})
     assert pooler.refused("hashed", "mute").is_("FATAL", "57014", "query_wait_timeout")
 
 
-def test_the_question_is_what_the_protocol_says(new_pooler, new_server):
+def test_the_lookup_is_one_batch_of_the_extended_protocol(new_pooler, new_server):
     asked = []
 
     def script(connection):
@@ -802,7 +803,7 @@ def test_the_question_is_what_the_protocol_says(new_pooler, new_server):
     assert server.connections[0].startup["user"] == "asker"
 
 
-def test_the_function_of_the_manual_page_works(asking, roles):
+def test_the_function_in_the_manual_page_works(asking, roles):
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "doc", "pgusher.5.md")) as file:
         page = file.read()
     section = page.split("# USERS LOOKED UP BY A QUERY")[1].split("\n# ")[0]

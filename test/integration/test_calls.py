@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""How many calls of the system the daemon makes: for a transaction, and for doing nothing."""
+"""How many system calls the daemon makes: for a transaction, and while idle."""
 
 import mmap
 import os
@@ -35,7 +35,7 @@ CALLS = (
 
 @pytest.fixture(scope="module")
 def programs():
-    """The folder of the counting library, the load and the fake server, compiled."""
+    """The folder of the counting library, the load generator and the fake server, compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no C compiler")
@@ -57,7 +57,7 @@ def programs():
 
 @pytest.fixture
 def fake(programs):
-    """A server that costs next to nothing: its process, and its `port`."""
+    """A server that uses almost no CPU time: its process, and its `port`."""
     port = free_port()
     server = subprocess.Popen(
         as_service([os.path.join(programs, "fake"), str(port)]),
@@ -71,7 +71,7 @@ def fake(programs):
 
 
 class Counted:
-    """A daemon whose calls are counted."""
+    """A daemon with a counter for each system call."""
 
     def __init__(self, pooler, programs):
         self.pooler = pooler
@@ -87,12 +87,13 @@ class Counted:
         pooler.show("STATE")
 
     def calls(self):
-        """Calls so far by name, and how many ended with EAGAIN."""
+        """Calls so far by name, and how many of them ended with EAGAIN."""
         numbers = struct.unpack_from(f"={2 * len(CALLS)}Q", self._map)
         return dict(zip(CALLS, zip(numbers[::2], numbers[1::2])))
 
     def since(self, before):
-        """Calls since then, and how many of them ended with EAGAIN, by name; those that were made."""
+        """Calls since an earlier sample and how many ended with EAGAIN, by name; only those that
+        were made."""
         change = {}
         for name, (count, again) in self.calls().items():
             made = (count - before[name][0], again - before[name][1])
@@ -106,7 +107,8 @@ class Counted:
         return int(rows[0]["xact_count"]) if rows else 0
 
     def sample(self, load):
-        """Transactions and calls so far, at a moment when the load rests and none is under way."""
+        """Transactions and calls so far, sampled while the load is stopped and no transaction is in
+        flight."""
         hold(load)
         self.pooler.wait_pool(sv_active=0, cl_waiting=0)
         found = self.transactions(), self.calls()
@@ -116,7 +118,7 @@ class Counted:
 
 @pytest.fixture
 def counted(new_pooler, programs, fake):
-    """A daemon before the fake server, in transaction mode, its calls counted."""
+    """A daemon in transaction mode before the fake server, its calls counted."""
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -135,7 +137,7 @@ def counted(new_pooler, programs, fake):
 
 @pytest.mark.parametrize("protocol", ["simple", "extended"])
 def test_a_transaction_costs_hardly_more_than_its_two_messages(counted, programs, protocol):
-    """50 clients on 20 servers: two receives and two sends, and waits that are worth it."""
+    """50 clients on 20 servers: two receives and two sends, and few waits."""
     load = subprocess.Popen(
         as_service(
             [os.path.join(programs, "load"), "transactions", "-c", "50", "-t", "600", "-w", "0"]
@@ -156,16 +158,16 @@ def test_a_transaction_costs_hardly_more_than_its_two_messages(counted, programs
     calls = {name: count - before[name][0] for name, (count, _) in after.items()}
     assert calls["epoll_ctl"] == 0, calls
     assert after["recv"][1] - before["recv"][1] <= done / 1000, (before, after)
-    # How many events a wait brings is the machine's affair, but each brings one to receive, or is
-    # a tick's.
+    # How many events a wait returns depends on the machine, but each event is a message to receive
+    # or a timer tick.
     waits = calls.pop("epoll_wait")
     assert waits <= calls["recv"] + done / 100, (waits, calls)
-    # A little is the console's.
+    # The console makes some of these calls.
     assert sum(calls.values()) <= 4.02 * done, (done, calls)
 
 
 def unread(port):
-    """How many connections to this port have something to read at our end."""
+    """How many connections to this port have unread data at the daemon's end."""
     with open("/proc/net/tcp") as file:
         rows = [line.split() for line in list(file)[1:]]
     return sum(
@@ -174,14 +176,14 @@ def unread(port):
     )
 
 
-def test_what_comes_at_once_costs_one_wait(counted, fake):
-    """20 requests that are all there, then 20 answers: a receive and a send for each, no more."""
+def test_messages_that_arrive_together_cost_one_wait(counted, fake):
+    """20 requests that are all there, then 20 answers: one receive and one send each."""
     pooler = counted.pooler
     clients = [pooler.client().send(wire.extended("SELECT 1")) for _ in range(20)]
-    pooler.wait_pool(sv_active=20)  # a batch that has not ended keeps its server
+    pooler.wait_pool(sv_active=20)  # a batch without its Sync keeps its server
     for client in clients:
         client.send(wire.sync()).checked()
-    wait_until(pooler.sleeps)  # the last answer may be here before its send has been counted
+    wait_until(pooler.sleeps)  # the last answer may arrive before its send has been counted
     hold(pooler.process)
     hold(fake)
     before = counted.calls()
@@ -200,13 +202,13 @@ def test_what_comes_at_once_costs_one_wait(counted, fake):
     calls = counted.since(before)
     assert calls.pop("recv") == (40, 0), calls
     assert calls.pop("send") == (40, 0), calls
-    # One for each half, one that each being held has ended, and some for ticks.
+    # One wait for each half, one that each held server has ended, and some for ticks.
     assert calls.pop("epoll_wait")[0] <= 12, calls
     assert not {"epoll_ctl", "sendmsg", "recvmsg", "mmap"} & set(calls), calls
 
 
 def calls_of_taking_turns(counted, *clients):
-    """Calls per transaction while these clients ask in turn, but for waits."""
+    """Calls per transaction while these clients send queries in turn, waits not counted."""
     rounds = 200
     for client in clients:
         client.value("SELECT 1")
@@ -215,13 +217,13 @@ def calls_of_taking_turns(counted, *clients):
         for client in clients:
             client.value("SELECT 1")
     calls = counted.since(before)
-    # How much there is at once is the machine's affair, and so is how many ticks it takes.
+    # How many messages arrive together depends on the machine, and so does the number of ticks.
     made = sum(calls.get(name, (0, 0))[0] for name in ("recv", "send", "sendmsg", "epoll_ctl"))
     return made / (rounds * len(clients))
 
 
-def test_parameters_that_differ_cost_no_call(counted):
-    """What is set on a server leaves in one write with what its client has said."""
+def test_different_parameters_cost_no_call(counted):
+    """SETs are sent to a server in one write with the client's query."""
     counted.pooler.command("SET default_pool_size = 1")
     one, same, other = (counted.pooler.client(work_mem=size) for size in ("1MB", "1MB", "2MB"))
     like = calls_of_taking_turns(counted, one, same)
@@ -230,11 +232,11 @@ def test_parameters_that_differ_cost_no_call(counted):
 
 
 def is_quiet(counted, seconds):
-    """Whether hardly a call is made for so long; a tick is three times a second."""
+    """Whether hardly a call is made for so long; timers tick three times a second."""
     before, began = counted.calls(), time.monotonic()
     wait_until(lambda: time.monotonic() - began >= seconds)
     calls = counted.since(before)
-    seconds = time.monotonic() - began  # more on a machine that is busy
+    seconds = time.monotonic() - began  # longer on a busy machine
     print(seconds, calls)
     return sum(count for count, _ in calls.values()) <= 40 * seconds
 
@@ -243,8 +245,8 @@ SITUATIONS = ["idle", "waiting", "paused", "half a message", "server away", "blo
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_doing_nothing_costs_nothing(counted, situation):
-    """Nobody is looked at in turn, whatever a hundred clients are waiting for."""
+def test_an_idle_daemon_makes_no_calls(counted, situation):
+    """No client is polled, whatever a hundred clients wait for."""
     pooler = counted.pooler
     if situation == "server away":
         pooler.databases["real"]["port"] = 1
@@ -274,9 +276,9 @@ def test_doing_nothing_costs_nothing(counted, situation):
         wait_until(
             lambda: len(pooler.cluster.backends(state="active", wait_event="ClientWrite")) == 10
         )
-        # Each has been seen waiting once, and may have gone on since.
+        # Each client was seen waiting once, and may have been served since.
         wait_until(lambda: is_quiet(counted, 0.3), 10, "all to be blocked")
-    pooler.show("STATE")  # everything sent before has been read when this is answered
+    pooler.show("STATE")  # the daemon has read everything sent before when it answers this
     cpu = pooler.cpu_seconds()
     assert is_quiet(counted, 1.5)
     assert clients[-1].silent(0)
@@ -284,7 +286,7 @@ def test_doing_nothing_costs_nothing(counted, situation):
 
 
 def test_a_login_costs_few_calls(counted):
-    """From accept to the close: the kernel's share of a login is nearly all of it."""
+    """From accept to close; the kernel takes nearly all of that time."""
     counted.pooler.client().query("SELECT 1")
     before = counted.calls()
     for _ in range(50):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Cancel requests: they reach the right backend, and no other query ever."""
+"""Cancel requests: they reach the right backend, and never another query."""
 
 import random
 import threading
@@ -72,7 +72,7 @@ def test_a_cancel_of_an_idle_client_does_nothing(pooler):
     assert client.value("SELECT 2") == "2"
 
 
-def test_a_cancel_with_the_key_of_a_client_that_left_does_nothing(pooler):
+def test_a_cancel_with_the_key_of_a_disconnected_client_does_nothing(pooler):
     client = pooler.client()
     key = client.key
     client.query("SELECT 1")
@@ -103,7 +103,7 @@ def test_a_cancel_reaches_the_server_with_the_servers_key(new_pooler, new_server
     assert client.checked().value == "slow"
 
 
-def test_a_cancel_goes_beyond_the_pool_size(new_pooler):
+def test_a_cancel_may_exceed_the_pool_size(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     client = running(pooler, pooler.client())
     waiter = pooler.client()
@@ -114,12 +114,12 @@ def test_a_cancel_goes_beyond_the_pool_size(new_pooler):
     assert waiter.checked().value == "served"
 
 
-def test_a_server_waits_for_the_end_of_a_cancel_aimed_at_it(new_pooler, new_server):
-    """The query ends while its cancel is under way: the next client does not get that server."""
+def test_a_server_is_reserved_until_its_cancel_has_ended(new_pooler, new_server):
+    """The query ends while its cancel is in flight: the next client does not get that server."""
 
     def script(connection):
         if connection.number == 1:
-            # The cancel's connection: taken, but not closed until the test says so.
+            # The connection of the cancel request: accepted, and closed when the test says so.
             connection.read_bytes(16)
             connection.server.cancels.append(b"seen")
             connection.server.gate.wait(10)
@@ -147,14 +147,14 @@ def test_a_server_waits_for_the_end_of_a_cancel_aimed_at_it(new_pooler, new_serv
 
 
 def test_a_cancel_that_comes_too_late_is_dropped(new_pooler, new_server):
-    """The query ends while its cancel waits for a connection: nothing is sent."""
+    """The query ends while its cancel request waits for a connection: nothing is sent."""
 
     def script(connection):
         if connection.number == 0:
             connection.login()
             connection.serve(lambda connection, sql: wire.one_row(sql) if sql != "slow" else b"")
         elif connection.number == 1:
-            # A login that takes its time: the one attempt that a pool makes at a time.
+            # A slow login: it takes the only connection attempt that a pool makes at a time.
             connection.accept_startup()
             connection.server.gate.wait(10)
             connection.welcome()
@@ -183,7 +183,7 @@ def test_a_cancel_that_comes_too_late_is_dropped(new_pooler, new_server):
 
 
 @pytest.mark.setting("cancel_wait_timeout")
-def test_a_cancel_that_finds_no_server_is_given_up(new_pooler, new_server, new_relay):
+def test_a_cancel_that_finds_no_server_is_dropped(new_pooler, new_server, new_relay):
     server = new_server(slow_script)
     relay = new_relay(server.port)
     pooler = new_pooler(
@@ -193,7 +193,7 @@ def test_a_cancel_that_finds_no_server_is_given_up(new_pooler, new_server, new_r
     client = pooler.client()
     client.send(wire.query("slow"))
     pooler.wait_pool(sv_active=1)
-    # A server that is being logged in to takes the pool's one attempt; the cancel has to wait.
+    # A server in its login takes the pool's only attempt; the cancel request has to wait.
     relay.set_mode("hold")
     waiter = pooler.client()
     waiter.send(wire.query("quick"))
@@ -232,19 +232,19 @@ def test_many_cancels_of_one_query_are_all_closed_in_order(pooler):
     assert other.checked().rows[0][1] == "other"
 
 
-def test_cancels_are_taken_when_no_client_is(new_pooler):
+def test_cancels_are_accepted_while_clients_are_not(new_pooler):
     pooler = new_pooler({"max_client_conn": 1})
     client = running(pooler, pooler.client())
     cancel(pooler.address, client.key)
     assert client.result().error.sqlstate == "57014"
 
 
-# Of clients that wait: F36
+# Queries in the pool's queue: F36
 
 
 @pytest.fixture
 def queue(new_pooler):
-    """A pool of one server, which a client holds, and another client."""
+    """A pool of one server, which one client has, and another client."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -252,7 +252,7 @@ def queue(new_pooler):
 
 
 def is_canceled(error):
-    """Whether it is the error that a cancelled query gets from us."""
+    """Whether it is the pooler's own error for a cancelled query."""
     return error.is_("ERROR", "57014", "canceling statement due to user request")
 
 
@@ -273,7 +273,7 @@ def test_a_query_in_the_queue_is_cancelled(queue):
     assert waiter.checked().value == "next"
 
 
-def test_what_stands_behind_a_cancelled_query_is_run(queue):
+def test_what_follows_a_cancelled_query_is_run(queue):
     pooler, holder, waiter = queue
     waiter.send(wire.query("SELECT 'never'"), wire.query("SELECT 'next'"),
                 wire.extended("SELECT 'last'"), wire.sync())
@@ -334,7 +334,7 @@ def test_a_query_that_waits_for_the_end_of_a_pause_is_cancelled(pooler):
     assert client.value("SELECT 'next'") == "next"
 
 
-def test_a_pause_is_over_sooner_when_its_query_is_cancelled(pooler):
+def test_a_pause_completes_sooner_when_its_query_is_cancelled(pooler):
     client, waiter, console = pooler.client(), pooler.client(), pooler.console()
     running(pooler, client)
     console.send(wire.query("PAUSE"))
@@ -348,7 +348,7 @@ def test_a_pause_is_over_sooner_when_its_query_is_cancelled(pooler):
     assert waiter.checked().value == "waits"
 
 
-def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_server):
+def test_a_query_is_cancelled_while_parameters_are_set_on_its_server(new_pooler, new_server):
     def script(connection):
         connection.login()
         while True:
@@ -363,11 +363,11 @@ def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_ser
 
     asked = []
     server = new_server(script)
-    # Nobody asks a server whether it would take the value before the client is let in.
+    # Do not check the value on a server at login.
     settings = {"pool_mode": "transaction", "default_pool_size": 1, "startup_parameters": "strict"}
     pooler = new_pooler(settings, databases={"main": server.target()})
     pooler.client().value("first")
-    # What is not ASCII is set before the client's message is sent.
+    # A value that is not ASCII is set before the client's message is sent.
     client = pooler.client(application_name="caf\u00e9")
     client.send(wire.query("never"))
     wait_until(lambda: len(asked) == 2)
@@ -379,8 +379,8 @@ def test_a_query_whose_server_is_being_prepared_is_cancelled(new_pooler, new_ser
     assert asked == ["first", "SET application_name='caf\u00e9';", "next"]
 
 
-def test_only_the_asker_is_ever_hit(new_pooler):  # F35 in part
-    """Cancels that race with the end of queries hit their own client's query or none."""
+def test_only_the_query_of_the_key_is_ever_cancelled(new_pooler):  # F35 in part
+    """Cancel requests that race with the end of queries hit a query of their own client or none."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
     victim, bystander = pooler.client(), pooler.client()
     for _ in range(60):
@@ -397,8 +397,8 @@ def test_only_the_asker_is_ever_hit(new_pooler):  # F35 in part
     pooler.wait_pool(sv_active=0, sv_active_cancel=0, sv_being_canceled=0)
 
 
-def test_hundreds_of_racing_hits_and_forged_keys_hit_nobody_else(new_pooler):  # F35
-    """Four are cancelled at all moments, with guessed keys and those of the dead between."""
+def test_hundreds_of_racing_and_forged_cancels_hit_no_other_client(new_pooler):  # F35
+    """Four clients are cancelled at random moments; forged and outdated keys are sent as well."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3, "max_client_conn": 500})
     faults, hits = [], []
     dead = pooler.client()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""The console: who may use it, its wire behaviour, its grammar and what every SHOW
-says; test_console_facts has the tables."""
+"""The console: access, wire behaviour, grammar, and what every SHOW reports.
+
+test_console_facts has the tables.
+"""
 
 import os
 import re
@@ -123,7 +125,7 @@ SETTINGS = {
 
 
 def error_of(client, sql):
-    """The error of a console command, which must leave the connection ready."""
+    """The error of a console command. Asserts that the connection is ready for the next one."""
     client.send(wire.query(sql))
     result = client.result()
     assert result.types == "EZ" and result.status == "I"
@@ -202,7 +204,7 @@ def test_show_config_renders_values(new_pooler):
     assert pooler.setting("user") is None
 
 
-def test_show_databases_tells_what_is_configured(new_pooler, cluster):
+def test_show_databases_lists_what_is_configured(new_pooler, cluster):
     pooler = new_pooler(
         {"default_pool_size": 7, "min_pool_size": 0, "reserve_pool_size": 3, "max_db_connections": 9},
         databases={
@@ -351,7 +353,7 @@ def test_show_names_unix_peers(new_pooler, cluster):
     (server,) = pooler.servers()
     assert server["addr"] == "unix"
     (backend,) = cluster.backends()
-    # The peer's pid of a Unix socket is the process that listens, so either is right.
+    # The peer pid of a Unix socket is that of the process that called listen(), so either is right.
     assert int(server["remote_pid"]) in (backend["pid"], cluster.process.pid)
 
 
@@ -446,8 +448,8 @@ def test_show_mem_adds_up(pooler):
         assert int(row["memtotal"]) == (int(row["used"]) + int(row["free"])) * int(row["size"])
 
 
-def test_show_is_up_to_date_with_what_came_before(pooler):
-    """A client that said goodbye before the command is not listed, one let in is."""
+def test_show_is_up_to_date(pooler):
+    """A client that sent Terminate before the command is not listed; one that has logged in is."""
     for _ in range(20):
         client = pooler.client()
         assert len(pooler.clients()) == 1
@@ -606,7 +608,7 @@ def test_a_database_called_pgusher_is_an_ordinary_one(new_pooler):
     assert pooler.client("app", "pgusher").value("SELECT current_database()") == "main"
 
 
-def test_strangers_are_refused_before_any_password(new_pooler):
+def test_users_without_rights_are_refused_before_any_password(new_pooler):
     pooler = new_pooler({"auth_type": "md5"}, auth={"app": "secret", "admin": "secret"})
     error = pooler.refused("app", "pgbouncer")
     assert error.is_("FATAL", "08P01", "not allowed")
@@ -620,7 +622,7 @@ def test_unknown_user_of_the_console_fails_like_any_other(new_pooler):
 
 
 @pytest.mark.setting("admin_users")
-def test_names_of_the_lists_are_whole_items(new_pooler):
+def test_names_in_the_user_lists_match_as_whole_items(new_pooler):
     names = {"one, two": "", "two three": "", "tw": "", "one": "", "two": "", "three": ""}
     pooler = new_pooler({"admin_users": "one, two three"}, auth=names)
     for name in ("one", "two", "three"):
@@ -735,7 +737,7 @@ def test_commands_are_read_leniently(pooler, sql):
         "SELECT n.nspname FROM pg_catalog.pg_namespace n",
     ],
 )
-def test_what_is_no_command_is_refused(pooler, sql):
+def test_unknown_commands_are_refused(pooler, sql):
     error = error_of(pooler.console(), sql)
     assert error.is_("ERROR", "08P01", f"invalid command '{sql}', use SHOW HELP;")
 
@@ -774,7 +776,7 @@ FAKED = {
 
 
 @pytest.mark.parametrize("name", FAKED)
-def test_drivers_parameters_are_faked(pooler, name):
+def test_parameters_that_drivers_set_are_accepted_without_effect(pooler, name):
     for client in (pooler.console("admin"), pooler.console("stats")):
         result = client.query(f"SHOW {name.title()}")
         assert (result.names, result.rows, result.tag) == ([name], [(FAKED[name],)], "SHOW")
@@ -885,7 +887,7 @@ def test_pause_closes_idle_servers(pooler, cluster):
     assert client.value("SELECT 1") == "1"
 
 
-def test_paused_pool_that_was_used_lets_clients_log_in(pooler):
+def test_clients_log_in_to_a_paused_pool_that_was_used(pooler):
     pooler.client().query("SELECT 1")
     pooler.command("PAUSE")
     client = pooler.client()
@@ -895,7 +897,7 @@ def test_paused_pool_that_was_used_lets_clients_log_in(pooler):
     assert client.result().value == "3"
 
 
-def test_paused_pool_without_a_first_server_holds_logins(pooler):
+def test_logins_wait_for_the_first_server_of_a_paused_pool(pooler):
     pooler.command("PAUSE")
     client = pooler.raw().send_startup()
     assert client.silent()
@@ -904,7 +906,7 @@ def test_paused_pool_without_a_first_server_holds_logins(pooler):
     assert client.value("SELECT 1") == "1"
 
 
-def test_console_that_waits_in_pause_answers_other_commands(pooler):
+def test_a_console_that_waits_in_pause_answers_other_commands(pooler):
     holder = pooler.client()
     holder.query("BEGIN")
     console = pooler.console()
@@ -930,7 +932,7 @@ def test_resume_ends_a_waiting_pause_with_an_error(pooler):
     assert holder.value("SELECT 1") == "1"
 
 
-def test_pause_stays_when_its_console_leaves(pooler):
+def test_pause_stays_when_its_console_disconnects(pooler):
     holder = pooler.client()
     holder.query("BEGIN")
     console = pooler.console()
@@ -956,7 +958,7 @@ def test_pause_of_one_database_leaves_the_others(new_pooler):
     one.send(wire.query("SELECT 1"))
     assert two.value("SELECT 2") == "2"
     assert one.silent(0.2)
-    # The global RESUME is not for databases paused by name.
+    # A global RESUME does not resume databases paused by name.
     assert error_of(pooler.console(), "RESUME").text == "pooler is not paused/suspended"
     assert error_of(pooler.console(), "RESUME other").text == "database other is not paused"
     assert pooler.command("RESUME main").tag == "RESUME"
@@ -1001,7 +1003,7 @@ def test_commands_refuse_wrong_databases(pooler, sql, text):
 # DISABLE and ENABLE
 
 
-def test_disabled_database_refuses_newcomers_only(pooler):
+def test_disabled_database_refuses_new_clients_only(pooler):
     client = pooler.client()
     assert pooler.command("DISABLE main").tag == "DISABLE"
     error = pooler.refused()
@@ -1026,7 +1028,7 @@ def test_disabled_database_asks_for_the_password_first(new_pooler):
 # KILL
 
 
-def test_kill_drops_everybody_and_pauses_the_database(new_pooler, cluster):
+def test_kill_closes_all_clients_and_pauses_the_database(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": {}, "other": {}})
     victim, bystander = pooler.client(), pooler.client(database="other")
     victim.query("BEGIN"), bystander.query("BEGIN")
@@ -1175,7 +1177,7 @@ def test_cancel_of_a_console_client_resumes(pooler):
 # Faults: F61 in part
 
 
-def test_garbage_on_the_console_hurts_nobody_else(pooler):
+def test_garbage_on_the_console_affects_no_other_client(pooler):
     client = pooler.client()
     for garbage in (
         wire.query("\x01\xff'\"" * 100),

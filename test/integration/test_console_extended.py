@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The extended protocol on the console: raw messages, and drivers that know nothing else."""
+"""The extended protocol on the console: raw messages, and drivers that use no other."""
 
 import asyncio
 import os
@@ -50,14 +50,14 @@ def test_statements_and_portals_have_names(pooler):
     )
     assert result.types == "1122DDDCDCZ"
     assert texts(result)[:3] == ["active", "paused", "suspended"]
-    # Statements stay, portals end at Sync.
+    # Statements remain, portals end at Sync.
     result = exchange(client, wire.bind((), "v"), wire.execute())
     assert result.types == "2DCZ" and texts(result)[0].startswith("PgBouncer 1.25.2")
     result = exchange(client, wire.execute("one"))
     assert result.error.is_("ERROR", "34000", 'portal "one" does not exist')
 
 
-def test_the_unnamed_ones_are_replaced(pooler):
+def test_unnamed_statements_and_portals_are_replaced(pooler):
     client = pooler.console()
     result = exchange(
         client,
@@ -150,8 +150,8 @@ def test_rows_may_be_fetched_in_portions(pooler):
     assert result.types == "CZ"
 
 
-def test_as_many_rows_as_there_are_suspend(pooler):
-    """As PostgreSQL: whether there is more is not known before it is asked for."""
+def test_a_fetch_of_exactly_all_rows_suspends_the_portal(pooler):
+    """As in PostgreSQL: the end of the rows is noticed by the next fetch only."""
     client = pooler.console()
     result = exchange(
         client, wire.parse("SHOW STATE"), wire.bind(), wire.execute("", 3), wire.execute("", 3)
@@ -283,9 +283,9 @@ def test_statements_and_portals_are_bounded(pooler):
         exchange(client, *[wire.parse("SHOW STATE", str(each)) for each in range(first, first + 64)])
     result = exchange(client, wire.parse("SHOW STATE", "more"))
     assert result.error.is_("ERROR", "54000", "too many or too long prepared statements")
-    # One that is closed makes room, also one that never was.
+    # Closing a statement makes room, even one that does not exist.
     result = exchange(
-        client, wire.close("S", "7"), wire.close("S", "nobody"), wire.parse("SHOW STATE", "more")
+        client, wire.close("S", "7"), wire.close("S", "unknown"), wire.parse("SHOW STATE", "more")
     )
     assert result.types == "331Z"
     portals = [wire.bind((), "1", str(each)) for each in range(64)]
@@ -299,7 +299,7 @@ def test_statements_and_portals_are_bounded(pooler):
     assert result.error.sqlstate == "54000"
 
 
-def test_messages_that_trickle_in_are_put_together(pooler):
+def test_messages_in_small_pieces_are_put_together(pooler):
     client = pooler.console()
     data = wire.parse("SHOW VERSION") + wire.bind() + wire.execute() + wire.sync()
     for at in range(len(data)):
@@ -360,7 +360,7 @@ def test_a_waiting_command_can_be_canceled(pooler):
     assert pooler.show("STATE", key="active", value="yes")
 
 
-def test_one_who_waits_may_leave(pooler):
+def test_a_waiting_console_may_disconnect(pooler):
     holder = pooler.client()
     holder.query("BEGIN")
     client = pooler.console()
@@ -373,7 +373,7 @@ def test_one_who_waits_may_leave(pooler):
     holder.query("COMMIT")
 
 
-def test_a_client_may_kill_itself(pooler):
+def test_a_console_may_kill_itself(pooler):
     client = pooler.console()
     (row,) = [
         row
@@ -482,7 +482,7 @@ def test_pgjdbc(new_pooler):
 
 
 def test_pgbench_prepares_on_the_console(pooler):
-    """libpq in its own words: PQprepare and PQexecPrepared."""
+    """With libpq's PQprepare and PQexecPrepared."""
     pgbench = shutil.which("pgbench") or program("pgbench")
     script = pooler.write("show.sql", "SHOW POOLS;\nSHOW STATS;\n")
     out = subprocess.run(

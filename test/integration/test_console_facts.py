@@ -34,7 +34,7 @@ RENDERINGS = {
     "time": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC",
 }
 
-# Columns whose cells may be NULL.
+# Columns that may be NULL.
 NULLS = {
     "DATABASES": {"host", "force_user", "pool_mode", "load_balance_hosts"},
     "POOLS": {"load_balance_hosts"},
@@ -50,7 +50,7 @@ NULLS = {
 
 
 def columns(*groups):
-    """Columns out of groups: a type and names."""
+    """Columns from groups: a type and names."""
     return [(name, kind) for kind, names in groups for name in names.split()]
 
 
@@ -172,7 +172,7 @@ HELP = """
 
 @pytest.fixture
 def busy(new_pooler, cluster):
-    """A daemon with something to show in every topic that can have something here."""
+    """A daemon with at least one row in every topic where that is possible."""
     pooler = new_pooler(
         {"pool_mode": "transaction", "peer_id": 1, "default_pool_size": 1},
         databases={"main": {}, "named": {"dbname": "main", "host": "localhost", "port": cluster.port}},
@@ -222,7 +222,7 @@ def test_every_topic_has_its_columns_and_cells(busy):
         assert bool(result.rows) == (topic not in EMPTY), topic
 
 
-def test_the_extended_protocol_describes_the_same(busy):
+def test_the_extended_protocol_describes_the_same_columns(busy):
     client = busy.console()
     for topic, expected in TOPICS.items():
         client.send(wire.parse(f"SHOW {topic}"), wire.describe("S"), wire.sync())
@@ -231,7 +231,7 @@ def test_the_extended_protocol_describes_the_same(busy):
         check_columns(result.columns, expected)
 
 
-def test_fakes_are_topics_of_one_column(pooler):
+def test_topics_without_effect_have_one_column(pooler):
     for name, value in FAKES.items():
         result = pooler.command(f"SHOW {name.upper()};")
         check_columns(result.columns, [(name, TEXT)])
@@ -245,7 +245,7 @@ def test_help_begins_with_the_known_lines(pooler):
     assert notice["D"].startswith(HELP + "\n\t")
 
 
-def test_help_and_commands_tell_of_everything(pooler):
+def test_help_and_commands_list_everything(pooler):
     (notice,) = pooler.command("SHOW HELP").notices
     rows = pooler.show("COMMANDS")
     for row in rows:
@@ -259,7 +259,7 @@ def test_help_and_commands_tell_of_everything(pooler):
             assert pooler.command(row["command"]).tag == "SHOW"
 
 
-# Topics that are PgBouncer's have no column but these; topics of ours are held to their own tests.
+# Topics of PgBouncer have these columns only; the tests of our own topics check theirs.
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_there_are_no_other_items(pooler, item):
 
 
 def error_of(client, sql):
-    """The error of a console command, which must leave the connection ready."""
+    """The error of a console command. Asserts that the connection is ready for the next one."""
     client.send(wire.query(sql))
     result = client.result()
     assert result.types == "EZ" and result.status == "I"
@@ -303,7 +303,7 @@ def test_row_orders(busy):
     ]
 
 
-def test_links_are_told_in_their_order(new_pooler):
+def test_links_are_listed_in_their_order(new_pooler):
     """Per pool: active clients, waiting ones; active servers, idle ones; logins at the very end."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
     spare, holder = pooler.client(), pooler.client()
@@ -384,7 +384,7 @@ def test_these_register_automatic_databases(new_pooler, cluster, word):
 
 
 @pytest.mark.parametrize("word", ["RESUME", "ENABLE"])
-def test_these_do_not(new_pooler, word):
+def test_these_do_not_register_automatic_databases(new_pooler, word):
     pooler = new_pooler(databases={"*": {"dbname": "main"}})
     assert error_of(pooler.console(), f"{word} fresh").text == "no such database: fresh"
     assert not pooler.lines("registered new auto-database")
@@ -408,7 +408,7 @@ def test_these_do_not(new_pooler, word):
         ("RESUME", "pooler is not paused/suspended"),
     ],
 )
-def test_what_is_wrong_with_commands(pooler, sql, text):
+def test_wrong_commands_have_their_error_texts(pooler, sql, text):
     assert error_of(pooler.console(), sql).is_("ERROR", "08P01", text)
 
 
@@ -423,7 +423,7 @@ ARGUMENTS = {
 
 
 def test_stats_users_may_give_no_admin_command(pooler):
-    """F62: each command that SHOW COMMANDS knows, both ways of asking."""
+    """F62: each command in SHOW COMMANDS, by both protocols."""
     client = pooler.console("stats")
     before = pooler.show("CONFIG"), pooler.show("DATABASES"), pooler.show("STATE")
     tried = 0
@@ -437,7 +437,7 @@ def test_stats_users_may_give_no_admin_command(pooler):
             tried += 1
     assert tried >= 15
     assert error_of(client, "SET verbose = 2").is_("ERROR", "08P01", "admin access needed")
-    # What is wrong with these is told before the right that is missing.
+    # These errors come before the check of rights.
     for sql in ("RELOAD x", "SUSPEND x", "SHUTDOWN x"):
         assert error_of(client, sql).text == f"invalid command '{sql}', use SHOW HELP;"
     assert (pooler.show("CONFIG"), pooler.show("DATABASES"), pooler.show("STATE")) == before
@@ -457,10 +457,10 @@ def test_stats_users_may_see_everything_else(busy):
         assert client.query(f"SET {name} = 1").tag == "SET"
 
 
-def test_anybody_reads_where_no_password_is_asked_for(new_pooler):
+def test_every_user_may_read_where_no_password_is_needed(new_pooler):
     pooler = new_pooler({"auth_type": "any"}, databases={"main": {"user": "app"}})
-    assert pooler.console("whoever").query("SHOW STATE").rows
-    assert error_of(pooler.console("whoever"), "PAUSE").text == "admin access needed"
+    assert pooler.console("any_name").query("SHOW STATE").rows
+    assert error_of(pooler.console("any_name"), "PAUSE").text == "admin access needed"
     assert pooler.console("admin").query("PAUSE").tag == "PAUSE"
 
 
@@ -476,7 +476,7 @@ def test_the_local_superuser_is_logged_with_connections_only(new_pooler):
 # Limits
 
 
-def test_limits_of_clients_spare_admins_on_the_console(new_pooler):
+def test_limits_of_clients_do_not_apply_to_admins_on_the_console(new_pooler):
     for limit in ("max_db_client_connections", "max_user_client_connections"):
         pooler = new_pooler({limit: 1})
         admins = [pooler.console() for _ in range(3)]
@@ -520,7 +520,7 @@ def test_clauses_work_on_every_topic(busy):
     assert error.is_("ERROR", "42601", "SHOW HELP: there are no rows to choose from")
 
 
-def test_rows_are_chosen_as_awk_would(busy):
+def test_rows_are_filtered_as_awk_would(busy):
     client = busy.console()
     rows = client.query("SHOW CONFIG").dicts()
     found = client.query("SHOW CONFIG WHERE key LIKE 'server%' AND value > 10 ORDER BY key DESC")
@@ -545,14 +545,14 @@ def test_rows_are_chosen_as_awk_would(busy):
 # Cancel
 
 
-def test_cancel_of_an_idle_console_is_told(pooler):
+def test_cancel_of_an_idle_console_is_reported(pooler):
     console = pooler.console()
     cancel(pooler.address, console.key)
     pooler.wait_log(r"\] WARNING C-0x.* admin cancel request for non-waiting client\?$")
     assert console.query("SHOW STATE").rows[0] == ("active", "yes")
 
 
-# psql and whatever else comes
+# psql and other clients
 
 CATALOG = [
     "SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN"
@@ -573,7 +573,7 @@ CATALOG = [
 ]
 
 
-def test_what_clients_ask_of_servers_does_no_harm(pooler):
+def test_queries_that_clients_send_to_servers_are_harmless(pooler):
     client = pooler.console()
     for sql in CATALOG:
         error = error_of(client, sql)
@@ -622,7 +622,7 @@ def test_psql_with_completion_and_catalog_commands(pooler):
 # F61
 
 
-def test_nobody_else_feels_what_happens_on_the_console(pooler):
+def test_other_clients_do_not_notice_what_happens_on_the_console(pooler):
     client = pooler.client()
     client.query("SELECT 1")
     for garbage in (
@@ -656,15 +656,15 @@ def test_a_message_of_900_kb_is_answered(pooler):
         client.send(data[at : at + 65_000])
     assert client.result().tag == "SHOW"
     assert error_of(client, "x " * 450_000).text.startswith("invalid command 'x x")
-    # What is longer than that closes this console.
+    # A longer message closes this console.
     client.send(wire.query(" " * 1_100_000))
     with contextlib.suppress(Closed, ConnectionError, BrokenPipeError):
         client.read_all()
     assert pooler.show("STATE")
 
 
-def test_answers_that_nobody_reads_are_bounded(pooler):
-    """One who asks and asks and reads nothing is not read any further."""
+def test_unread_answers_are_bounded(pooler):
+    """The daemon stops reading from a console that sends commands and reads no answers."""
     console = pooler.raw().login("admin", "pgbouncer")
     console.query("SHOW CONFIG")
     before = pooler.memory()
@@ -695,7 +695,7 @@ def many_descriptors():
 
 @pytest.fixture
 def crowd(new_pooler, many_descriptors):
-    """A daemon with so many clients, whose names are all different, and its metrics."""
+    """A daemon with so many clients, each with a name of its own, and its metrics."""
     port = free_port()
     pooler = new_pooler(
         {
@@ -718,19 +718,19 @@ def crowd(new_pooler, many_descriptors):
 
 
 def slow_console(pooler):
-    """A console that leaves most of what it is sent with the sender, until it is read."""
+    """A console with small socket buffers: most of an answer stays in the daemon until it is read."""
     option = (socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client = pooler.keep(RawClient(pooler.address, options=[option]))
     return client.login("admin", "pgbouncer")
 
 
 def turns_of(pooler):
-    """How often the event loop has turned so far, and looked at everybody else."""
+    """How many turns the event loop has made so far; each turn serves all other clients too."""
     return scrape(pooler.metrics).value("pgusher_loop_lag_seconds_count")
 
 
-def test_show_of_5000_clients_stalls_nobody(crowd):
-    """The rows are built a few hundred in a turn; all of them together cost little, too."""
+def test_show_of_5000_clients_stalls_no_other_client(crowd):
+    """A turn of the loop builds a few hundred rows; all of them together cost little, too."""
     console = crowd.console()
 
     def turns_for(sql):
@@ -739,7 +739,7 @@ def test_show_of_5000_clients_stalls_nobody(crowd):
         found = console.query(sql)
         return turns_of(crowd) - before, found
 
-    # The pages themselves take turns, always about as many.
+    # The pages themselves take turns too, always about as many.
     least = max(turns_for("SHOW VERSION")[0] for _ in range(5))
     for sql, rows, told in (
         ("SHOW CLIENTS", MANY + 1, MANY),
@@ -756,7 +756,7 @@ def test_show_of_5000_clients_stalls_nobody(crowd):
         assert taken < (1.0 if is_sanitized() else 0.1), (sql, taken)
         if told:
             assert turns_for(sql)[0] - least >= 0.8 * told // 256, sql
-    # Rows that portals keep for later are bounded too.
+    # Rows that portals keep are bounded too.
     client = crowd.console()
     client.send(
         wire.parse("SHOW CLIENTS ORDER BY id"),
@@ -768,15 +768,17 @@ def test_show_of_5000_clients_stalls_nobody(crowd):
     assert 10 < result.types.count("s") < 30
 
 
-def test_who_stays_is_listed_once_whoever_comes_and_goes(crowd):
-    """More answers than sockets hold, so that all of this happens in the middle of some of them."""
+def test_a_client_that_stays_is_listed_once_while_others_come_and_go(crowd):
+    """The answers are larger than socket buffers, so that clients come and go in the middle of
+    them."""
     shows = ["SHOW CLIENTS", "SHOW SOCKETS", "SHOW CLIENTS ORDER BY port DESC"] * 4
     console = slow_console(crowd)
     console.send(*[wire.query(sql) for sql in shows])
     guests = []
     for number in range(150):
         guests.append(crowd.client(application_name=f"guest_{number}"))
-        # Some of those who stay wait, and stand elsewhere; the others are done by then.
+        # Some of the remaining clients wait, and are listed elsewhere; the others have finished by
+        # then.
         busy = crowd.crowd[number * 33 : number * 33 + 33]
         for client in busy:
             client.send(wire.query("SELECT 1"))

@@ -31,7 +31,7 @@ def many_descriptors():
 
 @pytest.fixture(scope="module")
 def tools():
-    """The folder with the clients' program and the server that costs nothing, running."""
+    """The folder with the load generator and the running fake server."""
     if not rig.compiler():
         pytest.skip("no C compiler to make the clients with")
     with rig.Rig() as made:
@@ -40,7 +40,7 @@ def tools():
 
 @pytest.fixture(scope="module")
 def strace():
-    """Whether strace can be used."""
+    """Skip the test if strace cannot be used."""
     possible, why = rig.can_trace()
     if not possible:
         pytest.skip(why)
@@ -48,7 +48,7 @@ def strace():
 
 @pytest.fixture
 def new_counted(new_pooler, tools):
-    """Make a daemon before the server that costs nothing, and its clients."""
+    """Make a daemon before the fake server, with its clients."""
 
     def make(settings=None, **options):
         pooler = new_pooler(
@@ -86,7 +86,7 @@ def pause(seconds):
 
 
 def warm(load):
-    """Make every lazy part be there."""
+    """Make the daemon initialise everything that it initialises at first use."""
     load.run("transactions", "-c", 50, "-n", 2000)
 
 
@@ -101,20 +101,20 @@ def test_a_transaction_costs_two_receives_and_two_sends(new_counted, tools, stra
             pooler.process.pid, load, tools.folder, "-c", 50, *more
         )
         per = {name: count / done for name, count in trace.by_name().items()}
-        # One that ends in the window began before it, and the other way round.
+        # A transaction at either end of the window may be counted only in part.
         margin = 50 / done
         assert trace.count("epoll_ctl") == 0, per
         assert not trace.vain_receives(), per
         receives = trace.count("recvfrom", "recvmsg", "read", "readv") / done
         sends = trace.count("sendto", "sendmsg", "write", "writev") / done
         assert abs(receives - 2) <= margin and abs(sends - 2) <= margin, per
-        # How many events a wait brings depends on the others on the machine.
+        # How many events a wait returns depends on other load of the machine.
         if trace.count() / done <= 4.2:
             break
     assert trace.count() / done <= 4.2, per
 
 
-def test_idle_clients_wake_nobody(new_counted, tools, strace):
+def test_idle_clients_cause_no_wakeups(new_counted, tools, strace):
     pooler, load = new_counted({"stats_period": 3600})
     warm(load)
 

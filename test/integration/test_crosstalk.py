@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Nobody hears what belongs to another, waits for ever, or loses what was promised.
+"""No client receives what belongs to another, waits without end, or loses a committed write.
 
-By hand for as long as one likes, and again with the seed that a failure has told:
-PGUSHER_CROSSTALK_SECONDS, PGUSHER_CROSSTALK_CLIENTS, PGUSHER_CROSSTALK_SEED.
+To run longer, or to repeat a failure with the seed that it printed: PGUSHER_CROSSTALK_SECONDS,
+PGUSHER_CROSSTALK_CLIENTS, PGUSHER_CROSSTALK_SEED.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ SERVERS = 5
 
 @pytest.mark.once
 @pytest.mark.parametrize("mode", MODES)
-def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, F24, F35, F42, F44
+def test_no_client_receives_what_belongs_to_another(new_pooler, stage, mode):  # F21, F24, F35, F42, F44
     pooler = new_pooler({
         "pool_mode": mode,
         "default_pool_size": SERVERS,
@@ -54,12 +54,12 @@ def test_nobody_hears_what_belongs_to_another(new_pooler, stage, mode):  # F21, 
     assert pooler.client().value("SELECT 'served'") == "served"
 
 
-# --- that the judge would have noticed --------------------------------------------------------
+# --- the check itself detects these faults ----------------------------------------------------
 
 
 @pytest.fixture
 def client():
-    """One who has logged in, and hears what a test makes up."""
+    """A client that has logged in; the test makes up its answers."""
     client = Client(Run(Mix((HOST, 0), None, "transaction", "seed")), 7)
     client.told = {**expected_answers.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
     client.status = "I"
@@ -82,7 +82,7 @@ DONE = expected_answers.done("SELECT 1")
 CANCELED = ("E", wire.fields(S="ERROR", C="57014", M="canceling statement due to user request"))
 
 
-def test_ones_own_answer_is_right(client):
+def test_the_own_answer_is_right(client):
     assert client.judge(requests.simple("c7.1"), answer(HEAD, OWN_ROW, DONE)) == (True, False)
 
 
@@ -102,12 +102,12 @@ def test_ones_own_answer_is_right(client):
     pytest.param([HEAD, CANCELED], id="cancel"),
     pytest.param([("E", wire.fields(S="ERROR", C="P0777", M="c8.1"))], id="error"),
 ])
-def test_a_foreign_answer_is_wrong(client, heard):
+def test_the_answer_of_another_client_is_wrong(client, heard):
     with pytest.raises(Wrong):
         client.judge(requests.simple("c7.1"), answer(*heard))
 
 
-def test_a_cancel_request_ends_what_asked_for_it_and_no_more(client):
+def test_a_cancel_request_ends_its_own_query_and_no_other(client):
     client.cancels = 1
     assert client.judge(requests.simple("c7.1"), answer(HEAD, CANCELED)) == (False, True)
     with pytest.raises(Wrong):
@@ -123,7 +123,7 @@ def test_a_cancel_request_ends_what_asked_for_it_and_no_more(client):
     (requests.commit(), "T", "I", True),
     (requests.commit(), "T", "T", False),
 ])
-def test_a_foreign_transaction_is_noticed(client, phrase, before, status, lawful):
+def test_an_unexpected_transaction_status_is_noticed(client, phrase, before, status, lawful):
     client.status = before
     if lawful:
         client.judge_status(phrase, status, True, False)
@@ -133,7 +133,7 @@ def test_a_foreign_transaction_is_noticed(client, phrase, before, status, lawful
             client.judge_status(phrase, status, True, False)
 
 
-def test_a_lost_connection_needs_a_server_that_was_ended(client):
+def test_a_lost_connection_needs_a_terminated_server(client):
     (fatal,) = answer(("E", wire.fields(S="FATAL", C="57P01", M="terminating connection")))
     with pytest.raises(Wrong):
         client.end(fatal, "gone")
@@ -144,7 +144,7 @@ def test_a_lost_connection_needs_a_server_that_was_ended(client):
         client.end(fatal, "gone")
 
 
-def test_silence_is_noticed():
+def test_an_answer_that_does_not_come_is_noticed():
     async def wait():
         talker = await Talker.connect(listener.getsockname(), patience=0.1)
         try:
@@ -169,11 +169,11 @@ def test_the_ledger_is_exact(committed, count, lawful):
     assert (list(ledger.faults({"c1.1": count} if count else {})) == []) is lawful
 
 
-def test_what_nobody_wrote_is_a_fault():
-    assert list(Ledger().faults({"c1.1": 1})) == ["c1.1 was written by nobody"]
+def test_rows_that_no_client_wrote_are_a_fault():
+    assert list(Ledger().faults({"c1.1": 1})) == ["c1.1 was written by no client"]
 
 
-def test_the_same_seed_draws_the_same_again():
+def test_the_same_seed_makes_the_same_choices():
     def draws(seed):
         client = Client(Run(Mix((HOST, 0), None, "session", seed)), 7)
         for _ in range(20):

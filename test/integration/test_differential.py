@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a client hears through the pooler is what PostgreSQL says: to the byte, but for keys."""
+"""What a client receives through the pooler is what PostgreSQL sends: to the byte, keys excepted."""
 
 import random
 import threading
@@ -26,20 +26,20 @@ def direct(cluster):
 
 
 def in_main(cluster):
-    """Somebody else, who speaks to the same database past the pooler."""
+    """SQL run by another client, which connects to the database directly."""
     return lambda sql: cluster.ask("main", sql)
 
 
 @pytest.fixture
 def make(new_pooler, new_relay, cluster):
-    """A pooler in some mode, whose servers stand behind a relay that can cut what they say."""
+    """A pooler in some mode, with a relay before its servers that can cut their answers."""
 
     def start(mode, pool_size=1, **settings):
         relay = new_relay(cluster.port)
         settings = {
             "pool_mode": mode,
             "default_pool_size": pool_size,
-            # A refused write would have the servers replaced.
+            # A refused write would make the pooler replace its servers.
             "server_failover_check": 0,
             **settings,
         }
@@ -62,7 +62,8 @@ def is_unknown_statement(message):
 
 
 def assert_alike(heard, expected, follows_statements=False):
-    """Tell where two conversations part. Who follows statements has words of his own for an unknown one."""
+    """Report where two conversations differ. With statement tracking the pooler has an error text
+    of its own for an unknown statement."""
     for number, (ours, theirs) in enumerate(zip(heard, expected)):
         if follows_statements and is_unknown_statement(ours) and is_unknown_statement(theirs):
             continue
@@ -71,7 +72,7 @@ def assert_alike(heard, expected, follows_statements=False):
 
 
 def expected_of(direct, name):
-    """What the server says, and what a pooler adds when the server has gone: both voices."""
+    """What the server sends, and the error that a pooler adds when the server has disconnected."""
     expected = direct(scripts[name]).heard()
     if scripts[name].fatal:
         expected.append(("E", wire.fields(S="FATAL", C="08006", M="server conn crashed?")))
@@ -79,7 +80,7 @@ def expected_of(direct, name):
 
 
 def ways(name):
-    """Everything at once, cut at random places, and taken in small bites."""
+    """Everything at once, cut at random places, and read in small pieces."""
     yield Plain()
     for seed in range(SEEDS):
         yield Cut(f"{name} {seed}")
@@ -91,7 +92,7 @@ def assert_answers_alike(pooler, direct, name, follows_statements=False):
     for way in ways(name):
         heard = talk(pooler.address, scripts[name], way, in_main(pooler.cluster)).heard()
         assert_alike(heard, expected, follows_statements)
-    # The server's bytes, cut.
+    # Cut the server's bytes as well.
     random_ = random.Random(name)
     pooler.relay.piece = lambda: random_.randint(1, 300)
     heard = talk(pooler.address, scripts[name], Cut(name, 1, 2000), in_main(pooler.cluster)).heard()
@@ -100,19 +101,19 @@ def assert_answers_alike(pooler, direct, name, follows_statements=False):
 
 
 def assert_servers_are_kept(pooler, conversation, count=1):
-    """Servers were left so clean that they were used again: no more than these were ever opened."""
+    """Servers were clean at release and were used again: no more than these were ever opened."""
     pooler.wait_pool(sv_active=0, cl_waiting=0)
     if not conversation.fatal:
         assert len(pooler.lines("S-.* new connection to server")) <= count
 
 
 @pytest.mark.parametrize("name", scripts)
-def test_a_session_hears_what_the_server_says(make, direct, name):
+def test_a_session_receives_what_the_server_sends(make, direct, name):
     assert_answers_alike(make("session"), direct, name)
 
 
 @pytest.mark.parametrize("name", [name for name in scripts if scripts[name].anywhere])
-def test_transactions_hear_what_the_server_says(make, direct, name):
+def test_transactions_receive_what_the_server_sends(make, direct, name):
     assert_answers_alike(make("transaction"), direct, name, True)
 
 
@@ -120,7 +121,7 @@ COMPANY = 5
 
 
 def assert_company_hears_alike(pooler, direct, name):
-    """Several clients have the same conversation at once, cut in ways of their own."""
+    """Several clients have the same conversation at once, each cut in its own way."""
     expected = expected_of(direct, name)
     faults = []
 
@@ -146,8 +147,8 @@ in_company = [name for name in scripts if scripts[name].anywhere and scripts[nam
 
 
 @pytest.mark.parametrize("name", in_company)
-def test_clients_that_share_servers_hear_what_they_would_alone(make, direct, name):
-    # A small packet buffer: nothing may depend on what fits into it.
+def test_clients_that_share_servers_receive_what_each_would_alone(make, direct, name):
+    # A small packet buffer: no answer may depend on what fits into it.
     pkt_buf = random.Random(name).choice([64, 300, 4096])
     assert_company_hears_alike(make("transaction", 2, pkt_buf=pkt_buf), direct, name)
 
@@ -158,7 +159,7 @@ in_statements = [
 
 
 @pytest.mark.parametrize("name", in_statements)
-def test_single_statements_hear_what_the_server_says(make, direct, name):
+def test_single_statements_receive_what_the_server_sends(make, direct, name):
     assert_company_hears_alike(make("statement", 2), direct, name)
 
 
@@ -185,7 +186,7 @@ OPTION = "_pq_.test_protocol_negotiation"
     ],
 )
 @pytest.mark.parametrize("mode", ["session", "transaction"])
-def test_a_login_tells_the_same(make, direct, mode, parameters):
+def test_a_login_reports_the_same(make, direct, mode, parameters):
     pooler = make(mode)
     conversation = Conversation((), startup=parameters)
     expected = direct(conversation).login()
@@ -196,14 +197,14 @@ def test_a_login_tells_the_same(make, direct, mode, parameters):
 
 @pytest.mark.parametrize("options", [{}, {OPTION: ""}, {OPTION: "x", "_pq_.another": "y"}])
 @pytest.mark.parametrize("protocol", [wire.PROTOCOL_3_0, wire.PROTOCOL_3_2, VERSION_3_9999])
-def test_a_protocol_is_agreed_on_as_with_a_server(make, direct, cluster, protocol, options):
+def test_a_protocol_version_is_negotiated_as_with_a_server(make, direct, cluster, protocol, options):
     if int(cluster.value("SHOW server_version_num")) < 180000:
         pytest.skip("PostgreSQL speaks 3.2 since 18")
     conversation = Conversation((), protocol=protocol, startup=options)
     kinds, _ = direct(conversation).login()
     pooler = make("transaction")
     heard, _ = talk(pooler.address, conversation, Plain(), None).login()
-    # The length of a long key is each side's own.
+    # Each side chooses the length of its long keys.
     long = [kind for kind, size in kinds if kind == "K" and size > 8]
     assert [each for each in heard if each[0] != "K"] == [each for each in kinds if each[0] != "K"]
     assert [kind for kind, size in heard if kind == "K" and size > 8] == long

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Names of servers: looked up by real name servers and bad ones, moved, listed, and failed over."""
+"""Names of servers: lookups with good and bad name servers, moved servers, lists, and failover."""
 
 import contextlib
 import os
@@ -43,14 +43,14 @@ def wide_cluster():
 
 @pytest.fixture
 def wide(wide_cluster):
-    """The same, with nobody connected to it."""
+    """The same, with no client connected to it."""
     wide_cluster.clear()
     return wide_cluster
 
 
 @pytest.fixture
 def names():
-    """A dnsmasq that knows nothing yet."""
+    """A dnsmasq that has no names yet."""
     server = Dnsmasq()
     yield server
     server.destroy()
@@ -79,7 +79,7 @@ def folder():
 
 @pytest.fixture
 def named_pooler(new_pooler, folder):
-    """Make a daemon that asks this name server: named_pooler(server, port, settings, NAME=host)."""
+    """Make a daemon that uses this name server: named_pooler(server, port, settings, NAME=host)."""
 
     def make(server, port, settings=None, **databases):
         for name, keys in databases.items():
@@ -108,7 +108,7 @@ def place_of(connection):
 
 
 def place(pooler, dbname="main"):
-    """Where a fresh client is served."""
+    """The address of the server that serves a new client."""
     with pooler.connect(dbname=dbname) as connection:
         return place_of(connection)
 
@@ -128,7 +128,7 @@ def refusal(client):
 
 
 class Waiting:
-    """A fresh client that waits for a server of an unknown place, in a thread of its own."""
+    """A new client that waits for a server at an unknown address, in a thread of its own."""
 
     def __init__(self, pooler, dbname="main"):
         self.place = self.error = None
@@ -144,7 +144,7 @@ class Waiting:
         self.done_at = time.monotonic()
 
     def served_within(self, seconds):
-        """Where it was served, in time."""
+        """The address of the server that served it, in time."""
         self.thread.join(seconds)
         assert not self.thread.is_alive(), "still waits"
         assert self.error is None, self.error
@@ -165,7 +165,7 @@ MOVING_HOSTS = {
 
 
 @pytest.mark.parametrize("keys", MOVING_HOSTS.values(), ids=MOVING_HOSTS)
-def test_connections_to_an_address_that_is_gone_are_retired(named_pooler, names, wide, keys):
+def test_connections_to_an_address_that_was_removed_are_retired(named_pooler, names, wide, keys):
     names.set({"db.test": [TWO]})
     pooler = named_pooler(
         names.address, wide.port, {"dns_max_ttl": "0"}, main=keys
@@ -181,7 +181,7 @@ def test_connections_to_an_address_that_is_gone_are_retired(named_pooler, names,
     wait_until(lambda: not server_at(pooler, TWO), 5, "the old server to go")
     assert place_of(busy) == THREE
     assert pooler.lines(r"LOG db\.test is no longer at 127\.0\.0\.2, connections to be retired: 1")
-    # What the pool knows of its servers stays known: logins need no new server for it.
+    # The pool keeps its servers' parameters: logins need no new server for them.
     assert pooler.pool()["cl_waiting"] == 0
 
 
@@ -196,7 +196,7 @@ def test_an_answer_is_used_for_dns_max_ttl(named_pooler, names, wide):
     (row,) = pooler.show("DNS_HOSTS")
     assert (row["hostname"], row["addrs"]) == ("db.test", "127.0.0.2:0")
     assert 900 <= int(row["ttl"]) <= 1000
-    # Live, for answers that come from then on.
+    # Set at run time, for answers from then on.
     pooler.command("SET dns_max_ttl = 1")
     pooler.command("RECONNECT")
     first.execute("COMMIT")
@@ -216,7 +216,7 @@ def test_several_addresses_are_used_in_turn(named_pooler, names, wide):
     assert sorted(row["addrs"].split(",")) == [f"{each}:0" for each in (ONE, TWO, THREE)]
 
 
-def test_a_failed_look_up_invalidates_nothing(named_pooler, names, wide):
+def test_a_failed_lookup_invalidates_nothing(named_pooler, names, wide):
     names.set({"db.test": [TWO]})
     pooler = named_pooler(
         names.address, wide.port, {"dns_max_ttl": "0", "dns_nxdomain_ttl": "1"}, main="db.test"
@@ -241,7 +241,7 @@ def test_a_name_that_is_not_found_is_asked_for_again_after_its_time(named_pooler
     asked = time.monotonic()
     names.set({"db.test": [TWO]})
     assert waiting.served_within(5) == TWO
-    # Many attempts have failed in that time, and one look-up.
+    # Many attempts have failed in that time, with a single lookup.
     assert waiting.done_at - asked > 1
     assert len(pooler.lines("WARNING DNS lookup failed")) == 1
     assert len(pooler.lines("closing because: server DNS lookup failed")) > 3
@@ -264,7 +264,7 @@ def test_reload_forgets_failures(named_pooler, names, wide):
 
 
 @pytest.mark.setting("dns_zone_check_period")
-def test_a_zone_that_moves_forward_has_its_names_looked_up(named_pooler, wide):
+def test_a_zone_with_a_higher_serial_has_its_names_looked_up(named_pooler, wide):
     names = Dnsmasq(serial=4294967294)
     try:
         names.set({"db.zone.test": [TWO]})
@@ -280,7 +280,7 @@ def test_a_zone_that_moves_forward_has_its_names_looked_up(named_pooler, wide):
         assert pooler.show("LISTS", list="dns_zones")[0]["items"] == "1"
         names.set({"db.zone.test": [THREE]})
         pooler.wait_log(r"LOG zone 'zone\.test' serial changed: old=4294967295 new=0")
-        # Nobody asks for a server, and the old one goes all the same.
+        # No client needs a server, and the old one is closed all the same.
         wait_until(lambda: not server_at(pooler, TWO), 5, "the old server to go")
         assert place(pooler) == THREE
         assert pooler.show("DNS_ZONES")[0]["serial"] == "0"
@@ -304,7 +304,7 @@ def test_another_resolv_conf_is_used_at_once(named_pooler, new_names, names, wid
     assert place(pooler, "plain") == ONE
     assert time.monotonic() - started < 4.5, "a dead resolver keeps others waiting"
     write_resolv_conf(os.path.join(folder, "resolv.conf"), names.address)
-    # The very look-up that was under way is answered: no attempt has failed.
+    # The lookup in flight is answered by the new server: no attempt has failed.
     assert waiting.served_within(5) == TWO
     assert pooler.lines(r"LOG .*/resolv\.conf has changed, looking up names anew")
     assert not pooler.lines("DNS lookup failed")
@@ -315,7 +315,7 @@ def test_reload_asks_again(named_pooler, new_names, wide):
     pooler = named_pooler(server.address, wide.port, main="db.test")
     waiting = Waiting(pooler)
     wait_until(lambda: server.questions >= 2, 5, "both questions")
-    # By itself the look-up would ask three times for each family, and then fail.
+    # Without the reload, the lookup would ask three times for each address family, and then fail.
     for times in range(2, 9):
         pooler.command("RELOAD")
         wait_until(lambda: server.questions >= 2 * times, 5, "the questions again")
@@ -325,7 +325,7 @@ def test_reload_asks_again(named_pooler, new_names, wide):
     assert waiting.served_within(5) == TWO
 
 
-def test_a_resolv_conf_that_cannot_be_read_is_told(new_pooler):
+def test_a_resolv_conf_that_cannot_be_read_is_reported(new_pooler):
     pooler = new_pooler({"resolv_conf": "/no/such/resolv.conf"})
     assert pooler.lines("WARNING cannot read resolv_conf: /no/such/resolv.conf")
     assert place(pooler) == ONE
@@ -335,7 +335,7 @@ def test_a_resolv_conf_that_cannot_be_read_is_told(new_pooler):
 
 
 def answers_with(texts, **options):
-    """An honest name server that knows this of every name."""
+    """An honest name server that gives these records for every name."""
 
     def answer(question, tcp):
         kind = question_of(question)[1]
@@ -345,23 +345,23 @@ def answers_with(texts, **options):
 
 
 def garbage(question, tcp):
-    """Bytes behind a header that promises records."""
+    """A header that promises records, followed by garbage."""
     return question[:2] + b"\x81\x80\0\1\0\7\0\0\0\0" + question[12:] + b"\xff" * 40
 
 
 def nonsense(question, tcp):
-    """No DNS at all."""
+    """A message that is no DNS."""
     return question[:2] + b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 def wrong_identity(question, tcp):
-    """The answer to a question that nobody asked, as forgers send it."""
+    """An answer with a wrong id, as forgers send it."""
     honest = answers_with([DEAD])(question, tcp)
     return bytes([honest[0] ^ 0x55]) + honest[1:]
 
 
 def alias_loop(question, tcp):
-    """Names that stand for each other."""
+    """Names that are aliases of each other."""
     to_itself = record(CNAME, b"\xc0\x0c")
     return reply(question, [to_itself, to_itself])
 
@@ -382,12 +382,12 @@ def refusing(question, tcp):
 
 
 def silent(question, tcp):
-    """Nothing."""
+    """No answer."""
     return None
 
 
 def cut_for_ever(question, tcp):
-    """Truncated over UDP, and nothing over TCP."""
+    """Truncated over UDP, and no answer over TCP."""
     return None if tcp else reply(question, truncated=True)
 
 
@@ -396,7 +396,7 @@ BAD += [cut_for_ever]
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.__name__)
-def test_a_bad_name_server_hurts_nobody_else_and_all_recovers(named_pooler, new_names, wide, bad):
+def test_a_bad_name_server_affects_no_other_client_and_all_recovers(named_pooler, new_names, wide, bad):
     server = new_names(bad)
     pooler = named_pooler(
         server.address,
@@ -419,7 +419,7 @@ def test_a_bad_name_server_hurts_nobody_else_and_all_recovers(named_pooler, new_
 
 
 def truncating(question, tcp):
-    """Says the truth over TCP only."""
+    """Gives the records over TCP only."""
     return answers_with([TWO])(question, tcp) if tcp else reply(question, truncated=True)
 
 
@@ -432,18 +432,18 @@ ODD = {
 
 
 @pytest.mark.parametrize("answer, places", ODD.values(), ids=ODD)
-def test_odd_answers_are_answers(named_pooler, new_names, wide, answer, places):
+def test_unusual_answers_are_answers(named_pooler, new_names, wide, answer, places):
     server = new_names(answer)
     pooler = named_pooler(server.address, wide.port, {"dns_max_ttl": "1000"}, main="db.test")
     assert place(pooler) in places
     (row,) = pooler.show("DNS_HOSTS")
     assert {each.split(":")[0] for each in row["addrs"].split(",")} == places
-    # How long it is kept is ours to say.
+    # The pooler chooses how long it keeps this answer.
     assert 900 <= int(row["ttl"]) <= 1000
     assert server.tcp_questions > 0 or answer is not truncating
 
 
-def test_a_dead_name_server_is_told_as_the_cause(named_pooler, new_names, wide):
+def test_a_name_server_that_does_not_answer_is_reported_as_the_cause(named_pooler, new_names, wide):
     server = new_names(answers_with([TWO]))
     pooler = named_pooler(
         server.address,
@@ -470,13 +470,13 @@ def test_a_dead_name_server_is_told_as_the_cause(named_pooler, new_names, wide):
 
 @pytest.fixture
 def silent_host(wide):
-    """An address at which connections are accepted by the kernel, and by nobody else."""
+    """An address where the kernel accepts connections, and no process."""
     with socket.create_server((SILENT, wide.port)):
         yield SILENT
 
 
 def host_pooler(new_pooler, port, host, settings=None, **keys):
-    """A daemon whose database is at this list of hosts."""
+    """A daemon and a database with this list of hosts."""
     return new_pooler(
         {"pool_mode": "transaction", **(settings or {})},
         databases={"main": {"host": host, "port": port, **keys}},
@@ -500,15 +500,15 @@ def test_without_balancing_the_first_host_is_used(new_pooler, wide):
 
 
 def test_sockets_may_stand_in_a_list(new_pooler, wide):
-    hosts = f"{wide.socket_folder},{TWO},@nobody/here"
+    hosts = f"{wide.socket_folder},{TWO},@unused/here"
     pooler = host_pooler(new_pooler, wide.port, hosts)
     clients = [begin(pooler) for _ in range(4)]
-    # The abstract socket has nobody behind it: the next host takes over.
+    # No process listens on the abstract socket: the next host is used.
     assert [place_of(client) for client in clients] == [None, TWO, None, TWO]
 
 
 @pytest.mark.parametrize("balance", ["round-robin", "disable"])
-def test_a_dead_host_costs_no_time(new_pooler, wide, balance):
+def test_a_host_that_refuses_costs_no_time(new_pooler, wide, balance):
     pooler = host_pooler(new_pooler, wide.port, f"{DEAD},{TWO}", load_balance_hosts=balance)
     started = time.monotonic()
     clients = [begin(pooler) for _ in range(4)]
@@ -518,7 +518,7 @@ def test_a_dead_host_costs_no_time(new_pooler, wide, balance):
     assert not pooler.lines("closing because: connect failed")
 
 
-def test_a_host_without_a_name_is_passed_over(named_pooler, names, wide):
+def test_a_host_whose_name_is_unknown_is_skipped(named_pooler, names, wide):
     names.set({"db.test": [TWO]})
     pooler = named_pooler(names.address, wide.port, main="gone.test,db.test")
     assert place(pooler) == TWO
@@ -537,7 +537,7 @@ def test_a_silent_host_leaves_time_for_the_next(new_pooler, wide, silent_host):
     assert pooler.lines(f"no answer from {silent_host}, trying the next one")
 
 
-def test_clients_hear_of_it_when_all_hosts_are_dead_and_all_recovers(new_pooler):
+def test_clients_get_an_error_when_all_hosts_refuse_and_all_recovers(new_pooler):
     cluster = Cluster({"listen_addresses": f"'{TWO},{THREE}'"})
     try:
         pooler = host_pooler(
@@ -591,7 +591,7 @@ def test_a_list_with_an_empty_item_is_refused(new_pooler, host):
 
 
 class Standby(Cluster):
-    """A copy of a cluster that follows it, at another address and the same port."""
+    """A standby of a cluster, at another address and the same port."""
 
     def __init__(self, primary, host):
         self.folder = make_folder("pgusher-pg-")
@@ -600,7 +600,7 @@ class Standby(Cluster):
         self.log_path = os.path.join(self.folder, "log")
         self.port, self.host = primary.port, host
         self.process = self._connection = None
-        # Not pg_basebackup: that is of another version, where only the server's programs are given.
+        # Not with pg_basebackup: it may be of another version than the server's programs.
         primary.stop()
         run(["cp", "-a", primary.data, self.data])
         primary.start()
@@ -634,7 +634,7 @@ def pair():
 
 
 def write_note(connection):
-    """Where a row was written; raises what the server says."""
+    """The address of the server where a row was written; raises the server's error."""
     return connection.execute(
         "INSERT INTO notes (text) VALUES ('x') RETURNING host(inet_server_addr())"
     ).fetchone()[0]
@@ -646,7 +646,7 @@ def notes(cluster):
 
 
 def make_read_only(cluster):
-    """As an operator does before a failover."""
+    """Make the primary read-only, as operators do before a failover."""
     cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on")
     cluster.sql("SELECT pg_reload_conf()")
 
@@ -691,7 +691,7 @@ def test_writers_follow_a_failover(named_pooler, names, pair):
     assert notes(standby) >= 6
 
 
-def test_a_transaction_goes_on_where_it_is(named_pooler, names, pair):
+def test_a_transaction_continues_on_its_server(named_pooler, names, pair):
     primary, standby = pair
     names.set({"db.test": [TWO]})
     pooler = named_pooler(names.address, primary.port, {"dns_max_ttl": "1000"}, main="db.test")
@@ -710,7 +710,7 @@ def test_a_transaction_goes_on_where_it_is(named_pooler, names, pair):
 
 
 @pytest.mark.setting("server_failover_check")
-def test_nothing_follows_where_the_check_is_off(named_pooler, names, wide):
+def test_clients_follow_no_failover_without_the_check(named_pooler, names, wide):
     names.set({"db.test": [TWO]})
     pooler = named_pooler(
         names.address,

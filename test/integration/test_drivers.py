@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: ISC
-"""Drivers with their defaults: the programs of test/drivers, which tell what they saw in TAP.
+"""Drivers with their defaults: runs the programs of test/drivers, which report in TAP.
 
 In transaction mode the six clients of a program share two servers; in session mode each has its
-own. Python's and Ruby's programs run with Debian's packages. The rest, and Python's again with
-newer packages, are made by test/drivers/build.py in the folder that PGUSHER_TEST_DRIVERS names.
+own. Python's and Ruby's programs run with Debian's packages. The other programs, and Python's again
+with newer packages, are built by test/drivers/build.py in the folder that PGUSHER_TEST_DRIVERS
+names.
 """
 
 import importlib.util
@@ -29,7 +30,7 @@ RUBY = "/usr/bin/ruby"
 # Servers of a pool, by its mode.
 SERVERS = {"transaction": 2, "session": 60}
 
-# By Debian's packages: the program, and how to see whether what it needs is here.
+# With Debian's packages: the program, and a command that succeeds if its packages are installed.
 DEBIAN = {
     "psycopg3": ([PYTHON, "python/use_psycopg3.py"], [PYTHON, "-c", "import psycopg"]),
     "psycopg2": ([PYTHON, "python/use_psycopg2.py"], [PYTHON, "-c", "import psycopg2"]),
@@ -47,7 +48,7 @@ DEBIAN = {
     "rails": ([RUBY, "ruby/use_rails.rb"], [RUBY, "-e", "require 'active_record'; require 'pg'"]),
 }
 
-# Made by build.py: the kit, and the program in its folder.
+# Built by build.py: the kit, and the program in its folder.
 JAVA = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "classes:packages/*"]
 KITS = {
     "psycopg3": ("python", [PYTHON, "use_psycopg3.py"]),
@@ -72,7 +73,7 @@ KITS = {
 
 @pytest.fixture
 def database(cluster):
-    """A database of our own, which the user owns."""
+    """A database that the user of the drivers owns."""
     cluster.sql(f"CREATE DATABASE {DATABASE} OWNER {USER}")
     yield DATABASE
     cluster.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)")
@@ -103,7 +104,7 @@ def new_drivers_pooler(new_pooler, database):
 
 
 def environment(pooler, mode, **more):
-    """How libpq and its likes find the pooler, and the programs the mode."""
+    """Variables that lead libpq and other drivers to the pooler, and name the mode to the programs."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return {
         **kept, "PGHOST": HOST, "PGPORT": str(pooler.port), "PGUSER": USER, "PGPASSWORD": PASSWORD,
@@ -112,7 +113,7 @@ def environment(pooler, mode, **more):
 
 
 def run(command, pooler, mode, folder, **more):
-    """Run a program to its end; what it said."""
+    """Run a program to its end; returns its output."""
     done = subprocess.run(
         command, cwd=folder, env=environment(pooler, mode, **more), text=True, timeout=140,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -122,7 +123,7 @@ def run(command, pooler, mode, folder, **more):
 
 
 def drive(command, pooler, mode, folder, **more):
-    """Run a driver's program: all its checks were right, and nothing is left behind."""
+    """Run a driver's program: all its checks pass, and it leaves nothing behind."""
     said = run(command, pooler, mode, folder, **more)
     right = re.findall(r"^ok \d+ - ", said, re.MULTILINE)
     assert right and f"\n1..{len(right)}\n" in said, said
@@ -133,7 +134,7 @@ def drive(command, pooler, mode, folder, **more):
 
 
 def busy_servers(pooler):
-    """Those of the pool's servers that do something for nobody."""
+    """Servers of the pool that are busy although no client is connected."""
     return [row for row in pooler.cluster.backends(datname=DATABASE) if row["state"] != "idle"]
 
 
@@ -149,7 +150,7 @@ def test_a_driver_of_debian_works_with_its_defaults(new_drivers_pooler, mode, na
 
 
 def builder():
-    """The module build.py, which knows what a kit is made of."""
+    """The module build.py, which lists the sources of each kit."""
     path = os.path.join(SOURCES, "build.py")
     description = importlib.util.spec_from_file_location("drivers_build", path)
     module = importlib.util.module_from_spec(description)
@@ -158,7 +159,7 @@ def builder():
 
 
 def kit_folder(kit):
-    """Where a kit was made; the test is left out where it could not be had."""
+    """The folder of a kit. Skips the test if the kit could not be built."""
     top = os.environ.get("PGUSHER_TEST_DRIVERS")
     if not top:
         pytest.skip("PGUSHER_TEST_DRIVERS names no folder made by test/drivers/build.py")
@@ -240,11 +241,12 @@ def test_psql_works_with_its_defaults(new_drivers_pooler, mode, folder):
 
 
 @pytest.mark.parametrize("protocol", ["simple", "extended", "prepared"])
-def test_pgbench_works_and_its_books_balance(new_drivers_pooler, mode, folder, protocol):
+def test_pgbench_works_and_its_sums_agree(new_drivers_pooler, mode, folder, protocol):
     pooler = new_drivers_pooler(mode)
     pgbench = program("pgbench")
     run([pgbench, "-i", "-q", "-s", "2"], pooler, mode, folder)
-    # A thread that prepares waits, and the others of its clients with it: one has to be enough.
+    # A pgbench thread that prepares a statement makes its other clients wait: with threads of
+    # several clients one server has to be enough.
     counts = ["-n", "-c", "8", "-j", "8", "-t", "150"]
     said = run([pgbench, "-M", protocol, *counts], pooler, mode, folder)
     assert "number of transactions actually processed: 1200/1200" in said
@@ -277,7 +279,7 @@ def test_pgbench_sends_pipelines(new_drivers_pooler, mode, folder):
 
 
 def dump(pooler, folder, name, *options):
-    """What pg_dump says of a database through the pooler, less what differs from run to run."""
+    """What pg_dump prints of a database through the pooler, less what differs from run to run."""
     command = [program("pg_dump"), "--no-owner", *options, name]
     said = run(command, pooler, "session", folder)
     return [line for line in said.splitlines() if not re.match(r"--|\\(un)?restrict ", line)]
@@ -312,8 +314,8 @@ def test_pg_dump_and_pg_restore_work_in_session_mode(new_drivers_pooler, cluster
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
-def test_pg_dump_sees_its_own_settings_only(new_drivers_pooler, cluster, folder):
-    """What pg_dump sets in its session is gone before the next client has the server."""
+def test_pg_dump_settings_do_not_reach_other_clients(new_drivers_pooler, cluster, folder):
+    """What pg_dump sets in its session is reset before the next client has the server."""
     pooler = new_drivers_pooler("session", default_pool_size=1)
     run([program("pg_dump"), "-f", os.devnull], pooler, "session", folder)
     with pooler.connect(USER, DATABASE, password=PASSWORD) as connection:

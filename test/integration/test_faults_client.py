@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Clients that vanish, flood, stammer or send nonsense: only they are to suffer."""
+"""Clients that disconnect, flood, send small pieces or nonsense: no other client is affected."""
 
 import random
 import struct
@@ -17,7 +17,7 @@ from support.servers.pooler import is_sanitized
 
 @pytest.fixture
 def ledger(cluster):
-    """A table; committed() tells what is in it."""
+    """A table; committed() returns what is in it."""
     with cluster.connect("main", "app") as connection:
         connection.execute("DROP TABLE IF EXISTS ledger")
         connection.execute("CREATE TABLE ledger (entry text)")
@@ -30,7 +30,7 @@ def ledger(cluster):
 
 
 def healthy(pooler):
-    """The daemon lives, a fresh client is served at once, and the pool comes to rest."""
+    """The daemon runs, a new client is served at once, and the pool comes to rest."""
     assert pooler.running()
     client = pooler.client()
     assert client.value("SELECT 'fresh'") == "fresh"
@@ -46,12 +46,12 @@ GOODBYES = {
 }
 
 
-# Gone in the middle: F19, F20
+# Disconnected in the middle of something: F19, F20
 
 
 @pytest.mark.parametrize("how", GOODBYES)
 @pytest.mark.parametrize("mode", ["session", "transaction"])
-def test_gone_in_an_open_transaction(new_pooler, cluster, ledger, how, mode):  # F19
+def test_disconnect_in_an_open_transaction(new_pooler, cluster, ledger, how, mode):  # F19
     pooler = new_pooler({"pool_mode": mode, "default_pool_size": 1})
     client = pooler.client()
     client.query("BEGIN")
@@ -68,7 +68,7 @@ def test_gone_in_an_open_transaction(new_pooler, cluster, ledger, how, mode):  #
 
 
 @pytest.mark.parametrize("how", GOODBYES)
-def test_gone_while_a_query_runs(one_server, cluster, ledger, how):  # F19
+def test_disconnect_while_a_query_runs(one_server, cluster, ledger, how):  # F19
     client = one_server.client()
     client.query("BEGIN")
     client.query("INSERT INTO ledger VALUES ('never')")
@@ -81,8 +81,8 @@ def test_gone_while_a_query_runs(one_server, cluster, ledger, how):  # F19
 
 
 @pytest.mark.parametrize("how", GOODBYES)
-def test_gone_with_a_whole_commit_sent(one_server, ledger, how):
-    """What was acknowledged is there; what was not may or may not be, but never twice."""
+def test_disconnect_with_a_whole_commit_sent(one_server, ledger, how):
+    """What was acknowledged is committed; what was not may or may not be, but never twice."""
     client = one_server.client()
     client.query("INSERT INTO ledger VALUES ('acknowledged')")
     client.send(wire.query("INSERT INTO ledger VALUES ('unknown')"))
@@ -92,7 +92,7 @@ def test_gone_with_a_whole_commit_sent(one_server, ledger, how):
 
 
 @pytest.mark.parametrize("how", GOODBYES)
-def test_gone_in_copy_in(one_server, cluster, ledger, how):  # F20
+def test_disconnect_in_copy_in(one_server, cluster, ledger, how):  # F20
     client = one_server.client()
     client.send(wire.query("COPY ledger FROM STDIN"))
     assert client.read().type == "G"
@@ -104,7 +104,7 @@ def test_gone_in_copy_in(one_server, cluster, ledger, how):  # F20
 
 
 @pytest.mark.parametrize("how", GOODBYES)
-def test_gone_in_copy_out(one_server, cluster, how):  # F20
+def test_disconnect_in_copy_out(one_server, cluster, how):  # F20
     client = one_server.client()
     client.send(wire.query("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 100000)) TO STDOUT"))
     assert client.read().type == "H"
@@ -115,7 +115,7 @@ def test_gone_in_copy_out(one_server, cluster, how):  # F20
 
 @pytest.mark.parametrize("how", GOODBYES)
 @pytest.mark.parametrize("size", [100, 100_000])
-def test_gone_in_half_a_message(one_server, ledger, how, size):  # F20
+def test_disconnect_in_half_a_message(one_server, ledger, how, size):  # F20
     client = one_server.client()
     client.query("BEGIN")
     message = wire.query("INSERT INTO ledger VALUES ('" + "n" * size + "')")
@@ -131,7 +131,7 @@ def test_gone_in_half_a_message(one_server, ledger, how, size):  # F20
 
 @pytest.mark.parametrize("how", GOODBYES)
 @pytest.mark.parametrize("cut", ["parse", "bind", "flush", "execute"])
-def test_gone_in_a_batch(one_server, ledger, how, cut):  # F23 in part
+def test_disconnect_in_a_batch(one_server, ledger, how, cut):  # F23 in part
     client = one_server.client()
     parts = {
         "parse": wire.parse("INSERT INTO ledger VALUES ('never')"),
@@ -155,7 +155,7 @@ def test_gone_in_a_batch(one_server, ledger, how, cut):  # F23 in part
     assert ledger() == ["next"]
 
 
-def test_gone_while_the_answer_is_on_its_way(one_server, cluster):
+def test_disconnect_while_the_answer_is_being_sent(one_server, cluster):
     for _ in range(20):
         client = one_server.client()
         client.send(wire.query("SELECT generate_series(1, 1000)"))
@@ -165,7 +165,7 @@ def test_gone_while_the_answer_is_on_its_way(one_server, cluster):
 
 
 def test_leaving_the_queue(new_pooler):  # F29
-    """20 hold transactions, 40 queue, 20 of these leave: the rest are served in order."""
+    """20 clients have transactions, 40 wait, 20 of these disconnect: the rest are served in order."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 20, "max_client_conn": 200})
     holders = [pooler.client() for _ in range(20)]
     for client in holders:
@@ -255,7 +255,7 @@ def healthy_after(pooler, *clients):
 
 
 def valid_sequences():
-    """Byte sequences that a mutation starts from."""
+    """Byte sequences that are mutated."""
     extended = wire.extended("SELECT $1::text", ["value"]) + wire.sync()
     return [
         wire.query("SELECT 1") + wire.query("SELECT 2"),
@@ -270,7 +270,7 @@ def valid_sequences():
 
 
 def whole_protocol():
-    """The messages of each conversation of the differential test that are not too many."""
+    """The messages of each conversation of the differential test, long ones left out."""
     found = [b"".join(turn.data for turn in script.turns) for script in scripts.values()]
     return [data for data in found if len(data) < 20_000 and b"pg_sleep" not in data]
 
@@ -339,11 +339,12 @@ def test_mutations_before_login(new_pooler):  # F18
     assert pooler.client().value("SELECT 1") == "1"
 
 
-# Answers never go astray: F21
+# Answers reach their own client: F21
 
 
-def test_nobody_sees_anothers_answer(new_pooler):  # F21
-    """Clients with tokens of their own under loss, cancels and errors: each sees only its own."""
+def test_no_client_sees_the_answer_of_another(new_pooler):  # F21
+    """Clients with tokens of their own under disconnects, cancels and errors: each sees only its
+    own."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3, "max_client_conn": 200})
     stop = time.monotonic() + 4
     strays, done = [], []
@@ -408,7 +409,7 @@ def test_nobody_sees_anothers_answer(new_pooler):  # F21
 # Floods
 
 
-def test_no_growth_from_clients_that_come_and_go(new_pooler):
+def test_clients_that_come_and_go_make_nothing_grow(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "log_connections": 0, "log_disconnections": 0})
 
     def rounds(count):
@@ -426,7 +427,7 @@ def test_no_growth_from_clients_that_come_and_go(new_pooler):
     assert healthy(pooler)
 
 
-def test_memory_comes_back_after_a_crowd(new_pooler):
+def test_memory_is_released_after_a_crowd_of_clients(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 2000})
     first = pooler.client()
     first.query("SELECT 1")

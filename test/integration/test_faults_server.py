@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Servers that die, hang, refuse, flood or send nonsense: others go on, and all comes back."""
+"""Servers that crash, hang, refuse, flood or send nonsense: the pooler serves on and recovers."""
 
 import os
 import random
@@ -19,12 +19,12 @@ from support.servers.pooler import is_sanitized
 
 CRASHED = ("FATAL", "08006", "server conn crashed?")
 
-# A database that has time to answer, beside one whose clients are refused soon.
+# A database with a long wait limit, beside one that refuses clients soon.
 PATIENT = {"query_wait_timeout": 20}
 
 
 def served(pooler, **login):
-    """Whether a fresh client gets an answer now."""
+    """Whether a new client gets an answer now."""
     try:
         client = pooler.client(**login)
         good = client.value("SELECT 'well'") == "well"
@@ -35,12 +35,12 @@ def served(pooler, **login):
 
 
 def recovers(pooler, timeout, **login):
-    """A fresh client is served within this time."""
+    """A new client is served within this time."""
     return wait_until(lambda: served(pooler, **login), timeout, "recovery", interval=0.05)
 
 
 class Load:
-    """Clients that work without an end; what went wrong is kept, and each reconnects."""
+    """Clients that send queries without end and reconnect after errors, which are kept."""
 
     def __init__(self, pooler, count=6, sql="SELECT 1"):
         self.pooler = pooler
@@ -68,11 +68,11 @@ class Load:
                 self.errors.append(fault)
 
     def close(self):
-        """End it with the test, however that ends."""
+        """End it when the test ends, with or without a failure."""
         self.stop()
 
     def stop(self):
-        """End it; returns what went wrong."""
+        """End it; returns the errors."""
         self.stop_now.set()
         for thread in self.threads:
             thread.join(30)
@@ -80,10 +80,10 @@ class Load:
         return self.errors
 
 
-# Dying backends
+# Terminated backends
 
 
-def test_the_death_of_an_idle_server_is_not_noticed(pooler, cluster):  # F44
+def test_the_end_of_an_idle_server_is_not_noticed(pooler, cluster):  # F44
     client = pooler.client()
     for _ in range(5):
         pid = int(client.value("SELECT pg_backend_pid()"))
@@ -93,7 +93,7 @@ def test_the_death_of_an_idle_server_is_not_noticed(pooler, cluster):  # F44
     assert len(pooler.lines(r"S-.* closing because: server conn crashed\? \(age=")) == 5
 
 
-def test_the_death_of_a_server_in_use_is_told_in_both_voices(pooler, cluster):
+def test_the_end_of_a_server_in_use_is_reported_by_server_and_pooler(pooler, cluster):
     client, other = pooler.client(), pooler.client()
     client.query("BEGIN")
     pid = int(client.value("SELECT pg_backend_pid()"))
@@ -110,7 +110,7 @@ def test_terminating_backends_under_load(pooler, cluster):  # F44
     random_ = random.Random(1)
     for _ in range(12):
         asked = load.answers
-        # Not in their login: that makes the pool refuse logins for server_login_retry.
+        # Not during a login: that makes the pool refuse logins for server_login_retry.
         rows = [row for row in cluster.backends() if row["state"] not in (None, "starting")]
         for row in random_.sample(rows, min(3, len(rows))):
             cluster.terminate(row["pid"])
@@ -124,8 +124,8 @@ def test_terminating_backends_under_load(pooler, cluster):  # F44
     pooler.wait_pool(sv_active=0, cl_waiting=0)
 
 
-def test_a_killed_backend_takes_only_its_company(new_pooler, private_cluster):  # F43
-    """PostgreSQL throws everybody out and recovers."""
+def test_a_killed_backend_affects_only_clients_with_servers(new_pooler, private_cluster):  # F43
+    """PostgreSQL closes all connections and recovers."""
     pooler = new_pooler(
         {"pool_mode": "transaction", "server_login_retry": 1}, cluster=private_cluster
     )
@@ -136,7 +136,7 @@ def test_a_killed_backend_takes_only_its_company(new_pooler, private_cluster):  
     os.kill(pid, signal.SIGKILL)
     assert client.fatal().is_(*CRASHED)
     assert recovers(pooler, 10)
-    # A client that had no server was not in it.
+    # A client without a server is not affected.
     assert wait_until(lambda: try_query(idle), 5)
 
 
@@ -166,7 +166,7 @@ def test_a_restart_under_load(new_pooler, private_cluster, mode):  # F45
     pooler.wait_pool(sv_active=0, cl_waiting=0)
 
 
-def test_a_stopped_backend_holds_up_nobody_else(new_pooler, cluster):  # F46
+def test_a_stopped_backend_delays_no_other_client(new_pooler, cluster):  # F46
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 3})
     client, other = pooler.client(), pooler.client()
     pid = None
@@ -186,7 +186,7 @@ def test_a_stopped_backend_holds_up_nobody_else(new_pooler, cluster):  # F46
     pooler.wait_pool(sv_active=0)
 
 
-def test_a_silent_link_that_is_reset(new_pooler, new_relay, cluster):  # F47
+def test_a_silent_connection_that_is_reset(new_pooler, new_relay, cluster):  # F47
     relay = new_relay(cluster.port)
     pooler = new_pooler(
         {"pool_mode": "transaction", "server_login_retry": 0.5},
@@ -207,7 +207,7 @@ def test_a_silent_link_that_is_reset(new_pooler, new_relay, cluster):  # F47
 
 
 def test_a_server_that_cannot_be_reached(new_pooler, new_relay, cluster):
-    """Nobody waiting is thrown out by a refused connection; the time limits do that."""
+    """A refused connection ends no waiting client; the time limits do that."""
     relay = new_relay(cluster.port)
     relay.set_mode("reset")
     pooler = new_pooler(
@@ -222,7 +222,7 @@ def test_a_server_that_cannot_be_reached(new_pooler, new_relay, cluster):
     assert client.value("SELECT 1") == "1"
 
 
-def test_a_database_whose_server_is_away_from_the_start(new_pooler):
+def test_a_database_whose_server_is_down_from_the_start(new_pooler):
     pooler = new_pooler(
         {"client_login_timeout": 1, "server_login_retry": 0.3},
         databases={"main": {"host": "127.0.0.1", "port": 1}, "other": {}},
@@ -237,7 +237,7 @@ def test_a_database_whose_server_is_away_from_the_start(new_pooler):
 
 
 def test_no_connection_slots_left(new_pooler, cluster):  # F57
-    """The server's own words; what the pool has goes on; no storm of attempts."""
+    """The server's own error; the pool's servers serve on; no storm of attempts."""
     cluster.sql("ALTER ROLE carol CONNECTION LIMIT 2")
     try:
         pooler = new_pooler({"pool_mode": "transaction", "server_login_retry": 1})
@@ -245,7 +245,8 @@ def test_no_connection_slots_left(new_pooler, cluster):  # F57
         first.query("BEGIN"), second.query("BEGIN")
         third.send(wire.query("SELECT 'waited'"))
         pooler.wait_log("WARNING server login failed: FATAL too many connections for role")
-        # With servers in the pool the third keeps waiting, and gets the first that is free.
+        # With servers in the pool the third client keeps waiting, and gets the first server that is
+        # free.
         assert third.silent(0.5)
         assert len(pooler.lines("server login failed")) <= 2
         first.query("COMMIT")
@@ -302,7 +303,7 @@ def test_an_incomplete_error_in_the_login_reaches_the_client(new_pooler, new_ser
 
 
 @pytest.mark.parametrize("name", INCOMPLETE_ERRORS)
-def test_an_incomplete_error_after_the_login_hurts_nobody_else(new_pooler, new_server, name):  # F48
+def test_an_incomplete_error_after_the_login_affects_no_other_client(new_pooler, new_server, name):  # F48
     packet, _ = INCOMPLETE_ERRORS[name]
 
     def answer(connection, sql):
@@ -433,7 +434,7 @@ def test_a_flood_in_the_login_is_bounded(new_pooler, new_server, flood):  # F54
     if flood in ("parameters", "long values"):
         assert client.fatal().severity == "FATAL"
     else:
-        # Bounded by itself: each takes the place of the one before, or is dropped.
+        # Bounded without a limit: each replaces the one before, or is dropped.
         try:
             client.finish_login("app")
         except ServerError as error:
@@ -446,7 +447,7 @@ def test_a_flood_in_the_login_is_bounded(new_pooler, new_server, flood):  # F54
 
 
 def scram_with(first):
-    """A script whose server-first-message is made by first(client_first)."""
+    """A script that sends the server-first-message made by first(client_first)."""
 
     def script(connection):
         connection.accept_startup()
@@ -498,8 +499,8 @@ def test_a_hostile_challenge_ends_that_server(new_pooler, new_server, name):  # 
     server.wait_all_ended()
 
 
-def test_a_slow_proof_holds_up_nobody(new_pooler, new_server):  # F52
-    """A million iterations are allowed, and are computed beside the loop."""
+def test_a_slow_derivation_delays_no_client(new_pooler, new_server):  # F52
+    """A million iterations are allowed, and a helper thread computes them."""
 
     def script(connection):
         connection.accept_startup()
@@ -523,7 +524,7 @@ def test_a_slow_proof_holds_up_nobody(new_pooler, new_server):  # F52
         worst = max(worst, pooler.loop_seconds() - asked)
     client.timeout = 60
     client.finish_login("app")
-    # Some of a million iterations, on the slowest of machines.
+    # A part of a million iterations, on a very slow machine.
     assert worst < 0.1
     assert client.value("q") == "q"
 
@@ -593,7 +594,7 @@ def test_a_row_of_a_gigabyte_that_never_comes(new_pooler, new_server):  # F49
 
 
 @pytest.mark.parametrize("kind", ["G", "W", "H"])
-def test_a_copy_nobody_asked_for(new_pooler, new_server, kind):  # F49
+def test_a_copy_that_no_client_asked_for(new_pooler, new_server, kind):  # F49
     def answer(connection, sql):
         if sql == "bad":
             return wire.message(kind, b"\0\0\0") + wire.command_complete("COPY 0") + wire.ready()
@@ -625,7 +626,7 @@ UNASKED = {
 
 
 @pytest.mark.parametrize("name", UNASKED)
-def test_what_an_idle_server_says_reaches_nobody(new_pooler, new_server, name):  # F49
+def test_messages_of_an_idle_server_reach_no_client(new_pooler, new_server, name):  # F49
     server = new_server()
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     client = pooler.client()
@@ -638,7 +639,7 @@ def test_what_an_idle_server_says_reaches_nobody(new_pooler, new_server, name): 
         assert server.count == 2, "the server that spoke out of turn was used again"
 
 
-def test_a_notification_to_an_idle_server_does_not_dirty_it(new_pooler, new_server):
+def test_a_notification_to_an_idle_server_does_not_make_it_dirty(new_pooler, new_server):
     server = new_server()
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     client = pooler.client()
@@ -690,18 +691,18 @@ def test_mutated_bytes_from_the_server(new_pooler, new_relay, cluster, seed):  #
     relay.mutate = None
     relay.set_mode("reset")
     relay.set_mode("pass")
-    # What was learned from mutated bytes is forgotten with the servers.
+    # Values read from mutated bytes are freed with the servers.
     pooler.command("RECONNECT")
     assert recovers(pooler, 5)
     neighbour.leave()
 
 
-# Losses at every place
+# Disconnects at every place
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("after", ["nothing", "startup", "ok", "half a welcome", "welcome"])
-def test_a_server_that_goes_in_each_state_of_its_login(new_pooler, new_server, after, end):
+def test_a_server_that_disconnects_in_each_state_of_its_login(new_pooler, new_server, after, end):
     def script(connection):
         if connection.number < 2:
             if after != "nothing":
@@ -738,7 +739,7 @@ def try_again(pooler, client):
 @pytest.mark.parametrize(
     "after", ["nothing", "half a message", "row", "half an end", "complete"]
 )
-def test_a_server_that_goes_in_the_middle_of_an_answer(new_pooler, new_server, after, end):
+def test_a_server_that_disconnects_in_the_middle_of_an_answer(new_pooler, new_server, after, end):
     answer = wire.row_description("a") + wire.data_row("x") + wire.command_complete("SELECT 1")
     parts = {
         "nothing": b"",
@@ -765,7 +766,7 @@ def test_a_server_that_goes_in_the_middle_of_an_answer(new_pooler, new_server, a
     client.query("q")
     client.send(wire.query("die"))
     if after == "half a message":
-        # What came is passed on; an error cannot be put into the middle of it.
+        # The part that came is passed on; no error can be inserted into a message.
         data = b""
         while True:
             try:
@@ -779,7 +780,7 @@ def test_a_server_that_goes_in_the_middle_of_an_answer(new_pooler, new_server, a
     assert len(pooler.wait_log(r"closing because: server conn crashed\?", 2)) == 2
 
 
-def test_no_growth_from_servers_that_come_and_go(new_pooler, new_server):
+def test_servers_that_come_and_go_make_nothing_grow(new_pooler, new_server):
     def script(connection):
         connection.login()
         connection.send(wire.one_row(connection.next_query()))

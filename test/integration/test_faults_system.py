@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A system whose calls fail now and then, and whose clock jumps: F71, F72."""
+"""System calls that fail now and then, and a clock that jumps: F71, F72."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from support.servers.pooler import is_sanitized
 
 
 class Faulty:
-    """A daemon whose calls fail between start() and end()."""
+    """A daemon with system calls that fail between begin() and end()."""
 
     def __init__(self, pooler, library, faults):
         self.pooler = pooler
@@ -47,7 +47,7 @@ def new_faulty(new_pooler, library):
 
 
 def work(pooler, timeout=15):
-    """A bit of everything that a client does."""
+    """Some of everything that a client does."""
     client = pooler.raw()
     client.timeout = timeout
     try:
@@ -67,7 +67,7 @@ def work(pooler, timeout=15):
 
 
 def survive(pooler, rounds):
-    """Work as far as it goes, with new servers each time; the process must live."""
+    """Work as far as possible, with new servers each time; the process must not end."""
     for _ in range(rounds):
         try:
             work(pooler, timeout=0.5)
@@ -99,7 +99,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("faults", HARMLESS)
-def test_calls_that_are_only_put_off_are_not_noticed(new_faulty, faults):  # F71
+def test_calls_that_have_to_be_repeated_are_not_noticed(new_faulty, faults):  # F71
     faulty = new_faulty(faults)
     faulty.begin()
     for _ in range(8):
@@ -150,7 +150,7 @@ def test_calls_that_fail_end_connections_not_the_process(new_faulty, faults):  #
             return False
         return True
 
-    # Listening may rest for five seconds after accept() failed.
+    # The listeners may pause for five seconds after accept() failed.
     wait_until(well, 8, "service to be back")
     pooler.wait_pool(cl_active=0, cl_waiting=0, sv_active=0)
     # The pool may have grown, and a console is open.
@@ -158,7 +158,7 @@ def test_calls_that_fail_end_connections_not_the_process(new_faulty, faults):  #
 
 
 @pytest.mark.parametrize("shift", [3600, -3600, 400 * 86400])
-def test_a_jump_of_the_clock_ends_nobody(new_faulty, shift):  # F72
+def test_a_jump_of_the_clock_ends_no_client(new_faulty, shift):  # F72
     faulty = new_faulty(
         f"clock:{shift}:1",
         client_idle_timeout=30,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""SHOW FDS, and a PgBouncer that takes over from us by it."""
+"""SHOW FDS, and a PgBouncer that takes over from pgusher by it."""
 
 import base64
 import contextlib
@@ -71,7 +71,7 @@ def test_columns(pooler):
     assert result.tag == "SHOW"
 
 
-def test_stats_user_sees_none(pooler):
+def test_stats_user_sees_no_descriptors(pooler):
     with pytest.raises(ServerError) as caught:
         pooler.console("stats").query("SHOW FDS")
     assert caught.value.text == "admin access needed"
@@ -118,7 +118,7 @@ def test_rows_of_a_pair_name_each_other(pooler, cluster):
     assert [row["link"] for row in fds(pooler, task="server")] == ["0"]
 
 
-def test_keys_of_scram_clients_are_told(new_pooler, cluster):
+def test_keys_of_scram_clients_are_shown(new_pooler, cluster):
     secret = cluster.secret("scram_login")
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", "pool_mode": "transaction"},
@@ -151,7 +151,7 @@ def holds(pid, text):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="reads memory that is not its own")
-def test_keys_that_were_told_are_not_kept_as_text(new_pooler, cluster):
+def test_keys_that_were_shown_are_not_kept_as_text(new_pooler, cluster):
     if is_sanitized():
         pytest.skip("its memory is too large to be read")
     pooler = new_pooler(
@@ -165,7 +165,7 @@ def test_keys_that_were_told_are_not_kept_as_text(new_pooler, cluster):
     console = pooler.client("admin", "pgbouncer", password="x")
     for sql in ("SHOW FDS", "SHOW FDS ORDER BY fd"):
         console.query(sql)
-        # The answer is here before it is wiped there; nothing else comes that could cover it.
+        # The answer arrives here before the daemon wipes it; no later message could overwrite it.
         wait_until(lambda: not holds(pooler.process.pid, key), what=sql)
     console.send(
         wire.message("P", wire.text("") + wire.text("SHOW FDS") + bytes(2))
@@ -177,7 +177,7 @@ def test_keys_that_were_told_are_not_kept_as_text(new_pooler, cluster):
     wait_until(lambda: not holds(pooler.process.pid, key))
 
 
-def test_secret_that_was_looked_up_is_told(new_pooler, cluster):
+def test_a_secret_that_was_looked_up_is_shown(new_pooler, cluster):
     pooler = new_pooler(
         {"auth_type": "md5", "auth_user": "harness", "pool_mode": "transaction"},
         auth={"harness": "", "admin": "x", "app": None},
@@ -189,7 +189,7 @@ def test_secret_that_was_looked_up_is_told(new_pooler, cluster):
     }
 
 
-def test_tls_is_left_out(new_pooler):
+def test_tls_clients_are_left_out(new_pooler):
     authority = Authority()
     try:
         certificate, key = authority.issue("localhost", "DNS:localhost")
@@ -231,18 +231,18 @@ def test_local_superuser_gets_the_descriptors(pooler):
     for row, got in rows[:2]:
         with socket.socket(fileno=got[0]) as copy:
             assert copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-    # The console goes on as before.
+    # The console works as before.
     assert console.query("SHOW VERSION").rows
     assert client.query("COMMIT").tag == "COMMIT"
 
 
-def test_others_get_none(pooler):
+def test_other_users_get_no_descriptors(pooler):
     for console in (pooler.console(unix=True), pooler.console()):
         console.send(wire.query("SHOW FDS"))
         assert not any(got for _, got in receive(console))
 
 
-def test_console_that_does_not_read_hinders_nobody(new_pooler):
+def test_a_console_that_does_not_read_delays_no_client(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 1000})
     clients = [pooler.client() for _ in range(600)]
     console = pooler.superuser()
@@ -258,7 +258,7 @@ def test_console_that_does_not_read_hinders_nobody(new_pooler):
     assert console.value("SHOW VERSION").startswith("PgBouncer")
 
 
-def test_console_that_goes_in_the_middle_hinders_nobody(new_pooler):
+def test_a_console_that_disconnects_in_the_middle_affects_no_client(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 1000})
     clients = [pooler.client() for _ in range(600)]
     before = pooler.descriptors()
@@ -271,7 +271,7 @@ def test_console_that_goes_in_the_middle_hinders_nobody(new_pooler):
 
 
 def end_pgbouncer(pooler):
-    """PgBouncer 1.18 calls it a failure to be ended."""
+    """End a PgBouncer. PgBouncer 1.18 exits with an error when it is ended."""
     pooler.close_clients()
     pooler.signal(signal.SIGTERM)
     pooler.wait_exit()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Messages far larger than any memory of ours pass through it: rows, parameters, COPY both ways."""
+"""Messages far larger than the daemon's memory limits pass through it: rows, parameters, COPY."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from support import wire
 from support.process import wait_until
 from support.servers.pooler import is_sanitized
 
-# PostgreSQL's largest value is four times this, for which a run of the suite has no time.
+# PostgreSQL's largest value is four times this, which would take too long here.
 SIZE = int(os.environ.get("PGUSHER_TEST_LARGE", 256_000_000))
 PIECE = 1_000_000
 GROWTH = 4_000_000
@@ -28,7 +28,7 @@ class Watch:
         client.query("SELECT 1")
         client.leave()
         with open(f"/proc/{self._pooler.process.pid}/clear_refs", "w") as file:
-            file.write("5")  # the peak begins anew
+            file.write("5")  # resets the peak
         self._before = self._peak()
         return self
 
@@ -43,7 +43,7 @@ class Watch:
 
 @pytest.fixture
 def watched(new_pooler):
-    """A pooler of one server, whose peak of memory is looked at when the test has passed."""
+    """A pooler of one server. Its peak of memory is checked when the test has passed."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     with Watch(pooler):
         yield pooler
@@ -51,14 +51,14 @@ def watched(new_pooler):
 
 @pytest.fixture
 def client(watched):
-    """A client with time for what takes some."""
+    """A client with a long time limit."""
     client = watched.client()
     client.timeout = 120
     return client
 
 
 def skip_message(client, kind):
-    """Read one message of this kind and keep nothing of its body: its length, and its digest."""
+    """Read one message of this kind without keeping its body: its length, and its digest."""
     head = client.read_bytes(5)
     assert head[:1] == kind.encode()
     length = left = struct.unpack("!I", head[1:])[0] - 4
@@ -129,8 +129,8 @@ def test_a_copy_out_of_any_size_passes(client):
     assert client.checked().types == "cCZ"
 
 
-def test_an_answer_waits_with_the_server_not_with_us(watched, client):
-    """Nobody reads: what piles up does so where it comes from."""
+def test_an_unread_answer_waits_at_the_server_not_in_the_pooler(watched, client):
+    """The client does not read: the rest of the answer stays at the server."""
     client.send(wire.query(f"SELECT repeat('w', 10000) FROM generate_series(1, {SIZE // 10000})"))
     assert client.read().type == "T"
     wait_until(lambda: watched.cluster.backends(wait_event="ClientWrite"), what="the server to wait")

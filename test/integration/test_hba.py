@@ -25,7 +25,7 @@ CERTIFICATE_FAILED = ("FATAL", "28000", "certificate authentication failed")
 PASSWORD_FAILED = ("FATAL", "28P01", "password authentication failed")
 SASL_FAILED = ("FATAL", "28P01", "SASL authentication failed")
 
-# So that the test can use the console whatever the rules under test say.
+# Lets the test use the console whatever the rules under test are.
 CONSOLE_RULE = "host pgbouncer admin 127.0.0.1/32 trust\n"
 
 as_others = pytest.mark.skipif(os.getuid() != 0, reason="only root can be other users")
@@ -89,7 +89,7 @@ def has_ipv6():
         ("scram-sha-256", scram_secret("secret"), [10, 11, 12, 0], SASL_FAILED),
     ],
 )
-def test_a_rule_asks_for_the_password_in_its_way(hba_pooler, unix, method, secret, codes, failure):
+def test_a_rule_asks_for_the_password_by_its_method(hba_pooler, unix, method, secret, codes, failure):
     rules = f"local all all {method}\nhost all all all {method}\n"
     pooler = hba_pooler(rules, auth={"app": secret})
     client = pooler.client(password="secret", unix=unix)
@@ -125,7 +125,7 @@ def test_rules_without_a_password(hba_pooler):
     assert pooler.lines(r"closing because: no authentication method is found \(age=")
 
 
-def test_unknown_users_are_refused_in_the_words_of_their_rule(hba_pooler):
+def test_unknown_users_are_refused_with_the_error_of_their_rule(hba_pooler):
     pooler = hba_pooler(
         "host trusting all all trust\nhost rejecting all all reject\n"
         "host certain all all cert\nhost mutual all all peer\n"
@@ -136,14 +136,14 @@ def test_unknown_users_are_refused_in_the_words_of_their_rule(hba_pooler):
     assert pooler.refused("ghost", "mutual").is_(*PEER_REJECTED)
     assert pooler.refused("ghost", "ruleless").is_(*NO_METHOD)
     assert pooler.lines("no such user: ghost")
-    # Whether the database exists is told to those only who have proved who they are.
+    # Whether the database exists is reported to authenticated clients only.
     assert pooler.refused("app", "trusting").is_("FATAL", "3D000", "no such database: trusting")
 
 
 @pytest.mark.parametrize("method", ["password", "scram-sha-256"])
 @pytest.mark.parametrize("kind", ["clear", "md5", "scram", "empty"])
-def test_only_the_right_secret_is_one(hba_pooler, method, kind):
-    """F39: what is stored is no password, and no rule makes an empty one good."""
+def test_only_the_right_secret_is_accepted(hba_pooler, method, kind):
+    """F39: the stored text is no password, and no rule accepts an empty secret."""
     stored = {
         "clear": "secret",
         "md5": md5_secret("secret", "app"),
@@ -157,7 +157,7 @@ def test_only_the_right_secret_is_one(hba_pooler, method, kind):
         assert pooler.client(password="secret").value("SELECT 1") == "1"
     for guess in sorted(guesses):
         assert pooler.refused(password=guess).sqlstate == "28P01", guess
-    # Another rule for the same user takes nothing from it, and lends it nothing.
+    # Another rule for the same user has no effect on this one.
     assert pooler.client(unix=True).methods() == [0]
     assert pooler.refused(password="wrong").sqlstate == "28P01"
 
@@ -185,7 +185,7 @@ def test_one_user_by_several_rules(hba_pooler):
 def test_the_first_rule_decides(hba_pooler):
     pooler = hba_pooler(
         "host main app 127.0.0.1/32 trust\n"
-        "host main all 127.0.0.0/8 reject # everybody else\n"
+        "host main all 127.0.0.0/8 reject # all others\n"
         "host all all all trust\n",
         databases={"main": {}, "other": {}},
     )
@@ -195,7 +195,7 @@ def test_the_first_rule_decides(hba_pooler):
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")
-def test_addresses_are_told_apart(hba_pooler):
+def test_addresses_select_rules(hba_pooler):
     pooler = hba_pooler(
         "host main app ::1/128 trust\n"
         "host main alice 127.0.0.1 255.255.255.255 trust\n"
@@ -210,7 +210,7 @@ def test_addresses_are_told_apart(hba_pooler):
     assert pooler.raw(address=six).send_startup("alice").fatal().is_(*NO_METHOD)
     assert pooler.client("bob").value("SELECT 1") == "1"
     assert pooler.raw(address=six).login("bob", "main").value("SELECT 1") == "1"
-    # Its address has bits outside of its mask.
+    # The address in the rule has bits outside of its mask.
     assert pooler.refused("carol").is_(*NO_METHOD)
     assert pooler.lines(
         r"WARNING address does not match mask in hba.conf line #5: 127.0.0.1 / 255.0.0.0"
@@ -248,7 +248,7 @@ def test_names_are_lists_with_quotes_and_keywords(hba_pooler):
     assert pooler.refused("bob", "other").is_(*NO_METHOD)
 
 
-def test_the_database_has_the_clients_name_for_it(hba_pooler):
+def test_rules_match_the_clients_name_of_the_database(hba_pooler):
     pooler = hba_pooler(
         "host alias all all trust\n", databases={"alias": {"dbname": "main"}, "main": {}}
     )
@@ -291,7 +291,7 @@ def test_the_console_is_called_pgbouncer_by_either_name(hba_pooler):
     assert pooler.refused("ghost", "pgbouncer").is_(*REJECTED)
 
 
-def test_the_operator_on_the_spot_needs_no_rule(hba_pooler):
+def test_the_operator_on_the_machine_needs_no_rule(hba_pooler):
     pooler = hba_pooler("local all all reject\n")
     done = pooler.psql("-Atc", "SHOW VERSION", user="pgbouncer", database="pgbouncer", unix=True)
     assert "PgBouncer" in done.stdout
@@ -302,7 +302,7 @@ def test_the_operator_on_the_spot_needs_no_rule(hba_pooler):
 
 
 def psql_as(system_user, pooler, user, folder=None, database="main"):
-    """Run psql as a system user over the Unix socket; what it printed, or its error."""
+    """Run psql as a system user over the Unix socket; returns its output or error."""
     entry = pwd.getpwnam(system_user)
     done = subprocess.run(
         ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
@@ -322,25 +322,25 @@ FORCED = {"main": {"user": "app"}}
 
 
 def own_name():
-    """The system user as whom the daemon and psql() run."""
+    """The system user that the daemon and psql() run as."""
     user = service_user()
     return user.pw_name if user else pwd.getpwuid(os.getuid()).pw_name
 
 
-def test_peer_lets_in_the_user_of_the_same_name(hba_pooler):
+def test_peer_accepts_the_user_of_the_same_name(hba_pooler):
     name = own_name()
     rules = "local all all peer\nhost all all all peer\n"
     pooler = hba_pooler(rules, databases=FORCED, auth={name: ""})
     assert pooler.psql("-Atc", "SELECT 1", user=name, unix=True).stdout == "1\n"
     done = pooler.psql("-Atc", "SELECT 1", user="alice", unix=True, check=False)
     assert "unix socket login rejected" in done.stderr
-    # There is no peer to ask the kernel for.
+    # The kernel knows no uid of a TCP client.
     assert pooler.refused(name).is_(*PEER_REJECTED)
 
 
 @as_others
 @pytest.mark.parametrize("secret", ["NULL", "''"])
-def test_peer_lets_in_who_is_looked_up_and_has_no_secret(hba_pooler, secret):
+def test_peer_accepts_users_that_are_looked_up_without_a_secret(hba_pooler, secret):
     name = own_name()
     settings = {"auth_user": "app", "auth_query": f"SELECT $1::text, {secret}"}
     pooler = hba_pooler("local all all peer\n", databases=FORCED, settings=settings)
@@ -355,18 +355,18 @@ def test_peer_refuses_every_other_uid(hba_pooler):
     assert "unix socket login rejected" in psql_as("nobody", pooler, "daemon")
     assert "unix socket login rejected" in psql_as("daemon", pooler, "nobody")
     assert "unix socket login rejected" in psql_as("root", pooler, "nobody")
-    assert "unix socket login rejected" in psql_as("root", pooler, "root")  # not a user of ours
+    assert "unix socket login rejected" in psql_as("root", pooler, "root")  # not a user of pgusher
     assert pooler.lines("no such user: root")
 
 
 @as_others
-def test_peer_looks_at_the_process_not_at_the_path(hba_pooler):
+def test_peer_checks_the_process_not_the_path(hba_pooler):
     pooler = hba_pooler("local all all peer\n", databases=FORCED, auth={"nobody": "", "daemon": ""})
     link = pooler.path("link")
     os.symlink(pooler.folder, link)
     assert psql_as("nobody", pooler, "nobody", link) == "in as app"
     assert "unix socket login rejected" in psql_as("daemon", pooler, "nobody", link)
-    # A socket that is a link to ours is still ours.
+    # A symbolic link to the socket leads to the same socket.
     other = pooler.path("other")
     os.mkdir(other)
     os.chmod(other, 0o755)
@@ -390,7 +390,7 @@ def test_peer_with_a_map(hba_pooler):
     assert psql_as("daemon", pooler, "bob") == "in as app"
     assert psql_as("games", pooler, "all") == "in as app"
     assert "unix socket login rejected" in psql_as("games", pooler, "alice")
-    # A map lets nobody be who is not there.
+    # A map gives no access to a user that does not exist.
     assert "unix socket login rejected" in psql_as("daemon", pooler, "ghost")
     assert len(pooler.lines("ident map staff cannot be matched")) == 3
 
@@ -429,7 +429,7 @@ def _has_name(uid):
         return False
 
 
-def test_many_peers_at_once(hba_pooler):
+def test_many_peer_logins_at_once(hba_pooler):
     name = pwd.getpwuid(os.getuid()).pw_name
     pooler = hba_pooler(
         "local all all peer\n",
@@ -452,7 +452,7 @@ def test_many_peers_at_once(hba_pooler):
 
 @pytest.fixture(scope="module")
 def authority():
-    """The authority that everybody in these tests trusts."""
+    """The authority that all in these tests trust."""
     made = Authority()
     yield made
     made.destroy()
@@ -460,7 +460,7 @@ def authority():
 
 @pytest.fixture
 def tls_settings(authority):
-    """What makes a daemon speak TLS with those clients who want it."""
+    """Settings of a daemon that offers TLS to clients."""
     certificate, key = authority.issue("pooler", "IP:127.0.0.1")
     return {
         "client_tls_sslmode": "allow",
@@ -528,7 +528,7 @@ def test_certificates_with_and_without_a_map(hba_pooler, tls_settings, authority
 
 
 @pytest.mark.setting("auth_hba_file", "auth_type")
-def test_reload_puts_changed_rules_into_force_and_drops_nobody(hba_pooler):
+def test_reload_puts_changed_rules_into_force_and_closes_no_client(hba_pooler):
     pooler = hba_pooler("host all app all trust\n")
     client = pooler.client()
     rewrite(pooler, "host all app all reject\n")
@@ -538,7 +538,7 @@ def test_reload_puts_changed_rules_into_force_and_drops_nobody(hba_pooler):
     assert pooler.client().value("SELECT 1") == "1"
 
 
-def test_bad_lines_are_named_at_error_level_and_left_out(hba_pooler):
+def test_bad_lines_are_named_at_error_level_and_ignored(hba_pooler):
     pooler = hba_pooler(
         "host all bob all rejekt\n"
         "hosst all all all trust\n"
@@ -546,7 +546,7 @@ def test_bad_lines_are_named_at_error_level_and_left_out(hba_pooler):
         "host all all all trust\n",
         "m a\nm a b c\nm root app\n",
     )
-    assert pooler.client("bob").value("SELECT 1") == "1"  # the mistyped reject is none
+    assert pooler.client("bob").value("SELECT 1") == "1"  # the mistyped reject has no effect
     for line in (
         "hba line 2: unsupported method: buf=rejekt",
         "could not parse hba config line 2",
@@ -595,7 +595,7 @@ def test_check_names_each_bad_line_and_fails(hba_pooler):
     assert lines == ["hba.conf: could not open hba config file hba.conf: No such file or directory"]
 
 
-def test_missing_files_let_nobody_in_and_the_daemon_lives(hba_pooler):
+def test_missing_files_accept_no_client_and_the_daemon_runs(hba_pooler):
     pooler = hba_pooler("host all all all trust\n", start=False)
     os.unlink(pooler.path("hba.conf"))
     os.unlink(pooler.path("ident.conf"))
@@ -647,8 +647,8 @@ def test_set_reads_no_rules(hba_pooler):
     assert pooler.setting("auth_ident_file") == "ident.conf"
 
 
-def test_rules_swapped_under_load(hba_pooler):
-    """RELOADs go on while clients log in: everybody is judged by one set of rules or the other."""
+def test_rules_replaced_under_load(hba_pooler):
+    """RELOADs while clients log in: every login is checked by one set of rules or the other."""
     pooler = hba_pooler("host all all all trust\n", settings={"max_client_conn": "500"})
     seen = set()
     for number in range(60):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Clients and servers that mean harm behind the login: what they can make one process do."""
+"""Hostile clients and servers after the login: what they can make the process do."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ from support.servers.pooler import is_sanitized
 MANY = 5000
 NAMES = 30_000
 
-# The longest that anybody else may have to wait, with what a busy machine or sanitizers may add.
+# The longest that another client may wait, with an allowance for busy machines and sanitizers.
 STALL = 5 if is_sanitized() else 0.5
 
 
@@ -26,7 +26,7 @@ def one_server(new_pooler):
     )
 
 
-def test_answers_that_nobody_waits_for_any_more_go_nowhere(one_server):
+def test_answers_for_a_disconnected_client_go_nowhere(one_server):
     with one_server.raw().login() as client:
         client.send(wire.parse("SELECT 1", "known"), wire.sync())
         client.checked()
@@ -37,7 +37,7 @@ def test_answers_that_nobody_waits_for_any_more_go_nowhere(one_server):
         assert another.value("SELECT 7") == "7"
 
 
-def test_thousands_who_give_their_server_back_at_once_are_served_in_turn(one_server):
+def test_thousands_of_simultaneous_releases_are_served_in_turn(one_server):
     blocker = one_server.raw().login()
     blocker.query("BEGIN")
     waiters = [one_server.keep(one_server.raw().login()) for _ in range(4000)]
@@ -49,7 +49,7 @@ def test_thousands_who_give_their_server_back_at_once_are_served_in_turn(one_ser
     one_server.wait_pool(cl_waiting=0)
 
 
-# Work that grows with the square of what one client has said
+# Work that grows with the square of what one client has sent
 
 
 def prepare_names(pooler):
@@ -63,7 +63,7 @@ def prepare_names(pooler):
 
 
 def close_names():
-    """All of those in one pipeline."""
+    """Close all of those in one pipeline."""
     return b"".join(wire.close("S", f"n{number}") for number in range(NAMES))
 
 
@@ -122,18 +122,18 @@ def ends_of_all_statements_before_others(pooler, _):
         ends_of_all_statements, ends_of_all_statements_before_others,
     ],
 )
-def test_nobody_waits_for_a_storm_of_statements(cluster, pooler, storm):  # F82
+def test_no_client_waits_for_a_flood_of_statements(cluster, pooler, storm):  # F82
     with Probe(pooler.address, "queries") as others:
         others.lap(0.2)
         storm(pooler, cluster)
         assert others.lap()[-1] < STALL
 
 
-# What others leave behind on a server
+# What clients leave behind on a server
 
 
 def run(client, *parts):
-    """One batch; what it says, and the error if there is one."""
+    """Send one batch; the types of its answer, and its error code or value."""
     client.send(*parts, wire.sync())
     result = client.result()
     return result.types, result.value or result.error.sqlstate
@@ -142,7 +142,7 @@ def run(client, *parts):
 GOOD = wire.bind(statement="s") + wire.execute()
 
 
-def test_names_that_somebody_takes_by_sql_are_taken_back(one_server):
+def test_names_that_a_client_takes_by_sql_are_released(one_server):
     thief, owner = (one_server.keep(one_server.raw().login()) for _ in range(2))
     for number in range(1, 4):
         thief.query(f"PREPARE \"PGBOUNCER_{number}\" AS SELECT 'stolen'")
@@ -155,7 +155,7 @@ def test_names_that_somebody_takes_by_sql_are_taken_back(one_server):
     assert run(owner, GOOD) == ("2DCZ", "good")
 
 
-def test_a_name_is_taken_back_where_a_statement_follows_its_client(new_pooler):
+def test_a_name_is_released_where_a_statement_follows_its_client(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
     owner, thief, other = (pooler.keep(pooler.raw().login()) for _ in range(3))
     assert run(owner, wire.parse("SELECT 'good'", "s"), GOOD) == ("12DCZ", "good")
@@ -172,7 +172,7 @@ LETTERS = b"\x83\\"  # of Shift JIS: the second byte is that of a backslash
 
 
 @pytest.mark.parametrize("value", [LETTERS + b"n", b"it's " + LETTERS + b" $q$", LETTERS + b"' x"])
-def test_no_letter_of_a_value_escapes_what_follows(one_server, value):
+def test_no_character_of_a_value_escapes_the_quote_that_follows(one_server, value):
     other = one_server.keep(one_server.raw().login())
     client = one_server.keep(one_server.raw())
     pairs = [b"user", b"app", b"database", b"main", b"client_encoding", b"SJIS", b"my.x", value]
@@ -187,7 +187,7 @@ def test_no_letter_of_a_value_escapes_what_follows(one_server, value):
 # Memory
 
 
-def test_messages_that_are_not_whole_take_no_more_than_all_statements_may(new_pooler):  # F82
+def test_incomplete_messages_take_no_more_memory_than_all_statements_may(new_pooler):  # F82
     most, size = 32 << 20, 6 << 20
     pooler = new_pooler({"pool_mode": "transaction", "max_prepared_memory": most})
     others = pooler.keep(pooler.raw().login())
@@ -203,7 +203,7 @@ def test_messages_that_are_not_whole_take_no_more_than_all_statements_may(new_po
         except OSError:
             refused.append(client)
     assert others.extended("SELECT 7").value == "7"
-    # Sanitizers keep what was freed.
+    # Sanitizers keep freed memory.
     assert is_sanitized() or pooler.memory() - before < 2 * most
     for client in set(clients) - set(refused):
         with contextlib.suppress(OSError):

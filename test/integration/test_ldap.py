@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Passwords that a real LDAP server judges."""
+"""Passwords that a real LDAP server checks."""
 
 import contextlib
 import os
@@ -69,7 +69,7 @@ SEARCH = {"ldapbasedn": BASE}
 
 @pytest.fixture
 def ldap_pooler(new_pooler, directory):
-    """Make a daemon that asks the directory: ldap_pooler(ldapbasedn=...) or ldap_pooler(text=...)."""
+    """Make a daemon that uses the directory: ldap_pooler(ldapbasedn=...) or ldap_pooler(text=...)."""
 
     def make(text=None, settings=None, environment=None, **options):
         pooler = new_pooler(
@@ -90,7 +90,7 @@ def ldap_pooler(new_pooler, directory):
 
 
 def let_in(pooler, user="app", password=None, **options):
-    """Whether this user is let in; whoever is not must hear the one text for that."""
+    """Whether this user is accepted. Asserts that a refused user gets the text of a wrong password."""
     try:
         client = pooler.raw().login(user, password=password or PASSWORDS[user], **options)
     except ServerError as error:
@@ -106,13 +106,13 @@ def let_in(pooler, user="app", password=None, **options):
 
 @pytest.mark.setting("auth_ldap_options", "auth_type")
 @pytest.mark.parametrize("mode", [SIMPLE, SEARCH], ids=["simple", "search"])
-def test_the_right_password_is_let_in_and_others_are_not(ldap_pooler, mode):
+def test_the_right_password_is_accepted_and_others_are_not(ldap_pooler, mode):
     pooler = ldap_pooler(**mode)
     assert pooler.client(password=PASSWORDS["app"]).value("SELECT current_user") == "app"
     for wrong in ("wrong", PASSWORDS["app"] + " ", PASSWORDS["app"].upper(), "*", "x" * 3000):
         assert not let_in(pooler, password=wrong)
-    assert not let_in(pooler, "nobody", "wrong")
-    # The auth_file's is another.
+    assert not let_in(pooler, "unknown", "wrong")
+    # The auth_file has another password.
     assert not let_in(pooler, password="a secret that plays no role")
 
 
@@ -131,7 +131,7 @@ def test_psycopg_logs_in(ldap_pooler):
 
 
 def test_an_empty_password_never_reaches_the_server(ldap_pooler):
-    # To LDAP it would be a bind as nobody in particular, which succeeds.
+    # For LDAP this would be an anonymous bind, which succeeds.
     for mode in (SIMPLE, SEARCH):
         client = ldap_pooler(**mode).raw().send_startup()
         assert client.read().type == "R"
@@ -139,7 +139,7 @@ def test_an_empty_password_never_reaches_the_server(ldap_pooler):
         assert client.fatal().is_("FATAL", "28P01", "empty password returned by client")
 
 
-def test_the_console_is_opened_by_the_directory_too(ldap_pooler):
+def test_ldap_passwords_open_the_console_too(ldap_pooler):
     pooler = ldap_pooler(**SEARCH, settings={"admin_users": "app", "stats_users": "bob"})
     client = pooler.client("app", "pgbouncer", PASSWORDS["app"])
     assert client.query("SHOW VERSION").rows
@@ -150,10 +150,10 @@ def test_the_console_is_opened_by_the_directory_too(ldap_pooler):
 # --- searching --------------------------------------------------------------------------------
 
 
-def test_names_are_looked_for_exactly(ldap_pooler):
+def test_names_are_searched_exactly(ldap_pooler):
     pooler = ldap_pooler(**SEARCH)
     for name in ("o'neil, \"jr\" = x", "jörg"):
-        # PostgreSQL has no such role: that far it got.
+        # Refused by PostgreSQL, which has no such role: LDAP accepted the password.
         error = pooler.refused(name, password=PASSWORDS[name])
         assert error.text.endswith("does not exist"), error.text
         assert not let_in(pooler, name, "wrong")
@@ -170,7 +170,7 @@ def test_names_with_a_meaning_in_filters_are_refused(ldap_pooler, name):
 
 
 @pytest.mark.parametrize("name", ["app,ou=people", "app+cn=x", 'app"', "app\\", "app#", "=", ","])
-def test_names_with_a_meaning_in_dns_are_nobody(ldap_pooler, name):
+def test_names_with_special_characters_of_dns_are_unknown(ldap_pooler, name):
     pooler = ldap_pooler(**SIMPLE)
     assert not let_in(pooler, name, PASSWORDS["app"])
     assert let_in(pooler)
@@ -189,7 +189,7 @@ def test_every_placeholder_of_a_filter_is_the_name(ldap_pooler):
     )
     assert let_in(pooler)
     assert pooler.refused("mail-0@example.net", password=PASSWORDS["app"]).text.endswith("exist")
-    # Found, but for the other half of the filter.
+    # The filter finds the user, but its other condition does not hold.
     assert not let_in(pooler, "twin1", "twin")
 
 
@@ -199,7 +199,7 @@ def test_a_filter_of_one_condition_needs_no_parentheses(ldap_pooler):
     assert not let_in(pooler, password="wrong")
 
 
-def test_a_broken_filter_lets_nobody_in(ldap_pooler):
+def test_a_broken_filter_accepts_no_client(ldap_pooler):
     pooler = ldap_pooler(**SEARCH, ldapsearchfilter="(uid=$username")
     assert not let_in(pooler)
     assert pooler.lines("WARNING .*LDAP authentication: search: Bad search filter")
@@ -209,11 +209,11 @@ def test_only_one_entry_may_be_found(ldap_pooler):
     pooler = ldap_pooler(**SEARCH, ldapsearchattribute="mail")
     assert not let_in(pooler, "twin@example.net", "twin")
     assert pooler.lines("the search found several entries")
-    assert not let_in(pooler, "nobody@example.net", "twin")
+    assert not let_in(pooler, "unknown@example.net", "twin")
     assert pooler.lines("the search found no entry")
 
 
-def test_the_search_can_be_made_as_somebody(ldap_pooler):
+def test_the_search_may_use_a_bind_dn(ldap_pooler):
     hidden = {"ldapbasedn": HIDDEN}
     assert not let_in(ldap_pooler(**hidden), "carol", "hidden secret")
     pooler = ldap_pooler(**hidden, ldapbinddn=MANAGER, ldapbindpasswd=MANAGER_PASSWORD)
@@ -221,7 +221,7 @@ def test_the_search_can_be_made_as_somebody(ldap_pooler):
     assert not let_in(pooler, "carol", "wrong")
     pooler = ldap_pooler(**hidden, ldapbinddn=MANAGER, ldapbindpasswd="wrong")
     assert not let_in(pooler, "carol", "hidden secret")
-    # That is the operator's mistake, not the client's.
+    # A mistake of the operator, not of the client.
     assert pooler.lines("WARNING .*LDAP authentication: bind: Invalid credentials")
     assert MANAGER_PASSWORD not in pooler.log()
 
@@ -240,7 +240,7 @@ def test_a_search_of_one_entry_is_one_of_its_scope(ldap_pooler, directory):
         assert let_in(pooler) == expected, (base, scope)
 
 
-def test_a_url_says_it_all(ldap_pooler, directory):
+def test_a_url_may_hold_all_options(ldap_pooler, directory):
     for end in (f"/{BASE}", f"/{BASE}?uid", f"/{BASE}??sub", f"/{BASE}???(uid=$username)"):
         pooler = ldap_pooler(text=f"ldapurl={quote(f'ldap://{HOST}:{directory.port}{end}')}")
         assert let_in(pooler)
@@ -252,7 +252,7 @@ def test_a_url_says_it_all(ldap_pooler, directory):
 # --- options ----------------------------------------------------------------------------------
 
 
-def test_without_options_every_login_is_told_so(new_pooler):
+def test_without_options_every_login_reports_it(new_pooler):
     pooler = new_pooler({"auth_type": "ldap"})
     error = pooler.refused(password="x")
     assert error.is_("FATAL", "28000", "auth_ldap_options is null")
@@ -267,7 +267,7 @@ def test_without_options_every_login_is_told_so(new_pooler):
         ({"ldapsearchfilter": "(a=b)", "ldapsearchattribute": "a"}, "both an attribute and a filter"),
     ],
 )
-def test_wrong_options_let_nobody_in_and_are_logged(ldap_pooler, more, line):
+def test_wrong_options_accept_no_client_and_are_logged(ldap_pooler, more, line):
     pooler = ldap_pooler(**SEARCH, **more)
     assert not let_in(pooler)
     assert pooler.lines(line)
@@ -282,7 +282,7 @@ def test_options_in_force_are_those_of_the_last_reload(ldap_pooler, directory):
         settings={"admin_users": "app"},
     )
     assert not let_in(pooler)
-    # Nothing of scheme, port and filter may be left over.
+    # Scheme, port and filter of the former options have no effect.
     pooler.settings["auth_ldap_options"] = options_for(directory, **SEARCH)
     pooler.write_config()
     pooler.signal(1)
@@ -292,7 +292,7 @@ def test_options_in_force_are_those_of_the_last_reload(ldap_pooler, directory):
 # --- TLS --------------------------------------------------------------------------------------
 
 
-def test_the_ways_to_speak_tls(ldap_pooler, directory):
+def test_tls_modes(ldap_pooler, directory):
     start_tls = {"ldaptls": "1"}
     ldaps = {"ldapscheme": "ldaps", "ldapport": directory.tls_port}
     for mode in (SIMPLE, SEARCH):
@@ -302,7 +302,7 @@ def test_the_ways_to_speak_tls(ldap_pooler, directory):
             assert not let_in(pooler, password="wrong")
 
 
-def test_a_certificate_of_a_stranger_is_not_trusted(ldap_pooler, directory):
+def test_a_certificate_of_an_unknown_authority_is_not_trusted(ldap_pooler, directory):
     for way in ({"ldaptls": "1"}, {"ldapscheme": "ldaps", "ldapport": directory.tls_port}):
         pooler = ldap_pooler(**SEARCH, **way, environment={})
         assert not let_in(pooler)
@@ -317,12 +317,12 @@ def test_a_certificate_of_a_stranger_is_not_trusted(ldap_pooler, directory):
         {"ldapscheme": "ldaps"},
         {"ldaptls": "1", "ldapport": "tls"},
         {"ldapport": "tls"},
-        {"ldapport": "nobody"},
+        {"ldapport": "unused"},
     ],
     ids=lambda way: "-".join(f"{key}-{value}" for key, value in way.items()),
 )
-def test_tls_that_cannot_be_fails_at_once(ldap_pooler, directory, way):
-    ports = {"tls": directory.tls_port, "nobody": free_port()}
+def test_tls_that_is_impossible_fails_at_once(ldap_pooler, directory, way):
+    ports = {"tls": directory.tls_port, "unused": free_port()}
     if "ldapport" in way:
         way = {**way, "ldapport": ports[way["ldapport"]]}
     pooler = ldap_pooler(**SEARCH, **way)
@@ -332,7 +332,7 @@ def test_tls_that_cannot_be_fails_at_once(ldap_pooler, directory, way):
         assert not let_in(pooler)
         return time.monotonic() - started
 
-    # A time-out takes three seconds each time; a machine that is busy may take them once.
+    # A timeout takes three seconds each time; a busy machine may take them once.
     assert min(attempt() for _ in range(3)) < 2.5, "that was a time-out"
 
 
@@ -347,7 +347,7 @@ def test_the_next_server_is_asked_when_one_is_down(ldap_pooler, directory):
 
 @pytest.fixture
 def dns(directory):
-    """The environment in which the system's resolver asks a dnsmasq that knows our directory."""
+    """The environment in which the system's resolver asks a dnsmasq that knows the directory."""
     program = shutil.which("dnsmasq", path="/usr/sbin")
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not program or not compiler:
@@ -381,7 +381,7 @@ def dns(directory):
         drop_folder(folder)
 
 
-def test_without_a_server_the_domain_of_the_base_is_asked_for_one(ldap_pooler, dns):
+def test_without_a_server_the_domain_of_the_base_dn_is_looked_up(ldap_pooler, dns):
     for text in (f"ldapbasedn={quote(BASE)}", f"ldapurl={quote(f'ldap:///{BASE}?uid')}"):
         pooler = ldap_pooler(text=text, environment=dns)
         assert let_in(pooler)
@@ -404,7 +404,7 @@ def test_the_password_is_used_to_log_in_to_servers(ldap_pooler, user):
     assert client.value("SELECT current_user") == user
 
 
-def test_users_are_known_while_they_are_here(ldap_pooler):
+def test_users_are_known_while_they_are_connected(ldap_pooler):
     pooler = ldap_pooler(**SEARCH, settings={"admin_users": "app"})
     console = pooler.client("app", "pgbouncer", PASSWORDS["app"])
 
@@ -467,7 +467,7 @@ def logins(console):
 
 @pytest.fixture
 def mixed_pooler(new_pooler, directory):
-    """A daemon that asks the directory about app, and trusts all others."""
+    """A daemon that checks the password of app with LDAP, and trusts all others."""
     pooler = new_pooler(
         {"auth_type": "hba", "auth_hba_file": "hba.conf", "pool_mode": "transaction"}, start=False
     )
@@ -478,7 +478,7 @@ def mixed_pooler(new_pooler, directory):
     return pooler.start()
 
 
-def test_a_directory_that_hangs_keeps_nobody_else_waiting(mixed_pooler, directory):
+def test_a_directory_that_hangs_delays_no_other_client(mixed_pooler, directory):
     pooler = mixed_pooler
     console = pooler.console()
     client = pooler.client("alice")
@@ -492,19 +492,20 @@ def test_a_directory_that_hangs_keeps_nobody_else_waiting(mixed_pooler, director
             assert known.value("SELECT 1") == "1"
             assert console.query("SHOW STATE").rows
             pooler.client("bob").close()
-        # One answer that is waited for would take three seconds.
+        # If the loop waited for one answer, this would take three seconds.
         assert time.monotonic() - started < 10
-        # Who leaves takes his question along; who stays is told, after a while.
+        # The question of a client that disconnects is dropped; a client that waits gets an error,
+        # after a while.
         for each in waiting[::2]:
             each.close()
-        wait_until(lambda: logins(console) <= 15, what="those who left")
+        wait_until(lambda: logins(console) <= 15, what="disconnected clients to be gone")
         for each in waiting[1::2]:
             assert each.fatal(timeout=30).is_(*FAILED)
     assert len(pooler.lines("LDAP queue is full, waiting")) == 1
     wait_until(lambda: let_in(pooler), 15, "the directory to be back")
 
 
-def test_who_waits_longer_than_a_login_may_take_is_told_that(new_pooler, directory):
+def test_a_login_that_takes_too_long_gets_an_error(new_pooler, directory):
     pooler = new_pooler(
         {
             "auth_type": "ldap",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What libpq 18 asks for and older ones do not: direct TLS, protocol 3.2, channel binding."""
+"""libpq 18: direct TLS, protocol 3.2, required channel binding."""
 
 import pytest
 
@@ -17,7 +17,7 @@ PASSWORD = "app's secret"
 
 @pytest.fixture(scope="module")
 def authority():
-    """Who issued the daemon's certificate."""
+    """The authority that issued the daemon's certificate."""
     made = Authority()
     yield made
     made.destroy()
@@ -25,7 +25,7 @@ def authority():
 
 @pytest.fixture
 def tls_pooler(new_pooler, authority):
-    """Make a daemon that speaks TLS: tls_pooler(auth_type)."""
+    """Make a daemon that offers TLS: tls_pooler(auth_type)."""
     certificate, key = authority.issue("pooler", "IP:127.0.0.1")
 
     def make(auth_type="trust", mode="require"):
@@ -57,7 +57,7 @@ def connect(authority):
 
 
 def tls_of(pooler):
-    """What SHOW CLIENTS tells of the encryption of the one client."""
+    """What SHOW CLIENTS has about the encryption of the only client."""
     (row,) = pooler.clients()
     return row["tls"]
 
@@ -73,7 +73,7 @@ def test_direct_tls(tls_pooler, connect, mode):
     assert tls_of(pooler).startswith("TLSv1.3/")
 
 
-def test_direct_tls_is_refused_where_there_is_no_tls(new_pooler, connect):
+def test_direct_tls_is_refused_without_tls(new_pooler, connect):
     pooler = new_pooler({"pool_mode": "transaction"})
     with pytest.raises(Refused, match="SSL|closed"):
         connect(pooler, sslmode="require", sslnegotiation="direct")
@@ -98,7 +98,7 @@ def cancelled(pooler, client):
 
 
 @pytest.mark.parametrize("negotiation", ["postgres", "direct"])
-def test_a_required_channel_binding_is_kept(tls_pooler, connect, negotiation):
+def test_required_channel_binding_is_used(tls_pooler, connect, negotiation):
     pooler = tls_pooler("scram-sha-256")
     options = {"sslmode": "verify-full", "sslnegotiation": negotiation}
     client = connect(
@@ -110,7 +110,7 @@ def test_a_required_channel_binding_is_kept(tls_pooler, connect, negotiation):
 
 
 @pytest.mark.parametrize("auth_type", ["trust", "plain", "md5"])
-def test_a_required_channel_binding_is_missed(tls_pooler, connect, auth_type):
+def test_required_channel_binding_fails_where_it_is_not_offered(tls_pooler, connect, auth_type):
     pooler = tls_pooler(auth_type)
     options = {"sslmode": "require", "password": PASSWORD}
     with pytest.raises(Refused, match="channel binding required"):
@@ -118,7 +118,7 @@ def test_a_required_channel_binding_is_missed(tls_pooler, connect, auth_type):
     assert connect(pooler, **options).ask("SELECT 1") == ["1"]
 
 
-def test_there_is_no_binding_without_tls(tls_pooler, connect):
+def test_channel_binding_needs_tls(tls_pooler, connect):
     pooler = tls_pooler("scram-sha-256", "allow")
     options = {"sslmode": "disable", "password": PASSWORD}
     with pytest.raises(Refused, match="channel binding"):
@@ -138,7 +138,7 @@ def test_there_is_no_binding_without_tls(tls_pooler, connect):
         ({"min_protocol_version": "3.2", "max_protocol_version": "3.2"}, 30002),
     ],
 )
-def test_the_protocol_that_is_spoken(pooler, connect, options, spoken):
+def test_the_protocol_version_that_is_negotiated(pooler, connect, options, spoken):
     client = connect(pooler, **options)
     assert client.protocol == spoken
     assert client.ask("SELECT 'well'") == ["well"]
@@ -160,7 +160,7 @@ def test_a_cancel_with_the_key_of_each_protocol(tls_pooler, connect, asked, nego
     assert other.ask("cancel") == "57014"
 
 
-def test_the_console_speaks_it_too(pooler, connect):
+def test_the_console_supports_protocol_3_2_too(pooler, connect):
     client = connect(pooler, user="admin", dbname="pgbouncer", max_protocol_version="latest")
     assert client.protocol == 30002
     assert client.ask("SHOW VERSION")[0].startswith("PgBouncer ")

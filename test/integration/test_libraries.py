@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Libraries that only some configurations need: there when they are, and only then."""
+"""Libraries that only some configurations need: loaded when needed, and only then."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from support.servers.pooler import binary
 
 HBA = "host all all 127.0.0.1/32 ldap ldapserver=127.0.0.1\n"
 
-# What a configuration says, and the library that it cannot do without.
+# A setting, and the library that it needs.
 NEEDS = {
     "pam": ({"auth_type": "pam"}, "", "libpam.so"),
     "ldap": ({"auth_type": "ldap", "auth_ldap_options": "ldapserver=127.0.0.1"}, "", "libldap"),
@@ -21,7 +21,7 @@ NEEDS = {
 
 
 def libraries(pooler):
-    """The files that the process has taken in."""
+    """The library files that the process has mapped."""
     with open(f"/proc/{pooler.process.pid}/maps") as file:
         return {os.path.basename(line.split()[-1]) for line in file if ".so" in line}
 
@@ -31,7 +31,7 @@ def has(pooler, library):
 
 
 def soname(library):
-    """By which name the program looks for it."""
+    """The name by which the program looks for the library."""
     names = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, env={
         "PATH": "/usr/sbin:/sbin:/usr/bin:/bin"}).stdout.split()  # fmt: skip
     return sorted(n for n in names if n.startswith(library) and n[-1].isdigit())[0]
@@ -59,13 +59,13 @@ def without(pooler, library):
     return {"LD_LIBRARY_PATH": folder}
 
 
-def test_a_library_that_nothing_needs_is_left_alone(pooler):
+def test_a_library_that_no_setting_needs_is_not_loaded(pooler):
     assert not has(pooler, "libpam.so")
     assert not has(pooler, "libldap")
     assert not has(pooler, "libgnutls")
 
 
-def test_a_library_comes_with_the_configuration_that_needs_it(new_pooler, way):
+def test_a_library_is_loaded_with_the_configuration_that_needs_it(new_pooler, way):
     pooler = new_pooler(start=False)
     library = name_method(pooler, way)
     pooler.write_config()
@@ -73,7 +73,7 @@ def test_a_library_comes_with_the_configuration_that_needs_it(new_pooler, way):
     assert has(pooler, library)
 
 
-def test_a_library_comes_with_a_reload(pooler, way):
+def test_a_library_is_loaded_at_a_reload(pooler, way):
     library = name_method(pooler, way)
     assert not has(pooler, library)
     pooler.reload()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The lines that people and log analysers look for: their text, their level, and how often."""
+"""The lines that operators and log analysers match: their text, their level, and how often."""
 
 import os
 import re
@@ -81,7 +81,7 @@ def test_a_server_over_ipv6_has_brackets(new_pooler):
         client.close()
 
 
-def test_who_has_said_nothing_has_no_names(pooler):
+def test_a_silent_connection_has_no_names(pooler):
     pooler.raw().send(b"\0\0\0\x08\0\0\0\0").read_all()
     expect(
         pooler, "LOG", r"C-0x\w+: \(nodb\)/\(nouser\)@127\.0\.0\.1:\d+ closing because:"
@@ -101,7 +101,7 @@ def test_a_cancel_request_has_the_pool_and_no_user(pooler, cluster):
         pooler, "LOG", r"C-0x\w+: main/\(nouser\)@127\.0\.0\.1:\d+ closing because:"
         r" successfully sent cancel request \(age=\d+s\)"
     )  # fmt: skip
-    # The connection that carried it came up, and went, as others do.
+    # The connection that carried it was logged as others are.
     expect(pooler, "LOG", r"S-0x\w+: main/app@\S+ new connection to server \(from \S+\)", 2)
     expect(
         pooler, "LOG", r"S-0x\w+: main/app@\S+ closing because:"
@@ -112,7 +112,7 @@ def test_a_cancel_request_has_the_pool_and_no_user(pooler, cluster):
 # Logins and connections
 
 
-def test_unknown_names_are_told_before_the_attempt(pooler):
+def test_unknown_names_are_logged_before_the_attempt(pooler):
     pooler.refused("ghost")
     pooler.wait_log("closing because")
     lines = [text.split(" ", 5)[5] for text in pooler.lines("ghost|closing|pooler error")]
@@ -144,7 +144,7 @@ def test_a_wrong_password_is_no_failed_login(new_pooler):
 
 
 @pytest.mark.parametrize("wanted", [1, 0])
-def test_encryption_towards_servers_is_told(new_pooler, private_cluster, wanted):
+def test_encryption_towards_servers_is_logged(new_pooler, private_cluster, wanted):
     authority = Authority()
     try:
         certificate, key = authority.issue("localhost")
@@ -167,14 +167,14 @@ def test_encryption_towards_servers_is_told(new_pooler, private_cluster, wanted)
         authority.destroy()
 
 
-def test_an_automatic_database_is_told_once(new_pooler, cluster):
+def test_an_automatic_database_is_logged_once(new_pooler, cluster):
     pooler = new_pooler(databases={"*": f"host={cluster.host} port={cluster.port}"})
     for _ in range(3):
         pooler.client(database="other").leave()
     expect(pooler, "LOG", r"C-0x\w+: \S+@\S+ registered new auto-database: other")
 
 
-def test_a_connection_from_the_reserve_is_told_once(new_pooler):
+def test_a_connection_from_the_reserve_is_logged_once(new_pooler):
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -204,7 +204,7 @@ def test_attempts_that_failed_are_no_connections(new_pooler):
         client.close()
 
 
-def test_what_a_server_says_to_refuse_us(new_pooler, cluster):
+def test_the_error_by_which_a_server_refuses_us(new_pooler, cluster):
     pooler = new_pooler(databases={"main": {"dbname": "nowhere"}})
     assert "nowhere" in pooler.refused().text
     text = 'database "nowhere" does not exist'
@@ -214,11 +214,11 @@ def test_what_a_server_says_to_refuse_us(new_pooler, cluster):
     expect(pooler, "LOG", rf"C-0x\w+: main/app@\S+ closing because: {text} \(age=\d+s\)")
 
 
-# Endings
+# Closed connections
 
 
-def test_each_end_is_told_once(pooler):
-    """Of a client and its server, and those who wait, as each of them goes."""
+def test_each_close_is_logged_once(pooler):
+    """Of a client and its server, and of waiting clients."""
     pooler.command("SET default_pool_size = 1")
     holder, waiters = pooler.client(), [pooler.client() for _ in range(3)]
     holder.query("BEGIN")
@@ -232,7 +232,7 @@ def test_each_end_is_told_once(pooler):
     expect(pooler, "LOG", r"S-0x\w+: main/app@\S+ closing because: .* \(age=\d+s\)")
 
 
-def test_a_crash_is_told_for_the_server_and_its_client(pooler, cluster):
+def test_a_crash_is_logged_for_the_server_and_its_client(pooler, cluster):
     client = pooler.client()
     client.query("BEGIN")
     cluster.terminate(client.value("SELECT pg_backend_pid()"))
@@ -245,7 +245,7 @@ def test_a_crash_is_told_for_the_server_and_its_client(pooler, cluster):
 
 
 def request_inside(pooler, authority, sent):
-    """What follows when this is sent inside of TLS, before a login."""
+    """What follows when this is sent inside TLS, before a login."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(authority.certificate)
     context.check_hostname = False
@@ -257,7 +257,7 @@ def request_inside(pooler, authority, sent):
             inside.recv(100)
 
 
-def test_encryption_that_fails_is_told(new_pooler):
+def test_encryption_that_fails_is_logged(new_pooler):
     authority = Authority()
     try:
         certificate, key = authority.issue("localhost")
@@ -303,20 +303,20 @@ def kill_client(pooler):
 
 
 @pytest.mark.parametrize("reason", ENDINGS)
-def test_the_reason_of_an_end(pooler, reason):
+def test_the_reason_of_a_close(pooler, reason):
     ENDINGS[reason](pooler)
     expect(pooler, "LOG", rf"C-0x\w+: \S+ closing because: {re.escape(reason)} \(age=\d+s\)")
 
 
-def test_the_console_ends_by_a_word_of_its_own(pooler):
+def test_the_console_closes_with_a_reason_of_its_own(pooler):
     pooler.console().leave()
     expect(pooler, "LOG", r"C-0x\w+: pgbouncer/admin@\S+ closing because: close req \(age=\d+s\)")
 
 
-# What else operators see
+# Other events for operators
 
 
-def test_commands_are_told(pooler):
+def test_commands_are_logged(pooler):
     client = pooler.client()
     client.query("SELECT 1")
     for command in ("PAUSE", "RESUME", "DISABLE main", "ENABLE main", "RECONNECT", "RELOAD"):
@@ -327,18 +327,18 @@ def test_commands_are_told(pooler):
         expect(pooler, "LOG", f"{command} 'main' command issued")
 
 
-def test_errors_of_the_console_are_told_without_a_prefix(pooler):
+def test_errors_of_the_console_are_logged_without_a_prefix(pooler):
     with pytest.raises(ServerError) as error:
         pooler.command("NONSENSE")
     expect(pooler, "ERROR", re.escape(error.value.text))
 
 
-def test_unknown_messages_are_told_with_their_letter(pooler):
+def test_unknown_messages_are_logged_with_their_letter(pooler):
     pooler.client().send(wire.message("z")).read_all()
     expect(pooler, "ERROR", r"C-0x\w+: main/app@\S+ unknown pkt from client: 122/0x7a")
 
 
-def test_unsupported_parameters_are_told_with_their_value(new_pooler):
+def test_unsupported_parameters_are_logged_with_their_value(new_pooler):
     pooler = new_pooler({"startup_parameters": "strict"})
     pooler.refused(odd_one="its value")
     expect(pooler, "WARNING", r"C-0x\w+: \S+ unsupported startup parameter: odd_one=its value")
@@ -348,7 +348,7 @@ def test_unsupported_parameters_are_told_with_their_value(new_pooler):
     )
 
 
-def test_queries_of_ours_that_fail_are_told(new_pooler, cluster):
+def test_own_queries_that_fail_are_logged(new_pooler, cluster):
     pooler = new_pooler(
         {"pool_mode": "transaction", "server_login_retry": 60},
         databases={"main": {"connect_query": "SELECT 1/0"}},
@@ -361,7 +361,7 @@ def test_queries_of_ours_that_fail_are_told(new_pooler, cluster):
     client.close()
 
 
-def test_a_setting_that_the_server_does_not_take_is_told(new_pooler):
+def test_a_parameter_that_the_server_refuses_is_logged(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "startup_parameters": "strict"})
     client = pooler.client(timezone="No/Where")
     client.send(wire.query("SELECT 1"))
@@ -372,7 +372,7 @@ def test_a_setting_that_the_server_does_not_take_is_told(new_pooler):
     )  # fmt: skip
 
 
-def test_a_server_that_talks_unasked_is_told(new_pooler, new_server):
+def test_an_unrequested_message_of_a_server_is_logged(new_pooler, new_server):
     def script(connection):
         connection.login()
         connection.server.gate.wait(10)
@@ -393,7 +393,7 @@ def test_a_server_that_talks_unasked_is_told(new_pooler, new_server):
     )  # fmt: skip
 
 
-def test_a_name_that_is_not_found_is_told(new_pooler):
+def test_a_name_that_is_not_found_is_logged(new_pooler):
     pooler = new_pooler(databases={"main": "host=no-such-host.invalid"})
     client = pooler.raw().send_startup()
     expect(pooler, "WARNING", r"DNS lookup failed: no-such-host\.invalid: result=\d+")
@@ -404,7 +404,7 @@ def test_a_name_that_is_not_found_is_told(new_pooler):
     client.close()
 
 
-def test_decisions_that_people_look_for_at_verbosity_1(new_pooler):
+def test_decisions_that_operators_look_for_at_verbosity_1(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "verbose": 1})
     client, other = pooler.client(datestyle="iso, mdy"), pooler.client(unix=True)
     here = client.socket.getsockname()
@@ -432,13 +432,13 @@ def test_decisions_that_people_look_for_at_verbosity_1(new_pooler):
 
 
 @pytest.mark.parametrize("limit", ["max_db_connections", "max_user_connections"])
-def test_full_databases_and_users_are_told_at_verbosity_1(new_pooler, limit):
+def test_full_databases_and_users_are_logged_at_verbosity_1(new_pooler, limit):
     pooler = new_pooler({"pool_mode": "transaction", limit: 1, "verbose": 1})
     client, other = pooler.client(), pooler.client()
     client.query("BEGIN")
     other.send(wire.query("SELECT 1"))
-    who = {"max_db_connections": "database 'main'", "max_user_connections": "user 'app'"}[limit]
-    pooler.wait_log(line("DEBUG", rf"launch_new_connection: {who} full \(1 >= 1\)"))
+    owner = {"max_db_connections": "database 'main'", "max_user_connections": "user 'app'"}[limit]
+    pooler.wait_log(line("DEBUG", rf"launch_new_connection: {owner} full \(1 >= 1\)"))
     client.query("COMMIT")
     assert other.checked().value == "1"
 
@@ -477,7 +477,7 @@ def test_mistakes_in_the_configuration(new_pooler, text, said):
     assert re.match(line("FATAL", "cannot load config file"), lines[-1])
 
 
-def test_a_missing_main_section_is_told(new_pooler):
+def test_a_missing_main_section_is_reported(new_pooler):
     pooler = new_pooler()
     pooler.write("pgusher.ini", "[databases]\n")
     pooler.signal(signal.SIGHUP)

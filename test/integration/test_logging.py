@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The log: its forms, what repeats, where it goes, and who reads it."""
+"""The log: formats, repeated lines, destinations, and log analysers."""
 
 import contextlib
 import datetime
@@ -34,7 +34,7 @@ def objects(pooler):
 
 
 @pytest.mark.setting("log_format")
-def test_json_has_an_object_a_line_with_facts_of_its_own(new_pooler, cluster):
+def test_json_has_an_object_a_line_with_typed_fields(new_pooler, cluster):
     pooler = new_pooler({"log_format": "json"})
     client = pooler.client()
     port = client.socket.getsockname()[1]
@@ -87,7 +87,7 @@ def test_the_format_can_be_changed_while_it_runs(new_pooler, how):
         assert line.startswith("{") == (word == "json")
 
 
-def test_json_is_utf_8_whatever_peers_say(new_pooler):
+def test_json_is_utf_8_whatever_peers_send(new_pooler):
     pooler = new_pooler({"log_format": "json", "log_repeats": 0, "verbose": 2})
     names = ['"\\', "\x01\x1b[2J", "J\u00f6rg \U0001f418", "x" * 120, "\udcff\udcc0\udcaf", "a\nb\r\n{}", "\u2028"]
     for name in names:
@@ -104,16 +104,16 @@ def test_json_is_utf_8_whatever_peers_say(new_pooler):
     assert len(users) == len(names)
 
 
-# What repeats
+# Repeated lines
 
 
 @pytest.mark.setting("log_repeats")
-def test_unknown_users_are_told_a_few_times_a_second(new_pooler):
+def test_unknown_users_are_logged_a_few_times_a_second(new_pooler):
     pooler = new_pooler({"log_repeats": 2})
     for number in range(40):
         pooler.refused(f"ghost{number}")
     pooler.wait_log("login attempt", 40)
-    # What scripts count is told of each.
+    # Lines that scripts count are all logged.
     assert len(pooler.lines("closing because: ")) == 40
     kinds = ["no such user: ghost", 'pooler error: "trust" authentication failed']
     for kind in kinds:
@@ -127,7 +127,7 @@ def test_unknown_users_are_told_a_few_times_a_second(new_pooler):
 
 
 def whole_count(pooler, kind, expected):
-    """The lines of this kind, once those written and those told of are so many."""
+    """The lines of this kind, when those written and those reported as suppressed are so many."""
     lines = pooler.lines(re.escape(kind))
     more = [re.search(r"\] \w+ (\d+) more like this \(", line) for line in lines]
     count = sum(int(found.group(1)) if found else 1 for found in more)
@@ -135,11 +135,11 @@ def whole_count(pooler, kind, expected):
     return lines if count == expected else None
 
 
-# Sinks that take nothing: F73
+# Destinations that accept nothing: F73
 
 
 def serve(pooler, rounds):
-    """Log in and out again so often, quickly: nobody waits for the log."""
+    """Log in and out again so often, quickly: no client waits for the log."""
     for number in range(rounds):
         began = time.monotonic()
         client = pooler.client()
@@ -148,7 +148,7 @@ def serve(pooler, rounds):
         assert time.monotonic() - began < 5, number
 
 
-def test_a_full_pipe_on_stderr_holds_nobody_up(new_pooler):
+def test_a_full_pipe_on_stderr_delays_no_client(new_pooler):
     pooler = new_pooler(start=False)
     reader, writer = os.pipe()
     with contextlib.ExitStack() as stack:
@@ -163,7 +163,7 @@ def test_a_full_pipe_on_stderr_holds_nobody_up(new_pooler):
         serve(pooler, 150)
         told = os.read(reader, 65536).decode()
         assert told.count("\n") < len(pooler.log().splitlines())
-        # Once there is room, the first line says how many were lost; the file has them all.
+        # Once there is room, the first line reports how many were lost; the file has them all.
         pooler.client("alice")
         pooler.wait_log("login attempt: db=main user=alice")
         told += os.read(reader, 65536).decode()
@@ -173,7 +173,7 @@ def test_a_full_pipe_on_stderr_holds_nobody_up(new_pooler):
         assert told.count("\n") - 1 + int(lost) == len(lines)
 
 
-def test_a_reader_of_stderr_that_goes_away_ends_nothing(new_pooler):
+def test_a_reader_of_stderr_that_closes_ends_nothing(new_pooler):
     pooler = new_pooler(start=False)
     reader, writer = os.pipe()
     pooler.settings["logfile"] = pooler.log_path
@@ -186,10 +186,10 @@ def test_a_reader_of_stderr_that_goes_away_ends_nothing(new_pooler):
 
 
 @pytest.mark.setting("logfile")
-def test_a_full_disk_holds_nobody_up(new_pooler):
+def test_a_full_disk_delays_no_client(new_pooler):
     pooler = new_pooler({"logfile": "/dev/full"})
     serve(pooler, 5)
-    # The other sink goes on, and so does the file when there is room again.
+    # The other destination works, and so does the file when there is room again.
     assert len(pooler.lines("login attempt: db=main user=app")) == 5
     pooler.settings["logfile"] = pooler.path("log")
     pooler.reload()
@@ -199,7 +199,7 @@ def test_a_full_disk_holds_nobody_up(new_pooler):
     assert re.search(r"WARNING log: \d+ lines were lost here$", first)
 
 
-def test_a_folder_that_is_gone_holds_nobody_up(new_pooler):
+def test_a_log_folder_that_was_removed_delays_no_client(new_pooler):
     pooler = new_pooler(start=False)
     folder = pooler.path("logs")
     os.mkdir(folder)
@@ -220,7 +220,7 @@ def test_a_folder_that_is_gone_holds_nobody_up(new_pooler):
     wait_until(lambda: "user=alice" in read(os.path.join(folder, "log")))
 
 
-def test_a_syslog_that_nobody_reads_holds_nobody_up(new_pooler, library):
+def test_a_syslog_that_is_not_read_delays_no_client(new_pooler, library):
     pooler = new_pooler({"syslog": 1}, start=False)
     path = pooler.path("log.socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as syslog:
@@ -242,7 +242,7 @@ def test_a_syslog_that_nobody_reads_holds_nobody_up(new_pooler, library):
         pooler.wait_log("user=alice")
         after = drain(syslog)
     (lost,) = re.findall(r"log: (\d+) lines were lost here$", after[0])
-    # Each line was taken, or is counted.
+    # Each line was written, or is counted.
     assert len(taken) + int(lost) + len(after) - 1 == len(pooler.log().splitlines())
 
 
@@ -285,7 +285,7 @@ def test_logrotate(new_pooler, way):
             wait_until(lambda: os.path.exists(log))
     pooler.client("carol")
     wait_until(lambda: "user=carol" in read(log))
-    # Each line went to one of the files, and truncation leaves no hole.
+    # Each line was written to one of the files, and truncation leaves no hole.
     assert "user=bob" not in read(log) and "\0" not in read(log)
     older = read(log + ".1")
     assert "user=bob" in older and "user=carol" not in older
@@ -309,7 +309,7 @@ def test_pgbadger_counts_what_happened(new_pooler):
     for _ in range(5):
         pooler.refused(database="nowhere")
     pooler.refused("ghost")
-    # What pgBadger knows of sessions is their age in whole seconds.
+    # pgBadger counts the age of sessions in whole seconds.
     pooler.wait_log("stats: ", 3)
     wait_until(lambda: all(age(row) >= 2 for row in pooler.clients()))
     for client in long_ones:
@@ -339,7 +339,7 @@ def test_pgbadger_counts_what_happened(new_pooler):
 
 
 def age(row):
-    """How many seconds ago a client of SHOW CLIENTS came."""
+    """The seconds since a client of SHOW CLIENTS connected."""
     began = datetime.datetime.strptime(row["connect_time"][:19], "%Y-%m-%d %H:%M:%S")
     return (datetime.datetime.utcnow() - began).total_seconds()
 
@@ -347,7 +347,7 @@ def age(row):
 # Secrets: F63
 
 
-def test_no_secret_is_told_anywhere(new_pooler, cluster):  # F63
+def test_no_secret_is_logged_or_shown_anywhere(new_pooler, cluster):  # F63
     names = ("client", "wrong", "forced", "admin", "looked-up", "directory")
     marks = {name: f"Marked-{name}-secret" for name in names}
     with cluster.connect("main") as database:
@@ -391,7 +391,7 @@ def test_no_secret_is_told_anywhere(new_pooler, cluster):  # F63
 
 
 def topics(console):
-    """What there is to SHOW, but for descriptors, which are for the superuser of the machine."""
+    """The topics of SHOW, without FDS, which only the local superuser may read."""
     console.send(wire.query("SHOW HELP"))
     (notice,) = console.result().notices
     words = re.search(r"SHOW ([A-Z_|\s]+)", notice["D"]).group(1)

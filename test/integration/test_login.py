@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Who is let in: every method with every kind of secret, and how we log in to servers."""
+"""Logins: every method with every kind of secret, and how the pooler logs in to servers."""
 
 import base64
 import re
@@ -50,7 +50,7 @@ MATRIX = {
 
 @pytest.mark.setting("auth_type")
 @pytest.mark.parametrize("method, kind", MATRIX)
-def test_the_right_password_is_let_in_by_its_exchange(new_pooler, method, kind):
+def test_the_right_password_is_accepted_by_its_exchange(new_pooler, method, kind):
     pooler = new_pooler({"auth_type": method}, auth={"app": SECRETS[kind]})
     for unix in (False, True):
         client = pooler.client(password=PASSWORD, unix=unix)
@@ -59,7 +59,7 @@ def test_the_right_password_is_let_in_by_its_exchange(new_pooler, method, kind):
 
 
 @pytest.mark.parametrize("method, kind", MATRIX)
-def test_the_wrong_password_is_refused_in_the_methods_words(new_pooler, method, kind):
+def test_the_wrong_password_is_refused_with_the_error_of_the_method(new_pooler, method, kind):
     pooler = new_pooler({"auth_type": method}, auth={"app": SECRETS[kind]})
     # The stored text itself is no password: F39.
     for wrong in ("wrong", PASSWORD + " ", PASSWORD.lower(), SECRETS["md5"], SECRETS["scram"]):
@@ -99,12 +99,12 @@ def test_a_name_of_users_alone_is_not_known(new_pooler):
 
 
 @pytest.mark.setting("auth_type")
-def test_any_takes_everybody_as_the_forced_user(new_pooler):
+def test_any_accepts_every_user_as_the_forced_user(new_pooler):
     pooler = new_pooler(
         {"auth_type": "any"},
         databases={"main": {"user": "alice"}, "free": {"dbname": "main"}},
     )
-    client = pooler.client("somebody")
+    client = pooler.client("unknown")
     assert client.methods() == [0]
     assert client.value("SELECT current_user") == "alice"
     error = pooler.refused("app", "free")
@@ -112,11 +112,11 @@ def test_any_takes_everybody_as_the_forced_user(new_pooler):
     assert pooler.lines("auth_type=any requires forced user")
 
 
-def test_any_lets_everybody_look_at_the_console(new_pooler):
+def test_any_lets_every_user_read_the_console(new_pooler):
     pooler = new_pooler({"auth_type": "any"}, databases={"main": {"user": "app"}})
-    assert pooler.console("whoever").query("SHOW STATE").rows
+    assert pooler.console("any_name").query("SHOW STATE").rows
     with pytest.raises(ServerError, match="admin access needed"):
-        pooler.console("whoever").query("PAUSE")
+        pooler.console("any_name").query("PAUSE")
     assert pooler.console("admin").query("PAUSE").tag == "PAUSE"
 
 
@@ -184,13 +184,13 @@ def test_long_passwords_work(new_pooler, method):
 
 
 @pytest.mark.parametrize("length", [70000, 120000])
-def test_a_far_too_long_password_is_a_wrong_one(new_pooler, length):
+def test_a_far_too_long_password_is_a_wrong_password(new_pooler, length):
     pooler = new_pooler({"auth_type": "plain"}, auth={"app": PASSWORD})
     assert pooler.refused(password="p" * length).is_(*PASSWORD_FAILED)
 
 
 @pytest.mark.parametrize("size", [200_000, 50_000_000, 2**31 - 10])
-def test_a_password_message_has_a_cap(new_pooler, size):
+def test_a_password_message_has_a_limit(new_pooler, size):
     pooler = new_pooler({"auth_type": "plain"}, auth={"app": PASSWORD})
     client = pooler.raw().send_startup()
     client.read()
@@ -201,7 +201,7 @@ def test_a_password_message_has_a_cap(new_pooler, size):
     assert pooler.memory() - memory < 5_000_000
 
 
-# No telling who exists
+# Unknown users cannot be told from known ones
 
 
 UNKNOWN = {
@@ -227,7 +227,7 @@ def user_rows(pooler):
 
 
 @pytest.mark.parametrize("method", ["plain", "md5", "scram-sha-256"])
-def test_an_unknown_database_is_told_only_after_the_password(new_pooler, method):
+def test_an_unknown_database_is_reported_only_after_the_password(new_pooler, method):
     pooler = new_pooler({"auth_type": method}, auth={"app": PASSWORD})
     assert pooler.refused("app", "nowhere", "wrong").is_(*UNKNOWN[method])
     error = pooler.refused("app", "nowhere", PASSWORD)
@@ -254,7 +254,7 @@ def test_the_mock_salt_of_a_name_stays_the_same(new_pooler):
     assert first["r"] != again["r"]
 
 
-def test_changed_iterations_do_not_tell_who_exists(new_pooler):
+def test_changed_iterations_do_not_reveal_which_users_exist(new_pooler):
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", "scram_iterations": 5000},
         auth={"app": "one", "alice": "two", "admin": "a"},
@@ -275,11 +275,11 @@ def test_changed_iterations_do_not_tell_who_exists(new_pooler):
     scram = ScramClient("one")
     begun.send_sasl_first(scram.first())
     challenge = begun.read().body[4:].decode()
-    # Keys that are known are derived anew: their count would tell who exists.
+    # Known keys are derived anew: their old iteration count would reveal which users exist.
     console.query("SET scram_iterations = 6000")
     assert [iterations(name) for name in ("app", "alice", "ghost")] == [6000] * 3
     assert pooler.client(password="one").value("SELECT 1") == "1"
-    # Who was asked before is judged by what he was asked.
+    # A client that got its challenge before is checked by that challenge.
     begun.send_sasl(scram.final(challenge))
     scram.check(begun.read().body[4:].decode())
     assert begun.finish_login("app").value("SELECT 1") == "1"
@@ -305,7 +305,7 @@ def test_logins_do_not_depend_on_the_packet_buffer(new_pooler, cluster, size):
 @pytest.mark.alone
 @pytest.mark.parametrize("method", ["md5", "scram-sha-256"])
 def test_refusals_take_the_same_time(new_pooler, method):
-    """A wrong password, an unknown user and an unknown database cannot be told apart by time."""
+    """Time does not distinguish a wrong password, an unknown user and an unknown database."""
     pooler = new_pooler({"auth_type": method, "scram_iterations": 4096}, auth={"app": PASSWORD})
     client_keys = {}
 
@@ -334,11 +334,12 @@ def test_refusals_take_the_same_time(new_pooler, method):
         for kind in kinds:
             times[kind].append(attempt(*kind))
     medians = [statistics.median(times[kind]) for kind in kinds]
-    # Half of the median or 0.3 ms: what a shared machine blurs, and far less than one derivation.
+    # Half of the median or 0.3 ms: more than the noise of a shared machine, far less than a
+    # derivation.
     assert max(medians) - min(medians) < max(0.5 * min(medians), 0.0003), medians
 
 
-# SCRAM from a client that does it wrong
+# Wrong SCRAM messages of clients
 
 
 def scram_start(pooler):
@@ -380,7 +381,7 @@ def test_a_wrong_first_message_is_refused(scram_pooler, name):  # F34
     client = scram_start(scram_pooler)
     client.send_sasl_first(BAD_FIRSTS[name])
     if name in ("nonce twice", "nonce of 60 kB"):
-        # Optional extensions may follow and a nonce may be long: then it fails at the proof.
+        # Optional extensions may follow and a nonce may be long: then the proof fails.
         found = client.read()
         if found.type == "R":
             client.send_sasl("c=biws,r=x,p=" + encode(b"\0" * 32))
@@ -491,7 +492,7 @@ def test_both_headers_without_binding_are_accepted(scram_pooler, header):
 
 def test_the_name_inside_the_scram_message_is_not_looked_at(scram_pooler):
     client = scram_start(scram_pooler)
-    scram = ScramClient(PASSWORD, user="somebody-else")
+    scram = ScramClient(PASSWORD, user="another-user")
     client.send_sasl_first(scram.first())
     client.send_sasl(scram.final(client.read().body[4:].decode()))
     scram.check(client.read().body[4:].decode())
@@ -546,7 +547,7 @@ def test_many_scram_logins_at_once_are_all_served(new_pooler):  # F10 in part
 # The auth_file
 
 
-def test_the_file_is_read_as_it_always_was(new_pooler):
+def test_the_auth_file_has_the_known_format(new_pooler):
     text = (
         "; a comment\n"
         '\n   "app" "one" "historic third field" and more\n'
@@ -575,7 +576,7 @@ def test_the_file_is_read_as_it_always_was(new_pooler):
     assert pooler.refused("carol", password="first").is_(*PASSWORD_FAILED)
 
 
-def test_a_broken_line_ends_the_reading(new_pooler):
+def test_a_broken_line_ends_the_reading_of_the_file(new_pooler):
     pooler = new_pooler(
         {"auth_type": "plain"},
         databases={"main": {"user": "app"}},
@@ -666,7 +667,7 @@ def test_an_md5_secret_logs_in_to_an_md5_server(new_pooler, cluster):
     assert client.value("SELECT current_user") == "md5_login"
 
 
-def test_a_scram_secret_logs_in_with_the_key_the_client_proved(new_pooler, cluster):
+def test_a_scram_secret_logs_in_with_the_key_of_the_client(new_pooler, cluster):
     secret = cluster.secret("scram_login")
     assert secret.startswith("SCRAM-SHA-256$")
     pooler = new_pooler(
@@ -675,7 +676,7 @@ def test_a_scram_secret_logs_in_with_the_key_the_client_proved(new_pooler, clust
     )
     client = pooler.client("scram_login", password=PASSWORDS["scram_login"])
     assert client.value("SELECT current_user") == "scram_login"
-    # The key outlives the server connection it was used for.
+    # The key outlives the server connection that used it.
     pid = int(client.value("SELECT pg_backend_pid()"))
     cluster.terminate(pid)
     wait_until(lambda: pid not in [row["pid"] for row in cluster.backends()])
@@ -684,7 +685,7 @@ def test_a_scram_secret_logs_in_with_the_key_the_client_proved(new_pooler, clust
     assert client.value("SELECT current_user") == "scram_login"
 
 
-def test_an_md5_login_proves_a_scram_secret_just_as_well(new_pooler, cluster):
+def test_an_md5_login_authenticates_a_scram_secret_just_as_well(new_pooler, cluster):
     pooler = new_pooler(
         {"auth_type": "md5"}, auth={"scram_login": cluster.secret("scram_login")}
     )
@@ -703,7 +704,7 @@ WRONG_KIND = ("FATAL", "28000", "server login failed: wrong password type")
         ("scram_login", scram_secret("x")),
     ],
 )
-def test_a_secret_of_the_wrong_kind_is_refused_by_us(new_pooler, role, secret):
+def test_a_secret_of_the_wrong_kind_is_refused_by_the_pooler(new_pooler, role, secret):
     pooler = new_pooler({"auth_type": "trust"}, auth={role: secret})
     assert pooler.refused(role).is_(*WRONG_KIND)
     assert pooler.lines("closing because: failed to answer authreq")
@@ -781,7 +782,7 @@ def test_the_servers_own_refusal_reaches_the_client(new_pooler, user, database, 
     assert sorted(line.split(": ")[0].split()[-1][0] for line in closing) == ["C", "S"]
 
 
-def test_one_refusal_answers_everybody_who_waits(new_pooler, new_server):  # F57
+def test_one_refusal_answers_every_client_that_waits(new_pooler, new_server):  # F57
     def script(connection):
         connection.accept_startup()
         connection.server.gate.wait(10)
@@ -799,7 +800,7 @@ def test_one_refusal_answers_everybody_who_waits(new_pooler, new_server):  # F57
     assert len(pooler.wait_log("closing because: sorry, too many clients already", 6)) == 6
 
 
-def test_a_changed_password_is_told_with_the_servers_words(new_pooler, cluster):  # F57
+def test_a_changed_password_is_reported_with_the_servers_error(new_pooler, cluster):  # F57
     pooler = new_pooler(
         {"server_login_retry": 0}, databases={"main": {"user": "plain_login", "password": "old"}}
     )
@@ -809,7 +810,7 @@ def test_a_changed_password_is_told_with_the_servers_words(new_pooler, cluster):
     assert pooler.client().value("SELECT 1") == "1"
 
 
-def test_a_changed_password_key_leaves_running_servers_alone(new_pooler):
+def test_a_changed_password_does_not_affect_running_servers(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction"},
         databases={"main": {"user": "plain_login", "password": PASSWORDS["plain_login"]}},
@@ -837,7 +838,7 @@ def test_every_server_exchange_is_right_to_the_byte(new_pooler, new_server, meth
     assert bad.refused().sqlstate == "28P01"
 
 
-def test_a_server_that_cannot_prove_itself_is_refused(new_pooler, new_server):
+def test_a_server_that_cannot_prove_the_password_is_refused(new_pooler, new_server):
     def script(connection):
         connection.accept_startup()
         connection.send(wire.authentication(10, wire.text("SCRAM-SHA-256") + b"\0"))
@@ -888,7 +889,7 @@ def test_a_server_with_another_method_is_refused(new_pooler, new_server, code):
 
 
 def test_scram_answers_use_the_salt_and_count_of_the_server(new_pooler, new_server):
-    """Any salt and count: the proof is computed from what the server says."""
+    """Any salt and count: the proof is computed from the server's values."""
     for salt, iterations in ((b"x", 1), (b"y" * 64, 10000)):
         accepted = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The metrics endpoint: what its pages say, and what it bears."""
+"""The metrics endpoint: what its pages contain, and what it withstands."""
 
 import json
 import os
@@ -26,7 +26,7 @@ pytest.importorskip("prometheus_client")
 POOL = {"database", "user"}
 DATABASE = {"name", "host", "port", "database", "force_user", "pool_mode"}
 
-# Families that dashboards and alerts ask for: kind, labels.
+# Families that dashboards and alerts use: kind, labels.
 CONTRACT = {
     **{
         f"pgbouncer_pools_{name}": ("gauge", POOL)
@@ -119,14 +119,14 @@ def served(new_pooler):
 
 
 def family_of(page, name):
-    """The type of the family that a name belongs to, as the parser has it."""
+    """The type of the family that a name belongs to, as the parser reports it."""
     return page.types.get(name) or page.types[re.sub("_total$", "", name)]
 
 
-# What the page says
+# Contents of the page
 
 
-def test_families_have_the_names_types_and_labels_that_dashboards_ask_for(served):
+def test_families_have_the_names_types_and_labels_of_dashboards(served):
     pooler = served()
     pooler.client(application_name="report").query("SELECT 1")
     page = scrape(pooler.metrics)
@@ -145,7 +145,7 @@ def test_no_sample_has_a_label_that_scrapers_add(served):
     assert not labels & {"job", "instance", "pgbouncer_cluster"}
 
 
-# SHOW's words and the page's, where both are there.
+# Columns of SHOW and samples of the page with the same meaning.
 POOL_COLUMNS = {
     "cl_active": "client_active_connections",
     "cl_active_cancel_req": "client_active_cancel_connections",
@@ -179,7 +179,7 @@ LISTS = {
 }
 
 
-def test_the_page_says_what_the_console_says(served):
+def test_the_page_agrees_with_the_console(served):
     pooler = served({"max_user_connections": 7, "server_idle_timeout": 0, "reserve_pool_size": 3})
     busy = pooler.client()
     busy.query("BEGIN")
@@ -256,8 +256,8 @@ def test_figures_of_the_process_are_true(served):
     assert 0 < page.value("pgbouncer_process_cpu_seconds_total") <= pooler.cpu_seconds() + 1
 
 
-def test_clients_are_counted_by_what_they_call_themselves(served):
-    # Under follow the server would have its own spelling of them.
+def test_clients_are_counted_by_application_name(served):
+    # With follow the server's spelling of the names would count.
     pooler = served({"startup_parameters": "strict"})
     labels = {"database": "main", "user": "app"}
     busy = pooler.client(application_name="report")
@@ -317,7 +317,7 @@ def test_promtool_finds_no_fault(served):
         pytest.skip("there is no promtool")
     pooler = served()
     pooler.client(application_name="report").query("SELECT 1")
-    # It reads the older format only; the other is read by the parser of the Python client.
+    # It reads the older format only; the Python client's parser reads the other.
     text = ask(pooler.metrics).text
     result = subprocess.run([promtool, "check", "metrics"], input=text, text=True, capture_output=True)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
@@ -326,7 +326,7 @@ def test_promtool_finds_no_fault(served):
 # Formats
 
 
-def test_open_metrics_is_for_those_who_ask_for_it(served):
+def test_open_metrics_is_sent_on_request(served):
     pooler = served()
     plain = ask(pooler.metrics)
     assert plain.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -378,11 +378,11 @@ def test_other_methods_are_refused(served, method):
     assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-# How we are
+# Readiness
 
 
 def ready(pooler):
-    """Status and text of /readyz, whose line says why, and /healthz must not care."""
+    """Status and text of /readyz, which has the reason; asserts that /healthz is good."""
     answer = ask(pooler.metrics, "/readyz")
     assert ask(pooler.metrics, "/healthz").text == "ok\n"
     assert answer.text.count("\n") == 1 and answer.text.endswith("\n")
@@ -390,7 +390,7 @@ def ready(pooler):
 
 
 def state(pooler):
-    """The one state that the page says is in force."""
+    """The state that the page reports as the current one."""
     series = scrape(pooler.metrics).series("pgusher_state")
     assert {labels["state"] for labels, _ in series} == {"active", "paused", "suspended", "shutdown"}
     (name,) = (labels["state"] for labels, value in series if value == 1)
@@ -408,7 +408,7 @@ def test_readiness_follows_pause_and_resume(served):
     assert ready(pooler) == (200, "ready")
 
 
-def test_who_is_suspended_is_not_ready(served):
+def test_a_suspended_process_is_not_ready(served):
     pooler = served()
     console = pooler.console()
     console.query("SUSPEND")
@@ -431,7 +431,7 @@ def test_a_pause_that_waits_is_not_ready(served):
 
 
 @pytest.mark.parametrize("how", ["WAIT_FOR_SERVERS", "WAIT_FOR_CLIENTS"])
-def test_who_shuts_down_is_not_ready_and_still_healthy(served, how):
+def test_a_process_that_shuts_down_is_not_ready_and_still_healthy(served, how):
     pooler = served()
     busy = pooler.client()
     busy.query("BEGIN")
@@ -444,7 +444,7 @@ def test_who_shuts_down_is_not_ready_and_still_healthy(served, how):
 
 
 def answers(port, host=HOST):
-    """Whether somebody serves metrics there."""
+    """Whether metrics are served there."""
     try:
         return ask(port, "/healthz", host=host).status == 200
     except OSError:
@@ -452,7 +452,7 @@ def answers(port, host=HOST):
 
 
 @pytest.mark.setting("metrics_port")
-def test_metrics_are_off_until_a_port_is_given_and_follow_it(new_pooler):
+def test_metrics_are_off_without_a_port_and_follow_a_change(new_pooler):
     pooler = new_pooler()
     assert pooler.setting("metrics_port") == "0" and not pooler.lines("serving metrics")
     first, second = free_port(), free_port()
@@ -470,7 +470,7 @@ def test_metrics_are_off_until_a_port_is_given_and_follow_it(new_pooler):
 
 
 @pytest.mark.setting("metrics_listen_addr")
-def test_metrics_are_served_where_they_are_wanted(served):
+def test_metrics_are_served_at_the_configured_addresses(served):
     pooler = served()
     assert answers(pooler.metrics) and not answers(pooler.metrics, "127.0.0.2")
     pooler.settings["metrics_listen_addr"] = "127.0.0.2, 127.0.0.3"
@@ -490,7 +490,7 @@ def test_metrics_are_served_where_they_are_wanted(served):
         ("192.0.2.1", "192.0.2.1 port {}: Cannot assign requested address"),
     ],
 )
-def test_a_place_that_cannot_be_had_ends_a_start_and_no_running_process(served, address, why):
+def test_an_address_that_is_not_available_ends_a_start_and_no_running_process(served, address, why):
     pooler = served()
     why = why.format(pooler.metrics)
     pooler.settings["metrics_listen_addr"] = address
@@ -504,7 +504,7 @@ def test_a_place_that_cannot_be_had_ends_a_start_and_no_running_process(served, 
     assert pooler.lines(f"FATAL cannot serve metrics: {why}$")
 
 
-def test_a_port_that_is_taken_ends_a_start_and_no_running_process(served):
+def test_a_port_in_use_ends_a_start_and_no_running_process(served):
     pooler = served()
     with socket.create_server((HOST, 0)) as other:
         pooler.settings["metrics_port"] = other.getsockname()[1]
@@ -520,7 +520,7 @@ def test_a_port_that_is_taken_ends_a_start_and_no_running_process(served):
 
 
 @pytest.mark.setting("max_metric_series")
-def test_what_would_make_the_page_too_long_is_left_out_and_counted(served):
+def test_series_that_would_make_the_page_too_long_are_left_out_and_counted(served):
     pooler = served()
     for user in ("app", "alice", "bob"):
         pooler.client(user).query("SELECT 1")
@@ -574,7 +574,7 @@ def test_line_and_headers_have_8_kilobytes_together(served):
 @pytest.mark.parametrize(
     "header", [b"Content-Length: 104857600", b"Transfer-Encoding: chunked", b"Content-Length: -1"]
 )
-def test_bodies_are_refused_unread(served, method, header):  # F78
+def test_requests_with_bodies_are_refused_unread(served, method, header):  # F78
     pooler = served()
     before = pooler.memory()
     head = method + b" /metrics HTTP/1.1\r\nHost: x\r\n" + header + b"\r\n\r\n"
@@ -604,14 +604,14 @@ def closes_within(raw, seconds):
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /metrics HT", b"GET /metrics HTTP/1.1\r\nX: "])
-def test_whoever_does_not_ask_is_cut_after_five_seconds(served, said):
+def test_a_connection_without_a_request_is_closed_after_five_seconds(served, said):
     pooler = served()
     with socket.create_connection((HOST, pooler.metrics)) as raw:
         raw.sendall(said)
         assert 4.5 < closes_within(raw, 15)
 
 
-def test_a_byte_now_and_then_does_not_put_the_end_off(served):
+def test_single_bytes_do_not_extend_the_time_limit(served):
     pooler = served()
     with socket.create_connection((HOST, pooler.metrics)) as raw:
         start = time.monotonic()
@@ -622,7 +622,7 @@ def test_a_byte_now_and_then_does_not_put_the_end_off(served):
         assert time.monotonic() - start > 4.5
 
 
-def test_thirty_two_connections_at_most_and_those_who_ask_go_first(served):
+def test_thirty_two_connections_at_most_and_requests_come_first(served):
     pooler = served()
     before = pooler.descriptors()
     silent = [socket.create_connection((HOST, pooler.metrics)) for _ in range(100)]
@@ -633,7 +633,7 @@ def test_thirty_two_connections_at_most_and_those_who_ask_go_first(served):
 
 
 class Crowd:
-    """Many connections to an endpoint that are opened anew as soon as they are cut."""
+    """Many connections to an endpoint, each opened anew as soon as it is closed."""
 
     def __init__(self, port, count, first):
         self.port, self.first = port, first
@@ -647,7 +647,7 @@ class Crowd:
         return raw
 
     def stir(self):
-        """Everybody says a bit; who was cut comes again."""
+        """Send a byte on each connection, and reopen those that were closed."""
         for number, raw in enumerate(self.raws):
             try:
                 raw.send(self.first)
@@ -667,7 +667,7 @@ class Crowd:
     [b"G", b"GET /metrics HTTP/1.1\r\n\r\n", b"X: " + b"y" * 8000, b"POST / HTTP/1.1\r\n\r\n"],
     ids=["slow", "deaf", "long", "post"],
 )
-def test_a_thousand_scrapers_do_not_touch_the_pools(served, first):  # F78
+def test_a_thousand_scrapers_do_not_affect_the_pools(served, first):  # F78
     pooler = served()
     client = pooler.client()
     client.query("SELECT 1")
@@ -692,8 +692,8 @@ def test_a_thousand_scrapers_do_not_touch_the_pools(served, first):  # F78
     wait_until(lambda: pooler.descriptors() <= before + 1, 10, "all to be gone")
 
 
-def test_who_talks_instead_of_reading_fills_no_memory(served):  # F78
-    # A page that no socket's buffers hold.
+def test_requests_without_reading_fill_no_memory(served):  # F78
+    # A page larger than all socket buffers.
     pooler = served(databases={f"db{number}": "host=127.0.0.1" for number in range(6000)})
     with socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -706,13 +706,13 @@ def test_who_talks_instead_of_reading_fills_no_memory(served):  # F78
             while taken < 256 * 1024 * 1024:
                 taken += raw.send(more)
         except OSError:
-            pass  # it takes no more, or has closed
-        assert pooler.memory() < before + 64 * 1024 * 1024  # the page is some of it
+            pass  # the daemon reads no more, or has closed
+        assert pooler.memory() < before + 64 * 1024 * 1024  # a part of it is the page
         assert taken < 16 * 1024 * 1024
     assert scrape(pooler.metrics).value("pgbouncer_up") == 1
 
 
-def test_a_reader_who_goes_while_the_page_is_written_harms_nobody(served):
+def test_a_reader_that_disconnects_while_the_page_is_written(served):
     pooler = served()
     for _ in range(50):
         with socket.create_connection((HOST, pooler.metrics)) as raw:
@@ -721,7 +721,7 @@ def test_a_reader_who_goes_while_the_page_is_written_harms_nobody(served):
     assert scrape(pooler.metrics).value("pgbouncer_up") == 1
 
 
-def test_the_end_comes_while_readers_wait(served):
+def test_the_process_ends_while_readers_wait(served):
     pooler = served()
     for said in (b"", b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /metrics HTTP/1.1\r\n\r\n"):
         raw = socket.create_connection((HOST, pooler.metrics))
@@ -732,7 +732,7 @@ def test_the_end_comes_while_readers_wait(served):
     assert pooler.wait_exit() == 0
 
 
-# What has happened
+# Events
 
 
 def test_errors_are_counted_by_their_text(served, private_cluster):
@@ -786,7 +786,7 @@ def test_alerts_and_dashboards_find_their_names(served):
     assert len(asked) == 15 and asked <= names, asked - names
 
 
-def test_what_becomes_of_connections_is_counted(served):
+def test_attempts_and_ends_of_connections_are_counted(served):
     pooler = served()
     quitter = pooler.client()
     quitter.query("SELECT 1")
@@ -868,7 +868,7 @@ def test_open_transactions_have_an_age(served):
     wait_until(lambda: value("oldest_transaction_seconds") == 0, 5)
 
 
-def test_certificates_and_handshakes_are_told(served):
+def test_certificates_and_handshakes_are_reported(served):
     authority = Authority()
     try:
         certificate, key = authority.issue("pooler", "IP:127.0.0.1", days=30)
@@ -890,7 +890,7 @@ def test_certificates_and_handshakes_are_told(served):
     assert page.value("pgusher_tls_handshake_seconds_count", **labels) == 1
 
 
-def test_hosts_are_up_or_not(served):
+def test_hosts_are_up_or_down(served):
     pooler = served(databases={"main": {}, "away": {"host": "127.0.0.1", "port": free_port()}})
     pooler.client().query("SELECT 1")
     pooler.raw().send_startup("app", "away")
@@ -905,7 +905,7 @@ def test_hosts_are_up_or_not(served):
     assert page.value("pgusher_server_connect_seconds_count", **labels) >= 1
 
 
-def test_a_host_that_is_listed_twice_is_told_once(served, cluster):
+def test_a_host_that_is_listed_twice_is_reported_once(served, cluster):
     target = {"host": f"{HOST},{HOST},{HOST}", "port": cluster.port}
     pooler = served({"pool_mode": "session"}, databases={"main": target})
     for _ in range(3):
@@ -913,7 +913,7 @@ def test_a_host_that_is_listed_twice_is_told_once(served, cluster):
     assert len(scrape(pooler.metrics).series("pgusher_server_up")) == 1
 
 
-def test_the_daemon_tells_of_itself(served):
+def test_the_daemon_describes_itself(served):
     pooler = served()
     pooler.client().query("SELECT 1")
     page = scrape(pooler.metrics)
@@ -936,7 +936,7 @@ def test_prepared_statements_are_counted(served):
     assert not page.series("pgusher_prepared_hits_total")
     assert page.value("pgusher_prepared_bytes") == 0
     client = pooler.client()
-    for name in "abc":  # the third has to give up the first
+    for name in "abc":  # the third one evicts the first
         client.send(wire.parse(f"SELECT '{name}'", name), wire.sync())
         assert client.result().types == "1Z"
     for name in "ccba":
@@ -954,8 +954,8 @@ def test_prepared_statements_are_counted(served):
     wait_until(lambda: scrape(pooler.metrics).value("pgusher_prepared_bytes") < bytes_)
 
 
-# Runs the collectors of Debian's exporter against a console: each one's metrics, or the column
-# that it looks for in vain.
+# Runs the collectors of Debian's exporter against a console: the metrics of each, or the column
+# that it does not find.
 EXPORTER = """
 import json, sys
 from prometheus_pgbouncer_exporter import collectors
@@ -983,7 +983,7 @@ def test_debians_exporter_reads_the_console(served):
         [sys.executable, "-c", EXPORTER, str(pooler.port)], text=True, capture_output=True, check=True
     )
     found, missing = json.loads(result.stdout)
-    # It is older than PgBouncer 1.25: these columns are gone, or have another name, there too.
+    # It is older than PgBouncer 1.25, where these columns are missing or renamed too.
     assert missing == {"StatsCollector": "total_requests", "DatabasesCollector": "reserve_pool"}
     page = scrape(pooler.metrics)
     for name in ("databases", "users", "pools", "free_servers", "used_servers", "login_clients"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Passwords that PAM judges, by a real service: with a module of ours, and with pam_exec."""
+"""Passwords that PAM checks, with a real service: with a module of these tests, and with pam_exec."""
 
 import contextlib
 import fcntl
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(
 
 @contextlib.contextmanager
 def service_of(text):
-    """The service's rules are these meanwhile, and ours alone: other test processes wait."""
+    """Replace the rules of the service within this block; other test processes wait."""
     with open("/tmp/pgusher-test-pam.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         saved = None
@@ -60,7 +60,7 @@ def service_of(text):
 
 @pytest.fixture(scope="module")
 def module():
-    """The path of our module, compiled."""
+    """The path of the module, compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no C compiler")
@@ -73,7 +73,7 @@ def module():
 
 
 class Judge:
-    """What our module works with."""
+    """The folder that controls the module: passwords, log and gate."""
 
     def __init__(self):
         self.folder = make_folder("pgusher-judge-")
@@ -98,13 +98,13 @@ class Judge:
             return file.read().splitlines()
 
     def open_gate(self):
-        """Those who hang go on; nobody will from now on."""
+        """Logins that hang continue; no login hangs from now on."""
         self.gate = os.open(self.path("gate"), os.O_RDWR)
 
 
 @pytest.fixture
 def judge(module):
-    """Our module is what the service asks."""
+    """The service uses the module of these tests."""
     judge = Judge()
     rules = "".join(f"{kind} required {module} {judge.folder}\n" for kind in ("auth", "account"))
     with service_of(rules):
@@ -114,7 +114,7 @@ def judge(module):
 
 @pytest.fixture
 def pam_pooler(new_pooler, judge):
-    """Make a daemon that asks PAM."""
+    """Make a daemon that checks passwords with PAM."""
 
     def make(settings=None, **options):
         settings = {"auth_type": "pam", "pool_mode": "transaction", **(settings or {})}
@@ -124,11 +124,11 @@ def pam_pooler(new_pooler, judge):
 
 
 def let_in(pooler, user="app", password=None, unix=False):
-    """Whether this user is let in; whoever is not must hear the one text for that."""
+    """Whether this user is accepted. Asserts that a refused user gets the text of a wrong password."""
     try:
         client = pooler.raw(unix).login(user, password=password or PASSWORDS[user])
     except ServerError as error:
-        if error.text.endswith("does not exist"):  # in PostgreSQL: that far it got
+        if error.text.endswith("does not exist"):  # an error of PostgreSQL: PAM accepted the password
             return True
         assert error.is_(*FAILED)
         return False
@@ -155,12 +155,12 @@ def begin(pooler, user, password=None):
 
 
 @pytest.mark.setting("auth_type")
-def test_the_right_password_is_let_in_and_others_are_not(pam_pooler):
+def test_the_right_password_is_accepted_and_others_are_not(pam_pooler):
     pooler = pam_pooler()
     assert pooler.client(password=PASSWORDS["app"]).value("SELECT current_user") == "app"
     for wrong in ("wrong", PASSWORDS["app"] + " ", "plays no role", "x" * 3000):
         assert not let_in(pooler, password=wrong)
-    assert not let_in(pooler, "nobody", "wrong")
+    assert not let_in(pooler, "unknown", "wrong")
 
 
 def test_passwords_may_be_long_and_not_ascii(pam_pooler):
@@ -178,7 +178,7 @@ def test_modules_know_service_and_host_and_are_silent(pam_pooler, judge):
     assert judge.asked() == ["pgbouncer app 127.0.0.1 silent", "pgbouncer app unix silent"]
 
 
-def test_an_empty_password_is_asked_of_nobody(pam_pooler, judge):
+def test_an_empty_password_is_refused_without_pam(pam_pooler, judge):
     client = pam_pooler().raw().send_startup()
     assert client.read().type == "R"
     client.send(wire.password(""))
@@ -210,7 +210,7 @@ def test_metrics_tell_an_expired_account_from_a_wrong_password(pam_pooler):
     assert told.value("pgusher_client_login_seconds_count", method="pam", outcome="denied") == 2
 
 
-def test_without_modules_it_is_the_operators_mistake(new_pooler):
+def test_without_modules_it_is_a_mistake_of_the_operator(new_pooler):
     with service_of("auth required /nonexistent/pam_nothing.so\n"):
         pooler = new_pooler({"auth_type": "pam"})
         assert not let_in(pooler)
@@ -221,7 +221,7 @@ def test_a_program_of_pam_exec_can_decide(new_pooler):
     folder = make_folder("pgusher-exec-")
     script = os.path.join(folder, "decide")
     with open(script, "w") as file:
-        # A program that is started from a thread of ours must be one that signals can end.
+        # A program that a thread of the daemon starts must not have signals blocked.
         file.write(
             "#!/bin/sh\n"
             'grep -q "^SigBlk:[[:space:]]*0*$" /proc/self/status || exit 1\n'
@@ -257,13 +257,13 @@ def test_a_database_with_an_auth_user_is_a_contradiction(pam_pooler):
     assert let_in(pooler)
 
 
-def test_the_console_is_opened_by_pam_too(pam_pooler):
+def test_pam_passwords_open_the_console_too(pam_pooler):
     pooler = pam_pooler({"admin_users": "app"})
     assert pooler.client("app", "pgbouncer", PASSWORDS["app"]).query("SHOW VERSION").rows
     assert pooler.refused("alice", "pgbouncer", PASSWORDS["alice"]).text == "not allowed"
 
 
-def test_pam_is_no_word_of_hba_files(new_pooler):
+def test_pam_is_no_method_of_hba_files(new_pooler):
     pooler = new_pooler({"auth_type": "hba", "auth_hba_file": "hba.conf"}, start=False)
     pooler.write("hba.conf", "host all all all pam\n")
     pooler.start()
@@ -280,7 +280,7 @@ def test_passwords_are_not_logged(pam_pooler):
 # --- trouble ----------------------------------------------------------------------------------
 
 
-def test_a_delay_after_a_wrong_password_keeps_nobody_else_waiting(pam_pooler):
+def test_a_delay_after_a_wrong_password_delays_no_other_client(pam_pooler):
     pooler = pam_pooler()
     started = time.monotonic()
     slow = begin(pooler, "slow", "wrong")
@@ -288,21 +288,21 @@ def test_a_delay_after_a_wrong_password_keeps_nobody_else_waiting(pam_pooler):
     assert let_in(pooler)
     assert let_in(pooler, "slower")
     assert slow.fatal().is_(*FAILED)
-    # PAM takes up to a half off or puts it on.
+    # PAM varies the delay by up to a half.
     assert time.monotonic() - started > 0.9
-    # Nobody has waited for a thread, then: there are fewer of them.
+    # No login waited for a thread then, though there are fewer threads.
     assert all(client.silent(0) for client in slower)
     assert not pooler.lines("queue is full|slower@.* closing because: PAM")
 
 
-def test_a_module_that_hangs_keeps_nobody_else_waiting(pam_pooler, judge):
+def test_a_module_that_hangs_delays_no_other_client(pam_pooler, judge):
     pooler = pam_pooler({"admin_users": "carol", "client_login_timeout": "30"})
     console = pooler.client("carol", "pgbouncer", PASSWORDS["carol"])
     known = pooler.client(password=PASSWORDS["app"])
     before = len(judge.asked())
     hanging = [begin(pooler, "hangs") for _ in range(7)]
-    wait_until(lambda: len(judge.asked()) == before + 7, what="those who hang")
-    # As long as one thread is left, logins go on.
+    wait_until(lambda: len(judge.asked()) == before + 7, what="logins that hang")
+    # As long as one thread is free, logins proceed.
     assert let_in(pooler)
     hanging += [begin(pooler, "hangs") for _ in range(20)]
     pooler.wait_log("WARNING PAM queue is full, waiting")
@@ -313,12 +313,12 @@ def test_a_module_that_hangs_keeps_nobody_else_waiting(pam_pooler, judge):
     assert time.monotonic() - started < 10
     for client in hanging[1:]:
         client.close()
-    wait_until(lambda: logins(console) == 1, what="those who left")
+    wait_until(lambda: logins(console) == 1, what="disconnected clients to be gone")
     judge.open_gate()
-    # Right was the password, but the role is none of PostgreSQL's.
+    # The password was right, but PostgreSQL has no such role.
     assert hanging[0].fatal(timeout=10).text.endswith("does not exist")
     assert let_in(pooler)
-    # Those who left while they waited were not asked about.
+    # PAM was not asked about clients that disconnected while they waited.
     assert sum(" hangs " in line for line in judge.asked()) <= 8
     assert len(pooler.lines("PAM queue is full, waiting")) == 1
 
@@ -337,5 +337,5 @@ def test_a_stop_does_not_wait_for_a_module_that_hangs(pam_pooler, judge):
     wait_until(judge.asked, what="the module to hang")
     client.close()
     pooler.signal(15)
-    # Nor does it take the module apart under the feet of who hangs there.
+    # Nor does it unload the module while a thread runs in it.
     assert pooler.wait_exit() == 0

@@ -47,7 +47,7 @@ def test_what_a_client_sets_later_follows_it_too(one_server, name, first, called
     assert two.value(f"SHOW {name}") == called
 
 
-def test_a_rolled_back_set_is_forgotten(one_server):
+def test_a_rolled_back_set_has_no_effect(one_server):
     one, two = one_server.client(), one_server.client()
     one.query("BEGIN")
     one.query("SET TimeZone = 'Asia/Tokyo'")
@@ -64,7 +64,7 @@ def test_names_match_in_any_case(one_server, spelling):
 
 
 def test_values_are_set_in_one_query_and_only_when_they_differ(new_pooler, new_server):
-    """The SETs are seen by nobody; the server's spelling counts afterwards."""
+    """No client sees these SETs, and the server's spelling counts afterwards."""
 
     def answer(connection, sql):
         if "SET " in sql:
@@ -128,7 +128,7 @@ def test_an_empty_value_is_a_value(one_server):
     assert two.value("SHOW application_name") == ""
 
 
-def test_strict_tells_a_bad_value_at_the_first_query_of_that_client_only(new_pooler):
+def test_strict_reports_a_bad_value_at_the_first_query_of_that_client_only(new_pooler):
     settings = {"pool_mode": "transaction", "default_pool_size": 1}
     one_server = new_pooler({**settings, "startup_parameters": "strict"})
     other = one_server.client()
@@ -297,7 +297,7 @@ def test_a_long_name_is_cut_for_the_host_between_characters(new_pooler, name):
     assert shown.endswith(host)
     characters = (399 - len(host)) // len(name[0].encode())
     assert shown == name[:characters] + host
-    # No server takes half a character.
+    # A server refuses an incomplete character.
     assert client.value("SELECT 1") == "1"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Several processes of one service: cancel requests reach the one that gave the key out."""
+"""Several processes of one service: cancel requests reach the process that issued the key."""
 
 import contextlib
 import re
@@ -23,7 +23,8 @@ def key_of(peer, ttl=TTL, secret=b"\x11\x22\x33\x44"):
 
 @pytest.fixture
 def new_group(new_pooler):
-    """Processes with the ids 1, 2, ... that know each other; own=False leaves one out of its list."""
+    """Processes with the ids 1, 2, ... that know each other; own=False leaves each out of its own
+    list."""
 
     def make(count, settings=None, unix=False, start=True, shared=False, keys=""):
         port = free_port()
@@ -63,7 +64,7 @@ def run_sleep(pooler, client, mark=0):
 
 @contextlib.contextmanager
 def mute_peer():
-    """A process that accepts, and says and does nothing."""
+    """A process that accepts connections, and sends and does nothing."""
     with socket.socket() as listener:
         listener.bind((HOST, 0))
         listener.listen(64)
@@ -88,12 +89,12 @@ def mute_peer():
                 each.close()
 
 
-# The way there
+# Forwarding
 
 
 @pytest.mark.setting("peer_id")
 @pytest.mark.parametrize("unix", [False, True])
-def test_a_cancel_reaches_the_process_that_gave_the_key_out(new_group, unix):
+def test_a_cancel_reaches_the_process_that_issued_the_key(new_group, unix):
     one, two, three = new_group(3, unix=unix)
     client, bystander = one.client(), two.client()
     run_sleep(two, bystander, "'bystander'")
@@ -120,11 +121,11 @@ def test_three_processes_on_one_port(new_group):
         cancel(group[0].address, client.key)
         assert client.result().error.sqlstate == "57014"
     group[0].close_clients()
-    # Some of these cancels came to another process than their key.
+    # Some of these requests came to another process than the one that issued the key.
     assert any(pooler.lines(r"peer-\d@.* successfully sent cancel request") for pooler in group)
 
 
-def test_the_killed_one_of_three_takes_nobody_along(new_group):  # F77
+def test_a_killed_process_of_three_affects_only_its_own_clients(new_group):  # F77
     group = new_group(3, {"cancel_wait_timeout": 1})
     client = group[0].client()
     lost = group[2].client().key
@@ -151,7 +152,7 @@ def test_a_finished_query_is_no_target_of_a_forwarded_cancel(new_group):
     assert client.value("SELECT 2") == "2"
 
 
-def test_a_pause_does_not_hold_what_is_for_others(new_group):
+def test_a_pause_does_not_delay_requests_for_other_processes(new_group):
     one, two = new_group(2)
     client = one.client()
     run_sleep(one, client)
@@ -163,25 +164,25 @@ def test_a_pause_does_not_hold_what_is_for_others(new_group):
 # Keys
 
 
-def test_keys_say_who_gave_them_out(new_pooler):
+def test_keys_name_the_process_that_issued_them(new_pooler):
     pooler = new_pooler({"peer_id": 0x1234})
     keys = [pooler.client().key for _ in range(40)]
     assert {(key[1], key[2], key[7] & 3, key[0] & 0x80) for key in keys} == {(0x34, 0x12, 3, 0)}
     assert len({key[3:7] for key in keys}) == 40
-    # Also where a longer one was wanted: another process may be one that passes on only these.
+    # Also where a longer key was asked for: other processes may forward only these.
     with pooler.raw() as client:
         client.send_startup(protocol=(3 << 16) | 2).finish_login("app")
         assert len(client.key) == 8
 
 
-def test_keys_without_peers_are_random_all_over(pooler):
+def test_keys_without_peers_are_random_throughout(pooler):
     keys = [pooler.client().key for _ in range(40)]
     for place in (1, 2):
         assert len({key[place] for key in keys}) > 10
     assert len({key[7] & 3 for key in keys}) > 1
 
 
-def test_a_key_is_known_with_whatever_is_left_of_its_way(new_pooler):
+def test_a_key_is_recognised_with_any_number_of_hops_left(new_pooler):
     pooler = new_pooler({"peer_id": 7})
     client = pooler.client()
     for left in range(4):
@@ -202,7 +203,7 @@ def test_a_request_that_goes_in_circles_ends(new_group):
     assert sent == 3
 
 
-def test_a_request_that_has_come_too_far_is_not_passed_on(new_group):
+def test_a_request_without_hops_left_is_not_forwarded(new_group):
     one, two = new_group(2)
     client = two.client()
     run_sleep(two, client)
@@ -213,7 +214,7 @@ def test_a_request_that_has_come_too_far_is_not_passed_on(new_group):
 
 
 @pytest.mark.parametrize("peer", [0, 3, 65535])
-def test_an_unknown_peer_is_told_to_the_log_only(new_group, peer):
+def test_an_unknown_peer_is_only_logged(new_group, peer):
     one, _ = new_group(2)
     with RawClient(one.address) as client:
         client.send(wire.cancel_request(key_of(peer)))
@@ -222,14 +223,14 @@ def test_an_unknown_peer_is_told_to_the_log_only(new_group, peer):
     assert one.show("PEER_POOLS") == []
 
 
-def test_a_key_of_ours_that_was_never_given_out(new_group):
+def test_a_key_of_this_process_that_was_never_issued(new_group):
     one, _ = new_group(2)
     cancel(one.address, key_of(1))
     one.wait_log("failed cancel request")
 
 
 @pytest.mark.parametrize("length", [4, 12, 21, 256])
-def test_keys_of_other_lengths_are_never_forwarded_blindly(new_group, length):
+def test_keys_of_other_lengths_are_not_forwarded(new_group, length):
     one, two = new_group(2)
     with RawClient(one.address) as client:
         client.send(wire.cancel_request((key_of(2) + b"x" * 256)[:length]))
@@ -240,10 +241,10 @@ def test_keys_of_other_lengths_are_never_forwarded_blindly(new_group, length):
         stays(lambda: not two.lines("cancel request"))
 
 
-# What is shown, and limits
+# SHOW and limits
 
 
-def test_the_desk_shows_peers_and_what_goes_to_them(new_group):
+def test_the_console_shows_peers_and_requests_to_them(new_group):
     (one,) = new_group(1, {"default_pool_size": 33}, start=False)
     with mute_peer() as (port, accepted):
         set_peers(one, f"2 = host={HOST} port={port} pool_size=2", "1 = host=self", "30 = host=/x")
@@ -273,7 +274,7 @@ def test_the_desk_shows_peers_and_what_goes_to_them(new_group):
         waiting = [row for row in rows if row["state"] == "waiting_cancel_req"]
         one.command(f"KILL_CLIENT {waiting[0]['id']}")
         wait_until(lambda: one.show("PEER_POOLS")[0]["cl_waiting_cancel_req"] == "2")
-        # The peer ends its two: the next two have their turn.
+        # The peer closes its two connections: the next two requests are sent.
         for sock in list(accepted):
             sock.close()
         wait_until(lambda: len(accepted) == 4)
@@ -282,7 +283,7 @@ def test_the_desk_shows_peers_and_what_goes_to_them(new_group):
             asker.close()
 
 
-def test_a_peer_that_hangs_holds_nobody_for_ever(new_group):
+def test_a_peer_that_hangs_keeps_no_request_for_ever(new_group):
     (one,) = new_group(1, {"cancel_wait_timeout": 1}, start=False)
     with mute_peer() as (port, _):
         set_peers(one, f"2 = host={HOST} port={port}")
@@ -295,7 +296,7 @@ def test_a_peer_that_hangs_holds_nobody_for_ever(new_group):
 # Reload
 
 
-def test_a_peer_that_is_removed_lets_go_of_all(new_group):
+def test_a_peer_that_is_removed_drops_its_requests(new_group):
     (one,) = new_group(1, start=False)
     with mute_peer() as (port, accepted):
         set_peers(one, f"2 = host={HOST} port={port} pool_size=1")
@@ -311,7 +312,7 @@ def test_a_peer_that_is_removed_lets_go_of_all(new_group):
     one.client().query("SELECT 1")
 
 
-def test_a_peer_may_move(new_group):
+def test_a_peer_may_change_its_address(new_group):
     one, two = new_group(2, start=False)
     one.settings["server_login_retry"] = "0.1"
     set_peers(one, f"2 = host={HOST} port=1")
@@ -337,7 +338,7 @@ def test_a_peer_by_name_is_looked_up(new_group):
     assert client.result().error.sqlstate == "57014"
 
 
-def test_a_shutdown_that_waits_for_servers_waits_for_these_too(new_group):
+def test_a_shutdown_that_waits_for_servers_waits_for_peers_too(new_group):
     (one,) = new_group(1, {"cancel_wait_timeout": 60}, start=False)
     with mute_peer() as (port, accepted):
         set_peers(one, f"2 = host={HOST} port={port}")

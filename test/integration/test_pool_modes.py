@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Pools: when a server is taken, given back, cleaned, checked and renewed, and how many there are."""
+"""Pools: when servers are assigned, released, reset, checked and renewed, and how many there are."""
 
 import time
 
@@ -22,7 +22,7 @@ def pids(pooler):
 
 
 def queries_seen(connection):
-    """The simple queries a scripted server got, in order."""
+    """The simple queries that a scripted server received, in order."""
     return [body[:-1].decode() for kind, body in connection.received if kind == "Q"]
 
 
@@ -120,7 +120,7 @@ def test_a_server_in_reset_is_shown_as_tested(new_pooler):
     assert pid(waiter) == one
 
 
-def test_an_open_transaction_of_a_session_that_ends_is_not_kept(session_pooler, cluster):
+def test_a_session_that_ends_in_a_transaction_loses_its_server(session_pooler, cluster):
     client = session_pooler.client()
     one = pid(client)
     client.query("CREATE TEMP TABLE leftover ()")
@@ -215,7 +215,7 @@ def test_the_mode_of_user_beats_database_beats_global(new_pooler):
     }
 
 
-def test_the_forced_users_mode_counts_not_the_clients(new_pooler):
+def test_the_mode_of_the_forced_user_counts_not_the_clients(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction"},
         databases={"main": {"user": "bob"}},
@@ -279,7 +279,7 @@ def test_statement_mode_refuses_blocks_however_they_begin(new_pooler, cluster, n
         error = pooler.client().send(BLOCKS[name]).fatal()
         assert error.is_("FATAL", "08P01", "transaction blocks not allowed in statement pooling mode")
         assert other.value("SELECT count(*) FROM kept") == "0"
-        # Nor does it come to that later, on a server of somebody else's.
+        # Nor does the block begin later, on a server of another client.
         pooler.client().query("COMMIT")
         assert other.value("SELECT count(*) FROM kept") == "0"
     finally:
@@ -337,7 +337,7 @@ def test_an_idle_server_is_checked_after_the_delay(new_pooler, new_server):
     assert queries_seen(server.connections[0]) == ["one", "", "two"]
 
 
-def test_a_server_that_dies_in_its_check_is_replaced_unseen(new_pooler, new_server):
+def test_a_server_that_closes_in_its_check_is_replaced_without_an_error(new_pooler, new_server):
     def script(connection):
         connection.login()
         while True:
@@ -489,20 +489,20 @@ def test_waiting_clients_are_served_in_their_order(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "max_client_conn": 50})
     holder = pooler.client()
     holder.query("BEGIN")
-    holder.query("CREATE TABLE IF NOT EXISTS turns (at serial, who int)")
+    holder.query("CREATE TABLE IF NOT EXISTS turns (at serial, client int)")
     holder.query("TRUNCATE turns RESTART IDENTITY")
     waiters = [pooler.client() for _ in range(12)]
     for number, client in enumerate(waiters):
-        client.send(wire.query(f"INSERT INTO turns (who) VALUES ({number})"))
+        client.send(wire.query(f"INSERT INTO turns (client) VALUES ({number})"))
         pooler.wait_pool(cl_waiting=number + 1)
     holder.query("COMMIT")
     for client in waiters:
         client.checked()
-    rows = pooler.cluster.ask("main", "SELECT who FROM turns ORDER BY at")
-    assert [row["who"] for row in rows] == list(range(12))
+    rows = pooler.cluster.ask("main", "SELECT client FROM turns ORDER BY at")
+    assert [row["client"] for row in rows] == list(range(12))
 
 
-def test_a_freed_server_goes_to_the_oldest_waiter_before_anybody_else(new_pooler):
+def test_a_freed_server_goes_to_the_client_that_waited_longest(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -514,8 +514,9 @@ def test_a_freed_server_goes_to_the_oldest_waiter_before_anybody_else(new_pooler
     assert holder.checked().tag == "BEGIN"
 
 
-def test_what_was_sent_ahead_keeps_the_server(new_pooler):
-    """A COMMIT and the next BEGIN in one write: an answer is still due at the first RFQ."""
+def test_pipelined_transactions_keep_the_server(new_pooler):
+    """A COMMIT and the next BEGIN in one write: an answer is outstanding at the first
+    ReadyForQuery."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -588,7 +589,7 @@ def test_a_smaller_pool_size_shrinks_the_pool(new_pooler):
     for client in clients:
         client.query("BEGIN")
     pooler.command("SET default_pool_size = 2")
-    # Those in use stay until they are free.
+    # Servers in use stay until they are free.
     stays(lambda: pooler.pool()["sv_active"] == 4, 0.5)
     for client in clients:
         client.query("COMMIT")
@@ -597,7 +598,7 @@ def test_a_smaller_pool_size_shrinks_the_pool(new_pooler):
 
 
 @pytest.mark.setting("min_pool_size")
-def test_min_pool_size_opens_servers_once_a_client_is_there(new_pooler):
+def test_min_pool_size_opens_servers_once_a_client_has_connected(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "min_pool_size": 3})
     assert pooler.pool() is None
     client = pooler.client()
@@ -693,7 +694,7 @@ def test_reserve_of_user_beats_database_beats_default(new_pooler, default, datab
 
 
 @pytest.mark.setting("max_db_connections")
-def test_max_db_connections_evicts_the_idle_of_others(new_pooler):
+def test_max_db_connections_evicts_idle_servers_of_other_pools(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_db_connections": 1})
     first, second = pooler.client("alice"), pooler.client("bob")
     one = pid(first)
@@ -703,7 +704,7 @@ def test_max_db_connections_evicts_the_idle_of_others(new_pooler):
     assert pid(first) != one
 
 
-def test_max_db_connections_waits_for_the_busy(new_pooler):
+def test_max_db_connections_waits_for_busy_servers(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_db_connections": 1})
     first, second = pooler.client("alice"), pooler.client("bob")
     first.query("BEGIN")
@@ -714,13 +715,13 @@ def test_max_db_connections_waits_for_the_busy(new_pooler):
     assert len(pids(pooler)) == 1
 
 
-def test_the_server_evicted_is_the_one_not_heard_of_longest(new_pooler):
+def test_the_server_used_least_recently_is_evicted(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "max_db_connections": 3})
     clients = {name: pooler.client(name) for name in ("alice", "bob", "carol", "app")}
     servers = {}
     for name in ("bob", "alice", "carol"):
         servers[name] = pid(clients[name])
-    # Used once more: now bob's is the oldest no longer.
+    # Used once more: now bob's server is no longer the oldest.
     assert pid(clients["bob"]) == servers["bob"]
     clients["app"].query("SELECT 1")
     assert servers["alice"] not in pids(pooler)
@@ -737,7 +738,7 @@ def test_the_databases_own_connection_limit_wins(new_pooler):
         pooler.client(user).query("BEGIN")
     waiter = pooler.raw().send_startup("carol")
     assert waiter.silent(0.4)
-    # Another database counts for itself.
+    # Another database has a limit of its own.
     assert pooler.client("alice", "other").value("SELECT 1") == "1"
 
 
@@ -775,7 +776,7 @@ def test_the_users_own_connection_limit_wins(new_pooler):
 
 
 @pytest.mark.setting("max_client_conn")
-def test_max_client_conn_refuses_the_one_too_many(new_pooler):
+def test_max_client_conn_refuses_further_clients(new_pooler):
     pooler = new_pooler({"max_client_conn": 3})
     clients = [pooler.client() for _ in range(3)]
     text = "no more connections allowed (max_client_conn)"
@@ -819,7 +820,7 @@ def test_max_user_client_connections(new_pooler):
     assert pooler.client("app", "other").value("SELECT 1") == "1"
 
 
-def test_client_limits_come_before_the_password_and_give_back(new_pooler):
+def test_client_limits_are_checked_before_the_password_and_released(new_pooler):
     pooler = new_pooler(
         {"auth_type": "md5", "max_db_client_connections": 1, "max_user_client_connections": 1},
         auth={"app": "secret", "admin": "a"},
@@ -834,7 +835,7 @@ def test_client_limits_come_before_the_password_and_give_back(new_pooler):
     assert pooler.client(password="secret").value("SELECT 1") == "1"
 
 
-def test_the_first_limit_that_is_exceeded_is_told(new_pooler):
+def test_the_first_limit_that_is_exceeded_is_reported(new_pooler):
     limits = {"max_client_conn": 2, "max_db_client_connections": 1, "max_user_client_connections": 1}
     pooler = new_pooler(limits)
     pooler.client()
@@ -843,7 +844,7 @@ def test_the_first_limit_that_is_exceeded_is_told(new_pooler):
     assert pooler.refused().text == "no more connections allowed (max_client_conn)"
 
 
-def test_an_unknown_user_of_the_configuration_is_charged_while_it_tries(new_pooler):
+def test_a_configured_user_counts_while_it_logs_in(new_pooler):
     pooler = new_pooler(
         {"auth_type": "md5"}, users={"ghost": {"max_user_client_connections": 1}}, auth={"admin": "a"}
     )
@@ -908,7 +909,7 @@ def test_an_error_in_connect_query_is_logged_and_ignored(new_pooler):
 
 
 @pytest.mark.setting("databases.user")
-def test_a_forced_user_makes_one_pool_for_all(new_pooler):
+def test_a_forced_user_has_one_pool_for_all_clients(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": {"user": "carol"}})
     clients = [pooler.client(name) for name in ("alice", "bob", "app")]
     assert {pid(client) for client in clients} == {pid(clients[0])}
@@ -935,7 +936,7 @@ def test_databases_over_unix_sockets(new_pooler, cluster):
     assert pooler.client(database="scram").value("SELECT current_user") == "scram_login"
 
 
-def test_a_database_without_a_host_needs_a_folder_of_ours(new_pooler):
+def test_a_database_without_a_host_needs_a_socket_folder(new_pooler):
     databases = {"main": "dbname=main", "other": {"dbname": "main"}}
     settings = {"unix_socket_dir": "", "query_wait_timeout": 0.5}
     pooler = new_pooler(settings, databases=databases)
@@ -945,7 +946,7 @@ def test_a_database_without_a_host_needs_a_folder_of_ours(new_pooler):
     assert pooler.client(database="other").value("SELECT 1") == "1"
 
 
-def test_an_idle_server_that_spoke_goes_by_itself(new_pooler, new_server):
+def test_an_idle_server_that_sent_something_is_closed_alone(new_pooler, new_server):
     server = new_server()
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     client = pooler.client()
@@ -958,7 +959,7 @@ def test_an_idle_server_that_spoke_goes_by_itself(new_pooler, new_server):
 
 
 @pytest.mark.parametrize("command", ["RECONNECT", "RELOAD"])
-def test_a_server_that_logs_in_to_what_has_changed_is_closed_at_once(new_pooler, new_server, command):
+def test_a_login_with_outdated_settings_is_closed_at_once(new_pooler, new_server, command):
     gate = new_server(lambda connection: (connection.accept_startup(), connection.wait_gone()))
     pooler = new_pooler({"server_login_retry": 0}, databases={"main": gate.target()})
     client = pooler.raw().send_startup()
@@ -974,7 +975,7 @@ def test_a_server_that_logs_in_to_what_has_changed_is_closed_at_once(new_pooler,
     assert client.finish_login("app").value("SELECT 1")
 
 
-def test_a_command_that_names_an_automatic_database_makes_it(new_pooler):
+def test_a_command_that_names_an_automatic_database_creates_it(new_pooler):
     pooler = new_pooler(databases={"*": {"dbname": "main"}})
     pooler.command("PAUSE fresh")
     (row,) = pooler.show("DATABASES", name="fresh")
@@ -1012,7 +1013,7 @@ def test_the_star_entry_serves_names_that_are_not_listed(new_pooler, cluster):
 
 
 @pytest.mark.setting("autodb_idle_timeout")
-def test_an_unused_automatic_database_goes_after_its_timeout(new_pooler, cluster):
+def test_an_unused_automatic_database_is_removed_after_its_timeout(new_pooler, cluster):
     pooler = new_pooler(
         {"server_idle_timeout": 0.3, "autodb_idle_timeout": 0.5},
         databases={"*": {"host": cluster.host, "port": cluster.port}},
@@ -1029,7 +1030,7 @@ def test_an_unused_automatic_database_goes_after_its_timeout(new_pooler, cluster
 
 
 @pytest.mark.setting("pool_idle_timeout")
-def test_an_empty_pool_goes_after_its_timeout(new_pooler):
+def test_an_empty_pool_is_removed_after_its_timeout(new_pooler):
     pooler = new_pooler({"server_idle_timeout": 0.3, "pool_idle_timeout": 0.5})
     client = pooler.client()
     client.query("SELECT 1")

@@ -52,7 +52,7 @@ def test_help():
 
 
 @pytest.mark.parametrize("arguments", [(), ("one.ini", "two.ini")])
-def test_exactly_one_file_is_wanted(arguments):
+def test_exactly_one_file_is_expected(arguments):
     code, out, err = output(*arguments)
     assert (code, out) == (1, "")
     assert err == (
@@ -142,7 +142,7 @@ def test_check_has_a_clear_message_for_each_of_many_mistakes(new_pooler):
         if text
     ]
     assert len(out.splitlines()) >= 10
-    # A start says the same things, and does not happen.
+    # A start reports the same and fails.
     pooler.allow("cannot load config file")
     assert pooler.run_to_end() == 1
     for number, (_, text) in enumerate(MISTAKES, 1):
@@ -150,7 +150,7 @@ def test_check_has_a_clear_message_for_each_of_many_mistakes(new_pooler):
             assert f":{number})" in pooler.log() or text in pooler.log(), text
 
 
-# What a start fails of.
+# Why a start fails.
 REFUSED = {
     "user": ({"user": "no_such_user"}, "user: there is no system user 'no_such_user'"),
     "unix_socket_dir": (
@@ -191,7 +191,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_check_finds_what_a_start_would_fail_of(new_pooler, fault):
+def test_check_finds_what_would_make_a_start_fail(new_pooler, fault):
     settings, text = REFUSED[fault]
     pooler = new_pooler(settings, start=False)
     code, out, _ = output("--check", pooler.config_path)
@@ -203,7 +203,7 @@ def test_check_finds_what_a_start_would_fail_of(new_pooler, fault):
         assert pooler.run_to_end() == 1
 
 
-# What a start is fine with, and nobody who logs in is.
+# Configurations that start, and accept no client.
 DOUBTFUL = {
     "unix_socket_mode": (
         {"unix_socket_mode": "777"},
@@ -239,7 +239,7 @@ DOUBTFUL = {
 
 
 @pytest.mark.parametrize("fault", DOUBTFUL)
-def test_check_warns_of_what_lets_nobody_in(new_pooler, fault):
+def test_check_warns_of_configurations_that_accept_no_client(new_pooler, fault):
     settings, text = DOUBTFUL[fault]
     pooler = new_pooler(settings, start=False)
     code, out, _ = output("--check", pooler.config_path)
@@ -249,7 +249,7 @@ def test_check_warns_of_what_lets_nobody_in(new_pooler, fault):
     pooler.start()
 
 
-def test_check_warns_of_entries_that_let_nobody_in(new_pooler):
+def test_check_warns_of_entries_that_accept_no_client(new_pooler):
     keys = {"auth_user": "app", "auth_dbname": "gone", "auth_query": "SELECT 1"}
     pooler = new_pooler({"auth_file": None}, databases={"main": keys}, start=False)
     code, out, _ = output("--check", pooler.config_path)
@@ -274,7 +274,7 @@ def test_check_asks_for_the_options_of_ldap_and_the_file_of_hba(new_pooler):
     pooler.settings["auth_type"] = "ldap"
     pooler.write_config()
     code, out, _ = output("--check", pooler.config_path)
-    if code == 0:  # and not built without it
+    if code == 0:  # and support was built in
         expected = "warning: auth_type ldap: nobody can log in without auth_ldap_options"
         assert out == f"{pooler.config_path}: {expected}\n"
 
@@ -295,7 +295,7 @@ def test_check_runs_beside_the_daemon(pooler):
 
 
 def fails_with(pooler, *texts, code=1, options=(), **popen):
-    """The daemon refuses to start and says why."""
+    """The daemon refuses to start and prints the reason."""
     pooler.allow(r"\] FATAL ")
     assert pooler.run_to_end(*options, **popen) == code
     for text in texts:
@@ -367,7 +367,7 @@ def test_nowhere_to_listen_is_fatal(new_pooler):
     fails_with(pooler, "nowhere to listen on")
 
 
-def test_the_start_is_told(pooler):
+def test_the_start_is_logged(pooler):
     (line,) = pooler.lines("process up: ")
     assert re.search(
         r" LOG process up: PgBouncer 1\.25\.2.*, libevent \S+ \(epoll\), adns: c-ares \S+,"
@@ -383,7 +383,7 @@ def test_the_start_is_told(pooler):
 # Listening
 
 
-def test_where_it_listens_is_told(pooler):
+def test_the_listeners_are_logged(pooler):
     assert pooler.lines(rf"LOG listening on 127\.0\.0\.1:{pooler.port}$")
     assert pooler.lines(rf"LOG listening on unix:{re.escape(pooler.socket_path)}$")
 
@@ -532,7 +532,7 @@ def test_the_port_is_6432_by_default(new_pooler):
 
 
 def socket_option(pid, address, level, option):
-    """An option of the daemon's end of a connection, read through a duplicate of its descriptor."""
+    """An option of the daemon's end of a connection, read from a duplicate of its descriptor."""
     pidfd = os.pidfd_open(pid)
     try:
         for name in os.listdir(f"/proc/{pid}/fd"):
@@ -597,12 +597,12 @@ def test_tcp_options_may_be_left_to_the_system(new_pooler, cluster):
     for peer in [first.socket.getsockname(), (cluster.host, cluster.port)]:
         for level, option, value in [
             (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
-            # The kernel counts its own needs, as much again.
+            # The kernel adds as much again for itself.
             (socket.SOL_SOCKET, socket.SO_RCVBUF, 2 * 16384),
             (socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * 16384),
         ]:
             assert socket_option(pooler.process.pid, peer, level, option) == value
-    # A change counts for connections that come later.
+    # A change applies to later connections.
     pooler.command("SET tcp_keepalive = 1")
     pooler.command("SET tcp_socket_buffer = 0")
     second = pooler.client()
@@ -615,7 +615,7 @@ def test_tcp_options_may_be_left_to_the_system(new_pooler, cluster):
 
 
 def backlogs(pid):
-    """How many connections the system may keep for each TCP listener of the daemon."""
+    """The backlog of each TCP listener of the daemon."""
     found = []
     pidfd = os.pidfd_open(pid)
     try:
@@ -624,7 +624,7 @@ def backlogs(pid):
                 with socket.socket(fileno=pidfd_getfd(pidfd, int(name))) as duplicate:
                     if duplicate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                         info = duplicate.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-                        # tcpi_sacked, which is the backlog of one that listens
+                        # tcpi_sacked, which is the backlog of a listener
                         found.append(struct.unpack_from("=I", info, 28)[0])
     finally:
         os.close(pidfd)
@@ -634,7 +634,7 @@ def backlogs(pid):
 @pytest.mark.setting("listen_backlog")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another process")
 @pytest.mark.parametrize("setting, backlog", [(None, 128), (17, 17)])
-def test_the_system_is_told_how_many_may_wait(new_pooler, setting, backlog):
+def test_listeners_have_the_configured_backlog(new_pooler, setting, backlog):
     pooler = new_pooler({"listen_backlog": setting})
     assert backlogs(pooler.process.pid) == [backlog]
 
@@ -643,7 +643,7 @@ def test_the_system_is_told_how_many_may_wait(new_pooler, setting, backlog):
 
 
 @pytest.mark.setting("pidfile")
-def test_the_pidfile_lives_as_long_as_the_process(new_pooler):
+def test_the_pidfile_exists_as_long_as_the_process(new_pooler):
     pooler = new_pooler(start=False)
     path = pooler.path("pid")
     pooler.settings["pidfile"] = path
@@ -682,7 +682,7 @@ def test_a_pidfile_in_use_or_unreadable_is_fatal(new_pooler, content):
     pooler.settings["pidfile"] = path
     pooler.write_config()
     fails_with(pooler, f"pidfile '{path}' exists, another instance running?")
-    # A process that never wrote it never removes it.
+    # A process that never wrote the pidfile never removes it.
     with open(path) as file:
         assert file.read() == content
 
@@ -698,7 +698,7 @@ def test_a_daemon_needs_a_pidfile(new_pooler):
     fails_with(pooler, "daemon needs pidfile configured", options=["-d"])
 
 
-def test_a_daemon_leaves_its_caller(new_pooler):
+def test_a_daemon_detaches_from_its_caller(new_pooler):
     pooler = new_pooler(start=False)
     pooler.settings.update(pidfile=pooler.path("pid"), logfile=pooler.path("log"))
     pooler.write_config()
@@ -725,7 +725,7 @@ def read(path):
         return file.read()
 
 
-def test_a_refusal_to_become_a_daemon_is_told_to_the_caller(new_pooler, pooler):
+def test_a_daemon_that_cannot_start_reports_it_to_its_caller(new_pooler, pooler):
     second = new_pooler(start=False)
     second.settings.update(
         pidfile=second.path("pid"), unix_socket_dir=pooler.folder, listen_port=pooler.port
@@ -737,7 +737,7 @@ def test_a_refusal_to_become_a_daemon_is_told_to_the_caller(new_pooler, pooler):
 # Logging
 
 
-def test_lines_have_their_shape(pooler):
+def test_lines_have_their_format(pooler):
     pooler.client()
     for line in pooler.log().splitlines():
         assert re.match(
@@ -747,7 +747,7 @@ def test_lines_have_their_shape(pooler):
         )
 
 
-def test_quiet_says_nothing_to_stderr(new_pooler):
+def test_quiet_writes_nothing_to_stderr(new_pooler):
     pooler = new_pooler(start=False)
     pooler.settings["logfile"] = pooler.path("log")
     pooler.write_config()
@@ -826,7 +826,7 @@ def test_an_idle_process_ends_at_once(pooler, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_shutdown_waits_for_nobody_who_has_left(new_pooler, number):
+def test_a_shutdown_does_not_wait_for_disconnected_clients(new_pooler, number):
     """Not even for the next run of the janitor, three times a second."""
 
     def time_to_end():
@@ -843,13 +843,13 @@ def test_a_shutdown_waits_for_nobody_who_has_left(new_pooler, number):
 
 
 def told(pooler, pattern):
-    """When the line was written that matches, in seconds of the day."""
+    """The second of the day when the matching line was written."""
     (line,) = pooler.lines(pattern)
     hours, minutes, seconds = line.split()[1].split(":")
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def test_sigquit_ends_at_once_whoever_is_there(pooler):
+def test_sigquit_ends_at_once_with_clients_connected(pooler):
     client = pooler.client()
     client.query("BEGIN")
     pooler.signal(signal.SIGQUIT)
@@ -907,7 +907,7 @@ def test_a_second_signal_ends_at_once(pooler, first, second):
     assert pooler.lines(f"got {second.name} while shutting down, fast exit")
 
 
-def test_waiting_clients_are_told_of_a_shutdown(new_pooler):
+def test_waiting_clients_get_an_error_at_a_shutdown(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -960,11 +960,11 @@ def test_signals_in_any_order_do_no_harm(new_pooler):  # F74 in part
 @pytest.mark.parametrize(
     "before", list(itertools.permutations([signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2], 3)))
 def test_every_order_of_signals_ends_as_it_should(new_pooler, before, end):  # F74
-    """In a transaction, beside a login that is half done: documented ends, and exit code 0."""
+    """In a transaction, beside a login in progress: documented ends, and exit code 0."""
     pooler = new_pooler({"pool_mode": "transaction"})
     client = pooler.client()
     client.query("BEGIN")
-    half = pooler.raw().send_startup()  # its welcome comes, or has to wait for RESUME
+    half = pooler.raw().send_startup()  # its welcome comes, or waits for RESUME
     for number in (*before, end):
         pooler.signal(number)
         pooler.wait_log(f"got {signal.Signals(number).name}")
@@ -973,19 +973,19 @@ def test_every_order_of_signals_ends_as_it_should(new_pooler, before, end):  # F
         with pytest.raises((Closed, ConnectionError)):
             client.query("COMMIT")
         return
-    # Neither of the gentle ones cuts a transaction.
+    # SIGTERM and SIGINT end no transaction.
     assert client.value("SELECT 1") == "1"
     assert client.query("COMMIT").tag == "COMMIT"
     if end == signal.SIGTERM:
         if before.index(signal.SIGUSR1) < before.index(signal.SIGUSR2):
-            assert client.value("SELECT 2") == "2"  # not paused any more: served on
+            assert client.value("SELECT 2") == "2"  # not paused any more
         stays(pooler.running, 0.4)
     half.close()
     pooler.close_clients()
     assert pooler.wait_exit() == 0
 
 
-# Hard ends: F76
+# SIGKILL and SIGSTOP: F76
 
 
 def test_a_killed_process_can_start_again_at_once(new_pooler):
@@ -1007,8 +1007,8 @@ def test_a_killed_process_can_start_again_at_once(new_pooler):
             assert pooler.client(unix=unix).value("SELECT 1") == "1"
 
 
-def test_a_stopped_process_goes_on_where_it_was(new_pooler):  # F72
-    """A long stop of the whole process makes nobody's time run out."""
+def test_a_stopped_process_continues(new_pooler):  # F72
+    """A long stop of the whole process makes no client time out."""
     pooler = new_pooler(
         {"pool_mode": "transaction", "client_idle_timeout": 1.5, "idle_transaction_timeout": 1.5}
     )
@@ -1022,8 +1022,8 @@ def test_a_stopped_process_goes_on_where_it_was(new_pooler):  # F72
     assert not pooler.lines("timeout")
 
 
-def test_descriptors_of_children_are_not_left_open(pooler):
-    """Everything but the standard ones is closed when another program is run."""
+def test_programs_that_are_started_inherit_no_descriptors(pooler):
+    """All descriptors but the standard ones are closed when another program is run."""
     pooler.client().query("SELECT 1")
     pid = pooler.process.pid
     for name in os.listdir(f"/proc/{pid}/fdinfo"):
@@ -1037,7 +1037,7 @@ def test_descriptors_of_children_are_not_left_open(pooler):
 # Descriptors and memory: F69, F70
 
 
-def test_running_out_of_descriptors_hurts_only_newcomers(new_pooler):  # F69
+def test_running_out_of_descriptors_affects_only_new_clients(new_pooler):  # F69
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 500})
     old = pooler.client()
     old.query("SELECT 1")
@@ -1065,7 +1065,7 @@ def run_prlimit(pid, limit):
     run(["prlimit", f"--pid={pid}", f"--nofile={limit}:"])
 
 
-def test_a_memory_limit_sheds_load_and_does_not_end_the_process(new_pooler):  # F70
+def test_a_memory_limit_closes_connections_and_not_the_process(new_pooler):  # F70
     if is_sanitized():
         pytest.skip("the sanitizer's shadow memory does not fit below a limit")
     pooler = new_pooler({"pool_mode": "transaction", "max_client_conn": 5000, "pkt_buf": 65536})

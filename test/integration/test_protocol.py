@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The protocol after login: what passes, in what order, and what goes back to the pool when."""
+"""The protocol after login: which messages pass, in what order, and when a server is released."""
 
 import struct
 import threading
@@ -53,7 +53,7 @@ def test_many_rows_pass(pooler):
     assert [int(row[0]) for row in result.rows] == list(range(1, 20001))
 
 
-def test_notices_pass_in_their_place(pooler):
+def test_notices_pass_in_their_order(pooler):
     result = pooler.client().query("DO $$ BEGIN RAISE NOTICE 'hear, hear'; END $$")
     assert result.types == "NCZ"
     assert result.notices[0]["M"] == "hear, hear"
@@ -227,7 +227,7 @@ def test_a_function_call_is_answered(one_server, cluster):
 
 @pytest.fixture
 def copy_table(cluster):
-    """An empty table for COPY; all of a test's rows are seen by count()."""
+    """An empty table for COPY; count() returns the rows of the test."""
     with cluster.connect("main", "app") as connection:
         connection.execute("DROP TABLE IF EXISTS copied")
         connection.execute("CREATE TABLE copied (number int, word text)")
@@ -313,12 +313,12 @@ def test_copy_fail_ends_a_copy(one_server, copy_table):
     assert free_again(one_server)
 
 
-def test_the_server_of_a_failed_copy_comes_back_at_the_late_end(one_server, copy_table):  # F22
+def test_the_server_of_a_failed_copy_is_released_at_the_late_end(one_server, copy_table):  # F22
     client, other = one_server.client(), one_server.client()
     client.query("SELECT 1")
     start_copy(client)
     client.send(wire.copy_data(b"not a number\tx\n"))
-    # The server stops at the error; the client may not have seen it and goes on sending.
+    # The server stops at the error; the client may not have read it and still sends rows.
     assert client.result().error.sqlstate == "22P02"
     before = one_server.stats()["query_count"]
     for _ in range(10):
@@ -326,7 +326,7 @@ def test_the_server_of_a_failed_copy_comes_back_at_the_late_end(one_server, copy
     client.send(wire.copy_done())
     assert other.value("SELECT 'served'") == "served"
     one_server.wait_pool(sv_active=0, sv_idle=1)
-    # The late end is no query.
+    # The late end does not count as a query.
     assert one_server.stats()["query_count"] == before + 1
     assert client.value("SELECT 'again'") == "again"
     assert copy_table() == 0
@@ -357,7 +357,7 @@ def test_a_copy_that_fails_in_a_transaction_keeps_its_server(one_server, copy_ta
     assert other.checked().value == "2"
 
 
-def test_copy_data_out_of_the_blue_does_no_harm(one_server):  # F17
+def test_unexpected_copy_data_is_ignored(one_server):  # F17
     client, other = one_server.client(), one_server.client()
     client.query("SELECT 1")
     client.send(wire.copy_data(b"x"), wire.copy_done(), wire.copy_fail())
@@ -446,7 +446,7 @@ def test_a_message_over_max_packet_size_ends_the_server(new_pooler):
     assert pooler.client().value("SELECT 1") == "1"
 
 
-def test_a_slow_reader_makes_the_server_wait_not_the_memory_grow(new_pooler, cluster):  # F26
+def test_a_slow_reader_blocks_its_server_and_fills_no_memory(new_pooler, cluster):  # F26
     pooler = new_pooler({"pool_mode": "transaction"})
     clients = [pooler.client() for _ in range(4)]
     for client in clients:
@@ -467,7 +467,7 @@ def test_a_slow_reader_makes_the_server_wait_not_the_memory_grow(new_pooler, clu
     wait_until(lambda: not cluster.backends(state="active"), 6, "the servers to be let go")
 
 
-def test_a_slow_writer_holds_no_server(new_pooler):  # F25
+def test_a_slow_writer_keeps_no_server(new_pooler):  # F25
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
     writers = [pooler.client() for _ in range(30)]
     message = wire.query("SELECT 'slow'")
@@ -482,7 +482,7 @@ def test_a_slow_writer_holds_no_server(new_pooler):  # F25
     assert [client.checked().value for client in writers] == ["slow"] * 30
 
 
-def test_a_batch_whose_last_message_is_cut_is_taken_when_it_is_whole(one_server):  # F25
+def test_a_cut_batch_is_sent_when_it_is_whole(one_server):  # F25
     client, other = one_server.client(), one_server.client()
     batch = wire.extended("SELECT 'late'") + wire.sync()
     client.send(batch[:10])
@@ -492,7 +492,7 @@ def test_a_batch_whose_last_message_is_cut_is_taken_when_it_is_whole(one_server)
     assert free_again(one_server)
 
 
-def test_a_message_of_two_gigabytes_that_trickles_is_bounded(one_server):  # F27
+def test_a_message_of_two_gigabytes_in_small_pieces_is_bounded(one_server):  # F27
     client = one_server.client()
     memory = one_server.memory()
     client.send(b"Q" + struct.pack("!I", 2**31 - 2) + b"SELECT '")
@@ -505,7 +505,7 @@ def test_a_message_of_two_gigabytes_that_trickles_is_bounded(one_server):  # F27
     assert one_server.client().value("SELECT 1") == "1"
 
 
-# Ends
+# Disconnects
 
 
 def test_terminate_closes(pooler):
@@ -515,7 +515,7 @@ def test_terminate_closes(pooler):
     assert pooler.wait_log(r"closing because: client close request \(age=\d+s\)$")
 
 
-def test_a_close_without_goodbye_is_noticed(pooler):
+def test_a_close_without_terminate_is_noticed(pooler):
     pooler.client().close()
     assert pooler.wait_log(r"closing because: client unexpected eof \(age=\d+s\)$")
 
@@ -539,7 +539,7 @@ def test_query_and_terminate_in_one_write_leave_nothing(one_server, cluster):
     assert one_server.client().value("SELECT pg_backend_pid()") == one
 
 
-def test_a_client_that_got_everything_leaves_a_clean_server(one_server):
+def test_a_client_that_read_everything_leaves_a_clean_server(one_server):
     pids = set()
     for _ in range(20):
         client = one_server.client()
@@ -550,7 +550,7 @@ def test_a_client_that_got_everything_leaves_a_clean_server(one_server):
     assert not one_server.lines("query in progress|queries in progress|not ready")
 
 
-# What is not allowed
+# Messages that are not allowed
 
 
 @pytest.mark.parametrize("kind", ["y", "p", "~", "Z", "R", "T"])
@@ -580,8 +580,8 @@ def test_disable_pqexec_refuses_simple_queries(new_pooler):
     assert pooler.lines('client used "Query" packet type')
 
 
-def test_bytes_in_any_portions_give_the_same_answers(new_pooler, new_relay, cluster):
-    """Both directions cut into single bytes: nothing may depend on where packets fall."""
+def test_bytes_in_pieces_give_the_same_answers(new_pooler, new_relay, cluster):
+    """Both directions cut into single bytes: no answer may depend on packet boundaries."""
     pooler = new_pooler({"pool_mode": "transaction", "pkt_buf": 64})
     client = pooler.client()
     data = (
@@ -611,8 +611,8 @@ def test_a_server_that_sends_single_bytes_is_understood(new_pooler, new_server):
     assert server.count == 1
 
 
-def test_a_server_is_not_handed_on_before_its_answer_is_delivered(new_pooler, new_server):
-    """The ReadyForQuery is not the end while the client has not been able to take the rows."""
+def test_a_server_is_not_released_before_its_answer_is_delivered(new_pooler, new_server):
+    """At the ReadyForQuery the client may not have been able to receive the rows."""
     big = "x" * (8 * MEGABYTE)
 
     def answer(connection, sql):
@@ -635,7 +635,7 @@ def test_a_server_is_not_handed_on_before_its_answer_is_delivered(new_pooler, ne
     assert other.checked().value == "small"
 
 
-def test_idle_clients_hold_nothing(pooler):
+def test_idle_clients_use_no_buffers(pooler):
     clients = [pooler.client() for _ in range(50)]
     clients[0].query("SELECT 1")
     stays(lambda: pooler.pool()["sv_active"] == 0, 0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What once went wrong and may not again. Each test says what was seen."""
+"""Former bugs. Each test describes what happened."""
 
 import signal
 import socket
@@ -21,7 +21,7 @@ def running(pooler, client, sql="SELECT pg_sleep(20)"):
     return client
 
 
-# Half a message is the client's last word
+# Clients that disconnect after half a message
 
 
 @pytest.mark.parametrize("size", [1, 9000])
@@ -33,14 +33,14 @@ def test_a_flush_with_a_body_ends_that_client_only(new_pooler, linked, size):
     other.query("SELECT 1")
     if linked:
         client.query("BEGIN")
-    # A long one goes on before it is whole.
+    # A long message is forwarded before it is whole.
     client.send(wire.message("H", b"x" * size)[:5005])
     assert client.fatal().sqlstate == "08P01"
     assert other.extended("SELECT 'mine'").value == "mine"
 
 
-def test_half_a_copy_data_does_not_go_back_to_the_pool(new_pooler):
-    """In session mode the reset query was taken for the rest, and the server kept for ever."""
+def test_half_a_copy_data_is_not_released_to_the_pool(new_pooler):
+    """In session mode the reset query was taken for the rest, and the server was kept for ever."""
     pooler = new_pooler({"pool_mode": "session", "default_pool_size": 1})
     client = pooler.client()
     client.query("SELECT 1")
@@ -52,8 +52,8 @@ def test_half_a_copy_data_does_not_go_back_to_the_pool(new_pooler):
 
 
 @pytest.mark.parametrize("mode", ["transaction", "session"])
-def test_gone_before_the_answer_was_taken(new_pooler, new_server, mode):
-    """The server had been paused for the slow reader, and went back to the pool like that."""
+def test_disconnect_before_the_answer_was_read(new_pooler, new_server, mode):
+    """The server had been paused for the slow reader, and was released while paused."""
 
     def answer(_, sql):
         return wire.one_row("x" * int(sql)) if sql.isdigit() else None
@@ -66,7 +66,7 @@ def test_gone_before_the_answer_was_taken(new_pooler, new_server, mode):
     pooler = new_pooler(
         {"pool_mode": mode, "default_pool_size": 1}, databases={"main": server.target()}
     )
-    # One of these fits but for a part of what the server's last bytes came with.
+    # One of these fits except for a part of what arrived with the server's last bytes.
     for size in range(100000, 500000, 20000):
         client = pooler.client(unix=True)
         client.send(wire.query(str(size)))
@@ -76,8 +76,8 @@ def test_gone_before_the_answer_was_taken(new_pooler, new_server, mode):
             assert other.query("mine", 5).value == "mine"
 
 
-def test_the_end_of_a_late_copy_data_is_not_taken_for_messages(new_pooler, new_server):
-    """A server that had died took nothing; for the next one the run began in the middle of it."""
+def test_the_rest_of_a_late_copy_data_is_not_taken_for_messages(new_pooler, new_server):
+    """A closed server read nothing; for the next server the run began in the middle of the message."""
 
     def script(connection):
         connection.login()
@@ -89,7 +89,7 @@ def test_the_end_of_a_late_copy_data_is_not_taken_for_messages(new_pooler, new_s
     )
     first, second = pooler.client(), pooler.client()
     first.query("one")
-    # Late CopyData, of which nobody has to be told, and in it something like a message.
+    # Late CopyData, which no server needs, with something like a message in it.
     inside = wire.query("smuggled")
     data = b"x" * 5000 + inside
     second.send(wire.copy_data(data)[:5005])
@@ -109,7 +109,7 @@ def test_the_end_of_a_late_copy_data_is_not_taken_for_messages(new_pooler, new_s
 
 
 def test_a_cancel_request_in_a_login_ends_that_client_only(new_pooler):
-    """The daemon ended: from a login there is no way to a cancel request."""
+    """The daemon ended: in a login there is no step to a cancel request."""
     pooler = new_pooler({"pool_mode": "transaction", "auth_type": "md5"}, auth={"app": "secret"})
     client = running(pooler, pooler.client(password="secret"))
     intruder = pooler.raw().send_startup()
@@ -120,12 +120,12 @@ def test_a_cancel_request_in_a_login_ends_that_client_only(new_pooler):
     client.close()
 
 
-def test_a_cancel_whose_asker_does_not_wait_is_carried(new_pooler, new_server):
-    """Several drivers close as soon as they have sent it: it was dropped."""
+def test_a_cancel_request_is_sent_although_its_client_has_closed(new_pooler, new_server):
+    """Several drivers close as soon as they have sent it: the request was dropped."""
 
     def script(connection):
         if connection.number == 1:
-            # A login that takes its time: the one attempt that a pool makes at a time.
+            # A slow login: it takes the only connection attempt that a pool makes at a time.
             connection.accept_startup()
             connection.server.gate.wait(10)
             connection.welcome()
@@ -161,7 +161,7 @@ def test_a_connection_for_a_cancel_that_came_too_late_is_closed(new_pooler):
     server.login()
     client.finish_login("app").send(wire.query("slow"))
     assert server.next_query() == "slow"
-    # The queue of the listener is full: whoever connects now is not answered at once.
+    # The backlog of the listener is full: a new connection gets no answer at once.
     stranger = socket.create_connection(listener.getsockname())
     asker = pooler.raw().send(wire.cancel_request(client.key))
     pooler.wait_pool(cl_waiting_cancel_req=1, sv_login=1)
@@ -179,8 +179,8 @@ def test_a_connection_for_a_cancel_that_came_too_late_is_closed(new_pooler):
     listener.close()
 
 
-def test_a_server_that_gave_no_key_cannot_be_cancelled(new_pooler, new_server):
-    """Connections for the request were opened as fast as they could be."""
+def test_a_server_without_a_key_cannot_be_cancelled(new_pooler, new_server):
+    """Connections for the request were opened as fast as possible."""
 
     def script(connection):
         connection.accept_startup()
@@ -200,8 +200,8 @@ def test_a_server_that_gave_no_key_cannot_be_cancelled(new_pooler, new_server):
 # Long pipelines
 
 
-def test_a_long_batch_behind_an_error_reaches_its_sync(pooler):
-    """Nothing in it is answered before the Sync, for which there was no room any more."""
+def test_a_long_batch_after_an_error_reaches_its_sync(pooler):
+    """No message of it is answered before the Sync, for which there was no room any more."""
     client = pooler.client()
     batch = wire.bind() + wire.execute()
     count = 50000
@@ -220,12 +220,12 @@ def test_a_long_batch_around_an_error_reaches_its_sync(pooler):
     assert client.checked().value == "next"
 
 
-# Servers that go
+# Servers that close
 
 
 @pytest.mark.parametrize("says", [True, False])
-def test_an_idle_server_that_dies_of_our_set_is_replaced_unseen(new_pooler, new_server, says):
-    """If it says so: else nobody knows whether it has come to the client's query as well."""
+def test_an_idle_server_closed_by_a_set_is_replaced_without_an_error(new_pooler, new_server, says):
+    """If it sends an error: else it may have received the client's query as well."""
     words = wire.error("57P01", "terminated", "FATAL") if says else b""
 
     def script(connection):
@@ -249,7 +249,7 @@ def test_an_idle_server_that_dies_of_our_set_is_replaced_unseen(new_pooler, new_
         assert client.fatal().is_("FATAL", "08006", "server conn crashed?")
 
 
-def test_a_server_that_always_dies_of_our_set_is_told(new_pooler, new_server):
+def test_a_server_that_always_closes_at_a_set_is_reported(new_pooler, new_server):
     def script(connection):
         connection.login()
         connection.serve(lambda _, sql: wire.error("57P01", "no") if "SET " in sql else None)
@@ -264,8 +264,8 @@ def test_a_server_that_always_dies_of_our_set_is_told(new_pooler, new_server):
 # Waiting
 
 
-def test_a_failing_pool_refuses_though_others_are_queued(new_pooler, private_cluster):
-    """Whoever came behind one that had been queued in time was queued too."""
+def test_a_failing_pool_refuses_though_other_clients_wait(new_pooler, private_cluster):
+    """A client that came behind a client that was queued in time was queued too."""
     pooler = new_pooler(
         {"pool_mode": "transaction", "server_login_retry": 30}, cluster=private_cluster
     )
@@ -285,8 +285,8 @@ def test_a_failing_pool_refuses_though_others_are_queued(new_pooler, private_clu
 # Logins
 
 
-def test_a_secret_that_changes_while_its_keys_are_made_refuses_all(new_pooler):
-    """Only the first who had asked for them was refused, the others were never answered."""
+def test_a_secret_that_changes_while_its_keys_are_derived_refuses_all(new_pooler):
+    """Only the first client that had asked for them was refused, the others were never answered."""
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", "scram_iterations": 300000}, auth={"app": "old"}
     )
@@ -302,8 +302,8 @@ def test_a_secret_that_changes_while_its_keys_are_made_refuses_all(new_pooler):
         assert client.fatal().text == "SASL authentication failed"
 
 
-def test_want_of_descriptors_is_not_the_servers_failure(new_pooler):
-    """The pool rested for server_login_retry, and refused its clients, long after it was over."""
+def test_a_lack_of_descriptors_is_no_failure_of_the_server(new_pooler):
+    """The pool paused for server_login_retry, and refused its clients, long after it was over."""
     pooler = new_pooler({"pool_mode": "transaction", "server_login_retry": 30})
     client = pooler.client()
     client.query("SELECT 1")
@@ -318,15 +318,15 @@ def test_want_of_descriptors_is_not_the_servers_failure(new_pooler):
 
 
 def limit_descriptors(pooler, limit):
-    """Let the daemon open no more than so many."""
+    """Let the daemon open no more descriptors than this."""
     run(["prlimit", f"--pid={pooler.process.pid}", f"--nofile={limit}:"])
 
 
-# Too many at the door
+# More connections than descriptors
 
 
-def test_those_who_never_answer_make_room(new_pooler):
-    """Only those who had said nothing at all did."""
+def test_connections_that_never_log_in_are_dropped_for_new_ones(new_pooler):
+    """Only connections that had sent nothing at all were."""
     pooler = new_pooler({"max_client_conn": 30, "auth_type": "md5"}, auth={"app": "secret"})
     crowd = [pooler.raw().send_startup() for _ in range(30)]
     crowd[-1].read_until("R")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""Configuration: what a file may say, what RELOAD and SIGHUP change, and what a bad file changes."""
+"""Configuration files: what they may hold, what RELOAD and SIGHUP change, and how faults are
+handled."""
 
 import os
 import re
@@ -17,7 +18,7 @@ RELOAD_FAILED = ("ERROR", "F0000", "RELOAD failed, see logs for additional detai
 
 
 def hang_up(pooler):
-    """Send SIGHUP and wait until it was handled: a console command comes behind it."""
+    """Send SIGHUP and wait until it was handled: a console command is handled after it."""
     before = len(pooler.lines("got SIGHUP, re-reading config"))
     pooler.signal(signal.SIGHUP)
     pooler.wait_log("got SIGHUP, re-reading config", before + 1)
@@ -49,7 +50,7 @@ def test_changed_settings_take_effect(pooler, how):
     assert client.value("SELECT 1") == "1"
 
 
-def test_a_setting_taken_out_returns_to_its_default(pooler):
+def test_a_setting_that_was_removed_returns_to_its_default(pooler):
     pooler.settings["query_timeout"] = 5
     pooler.reload()
     pooler.command("SET server_lifetime = 17")
@@ -68,7 +69,7 @@ def test_settings_for_the_start_only_are_kept(pooler):
     assert pooler.client().value("SELECT 1") == "1"
 
 
-def test_a_larger_pool_serves_those_who_wait(new_pooler):
+def test_a_larger_pool_serves_waiting_clients(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -86,7 +87,7 @@ def test_a_new_database_is_served(pooler):
     assert pooler.client(database="extra").value("SELECT current_database()") == "main"
 
 
-def test_a_removed_database_is_dropped_with_everybody(new_pooler, cluster):
+def test_a_removed_database_is_dropped_with_its_clients(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": {}, "other": {}})
     victim, idle, survivor = pooler.client(), pooler.client(), pooler.client(database="other")
     victim.query("BEGIN"), idle.query("SELECT 1"), survivor.query("BEGIN")
@@ -135,7 +136,7 @@ def test_a_changed_connect_string_renews_the_servers(pooler, change):
     gone = idle.value("SELECT pg_backend_pid()")
     pooler.databases["main"] = {"port": pooler.cluster.port, "host": HOST, **change}
     pooler.reload()
-    # A transaction goes on where it is; everything new goes to new servers.
+    # A transaction stays on its server; everything new uses new servers.
     assert busy.value("SELECT pg_backend_pid()") == old
     assert idle.value("SELECT pg_backend_pid()") not in (old, gone)
     busy.query("COMMIT")
@@ -148,7 +149,7 @@ def test_a_changed_connect_string_renews_the_servers(pooler, change):
     [({}, {"user": "alice"}, "alice"), ({"user": "alice"}, {"user": "bob"}, "bob"),
      ({"user": "alice"}, {}, "app")],
 )
-def test_everybody_goes_over_to_a_changed_forced_user(new_pooler, mode, before, after, user):
+def test_all_clients_move_to_a_changed_forced_user(new_pooler, mode, before, after, user):
     pooler = new_pooler(
         {"pool_mode": mode, "default_pool_size": 1}, databases={"main": before}
     )
@@ -161,7 +162,7 @@ def test_everybody_goes_over_to_a_changed_forced_user(new_pooler, mode, before, 
     pooler.wait_pool(user=old_user, cl_waiting=1)
     pooler.databases["main"] = after
     pooler.reload()
-    # Whoever waits need not wait for the pool that is left behind.
+    # Waiting clients do not wait for the old pool.
     assert waiter.checked().value == user
     assert busy.value("SELECT current_user") == old_user
     busy.query("COMMIT")
@@ -172,12 +173,12 @@ def test_everybody_goes_over_to_a_changed_forced_user(new_pooler, mode, before, 
     if mode == "session":
         idle.close()
     assert busy.value("SELECT current_user") == user
-    # Nothing is left of the old pool.
+    # Nothing remains of the old pool.
     wait_until(lambda: pooler.pool(user=old_user) is None)
     assert pooler.stats()["query_count"] >= 104
 
 
-def test_clients_of_an_automatic_database_go_over_too(new_pooler, cluster):
+def test_clients_of_an_automatic_database_move_too(new_pooler, cluster):
     host = f"host={cluster.host} port={cluster.port}"
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"*": host})
     client = pooler.client()
@@ -187,7 +188,7 @@ def test_clients_of_an_automatic_database_go_over_too(new_pooler, cluster):
     assert client.value("SELECT current_user") == "alice"
 
 
-def test_a_removed_star_entry_serves_nobody_any_more(new_pooler, cluster):
+def test_a_removed_star_entry_serves_no_client_any_more(new_pooler, cluster):
     host = f"host={cluster.host} port={cluster.port}"
     pooler = new_pooler(databases={"*": host, "kept": host + " dbname=main"})
     victim, survivor = pooler.client(database="main"), pooler.client(database="kept")
@@ -199,7 +200,7 @@ def test_a_removed_star_entry_serves_nobody_any_more(new_pooler, cluster):
     assert survivor.value("SELECT 1") == "1"
 
 
-def test_a_named_entry_takes_over_from_an_automatic_one(new_pooler, cluster):
+def test_a_named_entry_replaces_an_automatic_one(new_pooler, cluster):
     host = f"host={cluster.host} port={cluster.port}"
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"*": host})
     client = pooler.client()
@@ -329,7 +330,7 @@ def test_reload_under_load_is_not_noticed(new_pooler):  # F64
     assert pooler.setting("default_pool_size") == "6"
 
 
-# A bad file: nothing of it is in force, and the faulty line is named. F65
+# A faulty file: none of it comes into force, and the faulty line is named. F65
 
 BROKEN = {
     "bad value": "default_pool_size = many",
@@ -476,12 +477,12 @@ def test_a_million_users_are_taken_at_a_reload(new_pooler):  # F14
         client = pooler.raw().send_startup(user, "main")
         client.read()
         client.send(wire.password(f"p{number}"))
-        # It is known here, and not at the server.
+        # It is in the auth_file, and not at the server.
         assert "does not exist" in client.fatal().text
     assert pooler.client(password="two").value("SELECT 1") == "1"
 
 
-# What a file may say
+# The grammar of files
 
 
 def test_the_whole_grammar_in_one_file(new_pooler, cluster):
@@ -520,7 +521,7 @@ def test_the_whole_grammar_in_one_file(new_pooler, cluster):
     assert users["bob"]["pool_size"].strip() == "2"
 
 
-def test_the_pieces_of_a_folder_are_read_in_order(new_pooler, cluster):
+def test_the_files_of_a_folder_are_read_in_order(new_pooler, cluster):
     pooler = new_pooler(start=False)
     folder = pooler.path("conf.d")
     os.mkdir(folder)
@@ -547,7 +548,7 @@ def test_the_pieces_of_a_folder_are_read_in_order(new_pooler, cluster):
     assert pooler.setting("default_pool_size") == "11"
 
 
-def test_a_broken_star_entry_ends_nobody(new_pooler, cluster):
+def test_a_broken_star_entry_ends_no_client(new_pooler, cluster):
     host = f"host={cluster.host} port={cluster.port}"
     pooler = new_pooler(databases={"*": host})
     client = pooler.client(database="main")
@@ -559,7 +560,7 @@ def test_a_broken_star_entry_ends_nobody(new_pooler, cluster):
     assert client.value("SELECT 1") == "1"
 
 
-def test_includes_end_somewhere(new_pooler):
+def test_nested_includes_are_limited(new_pooler):
     pooler = new_pooler(start=False)
     pooler.write("pgusher.ini", pooler.config_text() + f"%include {pooler.config_path}\n")
     pooler.allow("cannot load config file")
@@ -567,7 +568,7 @@ def test_includes_end_somewhere(new_pooler):
     assert pooler.lines("include nesting level too deep")
 
 
-def test_a_second_reload_heals(pooler):
+def test_a_second_reload_recovers(pooler):
     pooler.write("pgusher.ini", "nonsense")
     refuse_reload(pooler)
     pooler.settings["default_pool_size"] = 3

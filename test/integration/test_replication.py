@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Clients that ask for replication: each has a server connection of its own, with the real tools."""
+"""Clients that ask for replication: each has a server of its own; with PostgreSQL's programs."""
 
 import glob
 import os
@@ -22,7 +22,7 @@ from support.servers.fake_server import PARAMETERS
 IDENTIFY = wire.query("IDENTIFY_SYSTEM")
 
 
-# --- what is needed ---------------------------------------------------------------------------
+# --- setup ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def source_of_module():
 
 @pytest.fixture
 def source(source_of_module):
-    """The same, with nobody connected and no slot left."""
+    """The same, with no client connected and no slot left."""
     cluster = source_of_module
     cluster.sql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -77,7 +77,7 @@ def pooler(make):
 
 
 def senders(cluster, **where):
-    """Connections for replication, as PostgreSQL sees them."""
+    """The backends of replication, as PostgreSQL lists them."""
     rows = cluster.sql("SELECT * FROM pg_stat_activity WHERE backend_type = 'walsender'")
     return [row for row in rows if all(row[key] == value for key, value in where.items())]
 
@@ -113,7 +113,7 @@ def folder():
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
 def test_base_backup_with_its_stream(pooler, source, folder):
-    """Two connections: the second one streams the WAL meanwhile."""
+    """Two connections: the second one streams the WAL during the backup."""
     target = os.path.join(folder, "data")
     tool(pooler, "pg_basebackup", "-D", target, "-X", "stream", "-c", "fast")
     run([program("pg_verifybackup"), target])
@@ -122,7 +122,7 @@ def test_base_backup_with_its_stream(pooler, source, folder):
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
-def test_base_backup_as_tar_with_its_wal_behind(pooler, source, folder):
+def test_base_backup_as_tar_with_wal_fetched_at_the_end(pooler, source, folder):
     target = os.path.join(folder, "tar")
     tool(pooler, "pg_basebackup", "-D", target, "-Ft", "-X", "fetch", "-c", "fast")
     assert os.path.getsize(os.path.join(target, "base.tar")) > 10 << 20
@@ -147,7 +147,7 @@ def identify(client):
 
 
 def start_stream(client, slot=None):
-    """Have the WAL streamed from now on."""
+    """Start the streaming of WAL."""
     _, timeline, position, _ = identify(client)
     name = f"SLOT {slot} " if slot else ""
     client.send(wire.query(f"START_REPLICATION {name}PHYSICAL {position} TIMELINE {timeline}"))
@@ -167,17 +167,17 @@ def next_wal(client, source=None):
 
 
 def answer(client, reply_requested=False):
-    """A standby status update: nothing of all has been written yet."""
+    """A standby status update: nothing has been written yet."""
     body = b"r" + struct.pack("!QQQQb", 0, 0, 0, 1, reply_requested)
     return client.send(wire.copy_data(body))
 
 
-def test_two_never_share_and_nobody_else_gets_theirs(pooler, source):
+def test_two_clients_never_share_a_server_of_replication(pooler, source):
     first, second, other = logical(pooler), logical(pooler), pooler.client()
     pids = [each.value("SELECT pg_backend_pid()") for each in (first, second, other)]
     assert len(set(pids)) == 3
     assert sorted(str(row["pid"]) for row in senders(source)) == sorted(pids[:2])
-    # The pool's mode is that of others: their server is free, these are not.
+    # Other clients use the pool's mode: their server is free, these are not.
     assert first.value("SELECT pg_backend_pid()") == pids[0]
     assert pooler.client().value("SELECT pg_backend_pid()") == pids[2]
     assert len(pooler.servers(state="active", replication="logical")) == 2
@@ -185,7 +185,7 @@ def test_two_never_share_and_nobody_else_gets_theirs(pooler, source):
 
 
 @pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
-def test_its_mode_is_session_whatever_the_pool_has(make, mode):
+def test_replication_uses_session_mode_whatever_the_pool_has(make, mode):
     pooler = make({"pool_mode": mode})
     client = logical(pooler)
     client.query("BEGIN")
@@ -203,7 +203,7 @@ def test_idle_server_of_the_pool_is_not_taken(pooler, source):
     assert len(pooler.servers()) == 2
 
 
-def test_it_is_launched_at_the_first_query_where_the_welcome_is_known(pooler, source):
+def test_its_server_is_launched_at_the_first_query_if_the_welcome_is_known(pooler, source):
     pooler.client().query("SELECT 1")
     client = logical(pooler)
     assert not senders(source)
@@ -212,7 +212,7 @@ def test_it_is_launched_at_the_first_query_where_the_welcome_is_known(pooler, so
     assert len(senders(source)) == 1
 
 
-def test_it_is_launched_at_once_where_the_welcome_is_not_known(pooler, source):
+def test_its_server_is_launched_at_once_if_the_welcome_is_unknown(pooler, source):
     client = physical(pooler)
     assert len(senders(source)) == 1
     (row,) = pooler.clients(replication="physical")
@@ -222,7 +222,7 @@ def test_it_is_launched_at_once_where_the_welcome_is_not_known(pooler, source):
     assert identify(client)[3] is None
 
 
-def test_its_start_values_are_nobody_elses(pooler):
+def test_its_startup_values_are_not_used_for_others(pooler):
     client = logical(pooler, TimeZone="Asia/Tokyo", DateStyle="german", application_name="mine")
     assert client.parameters["TimeZone"] == "Asia/Tokyo"
     assert client.parameters["DateStyle"] == "German, DMY", "as its server spells it"
@@ -233,13 +233,13 @@ def test_its_start_values_are_nobody_elses(pooler):
     assert other.parameters["application_name"] == ""
 
 
-def test_automatic_database_does_for_it(make, source):
+def test_automatic_databases_serve_replication_too(make, source):
     pooler = make(databases={"*": {}})
     assert identify(physical(pooler))
     assert len(pooler.servers(database="replication", replication="physical")) == 1
 
 
-def test_the_words_for_it(pooler):
+def test_the_values_of_the_replication_parameter(pooler):
     for word, kind in {"database": "logical", "on": "physical", "off": "none"}.items():
         database = "replication" if kind == "physical" else "main"
         client = pooler.client(database=database, replication=word)
@@ -249,11 +249,11 @@ def test_the_words_for_it(pooler):
         assert pooler.lines(f"login attempt: db=.* user=app tls=no replication={word}$")
 
 
-# --- what its server is told ------------------------------------------------------------------
+# --- what its server receives -----------------------------------------------------------------
 
 
 def login_and_stream(connection):
-    """Let the pooler in and answer as a server of replication does."""
+    """Let the pooler log in and answer as a server of replication does."""
     connection.login()
     while True:
         found = connection.read()
@@ -269,7 +269,7 @@ def login_and_stream(connection):
 OPTIONS = "-c geqo=off  -E --my.var=a\\ b "
 
 
-def test_the_startup_message_has_its_parameters_and_options_as_they_are(make, new_server):
+def test_the_startup_message_has_its_parameters_and_options_unchanged(make, new_server):
     server = new_server(login_and_stream)
     target = server.target(dbname="real", application_name="entry", user="app")
     pooler = make(databases={"main": target})
@@ -285,12 +285,12 @@ def test_the_startup_message_has_its_parameters_and_options_as_they_are(make, ne
         ("options", OPTIONS),
         ("user", "app"),
     ]
-    # And nothing is set later, though the server said that it has other values.
+    # And nothing is set later, though the server reports other values.
     assert client.value("IDENTIFY_SYSTEM") == "answer"
     assert [found.body for found in server.connections[0].received] == [b"IDENTIFY_SYSTEM\0"]
 
 
-def test_physical_replication_is_asked_for_with_yes(make, new_server):
+def test_physical_replication_sends_replication_yes(make, new_server):
     server = new_server(login_and_stream)
     pooler = make(databases={"main": server.target(connect_query="SELECT 'hello'")})
     client = pooler.client(replication="1")
@@ -298,11 +298,11 @@ def test_physical_replication_is_asked_for_with_yes(make, new_server):
         ("database", "main"), ("replication", "yes"), ("user", "app"),
     ]  # fmt: skip
     client.value("IDENTIFY_SYSTEM")
-    # It knows no SQL: there is no use in the connect_query.
+    # It cannot run SQL, so no connect_query.
     assert [found.body for found in server.connections[0].received] == [b"IDENTIFY_SYSTEM\0"]
 
 
-def test_what_it_has_by_its_welcome_is_told_too(make, new_server):
+def test_parameters_of_its_server_reach_the_client(make, new_server):
     server = new_server(login_and_stream)
     pooler = make(databases={"main": server.target()})
     pooler.client().query("SELECT 1")
@@ -313,7 +313,7 @@ def test_what_it_has_by_its_welcome_is_told_too(make, new_server):
     assert startup["TimeZone"] == dict(PARAMETERS)["TimeZone"]
 
 
-def test_its_options_are_not_looked_at(pooler):
+def test_its_options_are_not_parsed(pooler):
     client = logical(pooler, options="-e  -c geqo=off")
     assert client.value("SHOW geqo") == "off"
     assert client.value("SHOW DateStyle") == "ISO, DMY"
@@ -324,7 +324,7 @@ def test_logical_replication_runs_the_connect_query(make):
     assert logical(pooler).value("SHOW work_mem") == "77MB"
 
 
-def test_password_of_the_client_is_good_for_its_server(make, source):
+def test_password_of_the_client_logs_in_to_its_server(make, source):
     secrets = {"scram_login": source.secret("scram_login")}
     pooler = make({"auth_type": "scram-sha-256"}, auth=secrets)
     client = pooler.client(
@@ -334,10 +334,10 @@ def test_password_of_the_client_is_good_for_its_server(make, source):
     assert senders(source)[0]["usename"] == "scram_login"
 
 
-# --- places in the pool -----------------------------------------------------------------------
+# --- pool limits ------------------------------------------------------------------------------
 
 
-def test_idle_servers_make_room_for_it(make, source):
+def test_idle_servers_are_evicted_for_replication(make, source):
     pooler = make({"default_pool_size": 1})
     other = pooler.client()
     other.query("SELECT 1")
@@ -345,7 +345,7 @@ def test_idle_servers_make_room_for_it(make, source):
     assert identify(client)
     assert len(pooler.servers()) == 1
     assert pooler.lines("S-.*closing because: evicted")
-    # And it keeps its place against all others until it leaves.
+    # And it keeps its server until it disconnects.
     other.send(wire.query("SELECT 'at last'"))
     pooler.wait_pool(cl_waiting=1)
     assert other.silent()
@@ -353,7 +353,7 @@ def test_idle_servers_make_room_for_it(make, source):
     assert other.result().value == "at last"
 
 
-def test_without_room_it_waits_and_is_not_given_the_servers_of_others(make, source):
+def test_without_room_it_waits_and_gets_no_server_of_others(make, source):
     pooler = make({"default_pool_size": 2})
     holders = [pooler.client(), pooler.client()]
     for holder in holders:
@@ -365,14 +365,14 @@ def test_without_room_it_waits_and_is_not_given_the_servers_of_others(make, sour
     client.send(IDENTIFY)
     pooler.wait_pool(cl_waiting=2)
     assert pooler.clients(replication="logical")[0]["state"] == "waiting"
-    # The waiter came first; what it has had is idle then, and makes room.
+    # The waiting client came first; its server is idle then, and is evicted.
     holders[0].query("COMMIT")
     assert waiter.result().value
     assert client.result().rows[0][3] == "main"
     assert pooler.lines("S-.*closing because: evicted")
 
 
-def test_its_turn_comes_before_those_who_came_later(make, source):
+def test_its_turn_comes_before_later_clients(make, source):
     pooler = make({"default_pool_size": 1})
     holder = pooler.client()
     holder.query("BEGIN")
@@ -398,7 +398,7 @@ def test_several_that_wait_get_their_servers_in_turn(make, source):
 
 
 @pytest.mark.setting("query_wait_timeout")
-def test_it_waits_no_longer_than_others(make):
+def test_its_wait_is_limited_as_for_others(make):
     pooler = make({"default_pool_size": 1, "query_wait_timeout": 1})
     pooler.client().query("BEGIN")
     client = logical(pooler)
@@ -407,7 +407,7 @@ def test_it_waits_no_longer_than_others(make):
 
 
 @pytest.mark.setting("query_wait_notify")
-def test_it_is_told_that_it_waits(make):
+def test_it_is_notified_that_it_waits(make):
     pooler = make({"default_pool_size": 1, "query_wait_notify": 1})
     pooler.client().query("BEGIN")
     client = logical(pooler)
@@ -415,13 +415,13 @@ def test_it_is_told_that_it_waits(make):
     assert b"No server connection available" in client.read_until("N")[-1].body
 
 
-def test_a_login_that_waits_for_room_is_welcomed_then(make):
+def test_a_login_that_waits_for_room_gets_its_welcome_then(make):
     pooler = make({"default_pool_size": 1})
     first = physical(pooler)
     second = pooler.raw()
     second.send_startup("app", "replication", replication="true")
     pooler.wait_pool("replication", cl_waiting=1)
-    # No login of these brings the pool its welcome, so none goes beyond its size.
+    # No login of these gives the pool its welcome, so none goes beyond its size.
     assert second.silent() or second.read().type == "R"
     assert len(pooler.servers()) == 1
     first.leave()
@@ -429,7 +429,7 @@ def test_a_login_that_waits_for_room_is_welcomed_then(make):
 
 
 @pytest.mark.setting("reserve_pool_size")
-def test_the_reserve_is_for_it_too(make, source):
+def test_the_reserve_is_for_replication_too(make, source):
     pooler = make({"default_pool_size": 1, "reserve_pool_size": 1, "reserve_pool_timeout": 0.5})
     pooler.client().query("BEGIN")
     client = logical(pooler)
@@ -438,7 +438,7 @@ def test_the_reserve_is_for_it_too(make, source):
 
 
 @pytest.mark.setting("max_db_connections")
-def test_servers_of_other_pools_make_room_in_the_database(make):
+def test_servers_of_other_pools_of_the_database_are_evicted(make):
     pooler = make({"max_db_connections": 1})
     pooler.client("alice").query("SELECT 1")
     assert identify(logical(pooler))
@@ -446,7 +446,7 @@ def test_servers_of_other_pools_make_room_in_the_database(make):
 
 
 @pytest.mark.setting("server_lifetime")
-def test_its_server_is_neither_too_old_nor_used_again(make, source):
+def test_its_server_has_no_age_limit_and_no_second_use(make, source):
     pooler = make({"server_lifetime": 1, "server_idle_timeout": 1})
     client = start_stream(physical(pooler))
     stays(lambda: len(senders(source)) == 1, 1.6)
@@ -457,7 +457,7 @@ def test_its_server_is_neither_too_old_nor_used_again(make, source):
 
 
 @pytest.mark.setting("min_pool_size")
-def test_it_is_no_server_for_others_to_fill_a_pool_with(make, source):
+def test_its_server_does_not_count_for_min_pool_size(make, source):
     pooler = make({"min_pool_size": 2})
     client = logical(pooler)
     pooler.wait_pool(sv_idle=1, sv_active=1)
@@ -468,7 +468,7 @@ def test_it_is_no_server_for_others_to_fill_a_pool_with(make, source):
     assert not pooler.servers(replication="logical")
 
 
-def test_it_is_no_assignment(pooler):
+def test_it_is_counted_as_no_assignment(pooler):
     pooler.client().query("SELECT 1")
     client = logical(pooler)
     client.query("SELECT 1")
@@ -481,14 +481,14 @@ def test_it_is_no_assignment(pooler):
 
 
 @pytest.mark.setting("server_login_retry")
-def test_only_its_client_hears_of_a_login_that_fails(make):
+def test_only_its_client_gets_the_error_of_a_failed_login(make):
     pooler = make({"server_login_retry": 60})
     assert pooler.refused("alice", replication="database").is_("FATAL", "08P01", "login failed")
     assert pooler.lines("ERROR S-.* S: login failed: FATAL: .*(?i:wal ?sender)")
     assert pooler.lines(r"S-.*closing because: login failed \(age=0s\)")
     assert pooler.lines(r"C-.*closing because: login failed \(age=0s\)")
     assert not pooler.lines("server login failed")
-    # The pool is none the worse for it.
+    # The pool is not affected.
     client = pooler.client("alice")
     assert client.value("SELECT 1") == "1"
     late = pooler.client("alice", replication="database")
@@ -497,12 +497,12 @@ def test_only_its_client_hears_of_a_login_that_fails(make):
     assert client.value("SELECT 2") == "2"
 
 
-def test_what_a_server_refuses_to_others_need_not_hold_for_it(make, source):
-    """For physical replication there need be no such database."""
+def test_a_refusal_of_other_logins_does_not_hold_for_replication(make, source):
+    """Physical replication does not need the database to exist."""
     pooler = make({"server_login_retry": 60})
     assert "does not exist" in pooler.refused(database="replication").text
     assert identify(physical(pooler))
-    # Nor is it a sign that others would be let in now.
+    # Nor does it mean that other logins would succeed now.
     other = pooler.raw()
     other.send_startup(database="replication")
     pooler.wait_pool("replication", cl_waiting=1)
@@ -510,7 +510,7 @@ def test_what_a_server_refuses_to_others_need_not_hold_for_it(make, source):
     assert len(pooler.lines("server login failed: FATAL")) == 1
 
 
-def test_a_server_that_cannot_be_reached_is_waited_for(make, source):
+def test_it_waits_for_a_server_that_cannot_be_reached(make, source):
     port = free_port()
     pooler = make({"server_login_retry": 0.2}, databases={"main": {"host": HOST, "port": port}})
     client = pooler.raw()
@@ -522,7 +522,7 @@ def test_a_server_that_cannot_be_reached_is_waited_for(make, source):
     assert identify(client.finish_login("app"))
 
 
-def test_a_server_that_crashes_in_its_login_is_a_login_that_failed(make, new_server):
+def test_a_server_that_crashes_in_its_login_is_a_failed_login(make, new_server):
     def crash(connection):
         if "replication" not in connection.accept_startup():
             connection.welcome()
@@ -534,7 +534,7 @@ def test_a_server_that_crashes_in_its_login_is_a_login_that_failed(make, new_ser
     assert pooler.client().value("query") == "query"
 
 
-def test_client_that_leaves_takes_its_server_along_from_the_login(make, new_server):
+def test_client_that_disconnects_ends_the_login_of_its_server(make, new_server):
     server = new_server(lambda connection: connection.accept_startup() and connection.wait_gone())
     pooler = make(databases={"main": server.target()})
     client = pooler.raw()
@@ -544,7 +544,7 @@ def test_client_that_leaves_takes_its_server_along_from_the_login(make, new_serv
     server.wait_all_ended()
     pooler.wait_log("S-.*closing because: replication client was closed")
     assert pooler.servers() == []
-    # That was no failure of the server's.
+    # That was no failure of the server.
     server.script = login_and_stream
     assert pooler.client(replication="database")
 
@@ -552,7 +552,7 @@ def test_client_that_leaves_takes_its_server_along_from_the_login(make, new_serv
 # --- streams ----------------------------------------------------------------------------------
 
 
-def test_wal_flows_as_it_comes_and_answers_flow_back(pooler, source):
+def test_wal_and_status_updates_are_passed_on_at_once(pooler, source):
     client = start_stream(physical(pooler))
     for _ in range(3):
         next_wal(client, source)
@@ -574,7 +574,7 @@ def test_small_pieces_are_passed_on_at_once(make, new_server):
         connection.send(wire.message("W", struct.pack("!bH", 0, 0)))
         for at in range(0, len(data), 50):
             connection.send(data[at : at + 50])
-            connection.read()  # which comes when the client has that
+            connection.read()  # sent after the client has received that
 
     server = new_server(script)
     pooler = make(databases={"main": server.target()})
@@ -606,7 +606,7 @@ ENDED = (
 
 
 def test_server_ends_the_stream(make, new_server):
-    """The end of a timeline: several CommandCompletes behind the CopyDone of both."""
+    """The end of a timeline: several CommandCompletes behind the CopyDone of both sides."""
 
     def script(connection):
         connection.login()
@@ -623,7 +623,7 @@ def test_server_ends_the_stream(make, new_server):
     assert "".join(each.type for each in client.read_until("c")) == "Wdc"
     client.send(wire.copy_data(b"r"), wire.copy_done())
     assert client.result().types == "TDCCZ"
-    # Nothing is owed: what comes next is answered, and its server counts as one that does nothing.
+    # Nothing is outstanding: the next query is answered, and the server counts as idle.
     assert client.value("next") == "next"
     pooler.command("PAUSE")
     assert client.fatal().text == "pause mode"
@@ -637,7 +637,7 @@ def test_error_in_the_stream_ends_it(make, new_server, late):
         connection.send(BOTH, wire.copy_data(b"wal"), wire.error("58P01", "segment removed"))
         connection.send(wire.ready())
         while True:
-            found = connection.read()  # late words are passed over, as PostgreSQL does
+            found = connection.read()  # late messages are ignored, as in PostgreSQL
             if found.type == "Q":
                 connection.send(wire.one_row("next"))
 
@@ -653,7 +653,7 @@ def test_error_in_the_stream_ends_it(make, new_server, late):
     assert client.fatal().text == "pause mode"
 
 
-def test_several_result_sets_pass_as_they_are(pooler, source):
+def test_several_result_sets_pass_unchanged(pooler, source):
     """A base backup: two results with rows, one COPY, one more result with rows."""
     client = physical(pooler)
     client.send(wire.query("BASE_BACKUP (CHECKPOINT 'fast', WAL true)"))
@@ -662,7 +662,7 @@ def test_several_result_sets_pass_as_they_are(pooler, source):
     assert identify(client)
 
 
-def test_extended_protocol_is_refused_by_the_server_and_the_session_goes_on(pooler):
+def test_the_server_refuses_the_extended_protocol_and_the_session_continues(pooler):
     client = physical(pooler)
     client.send(wire.extended("IDENTIFY_SYSTEM"), wire.sync())
     result = client.result()
@@ -684,11 +684,11 @@ def test_a_stream_that_no_client_asked_for_ends_the_server(make, new_server):
     assert client.fatal().is_("FATAL", "08P01", "unknown pkt")
 
 
-# --- the end of either ------------------------------------------------------------------------
+# --- disconnects ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["close", "reset", "leave"])
-def test_client_that_goes_frees_the_wal_sender_at_once(make, source, way):
+def test_client_that_disconnects_ends_the_wal_sender_at_once(make, source, way):
     pooler = make({"default_pool_size": 1})
     client = start_stream(physical(pooler))
     next_wal(client, source)
@@ -698,7 +698,7 @@ def test_client_that_goes_frees_the_wal_sender_at_once(make, source, way):
     assert start_stream(physical(pooler))
 
 
-def test_client_that_goes_in_a_base_backup_frees_it_too(pooler, source):
+def test_client_that_disconnects_in_a_base_backup_ends_it_too(pooler, source):
     client = physical(pooler)
     client.send(wire.query("BASE_BACKUP (CHECKPOINT 'fast', MAX_RATE 1024)"))
     client.read_until("d")
@@ -706,7 +706,7 @@ def test_client_that_goes_in_a_base_backup_frees_it_too(pooler, source):
     wait_until(lambda: not senders(source), 5)
 
 
-def test_client_that_goes_between_two_commands(pooler, source):
+def test_client_that_disconnects_between_two_commands(pooler, source):
     client = physical(pooler)
     identify(client)
     client.leave()
@@ -715,7 +715,7 @@ def test_client_that_goes_between_two_commands(pooler, source):
     assert pooler.servers() == []
 
 
-def test_client_hears_that_its_server_has_gone(pooler, source):
+def test_client_gets_an_error_when_its_server_closes(pooler, source):
     client = start_stream(physical(pooler))
     source.terminate(senders(source)[0]["pid"])
     errors = [ServerError(each.body) for each in client.read_all() if each.type == "E"]
@@ -724,7 +724,7 @@ def test_client_hears_that_its_server_has_gone(pooler, source):
     pooler.wait_log("C-.*closing because: server conn crashed")
 
 
-def test_client_of_a_killed_idle_session_hears_of_it(pooler, source):
+def test_client_of_a_killed_idle_session_gets_an_error(pooler, source):
     client, other = logical(pooler), pooler.client()
     other.query("SELECT 1")
     source.terminate(senders(source)[0]["pid"])
@@ -784,7 +784,7 @@ def test_cancel_ends_the_wait_for_a_server(make):
     assert identify(client)
 
 
-def test_cancel_ends_a_login_for_it_too(make, new_server):
+def test_cancel_ends_a_login_that_waits_too(make, new_server):
     server = new_server(lambda connection: connection.accept_startup() and connection.wait_gone())
     pooler = make(databases={"main": server.target()})
     server.script, hanging = login_and_stream, server.script
@@ -811,7 +811,7 @@ def test_cancel_hits_a_stream(pooler, source):
 
 @pytest.mark.setting("query_timeout")
 @pytest.mark.setting("transaction_timeout")
-def test_a_stream_is_no_query_that_takes_too_long(make, source):
+def test_query_timeout_does_not_apply_to_a_stream(make, source):
     limits = {"query_timeout": 0.5, "transaction_timeout": 0.5, "client_idle_timeout": 0.5}
     pooler = make(limits)
     source.sql("SELECT pg_create_physical_replication_slot('s')")
@@ -830,27 +830,27 @@ def test_a_stream_is_no_query_that_takes_too_long(make, source):
 
 
 @pytest.mark.setting("query_timeout")
-def test_a_query_of_logical_replication_is_one(make):
+def test_query_timeout_applies_to_logical_replication(make):
     client = logical(make({"query_timeout": 0.5}))
     client.send(wire.query("SELECT pg_sleep(60)"))
     assert client.fatal().is_("FATAL", "57014", "query timeout")
 
 
 @pytest.mark.setting("idle_transaction_timeout")
-def test_so_is_its_idle_transaction(make):
+def test_idle_transaction_timeout_applies_to_logical_replication(make):
     client = logical(make({"idle_transaction_timeout": 0.5}))
     client.query("BEGIN")
     assert client.fatal().text == "idle transaction timeout"
 
 
 @pytest.mark.setting("client_idle_timeout")
-def test_without_a_server_it_may_be_idle_too_long(make):
+def test_client_idle_timeout_applies_without_a_server(make):
     pooler = make({"client_idle_timeout": 1})
     pooler.client().query("SELECT 1")
     assert logical(pooler).fatal().text == "client_idle_timeout"
 
 
-# --- who may ----------------------------------------------------------------------------------
+# --- access rules -----------------------------------------------------------------------------
 
 
 HBA = """
@@ -869,17 +869,17 @@ def test_physical_replication_needs_a_rule_of_its_own(make):
     # Whatever database it names.
     assert identify(physical(pooler))
     assert identify(pooler.client(replication="true"))
-    # The word is not for others, not even for those who name a database of that name.
+    # The keyword does not match others, not even a database of that name.
     refusal = ("FATAL", "28000", "no authentication method is found")
     assert pooler.refused(database="replication").is_(*refusal)
-    # `all` is not for physical replication; logical replication goes by its database.
+    # `all` does not match physical replication; logical replication is matched by its database.
     assert pooler.refused("alice", "replication", replication="true").is_(*refusal)
     assert pooler.refused("bob", replication="true").is_("FATAL", "28000", "login rejected")
     assert identify(logical(pooler))
     assert pooler.refused("alice", replication="database").text == "login failed"
 
 
-def test_user_who_stands_in_no_file_is_asked_for_on_a_server_like_all_others(make, source):
+def test_user_that_is_in_no_file_is_looked_up(make, source):
     source.sql("CREATE ROLE asker LOGIN SUPERUSER")
     try:
         pooler = make(
@@ -902,7 +902,7 @@ def test_user_who_stands_in_no_file_is_asked_for_on_a_server_like_all_others(mak
 
 
 @pytest.mark.setting("max_user_client_connections")
-def test_limits_of_clients_hold_for_it(make):
+def test_limits_of_clients_apply_to_replication(make):
     pooler = make({"max_user_client_connections": 1})
     client = logical(pooler)
     assert pooler.refused(replication="database").sqlstate == "53300"
@@ -913,7 +913,7 @@ def test_limits_of_clients_hold_for_it(make):
 
 
 def catch_up(client, source):
-    """Read until the stream has brought all there is."""
+    """Read until the stream has delivered everything."""
     sent = "SELECT bool_and(sent_lsn = pg_current_wal_lsn()) FROM pg_stat_replication"
 
     def has_all():
@@ -926,12 +926,12 @@ def catch_up(client, source):
         client.read()
 
 
-def test_pause_ends_streams_and_waits_for_what_ends_by_itself(make, source):
+def test_pause_ends_streams_and_waits_for_other_commands(make, source):
     pooler = make({"pool_mode": "session"})
     stream, idle, backup = start_stream(physical(pooler)), logical(pooler), physical(pooler)
     backup.send(wire.query("BASE_BACKUP (CHECKPOINT 'fast', MAX_RATE 32768)"))
     backup.read_until("d")
-    # It began with the end of a segment: who is sent that is told nothing inside of half a message.
+    # The stream began at the start of a segment, so no half message is pending.
     catch_up(stream, source)
     console = pooler.console()
     console.send(wire.query("PAUSE"))
@@ -943,7 +943,7 @@ def test_pause_ends_streams_and_waits_for_what_ends_by_itself(make, source):
     assert found[-2].type == "C", "it was complete"
     assert backup.fatal().text == "pause mode"
     wait_until(lambda: not senders(source), 2)
-    # Who comes back waits like all others.
+    # A client that connects again waits as others do.
     late = pooler.raw()
     late.send_startup("app", "replication", replication="true")
     pooler.wait_pool("replication", cl_waiting=1)
@@ -951,14 +951,14 @@ def test_pause_ends_streams_and_waits_for_what_ends_by_itself(make, source):
     assert identify(late.finish_login("app"))
 
 
-def test_pause_of_another_database_is_none(pooler, source):
+def test_pause_of_another_database_has_no_effect(pooler, source):
     client = start_stream(physical(pooler))
     assert pooler.command("PAUSE main").tag == "PAUSE"
     stays(lambda: len(senders(source)) == 1, 0.8)
     next_wal(client, source)
 
 
-def test_suspend_holds_a_stream_between_two_messages(pooler, source):
+def test_suspend_stops_a_stream_between_two_messages(pooler, source):
     client = start_stream(physical(pooler))
     next_wal(client, source)
     assert pooler.command("SUSPEND").tag == "SUSPEND"
@@ -972,8 +972,9 @@ def test_suspend_holds_a_stream_between_two_messages(pooler, source):
     next_wal(client, source)
 
 
-def test_suspend_while_others_wait_in_the_pool(make, source):
-    """In transaction mode those who have a server go on for their sake, but not a stream."""
+def test_suspend_while_other_clients_wait(make, source):
+    """In transaction mode clients with a server continue to free it for others, but a stream does
+    not."""
     pooler = make({"default_pool_size": 2})
     client, holder, waiter = logical(pooler), pooler.client(), pooler.client()
     identify(client)
@@ -1016,7 +1017,7 @@ def test_shutdown_that_waits_for_clients_ends_streams_last(pooler, source):
 # --- a new process ----------------------------------------------------------------------------
 
 
-def test_new_process_goes_on_with_all_of_it(make, source):
+def test_new_process_continues_every_connection(make, source):
     pooler = make({"default_pool_size": 3, "suspend_timeout": 5}, start=False)
     pooler.settings["pidfile"] = pooler.path("pid")
     pooler.write_config()
@@ -1039,7 +1040,7 @@ def test_new_process_goes_on_with_all_of_it(make, source):
     next_wal(stream, source)
     answer(stream)
     assert busy.query("COMMIT").tag == "COMMIT"
-    # A place is free: who waits gets it, and its server is no other's.
+    # There is room: a waiting client gets it, and its server serves no other client.
     holder.leave()
     assert waiter.result().rows[0][3] == "main"
     waiter.leave()
@@ -1052,7 +1053,7 @@ def test_new_process_goes_on_with_all_of_it(make, source):
     assert not pooler.servers(state="idle", replication="logical")
 
 
-def test_other_poolers_are_not_given_what_they_would_take_for_ordinary(pooler, source):
+def test_other_poolers_do_not_get_connections_of_replication(pooler, source):
     start_stream(physical(pooler))
     logical(pooler)
     pooler.client().query("SELECT 1")
@@ -1064,7 +1065,7 @@ def test_other_poolers_are_not_given_what_they_would_take_for_ordinary(pooler, s
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
-def test_encrypted_stream_is_seen_off_by_the_old_process(make, source):
+def test_encrypted_stream_ends_in_the_old_process(make, source):
     authority = Authority()
     try:
         certificate, key = authority.issue("localhost", "DNS:localhost")
@@ -1078,7 +1079,7 @@ def test_encrypted_stream_is_seen_off_by_the_old_process(make, source):
         )
         wait_until(lambda: source.sql("SELECT 1 FROM pg_stat_replication WHERE state='streaming'"))
         pooler.close_console()
-        # It is the last one there, and its stream has no end of its own.
+        # It is the last client there, and its stream does not end by itself.
         pooler.take_over()
         assert receiver.wait(10) == 1
         assert pooler.lines("C-.*closing because: server shutting down")
@@ -1193,7 +1194,7 @@ def test_standby_follows_through_the_pooler(pooler, source, folder):
 
         wait_until(followed, 30)
         assert len(pooler.servers(replication="physical")) == 1
-        # Its stream is cut, and it comes back by itself.
+        # Its stream is cut, and it connects again.
         source.terminate(senders(source)[0]["pid"])
         source.ask("main", "UPDATE followed SET a = 8")
         wait_until(lambda: senders(source), 15)

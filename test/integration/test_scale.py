@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Thousands of everything: what waits, what has been, and what is only listed."""
+"""Thousands of clients, users and databases: waiting, disconnected, or only configured."""
 
 import os
 import resource
@@ -15,9 +15,9 @@ from support.passwords import ScramClient
 from support.process import HOST, as_service, drop_folder, free_port, make_folder, run, wait_until
 from support.servers.pooler import is_sanitized
 
-# With sanitizers everything takes ten times as long, and its memory is not ours.
+# With sanitizers everything takes ten times as long, and memory figures are not the daemon's.
 MANY = 1000 if is_sanitized() else 10_000
-# A backlog that no burst of this machine's own connections fills: a full one costs a second each.
+# A backlog that this machine's own connections cannot fill: a full one costs a second each.
 CROWD = {
     "max_client_conn": 2 * MANY,
     "listen_backlog": 10_000,
@@ -39,7 +39,7 @@ def many_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_ten_thousand_logins_that_are_looked_up_take_neither_pool_nor_memory(new_pooler):  # F13
+def test_ten_thousand_lookups_take_neither_pool_nor_memory(new_pooler):  # F13
     settings = {"pool_mode": "transaction", "auth_query": HANGING_QUERY, "client_login_timeout": 0}
     pooler = new_pooler(
         {"auth_user": "app", **settings, **CROWD}, databases={"main": {"pool_size": 8}}
@@ -47,12 +47,13 @@ def test_ten_thousand_logins_that_are_looked_up_take_neither_pool_nor_memory(new
     worker = pooler.client("app")
 
     def crowd():
-        """So many wait, clients of the very pool work; what each of those who wait takes."""
+        """So many logins wait while clients of the same pool work; returns the memory of each
+        waiting login."""
         memory = pooler.memory()
         clients = [RawClient(pooler.address).send_startup(f"ghost{i}") for i in range(MANY)]
         pooler.wait_pool("main", "app", cl_waiting=MANY, timeout=30)
         taken = (pooler.memory() - memory) / MANY
-        # A quarter of the pool is asked with, the rest works, and newcomers are let in.
+        # A quarter of the pool runs lookups, the rest serves clients, and new clients can log in.
         others = [worker] + [pooler.client("app") for _ in range(5)]
         for client in others:
             client.query("BEGIN")
@@ -76,7 +77,7 @@ def test_ten_thousand_logins_that_are_looked_up_take_neither_pool_nor_memory(new
 
 @pytest.fixture(scope="module")
 def quick_server():
-    """The port of a server that costs next to nothing: that of the benchmarks, compiled."""
+    """The port of the benchmark's fake server, which uses almost no CPU time."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no C compiler to make the server with")
@@ -95,7 +96,7 @@ def quick_server():
 
 
 def test_first_logins_of_thousands_of_users_are_all_served(new_pooler):
-    """As after a restart: nobody's keys are known yet, and everybody's are wanted at once."""
+    """As after a restart: no keys are known yet, and all are needed at once."""
     names = [f"user{i}" for i in range(MANY // 5)]
     pooler = new_pooler(
         {"auth_type": "scram-sha-256", **CROWD},
@@ -111,7 +112,7 @@ def test_first_logins_of_thousands_of_users_are_all_served(new_pooler):
         found = client.read()
         assert found.type == "R", found
         client.challenge = found.body[4:].decode()
-    # Everybody was answered; that the keys are right some will do to show.
+    # Every client was answered; some of them show that the keys are right.
     for name, client in zip(names[::100], clients[::100]):
         client.send_sasl(client.scram.final(client.challenge))
         client.scram.check(client.read().body[4:].decode())
@@ -120,7 +121,7 @@ def test_first_logins_of_thousands_of_users_are_all_served(new_pooler):
         client.close()
 
 
-def test_thousands_of_passwords_for_a_scram_secret_are_all_looked_at(new_pooler, cluster):
+def test_thousands_of_passwords_for_a_scram_secret_are_all_checked(new_pooler, cluster):
     pooler = new_pooler(
         {"auth_type": "plain", **CROWD},
         databases={"main": {"user": "app"}},
@@ -150,7 +151,7 @@ def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):
     )
 
     def visit(numbers):
-        """What the daemon needs for all of them."""
+        """The daemon's memory and time for all of them."""
         began = pooler.loop_seconds()
         for number in numbers:
             client = RawClient(pooler.address).login(f"user{number}", f"base{number}")
@@ -163,12 +164,13 @@ def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):
         return int(row["items"])
 
     def visit_all(numbers):
-        """Each once: what is there grows, what a visit takes does not; then all is forgotten."""
+        """Visit each once: memory grows, the time of a visit does not; then all is forgotten."""
         pooler.command("SET pool_idle_timeout = 0")
         pooler.command("SET autodb_idle_timeout = 0")
         tenth = MANY // 10
         times = [visit(numbers[at : at + tenth]) for at in range(0, MANY, tenth)]
-        # To walk over them all would take a hundred times as long. A busy machine takes its share.
+        # A walk over all of them would take a hundred times as long. Other load takes some time
+        # too.
         assert min(times[-3:]) < 5 * times[0], times
         assert items("pools") == 1 + MANY
         assert items("databases") >= MANY
@@ -177,14 +179,14 @@ def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):
         wait_until(lambda: items("pools") == 1 and items("databases") < 10, 20, "all to go")
         return pooler.memory()
 
-    # Those who come later take the room of those who went.
+    # Later ones use the memory of earlier ones.
     first = visit_all(range(MANY))
     second = visit_all(range(MANY, 2 * MANY))
     if not is_sanitized():
         assert second - first < 1_000_000
 
 
-def test_a_list_of_hosts_that_all_fail_at_once_stops_nobody(new_pooler, cluster):
+def test_a_list_of_hosts_that_all_fail_at_once_stops_no_client(new_pooler, cluster):
     folders = [f"/nonexistent/{'x' * 200}{i}" for i in range(256)]
     keys = {"port": cluster.port, "dbname": "main", "load_balance_hosts": "disable"}
     pooler = new_pooler(
@@ -201,7 +203,7 @@ def test_a_list_of_hosts_that_all_fail_at_once_stops_nobody(new_pooler, cluster)
     assert pooler.loop_seconds() - used < 1
     assert pooler.client(database="last").value("SELECT 1") == "1"
     assert waiting.fatal().text == "query_wait_timeout"
-    # A list that would take longer is refused before anybody has to wait for it.
+    # A list that would take longer is refused at once.
     pooler.databases["dead"]["host"] += ",/nonexistent/one-more"
     pooler.write_config()
     with pytest.raises(ServerError, match="RELOAD failed"):

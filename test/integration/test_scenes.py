@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Scenes from users' reports: whole loads, with what must be counted; speed is measured elsewhere."""
+"""Scenes from users' reports: whole loads, checked by counts; test/bench measures speed."""
 
 import re
 import resource
@@ -56,7 +56,7 @@ def bench_pooler(new_pooler, bench_cluster):
 
 
 class Watcher:
-    """Keeps the largest number of backends ever seen, looking all the time."""
+    """Keeps the largest number of backends ever seen."""
 
     def __init__(self, cluster):
         self.most = 0
@@ -83,7 +83,7 @@ class Watcher:
 
 
 def pgbench(pooler, *options, timeout=120):
-    """Run pgbench through the pooler; its output. It must succeed and lose nothing."""
+    """Run pgbench through the pooler; returns its output. It must succeed and lose nothing."""
     done = run(
         [program("pgbench"), "-n", "-h", pooler.address[0], "-p", str(pooler.port), "-U", "app"]
         + [*options, "main"],
@@ -99,7 +99,7 @@ def pgbench(pooler, *options, timeout=120):
 
 
 def processed(said):
-    """Transactions processed, and how many were to be."""
+    """Transactions that were processed, and how many were asked for."""
     found = re.search(r"number of transactions actually processed: (\d+)(?:/(\d+))?", said)
     return int(found.group(1)), int(found.group(2) or found.group(1))
 
@@ -132,7 +132,7 @@ def test_a_new_connection_for_each_transaction(bench_pooler, bench_cluster):
         said = pgbench(bench_pooler, "-C", "-S", "-c", "20", "-j", "2", "-t", "100")
     assert processed(said) == (2000, 2000)
     assert watcher.most <= POOL
-    # Two thousand sessions were served by the same few server connections.
+    # The same few server connections served two thousand sessions.
     assert len(bench_pooler.servers()) <= POOL
     assert not bench_pooler.lines("S-.* closing because")
 
@@ -161,7 +161,7 @@ def test_a_reload_under_load_is_not_noticed(bench_pooler, bench_cluster):
         bench_pooler.write_config()
         bench_pooler.signal(signal.SIGHUP)
         wait_until(lambda: bench_pooler.setting("default_pool_size") == "4")
-        # A broken file, by both.
+        # A faulty file, by both.
         text = bench_pooler.config_text()
         bench_pooler.write("pgusher.ini", text + "default_pool_size = broken\n")
         place = f"{re.escape(bench_pooler.config_path)}:{len(text.splitlines()) + 1}"
@@ -225,7 +225,7 @@ def test_an_application_pool_that_tests_its_connections(new_pooler, bench_cluste
 
 
 def test_five_hundred_requests_at_once(new_pooler, bench_cluster):
-    """Each connects, fetches 100 rows of 15 columns, and leaves."""
+    """Each connects, fetches 100 rows of 15 columns, and disconnects."""
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": POOL, "max_client_conn": 1000},
         cluster=bench_cluster,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What single settings and keys do that no other topic has a test for."""
+"""The effect of single settings and keys that no other file tests."""
 
 import re
 import socket
@@ -26,7 +26,7 @@ class Syslog:
         self.lines = []
 
     def find(self, pattern):
-        """The first line that matches, of all so far; None if there is none."""
+        """The first line so far that matches; None if there is none."""
         try:
             while True:
                 self.lines.append(self.socket.recv(65536).decode())
@@ -51,7 +51,7 @@ def test_syslog_gets_what_is_logged(new_pooler, library):
             "ASAN_OPTIONS": options,
         }
     )
-    # Facility daemon is 3, of which each has eight priorities; LOG is told as info, 6.
+    # Facility daemon is 3, of eight priorities each; LOG has the priority info, 6.
     line = syslog.wait("process up")
     assert re.match(rf"<30>\w+ .* pgbouncer\[{pooler.process.pid}\]: process up", line)
     pooler.refused("ghost")
@@ -69,11 +69,11 @@ def test_syslog_gets_what_is_logged(new_pooler, library):
 
 
 @pytest.mark.setting("log_stats", "stats_period")
-def test_totals_are_logged_each_period_if_at_all(new_pooler):
+def test_totals_are_logged_each_period_if_log_stats_is_set(new_pooler):
     pooler = new_pooler({"stats_period": "1h"})
     total = r" LOG stats: \d+ xacts/s, "
     assert not pooler.lines(total)
-    # A period that is under way ends when the new one says.
+    # A period in progress ends when the new length says so.
     pooler.command("SET stats_period = 1")
     pooler.wait_log(total, 2)
     pooler.command("SET log_stats = 0")
@@ -85,16 +85,16 @@ def test_totals_are_logged_each_period_if_at_all(new_pooler):
 
 
 def accepted(pooler):
-    """How many clients the daemon has accepted that have said nothing yet."""
+    """How many clients the daemon has accepted that have sent nothing yet."""
     return int(next(row["items"] for row in pooler.show("LISTS") if row["list"] == "login_clients"))
 
 
 @pytest.mark.setting("tcp_defer_accept")
-def test_the_system_keeps_silent_connections_only_if_deferred(new_pooler):
+def test_the_kernel_keeps_silent_connections_only_if_deferred(new_pooler):
     pooler = new_pooler({"tcp_defer_accept": 1})
     silent = pooler.raw()
     stays(lambda: accepted(pooler) == 0, 0.3)
-    # Listeners that are open already follow.
+    # Open listeners follow the change.
     pooler.command("SET tcp_defer_accept = 0")
     other = pooler.raw()
     wait_until(lambda: accepted(pooler) >= 1, what="the connection to be accepted at once")
@@ -106,7 +106,7 @@ def test_the_system_keeps_silent_connections_only_if_deferred(new_pooler):
 
 
 @pytest.mark.setting("job_name")
-def test_the_name_of_the_service_is_told_and_stays(new_pooler):
+def test_the_service_name_is_reported_and_cannot_change(new_pooler):
     pooler = new_pooler({"job_name": "main pooler"})
     assert pooler.setting("job_name") == "main pooler"
     pooler.settings["job_name"] = "another"
@@ -114,7 +114,7 @@ def test_the_name_of_the_service_is_told_and_stays(new_pooler):
     assert pooler.setting("job_name") == "main pooler"
 
 
-def test_the_other_name_of_the_service_is_unknown_here(new_pooler):
+def test_the_other_service_name_is_unknown_here(new_pooler):
     pooler = new_pooler()
     pooler.settings["service_name"] = "x"
     pooler.write_config()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""Everything that clients do, and logins by the thousand: nothing is kept of it.
+"""Everything that clients do, and logins by the thousand, leave nothing behind.
 
-Seconds here; by hand for as long as one likes: PGUSHER_CROSSTALK_SOAK=300.
+Takes some seconds here; PGUSHER_CROSSTALK_SOAK=300 makes it run longer.
 """
 
 import os
@@ -18,10 +18,10 @@ from support.crosstalk.runner import Mix, wish
 from support.process import drop_folder, make_folder
 from support.servers.pooler import is_sanitized
 
-ROUNDS = 4  # the first of which is to warm up
+ROUNDS = 4  # the first of which is a warm-up
 SERVERS = 5
 LOGINS_AT_ONCE = 8
-# For as many rounds as there are. malloc() has its own thoughts about a few pages.
+# For all rounds together. malloc() may keep a few pages.
 KEPT_AT_MOST = 512 * 1024
 
 
@@ -37,7 +37,7 @@ def logins():
 
 @pytest.fixture
 def soak(new_pooler, stage, logins):
-    """One round: soak(number, seconds) tells what it leaves behind, at rest."""
+    """One round: soak(number, seconds) returns what it leaves behind when the daemon is idle."""
     pooler = new_pooler({
         "pool_mode": "transaction",
         "default_pool_size": SERVERS,
@@ -70,12 +70,12 @@ def soak(new_pooler, stage, logins):
 
 
 @pytest.mark.once
-def test_what_thousands_of_clients_do_leaves_nothing_behind(soak):  # F79
+def test_thousands_of_clients_leave_nothing_behind(soak):  # F79
     seconds = wish("SOAK", 8.0) / ROUNDS
     rounds = [soak(number, seconds) for number in range(ROUNDS)]
     warm, last = rounds[0], rounds[-1]
     assert all(count > 0 for count, _, _ in rounds)
-    # A server more or less than at first, where a client left one that could not be kept.
+    # One server more or less than at first, where a client left one that had to be closed.
     assert last[2] <= warm[2] + 2 * SERVERS
     if not is_sanitized():
         assert last[1] < warm[1] + KEPT_AT_MOST

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""Errors of our own, provoked: the text that tools match, PostgreSQL's code for it, nothing else."""
+"""The pooler's own errors, provoked: the text that tools match, PostgreSQL's code for it, nothing
+else."""
 
 import re
 
@@ -20,7 +21,7 @@ def refused(**login):
 
 
 def said(*parts):
-    """A client that has logged in says this."""
+    """A logged in client sends this."""
     return lambda pooler, _: gone(pooler.client().send(*parts))
 
 
@@ -30,7 +31,7 @@ def first(data):
 
 
 def commanded(command):
-    """An operator gives a command while a client waits for the end of another's transaction."""
+    """An operator sends a command while a client waits for another's transaction to end."""
 
     def provoke(pooler, _):
         holder, waiter = pooler.client(), pooler.client()
@@ -111,7 +112,7 @@ def server_says(data):
 
 
 def fails_later(pooler, cluster):
-    """No server is left, none can be had, and the pool knows it."""
+    """There is no server, none can be connected, and the pool knows it."""
     client, other = pooler.client(), pooler.client()
     client.query("SELECT 1")
     cluster.sql("ALTER ROLE app NOLOGIN")
@@ -133,7 +134,7 @@ LAYOUT = "invalid startup packet layout: expected terminator as last byte"
 FAST = {"pool_mode": "session", "server_fast_close": 1}
 MD5 = {"auth_type": "md5"}
 
-# By text: the code, the settings that make it possible, and what brings it about.
+# By text: the code, the settings that make the error possible, and what provokes it.
 ERRORS = {
     '"trust" authentication failed': ("28000", {}, refused(user="ghost")),
     "no username supplied": ("28000", {}, refused(user=None)),
@@ -186,7 +187,7 @@ def test_an_error_has_its_text_and_the_code_for_it(new_pooler, new_server, clust
     databases = {"main": {}, "scripted": new_server(script).target()}
     pooler = new_pooler(settings, databases=databases)
     messages = provoke(pooler, cluster)
-    # The last word, and behind it nothing: no ReadyForQuery, no second error.
+    # The last message: no ReadyForQuery and no second error follows.
     assert messages[-1].type == "E"
     error = ServerError(messages[-1].body)
     assert list(error.fields.items()) == [("S", "FATAL"), ("C", sqlstate), ("M", text.strip())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The first bytes of a connection, up to the welcome: negotiation, parameters' form, bad input."""
+"""The first bytes of a connection, up to the welcome: negotiation, parameters, malformed input."""
 
 import struct
 import time
@@ -19,7 +19,7 @@ def header_error(data):
 
 
 def nothing_left(console):
-    """Only the console that asks is connected, and nothing is in login."""
+    """Only the console that sends this is connected, and no client is logging in."""
     items = dict(console.query("SHOW LISTS").rows)
     return (items["used_clients"], items["login_clients"]) == ("1", "0")
 
@@ -53,7 +53,7 @@ def test_ssl_request_on_the_unix_socket_is_answered(pooler):
         (wire.gssenc_request(), "received unencrypted data after GSSAPI encryption request"),
     ],
 )
-def test_bytes_behind_an_encryption_request_are_never_executed(pooler, request_, text):  # F31
+def test_bytes_after_an_encryption_request_are_never_executed(pooler, request_, text):  # F31
     client = pooler.raw()
     client.send(request_, wire.startup({"user": "app", "database": "main"}))
     assert client.fatal().is_("FATAL", "08P01", text)
@@ -124,7 +124,7 @@ def test_protocol_3_2_is_spoken_with_a_longer_key(pooler):  # F04
     assert negotiation(client) == []
     assert 8 < len(client.key) <= 260
     client.send(wire.query("SELECT pg_sleep(20)"))
-    # A cancel that comes before the query has begun is lost, as with PostgreSQL itself.
+    # A cancel before the query has begun has no effect, as with PostgreSQL.
     wait_until(lambda: pooler.cluster.backends(state="active", query="SELECT pg_sleep(20)"))
     with pooler.raw() as canceler:
         canceler.send(wire.cancel_request(client.key)).closed()
@@ -147,7 +147,7 @@ def test_unknown_protocol_options_are_listed_in_order(pooler):
     assert client.value("SELECT 1") == "1"
 
 
-def test_a_hundred_protocol_options_do_not_hinder(pooler):  # F03
+def test_a_hundred_protocol_options_are_accepted(pooler):  # F03
     names = [f"_pq_.option_{number}" for number in range(100)]
     client = pooler.client(**{name: "x" * 50 for name in names})
     assert negotiation(client) == [(0x00030000, names)]
@@ -299,7 +299,7 @@ FOREIGN = {
     "tls": bytes.fromhex("16030102000100 01fc0303".replace(" ", "")) + b"\x55" * 200,
     "ssh": b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
     "smtp": b"EHLO localhost\r\n",
-    "letters": b"hello, is anybody there?",
+    "letters": b"hello, is a server here?",
     "ones": b"\xff" * 64,
 }
 
@@ -370,7 +370,7 @@ def test_a_second_startup_packet_is_refused(new_pooler):  # F05
 # Floods and slowness
 
 
-def test_no_growth_from_bad_startups(pooler):  # F03
+def test_malformed_startups_make_nothing_grow(pooler):  # F03
     packets = [
         wire.startup({"user": "u" * 5000}),
         wire.startup({"user": "app", "database": "d" * 9000}),
@@ -431,7 +431,7 @@ def test_the_login_timeout_covers_authentication(new_pooler, auth_type):
 
 
 def vanish_points():
-    """How far a client gets before it vanishes: F12."""
+    """How far a client gets before it disconnects: F12."""
     packet = wire.startup({"user": "app", "database": "main"})
     yield "nothing", "md5", b"", False
     yield "one byte", "md5", packet[:1], False
@@ -447,7 +447,7 @@ def vanish_points():
 
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("point", vanish_points(), ids=lambda point: point[0])
-def test_a_client_that_vanishes_in_login_leaves_nothing(new_pooler, point, reset):  # F12
+def test_a_client_that_disconnects_in_login_leaves_nothing(new_pooler, point, reset):  # F12
     _, auth_type, data, answered = point
     secrets = {"app": "secret", "admin": "secret"}
     pooler = new_pooler({"auth_type": auth_type}, auth=secrets)
@@ -464,7 +464,7 @@ def test_a_client_that_vanishes_in_login_leaves_nothing(new_pooler, point, reset
         wait_until(lambda: pooler.descriptors() <= descriptors)
 
 
-def test_a_client_that_vanishes_in_the_scram_exchange_leaves_nothing(new_pooler):  # F12
+def test_a_client_that_disconnects_in_the_scram_exchange_leaves_nothing(new_pooler):  # F12
     pooler = new_pooler({"auth_type": "scram-sha-256"}, auth={"app": "s", "admin": "s"})
     console = pooler.client("admin", "pgbouncer", "s")
     for _ in range(5):
@@ -476,7 +476,7 @@ def test_a_client_that_vanishes_in_the_scram_exchange_leaves_nothing(new_pooler)
     wait_until(lambda: nothing_left(console))
 
 
-def test_a_client_that_vanishes_while_it_waits_for_the_first_server(new_pooler, new_server):  # F12
+def test_a_client_that_disconnects_while_it_waits_for_the_first_server(new_pooler, new_server):  # F12
     server = new_server(lambda connection: connection.wait_gone())
     pooler = new_pooler(databases={"main": server.target()})
     clients = [pooler.raw().send_startup() for _ in range(3)]
@@ -536,14 +536,14 @@ def test_the_welcome_is_in_order(new_pooler, new_server):
         assert client.status == "I"
 
 
-def test_keys_are_our_own_and_never_negative(pooler):
+def test_keys_are_issued_by_the_pooler_and_never_negative(pooler):
     keys = [pooler.client().key for _ in range(30)]
     assert len(set(keys)) == 30
     assert all(len(key) == 8 and key[0] < 128 for key in keys)
     assert len({key[0] for key in keys}) > 5 and len({key[7] for key in keys}) > 5
 
 
-def test_the_first_login_of_a_pool_serves_all_that_wait(new_pooler, new_server):
+def test_the_first_server_login_of_a_pool_serves_all_waiting_clients(new_pooler, new_server):
     def script(connection):
         connection.accept_startup()
         connection.server.gate.wait(10)
@@ -559,12 +559,12 @@ def test_the_first_login_of_a_pool_serves_all_that_wait(new_pooler, new_server):
     for client in clients:
         client.finish_login("app")
     assert server.count == 1
-    # Waiting for the welcome is no use of a server.
+    # Waiting for the welcome does not count as using a server.
     pooler.wait_pool(cl_active=5, cl_waiting=0, sv_idle=1, sv_active=0)
     assert pooler.stats()["server_assignment_count"] == 0
 
 
-def test_a_known_pool_welcomes_without_its_server(new_pooler, new_server):
+def test_a_known_pool_sends_the_welcome_without_a_server(new_pooler, new_server):
     server = new_server()
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     pooler.client()
@@ -575,7 +575,7 @@ def test_a_known_pool_welcomes_without_its_server(new_pooler, new_server):
     assert server.count == 1
 
 
-def test_what_servers_report_later_does_not_change_the_welcome(pooler):
+def test_later_reports_of_servers_do_not_change_the_welcome(pooler):
     client = pooler.client()
     client.query("SET TimeZone = 'Asia/Tokyo'")
     newcomer = pooler.client()
@@ -615,7 +615,7 @@ def test_log_lines_can_be_switched_off(new_pooler, setting):
             assert pooler.wait_log(pattern)
 
 
-def test_a_flood_of_half_logins_ends_by_itself(new_pooler):
+def test_a_flood_of_incomplete_logins_ends_by_itself(new_pooler):
     pooler = new_pooler({"client_login_timeout": 1, "max_client_conn": 1000})
     client = pooler.client()
     descriptors = pooler.descriptors()
@@ -630,7 +630,7 @@ def test_a_flood_of_half_logins_ends_by_itself(new_pooler):
     assert client.value("SELECT 1") == "1"
 
 
-def test_errors_and_ends_of_login_raise_nothing_in_the_log_but_their_lines(new_pooler):
+def test_errors_and_ends_of_login_log_their_lines_and_nothing_else(new_pooler):
     pooler = new_pooler({"auth_type": "md5"}, auth={"app": "secret"})
     pooler.refused(password="wrong")
     (error,) = pooler.wait_log("pooler error")
@@ -639,7 +639,7 @@ def test_errors_and_ends_of_login_raise_nothing_in_the_log_but_their_lines(new_p
     assert closing.endswith("closing because: password authentication failed (age=0s)")
 
 
-def test_nothing_is_received_before_the_client_speaks(pooler):
+def test_nothing_is_received_before_the_client_sends(pooler):
     client = pooler.raw()
     assert client.silent(0.2)
     with pytest.raises((Closed, ServerError, TimeoutError)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The same startup message to PostgreSQL and to us: who lets it in, and with what."""
+"""The same startup messages to PostgreSQL and to the pooler: which are accepted, with what effect."""
 
 import struct
 
@@ -11,7 +11,7 @@ from support.servers.cluster import is_newer
 
 TOLD = ("application_name", "DateStyle", "TimeZone", "client_encoding", "IntervalStyle")
 
-# Texts of `options`, and what to look at afterwards.
+# Texts of `options`, and the settings to compare afterwards.
 OPTIONS = [
     ("", "work_mem"),
     ("  \t ", "work_mem"),
@@ -128,7 +128,7 @@ BYTES = "SELECT encode(convert_to(current_setting($${}$$, true), 'UTF8'), 'escap
 
 
 def startup(pairs, user="app"):
-    """A startup message of any bytes, with names as often as they come."""
+    """A startup message of any bytes, with names as often as given."""
     body = struct.pack("!I", wire.PROTOCOL_3_0)
     for text in [each for pair in [("user", user), ("database", "main"), *pairs] for each in pair]:
         body += (text if isinstance(text, bytes) else text.encode()) + b"\0"
@@ -136,7 +136,7 @@ def startup(pairs, user="app"):
 
 
 def outcome(client, pairs, names, meanwhile=lambda: None):
-    """How a login ends: refused with which code, or what is told and set afterwards."""
+    """How a login ends: the code of its error, or what is reported and set afterwards."""
     with client:
         client.send(startup(pairs))
         try:
@@ -150,7 +150,7 @@ def outcome(client, pairs, names, meanwhile=lambda: None):
 
 @pytest.fixture
 def compare(new_pooler, cluster):
-    """Send the same to both: compare(pairs, names of settings to look at)."""
+    """Send the same to both: compare(pairs, names of settings to compare)."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     plain = pooler.client()
 
@@ -173,14 +173,14 @@ def test_parameters_mean_what_they_mean_to_postgres(compare):
         compare([(name, value)], [] if name == "_pq_.x" else [name])
 
 
-def test_of_several_parameters_the_same_one_counts(compare):
+def test_of_repeated_parameters_the_same_one_counts(compare):
     for pairs in SEVERAL:
         compare(pairs, ["work_mem", "geqo", "my.x"])
 
 
 @pytest.mark.parametrize("name", ["x" * 61 + "é", "é" * 40, b"x" * 61 + b"\xe4\xff"])
 def test_a_long_name_is_cut_before_or_behind_its_bytes(pooler, cluster, name):
-    """Where bytes are told by their numbers PostgreSQL lets that make a name longer."""
+    """Where bytes are written as octal numbers PostgreSQL lets that make a name longer."""
     pairs = [("application_name", name)]
     told, (direct,) = outcome(RawClient((cluster.host, cluster.port)), pairs, ["application_name"])
     ours, (shown,) = outcome(pooler.raw(), pairs, ["application_name"])
@@ -189,7 +189,7 @@ def test_a_long_name_is_cut_before_or_behind_its_bytes(pooler, cluster, name):
     assert is_newer() or told == ours
 
 
-# What is refused by both has PgBouncer's words where they are those of a login's grammar.
+# Both refuse these, the pooler with PgBouncer's text where it has one.
 MALFORMED = [
     "-c work_mem=1MB -c",
     "-c work_mem",
@@ -210,7 +210,7 @@ MALFORMED = [
 ]
 
 
-def test_options_that_are_none_are_refused(pooler, cluster):
+def test_malformed_options_are_refused(pooler, cluster):
     for text in MALFORMED:
         with pytest.raises(ServerError) as told, RawClient((cluster.host, cluster.port)) as direct:
             direct.login("app", "main", options=text)
@@ -220,7 +220,7 @@ def test_options_that_are_none_are_refused(pooler, cluster):
         assert error.text.startswith("unsupported options startup parameter: only '-c config=val'")
 
 
-# What PostgreSQL takes and we do not: the start of a backend is not what a client gets.
+# PostgreSQL accepts these and the pooler does not: they concern the start of a backend.
 REFUSED = [
     ([("options", "-c seed=0.5")], "08P01"),
     ([("options", "-W 0")], "55P02"),
@@ -234,13 +234,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("pairs, code", REFUSED, ids=str)
-def test_a_few_that_postgres_takes_are_refused(pooler, cluster, pairs, code):
+def test_some_options_of_postgres_are_refused(pooler, cluster, pairs, code):
     accepted = outcome(RawClient((cluster.host, cluster.port)), pairs, [])
     assert isinstance(accepted[0], dict)
     assert outcome(pooler.raw(), pairs, []) == ("FATAL", code)
 
 
-def test_levels_of_debugging_are_for_those_who_may_set_them(new_pooler, cluster):
+def test_debug_levels_are_for_superusers(new_pooler, cluster):
     pooler = new_pooler({"default_pool_size": 1}, databases={"main": {"user": "harness"}})
     for level, expected in (("0", "notice none off"), ("2", "debug2 all off"), ("9", "debug5 all on")):
         client = pooler.client(options=f"-d {level}")
@@ -250,15 +250,16 @@ def test_levels_of_debugging_are_for_those_who_may_set_them(new_pooler, cluster)
         client.leave()
 
 
-def test_with_strict_options_count_where_they_stand(new_pooler):
+def test_with_strict_options_count_in_their_order(new_pooler):
     pooler = new_pooler({"startup_parameters": "strict"})
     client = pooler.client(TimeZone="UTC", options="-c TimeZone=Asia/Tokyo")
     assert client.parameters["TimeZone"] == "Asia/Tokyo"
     assert pooler.refused(options="--time-zone=UTC").sqlstate == "08P01"
 
 
-def test_a_backslash_within_a_character_is_none(new_pooler):
-    """In SJIS the second byte of a character may be a backslash: no end of the value is hidden."""
+def test_a_backslash_byte_within_a_character_is_no_escape(new_pooler):
+    """In SJIS the second byte of a character may be that of a backslash: it does not hide the end
+    of the value."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     plain = pooler.client()
     value = b"\x83\x5c\\';SELECT 1/0;$p$ppp$'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Startup parameters that nobody reports: they follow their client, and only theirs."""
+"""Startup parameters that servers do not report: they follow their own client only."""
 
 import os
 import re
@@ -25,12 +25,12 @@ FOLLOWED = [
 
 @pytest.fixture
 def one_server(new_pooler):
-    """The same as everywhere, but it tells its SETs."""
+    """The same fixture as elsewhere, but it logs its SETs."""
     return new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "verbose": 1})
 
 
 def batches(pooler):
-    """What was sent to servers to set their parameters, in order."""
+    """The SETs that were sent to servers, in order."""
     lines = pooler.lines("varcache_apply: ")
     return [re.sub(r"^.*varcache_apply: ", "", line) for line in lines]
 
@@ -58,7 +58,7 @@ def test_it_follows_in_each_mode(new_pooler, mode):
     assert pooler.client().value("SHOW work_mem") == "4MB"
 
 
-def test_a_custom_parameter_follows_whatever_its_words(one_server):
+def test_a_custom_parameter_follows_whatever_its_value(one_server):
     values = {"my.var": "it's; \\ me", "app.user": "42", "app.select.Left": "x"}
     one, other = one_server.client(**values), one_server.client()
     for _ in range(2):
@@ -112,8 +112,8 @@ def test_of_a_repeated_parameter_the_last_counts(one_server):
     assert client.value("SHOW work_mem") == "3MB"
 
 
-def test_what_concerns_one_transaction_has_no_effect(one_server, cluster):
-    """As with PostgreSQL, which takes it and forgets it."""
+def test_parameters_of_one_transaction_have_no_effect(one_server, cluster):
+    """As with PostgreSQL, which accepts and forgets them."""
     with cluster.connect("main", "app", options="-c transaction_read_only=on") as direct:
         assert direct.execute("SHOW transaction_read_only").fetchone() == {
             "transaction_read_only": "off"
@@ -123,7 +123,7 @@ def test_what_concerns_one_transaction_has_no_effect(one_server, cluster):
     assert client.value("SHOW transaction_isolation") == "read committed"
 
 
-def test_libpq_and_drivers_may_name_what_they_like(one_server):
+def test_libpq_and_drivers_may_set_any_parameter(one_server):
     connection = one_server.connect(options="-c search_path=pg_catalog -c statement_timeout=9s")
     other = one_server.connect()
     for _ in range(2):
@@ -184,8 +184,8 @@ def test_all_is_set_in_one_query_and_only_where_it_differs(one_server):
     ]
 
 
-def test_nothing_is_run_with_parameters_that_could_not_be_set(one_server, cluster):
-    """A value was good, and is so no more: the statement that went with it is not run."""
+def test_no_query_runs_with_parameters_that_could_not_be_set(one_server, cluster):
+    """A value was valid, and no longer is: the statement that was sent with it is not run."""
     cluster.ask("main", "CREATE TABLE written (line int); GRANT ALL ON written TO app")
     with cluster.connect("main") as connection:
         connection.execute("SET allow_in_place_tablespaces = on")
@@ -208,8 +208,8 @@ def test_nothing_is_run_with_parameters_that_could_not_be_set(one_server, cluste
             cluster.sql("DROP TABLESPACE gone")
 
 
-def test_what_the_session_has_done_may_cost_a_server(one_server):
-    """temp_buffers cannot be changed once there was a temporary table: another server can have it."""
+def test_a_parameter_that_cannot_be_set_any_more_needs_another_server(one_server):
+    """temp_buffers cannot change once there was a temporary table: another server can set it."""
     one, other = one_server.client(temp_buffers="1MB"), one_server.client(temp_buffers="2MB")
     for client in (one, other, one):
         client.query("CREATE TEMP TABLE here (line int); DROP TABLE here")
@@ -217,7 +217,7 @@ def test_what_the_session_has_done_may_cost_a_server(one_server):
         assert client.value("SHOW temp_buffers") == size
 
 
-# What a client does to its session
+# Changes that a client makes to its session
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_what_the_session_has_done_may_cost_a_server(one_server):
         "BEGIN; SET LOCAL work_mem = '9MB'; COMMIT",
     ],
 )
-def test_a_session_that_was_changed_is_not_believed(one_server, sql):
+def test_the_session_is_checked_after_a_client_changed_it(one_server, sql):
     one, plain = one_server.client(work_mem="1MB", geqo="off"), one_server.client()
     for _ in range(2):
         for statement in sql.split("; "):
@@ -244,7 +244,7 @@ def test_a_session_that_was_changed_is_not_believed(one_server, sql):
         assert plain.value("SHOW geqo") == "on"
 
 
-def test_a_session_that_was_changed_in_a_batch_is_not_believed(one_server):
+def test_the_session_is_checked_after_a_batch_changed_it(one_server):
     one, plain = one_server.client(work_mem="1MB"), one_server.client()
     one.query("SELECT 1; SET work_mem = '9MB'; SELECT 2")
     assert one.value("SHOW work_mem") == "1MB"
@@ -265,7 +265,7 @@ ASKED = {
 }
 SHOWN = "SELECT " + ", ".join(f"current_setting('{name}')" for name in [*ASKED, "geqo"])
 
-# What a client says in one transaction after the other.
+# Queries of a client in one transaction after the other.
 RESETS = [
     ["RESET ALL"],
     ["DISCARD ALL"],
@@ -284,7 +284,7 @@ RESETS = [
     ["SET TimeZone = 'Europe/Paris'", "RESET application_name"],
 ]
 
-# What was SET and is not reported lasts where the session does.
+# A SET that is not reported lasts as long as the session.
 RESETS_OF_SESSIONS = [
     ["SET work_mem = '9MB'", "RESET ALL"],
     ["SET work_mem = '9MB'", "RESET TimeZone"],
@@ -294,7 +294,7 @@ RESETS_OF_SESSIONS = [
 
 
 def say_all(client, ask, script, between):
-    """What a client is told that goes back to where it began; others come between."""
+    """The answers to a client's queries, with other clients between them."""
     told = []
     for sql in script:
         result = ask(client, sql)
@@ -305,7 +305,7 @@ def say_all(client, ask, script, between):
 
 
 def compare_resets(new_pooler, cluster, mode, script, ask):
-    """Say the same to PostgreSQL and through us: what each answers, and what is so in the end."""
+    """Send the same to PostgreSQL and through the pooler: compare the answers and the final values."""
     pooler = new_pooler({"pool_mode": mode, "default_pool_size": 1})
     client, between = pooler.client(**ASKED), lambda: None
     if mode == "transaction":
@@ -320,7 +320,7 @@ def compare_resets(new_pooler, cluster, mode, script, ask):
 
 
 def ask_extended(client, sql):
-    """Say each statement of a text by the extended protocol, in one batch."""
+    """Send each statement of a text by the extended protocol, in one batch."""
     parts = [wire.extended(each) for each in sql.strip(";").split("; ")]
     return client.send(*parts, wire.sync()).checked()
 
@@ -328,13 +328,13 @@ def ask_extended(client, sql):
 @pytest.mark.parametrize("ask", [RawClient.query, ask_extended], ids=["simple", "extended"])
 @pytest.mark.parametrize("mode", ["session", "transaction"])
 @pytest.mark.parametrize("script", RESETS, ids=" - ".join)
-def test_a_reset_goes_back_to_what_the_client_asked_for(new_pooler, cluster, mode, script, ask):
+def test_a_reset_restores_what_the_client_asked_for(new_pooler, cluster, mode, script, ask):
     ours, theirs = compare_resets(new_pooler, cluster, mode, script, ask)
     assert ours == theirs
 
 
 @pytest.mark.parametrize("script", RESETS_OF_SESSIONS, ids=" - ".join)
-def test_a_reset_takes_back_nothing_else(new_pooler, cluster, script):
+def test_a_reset_changes_nothing_else(new_pooler, cluster, script):
     ours, theirs = compare_resets(new_pooler, cluster, "session", script, RawClient.query)
     assert ours == theirs
 
@@ -342,7 +342,7 @@ def test_a_reset_takes_back_nothing_else(new_pooler, cluster, script):
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
 @pytest.mark.parametrize("mode", ["session", "transaction"])
 def test_a_reset_in_a_transaction_counts_from_its_end_on(new_pooler, cluster, mode, end):
-    """Until then the client is told what is so: our server's own value."""
+    """Until then the client sees the server's own value, which is in force."""
     for script in (["RESET TimeZone"], ["SET TimeZone = 'Europe/Paris'", "RESET ALL"]):
         script = ["BEGIN", *script, "SELECT 1", end]
         ours, theirs = compare_resets(new_pooler, cluster, mode, script, RawClient.query)
@@ -353,7 +353,7 @@ def test_a_reset_in_a_transaction_counts_from_its_end_on(new_pooler, cluster, mo
 RESTORED = "startup parameters are set again after a reset"
 
 
-def test_a_reset_that_takes_nothing_costs_nothing(one_server):
+def test_a_reset_without_effect_costs_nothing(one_server):
     plain = one_server.client(client_encoding="utf-8", datestyle="iso, mdy")
     following = one_server.client(work_mem="1MB")
     for client in (plain, following):
@@ -364,7 +364,7 @@ def test_a_reset_that_takes_nothing_costs_nothing(one_server):
     assert len(one_server.lines(RESTORED)) == 1
 
 
-def test_with_strict_a_reset_goes_to_the_servers_own(new_pooler):
+def test_with_strict_a_reset_restores_the_servers_own(new_pooler):
     pooler = new_pooler({"pool_mode": "session", "startup_parameters": "strict"})
     client = pooler.client(TimeZone="Asia/Tokyo")
     client.query("RESET ALL")
@@ -387,7 +387,7 @@ def test_values_are_restored_from_the_encoding_of_the_start(session_pooler, own)
     assert client.parameters["client_encoding"] == "LATIN1"
 
 
-def test_a_reset_leaves_the_unnamed_statement_alone(session_pooler):
+def test_a_reset_keeps_the_unnamed_statement(session_pooler):
     client = session_pooler.client(work_mem="1MB")
     client.send(wire.parse("RESET ALL", "reset"), wire.parse("SHOW work_mem"), wire.sync())
     client.checked()
@@ -399,7 +399,7 @@ def test_a_reset_leaves_the_unnamed_statement_alone(session_pooler):
     assert names == [("reset",)]
 
 
-def test_a_role_comes_back_after_a_reset_of_it(session_pooler, roles):
+def test_a_role_is_restored_after_a_reset_of_it(session_pooler, roles):
     client = session_pooler.client(role="team", work_mem="1MB")
     for sql in ("SET ROLE app; RESET ROLE", "DISCARD ALL", "RESET ALL"):
         client.query(sql)
@@ -408,7 +408,7 @@ def test_a_role_comes_back_after_a_reset_of_it(session_pooler, roles):
     assert client.value("SELECT current_user") == "app"
 
 
-def test_what_a_reset_goes_back_to_survives_an_online_restart(new_pooler):
+def test_the_values_of_a_reset_survive_an_online_restart(new_pooler):
     pooler = new_pooler({"pool_mode": "session"})
     client, inside = pooler.client(**ASKED), pooler.client(**ASKED)
     inside.query("BEGIN")
@@ -431,7 +431,7 @@ def test_other_commands_cost_nothing(one_server):
     assert len(batches(one_server)) == before
 
 
-def test_the_reset_query_takes_everything_back(new_pooler):
+def test_the_reset_query_resets_everything(new_pooler):
     pooler = new_pooler({"pool_mode": "session", "default_pool_size": 1, "verbose": 1})
     pooler.client(work_mem="1MB").query("SELECT 1")
     pooler.close_clients()
@@ -441,7 +441,7 @@ def test_the_reset_query_takes_everything_back(new_pooler):
     assert len(batches(pooler)) == before
 
 
-def test_another_reset_query_does_not(new_pooler):
+def test_another_reset_query_does_not_reset_everything(new_pooler):
     pooler = new_pooler(
         {
             "pool_mode": "session",
@@ -455,7 +455,7 @@ def test_another_reset_query_does_not(new_pooler):
     assert pooler.client().value("SHOW work_mem") == "4MB"
 
 
-def test_connect_query_counts_again_after_a_reset(new_pooler):
+def test_connect_query_runs_again_after_a_reset(new_pooler):
     query = "SET work_mem = '33MB'; SET TimeZone = 'Asia/Tokyo' -- of ours"
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1},
@@ -486,12 +486,12 @@ def test_a_connect_query_that_fails_is_not_repeated(new_pooler):
     assert one.value("SELECT pg_backend_pid()") == pid
 
 
-# As whom a session acts
+# Roles of a session
 
 
 @pytest.fixture
 def roles(cluster):
-    """A role that app may act as, and may not be told from when it does."""
+    """The role team, which app may set, and the superuser boss."""
     cluster.sql("CREATE ROLE team; GRANT team TO app; CREATE ROLE boss SUPERUSER LOGIN")
     yield
     cluster.clear()
@@ -508,7 +508,7 @@ def test_a_role_follows_its_client_and_no_other(one_server, roles):
         assert plain.value("SHOW work_mem") == "2MB"
 
 
-def test_what_only_a_superuser_may_set_does_not_depend_on_a_role(new_pooler, roles):
+def test_a_parameter_for_superusers_does_not_depend_on_a_role(new_pooler, roles):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1},
         databases={"main": {"user": "boss"}},
@@ -522,7 +522,7 @@ def test_what_only_a_superuser_may_set_does_not_depend_on_a_role(new_pooler, rol
         assert other.value("SHOW log_min_messages") == "fatal"
 
 
-# What a server says about it
+# Answers of the server
 
 
 @pytest.fixture
@@ -580,7 +580,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("name, value", BAD)
-def test_a_bad_value_is_told_at_login_as_postgres_does(one_server, cluster, name, value):
+def test_a_bad_value_is_reported_at_login_as_postgres_does(one_server, cluster, name, value):
     direct = RawClient((cluster.host, cluster.port))
     with pytest.raises(ServerError) as told:
         direct.login("app", "main", **{name: value})
@@ -594,7 +594,7 @@ def test_a_bad_value_is_told_at_login_as_postgres_does(one_server, cluster, name
     assert len(one_server.servers()) == 1
 
 
-def test_what_servers_report_besides_is_told(one_server, cluster):
+def test_parameters_that_servers_report_besides_reach_the_client(one_server, cluster):
     """PostgreSQL 18 reports search_path; no version reports work_mem."""
     wishes = {"search_path": "Public,  pg_catalog", "work_mem": "1MB"}
     direct = RawClient((cluster.host, cluster.port))
@@ -625,7 +625,8 @@ def test_what_a_client_sets_of_it_follows_where_servers_report_it(one_server):
 
 @pytest.mark.parametrize("policy", ["follow", "strict"])
 def test_a_search_path_may_be_tracked(new_pooler, policy):
-    """What the server does not report is followed, or nothing comes of it, as with PgBouncer."""
+    """A tracked parameter that the server does not report is followed, or has no effect, as with
+    PgBouncer."""
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -644,14 +645,14 @@ def test_a_search_path_may_be_tracked(new_pooler, policy):
         assert plain.value("SHOW search_path") == '"$user", public'
 
 
-def test_a_name_that_nobody_knows_is_told_at_login(pooler):
+def test_an_unknown_name_is_reported_at_login(pooler):
     error = pooler.refused(no_such_thing="1")
     assert error.is_("FATAL", "08P01", "unsupported startup parameter: no_such_thing")
     assert pooler.lines("WARNING .*unsupported startup parameter: no_such_thing=1")
     error = pooler.refused(work_mem="1MB", options="-c No_Such_Thing=1")
     text = "unsupported startup parameter in options: no_such_thing"
     assert error.is_("FATAL", "08P01", text)
-    # Something else that does not exist.
+    # Another unknown name.
     error = pooler.refused(temp_tablespaces="nowhere")
     assert error.is_("FATAL", "42704", 'tablespace "nowhere" does not exist')
 
@@ -666,7 +667,7 @@ def test_one_query_is_enough_for_a_thousand_logins(new_pooler, statements):
     assert statements("SELECT pg_catalog.") == 1
 
 
-def test_what_everybody_asks_for_costs_no_query(pooler, statements):
+def test_values_that_every_client_asks_for_cost_no_query(pooler, statements):
     for _ in range(3):
         connection = pooler.connect(client_encoding="utf8", application_name="it's mine ~")
         connection.execute("SELECT 1")
@@ -675,7 +676,7 @@ def test_what_everybody_asks_for_costs_no_query(pooler, statements):
     assert statements("SELECT 1") == 4
 
 
-def test_nothing_of_the_trial_stays(one_server):
+def test_the_check_leaves_no_values_on_the_server(one_server):
     plain = one_server.client()
     pid = plain.value("SELECT pg_backend_pid()")
     one_server.client(work_mem="1MB", client_encoding="latin1", options="-c role=app -c my.x=1")
@@ -696,14 +697,14 @@ def test_values_are_read_in_the_clients_encoding(one_server):
 
 
 def latin1_startup():
-    """A startup message with a value that is no UTF-8."""
+    """A startup message with a value that is not UTF-8."""
     pairs = [b"user", b"app", b"database", b"main", b"client_encoding", b"latin1"]
     pairs += [b"my.name", b"\xe4"]
     body = struct.pack("!I", wire.PROTOCOL_3_0) + b"".join(each + b"\0" for each in pairs) + b"\0"
     return struct.pack("!I", len(body) + 4) + body
 
 
-def test_long_values_are_good_values(one_server):
+def test_long_values_are_accepted(one_server):
     long = "x" * 60000
     client, plain = one_server.client(**{"my.long": long}), one_server.client()
     for _ in range(2):
@@ -711,7 +712,7 @@ def test_long_values_are_good_values(one_server):
         assert not plain.value("SELECT current_setting('my.long', true)")
 
 
-def test_a_login_waits_for_a_server_that_can_tell(one_server):
+def test_a_login_waits_for_a_server_that_can_check_its_values(one_server):
     busy = one_server.client()
     busy.query("BEGIN")
     client = one_server.raw()
@@ -734,7 +735,7 @@ def test_a_login_waits_through_a_pause(one_server):
     assert client.value("SHOW work_mem") == "1MB"
 
 
-def test_a_server_that_dies_of_the_question_is_replaced(one_server, cluster):
+def test_a_server_that_closes_during_the_check_is_replaced(one_server, cluster):
     plain = one_server.client()
     pid = plain.value("SELECT pg_backend_pid()")
     one_server.admin("PAUSE")
@@ -747,17 +748,17 @@ def test_a_server_that_dies_of_the_question_is_replaced(one_server, cluster):
     assert client.value("SHOW work_mem") == "1MB"
 
 
-# Who is refused
+# Refused parameters
 
 
 @pytest.mark.parametrize("name", ["not a name", "a;b", "1a", "x" * 64, "naïve"])
-def test_what_can_be_no_name_is_refused(pooler, name):
+def test_impossible_names_are_refused(pooler, name):
     error = pooler.refused(**{name: "1"})
     assert error.fields["M"].startswith(f"unsupported startup parameter: {name}"[:100])
     assert error.fields["C"] == "08P01"
 
 
-def test_so_many_and_no_more(pooler):
+def test_the_number_of_parameters_is_limited(pooler):
     many = {f"my.v{number}": str(number) for number in range(64)}
     client = pooler.client(**many)
     assert client.value("SHOW my.v63") == "63"
@@ -765,12 +766,12 @@ def test_so_many_and_no_more(pooler):
     assert error.is_("FATAL", "08P01", "unsupported startup parameter: one_more")
 
 
-def test_a_seed_cannot_be_taken_back(pooler):
+def test_a_seed_cannot_be_reset(pooler):
     error = pooler.refused(options="-c seed=0.5")
     assert error.is_("FATAL", "08P01", "unsupported startup parameter in options: seed")
 
 
-def test_the_console_minds_no_parameters(pooler):
+def test_the_console_ignores_parameters(pooler):
     console = pooler.console(search_path="x", options="-c work_mem=1MB")
     assert console.query("SHOW VERSION").rows
 
@@ -778,7 +779,7 @@ def test_the_console_minds_no_parameters(pooler):
 # A new process
 
 
-def test_they_survive_an_online_restart(one_server):
+def test_parameters_survive_an_online_restart(one_server):
     one, plain = one_server.client(work_mem="1MB", geqo="off"), one_server.client()
     one.query("SELECT 1")
     pid = one.value("SELECT pg_backend_pid()")

@@ -45,14 +45,14 @@ def one(new_pooler):
 
 
 def hold(pooler):
-    """Take a server away from the others for a while."""
+    """Take a server from the pool for a while."""
     client = pooler.client()
     client.query("BEGIN")
     return client
 
 
 def prepared(client):
-    """What the server has, by its own account."""
+    """What the server has, by its own pg_prepared_statements."""
     return [tuple(row) for row in client.query(PREPARED).rows]
 
 
@@ -107,7 +107,7 @@ def test_types_of_parameters_are_part_of_a_statement(one):
     assert len(prepared(client)) == 2
 
 
-def test_describe_prepares_where_it_must(one):
+def test_describe_prepares_the_statement_where_it_is_missing(one):
     first, second = one.client(), one.client()
     prepare(first, "s", "SELECT 1 AS a, 2 AS b")
     second.query("DISCARD ALL")
@@ -134,7 +134,7 @@ def test_texts_of_any_length(one, length):
     prepare(client, "long", text)
     other.query("DISCARD ALL")
     assert run(client, "long") == [["x" * length]]
-    # In small pieces, behind something else.
+    # In small pieces, behind another message.
     data = wire.query("SELECT 0") + wire.parse(text, "again") + wire.sync()
     for start in range(0, len(data), 30011):
         client.send(data[start : start + 30011])
@@ -151,7 +151,7 @@ def test_a_large_bind_passes(one):
         assert run(client, "s", [b"y" * size]) == [[str(size)]]
 
 
-# What is answered by us
+# Messages that the pooler answers
 
 
 def test_everything_in_one_packet(one):
@@ -169,7 +169,7 @@ def test_everything_in_one_packet(one):
         assert result.rows == [["x"]]
 
 
-def test_answers_of_ours_come_on_flush_and_before(one):
+def test_own_answers_are_sent_on_flush_and_before_the_servers(one):
     client, other = one.client(), one.client()
     prepare(other, "s", "SELECT 1")
     client.send(wire.parse("SELECT 1", "s"), wire.flush())
@@ -180,7 +180,7 @@ def test_answers_of_ours_come_on_flush_and_before(one):
     assert client.read().type == "Z"
 
 
-def test_answers_of_ours_keep_their_place(one):
+def test_own_answers_keep_their_order(one):
     client, other = one.client(), one.client()
     prepare(other, "s", "SELECT 'a'")
     other.query("SELECT 1")
@@ -238,7 +238,7 @@ def test_an_unknown_name_is_an_ordinary_error(one, what):
     assert client.value("SELECT 5") == "5"
 
 
-def test_a_name_made_and_closed_behind_an_error_is_not_there(one):
+def test_a_name_parsed_and_closed_after_an_error_does_not_exist(one):
     client = one.client()
     result = ask(
         client,
@@ -269,7 +269,7 @@ def test_a_parse_that_fails_leaves_no_name(one):
     assert run(client, "s") == [["good"]]
 
 
-def test_what_an_error_skips_was_not_done(one):
+def test_messages_that_an_error_skips_have_no_effect(one):
     client = one.client()
     prepare(client, "keep", "SELECT 'keep'")
     result = ask(
@@ -290,7 +290,7 @@ def test_what_an_error_skips_was_not_done(one):
     assert run(client, "skipped") == [["now"]]
 
 
-def test_a_pipeline_goes_on_behind_a_parse_that_failed(one):
+def test_a_pipeline_continues_after_a_parse_that_failed(one):
     client = one.client()
     client.send(
         wire.parse("SELECT * FROM later", "s"),
@@ -358,7 +358,7 @@ def test_broken_messages_are_refused(one, message, text):
         ("C", 10, "broken Close packet"),
     ],
 )
-def test_a_name_without_an_end_is_not_gathered_for_ever(one, kind, length, text):
+def test_a_name_without_an_end_is_not_buffered_for_ever(one, kind, length, text):
     client = one.client()
     client.query("BEGIN")
     header = kind.encode() + (1 << 30).to_bytes(4, "big")
@@ -405,7 +405,7 @@ def test_one_batch_may_need_more_than_a_server_keeps(new_pooler):
     assert len(prepared(client)) == 1
 
 
-def test_an_error_undoes_evictions_behind_it(new_pooler):
+def test_an_error_undoes_later_evictions(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_statements": 2}
     )
@@ -441,7 +441,7 @@ def test_long_texts_are_closed_by_their_bytes(new_pooler):
 
 
 @pytest.mark.setting("max_prepared_memory")
-def test_what_statements_take_of_memory_has_an_end(new_pooler):
+def test_the_memory_of_statements_is_limited(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "max_prepared_memory": 400000}
     )
@@ -453,7 +453,7 @@ def test_what_statements_take_of_memory_has_an_end(new_pooler):
     refused.value.is_("ERROR", "53400", "too many prepared statements (max_prepared_memory)")
     assert 50 < done < 100
     assert run(client, "s7")[0][0] == "7"
-    # What is left is not all for the one who asks most.
+    # The client that prepares most does not get all of the rest.
     prepare(other, "s", "SELECT 'other'")
     assert run(other, "s") == [["other"]]
     ask(client, wire.close("S", "s7"), wire.close("S", "s8"))
@@ -480,11 +480,11 @@ def test_in_session_mode_names_reach_the_server(session_pooler):
     assert prepared(client) == [("raw", "SELECT 'raw'")]
 
 
-# Forgetting
+# DEALLOCATE ALL and DISCARD ALL
 
 
 @pytest.mark.parametrize("sql", ["DEALLOCATE ALL", "DISCARD ALL", "DEALLOCATE PREPARE ALL"])
-def test_all_can_be_forgotten(one, sql):
+def test_all_statements_can_be_closed(one, sql):
     client, other = one.client(), one.client()
     prepare(client, "s", "SELECT 'mine'")
     prepare(other, "t", "SELECT 'other'")
@@ -498,8 +498,9 @@ def test_all_can_be_forgotten(one, sql):
 
 
 @pytest.mark.parametrize("sql", ["DISCARD ALL", " deallocate /* really */ all; SELECT 1"])
-def test_what_is_sent_behind_it_counts_on_nothing(one, sql):
-    """The server has the statement when its Parse comes here, and has not when that comes there."""
+def test_messages_sent_after_it_prepare_their_statements_anew(one, sql):
+    """The server has the statement when its Parse arrives at the pooler, and has it no more when
+    the message arrives at the server."""
     client, other = one.client(), one.client()
     prepare(other, "t", "SELECT 'both'")
     batch = wire.parse("SELECT 'both'", "s") + wire.bind((), "s") + wire.execute() + wire.sync()
@@ -510,7 +511,7 @@ def test_what_is_sent_behind_it_counts_on_nothing(one, sql):
     assert run(other, "t") == [["both"]]
 
 
-def test_all_can_be_forgotten_in_the_middle_of_a_batch(one):
+def test_all_statements_can_be_closed_in_the_middle_of_a_batch(one):
     client = one.client()
     prepare(client, "old", "SELECT 'old'")
     result = ask(
@@ -536,7 +537,7 @@ def test_all_can_be_forgotten_in_the_middle_of_a_batch(one):
         ('DEALLOCATE "Mixed ""Case"', 'Mixed "Case'),
     ],
 )
-def test_deallocate_in_sql_is_of_the_clients_own_name(one, sql, name):
+def test_deallocate_in_sql_closes_the_clients_own_name(one, sql, name):
     client, other = one.client(), one.client()
     prepare(client, name, "SELECT 1")
     prepare(other, name, "SELECT 1")
@@ -560,7 +561,7 @@ def test_deallocate_in_a_failed_transaction_is_not_done(one):
     assert run(client, "s") == [["kept"]]
 
 
-def test_a_reset_query_forgets_too(new_pooler):
+def test_a_reset_query_closes_statements_too(new_pooler):
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -575,7 +576,7 @@ def test_a_reset_query_forgets_too(new_pooler):
         assert run(client, "s") == [["here"]]
 
 
-def test_a_statement_lost_behind_our_back_is_prepared_again(one):
+def test_a_statement_that_the_server_lost_is_prepared_again(one):
     client, other = one.client(), one.client()
     prepare(client, "s", "SELECT 'here'")
     (name, _), = prepared(other)
@@ -621,7 +622,7 @@ def test_the_unnamed_statement_ends_as_with_postgresql(one):
     assert run(client, "") == [["kept"]]
 
 
-def test_an_unnamed_parse_that_was_skipped_uncovers_nobody_elses(one):
+def test_an_unnamed_parse_that_was_skipped_reveals_no_other_statement(one):
     client, other = one.client(), one.client()
     ask(other, wire.parse("SELECT 'foreign'"))
     client.send(
@@ -644,7 +645,7 @@ def test_long_unnamed_statements_work_while_they_are_needed(one):
         assert result.rows == [["x" * length]]
 
 
-# Plans out of date
+# Outdated plans
 
 
 @pytest.fixture
@@ -655,7 +656,7 @@ def table(one):
     one.client().query("DROP TABLE IF EXISTS changing")
 
 
-def test_a_stale_plan_is_healed_unseen(one, table):
+def test_a_batch_with_an_outdated_plan_is_replayed(one, table):
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     assert run(client, "s") == [["1"]]
@@ -664,7 +665,7 @@ def test_a_stale_plan_is_healed_unseen(one, table):
         assert len(run(client, "s")[0]) == round_ + 2
 
 
-def test_a_stale_plan_is_healed_with_all_that_is_in_the_batch(one, table):
+def test_a_batch_with_an_outdated_plan_is_replayed_as_a_whole(one, table):
     client, other, third = one.client(), one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     run(client, "s")
@@ -688,7 +689,7 @@ def test_a_stale_plan_is_healed_with_all_that_is_in_the_batch(one, table):
 
 
 def change(client, table, column):
-    """No plan of the table is any good after this."""
+    """Make all plans of the table outdated."""
     client.query(f"ALTER TABLE {table} ADD COLUMN {column} int")
 
 
@@ -698,13 +699,13 @@ def batch_of(*values):
 
 
 def unasked(sql):
-    """A query whose columns nobody asks for, without a Sync."""
+    """A query without Describe and Sync."""
     return wire.parse(sql) + wire.bind() + wire.execute()
 
 
 @pytest.mark.parametrize("size", [20_000, 60_000])
-def test_a_stale_plan_is_healed_with_a_long_parameter(one, table, size):
-    """It comes in several reads."""
+def test_a_batch_with_a_long_parameter_is_replayed(one, table, size):
+    """The daemon reads it in several pieces."""
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT *, length($1::text) AS length FROM {table}")
     assert run(client, "s", ("x",)) == [["1", "1"]]
@@ -716,8 +717,8 @@ def test_a_stale_plan_is_healed_with_a_long_parameter(one, table, size):
         assert len(result.rows[0]) == 3 + round_
 
 
-def test_a_stale_plan_is_healed_wherever_its_batch_is_cut(one, table):
-    """A client that is slow: the server has heard its first piece before the second one comes."""
+def test_a_batch_is_replayed_wherever_it_is_cut(one, table):
+    """A slow client: the server has received the first piece before the second one comes."""
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT *, $1::text AS text FROM {table}")
     run(client, "s", ("x",))
@@ -727,7 +728,7 @@ def test_a_stale_plan_is_healed_wherever_its_batch_is_cut(one, table):
         change(other, table, f"column{cut}")
         parses = counts(one)[1]
         client.send(words[:cut])
-        # The console is asked behind what the client has said.
+        # The console command comes after the client's bytes.
         wait_until(lambda: counts(one)[1] == parses + (cut >= bind))
         client.send(words[cut:])
         result = answered(client)
@@ -735,7 +736,7 @@ def test_a_stale_plan_is_healed_wherever_its_batch_is_cut(one, table):
         assert counts(one)[1] == parses + 1
 
 
-def test_a_stale_plan_is_healed_behind_other_batches(one, table):
+def test_a_batch_is_replayed_after_other_batches(one, table):
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     run(client, "s")
@@ -748,8 +749,8 @@ def test_a_stale_plan_is_healed_behind_other_batches(one, table):
         assert (result.error, len(result.rows[0])) == (None, 2 + round_)
 
 
-def test_a_stale_plan_behind_a_begin_is_told(one, table):
-    """The batch is said in a transaction, which its error has ended."""
+def test_an_outdated_plan_after_a_begin_is_reported(one, table):
+    """The batch began a transaction, which its error has ended."""
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     run(client, "s")
@@ -764,8 +765,8 @@ def test_a_stale_plan_behind_a_begin_is_told(one, table):
         assert len(run(client, "s")[0]) == 2 + round_
 
 
-def test_what_was_answered_before_a_stale_plan_is_not_done_twice(one, table):
-    """All of a batch is one transaction: its error undoes what the client has been told of."""
+def test_statements_before_an_outdated_plan_run_once(one, table):
+    """A batch is one transaction: its error undoes what the client has seen the answers of."""
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     run(client, "s")
@@ -775,7 +776,7 @@ def test_what_was_answered_before_a_stale_plan_is_not_done_twice(one, table):
     result = answered(client)
     assert (result.types, result.error.sqlstate) == ("12CEZ", "0A000")
     assert run(client, "s") == [["1", None]]
-    # The same where the insert's answer has been asked for.
+    # The same with the answer of the INSERT sent on a Flush.
     change(other, table, "c")
     client.send(insert, wire.flush())
     assert "".join(client.read().type for _ in range(3)) == "12C"
@@ -784,7 +785,7 @@ def test_what_was_answered_before_a_stale_plan_is_not_done_twice(one, table):
     assert run(client, "s") == [["1", None, None]]
 
 
-def test_a_stale_plan_in_a_transaction_is_an_error_once(one, table):
+def test_an_outdated_plan_in_a_transaction_is_an_error_once(one, table):
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     run(client, "s")
@@ -798,7 +799,7 @@ def test_a_stale_plan_in_a_transaction_is_an_error_once(one, table):
     client.query("COMMIT")
 
 
-def test_a_stale_plan_is_an_error_once_on_all_servers_together(new_pooler):
+def test_an_outdated_plan_is_an_error_once_on_all_servers_together(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
     client, other = pooler.client(), pooler.client()
     client.query("DROP TABLE IF EXISTS changing; CREATE TABLE changing AS SELECT 1 AS a")
@@ -819,14 +820,14 @@ def test_a_stale_plan_is_an_error_once_on_all_servers_together(new_pooler):
 
 
 def describe_statement(client, name):
-    """Ask for a statement's columns; how many there are."""
+    """Describe a statement; the number of its columns."""
     result = ask(client, wire.describe("S", name))
     assert result.error is None
     return len(result.columns)
 
 
-def test_whoever_remembers_the_columns_is_told_that_they_have_changed(one, table):
-    """A driver that has described a statement reads the rows as it was told they are."""
+def test_a_client_that_has_described_the_columns_gets_the_error(one, table):
+    """A driver that has described a statement reads the rows by that description."""
     client, late, asks = one.client(), one.client(), one.client()
     text = f"SELECT * FROM {table}"
     for each in (client, late):
@@ -838,7 +839,8 @@ def test_whoever_remembers_the_columns_is_told_that_they_have_changed(one, table
         result = ask(asks, wire.bind((), "s"), wire.describe("P"), wire.execute())
         assert result.rows == [["1"]]
     asks.query(f"ALTER TABLE {table} ADD COLUMN b int DEFAULT 2")
-    # The first by the server; when that one prepares anew the others by us, in its words.
+    # The server described the first; after preparing anew the pooler describes the others the same
+    # way.
     for each in (client, late):
         error = ask(each, wire.bind((), "s"), wire.execute()).error
         assert (error.sqlstate, error.text) == (
@@ -847,12 +849,12 @@ def test_whoever_remembers_the_columns_is_told_that_they_have_changed(one, table
         prepare(each, "new", text)
         assert describe_statement(each, "new") == 2
         assert run(each, "new") == [["1", "2"]]
-    # Whoever asks with each Bind never hears of it.
+    # A client that sends Describe with each Bind never gets the error.
     result = ask(asks, wire.bind((), "s"), wire.describe("P"), wire.execute())
     assert (result.error, result.rows) == (None, [["1", "2"]])
 
 
-def test_a_plan_is_healed_unseen_for_whoever_asks_for_the_columns_each_time(one, table):
+def test_a_batch_is_replayed_for_a_client_that_describes_each_time(one, table):
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")
     assert describe_statement(client, "s") == 1
@@ -861,7 +863,7 @@ def test_a_plan_is_healed_unseen_for_whoever_asks_for_the_columns_each_time(one,
     assert (result.error, result.rows) == (None, [["1", "2"]])
 
 
-def test_whoever_prepares_again_gets_a_fresh_plan(one, table):
+def test_a_client_that_prepares_again_gets_a_new_plan(one, table):
     client, other = one.client(), one.client()
     text = f"SELECT * FROM {table}"
     prepare(client, "s", text)
@@ -881,7 +883,7 @@ def test_whoever_prepares_again_gets_a_fresh_plan(one, table):
     other.query("COMMIT")
 
 
-def test_other_errors_of_that_code_are_the_clients(one):
+def test_other_errors_of_that_code_reach_the_client(one):
     client = one.client()
     result = ask(client, wire.extended("SELECT 1 FROM (VALUES (1)) t FOR UPDATE OF nothing"))
     assert result.error
@@ -906,10 +908,10 @@ def test_statement_mode_has_prepared_statements_too(new_pooler):
     assert run(second, "s") == [["second"]]
 
 
-# Coming and going
+# Clients that come and go
 
 
-def test_the_next_user_of_a_text_finds_it_whatever_became_of_the_first(one):
+def test_the_next_user_of_a_text_finds_it_after_the_first_has_left(one):
     for cut in range(4):
         client = one.client()
         messages = [
@@ -927,7 +929,7 @@ def test_the_next_user_of_a_text_finds_it_whatever_became_of_the_first(one):
         assert run(heir, "mine") == [["shared"]]
 
 
-def test_statements_end_with_their_holders(one):
+def test_statements_are_freed_with_their_owners(one):
     for _ in range(3):
         client = one.client()
         for number in range(50):
@@ -945,18 +947,18 @@ def test_statements_end_with_their_holders(one):
     wait_until(lambda: gone().startswith("PGBOUNCER_"))
 
 
-# What operators see
+# SHOW
 
 
 def statements(pooler, **where):
-    """Rows of SHOW STATEMENTS, with numbers for numbers."""
+    """Rows of SHOW STATEMENTS, numbers as int."""
     return [
         {key: value if key in ("name", "query") else int(value) for key, value in row.items()}
         for row in pooler.show("STATEMENTS", **where)
     ]
 
 
-def test_show_statements_tells_who_has_what(new_pooler):
+def test_show_statements_lists_clients_and_servers_of_each(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
     first, second = pooler.client(), pooler.client()
     assert statements(pooler) == []
@@ -980,7 +982,7 @@ def test_show_statements_tells_who_has_what(new_pooler):
     assert 0 < other["size"] < one["size"]
 
 
-def test_show_statements_follows_what_becomes_of_them(one):
+def test_show_statements_follows_changes(one):
     client = one.client()
     text = f"SELECT '{'x' * 100000}'"
     prepare(client, "long", text)
@@ -1020,7 +1022,7 @@ def test_connections_show_how_many_statements_they_have(one):
     assert one.servers()[0]["prepared_statements"] == "0"
 
 
-def test_what_is_done_for_unnamed_statements_is_in_no_counter(one):
+def test_unnamed_statements_count_in_no_counter(one):
     client, other = one.client(), one.client()
     for each in (client, other):
         assert ask(each, wire.parse("SELECT 'unnamed'")).types == "1Z"
@@ -1034,7 +1036,7 @@ def test_what_is_done_for_unnamed_statements_is_in_no_counter(one):
 
 
 @pytest.mark.parametrize("sql", ["DEALLOCATE s", " deallocate PREPARE s;"])
-def test_deallocate_by_the_extended_protocol_is_of_the_clients_own_name(one, sql):
+def test_deallocate_by_the_extended_protocol_closes_the_clients_own_name(one, sql):
     client, other = one.client(), one.client()
     prepare(client, "s", "SELECT 1")
     prepare(other, "s", "SELECT 1")
@@ -1063,7 +1065,7 @@ def test_deallocate_that_an_error_skips_is_not_done(one):
     assert run(client, "s") == [["kept"]]
 
 
-def test_deallocate_that_is_not_executed_ends_nothing(one):
+def test_deallocate_that_is_not_executed_closes_nothing(one):
     client = one.client()
     prepare(client, "s", "SELECT 'kept'")
     assert ask(client, wire.parse("DEALLOCATE s")).types == "1Z"
@@ -1072,7 +1074,7 @@ def test_deallocate_that_is_not_executed_ends_nothing(one):
 
 
 @pytest.mark.parametrize("sql", ["DEALLOCATE ALL", "/* all */ discard all"])
-def test_what_follows_it_in_the_extended_protocol_counts_on_nothing(one, sql):
+def test_messages_sent_after_it_in_the_extended_protocol_prepare_anew(one, sql):
     client, other = one.client(), one.client()
     prepare(other, "t", "SELECT 'shared'")
     if "discard" in sql:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Counters and times, held against runs whose numbers are known beforehand."""
+"""Counters and times, compared with loads of known numbers."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def grown(pooler, before):
 
 
 def run(client, *steps):
-    """Send each step in one write and read as many ReadyForQuery as it asks for."""
+    """Send each step in one write and read as many ReadyForQuery as it expects."""
     seen = 0
     for step, ready in steps:
         client.send(step)
@@ -102,7 +102,7 @@ def test_a_known_run_is_counted_exactly(pooler, name):
 @pytest.mark.parametrize(
     "mode, assignments", [("session", 1), ("transaction", 3), ("statement", 3)]
 )
-def test_a_session_is_given_one_server_and_else_each_transaction_one(
+def test_assignments_are_counted_by_session_or_transaction(
     new_pooler, mode, assignments
 ):
     pooler = new_pooler({"pool_mode": mode})
@@ -118,7 +118,7 @@ def test_a_session_is_given_one_server_and_else_each_transaction_one(
     assert after["query_count"] == after["xact_count"] == 3
 
 
-def test_a_login_counts_nothing_but_the_wait_for_the_first_welcome(pooler):
+def test_a_login_counts_only_its_wait_for_the_first_welcome(pooler):
     pooler.client()
     first = counts(pooler)
     assert {key: first[key] for key in NONE} == NONE
@@ -128,7 +128,7 @@ def test_a_login_counts_nothing_but_the_wait_for_the_first_welcome(pooler):
     assert counts(pooler) == first
 
 
-def test_what_is_swallowed_counts_as_sent_by_servers(pooler):
+def test_answers_that_are_not_passed_on_count_as_sent_by_servers(pooler):
     pooler.client().query("SELECT 0")
     other = pooler.client(TimeZone="Asia/Tokyo")
     before = counts(pooler)
@@ -153,14 +153,14 @@ def test_a_console_connection_counts_one_query_with_its_first_command(pooler):
     assert (seen["query_count"], seen["xact_count"]) == (1, 1)
     first.query("SHOW VERSION")
     assert totals(first) == seen
-    pooler.console()  # says nothing, and counts nothing
+    pooler.console()  # sends nothing, and counts nothing
     second = pooler.console()
     seen = totals(second)
     assert (seen["query_count"], seen["xact_count"]) == (2, 2)
     assert not any(value for key, value in seen.items() if key not in NONE)
 
 
-def test_waits_are_counted_when_a_server_is_given(new_pooler):
+def test_waits_are_counted_when_a_server_is_assigned(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -176,11 +176,11 @@ def test_waits_are_counted_when_a_server_is_given(new_pooler):
     after = grown(pooler, before)
     assert after["server_assignment_count"] == 1
     assert after["wait_time"] >= 300_000
-    # The waiter's query and the holder's are both in.
+    # The queries of the waiting client and of the other one both count.
     assert after["query_time"] >= after["wait_time"] + 300_000
 
 
-def test_who_is_cut_while_waiting_adds_no_wait(new_pooler):
+def test_a_client_closed_while_waiting_adds_no_wait(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -248,7 +248,7 @@ def test_percentiles_are_those_of_a_known_run(pooler):
     told = latencies(pooler)["app", "query"]
     assert told["count"] == 20
     assert told["p50"] < 100_000
-    # An eighth of the value is what a percentile may be off by.
+    # A percentile may be off by an eighth of the value.
     assert told["p90"] < 100_000
     assert 400_000 <= told["max"] < 1_000_000
     assert told["max"] * 7 / 8 <= told["p99"] <= told["max"]
@@ -256,7 +256,7 @@ def test_percentiles_are_those_of_a_known_run(pooler):
     assert totals["query_time"] >= 600_000
 
 
-def test_a_wait_is_no_part_of_the_query_that_waited(new_pooler):
+def test_a_wait_does_not_count_as_query_time(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
@@ -271,12 +271,12 @@ def test_a_wait_is_no_part_of_the_query_that_waited(new_pooler):
     assert told["app", "wait"]["max"] >= 500_000
     assert told["app", "transaction"]["count"] == 2
     assert told["app", "transaction"]["max"] >= 500_000
-    # Four queries, of which one slept: the one that waited was as quick as the others.
+    # Four queries, one of which slept: the one that waited was as quick as the others.
     assert told["app", "query"]["count"] == 4
     assert told["app", "query"]["p50"] < 250_000
 
 
-def test_latency_is_of_the_last_periods(new_pooler):
+def test_latency_covers_the_last_periods(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "stats_period": 1})
     pooler.client().query("SELECT 1")
     assert latencies(pooler)["app", "query"]["count"] == 1
@@ -307,7 +307,7 @@ def test_errors_are_counted_by_class_as_they_pass(pooler):
     ]
 
 
-def test_an_error_of_our_own_is_no_error_of_a_server(new_pooler):
+def test_an_own_error_does_not_count_as_a_servers(new_pooler):
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -324,12 +324,12 @@ def test_an_error_of_our_own_is_no_error_of_a_server(new_pooler):
     assert errors(pooler) == {}
 
 
-# What metrics have beyond SHOW
+# Figures that only metrics have
 
 
 @pytest.fixture
 def counted(new_pooler):
-    """A daemon whose clients come by the rules of an HBA file, and that serves metrics."""
+    """A daemon with metrics; clients log in by the rules of an HBA file."""
     pytest.importorskip("prometheus_client")
     pooler = new_pooler(
         {
@@ -364,7 +364,7 @@ def test_logins_are_counted_by_method_and_outcome(counted):
     counted.refused(user="plain", password="wrong")
     counted.refused(user="ghost", password="wrong")
     counted.refused(user="evil")
-    counted.refused(user="nobody")
+    counted.refused(user="unknown")
     assert logins(counted, method="scram", outcome="denied") == 2
     assert logins(counted, method="plain", outcome="denied") == 1
     impatient = counted.raw()
@@ -380,11 +380,11 @@ def test_logins_are_counted_by_method_and_outcome(counted):
         "password": 2, "no_user": 1, "hba": 2, "expired": 0, "method": 0, "malformed": 0,
     }  # fmt: skip
     assert told.value("pgusher_client_rejected_total", reason="hba") == 2
-    # The console's clients came by trust, and the times of all of them were short.
+    # The clients of the console were trusted, and all their times were short.
     assert told.value("pgusher_client_login_seconds_sum", method="scram", outcome="ok") < 5
 
 
-def test_a_login_that_breaks_the_rules_is_malformed(counted):
+def test_a_login_that_breaks_the_protocol_is_malformed(counted):
     client = counted.raw()
     client.send_startup()
     client.read_until("R")
@@ -395,7 +395,7 @@ def test_a_login_that_breaks_the_rules_is_malformed(counted):
     assert told.value("pgusher_protocol_errors_total", side="client", kind="order") == 1
 
 
-def test_histograms_have_one_sample_for_each_thing_that_happened(counted):
+def test_histograms_have_one_sample_for_each_event(counted):
     client = counted.client(password="secret")
     for _ in range(4):
         client.query("SELECT 1")
@@ -417,7 +417,7 @@ def test_histograms_have_one_sample_for_each_thing_that_happened(counted):
     assert told.value("pgusher_server_connect_seconds_count", database="main", outcome="ok") == 1
 
 
-def test_reloads_are_counted_good_or_bad(counted):
+def test_reloads_are_counted_by_outcome(counted):
     before = page(counted)
     assert before.value("pgusher_config_last_reload_successful") == 1
     counted.command("RELOAD")
@@ -431,7 +431,7 @@ def test_reloads_are_counted_good_or_bad(counted):
     assert told.value(when) >= before.value(when)
 
 
-def test_the_loop_tells_how_late_and_how_busy_it_is(counted):
+def test_the_loop_reports_its_lag_and_its_load(counted):
     first = page(counted)
     client = counted.client(password="secret")
     for _ in range(50):
@@ -439,5 +439,5 @@ def test_the_loop_tells_how_late_and_how_busy_it_is(counted):
     second = page(counted)
     for name in ("pgusher_loop_lag_seconds_count", "pgusher_loop_busy_seconds_total"):
         assert second.value(name) > first.value(name) > 0
-    # Each query takes more than one turn.
+    # Each query takes more than one turn of the loop.
     assert second.value("pgusher_loop_lag_seconds_count") >= 50

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""SUSPEND: everything comes to rest between two messages, and goes on as if nothing had been."""
+"""SUSPEND: every connection stops between two messages, and continues as if nothing had happened."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ BIG = "SELECT repeat('x', 10000) FROM generate_series(1, 3000)"
 
 
 def state(pooler):
-    """What SHOW STATE says is the case."""
+    """The state in SHOW STATE."""
     (found,) = [row["key"] for row in pooler.show("STATE") if row["value"] == "yes"]
     return found
 
 
 def begin(pooler):
     """Send SUSPEND on a console of its own, without waiting for the answer."""
-    state(pooler)  # by its own console, since nobody gets in from now on
+    state(pooler)  # connects first, since no connection is accepted from now on
     console = pooler.console()
     console.send(wire.query("SUSPEND"))
     return console
@@ -38,7 +38,7 @@ def wait_suspending(pooler):
 
 
 def refused(pooler, sql):
-    """The error with which the console answers."""
+    """The error that the console answers."""
     with pytest.raises(ServerError) as caught:
         pooler.command(sql)
     return caught.value
@@ -58,7 +58,7 @@ def test_nothing_is_read_until_resume(pooler):
     assert pooler.lines("SUSPEND command issued")
 
 
-def test_running_query_does_not_hold_it_up(pooler, cluster):
+def test_running_query_does_not_delay_it(pooler, cluster):
     client = pooler.client()
     client.send(wire.query("SELECT 'slept' FROM pg_sleep(0.5)"))
     wait_until(lambda: cluster.backends(state="active"))
@@ -81,7 +81,7 @@ def test_transaction_goes_on_after_it(pooler):
     assert client.query("COMMIT").tag == "COMMIT"
 
 
-def test_half_a_message_is_waited_for_and_no_byte_more(pooler):
+def test_half_a_message_is_completed_and_no_byte_more_is_read(pooler):
     client = pooler.client()
     message = wire.query("SELECT 'whole'")
     client.send(message[:3])
@@ -90,7 +90,7 @@ def test_half_a_message_is_waited_for_and_no_byte_more(pooler):
     assert console.silent()
     client.send(message[3:] + wire.query("SELECT 'next'"))
     assert console.result().tag == "SUSPEND"
-    # The answer may have come before its server was at rest, but there is none to the next query.
+    # The answer may arrive before the server is at rest, but there is none to the next query.
     first = None if client.silent(0.1) else client.result()
     assert client.silent()
     console.query("RESUME")
@@ -98,7 +98,7 @@ def test_half_a_message_is_waited_for_and_no_byte_more(pooler):
     assert client.result().value == "next"
 
 
-def test_client_that_waits_is_served_first(one_server):
+def test_waiting_client_is_served_first(one_server):
     holder, waiter = one_server.client(), one_server.client()
     holder.query("BEGIN")
     waiter.send(wire.query("SELECT 'served'"))
@@ -116,7 +116,7 @@ def test_client_that_waits_is_served_first(one_server):
 
 
 @pytest.mark.setting("suspend_timeout")
-def test_who_waits_too_long_is_cut(new_pooler):
+def test_client_that_waits_too_long_is_closed(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "suspend_timeout": 0.3}
     )
@@ -133,7 +133,7 @@ def test_who_waits_too_long_is_cut(new_pooler):
     assert pooler.lines("closing because: suspend_timeout")
 
 
-def test_timeout_of_zero_waits_on(new_pooler):
+def test_timeout_of_zero_waits_without_limit(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "suspend_timeout": 0})
     login = pooler.raw(unix=True)
     wait_until(lambda: pooler.show("LISTS", list="login_clients", items=1))
@@ -146,7 +146,7 @@ def test_timeout_of_zero_waits_on(new_pooler):
     assert login.value("SELECT 1") == "1"
 
 
-def test_half_a_message_that_stays_half_is_cut(new_pooler):
+def test_message_that_stays_incomplete_closes_its_client(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "suspend_timeout": 0.3})
     other, client = pooler.client(), pooler.client()
     client.send(wire.query("SELECT 1")[:-2])
@@ -157,7 +157,7 @@ def test_half_a_message_that_stays_half_is_cut(new_pooler):
     assert other.value("SELECT 1") == "1"
 
 
-def test_new_connections_wait_outside(pooler):
+def test_new_connections_wait_in_the_backlog(pooler):
     pooler.command("SUSPEND")
     with contextlib.ExitStack() as stack:
         early = [pooler.raw(), pooler.raw(unix=True)]
@@ -185,7 +185,7 @@ def test_it_ends_with_the_last_console(pooler):
     assert state(pooler) == "active"
 
 
-def test_console_that_goes_before_all_is_quiet_ends_it_too(one_server):
+def test_console_that_disconnects_early_ends_it_too(one_server):
     holder, waiter = one_server.client(), one_server.client()
     holder.query("BEGIN")
     waiter.send(wire.query("SELECT 1"))
@@ -234,7 +234,7 @@ def test_cancel_of_the_console_resumes(pooler):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_to_end_are_taken_at_once(new_pooler, number):
+def test_termination_signals_are_handled_at_once(new_pooler, number):
     pooler = new_pooler(start=False)
     pooler.settings["pidfile"] = pooler.path("pid")
     pooler.write_config()
@@ -263,7 +263,7 @@ def test_refusals(pooler):
     assert refused(pooler, "SUSPEND x").text.startswith("invalid command")
 
 
-def test_nothing_times_out_meanwhile(new_pooler):
+def test_nothing_times_out_while_suspended(new_pooler):
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -281,7 +281,7 @@ def test_nothing_times_out_meanwhile(new_pooler):
     wait_until(lambda: not pooler.servers())
 
 
-def test_server_that_awaits_its_check_is_closed(new_pooler):
+def test_server_that_waits_for_its_check_is_closed(new_pooler):
     pooler = new_pooler({"pool_mode": "transaction", "server_check_delay": 0})
     client = pooler.client()
     client.query("SELECT 1")
@@ -330,7 +330,7 @@ def test_copy_goes_on(pooler, cluster):
     client.query("COMMIT")
 
 
-def test_tls_clients_rest_too(new_pooler):
+def test_tls_clients_stop_too(new_pooler):
     authority = Authority()
     try:
         certificate, key = authority.issue("localhost", "DNS:localhost")
@@ -362,7 +362,7 @@ def test_tls_clients_rest_too(new_pooler):
         authority.destroy()
 
 
-def test_shutdown_of_a_suspended_process_leaves_the_others_what_they_have(new_pooler, new_server):
+def test_shutdown_while_suspended_keeps_the_files_of_the_other_process(new_pooler, new_server):
     server = new_server()
     pooler = new_pooler(
         {"pool_mode": "transaction"}, databases={"main": {"host": HOST, "port": server.port}}
@@ -379,7 +379,7 @@ def test_shutdown_of_a_suspended_process_leaves_the_others_what_they_have(new_po
     assert os.path.exists(pooler.socket_path)
 
 
-def test_shutdown_that_waits_ends_it(pooler):
+def test_shutdown_that_waits_ends_suspend(pooler):
     client = pooler.client()
     pooler.command("SUSPEND")
     client.send(wire.query("SELECT 1"))
@@ -392,8 +392,9 @@ def test_shutdown_that_waits_ends_it(pooler):
     assert pooler.wait_exit() == 0
 
 
-def test_what_is_being_set_for_a_client_is_set_first(new_pooler, new_server):
-    """Nothing of the client's is held, since its query went with the SETs: but the server is at work."""
+def test_parameters_are_set_completely_first(new_pooler, new_server):
+    """No message of the client is buffered, since its query was sent with the SETs: but the server
+    is busy."""
     server = new_server(sets_slowly)
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     client = pooler.client(application_name="mine")
@@ -409,7 +410,7 @@ def test_what_is_being_set_for_a_client_is_set_first(new_pooler, new_server):
     assert client.value("second") == "second"
 
 
-def test_under_load_nobody_fails(new_pooler, cluster):
+def test_suspend_under_load_fails_no_transaction(new_pooler, cluster):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 3, "max_client_conn": 100}
     )

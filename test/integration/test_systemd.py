@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The service manager: what it is told, sockets it passes, and the end that it waits for."""
+"""The service manager: notifications, sockets it passes, and the shutdown that it waits for."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def built():
 
 
 class Manager:
-    """The end of NOTIFY_SOCKET that a service manager has."""
+    """The receiving end of NOTIFY_SOCKET, as a service manager has."""
 
     def __init__(self, name):
         """An @ at the beginning of the name is the abstract name space."""
@@ -35,19 +35,19 @@ class Manager:
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         if name[0] != "@":
             os.chmod(name, 0o777)
-        self.said = []
+        self.received = []
 
     def wait(self, pattern, timeout=10):
-        """The next message that the pattern finds; those before it are kept in `said`."""
+        """The next message that matches; those before it are kept in `received`."""
         self.socket.settimeout(timeout)
         while True:
             text = self.socket.recv(65536).decode()
-            self.said.append(text)
+            self.received.append(text)
             if re.search(pattern, text):
                 return text
 
     def silent(self, pattern, seconds):
-        """Whether nothing that the pattern finds is said for a while."""
+        """Whether no message that matches comes for a while."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             try:
@@ -74,19 +74,19 @@ def started(new_pooler, manager, settings=None, **environment):
     return pooler
 
 
-# What it is told
+# Notifications
 
 
-def test_ready_is_said_when_it_is_true(new_pooler, manager):
+def test_ready_is_sent_when_the_daemon_serves(new_pooler, manager):
     pooler = new_pooler(start=False)
     pooler.spawn(environment={"NOTIFY_SOCKET": manager.name})
     assert manager.wait("READY") == "READY=1"
-    # At once, without a second try.
+    # At once, without a second attempt.
     RawClient(pooler.address).close()
     assert not pooler.lines("systemd support was not built")
 
 
-def test_a_reload_by_signal_is_said_from_begin_to_end(new_pooler, manager):
+def test_a_reload_by_signal_is_notified_from_begin_to_end(new_pooler, manager):
     pooler = started(new_pooler, manager)
     manager.wait("READY")
     before = time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
@@ -95,7 +95,7 @@ def test_a_reload_by_signal_is_said_from_begin_to_end(new_pooler, manager):
     stamp = int(re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)", text).group(1))
     assert before <= stamp <= time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
     assert manager.wait("READY") == "READY=1"
-    # Also when the file is wrong: the daemon goes on.
+    # Also when the file is faulty: the daemon goes on.
     pooler.write("pgusher.ini", "nonsense\n")
     pooler.allow(".")
     pooler.signal(signal.SIGHUP)
@@ -103,7 +103,7 @@ def test_a_reload_by_signal_is_said_from_begin_to_end(new_pooler, manager):
     manager.wait("READY")
 
 
-def test_the_console_says_nothing_to_it(new_pooler, manager):
+def test_the_console_sends_no_notification(new_pooler, manager):
     pooler = started(new_pooler, manager)
     manager.wait("READY")
     pooler.command("RELOAD")
@@ -111,7 +111,7 @@ def test_the_console_says_nothing_to_it(new_pooler, manager):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stopping_is_said_once(new_pooler, manager, number):
+def test_stopping_is_sent_once(new_pooler, manager, number):
     pooler = started(new_pooler, manager)
     manager.wait("READY")
     client = pooler.client()
@@ -133,7 +133,7 @@ def test_the_status_is_the_line_of_the_stats(new_pooler, manager):
         f"xact {number} μs, query {number} μs, wait {number} μs", text)
 
 
-def test_the_watchdog_hears_from_a_loop_that_turns(new_pooler, manager):
+def test_the_watchdog_is_notified_by_a_loop_that_turns(new_pooler, manager):
     pooler = started(new_pooler, manager, WATCHDOG_USEC="1000000")
     for _ in range(3):
         manager.wait("^WATCHDOG=1$", 1)
@@ -143,22 +143,22 @@ def test_the_watchdog_hears_from_a_loop_that_turns(new_pooler, manager):
     manager.wait("^WATCHDOG=1$")
 
 
-def test_a_manager_that_hangs_holds_nobody_up(new_pooler, manager):
+def test_a_manager_that_hangs_delays_no_client(new_pooler, manager):
     pooler = started(new_pooler, manager, {"stats_period": 1}, WATCHDOG_USEC="20000")
     manager.wait("READY")
     client = pooler.client()
     stats = len(pooler.lines("stats:"))
     while len(pooler.lines("stats:")) < stats + 3:
-        # Meanwhile it is told more than its socket has room for.
+        # Meanwhile more messages are sent than fit into its socket.
         client.query("SELECT 1", timeout=2)
     pooler.signal(signal.SIGHUP)
     pooler.wait_log("re-reading config")
     client.query("SELECT 1", timeout=2)
-    # What it has to know it hears when it reads again.
+    # It receives the important ones when it reads again.
     assert manager.wait("READY") == "READY=1"
 
 
-def test_nobody_is_told_without_a_manager(new_pooler):
+def test_no_notification_is_sent_without_a_manager(new_pooler):
     pooler = new_pooler()
     with open(f"/proc/{pooler.process.pid}/maps") as maps:
         assert "libsystemd" not in maps.read()
@@ -168,7 +168,7 @@ def test_nobody_is_told_without_a_manager(new_pooler):
 
 
 class Passed:
-    """Sockets that listen, and how to hand them on."""
+    """Listening sockets, and how to pass them."""
 
     def __init__(self):
         self.sockets = []
@@ -182,8 +182,8 @@ class Passed:
         return sock
 
     def start(self, pooler):
-        """Start with the sockets from descriptor 3 on, as exec of a service manager would."""
-        # Wherever there is room in this process, out of the way of what the shell makes of them.
+        """Start with the sockets from descriptor 3 on, as a service manager would."""
+        # Anywhere in this process, away from the numbers that the shell assigns.
         copies = [fcntl.fcntl(sock, fcntl.F_DUPFD, 20) for sock in self.sockets]
         moves = " ".join(f"{3 + i}<&{copy} {copy}<&-" for i, copy in enumerate(copies))
         script = f'exec env LISTEN_PID=$$ "$@" {moves}'
@@ -206,7 +206,7 @@ def passed():
         sock.close()
 
 
-def test_passed_sockets_replace_all_of_our_own(new_pooler, passed, tmp_path):
+def test_passed_sockets_replace_all_own_listeners(new_pooler, passed, tmp_path):
     pooler = new_pooler(start=False)
     tcp = passed.add(socket.socket(), (HOST, 0))
     path = pooler.path("passed")
@@ -214,7 +214,7 @@ def test_passed_sockets_replace_all_of_our_own(new_pooler, passed, tmp_path):
     os.chmod(path, 0o777)
     pooler.allow("ignored")
     own_port = pooler.port
-    pooler.port = tcp.getsockname()[1]  # where the harness finds it
+    pooler.port = tcp.getsockname()[1]  # for the harness
     passed.start(pooler)
     with RawClient((HOST, pooler.port)) as client:
         assert client.login().value("SELECT 1") == "1"
@@ -228,10 +228,10 @@ def test_passed_sockets_replace_all_of_our_own(new_pooler, passed, tmp_path):
         assert pooler.lines(rf"socket passed from service manager \(fd {number}\)")
     pooler.signal(signal.SIGQUIT)
     assert pooler.wait_exit() == 0
-    assert os.path.exists(path)  # the manager's
+    assert os.path.exists(path)  # it belongs to the manager
 
 
-def test_who_comes_between_two_processes_is_served_by_the_second(new_pooler, passed):
+def test_a_client_that_connects_between_two_processes_is_served_by_the_second(new_pooler, passed):
     pooler = new_pooler(start=False)
     tcp = passed.add(socket.socket(), (HOST, 0))
     pooler.port = tcp.getsockname()[1]
@@ -241,7 +241,7 @@ def test_who_comes_between_two_processes_is_served_by_the_second(new_pooler, pas
     assert waiting.finish_login("app").value("SELECT 1") == "1"
 
 
-def test_what_is_no_listening_socket_is_refused(new_pooler, passed):
+def test_a_socket_that_does_not_listen_is_refused(new_pooler, passed):
     pooler = new_pooler(start=False)
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((HOST, 0))
@@ -253,7 +253,7 @@ def test_what_is_no_listening_socket_is_refused(new_pooler, passed):
     assert pooler.lines(r"FATAL socket passed from service manager \(fd 3\) is no stream socket")
 
 
-def test_a_socket_called_metrics_is_for_metrics_whatever_the_settings_say(new_pooler, passed):
+def test_a_socket_called_metrics_serves_metrics_whatever_the_settings(new_pooler, passed):
     elsewhere = free_port()
     pooler = new_pooler({"metrics_port": elsewhere}, start=False)
     port = passed.add(socket.socket(), (HOST, 0), "metrics").getsockname()[1]
@@ -269,7 +269,7 @@ def test_a_socket_called_metrics_is_for_metrics_whatever_the_settings_say(new_po
 
 @pytest.mark.skipif(
     not shutil.which("systemd-socket-activate"), reason="no systemd-socket-activate here")
-def test_the_activator_of_systemd_itself(new_pooler):
+def test_the_socket_activator_of_systemd(new_pooler):
     pooler = new_pooler(start=False)
     pooler.allow("ignored")
     activator = [shutil.which("systemd-socket-activate"), "--listen", f"{HOST}:{pooler.port}"]
@@ -285,7 +285,7 @@ def connected(pooler):
         return None
 
 
-# The end
+# Shutdown
 
 
 @pytest.mark.setting("shutdown_timeout")
@@ -305,7 +305,7 @@ def test_a_shutdown_ends_at_its_timeout(new_pooler):
     assert pooler.lines("shutdown_timeout is over, exiting")
 
 
-def test_a_timeout_of_zero_is_none(pooler):
+def test_a_timeout_of_zero_is_no_limit(pooler):
     client = pooler.client()
     pooler.signal(signal.SIGTERM)
     pooler.wait_log("got SIGTERM")
@@ -323,7 +323,7 @@ def test_a_timeout_may_be_set_while_it_runs(pooler):
     assert pooler.wait_exit() == 0
 
 
-def test_a_preset_stands_behind_the_file(new_pooler):
+def test_a_preset_comes_before_the_file(new_pooler):
     pooler = new_pooler(start=False)
     pooler.start("--preset=shutdown_timeout=60", "--preset", "max_client_conn=77")
     assert pooler.setting("shutdown_timeout") == "60"
@@ -336,7 +336,7 @@ def test_a_preset_stands_behind_the_file(new_pooler):
 
 
 @pytest.mark.parametrize("preset", ["nonsense", "no_such=1", "listen_port=none"])
-def test_a_wrong_preset_is_told(new_pooler, preset):
+def test_a_wrong_preset_is_reported(new_pooler, preset):
     pooler = new_pooler(start=False)
     done = run([binary(), "--check", f"--preset={preset}", pooler.config_path], check=False)
     assert done.returncode == 1 and f": {preset}: " in done.stdout
@@ -357,7 +357,7 @@ def test_the_unit_is_hardened():
     assert score and float(score.group(1)) <= 1.5, done.stdout + done.stderr
 
 
-def test_what_the_unit_presets_are_settings(new_pooler):
+def test_presets_of_the_unit_are_settings(new_pooler):
     with open(UNIT) as file:
         (line,) = re.findall(r"^ExecStart=(.*)$", file.read(), re.M)
     presets = [word for word in line.split() if word.startswith("--preset=")]

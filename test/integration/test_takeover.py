@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""-R: a new process goes on with everything that the old one had, and no client notices."""
+"""-R: a new process continues with everything that the old one had, and no client notices."""
 
 import contextlib
 import os
@@ -49,7 +49,7 @@ def pooler(make):
 
 
 def pid_of(pooler):
-    """What its pidfile says; 0: there is none, or it is being written."""
+    """The content of its pidfile; 0: there is none, or it is being written."""
     with contextlib.suppress(FileNotFoundError), open(pooler.path("pid")) as file:
         return int(file.read() or 0)
     return 0
@@ -72,7 +72,7 @@ def ids(pooler):
 # --- one client, in the middle of something -----------------------------------------------------
 
 
-def test_idle_client_and_server_go_on(pooler):
+def test_idle_client_and_server_continue(pooler):
     client = pooler.client(TimeZone="Asia/Tokyo", application_name="moves")
     backend = client.value("SELECT pg_backend_pid()")
     before = ids(pooler)
@@ -100,7 +100,7 @@ def test_new_listeners_are_the_old_ones(pooler):
         assert pooler.lines(line)
 
 
-def test_transaction_goes_on(pooler):
+def test_transaction_continues(pooler):
     client = pooler.client()
     client.query("BEGIN")
     backend = client.value("SELECT pg_backend_pid()")
@@ -117,7 +117,7 @@ def test_running_query_is_answered_by_the_new_process(pooler, cluster):
     take_over(pooler)
     assert cluster.backends(state="active"), "too slow to mean anything"
     assert client.result().value == "slept"
-    # Its server is as free as ever.
+    # Its server is free as before.
     assert client.value("SELECT 1") == "1"
     assert len(pooler.servers()) == 1
 
@@ -146,7 +146,7 @@ def test_large_result_is_whole(pooler):
     assert len(set(rows)) == 1
 
 
-def test_copy_in_goes_on(pooler):
+def test_copy_in_continues(pooler):
     client = pooler.client()
     client.query("BEGIN")
     client.query("CREATE TEMP TABLE t (a int) ON COMMIT DROP")
@@ -211,7 +211,7 @@ def test_slow_reader_loses_nothing(pooler):
     assert client.value("SELECT 1") == "1"
 
 
-def test_connection_that_has_said_nothing_may_still_log_in(pooler):
+def test_silent_connection_may_still_log_in(pooler):
     with pooler.raw() as tcp, pooler.raw(unix=True) as local:
         wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) >= 1)
         take_over(pooler)
@@ -219,7 +219,7 @@ def test_connection_that_has_said_nothing_may_still_log_in(pooler):
         assert local.login().value("SELECT 1") == "1"
 
 
-def test_cancel_keys_stay_good(pooler, cluster):
+def test_cancel_keys_stay_valid(pooler, cluster):
     client = pooler.client()
     client.query("SELECT 1")
     long_key = pooler.client(protocol=wire.PROTOCOL_3_2)
@@ -244,7 +244,7 @@ def test_running_query_can_be_canceled_afterwards(pooler, cluster):
         assert client.result().error.sqlstate == "57014"
 
 
-def test_session_goes_on(make):
+def test_session_continues(make):
     pooler = make({"pool_mode": "session"})
     client = pooler.client()
     client.query("SET work_mem = '7MB'")
@@ -258,7 +258,7 @@ def test_session_goes_on(make):
 # --- what belongs to no client --------------------------------------------------------------------
 
 
-def test_counters_and_averages_go_on(pooler):
+def test_counters_and_averages_continue(pooler):
     client = pooler.client()
     for _ in range(7):
         client.query("SELECT 1")
@@ -269,7 +269,7 @@ def test_counters_and_averages_go_on(pooler):
     assert pooler.stats()["query_count"] == before["query_count"] + 1
 
 
-# Counters of the process itself: a new one begins them anew, as Prometheus expects of a restart.
+# Counters of the process itself start anew, as Prometheus expects of a restart.
 OF_THE_PROCESS = (
     "process_cpu_seconds",
     "pgbouncer_process_cpu_seconds",
@@ -283,7 +283,7 @@ OF_THE_PROCESS = (
 
 
 def counters_of(page):
-    """What must never fall, by name and labels."""
+    """Counters that must never decrease, by name and labels."""
     return {
         (name, labels): value
         for family, kind in page.types.items()
@@ -294,7 +294,7 @@ def counters_of(page):
 
 
 def scrape_in_time(port):
-    """The old process has let go of the port, the new one takes it a moment later."""
+    """The old process has closed the port, and the new one opens it a moment later."""
 
     def try_it():
         with contextlib.suppress(ConnectionRefusedError):
@@ -303,7 +303,7 @@ def scrape_in_time(port):
     return wait_until(try_it)
 
 
-def test_times_and_error_counters_go_on(make):
+def test_times_and_error_counters_continue(make):
     port = free_port()
     pooler = make({"metrics_port": port})
     client = pooler.client()
@@ -328,7 +328,7 @@ def test_times_and_error_counters_go_on(make):
         after = counters_of(scrape_in_time(port))
         assert {key for key in page if after.get(key, -1) < page[key]} == set()
         page = after
-    # And they are counted on.
+    # And they count on.
     client.query("SELECT pg_sleep(0.3)")
     times = {row["kind"]: row for row in told()[0] if row["user"] == "app"}
     was = {row["kind"]: row for row in before[0] if row["user"] == "app"}
@@ -336,7 +336,7 @@ def test_times_and_error_counters_go_on(make):
     assert int(times["query"]["max"]) >= int(was["query"]["max"]) >= 300000
 
 
-def test_pause_and_disable_stay(make):
+def test_pause_and_disable_remain(make):
     pooler = make(databases={"main": {}, "second": {"dbname": "main"}})
     client = pooler.client()
     client.query("SELECT 1")
@@ -352,7 +352,7 @@ def test_pause_and_disable_stay(make):
     assert client.result().value == "2"
 
 
-def test_paused_database_stays_paused(pooler):
+def test_paused_database_remains_paused(pooler):
     client = pooler.client()
     client.query("SELECT 1")
     pooler.command("PAUSE main")
@@ -366,7 +366,7 @@ def test_paused_database_stays_paused(pooler):
     assert fresh.value("SELECT 1") == "1"
 
 
-def test_keys_that_clients_have_proved_open_servers(make, cluster):
+def test_keys_of_scram_clients_log_in_to_servers(make, cluster):
     pooler = make(
         {"auth_type": "scram-sha-256"},
         auth={"scram_login": cluster.secret("scram_login"), "admin": "x"},
@@ -382,7 +382,7 @@ def test_keys_that_clients_have_proved_open_servers(make, cluster):
     assert client.value("SELECT pg_backend_pid()") != first
 
 
-def test_secrets_that_were_looked_up_open_servers(make, cluster):
+def test_secrets_that_were_looked_up_log_in_to_servers(make, cluster):
     pooler = make(
         {"auth_type": "md5", "auth_user": "harness"},
         auth={"harness": "", "admin": "x", "app": None},
@@ -398,7 +398,7 @@ def test_secrets_that_were_looked_up_open_servers(make, cluster):
 # --- starting -------------------------------------------------------------------------------------
 
 
-def test_without_an_old_process_it_is_a_start_like_others(make, new_pooler):
+def test_without_an_old_process_it_is_an_ordinary_start(make, new_pooler):
     pooler = new_pooler(start=False)
     pooler.start("-R")
     assert pooler.lines("LOG old process not found, try to continue normally")
@@ -413,7 +413,7 @@ def test_abstract_socket_is_not_looked_for(new_pooler):
     assert pooler.lines("LOG old process not found, try to continue normally")
 
 
-def test_service_manager_has_no_use_for_it(new_pooler):
+def test_it_cannot_be_used_with_a_service_manager(new_pooler):
     pooler = new_pooler(start=False)
     pooler.allow("cannot reboot under service manager")
     with socket.create_server((HOST, 0)) as listener:
@@ -456,7 +456,7 @@ def wait_going_on(pooler, client):
     assert pid_of(pooler) == pooler.process.pid
 
 
-def test_new_process_that_goes_before_it_has_all(make):
+def test_new_process_that_ends_before_it_has_everything(make):
     pooler = make({"default_pool_size": 1, "suspend_timeout": 5})
     client = pooler.client()
     login = pooler.raw()
@@ -470,7 +470,7 @@ def test_new_process_that_goes_before_it_has_all(make):
     wait_going_on(pooler, client)
 
 
-def test_new_process_that_goes_when_it_has_all(pooler, cluster):
+def test_new_process_that_ends_when_it_has_everything(pooler, cluster):
     client = pooler.client()
     client.send(wire.query("SELECT 'slept' FROM pg_sleep(0.5)"))
     idle = pooler.client()
@@ -486,7 +486,7 @@ def test_new_process_that_goes_when_it_has_all(pooler, cluster):
     wait_going_on(pooler, client)
 
 
-def test_new_process_that_goes_while_it_asks_to_let_go(pooler):
+def test_new_process_that_ends_while_it_asks_the_old_one_to_end(pooler):
     client = pooler.client()
     console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
@@ -499,7 +499,7 @@ def test_new_process_that_goes_while_it_asks_to_let_go(pooler):
     wait_going_on(pooler, client)
 
 
-def test_signal_gives_it_up(pooler):
+def test_a_signal_cancels_it(pooler):
     client = pooler.client()
     console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
@@ -511,7 +511,7 @@ def test_signal_gives_it_up(pooler):
     wait_going_on(pooler, client)
 
 
-def test_operators_have_the_word_while_it_is_prepared(make):
+def test_operators_can_use_the_console_while_it_is_prepared(make):
     pooler = make({"suspend_timeout": 30})
     client = pooler.client()
     login = pooler.raw()
@@ -534,8 +534,8 @@ def test_operators_have_the_word_while_it_is_prepared(make):
     assert pooler.wait_exit() == 0
 
 
-def test_an_answer_under_way_is_cut_and_holds_nothing_up(make):
-    """What a console does not read is not waited for; clients notice nothing."""
+def test_an_answer_in_progress_is_cut_and_delays_nothing(make):
+    """Rows that a console does not read are not waited for; clients notice nothing."""
     pooler = make({"max_client_conn": 1000})
     clients = [pooler.client() for _ in range(300)]
     option = (socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -548,7 +548,7 @@ def test_an_answer_under_way_is_cut_and_holds_nothing_up(make):
     assert [client.value("SELECT 1") for client in clients] == ["1"] * 300
 
 
-def test_others_cannot_ask_for_it(pooler):
+def test_other_users_cannot_ask_for_it(pooler):
     for console in (pooler.console(unix=True), pooler.console()):
         for sql in ("HANDOVER 1", "HANDOVER COMMIT"):
             with pytest.raises(ServerError) as caught:
@@ -556,7 +556,7 @@ def test_others_cannot_ask_for_it(pooler):
             assert caught.value.text.startswith("invalid command")
 
 
-def test_it_is_asked_for_in_order(pooler):
+def test_it_must_be_asked_for_in_order(pooler):
     console = pooler.superuser()
     with pytest.raises(ServerError) as caught:
         console.query("HANDOVER COMMIT")
@@ -567,8 +567,8 @@ def test_it_is_asked_for_in_order(pooler):
 
 
 @pytest.mark.parametrize("line", ["takeover_init: launching", "HANDOVER finished", "disko over"])
-def test_new_process_killed_on_its_way(pooler, line):
-    """However far it came, either the old process goes on or the new one has everything."""
+def test_new_process_killed_during_takeover(pooler, line):
+    """At whatever step, either the old process continues or the new one has everything."""
     client = pooler.client()
     client.query("BEGIN")
     client.query("CREATE TEMP TABLE t (a int) ON COMMIT DROP")
@@ -605,7 +605,7 @@ def test_old_process_that_hangs_in_the_middle_is_not_waited_for_without_end(make
     client = pooler.client()
     client.query("SELECT 1")
     login = pooler.raw()
-    login.send(wire.startup({"user": "nobody_knows"})[:9])  # it waits for that for a second
+    login.send(wire.startup({"user": "nobody_knows"})[:9])  # it waits a second for the rest
     wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == 1)
     pooler.close_console()
     old = pooler.process
@@ -678,8 +678,8 @@ def test_encrypted_client_ends_its_transaction_in_the_old_process(make, authorit
     assert pooler.client(unix=True).value("SELECT 1") == "1"
 
 
-def test_encrypted_client_that_waits_for_the_end_of_a_pause_is_told(make, authority):
-    """RESUME goes to the new process: in the old one it would wait for ever."""
+def test_encrypted_client_that_waits_in_a_pause_gets_an_error(make, authority):
+    """RESUME goes to the new process: in the old one the client would wait for ever."""
     pooler = make(tls_settings(authority))
     waits = pooler.connect(sslmode="require")
     pooler.command("PAUSE")
@@ -701,7 +701,7 @@ def test_encrypted_client_that_waits_for_the_end_of_a_pause_is_told(make, author
     assert pooler.client().value("SELECT 1") == "1"
 
 
-def test_reload_of_who_stays_takes_no_place_of_the_new_process(make, authority):
+def test_reload_of_the_old_process_does_not_affect_the_new_one(make, authority):
     port = free_port()
     pooler = make({**tls_settings(authority), "metrics_port": port})
     busy = pooler.connect(sslmode="require")
@@ -718,7 +718,7 @@ def test_reload_of_who_stays_takes_no_place_of_the_new_process(make, authority):
     assert old.wait(10) == 0
 
 
-def test_shutdown_timeout_ends_what_stays(make, authority):
+def test_shutdown_timeout_closes_remaining_clients(make, authority):
     pooler = make({**tls_settings(authority), "shutdown_timeout": 1})
     busy = pooler.connect(sslmode="require")
     busy.execute("BEGIN")
@@ -734,7 +734,7 @@ def test_shutdown_timeout_ends_what_stays(make, authority):
 
 
 class Bench:
-    """pgbench, at work on a table of its own."""
+    """pgbench, working on a table of its own."""
 
     def __init__(self, pooler, cluster, clients=50, seconds=8, options=()):
         self.cluster = cluster
@@ -825,7 +825,7 @@ def test_from_pgbouncer(make, cluster):
 
 @needs_pgbouncer
 def test_from_pgbouncer_under_load(make, cluster):
-    # PgBouncer cuts clients that wait when it is suspended, so there are none.
+    # PgBouncer closes waiting clients when it is suspended, so there are none.
     pooler = make({"default_pool_size": 20}, program=PGBOUNCER)
     bench = Bench(pooler, cluster, clients=20, seconds=5)
     take_over(pooler)
@@ -849,14 +849,14 @@ def test_keys_come_from_pgbouncer_too(make, cluster):
 
 
 @needs_pgbouncer
-def test_old_pgbouncer_goes_on_when_the_new_process_fails(make):
+def test_old_pgbouncer_continues_when_the_new_process_fails(make):
     pooler = make(program=PGBOUNCER)
     client = pooler.client()
     old = pooler.process
     pooler.close_console()
     pooler.allow("pidfile")
     pooler.settings["max_client_conn"] = 400
-    pooler.spawn("-R", "-d")  # without a pidfile it cannot go to the background
+    pooler.spawn("-R", "-d")  # it cannot run in the background without a pidfile
     wait_until(lambda: pooler.lines("disko over"))
     pooler.process.wait(10)
     assert client.value("SELECT 1") == "1"
@@ -890,24 +890,24 @@ def execute(client, name, values=()):
 
 
 def sleep(seconds):
-    """Parse, Bind and Execute of something that keeps the server busy."""
+    """Parse, Bind and Execute of a query that keeps the server busy."""
     return wire.extended(f"SELECT 'slept' FROM pg_sleep({seconds})")
 
 
 def on_server(client):
-    """What the server has, by its own account."""
+    """What the server has, by its own pg_prepared_statements."""
     rows = client.query("SELECT name, statement FROM pg_prepared_statements ORDER BY 1").rows
     return [tuple(row) for row in rows]
 
 
 def take_over_busy(pooler, cluster):
-    """While a server is at work."""
+    """While a server is busy."""
     wait_until(lambda: cluster.backends(state="active"))
     take_over(pooler)
     assert cluster.backends(state="active"), "too slow to mean anything"
 
 
-def test_prepared_statements_go_on(make):
+def test_prepared_statements_continue(make):
     pooler = make({"default_pool_size": 1})
     first, second = pooler.client(), pooler.client()
     prepare(first, "mine", "SELECT $1::int + 1")
@@ -928,7 +928,7 @@ def test_prepared_statements_go_on(make):
     assert on_server(first) == before, "the same text is the same statement"
 
 
-def test_names_that_are_known_stay_taken(make):
+def test_names_in_use_remain_taken(make):
     pooler = make()
     client = pooler.client()
     prepare(client, "s", "SELECT 1")
@@ -948,7 +948,7 @@ def test_numbers_of_statements_are_never_used_again(make):
     assert on_server(client) == [("PGBOUNCER_3", "SELECT 'c'")]
 
 
-def test_unnamed_statement_goes_on(make):
+def test_unnamed_statement_continues(make):
     pooler = make({"default_pool_size": 1})
     client, other = pooler.client(), pooler.client()
     assert ask(client, wire.parse("SELECT 'my own'")).types == "1Z"
@@ -969,8 +969,8 @@ def test_statement_used_last_is_kept_longest(make):
     assert execute(client, "b") == "b"
 
 
-def test_plans_out_of_date_are_known_to_be(make, cluster):
-    """Whoever prepares the same again gets a new plan on every server, also after a takeover."""
+def test_outdated_plans_are_known_after_a_takeover(make, cluster):
+    """A client that prepares the same again gets a new plan on every server, also after a takeover."""
     pooler = make({"default_pool_size": 2})
     client, holder = pooler.client(), pooler.client()
     prepare(client, "a", "SELECT pg_backend_pid()")
@@ -990,8 +990,8 @@ def test_plans_out_of_date_are_known_to_be(make, cluster):
     assert pooler.stats()["server_parse_count"] == parses + 1
 
 
-def test_statement_lately_closed_is_known_to_have_been(make):
-    """Its client wants a new plan when it prepares the same text again."""
+def test_statement_closed_before_the_takeover_is_known(make):
+    """Its client gets a new plan when it prepares the same text again."""
     pooler = make({"default_pool_size": 1})
     client = pooler.client()
     prepare(client, "a", "SELECT 1")
@@ -1010,7 +1010,7 @@ def test_parse_in_flight_is_answered_by_the_new_process(make, cluster):
         sleep(1.5),
         wire.sync(),
         wire.parse("SELECT 'new'", "new"),
-        wire.parse("SELECT 'known'", "shared"),  # ours to answer, in its turn
+        wire.parse("SELECT 'known'", "shared"),  # the pooler answers this one, in its order
         wire.bind([], "new") + wire.execute(),
         wire.bind([], "shared") + wire.execute(),
         wire.close("S", "shared"),
@@ -1028,7 +1028,7 @@ def test_parse_in_flight_is_answered_by_the_new_process(make, cluster):
     assert execute(other, "known") == "known"
 
 
-def test_what_fails_in_flight_is_undone_by_the_new_process(make, cluster):
+def test_messages_that_fail_in_flight_are_undone_by_the_new_process(make, cluster):
     pooler = make({"default_pool_size": 1})
     client = pooler.client()
     prepare(client, "kept", "SELECT 'kept'")
@@ -1057,7 +1057,7 @@ def test_what_fails_in_flight_is_undone_by_the_new_process(make, cluster):
     ]
 
 
-def test_unknown_statement_in_flight_is_told_by_the_new_process(make, cluster):
+def test_unknown_statement_in_flight_is_reported_by_the_new_process(make, cluster):
     pooler = make()
     client = pooler.client()
     client.send(
@@ -1071,7 +1071,7 @@ def test_unknown_statement_in_flight_is_told_by_the_new_process(make, cluster):
     assert client.value("SELECT 1") == "1"
 
 
-def test_what_follows_a_deallocate_all_in_flight_counts_on_nothing(make, cluster):
+def test_messages_after_a_deallocate_all_in_flight_prepare_anew(make, cluster):
     pooler = make({"default_pool_size": 1})
     client = pooler.client()
     prepare(client, "s", "SELECT 'known'")
@@ -1115,7 +1115,7 @@ STALE = wire.message(
 
 
 def stale_once(connection):
-    """The plan of the first Bind is out of date; its ReadyForQuery comes when the gate opens."""
+    """The plan of the first Bind is outdated; its ReadyForQuery comes when the gate opens."""
     answers = {"P": "1", "B": "2", "C": "3", "D": "n", "E": None, "S": None}
     connection.login()
     stale = False
@@ -1141,7 +1141,7 @@ def stale_once(connection):
             return
 
 
-def test_batch_that_is_about_to_be_said_again_is_waited_for(make, new_server):
+def test_takeover_waits_for_a_batch_that_is_to_be_replayed(make, new_server):
     server = new_server(stale_once)
     pooler = make(databases={"main": server.target()})
     client = pooler.client()
@@ -1163,8 +1163,9 @@ def test_batch_that_is_about_to_be_said_again_is_waited_for(make, new_server):
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_query_behind_what_is_set_is_answered(make, new_server, waits):
-    """It is waited for, since only this process can have it answered whatever comes; and not for ever."""
+def test_query_behind_parameter_sync_is_answered(make, new_server, waits):
+    """The takeover waits for it, since only this process can answer it in every case; but not for
+    ever."""
     server = new_server(sets_slowly)
     settings = {} if waits else {"suspend_timeout": 1}
     pooler = make(settings, databases={"main": server.target()})
@@ -1197,7 +1198,7 @@ def test_session_keeps_its_statements(make):
     assert execute(client, "s") == "session"
 
 
-def test_texts_are_told_once(make):
+def test_texts_are_transferred_once(make):
     """However many clients and servers have them."""
     pooler = make({"default_pool_size": 5})
     clients = [pooler.client() for _ in range(100)]
@@ -1221,7 +1222,7 @@ def test_statements_follow_through_five_restarts_under_load(make, cluster):
     pooler = make({"default_pool_size": 5})
     client = pooler.client()
     prepare(client, "s", "SELECT 'still here'")
-    # A thread each: pgbench waits for the answer to a Parse without looking at its other clients.
+    # A thread each: pgbench waits for the answer to a Parse without serving its other clients.
     bench = Bench(pooler, cluster, clients=20, options=["-M", "prepared", "-j", "20"])
     for _ in range(5):
         take_over(pooler)
@@ -1231,8 +1232,8 @@ def test_statements_follow_through_five_restarts_under_load(make, cluster):
 
 
 @needs_pgbouncer
-def test_statements_of_a_pgbouncer_are_out_of_our_way(make):
-    """Its servers may have some of its own numbers, of which it does not tell."""
+def test_statements_of_a_pgbouncer_do_not_clash_with_ours(make):
+    """Its servers may have statements with numbers of its own, which it does not report."""
     pooler = make({"default_pool_size": 1}, program=PGBOUNCER)
     client, busy = pooler.client(), pooler.client()
     busy.query("BEGIN")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""-R: how much of what an old process says a new one believes, and what it must not lose."""
+"""-R: what a new process accepts from an old one, and what it must not lose."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ END = wire.message("C", wire.text("HANDOVER")) + wire.message("Z", b"I")
 
 
 class OldProcess:
-    """Lets everybody in, and has one answer to the first command; then it says nothing more."""
+    """Accepts every login, and has one answer to the first command; then it sends nothing more."""
 
     def __init__(self, pooler, uid, answer=None, descriptors=()):
         self.answer = answer
@@ -47,7 +47,7 @@ class OldProcess:
 
     def serve(self, connection):
         if not connection.recv(4096):
-            return  # somebody looked whether anybody is there
+            return  # a check whether a process listens
         self.logins += 1
         connection.sendall(WELCOME)
         self.commands += connection.recv(4096)
@@ -80,7 +80,7 @@ def own_uid():
 
 
 def refused(pooler, old, text):
-    """It ends, with this as its last word, and has touched nothing."""
+    """The new process ends with this line, and has changed nothing."""
     pooler.allow(text)
     with contextlib.closing(old):
         assert pooler.run_to_end("-R") == 1
@@ -102,9 +102,10 @@ def test_signal_ends_it(pooler):
     assert len(pooler.lines("FATAL takeover was in progress, going down immediately")) == 2
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can listen as somebody else")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can listen as another user")
 def test_socket_of_another_user(pooler):
-    """In a folder that all may write to anybody could offer sockets, and get passwords by them."""
+    """In a folder that is writable for all any user could offer sockets, and receive passwords by
+    them."""
     old = OldProcess(pooler, 65534, END)
     refused(pooler, old, "the old process runs as another user")
     assert old.logins == 0, "it was told nothing"
@@ -131,7 +132,7 @@ def field(tag, value):
     ids=["row", "short-row", "no-kind", "length-negative", "length-huge", "cut", "no-client",
          "no-listener", "field-cut", "no-field"],
 )
-def test_answer_that_is_none(pooler, answer, text):
+def test_malformed_answer(pooler, answer, text):
     refused(pooler, OldProcess(pooler, own_uid(), answer), text)
 
 
@@ -142,10 +143,10 @@ def test_record_without_a_state(pooler):
         old = OldProcess(pooler, own_uid(), answer, [theirs.fileno()])
         refused(pooler, old, "cannot rebuild")
         theirs.close()
-        assert ours.recv(1) == b"", "nobody has kept it"
+        assert ours.recv(1) == b"", "the new process has kept it"
 
 
-def test_listener_that_is_none(pooler):
+def test_descriptor_that_is_no_listener(pooler):
     """The old process keeps its file, which the new one had already found."""
     old = OldProcess(pooler, own_uid())
     reading, writing = os.pipe()
@@ -171,7 +172,7 @@ def make(new_pooler):
     return start
 
 
-def test_pidfile_that_cannot_be_written_costs_nobody_his_connection(make):
+def test_pidfile_that_cannot_be_written_closes_no_client(make):
     pooler = make()
     client = pooler.client()
     client.query("BEGIN")
@@ -184,7 +185,7 @@ def test_pidfile_that_cannot_be_written_costs_nobody_his_connection(make):
     assert client.query("COMMIT").tag == "COMMIT"
 
 
-def test_servers_of_a_place_that_is_no_longer_meant_are_retired(make):
+def test_servers_of_another_address_are_retired(make):
     pooler = make()
     busy, idle = pooler.client(), pooler.client()
     busy.query("BEGIN")
@@ -200,7 +201,7 @@ def test_servers_of_a_place_that_is_no_longer_meant_are_retired(make):
     assert busy.value("SELECT pg_backend_pid()") not in (backend, spare)
 
 
-def test_servers_of_a_place_that_is_the_same_stay(make):
+def test_servers_of_the_same_address_stay(make):
     pooler = make()
     client = pooler.client()
     backend = client.value("SELECT pg_backend_pid()")
@@ -211,7 +212,7 @@ def test_servers_of_a_place_that_is_the_same_stay(make):
     assert client.value("SELECT pg_backend_pid()") == backend
 
 
-def test_why_a_server_is_to_be_closed_is_still_known(make):
+def test_the_reason_to_close_a_server_is_kept(make):
     metrics = free_port()
     pooler = make(metrics_port=metrics)
     client = pooler.client()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Every time limit: whom it ends, when, with which text, and whom it leaves alone."""
+"""Every time limit: which connections it ends, when, with which text, and which it does not."""
 
 import time
 
@@ -10,7 +10,7 @@ from support.clients.raw import ServerError
 from support.process import stays, wait_until
 
 
-# What a machine that is busy with other things may add to a time; the clock's own tests are exact.
+# An allowance for busy machines; the unit tests of the clock are exact.
 HICCUP = 5
 
 
@@ -19,7 +19,7 @@ def since(began):
 
 
 def ends_within(client, error, least, most):
-    """The client is ended with this error, so many seconds from now, or a machine's hiccup later."""
+    """The client is ended with this error, so many seconds from now, or a little later."""
     began = time.monotonic()
     found = client.fatal(timeout=most + HICCUP)
     assert found.is_(*error)
@@ -44,7 +44,7 @@ def test_query_wait_timeout(new_pooler):
     pooler.wait_pool(cl_waiting=0)
 
 
-def test_query_wait_timeout_zero_waits_for_ever(new_pooler):
+def test_query_wait_timeout_zero_waits_without_limit(new_pooler):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "query_wait_timeout": 0}
     )
@@ -80,7 +80,7 @@ def test_query_timeout_while_waiting(new_pooler):
     holder, waiter = pooler.client(), pooler.client()
     holder.query("BEGIN")
     pooler.command("SET query_timeout = '0.5'")
-    # Both limits are over at the same tick: this one is looked at first.
+    # Both limits are exceeded at the same tick: this one is checked first.
     waiter.send(wire.query("SELECT 1"))
     assert ends_within(waiter, ("FATAL", "57014", "query_timeout"), 0.5, 1.5)
 
@@ -111,7 +111,7 @@ def test_query_timeout_counts_from_the_querys_start(new_pooler):
     client.query("BEGIN")
     client.send(wire.extended("SELECT pg_sleep(30)"), wire.flush())
     began = time.monotonic()
-    # What the client sends meanwhile does not make the clock start again.
+    # Further messages of the client do not restart the clock.
     while client.silent(0.2):
         client.send(wire.flush())
         assert since(began) < 2 + HICCUP
@@ -135,7 +135,7 @@ def test_client_idle_timeout(new_pooler):
     client.query("SELECT 1")
     holder.query("BEGIN")
     assert ends_within(client, ("FATAL", "57P05", "client_idle_timeout"), 0.6, 1.7)
-    # Not for one that has a server, nor for the console.
+    # Not for a client with a server, nor for the console.
     assert holder.value("SELECT 1") == "1"
     assert pooler.show("STATE")
 
@@ -331,7 +331,7 @@ def test_server_login_retry_spaces_attempts(new_pooler, new_server):
     assert 3 <= server.count <= 5
 
 
-def test_a_logged_in_client_is_told_at_once_while_attempts_fail(new_pooler, new_server):
+def test_a_client_gets_an_error_at_once_while_attempts_fail(new_pooler, new_server):
     bad = []
 
     def script(connection):
@@ -351,7 +351,7 @@ def test_a_logged_in_client_is_told_at_once_while_attempts_fail(new_pooler, new_
     server.connections[0].close()
     pooler.wait_pool(sv_idle=0)
     one.send(wire.query("q"))
-    # This one was queued when the attempt failed: it gets the server's own words.
+    # This one was queued when the attempt failed: it gets the server's own error.
     assert one.fatal().is_("FATAL", "57014", "out of everything")
     count = server.count
     two.send(wire.query("q"))
@@ -370,8 +370,8 @@ def test_a_logged_in_client_is_told_at_once_while_attempts_fail(new_pooler, new_
     wait_until(served, 5, interval=0.1)
 
 
-def test_starting_up_is_retried_not_told(new_pooler, new_server):  # F45
-    """57P03 keeps clients waiting."""
+def test_starting_up_is_retried_and_not_reported(new_pooler, new_server):  # F45
+    """Clients wait while the server answers 57P03."""
 
     def script(connection):
         connection.accept_startup()
@@ -396,7 +396,7 @@ def test_starting_up_is_retried_not_told(new_pooler, new_server):  # F45
 
 @pytest.mark.alone
 def test_many_deadlines_in_one_second(new_pooler):  # F30
-    """Clients of four kinds run out of time together: each hears its own text, nobody stalls."""
+    """Clients of four kinds time out together: each gets its own text, no client is delayed."""
     pooler = new_pooler(
         {
             "pool_mode": "transaction",
@@ -448,7 +448,7 @@ def test_many_deadlines_in_one_second(new_pooler):  # F30
 
 
 @pytest.mark.parametrize("setting", ["query_wait_timeout", "client_idle_timeout"])
-def test_a_shorter_limit_acts_on_those_already_there(new_pooler, setting):
+def test_a_shorter_limit_applies_to_connected_clients(new_pooler, setting):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
     holder, client = pooler.client(), pooler.client()
     holder.query("BEGIN")

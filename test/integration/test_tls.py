@@ -23,15 +23,15 @@ STARTUP = wire.startup({"user": "app", "database": "main"})
 
 @pytest.fixture(scope="session")
 def authority():
-    """The authority that everybody in these tests trusts."""
+    """The authority that all in these tests trust."""
     made = Authority()
     yield made
     made.destroy()
 
 
 @pytest.fixture(scope="session")
-def stranger():
-    """An authority that nobody knows."""
+def unknown_authority():
+    """An authority that is not trusted."""
     made = Authority("Stranger")
     yield made
     made.destroy()
@@ -45,7 +45,7 @@ def ours(authority):
 
 @pytest.fixture
 def tls_pooler(new_pooler, authority, ours):
-    """Make a daemon that speaks TLS with clients: tls_pooler(mode, settings)."""
+    """Make a daemon that offers TLS to clients: tls_pooler(mode, settings)."""
 
     def make(mode="require", settings=None, **options):
         return new_pooler(
@@ -64,7 +64,7 @@ def tls_pooler(new_pooler, authority, ours):
 
 
 def context_for(authority, pair=None, alpn=None, version=None):
-    """What a client needs to speak TLS."""
+    """The client's settings of TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(authority.certificate)
     if pair:
@@ -77,13 +77,13 @@ def context_for(authority, pair=None, alpn=None, version=None):
 
 
 def encrypt(client, context):
-    """Speak TLS from here on."""
+    """Start TLS on this connection."""
     client.socket = context.wrap_socket(client.socket, server_hostname=HOST)
     return client
 
 
 def ask(client):
-    """Send an SSLRequest; the answer's one byte."""
+    """Send an SSLRequest; returns the one byte of the answer."""
     client.send(wire.ssl_request())
     return client.read_bytes(1)
 
@@ -104,8 +104,8 @@ def waiting_logins(pooler):
 
 
 @pytest.mark.parametrize("mode", ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"])
-@pytest.mark.parametrize("kind", ["clear", "nobody", "known", "strange"])
-def test_modes_of_clients(tls_pooler, authority, stranger, mode, kind):
+@pytest.mark.parametrize("kind", ["clear", "no certificate", "known", "strange"])
+def test_modes_of_clients(tls_pooler, authority, unknown_authority, mode, kind):
     # setting: client_tls_sslmode client_tls_cert_file client_tls_key_file client_tls_ca_file
     pooler = tls_pooler(mode)
     if kind == "clear":
@@ -118,9 +118,9 @@ def test_modes_of_clients(tls_pooler, authority, stranger, mode, kind):
     if mode == "disable":
         assert ask(pooler.raw()) == b"N"
         return
-    pair = {"nobody": None, "known": authority, "strange": stranger}[kind]
+    pair = {"no certificate": None, "known": authority, "strange": unknown_authority}[kind]
     pair = pair and pair.issue("app")
-    good = kind == "known" or (kind == "nobody" and not mode.startswith("verify"))
+    good = kind == "known" or (kind == "no certificate" and not mode.startswith("verify"))
     if good:
         client = tls_client(pooler, authority, pair).login("app", "main")
         assert client.value("SELECT 1") == "1"
@@ -131,16 +131,16 @@ def test_modes_of_clients(tls_pooler, authority, stranger, mode, kind):
     pooler.wait_log("WARNING .*TLS handshake error: ")
 
 
-def test_without_authorities_no_certificate_is_asked_for(tls_pooler, authority, stranger):
+def test_without_authorities_no_certificate_is_asked_for(tls_pooler, authority, unknown_authority):
     pooler = tls_pooler("require", {"client_tls_ca_file": ""})
-    client = tls_client(pooler, authority, stranger.issue("app")).login("app", "main")
+    client = tls_client(pooler, authority, unknown_authority.issue("app")).login("app", "main")
     assert client.value("SELECT 1") == "1"
     demanding = tls_pooler("verify-ca", {"client_tls_ca_file": ""})
     with pytest.raises((ssl.SSLError, ConnectionError, Closed)):
-        tls_client(demanding, authority, stranger.issue("app")).login("app", "main")
+        tls_client(demanding, authority, unknown_authority.issue("app")).login("app", "main")
 
 
-def test_a_client_is_told_apart_in_show_and_log(tls_pooler, authority):
+def test_encryption_is_shown_in_show_and_log(tls_pooler, authority):
     pooler = tls_pooler("allow")
     tls_client(pooler, authority).login("app", "main").value("SELECT 1")
     pooler.client("alice").value("SELECT 1")
@@ -158,7 +158,7 @@ def test_request_inside_of_tls_ends_the_connection(tls_pooler, authority):
 
 
 @pytest.mark.parametrize("request_code", [wire.SSL_REQUEST, wire.GSSENC_REQUEST])
-def test_bytes_stuffed_behind_a_request_are_never_read(tls_pooler, request_code):
+def test_bytes_sent_with_a_request_are_never_read(tls_pooler, request_code):
     pooler = tls_pooler("allow")
     client = pooler.raw()
     client.send(wire.untyped(request_code), STARTUP)
@@ -170,7 +170,7 @@ def test_bytes_stuffed_behind_a_request_are_never_read(tls_pooler, request_code)
     assert not pooler.lines("login attempt")
 
 
-def test_request_may_come_behind_a_refused_one(tls_pooler, authority):
+def test_request_may_follow_a_refused_one(tls_pooler, authority):
     pooler = tls_pooler()
     client = pooler.raw()
     client.send(wire.gssenc_request())
@@ -212,7 +212,7 @@ def test_direct_tls_without_tls_is_garbage(tls_pooler, authority):
         encrypt(pooler.raw(), context_for(authority))
 
 
-# --- handshakes that go wrong -----------------------------------------------------------------
+# --- failing handshakes -----------------------------------------------------------------------
 
 
 def test_handshakes_that_never_end_are_dropped_in_time(tls_pooler, authority):
@@ -267,7 +267,7 @@ def test_handshake_may_come_byte_by_byte(tls_pooler, authority):
 
 
 @pytest.mark.parametrize("how", ["reset", "close"])
-def test_clients_that_go_in_the_handshake_leave_no_trace(tls_pooler, authority, how):
+def test_clients_that_disconnect_in_the_handshake_leave_nothing(tls_pooler, authority, how):
     pooler = tls_pooler()
     for _ in range(20):
         client = pooler.raw()
@@ -278,7 +278,7 @@ def test_clients_that_go_in_the_handshake_leave_no_trace(tls_pooler, authority, 
     assert not pooler.lines("WARNING|ERROR")
 
 
-def test_client_that_goes_without_a_goodbye_is_no_news(tls_pooler, authority):
+def test_client_that_closes_without_close_notify_is_not_logged(tls_pooler, authority):
     pooler = tls_pooler()
     client = tls_client(pooler, authority).login("app", "main")
     client.value("SELECT 1")
@@ -308,7 +308,7 @@ def test_no_session_tickets(tls_pooler, authority):
     assert not client.socket.session.has_ticket
 
 
-# --- what goes through ------------------------------------------------------------------------
+# --- traffic ----------------------------------------------------------------------------------
 
 
 def test_large_answers_and_queries(tls_pooler, authority):
@@ -320,7 +320,7 @@ def test_large_answers_and_queries(tls_pooler, authority):
     assert client.value("SELECT 1") == "1"
 
 
-def test_slow_reader_blocks_nobody(tls_pooler, authority):
+def test_slow_reader_blocks_no_other_client(tls_pooler, authority):
     pooler = tls_pooler()
     slow = tls_client(pooler, authority).login("app", "main")
     slow.send(wire.query("SELECT repeat('x', 1000) || i FROM generate_series(1, 60000) i"))
@@ -462,11 +462,11 @@ def test_revoked_clients(tls_pooler, authority):
 
 
 def subject(client):
-    """The common name that the daemon shows to this client."""
+    """The common name of the certificate that the daemon shows to this client."""
     return dict(pair[0] for pair in client.socket.getpeercert()["subject"])["commonName"]
 
 
-def test_reload_takes_new_certificates_and_drops_nobody(tls_pooler, authority, new_pooler):
+def test_reload_uses_new_certificates_and_closes_no_client(tls_pooler, authority, new_pooler):
     pooler = tls_pooler()
     pair = [pooler.write(name, open(path).read()) for name, path in zip(("crt", "key"), authority.issue("first", "IP:127.0.0.1"))]
     pooler.settings.update(client_tls_cert_file=pair[0], client_tls_key_file=pair[1])
@@ -480,7 +480,7 @@ def test_reload_takes_new_certificates_and_drops_nobody(tls_pooler, authority, n
     pooler.command("RELOAD")
     assert old.value("SELECT 1") == "1"
     assert subject(tls_client(pooler, authority)) == "second"
-    # A broken one is refused, told, and the one before stays in force.
+    # A broken file is refused and reported, and the former one remains in force.
     pooler.write("crt", "-----BEGIN NOTHING-----\n")
     with pytest.raises(ServerError) as error:
         pooler.command("RELOAD")
@@ -491,7 +491,7 @@ def test_reload_takes_new_certificates_and_drops_nobody(tls_pooler, authority, n
     assert subject(tls_client(pooler, authority)) == "second"
 
 
-def test_certificates_swapped_under_load(tls_pooler, authority):
+def test_certificates_replaced_under_load(tls_pooler, authority):
     pooler = tls_pooler(settings={"default_pool_size": 3})
     pairs = [authority.issue(f"n{i}", "IP:127.0.0.1") for i in range(2)]
     env = {**os.environ, "PGSSLMODE": "verify-full", "PGSSLROOTCERT": authority.certificate}
@@ -516,7 +516,7 @@ def test_certificates_swapped_under_load(tls_pooler, authority):
     assert swaps >= 4
 
 
-def test_set_tells_when_it_cannot_be_applied(tls_pooler, authority):
+def test_set_reports_settings_that_cannot_be_applied(tls_pooler, authority):
     pooler = tls_pooler()
     other = authority.issue("other", "IP:127.0.0.1")
     result = pooler.command(f"SET client_tls_key_file = '{other[1]}'")
@@ -524,7 +524,7 @@ def test_set_tells_when_it_cannot_be_applied(tls_pooler, authority):
         "TLS settings could not be applied, still using old configuration"
     ]
     assert subject(tls_client(pooler, authority)) == "pooler"
-    # The setting keeps its value, and the one that completes the pair switches over.
+    # The setting keeps its value, and the one that completes the pair applies both.
     result = pooler.command(f"SET client_tls_cert_file = '{other[0]}'")
     assert not result.notices
     assert subject(tls_client(pooler, authority)) == "other"
@@ -573,7 +573,7 @@ def test_certificate_of_an_unknown_user(tls_pooler, authority):
     pooler.wait_log("no such user: ghost")
 
 
-def test_certificate_of_a_user_who_is_looked_up_and_has_no_secret(tls_pooler, authority):
+def test_certificate_of_a_user_that_is_looked_up_and_has_no_secret(tls_pooler, authority):
     settings = {"auth_user": "app", "auth_query": "SELECT $1::text, NULL WHERE $1::text = 'bob'"}
     pooler = tls_pooler("verify-full", {"auth_type": "cert", **settings}, auth={"bob": None})
     client = tls_client(pooler, authority, authority.issue("bob")).login("bob", "main")
@@ -605,13 +605,13 @@ def test_scram_with_channel_binding(tls_pooler, cluster, binding):
             assert connection.execute("SELECT 1").fetchone()[0] == 1
 
 
-def test_channel_binding_cannot_be_had_in_the_clear(new_pooler):
+def test_channel_binding_is_not_available_without_tls(new_pooler):
     pooler = new_pooler({"auth_type": "scram-sha-256"}, auth={"app": "plain"})
     with pytest.raises(psycopg.OperationalError, match="channel binding"):
         pooler.connect(password="plain", sslmode="disable", channel_binding="require")
 
 
-def test_client_that_was_told_there_is_no_binding_is_refused(tls_pooler, authority):
+def test_client_that_was_offered_no_binding_and_uses_it_is_refused(tls_pooler, authority):
     pooler = tls_pooler(settings={"auth_type": "scram-sha-256"}, auth={"app": "plain"})
     client = tls_client(pooler, authority)
     client.send(STARTUP)
@@ -629,7 +629,7 @@ def test_client_that_was_told_there_is_no_binding_is_refused(tls_pooler, authori
 
 @pytest.fixture(scope="session")
 def tls_cluster(authority):
-    """A PostgreSQL that speaks TLS, known as 127.0.0.1 and localhost.example.com."""
+    """A PostgreSQL with TLS, known as 127.0.0.1 and localhost.example.com."""
     crt, key = authority.issue("db.example.com", "DNS:db.example.com,IP:127.0.0.1")
     made = Cluster(
         {
@@ -698,9 +698,9 @@ def test_unix_sockets_are_never_encrypted(new_pooler, tls_cluster):
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
-def test_server_of_an_unknown_authority(new_pooler, tls_cluster, stranger, mode):
+def test_server_of_an_unknown_authority(new_pooler, tls_cluster, unknown_authority, mode):
     pooler = server_pooler(
-        new_pooler, tls_cluster, mode, server_tls_ca_file=stranger.certificate
+        new_pooler, tls_cluster, mode, server_tls_ca_file=unknown_authority.certificate
     )
     if mode == "require":
         assert encrypted(pooler)
@@ -714,7 +714,7 @@ def test_server_of_an_unknown_authority(new_pooler, tls_cluster, stranger, mode)
     "host, mode, good",
     [("127.0.0.1", "verify-full", True), ("localhost", "verify-full", False), ("localhost", "verify-ca", True)],
 )
-def test_name_of_the_server(new_pooler, tls_cluster, authority, host, mode, good):
+def test_name_of_the_server_is_checked(new_pooler, tls_cluster, authority, host, mode, good):
     pooler = new_pooler(
         {
             "server_tls_sslmode": mode,
@@ -732,7 +732,7 @@ def test_name_of_the_server(new_pooler, tls_cluster, authority, host, mode, good
     pooler.wait_log("TLS handshake error: name `localhost' not present in server certificate")
 
 
-def test_certificate_that_we_show_to_servers(new_pooler, tls_cluster, authority):
+def test_certificate_that_the_pooler_shows_to_servers(new_pooler, tls_cluster, authority):
     # setting: server_tls_cert_file server_tls_key_file
     crt, key = authority.issue("carol")
     pooler = server_pooler(
@@ -782,7 +782,7 @@ def test_versions_and_ciphers_towards_servers(new_pooler, tls_cluster, settings,
     assert [row["tls"] for row in pooler.show("SERVERS")] == [shown]
 
 
-def test_scram_towards_a_server_is_bound(new_pooler, tls_cluster):
+def test_scram_towards_a_server_uses_channel_binding(new_pooler, tls_cluster):
     tls_cluster.sql("SET password_encryption = 'scram-sha-256'")
     pooler = new_pooler(
         {"server_tls_sslmode": "require", "auth_type": "scram-sha-256"},
@@ -812,7 +812,7 @@ def test_large_data_through_tls_on_both_sides(tls_pooler, tls_cluster, authority
         (b"Sgarbage" * 10, "received unencrypted data after SSL response"),
     ],
 )
-def test_odd_answers_to_the_request(new_pooler, new_server, answer, reason):
+def test_unexpected_answers_to_the_request(new_pooler, new_server, answer, reason):
     def script(connection):
         connection.read_bytes(8)
         connection.send(answer)
@@ -827,7 +827,7 @@ def test_odd_answers_to_the_request(new_pooler, new_server, answer, reason):
     pooler.wait_log(f"closing because: {reason}")
 
 
-def test_server_that_says_s_and_then_talks_nonsense(new_pooler, new_server):
+def test_server_that_accepts_tls_and_then_sends_nonsense(new_pooler, new_server):
     def script(connection):
         connection.read_bytes(8)
         connection.send(b"S")
@@ -919,7 +919,7 @@ def test_changed_settings_retire_servers_and_unchanged_ones_do_not(
     assert [row["tls"] for row in pooler.show("SERVERS")] == ["TLSv1.3/TLS_AES_256_GCM_SHA384"]
 
 
-def test_missing_file_for_servers_is_told_when_it_is_needed(new_pooler, tls_cluster, authority):
+def test_missing_file_for_servers_is_reported_when_it_is_needed(new_pooler, tls_cluster, authority):
     pooler = server_pooler(
         new_pooler, tls_cluster, "verify-ca", server_tls_ca_file="/nonexistent/ca"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What comes along with the daemon: the maker of auth_files, completion, samples."""
+"""Files that are installed with the daemon: mkauth.py, completion, sample configurations."""
 
 import os
 import shutil
@@ -65,7 +65,7 @@ def connstr(cluster):
     return f"host={cluster.host} port={cluster.port} dbname=postgres user={HARNESS}"
 
 
-def test_an_auth_file_is_made_of_a_running_server(cluster, users, folder, mkauth, new_pooler):
+def test_an_auth_file_is_made_from_a_running_server(cluster, users, folder, mkauth, new_pooler):
     path = folder + "/userlist.txt"
     done = mkauth(path, connstr(cluster))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -82,7 +82,7 @@ def test_an_auth_file_is_made_of_a_running_server(cluster, users, folder, mkauth
     assert run([binary(), "--check", pooler.config_path]).stdout == ""
 
 
-def test_a_file_that_says_the_same_is_left_alone(cluster, users, folder, mkauth):
+def test_a_file_with_the_same_content_is_not_replaced(cluster, users, folder, mkauth):
     path = folder + "/userlist.txt"
     mkauth(path, connstr(cluster))
     os.utime(path, (1, 1))
@@ -97,11 +97,11 @@ def test_a_file_that_says_the_same_is_left_alone(cluster, users, folder, mkauth)
     assert sorted(os.listdir(folder)) == ["copy-mkauth.py", "userlist.txt"]
 
 
-def test_standard_output_is_a_destination(cluster, users, mkauth):
+def test_a_dash_writes_to_standard_output(cluster, users, mkauth):
     assert '"tool md5" "md5' in mkauth("-", connstr(cluster)).stdout
 
 
-def test_what_cannot_be_done_leaves_the_file_as_it_was(cluster, users, folder, mkauth):
+def test_a_failure_leaves_the_file_as_it_was(cluster, users, folder, mkauth):
     path = folder + "/userlist.txt"
     mkauth(path, connstr(cluster))
     with open(path) as file:
@@ -138,6 +138,6 @@ def test_files_are_completed(tmp_path):
     assert complete(f"{tmp_path}/a") == [f"{tmp_path}/a.d/", f"{tmp_path}/a.ini"]
 
 
-def test_samples_are_good_configurations(own):
+def test_sample_files_are_valid_configurations(own):
     done = run([binary(), "--check", own("pgusher.ini")], check=False)
     assert done.returncode == 0, done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a server says of itself may come at any moment, and reaches its client at that very place."""
+"""Messages of a server about itself may come at any moment, and reach its client in their order."""
 
 import pytest
 
@@ -15,7 +15,7 @@ UNASKED = {
 ROWS = [wire.row_description("a"), wire.data_row("1"), wire.data_row("2"), wire.command_complete("SELECT 2")]
 READY = wire.ready()
 
-# By the text of a query: what answers it, message by message.
+# By the text of a query: the messages of its answer.
 ANSWERS = {
     "rows": [*ROWS, READY],
     "several": [*ROWS, *ROWS, wire.message("I"), READY],
@@ -32,7 +32,7 @@ COPY_END = [wire.command_complete("COPY 1"), READY]
 
 
 def said_at(messages, place, unasked):
-    """The bytes of an answer with something else in front of one of its messages."""
+    """The bytes of an answer with another message before one of its messages."""
     return b"".join(messages[:place]) + unasked + b"".join(messages[place:])
 
 
@@ -42,7 +42,7 @@ def send_cut(connection, data, size):
 
 
 class Script:
-    """A server that answers as the test has it: `place`, `unasked`, and the size of its pieces."""
+    """A server with a script of a test: `place`, `unasked`, and the size of its pieces."""
 
     def __init__(self):
         self.place, self.unasked, self.size = 0, b"", 1 << 20
@@ -69,7 +69,7 @@ class Script:
 
 @pytest.fixture(params=["session", "transaction"])
 def scene(request, new_pooler, new_server):
-    """A client, and the script of the one server behind it."""
+    """A client, and the script of the only server."""
     script = Script()
     server = new_server(script)
     pooler = new_pooler(
@@ -80,7 +80,7 @@ def scene(request, new_pooler, new_server):
 
 
 def each_place(script, messages):
-    """All places in front of one of these messages, at any speed."""
+    """All places before one of these messages, at any speed."""
     for script.size in (1 << 20, 1):
         for script.place in range(len(messages)):
             yield script.place
@@ -133,7 +133,7 @@ def test_between_two_queries_of_a_session(new_pooler, new_server, name):
 
 
 @pytest.mark.parametrize("name", UNASKED)
-def test_inside_of_a_transaction_that_rests(new_pooler, new_server, name):
+def test_between_the_queries_of_a_transaction(new_pooler, new_server, name):
     def script(connection):
         connection.login()
         connection.serve(lambda _, sql: wire.command_complete(sql) + wire.ready("T" if sql == "BEGIN" else "I"))

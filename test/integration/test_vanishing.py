@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Clients that go in the middle of something: what they leave is ended, and their server stays."""
+"""Clients that disconnect in the middle of something: it is ended, and their server stays."""
 
 import random
 import threading
@@ -19,7 +19,7 @@ KEPT = r"S-.* closing because: (?!successfully sent|not sending cancel)"
 
 @pytest.fixture
 def ledger(cluster):
-    """A table; what it returns tells what is in it."""
+    """A table; what it returns lists the rows in it."""
     with cluster.connect("main", "app") as connection:
         connection.execute("DROP TABLE IF EXISTS ledger")
         connection.execute("CREATE TABLE ledger (entry text)")
@@ -31,7 +31,7 @@ def pid(client):
     return client.value("SELECT pg_backend_pid()")
 
 
-# What a client is in the middle of; each says when it is there.
+# What a client is in the middle of; each function returns when the client is there.
 
 
 def in_a_transaction(client, _):
@@ -106,7 +106,7 @@ MIDDLES = [
 
 
 def kill(pooler, client):
-    """By the operator; the client is told, behind whatever was on its way to it."""
+    """By the operator; the client gets an error, behind what was on its way to it."""
     (row,) = pooler.clients(state="active")
     pooler.command(f"KILL_CLIENT {row['id']}")
     client.close()
@@ -123,7 +123,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mode", ["transaction", "session"])
 @pytest.mark.parametrize("middle", MIDDLES)
-def test_what_it_was_in_the_middle_of_is_ended(new_pooler, cluster, ledger, middle, mode, way):
+def test_work_of_a_disconnected_client_is_ended(new_pooler, cluster, ledger, middle, mode, way):
     """F19, F20, F23: nothing of it is committed, and the same server serves the next client."""
     pooler = new_pooler({"pool_mode": mode, "default_pool_size": 1})
     client, next_one = pooler.client(), None
@@ -133,7 +133,8 @@ def test_what_it_was_in_the_middle_of_is_ended(new_pooler, cluster, ledger, midd
     began = time.monotonic()
     next_one = pooler.client()
     assert pid(next_one) == one
-    # Two seconds are for what was sent before a Terminate; PostgreSQL runs each query of a pipeline.
+    # Two seconds are for what was sent before a Terminate; PostgreSQL runs each query of a
+    # pipeline.
     assert time.monotonic() - began < 9
     assert next_one.value("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle'"
                           " AND pid <> pg_backend_pid() AND usename = 'app'") == "0"
@@ -145,7 +146,7 @@ def test_what_it_was_in_the_middle_of_is_ended(new_pooler, cluster, ledger, midd
 
 
 @pytest.mark.parametrize("how", ["close", "reset"])
-def test_a_cancelled_query_is_gone_in_time(one_server, cluster, ledger, how):
+def test_a_cancelled_query_ends_in_time(one_server, cluster, ledger, how):
     client = one_server.client()
     in_a_query_of_a_transaction(client, cluster)
     getattr(client, how)()
@@ -154,7 +155,7 @@ def test_a_cancelled_query_is_gone_in_time(one_server, cluster, ledger, how):
     assert ledger() == []
 
 
-def test_what_was_sent_before_a_terminate_is_done(one_server, ledger):
+def test_messages_sent_before_a_terminate_are_run(one_server, ledger):
     client = one_server.client()
     client.send(
         wire.query("SELECT pg_sleep(0.3)"),
@@ -168,7 +169,7 @@ def test_what_was_sent_before_a_terminate_is_done(one_server, ledger):
     assert not one_server.lines(KEPT)
 
 
-def test_a_batch_without_sync_before_a_terminate_is_not(one_server, ledger):
+def test_a_batch_without_sync_before_a_terminate_is_not_run(one_server, ledger):
     client = one_server.client()
     client.send(wire.extended(NEVER), wire.terminate())
     assert client.closed()
@@ -203,14 +204,14 @@ def test_a_session_whose_reset_fails_is_not_kept(new_pooler, cluster):
     client.close()
     assert pooler.wait_log("S-.* closing because: reset query failed")
     wait_until(lambda: not cluster.backends(pid=int(one)))
-    # One that left nothing open has such an error forgiven, as ever.
+    # After a session that left nothing open, such an error is ignored as before.
     client = pooler.client()
     two = pid(client)
     client.leave()
     assert pid(pooler.client()) == two
 
 
-def test_nobody_waits_longer_than_for_the_cancels(new_pooler, cluster):
+def test_cancels_limit_the_wait(new_pooler, cluster):
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 10})
     clients = [pooler.client() for _ in range(10)]
     for client in clients:
@@ -230,7 +231,7 @@ def test_nobody_waits_longer_than_for_the_cancels(new_pooler, cluster):
     assert not pooler.lines(KEPT)
 
 
-def test_slow_readers_of_large_results_are_let_go(new_pooler, cluster):  # F26
+def test_slow_readers_of_large_results_are_closed(new_pooler, cluster):  # F26
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 8})
     clients = [pooler.client() for _ in range(8)]
     before = pooler.memory()
@@ -248,7 +249,7 @@ def test_slow_readers_of_large_results_are_let_go(new_pooler, cluster):  # F26
     assert pooler.client().value("SELECT 'fresh'") == "fresh"
 
 
-# Servers that do not help
+# Servers that do not cooperate
 
 
 @pytest.fixture
@@ -270,7 +271,7 @@ def deaf(new_server):
     return new_server(script)
 
 
-def test_a_server_that_does_not_end_is_closed(new_pooler, deaf):
+def test_a_server_that_does_not_end_its_query_is_closed(new_pooler, deaf):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "cancel_wait_timeout": 1},
         databases={"main": deaf.target()},
@@ -289,7 +290,7 @@ def test_a_server_that_does_not_end_is_closed(new_pooler, deaf):
 
 
 @pytest.mark.parametrize("command", ["PAUSE", "SUSPEND", "KILL", "SHUTDOWN", "SHUTDOWN WAIT_FOR_SERVERS"])
-def test_no_command_hangs_for_such_a_server(new_pooler, deaf, command):
+def test_no_command_hangs_because_of_such_a_server(new_pooler, deaf, command):
     pooler = new_pooler(
         {"pool_mode": "transaction", "default_pool_size": 1, "cancel_wait_timeout": 2},
         databases={"main": deaf.target()},
@@ -338,7 +339,7 @@ def test_a_takeover_does_not_hang_for_such_a_server(new_pooler, deaf):
     deaf.gate.set()
 
 
-def test_cancels_that_nobody_takes_are_given_up(new_pooler, new_server, new_relay):  # F37
+def test_cancels_that_no_server_accepts_are_dropped(new_pooler, new_server, new_relay):  # F37
     def script(connection):
         connection.login()
         while True:
@@ -369,7 +370,7 @@ def test_cancels_that_nobody_takes_are_given_up(new_pooler, new_server, new_rela
         canceler.close()
         if number % 500 == 0:
             most = max(most, pooler.descriptors())
-            # Nobody else notices.
+            # No other client notices.
             assert pooler.client().status == "I"
     assert most < before + 400
     assert pooler.pool()["cl_waiting_cancel_req"] <= 100
@@ -387,8 +388,9 @@ def test_cancels_that_nobody_takes_are_given_up(new_pooler, new_server, new_rela
 TALK = 6 if is_sanitized() else 4
 
 
-def test_nobody_hears_what_was_for_one_who_has_gone(new_pooler, cluster):  # F21, F23, F79 in part
-    """Vanishing, cancelling and honest clients over a few servers: each hears its own token only."""
+def test_no_client_receives_answers_for_a_disconnected_client(new_pooler, cluster):  # F21, F23, F79 in part
+    """Disconnecting, cancelling and honest clients over a few servers: each receives its own token
+    only."""
     pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 4, "max_client_conn": 500})
     stop, faults, served = threading.Event(), [], []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Commands that wait: SHOW WAITS, what the one who waits is told, and that nothing gets stuck."""
+"""Commands that wait: SHOW WAITS, what the waiting console receives, and that nothing gets stuck."""
 
 import contextlib
 import random
@@ -32,13 +32,13 @@ def client_id(pooler, **where):
 # What is shown
 
 
-def test_nothing_waits_at_rest(pooler):
+def test_show_waits_is_empty_at_rest(pooler):
     assert waits(pooler) == []
     pooler.command("PAUSE")
-    assert waits(pooler) == []  # it is in force, and nothing is missing
+    assert waits(pooler) == []  # it is complete, and waits for nothing
 
 
-def test_a_waiting_pause_is_a_row_that_names_whom_it_waits_for(pooler):
+def test_a_waiting_pause_is_a_row_that_names_the_client_it_waits_for(pooler):
     holder, other = hold(pooler), hold(pooler)
     identity = client_id(pooler, database="main", state="active", port=str(
         holder.socket.getsockname()[1]))
@@ -68,7 +68,7 @@ def test_a_pause_without_a_console_is_a_row_too(pooler):
     wait_until(lambda: not waits(pooler))
 
 
-def test_a_pause_whose_console_has_gone_is_a_row_too(pooler):
+def test_a_pause_whose_console_has_disconnected_is_a_row_too(pooler):
     holder = hold(pooler)
     console = pooler.console()
     console.send(wire.query("PAUSE main"))
@@ -108,7 +108,7 @@ def test_a_shutdown_is_a_row(pooler, mode):
     pooler.wait_exit()
 
 
-def test_who_waits_is_told_every_few_seconds(pooler):
+def test_a_waiting_console_gets_a_notice_every_few_seconds(pooler):
     holder = hold(pooler)
     console = pooler.console()
     began = time.monotonic()
@@ -183,7 +183,7 @@ def mix(pooler, seed, seconds):
 
 
 def settle(pooler):
-    """Take back whatever the mix has left."""
+    """Undo whatever the mix has left."""
     for command in ("RESUME", "RESUME main", "ENABLE main"):
         with contextlib.suppress(ServerError):
             pooler.command(command)
@@ -222,7 +222,7 @@ def test_no_mix_of_commands_leaves_anything_stuck(pooler, seed):
             thread.join()
 
 
-def test_pause_and_resume_in_a_loop_fail_nobody(pooler):  # F66
+def test_pause_and_resume_in_a_loop_fail_no_client(pooler):  # F66
     stop = threading.Event()
     failures, done = [], []
 
