@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: ISC
 """Speed and memory compared with Debian's PgBouncer, in one run on one machine.
 
-Transaction mode, a pool of 20, a server that costs nothing unless said otherwise. Ratios are ours
-to PgBouncer's, the median of rounds that take turns. Names of figures may be given to measure only
-these. PGUSHER_BENCH may name a folder with a poolbench.py, which is then run and judged too.
+Transaction mode, a pool of 20, and a server that uses almost no CPU time unless stated otherwise.
+Ratios are pgusher's to PgBouncer's, the median of rounds that take turns. Arguments name the
+figures to measure, all by default. PGUSHER_BENCH may name a folder with a poolbench.py, which is
+then run and judged too.
 """
 
 import argparse
@@ -33,14 +34,14 @@ def geometric_mean(values):
 
 
 class Figures:
-    """Each public method measures one group of figures; its docstring is what --list says."""
+    """Each public method measures one group of figures; --list prints its docstring."""
 
     def __init__(self, bench, report, options):
         self._bench = bench
         self._report = report
         self._rounds = options.rounds
         self._seconds = options.seconds
-        # Where a ratio is close to its bar: as long in all, in more and shorter rounds.
+        # For ratios close to their bar: the same time in all, in more and shorter rounds.
         self._many_rounds = 4 * options.rounds
         self._short = options.seconds / 3
 
@@ -143,7 +144,7 @@ class Figures:
         each, shares = {}, {}
         for name in (OURS, THEIRS):
             with self._bench.running(name) as (daemon,):
-                # Every lazy part is there then.
+                # Everything that is initialised at first use exists then.
                 daemon.load().run("transactions", "-c", 50, "-t", 0.5)
                 before = daemon.pss()
                 with daemon.load().idle(MANY) as grow:
@@ -205,7 +206,8 @@ class Figures:
                 self._report.tell("the same, PgBouncer", each)
 
     def _bytes_per_pool(self, name, count):
-        """Users who log in, ask nothing and leave make pools; their servers go when idle."""
+        """Users that log in, send no query and disconnect create pools; their servers close when
+        idle."""
         if not rig.raise_descriptors(2 * count + 1000):
             raise Trouble("not enough descriptors (ulimit -n)")
         auth = [f'"user{number}" ""' for number in range(count)] + [f'"{USER}" ""']
@@ -214,7 +216,7 @@ class Figures:
             before = daemon.pss()
             with daemon.load(user="user%d").idle(count, "-q", "") as grow:
                 grow(count)
-            # The servers of the last pools end a second after they logged in.
+            # The servers of the last pools close a second after they logged in.
             descriptors = f"/proc/{daemon.pid}/fd"
             rig.wait_until(lambda: len(os.listdir(descriptors)) < 50, 60, "servers to go")
             time.sleep(3)
@@ -224,7 +226,7 @@ class Figures:
             return (daemon.pss() - before) / count
 
     def burst(self):
-        """Memory a minute after 1,000 busy clients have left"""
+        """Memory a minute after 1,000 busy clients have disconnected"""
         with self._bench.running(OURS, OURS) as (busy, quiet):
             for daemon in (busy, quiet):
                 daemon.load().run("transactions", "-c", 1, "-n", 100)
@@ -340,7 +342,7 @@ def _kilobytes(count):
 
 
 def _console_rows(port, command):
-    """How many rows a console command gives."""
+    """How many rows a console command returns."""
     environment = {**os.environ, "PGAPPNAME": "figures"}
     done = subprocess.run(
         ["psql", "-XAt", "-h", HOST, "-p", str(port), "-U", "admin", "-c", command, "pgbouncer"],
@@ -355,7 +357,7 @@ def _console_rows(port, command):
 
 
 class PoolbenchFigures:
-    """The same bars, judged from what a poolbench.py measures."""
+    """The same bars, judged by the results of a poolbench.py."""
 
     SUITES = "tx,latency,syscalls,memory,login,bulk,queue,instructions"
 
@@ -365,7 +367,7 @@ class PoolbenchFigures:
         self._rows = []
 
     def measure(self, more):
-        """Run it. Prepared statements and TLS are not asked of a pooler that has neither."""
+        """Run it. Poolers without prepared statements or TLS are not measured with them."""
         work = make_folder("pgusher-poolbench-")
         try:
             with open(os.path.join(self._folder, "targets.json")) as file:
@@ -410,7 +412,7 @@ class PoolbenchFigures:
         return [row["params"] for row in self._rows if row["suite"] == suite]
 
     def judge(self):
-        """Tell every figure that poolbench has."""
+        """Report every figure of poolbench."""
         for name, bar, value in self._figures():
             try:
                 self._report.row(f"poolbench: {name}", value(), bar)
@@ -471,7 +473,7 @@ class PoolbenchFigures:
 
 
 def measure(bench, report, options):
-    """Measure what was asked for, one group after the other."""
+    """Measure the chosen figures, one group after the other."""
     figures = Figures(bench, report, options)
     for name in options.figures or ALL:
         try:

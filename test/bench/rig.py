@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the measurements share: tools, daemons, what they cost, and how a result is told."""
+"""What the measurements share: tools, daemons, their costs, and the report."""
 
 import contextlib
 import json
@@ -28,11 +28,12 @@ THEIRS = "pgbouncer"
 
 
 class Trouble(Exception):
-    """Something could not be measured."""
+    """A figure that could not be measured."""
 
 
 def raise_descriptors(wanted):
-    """Let this process and its children have so many descriptors; false if the system says no."""
+    """Raise the limit of descriptors for this process and its children; false if the kernel
+    refuses."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
         if os.geteuid() != 0:
@@ -55,7 +56,7 @@ def compiler():
 
 
 def compile_tool(name, folder):
-    """Compile one of our programs into the folder; returns its path."""
+    """Compile a program of this folder; returns its path."""
     path = os.path.join(folder, name)
     command = [compiler(), "-O2", "-D_GNU_SOURCE", "-std=gnu17", "-o", path]
     done = subprocess.run(
@@ -67,7 +68,7 @@ def compile_tool(name, folder):
 
 
 class FakeServer:
-    """The server that costs nothing."""
+    """The server that uses almost no CPU time."""
 
     def __init__(self, program):
         self.port = free_port()
@@ -84,7 +85,7 @@ class FakeServer:
 
 
 class Load:
-    """The clients' program, with where it goes to."""
+    """The load generator, with the address and process to measure."""
 
     def __init__(self, program, port, pid=0, user=USER, database=DATABASE, password=""):
         self._command = [program]
@@ -111,7 +112,8 @@ class Load:
 
     @contextlib.contextmanager
     def idle(self, most, *options):
-        """Clients who log in, ask once and stay; yields grow(count), which returns when they do."""
+        """Clients that log in, send a query and stay; yields grow(count), which returns when they
+        do."""
         process = subprocess.Popen(
             self._arguments("idle", ["-c", most, *options]),
             stdin=subprocess.PIPE,
@@ -139,7 +141,7 @@ class Load:
             process.stdout.close()
 
 
-# What a process costs
+# Costs of a process
 
 
 def cpu_seconds(pid):
@@ -150,8 +152,9 @@ def cpu_seconds(pid):
 def resident(pid, kind="Pss"):
     """Resident memory of a process in bytes.
 
-    Pss        with its share of what it shares, which others change by coming and going
-    Anonymous  what it has taken itself
+    Pss: with its share of pages of several processes, so that it changes when others start or end.
+
+    Anonymous: its own memory.
     """
     with open(f"/proc/{pid}/smaps_rollup") as file:
         found = re.search(rf"^{kind}:\s+(\d+) kB", file.read(), re.MULTILINE)
@@ -159,7 +162,7 @@ def resident(pid, kind="Pss"):
 
 
 def settled(pid, kind="Pss", quiet=1.0, most=12):
-    """Resident memory once it has stayed the same for a while, or after the longest time."""
+    """Resident memory once it has stayed the same for a while, or at the end of a time limit."""
     began = since = time.monotonic()
     last = resident(pid, kind)
     while time.monotonic() - since < quiet and time.monotonic() - began < most:
@@ -174,7 +177,7 @@ def settled(pid, kind="Pss", quiet=1.0, most=12):
 
 
 class Trace:
-    """What strace told of a process: one (time, name, text) for each call that was begun."""
+    """The output of strace: a (time, name, text) for each call that began."""
 
     LINE = re.compile(r"^(?:\d+ +)?(\d+\.\d+) (\w+)\((.*)$")
 
@@ -186,7 +189,7 @@ class Trace:
                 self.calls.append((float(found.group(1)), found.group(2), found.group(3)))
 
     def between(self, began, ended):
-        """The calls that were begun between two times of the wall clock."""
+        """The calls that began between two times of the wall clock."""
         trace = Trace("")
         trace.calls = [call for call in self.calls if began <= call[0] < ended]
         return trace
@@ -203,14 +206,14 @@ class Trace:
         return dict(sorted(counts.items(), key=lambda pair: -pair[1]))
 
     def vain_receives(self):
-        """The receives that found nothing."""
+        """The receives without data."""
         names = ("read", "readv", "recv", "recvfrom", "recvmsg")
         return [call for call in self.calls if call[1] in names and "EAGAIN" in call[2]]
 
 
 @contextlib.contextmanager
 def traced(pid, folder):
-    """Trace a process meanwhile; yields a function that returns the Trace once that has ended."""
+    """Trace a process in this block; yields a function that returns the Trace after the block."""
     path = os.path.join(folder, f"trace.{pid}.{time.monotonic_ns()}")
     strace = subprocess.Popen(
         ["strace", "-f", "-ttt", "-s", "0", "-o", path, "-p", str(pid)],
@@ -238,7 +241,7 @@ def traced(pid, folder):
 
 
 def can_trace():
-    """Whether strace is there and may look into our own processes; else why not."""
+    """Whether strace can trace child processes; else the reason."""
     if not shutil.which("strace"):
         return False, "strace is not installed"
     child = subprocess.Popen(as_service(["sleep", "60"]), stdin=subprocess.DEVNULL)
@@ -255,7 +258,7 @@ def can_trace():
 
 
 def calls_of_transactions(pid, load, folder, *options, least=4000):
-    """Trace a window of a steady load; the Trace of the window and the transactions in it."""
+    """Trace a part of a steady load; returns the Trace and the number of transactions in it."""
     for seconds in (1.5, 4, 12):
         with traced(pid, folder) as result:
             got = load.run("transactions", "-t", seconds, "-w", 0.5, *options)
@@ -312,7 +315,7 @@ class Daemon:
         return binary() if self.name == OURS else find_pgbouncer()
 
     def start(self, prefix=(), timeout=20):
-        """Start, below another program if need be, and wait until it serves."""
+        """Start, with another program around it if given, and wait until it serves."""
         with open(self._path("log"), "wb") as log:
             own(self._path("log"))
             self.process = subprocess.Popen(
@@ -353,7 +356,7 @@ class Daemon:
         return self.process.pid
 
     def load(self, **options):
-        """Clients for it."""
+        """A load generator for it."""
         return Load(self._load_program, self.port, self.pid, **options)
 
     def cpu(self):
@@ -369,7 +372,7 @@ def find_pgbouncer():
 
 
 class Rig:
-    """The folder, the tools and all that was started; everything ends with the with-block."""
+    """The folder, the tools and all processes; everything ends with the with-block."""
 
     def __init__(self):
         self._stack = contextlib.ExitStack()
@@ -395,13 +398,13 @@ class Rig:
         return f"{name} = host={HOST} port={self.fake.port} {more}"
 
     def daemon(self, name, databases=None, **options):
-        """A daemon that is not started yet."""
+        """A daemon that is not started."""
         databases = [self.fake_database()] if databases is None else databases
         return Daemon(name, self.folder, self.load_program, databases, **options)
 
     @contextlib.contextmanager
     def running(self, *names, prefix=(), timeout=20, **options):
-        """Daemons of these names, alike, started."""
+        """Daemons of these names with the same options, started."""
         daemons = [self.daemon(name, **options) for name in names]
         try:
             yield [daemon.start(prefix, timeout) for daemon in daemons]
@@ -414,7 +417,7 @@ class Rig:
 
 
 def in_turns(things, measure, rounds):
-    """Measure each thing once a round, in turns of changing order; a list of values for each."""
+    """Measure each thing once a round, in changing order; a list of values for each."""
     values = [[] for _ in things]
     for turn in range(rounds):
         order = range(len(things)) if turn % 2 == 0 else reversed(range(len(things)))
@@ -424,12 +427,12 @@ def in_turns(things, measure, rounds):
 
 
 def median_ratio(ours, theirs):
-    """The median of the rounds' ratios: what disturbs one round disturbs both in it."""
+    """The median of the rounds' ratios: a disturbance of one round affects both of its values."""
     return statistics.median(one / other for one, other in zip(ours, theirs))
 
 
 class Report:
-    """Rows of a table, and the line that closes it."""
+    """Rows of a table, and the line at its end."""
 
     def __init__(self, title):
         self.passed = self.failed = 0
@@ -438,7 +441,7 @@ class Report:
         print(f"{'':4} {'figure':58} {'value':>9}  bar")
 
     def row(self, name, value, bar, told="", least=False):
-        """One figure: its value may be at most (or must be at least) the bar."""
+        """One figure: the bar is its maximum or its minimum."""
         good = value >= bar if least else value <= bar
         self.passed += good
         self.failed += not good
@@ -447,7 +450,7 @@ class Report:
         print(f"{word:4} {name:58} {value:9.3f}  {sign} {bar:<7g} {told}".rstrip(), flush=True)
 
     def trouble(self, name, error):
-        """A figure that could not be measured is a miss."""
+        """A figure that could not be measured counts as a miss."""
         self.failed += 1
         print(f"MISS {name:58} {'-':>9}  {error}", flush=True)
 
@@ -460,7 +463,7 @@ class Report:
         print(f"skip {name:58} {'':>9}  {why}", flush=True)
 
     def close(self):
-        """Say how it went; returns the exit status."""
+        """Print the result; returns the exit status."""
         seconds = time.monotonic() - self._began
         print(f"took {seconds:.0f} s; load average {os.getloadavg()[0]:.2f}")
         print(f"{self.passed} passed, {self.failed} failed", flush=True)

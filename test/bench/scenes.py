@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The scenes of users' reports that are about throughput: pgbench against a real PostgreSQL.
+"""Throughput scenes from users' reports: pgbench against a real PostgreSQL.
 
 Each figure is the median of five rounds, taken in turns.
 """
@@ -19,7 +19,7 @@ COUNTS = [10, 50, 100, 200, 500]
 
 
 def pgbench(port, *options):
-    """Run pgbench; transactions per second. Whoever is refused or fails is an error."""
+    """Run pgbench; transactions per second. A refused or failed client is an error."""
     done = run(
         [program("pgbench"), "-n", "-h", HOST, "-p", str(port), "-U", USER, *options, DATABASE],
         check=False,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
-"""Make what the programs here need and Debian has not: build.py FOLDER [KIT...]
+"""Build what the programs here need and Debian does not have: build.py FOLDER [KIT...]
 
 A kit is a folder here with the programs of one language. It is copied below FOLDER, its packages
-are fetched with the language's own client, and its programs built there. Built once, it stays
-until its sources change. What cannot be had (no runtime, no network) is left out, with a word in
-FOLDER/KIT.json, which test_drivers.py reads; a program that does not build is a fault.
+are fetched with the language's own client, and its programs are built there. Once built, it is kept
+until its sources change. A kit that is not available (no runtime, no network) is left out, with the
+reason in FOLDER/KIT.json, which test_drivers.py reads; a program that does not build is an error.
 """
 
 import dataclasses
@@ -24,11 +24,11 @@ BUILD_SECONDS = 600
 
 @dataclasses.dataclass
 class Kit:
-    """How the programs of one language come to be; commands run in its copy."""
+    """How to build the programs of one language; commands run in its copy."""
 
-    tool: list  # says its version
-    least: tuple  # the least one that will do
-    manifest: str  # names the packages
+    tool: list  # prints its version
+    least: tuple  # minimum version
+    manifest: str  # the file that names the packages
     fetch: list
     build: list = dataclasses.field(default_factory=list)
     needs: tuple = ()  # other tools
@@ -82,7 +82,7 @@ KITS = {
 
 
 class LeftOut(Exception):
-    """The kit cannot be had here."""
+    """The kit is not available on this machine."""
 
 
 class Broken(Exception):
@@ -90,7 +90,7 @@ class Broken(Exception):
 
 
 def digest(name):
-    """What a kit is made of, as one word."""
+    """A digest of the kit's sources."""
     sum = hashlib.sha256(repr(KITS[name]).encode())
     for folder, folders, files in sorted(os.walk(os.path.join(HERE, name))):
         folders[:] = [each for each in folders if each not in ("__pycache__", "node_modules")]
@@ -102,7 +102,7 @@ def digest(name):
 
 
 def run(kit, command, folder, seconds, failure):
-    """Run a command; what goes wrong is raised as this failure."""
+    """Run a command; raise a failure of this class if it fails."""
     environment = {**os.environ, **kit.environment}
     try:
         done = subprocess.run(
@@ -117,7 +117,7 @@ def run(kit, command, folder, seconds, failure):
 
 
 def check_tools(kit):
-    """Leave the kit out unless its tools are here, and new enough."""
+    """Leave the kit out unless its tools are installed, in recent versions."""
     for tool in (kit.tool[0], *kit.needs):
         if not shutil.which(tool):
             raise LeftOut(f"there is no {os.path.basename(tool)} here")
@@ -129,7 +129,7 @@ def check_tools(kit):
 
 
 def fetch(kit, name, folder):
-    """Fetch the packages, unless they are those of this manifest already."""
+    """Fetch the packages, unless those of this manifest are there."""
     with open(os.path.join(HERE, name, kit.manifest), "rb") as file:
         wanted = file.read()
     fetched = os.path.join(folder, "fetched")
@@ -149,7 +149,7 @@ def make(name, folder):
     """Fetch and build one kit."""
     kit = KITS[name]
     check_tools(kit)
-    # Built programs stay: cargo and go know what is still good.
+    # Keep built programs: cargo and go know which ones are up to date.
     os.makedirs(folder, exist_ok=True)
     ignored = shutil.ignore_patterns("__pycache__", "node_modules")
     shutil.copytree(os.path.join(HERE, name), folder, dirs_exist_ok=True, ignore=ignored)
@@ -160,7 +160,7 @@ def make(name, folder):
 
 
 def ready(record, sources):
-    """Whether the kit was made of these sources."""
+    """Whether the kit was built from these sources."""
     try:
         with open(record) as file:
             known = json.load(file)
@@ -170,7 +170,7 @@ def ready(record, sources):
 
 
 def prepare(name, top):
-    """Make a kit unless it is ready, and write down how that ended."""
+    """Build a kit unless it is ready, and record the outcome."""
     record, sources = os.path.join(top, name + ".json"), digest(name)
     if ready(record, sources):
         return "ready"

@@ -43,7 +43,7 @@ def private_cluster():
 
 @pytest.fixture
 def stage(cluster):
-    """The shared PostgreSQL with the tables and functions that the clients of support.crosstalk use."""
+    """The shared PostgreSQL with the tables and functions of the crosstalk test."""
     drop = transfers.DROP_TABLES + requests.DROP_FUNCTIONS
     with cluster.connect("main", "app") as connection:
         connection.execute(drop + transfers.TABLES + requests.FUNCTIONS)
@@ -74,8 +74,8 @@ def pooler(new_pooler):
 
 @pytest.fixture
 def one_server(new_pooler):
-    """A daemon in transaction mode with a pool of one: who holds the server, or has left it
-    otherwise than it was, shows at once."""
+    """A daemon in transaction mode with a pool of one: a server that is not released, or that is
+    released in another state than before, shows at once."""
     return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
 
 
@@ -87,7 +87,7 @@ def session_pooler(new_pooler):
 
 @pytest.fixture(scope="session")
 def library():
-    """The library that stands before calls of the system (support/compiled/failing_calls.c), compiled."""
+    """The path of the library that wraps system calls (support/compiled/failing_calls.c)."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no C compiler to make the library of calls with")
@@ -131,7 +131,7 @@ def new_relay():
         yield make
 
 
-# --- the run as a whole -----------------------------------------------------------------------
+# --- the whole run ----------------------------------------------------------------------------
 
 # More than there are processors: most tests wait most of the time.
 WORKERS_PER_PROCESSOR = 4

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""What peers choose is hashed with a key that they do not know.
+"""Tables keyed by what clients and servers choose use a keyed hash.
 
-uthash's own hash has none. Tables are filled and asked by the *_BYHASHVALUE macros, with a value of
-crypt/keyed_hash, except where the names are the configuration's.
+uthash's own hash has no key. Such tables are used with the *_BYHASHVALUE macros and a value of
+crypt/keyed_hash; tables of names in the configuration need none.
 """
 
 import re
@@ -11,7 +11,7 @@ from report import read, sources, verdict
 
 OWN_HASH = re.compile(r"\bHASH_(?:ADD|FIND|REPLACE)\w*\(")
 
-# Hosts stand in the configuration, and zones are parts of their names.
+# Host names are in the configuration, and zones are parts of them.
 CONFIGURED = {"src/net/resolver.c", "src/net/dns_zones.c"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The lists of the build: each source stands in one, and each says what its licence is."""
+"""The lists of the build: every source is in one, and has a licence."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ def listed(fragment):
 
 
 def unlisted_sources():
-    """Files of the daemon that no build compiles and no release carries."""
+    """Files of the daemon that no build compiles and no release contains."""
     names = listed("src/Makefile.inc")
     known = list(sources("src", "include"))
     known += [path.relative_to(TOP) for path in sorted((TOP / "include").rglob("*.def"))]
@@ -26,7 +26,7 @@ def unlisted_sources():
 
 
 def doubled_sources():
-    """Files that the list of the library has twice, since two people brought them."""
+    """Files that the list of the library has twice, as a merge may leave them."""
     lists = re.findall(r"^libpgusher_a_SOURCES \+=((?:.*\\\n)*.*)", read("src/Makefile.inc"), re.M)
     for name, times in Counter(" ".join(lists).replace("\\", " ").split()).items():
         if times > 1:
@@ -51,7 +51,7 @@ def wrong_map():
 
 
 def unlisted_tests():
-    """Tests that nobody runs."""
+    """Tests that no list runs."""
     names = listed("test/Makefile.inc")
     for path in sources("test/unit", "test/fuzz"):
         is_program = re.match(r"test_|fuzz_", path.name) and path.suffix == ".c"
@@ -60,7 +60,7 @@ def unlisted_tests():
 
 
 def missing_licences():
-    """Sources that do not say in their first lines what their licence is."""
+    """Sources without a licence in their first lines."""
     for path in tree_files():
         code = path.suffix in {".c", ".h", ".def", ".py", ".sh", ".inc", ".ac", ".am"}
         if code and SPDX not in "\n".join(read(path).splitlines()[:2]):

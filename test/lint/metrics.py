@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The page on metrics (doc/metrics.md) has what the table has, and nothing else."""
+"""The page on metrics (doc/metrics.md) has the families of the table, and no others."""
 
 import re
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""Every setting and every key of an entry has a test of what it does.
+"""Every setting and every key of an entry has a test of its effect.
 
-A test says whose effect it shows: `@pytest.mark.setting("pool_mode", "databases.pool_mode")` above
-one of test/integration, or `# setting: NAME NAME` on a line within; `/* setting: NAME */` above one
-of test/unit.
+A test names what it shows: `@pytest.mark.setting("pool_mode", "databases.pool_mode")` above one of
+test/integration, or `# setting: NAME NAME` on a line within; `/* setting: NAME */` above one of
+test/unit.
 """
 
 import ast
@@ -11,7 +11,7 @@ import re
 
 from report import TOP, read, sources, verdict
 
-# Still without a test. Nothing may be added; with its test, a name goes.
+# Settings still without a test. Add none; remove a name with its test.
 AWAITED = set()
 
 KEY = re.compile(r"\{\"(\w+)\", ENTRY_\w+, FIELD\(\w+\),")
@@ -34,12 +34,12 @@ def keys():
 
 
 def is_mark(decorator):
-    """Is it pytest.mark.setting(...)?"""
+    """Whether it is pytest.mark.setting(...)."""
     return isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.setting"
 
 
 def lines_of(test):
-    """The first and the last line of a test, with what is written above it."""
+    """The first and the last line of a test, with its decorators."""
     return min([test.lineno, *(each.lineno for each in test.decorator_list)]), test.end_lineno
 
 
@@ -60,7 +60,7 @@ def marks_of_module(text):
 
 
 def marks():
-    """Each mark: where it stands, and the name it has."""
+    """Each mark: its place, and the name it has."""
     for path in sorted((TOP / "test/integration").glob("test_*.py")):
         for line, name in marks_of_module(path.read_text()):
             yield f"{path.relative_to(TOP)}:{line}", name

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""Tables that claim an order keep it, and no row stands twice.
+"""Tables that are marked as sorted are, and no row is there twice.
 
-A table claims it by the word `sorted` in a comment right before its rows; the claim holds until a
-blank line, a closing brace or another comment line. A row's key is its first quoted
-text, or its first word behind the parenthesis of a macro or the brace.
+The word `sorted` in a comment right before the rows marks a table; the mark holds until a blank
+line, a closing brace or another comment line. A row's key is its first quoted text, or its first
+word behind the parenthesis of a macro or the brace.
 """
 
 import re
@@ -17,7 +17,7 @@ DEFINITION = re.compile(r"^(?:REASON|SETTING|SHOW)\(\s*\"?(\w+)", re.MULTILINE)
 
 
 def rows_after(lines, start):
-    """The keys of the rows that a claim at this line speaks of."""
+    """The keys of the rows that a mark at this line covers."""
     keys = []
     for distance, line in enumerate(lines[start + 1 :]):
         if distance > NEAR and not keys:
@@ -31,7 +31,7 @@ def rows_after(lines, start):
 
 
 def unsorted():
-    """Rows that stand before the one they should follow."""
+    """Rows that are not in order."""
     for path in tables():
         lines = read(path).splitlines()
         for number, line in enumerate(lines):

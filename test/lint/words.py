@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What no file of the tree holds: paths of one machine, reminders to oneself, trailing blanks."""
+"""What no file of the tree may contain: paths of one machine, reminders, trailing blanks."""
 
 import re
 

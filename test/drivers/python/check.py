@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 """What the programs of Python share: clients that work at once, and a report in TAP.
 
-The server is named by libpq's variables (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE), and
-DRIVER_MODE says what is there: a pooler in transaction mode, one in session mode, or direct,
+libpq's variables (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE) name the server. DRIVER_MODE is
+its kind: transaction, a pooler in transaction mode; session, one in session mode; or direct,
 PostgreSQL itself.
 """
 
@@ -16,8 +16,8 @@ CLIENTS = 6
 MODE = os.environ.get("DRIVER_MODE", "transaction")
 HAS_SESSION = MODE != "transaction"
 
-# A statement that fails because a table has changed: told by PostgreSQL and in session mode,
-# unseen in transaction mode.
+# A statement that fails because a table has changed: an error with PostgreSQL and in session mode,
+# replayed by the pooler in transaction mode.
 HEALS = MODE == "transaction"
 
 _results = []
@@ -34,7 +34,7 @@ def record(name, failure=None):
 
 
 def check(name, body, count=CLIENTS):
-    """Run body(number) in as many threads as there are clients; all have to end well."""
+    """Run body(number) in as many threads as there are clients; all have to succeed."""
     failures = []
 
     def run(number):
@@ -70,7 +70,7 @@ def fails(kinds, body):
 
 
 def finish():
-    """Say how many there were, and end: 0 if all were right."""
+    """Print the number of checks, and exit with 0 if all were right."""
     print(f"1..{len(_results)}", flush=True)
     sys.stdout.flush()
     os._exit(0 if _results and all(_results) else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""asyncpg as its users have it: everything is prepared by name, sessions are reset by its pool."""
+"""asyncpg with its defaults: everything is prepared by name, its pool resets sessions."""
 
 import asyncio
 import datetime
@@ -51,7 +51,7 @@ async def prepared(number):
 
 
 async def many_prepared(number):
-    """More than the cache of a connection keeps: it closes the statements not used for longest."""
+    """More than a connection's cache keeps: it closes the least recently used statements."""
     connection = await asyncpg.connect(statement_cache_size=5)
     for turn in range(40):
         kind = turn % 12
@@ -135,7 +135,7 @@ async def copies(number):
 
 
 async def types(number):
-    """Everything travels in binary."""
+    """Everything is sent in binary."""
     connection = connections[number]
     values = (
         number, 2**40 + number, decimal.Decimal("12345678901234567890.0987654321"), 1.5e-300,
@@ -147,7 +147,7 @@ async def types(number):
     query = "SELECT " + ", ".join(f"${i}::{cast}" for i, cast in enumerate(casts.split(), 1))
     for _ in range(7):
         assert tuple(await connection.fetchrow(query, *values)) == values
-    # Types of the database's own are looked up with a query of asyncpg's, in the middle.
+    # asyncpg looks up the database's own types with a query, in the middle.
     await connection.execute(f"CREATE TYPE colour{number} AS ENUM ('red', 'green')")
     await connection.execute(f"CREATE TYPE pair{number} AS (a int, b colour{number})")
     row = await connection.fetchval(f"SELECT ROW($1::int, 'red')::pair{number}", number)
@@ -167,7 +167,7 @@ async def cursors(number):
 
 
 async def cancels(number):
-    """A time limit, and a task that is cancelled: asyncpg asks the server to stop."""
+    """A time limit, and a cancelled task: asyncpg sends a cancel request."""
     connection = connections[number]
     for _ in range(2):
         sleep = connection.fetch("SELECT pg_sleep(60)", timeout=0.5)
@@ -190,11 +190,11 @@ async def changed_tables(number):
     await connection.execute(f"ALTER TABLE change{number} ADD COLUMN b text DEFAULT 'new'")
     for _ in range(3):
         assert tuple(await connection.fetchrow(query, 2)) == (1, "new")
-    # Types made anew: the descriptions that asyncpg keeps are wrong, and it has to find out.
+    # Types created anew: the descriptions that asyncpg keeps are wrong, and it has to notice.
     await connection.execute(f"ALTER TABLE change{number} ALTER COLUMN a TYPE text")
     query = f"SELECT a FROM change{number}"
     assert await connection.fetchval(query) == "1"
-    # In a transaction the error is the user's, and the next transaction is well.
+    # In a transaction the user gets the error, and the next transaction succeeds.
     await connection.execute(f"ALTER TABLE change{number} ALTER COLUMN a TYPE varchar(7)")
     try:
         async with connection.transaction():
@@ -206,13 +206,13 @@ async def changed_tables(number):
 
 
 async def pools(number):
-    """What asyncpg's pool asks for between two users: its reset query, in one message."""
+    """asyncpg's pool sends its reset query between two users, in one message."""
     settings = {"search_path": f"own{number}"}
     async with asyncpg.create_pool(min_size=1, max_size=2, server_settings=settings) as pool:
         for turn in range(6):
             async with pool.acquire() as connection:
                 assert await connection.fetchval("SELECT $1::int + 1", turn) == turn + 1
-                # Followed, and there again after the pool's RESET ALL, with the next server.
+                # Followed, and restored after the pool's RESET ALL, on the next server.
                 path = await connection.fetchval("SHOW search_path")
                 assert HAS_SESSION or path == f"own{number}"
         results = await asyncio.gather(
@@ -257,7 +257,8 @@ async def main():
     await check_async("types in binary", types)
     await check_async("cursors with row limits", cursors)
     await check_async("time limits and cancels", cancels)
-    # Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+    # Alone: a client that remembers columns is not notified of a change by a server that never had
+    # the plan.
     await check_async("a changed table", changed_tables, 1)
     await check_async("pools and their resets", pools)
     if HAS_SESSION:

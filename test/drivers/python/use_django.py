@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""Django as its users have it: a session's settings, persistent connections, migrations.
+"""Django with its defaults: settings of a session, persistent connections, migrations.
 
-Django sets the time zone and, where asked for, the level of isolation at the start of a session;
+Django sets the time zone and, if configured, the isolation level at the start of a session;
 transactions are atomic() blocks with savepoints.
 """
 
@@ -116,7 +116,7 @@ class expected:
 
 
 def alters(_):
-    """A migration while others read, as it is with a deployment."""
+    """A migration while other clients read, as in a deployment."""
     field = models.CharField(max_length=10, default="new")
     field.set_attributes_from_name("extra")
     before = len(Thing.objects.raw("SELECT * FROM things_thing")[0].__dict__)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""pg8000 as its users have it: it prepares by name, or sends Parse and Sync, then Bind and Sync."""
+"""pg8000 with its defaults: it prepares by name, or sends Parse and Sync, then Bind and Sync."""
 
 import datetime
 import decimal
@@ -127,7 +127,7 @@ def changed_tables(number):
 
 
 def pg8000_prepares():
-    """Until its version 1.16 pg8000 kept statements by name, and what columns they have."""
+    """Before version 1.16 pg8000 kept statements by name, with their columns."""
     return not hasattr(pg8000, "exceptions")
 
 

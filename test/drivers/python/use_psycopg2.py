@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""psycopg 2 as its users have it: simple queries, and a pool that resets what it is given back."""
+"""psycopg 2 with its defaults: simple queries, and a pool that resets returned connections."""
 
 import io
 import select
@@ -44,7 +44,7 @@ def settings(number):
 
 
 def sessions(number):
-    """set_session says SET SESSION CHARACTERISTICS outside of autocommit; here BEGIN says it all."""
+    """set_session sends SET SESSION CHARACTERISTICS in autocommit only; else BEGIN has all of it."""
     connection = connections[number]
     connection.set_session(isolation_level="SERIALIZABLE", readonly=True, deferrable=True)
     assert one(connection, "SHOW transaction_isolation") == ("serializable",)

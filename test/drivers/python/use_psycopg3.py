@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""psycopg 3 as its users have it: statements are prepared by their fifth execution."""
+"""psycopg 3 with its defaults: it prepares statements at their fifth execution."""
 
 import datetime
 import decimal
@@ -59,7 +59,7 @@ def prepared(number):
 
 
 def many_prepared(number):
-    """More than a connection keeps: psycopg deallocates the one not used for longest."""
+    """More than a connection keeps: psycopg deallocates the least recently used statement."""
     with psycopg.connect("", autocommit=True, prepare_threshold=0) as connection:
         connection.prepared_max = 5
         for turn in range(30):
@@ -217,7 +217,7 @@ def cancels(number):
 
     def cancel():
         running.wait()
-        # The query may not have been sent yet: PostgreSQL ignores what comes too early.
+        # The query may not have been sent yet: PostgreSQL ignores a request that comes too early.
         while not done.wait(0.2):
             connection.cancel()
 
@@ -231,7 +231,7 @@ def cancels(number):
         thread.join()
         connection.rollback()
         while True:
-            # A late one may still hit us.
+            # A late request may still hit this connection.
             try:
                 assert connection.execute("SELECT %s::int", (number,)).fetchone() == (number,)
                 break
@@ -258,7 +258,7 @@ def changed_tables(number):
 
 
 def pools(number):
-    """psycopg's own pool, where it is installed: it rolls back what it is given in the middle."""
+    """psycopg's own pool, if it is installed: it rolls back connections returned in a transaction."""
     options = {"application_name": f"pool {number}"}
     with psycopg_pool.ConnectionPool("", kwargs=options, min_size=1, max_size=3) as pool:
         for turn in range(8):
@@ -288,7 +288,7 @@ def closes(number):
 check("connects", connect)
 check("startup parameters stay the client's own", settings)
 check("statements are prepared after five executions", prepared)
-# With a libpq before 17 psycopg says DEALLOCATE in the extended protocol, else Close.
+# With a libpq before 17 psycopg sends DEALLOCATE in the extended protocol, else Close.
 check("statements are closed past prepared_max", many_prepared)
 check("transactions commit and roll back", transactions)
 check("errors end their transaction only", errors_roll_back)

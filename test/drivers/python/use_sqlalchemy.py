@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""SQLAlchemy as its users have it, over psycopg 2, psycopg 3, asyncpg or pg8000: argument.
+"""SQLAlchemy with its defaults, on psycopg 2, psycopg 3, asyncpg or pg8000: argument.
 
-Its dialects ask for the server's version and standard_conforming_strings when they connect, its
-pool rolls back what it is given back, and asyncpg's keeps statements by name.
+Its dialects query the server's version and standard_conforming_strings when they connect, its pool
+rolls back returned connections, and its asyncpg dialect keeps statements by name.
 """
 
 import asyncio
@@ -122,7 +122,7 @@ def closes(number):
 
 
 async def main_async():
-    """The asynchronous dialect: the same statements by another road."""
+    """The asynchronous dialect: the same statements."""
     from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
     shared = [create_async_engine(url(), pool_pre_ping=True) for _ in range(CLIENTS)]
@@ -160,7 +160,7 @@ async def main_async():
             await connection.execute(text(f"ALTER TABLE change{number} ADD COLUMN b int"))
             await connection.commit()
             try:
-                # In a transaction the error is the user's, once.
+                # In a transaction the user gets the error, once.
                 await connection.execute(query)
             except DBAPIError as failure:
                 assert "InvalidCachedStatementError" in str(failure)

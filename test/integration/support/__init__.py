@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: ISC
-"""What the integration tests stand on: a PostgreSQL of their own, the daemon, raw peers of both kinds."""
+"""What the integration tests use: servers and clients, and what they send to each other."""

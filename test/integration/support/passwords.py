@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Password secrets and both sides of the exchanges that prove them, for raw peers."""
+"""Password secrets, and both sides of the MD5 and SCRAM exchanges, for raw clients and servers."""
 
 import base64
 import functools
@@ -73,7 +73,7 @@ class ScramClient:
         return self.prove(f"c={encode(self.header.encode() + self.bound_to)},r={nonce}")
 
     def prove(self, bare):
-        """client-final-message of this text and the right proof for it, whatever it says."""
+        """client-final-message of this text and the right proof for it, whatever the text is."""
         attributes = self.challenge(self.server_first)
         client_key, stored, server_key = scram_keys(
             self.password, base64.b64decode(attributes["s"]), int(attributes["i"])

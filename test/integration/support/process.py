@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Processes, ports, folders and waiting.
 
-PostgreSQL and the daemon refuse to run as root, so a test run by root starts them as another
-user. Every child asks the kernel to be ended with us, so that an interrupted run leaves none.
+PostgreSQL and the daemon refuse to run as root, so tests run by root start them as another user,
+the service user. The kernel ends each child together with this process, so that an interrupted run
+leaves none.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ HOST = "127.0.0.1"
 
 
 def service_user():
-    """The passwd entry that children run as; None when we are not root and nothing changes."""
+    """The passwd entry of the service user; None when the tests do not run as root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -31,7 +32,7 @@ def service_user():
 
 @contextlib.contextmanager
 def as_daemon_user():
-    """Connect as the daemon's own user: the system tells the uid of whoever connects."""
+    """Connect as the service user: the kernel reports the uid of the connecting process."""
     user = service_user()
     if user:
         os.seteuid(user.pw_uid)
@@ -56,7 +57,7 @@ def own(path):
 
 
 def make_folder(prefix):
-    """A new temporary folder that children may write to and everybody may enter."""
+    """A new temporary folder that children may write to and all users may enter."""
     path = tempfile.mkdtemp(prefix=prefix)
     os.chmod(path, 0o755)
     own(path)
@@ -64,7 +65,7 @@ def make_folder(prefix):
 
 
 def drop_folder(path):
-    """Remove a temporary folder; PGUSHER_TEST_KEEP keeps them for a look afterwards."""
+    """Remove a temporary folder, unless PGUSHER_TEST_KEEP is set."""
     if not os.environ.get("PGUSHER_TEST_KEEP"):
         shutil.rmtree(path, ignore_errors=True)
 
@@ -97,7 +98,7 @@ _given_ports = set()
 
 
 def own_ports():
-    """Below those that the kernel gives to clients; each of several test processes has its share."""
+    """The ports that this test process may use: below those that the kernel assigns to clients."""
     ports = range(12000, 32000)
     share = len(ports) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -105,7 +106,7 @@ def own_ports():
 
 
 def free_port():
-    """A port that nobody listens on and that has not been given before."""
+    """A port that is not in use and that was not returned before."""
     while True:
         port = random.SystemRandom().choice(own_ports())
         if port in _given_ports:
@@ -123,13 +124,13 @@ def free_port():
 
 
 def hold(process):
-    """Stop a child until release(); it does nothing more when this returns."""
+    """Stop a child until resume_process(); it does nothing more when this returns."""
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 def release(process):
-    """Let a child go on that was held."""
+    """Let a stopped child continue."""
     process.send_signal(signal.SIGCONT)
 
 

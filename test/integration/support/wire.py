@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Messages of the frontend/backend protocol: builders, and a reader for what comes back."""
+"""Messages of the frontend/backend protocol: functions that build them, and a reader."""
 
 import struct
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Message(NamedTuple):
 
 
 def text(value):
-    """A string as it travels, with its final zero."""
+    """A string as it is sent, with its final zero."""
     return (value if isinstance(value, bytes) else value.encode()) + b"\0"
 
 

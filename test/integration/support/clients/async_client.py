@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""A client for hundreds at a time: raw messages, a memory of what was said, an end to every wait.
+"""A client for hundreds at a time: raw messages, a history of them, a time limit for every wait.
 
-It judges nothing; that is what support.crosstalk.answer_check is for. RawClient is the one to use where a test
-has a few connections and no event loop.
+It checks no answers; support.crosstalk.answer_check does that. RawClient is for tests with a few
+connections and no event loop.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import time
 
 from support import wire
 
-# How many sends and messages are remembered, and how much of each is shown.
+# How many sends and messages the history keeps, and how much of each it shows.
 REMEMBERED = 80
 SHOWN = 160
 
@@ -25,14 +25,14 @@ class Gone(Exception):
 
 
 class Hung(AssertionError):
-    """Something did not come in its time."""
+    """Nothing was received in time."""
 
 
 class Talker(asyncio.Protocol):
     """One connection of an event loop."""
 
     def __init__(self, patience):
-        """patience is how many seconds any one message may take to come."""
+        """patience is the time limit for a message, in seconds."""
         self.patience = patience
         self.history = collections.deque(maxlen=REMEMBERED)
         self.transport = None
@@ -51,7 +51,7 @@ class Talker(asyncio.Protocol):
         _, talker = await loop.create_connection(lambda: cls(patience), *address)
         return talker
 
-    # What the event loop tells
+    # Callbacks of the event loop
 
     def connection_made(self, transport):
         self.transport = transport
@@ -83,7 +83,7 @@ class Talker(asyncio.Protocol):
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(None)
 
-    # Talk
+    # Messages
 
     def send(self, data):
         """Send bytes as they are."""
@@ -123,7 +123,7 @@ class Talker(asyncio.Protocol):
         return found
 
     async def login(self, user, database, **parameters):
-        """Log in where no password is asked for; what came is returned."""
+        """Log in where no password is asked for; returns the messages of the server."""
         self.send(wire.startup({"user": user, "database": database, **parameters}))
         return await self.result()
 
@@ -133,24 +133,24 @@ class Talker(asyncio.Protocol):
             await self._wait()
 
     def pause(self):
-        """Leave what comes where it is, in the system's buffers and behind them."""
+        """Stop reading: unread data stays in socket buffers."""
         if not self.lost:
             self.transport.pause_reading()
 
     def resume(self):
-        """Take it again."""
+        """Read again."""
         if not self.lost:
             self.transport.resume_reading()
 
-    # Ways to go
+    # Disconnecting
 
     async def leave(self):
-        """Say goodbye, and wait until the other side has closed."""
+        """Send Terminate, and wait until the other side has closed."""
         self.send(wire.terminate())
         await self.until_closed()
 
     def close(self):
-        """Close without a word."""
+        """Close without Terminate."""
         if self.transport is not None:
             self.transport.abort()
 
@@ -161,14 +161,14 @@ class Talker(asyncio.Protocol):
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.close()
 
-    # Afterwards
+    # History
 
     def note(self, text):
-        """Remember something that happened meanwhile."""
+        """Add an event to the history."""
         self.history.append((time.monotonic(), "!", text))
 
     def conversation(self):
-        """The last that was said, line by line."""
+        """The history, line by line."""
         began = self.history[0][0] if self.history else 0
         for at, direction, what in self.history:
             if direction == "!":
@@ -194,7 +194,7 @@ def _show(data):
 
 
 async def cancel(address, key, patience):
-    """Send a CancelRequest and wait until the other side has dealt with it."""
+    """Send a CancelRequest and wait until the other side has closed."""
     talker = await Talker.connect(address, patience)
     try:
         talker.send(wire.cancel_request(key))

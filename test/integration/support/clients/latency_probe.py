@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Somebody else at the same time: a client in a process of its own that measures how it fares.
+"""A client in a process of its own that measures the latency which other clients cause.
 
-Run as a program it asks or logs in again and again. A line on its standard input says for how
-many seconds more to measure, and is answered by the times of all that was done since the answer
-before.
+Run as a program it sends queries or logs in again and again. Each line on its standard input is a
+number of seconds to measure; the answer has the times of everything since the answer before.
 """
 
 import json
@@ -18,7 +17,7 @@ if __name__ == "__main__":
 
 from support.clients.raw import RawClient
 
-# Between two rounds: so little that a stall is seen, so much that the probe is no load itself.
+# Between two rounds: short enough to notice a stall, long enough to be no load.
 PAUSE = 0.002
 
 
@@ -54,7 +53,7 @@ class Probe:
 
 
 def share(times, part):
-    """The time that this part of all did not exceed: share(times, 0.99)."""
+    """The time that this share of all times did not exceed: share(times, 0.99)."""
     return times[min(len(times) - 1, int(len(times) * part))]
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""A libpq newer than the system's: that of the wheel psycopg[binary], in a process of its own.
+"""A newer libpq than the system's, of the wheel psycopg[binary], in a process of its own.
 
-Run as a program it connects, obeys the lines on its standard input and answers each with one line:
-SQL with the first column of its rows, `begin SQL` with nothing yet, `cancel` with how the query
-that was begun has ended.
+Run as a program it connects, runs the lines on its standard input and answers each with one line:
+SQL with the first column of its rows, `begin SQL` with nothing, `cancel` with the outcome of the
+query that was begun.
 """
 
 import json
@@ -31,11 +31,11 @@ def _environment():
 
 
 class Refused(Exception):
-    """libpq's own error, or the server's."""
+    """An error of libpq or of the server."""
 
 
 class Libpq:
-    """One connection; what the keywords are is libpq's to say."""
+    """One connection; the keywords are libpq's."""
 
     def __init__(self, **parameters):
         self.process = subprocess.Popen(
@@ -46,7 +46,7 @@ class Libpq:
             env=_environment(),
         )
         try:
-            # The protocol spoken, as libpq counts: 30002 is 3.2.
+            # The protocol version as libpq counts: 30002 is 3.2.
             self.protocol = self._answer()
         except Refused:
             self.close()
@@ -67,7 +67,7 @@ class Libpq:
         return answer["value"]
 
     def ask(self, line):
-        """Let it do this and return the answer."""
+        """Send a line and return the answer."""
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return self._answer()
@@ -88,7 +88,7 @@ def _answer_with(function, *arguments):
 
 
 class _Begun:
-    """A query in the background, for somebody to cancel."""
+    """A query in the background, to be cancelled."""
 
     def __init__(self, connection, sql):
         self.connection = connection
@@ -109,7 +109,7 @@ class _Begun:
 
 
 def main(parameters):
-    """Connect and obey until our input ends."""
+    """Connect and answer lines until the input ends."""
     import psycopg
 
     begun = None

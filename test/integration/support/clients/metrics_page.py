@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Asking the metrics endpoint, and reading what it says with Prometheus' own parser."""
+"""Requests to the metrics endpoint. Prometheus' own parser reads the answers."""
 
 import http.client
 
@@ -9,7 +9,7 @@ OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
 
 class Answer:
-    """What came back."""
+    """An HTTP response."""
 
     def __init__(self, response):
         self.status = response.status
@@ -29,12 +29,12 @@ def ask(port, path="/metrics", method="GET", host=HOST, timeout=10, **headers):
 
 
 def labels_of(**labels):
-    """What a sample's key has behind its name."""
+    """The labels in the key of a sample."""
     return tuple(sorted(labels.items()))
 
 
 class Page:
-    """A page of metrics, read."""
+    """A parsed page of metrics."""
 
     def __init__(self, text, is_open=False):
         if is_open:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A client that speaks the protocol byte by byte, right or wrong as a test wants it."""
+"""A client that sends and reads the protocol byte by byte, right or wrong as a test needs it."""
 
 import contextlib
 import select
@@ -14,7 +14,7 @@ TIMEOUT = 15.0
 
 
 class Closed(Exception):
-    """The other side closed the connection (or reset it) in an orderly place: between messages."""
+    """The other side closed or reset the connection between two messages."""
 
 
 class ServerError(Exception):
@@ -32,7 +32,7 @@ class ServerError(Exception):
         return f"{self.severity} {self.sqlstate}: {self.text}"
 
     def is_(self, severity, sqlstate, text):
-        """Compare all that a pooler's own error has; the reason for a failing assert is shown."""
+        """Compare all parts of the pooler's own error; a failing assert shows the difference."""
         assert (self.severity, self.sqlstate, self.text) == (severity, sqlstate, text)
         return True
 
@@ -79,7 +79,7 @@ class Result:
 
 
 class RawClient:
-    """One connection. Nothing is sent or read but by a method's call."""
+    """One connection. It sends and reads only in calls of its methods."""
 
     def __init__(self, address, timeout=TIMEOUT, options=()):
         """address is (host, port) or the path of a Unix socket; options are the socket's own."""
@@ -195,7 +195,7 @@ class RawClient:
         return not poll.poll(seconds * 1000)
 
     def close(self):
-        """Close without a word."""
+        """Close without Terminate."""
         self.socket.close()
 
     def reset(self):
@@ -208,7 +208,7 @@ class RawClient:
         self.socket.shutdown(socket.SHUT_WR)
 
     def leave(self):
-        """Say goodbye and close; who comes after that finds the place free."""
+        """Send Terminate and wait for the close: the next client finds the place free."""
         with contextlib.suppress(OSError):
             self.send(wire.terminate())
             self.shut_down_write()
@@ -226,12 +226,12 @@ class RawClient:
         return self.send(wire.startup(pairs, protocol))
 
     def login(self, user="app", database="main", password=None, scram_keys=None, **parameters):
-        """Log in whichever way is asked; ServerError when refused."""
+        """Log in with the method that the server asks for; ServerError when refused."""
         self.send_startup(user, database, **parameters)
         return self.finish_login(user, password)
 
     def finish_login(self, user, password=None):
-        """Answer what is asked until ReadyForQuery."""
+        """Answer authentication requests until ReadyForQuery."""
         scram = None
         self.welcome = []
         while True:
@@ -339,7 +339,7 @@ class RawClient:
 
 
 def cancel(address, key):
-    """Send a CancelRequest and wait until the other side has dealt with it."""
+    """Send a CancelRequest and wait until the other side has closed."""
     with RawClient(address) as client:
         client.send(wire.cancel_request(key))
         client.closed()

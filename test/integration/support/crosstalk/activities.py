@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a conversation of a client may be: one row of ACTS and one function for each."""
+"""What a client of the crosstalk test does: a function for each activity, and a row of the table."""
 
 import asyncio
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ async def blocks_at_once(client):
 
 
 async def transfer_at_once(client):
-    """A transfer that is one request, and may fail in the end; others may travel with it."""
+    """A money transfer in one request, which may fail at its end; others may be sent with it."""
     transfer = Transfer(client.next_token(), client.draw)
     fails = client.draw.random() < 0.2
     phrase = client.draw.choice((transfer.simple, transfer.batch))(fails)
@@ -103,7 +103,7 @@ async def transfer_at_once(client):
 
 
 async def transfer_in_block(client):
-    """A transfer in a transaction block, step by step or in a pipeline."""
+    """A money transfer in a transaction block, step by step or in a pipeline."""
     transfer = Transfer(client.next_token(), client.draw)
     steps = [requests.begin(), *transfer.steps(client.draw)]
     if client.draw.random() < 0.2:
@@ -123,7 +123,7 @@ async def transfer_in_block(client):
 
 
 async def copy_rows(client):
-    """Rows that are all there in the end, or none of them."""
+    """Rows that are all committed in the end, or none of them."""
     token = client.next_token()
     lines = [f"{token}\t1\t2\t0\n".encode()] * client.draw.randint(1, 60)
     end = [done(f"COPY {len(lines)}")]
@@ -133,7 +133,7 @@ async def copy_rows(client):
 
 
 async def copy_patiently(client):
-    """Rows that follow when the server has asked for them, with the Syncs of some drivers."""
+    """Rows that are sent when the server has asked for them, with the Syncs of some drivers."""
     client.undisturbed()
     token = client.next_token()
     count = client.draw.randint(1, 20)
@@ -166,7 +166,7 @@ async def cancel_storm(client):
         requests.slow(client.next_token(), client.draw) for _ in range(client.draw.randint(1, 3))
     ]
     await client.send(b"".join(phrase.data for phrase in [first, *rest]))
-    await client.hear(first)  # now a server is ours
+    await client.hear(first)  # now the client has a server
     for _ in range(client.draw.randint(1, 6)):
         key = own if client.draw.random() < 0.5 else client.draw.choice(others)
         client.cancel_soon(key, client.draw.uniform(0, 0.02), hits=key == own)
@@ -175,7 +175,7 @@ async def cancel_storm(client):
 
 
 async def strange_keys(client):
-    """Cancel requests that must hit nobody: keys that are over, cut or drawn."""
+    """Cancel requests that must hit no query: outdated, cut and random keys."""
     client.undisturbed()
     drawn = bytes(client.draw.randrange(256) for _ in range(8))
     for key in [*client.former_keys(), drawn, client.talker.key[:4] + drawn[4:]]:
@@ -184,7 +184,7 @@ async def strange_keys(client):
 
 
 async def trespass(client):
-    """A transaction block where none is allowed: the end of this client, and of nobody else."""
+    """A transaction block in statement mode: it closes this client, and no other."""
     client.undisturbed()
     batch = [requests.begin(), client.ordinary()][:client.draw.randint(1, 2)]
     await client.send(b"".join(phrase.data for phrase in batch))
@@ -192,11 +192,11 @@ async def trespass(client):
     raise Wrong("was let into a transaction block")
 
 
-# --- what belongs to a session ----------------------------------------------------------------
+# --- session state ----------------------------------------------------------------------------
 
 
 async def listening(client):
-    """Notifications of a channel of one's own."""
+    """Notifications of the client's own channel."""
     client.undisturbed()
     token, channel = client.next_token(), f"channel{client.number}"
     await client.say(Phrase(wire.query(f"LISTEN {channel}"), [done("LISTEN")]))
@@ -215,7 +215,7 @@ SELECT coalesce(current_setting('talk.owner', true), '')
 
 
 async def finding_nothing(client):
-    """A new session has nothing of the one before; and leaves something of its own behind."""
+    """A new session has no state of another client's; leave some state of this one behind."""
     client.undisturbed()
     token = client.next_token()
     if client.login_number != client.marked:
@@ -234,12 +234,12 @@ async def finding_nothing(client):
 
 @dataclass(frozen=True)
 class Act:
-    """How often something is done, and where."""
+    """How often and in which modes an activity is chosen."""
 
     weight: int
     function: object
     modes: tuple = ANY
-    needs: str = ""  # a word of Mix that must be true, but in session mode
+    needs: str = ""  # an attribute of Mix that must be true, except in session mode
 
 
 ACTS = (
@@ -270,7 +270,7 @@ ACTS = (
 
 
 def for_mix(mix):
-    """The functions that a mix has, and their weights."""
+    """The activities of a mix, and their weights."""
     mine = [
         act for act in ACTS
         if mix.mode in act.modes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Whether what a client hears is its own, to the last byte."""
+"""Checks that the answers a client receives are its own, to the last byte."""
 
 from support import wire
 from support.crosstalk.expected_answers import Fault, done
@@ -9,22 +9,23 @@ ABORTED = "current transaction is aborted, commands ignored until end of transac
 
 
 class Wrong(AssertionError):
-    """An answer that is not the asker's."""
+    """The answer is not that of the client's request."""
 
 
 class Judge:
-    """What one client knows of its session, and so what it is to hear."""
+    """What one client knows of its session, and therefore the answers that it expects."""
 
     def __init__(self, number):
         self.number = number
         self.login_number = 0
         self.status = "I"  # of its transaction
-        self.told = {}  # its parameters, as it was told or has asked for
-        self.canceled = False  # was the last that we asked for?
+        self.told = {}  # its parameters: reported, or asked for
+        self.canceled = False  # whether its last request was cancelled
         self.cancels = 0  # how many queries its own cancel requests may still end
 
     def judge(self, phrase, heard, cut=False):
-        """Compare; whether it went well, and whether our own cancel request has ended it."""
+        """Compare; returns whether the request succeeded, and whether the client's own cancel
+        request ended it."""
         answer = [each for each in heard if each.type not in "NSA"]
         wanted = self.wanted(phrase)
         canceled = False
@@ -42,7 +43,7 @@ class Judge:
         return not failed and not cut and wanted is phrase.answer, canceled
 
     def wanted(self, phrase):
-        """The answer that the state of our transaction leaves."""
+        """The expected answer in the current state of the transaction."""
         if self.status != "E" or phrase.harmless:
             return phrase.answer
         if phrase.ends:
@@ -50,7 +51,7 @@ class Judge:
         return [("E", Fault("25P02", ABORTED))]
 
     def matches(self, wanted, message):
-        """Is it this message, byte for byte where that is known?"""
+        """Whether the message is this one, byte for byte where that is known."""
         kind, body = wanted
         if kind != message.type:
             return False
@@ -60,15 +61,15 @@ class Judge:
         return body is None or message.body == self.body(body)
 
     def body(self, body):
-        """The bytes that a body stands for."""
+        """The bytes of an expected body."""
         return body(self.told) if callable(body) else body
 
     def tell(self, wanted):
-        """What was to come, for people."""
+        """The expected message for error texts."""
         return f"{wanted[0]} {self.body(wanted[1])}" if isinstance(wanted, tuple) else wanted
 
     def is_our_cancel(self, answer, place):
-        """An error that ends the answer, for which we have asked."""
+        """Whether an error that ends the answer was caused by the client's own cancel request."""
         message = answer[place]
         if message.type != "E" or place != len(answer) - 1 or self.cancels == 0:
             return False
@@ -78,7 +79,7 @@ class Judge:
         return True
 
     def judge_asides(self, phrase, heard, partly):
-        """Notices, parameters and notifications: ours alone."""
+        """Notices, parameters and notifications are the client's own too."""
         notices = [wire.read_fields(each.body)["M"] for each in heard if each.type == "N"]
         wanted = list(phrase.notices)
         if notices != (wanted[:len(notices)] if partly else wanted):
@@ -90,14 +91,14 @@ class Judge:
                 raise Wrong(f"heard a notification {each.body}")
 
     def judge_parameter(self, name, value):
-        """A name that is told is our own, or the server's."""
+        """A reported parameter is the client's own, or the server's default."""
         ours = value in ("", f"{self.number}/{self.login_number}")
         ours = ours or value.startswith(f"c{self.number}.")
         if name == "application_name" and not ours:
             raise Wrong(f"was told an application_name {value}")
 
     def judge_status(self, phrase, status, well, canceled):
-        """Is our transaction where this phrase has left it?"""
+        """The transaction status is what the request has left."""
         if phrase.ends or phrase.begins:
             lawful = "IE" if canceled else "T" if phrase.begins and well else "I"
         elif well or phrase.harmless or self.status == "I":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""One client of support.crosstalk: it logs in, talks, cancels, vanishes, and comes again.
+"""One client of the crosstalk test: it logs in, sends requests, cancels, disconnects, and returns.
 
-What client 17 does in its conversation 42 depends on the seed, 17 and 42 alone: the same seed
-draws the same again, whatever the others and the clock do.
+What client 17 does in its conversation 42 depends on the seed, 17 and 42 alone: the same seed makes
+the same choices again, whatever other clients and the clock do.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ ZONES = ("UTC", "Europe/Paris", "Asia/Tokyo", "America/Lima")
 
 # PostgreSQL signals the process and then its group: one request may end two queries in a row.
 SIGNALS = 2
-# What becomes of the client of a server that was ended: PostgreSQL's own words, and the pooler's.
+# The errors of a client that loses its server: PostgreSQL's and the pooler's.
 ENDED = ("57P01", "08006")
 TRESPASS = "transaction blocks not allowed in statement pooling mode"
 
 
 class Vanished(Exception):
-    """The client goes, as was drawn."""
+    """The client disconnects, as was chosen."""
 
 
 class Ended(Exception):
-    """The client was closed, lawfully."""
+    """The client was closed, as is allowed."""
 
 
 class Client(Judge):
-    """One of many: logs in, talks, goes and comes again until time is up."""
+    """One of many clients: logs in, sends requests, disconnects and returns until the time is up."""
 
     def __init__(self, run, number):
         super().__init__(number)
@@ -42,15 +42,15 @@ class Client(Judge):
         self.conversation = 0
         self.talker = None
         self.keys = []
-        self.names = {}  # of prepared statements, with the label that each text gives its answer
-        self.marked = 0  # the login that has left something in its session
+        self.names = {}  # of prepared statements, with the column name that each text gives its answer
+        self.marked = 0  # the login that has left state in its session
         self.cancelling = []
         self.begin_conversation()
 
-    # Life
+    # Connections
 
     async def live(self):
-        """Until the run is over."""
+        """Work until the run is over."""
         try:
             while self.run.goes_on():
                 await self.visit()
@@ -61,7 +61,7 @@ class Client(Judge):
                 self.talker.close()
 
     async def visit(self):
-        """Log in, talk for a while, and go in one way or another."""
+        """Log in, send requests for a while, and disconnect in one way or another."""
         self.login_number += 1
         draw = random.Random(f"{self.mix.seed}/{self.number}/login/{self.login_number}")
         self.draw = draw
@@ -79,7 +79,7 @@ class Client(Judge):
         await self.settle_cancels()
 
     async def log_in(self, draw):
-        """Log in, with parameters or not; or go before that is done."""
+        """Log in, with or without parameters; or disconnect before that is done."""
         self.talker = await Talker.connect(self.mix.address, self.mix.patience)
         self.status = "I"
         self.names = {}
@@ -108,7 +108,7 @@ class Client(Judge):
         self.keys = [*self.keys[-3:], self.talker.key]
 
     def draw_quiet(self, draw):
-        """Settings to ask for that no server reports."""
+        """Choose values for parameters that no server reports."""
         quiet = {
             "search_path": f"schema{draw.randrange(4)}, public",
             "statement_timeout": f"{draw.randint(61, 64)}s",
@@ -119,7 +119,7 @@ class Client(Judge):
     # A conversation
 
     def begin_conversation(self):
-        """Draw whatever will disturb it."""
+        """Choose the disturbances of the next conversation."""
         self.conversation += 1
         self.draw = draw = random.Random(f"{self.mix.seed}/{self.number}/{self.conversation}")
         self.token = f"c{self.number}.{self.conversation}"
@@ -133,7 +133,7 @@ class Client(Judge):
         self.cancels = 0
 
     async def converse(self):
-        """One act, whose traces are gone when it is over."""
+        """Do one activity; its transaction is over when this returns."""
         self.begin_conversation()
         self.act = self.draw.choices(*self.run.acts)[0]
         self.run.counts[self.act.__name__] += 1
@@ -143,30 +143,30 @@ class Client(Judge):
         await self.settle_cancels()
 
     def next_token(self):
-        """A token that nobody else has."""
+        """A token that no other request has."""
         self.tokens += 1
         return f"{self.token}.{self.tokens}"
 
     def former_keys(self):
-        """Keys of logins of ours that are over."""
+        """Keys of this client's former logins."""
         return [key for key in self.keys if key != self.talker.key]
 
     def ordinary(self):
         return requests.ordinary(self.next_token(), self.draw)
 
     def undisturbed(self):
-        """Let no cancel request of ours hit this conversation."""
+        """Let no cancel request of this client hit this conversation."""
         self.cancel_when = None
 
     async def say(self, *what):
-        """Send all of it, and hear the answers; whether the last was answered without an error."""
+        """Send requests and receive the answers; returns whether the last one succeeded."""
         await self.send(b"".join(phrase.data for phrase in what))
         for phrase in what:
             well = await self.hear(phrase)
         return well
 
     async def send(self, data):
-        """Send, in pieces if it was drawn so, and never more than was drawn."""
+        """Send, in pieces if that was chosen, and never more than was chosen."""
         for piece in self.pieces(data):
             if self.bytes_left is not None:
                 piece, self.bytes_left = piece[:self.bytes_left], self.bytes_left - len(piece)
@@ -184,7 +184,7 @@ class Client(Judge):
         return [data[:at], data[at:]]
 
     async def read(self):
-        """The next message, unless it was drawn that we do not wait for it."""
+        """The next message, unless the client was chosen to disconnect before it."""
         if self.messages_left is not None:
             self.messages_left -= 1
             if self.messages_left < 0:
@@ -192,18 +192,18 @@ class Client(Judge):
         return await self.talker.read()
 
     async def hear(self, phrase, heard=()):
-        """Hear a phrase's answer to its ReadyForQuery, and judge it."""
+        """Receive a request's answer up to its ReadyForQuery, and check it."""
         *heard, ready = await self.hear_until("Z", phrase, heard)
         well, canceled = self.judge(phrase, heard)
         self.judge_status(phrase, chr(ready.body[0]), well, canceled)
-        self.told.update(self.talker.parameters)  # PostgreSQL tells right before ReadyForQuery
+        self.told.update(self.talker.parameters)  # PostgreSQL reports right before ReadyForQuery
         self.canceled = canceled
         self.run.counts["canceled"] += canceled
         self.perhaps_cancel("heard")
         return well
 
     async def hear_until(self, types, phrase, heard=()):
-        """Go on to hear a phrase's answer up to a message of one of these types, or an error."""
+        """Receive a request's answer up to a message of one of these types, or an error."""
         heard = list(heard)
         while not heard or heard[-1].type not in types:
             await self.hear_one(phrase, heard)
@@ -212,7 +212,7 @@ class Client(Judge):
         return heard
 
     async def hear_one(self, phrase, heard):
-        """Add the next message to what was heard of a phrase's answer, unless it is the end of us."""
+        """Add the next message to those received, unless it closes this client."""
         try:
             message = await self.read()
         except Gone as gone:
@@ -226,7 +226,7 @@ class Client(Judge):
         self.end(message, why)
 
     def end(self, fatal, gone):
-        """We were closed: lawful only if a server was ended for it."""
+        """The client was closed: only allowed if its server was terminated."""
         said = wire.read_fields(fatal.body) if fatal else {"C": ENDED[0]}
         if self.act is activities.trespass and said.get("M") == TRESPASS:
             raise Ended
@@ -238,13 +238,13 @@ class Client(Judge):
     # Cancel requests
 
     def perhaps_cancel(self, when):
-        """Cancel this conversation, if that was drawn for now."""
+        """Cancel this conversation, if that was chosen for now."""
         if self.cancel_when == when:
             self.cancel_when = None
             self.cancel_soon(self.talker.key, self.cancel_after, hits=True)
 
     def cancel_soon(self, key, seconds, hits=False):
-        """Send a cancel request after a while; one that hits may end what we have asked for."""
+        """Send a cancel request after a while; one that hits may end the current request."""
 
         async def work():
             await asyncio.sleep(seconds)
@@ -258,14 +258,14 @@ class Client(Judge):
         self.cancelling.append(asyncio.create_task(work()))
 
     async def settle_cancels(self):
-        """Wait until all of them were dealt with: none may hit what comes after that."""
+        """Wait until all cancel requests have ended: none may hit a later request."""
         while self.cancelling:
             await self.cancelling.pop()
 
-    # Afterwards
+    # Failures
 
     def story(self, error):
-        """What went wrong, and how it came."""
+        """The error and the history of the connection."""
         act = self.act.__name__ if self.act else "login"
         lines = [
             f"{type(error).__name__}: {error}",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""What exactly a client must hear: one phrase is one request up to its ReadyForQuery.
+"""Requests and the exact answers that their client must receive.
 
 An answer is a list of (type, body). A body is the bytes that must come, a function that makes them
-of what the asker was told of its parameters, a Fault, or None where the type says enough.
+from the client's parameters, a Fault, or None where the type is enough.
 """
 
 from typing import NamedTuple
@@ -25,9 +25,9 @@ class Phrase(NamedTuple):
     data: bytes
     answer: list
     notices: tuple = ()
-    begins: bool = False  # a transaction block
-    ends: bool = False  # one
-    harmless: bool = False  # is no error in a transaction block that has failed
+    begins: bool = False  # begins a transaction block
+    ends: bool = False  # ends a transaction block
+    harmless: bool = False  # is allowed in a failed transaction block
 
 
 def body(message):
@@ -35,18 +35,18 @@ def body(message):
     return message[5:]
 
 
-# Settings that are told to their client, and some that nobody is told of.
+# Parameters that servers report to their client, and some that they do not.
 SETTINGS = (
     "current_setting('application_name') AS app, current_setting('TimeZone') AS zone, concat_ws('/',"
     " current_setting('search_path'), current_setting('statement_timeout'), current_setting('work_mem'))"
     " AS quiet"
 )
-# The values of the quiet ones where nobody has asked for others.
+# The values of the latter where the client has not asked for others.
 QUIET = {"search_path": '"$user", public', "statement_timeout": "0", "work_mem": "4MB"}
 
 
 def echo(label, value):
-    """SQL that tells a value under a name, and whose settings hold."""
+    """SQL that returns a value in a column of this name, and the parameters in force."""
     return f'SELECT {value} AS "{label}", {SETTINGS}'
 
 
@@ -55,7 +55,7 @@ def head(label):
 
 
 def row(value):
-    """The row that echo() must give to its asker, and to nobody else."""
+    """The row that echo() must return to this client."""
 
     def tell(told):
         quiet = "/".join(told[name] for name in QUIET)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a client of support.crosstalk.activities does with prepared statements, named and unnamed."""
+"""Activities with prepared statements, named and unnamed."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ NAMES = [f"s{number}" for number in range(8)]
 
 
 def prepare(client, name):
-    """Parse under a name; the text is one that many have, or the client's own and new."""
+    """Parse under a name, with a text that many clients use or one of the client's own."""
     label = client.draw.choice((f"shared{client.draw.randrange(12)}", client.next_token()))
     client.names[name] = label
     described = client.draw.random() < 0.3
@@ -47,7 +47,7 @@ def forget(client, name):
 
 
 def refuse(client, name):
-    """A Parse that fails, whose name is free afterwards; or the use of a name that is not known."""
+    """A Parse that fails and leaves its name free; or the use of an unknown name."""
     if client.draw.random() < 0.5:
         token = client.next_token()
         fault = Fault("42703", f'column "{token}" does not exist')
@@ -56,7 +56,7 @@ def refuse(client, name):
 
 
 def named(client):
-    """A phrase of one or some steps with named statements."""
+    """A request of one or more steps with named statements."""
     data, answer = b"", []
     for _ in range(client.draw.randint(1, 4)):
         name = client.draw.choice(NAMES)
@@ -73,9 +73,10 @@ def named(client):
 
 
 def skipped(client):
-    """What stands behind an error: nothing of it is done.
+    """Messages behind an error, which the server skips.
 
-    No Close: whoever closes a name, and uses it before the answer is there, has it coming.
+    No Close: a client that closes a name and uses it before the answer has arrived causes its own
+    error.
     """
     names, data = dict(client.names), b""
     for _ in range(client.draw.randint(0, 3)):
@@ -86,16 +87,17 @@ def skipped(client):
 
 
 def wipe(client):
-    """All names at once."""
+    """Close all names at once."""
     client.names.clear()
     sql = client.draw.choice(("DEALLOCATE ALL", "DISCARD ALL"))
     if any(client.told[name] != value for name, value in QUIET.items()):
-        sql = "DEALLOCATE ALL"  # the other resets a session of the pooler's, not of the client's
+        sql = "DEALLOCATE ALL"  # the other resets parameters that only the pooler knows
     return Phrase(wire.query(sql), [done(sql)])
 
 
 async def prepared(client):
-    """Statements by name: the same names with other texts elsewhere, the same texts with others."""
+    """Statements by name: the same names as other clients with other texts, and the other way
+    round."""
     client.undisturbed()
     batch = []
     for _ in range(client.draw.randint(1, 5)):
@@ -106,7 +108,8 @@ async def prepared(client):
 
 
 async def prepared_and_disturbed(client):
-    """Statements by name, and cancel requests; then nobody knows what there is, so all is closed."""
+    """Statements by name and cancel requests; their effect is unknown, so all names are closed
+    then."""
     for _ in range(client.draw.randint(1, 4)):
         await client.say(named(client))
         while client.canceled:
@@ -117,7 +120,7 @@ async def prepared_and_disturbed(client):
 
 
 async def prepared_in_block(client):
-    """Statements by name in a transaction, which do not go when it is rolled back."""
+    """Statements by name in a transaction; a rollback does not close them."""
     client.undisturbed()
     await client.say(requests.begin())
     for _ in range(client.draw.randint(1, 5)):
@@ -127,7 +130,7 @@ async def prepared_in_block(client):
 
 
 async def prepared_and_flushed(client):
-    """Each answer is asked for by a Flush, and waited for, before the next step."""
+    """Each answer is asked for with Flush, and received before the next step."""
     client.undisturbed()
     name = client.draw.choice(NAMES)
     closed = forget(client, name) if name in client.names else (b"", [])
@@ -143,9 +146,9 @@ async def prepared_and_flushed(client):
 
 
 async def altered(client):
-    """A table changes its shape under statements that are prepared: nobody hears of it.
+    """A table changes its columns under prepared statements: the client does not notice.
 
-    A batch that comes in pieces would: it cannot be said again when its first piece has failed.
+    A batch in pieces would fail: it cannot be replayed when its first piece has failed.
     """
     client.undisturbed()
     client.chops = False
@@ -163,7 +166,7 @@ async def altered(client):
 
 
 async def parse_and_bind_later(client):
-    """The unnamed statement, a Sync between its Parse and its Bind, and perhaps some time."""
+    """The unnamed statement with a Sync between its Parse and its Bind, and perhaps some time."""
     client.undisturbed()
     label, token = client.next_token(), client.next_token()
     parse = wire.parse(echo(label, "$1::text")) + wire.describe("S") + wire.sync()
@@ -175,7 +178,7 @@ async def parse_and_bind_later(client):
 
 
 async def parse_and_bind_in_block(client):
-    """The same where the server stays."""
+    """The same in a transaction, which keeps its server."""
     client.undisturbed()
     await client.say(requests.begin())
     await parse_and_bind_later(client)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a client may say: phrases, each made of a token that nobody else has."""
+"""The requests of clients, each made from a token that no other request has."""
 
 from support import wire
 from support.crosstalk.expected_answers import (
@@ -18,7 +18,7 @@ from support.crosstalk.expected_answers import (
     row,
 )
 
-# What phrases need in PostgreSQL.
+# What the requests need in PostgreSQL.
 FUNCTIONS = """
 CREATE TABLE talk_shape (one int);
 INSERT INTO talk_shape VALUES (1);
@@ -84,7 +84,7 @@ def noticing(token, _):
 
 
 def bulky(token, draw):
-    """A row larger than any buffer of ours."""
+    """A row larger than the pooler's buffers."""
     count = draw.randint(1, 20000)
     return Phrase(
         wire.query(f"SELECT repeat('{token}', {count}) AS bulk"),
@@ -93,7 +93,7 @@ def bulky(token, draw):
 
 
 def slow(token, draw):
-    """A query that takes a while: most cancels find one."""
+    """A query that takes a while, so that most cancel requests hit it."""
     seconds = draw.uniform(0.001, 0.03)
     sql = f"SELECT '{token}' AS \"{token}\" FROM pg_sleep({seconds:.4f})"
     return Phrase(
@@ -110,7 +110,7 @@ def call(token, _):
 
 
 def renaming(token, draw):
-    """A tracked parameter changes: the asker is told, and nobody else."""
+    """A tracked parameter changes: only this client receives the new value."""
     if draw.random() < 0.5:
         return Phrase(wire.query(f"SET application_name = '{token}'"), [done("SET")])
     return Phrase(
@@ -123,7 +123,7 @@ def renaming(token, draw):
 
 
 def unnamed(token, draw):
-    """The unnamed statement, whose text is the asker's own or everybody's."""
+    """The unnamed statement, with a text of this client or one that all clients use."""
     label = draw.choice((token, "echo"))
     return Phrase(
         wire.parse(echo(label, "$1::text")) + wire.bind([token]) + wire.describe()
@@ -148,7 +148,7 @@ def portals(token, draw):
 
 
 def broken_batch(token, draw):
-    """An error, what is skipped because of it, and what came before."""
+    """An error, the messages before it, and those that it skips."""
     good = wire.parse(echo("echo", "$1::text")) + wire.bind([token]) + wire.execute()
     answer = [PARSED, BOUND, row(token), done("SELECT 1")]
     if draw.random() < 0.5:
@@ -161,7 +161,7 @@ def broken_batch(token, draw):
 
 
 def large_parameter(token, draw):
-    """A Bind larger than any buffer of ours."""
+    """A Bind larger than the pooler's buffers."""
     count = draw.randint(1, 5000)
     return Phrase(
         wire.parse("SELECT md5($1) = md5(repeat($2, $3)), $2")
@@ -175,7 +175,7 @@ def lone_sync(_, __=None):
 
 
 def closing_nothing(token, _):
-    """Close of what never was is no error."""
+    """Closing a statement that does not exist is no error."""
     batch = wire.close("S", token) + wire.close("P", token) + wire.sync()
     return Phrase(batch, [CLOSED, CLOSED], harmless=True)
 
@@ -198,7 +198,7 @@ COPY_IN = "COPY talk_ledger FROM STDIN"
 
 
 def copy_in(lines, end, answer, draw):
-    """Rows for the ledger, which follow at once; answer is what comes behind the G."""
+    """Rows for the ledger, sent at once; answer is what follows the CopyInResponse."""
     data = b"".join(wire.copy_data(line) for line in lines)
     if draw.random() < 0.5:
         return Phrase(wire.query(COPY_IN) + data + end, [("G", None), *answer])
@@ -207,14 +207,14 @@ def copy_in(lines, end, answer, draw):
 
 
 def copy_failing(token, draw):
-    """A COPY that the asker gives up."""
+    """A COPY that the client fails."""
     fault = Fault("57014", f"COPY from stdin failed: {token}")
     lines = [f"{token}\t1\t2\t0\n".encode()] * draw.randint(0, 30)
     return copy_in(lines, wire.copy_fail(token), [("E", fault)], draw)
 
 
 def copy_refused(token, draw):
-    """A COPY that the server gives up, while the asker goes on."""
+    """A COPY that the server refuses, while the client sends rows."""
     fault = Fault("22P02", f'invalid input syntax for type integer: "{token}"')
     lines = [f"{token}\t1\t2\t0\n".encode()] * draw.randint(0, 30)
     lines += [f"{token}\t1\t2\t{token}\n".encode()] * draw.randint(1, 30)
@@ -243,7 +243,7 @@ def rollback():
 
 ENDINGS = (commit, commit_extended, rollback)
 
-# Everything that leaves nothing behind: what pipelines and blocks are made of.
+# Requests that leave no state behind: what pipelines and blocks are made of.
 ORDINARY = (
     (8, simple),
     (8, unnamed),
@@ -269,6 +269,6 @@ _MAKERS = [make for _, make in ORDINARY]
 
 
 def ordinary(token, draw):
-    """Any phrase that changes no data."""
+    """Any request that changes no data."""
     (make,) = draw.choices(_MAKERS, _WEIGHTS)
     return make(token, draw)

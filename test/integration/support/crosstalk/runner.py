@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""Hundreds of clients who talk, fail, cancel and vanish at once, and know what each of them is to
-hear to the last byte. Whoever hears anything else, or waits too long, ends the run with the seed
-and the last that was said.
+"""The crosstalk test: hundreds of clients send requests, fail, cancel and disconnect at once.
 
-What each of them does is drawn by support.crosstalk.client.
+Each knows the answers that it must receive, to the last byte. A client that receives anything else,
+or waits too long, ends the run with the seed and the history of its connection.
+support.crosstalk.client chooses what each client does.
 """
 
 import asyncio
@@ -22,27 +22,27 @@ from support.crosstalk.transfers import Ledger
 
 
 def wish(name, default):
-    """What the environment asks for: PGUSHER_CROSSTALK_name."""
+    """The value of PGUSHER_CROSSTALK_name in the environment."""
     return type(default)(os.environ.get(f"PGUSHER_CROSSTALK_{name}", default))
 
 
 @dataclass
 class Mix:
-    """What a run is made of."""
+    """The settings of a run."""
 
     address: tuple
-    postgres: tuple  # where they are disturbed past the pooler; None: they are not
+    postgres: tuple  # to terminate its backends directly; None: do not
     mode: str
     seed: str
     clients: int = 200
     seconds: float = 8
     patience: float = 30
-    prepared: bool = True  # names of statements outlive a server
+    prepared: bool = True  # named statements follow the client to another server
     parted: bool = True  # so does the unnamed statement
 
 
 class Run:
-    """All clients of a run, who disturbs them, and what they share."""
+    """All clients of a run, what disturbs them, and what they share."""
 
     def __init__(self, mix):
         self.mix = mix
@@ -61,11 +61,11 @@ class Run:
         self.keys.add(key)
 
     def missing(self):
-        """The acts that nobody has come to."""
+        """The activities that no client has done."""
         return [act.__name__ for act in self.acts[0] if not self.counts[act.__name__]]
 
     async def disturb(self, action, pause):
-        """Do something past the pooler now and then, as superuser."""
+        """Do something on PostgreSQL directly now and then, as superuser."""
         draw = random.Random(f"{self.mix.seed}/{action.__name__}")
         talker = await Talker.connect(self.mix.postgres, self.mix.patience)
         try:
@@ -77,7 +77,7 @@ class Run:
             talker.close()
 
     async def end_server(self, talker, draw):
-        """End a server's process, in the ordinary way."""
+        """Terminate a server's backend."""
         rows = await _ask(
             talker,
             f"SELECT pid FROM pg_stat_activity WHERE usename = '{USER}' AND query <> ''"
@@ -89,13 +89,13 @@ class Run:
             await _ask(talker, f"SELECT pg_terminate_backend({pid})")
 
     async def alter_table(self, talker, draw):
-        """Give a table another shape."""
+        """Change the columns of a table."""
         self.counts["alterations"] += 1
         change = draw.choice(("int", "text", "bigint"))
         await _ask(talker, f"ALTER TABLE talk_shape ALTER one TYPE {change} USING '1'::{change}")
 
     async def work(self):
-        """Let all of them live; the first that goes wrong ends it."""
+        """Let all clients work; the first failure ends the run."""
         self.until = time.monotonic() + self.mix.seconds
         others = []
         if self.mix.postgres:
@@ -129,7 +129,7 @@ async def _ask(talker, sql):
 
 
 def run(mix):
-    """Let a mix run; the Run tells what came of it."""
+    """Run a mix; returns the Run with its counts and its ledger."""
     found = Run(mix)
     asyncio.run(found.work())
     return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Accounts, transfers between them, and a ledger of what became of each.
+"""Accounts, money transfers between them, and a ledger of the outcome of each.
 
-Each transfer writes a row of the ledger with a token of its own. Nothing keeps a token from being
-written twice but that nobody does it: a request that was sent twice shows.
+Each transfer writes a row of the ledger with a token of its own. The table has no unique constraint
+on the token, so that a request which is run twice shows.
 """
 
 from support import wire
@@ -25,7 +25,7 @@ COMMITTED, REFUSED, UNKNOWN = "committed", "refused", "unknown"
 
 
 class Transfer:
-    """Money that goes from one account to another. The lower number is locked first, always."""
+    """Money from one account to another. The lower account number is always locked first."""
 
     def __init__(self, token, draw):
         self.token = token
@@ -72,7 +72,7 @@ class Transfer:
         return Phrase(data + wire.sync(), answer)
 
     def steps(self, draw):
-        """The statements one by one, for a transaction block; the ledger's row may be copied in."""
+        """The statements one by one, for a transaction block; COPY may write the ledger's row."""
         *updates, (insert, tag) = self.statements()
         steps = [Phrase(wire.query(sql), [done(tag)]) for sql, tag in updates]
         if draw.random() < 0.3:
@@ -87,26 +87,26 @@ def _is_at_rest(cluster):
 
 
 class Ledger:
-    """What clients know of their writes, to be compared with what is there in the end."""
+    """What clients know of their writes, to be compared with the tables in the end."""
 
     def __init__(self):
         self.fates = {}
         self.rows = {}
 
     def start(self, token, rows=1):
-        """Something is about to be sent: from now on it may have happened."""
+        """A write is about to be sent: from now on it may have happened."""
         self.fates[token] = UNKNOWN
         self.rows[token] = rows
 
     def settle(self, token, committed):
-        """The server has said what became of it."""
+        """The server has reported its outcome."""
         self.fates[token] = COMMITTED if committed else REFUSED
 
     def count(self, fate):
         return sum(each == fate for each in self.fates.values())
 
     def faults(self, found):
-        """What is not as it was told, of how often each token was found."""
+        """The differences to the outcomes, given how often each token was found."""
         for token in found.keys() - self.fates.keys():
             yield f"{token} was written by nobody"
         for token, fate in self.fates.items():

@@ -2,8 +2,8 @@
 """Whole conversations, message by message, that a server and a pooler must answer alike.
 
 A conversation is a list of turns. In a turn bytes are sent, while answers are read until the last
-of them has come; what each turn waits for is told by types of messages, so that nothing depends
-on time. All that comes behind the login is kept, byte for byte.
+of them has come; types of messages tell which one that is, so that nothing depends on time.
+Everything after the login is kept, byte for byte.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from support import wire
 from support.clients.raw import Closed, RawClient
 
-# Tables that the conversations use, made once, so that both sides tell of the same ones.
+# Tables that the conversations use, created once, so that both sides report the same ones.
 SETUP = """
 CREATE TABLE IF NOT EXISTS talked (number int, word text);
 CREATE TABLE IF NOT EXISTS talked_once (number int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED);
@@ -27,8 +27,8 @@ GRANT ALL ON talked, talked_once TO app;
 class Turn(NamedTuple):
     """Send this, and read until these types of messages have come, in this order.
 
-    Each letter of `until` is a message to wait for; what comes between is kept too. `notify` is
-    SQL that somebody else runs when all of it was sent.
+    Each letter of `until` is a message to wait for; what comes between is kept too. `notify` is SQL
+    that another client runs when everything was sent.
     """
 
     data: bytes
@@ -58,16 +58,16 @@ class Conversation(NamedTuple):
         return any(sql.encode() in turn.data for turn in self.turns)
 
 
-# --- how it is said ---------------------------------------------------------------------------
+# --- ways to send and receive -----------------------------------------------------------------
 
 
 class Plain:
-    """As fast as it goes."""
+    """As fast as possible."""
 
     options = ()
 
     def pieces(self, data):
-        """What is written at once."""
+        """The pieces that are written at once."""
         yield data
 
     def receive_size(self):
@@ -83,7 +83,7 @@ class Cut(Plain):
         self._sizes = (smallest, largest)
 
     def pieces(self, data):
-        """Small pieces first; a long message would take for ever in them."""
+        """Small pieces first, larger ones later: a long message would take too long in small ones."""
         at, count = 0, 0
         while at < len(data):
             smallest, largest = self._sizes
@@ -94,7 +94,7 @@ class Cut(Plain):
 
 
 class Slow(Plain):
-    """Answers are taken in small bites, so that they pile up on the other side."""
+    """Answers are read in small pieces, so that they queue up on the other side."""
 
     # Small segments: with large ones a small window makes either side wait for its timers.
     options = (
@@ -110,11 +110,11 @@ class Slow(Plain):
         return self._random.randint(1, 700)
 
 
-# --- saying it --------------------------------------------------------------------------------
+# --- running a conversation -------------------------------------------------------------------
 
 
 class Listener:
-    """Reads what comes on a connection, and keeps it as it is."""
+    """Reads messages from a connection, and keeps them unchanged."""
 
     def __init__(self, sock, way, already=b""):
         self._socket = sock
@@ -148,7 +148,7 @@ class Listener:
 
     def _receive(self, enough=0):
         size = self._way.receive_size()
-        # The rest of a long message in larger bites, or it takes for ever.
+        # The rest of a long message in larger pieces, or it would take too long.
         if enough > 100_000:
             size *= 20
         try:
@@ -161,14 +161,14 @@ class Listener:
 
 
 class Talk:
-    """What was heard in a conversation: the login, and everything after it."""
+    """The messages received in a conversation: the login, and everything after it."""
 
     def __init__(self, welcome, messages):
         self.welcome = welcome
         self.messages = messages
 
     def login(self):
-        """The login without its secrets; the order of parameters is each side's own."""
+        """The login without its secrets; each side may order parameters differently."""
         plain = [
             ("K", len(body)) if kind == "K" else (kind, body)
             for kind, body in self.welcome
@@ -177,7 +177,7 @@ class Talk:
         return plain, sorted(body for kind, body in self.welcome if kind == "S")
 
     def heard(self):
-        """Everything after the login; who notified is told by process numbers, which differ."""
+        """Everything after the login, without the process numbers in notifications, which differ."""
         return [
             (kind, b"...." + body[4:]) if kind == "A" else (kind, body)
             for kind, body in self.messages
@@ -185,7 +185,7 @@ class Talk:
 
 
 def talk(address, conversation, way, notify, user="app", database="main"):
-    """Have the conversation; notify(sql) runs SQL for somebody else. Returns the Talk."""
+    """Run the conversation and return the Transcript; notify(sql) runs SQL as another client."""
     with RawClient(address, timeout=30, options=way.options) as client:
         client.send_startup(user, database, conversation.protocol, **conversation.startup)
         client.finish_login(user)
@@ -211,7 +211,7 @@ def _take_turn(sock, listener, turn, way, notify):
         except OSError as fault:
             faults.append(fault)
 
-    # What is answered before all was said must be read, or both sides would wait for ever.
+    # Answers that come before everything was sent must be read, or both sides would wait for ever.
     sender = threading.Thread(target=say)
     sender.start()
     try:

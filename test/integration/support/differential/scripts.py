@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The conversations that test_differential has: every part of the protocol after the login."""
+"""The conversations of test_differential: every part of the protocol after the login."""
 
 import random
 import struct
@@ -14,7 +14,7 @@ scripts = {}
 
 
 def say(*parts, until="Z", notify=None):
-    """A turn: these messages, and what ends their answers."""
+    """A turn: these messages, and the types that end their answers."""
     return Turn(b"".join(parts), until, notify)
 
 
@@ -93,7 +93,7 @@ script(
     ask("SET nothing = 1", "SET TimeZone = 'Moon/Crater'", "RESET application_name"),
     ask("SET application_name = 'a'; SET application_name = 'b'; SELECT 1"),
 )
-# In which order several are told depends on what the server was told before.
+# The order of several reports depends on what the server has reported before.
 script(
     "all parameters reset",
     ask("SET application_name = 'x'", "SET TimeZone = 'PST8PDT'", "RESET ALL"),
@@ -211,7 +211,7 @@ script(
     say(wire.bind((), "three"), wire.execute(), wire.sync()),
     say(wire.parse("SELECT 3", "three"), wire.bind((), "three"), wire.execute(), wire.sync()),
 )
-# A pooler ends who takes a name twice: PgBouncer does.
+# A pooler closes a client that uses a name twice, as PgBouncer does.
 script(
     "a name taken twice",
     say(wire.parse("SELECT 1", "one"), wire.parse("SELECT 2", "one"), wire.sync()),
@@ -313,7 +313,7 @@ script(
     say(wire.execute(), wire.query("SELECT 'skipped'"), wire.sync()),
     say(batch("SELECT 'goes on'")),
 )
-# Whoever follows statements has to read these, and ends who sends them broken.
+# A pooler that tracks statements has to parse these, and closes a client that sends them broken.
 script(
     "malformed requests",
     say(wire.message("P", b"no end"), wire.sync()),
@@ -346,7 +346,7 @@ script(
     say(*[wire.extended(sql) for sql in ("SELECT 1", "BEGIN", "SELECT 2")], wire.sync()),
     say(wire.query("COMMIT"), batch("SELECT 3"), wire.query("SELECT 4"), until="ZZZ"),
 )
-# Newer servers call what is open between the query and the Sync a transaction block.
+# Newer servers report a transaction block between the query and the Sync.
 script(
     "a query inside of a batch",
     say(wire.extended("SELECT 1"), wire.query("SELECT 2"), wire.extended("SELECT 3"), wire.sync(),
@@ -359,7 +359,7 @@ script(
 )
 script(
     "an error at the end of a batch",
-    # The constraint is looked at by the commit: the error belongs to the Sync.
+    # The commit checks the constraint: the error belongs to the Sync.
     say(wire.extended("INSERT INTO talked_once VALUES (1), (1)"), wire.sync()),
     say(wire.extended("INSERT INTO talked_once VALUES (1), (1)"), wire.sync(), batch("SELECT 1"), until="ZZ"),
     ask("INSERT INTO talked_once VALUES (2), (2)", "BEGIN", "INSERT INTO talked_once VALUES (3), (3)"),
@@ -412,7 +412,7 @@ def pipeline(seed, count):
 script("a short pipeline", pipeline(1, 40), pipeline(2, 40), pipeline(3, 40))
 script("a long pipeline", pipeline(4, 4000))
 script("a pipeline without an end", say(*[wire.extended("SELECT 1")] * 4000, wire.sync()))
-# More than may be unanswered at a time.
+# More than may be outstanding at a time.
 script("a pipeline longer than any memory of it", say(
     wire.parse("SELECT 1"), *[wire.bind() + wire.execute()] * 10_000, wire.sync(),
     wire.close("P", "x") * 70_000, wire.sync(), until="ZZ",
@@ -484,7 +484,7 @@ def copy(sql=COPY):
 
 
 def begun(data, until="G"):
-    """A turn that a COPY begins in."""
+    """A turn in which a COPY begins."""
     return say(data, until=until)
 
 
@@ -555,7 +555,7 @@ script(
     "errors of a copy",
     begun(wire.query(COPY)), say(ROW * 5, BAD, ROW * 5, wire.copy_done()),
     ask("SELECT 1"),
-    # The server says no at once; the client has not heard it and goes on.
+    # The server refuses at once; the client has not received that and sends rows.
     begun(wire.query(COPY)), say(BAD, until=""), say(ROW * 10, until=""), say(wire.copy_done()),
     ask("SELECT 2"),
     begun(wire.query(COPY)), say(BAD), say(ROW * 10, until=""), say(wire.copy_done(), until=""),

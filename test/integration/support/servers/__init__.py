@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: ISC
-"""Servers that tests start: PostgreSQL, pgusher, LDAP and DNS servers, a scripted server, a TCP relay."""
+"""Servers that tests start: PostgreSQL, pgusher, LDAP, DNS, a scripted server, a TCP relay."""

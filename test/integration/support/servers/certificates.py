@@ -7,7 +7,7 @@ from support.process import drop_folder, make_folder, own, run
 
 
 class Authority:
-    """A certificate authority and what it issues; all files are readable by the service's user."""
+    """A certificate authority and its certificates; the service user can read all files."""
 
     def __init__(self, name="Test CA"):
         self.folder = make_folder("pgusher-ca-")

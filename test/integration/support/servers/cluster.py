@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A PostgreSQL of our own: made, started, asked, broken and thrown away."""
+"""A PostgreSQL for the tests: created, started, queried, stopped and removed."""
 
 import contextlib
 import fcntl
@@ -28,10 +28,10 @@ from support.process import (
 HARNESS = "harness"
 DATABASES = ("main", "other")
 
-# Names the folder that the processes of one run of pytest share.
+# The variable that names the folder which the processes of one run of pytest share.
 SHARED_FOLDER = "PGUSHER_TEST_SHARED"
 
-# Role names say how PostgreSQL asks them for their password; the rest are let in without one.
+# The name of a role is its authentication method; other roles are trusted.
 PASSWORDS = {
     "plain_login": "plain secret",
     "md5_login": "md5 secret",
@@ -64,7 +64,8 @@ HBA = """
 
 
 def program_folders():
-    """Where PostgreSQL's programs are: $PGUSHER_TEST_PGBIN, then what is installed, newest first."""
+    """The folders of PostgreSQL's programs: $PGUSHER_TEST_PGBIN, then those installed, newest
+    first."""
     named = os.environ.get("PGUSHER_TEST_PGBIN")
 
     def version(path):
@@ -75,7 +76,7 @@ def program_folders():
 
 
 def program(name):
-    """The path of one of PostgreSQL's programs. A folder may have the server's only, not pgbench."""
+    """The path of one of PostgreSQL's programs. A folder may have the server's programs only."""
     for folder in program_folders():
         path = os.path.join(folder, name)
         if os.path.exists(path):
@@ -83,7 +84,7 @@ def program(name):
     raise RuntimeError(f"no {name} of PostgreSQL found; set PGUSHER_TEST_PGBIN")
 
 
-# What every cluster has: nothing is kept that a crash could lose.
+# The settings of every cluster: none of its data has to survive a crash.
 SETTINGS = {
     "max_connections": 100,
     "superuser_reserved_connections": 3,
@@ -108,7 +109,7 @@ def configure(data, settings):
 
 
 def make_data(data):
-    """Make the data of a cluster with all roles and databases in it, which has not run yet."""
+    """Create the data of a cluster with all roles and databases, without starting it."""
     run(
         [program("initdb"), "-D", data, "-U", HARNESS, "--auth=trust", "--no-sync"]
         + ["--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"],
@@ -127,7 +128,7 @@ def make_data(data):
 
 
 def copy_data(data):
-    """Copy what the first cluster of this run was made of: that is faster than to make it anew."""
+    """Copy the data of this run's first cluster: that is faster than creating it again."""
     shared = os.environ.get(SHARED_FOLDER)
     if not shared:
         make_data(data)
@@ -166,10 +167,10 @@ class Cluster:
         configure(self.data, {**own_settings, **settings})
         self.start()
 
-    # Life
+    # Start and stop
 
     def start(self, wait=True):
-        """Start the server and wait until it lets us in."""
+        """Start the server and wait until it accepts connections."""
         log = open(self.log_path, "ab")
         with log:
             self.process = subprocess.Popen(
@@ -221,7 +222,7 @@ class Cluster:
         self.start()
 
     def destroy(self):
-        """Stop the server and remove all it wrote."""
+        """Stop the server and remove its files."""
         self.stop("immediate")
         drop_folder(self.folder)
 
@@ -231,7 +232,7 @@ class Cluster:
                 self._connection.close()
             self._connection = None
 
-    # Asking
+    # Queries
 
     def log(self):
         """The server's log so far."""
@@ -273,7 +274,7 @@ class Cluster:
         return self.value("SELECT rolpassword FROM pg_authid WHERE rolname = %s", [role])
 
     def backends(self, **where):
-        """Rows of pg_stat_activity of everybody's client backends but the harness's own."""
+        """The rows of pg_stat_activity of all client backends but the harness's own."""
         rows = self.sql(
             "SELECT * FROM pg_stat_activity"
             " WHERE backend_type = 'client backend' AND usename IS DISTINCT FROM 'harness'"
@@ -282,15 +283,16 @@ class Cluster:
         return [row for row in rows if all(row[key] == value for key, value in where.items())]
 
     def terminate(self, pid):
-        """End one backend in the ordinary way."""
+        """Terminate one backend."""
         self.sql("SELECT pg_terminate_backend(%s)", [pid])
 
     def wait_quiet(self):
-        """Wait until nobody but the harness is connected."""
+        """Wait until only the harness is connected."""
         wait_until(lambda: not self.backends(), 15, "backends to go")
 
     def clear(self):
-        """End what earlier tests left running: a sleeping query does not notice that its client left."""
+        """Terminate what earlier tests left: a sleeping query does not notice that its client
+        disconnected."""
         self.sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE backend_type = 'client backend' AND usename IS DISTINCT FROM 'harness'"
@@ -299,7 +301,7 @@ class Cluster:
 
 
 def is_newer():
-    """Whether the servers are newer than psql, pg_dump and the others, which stand beside Debian's."""
+    """Whether the servers are newer than psql, pg_dump and other tools, which are Debian's."""
     said = [
         subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
         for path in (program("postgres"), "/usr/bin/psql")

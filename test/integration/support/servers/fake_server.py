@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""A server that follows a script: for answers that no PostgreSQL would give.
+"""A server that runs a script: for answers that PostgreSQL would not send.
 
 A script is a function of one argument, the FakeConnection, run on a thread of its own for each
-connection. When it returns, the connection is closed. Errors of the network end a script
-quietly; any other exception is kept and raised when the server stops.
+connection. When it returns, the connection is closed. Network errors end a script quietly; any
+other exception is raised when the server stops.
 """
 
 import contextlib
@@ -77,13 +77,13 @@ class FakeConnection:
         return found
 
     def reset(self):
-        """End with a reset."""
+        """Close with a reset."""
         with contextlib.suppress(OSError):
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close()
 
     def close(self):
-        """Close our end."""
+        """Close the connection."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -97,7 +97,7 @@ class FakeConnection:
     # Login
 
     def accept_startup(self):
-        """Read the StartupMessage; SSLRequest is answered N, a CancelRequest kept and ended."""
+        """Read the StartupMessage; answer N to SSLRequest, keep a CancelRequest and close."""
         while True:
             length, code = struct.unpack("!II", self.read_bytes(8))
             body = self.read_bytes(length - 8)
@@ -112,7 +112,7 @@ class FakeConnection:
                 return self.startup
 
     def login(self, method="trust", password=None, parameters=PARAMETERS, key=None):
-        """Let the pooler in; returns whether its password was right."""
+        """Accept the pooler's login; returns whether its password was right."""
         startup = self.accept_startup()
         if method == "plain":
             self.send(wire.authentication(3))
@@ -154,10 +154,10 @@ class FakeConnection:
             wire.ready(),
         )
 
-    # Work
+    # Queries
 
     def next_query(self):
-        """The SQL of the next simple query, or the message when it is another; X ends."""
+        """The SQL of the next simple query, or the message if it is another; Terminate closes."""
         found = self.read()
         if found.type == "X":
             raise Gone()
@@ -166,7 +166,7 @@ class FakeConnection:
         return found
 
     def serve(self, answer=None):
-        """Answer queries until the pooler goes. answer(connection, sql) returns bytes or None."""
+        """Answer queries until the pooler closes. answer(connection, sql) returns bytes or None."""
         while True:
             sql = self.next_query()
             said = self.prove(sql)
@@ -177,7 +177,8 @@ class FakeConnection:
             self.send(said)
 
     def prove(self, found):
-        """Take whatever values a login asks for: the answer to a message of that; None: it is none."""
+        """The answer to a message of the pooler's startup check, which accepts all values; None for
+        others."""
         if isinstance(found, str):
             return None
         if found.type == "P" and b"pg_catalog.set_config(" in found.body:
@@ -214,13 +215,13 @@ def simple_answer(sql):
 
 
 def polite(connection):
-    """The default script: let in, answer every query with its own text."""
+    """The default script: accept the login, answer every query with its own text."""
     connection.login()
     connection.serve()
 
 
 def sets_slowly(connection):
-    """What a client's parameters are is taken when the gate opens; the query that came with it is next."""
+    """Answer the SETs of a client's parameters when the gate opens; then its query."""
     connection.login()
     while True:
         sql = connection.next_query()
@@ -254,7 +255,7 @@ class FakeServer:
         self._thread.start()
 
     def target(self, **keys):
-        """The keys of a [databases] entry that leads here."""
+        """The keys of a [databases] entry for this server."""
         return {"host": self.host, "port": self.port, **keys}
 
     count = property(lambda self: len(self.connections))
@@ -276,7 +277,7 @@ class FakeServer:
             self.script(connection)
         except Gone:
             pass
-        except Exception as fault:  # kept for the test that owns us
+        except Exception as fault:  # raised when the test stops the server
             if not self._stopped:
                 self.faults.append(fault)
         finally:
@@ -284,7 +285,7 @@ class FakeServer:
             connection.ended.set()
 
     def wait_count(self, count, timeout=10):
-        """Wait until so many connections have come in all."""
+        """Wait until so many connections were accepted in all."""
         wait_until(lambda: self.count >= count, timeout, f"{count} connections")
 
     def wait_all_ended(self, timeout=10):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A slapd of our own, with a few people in it."""
+"""An LDAP server, slapd, with some users in its directory."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ MANAGER_PASSWORD = 'manager, "quoted"'
 
 LONG_PASSWORD = "0123456789abcdef" * 100
 
-# Who is there, by uid: the password, and further attributes.
+# The users by uid: the password, and further attributes.
 PASSWORDS = {
     "app": "app's secret",
     "alice": "Passwort für Älice",
@@ -54,12 +54,12 @@ access to * by * read
 
 
 def encode(name, value):
-    """A line of LDIF, whatever the value holds."""
+    """A line of LDIF with any value."""
     return f"{name}:: {base64.b64encode(value.encode()).decode()}\n"
 
 
 def escape(value):
-    """A value as it stands in a DN: RFC 4514."""
+    """A value in a DN: RFC 4514."""
     return "".join(
         f"\\{each}" if each in ',=+<>#;"\\' else each for each in value
     )
@@ -83,14 +83,14 @@ def entries():
         person(uid, password, mail=f"mail-{number}@example.net", employeeType="worker")
         for number, (uid, password) in enumerate(PASSWORDS.items())
     ]
-    # Two who answer to the same name, one who can only be found by those who may look.
+    # Two users with the same mail, and one that only authenticated users can find.
     people += [person(f"twin{number}", "twin", mail="twin@example.net") for number in (1, 2)]
     people += [person("carol", "hidden secret", HIDDEN)]
     return "\n".join(tree + people)
 
 
 class Directory:
-    """An LDAP server on two ports of its own: one that speaks in clear or StartTLS, one of TLS."""
+    """An LDAP server on two ports: one for clear text and StartTLS, one for TLS."""
 
     def __init__(self):
         self.folder = make_folder("pgusher-slapd-")
@@ -154,7 +154,7 @@ class Directory:
 
     @contextlib.contextmanager
     def hung(self):
-        """Within this the server takes connections and answers nothing."""
+        """Within this block the server accepts connections and answers nothing."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield

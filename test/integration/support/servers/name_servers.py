@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Name servers: a real one, dnsmasq, and one of our own that answers as badly as a test wants."""
+"""Name servers: a real one, dnsmasq, and one that answers as badly as a test needs it."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ NXDOMAIN = 3
 
 
 def free_address():
-    """A loopback address on which nobody answers questions: resolv.conf knows no ports."""
+    """A loopback address whose port 53 is free: resolv.conf cannot name a port."""
     if os.getuid() != 0:
         pytest.skip("only root may answer on port 53")
     while True:
@@ -94,7 +94,7 @@ def look_up(server, name, timeout=0.5):
 
 
 class Dnsmasq:
-    """Authoritative for the zone `zone.test`, if there is a serial; knows what set() told it."""
+    """Authoritative for the zone `zone.test` if there is a serial; knows the names of set()."""
 
     def __init__(self, serial=None):
         self.address = free_address()
@@ -105,7 +105,7 @@ class Dnsmasq:
         self.start(serial)
 
     def write(self, names):
-        """Put the names into the hosts file, which nobody has read yet."""
+        """Write the names to the hosts file, before dnsmasq reads it."""
         with open(self.hosts, "w") as file:
             for name, places in names.items():
                 file.writelines(f"{place} {name}\n" for place in places)
@@ -138,9 +138,9 @@ class Dnsmasq:
         return look_up(self.address, "any.zone.test") is not None
 
     def set(self, names):
-        """From now on these are the names and their addresses: {name: [address, ...]}.
+        """Replace all names and their addresses: {name: [address, ...]}.
 
-        The serial goes one up.
+        The serial is incremented.
         """
         self.write(names)
         self.process.send_signal(signal.SIGHUP)
@@ -152,13 +152,13 @@ class Dnsmasq:
             )
 
     def stop(self):
-        """End the process; the names stay."""
+        """End the process; the names remain."""
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(10)
 
     def destroy(self):
-        """End it and forget the names."""
+        """End it and remove its files."""
         self.stop()
         drop_folder(self.folder)
 
@@ -167,7 +167,7 @@ class Dnsmasq:
 
 
 class FakeNames:
-    """Answers each question over UDP and TCP with what answer(question, tcp) returns; None: not."""
+    """Answers each question over UDP and TCP with answer(question, tcp); None: no answer."""
 
     def __init__(self, answer=lambda question, tcp: None):
         self.address = free_address()
@@ -186,7 +186,7 @@ class FakeNames:
             with contextlib.suppress(OSError):
                 question, asker = self._udp.recvfrom(4096)
                 if len(question) <= 12:
-                    continue  # a shutdown wakes us so
+                    continue  # the shutdown in stop() wakes the thread
                 self.questions += 1
                 message = self.answer(question, False)
                 if message is not None:
@@ -218,7 +218,7 @@ class FakeNames:
 
 
 def write_resolv_conf(path, *servers):
-    """Write the file or put another in its place, whole, as network managers do."""
+    """Write the file, or replace it as a whole, as network managers do."""
     with open(path + ".new", "w") as file:
         file.writelines(f"nameserver {server}\n" for server in servers)
     own(path + ".new")

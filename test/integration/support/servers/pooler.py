@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""One daemon under test: its folder, its configuration, its life, and questions to it."""
+"""One daemon under test: its folder, its configuration, its process, and queries to it."""
 
 import contextlib
 import os
@@ -21,10 +21,10 @@ IN_THE_CLEAR = ("disable", "allow", "prefer")
 ADMIN = "admin"
 STATS = "stats"
 
-# The line that tells that a daemon serves.
+# The line that the daemon logs when it serves.
 UP = r"( LOG |\"message\":\")process up: "
 
-# What no daemon may ever write, whatever a test did to it.
+# Lines that no daemon may ever write.
 BAD_LINES = re.compile(
     r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|Assertion|"
     r"^\S+ \S+ \S+ \[\d+\] FATAL "
@@ -42,8 +42,8 @@ def binary():
 
 
 def publish_binary(folder):
-    """Copy the daemon to this folder if the service user cannot run it where it is, and name the copy
-    in $PGUSHER_BIN: a checkout or build folder may be one that only root can enter."""
+    """Copy the daemon to this folder if the service user cannot run it where it is, and name the
+    copy in $PGUSHER_BIN: a checkout or build folder may be one that only root can enter."""
     path = binary()
     if process.run(["test", "-x", path], check=False).returncode != 0:
         os.environ["PGUSHER_BIN"] = shutil.copy(path, folder)
@@ -100,7 +100,7 @@ class Pooler:
         return path
 
     def own_settings(self):
-        """What every configuration holds unless a test says otherwise."""
+        """The settings of every configuration, unless a test overrides them."""
         return {
             "listen_addr": HOST,
             "listen_port": self.port,
@@ -153,7 +153,7 @@ class Pooler:
         self.write("pgusher.ini", self.config_text())
         self.write("userlist.txt", self.auth_text())
 
-    # Life
+    # Start and stop
 
     def spawn(self, *options, as_root=False, config=True, wrap=(), **popen):
         """Start the process, by a program if `wrap` names one, without waiting for anything."""
@@ -195,7 +195,7 @@ class Pooler:
         return old
 
     def wait_up(self):
-        """Wait until the daemon says that it is up; no connection is made, since some are counted."""
+        """Wait until the daemon logs that it is up; a connection would be counted by some tests."""
         wait_until(self._is_up, 30, "the daemon to be up")
 
     def _is_up(self, before=0):
@@ -219,7 +219,7 @@ class Pooler:
         return self.exit_code
 
     def running(self):
-        """Whether the process lives."""
+        """Whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def close_clients(self):
@@ -230,18 +230,18 @@ class Pooler:
                 self._opened.pop().close()
 
     def allow(self, pattern):
-        """Let a line of the log that would fail the test pass."""
+        """Accept a line of the log that would fail the test."""
         self.allowed.append(re.compile(pattern))
 
     def stop(self):
-        """End the daemon in the gentlest way: once no client is left it must go by itself."""
+        """End the daemon with SIGTERM: once no client is connected it must exit by itself."""
         self.close_clients()
         if not self.running():
             return
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         try:
-            self.wait_exit(60)  # a leak check of a million users takes its time
+            self.wait_exit(60)  # a leak check with a million users takes long
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -251,7 +251,7 @@ class Pooler:
         assert self.exit_code == 0, f"exit code {self.exit_code}\n{self.log()[-4000:]}"
 
     def check_log(self):
-        """Assert that the daemon wrote nothing that it never may."""
+        """Assert that the daemon logged none of BAD_LINES."""
         bad = [
             line
             for line in self.log().splitlines()
@@ -273,7 +273,7 @@ class Pooler:
     # Log
 
     def log(self):
-        """What the daemon wrote to stderr so far."""
+        """What the daemon has written to stderr."""
         with contextlib.suppress(FileNotFoundError):
             with open(self.log_path, errors="replace") as file:
                 return file.read()
@@ -300,16 +300,16 @@ class Pooler:
 
     @property
     def address(self):
-        """Where TCP clients connect to."""
+        """The address for TCP clients."""
         return (HOST, self.port)
 
     @property
     def socket_path(self):
-        """Where clients on this machine connect to."""
+        """The path of the Unix socket."""
         return self.path(f".s.PGSQL.{self.port}")
 
     def raw(self, unix=False, address=None):
-        """A connection that has not said anything yet."""
+        """A connection that has not sent anything yet."""
         return self.keep(RawClient(address or (self.socket_path if unix else self.address)))
 
     def client(self, user="app", database="main", password=None, unix=False, **parameters):
@@ -317,7 +317,7 @@ class Pooler:
         return self.raw(unix).login(user, database, password, **parameters)
 
     def refused(self, user="app", database="main", password=None, unix=False, **parameters):
-        """The error that refuses this login; the connection must be closed behind it."""
+        """The error that refuses this login; the daemon must close the connection after it."""
         client = self.raw(unix)
         try:
             client.login(user, database, password, **parameters)
@@ -382,7 +382,7 @@ class Pooler:
         return self.command(sql).dicts()
 
     def show(self, topic, **where):
-        """The rows of a SHOW whose columns have these values."""
+        """The rows of a SHOW that have these values."""
         rows = self.admin(f"SHOW {topic}")
         return [
             row for row in rows if all(row[key] == str(value) for key, value in where.items())
@@ -436,7 +436,7 @@ class Pooler:
     # Resources
 
     def sleeps(self):
-        """Whether the daemon waits for something to happen."""
+        """Whether the daemon's main thread sleeps."""
         with open(f"/proc/{self.process.pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] == "S"
 
@@ -450,7 +450,7 @@ class Pooler:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     def loop_seconds(self):
-        """What the loop's thread has had of the processors: whoever else works here does not count."""
+        """The CPU seconds of the event loop's thread, without those of helper threads."""
         with open(f"/proc/{self.process.pid}/schedstat") as file:
             return int(file.read().split()[0]) / 1e9
 

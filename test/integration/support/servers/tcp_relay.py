@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A TCP relay between the daemon and a server, for faults of the network."""
+"""A TCP relay between the daemon and a server, to simulate network faults."""
 
 import contextlib
 import selectors
@@ -11,14 +11,16 @@ from support.process import HOST
 
 
 class Relay:
-    """Passes bytes on until told otherwise.
+    """Forwards bytes according to its mode.
 
-    mode is one of
-      pass    both directions flow
-      hold    nothing is read or passed; connections are accepted but lead nowhere
-      reset   every connection, also each new one, is reset
-    mutate is None or a function (data, toward_server) -> data on each piece that is passed on;
-    piece() says how large the next one may be.
+    pass: both directions flow.
+
+    hold: nothing is read or forwarded; connections are accepted and not connected further.
+
+    reset: every connection, also each new one, is reset.
+
+    mutate is None or a function (data, toward_server) -> data on each piece that is forwarded;
+    piece() returns the maximum size of the next one.
     """
 
     def __init__(self, port, host=HOST):
@@ -44,7 +46,7 @@ class Relay:
         self._thread.start()
 
     def set_mode(self, mode):
-        """Change the mode; it is in force when this returns for bytes not read yet."""
+        """Change the mode; it applies to all bytes that are not read yet when this returns."""
         assert mode in ("pass", "hold", "reset")
         self.mode = mode
         self._wake()
@@ -76,7 +78,7 @@ class Relay:
         self._selector.close()
 
     def _obey(self):
-        """Bring what is open in line with the mode."""
+        """Apply the mode to the open connections."""
         if self.mode == "reset":
             for sock in list(self._partner) + list(self._unconnected):
                 self._drop(sock, reset=True)
