@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Run every test: install what is missing, build plainly and with sanitizers below build/, and
-# print a verdict, whose last line is `N passed, N failed`.
+# print a verdict that ends with the line `N passed, N failed`.
 #   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer build, and those
 #                                  against PostgreSQL 18
-#   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL whose programs are in this folder
+#   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL with its programs in this folder
 #   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
 #   PGUSHER_TEST_LIBPQ=FOLDER      a folder with psycopg[binary], which has PostgreSQL 18's libpq
 #   PGUSHER_TEST_DRIVERS=FOLDER    the folder in which test/drivers/build.py builds the drivers
@@ -95,7 +95,7 @@ check() {
 }
 
 # integration NAME [STAGE FOLDER WORDS]: run the integration tests against $pgbin, or against the
-# PostgreSQL whose programs are in FOLDER.
+# PostgreSQL with its programs in FOLDER.
 integration() {
 	stage=integration-${2:-$1}
 	# The user that the servers run as may be unable to enter the tree, so copy the program. Replace

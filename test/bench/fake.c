@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A server that costs next to nothing: it speaks enough of PostgreSQL's protocol 3.0 for a pooler
- * and its clients, and answers from memory, so that what is measured is the pooler. One thread,
- * one receive and one send for each packet of requests; it trusts everybody and checks nothing.
+ * A server that uses almost no CPU time, so that measurements are the pooler's: it supports what a
+ * pooler and its clients need of protocol 3.0, and answers from memory. One thread, one receive and
+ * one send for each packet of requests; it accepts every login and checks nothing.
  *
- *   fake PORT                            says `ready` once it listens on 127.0.0.1, ends with its input
+ *   fake PORT                            prints `ready` when it listens on 127.0.0.1, ends with its input
  *   SELECT bulk COUNT SIZE               so many rows with one value of so many bytes
  *   COPY bulk COUNT SIZE TO STDOUT       the same as CopyData
- *   COPY sink FROM STDIN                 takes what comes
+ *   COPY sink FROM STDIN                 discards the data
  *   SET and the like                     done, without rows
  *   anything else                        one row, 1
  */
@@ -30,7 +30,7 @@
 
 enum { RECEIVE_SIZE = 256 * 1024, ANSWER_SIZE = 64 * 1024, BLOCK_SIZE = 256 * 1024 };
 
-/* One connection. What has come of an unfinished message waits in `held`. */
+/* One connection. `held` has the received part of an incomplete message. */
 struct session {
 	int fd;
 	bool logged_in;
@@ -65,7 +65,7 @@ static void put_int32(uint8_t *at, uint32_t value)
 
 /* --- answers ------------------------------------------------------------------------------ */
 
-/* Send what must go, waiting for room; a peer that is gone is noticed at the next receive. */
+/* Send all bytes, waiting for room; the next receive notices a closed connection. */
 static void send_all(int fd, const uint8_t *data, size_t length)
 {
 	while (length > 0) {
@@ -210,7 +210,7 @@ static void answer_query(const struct session *session, const char *sql)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-/* False closes the connection. */
+/* Handle a message. Returns false to close the connection. */
 static bool take_message(
 	struct session *session, uint8_t type, const uint8_t *body, size_t length)
 {
@@ -262,7 +262,7 @@ static bool take_startup(struct session *session, uint32_t code)
 	return true;
 }
 
-/* Take every whole message; returns how many bytes these were, or -1 to close. */
+/* Handle every complete message; returns their size in bytes, or -1 to close. */
 static ssize_t take_all(struct session *session, const uint8_t *data, size_t length)
 {
 	size_t at = 0;
@@ -301,7 +301,7 @@ static ssize_t take_all(struct session *session, const uint8_t *data, size_t len
 	return (ssize_t)at;
 }
 
-/* One receive, its answers, one send. False closes the connection. */
+/* One receive, its answers, one send. Returns false to close the connection. */
 static bool serve(struct session *session)
 {
 	ssize_t got;
@@ -334,9 +334,9 @@ static bool serve(struct session *session)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-static void watch(int epoll, int fd, void *whose)
+static void watch(int epoll, int fd, void *connection)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = whose};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
 
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		fail("epoll_ctl");

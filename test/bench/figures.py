@@ -66,7 +66,7 @@ class Figures:
                     window = ["-c", clients, "-t", self._seconds, "-w", 0.3, *more]
                     ours, theirs = self._cpu(daemons, "transactions", *window)
                     ratios.append(median_ratio(ours, theirs))
-                    self._report.tell(
+                    self._report.show(
                         f"CPU per transaction, {protocol}, {clients} clients",
                         ratios[-1],
                         _microseconds(ours, theirs),
@@ -83,18 +83,18 @@ class Figures:
             return
         with self._pair() as (ours, theirs):
             for protocol, more in PROTOCOLS.items():
-                told = {}
+                note = {}
                 for daemon in (theirs, ours):
                     trace, done = rig.calls_of_transactions(
                         daemon.pid, daemon.load(), self._bench.folder, "-c", 50, *more
                     )
-                    told[daemon.name] = trace.count() / done
+                    note[daemon.name] = trace.count() / done
                 names = ", ".join(
                     f"{name} {count / done:.2f}" for name, count in trace.by_name().items()
                 )
                 where = f"transaction, {protocol}, 50 clients"
-                told = f"{names}; PgBouncer {told[THEIRS]:.2f}"
-                self._report.row(f"system calls per {where}", trace.count() / done, 4.2, told)
+                note = f"{names}; PgBouncer {note[THEIRS]:.2f}"
+                self._report.row(f"system calls per {where}", trace.count() / done, 4.2, note)
                 self._report.row(f"epoll_ctl, {where}", trace.count("epoll_ctl"), 0)
                 self._report.row(f"receives in vain, {where}", len(trace.vain_receives()), 0)
 
@@ -105,9 +105,9 @@ class Figures:
             return
         for protocol, more in PROTOCOLS.items():
             ours, theirs = (self._instructions(name, more) for name in (OURS, THEIRS))
-            tell = self._report.row if protocol == "simple" else self._report.tell
+            show = self._report.row if protocol == "simple" else self._report.show
             bar = [0.70] if protocol == "simple" else []
-            tell(
+            show(
                 f"user instructions per transaction, {protocol}",
                 ours / theirs,
                 *bar,
@@ -193,7 +193,7 @@ class Figures:
                         f"bytes per user, 10,000 in {case}", each, 1024, _kilobytes(before)
                     )
                 else:
-                    self._report.tell(f"the same, PgBouncer, 10,000 in {case}", each)
+                    self._report.show(f"the same, PgBouncer, 10,000 in {case}", each)
 
     def pools(self):
         """Memory per pool that has served no query"""
@@ -203,7 +203,7 @@ class Figures:
             if name == OURS:
                 self._report.row(f"bytes per pool without a query, {count} of them", each, 4096)
             else:
-                self._report.tell("the same, PgBouncer", each)
+                self._report.show("the same, PgBouncer", each)
 
     def _bytes_per_pool(self, name, count):
         """Users that log in, send no query and disconnect create pools; their servers close when
@@ -315,13 +315,13 @@ class Figures:
                 for daemon in daemons:
                     got = daemon.load().run("transactions", *window)
                     ratio = got["max"] / got["p50"]
-                    told = f"p50 {got['p50'] / 1e3:.0f} ms, max {got['max'] / 1e3:.0f} ms"
+                    note = f"p50 {got['p50'] / 1e3:.0f} ms, max {got['max'] / 1e3:.0f} ms"
                     if daemon.name == OURS:
                         self._report.row(
-                            "2,000 waiting clients, longest wait / median", ratio, 1.2, told
+                            "2,000 waiting clients, longest wait / median", ratio, 1.2, note
                         )
                     else:
-                        self._report.tell("the same, PgBouncer", ratio, told)
+                        self._report.show("the same, PgBouncer", ratio, note)
         finally:
             cluster.destroy()
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Many clients in one process, cheap enough to keep a pooler busy. Each does what libpq does: one
- * send for each request, a receive when the answer is there.
+ * Many clients in one process, with little CPU time for each, to load a pooler. Each works as
+ * libpq does: one send for a request, one receive when the answer has arrived.
  *
- *   load transactions  -c CLIENTS, each asks again as soon as it has its answer
- *   load logins        -c CLIENTS at a time connect, log in, ask once and leave
- *   load idle          each number that is read from the input is how many clients to have; they
- *                      log in, ask once, and stay until the input ends
- *   load bulk          one client asks once, for a lot, or with -b BYTES copies a lot in
+ *   load transactions  -c CLIENTS, each sends the next request when it has its answer
+ *   load logins        -c CLIENTS at a time connect, log in, send one query, disconnect
+ *   load idle          each number on the input is the number of clients to have; they log in,
+ *                      send one query, and stay until the input ends
+ *   load bulk          one client sends one query, or with -b BYTES one COPY of that size
  *
- *   -p PORT -u USER -d DATABASE -W PASSWORD   where to; %d in USER becomes the client's number
- *   -q SQL -x                                 what to ask, `` for nothing; by the extended protocol
- *   -t SECONDS -w SECONDS -n COUNT            how long, after how long a start; or how many in all
- *   -P PID                                    whose CPU time to measure meanwhile
+ *   -p PORT -u USER -d DATABASE -W PASSWORD   the target; %d in USER becomes the client's number
+ *   -q SQL -x                                 the query, `` for none; by the extended protocol
+ *   -t SECONDS -w SECONDS -n COUNT            duration after a warm-up; or the number in all
+ *   -P PID                                    process to measure the CPU time of
  *
  * The result is one line of JSON; times are in seconds, those of single requests in microseconds.
  */
@@ -35,7 +35,7 @@
 
 enum {
 	AREA_SIZE = 256 * 1024,
-	BODY_SIZE = 256, /* of a message, what is looked at */
+	BODY_SIZE = 256, /* bytes of a message that are parsed */
 	MOST_LOGGING_IN = 64, /* at a time: less than a backlog */
 	COPY_SIZE = 8192,
 };
@@ -46,7 +46,7 @@ struct client {
 	int fd;
 	int number;
 	enum phase phase;
-	bool failed; /* in its present request */
+	bool failed; /* in its current request */
 	double began;
 	uint8_t head[5];
 	unsigned head_length;
@@ -85,12 +85,12 @@ static uint8_t request[16384];
 static size_t request_length;
 
 static int present; /* clients that are not ABSENT */
-static int logged_in; /* clients that are past their login */
-static int logging_in; /* clients on their way there */
+static int logged_in; /* clients after their login */
+static int logging_in; /* clients in their login */
 static int wanted; /* clients to have */
 static bool ending;
 
-/* What is measured, between start_window() and end_window(). */
+/* The measurements between start_window() and end_window(). */
 static bool measuring;
 static double window_began;
 static double window_ended;
@@ -123,7 +123,7 @@ static double now(void)
 	return clock_seconds(CLOCK_MONOTONIC);
 }
 
-/* CPU time that the process to be measured has had, in all its threads. */
+/* CPU time of the measured process, all its threads. */
 static double cpu(void)
 {
 	clockid_t clock;
@@ -180,7 +180,7 @@ static void add(char type, const void *body, size_t length)
 	request_length += 5 + length;
 }
 
-/* The request that everyone sends, made once. */
+/* The request of all clients, built once. */
 static void make_request(void)
 {
 	char parse[sizeof(request) / 2];
@@ -210,7 +210,7 @@ static void say_error(const char *text)
 		snprintf(first_error, sizeof(first_error), "%s", text);
 }
 
-/* Small enough to go at once, on loopback. */
+/* Small enough to be sent in one call, on loopback. */
 static bool send_now(const struct client *client, const void *data, size_t length)
 {
 	return send(client->fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
@@ -275,7 +275,7 @@ static void connect_client(struct client *client)
 		fail("epoll_ctl");
 }
 
-/* The user's name, as it stands or with the client's number. */
+/* The user name, unchanged or with the client's number. */
 static void name_user(const struct client *client, char *name, size_t size)
 {
 	const char *mark = strstr(wish.user, "%d");
@@ -433,7 +433,7 @@ static void keep_body(struct client *client, const uint8_t *at, size_t length)
 		client->body[client->body_length++] = at[i];
 }
 
-/* Go over what was received. */
+/* Parse the received bytes. */
 static void take_bytes(struct client *client, const uint8_t *at, size_t length)
 {
 	const uint8_t *end = at + length;
@@ -490,7 +490,7 @@ static void on_event(struct client *client, uint32_t what)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-/* Let those come in who are missing. */
+/* Start the logins of missing clients. */
 static void fill(void)
 {
 	for (int i = 0; i < wanted && present < wanted && logging_in < MOST_LOGGING_IN; i++)
@@ -518,7 +518,7 @@ static void run_until(double deadline)
 	}
 }
 
-/* Have so many clients, all of them past their login; false if some could not get in. */
+/* Have so many clients, all logged in; false if a login failed. */
 static bool gather(int count)
 {
 	const double deadline = now() + 120;
@@ -536,7 +536,7 @@ static bool gather(int count)
 static void run_transactions(void)
 {
 	if (!gather(wish.clients)) {
-		say_error("not everybody could log in");
+		say_error("not every client could log in");
 		return;
 	}
 	done = 0;
@@ -561,7 +561,7 @@ static void run_logins(void)
 	end_window();
 }
 
-/* The input is a list of numbers; each is answered when so many clients are there. */
+/* The input is a list of numbers; each is answered when so many clients are logged in. */
 static void run_idle(void)
 {
 	char line[32];
@@ -627,7 +627,7 @@ static void copy_in(int fd)
 		say_error(strerror(errno));
 }
 
-/* One client that does nothing else needs no epoll. */
+/* A single client needs no epoll. */
 static void run_bulk(void)
 {
 	struct client *client = &clients[0];

@@ -107,7 +107,7 @@ class Load:
             raise Trouble(f"load ended with {done.returncode}: {done.stderr[-500:]}")
         got = json.loads(done.stdout.splitlines()[-1])
         if got["errors"] or not got["done"]:
-            raise Trouble(f"{got['errors']} errors, {got['done']} done: {got['said']}")
+            raise Trouble(f"{got['errors']} errors, {got['done']} done: {got['printed']}")
         return got
 
     @contextlib.contextmanager
@@ -126,9 +126,9 @@ class Load:
             process.stdin.flush()
             if not select.select([process.stdout], [], [], timeout)[0]:
                 raise Trouble(f"{count} clients did not get in within {timeout} s")
-            said = process.stdout.readline().strip()
-            if said != str(count):
-                raise Trouble(f"{count} clients did not get in: {said}")
+            printed = process.stdout.readline().strip()
+            if printed != str(count):
+                raise Trouble(f"{count} clients did not get in: {printed}")
 
         try:
             yield grow
@@ -228,9 +228,9 @@ def traced(pid, folder):
             return Trace(file.read())
 
     try:
-        said = strace.stderr.readline()
-        if "attached" not in said:
-            raise Trouble(f"cannot trace: {said.strip()}")
+        printed = strace.stderr.readline()
+        if "attached" not in printed:
+            raise Trouble(f"cannot trace: {printed.strip()}")
         yield result
     finally:
         if strace.poll() is None:
@@ -440,23 +440,23 @@ class Report:
         print(f"{title}; load average {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs")
         print(f"{'':4} {'figure':58} {'value':>9}  bar")
 
-    def row(self, name, value, bar, told="", least=False):
+    def row(self, name, value, bar, note="", least=False):
         """One figure: the bar is its maximum or its minimum."""
         good = value >= bar if least else value <= bar
         self.passed += good
         self.failed += not good
         sign = ">=" if least else "<="
         word = "ok" if good else "MISS"
-        print(f"{word:4} {name:58} {value:9.3f}  {sign} {bar:<7g} {told}".rstrip(), flush=True)
+        print(f"{word:4} {name:58} {value:9.3f}  {sign} {bar:<7g} {note}".rstrip(), flush=True)
 
     def trouble(self, name, error):
         """A figure that could not be measured counts as a miss."""
         self.failed += 1
         print(f"MISS {name:58} {'-':>9}  {error}", flush=True)
 
-    def tell(self, name, value, told=""):
+    def show(self, name, value, note=""):
         """A figure without a bar."""
-        print(f"     {name:58} {value:9.3f}  {told}".rstrip(), flush=True)
+        print(f"     {name:58} {value:9.3f}  {note}".rstrip(), flush=True)
 
     def skip(self, name, why):
         """A figure that was left out."""

@@ -25,12 +25,12 @@ def pgbench(port, *options):
         check=False,
         timeout=300,
     )
-    said = done.stdout + done.stderr
-    failed = re.search(r"number of failed transactions: (\d+)", said)
-    refused = re.search(r".*(?:aborted|FATAL|ERROR|error:).*", said)
+    output = done.stdout + done.stderr
+    failed = re.search(r"number of failed transactions: (\d+)", output)
+    refused = re.search(r".*(?:aborted|FATAL|ERROR|error:).*", output)
     if done.returncode != 0 or refused or (failed and failed.group(1) != "0"):
-        raise rig.Trouble(refused.group(0) if refused else said[-500:])
-    return float(re.search(r"^tps = ([\d.]+)", said, re.MULTILINE).group(1))
+        raise rig.Trouble(refused.group(0) if refused else output[-500:])
+    return float(re.search(r"^tps = ([\d.]+)", output, re.MULTILINE).group(1))
 
 
 def many_clients(report, daemon, options):
@@ -50,8 +50,8 @@ def many_clients(report, daemon, options):
         return
     rates = {count: statistics.median(each) for count, each in zip(COUNTS, values)}
     for count, each in zip(COUNTS, values):
-        told = f"{min(each):.0f} to {max(each):.0f}"
-        report.tell(f"{count} clients, SELECT 1, transactions per second", rates[count], told)
+        note = f"{min(each):.0f} to {max(each):.0f}"
+        report.show(f"{count} clients, SELECT 1, transactions per second", rates[count], note)
     report.row("clients refused, of 10 to 500 at a time", 0, 0)
     report.row("throughput of 500 clients / of 100", rates[500] / rates[100], 0.85, least=True)
 

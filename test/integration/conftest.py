@@ -13,7 +13,7 @@ pytest_plugins = ["support.second_try"]
 from support.crosstalk import requests, transfers
 from support.process import drop_folder, make_folder, run
 from support.servers.cluster import SHARED_FOLDER, Cluster
-from support.servers.fake_server import FakeServer, polite
+from support.servers.fake_server import FakeServer, answer_with_text
 from support.servers.pooler import Pooler, is_sanitized, publish_binary
 from support.servers.tcp_relay import Relay
 
@@ -110,7 +110,7 @@ def new_server():
     """Make a scripted server: new_server(script)."""
     with contextlib.ExitStack() as stack:
 
-        def make(script=polite):
+        def make(script=answer_with_text):
             server = FakeServer(script)
             stack.callback(server.stop)
             return server

@@ -128,7 +128,7 @@ BOUND = "p=tls-server-end-point,,"
 # The message, and the mechanism that it names.
 BOUND_FIRSTS = {
     "not bound after all": (f"n,,n=,r={NONCE}", BOUND_SCRAM),
-    "told that there was no binding": (f"y,,n=,r={NONCE}", BOUND_SCRAM),
+    "claims that no binding was offered": (f"y,,n=,r={NONCE}", BOUND_SCRAM),
     "stripped of the binding on the way": (f"y,,n=,r={NONCE}", PLAIN_SCRAM),
     "bound by the other mechanism": (f"{BOUND}n=,r={NONCE}", PLAIN_SCRAM),
     "another binding": (f"p=tls-unique,,n=,r={NONCE}", BOUND_SCRAM),
@@ -225,7 +225,7 @@ def binding(header, data=b""):
 BOUND_FINALS = {
     "header alone": lambda data, nonce: f"c={binding(BOUND)},r={nonce}",
     "as if not bound": lambda data, nonce: f"c=biws,r={nonce}",
-    "as if told of no binding": lambda data, nonce: f"c=eSws,r={nonce}",
+    "claims no binding": lambda data, nonce: f"c=eSws,r={nonce}",
     "another certificate": lambda data, nonce: f"c={binding(BOUND, os.urandom(32))},r={nonce}",
     "no certificate": lambda data, nonce: f"c={binding(BOUND, bytes(32))},r={nonce}",
     "digest cut": lambda data, nonce: f"c={binding(BOUND, data[:-1])},r={nonce}",
@@ -415,8 +415,8 @@ def challenged(text):
 
     def script(connection):
         nonce = nonce_of(offer(connection, PLAIN_SCRAM))
-        said = text(nonce)
-        connection.send(wire.authentication(11, said.encode()))
+        got = text(nonce)
+        connection.send(wire.authentication(11, got.encode()))
         connection.read()
         connection.server.answered = True
         connection.welcome()
@@ -899,7 +899,7 @@ def test_time_does_not_reveal_which_users_exist(new_pooler, name):  # F11
         seen.append(medians_of(lambda user: attempt(pooler.address, method, user), users, rounds))
         if spread(seen[-1]) < 1.2:
             return
-    raise AssertionError(f"told apart by time: {seen}")
+    raise AssertionError(f"distinguished by time: {seen}")
 
 
 def test_the_first_attempt_does_not_reveal_which_users_exist(new_pooler):  # F11
@@ -916,7 +916,7 @@ def test_the_first_attempt_does_not_reveal_which_users_exist(new_pooler):  # F11
         seen.append([[statistics.median(c) for c in zip(*times[kind])] for kind in times])
         if spread(seen[-1]) < 1.2:
             return
-    raise AssertionError(f"told apart by time: {seen}")
+    raise AssertionError(f"distinguished by time: {seen}")
 
 
 # Unusual characters in names and passwords

@@ -71,7 +71,7 @@ def asking(roles, new_pooler):
     return make
 
 
-class Said:
+class Lookups:
     """The queries that the role asker has sent to the server since this was made."""
 
     LINE = re.compile(r"asker@(\w+) .*(?:statement|execute <unnamed>): (.*)")
@@ -231,7 +231,7 @@ def test_an_empty_secret_is_never_the_right_one(asking, method):
 
 @pytest.mark.setting("databases.auth_user", "databases.auth_query", "databases.auth_dbname")
 def test_a_database_may_have_its_own_user_database_and_query(asking, roles):
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     entry = {
         "dbname": "main",
         "auth_user": "asker",
@@ -241,8 +241,8 @@ def test_a_database_may_have_its_own_user_database_and_query(asking, roles):
     databases = {"main": entry, "elsewhere": {"dbname": "other"}, "plain": {"dbname": "main"}}
     pooler = asking({"auth_user": None}, databases=databases)
     assert pooler.client("hashed", password=PASSWORD).value("SELECT current_database()") == "main"
-    assert {where for where, _ in said()} == {"other"}
-    assert said.queries()[0] == entry["auth_query"]
+    assert {where for where, _ in queries_sent()} == {"other"}
+    assert queries_sent.queries()[0] == entry["auth_query"]
     assert pooler.pool("elsewhere", "asker")["sv_idle"] == 1
     # The other databases look no user up.
     assert pooler.refused("hashed", "plain", PASSWORD).is_(*FAILED["md5"])
@@ -250,7 +250,7 @@ def test_a_database_may_have_its_own_user_database_and_query(asking, roles):
 
 @pytest.mark.setting("auth_dbname")
 def test_a_global_auth_dbname_serves_every_database_and_the_console(asking, roles):
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     databases = {"main": {}, "users": {"dbname": "other"}}
     pooler = asking({"auth_dbname": "users", "admin_users": "scrammed,admin"}, databases=databases)
     assert pooler.client("hashed", password=PASSWORD).value("SELECT 1") == "1"
@@ -260,7 +260,7 @@ def test_a_global_auth_dbname_serves_every_database_and_the_console(asking, role
     assert console.query("RESUME users").tag == "RESUME"
     assert pooler.refused("hashed", "pgbouncer", PASSWORD).text == "not allowed"
     assert pooler.refused("ghost", "pgbouncer", PASSWORD).is_(*NO_SUCH_USER)
-    assert {where for where, _ in said()} == {"other"}
+    assert {where for where, _ in queries_sent()} == {"other"}
 
 
 def test_the_console_cannot_be_the_auth_dbname(asking):
@@ -346,13 +346,13 @@ def test_settings_are_read_anew_for_each_login(asking):
 
 
 def test_the_auth_file_comes_first_and_alone(asking, roles):
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     pooler = asking(auth={"hashed": "filed", "scrammed": ""})
     assert pooler.client("hashed", password="filed").value("SELECT 1") == "1"
     assert pooler.refused("hashed", password=PASSWORD).is_(*FAILED["md5"])
     # An empty secret is a secret: no server is asked for another.
     assert pooler.refused("scrammed", password=PASSWORD).is_(*FAILED["md5"])
-    assert said.queries() == []
+    assert queries_sent.queries() == []
     pooler.auth.update(hashed=None)
     pooler.reload()
     assert pooler.refused("hashed", password="filed").is_(*FAILED["md5"])
@@ -417,7 +417,7 @@ HOSTILE = {
 
 def test_startup_parameters_of_the_client_never_reach_it(asking, roles):
     """CVE-2025-12819, F41: in the startup message and in its options."""
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     extra = {"track_extra_parameters": "IntervalStyle,search_path"}
     settings = {"pool_mode": "transaction", "startup_parameters": "strict"}
     pooler = asking({**extra, **settings})
@@ -427,7 +427,7 @@ def test_startup_parameters_of_the_client_never_reach_it(asking, roles):
         for name, value in HOSTILE.items()
     )
     pooler.client("hashed", password=PASSWORD, options=options)
-    assert len(said.queries()) == len(mine(said.queries())) == 2
+    assert len(queries_sent.queries()) == len(mine(queries_sent.queries())) == 2
 
 
 def test_what_a_client_left_in_the_session_is_not_used(asking, roles):
@@ -435,7 +435,7 @@ def test_what_a_client_left_in_the_session_is_not_used(asking, roles):
     databases = {"main": {"user": "asker", "pool_size": 1}}
     pooler = asking({"pool_mode": "transaction", "track_extra_parameters": "search_path"},
                     databases=databases)
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     evil = pooler.client("hashed", password=PASSWORD)
     evil.query("CREATE TEMP TABLE pg_authid AS SELECT rolname, 'forged'::text AS rolpassword,"
                " rolvaliduntil, true AS rolcanlogin FROM pg_catalog.pg_authid")
@@ -444,7 +444,7 @@ def test_what_a_client_left_in_the_session_is_not_used(asking, roles):
     assert pooler.refused("scrammed", password="forged").is_(*FAILED["scram-sha-256"])
     assert pooler.client("scrammed", password=PASSWORD).value("SELECT 1") == "1"
     assert len(pooler.cluster.backends(usename="asker")) == 1
-    assert said.queries().count("DISCARD ALL") >= 1
+    assert queries_sent.queries().count("DISCARD ALL") >= 1
 
 
 def test_a_role_that_a_client_set_is_reset_first(asking, roles):
@@ -458,15 +458,15 @@ def test_a_role_that_a_client_set_is_reset_first(asking, roles):
 
 def test_in_session_mode_the_server_is_reset_afterwards(asking, roles):
     pooler = asking({"pool_mode": "session", "server_reset_query": "DISCARD PLANS"})
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     pooler.client("hashed", password=PASSWORD)
-    wait_until(lambda: "DISCARD PLANS" in said.queries(), 5, "the reset query")
-    assert len(mine(said.queries())) == 1
+    wait_until(lambda: "DISCARD PLANS" in queries_sent.queries(), 5, "the reset query")
+    assert len(mine(queries_sent.queries())) == 1
     pooler.wait_pool("main", "asker", sv_idle=1, sv_tested=0)
 
 
 def test_a_startup_byte_by_byte_is_looked_up_once(asking, roles):
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     pooler = asking({"auth_type": "trust"})
     client = pooler.raw()
     packet = wire.startup({"user": "hashed", "database": "main", "_pq_.option": "x"})
@@ -474,18 +474,18 @@ def test_a_startup_byte_by_byte_is_looked_up_once(asking, roles):
         client.send(packet[i:i + 1])
     types = [found.type for found in client.read_until("Z")]
     assert types.count("v") == 1
-    assert len(mine(said.queries())) == 1
+    assert len(mine(queries_sent.queries())) == 1
     assert pooler.show("USERS", name="hashed")[0]["current_client_connections"] == "1"
     assert pooler.show("DATABASES", name="main")[0]["current_client_connections"] == "1"
     assert len(pooler.lines("login attempt: ")) == 2  # the other one is the console's
 
 
 def test_concurrent_lookups_of_one_name_make_one_query(asking, roles):
-    said = Said(roles)
+    queries_sent = Lookups(roles)
     pooler = asking({"auth_type": "trust"})
     for _ in range(5):
         pooler.client("hashed").leave()
-    assert len(mine(said.queries())) == 5
+    assert len(mine(queries_sent.queries())) == 5
     clients = [pooler.raw() for _ in range(60)]
     pooler.command("PAUSE")
     for client in clients:
@@ -495,7 +495,7 @@ def test_concurrent_lookups_of_one_name_make_one_query(asking, roles):
     pooler.command("RESUME")
     for client in clients:
         client.read_until("Z")
-    assert len(mine(said.queries())) == 6
+    assert len(mine(queries_sent.queries())) == 6
 
 
 # Errors and delays of the server
@@ -763,7 +763,7 @@ def test_a_server_that_answers_in_small_pieces_costs_only_time(new_pooler, new_s
             pass
         for i in range(len(answer)):
             connection.send(answer[i:i + 1])
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(slowly)
     pooler = new_pooler({"auth_user": "asker"}, databases={"slow": server.target()})
@@ -771,7 +771,7 @@ def test_a_server_that_answers_in_small_pieces_costs_only_time(new_pooler, new_s
 
 
 def test_a_lookup_waits_for_a_server_as_any_query_does(new_pooler, new_server):
-    server = new_server(lambda connection: connection.wait_gone())
+    server = new_server(lambda connection: connection.wait_disconnected())
     settings = {"auth_user": "asker", "query_wait_timeout": 1, "client_login_timeout": 30}
     pooler = new_pooler(settings, databases={"mute": server.target()})
     assert pooler.refused("hashed", "mute").is_("FATAL", "57014", "query_wait_timeout")

@@ -16,9 +16,9 @@ from support.process import (
     as_service,
     drop_folder,
     free_port,
-    hold,
+    stop_process,
     make_folder,
-    release,
+    resume_process,
     run,
     wait_until,
 )
@@ -66,7 +66,7 @@ def fake(programs):
     assert server.stdout.readline().strip() == "ready"
     server.port = port
     yield server
-    release(server)
+    resume_process(server)
     server.communicate("")
 
 
@@ -109,10 +109,10 @@ class Counted:
     def sample(self, load):
         """Transactions and calls so far, sampled while the load is stopped and no transaction is in
         flight."""
-        hold(load)
+        stop_process(load)
         self.pooler.wait_pool(sv_active=0, cl_waiting=0)
         found = self.transactions(), self.calls()
-        release(load)
+        resume_process(load)
         return found
 
 
@@ -184,18 +184,18 @@ def test_messages_that_arrive_together_cost_one_wait(counted, fake):
     for client in clients:
         client.send(wire.sync()).checked()
     wait_until(pooler.sleeps)  # the last answer may arrive before its send has been counted
-    hold(pooler.process)
-    hold(fake)
+    stop_process(pooler.process)
+    stop_process(fake)
     before = counted.calls()
     for client in clients:
         client.send(wire.query("SELECT 1"))
-    release(pooler.process)
+    resume_process(pooler.process)
     wait_until(lambda: counted.since(before).get("send", (0, 0))[0] == 20, what="all to be sent")
     wait_until(pooler.sleeps)
-    hold(pooler.process)
-    release(fake)
+    stop_process(pooler.process)
+    resume_process(fake)
     wait_until(lambda: unread(fake.port) == 20, what="all answers")
-    release(pooler.process)
+    resume_process(pooler.process)
     for client in clients:
         assert client.result().types == "TDCZ"
     wait_until(pooler.sleeps)

@@ -250,10 +250,10 @@ def test_help_and_commands_list_everything(pooler):
     rows = pooler.show("COMMANDS")
     for row in rows:
         assert f"\n\t{row['command']}: {row['purpose']}" in notice["D"]
-    told = {row["command"] for row in rows}
-    assert {f"SHOW {topic}" for topic in (*TOPICS, "HELP", "COMMANDS")} <= told
+    reported = {row["command"] for row in rows}
+    assert {f"SHOW {topic}" for topic in (*TOPICS, "HELP", "COMMANDS")} <= reported
     usages = {line.strip() for line in HELP.splitlines() if "SHOW" not in line and line}
-    assert usages <= told
+    assert usages <= reported
     for row in rows:
         if re.fullmatch(r"SHOW [A-Z_]+", row["command"]):
             assert pooler.command(row["command"]).tag == "SHOW"
@@ -314,13 +314,13 @@ def test_links_are_listed_in_their_order(new_pooler):
     waiter = pooler.client()
     waiter.send(wire.query("SELECT 1"))
     pooler.wait_pool(cl_waiting=1)
-    stranger = pooler.raw()
+    silent_connection = pooler.raw()
     wait_until(lambda: pooler.show("SOCKETS", state="cl_login"))
     assert [row["state"] for row in pooler.clients()] == ["active", "active", "waiting"]
     states = [row["state"] for row in pooler.show("SOCKETS") if row["database"] != "pgbouncer"]
     assert states == ["cl_active", "cl_active", "cl_waiting", "sv_active", "sv_active", "cl_login"]
     assert not [row for row in pooler.show("CLIENTS") if row["user"] == "(nouser)"]
-    stranger.close()
+    silent_connection.close()
 
 
 # Commands
@@ -588,16 +588,16 @@ def test_psql_with_completion_and_catalog_commands(pooler):
         os.environ.update(TERM="dumb", PAGER="cat", HOME=pooler.folder, PSQLRC="/dev/null")
         os.execvp("psql", ["psql", "-h", HOST, "-p", str(pooler.port), "admin", "-U", "admin",
                         "-d", "pgbouncer"])
-    said = b""
+    output = b""
 
     def expect(text):
-        nonlocal said
+        nonlocal output
         deadline = time.monotonic() + 15
-        while text not in said:
-            assert time.monotonic() < deadline, said.decode(errors="replace")
+        while text not in output:
+            assert time.monotonic() < deadline, output.decode(errors="replace")
             if select.select([terminal], [], [], 0.2)[0]:
-                said += os.read(terminal, 65536)
-        said = said[said.index(text) + len(text):]
+                output += os.read(terminal, 65536)
+        output = output[output.index(text) + len(text):]
 
     try:
         expect(b"=# ")
@@ -741,7 +741,7 @@ def test_show_of_5000_clients_stalls_no_other_client(crowd):
 
     # The pages themselves take turns too, always about as many.
     least = max(turns_for("SHOW VERSION")[0] for _ in range(5))
-    for sql, rows, told in (
+    for sql, rows, reported in (
         ("SHOW CLIENTS", MANY + 1, MANY),
         ("SHOW SOCKETS", MANY + 2, MANY),
         (r"SHOW CLIENTS WHERE application_name LIKE 'tool7\_%'", MANY // 50, MANY),
@@ -754,8 +754,8 @@ def test_show_of_5000_clients_stalls_no_other_client(crowd):
         taken = crowd.loop_seconds() - before
         assert abs(len(found.rows) - rows) <= 1, sql
         assert taken < (1.0 if is_sanitized() else 0.1), (sql, taken)
-        if told:
-            assert turns_for(sql)[0] - least >= 0.8 * told // 256, sql
+        if reported:
+            assert turns_for(sql)[0] - least >= 0.8 * reported // 256, sql
     # Rows that portals keep are bounded too.
     client = crowd.console()
     client.send(

@@ -12,12 +12,12 @@ import socket
 import pytest
 
 from support import wire
-from support.clients.async_client import Hung, Talker
+from support.clients.async_client import AsyncClient, NothingReceived
 from support.crosstalk import expected_answers, requests, runner, transfers
 from support.crosstalk.activities import MODES
-from support.crosstalk.answer_check import Wrong
+from support.crosstalk.answer_check import WrongAnswer
 from support.crosstalk.client import Client, Ended
-from support.crosstalk.runner import Mix, Run, wish
+from support.crosstalk.runner import Mix, Run, environment_value
 from support.crosstalk.transfers import Ledger
 from support.process import HOST
 from support.servers.pooler import is_sanitized
@@ -39,9 +39,9 @@ def test_no_client_receives_what_belongs_to_another(new_pooler, stage, mode):  #
         address=pooler.address,
         postgres=(stage.host, stage.port),
         mode=mode,
-        seed=wish("SEED", os.urandom(4).hex()),
-        clients=wish("CLIENTS", 200),
-        seconds=wish("SECONDS", 8.0),
+        seed=environment_value("SEED", os.urandom(4).hex()),
+        clients=environment_value("CLIENTS", 200),
+        seconds=environment_value("SECONDS", 8.0),
         patience=120 if is_sanitized() else 40,
     )
     found = runner.run(mix)
@@ -61,7 +61,7 @@ def test_no_client_receives_what_belongs_to_another(new_pooler, stage, mode):  #
 def client():
     """A client that has logged in; the test makes up its answers."""
     client = Client(Run(Mix((HOST, 0), None, "transaction", "seed")), 7)
-    client.told = {**expected_answers.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
+    client.parameters = {**expected_answers.QUIET, "application_name": "7/1", "TimeZone": "UTC"}
     client.status = "I"
     return client
 
@@ -83,10 +83,10 @@ CANCELED = ("E", wire.fields(S="ERROR", C="57014", M="canceling statement due to
 
 
 def test_the_own_answer_is_right(client):
-    assert client.judge(requests.simple("c7.1"), answer(HEAD, OWN_ROW, DONE)) == (True, False)
+    assert client.check(requests.simple("c7.1"), answer(HEAD, OWN_ROW, DONE)) == (True, False)
 
 
-@pytest.mark.parametrize("heard", [
+@pytest.mark.parametrize("received", [
     pytest.param([HEAD, data_row("c8.1", "7/1", "UTC", QUIET), DONE], id="row"),
     pytest.param([expected_answers.head("c8.1"), OWN_ROW, DONE], id="columns"),
     pytest.param([HEAD, data_row("c7.1", "8/1", "UTC", QUIET), DONE], id="name"),
@@ -102,19 +102,19 @@ def test_the_own_answer_is_right(client):
     pytest.param([HEAD, CANCELED], id="cancel"),
     pytest.param([("E", wire.fields(S="ERROR", C="P0777", M="c8.1"))], id="error"),
 ])
-def test_the_answer_of_another_client_is_wrong(client, heard):
-    with pytest.raises(Wrong):
-        client.judge(requests.simple("c7.1"), answer(*heard))
+def test_the_answer_of_another_client_is_wrong(client, received):
+    with pytest.raises(WrongAnswer):
+        client.check(requests.simple("c7.1"), answer(*received))
 
 
 def test_a_cancel_request_ends_its_own_query_and_no_other(client):
     client.cancels = 1
-    assert client.judge(requests.simple("c7.1"), answer(HEAD, CANCELED)) == (False, True)
-    with pytest.raises(Wrong):
-        client.judge(requests.simple("c7.1"), answer(HEAD, CANCELED))
+    assert client.check(requests.simple("c7.1"), answer(HEAD, CANCELED)) == (False, True)
+    with pytest.raises(WrongAnswer):
+        client.check(requests.simple("c7.1"), answer(HEAD, CANCELED))
 
 
-@pytest.mark.parametrize("phrase, before, status, lawful", [
+@pytest.mark.parametrize("sent, before, status, lawful", [
     (requests.simple("c7.1"), "I", "I", True),
     (requests.simple("c7.1"), "I", "T", False),
     (requests.simple("c7.1"), "T", "I", False),
@@ -123,36 +123,36 @@ def test_a_cancel_request_ends_its_own_query_and_no_other(client):
     (requests.commit(), "T", "I", True),
     (requests.commit(), "T", "T", False),
 ])
-def test_an_unexpected_transaction_status_is_noticed(client, phrase, before, status, lawful):
+def test_an_unexpected_transaction_status_is_noticed(client, sent, before, status, lawful):
     client.status = before
     if lawful:
-        client.judge_status(phrase, status, True, False)
+        client.check_status(sent, status, True, False)
         assert client.status == status
     else:
-        with pytest.raises(Wrong):
-            client.judge_status(phrase, status, True, False)
+        with pytest.raises(WrongAnswer):
+            client.check_status(sent, status, True, False)
 
 
 def test_a_lost_connection_needs_a_terminated_server(client):
     (fatal,) = answer(("E", wire.fields(S="FATAL", C="57P01", M="terminating connection")))
-    with pytest.raises(Wrong):
-        client.end(fatal, "gone")
+    with pytest.raises(WrongAnswer):
+        client.end(fatal, "error")
     client.run.counts.update(kills=2)
     with pytest.raises(Ended):
-        client.end(fatal, "gone")
-    with pytest.raises(Wrong):
-        client.end(fatal, "gone")
+        client.end(fatal, "error")
+    with pytest.raises(WrongAnswer):
+        client.end(fatal, "error")
 
 
 def test_an_answer_that_does_not_come_is_noticed():
     async def wait():
-        talker = await Talker.connect(listener.getsockname(), patience=0.1)
+        connection = await AsyncClient.connect(listener.getsockname(), patience=0.1)
         try:
-            await talker.read()
+            await connection.read()
         finally:
-            talker.close()
+            connection.close()
 
-    with socket.create_server((HOST, 0)) as listener, pytest.raises(Hung):
+    with socket.create_server((HOST, 0)) as listener, pytest.raises(NothingReceived):
         asyncio.run(wait())
 
 

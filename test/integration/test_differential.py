@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from support import wire
-from support.differential.conversations import SETUP, Conversation, Cut, Plain, Slow, talk
+from support.differential.conversations import SETUP, Conversation, Cut, Plain, Slow, run_conversation
 from support.differential.scripts import scripts
 
 SEEDS = 2
@@ -20,7 +20,7 @@ def direct(cluster):
 
     def converse(conversation):
         address = (cluster.host, cluster.port)
-        return talk(address, conversation, Plain(), in_main(cluster))
+        return run_conversation(address, conversation, Plain(), in_main(cluster))
 
     return converse
 
@@ -61,19 +61,19 @@ def is_unknown_statement(message):
     return (fields["S"], fields["C"]) == ("ERROR", UNKNOWN_STATEMENT)
 
 
-def assert_alike(heard, expected, follows_statements=False):
+def assert_alike(received, expected, follows_statements=False):
     """Report where two conversations differ. With statement tracking the pooler has an error text
     of its own for an unknown statement."""
-    for number, (ours, theirs) in enumerate(zip(heard, expected)):
+    for number, (ours, theirs) in enumerate(zip(received, expected)):
         if follows_statements and is_unknown_statement(ours) and is_unknown_statement(theirs):
             continue
-        assert ours == theirs, f"message {number} of {len(expected)}, behind {heard[max(0, number - 4):number]}"
-    assert heard[len(expected):] == [] and expected[len(heard):] == []
+        assert ours == theirs, f"message {number} of {len(expected)}, behind {received[max(0, number - 4):number]}"
+    assert received[len(expected):] == [] and expected[len(received):] == []
 
 
 def expected_of(direct, name):
     """What the server sends, and the error that a pooler adds when the server has disconnected."""
-    expected = direct(scripts[name]).heard()
+    expected = direct(scripts[name]).after_login()
     if scripts[name].fatal:
         expected.append(("E", wire.fields(S="FATAL", C="08006", M="server conn crashed?")))
     return expected
@@ -90,13 +90,13 @@ def ways(name):
 def assert_answers_alike(pooler, direct, name, follows_statements=False):
     expected = expected_of(direct, name)
     for way in ways(name):
-        heard = talk(pooler.address, scripts[name], way, in_main(pooler.cluster)).heard()
-        assert_alike(heard, expected, follows_statements)
+        received = run_conversation(pooler.address, scripts[name], way, in_main(pooler.cluster)).after_login()
+        assert_alike(received, expected, follows_statements)
     # Cut the server's bytes as well.
     random_ = random.Random(name)
     pooler.relay.piece = lambda: random_.randint(1, 300)
-    heard = talk(pooler.address, scripts[name], Cut(name, 1, 2000), in_main(pooler.cluster)).heard()
-    assert_alike(heard, expected, follows_statements)
+    received = run_conversation(pooler.address, scripts[name], Cut(name, 1, 2000), in_main(pooler.cluster)).after_login()
+    assert_alike(received, expected, follows_statements)
     assert_servers_are_kept(pooler, scripts[name])
 
 
@@ -128,8 +128,8 @@ def assert_company_hears_alike(pooler, direct, name):
     def converse(number):
         way = Cut(f"{name} {number}", 1, 500) if number else Plain()
         try:
-            heard = talk(pooler.address, scripts[name], way, in_main(pooler.cluster)).heard()
-            assert_alike(heard, expected, True)
+            received = run_conversation(pooler.address, scripts[name], way, in_main(pooler.cluster)).after_login()
+            assert_alike(received, expected, True)
         except BaseException as fault:
             faults.append(fault)
 
@@ -191,8 +191,8 @@ def test_a_login_reports_the_same(make, direct, mode, parameters):
     conversation = Conversation((), startup=parameters)
     expected = direct(conversation).login()
     for _ in range(2):
-        heard = talk(pooler.address, conversation, Plain(), None).login()
-        assert heard == expected
+        received = run_conversation(pooler.address, conversation, Plain(), None).login()
+        assert received == expected
 
 
 @pytest.mark.parametrize("options", [{}, {OPTION: ""}, {OPTION: "x", "_pq_.another": "y"}])
@@ -203,8 +203,8 @@ def test_a_protocol_version_is_negotiated_as_with_a_server(make, direct, cluster
     conversation = Conversation((), protocol=protocol, startup=options)
     kinds, _ = direct(conversation).login()
     pooler = make("transaction")
-    heard, _ = talk(pooler.address, conversation, Plain(), None).login()
+    received, _ = run_conversation(pooler.address, conversation, Plain(), None).login()
     # Each side chooses the length of its long keys.
     long = [kind for kind, size in kinds if kind == "K" and size > 8]
-    assert [each for each in heard if each[0] != "K"] == [each for each in kinds if each[0] != "K"]
-    assert [kind for kind, size in heard if kind == "K" and size > 8] == long
+    assert [each for each in received if each[0] != "K"] == [each for each in kinds if each[0] != "K"]
+    assert [kind for kind, size in received if kind == "K" and size > 8] == long

@@ -124,10 +124,10 @@ def run(command, pooler, mode, folder, **more):
 
 def drive(command, pooler, mode, folder, **more):
     """Run a driver's program: all its checks pass, and it leaves nothing behind."""
-    said = run(command, pooler, mode, folder, **more)
-    right = re.findall(r"^ok \d+ - ", said, re.MULTILINE)
-    assert right and f"\n1..{len(right)}\n" in said, said
-    assert "not ok" not in said, said
+    printed = run(command, pooler, mode, folder, **more)
+    right = re.findall(r"^ok \d+ - ", printed, re.MULTILINE)
+    assert right and f"\n1..{len(right)}\n" in printed, printed
+    assert "not ok" not in printed, printed
     wait_until(lambda: not pooler.clients(), 15, "clients to be gone")
     assert len(pooler.cluster.backends(datname=DATABASE)) <= SERVERS[mode]
     wait_until(lambda: not busy_servers(pooler), 15, "servers to be idle")
@@ -233,11 +233,11 @@ def test_psql_works_with_its_defaults(new_drivers_pooler, mode, folder):
     with open(path, "w") as file:
         file.write(PSQL_SCRIPT.replace("FOLDER", folder))
     pooler = new_drivers_pooler(mode)
-    said = run([shutil.which("psql"), "-X", "-f", path], pooler, mode, folder)
-    assert "counted\n" in said and "ERROR:  division by zero" in said
-    assert "count | 204" in said
-    assert [f"    {i}\n" for i in range(1, 4) if f"\n    {i}\n" not in said] == []
-    assert f'Table "public.psql"' in said
+    printed = run([shutil.which("psql"), "-X", "-f", path], pooler, mode, folder)
+    assert "counted\n" in printed and "ERROR:  division by zero" in printed
+    assert "count | 204" in printed
+    assert [f"    {i}\n" for i in range(1, 4) if f"\n    {i}\n" not in printed] == []
+    assert f'Table "public.psql"' in printed
 
 
 @pytest.mark.parametrize("protocol", ["simple", "extended", "prepared"])
@@ -248,10 +248,10 @@ def test_pgbench_works_and_its_sums_agree(new_drivers_pooler, mode, folder, prot
     # A pgbench thread that prepares a statement makes its other clients wait: with threads of
     # several clients one server has to be enough.
     counts = ["-n", "-c", "8", "-j", "8", "-t", "150"]
-    said = run([pgbench, "-M", protocol, *counts], pooler, mode, folder)
-    assert "number of transactions actually processed: 1200/1200" in said
-    said = run([pgbench, "-M", protocol, "-S", *counts], pooler, mode, folder)
-    assert "number of transactions actually processed: 1200/1200" in said
+    printed = run([pgbench, "-M", protocol, *counts], pooler, mode, folder)
+    assert "number of transactions actually processed: 1200/1200" in printed
+    printed = run([pgbench, "-M", protocol, "-S", *counts], pooler, mode, folder)
+    assert "number of transactions actually processed: 1200/1200" in printed
     (row,) = pooler.cluster.ask(
         DATABASE,
         "SELECT (SELECT count(*) FROM pgbench_history) AS count,"
@@ -274,15 +274,15 @@ def test_pgbench_sends_pipelines(new_drivers_pooler, mode, folder):
     pooler = new_drivers_pooler(mode)
     for protocol in ("extended", "prepared"):
         counts = ["-n", "-c", "8", "-j", "2", "-t", "50", "-f", path]
-        said = run([program("pgbench"), "-M", protocol, *counts], pooler, mode, folder)
-        assert "number of transactions actually processed: 400/400" in said
+        printed = run([program("pgbench"), "-M", protocol, *counts], pooler, mode, folder)
+        assert "number of transactions actually processed: 400/400" in printed
 
 
 def dump(pooler, folder, name, *options):
     """What pg_dump prints of a database through the pooler, less what differs from run to run."""
     command = [program("pg_dump"), "--no-owner", *options, name]
-    said = run(command, pooler, "session", folder)
-    return [line for line in said.splitlines() if not re.match(r"--|\\(un)?restrict ", line)]
+    printed = run(command, pooler, "session", folder)
+    return [line for line in printed.splitlines() if not re.match(r"--|\\(un)?restrict ", line)]
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")

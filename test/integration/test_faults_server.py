@@ -289,7 +289,7 @@ def test_an_incomplete_error_in_the_login_reaches_the_client(new_pooler, new_ser
     def script(connection):
         connection.accept_startup()
         connection.send(packet)
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler({"query_wait_timeout": 5}, databases={"main": server.target()})
@@ -348,7 +348,7 @@ def test_nonsense_in_the_login_ends_that_server(new_pooler, new_server, name):  
     def script(connection):
         connection.accept_startup()
         connection.send(LOGIN_NONSENSE[name])
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(
@@ -384,7 +384,7 @@ def test_nonsense_behind_authentication_ends_that_server(new_pooler, new_server,
     def script(connection):
         connection.accept_startup()
         connection.send(wire.authentication(0), AFTER_OK[name])
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(
@@ -456,7 +456,7 @@ def scram_with(first):
         client_first = body.split(b"\0", 1)[1][4:].decode()
         nonce = client_first.split("r=", 1)[1].split(",")[0]
         connection.send(wire.authentication(11, first(nonce)))
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     return script
 

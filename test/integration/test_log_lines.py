@@ -377,7 +377,7 @@ def test_an_unrequested_message_of_a_server_is_logged(new_pooler, new_server):
         connection.login()
         connection.server.gate.wait(10)
         connection.send(wire.error("XX000", "out of the blue", "ERROR"))
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
@@ -455,12 +455,12 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("text, said", MISTAKES)
-def test_mistakes_in_the_configuration(new_pooler, text, said):
+@pytest.mark.parametrize("text, message_text", MISTAKES)
+def test_mistakes_in_the_configuration(new_pooler, text, message_text):
     pooler = new_pooler()
     broken = pooler.config_text() + text + "\n"
     at = f"{pooler.config_path}:{len(broken.splitlines())}"
-    expected = line("ERROR", re.escape(said.format(at=at)) + ".*")
+    expected = line("ERROR", re.escape(message_text.format(at=at)) + ".*")
     pooler.write("pgusher.ini", broken)
     pooler.signal(signal.SIGHUP)
     expect(pooler, "LOG", "got SIGHUP, re-reading config")
@@ -472,7 +472,7 @@ def test_mistakes_in_the_configuration(new_pooler, text, said):
     assert second.run_to_end() == 1
     at = f"{second.config_path}:{len(broken.splitlines())}"
     lines = second.log().splitlines()
-    expected = re.compile(line("ERROR", re.escape(said.format(at=at)) + ".*"))
+    expected = re.compile(line("ERROR", re.escape(message_text.format(at=at)) + ".*"))
     assert len([text for text in lines if expected.match(text)]) == 1, lines
     assert re.match(line("FATAL", "cannot load config file"), lines[-1])
 

@@ -117,8 +117,8 @@ def test_unknown_users_are_logged_a_few_times_a_second(new_pooler):
     assert len(pooler.lines("closing because: ")) == 40
     kinds = ["no such user: ghost", 'pooler error: "trust" authentication failed']
     for kind in kinds:
-        told = wait_until(lambda kind=kind: whole_count(pooler, kind, 40), what=f"all of {kind}")
-        assert len(told) < 40
+        visible = wait_until(lambda kind=kind: whole_count(pooler, kind, 40), what=f"all of {kind}")
+        assert len(visible) < 40
     pooler.command("SET log_repeats = 0")
     before = len(pooler.lines(r"\] LOG C-0x\w+: \S+ no such user"))
     for number in range(20):
@@ -161,16 +161,16 @@ def test_a_full_pipe_on_stderr_delays_no_client(new_pooler):
         finally:
             os.close(writer)
         serve(pooler, 150)
-        told = os.read(reader, 65536).decode()
-        assert told.count("\n") < len(pooler.log().splitlines())
+        visible = os.read(reader, 65536).decode()
+        assert visible.count("\n") < len(pooler.log().splitlines())
         # Once there is room, the first line reports how many were lost; the file has them all.
         pooler.client("alice")
         pooler.wait_log("login attempt: db=main user=alice")
-        told += os.read(reader, 65536).decode()
-        (lost,) = re.findall(r"WARNING log: (\d+) lines were lost here\n", told)
+        visible += os.read(reader, 65536).decode()
+        (lost,) = re.findall(r"WARNING log: (\d+) lines were lost here\n", visible)
         lines = pooler.log().splitlines()
-        assert told.splitlines()[-1] == lines[-1]
-        assert told.count("\n") - 1 + int(lost) == len(lines)
+        assert visible.splitlines()[-1] == lines[-1]
+        assert visible.count("\n") - 1 + int(lost) == len(lines)
 
 
 def test_a_reader_of_stderr_that_closes_ends_nothing(new_pooler):
@@ -369,17 +369,17 @@ def test_no_secret_is_logged_or_shown_anywhere(new_pooler, cluster):  # F63
             },
             auth={"app": marks["client"], "admin": marks["admin"], "carol": None},
         )
-        told = []
+        visible = []
         for user, mark in (("app", "client"), ("carol", "looked-up")):
-            told.append(pooler.client(user, password=marks[mark]).query("SELECT 1").rows)
-        told += [pooler.refused(user, password=marks["wrong"]) for user in ("app", "ghost", "carol")]
-        told.append(pooler.refused(database="forced", password=marks["client"]))
+            visible.append(pooler.client(user, password=marks[mark]).query("SELECT 1").rows)
+        visible += [pooler.refused(user, password=marks["wrong"]) for user in ("app", "ghost", "carol")]
+        visible.append(pooler.refused(database="forced", password=marks["client"]))
         pooler.raw().send_startup("app").send(wire.password(marks["wrong"]), b"\xff" * 20).read_all()
         console = pooler.client("admin", "pgbouncer", marks["admin"])
         shown = topics(console)
         assert {"CONFIG", "USERS", "DATABASES", "SERVERS"} <= set(shown)
-        told += [console.query(f"SHOW {topic}").rows for topic in shown]
-        everything = pooler.log() + str(told)
+        visible += [console.query(f"SHOW {topic}").rows for topic in shown]
+        everything = pooler.log() + str(visible)
         for name in ("cmdline", "environ"):
             with open(f"/proc/{pooler.process.pid}/{name}", "rb") as file:
                 everything += file.read().decode("latin1")

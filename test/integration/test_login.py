@@ -201,7 +201,7 @@ def test_a_password_message_has_a_limit(new_pooler, size):
     assert pooler.memory() - memory < 5_000_000
 
 
-# Unknown users cannot be told from known ones
+# Unknown users cannot be distinguished from known ones
 
 
 UNKNOWN = {
@@ -862,7 +862,7 @@ def test_a_server_with_only_unknown_mechanisms_is_refused(new_pooler, new_server
     def script(connection):
         connection.accept_startup()
         connection.send(wire.authentication(10, wire.text("OTHER") + wire.text("MORE") + b"\0"))
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(databases={"main": server.target(user="app", password="s3cret")})
@@ -877,7 +877,7 @@ def test_a_server_with_another_method_is_refused(new_pooler, new_server, code):
     def script(connection):
         connection.accept_startup()
         connection.send(wire.authentication(code, b"\0" * 4))
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(

@@ -603,11 +603,11 @@ def closes_within(raw, seconds):
     return time.monotonic() - start
 
 
-@pytest.mark.parametrize("said", [b"", b"GET /metrics HT", b"GET /metrics HTTP/1.1\r\nX: "])
-def test_a_connection_without_a_request_is_closed_after_five_seconds(served, said):
+@pytest.mark.parametrize("sent", [b"", b"GET /metrics HT", b"GET /metrics HTTP/1.1\r\nX: "])
+def test_a_connection_without_a_request_is_closed_after_five_seconds(served, sent):
     pooler = served()
     with socket.create_connection((HOST, pooler.metrics)) as raw:
-        raw.sendall(said)
+        raw.sendall(sent)
         assert 4.5 < closes_within(raw, 15)
 
 
@@ -723,10 +723,10 @@ def test_a_reader_that_disconnects_while_the_page_is_written(served):
 
 def test_the_process_ends_while_readers_wait(served):
     pooler = served()
-    for said in (b"", b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /metrics HTTP/1.1\r\n\r\n"):
+    for sent in (b"", b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /metrics HTTP/1.1\r\n\r\n"):
         raw = socket.create_connection((HOST, pooler.metrics))
         pooler.keep(raw)
-        raw.sendall(said)
+        raw.sendall(sent)
     pooler.reload()
     pooler.signal(signal.SIGQUIT)
     assert pooler.wait_exit() == 0

@@ -65,18 +65,18 @@ def module():
     if not compiler:
         pytest.skip("no C compiler")
     folder = make_folder("pgusher-pam-")
-    path = os.path.join(folder, "pam_judge.so")
+    path = os.path.join(folder, "pam_module.so")
     source = os.path.join(os.path.dirname(__file__), "support", "compiled", "pam_module.c")
     run([compiler, "-shared", "-fPIC", "-o", path, source, "-lpam"], as_root=True)
     yield path
     drop_folder(folder)
 
 
-class Judge:
+class ModuleControl:
     """The folder that controls the module: passwords, log and gate."""
 
     def __init__(self):
-        self.folder = make_folder("pgusher-judge-")
+        self.folder = make_folder("pgusher-control-")
         for user, password in PASSWORDS.items():
             self.write(user, password)
         os.mkfifo(self.path("gate"))
@@ -103,17 +103,17 @@ class Judge:
 
 
 @pytest.fixture
-def judge(module):
+def control(module):
     """The service uses the module of these tests."""
-    judge = Judge()
-    rules = "".join(f"{kind} required {module} {judge.folder}\n" for kind in ("auth", "account"))
+    control = ModuleControl()
+    rules = "".join(f"{kind} required {module} {control.folder}\n" for kind in ("auth", "account"))
     with service_of(rules):
-        yield judge
-    drop_folder(judge.folder)
+        yield control
+    drop_folder(control.folder)
 
 
 @pytest.fixture
-def pam_pooler(new_pooler, judge):
+def pam_pooler(new_pooler, control):
     """Make a daemon that checks passwords with PAM."""
 
     def make(settings=None, **options):
@@ -171,19 +171,19 @@ def test_passwords_may_be_long_and_not_ascii(pam_pooler):
     assert not let_in(pooler, "bob", PASSWORDS["bob"][:-1])
 
 
-def test_modules_know_service_and_host_and_are_silent(pam_pooler, judge):
+def test_modules_know_service_and_host_and_are_silent(pam_pooler, control):
     pooler = pam_pooler()
     assert let_in(pooler)
     assert let_in(pooler, unix=True)
-    assert judge.asked() == ["pgbouncer app 127.0.0.1 silent", "pgbouncer app unix silent"]
+    assert control.asked() == ["pgbouncer app 127.0.0.1 silent", "pgbouncer app unix silent"]
 
 
-def test_an_empty_password_is_refused_without_pam(pam_pooler, judge):
+def test_an_empty_password_is_refused_without_pam(pam_pooler, control):
     client = pam_pooler().raw().send_startup()
     assert client.read().type == "R"
     client.send(wire.password(""))
     assert client.fatal().is_("FATAL", "28P01", "empty password returned by client")
-    assert judge.asked() == []
+    assert control.asked() == []
 
 
 def test_only_questions_for_the_password_are_answered(pam_pooler):
@@ -204,10 +204,10 @@ def test_metrics_tell_an_expired_account_from_a_wrong_password(pam_pooler):
     pooler = pam_pooler({"metrics_port": port})
     assert not let_in(pooler, "expired")
     assert not let_in(pooler, "app", "wrong")
-    told = scrape(port)
-    assert told.value("pgusher_auth_failures_total", reason="expired") == 1
-    assert told.value("pgusher_auth_failures_total", reason="password") == 1
-    assert told.value("pgusher_client_login_seconds_count", method="pam", outcome="denied") == 2
+    reported = scrape(port)
+    assert reported.value("pgusher_auth_failures_total", reason="expired") == 1
+    assert reported.value("pgusher_auth_failures_total", reason="password") == 1
+    assert reported.value("pgusher_client_login_seconds_count", method="pam", outcome="denied") == 2
 
 
 def test_without_modules_it_is_a_mistake_of_the_operator(new_pooler):
@@ -295,13 +295,13 @@ def test_a_delay_after_a_wrong_password_delays_no_other_client(pam_pooler):
     assert not pooler.lines("queue is full|slower@.* closing because: PAM")
 
 
-def test_a_module_that_hangs_delays_no_other_client(pam_pooler, judge):
+def test_a_module_that_hangs_delays_no_other_client(pam_pooler, control):
     pooler = pam_pooler({"admin_users": "carol", "client_login_timeout": "30"})
     console = pooler.client("carol", "pgbouncer", PASSWORDS["carol"])
     known = pooler.client(password=PASSWORDS["app"])
-    before = len(judge.asked())
+    before = len(control.asked())
     hanging = [begin(pooler, "hangs") for _ in range(7)]
-    wait_until(lambda: len(judge.asked()) == before + 7, what="logins that hang")
+    wait_until(lambda: len(control.asked()) == before + 7, what="logins that hang")
     # As long as one thread is free, logins proceed.
     assert let_in(pooler)
     hanging += [begin(pooler, "hangs") for _ in range(20)]
@@ -314,27 +314,27 @@ def test_a_module_that_hangs_delays_no_other_client(pam_pooler, judge):
     for client in hanging[1:]:
         client.close()
     wait_until(lambda: logins(console) == 1, what="disconnected clients to be gone")
-    judge.open_gate()
+    control.open_gate()
     # The password was right, but PostgreSQL has no such role.
     assert hanging[0].fatal(timeout=10).text.endswith("does not exist")
     assert let_in(pooler)
     # PAM was not asked about clients that disconnected while they waited.
-    assert sum(" hangs " in line for line in judge.asked()) <= 8
+    assert sum(" hangs " in line for line in control.asked()) <= 8
     assert len(pooler.lines("PAM queue is full, waiting")) == 1
 
 
-def test_a_login_that_hangs_ends_with_its_time(pam_pooler, judge):
+def test_a_login_that_hangs_ends_with_its_time(pam_pooler, control):
     pooler = pam_pooler({"client_login_timeout": "1"})
     client = begin(pooler, "hangs")
     assert client.fatal(timeout=10).is_("FATAL", "57014", "client_login_timeout")
-    judge.open_gate()
+    control.open_gate()
     assert let_in(pooler)
 
 
-def test_a_stop_does_not_wait_for_a_module_that_hangs(pam_pooler, judge):
+def test_a_stop_does_not_wait_for_a_module_that_hangs(pam_pooler, control):
     pooler = pam_pooler()
     client = begin(pooler, "hangs")
-    wait_until(judge.asked, what="the module to hang")
+    wait_until(control.asked, what="the module to hang")
     client.close()
     pooler.signal(15)
     # Nor does it unload the module while a thread runs in it.

@@ -960,7 +960,7 @@ def test_an_idle_server_that_sent_something_is_closed_alone(new_pooler, new_serv
 
 @pytest.mark.parametrize("command", ["RECONNECT", "RELOAD"])
 def test_a_login_with_outdated_settings_is_closed_at_once(new_pooler, new_server, command):
-    gate = new_server(lambda connection: (connection.accept_startup(), connection.wait_gone()))
+    gate = new_server(lambda connection: (connection.accept_startup(), connection.wait_disconnected()))
     pooler = new_pooler({"server_login_retry": 0}, databases={"main": gate.target()})
     client = pooler.raw().send_startup()
     pooler.wait_pool(sv_login=1)

@@ -81,11 +81,11 @@ def test_check_lists_every_problem_with_its_line(new_pooler):
     pooler.write("pgusher.ini", text)
     code, out, err = output("--check", pooler.config_path)
     assert code != 0
-    said = out + err
+    printed = out + err
     lines = text.splitlines()
     for line in ("default_pool_size = many", "no_such_thing = 1", "pool_mode = odd"):
-        assert f"{pooler.config_path}:{lines.index(line) + 1}: " in said
-    assert re.search(r"session.*transaction.*statement", said)
+        assert f"{pooler.config_path}:{lines.index(line) + 1}: " in printed
+    assert re.search(r"session.*transaction.*statement", printed)
 
 
 MISTAKES = [
@@ -837,12 +837,12 @@ def test_a_shutdown_does_not_wait_for_disconnected_clients(new_pooler, number):
         client.close(), pooler.close_clients()
         pooler.signal(number)
         assert pooler.wait_exit() == 0
-        return told(pooler, "dropped, exiting") - told(pooler, f"got {number.name}")
+        return logged_at(pooler, "dropped, exiting") - logged_at(pooler, f"got {number.name}")
 
     assert sorted(time_to_end() for _ in range(3))[1] < 0.1
 
 
-def told(pooler, pattern):
+def logged_at(pooler, pattern):
     """The second of the day when the matching line was written."""
     (line,) = pooler.lines(pattern)
     hours, minutes, seconds = line.split()[1].split(":")
@@ -1056,9 +1056,9 @@ def test_running_out_of_descriptors_affects_only_new_clients(new_pooler):  # F69
     for client in crowd:
         client.close()
     run_prlimit(pooler.process.pid, 1000)
-    newcomer = pooler.raw().send_startup()
-    newcomer.finish_login("app")
-    assert newcomer.value("SELECT 1") == "1"
+    new_client = pooler.raw().send_startup()
+    new_client.finish_login("app")
+    assert new_client.value("SELECT 1") == "1"
 
 
 def run_prlimit(pid, limit):

@@ -101,8 +101,8 @@ def test_the_rest_of_a_late_copy_data_is_not_taken_for_messages(new_pooler, new_
     time.sleep(0.2)
     pooler.signal(signal.SIGCONT)
     assert second.checked(5).value == "honest"
-    said = [body for each in server.connections for _, body in each.received]
-    assert wire.text("smuggled") not in said
+    output = [body for each in server.connections for _, body in each.received]
+    assert wire.text("smuggled") not in output
 
 
 # Cancel requests
@@ -162,14 +162,14 @@ def test_a_connection_for_a_cancel_that_came_too_late_is_closed(new_pooler):
     client.finish_login("app").send(wire.query("slow"))
     assert server.next_query() == "slow"
     # The backlog of the listener is full: a new connection gets no answer at once.
-    stranger = socket.create_connection(listener.getsockname())
+    first_connection = socket.create_connection(listener.getsockname())
     asker = pooler.raw().send(wire.cancel_request(client.key))
     pooler.wait_pool(cl_waiting_cancel_req=1, sv_login=1)
     server.send(wire.one_row("slow"))
     assert client.checked().value == "slow"
     assert asker.closed()
     listener.accept()[0].close()
-    stranger.close()
+    first_connection.close()
     late = listener.accept()[0]
     late.settimeout(5)
     assert late.recv(100) == b""
@@ -187,7 +187,7 @@ def test_a_server_without_a_key_cannot_be_cancelled(new_pooler, new_server):
         connection.send(wire.authentication(0), wire.parameter_status("server_version", "15.0"))
         connection.send(wire.ready())
         connection.next_query()
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(databases={"main": server.target()})

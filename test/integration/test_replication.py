@@ -535,7 +535,7 @@ def test_a_server_that_crashes_in_its_login_is_a_failed_login(make, new_server):
 
 
 def test_client_that_disconnects_ends_the_login_of_its_server(make, new_server):
-    server = new_server(lambda connection: connection.accept_startup() and connection.wait_gone())
+    server = new_server(lambda connection: connection.accept_startup() and connection.wait_disconnected())
     pooler = make(databases={"main": server.target()})
     client = pooler.raw()
     client.send_startup(replication="database")
@@ -675,7 +675,7 @@ def test_a_stream_that_no_client_asked_for_ends_the_server(make, new_server):
         connection.login()
         connection.next_query()
         connection.send(BOTH)
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = make(databases={"main": server.target()})
@@ -785,7 +785,7 @@ def test_cancel_ends_the_wait_for_a_server(make):
 
 
 def test_cancel_ends_a_login_that_waits_too(make, new_server):
-    server = new_server(lambda connection: connection.accept_startup() and connection.wait_gone())
+    server = new_server(lambda connection: connection.accept_startup() and connection.wait_disconnected())
     pooler = make(databases={"main": server.target()})
     server.script, hanging = login_and_stream, server.script
     pooler.client().query("SELECT 1")

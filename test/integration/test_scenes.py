@@ -90,17 +90,17 @@ def pgbench(pooler, *options, timeout=120):
         timeout=timeout,
         check=False,
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said[-3000:]
-    assert not re.search(r"aborted|FATAL|ERROR|fatal|error:", said), said[-3000:]
-    failed = re.search(r"number of failed transactions: (\d+)", said)
-    assert failed is None or failed.group(1) == "0", said
-    return said
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, printed[-3000:]
+    assert not re.search(r"aborted|FATAL|ERROR|fatal|error:", printed), printed[-3000:]
+    failed = re.search(r"number of failed transactions: (\d+)", printed)
+    assert failed is None or failed.group(1) == "0", printed
+    return printed
 
 
-def processed(said):
+def processed(printed):
     """Transactions that were processed, and how many were asked for."""
-    found = re.search(r"number of transactions actually processed: (\d+)(?:/(\d+))?", said)
+    found = re.search(r"number of transactions actually processed: (\d+)(?:/(\d+))?", printed)
     return int(found.group(1)), int(found.group(2) or found.group(1))
 
 
@@ -108,10 +108,10 @@ def processed(said):
 @pytest.mark.parametrize("protocol", ["simple", "extended"])
 def test_a_thousand_clients_on_a_pool_of_twenty(bench_pooler, bench_cluster, protocol, script):
     with Watcher(bench_cluster) as watcher:
-        said = pgbench(
+        printed = pgbench(
             bench_pooler, "-c", "1000", "-j", "4", "-t", "5", "-M", protocol, "-b", script
         )
-    assert processed(said) == (5000, 5000)
+    assert processed(printed) == (5000, 5000)
     assert 0 < watcher.most <= POOL
     bench_pooler.wait_pool(cl_active=0, cl_waiting=0, sv_active=0)
     assert bench_pooler.stats()["xact_count"] >= 5000
@@ -121,16 +121,16 @@ def test_a_thousand_clients_on_a_pool_of_twenty(bench_pooler, bench_cluster, pro
 def test_more_clients_are_never_refused(bench_pooler, bench_cluster, clients):
     script = bench_pooler.write("one.sql", "SELECT 1;\n")
     with Watcher(bench_cluster) as watcher:
-        said = pgbench(bench_pooler, "-c", str(clients), "-j", "2", "-t", "20", "-f", script)
-    assert processed(said) == (clients * 20, clients * 20)
+        printed = pgbench(bench_pooler, "-c", str(clients), "-j", "2", "-t", "20", "-f", script)
+    assert processed(printed) == (clients * 20, clients * 20)
     assert watcher.most <= POOL
     assert not bench_pooler.lines("pooler error")
 
 
 def test_a_new_connection_for_each_transaction(bench_pooler, bench_cluster):
     with Watcher(bench_cluster) as watcher:
-        said = pgbench(bench_pooler, "-C", "-S", "-c", "20", "-j", "2", "-t", "100")
-    assert processed(said) == (2000, 2000)
+        printed = pgbench(bench_pooler, "-C", "-S", "-c", "20", "-j", "2", "-t", "100")
+    assert processed(printed) == (2000, 2000)
     assert watcher.most <= POOL
     # The same few server connections served two thousand sessions.
     assert len(bench_pooler.servers()) <= POOL
@@ -173,13 +173,13 @@ def test_a_reload_under_load_is_not_noticed(bench_pooler, bench_cluster):
         bench_pooler.wait_log(place, 2)
         assert bench_pooler.setting("default_pool_size") == "4"
         assert bench.poll() is None, "the load ended too early"
-        said = bench.communicate(timeout=30)[0]
+        printed = bench.communicate(timeout=30)[0]
     finally:
         bench.kill()
         bench.wait()
-    assert bench.returncode == 0, said
-    assert not re.search(r"aborted|FATAL|ERROR|fatal", said), said
-    assert processed(said)[0] > 100
+    assert bench.returncode == 0, printed
+    assert not re.search(r"aborted|FATAL|ERROR|fatal", printed), printed
+    assert processed(printed)[0] > 100
     wait_until(lambda: len(bench_cluster.backends()) <= 4, 5, "the pool to shrink")
 
 

@@ -36,7 +36,7 @@ class Syslog:
 
     def wait(self, pattern):
         """Wait for a line."""
-        return wait_until(lambda: self.find(pattern), 10, f"syslog to be told {pattern}")
+        return wait_until(lambda: self.find(pattern), 10, f"syslog to receive {pattern}")
 
 
 @pytest.mark.setting("syslog", "syslog_ident", "syslog_facility")

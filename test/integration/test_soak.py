@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
 
 import rig
 from support.crosstalk import runner, transfers
-from support.crosstalk.runner import Mix, wish
+from support.crosstalk.runner import Mix, environment_value
 from support.process import drop_folder, make_folder
 from support.servers.pooler import is_sanitized
 
@@ -45,7 +45,7 @@ def soak(new_pooler, stage, logins):
         "query_wait_notify": 0,
     }, databases={"main": {}, "brief": {"dbname": "main"}})
     load = rig.Load(logins, pooler.port, database="brief")
-    seed = wish("SEED", os.urandom(4).hex())
+    seed = environment_value("SEED", os.urandom(4).hex())
 
     def run(number, seconds):
         mix = Mix(
@@ -71,7 +71,7 @@ def soak(new_pooler, stage, logins):
 
 @pytest.mark.once
 def test_thousands_of_clients_leave_nothing_behind(soak):  # F79
-    seconds = wish("SOAK", 8.0) / ROUNDS
+    seconds = environment_value("SOAK", 8.0) / ROUNDS
     rounds = [soak(number, seconds) for number in range(ROUNDS)]
     warm, last = rounds[0], rounds[-1]
     assert all(count > 0 for count, _, _ in rounds)

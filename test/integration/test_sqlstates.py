@@ -20,7 +20,7 @@ def refused(**login):
     return lambda pooler, _: gone(pooler.raw().send_startup(**login))
 
 
-def said(*parts):
+def client_sends(*parts):
     """A logged in client sends this."""
     return lambda pooler, _: gone(pooler.client().send(*parts))
 
@@ -76,7 +76,7 @@ def limited(pooler, _):
 
 def timed_out(pooler, _):
     pooler.client().query("BEGIN")
-    return said(wire.query("SELECT 1"))(pooler, _)
+    return client_sends(wire.query("SELECT 1"))(pooler, _)
 
 
 def idle(pooler, _):
@@ -149,16 +149,16 @@ ERRORS = {
     LAYOUT: ("08P01", {}, first(wire.startup({"user": "app"}, terminator=b""))),
     "received unencrypted data after SSL request": ("08P01", {}, first(wire.ssl_request() + b"more")),
     "client password pkt before startup packet": ("08P01", {}, first(wire.password("x"))),
-    "bad packet header: '5100000003'": ("08P01", {}, said(b"Q\0\0\0\3")),
-    "unknown pkt": ("08P01", {}, said(wire.password("late"))),
-    "PQexec disallowed": ("08P01", {"disable_pqexec": 1}, said(wire.query("SELECT 1"))),
+    "bad packet header: '5100000003'": ("08P01", {}, client_sends(b"Q\0\0\0\3")),
+    "unknown pkt": ("08P01", {}, client_sends(wire.password("late"))),
+    "PQexec disallowed": ("08P01", {"disable_pqexec": 1}, client_sends(wire.query("SELECT 1"))),
     "transaction blocks not allowed in statement pooling mode": (
-        "08P01", STATEMENT, said(wire.query("BEGIN"))
+        "08P01", STATEMENT, client_sends(wire.query("BEGIN"))
     ),
     "query_wait_timeout": ("57014", {**ONE, "query_wait_timeout": 0.2}, timed_out),
     "query_timeout": ("57014", {**ONE, "query_timeout": 0.2}, timed_out),
-    "query timeout": ("57014", {"query_timeout": 0.2}, said(wire.query("SELECT pg_sleep(9)"))),
-    "client_idle_timeout": ("57P05", {**TRANSACTION, "client_idle_timeout": 0.2}, said(wire.sync())),
+    "query timeout": ("57014", {"query_timeout": 0.2}, client_sends(wire.query("SELECT pg_sleep(9)"))),
+    "client_idle_timeout": ("57P05", {**TRANSACTION, "client_idle_timeout": 0.2}, client_sends(wire.sync())),
     "idle transaction timeout": ("08P01", {"idle_transaction_timeout": 0.2}, idle),
     "transaction timeout": ("08P01", {"transaction_timeout": 0.2}, idle),
     "client_login_timeout": ("57014", {**MD5, "client_login_timeout": 0.3}, refused()),

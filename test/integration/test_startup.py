@@ -477,7 +477,7 @@ def test_a_client_that_disconnects_in_the_scram_exchange_leaves_nothing(new_pool
 
 
 def test_a_client_that_disconnects_while_it_waits_for_the_first_server(new_pooler, new_server):  # F12
-    server = new_server(lambda connection: connection.wait_gone())
+    server = new_server(lambda connection: connection.wait_disconnected())
     pooler = new_pooler(databases={"main": server.target()})
     clients = [pooler.raw().send_startup() for _ in range(3)]
     pooler.wait_pool(cl_waiting=3, sv_login=1)
@@ -578,9 +578,9 @@ def test_a_known_pool_sends_the_welcome_without_a_server(new_pooler, new_server)
 def test_later_reports_of_servers_do_not_change_the_welcome(pooler):
     client = pooler.client()
     client.query("SET TimeZone = 'Asia/Tokyo'")
-    newcomer = pooler.client()
-    assert newcomer.parameters["TimeZone"] == "UTC"
-    assert newcomer.value("SHOW TimeZone") == "UTC"
+    new_client = pooler.client()
+    assert new_client.parameters["TimeZone"] == "UTC"
+    assert new_client.value("SHOW TimeZone") == "UTC"
     assert client.value("SHOW TimeZone") == "Asia/Tokyo"
 
 
@@ -623,9 +623,9 @@ def test_a_flood_of_incomplete_logins_ends_by_itself(new_pooler):
     for number in range(300):
         pooler.raw().send(packet[: number % (len(packet) - 1)])
     assert client.value("SELECT 1") == "1"
-    newcomer = pooler.client()
-    assert newcomer.value("SELECT 1") == "1"
-    newcomer.leave()
+    new_client = pooler.client()
+    assert new_client.value("SELECT 1") == "1"
+    new_client.leave()
     wait_until(lambda: pooler.descriptors() <= descriptors + 2, 10)
     assert client.value("SELECT 1") == "1"
 

@@ -144,8 +144,8 @@ def outcome(client, pairs, names, meanwhile=lambda: None):
         except ServerError as error:
             return error.severity, error.sqlstate
         meanwhile()
-        told = {name: client.parameters.get(name) for name in TOLD}
-        return told, [client.value(BYTES.format(name)) for name in names]
+        received = {name: client.parameters.get(name) for name in TOLD}
+        return received, [client.value(BYTES.format(name)) for name in names]
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def compare(new_pooler, cluster):
 def test_options_are_read_as_postgres_reads_them(compare):
     outcomes = [compare([("options", text)], names.split()) for text, names in OPTIONS]
     assert {code for code, _ in outcomes if isinstance(code, str)} == {"FATAL"}
-    assert sum(isinstance(told, dict) for told, _ in outcomes) > 40
+    assert sum(isinstance(received, dict) for received, _ in outcomes) > 40
 
 
 def test_parameters_mean_what_they_mean_to_postgres(compare):
@@ -182,11 +182,11 @@ def test_of_repeated_parameters_the_same_one_counts(compare):
 def test_a_long_name_is_cut_before_or_behind_its_bytes(pooler, cluster, name):
     """Where bytes are written as octal numbers PostgreSQL lets that make a name longer."""
     pairs = [("application_name", name)]
-    told, (direct,) = outcome(RawClient((cluster.host, cluster.port)), pairs, ["application_name"])
+    received, (direct,) = outcome(RawClient((cluster.host, cluster.port)), pairs, ["application_name"])
     ours, (shown,) = outcome(pooler.raw(), pairs, ["application_name"])
     assert ours["application_name"] == shown.replace("\\\\", "\\")
     assert direct.startswith(shown)
-    assert is_newer() or told == ours
+    assert is_newer() or received == ours
 
 
 # Both refuse these, the pooler with PgBouncer's text where it has one.
@@ -212,9 +212,9 @@ MALFORMED = [
 
 def test_malformed_options_are_refused(pooler, cluster):
     for text in MALFORMED:
-        with pytest.raises(ServerError) as told, RawClient((cluster.host, cluster.port)) as direct:
+        with pytest.raises(ServerError) as received, RawClient((cluster.host, cluster.port)) as direct:
             direct.login("app", "main", options=text)
-        assert told.value.severity == "FATAL"
+        assert received.value.severity == "FATAL"
         error = pooler.refused(options=text)
         assert error.sqlstate == "08P01"
         assert error.text.startswith("unsupported options startup parameter: only '-c config=val'")

@@ -295,13 +295,13 @@ RESETS_OF_SESSIONS = [
 
 def say_all(client, ask, script, between):
     """The answers to a client's queries, with other clients between them."""
-    told = []
+    outcomes = []
     for sql in script:
         result = ask(client, sql)
-        told.append((result.tags, sorted(result.parameters), result.status))
+        outcomes.append((result.tags, sorted(result.parameters), result.status))
         if result.status == "I":
             between()
-    return told
+    return outcomes
 
 
 def compare_resets(new_pooler, cluster, mode, script, ask):
@@ -582,14 +582,14 @@ BAD = [
 @pytest.mark.parametrize("name, value", BAD)
 def test_a_bad_value_is_reported_at_login_as_postgres_does(one_server, cluster, name, value):
     direct = RawClient((cluster.host, cluster.port))
-    with pytest.raises(ServerError) as told:
+    with pytest.raises(ServerError) as outcomes:
         direct.login("app", "main", **{name: value})
     direct.close()
     other = one_server.client()
     other.query("SELECT 1")
     for _ in range(2):
         error = one_server.refused(**{name: value})
-        assert error.is_("FATAL", told.value.fields["C"], told.value.fields["M"])
+        assert error.is_("FATAL", outcomes.value.fields["C"], outcomes.value.fields["M"])
     assert other.value("SELECT 1") == "1"
     assert len(one_server.servers()) == 1
 
@@ -598,14 +598,14 @@ def test_parameters_that_servers_report_besides_reach_the_client(one_server, clu
     """PostgreSQL 18 reports search_path; no version reports work_mem."""
     wishes = {"search_path": "Public,  pg_catalog", "work_mem": "1MB"}
     direct = RawClient((cluster.host, cluster.port))
-    told = direct.login("app", "main", **wishes).parameters
+    outcomes = direct.login("app", "main", **wishes).parameters
     direct.close()
     for _ in range(2):
         client = one_server.client(**wishes)
-        assert client.parameters.get("search_path") == told.get("search_path")
+        assert client.parameters.get("search_path") == outcomes.get("search_path")
         assert "work_mem" not in client.parameters
     plain = one_server.client().parameters.get("search_path")
-    assert plain == ('"$user", public' if "search_path" in told else None)
+    assert plain == ('"$user", public' if "search_path" in outcomes else None)
 
 
 def test_what_a_client_sets_of_it_follows_where_servers_report_it(one_server):

@@ -227,15 +227,15 @@ def test_latency_has_a_row_for_each_kind_of_the_database_and_of_each_user(pooler
     ]  # fmt: skip
     assert pooler.show("STATS_LATENCY") == []
     pooler.client().query("SELECT 1")
-    told = latencies(pooler, database="main")
-    assert list(told) == [
+    reported = latencies(pooler, database="main")
+    assert list(reported) == [
         (user, kind)
         for user in (None, "app")
         for kind in ("query", "transaction", "wait")
     ]
     for kind in ("query", "transaction", "wait"):
-        assert told[None, kind] == told["app", kind]
-        assert told["app", kind]["count"] == 1
+        assert reported[None, kind] == reported["app", kind]
+        assert reported["app", kind]["count"] == 1
 
 
 @pytest.mark.alone
@@ -245,13 +245,13 @@ def test_percentiles_are_those_of_a_known_run(pooler):
         client.query("SELECT 1")
     client.query("SELECT pg_sleep(0.2)")
     client.query("SELECT pg_sleep(0.4)")
-    told = latencies(pooler)["app", "query"]
-    assert told["count"] == 20
-    assert told["p50"] < 100_000
+    reported = latencies(pooler)["app", "query"]
+    assert reported["count"] == 20
+    assert reported["p50"] < 100_000
     # A percentile may be off by an eighth of the value.
-    assert told["p90"] < 100_000
-    assert 400_000 <= told["max"] < 1_000_000
-    assert told["max"] * 7 / 8 <= told["p99"] <= told["max"]
+    assert reported["p90"] < 100_000
+    assert 400_000 <= reported["max"] < 1_000_000
+    assert reported["max"] * 7 / 8 <= reported["p99"] <= reported["max"]
     totals = pooler.stats()
     assert totals["query_time"] >= 600_000
 
@@ -265,15 +265,15 @@ def test_a_wait_does_not_count_as_query_time(new_pooler):
     holder.query("SELECT pg_sleep(0.5)")
     holder.query("COMMIT")
     waiter.result()
-    told = latencies(pooler)
-    assert told["app", "wait"]["count"] == 2
-    assert told["app", "wait"]["p50"] == 0
-    assert told["app", "wait"]["max"] >= 500_000
-    assert told["app", "transaction"]["count"] == 2
-    assert told["app", "transaction"]["max"] >= 500_000
+    reported = latencies(pooler)
+    assert reported["app", "wait"]["count"] == 2
+    assert reported["app", "wait"]["p50"] == 0
+    assert reported["app", "wait"]["max"] >= 500_000
+    assert reported["app", "transaction"]["count"] == 2
+    assert reported["app", "transaction"]["max"] >= 500_000
     # Four queries, one of which slept: the one that waited was as quick as the others.
-    assert told["app", "query"]["count"] == 4
-    assert told["app", "query"]["p50"] < 250_000
+    assert reported["app", "query"]["count"] == 4
+    assert reported["app", "query"]["p50"] < 250_000
 
 
 def test_latency_covers_the_last_periods(new_pooler):
@@ -372,16 +372,16 @@ def test_logins_are_counted_by_method_and_outcome(counted):
     impatient.read_until("R")
     impatient.close()
     wait_until(lambda: logins(counted, method="scram", outcome="closed") == 1, 10)
-    told = page(counted)
+    reported = page(counted)
     failures = {
-        labels["reason"]: value for labels, value in told.series("pgusher_auth_failures_total")
+        labels["reason"]: value for labels, value in reported.series("pgusher_auth_failures_total")
     }
     assert failures == {
         "password": 2, "no_user": 1, "hba": 2, "expired": 0, "method": 0, "malformed": 0,
     }  # fmt: skip
-    assert told.value("pgusher_client_rejected_total", reason="hba") == 2
+    assert reported.value("pgusher_client_rejected_total", reason="hba") == 2
     # The clients of the console were trusted, and all their times were short.
-    assert told.value("pgusher_client_login_seconds_sum", method="scram", outcome="ok") < 5
+    assert reported.value("pgusher_client_login_seconds_sum", method="scram", outcome="ok") < 5
 
 
 def test_a_login_that_breaks_the_protocol_is_malformed(counted):
@@ -390,9 +390,9 @@ def test_a_login_that_breaks_the_protocol_is_malformed(counted):
     client.read_until("R")
     client.send(wire.query("SELECT 1"))
     assert client.read_all() == []
-    told = page(counted)
-    assert told.value("pgusher_auth_failures_total", reason="malformed") == 1
-    assert told.value("pgusher_protocol_errors_total", side="client", kind="order") == 1
+    reported = page(counted)
+    assert reported.value("pgusher_auth_failures_total", reason="malformed") == 1
+    assert reported.value("pgusher_protocol_errors_total", side="client", kind="order") == 1
 
 
 def test_histograms_have_one_sample_for_each_event(counted):
@@ -401,11 +401,11 @@ def test_histograms_have_one_sample_for_each_event(counted):
         client.query("SELECT 1")
     client.query("BEGIN")
     client.query("SELECT pg_sleep(0.03)")
-    told = page(counted)
+    reported = page(counted)
     labels = {"database": "main", "user": "app"}
 
     def seen(kind, what, **more):
-        return told.value(f"pgusher_{kind}_seconds_{what}", **labels, **more)
+        return reported.value(f"pgusher_{kind}_seconds_{what}", **labels, **more)
 
     assert seen("query_duration", "count") == 6
     assert seen("query_duration", "bucket", le="+Inf") == 6
@@ -413,8 +413,8 @@ def test_histograms_have_one_sample_for_each_event(counted):
     assert 0.03 <= seen("query_duration", "sum") < 5
     assert seen("transaction_duration", "count") == 4
     assert seen("client_wait", "count") == 5
-    assert told.value("pgusher_oldest_transaction_seconds", **labels) >= 0.03
-    assert told.value("pgusher_server_connect_seconds_count", database="main", outcome="ok") == 1
+    assert reported.value("pgusher_oldest_transaction_seconds", **labels) >= 0.03
+    assert reported.value("pgusher_server_connect_seconds_count", database="main", outcome="ok") == 1
 
 
 def test_reloads_are_counted_by_outcome(counted):
@@ -423,12 +423,12 @@ def test_reloads_are_counted_by_outcome(counted):
     counted.command("RELOAD")
     counted.write("pgusher.ini", "[pgbouncer]\nno such line\n")
     counted.console().send(wire.query("RELOAD")).result()
-    told = page(counted)
-    assert told.value("pgusher_reloads_total", outcome="ok") == 1
-    assert told.value("pgusher_reloads_total", outcome="error") == 1
-    assert told.value("pgusher_config_last_reload_successful") == 0
+    reported = page(counted)
+    assert reported.value("pgusher_reloads_total", outcome="ok") == 1
+    assert reported.value("pgusher_reloads_total", outcome="error") == 1
+    assert reported.value("pgusher_config_last_reload_successful") == 0
     when = "pgusher_config_last_reload_success_timestamp_seconds"
-    assert told.value(when) >= before.value(when)
+    assert reported.value(when) >= before.value(when)
 
 
 def test_the_loop_reports_its_lag_and_its_load(counted):

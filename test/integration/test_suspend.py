@@ -14,7 +14,7 @@ from support.clients.raw import ServerError
 from support.process import HOST, as_service, stays, wait_until
 from support.servers.certificates import Authority
 from support.servers.cluster import program
-from support.servers.fake_server import sets_slowly
+from support.servers.fake_server import set_when_gate_opens
 
 BIG = "SELECT repeat('x', 10000) FROM generate_series(1, 3000)"
 
@@ -395,7 +395,7 @@ def test_shutdown_that_waits_ends_suspend(pooler):
 def test_parameters_are_set_completely_first(new_pooler, new_server):
     """No message of the client is buffered, since its query was sent with the SETs: but the server
     is busy."""
-    server = new_server(sets_slowly)
+    server = new_server(set_when_gate_opens)
     pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
     client = pooler.client(application_name="mine")
     client.send(wire.query("first"))

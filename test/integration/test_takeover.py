@@ -17,7 +17,7 @@ from support.clients.raw import Closed, RawClient, ServerError
 from support.process import HOST, as_service, free_port, run, stays, wait_until
 from support.servers.certificates import Authority
 from support.servers.cluster import program
-from support.servers.fake_server import sets_slowly
+from support.servers.fake_server import set_when_gate_opens
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
 needs_pgbouncer = pytest.mark.skipif(not PGBOUNCER, reason="no PgBouncer installed")
@@ -314,23 +314,23 @@ def test_times_and_error_counters_continue(make):
     with pytest.raises(ServerError):
         pooler.client(database="nowhere")
 
-    def told():
+    def shown():
         return [
             [row for row in pooler.show(topic) if row["database"] == "main"]
             for topic in ("STATS_LATENCY", "STATS_ERRORS")
         ]
 
-    before, page = told(), counters_of(scrape_in_time(port))
+    before, page = shown(), counters_of(scrape_in_time(port))
     assert before[0] and [(row["class"], row["count"]) for row in before[1]] == [("22", "3")]
     for _ in range(2):
         take_over(pooler)
-        assert told() == before
+        assert shown() == before
         after = counters_of(scrape_in_time(port))
         assert {key for key in page if after.get(key, -1) < page[key]} == set()
         page = after
     # And they count on.
     client.query("SELECT pg_sleep(0.3)")
-    times = {row["kind"]: row for row in told()[0] if row["user"] == "app"}
+    times = {row["kind"]: row for row in shown()[0] if row["user"] == "app"}
     was = {row["kind"]: row for row in before[0] if row["user"] == "app"}
     assert int(times["query"]["count"]) == int(was["query"]["count"]) + 1
     assert int(times["query"]["max"]) >= int(was["query"]["max"]) >= 300000
@@ -683,20 +683,20 @@ def test_encrypted_client_that_waits_in_a_pause_gets_an_error(make, authority):
     pooler = make(tls_settings(authority))
     waits = pooler.connect(sslmode="require")
     pooler.command("PAUSE")
-    told = []
+    shown = []
 
     def ask():
         try:
             waits.execute("SELECT 1")
         except psycopg.Error as error:
-            told.append(str(error))
+            shown.append(str(error))
 
     thread = threading.Thread(target=ask)
     thread.start()
     pooler.wait_pool(cl_waiting=1)
     take_over(pooler)
     thread.join(10)
-    assert told and "server shutting down" in told[0], told
+    assert shown and "server shutting down" in shown[0], shown
     pooler.command("RESUME")
     assert pooler.client().value("SELECT 1") == "1"
 
@@ -1148,7 +1148,7 @@ def test_takeover_waits_for_a_batch_that_is_to_be_replayed(make, new_server):
     prepare(client, "s", "SELECT 1")
     client.send(wire.bind([], "s"), wire.execute(), wire.sync())
     wait_until(lambda: "B" in [each.type for one in server.connections for each in one.received])
-    assert client.silent(0.2), "what heals is not told"
+    assert client.silent(0.2), "a replayed batch is not reported"
     pooler.close_console()
     old = pooler.process
     pooler.spawn("-R")
@@ -1166,7 +1166,7 @@ def test_takeover_waits_for_a_batch_that_is_to_be_replayed(make, new_server):
 def test_query_behind_parameter_sync_is_answered(make, new_server, waits):
     """The takeover waits for it, since only this process can answer it in every case; but not for
     ever."""
-    server = new_server(sets_slowly)
+    server = new_server(set_when_gate_opens)
     settings = {} if waits else {"suspend_timeout": 1}
     pooler = make(settings, databases={"main": server.target()})
     client = pooler.client(application_name="mine")
@@ -1207,12 +1207,12 @@ def test_texts_are_transferred_once(make):
             prepare(client, f"s{number}", f"SELECT '{number}{'x' * 10000}'::text")
     console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
-    told = [each.body for each in console.read_until("Z") if each.type == "d"]
-    kinds = [body[:1] for body in told]
+    shown = [each.body for each in console.read_until("Z") if each.type == "d"]
+    kinds = [body[:1] for body in shown]
     assert kinds.count(b"T") == 10
     assert kinds.count(b"C") == 100
     assert kinds.index(b"T") < kinds.index(b"C")
-    assert sum(map(len, told)) < 200000
+    assert sum(map(len, shown)) < 200000
     console.close()
     pooler.wait_log("the takeover has failed, going on")
     assert execute(clients[7], "s3").startswith("3xxx")

@@ -108,7 +108,7 @@ def test_socket_of_another_user(pooler):
     them."""
     old = OldProcess(pooler, 65534, END)
     refused(pooler, old, "the old process runs as another user")
-    assert old.logins == 0, "it was told nothing"
+    assert old.logins == 0, "it received nothing"
 
 
 def field(tag, value):

@@ -67,7 +67,7 @@ def test_query_wait_timeout_runs_during_pause(new_pooler):
 
 
 def test_query_wait_timeout_of_a_login_that_waits(new_pooler, new_server):
-    server = new_server(lambda connection: connection.wait_gone())
+    server = new_server(lambda connection: connection.wait_disconnected())
     pooler = new_pooler({"query_wait_timeout": 0.5}, databases={"main": server.target()})
     client = pooler.raw().send_startup()
     assert ends_within(client, ("FATAL", "57014", "query_wait_timeout"), 0.4, 1.5)
@@ -232,7 +232,7 @@ def test_query_wait_notify(new_pooler):
 
 
 def test_query_wait_notify_is_not_for_clients_without_a_welcome(new_pooler, new_server):
-    server = new_server(lambda connection: connection.wait_gone())
+    server = new_server(lambda connection: connection.wait_disconnected())
     pooler = new_pooler({"query_wait_notify": 1}, databases={"main": server.target()})
     client = pooler.raw().send_startup()
     assert client.silent(3)
@@ -242,7 +242,7 @@ def test_query_wait_notify_is_not_for_clients_without_a_welcome(new_pooler, new_
 
 
 def test_client_login_timeout_while_the_server_is_down(new_pooler, new_server):
-    server = new_server(lambda connection: connection.wait_gone())
+    server = new_server(lambda connection: connection.wait_disconnected())
     pooler = new_pooler({"client_login_timeout": 1}, databases={"main": server.target()})
     client = pooler.raw().send_startup()
     error = ("FATAL", "57P03", "client_login_timeout (server down)")
@@ -261,7 +261,7 @@ def test_client_login_timeout_is_not_for_those_logged_in(new_pooler):
 
 @pytest.mark.setting("server_connect_timeout")
 def test_server_connect_timeout_in_the_login(new_pooler, new_server):  # F56
-    server = new_server(lambda connection: connection.wait_gone())
+    server = new_server(lambda connection: connection.wait_disconnected())
     pooler = new_pooler(
         {"server_connect_timeout": 0.7, "server_login_retry": 1, "client_login_timeout": 4},
         databases={"main": server.target()},
@@ -277,7 +277,7 @@ def test_server_connect_timeout_after_authentication(new_pooler, new_server):  #
     def script(connection):
         connection.accept_startup()
         connection.send(wire.authentication(0))
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(

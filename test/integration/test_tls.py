@@ -816,7 +816,7 @@ def test_unexpected_answers_to_the_request(new_pooler, new_server, answer, reaso
     def script(connection):
         connection.read_bytes(8)
         connection.send(answer)
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(
@@ -833,7 +833,7 @@ def test_server_that_accepts_tls_and_then_sends_nonsense(new_pooler, new_server)
         connection.send(b"S")
         connection.read_bytes(5)
         connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        connection.wait_gone()
+        connection.wait_disconnected()
 
     server = new_server(script)
     pooler = new_pooler(

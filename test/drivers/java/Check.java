@@ -4,10 +4,10 @@ import java.sql.*;
 import java.util.*;
 import java.util.concurrent.*;
 
-/** What the programs of Java share: clients that work at once, and a report in TAP. */
+/** What the programs in Java share: clients that work at once, and a report in TAP. */
 class Check {
     static final int CLIENTS = 6;
-    /** One client has its server for as long as it is connected. */
+    /** A client keeps its server for as long as it is connected. */
     static final boolean HAS_SESSION = !"transaction".equals(System.getenv("DRIVER_MODE"));
 
     interface Body {
@@ -20,7 +20,7 @@ class Check {
 
     private static final List<Boolean> results = new ArrayList<>();
 
-    /** Run the body for every client at once; all have to end well. */
+    /** Run the body for every client at once; all have to succeed. */
     static void check(String name, Body body) throws Exception {
         check(name, body, CLIENTS);
     }
@@ -63,7 +63,7 @@ class Check {
         that(Objects.equals(seen, wanted), seen + " instead of " + wanted);
     }
 
-    /** The action has to end with an error of this SQLSTATE. */
+    /** The action has to fail with this SQLSTATE. */
     static SQLException fails(String state, Action action) throws Exception {
         try {
             action.run();
@@ -79,7 +79,7 @@ class Check {
         System.exit(results.isEmpty() || results.contains(false) ? 1 : 0);
     }
 
-    // What both programs ask the database.
+    // What both programs need from the database.
 
     static String url() {
         return "jdbc:postgresql://" + System.getenv("PGHOST") + ":" + System.getenv("PGPORT") + "/"

@@ -5,7 +5,7 @@ import java.sql.*;
 import java.util.*;
 import java.util.concurrent.*;
 
-/** HikariCP over pgjdbc as its users have it: isValid, network timeouts, and resets. */
+/** HikariCP over pgjdbc with its defaults: isValid, network timeouts, and resets. */
 class UseHikari extends Check {
     static final HikariDataSource[] pools = new HikariDataSource[CLIENTS];
 
@@ -69,7 +69,7 @@ class UseHikari extends Check {
         }
     }
 
-    /** A connection that is given back in the middle of a transaction is rolled back. */
+    /** A connection that is returned in a transaction is rolled back. */
     static void rollsBack(int number) throws Exception {
         for (int turn = 0; turn < 8; turn++) {
             try (Connection connection = pools[number].getConnection()) {
@@ -83,7 +83,7 @@ class UseHikari extends Check {
         }
     }
 
-    /** All connections are given up and made anew, as when a password changes. */
+    /** All connections are closed and opened anew, as when a password changes. */
     static void evicts(int number) throws Exception {
         pools[number].getHikariPoolMXBean().softEvictConnections();
         try (Connection connection = pools[number].getConnection()) {

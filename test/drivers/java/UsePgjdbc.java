@@ -8,7 +8,7 @@ import java.util.*;
 import org.postgresql.PGConnection;
 import org.postgresql.PGStatement;
 
-/** pgjdbc as its users have it: statements go by name from their fifth execution on. */
+/** pgjdbc with its defaults: statements go by name from their fifth execution on. */
 class UsePgjdbc extends Check {
     static final Connection[] clients = new Connection[CLIENTS];
 
@@ -284,7 +284,7 @@ class UsePgjdbc extends Check {
             try (Connection other = connect()) {
                 execute(other, "ALTER TABLE " + table + " ADD COLUMN b text DEFAULT 'new'");
             }
-            // Outside of a transaction pgjdbc tries again by itself.
+            // Outside of a transaction pgjdbc repeats it by itself.
             for (int turn = 0; turn < 8; turn++)
                 same(columns(statement), 2);
             try (Connection other = connect()) {
@@ -349,7 +349,7 @@ class UsePgjdbc extends Check {
         check("cursors with a fetch size", UsePgjdbc::cursors);
         check("large objects", UsePgjdbc::largeObjects);
         check("query timeouts, cancels and network timeouts", UsePgjdbc::cancels);
-        // Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+        // Alone: a server that never had the plan reports no change to a client that remembers the columns.
         check("a changed table", UsePgjdbc::changedTables, 1);
         check("catalogues and calls", UsePgjdbc::catalogues);
         if (HAS_SESSION)

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: ISC
-// What the programs of node share: clients that work at once, and a report in TAP.
+// What the programs in node share: clients that work at once, and a report in TAP.
 import assert from "node:assert/strict";
 
 export const CLIENTS = 6;
 export const MODE = process.env.DRIVER_MODE ?? "transaction";
 export const HAS_SESSION = MODE !== "transaction";
-// A statement that fails because a table has changed is told by PostgreSQL, and in session mode.
+// A statement fails because a table has changed: with PostgreSQL and in session mode. In transaction
+// mode the pooler replays it.
 export const HEALS = MODE === "transaction";
 export const numbers = [...Array(CLIENTS).keys()];
 
 const results = [];
 
-// Run body(number) once for each client, all at once; all have to end well.
+// Run body(number) once for each client, all at once; all have to succeed.
 export async function check(name, body, count = CLIENTS) {
 	const ended = await Promise.allSettled(numbers.slice(0, count).map((number) => body(number)));
 	const failure = ended.find((each) => each.status === "rejected")?.reason;
@@ -20,7 +21,7 @@ export async function check(name, body, count = CLIENTS) {
 	if (failure) console.log(String(failure.stack ?? failure).replace(/^/gm, "# "));
 }
 
-// The error with this SQLSTATE that the promise ends with.
+// The error with this SQLSTATE of a rejected promise.
 export async function fails(code, promise) {
 	const error = await promise.then(
 		() => assert.fail(`no error ${code}`),
@@ -36,6 +37,6 @@ export function finish() {
 }
 
 process.on("unhandledRejection", (reason) => {
-	console.log(`not ok - nobody waited for this\n# ${reason?.stack ?? reason}`);
+	console.log(`not ok - unhandled rejection\n# ${reason?.stack ?? reason}`);
 	process.exit(1);
 });

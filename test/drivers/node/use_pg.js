@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-// node-postgres as its users have it: unnamed statements, named ones where a query has a name.
+// node-postgres with its defaults: unnamed statements, named ones where a query has a name.
 import assert from "node:assert/strict";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
@@ -152,7 +152,7 @@ await check("a statement_timeout, and a cancel", async (number) => {
 	await fails("57014", client.query("SELECT pg_sleep(60)"));
 	await client.query("ROLLBACK");
 	const sleep = client.query("SELECT pg_sleep(60)");
-	// node-postgres has no method of its own for it: another client carries the request.
+	// node-postgres has no method for it: another client sends the request.
 	const timer = setInterval(() => {
 		const messenger = new pg.Client({});
 		messenger.connection.on("connect", () => {
@@ -164,7 +164,7 @@ await check("a statement_timeout, and a cancel", async (number) => {
 	await fails("57014", sleep);
 	clearInterval(timer);
 	for (;;) {
-		// A late one may still hit us.
+		// A late request may still hit this connection.
 		const answer = await value(client, "SELECT $1::int", [number]).catch((error) => error.code);
 		if (answer === number) break;
 		assert.equal(answer, "57014");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-// postgres.js as its users have it: it prepares every query by name, and sends them in pipelines.
+// postgres.js with its defaults: it prepares every query by name, and sends them in pipelines.
 import assert from "node:assert/strict";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
@@ -64,7 +64,7 @@ await check("transactions, savepoints and errors", async (number) => {
 			await tx`SELECT * FROM nowhere`;
 		}));
 		await fails("22012", sql`SELECT 1 / ${0}::int`);
-		// A pipeline in a transaction, which ends in its middle.
+		// A pipeline in a transaction, that fails in its middle.
 		await fails("22012", sql.begin((tx) => [
 			tx`INSERT INTO ${table} VALUES (${turn}, 'dropped')`,
 			tx`SELECT 1 / ${0}::int`,
@@ -121,11 +121,11 @@ const changed = async (number) => {
 	const all = async () => (await sql`SELECT * FROM ${table}`).map((row) => ({ ...row }));
 	for (let turn = 0; turn < 5; turn++) assert.deepEqual(await all(), [{ a: 1 }]);
 	await sql`ALTER TABLE ${table} ADD COLUMN b text DEFAULT 'new'`;
-	// postgres.js tries again by itself, under a new name.
+	// postgres.js repeats it by itself, under a new name.
 	for (let turn = 0; turn < 5; turn++) assert.deepEqual(await all(), [{ a: 1, b: "new" }]);
 	await sql.end();
 };
-// Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+// Alone: a server that never had the plan reports no change to a client that remembers the columns.
 await check("a changed table", changed, 1);
 
 if (HAS_SESSION)

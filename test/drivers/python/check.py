@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the programs of Python share: clients that work at once, and a report in TAP.
+"""What the programs in Python share: clients that work at once, and a report in TAP.
 
 libpq's variables (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE) name the server. DRIVER_MODE is
 its kind: transaction, a pooler in transaction mode; session, one in session mode; or direct,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: ISC
-# What the programs of Ruby share: clients that work at once, and a report in TAP.
+# What the programs in Ruby share: clients that work at once, and a report in TAP.
 
 CLIENTS = 6
 HAS_SESSION = ENV["DRIVER_MODE"] != "transaction"
 RESULTS = []
 $stdout.sync = true
 
-# Run the block for every client at once; all have to end well.
+# Run the block for every client at once; all have to succeed.
 def check(name, count = CLIENTS)
   failures = (0...count).map do |number|
     Thread.new do
@@ -28,7 +28,7 @@ def same(seen, wanted)
   raise "#{seen.inspect} instead of #{wanted.inspect}" unless seen == wanted
 end
 
-# The error of this kind that the block ends with.
+# The error of this class that the block raises.
 def fails(kind)
   yield
 rescue kind => failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-# The gem pg as its users have it: exec_params on the unnamed statement, prepare by name, COPY.
+# The gem pg with its defaults: exec_params on the unnamed statement, prepare by name, COPY.
 require "pg"
 require_relative "check"
 

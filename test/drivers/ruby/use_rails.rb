@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-# ActiveRecord as Rails has it: it sets the session's parameters when it connects, prepares
-# statements a1, a2, ... by name, and asks whether a connection lives before it is used.
+# ActiveRecord with the defaults of Rails: it sets the session's parameters when it connects, prepares
+# statements a1, a2, ... by name, and checks connections before it uses them.
 require "active_record"
 require_relative "check"
 
@@ -40,7 +40,7 @@ end
 ActiveRecord::Base.establish_connection(options(0))
 ActiveRecord::Migration.verbose = false
 
-# Each block has a connection of the pool for itself, as a request has.
+# Each block has a connection of the pool, as a request of a web application has.
 def request(&block)
   ActiveRecord::Base.connection_pool.with_connection(&block)
 end
@@ -118,7 +118,7 @@ check("a changed table") do |number|
     model.create!(a: 1)
     5.times { same model.where(a: 1).first.attributes.size, 2 }
     alter = lambda do |column, value|
-      # By another connection: the one that alters a table forgets its own statements.
+      # With another connection: the one that alters a table drops its own statements.
       Thread.new do
         request { |other| other.add_column("changes#{number}", column, :string, default: value) }
       end.join

@@ -123,13 +123,13 @@ def free_port():
         return port
 
 
-def hold(process):
+def stop_process(process):
     """Stop a child until resume_process(); it does nothing more when this returns."""
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
-def release(process):
+def resume_process(process):
     """Let a stopped child continue."""
     process.send_signal(signal.SIGCONT)
 

@@ -12,34 +12,34 @@ import (
 	"time"
 )
 
-// Clients is how many work at once.
+// Clients is the number of clients at once.
 const Clients = 6
 
-// HasSession tells that one client has its server for as long as it is connected.
+// HasSession is true where a client keeps its server for as long as it is connected.
 var HasSession = os.Getenv("DRIVER_MODE") != "transaction"
 
-// Heals tells that a statement whose table has changed is prepared anew, unseen.
+// Heals is true where the pooler replays a batch that failed because a table has changed.
 var Heals = os.Getenv("DRIVER_MODE") == "transaction"
 
 var results []bool
 
 type wrong struct{ words string }
 
-// That ends a check unless it holds.
+// That fails a check unless the condition holds.
 func That(holds bool, words string, values ...any) {
 	if !holds {
 		panic(wrong{fmt.Sprintf(words, values...)})
 	}
 }
 
-// Good ends a check if there is an error.
+// Good fails a check if there is an error.
 func Good(err error) {
 	if err != nil {
 		panic(wrong{fmt.Sprintf("%T: %v", err, err)})
 	}
 }
 
-// HasCode ends a check unless the error is the server's, with this SQLSTATE.
+// HasCode fails a check unless the error is a server's with this SQLSTATE.
 func HasCode(err error, code string) {
 	var refusal interface {
 		error
@@ -49,23 +49,23 @@ func HasCode(err error, code string) {
 	That(refusal.SQLState() == code, "%s instead of %s: %v", refusal.SQLState(), code, err)
 }
 
-// Word is one that no way of quoting or coding leaves as it is.
+// Word has characters that wrong quoting or encoding would change.
 const Word = "ünïcödé \\ '"
 
-// When is a moment of which servers keep all digits.
+// When is a time that servers store without rounding.
 var When = time.Date(2024, 2, 29, 12, 30, 15, 123456000, time.UTC)
 
-// Asker asks as one of the clients: answers of one column and one row, of the type of the pointer.
+// Asker queries one row of one column as one of the clients, into a pointer of the column's type.
 type Asker func(into any, query string, arguments ...any)
 
-// HasName looks whether a client is called as it wished.
+// HasName checks the application_name of a client.
 func HasName(ask Asker, wanted string) {
 	var name string
 	ask(&name, "SHOW application_name")
 	That(name == wanted, "is called %s", name)
 }
 
-// KeepsSettings looks again and again whether these are what the server goes by: name, value, …
+// KeepsSettings checks repeatedly that these parameters are in force: name, value, …
 func KeepsSettings(ask Asker, wanted ...string) {
 	for range 10 {
 		for i := 0; i < len(wanted); i += 2 {
@@ -76,7 +76,7 @@ func KeepsSettings(ask Asker, wanted ...string) {
 	}
 }
 
-// OwnAnswers asks in turn for what all clients ask, and for what nobody else does.
+// OwnAnswers sends in turn a query that all clients send, and one of this client only.
 func OwnAnswers(ask Asker, number, turns int) {
 	for turn := range turns {
 		var sum int
@@ -88,7 +88,7 @@ func OwnAnswers(ask Asker, number, turns int) {
 	}
 }
 
-// Run runs body(number) for every client at once; all have to end well.
+// Run runs body(number) for every client at once; all have to succeed.
 func Run(name string, body func(number int)) {
 	RunFor(Clients, name, body)
 }
@@ -126,7 +126,7 @@ func RunFor(count int, name string, body func(number int)) {
 	}
 }
 
-// Finish says how many there were, and ends: 0 if all were right.
+// Finish prints the number of checks, and exits with 0 if all were right.
 func Finish() {
 	fmt.Printf("1..%d\n", len(results))
 	for _, good := range results {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 
-// pgx as its users have it: every query is prepared by name and cached, batches are pipelines.
+// pgx with its defaults: every query is prepared by name and cached, batches are pipelines.
 package main
 
 import (
@@ -57,7 +57,7 @@ func connect(number int) {
 }
 
 func settings(number int) {
-	// pgx passes whatever it does not know on to the server.
+	// pgx sends parameters that it does not know to the server.
 	client := connected(fmt.Sprintf(
 		"search_path=own%d statement_timeout=%ds timezone=Etc/GMT+%d options='-c jit=off'",
 		number, 41+number, number))
@@ -166,7 +166,7 @@ func batches(number int) {
 	That(failures == 3, "%d failures", failures)
 	Good(pipeline.Close())
 	for i := range 5 {
-		// A statement's Parse was good even where its Bind was not.
+		// The Parse of a statement may succeed although its Bind fails.
 		Good(client.PgConn().Deallocate(background, fmt.Sprintf("p%d", i)))
 	}
 }
@@ -214,7 +214,7 @@ func types(number int) {
 }
 
 func cancels(number int) {
-	// A context that ends closes the connection, and tells the server in the background.
+	// A context that ends closes the connection, and sends a cancel request in the background.
 	client := connected("")
 	short, stop := context.WithTimeout(background, 500*time.Millisecond)
 	defer stop()
@@ -222,7 +222,7 @@ func cancels(number int) {
 	That(errors.Is(err, context.DeadlineExceeded), "%v", err)
 	That(client.IsClosed(), "it is still open")
 	<-client.PgConn().CleanupDone()
-	// A cancel request leaves it as it is.
+	// A cancel request leaves the connection open.
 	client = clients[number]
 	done := make(chan struct{})
 	go func() {
@@ -245,7 +245,7 @@ func cancels(number int) {
 			That(sum == number, "foreign answer")
 			return
 		}
-		// A late one may still hit us.
+		// A late request may still hit this connection.
 		HasCode(err, "57014")
 	}
 }
@@ -270,7 +270,7 @@ func changedTables(number int) {
 		That(count == 1, "%d columns", count)
 	}
 	execute(client, fmt.Sprintf("ALTER TABLE %s ADD COLUMN b text DEFAULT 'new'", table))
-	// pgx has kept which columns there are. It tells the error once, and prepares anew.
+	// pgx remembers the columns. It returns the error once, and prepares anew.
 	if _, err := columns(); err != nil {
 		HasCode(err, "0A000")
 	}
@@ -324,7 +324,7 @@ func main() {
 	Run("COPY in and out, broken and given up", copies)
 	Run("types in binary", types)
 	Run("contexts that end, and cancels", cancels)
-	// Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+	// Alone: a server that never had the plan reports no change to a client that remembers the columns.
 	RunFor(1, "a changed table", changedTables)
 	Run("pools", pools)
 	if HasSession {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 
-// lib/pq as its users have it, below database/sql: a query with parameters is Parse, Describe and
+// lib/pq with its defaults, below database/sql: a query with parameters is Parse, Describe and
 // Sync, and only then Bind, Execute and Sync, on the unnamed statement.
 package main
 
@@ -177,7 +177,7 @@ func changedTables(number int) {
 	Good(count())
 	_, err = client.ExecContext(background, fmt.Sprintf("ALTER TABLE %s ADD COLUMN b text DEFAULT 'new'", table))
 	Good(err)
-	// lib/pq has kept which columns there are: the error is the user's, as with PostgreSQL itself.
+	// lib/pq remembers the columns: the user gets the error, as with PostgreSQL itself.
 	if err = count(); err != nil {
 		HasCode(err, "0A000")
 	}
@@ -205,7 +205,7 @@ func main() {
 	Run("COPY in, and broken", copies)
 	Run("types", types)
 	Run("contexts that end", cancels)
-	// Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+	// Alone: a server that never had the plan reports no change to a client that remembers the columns.
 	RunFor(1, "a changed table", changedTables)
 	if HasSession {
 		Run("LISTEN", notifications)

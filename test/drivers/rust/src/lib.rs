@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-//! What the programs of Rust share: clients that work at once, and a report in TAP.
+//! What the programs in Rust share: clients that work at once, and a report in TAP.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -9,7 +9,7 @@ pub const CLIENTS: usize = 6;
 
 static RESULTS: Mutex<Vec<bool>> = Mutex::new(Vec::new());
 
-/// Whether one client has its server for as long as it is connected.
+/// Whether a client keeps its server for as long as it is connected.
 pub fn has_session() -> bool {
     variable("DRIVER_MODE") != "transaction"
 }
@@ -20,7 +20,7 @@ pub fn variable(name: &str) -> String {
 
 pub type Outcome = Result<(), String>;
 
-/// Any error as words, with everything that is known of it.
+/// Any error as text, with all its details.
 pub fn words<E: Debug>(error: E) -> String {
     format!("{error:?}")
 }
@@ -32,7 +32,7 @@ pub fn same<T: PartialEq + Debug>(seen: T, wanted: T) -> Outcome {
     Err(format!("{seen:?} instead of {wanted:?}"))
 }
 
-/// Run the body for every client at once; all have to end well.
+/// Run the body for every client at once; all have to succeed.
 pub async fn check<F, R>(name: &str, body: F)
 where
     F: Fn(usize) -> R,
@@ -66,7 +66,7 @@ where
     }
 }
 
-/// Say how many there were, and end: 0 if all were right.
+/// Print the number of checks, and exit with 0 if all were right.
 pub fn finish() -> ! {
     let results = RESULTS.lock().unwrap();
     println!("1..{}", results.len());

@@ -20,15 +20,15 @@ SHOWN = 160
 NO_LINGER = struct.pack("ii", 1, 0)
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The other side has closed the connection, or reset it."""
 
 
-class Hung(AssertionError):
+class NothingReceived(AssertionError):
     """Nothing was received in time."""
 
 
-class Talker(asyncio.Protocol):
+class AsyncClient(asyncio.Protocol):
     """One connection of an event loop."""
 
     def __init__(self, patience):
@@ -48,8 +48,8 @@ class Talker(asyncio.Protocol):
     async def connect(cls, address, patience):
         """Connect to (host, port); nothing is sent yet."""
         loop = asyncio.get_running_loop()
-        _, talker = await loop.create_connection(lambda: cls(patience), *address)
-        return talker
+        _, connection = await loop.create_connection(lambda: cls(patience), *address)
+        return connection
 
     # Callbacks of the event loop
 
@@ -92,10 +92,10 @@ class Talker(asyncio.Protocol):
             self.transport.write(data)
 
     async def read(self):
-        """The next message; Gone at the end, Hung when none comes in time."""
+        """The next message; Disconnected at the end, NothingReceived when none comes in time."""
         while not self.messages:
             if self.lost:
-                raise Gone("closed in the middle of a message" if self.buffer else "closed")
+                raise Disconnected("closed in the middle of a message" if self.buffer else "closed")
             await self._wait()
         message = self.messages.popleft()
         if message.type == "S":
@@ -111,7 +111,7 @@ class Talker(asyncio.Protocol):
             async with asyncio.timeout(self.patience):
                 await self.waiter
         except TimeoutError:
-            raise Hung(f"nothing came for {self.patience} s") from None
+            raise NothingReceived(f"nothing came for {self.patience} s") from None
         finally:
             self.waiter = None
 
@@ -195,9 +195,9 @@ def _show(data):
 
 async def cancel(address, key, patience):
     """Send a CancelRequest and wait until the other side has closed."""
-    talker = await Talker.connect(address, patience)
+    connection = await AsyncClient.connect(address, patience)
     try:
-        talker.send(wire.cancel_request(key))
-        await talker.until_closed()
+        connection.send(wire.cancel_request(key))
+        await connection.until_closed()
     finally:
-        talker.close()
+        connection.close()

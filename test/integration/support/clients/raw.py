@@ -169,7 +169,7 @@ class RawClient:
         return found
 
     def read_until(self, types, timeout=None):
-        """All messages up to the first whose type is in types, that one included."""
+        """All messages up to the first of one of these types, that one included."""
         deadline = time.monotonic() + (timeout or self.timeout)
         found = []
         while not found or found[-1].type not in types:

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A library to be preloaded into the daemon that makes calls of the system fail, and counts them,
- * for the tests.
+ * A library to preload into the daemon, which makes system calls fail and counts them.
  *
  * PGUSHER_FAULTS is a list like `recv:EINTR:3,calloc:ENOMEM:50`: each third call of recv fails
- * with EINTR, and so on. Nothing fails unless the file exists that PGUSHER_FAULTS_ARM names.
+ * with EINTR, and so on. Calls fail only while the file exists that PGUSHER_FAULTS_ARM names.
  * `clock:SECONDS:1` moves the time of day, not the monotonic clock, while the file exists.
  *
- * PGUSHER_SYSLOG names the socket that is found in place of /dev/log.
+ * PGUSHER_SYSLOG names a socket that is used instead of /dev/log.
  *
- * PGUSHER_COUNTS names a file of 64-bit numbers that is mapped and counted up: calls and, behind
- * each, how many of them ended with EAGAIN; in the order of the wraps below.
+ * PGUSHER_COUNTS names a file of 64-bit counters, which the library maps: for each call its number
+ * and how many of them ended with EAGAIN, in the order of the wraps below.
  */
 
 #include <dlfcn.h>
@@ -75,7 +74,7 @@ static const char *find(const char *name)
 	return NULL;
 }
 
-/* Whether this call is to fail; errno is set then. */
+/* Whether this call must fail; sets errno then. */
 static bool fails(const char *name, unsigned *calls)
 {
 	const char *what;

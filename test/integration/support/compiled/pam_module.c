@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A module of PAM whose argument is a folder. A password is right if the file named like the user
- * holds it. What else it does depends on the name:
+ * A PAM module. Its argument is a folder: a password is right if the file with the name of the user
+ * contains it. Some names have further effects:
  *
- *	asks_aloud   asks a question whose answer is shown
- *	chatty       says things before it asks
- *	hangs        waits until somebody opens the other end of the pipe `gate`
- *	slow         wants wrong passwords to be told after two seconds
- *	slower       after twenty
- *	expired      may not use its account
+ *	asks_aloud   asks a question with echo
+ *	chatty       sends messages before it asks
+ *	hangs        waits until the other end of the pipe `gate` is opened
+ *	slow         delays the answer to a wrong password by two seconds
+ *	slower       by twenty seconds
+ *	expired      has an expired account
  *
- * Each authentication writes a line to `log`: service, user, where it comes from, silent or not.
+ * Each authentication writes a line to `log`: service, user, host, silent or loud.
  *
- * Libraries take themselves apart when their process ends by exit(); this one minds if somebody is
- * at work in it then.
+ * Destructors of libraries run when the process calls exit(); this one aborts if a thread is still
+ * running in the module.
  */
 #include <fcntl.h>
 #include <security/pam_ext.h>
@@ -26,7 +26,7 @@
 
 static atomic_int at_work;
 
-__attribute__((destructor)) static void take_apart(void)
+__attribute__((destructor)) static void on_exit_check(void)
 {
 	if (atomic_load(&at_work) > 0)
 		abort();
@@ -95,7 +95,7 @@ int pam_sm_authenticate(pam_handle_t *pam, int flags, int count, const char **ar
 		return PAM_SERVICE_ERR;
 	note(pam, folder, user, flags);
 	if (strcmp(user, "asks_aloud") == 0 &&
-		pam_prompt(pam, PAM_PROMPT_ECHO_ON, &shown, "Who? ") != PAM_SUCCESS)
+		pam_prompt(pam, PAM_PROMPT_ECHO_ON, &shown, "Name: ") != PAM_SUCCESS)
 		return PAM_CONV_ERR;
 	if (strcmp(user, "chatty") == 0) {
 		pam_info(pam, "Hello");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Preloaded: questions to the system's resolver go to 127.0.0.1, to the port in TEST_DNS_PORT.
- * (Nobody could let /etc/resolv.conf name a port, or change it without harm to others.)
+ * Preloaded: the system's resolver sends its questions to 127.0.0.1, to the port in TEST_DNS_PORT.
+ * (/etc/resolv.conf cannot name a port, and a change of it would affect the whole machine.)
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -9,9 +9,9 @@ import asyncio
 import random
 
 from support import wire
-from support.clients.async_client import Gone, Hung, Talker, cancel, is_fatal
+from support.clients.async_client import AsyncClient, Disconnected, NothingReceived, cancel, is_fatal
 from support.crosstalk import activities, requests
-from support.crosstalk.answer_check import Judge, Wrong
+from support.crosstalk.answer_check import AnswerCheck, WrongAnswer
 from support.crosstalk.expected_answers import QUIET
 
 USER, DATABASE = "app", "main"
@@ -21,10 +21,10 @@ ZONES = ("UTC", "Europe/Paris", "Asia/Tokyo", "America/Lima")
 SIGNALS = 2
 # The errors of a client that loses its server: PostgreSQL's and the pooler's.
 ENDED = ("57P01", "08006")
-TRESPASS = "transaction blocks not allowed in statement pooling mode"
+FORBIDDEN_BLOCK = "transaction blocks not allowed in statement pooling mode"
 
 
-class Vanished(Exception):
+class Disconnects(Exception):
     """The client disconnects, as was chosen."""
 
 
@@ -32,7 +32,7 @@ class Ended(Exception):
     """The client was closed, as is allowed."""
 
 
-class Client(Judge):
+class Client(AnswerCheck):
     """One of many clients: logs in, sends requests, disconnects and returns until the time is up."""
 
     def __init__(self, run, number):
@@ -40,7 +40,7 @@ class Client(Judge):
         self.run = run
         self.mix = run.mix
         self.conversation = 0
-        self.talker = None
+        self.connection = None
         self.keys = []
         self.names = {}  # of prepared statements, with the column name that each text gives its answer
         self.marked = 0  # the login that has left state in its session
@@ -49,18 +49,18 @@ class Client(Judge):
 
     # Connections
 
-    async def live(self):
+    async def work(self):
         """Work until the run is over."""
         try:
             while self.run.goes_on():
-                await self.visit()
-        except (Wrong, Hung, Gone) as error:
-            raise AssertionError(self.story(error)) from error
+                await self.use_connection()
+        except (WrongAnswer, NothingReceived, Disconnected) as error:
+            raise AssertionError(self.description(error)) from error
         finally:
-            if self.talker:
-                self.talker.close()
+            if self.connection:
+                self.connection.close()
 
-    async def visit(self):
+    async def use_connection(self):
         """Log in, send requests for a while, and disconnect in one way or another."""
         self.login_number += 1
         draw = random.Random(f"{self.mix.seed}/{self.number}/login/{self.login_number}")
@@ -70,17 +70,17 @@ class Client(Judge):
             for _ in range(draw.randint(1, 6 if self.mix.mode == "session" else 40)):
                 if self.run.goes_on():
                     await self.converse()
-            await self.talker.leave()
-        except Vanished:
-            draw.choice((self.talker.close, self.talker.reset))()
+            await self.connection.leave()
+        except Disconnects:
+            draw.choice((self.connection.close, self.connection.reset))()
             self.run.counts["vanished"] += 1
         except Ended:
-            self.talker.close()
+            self.connection.close()
         await self.settle_cancels()
 
     async def log_in(self, draw):
         """Log in, with or without parameters; or disconnect before that is done."""
-        self.talker = await Talker.connect(self.mix.address, self.mix.patience)
+        self.connection = await AsyncClient.connect(self.mix.address, self.mix.patience)
         self.status = "I"
         self.names = {}
         given = {"application_name": f"{self.number}/{self.login_number}"}
@@ -95,17 +95,17 @@ class Client(Judge):
             given.update(quiet)
         if draw.random() < 0.02:
             packet = wire.startup({"user": USER, "database": DATABASE, **given})
-            self.talker.send(packet[:draw.randint(0, len(packet))])
-            raise Vanished
-        heard = await self.talker.login(USER, DATABASE, **given)
-        if {each.type for each in heard} != set("RSKZ"):
-            raise Wrong(f"a login was answered by {heard}")
-        self.told = {**QUIET, **quiet, **self.talker.parameters}
+            self.connection.send(packet[:draw.randint(0, len(packet))])
+            raise Disconnects
+        received = await self.connection.login(USER, DATABASE, **given)
+        if {each.type for each in received} != set("RSKZ"):
+            raise WrongAnswer(f"a login was answered by {received}")
+        self.parameters = {**QUIET, **quiet, **self.connection.parameters}
         for name in ("application_name", "TimeZone"):
-            if self.told[name] != given.get(name, self.told[name]):
-                raise Wrong(f"was told {name} {self.told[name]}, not {given[name]}")
-        self.run.take_key(self.talker.key)
-        self.keys = [*self.keys[-3:], self.talker.key]
+            if self.parameters[name] != given.get(name, self.parameters[name]):
+                raise WrongAnswer(f"got {name} {self.parameters[name]}, not {given[name]}")
+        self.run.take_key(self.connection.key)
+        self.keys = [*self.keys[-3:], self.connection.key]
 
     def draw_quiet(self, draw):
         """Choose values for parameters that no server reports."""
@@ -129,7 +129,7 @@ class Client(Judge):
         self.bytes_left = draw.randint(0, 900) if draw.random() < 0.03 else None
         self.messages_left = draw.randint(0, 25) if draw.random() < 0.03 else None
         self.cancel_after = draw.uniform(0, draw.choice((0, 0.002, 0.02, 0.5)))
-        self.cancel_when = draw.choice(("sent", "heard")) if draw.random() < 0.1 else None
+        self.cancel_when = draw.choice(("sent", "received")) if draw.random() < 0.1 else None
         self.cancels = 0
 
     async def converse(self):
@@ -139,7 +139,7 @@ class Client(Judge):
         self.run.counts[self.act.__name__] += 1
         await self.act(self)
         while self.status != "I":
-            await self.say(requests.rollback())
+            await self.ask(requests.rollback())
         await self.settle_cancels()
 
     def next_token(self):
@@ -149,20 +149,20 @@ class Client(Judge):
 
     def former_keys(self):
         """Keys of this client's former logins."""
-        return [key for key in self.keys if key != self.talker.key]
+        return [key for key in self.keys if key != self.connection.key]
 
     def ordinary(self):
         return requests.ordinary(self.next_token(), self.draw)
 
-    def undisturbed(self):
+    def without_cancels(self):
         """Let no cancel request of this client hit this conversation."""
         self.cancel_when = None
 
-    async def say(self, *what):
+    async def ask(self, *what):
         """Send requests and receive the answers; returns whether the last one succeeded."""
-        await self.send(b"".join(phrase.data for phrase in what))
-        for phrase in what:
-            well = await self.hear(phrase)
+        await self.send(b"".join(request.data for request in what))
+        for request in what:
+            well = await self.receive(request)
         return well
 
     async def send(self, data):
@@ -170,9 +170,9 @@ class Client(Judge):
         for piece in self.pieces(data):
             if self.bytes_left is not None:
                 piece, self.bytes_left = piece[:self.bytes_left], self.bytes_left - len(piece)
-            self.talker.send(piece)
+            self.connection.send(piece)
             if self.bytes_left is not None and self.bytes_left <= 0:
-                raise Vanished
+                raise Disconnects
             if self.chops:
                 await asyncio.sleep(self.draw.uniform(0, 0.004))
         self.perhaps_cancel("sent")
@@ -188,51 +188,52 @@ class Client(Judge):
         if self.messages_left is not None:
             self.messages_left -= 1
             if self.messages_left < 0:
-                raise Vanished
-        return await self.talker.read()
+                raise Disconnects
+        return await self.connection.read()
 
-    async def hear(self, phrase, heard=()):
+    async def receive(self, request, received=()):
         """Receive a request's answer up to its ReadyForQuery, and check it."""
-        *heard, ready = await self.hear_until("Z", phrase, heard)
-        well, canceled = self.judge(phrase, heard)
-        self.judge_status(phrase, chr(ready.body[0]), well, canceled)
-        self.told.update(self.talker.parameters)  # PostgreSQL reports right before ReadyForQuery
+        *received, ready = await self.receive_until("Z", request, received)
+        well, canceled = self.check(request, received)
+        self.check_status(request, chr(ready.body[0]), well, canceled)
+        # PostgreSQL reports changes right before ReadyForQuery.
+        self.parameters.update(self.connection.parameters)
         self.canceled = canceled
         self.run.counts["canceled"] += canceled
-        self.perhaps_cancel("heard")
+        self.perhaps_cancel("received")
         return well
 
-    async def hear_until(self, types, phrase, heard=()):
+    async def receive_until(self, types, request, received=()):
         """Receive a request's answer up to a message of one of these types, or an error."""
-        heard = list(heard)
-        while not heard or heard[-1].type not in types:
-            await self.hear_one(phrase, heard)
-            if heard[-1].type == "E" and "Z" not in types:
+        received = list(received)
+        while not received or received[-1].type not in types:
+            await self.receive_one(request, received)
+            if received[-1].type == "E" and "Z" not in types:
                 break
-        return heard
+        return received
 
-    async def hear_one(self, phrase, heard):
+    async def receive_one(self, request, received):
         """Add the next message to those received, unless it closes this client."""
         try:
             message = await self.read()
-        except Gone as gone:
-            message, why = None, gone
+        except Disconnected as error:
+            message, why = None, error
         else:
             if not is_fatal(message):
-                heard.append(message)
+                received.append(message)
                 return
             why = message
-        self.judge(phrase, heard, cut=True)
+        self.check(request, received, cut=True)
         self.end(message, why)
 
-    def end(self, fatal, gone):
+    def end(self, fatal, error):
         """The client was closed: only allowed if its server was terminated."""
         said = wire.read_fields(fatal.body) if fatal else {"C": ENDED[0]}
-        if self.act is activities.trespass and said.get("M") == TRESPASS:
+        if self.act is activities.forbidden_block and said.get("M") == FORBIDDEN_BLOCK:
             raise Ended
         self.run.counts["ended"] += 1
         if said["C"] not in ENDED or self.run.counts["ended"] > self.run.counts["kills"]:
-            raise Wrong(f"was closed: {gone}")
+            raise WrongAnswer(f"was closed: {error}")
         raise Ended
 
     # Cancel requests
@@ -241,7 +242,7 @@ class Client(Judge):
         """Cancel this conversation, if that was chosen for now."""
         if self.cancel_when == when:
             self.cancel_when = None
-            self.cancel_soon(self.talker.key, self.cancel_after, hits=True)
+            self.cancel_soon(self.connection.key, self.cancel_after, hits=True)
 
     def cancel_soon(self, key, seconds, hits=False):
         """Send a cancel request after a while; one that hits may end the current request."""
@@ -250,11 +251,11 @@ class Client(Judge):
             await asyncio.sleep(seconds)
             self.cancels += SIGNALS if hits else 0
             self.run.counts["cancels"] += 1
-            talker.note(f"a cancel request{' of ours' if hits else ''}, key {key.hex()}")
+            connection.note(f"a cancel request{' of this client' if hits else ''}, key {key.hex()}")
             await cancel(self.mix.address, key, self.mix.patience)
-            talker.note(f"dealt with: {key.hex()}")
+            connection.note(f"the cancel request has ended: {key.hex()}")
 
-        talker = self.talker
+        connection = self.connection
         self.cancelling.append(asyncio.create_task(work()))
 
     async def settle_cancels(self):
@@ -264,7 +265,7 @@ class Client(Judge):
 
     # Failures
 
-    def story(self, error):
+    def description(self, error):
         """The error and the history of the connection."""
         act = self.act.__name__ if self.act else "login"
         lines = [
@@ -272,4 +273,4 @@ class Client(Judge):
             f"client {self.number}, conversation {self.conversation} ({act}), mode {self.mix.mode},"
             f" seed {self.mix.seed}, status {self.status}",
         ]
-        return "\n".join([*lines, *(self.talker.conversation() if self.talker else ())])
+        return "\n".join([*lines, *(self.connection.conversation() if self.connection else ())])

@@ -19,7 +19,7 @@ class Fault(NamedTuple):
     text: str
 
 
-class Phrase(NamedTuple):
+class Request(NamedTuple):
     """One request and its answer, without the ReadyForQuery."""
 
     data: bytes
@@ -57,9 +57,9 @@ def head(label):
 def row(value):
     """The row that echo() must return to this client."""
 
-    def tell(told):
-        quiet = "/".join(told[name] for name in QUIET)
-        return body(wire.data_row(value, told["application_name"], told["TimeZone"], quiet))
+    def tell(parameters):
+        quiet = "/".join(parameters[name] for name in QUIET)
+        return body(wire.data_row(value, parameters["application_name"], parameters["TimeZone"], quiet))
 
     return ("D", tell)
 

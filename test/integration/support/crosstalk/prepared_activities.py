@@ -12,7 +12,7 @@ from support.crosstalk.expected_answers import (
     PARSED,
     QUIET,
     Fault,
-    Phrase,
+    Request,
     done,
     echo,
     head,
@@ -69,7 +69,7 @@ def named(client):
         if answer[-1][0] == "E":
             data += skipped(client)
             break
-    return Phrase(data + wire.sync(), answer)
+    return Request(data + wire.sync(), answer)
 
 
 def skipped(client):
@@ -90,59 +90,59 @@ def wipe(client):
     """Close all names at once."""
     client.names.clear()
     sql = client.draw.choice(("DEALLOCATE ALL", "DISCARD ALL"))
-    if any(client.told[name] != value for name, value in QUIET.items()):
+    if any(client.parameters[name] != value for name, value in QUIET.items()):
         sql = "DEALLOCATE ALL"  # the other resets parameters that only the pooler knows
-    return Phrase(wire.query(sql), [done(sql)])
+    return Request(wire.query(sql), [done(sql)])
 
 
 async def prepared(client):
     """Statements by name: the same names as other clients with other texts, and the other way
     round."""
-    client.undisturbed()
+    client.without_cancels()
     batch = []
     for _ in range(client.draw.randint(1, 5)):
         batch.append((wipe if client.draw.random() < 0.03 else named)(client))
     together = client.draw.random() < 0.5
-    for each in [batch] if together else [[phrase] for phrase in batch]:
-        await client.say(*each)
+    for each in [batch] if together else [[request] for request in batch]:
+        await client.ask(*each)
 
 
 async def prepared_and_disturbed(client):
     """Statements by name and cancel requests; their effect is unknown, so all names are closed
     then."""
     for _ in range(client.draw.randint(1, 4)):
-        await client.say(named(client))
+        await client.ask(named(client))
         while client.canceled:
             for name in NAMES:
                 client.names.pop(name, None)
             data = b"".join(wire.close("S", name) for name in NAMES)
-            await client.say(Phrase(data + wire.sync(), [CLOSED] * len(NAMES)))
+            await client.ask(Request(data + wire.sync(), [CLOSED] * len(NAMES)))
 
 
 async def prepared_in_block(client):
     """Statements by name in a transaction; a rollback does not close them."""
-    client.undisturbed()
-    await client.say(requests.begin())
+    client.without_cancels()
+    await client.ask(requests.begin())
     for _ in range(client.draw.randint(1, 5)):
         if client.status == "T":
-            await client.say(named(client) if client.draw.random() < 0.7 else client.ordinary())
-    await client.say(client.draw.choice(requests.ENDINGS)())
+            await client.ask(named(client) if client.draw.random() < 0.7 else client.ordinary())
+    await client.ask(client.draw.choice(requests.ENDINGS)())
 
 
 async def prepared_and_flushed(client):
     """Each answer is asked for with Flush, and received before the next step."""
-    client.undisturbed()
+    client.without_cancels()
     name = client.draw.choice(NAMES)
     closed = forget(client, name) if name in client.names else (b"", [])
     steps = [closed, prepare(client, name), use(client, name), use(client, name)]
-    heard, phrase = [], Phrase(b"", [])
+    received, request = [], Request(b"", [])
     for data, answer in steps:
-        phrase.answer.extend(answer)
+        request.answer.extend(answer)
         await client.send(data + wire.flush())
-        while len(heard) < len(phrase.answer) and "E" not in (each.type for each in heard):
-            await client.hear_one(phrase, heard)
+        while len(received) < len(request.answer) and "E" not in (each.type for each in received):
+            await client.receive_one(request, received)
     await client.send(wire.sync())
-    await client.hear(phrase, heard)
+    await client.receive(request, received)
 
 
 async def altered(client):
@@ -150,7 +150,7 @@ async def altered(client):
 
     A batch in pieces would fail: it cannot be replayed when its first piece has failed.
     """
-    client.undisturbed()
+    client.without_cancels()
     client.chops = False
     for _ in range(client.draw.randint(1, 4)):
         data, answer = b"", []
@@ -162,24 +162,24 @@ async def altered(client):
             answer.append(PARSED)
         data += wire.bind((), "shape") + wire.describe() + wire.execute() + wire.sync()
         answer += [BOUND, ("T", None), ("D", None), done("SELECT 1")]
-        await client.say(Phrase(data, answer))
+        await client.ask(Request(data, answer))
 
 
 async def parse_and_bind_later(client):
     """The unnamed statement with a Sync between its Parse and its Bind, and perhaps some time."""
-    client.undisturbed()
+    client.without_cancels()
     label, token = client.next_token(), client.next_token()
     parse = wire.parse(echo(label, "$1::text")) + wire.describe("S") + wire.sync()
-    await client.say(Phrase(parse, [PARSED, DESCRIBED, head(label)]))
+    await client.ask(Request(parse, [PARSED, DESCRIBED, head(label)]))
     await asyncio.sleep(client.draw.choice((0, client.draw.uniform(0, 0.01))))
     for _ in range(client.draw.randint(1, 3)):
         bind = wire.bind([token]) + wire.execute() + wire.sync()
-        await client.say(Phrase(bind, [BOUND, row(token), done("SELECT 1")]))
+        await client.ask(Request(bind, [BOUND, row(token), done("SELECT 1")]))
 
 
 async def parse_and_bind_in_block(client):
     """The same in a transaction, which keeps its server."""
-    client.undisturbed()
-    await client.say(requests.begin())
+    client.without_cancels()
+    await client.ask(requests.begin())
     await parse_and_bind_later(client)
-    await client.say(requests.commit())
+    await client.ask(requests.commit())

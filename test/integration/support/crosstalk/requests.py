@@ -10,7 +10,7 @@ from support.crosstalk.expected_answers import (
     RAISED,
     SUSPENDED,
     Fault,
-    Phrase,
+    Request,
     body,
     done,
     echo,
@@ -41,18 +41,18 @@ REVERSE = 3062
 
 def simple(token, _=None):
     sql = echo(token, f"'{token}'")
-    return Phrase(wire.query(sql), [head(token), row(token), done("SELECT 1")])
+    return Request(wire.query(sql), [head(token), row(token), done("SELECT 1")])
 
 
 def empty(_, __=None):
-    return Phrase(wire.query(""), [EMPTY], harmless=True)
+    return Request(wire.query(""), [EMPTY], harmless=True)
 
 
 def several(token, draw):
     """Some statements in one query."""
     names = [f"{token}.{number}" for number in range(draw.randint(2, 5))]
     sql = ";".join(echo(name, f"'{name}'") for name in names)
-    return Phrase(
+    return Request(
         wire.query(sql),
         [part for name in names for part in (head(name), row(name), done("SELECT 1"))],
     )
@@ -63,9 +63,9 @@ def failing(token, draw):
     fault = ("E", Fault(RAISED, token))
     if draw.random() < 0.5:
         sql = f"SELECT talk_fail('{token}')"
-        return Phrase(wire.query(sql), [_text_head("talk_fail"), fault])
+        return Request(wire.query(sql), [_text_head("talk_fail"), fault])
     sql = f"DO $$BEGIN PERFORM talk_fail('{token}'); END$$"
-    return Phrase(
+    return Request(
         wire.query(f"{echo(token, repr(token))};{sql};SELECT 'never'"),
         [head(token), row(token), done("SELECT 1"), fault],
     )
@@ -76,7 +76,7 @@ def _text_head(name):
 
 
 def noticing(token, _):
-    return Phrase(
+    return Request(
         wire.query(f"SELECT talk_notice('{token}')"),
         [_text_head("talk_notice"), ("D", body(wire.data_row(token))), done("SELECT 1")],
         notices=(token,),
@@ -86,7 +86,7 @@ def noticing(token, _):
 def bulky(token, draw):
     """A row larger than the pooler's buffers."""
     count = draw.randint(1, 20000)
-    return Phrase(
+    return Request(
         wire.query(f"SELECT repeat('{token}', {count}) AS bulk"),
         [_text_head("bulk"), ("D", body(wire.data_row(token * count))), done("SELECT 1")],
     )
@@ -96,7 +96,7 @@ def slow(token, draw):
     """A query that takes a while, so that most cancel requests hit it."""
     seconds = draw.uniform(0.001, 0.03)
     sql = f"SELECT '{token}' AS \"{token}\" FROM pg_sleep({seconds:.4f})"
-    return Phrase(
+    return Request(
         wire.query(sql), [_text_head(token), ("D", body(wire.data_row(token))), done("SELECT 1")]
     )
 
@@ -104,7 +104,7 @@ def slow(token, draw):
 def call(token, _):
     """FunctionCall."""
     said = token[::-1].encode()
-    return Phrase(
+    return Request(
         wire.function_call(REVERSE, [token]), [("V", len(said).to_bytes(4, "big") + said)]
     )
 
@@ -112,8 +112,8 @@ def call(token, _):
 def renaming(token, draw):
     """A tracked parameter changes: only this client receives the new value."""
     if draw.random() < 0.5:
-        return Phrase(wire.query(f"SET application_name = '{token}'"), [done("SET")])
-    return Phrase(
+        return Request(wire.query(f"SET application_name = '{token}'"), [done("SET")])
+    return Request(
         wire.query(f"SELECT set_config('application_name', '{token}', false)"),
         [_text_head("set_config"), ("D", body(wire.data_row(token))), done("SELECT 1")],
     )
@@ -125,7 +125,7 @@ def renaming(token, draw):
 def unnamed(token, draw):
     """The unnamed statement, with a text of this client or one that all clients use."""
     label = draw.choice((token, "echo"))
-    return Phrase(
+    return Request(
         wire.parse(echo(label, "$1::text")) + wire.bind([token]) + wire.describe()
         + wire.execute() + wire.sync(),
         [PARSED, BOUND, head(label), row(token), done("SELECT 1")],
@@ -144,7 +144,7 @@ def portals(token, draw):
     data += wire.execute(one, taken) + wire.execute(two) + wire.execute(one)
     data += wire.close("P", two) + wire.sync()
     answer = [PARSED, BOUND, BOUND, *rows[:taken], SUSPENDED, rows[0], done("SELECT 1")]
-    return Phrase(data, [*answer, *rows[taken:], done(f"SELECT {count - taken}"), CLOSED])
+    return Request(data, [*answer, *rows[taken:], done(f"SELECT {count - taken}"), CLOSED])
 
 
 def broken_batch(token, draw):
@@ -157,13 +157,13 @@ def broken_batch(token, draw):
     else:
         bad = wire.parse("SELECT talk_fail($1)") + wire.bind([token]) + wire.execute()
         answer += [PARSED, BOUND, ("E", Fault(RAISED, token))]
-    return Phrase(good + bad + good + wire.describe() + wire.close("P", "") + wire.sync(), answer)
+    return Request(good + bad + good + wire.describe() + wire.close("P", "") + wire.sync(), answer)
 
 
 def large_parameter(token, draw):
     """A Bind larger than the pooler's buffers."""
     count = draw.randint(1, 5000)
-    return Phrase(
+    return Request(
         wire.parse("SELECT md5($1) = md5(repeat($2, $3)), $2")
         + wire.bind([token * count, token, count]) + wire.execute() + wire.sync(),
         [PARSED, BOUND, ("D", body(wire.data_row("t", token))), done("SELECT 1")],
@@ -171,13 +171,13 @@ def large_parameter(token, draw):
 
 
 def lone_sync(_, __=None):
-    return Phrase(wire.sync(), [], harmless=True)
+    return Request(wire.sync(), [], harmless=True)
 
 
 def closing_nothing(token, _):
     """Closing a statement that does not exist is no error."""
     batch = wire.close("S", token) + wire.close("P", token) + wire.sync()
-    return Phrase(batch, [CLOSED, CLOSED], harmless=True)
+    return Request(batch, [CLOSED, CLOSED], harmless=True)
 
 
 # --- COPY -------------------------------------------------------------------------------------
@@ -189,9 +189,9 @@ def copy_out(token, draw):
     rows = [("d", f"{token}.{number + 1}\n".encode()) for number in range(count)]
     answer = [("H", None), *rows, ("c", b""), done(f"COPY {count}")]
     if draw.random() < 0.5:
-        return Phrase(wire.query(sql), answer)
+        return Request(wire.query(sql), answer)
     batch = wire.parse(sql) + wire.bind() + wire.execute() + wire.sync()
-    return Phrase(batch, [PARSED, BOUND, *answer])
+    return Request(batch, [PARSED, BOUND, *answer])
 
 
 COPY_IN = "COPY talk_ledger FROM STDIN"
@@ -201,9 +201,9 @@ def copy_in(lines, end, answer, draw):
     """Rows for the ledger, sent at once; answer is what follows the CopyInResponse."""
     data = b"".join(wire.copy_data(line) for line in lines)
     if draw.random() < 0.5:
-        return Phrase(wire.query(COPY_IN) + data + end, [("G", None), *answer])
+        return Request(wire.query(COPY_IN) + data + end, [("G", None), *answer])
     batch = wire.parse(COPY_IN) + wire.bind() + wire.execute()
-    return Phrase(batch + data + end + wire.sync(), [PARSED, BOUND, ("G", None), *answer])
+    return Request(batch + data + end + wire.sync(), [PARSED, BOUND, ("G", None), *answer])
 
 
 def copy_failing(token, draw):
@@ -225,20 +225,20 @@ def copy_refused(token, draw):
 
 
 def begin():
-    return Phrase(wire.query("BEGIN"), [done("BEGIN")], begins=True)
+    return Request(wire.query("BEGIN"), [done("BEGIN")], begins=True)
 
 
 def commit():
-    return Phrase(wire.query("COMMIT"), [done("COMMIT")], ends=True)
+    return Request(wire.query("COMMIT"), [done("COMMIT")], ends=True)
 
 
 def commit_extended():
     batch = wire.parse("COMMIT") + wire.bind() + wire.execute() + wire.sync()
-    return Phrase(batch, [PARSED, BOUND, done("COMMIT")], ends=True)
+    return Request(batch, [PARSED, BOUND, done("COMMIT")], ends=True)
 
 
 def rollback():
-    return Phrase(wire.query("ROLLBACK"), [done("ROLLBACK")], ends=True)
+    return Request(wire.query("ROLLBACK"), [done("ROLLBACK")], ends=True)
 
 
 ENDINGS = (commit, commit_extended, rollback)

@@ -14,14 +14,14 @@ import time
 from dataclasses import dataclass
 
 from support import wire
-from support.clients.async_client import Talker
+from support.clients.async_client import AsyncClient
 from support.crosstalk import activities
-from support.crosstalk.answer_check import Wrong
+from support.crosstalk.answer_check import WrongAnswer
 from support.crosstalk.client import DATABASE, USER, Client
 from support.crosstalk.transfers import Ledger
 
 
-def wish(name, default):
+def environment_value(name, default):
     """The value of PGUSHER_CROSSTALK_name in the environment."""
     return type(default)(os.environ.get(f"PGUSHER_CROSSTALK_{name}", default))
 
@@ -38,7 +38,7 @@ class Mix:
     seconds: float = 8
     patience: float = 30
     prepared: bool = True  # named statements follow the client to another server
-    parted: bool = True  # so does the unnamed statement
+    unnamed: bool = True  # so does the unnamed statement
 
 
 class Run:
@@ -57,7 +57,7 @@ class Run:
 
     def take_key(self, key):
         if key in self.keys:
-            raise Wrong(f"was given a key that another had: {key}")
+            raise WrongAnswer(f"was given a key that another had: {key}")
         self.keys.add(key)
 
     def missing(self):
@@ -67,32 +67,32 @@ class Run:
     async def disturb(self, action, pause):
         """Do something on PostgreSQL directly now and then, as superuser."""
         draw = random.Random(f"{self.mix.seed}/{action.__name__}")
-        talker = await Talker.connect(self.mix.postgres, self.mix.patience)
+        connection = await AsyncClient.connect(self.mix.postgres, self.mix.patience)
         try:
-            await talker.login("harness", DATABASE)
+            await connection.login("harness", DATABASE)
             while True:
                 await asyncio.sleep(draw.uniform(pause / 5, pause))
-                await action(talker, draw)
+                await action(connection, draw)
         finally:
-            talker.close()
+            connection.close()
 
-    async def end_server(self, talker, draw):
+    async def end_server(self, connection, draw):
         """Terminate a server's backend."""
         rows = await _ask(
-            talker,
+            connection,
             f"SELECT pid FROM pg_stat_activity WHERE usename = '{USER}' AND query <> ''"
             " AND backend_type = 'client backend' ORDER BY pid",
         )
         if rows:
             self.counts["kills"] += 1
             (pid,) = draw.choice(rows)
-            await _ask(talker, f"SELECT pg_terminate_backend({pid})")
+            await _ask(connection, f"SELECT pg_terminate_backend({pid})")
 
-    async def alter_table(self, talker, draw):
+    async def alter_table(self, connection, draw):
         """Change the columns of a table."""
         self.counts["alterations"] += 1
         change = draw.choice(("int", "text", "bigint"))
-        await _ask(talker, f"ALTER TABLE talk_shape ALTER one TYPE {change} USING '1'::{change}")
+        await _ask(connection, f"ALTER TABLE talk_shape ALTER one TYPE {change} USING '1'::{change}")
 
     async def work(self):
         """Let all clients work; the first failure ends the run."""
@@ -102,7 +102,7 @@ class Run:
             others.append(asyncio.create_task(self.disturb(self.end_server, 0.6)))
             others.append(asyncio.create_task(self.disturb(self.alter_table, 2)))
         clients = [
-            asyncio.create_task(Client(self, number).live()) for number in range(self.mix.clients)
+            asyncio.create_task(Client(self, number).work()) for number in range(self.mix.clients)
         ]
         waiting = set(clients)
         try:
@@ -119,13 +119,13 @@ class Run:
             await asyncio.gather(*clients, *others, return_exceptions=True)
 
 
-async def _ask(talker, sql):
+async def _ask(connection, sql):
     """Rows of a query that must not fail."""
-    talker.send(wire.query(sql))
-    heard = await talker.result()
-    if "E" in (each.type for each in heard):
-        raise Wrong(f"{sql} was answered by {heard}")
-    return [wire.read_row(each.body) for each in heard if each.type == "D"]
+    connection.send(wire.query(sql))
+    received = await connection.result()
+    if "E" in (each.type for each in received):
+        raise WrongAnswer(f"{sql} was answered by {received}")
+    return [wire.read_row(each.body) for each in received if each.type == "D"]
 
 
 def run(mix):

@@ -6,7 +6,7 @@ on the token, so that a request which is run twice shows.
 """
 
 from support import wire
-from support.crosstalk.expected_answers import BOUND, NO_DATA, PARSED, RAISED, Fault, Phrase, done
+from support.crosstalk.expected_answers import BOUND, NO_DATA, PARSED, RAISED, Fault, Request, done
 from support.crosstalk.requests import copy_in
 from support.process import wait_until
 
@@ -54,7 +54,7 @@ class Transfer:
         if fails:
             statements.append(f"DO $$BEGIN PERFORM talk_fail('{self.token}'); END$$")
             answer.append(("E", Fault(RAISED, self.token)))
-        return Phrase(wire.query(";".join(statements)), answer)
+        return Request(wire.query(";".join(statements)), answer)
 
     def batch(self, fails=False):
         """All up to one Sync: one transaction too."""
@@ -69,17 +69,17 @@ class Transfer:
         if fails:
             data += wire.parse("SELECT talk_fail($1)") + wire.bind([token]) + wire.execute()
             answer += [PARSED, BOUND, ("E", Fault(RAISED, token))]
-        return Phrase(data + wire.sync(), answer)
+        return Request(data + wire.sync(), answer)
 
     def steps(self, draw):
         """The statements one by one, for a transaction block; COPY may write the ledger's row."""
         *updates, (insert, tag) = self.statements()
-        steps = [Phrase(wire.query(sql), [done(tag)]) for sql, tag in updates]
+        steps = [Request(wire.query(sql), [done(tag)]) for sql, tag in updates]
         if draw.random() < 0.3:
             line = "\t".join(map(str, self.values)) + "\n"
             end = [done("COPY 1")]
             return steps + [copy_in([line.encode()], wire.copy_done(), end, draw)]
-        return steps + [Phrase(wire.query(insert), [done(tag)])]
+        return steps + [Request(wire.query(insert), [done(tag)])]
 
 
 def _is_at_rest(cluster):
@@ -108,7 +108,7 @@ class Ledger:
     def faults(self, found):
         """The differences to the outcomes, given how often each token was found."""
         for token in found.keys() - self.fates.keys():
-            yield f"{token} was written by nobody"
+            yield f"{token} was written by no client"
         for token, fate in self.fates.items():
             count, rows = found.get(token, 0), self.rows[token]
             lawful = {COMMITTED: (rows,), REFUSED: (0,), UNKNOWN: (0, rows)}[fate]

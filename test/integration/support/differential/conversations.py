@@ -37,12 +37,12 @@ class Turn(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Turns, and where they may be had.
+    """Turns, and where they are allowed.
 
-    anywhere  legal in transaction mode too, where a server is kept for a transaction only
-    again     may be had by several clients at once
-    single    none of it is a transaction block, as far as BEGIN does not tell
-    fatal     the server ends it
+    anywhere  in transaction mode too, where a client keeps a server for a transaction only
+    again     by several clients at once
+    single    none of it is a transaction block that does not begin with BEGIN
+    fatal     the server closes the connection in the end
     """
 
     turns: tuple
@@ -113,7 +113,7 @@ class Slow(Plain):
 # --- running a conversation -------------------------------------------------------------------
 
 
-class Listener:
+class Reader:
     """Reads messages from a connection, and keeps them unchanged."""
 
     def __init__(self, sock, way, already=b""):
@@ -122,13 +122,13 @@ class Listener:
         self._buffer = already
         self.messages = []
 
-    def hear(self, until):
+    def read_until(self, until):
         """Read until messages of these types have come in this order."""
         for letter in until:
             while self._next().type != letter:
                 pass
 
-    def hear_end(self):
+    def read_to_end(self):
         """Read until the other side has closed."""
         with contextlib.suppress(Closed):
             while True:
@@ -160,7 +160,7 @@ class Listener:
         self._buffer += data
 
 
-class Talk:
+class Transcript:
     """The messages received in a conversation: the login, and everything after it."""
 
     def __init__(self, welcome, messages):
@@ -176,7 +176,7 @@ class Talk:
         ]
         return plain, sorted(body for kind, body in self.welcome if kind == "S")
 
-    def heard(self):
+    def after_login(self):
         """Everything after the login, without the process numbers in notifications, which differ."""
         return [
             (kind, b"...." + body[4:]) if kind == "A" else (kind, body)
@@ -184,25 +184,25 @@ class Talk:
         ]
 
 
-def talk(address, conversation, way, notify, user="app", database="main"):
+def run_conversation(address, conversation, way, notify, user="app", database="main"):
     """Run the conversation and return the Transcript; notify(sql) runs SQL as another client."""
     with RawClient(address, timeout=30, options=way.options) as client:
         client.send_startup(user, database, conversation.protocol, **conversation.startup)
         client.finish_login(user)
         client.socket.settimeout(30)
-        listener = Listener(client.socket, way, bytearray(client.buffer))
+        reader = Reader(client.socket, way, bytearray(client.buffer))
         for turn in conversation.turns:
-            _take_turn(client.socket, listener, turn, way, notify)
+            _take_turn(client.socket, reader, turn, way, notify)
         if not conversation.fatal:
             client.socket.sendall(wire.terminate())
-        listener.hear_end()
-        return Talk(client.welcome, listener.messages)
+        reader.read_to_end()
+        return Transcript(client.welcome, reader.messages)
 
 
-def _take_turn(sock, listener, turn, way, notify):
+def _take_turn(sock, reader, turn, way, notify):
     faults = []
 
-    def say():
+    def send_turn():
         try:
             for piece in way.pieces(turn.data):
                 sock.sendall(piece)
@@ -212,13 +212,13 @@ def _take_turn(sock, listener, turn, way, notify):
             faults.append(fault)
 
     # Answers that come before everything was sent must be read, or both sides would wait for ever.
-    sender = threading.Thread(target=say)
+    sender = threading.Thread(target=send_turn)
     sender.start()
     try:
-        listener.hear(turn.until)
+        reader.read_until(turn.until)
     except TimeoutError:
-        tail = listener.messages[-5:]
-        raise AssertionError(f"waited for {turn.until[:20]!r}, heard at last {tail}") from None
+        tail = reader.messages[-5:]
+        raise AssertionError(f"waited for {turn.until[:20]!r}, after_login at last {tail}") from None
     finally:
         sender.join(30)
     assert not faults, faults

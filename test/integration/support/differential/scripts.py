@@ -13,21 +13,21 @@ INT4, TEXT, BYTEA = 23, 25, 17
 scripts = {}
 
 
-def say(*parts, until="Z", notify=None):
+def turn(*parts, until="Z", notify=None):
     """A turn: these messages, and the types that end their answers."""
     return Turn(b"".join(parts), until, notify)
 
 
 def ask(*queries):
     """A turn for each simple query."""
-    return [say(wire.query(sql)) for sql in queries]
+    return [turn(wire.query(sql)) for sql in queries]
 
 
 def script(name, *turns, **facts):
     """Add a conversation; a turn may be a list of them."""
     flat = []
-    for turn in turns:
-        flat += turn if isinstance(turn, list) else [turn]
+    for each in turns:
+        flat += each if isinstance(each, list) else [each]
     assert name not in scripts, name
     scripts[name] = Conversation(tuple(flat), **facts)
 
@@ -101,13 +101,13 @@ script(
 )
 script(
     "parameters reported in a batch",
-    say(batch("SET application_name = 'x'"), batch("SHOW application_name"), until="ZZ"),
-    say(batch("SELECT set_config('TimeZone', 'PST8PDT', false)"), batch("RESET TimeZone"), until="ZZ"),
+    turn(batch("SET application_name = 'x'"), batch("SHOW application_name"), until="ZZ"),
+    turn(batch("SELECT set_config('TimeZone', 'PST8PDT', false)"), batch("RESET TimeZone"), until="ZZ"),
 )
 script("many rows", ask("SELECT i, repeat('x', i % 300) FROM generate_series(1, 6000) i"))
 script("large rows", ask("SELECT repeat('x', 3000000), repeat('y', 100)", "SELECT repeat('z', 65536)"))
 script("a large query", ask("SELECT length('" + "q" * 2_000_000 + "')", "SELECT 1"))
-script("simple queries in one write", say(*[wire.query(f"SELECT {i}") for i in range(50)], until="Z" * 50))
+script("simple queries in one write", turn(*[wire.query(f"SELECT {i}") for i in range(50)], until="Z" * 50))
 script(
     "a timeout",
     in_transaction(*ask("SET LOCAL statement_timeout = 20", "SELECT pg_sleep(10)", "SELECT 1")),
@@ -126,8 +126,8 @@ script(
 
 script(
     "one batch",
-    say(batch("SELECT $1::int + $2::int", [3, 4])),
-    say(
+    turn(batch("SELECT $1::int + $2::int", [3, 4])),
+    turn(
         wire.parse("SELECT $1::int, $2, $3::bytea", types=(0, TEXT, BYTEA)),
         wire.describe("S"),
         wire.bind([5, None, b"\\x00ff"], result_formats=[1]),
@@ -138,244 +138,244 @@ script(
 )
 script(
     "descriptions",
-    say(wire.parse("SELECT $1 || 'x', $2::int4[], now() - $3"), wire.describe("S"), wire.sync()),
-    say(wire.parse("INSERT INTO talked VALUES ($1, $2)"), wire.describe("S"), wire.bind([1, "a"]),
+    turn(wire.parse("SELECT $1 || 'x', $2::int4[], now() - $3"), wire.describe("S"), wire.sync()),
+    turn(wire.parse("INSERT INTO talked VALUES ($1, $2)"), wire.describe("S"), wire.bind([1, "a"]),
         wire.describe(), wire.sync()),
-    say(wire.parse("INSERT INTO talked VALUES ($1) RETURNING *"), wire.describe("S"), wire.sync()),
-    say(wire.parse("SHOW TimeZone"), wire.describe("S"), wire.bind(), wire.describe(), wire.execute(),
+    turn(wire.parse("INSERT INTO talked VALUES ($1) RETURNING *"), wire.describe("S"), wire.sync()),
+    turn(wire.parse("SHOW TimeZone"), wire.describe("S"), wire.bind(), wire.describe(), wire.execute(),
         wire.sync()),
-    say(wire.parse("EXPLAIN SELECT 1"), wire.describe("S"), wire.sync()),
-    say(wire.parse("BEGIN"), wire.describe("S"), wire.bind(), wire.describe(), wire.sync()),
-    say(wire.parse("COPY talked TO STDOUT"), wire.describe("S"), wire.sync()),
-    say(wire.parse(""), wire.describe("S"), wire.bind(), wire.describe(), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT FROM talked"), wire.describe("S"), wire.sync()),
-    say(wire.describe("P"), wire.sync()),
+    turn(wire.parse("EXPLAIN SELECT 1"), wire.describe("S"), wire.sync()),
+    turn(wire.parse("BEGIN"), wire.describe("S"), wire.bind(), wire.describe(), wire.sync()),
+    turn(wire.parse("COPY talked TO STDOUT"), wire.describe("S"), wire.sync()),
+    turn(wire.parse(""), wire.describe("S"), wire.bind(), wire.describe(), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT FROM talked"), wire.describe("S"), wire.sync()),
+    turn(wire.describe("P"), wire.sync()),
 )
 script(
     "named statements",
-    say(wire.parse("SELECT $1::text", "one"), wire.describe("S", "one"), wire.sync()),
-    say(wire.bind(["a"], "one"), wire.execute(), wire.bind(["b"], "one"), wire.execute(), wire.sync()),
-    say(wire.bind(["c"], "one"), wire.describe(), wire.execute(), wire.flush(), until="C"),
-    say(wire.close("S", "one"), wire.flush(), until="3"),
-    say(wire.sync()),
-    say(wire.bind(["d"], "one"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 3", "one"), wire.bind((), "one"), wire.execute(), wire.sync()),
-    say(wire.close("S", "one"), wire.parse("SELECT 4", "one"), wire.bind((), "one"), wire.execute(),
+    turn(wire.parse("SELECT $1::text", "one"), wire.describe("S", "one"), wire.sync()),
+    turn(wire.bind(["a"], "one"), wire.execute(), wire.bind(["b"], "one"), wire.execute(), wire.sync()),
+    turn(wire.bind(["c"], "one"), wire.describe(), wire.execute(), wire.flush(), until="C"),
+    turn(wire.close("S", "one"), wire.flush(), until="3"),
+    turn(wire.sync()),
+    turn(wire.bind(["d"], "one"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 3", "one"), wire.bind((), "one"), wire.execute(), wire.sync()),
+    turn(wire.close("S", "one"), wire.parse("SELECT 4", "one"), wire.bind((), "one"), wire.execute(),
         wire.sync()),
-    say(wire.parse("SELECT 5", "n" * 5000), wire.bind((), "n" * 5000), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT $1", "typed", (INT4,)), wire.describe("S", "typed"), wire.sync()),
-    say(wire.parse("", "empty"), wire.describe("S", "empty"), wire.bind((), "empty"), wire.execute(),
+    turn(wire.parse("SELECT 5", "n" * 5000), wire.bind((), "n" * 5000), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT $1", "typed", (INT4,)), wire.describe("S", "typed"), wire.sync()),
+    turn(wire.parse("", "empty"), wire.describe("S", "empty"), wire.bind((), "empty"), wire.execute(),
         wire.sync()),
     ask("DEALLOCATE ALL"),
-    say(wire.bind((), "one"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 6", "one"), wire.sync()),
+    turn(wire.bind((), "one"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 6", "one"), wire.sync()),
     ask("DISCARD ALL"),
-    say(wire.describe("S", "one"), wire.sync()),
+    turn(wire.describe("S", "one"), wire.sync()),
 )
 script(
     "named statements in transactions",
-    say(wire.parse("SELECT $1::int", "one"), wire.parse("SELECT 1 / $1::int", "two"), wire.sync()),
+    turn(wire.parse("SELECT $1::int", "one"), wire.parse("SELECT 1 / $1::int", "two"), wire.sync()),
     in_transaction(
-        say(wire.bind([1], "one"), wire.execute(), wire.sync()),
-        say(wire.bind([0], "two"), wire.execute(), wire.sync()),
-        say(wire.bind([2], "one"), wire.execute(), wire.sync()),
+        turn(wire.bind([1], "one"), wire.execute(), wire.sync()),
+        turn(wire.bind([0], "two"), wire.execute(), wire.sync()),
+        turn(wire.bind([2], "one"), wire.execute(), wire.sync()),
     ),
-    say(wire.bind([3], "one"), wire.execute(), wire.sync()),
-    in_transaction(say(wire.bind((), "nothing"), wire.execute(), wire.sync()), *ask("SELECT 1")),
-    say(wire.parse("SELECT 'rolled back'", "three"), wire.sync()),
+    turn(wire.bind([3], "one"), wire.execute(), wire.sync()),
+    in_transaction(turn(wire.bind((), "nothing"), wire.execute(), wire.sync()), *ask("SELECT 1")),
+    turn(wire.parse("SELECT 'rolled back'", "three"), wire.sync()),
 )
 script(
     "named statements in pipelines",
-    say(*[
+    turn(*[
         wire.parse(f"SELECT {i}, $1::text", f"s{i}") + wire.bind(["x"], f"s{i}") + wire.describe()
         + wire.execute() for i in range(300)
     ], wire.sync()),
-    say(*[
+    turn(*[
         wire.bind(["y"], f"s{i * 7 % 300}") + wire.execute() + wire.sync() for i in range(300)
     ], until="Z" * 300),
-    say(*[
+    turn(*[
         wire.bind(["z"], f"s{i}") + wire.execute() + wire.bind(["n"], "s0" if i % 50 else "nothing")
         + wire.sync() for i in range(300)
     ], until="Z" * 300),
-    say(*[wire.close("S", f"s{i}") for i in range(300)], wire.sync()),
+    turn(*[wire.close("S", f"s{i}") for i in range(300)], wire.sync()),
 )
 script(
     "errors of named statements",
-    say(wire.parse("SELEC", "bad"), wire.bind((), "bad"), wire.execute(), wire.sync()),
-    say(wire.bind((), "bad"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 6", "bad"), wire.bind((), "bad"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT $1::int", "one"), wire.bind(["x"], "one"), wire.execute(), wire.sync()),
-    say(wire.bind([1], "one"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 1/0", "two"), wire.bind((), "two"), wire.execute(), wire.parse("SELECT 3", "three"),
+    turn(wire.parse("SELEC", "bad"), wire.bind((), "bad"), wire.execute(), wire.sync()),
+    turn(wire.bind((), "bad"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 6", "bad"), wire.bind((), "bad"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT $1::int", "one"), wire.bind(["x"], "one"), wire.execute(), wire.sync()),
+    turn(wire.bind([1], "one"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 1/0", "two"), wire.bind((), "two"), wire.execute(), wire.parse("SELECT 3", "three"),
         wire.sync()),
-    say(wire.bind((), "three"), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 3", "three"), wire.bind((), "three"), wire.execute(), wire.sync()),
+    turn(wire.bind((), "three"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 3", "three"), wire.bind((), "three"), wire.execute(), wire.sync()),
 )
 # A pooler closes a client that uses a name twice, as PgBouncer does.
 script(
     "a name taken twice",
-    say(wire.parse("SELECT 1", "one"), wire.parse("SELECT 2", "one"), wire.sync()),
-    say(wire.bind((), "one"), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 1", "one"), wire.parse("SELECT 2", "one"), wire.sync()),
+    turn(wire.bind((), "one"), wire.execute(), wire.sync()),
     anywhere=False,
 )
 script(
     "the unnamed statement outlives its batch",
-    say(wire.parse("SELECT 'mine'"), wire.sync()),
-    say(wire.describe("S"), wire.sync()),
-    say(wire.bind(), wire.describe(), wire.execute(), wire.sync()),
-    say(wire.bind(), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 'mine'"), wire.sync()),
+    turn(wire.describe("S"), wire.sync()),
+    turn(wire.bind(), wire.describe(), wire.execute(), wire.sync()),
+    turn(wire.bind(), wire.execute(), wire.sync()),
     ask("SELECT 'spoils it'"),
-    say(wire.bind(), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 'anew'"), wire.sync(), wire.bind(), wire.execute(), wire.sync(), until="ZZ"),
-    say(wire.parse("SELEC"), wire.sync()),
-    say(wire.bind(), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 'last'"), wire.sync()),
-    say(wire.close("S", ""), wire.sync()),
-    say(wire.bind(), wire.execute(), wire.sync()),
+    turn(wire.bind(), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 'anew'"), wire.sync(), wire.bind(), wire.execute(), wire.sync(), until="ZZ"),
+    turn(wire.parse("SELEC"), wire.sync()),
+    turn(wire.bind(), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 'last'"), wire.sync()),
+    turn(wire.close("S", ""), wire.sync()),
+    turn(wire.bind(), wire.execute(), wire.sync()),
 )
 script(
     "unknown names",
-    say(wire.bind((), "nothing"), wire.execute(), wire.sync()),
-    say(wire.describe("S", "nothing"), wire.sync()),
-    say(wire.describe("P", "nothing"), wire.sync()),
-    say(wire.execute("nothing"), wire.sync()),
-    say(wire.close("S", "nothing"), wire.close("P", "nothing"), wire.close("P", ""), wire.sync()),
-    say(wire.bind((), "nothing"), wire.flush(), until="E"),
-    say(wire.execute(), wire.sync()),
-    say(batch("SELECT 1"), wire.bind((), "nothing"), wire.extended("SELECT 2"), wire.sync(), batch("SELECT 3"),
+    turn(wire.bind((), "nothing"), wire.execute(), wire.sync()),
+    turn(wire.describe("S", "nothing"), wire.sync()),
+    turn(wire.describe("P", "nothing"), wire.sync()),
+    turn(wire.execute("nothing"), wire.sync()),
+    turn(wire.close("S", "nothing"), wire.close("P", "nothing"), wire.close("P", ""), wire.sync()),
+    turn(wire.bind((), "nothing"), wire.flush(), until="E"),
+    turn(wire.execute(), wire.sync()),
+    turn(batch("SELECT 1"), wire.bind((), "nothing"), wire.extended("SELECT 2"), wire.sync(), batch("SELECT 3"),
         until="ZZZ"),
 )
 script(
     "unknown portals",
-    say(wire.describe("P", "nothing"), wire.sync()),
-    say(wire.execute("nothing"), wire.sync()),
-    say(wire.close("P", "nothing"), wire.close("P", ""), wire.sync()),
-    say(wire.execute(), wire.sync()),
+    turn(wire.describe("P", "nothing"), wire.sync()),
+    turn(wire.execute("nothing"), wire.sync()),
+    turn(wire.close("P", "nothing"), wire.close("P", ""), wire.sync()),
+    turn(wire.execute(), wire.sync()),
 )
 script(
     "portals with row limits",
     in_transaction(
-        say(wire.parse("SELECT generate_series(1, 7)"), wire.bind(portal="p"), wire.execute("p", 2),
+        turn(wire.parse("SELECT generate_series(1, 7)"), wire.bind(portal="p"), wire.execute("p", 2),
             wire.sync()),
-        say(wire.execute("p", 2), wire.execute("p", 1), wire.sync()),
-        say(wire.describe("P", "p"), wire.execute("p", 0), wire.execute("p", 1), wire.sync()),
-        say(wire.close("P", "p"), wire.execute("p"), wire.sync()),
+        turn(wire.execute("p", 2), wire.execute("p", 1), wire.sync()),
+        turn(wire.describe("P", "p"), wire.execute("p", 0), wire.execute("p", 1), wire.sync()),
+        turn(wire.close("P", "p"), wire.execute("p"), wire.sync()),
     ),
-    say(wire.parse("SELECT generate_series(1, 7)"), wire.bind(), wire.execute("", 3), wire.execute("", 3),
+    turn(wire.parse("SELECT generate_series(1, 7)"), wire.bind(), wire.execute("", 3), wire.execute("", 3),
         wire.execute("", 3), wire.sync()),
     # A portal ends with its transaction.
-    say(wire.execute("", 1), wire.sync()),
+    turn(wire.execute("", 1), wire.sync()),
 )
 script(
     "rows of an update in parts",
     in_transaction(
-        say(wire.parse("INSERT INTO talked SELECT i FROM generate_series(1, 5) i RETURNING number"),
+        turn(wire.parse("INSERT INTO talked SELECT i FROM generate_series(1, 5) i RETURNING number"),
             wire.bind(portal="p"), wire.execute("p", 2), wire.sync()),
-        say(wire.execute("p", 2), wire.sync()),
-        say(wire.execute("p", 2), wire.execute("p", 2), wire.sync()),
+        turn(wire.execute("p", 2), wire.sync()),
+        turn(wire.execute("p", 2), wire.execute("p", 2), wire.sync()),
     ),
 )
 script(
     "several portals at once",
     in_transaction(
-        say(wire.parse("SELECT generate_series($1::int, 100)"), wire.bind([1], portal="a"),
+        turn(wire.parse("SELECT generate_series($1::int, 100)"), wire.bind([1], portal="a"),
             wire.bind([50], portal="b"), wire.execute("a", 2), wire.execute("b", 2), wire.sync()),
-        say(wire.execute("b", 1), wire.execute("a", 1), wire.close("P", "a"), wire.execute("b", 1),
+        turn(wire.execute("b", 1), wire.execute("a", 1), wire.close("P", "a"), wire.execute("b", 1),
             wire.sync()),
-        say(wire.bind([70], portal="b"), wire.sync()),
+        turn(wire.bind([70], portal="b"), wire.sync()),
     ),
 )
 script(
     "flushes",
-    say(wire.parse("SELECT 1"), wire.flush(), until="1"),
-    say(wire.bind(), wire.flush(), until="2"),
-    say(wire.describe(), wire.flush(), wire.flush(), until="T"),
-    say(wire.execute(), wire.flush(), until="C"),
-    say(wire.flush(), until=""),
-    say(wire.sync()),
-    say(wire.parse("SELEC"), wire.flush(), until="E"),
-    say(wire.parse("SELECT 1"), wire.flush(), wire.query("SELECT 2"), wire.bind(), wire.flush(), wire.sync()),
-    say(wire.flush(), wire.flush(), wire.sync()),
-    say(wire.close("P", "nothing"), wire.flush(), until="3"),
-    say(wire.sync()),
+    turn(wire.parse("SELECT 1"), wire.flush(), until="1"),
+    turn(wire.bind(), wire.flush(), until="2"),
+    turn(wire.describe(), wire.flush(), wire.flush(), until="T"),
+    turn(wire.execute(), wire.flush(), until="C"),
+    turn(wire.flush(), until=""),
+    turn(wire.sync()),
+    turn(wire.parse("SELEC"), wire.flush(), until="E"),
+    turn(wire.parse("SELECT 1"), wire.flush(), wire.query("SELECT 2"), wire.bind(), wire.flush(), wire.sync()),
+    turn(wire.flush(), wire.flush(), wire.sync()),
+    turn(wire.close("P", "nothing"), wire.flush(), until="3"),
+    turn(wire.sync()),
 )
 script(
     "errors of a batch",
-    say(batch("SELEC"), batch("SELECT 2"), until="ZZ"),
-    say(wire.extended("SELECT 1"), wire.extended("SELECT 1/0"), wire.extended("SELECT 3"), wire.sync()),
-    say(wire.parse("SELECT $1::int"), wire.bind(["x"]), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT $1::int"), wire.bind(), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT $1::int"), wire.bind([1, 2]), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 1; SELECT 2"), wire.sync()),
-    say(wire.parse("SELECT $1", types=(999999,)), wire.sync()),
-    say(wire.parse("SELECT 1"), wire.bind(result_formats=[7]), wire.describe(), wire.execute(), wire.sync()),
-    say(wire.parse("SELECT 1"), wire.bind(result_formats=[0, 0, 0]), wire.execute(), wire.sync()),
-    say(wire.execute(), wire.query("SELECT 'skipped'"), wire.sync()),
-    say(batch("SELECT 'goes on'")),
+    turn(batch("SELEC"), batch("SELECT 2"), until="ZZ"),
+    turn(wire.extended("SELECT 1"), wire.extended("SELECT 1/0"), wire.extended("SELECT 3"), wire.sync()),
+    turn(wire.parse("SELECT $1::int"), wire.bind(["x"]), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT $1::int"), wire.bind(), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT $1::int"), wire.bind([1, 2]), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 1; SELECT 2"), wire.sync()),
+    turn(wire.parse("SELECT $1", types=(999999,)), wire.sync()),
+    turn(wire.parse("SELECT 1"), wire.bind(result_formats=[7]), wire.describe(), wire.execute(), wire.sync()),
+    turn(wire.parse("SELECT 1"), wire.bind(result_formats=[0, 0, 0]), wire.execute(), wire.sync()),
+    turn(wire.execute(), wire.query("SELECT 'skipped'"), wire.sync()),
+    turn(batch("SELECT 'goes on'")),
 )
 # A pooler that tracks statements has to parse these, and closes a client that sends them broken.
 script(
     "malformed requests",
-    say(wire.message("P", b"no end"), wire.sync()),
-    say(wire.message("P"), wire.sync()),
-    say(wire.message("B", b"\0\0\0\x05\0"), wire.sync()),
-    say(wire.message("B"), wire.sync()),
-    say(wire.message("D"), wire.sync()),
-    say(wire.message("D", b"X\0"), wire.sync()),
-    say(wire.message("C", b"X\0"), wire.sync()),
+    turn(wire.message("P", b"no end"), wire.sync()),
+    turn(wire.message("P"), wire.sync()),
+    turn(wire.message("B", b"\0\0\0\x05\0"), wire.sync()),
+    turn(wire.message("B"), wire.sync()),
+    turn(wire.message("D"), wire.sync()),
+    turn(wire.message("D", b"X\0"), wire.sync()),
+    turn(wire.message("C", b"X\0"), wire.sync()),
     ask("SELECT 'goes on'"),
     anywhere=False,
 )
 script(
     "malformed bodies",
-    say(wire.message("E"), wire.sync()),
-    say(wire.message("E", b"\0\0\0\0\0more"), wire.sync()),
-    say(wire.message("F", b"\xff" * 30)),
-    say(wire.message("F")),
-    say(wire.message("Q", b"SELECT 1")),
-    say(wire.message("Q")),
-    say(wire.message("Q", b"SELECT 1\0SELECT 2\0")),
+    turn(wire.message("E"), wire.sync()),
+    turn(wire.message("E", b"\0\0\0\0\0more"), wire.sync()),
+    turn(wire.message("F", b"\xff" * 30)),
+    turn(wire.message("F")),
+    turn(wire.message("Q", b"SELECT 1")),
+    turn(wire.message("Q")),
+    turn(wire.message("Q", b"SELECT 1\0SELECT 2\0")),
     ask("SELECT 'goes on'"),
 )
 script(
     "transactions in batches",
-    say(*[wire.extended(sql) for sql in ("BEGIN", "SELECT 1", "COMMIT")], wire.sync()),
-    say(batch("BEGIN"), batch("SELECT 1/0"), batch("SELECT 1"), batch("ROLLBACK"), until="ZZZZ"),
-    say(*[wire.extended(sql) for sql in ("BEGIN", "SELECT 1/0", "ROLLBACK")], wire.sync()),
+    turn(*[wire.extended(sql) for sql in ("BEGIN", "SELECT 1", "COMMIT")], wire.sync()),
+    turn(batch("BEGIN"), batch("SELECT 1/0"), batch("SELECT 1"), batch("ROLLBACK"), until="ZZZZ"),
+    turn(*[wire.extended(sql) for sql in ("BEGIN", "SELECT 1/0", "ROLLBACK")], wire.sync()),
     ask("ROLLBACK"),
-    say(*[wire.extended(sql) for sql in ("SELECT 1", "BEGIN", "SELECT 2")], wire.sync()),
-    say(wire.query("COMMIT"), batch("SELECT 3"), wire.query("SELECT 4"), until="ZZZ"),
+    turn(*[wire.extended(sql) for sql in ("SELECT 1", "BEGIN", "SELECT 2")], wire.sync()),
+    turn(wire.query("COMMIT"), batch("SELECT 3"), wire.query("SELECT 4"), until="ZZZ"),
 )
 # Newer servers report a transaction block between the query and the Sync.
 script(
     "a query inside of a batch",
-    say(wire.extended("SELECT 1"), wire.query("SELECT 2"), wire.extended("SELECT 3"), wire.sync(),
+    turn(wire.extended("SELECT 1"), wire.query("SELECT 2"), wire.extended("SELECT 3"), wire.sync(),
         until="ZZ"),
-    say(wire.extended("SELECT 1"), wire.function_call(INT4ABS, [-3]), wire.extended("SELECT 3"), wire.sync(),
+    turn(wire.extended("SELECT 1"), wire.function_call(INT4ABS, [-3]), wire.extended("SELECT 3"), wire.sync(),
         until="ZZ"),
-    say(wire.parse("SELECT 1"), wire.query("SELECT 1/0"), wire.bind(), wire.execute(), wire.sync(),
+    turn(wire.parse("SELECT 1"), wire.query("SELECT 1/0"), wire.bind(), wire.execute(), wire.sync(),
         until="ZZ"),
     single=False,
 )
 script(
     "an error at the end of a batch",
     # The commit checks the constraint: the error belongs to the Sync.
-    say(wire.extended("INSERT INTO talked_once VALUES (1), (1)"), wire.sync()),
-    say(wire.extended("INSERT INTO talked_once VALUES (1), (1)"), wire.sync(), batch("SELECT 1"), until="ZZ"),
+    turn(wire.extended("INSERT INTO talked_once VALUES (1), (1)"), wire.sync()),
+    turn(wire.extended("INSERT INTO talked_once VALUES (1), (1)"), wire.sync(), batch("SELECT 1"), until="ZZ"),
     ask("INSERT INTO talked_once VALUES (2), (2)", "BEGIN", "INSERT INTO talked_once VALUES (3), (3)"),
     ask("COMMIT", "SELECT 1"),
-    say(batch("BEGIN"), batch("INSERT INTO talked_once VALUES (4), (4)"), batch("COMMIT"), batch("SELECT 1"),
+    turn(batch("BEGIN"), batch("INSERT INTO talked_once VALUES (4), (4)"), batch("COMMIT"), batch("SELECT 1"),
         until="ZZZZ"),
     again=False,
 )
 script(
     "large parameters",
-    say(batch("SELECT length($1), $2::text", ["l" * 1_500_000, "m" * 5000])),
-    say(wire.parse("SELECT $1::bytea", types=(BYTEA,)), wire.message(
+    turn(batch("SELECT length($1), $2::text", ["l" * 1_500_000, "m" * 5000])),
+    turn(wire.parse("SELECT $1::bytea", types=(BYTEA,)), wire.message(
         "B", b"\0\0" + struct.pack("!HHHi", 1, 1, 1, 70000) + b"\0\xff" * 35000 + struct.pack("!HH", 1, 1)
     ), wire.execute(), wire.sync()),
 )
-script("a wide row", say(batch("SELECT " + ", ".join(f"$1::int + {i} AS c{i}" for i in range(400)), [1])))
+script("a wide row", turn(batch("SELECT " + ", ".join(f"$1::int + {i} AS c{i}" for i in range(400)), [1])))
 
 # --- pipelines --------------------------------------------------------------------------------
 
@@ -406,26 +406,26 @@ def pipeline(seed, count):
         if random_.randrange(6) == 0:
             parts.append(wire.flush())
     parts.append(wire.sync())
-    return say(*parts, until="Z" * (ends + 1))
+    return turn(*parts, until="Z" * (ends + 1))
 
 
 script("a short pipeline", pipeline(1, 40), pipeline(2, 40), pipeline(3, 40))
 script("a long pipeline", pipeline(4, 4000))
-script("a pipeline without an end", say(*[wire.extended("SELECT 1")] * 4000, wire.sync()))
+script("a pipeline without an end", turn(*[wire.extended("SELECT 1")] * 4000, wire.sync()))
 # More than may be outstanding at a time.
-script("a pipeline longer than any memory of it", say(
+script("a pipeline longer than any memory of it", turn(
     wire.parse("SELECT 1"), *[wire.bind() + wire.execute()] * 10_000, wire.sync(),
     wire.close("P", "x") * 70_000, wire.sync(), until="ZZ",
 ), again=False)
 script(
     "a pipeline with an error in its middle",
-    say(*[wire.extended("SELECT 1")] * 2000, wire.extended("SELECT 1/0"), *[wire.extended("SELECT 2")] * 9000,
+    turn(*[wire.extended("SELECT 1")] * 2000, wire.extended("SELECT 1/0"), *[wire.extended("SELECT 2")] * 9000,
         wire.sync(), batch("SELECT 'on'"), until="ZZ"),
 )
-script("a storm of syncs", say(wire.sync() * 20000, until="Z" * 20000))
-script("a storm of empty queries", say(wire.query("") * 10000, until="Z" * 10000))
-script("a storm of closes", say(wire.close("P", "x") * 20000, wire.sync()))
-script("a transaction in a pipeline", say(
+script("a storm of syncs", turn(wire.sync() * 20000, until="Z" * 20000))
+script("a storm of empty queries", turn(wire.query("") * 10000, until="Z" * 10000))
+script("a storm of closes", turn(wire.close("P", "x") * 20000, wire.sync()))
+script("a transaction in a pipeline", turn(
     batch("BEGIN"), *[batch("SELECT $1::int", [i]) for i in range(300)], batch("COMMIT"), batch("SELECT 1"),
     until="Z" * 303,
 ))
@@ -434,13 +434,13 @@ script("a transaction in a pipeline", say(
 
 script(
     "function calls",
-    say(wire.function_call(INT4ABS, [-42])),
-    say(wire.function_call(INT4DIV, [1, 0])),
-    say(wire.function_call(INT4ABS, [])),
-    say(wire.function_call(999999, [])),
-    say(wire.function_call(INT4ABS, ["x"])),
-    in_transaction(say(wire.function_call(INT4DIV, [1, 0])), say(wire.function_call(INT4ABS, [1]))),
-    say(wire.function_call(INT4ABS, [-1]) * 200, until="Z" * 200),
+    turn(wire.function_call(INT4ABS, [-42])),
+    turn(wire.function_call(INT4DIV, [1, 0])),
+    turn(wire.function_call(INT4ABS, [])),
+    turn(wire.function_call(999999, [])),
+    turn(wire.function_call(INT4ABS, ["x"])),
+    in_transaction(turn(wire.function_call(INT4DIV, [1, 0])), turn(wire.function_call(INT4ABS, [1]))),
+    turn(wire.function_call(INT4ABS, [-1]) * 200, until="Z" * 200),
 )
 
 # --- notifications ----------------------------------------------------------------------------
@@ -450,20 +450,20 @@ script(
     ask("LISTEN news", "NOTIFY news", "NOTIFY news, 'with words'", "SELECT pg_notify('other', 'x')"),
     ask("BEGIN", "NOTIFY news, 'a'", "NOTIFY news, 'a'", "NOTIFY news, 'b'", "COMMIT"),
     ask("BEGIN", "NOTIFY news, 'never'", "ROLLBACK"),
-    say(batch("NOTIFY news, 'in a batch'")),
+    turn(batch("NOTIFY news, 'in a batch'")),
     ask("UNLISTEN *", "NOTIFY news"),
     anywhere=False,
     again=False,
 )
 script(
-    "notifications of somebody else",
+    "notifications of another client",
     ask("LISTEN news"),
-    say(until="A", notify="NOTIFY news, 'while idle'"),
-    say(until="AAA", notify="NOTIFY news, 'one'; NOTIFY news, 'two'; NOTIFY news, 'three'"),
+    turn(until="A", notify="NOTIFY news, 'while idle'"),
+    turn(until="AAA", notify="NOTIFY news, 'one'; NOTIFY news, 'two'; NOTIFY news, 'three'"),
     ask("BEGIN"),
-    say(until="", notify="NOTIFY news, 'while in a transaction'"),
-    say(wire.query("SELECT 1"), until="Z"),
-    say(wire.query("COMMIT"), until="AZ"),
+    turn(until="", notify="NOTIFY news, 'while in a transaction'"),
+    turn(wire.query("SELECT 1"), until="Z"),
+    turn(wire.query("COMMIT"), until="AZ"),
     ask("UNLISTEN news", "SELECT 1"),
     anywhere=False,
     again=False,
@@ -485,34 +485,34 @@ def copy(sql=COPY):
 
 def begun(data, until="G"):
     """A turn in which a COPY begins."""
-    return say(data, until=until)
+    return turn(data, until=until)
 
 
 script(
     "copy in",
     in_transaction(
-        begun(wire.query(COPY)), say(ROW * 3, until=""), say(wire.copy_done()),
-        begun(wire.query(COPY)), say(wire.copy_done()),
-        begun(wire.query(COPY)), say(wire.copy_data(b""), wire.copy_data(b"2\tt"), wire.copy_data(b"wo\n3\t"),
+        begun(wire.query(COPY)), turn(ROW * 3, until=""), turn(wire.copy_done()),
+        begun(wire.query(COPY)), turn(wire.copy_done()),
+        begun(wire.query(COPY)), turn(wire.copy_data(b""), wire.copy_data(b"2\tt"), wire.copy_data(b"wo\n3\t"),
                                      wire.copy_data(b"\\N\n"), wire.copy_done()),
         begun(wire.query("COPY talked FROM STDIN (FORMAT csv, HEADER)")),
-        say(wire.copy_data(b"number,word\n5,\"a,b\"\n"), wire.copy_done()),
+        turn(wire.copy_data(b"number,word\n5,\"a,b\"\n"), wire.copy_done()),
         begun(wire.query("COPY talked FROM STDIN (FORMAT binary)")),
-        say(wire.copy_data(BINARY), wire.copy_data(TUPLE), wire.copy_data(b"\xff\xff"), wire.copy_done()),
+        turn(wire.copy_data(BINARY), wire.copy_data(TUPLE), wire.copy_data(b"\xff\xff"), wire.copy_done()),
         *ask(SEEN),
     ),
 )
 script(
     "copy in by one write",
     in_transaction(
-        say(wire.query(COPY), ROW * 3, wire.copy_done(), wire.query(SEEN), until="ZZ"),
-        say(copy(), wire.sync(), ROW, wire.copy_done(), wire.sync(), batch(SEEN), until="ZZ"),
-        say(copy(), ROW, wire.copy_done(), wire.sync(), batch(SEEN), until="ZZ"),
-        say(copy(), wire.flush(), ROW, wire.flush(), wire.copy_done(), wire.flush(), wire.sync(), batch(SEEN),
+        turn(wire.query(COPY), ROW * 3, wire.copy_done(), wire.query(SEEN), until="ZZ"),
+        turn(copy(), wire.sync(), ROW, wire.copy_done(), wire.sync(), batch(SEEN), until="ZZ"),
+        turn(copy(), ROW, wire.copy_done(), wire.sync(), batch(SEEN), until="ZZ"),
+        turn(copy(), wire.flush(), ROW, wire.flush(), wire.copy_done(), wire.flush(), wire.sync(), batch(SEEN),
             until="ZZ"),
-        say(copy(), ROW, wire.sync(), ROW, wire.sync(), wire.copy_done(), wire.sync(), wire.sync(),
+        turn(copy(), ROW, wire.sync(), ROW, wire.sync(), wire.copy_done(), wire.sync(), wire.sync(),
             until="ZZ"),
-        say(copy(), wire.sync(), ROW, wire.copy_done(), copy(), wire.sync(), ROW * 2, wire.copy_done(),
+        turn(copy(), wire.sync(), ROW, wire.copy_done(), copy(), wire.sync(), ROW * 2, wire.copy_done(),
             wire.sync()),
         *ask(SEEN),
     ),
@@ -520,11 +520,11 @@ script(
 script(
     "copy in by the extended protocol",
     in_transaction(
-        begun(copy() + wire.flush()), say(ROW, wire.copy_done(), wire.sync()),
+        begun(copy() + wire.flush()), turn(ROW, wire.copy_done(), wire.sync()),
         # As drivers do: a Sync with the Execute, one behind the CopyDone, one for the batch.
-        begun(copy() + wire.sync()), say(ROW, wire.copy_done(), wire.sync(), wire.sync(), until="ZZ"),
-        begun(copy() + wire.flush()), say(ROW, wire.copy_done(), wire.flush(), until="C"), say(wire.sync()),
-        begun(copy() + wire.sync()), say(ROW, wire.copy_done(), wire.extended("SELECT 1"), wire.sync()),
+        begun(copy() + wire.sync()), turn(ROW, wire.copy_done(), wire.sync(), wire.sync(), until="ZZ"),
+        begun(copy() + wire.flush()), turn(ROW, wire.copy_done(), wire.flush(), until="C"), turn(wire.sync()),
+        begun(copy() + wire.sync()), turn(ROW, wire.copy_done(), wire.extended("SELECT 1"), wire.sync()),
         *ask(SEEN),
     ),
 )
@@ -532,94 +532,94 @@ script(
     "several copies in one query",
     in_transaction(
         begun(wire.query(f"{COPY}; SELECT 1; {COPY}; SELECT 2")),
-        say(ROW, wire.copy_done(), until="G"), say(ROW, wire.copy_done()),
-        say(wire.query(f"{COPY}; {COPY}"), ROW, wire.copy_done(), ROW, wire.copy_done()),
-        say(wire.query("COPY (SELECT 1) TO STDOUT; COPY (SELECT 2) TO STDOUT")),
-        begun(wire.query(f"COPY (SELECT 1) TO STDOUT; {COPY}")), say(ROW, wire.copy_done()),
+        turn(ROW, wire.copy_done(), until="G"), turn(ROW, wire.copy_done()),
+        turn(wire.query(f"{COPY}; {COPY}"), ROW, wire.copy_done(), ROW, wire.copy_done()),
+        turn(wire.query("COPY (SELECT 1) TO STDOUT; COPY (SELECT 2) TO STDOUT")),
+        begun(wire.query(f"COPY (SELECT 1) TO STDOUT; {COPY}")), turn(ROW, wire.copy_done()),
         *ask(SEEN),
     ),
-    begun(wire.query(f"BEGIN; {COPY}; ROLLBACK")), say(ROW, wire.copy_done()),
+    begun(wire.query(f"BEGIN; {COPY}; ROLLBACK")), turn(ROW, wire.copy_done()),
 )
 script(
     "copy fail",
-    begun(wire.query(COPY)), say(ROW, wire.copy_fail("changed my mind")),
-    begun(wire.query(COPY)), say(wire.copy_fail(""), wire.query("SELECT 1"), until="ZZ"),
-    begun(copy() + wire.sync()), say(ROW, wire.copy_fail(), wire.sync()),
-    begun(copy() + wire.flush()), say(wire.copy_fail(), wire.flush(), until="E"), say(wire.sync()),
-    say(wire.query(COPY), ROW, wire.copy_fail(), wire.query("SELECT 2"), until="ZZ"),
-    begun(wire.query(f"{COPY}; SELECT 1")), say(wire.copy_fail()),
-    in_transaction(begun(wire.query(COPY)), say(wire.copy_fail()), *ask("SELECT 1")),
+    begun(wire.query(COPY)), turn(ROW, wire.copy_fail("changed my mind")),
+    begun(wire.query(COPY)), turn(wire.copy_fail(""), wire.query("SELECT 1"), until="ZZ"),
+    begun(copy() + wire.sync()), turn(ROW, wire.copy_fail(), wire.sync()),
+    begun(copy() + wire.flush()), turn(wire.copy_fail(), wire.flush(), until="E"), turn(wire.sync()),
+    turn(wire.query(COPY), ROW, wire.copy_fail(), wire.query("SELECT 2"), until="ZZ"),
+    begun(wire.query(f"{COPY}; SELECT 1")), turn(wire.copy_fail()),
+    in_transaction(begun(wire.query(COPY)), turn(wire.copy_fail()), *ask("SELECT 1")),
     ask("SELECT 'goes on'"),
 )
 script(
     "errors of a copy",
-    begun(wire.query(COPY)), say(ROW * 5, BAD, ROW * 5, wire.copy_done()),
+    begun(wire.query(COPY)), turn(ROW * 5, BAD, ROW * 5, wire.copy_done()),
     ask("SELECT 1"),
     # The server refuses at once; the client has not received that and sends rows.
-    begun(wire.query(COPY)), say(BAD, until=""), say(ROW * 10, until=""), say(wire.copy_done()),
+    begun(wire.query(COPY)), turn(BAD, until=""), turn(ROW * 10, until=""), turn(wire.copy_done()),
     ask("SELECT 2"),
-    begun(wire.query(COPY)), say(BAD), say(ROW * 10, until=""), say(wire.copy_done(), until=""),
+    begun(wire.query(COPY)), turn(BAD), turn(ROW * 10, until=""), turn(wire.copy_done(), until=""),
     ask("SELECT 3"),
-    begun(wire.query(COPY)), say(BAD), say(ROW, wire.copy_fail(), wire.query("SELECT 4")),
-    say(wire.query(COPY), BAD, wire.copy_done(), wire.query("SELECT 5"), until="ZZ"),
-    begun(wire.query(f"{COPY}; {COPY}")), say(BAD, wire.copy_done(), ROW, wire.copy_done()),
+    begun(wire.query(COPY)), turn(BAD), turn(ROW, wire.copy_fail(), wire.query("SELECT 4")),
+    turn(wire.query(COPY), BAD, wire.copy_done(), wire.query("SELECT 5"), until="ZZ"),
+    begun(wire.query(f"{COPY}; {COPY}")), turn(BAD, wire.copy_done(), ROW, wire.copy_done()),
     ask("SELECT 6"),
     begun(wire.query("COPY talked FROM STDIN (FORMAT binary)")),
-    say(wire.copy_data(b"nonsense" * 5), wire.copy_done()),
+    turn(wire.copy_data(b"nonsense" * 5), wire.copy_done()),
     in_transaction(
-        begun(wire.query(COPY)), say(BAD, wire.copy_done()), *ask("SELECT 7"),
+        begun(wire.query(COPY)), turn(BAD, wire.copy_done()), *ask("SELECT 7"),
     ),
     in_transaction(
-        begun(wire.query(COPY)), say(BAD), say(ROW, wire.copy_done(), until=""), *ask("SELECT 8"),
+        begun(wire.query(COPY)), turn(BAD), turn(ROW, wire.copy_done(), until=""), *ask("SELECT 8"),
     ),
     ask(SEEN),
 )
 script(
     "errors of a copy by the extended protocol",
-    begun(copy() + wire.sync()), say(BAD, ROW * 5, wire.copy_done(), wire.sync()),
-    begun(copy() + wire.sync()), say(BAD, until="E"), say(ROW, wire.copy_done(), wire.sync()),
-    begun(copy() + wire.flush()), say(BAD, until="E"), say(ROW, wire.copy_fail(), wire.sync()),
-    begun(copy() + wire.flush()), say(BAD, until="E"), say(wire.sync()), say(ROW, wire.copy_done(), until=""),
+    begun(copy() + wire.sync()), turn(BAD, ROW * 5, wire.copy_done(), wire.sync()),
+    begun(copy() + wire.sync()), turn(BAD, until="E"), turn(ROW, wire.copy_done(), wire.sync()),
+    begun(copy() + wire.flush()), turn(BAD, until="E"), turn(ROW, wire.copy_fail(), wire.sync()),
+    begun(copy() + wire.flush()), turn(BAD, until="E"), turn(wire.sync()), turn(ROW, wire.copy_done(), until=""),
     ask("SELECT 1"),
-    say(copy(), wire.sync(), BAD, wire.copy_done(), wire.sync(), batch("SELECT 2"), until="ZZ"),
-    say(copy(), BAD, wire.copy_done(), wire.extended("SELECT 'skipped'"), wire.sync(), batch("SELECT 3"),
+    turn(copy(), wire.sync(), BAD, wire.copy_done(), wire.sync(), batch("SELECT 2"), until="ZZ"),
+    turn(copy(), BAD, wire.copy_done(), wire.extended("SELECT 'skipped'"), wire.sync(), batch("SELECT 3"),
         until="ZZ"),
-    say(copy(), BAD, ROW * 3000, wire.copy_done(), wire.sync()),
-    in_transaction(begun(copy() + wire.sync()), say(BAD, wire.copy_done(), wire.sync()), *ask("SELECT 4")),
+    turn(copy(), BAD, ROW * 3000, wire.copy_done(), wire.sync()),
+    in_transaction(begun(copy() + wire.sync()), turn(BAD, wire.copy_done(), wire.sync()), *ask("SELECT 4")),
 )
 script(
     "a copy that never begins",
-    say(wire.query("COPY nowhere FROM STDIN"), ROW, wire.copy_done(), wire.query("SELECT 1"), until="ZZ"),
-    say(wire.query("COPY nowhere FROM STDIN"), ROW * 2, wire.copy_fail(), wire.query("SELECT 2"), until="ZZ"),
-    say(copy("COPY nowhere FROM STDIN"), wire.sync(), ROW, wire.copy_done(), wire.sync(), batch("SELECT 3"),
+    turn(wire.query("COPY nowhere FROM STDIN"), ROW, wire.copy_done(), wire.query("SELECT 1"), until="ZZ"),
+    turn(wire.query("COPY nowhere FROM STDIN"), ROW * 2, wire.copy_fail(), wire.query("SELECT 2"), until="ZZ"),
+    turn(copy("COPY nowhere FROM STDIN"), wire.sync(), ROW, wire.copy_done(), wire.sync(), batch("SELECT 3"),
         until="ZZZ"),
-    say(copy("COPY nowhere FROM STDIN"), ROW, wire.copy_done(), wire.sync(), batch("SELECT 4"), until="ZZ"),
+    turn(copy("COPY nowhere FROM STDIN"), ROW, wire.copy_done(), wire.sync(), batch("SELECT 4"), until="ZZ"),
     ask("SELECT 5"),
 )
 script(
     "copy data out of the blue",
-    say(ROW, wire.copy_done(), wire.query("SELECT 1")),
-    say(wire.copy_fail(), wire.copy_fail(), wire.copy_done(), wire.sync()),
-    say(ROW * 100, batch("SELECT 2")),
-    say(wire.extended("SELECT 3"), ROW, wire.copy_done(), wire.sync()),
-    say(wire.extended("SELECT 1/0"), ROW, wire.copy_done(), wire.sync()),
-    say(batch("SELECT 4"), ROW, wire.copy_fail(), batch("SELECT 5"), until="ZZ"),
-    in_transaction(say(ROW, wire.copy_done(), wire.query("SELECT 6"))),
-    say(wire.copy_data(b"x" * 300_000), wire.query("SELECT 7")),
+    turn(ROW, wire.copy_done(), wire.query("SELECT 1")),
+    turn(wire.copy_fail(), wire.copy_fail(), wire.copy_done(), wire.sync()),
+    turn(ROW * 100, batch("SELECT 2")),
+    turn(wire.extended("SELECT 3"), ROW, wire.copy_done(), wire.sync()),
+    turn(wire.extended("SELECT 1/0"), ROW, wire.copy_done(), wire.sync()),
+    turn(batch("SELECT 4"), ROW, wire.copy_fail(), batch("SELECT 5"), until="ZZ"),
+    in_transaction(turn(ROW, wire.copy_done(), wire.query("SELECT 6"))),
+    turn(wire.copy_data(b"x" * 300_000), wire.query("SELECT 7")),
 )
 script(
     "a query during a copy",
-    begun(wire.query(COPY)), say(ROW, wire.query("SELECT 1"), until="EE"),
+    begun(wire.query(COPY)), turn(ROW, wire.query("SELECT 1"), until="EE"),
     fatal=True,
 )
 script(
     "a batch during a copy",
-    begun(copy() + wire.flush()), say(ROW, copy(), until="EE"),
+    begun(copy() + wire.flush()), turn(ROW, copy(), until="EE"),
     fatal=True,
 )
 script(
     "the end of a backend",
-    say(wire.query("SELECT pg_terminate_backend(pg_backend_pid())"), until="E"),
+    turn(wire.query("SELECT pg_terminate_backend(pg_backend_pid())"), until="E"),
     fatal=True,
 )
 script(
@@ -629,16 +629,16 @@ script(
     ask("COPY (SELECT WHERE false) TO STDOUT", "COPY nowhere TO STDOUT"),
     ask("COPY (SELECT 1 / (40 - i) FROM generate_series(1, 100) i) TO STDOUT"),
     ask("COPY (SELECT repeat('y', 1000000)) TO STDOUT"),
-    say(copy("COPY (SELECT 7) TO STDOUT"), wire.sync(), batch("SELECT 1"), until="ZZ"),
-    say(copy("COPY (SELECT 1/0) TO STDOUT"), wire.extended("SELECT 2"), wire.sync()),
-    say(copy("COPY (SELECT 8) TO STDOUT"), copy("COPY (SELECT 9) TO STDOUT"), wire.sync()),
-    say(wire.parse("COPY (SELECT 7) TO STDOUT"), wire.bind(), wire.execute("", 1), wire.sync()),
+    turn(copy("COPY (SELECT 7) TO STDOUT"), wire.sync(), batch("SELECT 1"), until="ZZ"),
+    turn(copy("COPY (SELECT 1/0) TO STDOUT"), wire.extended("SELECT 2"), wire.sync()),
+    turn(copy("COPY (SELECT 8) TO STDOUT"), copy("COPY (SELECT 9) TO STDOUT"), wire.sync()),
+    turn(wire.parse("COPY (SELECT 7) TO STDOUT"), wire.bind(), wire.execute("", 1), wire.sync()),
 )
 script(
     "a large copy in",
     in_transaction(
         begun(wire.query(COPY)),
-        say(wire.copy_data(b"1\t" + b"w" * 400_000 + b"\n"), *[wire.copy_data(b"2\tshort\n")] * 5000,
+        turn(wire.copy_data(b"1\t" + b"w" * 400_000 + b"\n"), *[wire.copy_data(b"2\tshort\n")] * 5000,
             *[wire.copy_data(b"3\t" + b"m" * 5000 + b"\n")] * 100, wire.copy_done()),
         *ask(SEEN.replace("min(word)", "max(length(word))")),
     ),
@@ -646,13 +646,13 @@ script(
 script(
     "copies in a pipeline",
     in_transaction(
-        say(*[wire.query(COPY) + ROW * 5 + wire.copy_done() for _ in range(100)], until="Z" * 100),
-        say(*[copy() + ROW * 5 + wire.copy_done() + wire.sync() for _ in range(100)], until="Z" * 100),
+        turn(*[wire.query(COPY) + ROW * 5 + wire.copy_done() for _ in range(100)], until="Z" * 100),
+        turn(*[copy() + ROW * 5 + wire.copy_done() + wire.sync() for _ in range(100)], until="Z" * 100),
         *ask(SEEN),
     ),
-    say(*[wire.query(COPY) + BAD + ROW * 5 + wire.copy_done() + wire.query("SELECT 1") for _ in range(50)],
+    turn(*[wire.query(COPY) + BAD + ROW * 5 + wire.copy_done() + wire.query("SELECT 1") for _ in range(50)],
         until="Z" * 100),
-    say(*[copy() + wire.sync() + BAD + ROW + wire.copy_done() + wire.sync() for _ in range(50)],
+    turn(*[copy() + wire.sync() + BAD + ROW + wire.copy_done() + wire.sync() for _ in range(50)],
         until="Z" * 50),
     ask(SEEN),
 )

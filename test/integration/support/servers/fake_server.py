@@ -28,7 +28,7 @@ PARAMETERS = (
 )
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The pooler closed this connection."""
 
 
@@ -43,7 +43,7 @@ class FakeConnection:
         self.startup = None
         self.cancel_key = None
         self.received = []
-        self.proof = None
+        self.startup_values = None
         self.ended = threading.Event()
 
     # Bytes
@@ -53,7 +53,7 @@ class FakeConnection:
         try:
             self.socket.sendall(b"".join(parts))
         except OSError:
-            raise Gone() from None
+            raise Disconnected() from None
 
     def read_bytes(self, count):
         """Exactly count bytes."""
@@ -61,9 +61,9 @@ class FakeConnection:
             try:
                 data = self.socket.recv(65536)
             except OSError:
-                raise Gone() from None
+                raise Disconnected() from None
             if not data:
-                raise Gone()
+                raise Disconnected()
             self.buffer += data
         data, self.buffer = self.buffer[:count], self.buffer[count:]
         return data
@@ -88,9 +88,9 @@ class FakeConnection:
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
 
-    def wait_gone(self):
+    def wait_disconnected(self):
         """Read until the pooler closes."""
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(Disconnected):
             while True:
                 self.read_bytes(1)
 
@@ -106,7 +106,7 @@ class FakeConnection:
             elif code == wire.CANCEL_REQUEST:
                 self.cancel_key = body
                 self.server.cancels.append(body)
-                raise Gone()
+                raise Disconnected()
             else:
                 self.startup = dict(wire.read_pairs(body))
                 return self.startup
@@ -160,7 +160,7 @@ class FakeConnection:
         """The SQL of the next simple query, or the message if it is another; Terminate closes."""
         found = self.read()
         if found.type == "X":
-            raise Gone()
+            raise Disconnected()
         if found.type == "Q":
             return found.body[:-1].decode()
         return found
@@ -169,34 +169,34 @@ class FakeConnection:
         """Answer queries until the pooler closes. answer(connection, sql) returns bytes or None."""
         while True:
             sql = self.next_query()
-            said = self.prove(sql)
+            said = self.answer_startup_check(sql)
             if said is None and answer:
                 said = answer(self, sql)
             if said is None:
                 said = simple_answer(sql)
             self.send(said)
 
-    def prove(self, found):
+    def answer_startup_check(self, found):
         """The answer to a message of the pooler's startup check, which accepts all values; None for
         others."""
         if isinstance(found, str):
             return None
         if found.type == "P" and b"pg_catalog.set_config(" in found.body:
-            self.proof = []
-        if self.proof is None:
+            self.startup_values = []
+        if self.startup_values is None:
             return None
         self.received.remove(found)
         if found.type == "B":
-            self.proof = wire.read_bound(found.body)
+            self.startup_values = wire.read_bound(found.body)
         elif found.type == "E":
-            values = self.proof[1::2] if len(self.proof) > 1 else self.proof
+            values = self.startup_values[1::2] if len(self.startup_values) > 1 else self.startup_values
             names = ["left"] * len(values)
             self.send(
                 wire.message("1"), wire.message("2"), wire.row_description(*names),
                 wire.data_row(*values), wire.command_complete("SELECT 1"),
             )
         elif found.type == "S":
-            self.proof = None
+            self.startup_values = None
             return wire.ready()
         return b""
 
@@ -214,13 +214,13 @@ def simple_answer(sql):
     return wire.one_row(sql)
 
 
-def polite(connection):
+def answer_with_text(connection):
     """The default script: accept the login, answer every query with its own text."""
     connection.login()
     connection.serve()
 
 
-def sets_slowly(connection):
+def set_when_gate_opens(connection):
     """Answer the SETs of a client's parameters when the gate opens; then its query."""
     connection.login()
     while True:
@@ -239,7 +239,7 @@ def sets_slowly(connection):
 class FakeServer:
     """Listens on a port of its own; counts and keeps its connections."""
 
-    def __init__(self, script=polite, host=HOST):
+    def __init__(self, script=answer_with_text, host=HOST):
         self.script = script
         self.connections = []
         self.cancels = []
@@ -275,7 +275,7 @@ class FakeServer:
     def _run(self, connection):
         try:
             self.script(connection)
-        except Gone:
+        except Disconnected:
             pass
         except Exception as fault:  # raised when the test stops the server
             if not self._stopped:

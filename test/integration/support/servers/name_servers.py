@@ -21,7 +21,7 @@ NXDOMAIN = 3
 
 
 def free_address():
-    """A loopback address whose port 53 is free: resolv.conf cannot name a port."""
+    """A loopback address with a free port 53: resolv.conf cannot name a port."""
     if os.getuid() != 0:
         pytest.skip("only root may answer on port 53")
     while True:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-//! sqlx as its users have it: a pool, and a cache of statements sqlx_s_1, sqlx_s_2, ... by name.
+//! sqlx with its defaults: a pool, and a cache of statements sqlx_s_1, sqlx_s_2, ... by name.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn settings(number: usize) -> Outcome {
             current_setting('TimeZone'), current_setting('extra_float_digits'))";
         let said: String =
             sqlx::query_scalar(query).fetch_one(&mut client).await.map_err(words)?;
-        // sqlx asks for UTC, and for floats in full, in its startup packet.
+        // sqlx sets the time zone UTC and extra_float_digits in its startup packet.
         same(said, format!("sqlx {number} {path} {time} UTC 2"))?;
     }
     client.close().await.map_err(words)
@@ -61,7 +61,7 @@ async fn prepared(pool: PgPool, number: usize) -> Outcome {
     Ok(())
 }
 
-/// More than the cache of a connection keeps: sqlx closes the statements not used for longest.
+/// More than the cache of a connection keeps: sqlx closes the least recently used statements.
 async fn many_prepared(number: usize) -> Outcome {
     let options = options().statement_cache_capacity(5);
     let mut client = sqlx::PgConnection::connect_with(&options).await.map_err(words)?;
@@ -136,7 +136,7 @@ async fn types(pool: PgPool, number: usize) -> Outcome {
     Ok(())
 }
 
-/// A time limit of the user's: sqlx has no cancel, the connection is read to its end or closed.
+/// A time limit of the user: sqlx sends no cancel request, it reads the answer to its end or closes.
 async fn time_limits(pool: PgPool, number: usize) -> Outcome {
     for _ in 0..2 {
         let sleep = sqlx::query("SELECT pg_sleep(2)").execute(&pool);
@@ -159,7 +159,7 @@ async fn changed_tables(pool: PgPool, number: usize) -> Outcome {
         same(row.map_err(words)?.len(), 1)?;
     }
     run(&pool, format!("ALTER TABLE {table} ADD COLUMN b text DEFAULT 'new'")).await?;
-    // sqlx has kept which columns there were, and tells the error until its cache is cleared.
+    // sqlx remembers the columns, and returns the error until its cache is cleared.
     let row = sqlx::query(AssertSqlSafe(text.clone())).fetch_one(&mut *client).await;
     if row.is_err() {
         has_code(row, "0A000")?;
@@ -196,7 +196,7 @@ async fn main() {
     check("COPY in and out, broken and given up", |i| copies(pool(i), i)).await;
     check("types in binary", |i| types(pool(i), i)).await;
     check("time limits", |i| time_limits(pool(i), i)).await;
-    // Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+    // Alone: a server that never had the plan reports no change to a client that remembers the columns.
     check_for(1, "a changed table", |i| changed_tables(pool(i), i)).await;
     if has_session() {
         check("LISTEN", |i| notifications(pool(i), i)).await;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-//! tokio-postgres as its users have it: statements s0, s1, ... by name, queries in pipelines.
+//! tokio-postgres with its defaults: statements s0, s1, ... by name, queries in pipelines.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -132,8 +132,8 @@ async fn copies(client: Arc<Client>, number: usize) -> Outcome {
 async fn types(client: Arc<Client>, number: usize) -> Outcome {
     let (number, data) = (number as i64, vec![7u8; 50000]);
     let list = vec![1i64, 2, number];
-    // A type of the database's own: tokio-postgres asks the catalogue about it, by statements of
-    // its own, between the Parse of ours and the rest.
+    // A type of the database's own: tokio-postgres looks it up in the catalogue, with statements of
+    // its own, between the Parse of the query and the rest.
     let create = format!("CREATE TYPE colour{number} AS ENUM ('red', 'green')");
     client.batch_execute(&create).await.map_err(words)?;
     let text = format!(
@@ -186,7 +186,7 @@ async fn cancels(client: Arc<Client>, number: usize) -> Outcome {
     loop {
         match client.query_one("SELECT $1::int", &[&(number as i32)]).await {
             Ok(row) => return same(row.get::<_, i32>(0), number as i32),
-            // A late one may still hit us.
+            // A late request may still hit this connection.
             error => has_code(error, SqlState::QUERY_CANCELED)?,
         }
     }
@@ -201,7 +201,7 @@ async fn changed_tables(client: Arc<Client>, number: usize) -> Outcome {
     same(client.query_one(&kept, &[]).await.map_err(words)?.len(), 1)?;
     let alter = format!("ALTER TABLE {table} ADD COLUMN b text DEFAULT 'new'");
     client.batch_execute(&alter).await.map_err(words)?;
-    // The statement knows which columns there were: its user has to prepare it anew.
+    // The statement remembers the columns: the user has to prepare it anew.
     if let Err(error) = client.query_one(&kept, &[]).await {
         has_code::<()>(Err(error), SqlState::FEATURE_NOT_SUPPORTED)?;
     }
@@ -241,7 +241,7 @@ async fn main() {
     check("types in binary", |i| types(client(i), i)).await;
     check("portals with row limits", portals).await;
     check("cancels", |i| cancels(client(i), i)).await;
-    // Alone: whoever remembers columns is not told of a change by a server that never had the plan.
+    // Alone: a server that never had the plan reports no change to a client that remembers the columns.
     check_for(1, "a changed table", |i| changed_tables(client(i), i)).await;
     if has_session() {
         check("LISTEN", |i| notifications(client(i), i)).await;
