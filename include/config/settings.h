@@ -26,6 +26,7 @@ enum pool_mode {
 	POOL_MODE_SESSION,
 	POOL_MODE_TRANSACTION,
 	POOL_MODE_STATEMENT,
+	POOL_MODES,
 };
 
 enum auth_type {

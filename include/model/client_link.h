@@ -47,6 +47,19 @@ enum client_state {
 };
 
 /*
+ * What an IDLE or PAIRED client is in the middle of, as a part of its state: it decides, before the
+ * state, what the messages of the client mean (struct link_rules). client_enter() sets NONE.
+ */
+enum client_step {
+	CLIENT_STEP_NONE,
+	CLIENT_STEP_CANCELED, /* its waiting query was canceled: see session/work/cancel_unsent */
+	CLIENT_STEP_SKIPPING, /* likewise: its messages are ignored until a Sync */
+	CLIENT_STEP_SYNC_DUE, /* before its next message parameters are set on its server */
+	CLIENT_STEP_FORGETTING, /* its server is to deallocate all statements first */
+	CLIENT_STEPS,
+};
+
+/*
  * A cancel key is a process number of 4 bytes and a secret of 4 (protocol 3.0) or more (3.2).
  */
 enum { CANCEL_KEY_MIN = 8, CANCEL_KEY_MAX = 20 };
@@ -87,6 +100,7 @@ struct client_link {
 	bool counted_in_database, counted_in_user; /* limits_give_client() must uncount it */
 	bool notified; /* it got the notice that it waits */
 	bool admin; /* on the console: may use commands that change something */
+	enum client_step step : 8; /* set by client_set_step() only */
 	bool ring_full; /* not read until the server has answered some requests */
 	enum startup_replication replication : 8; /* of its StartupMessage */
 };
@@ -122,6 +136,9 @@ void client_enter(struct client_link *client, enum client_state state);
  * same state, with its counts: to the end of the queue if it waits.
  */
 void client_move(struct client_link *client, struct pool *pool);
+
+/* Begin or end a step: sets the rules for the client's messages. */
+void client_set_step(struct client_link *client, enum client_step step);
 
 /*
  * Set the first state of a client that was taken over from an old process: adds it to the list

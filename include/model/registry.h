@@ -29,6 +29,18 @@ struct server_login_owner;
 
 LIST_HEAD(link_walk_list, link_walk);
 
+/*
+ * Tables of the relay (256 struct relay_rule each) by the state, or the task or step, of the link
+ * that a message comes from. A task or step without a table leaves it to the state.
+ */
+struct link_rules {
+	const struct relay_rule *server_states[SERVER_STATES];
+	const struct relay_rule *server_tasks[SERVER_TASKS];
+	const struct relay_rule *client_states[CLIENT_STATES];
+	const struct relay_rule *client_paired[POOL_MODES]; /* PAIRED, by pool mode */
+	const struct relay_rule *client_steps[CLIENT_STEPS];
+};
+
 struct registry {
 	struct process *process;
 	struct loop *loop;
@@ -49,6 +61,7 @@ struct registry {
 	/* Functions of modules above, for those below; session/rules/life sets all of these once. */
 	loop_function *do_work; /* pool_work_run(), for work_task */
 	void (*serve)(struct pool *pool); /* pair idle servers with waiting clients */
+	const struct link_rules *rules; /* what messages mean, by the state of their sender */
 	const struct close_events *close_events; /* called when a link is closed */
 	const struct relay_events *relay_events; /* called at the end of a run of the relay */
 	const struct server_login_owner *login_owner; /* called by logins to servers */

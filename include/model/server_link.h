@@ -59,6 +59,40 @@ enum server_list {
 	SERVERS_NOWHERE,
 };
 
+/*
+ * What a server runs beside the requests of its client, as a part of its state: it decides, before
+ * the state, what the messages of the server mean (struct link_rules). server_enter() sets NONE,
+ * but parameters go on being set while the server is DRAINING.
+ */
+enum server_task {
+	SERVER_TASK_NONE,
+	SERVER_TASK_ENDED, /* a query of our own has ended: nothing is expected in this run */
+	SERVER_TASK_OWN_QUERY, /* a query of our own: see session/relay/own_query */
+	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
+	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
+	SERVER_TASK_SYNC_ENDED, /* our SETs, sent alone, have ended in this run */
+	SERVER_TASK_WATCH_RESET, /* its client has run RESET: see session/rules/restore */
+	SERVER_TASK_RESTORE, /* what that client asked for at its start is being set again */
+	SERVER_TASKS,
+};
+
+/* A COPY from the client, between the server's CopyInResponse or CopyBothResponse and the end. */
+enum copy_mode { COPY_NONE, COPY_IN, COPY_BOTH };
+
+/* Protocol: "Message Flow", Extended Query: what a server does after an ErrorResponse. */
+enum request_error {
+	REQUEST_ERROR_NONE,
+	REQUEST_ERROR_UNTIL_READY, /* its ReadyForQuery has not come */
+	REQUEST_ERROR_UNTIL_SYNC, /* it ignores messages until a Sync, which has not been sent */
+};
+
+/* The cancel request of our own for a DRAINING server. */
+enum draining_cancel {
+	DRAINING_CANCEL_NONE,
+	DRAINING_CANCEL_DUE, /* waits for a connection: counted in pool.cancels_due */
+	DRAINING_CANCEL_AGAIN, /* the next query runs: needed once the one in flight has ended */
+};
+
 /* Longest cancel key of a server: process id and secret. Protocol: BackendKeyData (3.2). */
 enum { SERVER_KEY_MAX = 260 };
 
@@ -69,9 +103,7 @@ struct draining {
 	uint32_t bytes;
 	bool polite; /* the requests of its client may end without being cancelled */
 	bool canceled; /* a cancel request for the running query has ended */
-	bool halted; /* it is not read before it is cancelled */
-	bool cancel_due; /* waits for a cancel connection: counted in pool.cancels_due */
-	bool next_runs; /* the query that the last cancel request was for has ended */
+	enum draining_cancel cancel : 8;
 };
 
 struct server_link {
@@ -93,15 +125,12 @@ struct server_link {
 	uint16_t cancel_key_length;
 	/* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs. */
 	char transaction_status;
-	bool copying_in; /* between CopyInResponse or CopyBothResponse and the end */
-	bool streaming; /* that COPY began with CopyBothResponse */
-	bool request_failed; /* after an ErrorResponse, before its ReadyForQuery */
-	bool skipping; /* after an error it ignores messages until the next Sync */
-	bool setting; /* runs our SETs; its client is not read meanwhile */
+	enum server_task task : 8; /* set by server_set_task() only */
+	enum copy_mode copy : 8;
+	enum request_error request_error : 8;
 	bool sync_followed; /* they set followed parameters, known from the client only */
 	bool sync_alone; /* no message of the client may be sent together with them */
-	uint8_t setting_due; /* number of our Queries in `kept` that are to be sent first */
-	bool gathered; /* runs our SETs, and `kept` has the messages sent together with them */
+	uint8_t sync_queries; /* number of our Queries in `kept` that are to be sent first */
 	bool batch_open; /* its client has begun a batch and not sent the Sync yet */
 	bool replaying; /* a batch has failed, and is replayed after its ReadyForQuery */
 	bool forgetting; /* this batch may deallocate all statements of the server */
@@ -157,6 +186,21 @@ void server_enter(struct server_link *server, enum server_state state);
 
 /* As server_enter(), to the back of the list: for round robin, and for servers to be closed. */
 void server_enter_last(struct server_link *server, enum server_state state);
+
+/* Begin or end a task: sets the rules for the server's messages. */
+void server_set_task(struct server_link *server, enum server_task task);
+
+/* Returns whether the server runs our SETs; its client is not read meanwhile. */
+static inline bool server_is_syncing(const struct server_link *server)
+{
+	return server->task >= SERVER_TASK_SYNC_ALONE && server->task <= SERVER_TASK_SYNC_ENDED;
+}
+
+/* Returns whether messages of the client were sent together with our SETs. */
+static inline bool server_has_gathered(const struct server_link *server)
+{
+	return server->task == SERVER_TASK_SYNC_GATHERED;
+}
 
 /*
  * Set the first state of a server that was taken over from an old process: as client_place().

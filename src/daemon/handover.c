@@ -145,7 +145,7 @@ static bool has_hurried_server(const struct pool *pool)
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
 		const struct server_link *server = (const struct server_link *)link;
 
-		if (server->replaying || server->gathered)
+		if (server->replaying || server_has_gathered(server))
 			return true;
 	}
 	return false;

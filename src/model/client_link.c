@@ -125,6 +125,26 @@ static inline void count_step(
 	client->group->clients[to]++;
 }
 
+/* The step counts first, then the state, and of a PAIRED client the pool mode. */
+static void set_rules(struct client_link *client)
+{
+	const struct link_rules *rules = link_registry(&client->link)->rules;
+	const enum client_state state = client_state(client);
+
+	if (client->step)
+		client->link.rules = rules->client_steps[client->step];
+	else if (state == CLIENT_PAIRED)
+		client->link.rules = rules->client_paired[client_mode(client)];
+	else
+		client->link.rules = rules->client_states[state];
+}
+
+void client_set_step(struct client_link *client, enum client_step step)
+{
+	client->step = step;
+	set_rules(client);
+}
+
 void client_enter(struct client_link *client, enum client_state state)
 {
 	const enum client_state from = client_state(client);
@@ -132,6 +152,7 @@ void client_enter(struct client_link *client, enum client_state state)
 
 	CHECK(client_may(from, state));
 	client->link.state = (uint8_t)state;
+	client_set_step(client, CLIENT_STEP_NONE);
 	/* The two transitions of each transaction do not change the list. */
 	if ((from == CLIENT_IDLE && state == CLIENT_PAIRED) ||
 		(from == CLIENT_PAIRED && state == CLIENT_IDLE)) {
@@ -151,6 +172,7 @@ void client_enter(struct client_link *client, enum client_state state)
 void client_place(struct client_link *client, enum client_state state)
 {
 	client->link.state = (uint8_t)state;
+	set_rules(client);
 	if (is_counted_in_pool(state))
 		client->link.pool->client_count[state]++;
 	else

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "model/pool.h"
+#include "model/registry.h"
 
 #define MAY(state) (1u << SERVER_##state)
 
@@ -65,6 +66,21 @@ bool server_may(enum server_state from, enum server_state to)
 	return phases[from].may & (1u << to);
 }
 
+/* The task counts first, then the state. */
+static void set_rules(struct server_link *server)
+{
+	const struct link_rules *rules = server->link.pool->registry->rules;
+	const struct relay_rule *of_task = rules->server_tasks[server->task];
+
+	server->link.rules = of_task ? of_task : rules->server_states[server->link.state];
+}
+
+void server_set_task(struct server_link *server, enum server_task task)
+{
+	server->task = task;
+	set_rules(server);
+}
+
 static void enter(struct server_link *server, enum server_state state, bool last)
 {
 	struct pool *pool = server->link.pool;
@@ -73,6 +89,9 @@ static void enter(struct server_link *server, enum server_state state, bool last
 
 	CHECK(server_may(server_state(server), state));
 	server->link.state = (uint8_t)state;
+	if (server->task && (state != SERVER_DRAINING || !server_is_syncing(server)))
+		server->task = SERVER_TASK_NONE;
+	set_rules(server);
 	if (old == new)
 		return;
 	TAILQ_REMOVE(&pool->servers[old], &server->link, place);
@@ -111,12 +130,13 @@ void server_place(struct server_link *server, enum server_state state)
 	server->link.state = (uint8_t)state;
 	server->link.pool->server_count[list]++;
 	TAILQ_INSERT_TAIL(&server->link.pool->servers[list], &server->link, place);
+	set_rules(server);
 }
 
 bool server_is_clean(const struct server_link *server)
 {
 	return server->transaction_status == 'I' && requests_is_empty(&server->requests) &&
-		!server->copying_in && !server->setting && !server->dirty &&
+		!server->copy && !server_is_syncing(server) && !server->dirty &&
 		server->link.held_length == 0 && server->link.remaining == 0 &&
 		!stream_is_blocked(&server->link.stream);
 }

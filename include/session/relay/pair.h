@@ -21,7 +21,4 @@ void pair_bind(struct client_link *client, struct server_link *server);
  */
 void pair_unpair(struct link *link);
 
-/* The rules for the messages of a paired client in the pool mode it has. */
-const struct relay_rule *pair_client_rules(const struct client_link *client);
-
 #endif

@@ -45,7 +45,7 @@ static inline enum verdict prepare_out_of_memory(struct relay_run *run)
 /* What a server skips after an error needs no place in the ring. */
 static inline bool prepare_is_skipped(const struct relay_run *run)
 {
-	return run->server->skipping;
+	return run->server->request_error == REQUEST_ERROR_UNTIL_SYNC;
 }
 
 /* Is the message said again after we had answered it? See session/statements/replay. */

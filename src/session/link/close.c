@@ -189,7 +189,7 @@ static bool died_unused(const struct server_link *server, const struct failure *
 {
 	const struct client_link *client = (const struct client_link *)server->link.peer;
 
-	if (!client || !server->setting || server->gathered)
+	if (!client || !server_is_syncing(server) || server_has_gathered(server))
 		return false;
 	return why->reason == REASON_RESET_QUERY_FAILED ||
 		why->reason == REASON_SETTING_CANCELED ||

@@ -103,7 +103,6 @@ void lookup_run(struct lookup *lookup, struct server_link *server)
 	lookup->statements = lookup->kind->ask(lookup, server, &message);
 	writer_message(&message, PQ_SYNC, NULL, 0);
 	server_enter(server, SERVER_LOOKING_UP);
-	server->link.rules = relay_lookup_server;
 	server->transaction_status = 0;
 	lookup_start(lookup, server);
 	server->unnamed = 0;

@@ -128,7 +128,7 @@ static void write_encoding(const struct client_link *client, struct server_link 
 	writer_query_text(message, first.data, first.length);
 	message->failed = message->failed || first.failed;
 	buffer_free(&first);
-	server->setting_due++;
+	server->sync_queries++;
 }
 
 /* Until it is sent it stands where the client's messages will be kept. */
@@ -141,7 +141,7 @@ static enum setting write_settings(
 		(const char *)sql->data);
 	buffer_clear(message);
 	server->kept_requests = 0;
-	server->setting_due = 1;
+	server->sync_queries = 1;
 	server->sync_alone = may_fail(client, server, sql);
 	if (server->sync_alone) {
 		write_encoding(client, server, sql, message);
@@ -185,10 +185,10 @@ static bool is_much(const struct relay_run *run)
 /* Nothing has been sent to the server: so there is room for these. */
 static bool owe(struct server_link *server)
 {
-	while (server->setting_due > 0) {
+	while (server->sync_queries > 0) {
 		if (!requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW))
 			return false;
-		server->setting_due--;
+		server->sync_queries--;
 	}
 	return true;
 }
@@ -202,16 +202,15 @@ static enum verdict judge_before_sync(struct relay_run *run)
 	if (!owe(server))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	relay_insert_lent(run, server->kept.data, server->kept.length);
-	server->setting = true;
 	server->sync_followed = parameters_has_followed(run->from->parameters) ||
 		parameters_has_followed(server->link.parameters);
 	server->transaction_status = 0;
 	server->unnamed = 0;
-	server->link.rules = relay_syncing_server;
-	run->from->rules = pair_client_rules(run->client);
+	server_set_task(server, alone ? SERVER_TASK_SYNC_ALONE : SERVER_TASK_SYNC_GATHERED);
+	client_set_step(run->client, CLIENT_STEP_NONE);
 	if (alone)
 		return RELAY_HOLD;
-	server->gathered = run->hold = true; /* what may still pass passes */
+	run->hold = true; /* what may still pass passes */
 	run->before = server->requests.count;
 	return RELAY_AGAIN;
 }
@@ -222,7 +221,7 @@ void parameter_sync_done(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
-	server->setting = false;
+	server_set_task(server, SERVER_TASK_NONE);
 	if (!parameter_sync_adopt(client, server)) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
@@ -231,8 +230,6 @@ void parameter_sync_done(struct server_link *server)
 		/* It died between our SETs and the client's message, which can go elsewhere. */
 		pair_unpair(&server->link);
 		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
-	} else {
-		server->link.rules = relay_paired_server;
 	}
 	relay_client_resume(client);
 }
@@ -242,7 +239,7 @@ void parameter_sync_take_back(struct server_link *server)
 	struct link *client = server->link.peer;
 	struct buffer *kept = &server->kept;
 
-	if (!server->gathered || !client || kept->length == 0 ||
+	if (!server_has_gathered(server) || !client || kept->length == 0 ||
 		!buffer_append(kept, client->held, client->held_length))
 		return;
 	link_drop_held(client);
@@ -250,7 +247,7 @@ void parameter_sync_take_back(struct server_link *server)
 		return;
 	client->remaining = 0;
 	client->discarding = false;
-	server->gathered = false;
+	server_set_task(server, SERVER_TASK_SYNC_ALONE);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */

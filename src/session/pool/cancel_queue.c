@@ -81,7 +81,7 @@ struct server_link *cancel_queue_next_due(
 	if (pool->cancels_due == 0)
 		return NULL;
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place) {
-		if (server_of(link)->draining.cancel_due &&
+		if (server_of(link)->draining.cancel == DRAINING_CANCEL_DUE &&
 			(!there || same_place(server_of(link), there)))
 			return server_of(link);
 	}

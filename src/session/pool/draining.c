@@ -27,7 +27,7 @@ enum {
 
 static void give_up(struct server_link *server)
 {
-	if (server->transaction_status != 'I' || server->setting)
+	if (server->transaction_status != 'I' || server_is_syncing(server))
 		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
 	else if (!requests_is_empty(&server->requests))
 		server_close_for(server, REASON_CLIENT_DISCONNECTED_WITH_QUERY);
@@ -40,9 +40,9 @@ static enum unclean_release uncleanness(const struct server_link *server)
 {
 	if (server->dirty || server->link.remaining > 0)
 		return UNCLEAN_OUT_OF_SYNC;
-	if (server->copying_in)
+	if (server->copy)
 		return UNCLEAN_COPY;
-	if (server->setting || !requests_is_empty(&server->requests))
+	if (server_is_syncing(server) || !requests_is_empty(&server->requests))
 		return UNCLEAN_PENDING;
 	return server->transaction_status != 'I' ? UNCLEAN_OPEN_TX : UNCLEAN_OUT_OF_SYNC;
 }
@@ -124,12 +124,13 @@ static enum tail tail_of(const struct server_link *server)
 {
 	const struct census census = count_requests(&server->requests);
 
-	if (server->copying_in)
+	if (server->copy)
 		return tail_of_copy(server, &census);
 	if (server->requests.count == 0) {
 		if (server->transaction_status != 0)
 			return TAIL_ENDED;
-		return server->skipping ? TAIL_FAILED : TAIL_OPEN;
+		return server->request_error == REQUEST_ERROR_UNTIL_SYNC ? TAIL_FAILED
+									 : TAIL_OPEN;
 	}
 	if (is_whole_request(census.last) || census.last_request == PQ_QUERY)
 		return TAIL_ENDED;
@@ -158,7 +159,8 @@ static bool add_rollback(struct server_link *server, struct buffer *out)
 static bool add_sync(struct server_link *server, struct buffer *out)
 {
 	writer_end(out, writer_begin(out, PQ_SYNC));
-	server->skipping = false;
+	if (server->request_error == REQUEST_ERROR_UNTIL_SYNC)
+		server->request_error = REQUEST_ERROR_UNTIL_READY;
 	return requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW);
 }
 
@@ -209,8 +211,8 @@ bool draining_end_copy(struct server_link *server)
 /* Does it run something of its client's? */
 static bool is_busy(const struct server_link *server)
 {
-	return !requests_is_empty(&server->requests) && !server->setting &&
-		server->link.rules != relay_own_server;
+	return !requests_is_empty(&server->requests) && !server_is_syncing(server) &&
+		server->task != SERVER_TASK_OWN_QUERY;
 }
 
 /* One that somebody else has sent, or is about to, will do. */
@@ -218,20 +220,19 @@ static void ask_for_cancel(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
-	if (!server->cancel_key || server->draining.cancel_due || server->cancels > 0 ||
-		server->cancels_queued > 0)
+	if (!server->cancel_key || server->draining.cancel == DRAINING_CANCEL_DUE ||
+		server->cancels > 0 || server->cancels_queued > 0)
 		return;
-	server->draining.cancel_due = true;
-	server->draining.next_runs = false;
+	server->draining.cancel = DRAINING_CANCEL_DUE;
 	pool->cancels_due++;
 	pool_needs_work(pool);
 }
 
 void draining_withdraw_cancel(struct server_link *server)
 {
-	if (!server->draining.cancel_due)
+	if (server->draining.cancel != DRAINING_CANCEL_DUE)
 		return;
-	server->draining.cancel_due = false;
+	server->draining.cancel = DRAINING_CANCEL_NONE;
 	server->link.pool->cancels_due--;
 }
 
@@ -241,7 +242,8 @@ void draining_next_request(struct server_link *server)
 	server->draining.bytes = 0;
 	if (server->draining.polite)
 		return;
-	server->draining.next_runs = true;
+	if (server->draining.cancel == DRAINING_CANCEL_NONE)
+		server->draining.cancel = DRAINING_CANCEL_AGAIN;
 	ask_for_cancel(server);
 }
 
@@ -256,7 +258,6 @@ static void halt(struct server_link *server)
 		return;
 	}
 	server->draining.polite = false;
-	server->draining.halted = true;
 	stream_pause(&server->link.stream);
 	ask_for_cancel(server);
 }
@@ -264,7 +265,6 @@ static void halt(struct server_link *server)
 static void read_on(struct server_link *server)
 {
 	server->draining.canceled = true;
-	server->draining.halted = false;
 	server->draining.bytes = 0;
 	stream_resume(&server->link.stream);
 }
@@ -275,15 +275,15 @@ static void read_on(struct server_link *server)
 static bool is_quiet(const struct server_link *server)
 {
 	return server->transaction_status != 0 && requests_is_empty(&server->requests) &&
-		!server->copying_in && !server->setting && server->link.remaining == 0 &&
+		!server->copy && !server_is_syncing(server) && server->link.remaining == 0 &&
 		server->link.held_length == 0 && !stream_is_blocked(&server->link.stream);
 }
 
 /* A batch has failed, and the Query that was to end it is skipped with it. */
 static bool waits_for_sync(const struct server_link *server)
 {
-	return server->skipping && requests_is_empty(&server->requests) &&
-		server->link.remaining == 0;
+	return server->request_error == REQUEST_ERROR_UNTIL_SYNC &&
+		requests_is_empty(&server->requests) && server->link.remaining == 0;
 }
 
 /* As clean as any. In session mode its reset query has to succeed: see own_query_error(). */
@@ -292,7 +292,6 @@ static void give_back(struct server_link *server)
 	link_log(&server->link, LEVEL_DEBUG, "drained after its client had gone");
 	server->drained = true;
 	server->unnamed = 0; /* a Query of ours ends it */
-	server->link.rules = relay_unused_server;
 	return_to_pool(server);
 	server->drained = server->link.state == SERVER_RESETTING;
 }
@@ -329,11 +328,10 @@ void draining_proceed(struct server_link *server, size_t length)
 
 void draining_own_done(struct server_link *server)
 {
-	const bool was_setting = server->setting;
+	const bool was_syncing = server_is_syncing(server);
 
-	server->setting = false;
-	server->link.rules = relay_draining_server;
-	if (was_setting)
+	server_set_task(server, SERVER_TASK_NONE);
+	if (was_syncing)
 		draining_proceed(server, 0);
 	else if (server_is_clean(server))
 		give_back(server);
@@ -346,7 +344,7 @@ void draining_canceled(struct server_link *server)
 	read_on(server);
 	if (is_quiet(server))
 		finish(server);
-	else if (server->draining.next_runs)
+	else if (server->draining.cancel == DRAINING_CANCEL_AGAIN)
 		ask_for_cancel(server);
 	/* Else its answer is on its way; if not, draining_inspect() asks again. */
 }
@@ -361,18 +359,17 @@ static bool may_drain(const struct server_link *server, bool politely)
 	if (server->dirty || server->link.cut || registry->process->suspension ||
 		registry->process->still)
 		return false;
-	if (server->setting && server->sync_followed)
+	if (server_is_syncing(server) && server->sync_followed)
 		return false;
 	if (politely)
 		return true;
 	return !stream_is_blocked(&server->link.stream) &&
-		(server->cancel_key || !(is_busy(server) || server->gathered));
+		(server->cancel_key || !(is_busy(server) || server_has_gathered(server)));
 }
 
 bool draining_set_out(struct server_link *server)
 {
-	server->link.rules = relay_draining_server;
-	if (!server->draining.polite && is_busy(server) && !server->copying_in)
+	if (!server->draining.polite && is_busy(server) && !server->copy)
 		ask_for_cancel(server);
 	return end_tail(server);
 }
@@ -389,9 +386,7 @@ static void begin(struct server_link *server, bool politely)
 		.polite = politely,
 	};
 	server_enter_last(server, SERVER_DRAINING);
-	if (server->setting) {
-		server->link.rules = relay_syncing_server;
-	} else if (!draining_set_out(server)) {
+	if (!server_is_syncing(server) && !draining_set_out(server)) {
 		give_up(server);
 		return;
 	}

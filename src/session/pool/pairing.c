@@ -50,7 +50,7 @@ static enum taken pair_with_sync(struct client_link *client, struct server_link 
 		return refuse(client, setting);
 	pair_join(client, server);
 	if (setting == SYNC_NEEDED)
-		client->link.rules = relay_differing_client;
+		client_set_step(client, CLIENT_STEP_SYNC_DUE);
 	return TAKEN_READY;
 }
 

@@ -53,7 +53,6 @@ static void enter_idle_list(struct server_link *server)
 {
 	const struct settings *settings = server->link.pool->registry->process->settings;
 
-	server->link.rules = relay_unused_server;
 	if (server->link.state == SERVER_IDLE)
 		return;
 	if (settings->server_round_robin || server->close_needed)
@@ -83,7 +82,6 @@ static void leave_to_check(struct server_link *server)
 		offer(server);
 		return;
 	}
-	server->link.rules = relay_unused_server;
 	server_enter(server, SERVER_STALE);
 	pool_needs_work(server->link.pool);
 }

@@ -14,7 +14,7 @@ bool own_query_ask(struct server_link *server, const char *sql)
 
 	buffer_init(&message);
 	writer_query(&message, sql);
-	server->link.rules = relay_own_server;
+	server_set_task(server, SERVER_TASK_OWN_QUERY);
 	server->transaction_status = 0;
 	server->unnamed = 0;
 	sent = !message.failed && requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW) &&
@@ -41,7 +41,7 @@ void own_query_error(struct server_link *server, const uint8_t *body, size_t len
 	report_parse(body, length, &report);
 	severity = report.severity ? report.severity : "ERROR";
 	text = report.text ? report.text : "no message";
-	if (server->setting)
+	if (server_is_syncing(server))
 		link_log_repeated(&server->link, LEVEL_ERROR, "varcache_apply failed: %s: %s",
 			severity, text);
 	else if (server->link.state == SERVER_PREPARING)

@@ -20,18 +20,10 @@ static void end_wait(struct client_link *client)
 	client->served = now;
 }
 
-const struct relay_rule *pair_client_rules(const struct client_link *client)
-{
-	return client_mode(client) == POOL_MODE_SESSION ? relay_paired_client
-							: relay_tracked_client;
-}
-
 static void pair(struct client_link *client, struct server_link *server)
 {
 	client->link.peer = &server->link;
 	server->link.peer = &client->link;
-	client->link.rules = pair_client_rules(client);
-	server->link.rules = relay_paired_server;
 	server->fresh = true;
 	server->touched = true;
 	deadline_cancel(&client->deadline);
@@ -87,8 +79,6 @@ void pair_unpair(struct link *link)
 	peer->cut = is_midway(link);
 	link->peer = NULL;
 	peer->peer = NULL;
-	server_of(link->kind == LINK_SERVER ? link : peer)->link.rules = relay_unused_server;
-	client->link.rules = relay_idle_client;
 	client->ring_full = false;
 	client_enter(client, CLIENT_IDLE);
 	client_limits_rest(client);

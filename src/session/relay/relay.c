@@ -386,7 +386,7 @@ static void server_is_broken(struct relay_run *run)
 static bool hold_back(const struct relay_run *run)
 {
 	stream_pause(&run->from->stream);
-	if (!run->from->peer || !run->server->gathered)
+	if (!run->from->peer || !server_has_gathered(run->server))
 		return true;
 	buffer_clear(&run->server->kept);
 	return buffer_append(&run->server->kept, run->start, (size_t)(run->at - run->start));
@@ -541,7 +541,7 @@ void relay_client_resume(struct client_link *client)
 /* Requests that were held back may go on: too many were in flight, or our SETs. */
 static void wake_full_ring(struct client_link *client, const struct server_link *server)
 {
-	if (!client->ring_full || server->setting || server->replaying ||
+	if (!client->ring_full || server_is_syncing(server) || server->replaying ||
 		server->requests.count > REQUESTS_MAX / 2)
 		return;
 	client->ring_full = false;

@@ -13,12 +13,13 @@ static enum verdict judge_request(struct relay_run *run)
 	struct server_link *server = run->server;
 
 	/* What is skipped needs no place in the ring, which might not have enough of them. */
-	if (!server->skipping || run->frame.type == PQ_SYNC) {
+	if (server->request_error != REQUEST_ERROR_UNTIL_SYNC || run->frame.type == PQ_SYNC) {
 		if (!requests_add(&server->requests, run->frame.type, REQUEST_FORWARD)) {
 			run->client->ring_full = true;
 			return RELAY_HOLD;
 		}
-		server->skipping = false;
+		if (server->request_error == REQUEST_ERROR_UNTIL_SYNC)
+			server->request_error = REQUEST_ERROR_UNTIL_READY;
 	}
 	server->transaction_status = 0;
 	query_clocks_start(run->client);
@@ -90,7 +91,7 @@ static enum verdict judge_tracked_sync(struct relay_run *run)
 	run->last_batch = run->batch;
 	run->batch = run->at + run->frame.total;
 	if (run->server->forgetting)
-		run->from->rules = relay_forgetting_client;
+		client_set_step(run->client, CLIENT_STEP_FORGETTING);
 	run->server->forgetting = false;
 	if (deallocates(run))
 		client_statements_will_deallocate(run->client->statements, NULL);
@@ -120,7 +121,7 @@ static enum verdict judge_copy_end(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (!server->copying_in && requests_is_empty(&server->requests))
+	if (!server->copy && requests_is_empty(&server->requests))
 		return RELAY_DROP;
 	if (!requests_add(&server->requests, run->frame.type, REQUEST_FORWARD)) {
 		run->client->ring_full = true;
@@ -202,7 +203,7 @@ static enum verdict judge_behind_forgetting(struct relay_run *run)
 		run->client->ring_full = true;
 		return RELAY_HOLD;
 	}
-	run->from->rules = pair_client_rules(run->client);
+	client_set_step(run->client, CLIENT_STEP_NONE);
 	return RELAY_AGAIN;
 }
 

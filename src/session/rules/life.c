@@ -74,12 +74,62 @@ static const struct relay_events relay_events = {
 	.keep_batch = replay_keep,
 };
 
+/* --- what messages mean ------------------------------------------------------------------- */
+
+/* A state that no message is relayed in has a table too: it takes every message as unexpected. */
+static const struct link_rules link_rules = {
+	.server_states =
+		{
+			[SERVER_CONNECTING] = relay_unused_server,
+			[SERVER_AUTHENTICATING] = relay_unused_server,
+			[SERVER_PREPARING] = relay_unused_server,
+			[SERVER_IDLE] = relay_unused_server,
+			[SERVER_PAIRED] = relay_paired_server,
+			[SERVER_LOOKING_UP] = relay_lookup_server,
+			[SERVER_DRAINING] = relay_draining_server,
+			[SERVER_HELD] = relay_unused_server,
+			[SERVER_RESETTING] = relay_unused_server,
+			[SERVER_STALE] = relay_unused_server,
+			[SERVER_CHECKING] = relay_unused_server,
+			[SERVER_CANCELING] = relay_unused_server,
+			[SERVER_CLOSED] = relay_unused_server,
+		},
+	.server_tasks =
+		{
+			[SERVER_TASK_ENDED] = relay_unused_server,
+			[SERVER_TASK_OWN_QUERY] = relay_own_server,
+			[SERVER_TASK_SYNC_ALONE] = relay_syncing_server,
+			[SERVER_TASK_SYNC_GATHERED] = relay_syncing_server,
+			[SERVER_TASK_SYNC_ENDED] = relay_unused_server,
+			[SERVER_TASK_WATCH_RESET] = relay_reset_server,
+			[SERVER_TASK_RESTORE] = relay_restoring_server,
+		},
+	.client_states =
+		{
+			[CLIENT_GREETING... CLIENT_CLOSED] = relay_idle_client,
+		},
+	.client_paired =
+		{
+			[POOL_MODE_SESSION] = relay_paired_client,
+			[POOL_MODE_TRANSACTION] = relay_tracked_client,
+			[POOL_MODE_STATEMENT] = relay_tracked_client,
+		},
+	.client_steps =
+		{
+			[CLIENT_STEP_CANCELED] = relay_canceled_client,
+			[CLIENT_STEP_SKIPPING] = relay_skipping_client,
+			[CLIENT_STEP_SYNC_DUE] = relay_differing_client,
+			[CLIENT_STEP_FORGETTING] = relay_forgetting_client,
+		},
+};
+
 /* --- all of them -------------------------------------------------------------------------- */
 
 void life_attach(struct registry *registry)
 {
 	registry->do_work = pool_work_run;
 	registry->serve = pool_work_serve;
+	registry->rules = &link_rules;
 	registry->close_events = &close_events;
 	registry->relay_events = &relay_events;
 	registry->login_owner = &launch_outcome;

@@ -20,7 +20,8 @@ static bool remember(
 	const int index = parameter_index(link_registry(run->from)->parameters, name);
 
 	if (index < 0)
-		return run->server->setting || followed_note_status(run, name, value, later);
+		return server_is_syncing(run->server) ||
+			followed_note_status(run, name, value, later);
 	if (!link_set_parameter(run->from, (unsigned)index, value))
 		return false;
 	if (!run->client || later)
@@ -40,7 +41,7 @@ enum verdict relay_remember_parameter(struct relay_run *run)
 
 	if (!run->whole || !report_parse_parameter(body, length, &name, &value))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
-	later = run->server->setting || restore_keeps_report(run, name);
+	later = server_is_syncing(run->server) || restore_keeps_report(run, name);
 	if (!remember(run, name, value, later))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
 	return later ? RELAY_DROP : RELAY_PASS;
@@ -87,7 +88,8 @@ enum verdict relay_end_own(struct relay_run *run, char status)
 	requests_clear(&run->server->requests);
 	run->server->transaction_status = status;
 	run->own_done = true;
-	run->from->rules = relay_unused_server;
+	server_set_task(run->server,
+		server_is_syncing(run->server) ? SERVER_TASK_SYNC_ENDED : SERVER_TASK_ENDED);
 	return RELAY_DROP;
 }
 

@@ -18,7 +18,7 @@
 static enum reason reason_of_refusal(const struct server_link *server)
 {
 	/* It may have been a RESET, of what is none of this client's. */
-	return !server->gathered && parameters_has_followed(server->link.parameters)
+	return !server_has_gathered(server) && parameters_has_followed(server->link.parameters)
 		? REASON_RESET_QUERY_FAILED
 		: REASON_INVALID_SERVER_PARAMETER;
 }
@@ -41,7 +41,7 @@ static enum verdict judge_set_error(struct relay_run *run)
 		own_query_error(server, body, length);
 	if (!report_is(&report, "57014"))
 		return relay_fail(run, failure_of(reason_of_refusal(server)));
-	server->request_failed = true;
+	server->request_error = REQUEST_ERROR_UNTIL_READY;
 	return RELAY_DROP;
 }
 
@@ -63,7 +63,7 @@ static void drop_sync(struct relay_run *run)
 	struct server_link *server = run->server;
 
 	requests_drop(&server->requests);
-	server->setting = server->gathered = false;
+	server_set_task(server, SERVER_TASK_NONE);
 	if (requests_is_empty(&server->requests)) {
 		server->transaction_status = READY_IDLE;
 		run->quiet = run->at + run->frame.total;
@@ -73,7 +73,6 @@ static void drop_sync(struct relay_run *run)
 /* False: no memory. */
 static bool return_to_client(struct server_link *server, struct client_link *client)
 {
-	server->link.rules = relay_paired_server;
 	/* It is read on when this run is over, or the server has taken what it was sent. */
 	if (!stream_is_blocked(&server->link.stream))
 		client->ring_full = true;
@@ -107,9 +106,9 @@ static enum verdict judge_set_ready(struct relay_run *run)
 
 	if (!status)
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	if (server->request_failed)
+	if (server->request_error)
 		return end_canceled(run, status);
-	if (server->gathered)
+	if (server_has_gathered(server))
 		return status == READY_IDLE
 			? end_gathered(run)
 			: relay_fail(run, failure_of(REASON_INVALID_SERVER_PARAMETER));

@@ -21,23 +21,21 @@ void restore_note_command(const struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (!run->client || !run->client->asked || server->link.rules != relay_paired_server ||
+	if (!run->client || !run->client->asked || server->task != SERVER_TASK_NONE ||
 		!(relay_has_tag(run, "RESET") || relay_has_tag(run, "DISCARD ALL")))
 		return;
 	server->restores = RESTORE_ATTEMPTS;
-	server->link.rules = relay_reset_server;
+	server_set_task(server, SERVER_TASK_WATCH_RESET);
 }
 
 /* What was not asked for is told as it comes, in the server's order. */
 bool restore_keeps_report(const struct relay_run *run, const char *name)
 {
-	const struct link *server = &run->server->link;
+	const enum server_task task = run->server->task;
 	const struct parameters *asked = run->client ? run->client->asked : NULL;
 	int index;
 
-	if (!asked ||
-		(server->rules != relay_reset_server &&
-			server->rules != relay_restoring_server))
+	if (!asked || (task != SERVER_TASK_WATCH_RESET && task != SERVER_TASK_RESTORE))
 		return false;
 	index = parameter_index(parameters_table(asked), name);
 	return index >= 0 ? parameters_get(asked, (unsigned)index) != NULL
@@ -151,7 +149,7 @@ static enum verdict ask(struct relay_run *run)
 			failure_of(good ? REASON_SERVER_CONNECTION_CLOSED : REASON_NO_MEMORY));
 	link_log(&server->link, LEVEL_DEBUG, "startup parameters are set again after a reset");
 	server->restores--;
-	server->link.rules = relay_restoring_server;
+	server_set_task(server, SERVER_TASK_RESTORE);
 	return RELAY_DROP;
 }
 
@@ -248,7 +246,7 @@ enum verdict restore_judge_ready(struct relay_run *run)
 		!link_registry(run->from)->process->suspension) {
 		if (is_due(run->server))
 			return ask(run);
-		run->server->link.rules = relay_paired_server;
+		server_set_task(run->server, SERVER_TASK_NONE);
 	}
 	return judge_as_ever(run);
 }
@@ -276,7 +274,7 @@ static enum verdict judge_error(struct relay_run *run)
 	if (report_is_of(&report, "57P"))
 		return relay_paired_server[PQ_ERROR_RESPONSE].judge(run);
 	if (report_is(&report, "57014"))
-		run->server->link.rules = relay_reset_server;
+		server_set_task(run->server, SERVER_TASK_WATCH_RESET);
 	link_log_repeated(run->from, LEVEL_WARNING,
 		"could not set startup parameters again after a reset: %s",
 		report.text ? report.text : "no message");
@@ -285,7 +283,7 @@ static enum verdict judge_error(struct relay_run *run)
 
 static enum verdict judge_ready(struct relay_run *run)
 {
-	run->server->link.rules = relay_paired_server;
+	server_set_task(run->server, SERVER_TASK_NONE);
 	return judge_as_ever(run);
 }
 

@@ -22,7 +22,7 @@ static const struct request *first_request(struct server_link *server)
 
 	while ((first = requests_first(&server->requests)) != NULL) {
 		if ((first->type != PQ_COPY_DONE && first->type != PQ_COPY_FAIL) ||
-			server->copying_in)
+			server->copy)
 			break;
 		requests_drop(&server->requests);
 	}
@@ -197,17 +197,16 @@ static enum verdict judge_command_complete(struct relay_run *run)
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	if (stands_for_deallocate(server))
 		return answer_deallocate(run);
-	if (!server->copying_in)
+	if (!server->copy)
 		return judge_executed(run);
 	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);
-	server->copying_in = false;
+	server->copy = COPY_NONE;
 	return with_our_answers(run, RELAY_PASS);
 }
 
 static enum verdict judge_copy_in(struct relay_run *run)
 {
-	run->server->copying_in = true;
-	run->server->streaming = false;
+	run->server->copy = COPY_IN;
 	return RELAY_PASS;
 }
 
@@ -293,14 +292,17 @@ static void skip_requests(struct server_link *server)
 {
 	const bool skips = is_extended(first_request(server));
 
-	if (server->copying_in)
+	if (server->copy)
 		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);
-	server->copying_in = false;
-	server->request_failed = true;
+	server->copy = COPY_NONE;
+	if (server->request_error == REQUEST_ERROR_NONE)
+		server->request_error = REQUEST_ERROR_UNTIL_READY;
 	if (skips) {
 		statements_failed(server);
 		requests_drop_until(&server->requests, PQ_SYNC);
-		server->skipping = requests_is_empty(&server->requests);
+		server->request_error = requests_is_empty(&server->requests)
+			? REQUEST_ERROR_UNTIL_SYNC
+			: REQUEST_ERROR_UNTIL_READY;
 	}
 	statements_lost(server);
 }
@@ -347,17 +349,18 @@ static inline enum verdict end_request(struct server_link *server)
 			verdict = RELAY_DROP;
 		if (!(first->action & REQUEST_NOTED))
 			requests_drop(&server->requests);
-		else if (server->request_failed)
+		else if (server->request_error)
 			requests_drop_through(&server->requests, first->type, first->type);
 		else {
 			statements_done(server);
 			requests_drop(&server->requests);
 		}
-	} else if (server->request_failed) {
+	} else if (server->request_error) {
 		requests_drop_through(&server->requests, PQ_SYNC, PQ_SYNC);
 	}
 	statements_lost(server);
-	server->request_failed = server->skipping = server->copying_in = false;
+	server->request_error = REQUEST_ERROR_NONE;
+	server->copy = COPY_NONE;
 	return verdict;
 }
 
@@ -443,7 +446,7 @@ static enum verdict judge_copy_both(struct relay_run *run)
 {
 	if (!run->server->replication)
 		return judge_unknown_from_server(run);
-	run->server->copying_in = run->server->streaming = true;
+	run->server->copy = COPY_BOTH;
 	query_clocks_stop(run->client, 'I');
 	return RELAY_PASS;
 }

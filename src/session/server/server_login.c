@@ -71,7 +71,6 @@ static void finish(struct server_link *server, struct buffer *head)
 	counters_host(server, true);
 	server->transaction_status = 'I';
 	stream_set_handlers(&server->link.stream, owner->session);
-	server->link.rules = relay_unused_server;
 	owner->ready(server, head);
 }
 

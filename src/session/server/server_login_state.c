@@ -26,7 +26,7 @@ struct server_link *server_login_new(struct pool *pool, const struct server_logi
 	server->link.stream.loop = registry->loop;
 	server->link.stream.fd = -1;
 	server->link.parameters = parameters_empty(registry->parameters);
-	server->link.rules = relay_unused_server;
+	server_set_task(server, SERVER_TASK_NONE);
 	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
 	login->owner = owner;
 	server->login = login;

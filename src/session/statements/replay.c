@@ -42,7 +42,7 @@ static uint32_t count_ours(const struct requests *requests, uint32_t last)
  */
 static bool is_worth_keeping(const struct relay_run *run, bool first, bool ended)
 {
-	if (run->repeats || run->server->copying_in || (ended && !run->keeps))
+	if (run->repeats || run->server->copy || (ended && !run->keeps))
 		return false;
 	return !first ||
 		(run->status != READY_IN_TRANSACTION &&
@@ -89,7 +89,7 @@ static bool begin_batch(struct relay_run *run, const uint8_t *from, bool ended)
 	if (server->kept_requests == 0)
 		return false;
 	/* With all else that went with our SETs it is there already. */
-	if (server->gathered)
+	if (server_has_gathered(server))
 		return first;
 	buffer_clear(&server->kept);
 	return append(server, from, run->at);

@@ -415,6 +415,6 @@ enum verdict statements_judge_query(struct relay_run *run)
 	if (run->whole &&
 		prepare_forgets_all(run, (const char *)run->at + FRAME_HEADER_SIZE,
 			run->frame.total - FRAME_HEADER_SIZE))
-		run->from->rules = relay_forgetting_client;
+		client_set_step(run->client, CLIENT_STEP_FORGETTING);
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }

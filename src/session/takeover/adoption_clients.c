@@ -62,10 +62,14 @@ static bool take_replication(struct client_link *client, const struct link_recor
 	return replication_want(client, &wanted);
 }
 
-static const struct relay_rule *rules_of_client(const struct link_record *record)
+static enum client_step step_of(enum client_state state, const struct link_record *record)
 {
-	return link_record_is_set(record, LINK_RECORD_SKIPPING) ? relay_skipping_client
-								: relay_idle_client;
+	if (state == CLIENT_PAIRED)
+		return link_record_is_set(record, LINK_RECORD_FORGETTING)
+			? CLIENT_STEP_FORGETTING
+			: CLIENT_STEP_NONE;
+	return link_record_is_set(record, LINK_RECORD_SKIPPING) ? CLIENT_STEP_SKIPPING
+								: CLIENT_STEP_NONE;
 }
 
 /* What it has asked for at its start, if that is told. False: no memory. */
@@ -89,7 +93,7 @@ static bool fill_client(
 	client->wait_start = adoption_facts_moment(registry, record->wait_age);
 	client->notified = link_record_is_set(record, LINK_RECORD_NOTIFIED);
 	client->ring_full = link_record_is_set(record, LINK_RECORD_RING_FULL);
-	client->link.rules = rules_of_client(record);
+	client->step = step_of(state, record);
 	if (state == CLIENT_GREETING)
 		return true;
 	if (!take_replication(client, record) || !take_asked(client, record) ||
@@ -162,10 +166,6 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 		drop_client(client);
 		return;
 	}
-	if (state == CLIENT_PAIRED)
-		client->link.rules = link_record_is_set(record, LINK_RECORD_FORGETTING)
-			? relay_forgetting_client
-			: pair_client_rules(client);
 	client_place(client, state);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);

@@ -71,40 +71,36 @@ static bool take_where(struct server_link *server, const struct link_record_byte
 	return true;
 }
 
-static const struct relay_rule *rules_of_paired(
-	const struct server_link *server, const struct link_record *record)
+static enum server_task task_of(enum server_state state, const struct link_record *record)
 {
-	if (server->setting)
-		return relay_syncing_server;
+	if (link_record_is_set(record, LINK_RECORD_SETTING))
+		return link_record_is_set(record, LINK_RECORD_GATHERED)
+			? SERVER_TASK_SYNC_GATHERED
+			: SERVER_TASK_SYNC_ALONE;
+	if (state == SERVER_RESETTING || state == SERVER_CHECKING)
+		return SERVER_TASK_OWN_QUERY;
+	if (state != SERVER_PAIRED)
+		return SERVER_TASK_NONE;
 	if (link_record_is_set(record, LINK_RECORD_RESTORING))
-		return relay_restoring_server;
-	return link_record_is_set(record, LINK_RECORD_RESET) ? relay_reset_server
-							     : relay_paired_server;
+		return SERVER_TASK_RESTORE;
+	return link_record_is_set(record, LINK_RECORD_RESET) ? SERVER_TASK_WATCH_RESET
+							     : SERVER_TASK_NONE;
 }
 
-static const struct relay_rule *rules_of(
-	const struct server_link *server, const struct link_record *record)
+static enum copy_mode copy_of(const struct link_record *record)
 {
-	switch (server_state(server)) {
-	case SERVER_PAIRED:
-		return rules_of_paired(server, record);
-	case SERVER_RESETTING:
-	case SERVER_CHECKING:
-		return relay_own_server;
-	case SERVER_CONNECTING:
-	case SERVER_AUTHENTICATING:
-	case SERVER_PREPARING:
-	case SERVER_IDLE:
-	case SERVER_LOOKING_UP:
-	case SERVER_DRAINING:
-	case SERVER_HELD:
-	case SERVER_STALE:
-	case SERVER_CANCELING:
-	case SERVER_CLOSED:
-	case SERVER_STATES:
-		break;
-	}
-	return relay_unused_server;
+	if (!link_record_is_set(record, LINK_RECORD_COPYING_IN))
+		return COPY_NONE;
+	return link_record_is_set(record, LINK_RECORD_STREAMING) ? COPY_BOTH : COPY_IN;
+}
+
+static enum request_error error_of(const struct link_record *record)
+{
+	if (link_record_is_set(record, LINK_RECORD_SKIPPING))
+		return REQUEST_ERROR_UNTIL_SYNC;
+	return link_record_is_set(record, LINK_RECORD_REQUEST_FAILED)
+		? REQUEST_ERROR_UNTIL_READY
+		: REQUEST_ERROR_NONE;
 }
 
 /* Has our configuration another place for its database? Then it is as after a RELOAD. */
@@ -130,13 +126,9 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->batch_open = status == 0;
 	server->host = (uint16_t)record->host;
 	server->replication = record->replication;
-	server->copying_in = link_record_is_set(record, LINK_RECORD_COPYING_IN);
-	server->streaming = link_record_is_set(record, LINK_RECORD_STREAMING);
-	server->request_failed = link_record_is_set(record, LINK_RECORD_REQUEST_FAILED);
-	server->skipping = link_record_is_set(record, LINK_RECORD_SKIPPING);
-	server->setting = link_record_is_set(record, LINK_RECORD_SETTING);
-	server->sync_followed = server->setting; /* perhaps */
-	server->gathered = server->setting && link_record_is_set(record, LINK_RECORD_GATHERED);
+	server->copy = copy_of(record);
+	server->request_error = error_of(record);
+	server->sync_followed = link_record_is_set(record, LINK_RECORD_SETTING); /* perhaps */
 	server->fresh = link_record_is_set(record, LINK_RECORD_FRESH);
 	server->touched = link_record_is_set(record, LINK_RECORD_TOUCHED);
 	server->follows = parameters_has_followed(server->link.parameters);
@@ -189,7 +181,7 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		return;
 	}
 	limits_take_server(pool);
+	server->task = task_of(state, record);
 	server_place(server, state);
-	server->link.rules = rules_of(server, record);
-	server->restores = server->link.rules == relay_reset_server;
+	server->restores = server->task == SERVER_TASK_WATCH_RESET;
 }

@@ -159,8 +159,8 @@ static void write_client(struct buffer *out, const struct client_link *client)
 	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
-			flag(link->rules == relay_skipping_client, LINK_RECORD_SKIPPING) |
-			flag(link->rules == relay_forgetting_client, LINK_RECORD_FORGETTING) |
+			flag(client->step == CLIENT_STEP_SKIPPING, LINK_RECORD_SKIPPING) |
+			flag(client->step == CLIENT_STEP_FORGETTING, LINK_RECORD_FORGETTING) |
 			flag(client->ring_full, LINK_RECORD_RING_FULL));
 }
 
@@ -210,20 +210,22 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	write_target(out, server->link.pool->database->config);
 	statement_record_write_server(out, server);
 	tagged_number(out, TAG_FLAGS,
-		common_flags(&server->link) | flag(server->copying_in, LINK_RECORD_COPYING_IN) |
-			flag(server->streaming, LINK_RECORD_STREAMING) |
-			flag(server->request_failed, LINK_RECORD_REQUEST_FAILED) |
-			flag(server->skipping, LINK_RECORD_SKIPPING) |
-			flag(server->setting, LINK_RECORD_SETTING) |
-			flag(server->gathered, LINK_RECORD_GATHERED) |
+		common_flags(&server->link) |
+			flag(server->copy != COPY_NONE, LINK_RECORD_COPYING_IN) |
+			flag(server->copy == COPY_BOTH, LINK_RECORD_STREAMING) |
+			flag(server->request_error != REQUEST_ERROR_NONE,
+				LINK_RECORD_REQUEST_FAILED) |
+			flag(server->request_error == REQUEST_ERROR_UNTIL_SYNC,
+				LINK_RECORD_SKIPPING) |
+			flag(server_is_syncing(server), LINK_RECORD_SETTING) |
+			flag(server_has_gathered(server), LINK_RECORD_GATHERED) |
 			flag(server->fresh, LINK_RECORD_FRESH) |
 			flag(server->touched, LINK_RECORD_TOUCHED) |
 			flag(server->close_needed, LINK_RECORD_CLOSE_NEEDED) |
 			flag(server->dirty, LINK_RECORD_DIRTY) |
 			flag(server->unnamed_passing, LINK_RECORD_UNNAMED_PASSING) |
-			flag(server->link.rules == relay_reset_server, LINK_RECORD_RESET) |
-			flag(server->link.rules == relay_restoring_server,
-				LINK_RECORD_RESTORING));
+			flag(server->task == SERVER_TASK_WATCH_RESET, LINK_RECORD_RESET) |
+			flag(server->task == SERVER_TASK_RESTORE, LINK_RECORD_RESTORING));
 }
 
 void link_record_write(struct buffer *out, uint8_t kind, const struct link *link)

@@ -27,7 +27,7 @@ static bool is_unsent(const struct client_link *owner)
 	const struct server_link *server = (const struct server_link *)owner->link.peer;
 
 	return server
-		? server->setting && !server->gathered
+		? server_is_syncing(server) && !server_has_gathered(server)
 		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
 }
 

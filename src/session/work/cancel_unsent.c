@@ -52,7 +52,7 @@ void cancel_unsent_answer(struct client_link *client)
 		client_enter(client, CLIENT_IDLE);
 	}
 	client->query_start = client->transaction_start = 0;
-	client->link.rules = relay_canceled_client;
+	client_set_step(client, CLIENT_STEP_CANCELED);
 	client_limits_start(client);
 	if (tell_error(client))
 		relay_client_resume(client);
@@ -65,14 +65,14 @@ void cancel_unsent_answer(struct client_link *client)
 /* Protocol: "Message Flow", Extended Query: after an error all is skipped up to a Sync. */
 static enum verdict judge_skipped(struct relay_run *run)
 {
-	run->from->rules = relay_skipping_client;
+	client_set_step(run->client, CLIENT_STEP_SKIPPING);
 	return RELAY_DROP;
 }
 
 /* The end of what was cancelled: a simple query by itself, a batch at its Sync. */
 static enum verdict judge_end(struct relay_run *run)
 {
-	run->from->rules = relay_idle_client;
+	client_set_step(run->client, CLIENT_STEP_NONE);
 	if (!tell_ready(run->client))
 		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
 	return RELAY_DROP;
@@ -81,7 +81,7 @@ static enum verdict judge_end(struct relay_run *run)
 /* What is no part of a query. */
 static enum verdict judge_otherwise(struct relay_run *run)
 {
-	run->from->rules = relay_idle_client;
+	client_set_step(run->client, CLIENT_STEP_NONE);
 	return RELAY_AGAIN;
 }
 

@@ -29,7 +29,7 @@ static void on_drained(struct stream *stream)
 	server = server_of(client->link.peer);
 	stream_resume(&server->link.stream);
 	/* It may have been paused for answers of ours. */
-	if (!client->ring_full && !server->setting && !server->replaying &&
+	if (!client->ring_full && !server_is_syncing(server) && !server->replaying &&
 		!stream_is_blocked(&server->link.stream))
 		relay_client_resume(client);
 	if (server->link.peer)
@@ -83,7 +83,6 @@ const struct stream_handlers client_console_handlers = {
 void client_session_begin(struct client_link *client)
 {
 	stream_set_handlers(&client->link.stream, &client_session_handlers);
-	client->link.rules = relay_idle_client;
 	client_enter(client, CLIENT_IDLE);
 	client_group_join(client);
 	/* Out of the wheel, or each idle client would be woken once to see that nothing is due. */

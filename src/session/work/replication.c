@@ -143,8 +143,8 @@ bool replication_is_endless(const struct server_link *server)
 {
 	if (!server->replication)
 		return false;
-	return server->copying_in
-		? server->streaming
+	return server->copy != COPY_NONE
+		? server->copy == COPY_BOTH
 		: server->transaction_status == 'I' && requests_is_empty(&server->requests);
 }
 

@@ -71,7 +71,7 @@ static bool settle_client(struct link *link)
 {
 	const bool go_on = suspend_lets_go_on(client_of(link));
 
-	if (link->peer && server_of(link->peer)->setting) {
+	if (link->peer && server_is_syncing(server_of(link->peer))) {
 		prepare(link);
 		return false;
 	}
@@ -103,8 +103,8 @@ static void close_list(struct pool *pool, enum server_list list)
 /* Something that has to end before it rests: whoever takes over may not know what it is. */
 static bool runs_ours(const struct server_link *server)
 {
-	return server->link.state == SERVER_LOOKING_UP || server->setting ||
-		server->link.rules == relay_restoring_server;
+	return server->link.state == SERVER_LOOKING_UP || server_is_syncing(server) ||
+		server->task == SERVER_TASK_RESTORE;
 }
 
 static bool settle_list(struct pool *pool, enum server_list list)
@@ -114,8 +114,8 @@ static bool settle_list(struct pool *pool, enum server_list list)
 
 	TAILQ_FOREACH (link, &pool->servers[list], place) {
 		/* Whose client waits for our query does not come to rest before that has ended. */
-		settled = link->rules != relay_restoring_server && settle(link) && settled &&
-			!runs_ours(server_of(link));
+		settled = server_of(link)->task != SERVER_TASK_RESTORE && settle(link) &&
+			settled && !runs_ours(server_of(link));
 	}
 	return settled;
 }

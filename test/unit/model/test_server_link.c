@@ -260,8 +260,10 @@ static void test_a_server_is_clean_when_it_owes_nothing(void **state)
 	assert_false(server_is_clean(server));                                                 \
 	server->field = 0;                                                                     \
 	assert_true(server_is_clean(server))
-	UNCLEAN_IF(copying_in);
-	UNCLEAN_IF(setting);
+	UNCLEAN_IF(copy);
+	server_set_task(server, SERVER_TASK_SYNC_ALONE);
+	assert_false(server_is_clean(server));
+	server_set_task(server, SERVER_TASK_NONE);
 	UNCLEAN_IF(dirty);
 	UNCLEAN_IF(link.remaining);
 	assert_true(requests_add(&server->requests, 'Q', REQUEST_FORWARD));

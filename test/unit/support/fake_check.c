@@ -64,7 +64,7 @@ static void check_paired_client(const struct client_link *client)
 	/* It may have been told so much by us that it takes no more. */
 	if (!stream_is_blocked(&client->link.stream))
 		check_pause(&client->link,
-			stream_is_blocked(&server->link.stream) || server->setting ||
+			stream_is_blocked(&server->link.stream) || server_is_syncing(server) ||
 				client->ring_full || server->replaying);
 	check_pause_of_server(&server->link, &client->link.stream);
 }
@@ -147,7 +147,7 @@ static void check_cancels(const struct server_link *server)
 	assert_int_equal(server->cancels_queued, queued);
 	assert_int_equal(server->cancels, sent);
 	assert_true(server->link.state != SERVER_HELD || sent > 0);
-	assert_true(!server->draining.cancel_due ||
+	assert_true(server->draining.cancel != DRAINING_CANCEL_DUE ||
 		(server->link.state == SERVER_DRAINING && sent + queued == 0));
 }
 
@@ -186,13 +186,17 @@ static void check_server(const struct server_link *server)
 		assert_ptr_equal(server->link.peer->peer, &server->link);
 	} else {
 		assert_null(server->link.peer);
-		check_pause(&server->link, state == SERVER_DRAINING && server->draining.halted);
+		if (state != SERVER_DRAINING)
+			check_pause(&server->link, false);
+		else if (server->link.stream.paused)
+			assert_true(server->draining.cancel == DRAINING_CANCEL_DUE ||
+				server->cancels + server->cancels_queued > 0);
 	}
 	if (state == SERVER_IDLE || state == SERVER_STALE || state == SERVER_HELD) {
 		assert_true(requests_is_empty(&server->requests));
 		assert_true(server->requests.capacity <= REQUESTS_INLINE);
-		assert_false(server->setting);
-		assert_false(server->copying_in);
+		assert_false(server_is_syncing(server));
+		assert_false(server->copy);
 		assert_int_equal(server->transaction_status, 'I');
 		assert_false(stream_is_blocked(&server->link.stream));
 	}
@@ -216,7 +220,8 @@ static unsigned count_due(const struct pool *pool)
 	unsigned due = 0;
 
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place)
-		due += ((const struct server_link *)link)->draining.cancel_due;
+		due += ((const struct server_link *)link)->draining.cancel ==
+			DRAINING_CANCEL_DUE;
 	return due;
 }
 

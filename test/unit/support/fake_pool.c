@@ -359,7 +359,7 @@ struct actor *fake_server(struct pool *pool)
 	server->link.id = ++registry->process->last_id;
 	link_walk_enroll(registry, &server->link);
 	server->link.parameters = start_values(pool);
-	server->link.rules = relay_unused_server;
+	server_set_task(server, SERVER_TASK_NONE);
 	server->link.connect_time = server->link.request_time = loop_now(&fake_loop);
 	server->transaction_status = 'I';
 	where->sun_family = AF_UNIX;

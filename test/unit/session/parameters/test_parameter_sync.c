@@ -108,7 +108,7 @@ static void assert_gathered(struct actor *actor, const char *sql, const char *le
 {
 	assert_first_asked(actor, sql);
 	assert_heard(actor, letters);
-	assert_true(actor_server(actor)->setting);
+	assert_true(server_is_syncing(actor_server(actor)));
 }
 
 /* What it says to a Query of ours, and then these letters. */
