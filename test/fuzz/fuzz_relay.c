@@ -7,7 +7,7 @@
  * A seed is the pool's mode, and a sequence of steps: kind (see steps), actor, a length, that
  * many bytes.
  */
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Connect strings are split as in PgBouncer. */
 #include "config/connstr.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 /* All pairs as `key=[value]`, concatenated, and the result that ended the walk. */
 static enum connstr_result walk_all(const char *text, char *out, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Entries of [databases]: the meaning of their keys, and the reports of mistakes. */
 #include "config/database_config.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static const struct ini_place place = {.file = "f.ini", .line = 7};
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "config/file.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static void test_file_is_read_completely(void **state)
 {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "config/folder.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static void test_files_are_listed_in_byte_order(void **state)
 {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "config/hba.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static struct problems problems;
 static struct ident *ident;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Ident maps: which lines are valid, and which logins they allow. */
 #include "config/ident.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static struct problems problems;
 static struct ident *ident;

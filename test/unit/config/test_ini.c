@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "config/ini.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 struct record {
 	char text[4000];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Regular expressions: matches, the first group, and the limit on work. */
 #include "config/pattern.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 /* The match of the first group; "-": it took no part; NULL: no match. */
 static const char *group_of(const char *expression, const char *text)

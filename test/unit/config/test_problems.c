@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Problems are kept in order, with their places and log lines. */
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static void test_problems_are_listed_in_order(void **state)
 {

@@ -5,7 +5,7 @@
 #include "config/peer_config.h"
 #include "config/settings.h"
 #include "config/user_config.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static char why[256];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Whole configurations: loaded, reloaded, changed by SET; all mistakes are reported at once. */
 #include "config/snapshot.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static struct problems problems;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The tokenizer of HBA and ident files. */
 #include "config/tokens.h"
-#include "support/config_files.h"
+#include "support/files/config_files.h"
 
 static size_t add_token(const struct tokens *walk, char *out, size_t size)
 {

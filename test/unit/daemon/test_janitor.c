@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The stats period: what its line says, and what it leaves for averages and latencies. */
 #include "daemon/janitor.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static struct janitor janitor;
 static struct pool *pool;

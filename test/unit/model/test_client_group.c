@@ -3,7 +3,7 @@
  * Clients with the same application_name are counted together; the number of groups is limited.
  */
 #include "model/client_group.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static struct pool *pool;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Every allowed step between the states of a client, the list it leads to, and the counts there. */
 #include "model/client_group.h"
-#include "support/fake_pool.h"
-#include "support/state_walk.h"
+#include "support/fakes/fake_pool.h"
+#include "support/fakes/state_walk.h"
 
 /* The lines of the diagram in model/client_link.h; each ends with CLOSED, to which every line leads. */
 static const enum client_state lines[][7] = {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "model/client_statements.h"
-#include "support/statement_world.h"
+#include "support/fakes/fake_statements.h"
 
 enum { NAMES = 300, STEPS = 20000 };
 

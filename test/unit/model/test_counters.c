@@ -6,8 +6,8 @@
 #include "model/reason_facts.h"
 #include "session/link/close.h"
 #include "session/work/control.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/startup.h"
 
 static struct pool *pool;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Sizes and limits of a database: its own value, else that of the settings. */
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static int start(void **state)
 {

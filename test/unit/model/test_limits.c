@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Each limit: what counts, what is refused, and that everything is uncounted in the end. */
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static struct pool *pool;
 static struct client_link clients[4];

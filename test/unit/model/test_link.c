@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The bytes that a link holds, and its prefix in the log. */
 #include "model/held.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static struct link *link;
 static struct pool *pool;

@@ -2,7 +2,7 @@
 /* A walk visits each link that is open all the time once, while other links change. */
 #include "model/link_walk.h"
 #include "session/link/close.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 enum { MANY = 20 };
 

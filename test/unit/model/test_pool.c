@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The settings that apply to a pool, its counts, and its welcome. */
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/sqlstate.h"
 
 static int start(void **state)

@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static const char with_template[] = "[databases]\n"
 				    "zoo = host=/tmp\n"

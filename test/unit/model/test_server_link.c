@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Every allowed step between the states of a server, the list it leads to, and the counts there. */
-#include "support/fake_pool.h"
-#include "support/state_walk.h"
+#include "support/fakes/fake_pool.h"
+#include "support/fakes/state_walk.h"
 
 /* The lines of the diagram in model/server_link.h; each ends with CLOSED, to which every line leads. */
 static const enum server_state lines[][7] = {

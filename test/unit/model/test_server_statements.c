@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "model/server_statements.h"
-#include "support/statement_world.h"
+#include "support/fakes/fake_statements.h"
 
 enum { STATEMENTS = 40, STEPS = 20000 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "support/statement_world.h"
+#include "support/fakes/fake_statements.h"
 
 static void test_the_same_content_is_the_same_statement(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The secret of a user, and how long keys derived from it stay valid. */
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 #define SCRAM_TEXT                                                                                  \
 	"SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:" \

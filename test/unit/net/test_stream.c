@@ -15,7 +15,7 @@
 
 #include "net/address.h"
 #include "net/stream.h"
-#include "support/scripted_stream.h"
+#include "support/fakes/scripted_stream.h"
 
 static struct loop loop;
 static struct stream stream;

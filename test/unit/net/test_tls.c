@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "net/tls.h"
-#include "support/certificates.h"
+#include "support/files/certificates.h"
 
 enum { BULK = 300 * 1000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Whole runs of clients, servers and cancel requests in an order drawn from a seed, with all that
- * must always hold looked at after every step: see test/unit/support/sim_world.h.
+ * must always hold looked at after every step: see test/unit/support/simulation/sim_world.h.
  *
  * A failure tells its seed; SEED=n does that run again. PGUSHER_SIMULATION_SECONDS has each mode
  * take that long, FROM starts with another seed than 1.
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "support/sim_trace.h"
-#include "support/sim_world.h"
+#include "support/simulation/sim_trace.h"
+#include "support/simulation/sim_world.h"
 
 enum {
 	STEPS = 1500,

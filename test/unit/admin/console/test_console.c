@@ -19,7 +19,7 @@
 #include "session/rules/life.h"
 #include "session/work/client_session.h"
 #include "session/work/control.h"
-#include "support/scripted_stream.h"
+#include "support/fakes/scripted_stream.h"
 #include "wire/frame.h"
 #include "wire/reader.h"
 #include "wire/writer.h"

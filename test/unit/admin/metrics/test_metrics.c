@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "admin/metrics/metrics.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 
 static struct listeners listeners;
 static struct listener listener;

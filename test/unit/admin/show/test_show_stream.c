@@ -7,7 +7,7 @@
 #include "admin/show/clauses.h"
 #include "admin/show/show_stream.h"
 #include "session/link/close.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/frame.h"
 #include "wire/row.h"
 

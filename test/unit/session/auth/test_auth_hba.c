@@ -8,8 +8,8 @@
 
 #include "net/stream.h"
 #include "session/login/client_greeting.h"
-#include "support/config_files.h"
-#include "support/fake_login.h"
+#include "support/fakes/fake_login.h"
+#include "support/files/config_files.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 #include "wire/startup.h"

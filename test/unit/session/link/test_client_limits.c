@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* The time limits of clients: which clock each has, which comes first, and what is told. */
 #include "session/link/client_limits.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/startup.h"
 
 #define SECONDS(n) ((n)*USEC_PER_SEC)

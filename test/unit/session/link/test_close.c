@@ -2,8 +2,8 @@
 /* How links end: what is told to whom, what is never put inside half a message, what is let go. */
 #include "session/link/close.h"
 #include "session/work/control.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/message.h"
 #include "wire/startup.h"
 #include "wire/writer.h"

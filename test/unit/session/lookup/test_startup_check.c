@@ -15,7 +15,7 @@
 #include "session/parameters/application_name.h"
 #include "session/pool/lookup.h"
 #include "session/work/server_session.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Parameters of a client that are set on its server: with its first messages, or before them. */
 #include "session/relay/relay.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/message.h"
 #include "wire/parameter_draft.h"
 #include "wire/writer.h"

@@ -4,8 +4,8 @@
 #include "session/link/close.h"
 #include "session/pool/draining.h"
 #include "session/work/control.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 

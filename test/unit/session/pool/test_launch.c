@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "session/pool/launch.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/writer.h"
 
 static const char config[] = "[databases]\n"

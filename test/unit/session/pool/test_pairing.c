@@ -4,8 +4,8 @@
 
 #include "session/pool/pairing.h"
 #include "session/work/control.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/writer.h"
 
 static struct pool *pool;

@@ -3,8 +3,8 @@
  * The way of bytes: exact, wherever they are cut; whole before a server is taken; held back where
  * the receiver is slow; and what happens when one side breaks or goes.
  */
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 

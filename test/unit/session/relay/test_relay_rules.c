@@ -14,7 +14,7 @@
  *   +       they are a pair
  *   #       they are none: the client is idle, and so is the server
  */
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/writer.h"
 
 static struct pool *pool;

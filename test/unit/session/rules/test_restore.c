@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/message.h"
 #include "wire/parameter_draft.h"
 #include "wire/writer.h"

@@ -5,8 +5,8 @@
 
 #include "session/pool/launch.h"
 #include "session/server/failover.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 
 static struct pool *pool;
 

@@ -8,8 +8,8 @@
 
 #include "session/pool/launch.h"
 #include "session/server/server_login.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 
 static struct pool *pool;
 static struct actor *server; /* of the attempt that goes on */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Plans out of date: which batches are said again, and which errors are told. */
 #include "session/statements/replay.h"
-#include "support/fake_pool.h"
-#include "support/phrases.h"
+#include "support/fakes/fake_pool.h"
+#include "support/messages/statement_messages.h"
 
 static struct pool *pool;
 static struct actor *client, *server;

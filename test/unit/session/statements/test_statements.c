@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Names of prepared statements, where answers, errors and dead servers come between. */
-#include "support/fake_pool.h"
-#include "support/phrases.h"
+#include "support/fakes/fake_pool.h"
+#include "support/messages/statement_messages.h"
 #include "wire/message.h"
 #include "wire/writer.h"
 

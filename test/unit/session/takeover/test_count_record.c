@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Counters written down and read again: all of them, and nothing that is not understood. */
 #include "session/takeover/count_record.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/sqlstate.h"
 #include "wire/tagged.h"
 

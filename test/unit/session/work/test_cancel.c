@@ -6,8 +6,8 @@
 #include "session/pool/draining.h"
 #include "session/work/cancel.h"
 #include "session/work/control.h"
-#include "support/fake_pool.h"
-#include "support/fake_postgres.h"
+#include "support/fakes/fake_pool.h"
+#include "support/postgres/fake_postgres.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
 

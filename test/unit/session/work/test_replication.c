@@ -8,7 +8,7 @@
 #include "session/pool/pairing.h"
 #include "session/work/control.h"
 #include "session/work/replication.h"
-#include "support/fake_pool.h"
+#include "support/fakes/fake_pool.h"
 #include "wire/message.h"
 #include "wire/startup.h"
 

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: ISC */
+/* What must hold between any two events, whatever has happened: see fake_check(). */
+#include "model/client_group.h"
+#include "session/pool/lookup.h"
+#include "support/fakes/fake_pool.h"
+
+/* What the links say, to be compared with what the counters say. */
+struct tally {
+	unsigned sockets, keys, logins;
+	unsigned groups[CLIENT_STATES]; /* clients that are in a group */
+};
+
+static void check_pause(const struct link *link, bool expected)
+{
+	/* A link that may be read and is not will never be heard of again. */
+	if (link->stream.paused != expected)
+		fail_msg("%s %llu in state %u is %s",
+			link->kind == LINK_CLIENT ? "client" : "server",
+			(unsigned long long)link->id, link->state,
+			expected ? "read" : "not read");
+}
+
+/* --- clients ------------------------------------------------------------------------------ */
+
+/* Does it wait for a look-up, which knows of it? */
+static bool is_looking_up(const struct client_link *client)
+{
+	const struct login *login = client->login, *other;
+
+	/* What comes after a welcome has something else in the login's place. */
+	if (client->link.state > CLIENT_WELCOMING || !login || !login->lookup)
+		return false;
+	assert_ptr_equal(login->client, client);
+	TAILQ_FOREACH (other, &login->lookup->logins, in_lookup) {
+		if (other == login)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A server is not read while its client is blocked; but a client that was so before it had the
+ * server, by a welcome or a notice, stops it with the first bytes that do not get through.
+ */
+static void check_pause_of_server(const struct link *server, const struct stream *client)
+{
+	enum { OF_OURS = 4096 };
+
+	if (stream_is_blocked(client) && stream_backlog_length(client) < OF_OURS)
+		return;
+	check_pause(server, stream_is_blocked(client));
+}
+
+static void check_paired_client(const struct client_link *client)
+{
+	const struct server_link *server;
+
+	assert_non_null(client->link.peer);
+	assert_ptr_equal(client->link.peer->peer, &client->link);
+	assert_ptr_equal(client->link.peer->pool, client->link.pool);
+	assert_int_equal(client->link.peer->kind, LINK_SERVER);
+	server = server_of(client->link.peer);
+	assert_int_equal(server->link.state, SERVER_PAIRED);
+	/* It may have been told so much by us that it takes no more. */
+	if (!stream_is_blocked(&client->link.stream))
+		check_pause(&client->link,
+			stream_is_blocked(&server->link.stream) || server_is_syncing(server) ||
+				client->ring_full || server->replaying);
+	check_pause_of_server(&server->link, &client->link.stream);
+}
+
+static void check_client(const struct client_link *client, struct tally *tally)
+{
+	const enum client_state state = client_state(client);
+
+	assert_int_equal(client->link.kind, LINK_CLIENT);
+	assert_true(stream_is_open(&client->link.stream));
+	tally->sockets++;
+	if (state == CLIENT_PAIRED)
+		check_paired_client(client);
+	else
+		assert_null(client->link.peer);
+	if (state == CLIENT_IDLE && !stream_is_blocked(&client->link.stream))
+		check_pause(&client->link, false);
+	if (client_is_waiting(client) || state == CLIENT_LOOKING_UP)
+		check_pause(&client->link, true);
+	assert_int_equal(client->replica != NULL, client->replication != REPLICATION_NONE);
+	if (client->replica && client->replica->server)
+		assert_ptr_equal(client->replica->server->launched_for, client);
+	assert_true(state != CLIENT_WAITING || !client->replica);
+	assert_true(state != CLIENT_LAUNCHING || client->replica);
+	assert_int_equal(state == CLIENT_LOOKING_UP, is_looking_up(client));
+	if (client->key_length > 0) {
+		tally->keys++;
+		assert_ptr_equal(cancel_keys_find(&fake_registry.process->cancel_keys,
+					 client->key, client->key_length),
+			client);
+	}
+	if (client->group)
+		tally->groups[state]++;
+	if (state == CLIENT_CANCEL_SENT && client->cancel)
+		assert_ptr_equal(client->cancel->canceling, client);
+}
+
+static void check_clients(const struct pool *pool, const struct link_list *list,
+	unsigned allowed, unsigned counts[CLIENT_STATES], struct tally *tally)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, list, place) {
+		assert_ptr_equal(link->pool, pool);
+		assert_true(allowed & 1u << link->state);
+		counts[link->state]++;
+		check_client(client_of(link), tally);
+	}
+}
+
+static void check_groups(const struct pool *pool, const struct tally *tally)
+{
+	unsigned counts[CLIENT_STATES] = {0};
+
+	for (const struct client_group *group = pool->groups; group; group = group->next) {
+		unsigned members = 0;
+
+		for (unsigned i = 0; i < CLIENT_STATES; i++) {
+			counts[i] += group->clients[i];
+			members += group->clients[i];
+		}
+		assert_int_equal(group->members, members);
+		assert_true(members > 0);
+	}
+	assert_true(memcmp(counts, tally->groups, sizeof(counts)) == 0);
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+static void check_cancels(const struct server_link *server)
+{
+	unsigned queued = 0, sent = 0;
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &server->link.pool->cancels, place)
+		queued += link->state == CLIENT_CANCEL_WAITING &&
+			((const struct client_link *)link)->cancel == server;
+	TAILQ_FOREACH (link, &server->link.pool->servers[SERVERS_ACTIVE_CANCEL], place)
+		sent += ((const struct server_link *)link)->cancel_target == server;
+	assert_int_equal(server->cancels_queued, queued);
+	assert_int_equal(server->cancels, sent);
+	assert_true(server->link.state != SERVER_HELD || sent > 0);
+	assert_true(server->draining.cancel != DRAINING_CANCEL_DUE ||
+		(server->link.state == SERVER_DRAINING && sent + queued == 0));
+}
+
+/* One for replication is made for a client, and is never anybody else's. */
+static void check_replication(const struct server_link *server)
+{
+	const struct client_link *client = server->launched_for;
+
+	if (!server->replication) {
+		assert_null(client);
+		return;
+	}
+	if (server->link.state == SERVER_PAIRED)
+		client = (const struct client_link *)server->link.peer;
+	else
+		assert_true(server->link.state < SERVER_IDLE);
+	assert_non_null(client);
+	assert_int_equal(client->replication, server->replication);
+	assert_ptr_equal(client->link.pool, server->link.pool);
+	assert_true(server->link.state == SERVER_PAIRED || client->replica->server == server);
+}
+
+static void check_server(const struct server_link *server)
+{
+	const enum server_state state = server_state(server);
+
+	assert_int_equal(server->link.kind, LINK_SERVER);
+	/* Without a stream is only who waits for an address. */
+	assert_int_equal(stream_is_open(&server->link.stream), server->where_length > 0);
+	assert_true(server->where_length > 0 || state == SERVER_CONNECTING);
+	assert_int_equal(server->login != NULL,
+		state == SERVER_CONNECTING || state == SERVER_AUTHENTICATING ||
+			state == SERVER_PREPARING || state == SERVER_CANCELING);
+	if (state == SERVER_PAIRED) {
+		assert_non_null(server->link.peer);
+		assert_ptr_equal(server->link.peer->peer, &server->link);
+	} else {
+		assert_null(server->link.peer);
+		if (state != SERVER_DRAINING)
+			check_pause(&server->link, false);
+		else if (server->link.stream.paused)
+			assert_true(server->draining.cancel == DRAINING_CANCEL_DUE ||
+				server->cancels + server->cancels_queued > 0);
+	}
+	if (state == SERVER_IDLE || state == SERVER_STALE || state == SERVER_HELD) {
+		assert_true(requests_is_empty(&server->requests));
+		assert_true(server->requests.capacity <= REQUESTS_INLINE);
+		assert_false(server_is_syncing(server));
+		assert_false(server->copy);
+		assert_int_equal(server->transaction_status, 'I');
+		assert_false(stream_is_blocked(&server->link.stream));
+	}
+	assert_int_equal(server->lookup != NULL, state == SERVER_LOOKING_UP);
+	if (server->lookup) {
+		assert_ptr_equal(server->lookup->server, server);
+		assert_ptr_equal(server->lookup->pool, server->link.pool);
+		assert_false(server->lookup->queued);
+		assert_false(TAILQ_EMPTY(&server->lookup->logins));
+	}
+	if (state == SERVER_RESETTING || state == SERVER_CHECKING || state == SERVER_LOOKING_UP)
+		assert_int_equal(server->requests.count, 1);
+	check_cancels(server);
+	check_replication(server);
+}
+
+/* Ours, for servers whose client has gone. */
+static unsigned count_due(const struct pool *pool)
+{
+	const struct link *link;
+	unsigned due = 0;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place)
+		due += ((const struct server_link *)link)->draining.cancel ==
+			DRAINING_CANCEL_DUE;
+	return due;
+}
+
+static unsigned check_servers(const struct pool *pool, enum server_list which)
+{
+	unsigned count = 0;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[which], place) {
+		assert_ptr_equal(link->pool, pool);
+		assert_int_equal(server_list_of((enum server_state)link->state), which);
+		check_server(server_of(link));
+		count++;
+	}
+	return count;
+}
+
+/* Nobody waits while there is a server for him. */
+static void check_waiters(const struct pool *pool)
+{
+	struct link *link;
+
+	if (pool_is_paused(pool) || pool_wanted_servers(pool) == 0 || pool->has_work)
+		return;
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
+		assert_true(server_of(link)->dirty || server_of(link)->close_needed);
+}
+
+/* --- look-ups ----------------------------------------------------------------------------- */
+
+static unsigned count_logins(const struct lookup *lookup)
+{
+	const struct login *login;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+		count++;
+	assert_true(count > 0);
+	return count;
+}
+
+static void check_lookups(const struct pool *pool)
+{
+	unsigned waiting = 0, running = 0, logins = 0;
+	const struct lookup *lookup;
+	const struct link *link;
+
+	TAILQ_FOREACH (lookup, &pool->lookups, in_queue) {
+		assert_true(lookup->queued);
+		assert_null(lookup->server);
+		waiting++;
+		logins += count_logins(lookup);
+	}
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
+		lookup = ((const struct server_link *)link)->lookup;
+		running += lookup != NULL;
+		logins += lookup ? count_logins(lookup) : 0;
+	}
+	assert_int_equal(pool->lookups_waiting, waiting);
+	assert_int_equal(pool->lookups_running, running);
+	assert_int_equal(pool->looking_up, logins);
+	assert_true(HASH_CNT(by_what, pool->lookups_by_what) <= waiting);
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+#define BIT(state) (1u << CLIENT_##state)
+
+static void check_pool(const struct pool *pool, struct tally *all)
+{
+	unsigned counts[CLIENT_STATES] = {0};
+	struct tally tally = {0};
+	const struct pool *other;
+	bool has_work = false;
+
+	check_clients(
+		pool, &pool->clients, BIT(IDLE) | BIT(PAIRED) | BIT(CONSOLE), counts, &tally);
+	check_clients(pool, &pool->waiting, BIT(WAITING), counts, &tally);
+	check_clients(pool, &pool->welcoming, BIT(WELCOMING) | BIT(LAUNCHING), counts, &tally);
+	check_clients(
+		pool, &pool->cancels, BIT(CANCEL_WAITING) | BIT(CANCEL_SENT), counts, &tally);
+	assert_true(memcmp(pool->client_count, counts, sizeof(counts)) == 0);
+	for (unsigned i = 0; i < SERVER_LISTS; i++)
+		assert_int_equal(
+			pool->server_count[i], check_servers(pool, (enum server_list)i));
+	assert_int_equal(pool->cancels_due, count_due(pool));
+	check_groups(pool, &tally);
+	check_waiters(pool);
+	check_lookups(pool);
+	TAILQ_FOREACH (other, &fake_registry.work, in_work)
+		has_work = has_work || other == pool;
+	assert_int_equal(pool->has_work, has_work);
+	all->sockets += tally.sockets;
+	all->keys += tally.keys;
+}
+
+static unsigned servers_of(const struct database *database, const struct user *user)
+{
+	const struct pool *pool;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		if ((!database || pool->database == database) && (!user || pool->user == user))
+			count += pool_servers(pool);
+	}
+	return count;
+}
+
+void fake_check(void)
+{
+	const struct database *database, *next_database;
+	const struct user *user, *next_user;
+	struct tally tally = {0};
+	const struct pool *pool;
+	struct link *link;
+	unsigned pools = 0;
+
+	TAILQ_FOREACH (link, &fake_registry.logins, place) {
+		assert_true(link->state <= CLIENT_LOOKING_UP);
+		check_client(client_of(link), &tally);
+		tally.logins++;
+	}
+	assert_int_equal(fake_registry.login_count, tally.logins);
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		check_pool(pool, &tally);
+		pools++;
+	}
+	assert_int_equal(fake_registry.pool_count, pools);
+	assert_int_equal(fake_registry.process->limits.clients, tally.sockets);
+	assert_int_equal(fake_registry.process->cancel_keys.used, tally.keys);
+	HASH_ITER (by_name, fake_registry.databases, database, next_database)
+		assert_int_equal(database->servers, servers_of(database, NULL));
+	HASH_ITER (by_name, fake_registry.users, user, next_user)
+		assert_int_equal(user->servers, servers_of(NULL, user));
+}

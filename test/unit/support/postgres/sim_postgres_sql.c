@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/postgres/sim_postgres_sql.h"
+
+#include <strings.h>
+
+#include "support/fakes/fake_pool.h"
+#include "support/messages/letters.h"
+#include "support/simulation/sim_random.h"
+#include "support/simulation/sim_tokens.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+/* What a statement says of itself. */
+struct call {
+	const char *text, *parameter;
+	char says[40]; /* what its rows and errors say */
+	unsigned token; /* 0: it has none */
+	unsigned number;
+};
+
+/* --- the ledger --------------------------------------------------------------------------- */
+
+/*
+ * A server writes down that it runs the statement; an oracle, which comes to it when the answer
+ * is there, that exactly one server did.
+ */
+static void note_run(struct sim_postgres *pg, unsigned token)
+{
+	struct sim_token *entry = sim_token(token);
+
+	if (!pg->is_real) {
+		if (entry->executed != 1)
+			fail_msg("t%u was answered, and run %u times", token, entry->executed);
+		return;
+	}
+	entry->executed++;
+	if (entry->executed > 1)
+		fail_msg("t%u was run twice", token);
+	if (entry->skipped)
+		fail_msg("t%u was run, though its client knows that it was not", token);
+	if (pg->owner != 0 && pg->owner != entry->owner)
+		fail_msg("t%u of client %u was run in what is client %u's", token, entry->owner,
+			pg->owner);
+	pg->owner = entry->owner;
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static void write_row(struct sim_postgres *pg, const char *text)
+{
+	const size_t mark = writer_begin(&pg->out, PQ_DATA_ROW);
+
+	writer_int16(&pg->out, 1);
+	writer_int32(&pg->out, (uint32_t)strlen(text));
+	writer_bytes(&pg->out, text, strlen(text));
+	writer_end(&pg->out, mark);
+}
+
+static void write_heading(struct sim_postgres *pg)
+{
+	if (!pg->extended)
+		letters_write(&pg->out, SERVER_SPEAKS, "T");
+}
+
+static enum sim_run complete(struct sim_postgres *pg, const char *tag)
+{
+	writer_command_complete(&pg->out, tag);
+	return SIM_RUN_COMPLETE;
+}
+
+/* --- words -------------------------------------------------------------------------------- */
+
+static enum sim_run run_row(struct sim_postgres *pg, const struct call *call)
+{
+	write_heading(pg);
+	for (unsigned i = 0; i < call->number; i++)
+		write_row(pg, call->says);
+	return complete(pg, "SELECT");
+}
+
+static enum sim_run run_show(struct sim_postgres *pg, const struct call *call)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "t%u=%s", call->token, pg->value);
+	write_heading(pg);
+	write_row(pg, text);
+	return complete(pg, "SHOW");
+}
+
+static enum sim_run run_fail(struct sim_postgres *pg, const struct call *call)
+{
+	sim_postgres_fail(pg, "22012", call->says);
+	return SIM_RUN_FAILED;
+}
+
+static enum sim_run run_notice(struct sim_postgres *pg, const struct call *call)
+{
+	writer_notice(&pg->out, "NOTICE", "00000", call->says);
+	return complete(pg, "DO");
+}
+
+static enum sim_run run_slow(struct sim_postgres *pg, const struct call *call)
+{
+	pg->stuck = true;
+	pg->running = call->token;
+	sim_postgres_go_on(pg, false);
+	/* Whoever goes on runs what is behind it too. */
+	return SIM_RUN_WAITS;
+}
+
+/* The pooler's SETs fail, of which this is a part. */
+static enum sim_run run_mishap(struct sim_postgres *pg)
+{
+	const bool canceled = pg->mishap == SIM_SETS_CANCELED;
+
+	pg->mishap = SIM_NO_MISHAP;
+	pg->had_mishap = true;
+	sim_postgres_fail(pg, canceled ? "57014" : "22023",
+		canceled ? "canceling statement due to user request" : "no such value");
+	return SIM_RUN_FAILED;
+}
+
+static enum sim_run run_begin(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	/* So early that there is no transaction yet. */
+	if (pg->mishap == SIM_SETS_CANCELED && sim_chance(30))
+		return run_mishap(pg);
+	pg->status = 'T';
+	pg->implicit = false;
+	return complete(pg, "BEGIN");
+}
+
+static enum sim_run run_commit(struct sim_postgres *pg, const struct call *call)
+{
+	const bool good = pg->status != 'E';
+
+	(void)call;
+	sim_postgres_end_transaction(pg, good);
+	return complete(pg, good ? "COMMIT" : "ROLLBACK");
+}
+
+static enum sim_run run_rollback(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	sim_postgres_end_transaction(pg, false);
+	return complete(pg, "ROLLBACK");
+}
+
+static enum sim_run run_copy_in(struct sim_postgres *pg, const struct call *call)
+{
+	letters_write(&pg->out, SERVER_SPEAKS, "G");
+	pg->running = call->token;
+	pg->copy = strncmp(call->text, "copybad", 7) == 0 ? SIM_COPY_BAD : SIM_COPY_GOOD;
+	return SIM_RUN_WAITS;
+}
+
+static enum sim_run run_copy_out(struct sim_postgres *pg, const struct call *call)
+{
+	letters_write(&pg->out, SERVER_SPEAKS, "H");
+	for (unsigned i = 0; i < call->number; i++)
+		writer_message(&pg->out, PQ_COPY_DATA, call->says, strlen(call->says));
+	letters_write(&pg->out, SERVER_SPEAKS, "c");
+	return complete(pg, "COPY");
+}
+
+static enum sim_run run_set(struct sim_postgres *pg, const struct call *call)
+{
+	char name[32] = "", value[32] = "";
+
+	if (pg->mishap != SIM_NO_MISHAP)
+		return run_mishap(pg);
+	sscanf(call->text + 4, "%31[^=]='%31[^']'", name, value);
+	assert_string_equal(name, "application_name");
+	memcpy(pg->value, value, sizeof(pg->value));
+	return complete(pg, "SET");
+}
+
+static enum sim_run run_reset(struct sim_postgres *pg, const struct call *call)
+{
+	assert_string_equal(call->text + 6, "application_name");
+	memcpy(pg->value, pg->start, sizeof(pg->value));
+	return complete(pg, "RESET");
+}
+
+static enum sim_run run_discard(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	memcpy(pg->value, pg->start, sizeof(pg->value));
+	sim_postgres_deallocate(pg);
+	pg->owner = 0;
+	return complete(pg, "DISCARD ALL");
+}
+
+static enum sim_run run_deallocate_all(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	sim_postgres_deallocate(pg);
+	return complete(pg, "DEALLOCATE ALL");
+}
+
+static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *call)
+{
+	if (sim_postgres_drop(pg, call->text + strlen("deallocate ")))
+		return complete(pg, "DEALLOCATE");
+	sim_postgres_fail(pg, "26000", SIM_NO_STATEMENT);
+	return SIM_RUN_FAILED;
+}
+
+/* What stands for a DEALLOCATE that is not done on the server. */
+static enum sim_run run_nothing(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	return complete(pg, "UNLISTEN");
+}
+
+/* What a check query asks for. */
+static enum sim_run run_select(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	write_heading(pg);
+	write_row(pg, "1");
+	return complete(pg, "SELECT 1");
+}
+
+static const struct word {
+	const char *word;
+	enum sim_run (*run)(struct sim_postgres *pg, const struct call *call);
+	bool has_token, has_rows;
+} words[] = {
+	{"row ", run_row, true, true},
+	{"show ", run_show, true, true},
+	{"slow ", run_slow, true, true},
+	{"fail ", run_fail, true, false},
+	{"notice ", run_notice, true, false},
+	{"copyin ", run_copy_in, true, false},
+	{"copybad ", run_copy_in, true, false},
+	{"copyout ", run_copy_out, true, false},
+	{"begin", run_begin, false, false},
+	{"commit", run_commit, false, false},
+	{"rollback", run_rollback, false, false},
+	{"set ", run_set, false, false},
+	{"reset ", run_reset, false, false},
+	{"discard all", run_discard, false, false},
+	{"deallocate all", run_deallocate_all, false, false},
+	{"deallocate ", run_deallocate, false, false},
+	{"unlisten ", run_nothing, false, false},
+	{"select 1", run_select, false, true},
+};
+
+static const struct word *word_of(const char *text)
+{
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (strncasecmp(text, words[i].word, strlen(words[i].word)) == 0)
+			return &words[i];
+	fail_msg("nobody says \"%s\"", text);
+	return NULL;
+}
+
+/* What is asked for by its parameter is known by it, since the text may be used again. */
+static const struct word *read_call(struct call *call, const char *text, const char *parameter)
+{
+	const struct word *word = word_of(text);
+
+	*call = (struct call){.text = text, .parameter = parameter, .number = 1};
+	if (!word->has_token)
+		return word;
+	sscanf(text, "%*s t%u %u", &call->token, &call->number);
+	snprintf(call->says, sizeof(call->says), "t%u%s%s", call->token, parameter ? "/" : "",
+		parameter ? parameter : "");
+	if (parameter)
+		sscanf(parameter, "t%u", &call->token);
+	return word;
+}
+
+/* --- for sim_postgres --------------------------------------------------------------------- */
+
+enum sim_run sim_postgres_run(struct sim_postgres *pg, const char *text, const char *parameter)
+{
+	struct call call;
+	const struct word *word = read_call(&call, text, parameter);
+
+	if (word->has_token)
+		note_run(pg, call.token);
+	return word->run(pg, &call);
+}
+
+static void execute_rows(struct sim_postgres *pg, struct sim_portal *portal, unsigned most)
+{
+	struct call call;
+
+	read_call(&call, portal->text, portal->parameter[0] ? portal->parameter : NULL);
+	if (!portal->started) {
+		note_run(pg, call.token);
+		portal->left = call.number;
+	}
+	portal->started = true;
+	for (unsigned i = 0; portal->left > 0 && (most == 0 || i < most); i++, portal->left--)
+		write_row(pg, call.says);
+	if (portal->left > 0)
+		writer_message(&pg->out, PQ_PORTAL_SUSPENDED, NULL, 0);
+	else
+		complete(pg, "SELECT");
+}
+
+void sim_postgres_execute(struct sim_postgres *pg, struct sim_portal *portal, unsigned most)
+{
+	if (portal->text[0] == '\0')
+		writer_message(&pg->out, PQ_EMPTY_QUERY_RESPONSE, NULL, 0);
+	else if (strncmp(portal->text, "row ", 4) == 0)
+		execute_rows(pg, portal, most);
+	else
+		sim_postgres_run(
+			pg, portal->text, portal->parameter[0] ? portal->parameter : NULL);
+}
+
+void sim_postgres_describe(struct sim_postgres *pg, const char *text, bool whole)
+{
+	if (whole)
+		letters_write(&pg->out, SERVER_SPEAKS, "t");
+	letters_write(&pg->out, SERVER_SPEAKS,
+		text[0] != '\0' && word_of(text)->has_rows ? "T" : "n");
+}
+
+void sim_postgres_end_slow(struct sim_postgres *pg)
+{
+	char text[32];
+
+	if (pg->is_real)
+		sim_token(pg->running)->outcome = pg->interrupted ? SIM_CANCELED : SIM_DONE;
+	snprintf(text, sizeof(text), "t%u", pg->running);
+	if (pg->interrupted) {
+		sim_postgres_fail(pg, "57014", text);
+		return;
+	}
+	write_heading(pg);
+	write_row(pg, text);
+	complete(pg, "SELECT");
+}
+
+void sim_postgres_call(struct sim_postgres *pg, unsigned token)
+{
+	const size_t mark = writer_begin(&pg->out, PQ_FUNCTION_CALL_RESPONSE);
+
+	note_run(pg, token);
+	writer_int32(&pg->out, 4);
+	writer_int32(&pg->out, token);
+	writer_end(&pg->out, mark);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/simulation/sim_client.h"
+
+#include "support/simulation/sim_oracle.h"
+#include "support/simulation/sim_random.h"
+#include "support/simulation/sim_requests.h"
+#include "support/simulation/sim_trace.h"
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+void sim_client_begin(struct sim_client *client, unsigned number, const char *user)
+{
+	char name[32];
+	size_t mark;
+
+	*client = (struct sim_client){.number = number, .status = 'I'};
+	client->actor = fake_accept(-1);
+	mark = startup_begin(&client->out, PROTOCOL_3_0);
+	writer_string(&client->out, "user");
+	writer_string(&client->out, user);
+	writer_string(&client->out, "database");
+	writer_string(&client->out, "db");
+	if (sim_chance(50)) {
+		snprintf(name, sizeof(name), "c%u.start", number);
+		writer_string(&client->out, "application_name");
+		writer_string(&client->out, name);
+	}
+	startup_end(&client->out, mark);
+	sim_trace("client", number, "connects", 0, user);
+}
+
+/* What it may say depends on answers that have not come. */
+static bool has_to_wait(const struct sim_client *client)
+{
+	return !client->actor || !client->talks || client->leaves || client->told_last ||
+		client->awaits_copy;
+}
+
+bool sim_client_speak(struct sim_client *client, const struct sim_habits *habits)
+{
+	if (has_to_wait(client) || client->out.length - client->delivered > 4096)
+		return false;
+	if (client->copies) {
+		sim_speech_copy(client, sim_chance(25));
+		return true;
+	}
+	if (client->owed >= habits->pipeline)
+		return false;
+	if (!client->batch && sim_chance(1)) {
+		sim_trace("client", client->number, "says goodbye", client->owed, NULL);
+		sim_speech_terminate(client);
+	} else if (client->batch && sim_chance(50)) {
+		sim_speech_sync(client);
+	} else {
+		sim_speech_draw(client, habits);
+	}
+	return true;
+}
+
+bool sim_client_finish_transaction(struct sim_client *client)
+{
+	if (has_to_wait(client))
+		return false;
+	if (client->copies) {
+		sim_speech_copy(client, true);
+		return true;
+	}
+	if (client->batch) {
+		sim_speech_sync(client);
+		return true;
+	}
+	if (client->owed > 0 || client->status == 'I')
+		return false;
+	sim_speech_query(client, "rollback");
+	return true;
+}
+
+bool sim_client_finish(struct sim_client *client)
+{
+	if (sim_client_finish_transaction(client))
+		return true;
+	if (has_to_wait(client) || client->owed > 0)
+		return false;
+	sim_trace("client", client->number, "says goodbye", client->owed, NULL);
+	sim_speech_terminate(client);
+	return true;
+}
+
+bool sim_client_deliver(struct sim_client *client, size_t most)
+{
+	const size_t left = client->out.length - client->delivered;
+	const size_t length = left < most ? left : most;
+
+	if (!client->actor || length == 0)
+		return false;
+	sim_trace("client", client->number, "delivers", (long)length, NULL);
+	scripted_feed(client->actor->script, client->out.data + client->delivered, length);
+	client->delivered += length;
+	if (client->delivered == client->out.length) {
+		buffer_clear(&client->out);
+		client->delivered = 0;
+		if (client->leaves)
+			client->excuses |= SIM_IT_LEFT;
+	}
+	scripted_run(client->actor->script);
+	return true;
+}
+
+void sim_client_hear(struct sim_client *client)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(client->actor->script, &length);
+
+	if (client->heard == length)
+		return;
+	while (client->heard < length) {
+		const size_t used = sim_oracle_judge(
+			client, output + client->heard, length - client->heard);
+
+		if (used == 0)
+			return;
+		client->heard += used;
+	}
+	scripted_forget_output(client->actor->script);
+	client->heard = 0;
+}
+
+void sim_client_end(struct sim_client *client)
+{
+	size_t length;
+	const uint8_t *output;
+
+	sim_trace("client", client->number, "is gone", (long)client->excuses, client->fatal);
+	sim_client_hear(client);
+	output = scripted_output(client->actor->script, &length);
+	if (client->heard < length)
+		sim_oracle_judge_tail(client, output + client->heard, length - client->heard);
+	sim_oracle_judge_end(client);
+	fake_forget(client->actor);
+	sim_client_free(client);
+}
+
+void sim_client_free(struct sim_client *client)
+{
+	client->actor = NULL;
+	buffer_free(&client->out);
+	buffer_free(&client->asked);
+	sim_postgres_free(&client->oracle);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/simulation/sim_oracle.h"
+
+#include "support/messages/letters.h"
+#include "support/simulation/sim_tokens.h"
+#include "support/simulation/sim_trace.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+/* --- what must come next ------------------------------------------------------------------ */
+
+/* What the client has said next, and the oracle not heard. NULL: nothing. */
+static const uint8_t *next_asked(const struct sim_client *client, struct frame *frame)
+{
+	const uint8_t *next = client->asked.data + client->heard_asked;
+	const size_t left = client->asked.length - client->heard_asked;
+
+	return frame_peek(next, left, UINT32_MAX, frame) == FRAME_WHOLE ? next : NULL;
+}
+
+static void take_asked(struct sim_client *client, size_t length)
+{
+	client->heard_asked += length;
+	if (client->heard_asked < client->asked.length)
+		return;
+	buffer_clear(&client->asked);
+	client->heard_asked = 0;
+}
+
+/* The oracle hears the next message. False: the client has said nothing more. */
+static bool hear_next(struct sim_client *client)
+{
+	struct frame frame;
+	const uint8_t *message = next_asked(client, &frame);
+
+	if (!message)
+		return false;
+	sim_trace_message("oracle", client->number, "hears", message, frame.total);
+	sim_postgres_hear(&client->oracle, (char)frame.type, frame_body(message),
+		frame_body_size(&frame));
+	take_asked(client, frame.total);
+	return true;
+}
+
+/* Have the oracle say something. False: it has nothing to say. */
+static bool expect(struct sim_client *client)
+{
+	while (sim_postgres_said(&client->oracle) == 0) {
+		if (client->oracle.stuck) {
+			sim_postgres_go_on(&client->oracle, false);
+			if (client->oracle.stuck && sim_postgres_said(&client->oracle) == 0)
+				return false;
+		} else if (!hear_next(client)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static const uint8_t *expected(const struct sim_client *client)
+{
+	return client->oracle.out.data + client->oracle.taken;
+}
+
+/* Printable, for a failure. */
+static const char *show(const uint8_t *data, size_t length)
+{
+	static char texts[2][200];
+	static unsigned turn;
+	char *out = texts[turn++ % 2];
+	size_t i;
+
+	for (i = 0; i < length && i < sizeof(texts[0]) - 1; i++)
+		out[i] = data[i] >= ' ' && data[i] < 127 ? (char)data[i] : '.';
+	out[i] = '\0';
+	return out;
+}
+
+/* In a failed transaction a Parse may be answered by us: see doc/differences.md. */
+static void allow_our_answer(struct sim_client *client, uint8_t type)
+{
+	if (type == PQ_PARSE_COMPLETE && expected(client)[0] == PQ_ERROR_RESPONSE)
+		sim_postgres_forgive(&client->oracle);
+}
+
+static void compare(struct sim_client *client, const uint8_t *data, size_t total)
+{
+	if (!expect(client))
+		fail_msg("client %u hears \"%s\" and has asked for nothing", client->number,
+			show(data, total));
+	allow_our_answer(client, data[0]);
+	if (sim_postgres_said(&client->oracle) < total ||
+		memcmp(expected(client), data, total) != 0)
+		fail_msg("client %u hears \"%s\" and not \"%s\"", client->number,
+			show(data, total),
+			show(expected(client), sim_postgres_said(&client->oracle)));
+	sim_postgres_take(&client->oracle, total);
+}
+
+/* --- what may come at any time ------------------------------------------------------------ */
+
+/* With nothing else in the middle of it. */
+static bool is_notification(const uint8_t *message, size_t total)
+{
+	struct buffer wanted = {0};
+	bool same;
+
+	letters_write(&wanted, SERVER_SPEAKS, "A");
+	same = total == wanted.length && memcmp(message, wanted.data, total) == 0;
+	buffer_free(&wanted);
+	return same;
+}
+
+/* A notice of ours, or what a server says of itself. */
+static bool is_unasked(const uint8_t *message, size_t total)
+{
+	const char *name, *value;
+	struct report report;
+
+	switch (message[0]) {
+	case PQ_NOTIFICATION_RESPONSE:
+		return is_notification(message, total);
+	case PQ_NOTICE_RESPONSE:
+		report_parse(message + 5, total - 5, &report);
+		return report.text &&
+			(strcmp(report.text, "unasked") == 0 ||
+				strncmp(report.text, "No server", 9) == 0);
+	case PQ_PARAMETER_STATUS:
+		return report_parse_parameter(message + 5, total - 5, &name, &value) &&
+			strcmp(name, "application_name") != 0;
+	}
+	return false;
+}
+
+/* --- a query that was cancelled before it had a server ------------------------------------ */
+
+static bool is_canceled_by_us(const uint8_t *message, size_t total)
+{
+	struct report report;
+
+	if (message[0] != PQ_ERROR_RESPONSE)
+		return false;
+	report_parse(message + 5, total - 5, &report);
+	return report.text &&
+		strcmp(report.text, "canceling statement due to user request") == 0;
+}
+
+/* The oracle passes over it, as PostgreSQL does after an error. */
+static void skip_next(struct sim_client *client)
+{
+	struct sim_postgres *oracle = &client->oracle;
+	struct frame frame = {0};
+	const uint8_t *message;
+
+	while ((message = next_asked(client, &frame)) != NULL && strchr("dcf", frame.type))
+		take_asked(client, frame.total);
+	if (!message)
+		fail_msg("client %u was cancelled, and had asked for nothing", client->number);
+	if (frame.type == PQ_QUERY || frame.type == PQ_FUNCTION_CALL || frame.type == PQ_SYNC) {
+		sim_ledger_skip((char)frame.type, frame_body(message), frame_body_size(&frame));
+		take_asked(client, frame.total);
+		writer_ready(&oracle->out, READY_IDLE);
+	} else {
+		oracle->extended = oracle->skipping = true;
+	}
+}
+
+static void judge_cancel(struct sim_client *client)
+{
+	const struct sim_postgres *oracle = &client->oracle;
+
+	if (client->aimed == 0)
+		fail_msg("client %u was cancelled, which nobody had asked for", client->number);
+	if (sim_postgres_said(oracle) > 0 || oracle->stuck || oracle->skipping ||
+		oracle->copy != SIM_NO_COPY || oracle->status != 'I')
+		fail_msg("client %u was cancelled in the middle of something", client->number);
+	skip_next(client);
+	client->awaits_copy = false;
+}
+
+/* The last word on this connection, of its server or of us. */
+static bool is_fatal(struct sim_client *client, const uint8_t *message, size_t total)
+{
+	struct report report;
+
+	if (message[0] != PQ_ERROR_RESPONSE)
+		return false;
+	report_parse(message + 5, total - 5, &report);
+	if (!report.severity || strcmp(report.severity, "FATAL") != 0)
+		return false;
+	snprintf(client->fatal, sizeof(client->fatal), "%s", report.sqlstate);
+	if (strcmp(report.text, SIM_LAST_WORDS) != 0)
+		client->told_fatal = true;
+	client->told_last = true;
+	return true;
+}
+
+/* --- the welcome -------------------------------------------------------------------------- */
+
+static void note_start(struct sim_client *client, const uint8_t *message, size_t total)
+{
+	const char *name, *value;
+
+	assert_true(report_parse_parameter(message + 5, total - 5, &name, &value));
+	if (strcmp(name, "application_name") == 0)
+		sim_postgres_start(&client->oracle, false, value);
+}
+
+static void judge_welcome(struct sim_client *client, const uint8_t *message, size_t total)
+{
+	switch (message[0]) {
+	case PQ_AUTHENTICATION:
+		sim_postgres_start(&client->oracle, false, "");
+		break;
+	case PQ_PARAMETER_STATUS:
+		note_start(client, message, total);
+		break;
+	case PQ_BACKEND_KEY_DATA:
+		assert_true(total - 5 <= sizeof(client->key));
+		client->key_length = total - 5;
+		memcpy(client->key, message + 5, total - 5);
+		break;
+	case PQ_READY_FOR_QUERY:
+		assert_true(client->key_length >= 8);
+		client->talks = true;
+		break;
+	default:
+		fail_msg("client %u is welcomed by \"%s\"", client->number,
+			show(message, total));
+	}
+}
+
+/* --- what it means to the client ---------------------------------------------------------- */
+
+static void note(struct sim_client *client, const uint8_t *message)
+{
+	switch (message[0]) {
+	case PQ_READY_FOR_QUERY:
+		assert_true(client->owed > 0);
+		client->owed--;
+		client->answers++;
+		client->status = (char)message[5];
+		break;
+	case PQ_COPY_IN_RESPONSE:
+		client->copies = client->awaits_copy;
+		client->awaits_copy = false;
+		break;
+	case PQ_ERROR_RESPONSE:
+		client->awaits_copy = client->copies = false;
+		break;
+	}
+}
+
+size_t sim_oracle_judge(struct sim_client *client, const uint8_t *data, size_t available)
+{
+	struct frame frame;
+
+	if (client->told_fatal)
+		fail_msg("client %u hears more after its end", client->number);
+	if (frame_peek(data, available, UINT32_MAX, &frame) != FRAME_WHOLE)
+		return 0;
+	sim_trace_message("client", client->number, "hears", data, frame.total);
+	if (is_fatal(client, data, frame.total))
+		return frame.total;
+	if (client->told_last)
+		fail_msg("client %u hears more after its server's end", client->number);
+	if (!client->talks) {
+		judge_welcome(client, data, frame.total);
+	} else if (is_canceled_by_us(data, frame.total)) {
+		judge_cancel(client);
+	} else if (!is_unasked(data, frame.total)) {
+		compare(client, data, frame.total);
+		note(client, data);
+	}
+	return frame.total;
+}
+
+void sim_oracle_judge_tail(struct sim_client *client, const uint8_t *data, size_t length)
+{
+	if (!client->talks || strchr("SNAE", data[0]))
+		return;
+	assert_true(expect(client));
+	allow_our_answer(client, data[0]);
+	if (sim_postgres_said(&client->oracle) < length ||
+		memcmp(expected(client), data, length) != 0)
+		fail_msg("client %u hears at its end \"%s\" and not \"%s\"", client->number,
+			show(data, length),
+			show(expected(client), sim_postgres_said(&client->oracle)));
+}
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+/* What a client may be told for which reason; "" is nothing at all. */
+static const struct {
+	enum sim_excuse excuse;
+	const char *fatal;
+} endings[] = {
+	{SIM_IT_LEFT, ""},
+	{SIM_SERVER_DIED, "08006"},
+	{SIM_SERVER_DIED, "57P01"},
+	{SIM_SERVER_DIED, "08P01"},
+	{SIM_SERVER_DIED, "57014"}, /* its SETs were cancelled, and nobody knows what was run */
+	{SIM_SERVER_DIED, ""}, /* in the middle of a message */
+	{SIM_NO_SERVER, "08P01"},
+	{SIM_NO_SERVER, "08006"},
+	{SIM_NO_SERVER, "57P03"},
+	{SIM_KILLED, "57P01"},
+	{SIM_KILLED, ""}, /* in the middle of a message */
+	{SIM_WAITED, "57014"},
+	{SIM_WAITED, "57P03"},
+	{SIM_BEGAN, "08P01"},
+};
+
+void sim_oracle_judge_end(const struct sim_client *client)
+{
+	if (client->stalls && client->excuses != 0 && client->fatal[0] == '\0')
+		return;
+	for (size_t i = 0; i < COUNT(endings); i++)
+		if ((client->excuses & endings[i].excuse) != 0 &&
+			strcmp(client->fatal, endings[i].fatal) == 0)
+			return;
+	fail_msg("client %u was closed with \"%s\", and has the excuses %x", client->number,
+		client->fatal, client->excuses);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/simulation/sim_requests.h"
+
+#include "support/simulation/sim_random.h"
+#include "support/simulation/sim_tokens.h"
+#include "support/simulation/sim_trace.h"
+#include "wire/writer.h"
+
+/* Longer than the shortest pkt_buf. */
+#define LONG_ROW                                                                                 \
+	"all the bytes of this row of a COPY will not always be there when its first ones have " \
+	"been passed on"
+
+/* Named by clients; the same ones with other texts. */
+enum { NAMES = 4 };
+
+/* --- messages ----------------------------------------------------------------------------- */
+
+static size_t begin(struct sim_client *client, char letter)
+{
+	return writer_begin(&client->out, (uint8_t)letter);
+}
+
+/* The oracle hears it too. */
+static void end(struct sim_client *client, size_t mark)
+{
+	struct buffer *out = &client->out;
+
+	writer_end(out, mark);
+	assert_false(out->failed);
+	sim_trace_message(
+		"client", client->number, "says", out->data + mark - 1, out->length - mark + 1);
+	/* The mark is behind the letter. */
+	assert_true(
+		buffer_append(&client->asked, out->data + mark - 1, out->length - mark + 1));
+}
+
+static void say_empty(struct sim_client *client, char letter)
+{
+	end(client, begin(client, letter));
+}
+
+static void say_text(struct sim_client *client, char letter, const char *text)
+{
+	const size_t mark = begin(client, letter);
+
+	writer_string(&client->out, text);
+	end(client, mark);
+}
+
+void sim_speech_query(struct sim_client *client, const char *sql)
+{
+	say_text(client, PQ_QUERY, sql);
+	client->owed++;
+	client->unnamed = false;
+}
+
+void sim_speech_sync(struct sim_client *client)
+{
+	say_empty(client, PQ_SYNC);
+	client->owed++;
+	client->batch = client->bound = false;
+}
+
+void sim_speech_terminate(struct sim_client *client)
+{
+	say_empty(client, PQ_TERMINATE);
+	client->leaves = true;
+}
+
+static void parse(struct sim_client *client, const char *name, const char *text)
+{
+	const size_t mark = begin(client, PQ_PARSE);
+
+	writer_string(&client->out, name);
+	writer_string(&client->out, text);
+	writer_int16(&client->out, 0);
+	end(client, mark);
+	client->unnamed |= name[0] == '\0';
+}
+
+/* With a token of its own, or none. */
+static void bind_portal(struct sim_client *client, const char *portal, const char *statement)
+{
+	const size_t mark = begin(client, PQ_BIND);
+	char token[16];
+
+	snprintf(token, sizeof(token), "t%u", sim_ledger_new(client->number));
+	writer_string(&client->out, portal);
+	writer_string(&client->out, statement);
+	writer_int16(&client->out, 0);
+	writer_int16(&client->out, 1);
+	writer_int32(&client->out, (uint32_t)strlen(token));
+	writer_bytes(&client->out, token, strlen(token));
+	writer_int16(&client->out, 0);
+	end(client, mark);
+	client->bound = true;
+}
+
+static void say_about(struct sim_client *client, char letter, char what, const char *name)
+{
+	const size_t mark = begin(client, letter);
+
+	writer_byte(&client->out, (uint8_t)what);
+	writer_string(&client->out, name);
+	end(client, mark);
+}
+
+static void execute(struct sim_client *client, const char *portal, unsigned most)
+{
+	const size_t mark = begin(client, PQ_EXECUTE);
+
+	writer_string(&client->out, portal);
+	writer_int32(&client->out, most);
+	end(client, mark);
+}
+
+/* --- statements --------------------------------------------------------------------------- */
+
+static void draw_row(struct sim_client *client, char *out, size_t size)
+{
+	static const char *const words[] = {"row", "row", "row", "slow", "show", "notice"};
+
+	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))],
+		sim_ledger_new(client->number), sim_below(4));
+}
+
+static void draw_transaction(char *out, size_t size)
+{
+	static const char *const words[] = {"begin", "begin", "commit", "rollback"};
+
+	snprintf(out, size, "%s", words[sim_below(COUNT(words))]);
+}
+
+/* Any statement but those of COPY. */
+static void draw_statement(
+	struct sim_client *client, const struct sim_habits *habits, char *out, size_t size)
+{
+	if (sim_chance(habits->trouble))
+		snprintf(out, size, "fail t%u", sim_ledger_new(client->number));
+	else if (habits->transactions && sim_chance(25))
+		draw_transaction(out, size);
+	else if (habits->sets && sim_chance(10))
+		snprintf(out, size, "SET application_name='c%u.%u'", client->number,
+			sim_below(3));
+	else if (sim_chance(5))
+		snprintf(out, size, "copyout t%u %u", sim_ledger_new(client->number),
+			sim_below(5));
+	else
+		draw_row(client, out, size);
+}
+
+/* One that others say as well; only what is bound to it tells whose it is. */
+static void draw_shared(const struct sim_habits *habits, char *out, size_t size)
+{
+	static const char *const words[] = {"row", "row", "row", "slow", "show", "fail"};
+
+	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))], habits->shared,
+		sim_below(3));
+}
+
+static void draw_deallocate(struct sim_client *client)
+{
+	char sql[32];
+
+	snprintf(sql, sizeof(sql), "deallocate s%u", sim_below(NAMES));
+	sim_speech_query(client, sim_chance(70) ? sql : "deallocate all");
+}
+
+static void draw_query(struct sim_client *client, const struct sim_habits *habits)
+{
+	char sql[SIM_QUERY] = "", text[SIM_TEXT];
+	const unsigned count = sim_chance(60) ? 1 : sim_below(4);
+
+	for (unsigned i = 0; i < count; i++) {
+		draw_statement(client, habits, text, sizeof(text));
+		snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), "%s%s", i ? "; " : "",
+			text);
+	}
+	sim_speech_query(client, sql);
+}
+
+static void draw_function_call(struct sim_client *client)
+{
+	const size_t mark = begin(client, PQ_FUNCTION_CALL);
+	const unsigned token = sim_ledger_new(client->number);
+
+	writer_int32(&client->out, 1598);
+	writer_int32(&client->out, token);
+	end(client, mark);
+	client->owed++;
+}
+
+/* --- COPY --------------------------------------------------------------------------------- */
+
+void sim_speech_copy(struct sim_client *client, bool ends)
+{
+	if (!ends) {
+		say_text(client, PQ_COPY_DATA, sim_chance(70) ? "1\t2" : LONG_ROW);
+		return;
+	}
+	if (sim_chance(70))
+		say_empty(client, PQ_COPY_DONE);
+	else
+		say_text(client, PQ_COPY_FAIL, "enough");
+	client->copies = false;
+}
+
+/* Data without waiting for the server to ask for it, as drivers do that do not look. */
+static void copy_blindly(struct sim_client *client)
+{
+	for (unsigned i = sim_below(4); i > 0; i--)
+		sim_speech_copy(client, false);
+	sim_speech_copy(client, true);
+}
+
+static void draw_copy(struct sim_client *client, const struct sim_habits *habits)
+{
+	/* One of its own, so that nobody begins a COPY who does not mean to. */
+	const char *name = habits->apart ? "copy" : "";
+	/* To look at the answer of this one the answers before it must be known. */
+	const bool looks = client->owed == 0 && sim_chance(60);
+	char text[SIM_TEXT];
+
+	const bool extended = sim_chance(50);
+
+	snprintf(text, sizeof(text), "%s t%u", sim_chance(75) ? "copyin" : "copybad",
+		extended ? habits->shared : sim_ledger_new(client->number));
+	if (extended) {
+		say_about(client, PQ_CLOSE, 'S', name);
+		parse(client, name, text);
+		bind_portal(client, "", name);
+		execute(client, "", 0);
+		client->batch = true;
+	} else {
+		sim_speech_query(client, text);
+	}
+	client->awaits_copy = looks;
+	if (!looks)
+		copy_blindly(client);
+}
+
+/* --- extended queries --------------------------------------------------------------------- */
+
+static void draw_name(const struct sim_habits *habits, char *out, size_t size)
+{
+	if (habits->names && sim_chance(60))
+		snprintf(out, size, "s%u", sim_below(NAMES));
+	else
+		snprintf(out, size, "%s", "");
+}
+
+static void draw_rest_of_portal(struct sim_client *client, const char *portal)
+{
+	if (sim_chance(30))
+		say_about(client, PQ_DESCRIBE, 'P', portal);
+	if (sim_chance(20)) {
+		execute(client, portal, 1 + sim_below(2));
+		if (sim_chance(20))
+			say_about(client, PQ_CLOSE, 'P', portal);
+		return;
+	}
+	execute(client, portal, 0);
+}
+
+/*
+ * Where we look after names, they have the meaning that they would have if what is in flight went
+ * well, and the one without a name outlives a Query that is said before an error is known: those
+ * who do not wait to see that say what they mean.
+ */
+static bool may_use_again(
+	const struct sim_client *client, const struct sim_habits *habits, const char *name)
+{
+	if (habits->tracked && (client->owed > 0 || (name[0] == '\0' && !client->unnamed)))
+		return false;
+	return habits->apart;
+}
+
+/* Parse, Bind and Execute, or some of them. */
+static void draw_extended(struct sim_client *client, const struct sim_habits *habits)
+{
+	char name[16], text[SIM_TEXT], portal[16] = "";
+	bool anew;
+
+	draw_name(habits, name, sizeof(name));
+	anew = !may_use_again(client, habits, name) || sim_chance(70);
+	if (anew) {
+		if (name[0] != '\0' || sim_chance(30))
+			draw_shared(habits, text, sizeof(text));
+		else
+			draw_statement(client, habits, text, sizeof(text));
+		/* Where we look after names, the end of its session would stand for an error. */
+		if (name[0] != '\0' && (habits->tracked || sim_chance(70)))
+			say_about(client, PQ_CLOSE, 'S', name);
+		parse(client, name, sim_chance(3) ? "" : text);
+	}
+	if (sim_chance(20))
+		say_about(client, PQ_DESCRIBE, 'S', name);
+	if (anew && habits->apart && sim_chance(30))
+		return;
+	if (sim_chance(20))
+		snprintf(portal, sizeof(portal), "p%u", client->names++ % 8);
+	bind_portal(client, portal, name);
+	draw_rest_of_portal(client, portal);
+}
+
+static void draw_batch(struct sim_client *client, const struct sim_habits *habits)
+{
+	client->batch = true;
+	for (unsigned i = sim_below(4); i > 0; i--) {
+		draw_extended(client, habits);
+		if (sim_chance(15))
+			say_empty(client, PQ_FLUSH);
+		if (client->status != 'I' && sim_chance(5))
+			return; /* the rest comes another time */
+	}
+	if (sim_chance(8))
+		say_empty(client, PQ_FLUSH);
+	else
+		sim_speech_sync(client);
+}
+
+void sim_speech_draw(struct sim_client *client, const struct sim_habits *habits)
+{
+	if (client->batch || sim_chance(45))
+		draw_batch(client, habits);
+	else if (sim_chance(10))
+		draw_copy(client, habits);
+	else if (sim_chance(4))
+		draw_function_call(client);
+	else if (habits->names && client->owed == 0 && sim_chance(8))
+		draw_deallocate(client);
+	else if (sim_chance(3))
+		sim_speech_copy(client, true); /* of a COPY that never was */
+	else
+		draw_query(client, habits);
+}

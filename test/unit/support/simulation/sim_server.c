@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/simulation/sim_server.h"
+
+#include "support/simulation/sim_random.h"
+#include "support/simulation/sim_tokens.h"
+#include "support/simulation/sim_trace.h"
+#include "support/simulation/sim_world.h"
+#include "wire/frame.h"
+#include "wire/message.h"
+#include "wire/startup.h"
+#include "wire/writer.h"
+
+struct sim_server sim_servers[SIM_SERVERS];
+bool sim_server_one_owner;
+
+static void take_over(struct actor *actor)
+{
+	static unsigned numbers;
+	struct sim_server *server = sim_servers;
+
+	while (server->actor && server < sim_servers + SIM_SERVERS - 1)
+		server++;
+	assert_null(server->actor);
+	*server = (struct sim_server){.actor = actor, .connecting = true, .number = ++numbers};
+	for (size_t i = 0; i < sizeof(server->key); i++)
+		server->key[i] = (uint8_t)sim_draw();
+	sim_trace("server", server->number, "is connected to", 0, NULL);
+}
+
+void sim_server_collect(void)
+{
+	struct actor *actor;
+
+	while ((actor = fake_launched()) != NULL)
+		take_over(actor);
+}
+
+/* --- login, and cancel requests ----------------------------------------------------------- */
+
+static void greet(struct sim_server *server, const uint8_t *message, size_t total)
+{
+	struct buffer *out = &server->session.out;
+	struct startup_walk walk;
+	const char *name, *value, *application_name = "";
+
+	startup_walk_begin(&walk, message, total);
+	while (startup_walk_next(&walk, &name, &value) == STARTUP_PARAMETER)
+		if (strcmp(name, "application_name") == 0)
+			application_name = value;
+	sim_postgres_start(&server->session, true, application_name);
+	server->session.one_owner = sim_server_one_owner;
+	writer_authentication(out, AUTH_OK, NULL, 0);
+	writer_parameter_status(out, "application_name", application_name);
+	writer_parameter_status(out, "server_version", "15.0");
+	writer_backend_key(out, server->key, sizeof(server->key));
+	writer_ready(out, READY_IDLE);
+	server->started = true;
+}
+
+/* It may come when its query has ended, and then hits whatever runs: that must be its owner's. */
+static void interrupt(struct sim_server *target)
+{
+	const unsigned owner = sim_token(target->session.running)->owner;
+
+	sim_trace("server", target->number, "is cancelled, at the work of", owner, NULL);
+	if (!sim_world_is_aimed_at(owner))
+		fail_msg("a query of client %u was cancelled, which nobody had asked for",
+			owner);
+	target->session.interrupted = true;
+}
+
+/* Are the pooler's SETs what it hears next? */
+static bool is_told_to_set(const struct sim_server *server)
+{
+	size_t length;
+	const uint8_t *output = scripted_output(server->actor->script, &length);
+	const size_t size = strlen(SIM_SETS);
+
+	output += server->heard;
+	length -= server->heard;
+	return server->started && length > FRAME_HEADER_SIZE + size && output[0] == PQ_QUERY &&
+		memcmp(output + FRAME_HEADER_SIZE, SIM_SETS, size) == 0;
+}
+
+static void on_cancel(struct sim_server *server, const uint8_t *key, size_t length)
+{
+	assert_int_equal(length, sizeof(server->key));
+	for (unsigned i = 0; i < SIM_SERVERS; i++) {
+		struct sim_server *target = &sim_servers[i];
+
+		if (!target->actor || memcmp(target->key, key, length) != 0)
+			continue;
+		sim_world_check_cancel(actor_link(target->actor));
+		if (target->session.stuck)
+			interrupt(target);
+		else if (is_told_to_set(target))
+			target->session.mishap = SIM_SETS_CANCELED;
+	}
+	scripted_end(server->actor->script);
+	server->has_parted = true;
+	scripted_run(server->actor->script);
+}
+
+/* --- work --------------------------------------------------------------------------------- */
+
+/* The first message, without a letter. Returns its size. */
+static size_t begin(struct sim_server *server, const uint8_t *data, size_t available)
+{
+	size_t total = 0, length;
+	const uint8_t *key;
+
+	switch (startup_peek(data, available, &total)) {
+	case STARTUP_INCOMPLETE:
+		return 0;
+	case STARTUP_LOGIN:
+		sim_trace("server", server->number, "greets", 0, NULL);
+		greet(server, data, total);
+		return total;
+	case STARTUP_CANCEL:
+		sim_trace("server", server->number, "hears a cancel request", 0, NULL);
+		key = startup_cancel_key(data, total, &length);
+		on_cancel(server, key, length);
+		return total;
+	case STARTUP_MALFORMED:
+	case STARTUP_SSL_REQUEST:
+	case STARTUP_GSSENC_REQUEST:
+	case STARTUP_PROTOCOL_2:
+		break;
+	}
+	fail_msg("a server hears a beginning that is none");
+	return 0;
+}
+
+static size_t take_message(struct sim_server *server, const uint8_t *data, size_t available)
+{
+	const uint8_t *body = data + FRAME_HEADER_SIZE;
+	struct frame frame;
+
+	if (frame_peek(data, available, UINT32_MAX, &frame) != FRAME_WHOLE)
+		return 0;
+	sim_trace_message("server", server->number, "hears", data, frame.total);
+	sim_postgres_hear(&server->session, (char)frame.type, body, frame_body_size(&frame));
+	return frame.total;
+}
+
+static bool work(struct sim_server *server)
+{
+	size_t length, used;
+	const uint8_t *output = scripted_output(server->actor->script, &length);
+
+	if (server->session.stuck) {
+		sim_postgres_go_on(&server->session, false);
+		return !server->session.stuck;
+	}
+	if (server->heard == length || server->session.over)
+		return false;
+	used = (server->started ? take_message : begin)(
+		server, output + server->heard, length - server->heard);
+	server->heard += used;
+	return used > 0;
+}
+
+bool sim_server_work(struct sim_server *server)
+{
+	return server->actor && !server->connecting && !server->has_parted && work(server);
+}
+
+bool sim_server_finish(struct sim_server *server)
+{
+	if (!server->actor || server->has_parted || !server->session.stuck)
+		return false;
+	sim_trace("server", server->number, "ends t", server->session.running, NULL);
+	sim_postgres_go_on(&server->session, true);
+	return true;
+}
+
+bool sim_server_deliver(struct sim_server *server, size_t most)
+{
+	struct sim_postgres *pg = &server->session;
+	const size_t said = sim_postgres_said(pg), length = said < most ? said : most;
+
+	if (!server->actor || server->has_parted || length == 0)
+		return false;
+	sim_trace("server", server->number, "delivers", (long)length, NULL);
+	scripted_feed(server->actor->script, pg->out.data + pg->taken, length);
+	sim_postgres_take(pg, length);
+	scripted_run(server->actor->script);
+	return true;
+}
+
+bool sim_server_connected(struct sim_server *server, int error)
+{
+	if (!server->actor || !server->connecting)
+		return false;
+	sim_trace("server", server->number, "is reached, or not:", error, NULL);
+	server->connecting = false;
+	server->has_parted = error != 0;
+	scripted_connected(server->actor->script, error);
+	return true;
+}
+
+bool sim_server_chat(struct sim_server *server)
+{
+	struct buffer *out = &server->session.out;
+
+	if (!server->actor || !server->started || server->has_parted)
+		return false;
+	sim_trace("server", server->number, "chats", 0, NULL);
+	switch (sim_below(3)) {
+	case 0:
+		writer_notice(out, "WARNING", "01000", "unasked");
+		break;
+	case 1:
+		writer_parameter_status(out, "in_hot_standby", "off");
+		break;
+	default:
+		letters_write(out, SERVER_SPEAKS, "A");
+	}
+	return true;
+}
+
+bool sim_server_die(struct sim_server *server, bool tells, bool breaks)
+{
+	struct buffer *out = &server->session.out;
+
+	if (!server->actor || server->connecting || server->has_parted)
+		return false;
+	sim_trace("server", server->number, tells ? "ends, and says so" : "dies", breaks, NULL);
+	if (tells && server->started) {
+		writer_error(out, "FATAL", "57P01", SIM_LAST_WORDS);
+		sim_server_deliver(server, SIZE_MAX);
+	}
+	server->has_parted = true;
+	if (is_gone(server->actor))
+		return true;
+	if (breaks)
+		scripted_break(server->actor->script);
+	else
+		scripted_end(server->actor->script);
+	scripted_run(server->actor->script);
+	return true;
+}
+
+void sim_server_end(struct sim_server *server)
+{
+	sim_trace("server", server->number, "is closed", 0, NULL);
+	/* A COPY, or a slow statement, is given up at the end of the connection. */
+	while (server->started && !server->has_parted && !server->session.stuck && work(server))
+		;
+	fake_forget(server->actor);
+	sim_server_free(server);
+}
+
+void sim_server_free(struct sim_server *server)
+{
+	server->actor = NULL;
+	sim_postgres_free(&server->session);
+}

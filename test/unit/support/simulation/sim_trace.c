@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/simulation/sim_trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { STEPS_TOLD = 200 };
+
+static struct {
+	const char *who, *what;
+	unsigned number;
+	long amount;
+	char text[48];
+} steps[STEPS_TOLD];
+
+static uint64_t count, running_seed;
+static const char *running_settings;
+static bool running;
+
+void sim_trace_begin(uint64_t seed, const char *settings)
+{
+	count = 0;
+	running_seed = seed;
+	running_settings = settings;
+	running = true;
+}
+
+void sim_trace(
+	const char *who, unsigned number, const char *what, long amount, const char *text)
+{
+	const size_t at = count++ % STEPS_TOLD;
+
+	steps[at].who = who;
+	steps[at].what = what;
+	steps[at].number = number;
+	steps[at].amount = amount;
+	text_copy(steps[at].text, sizeof(steps[at].text), text ? text : "");
+}
+
+void sim_trace_message(const char *who, unsigned number, const char *what,
+	const uint8_t *message, size_t total)
+{
+	char text[sizeof(steps[0].text)];
+	size_t length = 0;
+
+	text[length++] = (char)message[0];
+	for (size_t i = 5; i < total && length < sizeof(text) - 1; i++) {
+		if (message[i] > ' ' && message[i] < 127)
+			text[length++] = (char)message[i];
+		else if (text[length - 1] != ' ')
+			text[length++] = ' ';
+	}
+	text[length] = '\0';
+	sim_trace(who, number, what, (long)total, text);
+}
+
+void sim_trace_end(void)
+{
+	running = false;
+}
+
+bool sim_trace_print(void)
+{
+	if (!running)
+		return false;
+	running = false;
+	for (uint64_t i = count > STEPS_TOLD ? count - STEPS_TOLD : 0; i < count; i++)
+		fprintf(stderr, "#%llu %s %u %s %ld %s\n", (unsigned long long)i,
+			steps[i % STEPS_TOLD].who, steps[i % STEPS_TOLD].number,
+			steps[i % STEPS_TOLD].what, steps[i % STEPS_TOLD].amount,
+			steps[i % STEPS_TOLD].text);
+	fprintf(stderr, "%s\nthe run had SEED=%llu\n", running_settings,
+		(unsigned long long)running_seed);
+	return true;
+}
+
+uint64_t sim_trace_steps(void)
+{
+	return count;
+}

@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: ISC */
+#include "support/simulation/sim_world.h"
+
+#include <errno.h>
+
+#include "daemon/janitor.h"
+#include "session/work/control.h"
+#include "support/simulation/sim_random.h"
+#include "support/simulation/sim_tokens.h"
+#include "support/simulation/sim_trace.h"
+#include "wire/startup.h"
+
+enum { OLD_KEYS = 8 };
+
+/* Somebody with a cancel request. */
+struct asker {
+	struct actor *actor; /* NULL: none here */
+	struct buffer out;
+	size_t delivered;
+};
+
+static struct sim_client clients[SIM_CLIENTS];
+static struct asker askers[SIM_ASKERS];
+static struct sim_habits habits;
+static unsigned numbers; /* of clients so far */
+static uint8_t old_keys[OLD_KEYS][32]; /* of clients that are gone */
+static char settings[1024];
+static struct janitor janitor;
+static bool is_running;
+
+/* --- the stage ---------------------------------------------------------------------------- */
+
+static void draw_setting(const char *name, const char *const *values, unsigned count)
+{
+	snprintf(settings + strlen(settings), sizeof(settings) - strlen(settings), "%s = %s\n",
+		name, values[sim_below(count)]);
+}
+
+#define DRAW(name, ...)                                                                        \
+	draw_setting(name, (const char *const[]){__VA_ARGS__},                                 \
+		COUNT(((const char *const[]){__VA_ARGS__})))
+
+static void draw_settings(const char *pool_mode)
+{
+	snprintf(settings, sizeof(settings),
+		"[databases]\ndb = host=/tmp\n[pgbouncer]\nauth_type = trust\n"
+		"log_connections = 0\nlog_disconnections = 0\nlog_pooler_errors = 0\n"
+		"server_login_retry = 1\nclient_login_timeout = 0\npool_mode = %s\n",
+		pool_mode);
+	DRAW("default_pool_size", "1", "2", "3", "4");
+	DRAW("reserve_pool_size", "0", "0", "1");
+	DRAW("reserve_pool_timeout", "0", "1");
+	DRAW("max_db_connections", "0", "0", "2", "3");
+	DRAW("server_round_robin", "0", "1");
+	DRAW("server_check_delay", "0", "30");
+	DRAW("server_check_query", "", "select 1", "select 1");
+	DRAW("query_wait_timeout", "0", "0", "5");
+	DRAW("query_wait_notify", "0", "1");
+	DRAW("pkt_buf", "4096", "4096", "64");
+	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
+}
+
+static void draw_habits(const char *pool_mode)
+{
+	const bool is_session = strcmp(pool_mode, "session") == 0;
+	const bool is_tracked =
+		!is_session && fake_registry.process->settings->max_prepared_statements > 0;
+
+	habits = (struct sim_habits){
+		.transactions = strcmp(pool_mode, "statement") != 0,
+		.names = is_session || is_tracked,
+		.apart = is_session || is_tracked,
+		.tracked = is_tracked,
+		.sets = sim_chance(60),
+		.pipeline = sim_chance(50) ? 1 : 1 + sim_below(5),
+		.trouble = sim_chance(50) ? 10 : 0,
+		.shared = sim_ledger_new(0),
+	};
+}
+
+void sim_world_begin(uint64_t seed, const char *pool_mode)
+{
+	sim_dice = seed;
+	draw_settings(pool_mode);
+	sim_ledger_clear();
+	sim_trace_begin(seed, settings);
+	fake_start(settings);
+	draw_habits(pool_mode);
+	log_threshold = LEVEL_FATAL;
+	fake_user("alice", "secret");
+	fake_user("bob", "secret");
+	janitor_start(&janitor, &fake_registry, NULL);
+	sim_server_one_owner = strcmp(pool_mode, "session") == 0;
+	memset(old_keys, 0, sizeof(old_keys));
+	numbers = 0;
+	is_running = true;
+}
+
+void sim_world_end(void)
+{
+	if (!is_running)
+		return;
+	is_running = false;
+	janitor_stop(&janitor);
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		sim_client_free(&clients[i]);
+	for (unsigned i = 0; i < SIM_SERVERS; i++)
+		sim_server_free(&sim_servers[i]);
+	for (unsigned i = 0; i < SIM_ASKERS; i++) {
+		askers[i].actor = NULL;
+		buffer_free(&askers[i].out);
+	}
+	fake_end(NULL);
+}
+
+/* --- who is who --------------------------------------------------------------------------- */
+
+static struct sim_client *any_client(void)
+{
+	return &clients[sim_below(SIM_CLIENTS)];
+}
+
+static struct sim_server *any_server(void)
+{
+	return &sim_servers[sim_below(SIM_SERVERS)];
+}
+
+static struct link *link_of(const struct sim_client *client)
+{
+	return client->actor ? actor_link(client->actor) : NULL;
+}
+
+/* The simulated client at the other end of this link; NULL: none. */
+static struct sim_client *client_at(const struct link *link)
+{
+	for (unsigned i = 0; link && i < SIM_CLIENTS; i++)
+		if (clients[i].actor && link_of(&clients[i]) == link)
+			return &clients[i];
+	return NULL;
+}
+
+bool sim_world_is_aimed_at(unsigned number)
+{
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		if (clients[i].actor && clients[i].number == number)
+			return clients[i].aimed > 0;
+	return true;
+}
+
+void sim_world_check_cancel(const struct link *server)
+{
+	const struct sim_client *client = client_at(server->peer);
+
+	if (client && client->aimed == 0)
+		fail_msg("client %u has the server that is cancelled for another",
+			client->number);
+	if (server->state != SERVER_PAIRED && server->state != SERVER_HELD &&
+		server->state != SERVER_DRAINING)
+		fail_msg("a server is cancelled in state %u", server->state);
+}
+
+/* --- excuses ------------------------------------------------------------------------------ */
+
+static void excuse_all_without_server(enum sim_excuse excuse)
+{
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		if (clients[i].actor && !link_of(&clients[i])->peer)
+			clients[i].excuses |= excuse;
+}
+
+static void excuse_all(enum sim_excuse excuse)
+{
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		clients[i].excuses |= excuse;
+}
+
+/* What excuses a client in this step. Whoever has a server that is gone will be told so. */
+static void note_excuses(void)
+{
+	const struct pool *pool;
+
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		clients[i].excuses &= SIM_IT_LEFT | SIM_BEGAN;
+	for (unsigned i = 0; i < SIM_SERVERS; i++) {
+		struct sim_client *client = NULL;
+
+		if (sim_servers[i].actor &&
+			(sim_servers[i].has_parted || sim_servers[i].session.had_mishap))
+			client = client_at(actor_link(sim_servers[i].actor)->peer);
+		if (client)
+			client->excuses |= SIM_SERVER_DIED;
+	}
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		if (pool->failing)
+			excuse_all(SIM_NO_SERVER);
+	}
+}
+
+/* --- after each step ---------------------------------------------------------------------- */
+
+static void look_at_client(struct sim_client *client)
+{
+	if (!client->actor)
+		return;
+	if (is_gone(client->actor)) {
+		memcpy(old_keys[client->number % OLD_KEYS], client->key, sizeof(client->key));
+		sim_client_end(client);
+		return;
+	}
+	sim_client_hear(client);
+	if (client->told_fatal)
+		fail_msg("client %u was told its end and not closed", client->number);
+}
+
+static void look_at_asker(struct asker *asker)
+{
+	if (!asker->actor || !is_gone(asker->actor))
+		return;
+	assert_heard(asker->actor, "");
+	fake_forget(asker->actor);
+	asker->actor = NULL;
+	buffer_free(&asker->out);
+}
+
+/* Who came first is first; and a pause gives nobody a server. */
+static void look_at_pool(const struct pool *pool)
+{
+	usec_t since = 0;
+	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->waiting, place) {
+		assert_true(client_of(link)->wait_start >= since);
+		since = client_of(link)->wait_start;
+	}
+}
+
+static void look_at_pools(void)
+{
+	static unsigned before;
+	static bool was_paused;
+	const bool is_paused = fake_registry.process->operation == OPERATION_PAUSED;
+	const struct pool *pool;
+	unsigned active = 0;
+
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		look_at_pool(pool);
+		active += pool->server_count[SERVERS_ACTIVE];
+	}
+	assert_true(!is_paused || !was_paused || active <= before);
+	was_paused = is_paused;
+	before = active;
+}
+
+static void look(void)
+{
+	sim_server_collect();
+	for (unsigned i = 0; i < SIM_SERVERS; i++)
+		if (sim_servers[i].actor && is_gone(sim_servers[i].actor))
+			sim_server_end(&sim_servers[i]);
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		look_at_client(&clients[i]);
+	for (unsigned i = 0; i < SIM_ASKERS; i++)
+		look_at_asker(&askers[i]);
+	look_at_pools();
+	fake_check();
+}
+
+/* --- what may happen ---------------------------------------------------------------------- */
+
+/* Mostly all of it, often a few bytes. */
+static size_t draw_length(void)
+{
+	return sim_chance(50) ? SIZE_MAX : 1 + sim_below(sim_chance(50) ? 8 : 64);
+}
+
+static bool client_connects(void)
+{
+	struct sim_client *client = any_client();
+
+	if (client->actor)
+		return false;
+	sim_client_begin(client, ++numbers, sim_chance(75) ? "alice" : "bob");
+	return true;
+}
+
+static bool client_speaks(void)
+{
+	return sim_client_speak(any_client(), &habits);
+}
+
+static bool client_delivers(void)
+{
+	return sim_client_deliver(any_client(), draw_length());
+}
+
+/* It takes so much more and no more, or whatever comes. */
+static bool client_reads(void)
+{
+	struct sim_client *client = any_client();
+
+	if (!client->actor)
+		return false;
+	client->stalls = sim_chance(40);
+	scripted_allow(client->actor->script, client->stalls ? sim_below(40) : SCRIPTED_ANY);
+	return true;
+}
+
+static bool client_is_heard(void)
+{
+	struct sim_client *client = any_client();
+
+	return client->actor && scripted_run(client->actor->script);
+}
+
+static bool client_vanishes(void)
+{
+	struct sim_client *client = any_client();
+
+	if (!client->actor || client->leaves)
+		return false;
+	sim_trace("client", client->number, "vanishes", client->owed, NULL);
+	client->leaves = true;
+	client->excuses |= SIM_IT_LEFT;
+	if (sim_chance(50))
+		scripted_break(client->actor->script);
+	else
+		scripted_end(client->actor->script);
+	scripted_run(client->actor->script);
+	return true;
+}
+
+static bool server_connected(void)
+{
+	struct sim_server *server = any_server();
+	const int error = sim_chance(10) ? ECONNREFUSED : 0;
+
+	if (error != 0 && server->actor && server->connecting)
+		excuse_all_without_server(SIM_NO_SERVER);
+	return sim_server_connected(server, error);
+}
+
+static bool server_works(void)
+{
+	return sim_server_work(any_server());
+}
+
+static bool server_finishes(void)
+{
+	return sim_server_finish(any_server());
+}
+
+static bool server_delivers(void)
+{
+	return sim_server_deliver(any_server(), draw_length());
+}
+
+static bool server_reads(void)
+{
+	struct sim_server *server = any_server();
+
+	if (!server->actor || server->connecting)
+		return false;
+	scripted_allow(server->actor->script, sim_chance(60) ? SCRIPTED_ANY : sim_below(40));
+	return true;
+}
+
+static bool server_is_heard(void)
+{
+	struct sim_server *server = any_server();
+
+	return server->actor && scripted_run(server->actor->script);
+}
+
+static bool server_chats(void)
+{
+	return sim_server_chat(any_server());
+}
+
+static bool server_dies(void)
+{
+	struct sim_server *server = any_server();
+	struct sim_client *client;
+
+	if (!server->actor || server->connecting || server->has_parted)
+		return false;
+	client = client_at(actor_link(server->actor)->peer);
+	if (client)
+		client->excuses |= SIM_SERVER_DIED;
+	if (actor_link(server->actor)->state < SERVER_IDLE)
+		excuse_all_without_server(SIM_NO_SERVER);
+	return sim_server_die(server, sim_chance(50), sim_chance(50));
+}
+
+/* --- cancel requests ---------------------------------------------------------------------- */
+
+/* A key of somebody who is there, of somebody who was, or of nobody. */
+static size_t draw_key(uint8_t key[32])
+{
+	struct sim_client *client = any_client();
+
+	memset(key, 0, 32);
+	if (sim_chance(80) && client->actor && client->talks) {
+		sim_trace("client", client->number, "is aimed at", client->owed, NULL);
+		client->aimed++;
+		memcpy(key, client->key, client->key_length);
+		return client->key_length;
+	}
+	if (sim_chance(50))
+		memcpy(key, old_keys[sim_below(OLD_KEYS)], 32);
+	else
+		key[sim_below(8)] = (uint8_t)sim_draw();
+	return 8;
+}
+
+static bool asker_connects(void)
+{
+	struct asker *asker = &askers[sim_below(SIM_ASKERS)];
+	uint8_t key[32];
+	size_t length;
+
+	if (asker->actor)
+		return false;
+	length = draw_key(key);
+	asker->actor = fake_accept(-1);
+	asker->delivered = 0;
+	startup_write_cancel(&asker->out, key, length);
+	return true;
+}
+
+static bool asker_delivers(struct asker *asker, size_t most)
+{
+	size_t length = asker->out.length - asker->delivered;
+
+	if (!asker->actor || length == 0)
+		return false;
+	length = length < most ? length : most;
+	scripted_feed(asker->actor->script, asker->out.data + asker->delivered, length);
+	asker->delivered += length;
+	scripted_run(asker->actor->script);
+	return true;
+}
+
+static bool any_asker_delivers(void)
+{
+	return asker_delivers(&askers[sim_below(SIM_ASKERS)], draw_length());
+}
+
+static bool asker_vanishes(void)
+{
+	struct asker *asker = &askers[sim_below(SIM_ASKERS)];
+
+	if (!asker->actor)
+		return false;
+	scripted_end(asker->actor->script);
+	scripted_run(asker->actor->script);
+	return true;
+}
+
+/* --- the operator, and time --------------------------------------------------------------- */
+
+static bool turn_ends(void)
+{
+	loop_turn(&fake_loop, false);
+	return true;
+}
+
+static void pass(usec_t time)
+{
+	excuse_all_without_server(SIM_WAITED);
+	fake_advance(time);
+}
+
+static bool time_passes(void)
+{
+	const usec_t time = sim_below(sim_chance(80) ? 300 : 3000);
+
+	sim_trace("time", 0, "passes, ms", (long)time, NULL);
+	pass(time * USEC_PER_MSEC);
+	return true;
+}
+
+static bool operator_acts(void)
+{
+	struct sim_client *client = any_client();
+
+	switch (sim_below(5)) {
+	case 0:
+		sim_trace("operator", 0, "pauses", 0, NULL);
+		control_pause(&fake_registry, NULL);
+		break;
+	case 1:
+		sim_trace("operator", 0, "reconnects", 0, NULL);
+		control_reconnect(&fake_registry, NULL);
+		break;
+	case 2:
+		sim_trace("operator", 0, "reloads", 0, NULL);
+		fake_set("default_pool_size", sim_chance(50) ? "1" : "3");
+		break;
+	case 3:
+		if (!client->actor)
+			return false;
+		sim_trace("operator", 0, "kills client", client->number, NULL);
+		client->excuses |= SIM_KILLED;
+		control_kill_client(&fake_registry, link_number(link_of(client)));
+		break;
+	default:
+		control_rest(&fake_registry);
+	}
+	return true;
+}
+
+static bool operator_resumes(void)
+{
+	if (fake_registry.process->operation == OPERATION_RUNNING)
+		return false;
+	sim_trace("operator", 0, "resumes", 0, NULL);
+	control_resume(&fake_registry, NULL);
+	return true;
+}
+
+/* --- the scheduler ------------------------------------------------------------------------ */
+
+static const struct happening {
+	bool (*happens)(void); /* false: it cannot, just now */
+	unsigned weight;
+} events[] = {
+	{client_connects, 40},
+	{client_speaks, 200},
+	{client_delivers, 300},
+	{client_reads, 10},
+	{client_is_heard, 60},
+	{client_vanishes, 2},
+	{server_connected, 80},
+	{server_works, 400},
+	{server_finishes, 60},
+	{server_delivers, 400},
+	{server_reads, 8},
+	{server_is_heard, 60},
+	{server_chats, 3},
+	{server_dies, 2},
+	{asker_connects, 6},
+	{any_asker_delivers, 30},
+	{asker_vanishes, 2},
+	{turn_ends, 60},
+	{time_passes, 6},
+	{operator_acts, 3},
+	{operator_resumes, 10},
+};
+
+static bool (*draw_event(void))(void)
+{
+	unsigned all = 0, left;
+	size_t i = 0;
+
+	for (size_t j = 0; j < COUNT(events); j++)
+		all += events[j].weight;
+	left = sim_below(all);
+	while (left >= events[i].weight)
+		left -= events[i++].weight;
+	return events[i].happens;
+}
+
+static bool step(bool (*happens)(void))
+{
+	note_excuses();
+	if (!happens())
+		return false;
+	look();
+	return true;
+}
+
+void sim_world_run(unsigned steps)
+{
+	while (steps > 0)
+		if (step(draw_event()))
+			steps--;
+}
+
+/* --- coming to an end --------------------------------------------------------------------- */
+
+/* Something more has happened, or not. */
+static bool looked(bool did)
+{
+	if (!did)
+		return false;
+	look();
+	note_excuses();
+	return true;
+}
+
+static bool serve(struct sim_server *server)
+{
+	bool did = false;
+
+	if (server->actor && !server->connecting)
+		scripted_allow(server->actor->script, SCRIPTED_ANY);
+	did |= looked(sim_server_connected(server, 0));
+	did |= looked(sim_server_work(server) || sim_server_finish(server));
+	did |= looked(sim_server_deliver(server, SIZE_MAX));
+	did |= looked(server->actor && scripted_run(server->actor->script));
+	return did;
+}
+
+static bool end_client(struct sim_client *client, bool (*finish)(struct sim_client *client))
+{
+	bool did = false;
+
+	if (client->actor)
+		scripted_allow(client->actor->script, SCRIPTED_ANY);
+	did |= looked(client->actor && finish(client));
+	did |= looked(sim_client_deliver(client, SIZE_MAX));
+	did |= looked(client->actor && scripted_run(client->actor->script));
+	return did;
+}
+
+/* Everybody does what he can, once. False: nobody can do anything. */
+static bool go_round(bool (*finish)(struct sim_client *client))
+{
+	bool did = false;
+
+	for (unsigned i = 0; i < SIM_SERVERS; i++)
+		did |= serve(&sim_servers[i]);
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		did |= end_client(&clients[i], finish);
+	for (unsigned i = 0; i < SIM_ASKERS; i++)
+		did |= looked(asker_delivers(&askers[i], SIZE_MAX));
+	turn_ends();
+	look();
+	return did;
+}
+
+/* Until nobody has anything to do, however long it takes. */
+static void go_on_until_quiet(bool (*finish)(struct sim_client *client))
+{
+	enum { QUIET_SECONDS = 15 };
+	unsigned quiet = 0;
+
+	while (quiet < 4 * QUIET_SECONDS) {
+		note_excuses();
+		if (go_round(finish)) {
+			quiet = 0;
+			continue;
+		}
+		quiet++;
+		pass(USEC_PER_SEC / 4);
+		look();
+	}
+}
+
+static void print_client(const struct sim_client *client)
+{
+	print_error("client %u, %s: owed %u answers, has said %zu bytes that were not "
+		    "delivered, asked %zu that were not answered%s%s%s%s%s%s\n",
+		client->number,
+		is_gone(client->actor)
+			? "closed"
+			: client_state_name(client_state(client_of(link_of(client)))),
+		client->owed, client->out.length - client->delivered,
+		client->asked.length - client->heard_asked,
+		client->talks ? "" : ", not welcome", client->leaves ? ", leaves" : "",
+		client->stalls ? ", stalls" : "", client->batch ? ", in a batch" : "",
+		client->awaits_copy ? ", awaits a COPY" : "", client->copies ? ", copies" : "");
+}
+
+static void print_server(const struct sim_server *server)
+{
+	const struct sim_postgres *pg = &server->session;
+	size_t length;
+	const struct server_link *link = server_of(actor_link(server->actor));
+
+	scripted_output(server->actor->script, &length);
+	print_error(
+		"server %u, %s: has not heard %zu bytes, not delivered %zu, not read %zu%s%s%s%s%s; "
+		"requests %u, status %d, dirty %d, held %u, remaining %u\n",
+		server->number, server_state_name(server_state(link)), length - server->heard,
+		sim_postgres_said(pg), scripted_unread(server->actor->script),
+		pg->stuck ? ", stuck" : "", pg->copy ? ", copies" : "",
+		pg->skipping ? ", skips" : "", server->has_parted ? ", gone" : "",
+		link->link.stream.paused ? ", paused" : "", link->requests.count,
+		link->transaction_status, link->dirty, link->link.held_length,
+		link->link.remaining);
+}
+
+void sim_world_print(void)
+{
+	const struct pool *pool;
+
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		print_error("pool of %s%s%s: clients", pool->user->name,
+			pool->failing ? ", failing" : "", pool->welcome ? "" : ", no welcome");
+		for (unsigned i = 0; i < CLIENT_STATES; i++)
+			if (pool->client_count[i] > 0)
+				print_error(" %u %s", pool->client_count[i],
+					client_state_name((enum client_state)i));
+		print_error("; servers (login, idle, active, used, tested, ...)");
+		for (unsigned i = 0; i < SERVER_LISTS; i++)
+			print_error(" %u", pool->server_count[i]);
+		print_error("\n");
+	}
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		if (clients[i].actor)
+			print_client(&clients[i]);
+	for (unsigned i = 0; i < SIM_SERVERS; i++)
+		if (sim_servers[i].actor)
+			print_server(&sim_servers[i]);
+}
+
+static void check_all_answered(void)
+{
+	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
+		const struct sim_client *client = &clients[i];
+
+		if (client->actor && !client->leaves &&
+			(!client->talks || client->owed > 0 || client->status != 'I'))
+			fail_msg("client %u hangs: %u answers are owed, its state is %u",
+				client->number, client->owed, link_of(client)->state);
+	}
+}
+
+/* Nobody has anything of anybody's. */
+static void check_pools(void)
+{
+	const struct pool *pool;
+
+	assert_int_equal(fake_registry.helds.used, 0);
+	assert_int_equal(fake_loop.backlogs.used, 0);
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
+		assert_int_equal(pool->client_count[CLIENT_WELCOMING], 0);
+		assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 0);
+		assert_int_equal(pool->client_count[CLIENT_CANCEL_SENT], 0);
+		assert_int_equal(pool->server_count[SERVERS_TESTED], 0);
+		assert_int_equal(pool->server_count[SERVERS_BEING_CANCELED], 0);
+		assert_int_equal(pool->server_count[SERVERS_ACTIVE_CANCEL], 0);
+		assert_int_equal(pool->server_count[SERVERS_ACTIVE], 0);
+	}
+}
+
+void sim_world_settle(void)
+{
+	operator_resumes();
+	look();
+	go_on_until_quiet(sim_client_finish_transaction);
+	/* In session mode those who are through keep their servers from those who wait. */
+	if (!sim_server_one_owner) {
+		check_all_answered();
+		check_pools();
+	}
+	go_on_until_quiet(sim_client_finish);
+	check_pools();
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		if (clients[i].actor)
+			fail_msg("client %u is still there", clients[i].number);
+	assert_int_equal(fake_registry.clients.used, 0);
+	sim_trace_end();
+}
