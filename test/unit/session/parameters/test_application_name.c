@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Names of applications as servers clean them. */
+/* application_name is cleaned as PostgreSQL does it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static void assert_clean(
 	assert_string_equal(out, expected);
 }
 
-static void test_only_printable_ascii_is_clean(void **state)
+static void test_printable_ascii_is_unchanged(void **state)
 {
 	(void)state;
 	assert_true(application_name_is_clean(""));
@@ -44,8 +44,8 @@ static void test_each_other_byte_is_replaced(void **state)
 	assert_clean("\xff", "18.0", "LATIN1", "\\xff");
 }
 
-/* The cut is made first, between characters as their first bytes promise them. */
-static void test_long_ones_are_cut_first(void **state)
+/* The name is truncated first, between characters: the first byte of each tells its length. */
+static void test_long_name_is_truncated_before_bytes_are_replaced(void **state)
 {
 	(void)state;
 	assert_clean(SIXTY "xxxx", NULL, NULL, SIXTY "xxx");
@@ -65,9 +65,9 @@ static void test_long_ones_are_cut_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_printable_ascii_is_clean),
+		cmocka_unit_test(test_printable_ascii_is_unchanged),
 		cmocka_unit_test(test_each_other_byte_is_replaced),
-		cmocka_unit_test(test_long_ones_are_cut_first),
+		cmocka_unit_test(test_long_name_is_truncated_before_bytes_are_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What is known of a server's session, after whatever its clients have done to it. */
+/*
+ * Followed parameters (not reported by the server): when their values on the server become
+ * unknown.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +18,9 @@
 
 static struct actor *client, *server;
 
-/* A client that follows work_mem and geqo is paired, and has had its answer up to the last word. */
+/*
+ * Pairs a client that follows work_mem and geqo; its query is answered but for CommandComplete.
+ */
 static int start(void **state)
 {
 	struct parameter_draft draft;
@@ -43,8 +48,8 @@ static int start(void **state)
 	return 0;
 }
 
-/* CommandComplete with this tag, cut into two after so many bytes. */
-static void complete(const char *tag, size_t cut)
+/* Sends CommandComplete with this tag, split after so many bytes. */
+static void send_command_complete(const char *tag, size_t cut)
 {
 	struct buffer out;
 
@@ -64,52 +69,52 @@ static const char *followed(const char *name)
 	return parameters_get_followed(actor_link(server)->parameters, name);
 }
 
-/* Wherever the message is cut. */
-static void expect_after(const char *tag, bool believed)
+/* Tries each split of the message. */
+static void assert_known_after(const char *tag, bool known)
 {
 	const size_t length = 5 + strlen(tag) + 1;
 
 	for (size_t cut = 1; cut <= length; cut++) {
-		complete(tag, cut);
-		assert_int_equal(followed("work_mem") != NULL, believed);
-		assert_int_equal(actor_server(server)->follows, believed);
+		send_command_complete(tag, cut);
+		assert_int_equal(followed("work_mem") != NULL, known);
+		assert_int_equal(actor_server(server)->follows, known);
 		hear(server);
 		say_query(client, "next");
-		assert_heard(server, believed ? "Q" : "QQ");
-		if (!believed)
+		assert_heard(server, known ? "Q" : "QQ");
+		if (!known)
 			say(server, "CCCCZ");
 		assert_string_equal(followed("work_mem"), "1MB");
 	}
 }
 
-static void test_commands_that_may_set_something_cast_doubt(void **state)
+static void test_followed_values_are_unknown_after_set_reset_and_discard_all(void **state)
 {
 	(void)state;
-	expect_after("SET", false);
-	expect_after("RESET", false);
-	expect_after("DISCARD ALL", false);
+	assert_known_after("SET", false);
+	assert_known_after("RESET", false);
+	assert_known_after("DISCARD ALL", false);
 }
 
-static void test_other_commands_do_not(void **state)
+static void test_followed_values_stay_known_after_other_commands(void **state)
 {
 	(void)state;
-	expect_after("SELECT 1", true);
-	expect_after("SHOW", true);
-	expect_after("BEGIN", true);
-	expect_after("DISCARD TEMP", true);
-	expect_after("SET CONSTRAINTS", true);
-	expect_after("", true);
+	assert_known_after("SELECT 1", true);
+	assert_known_after("SHOW", true);
+	assert_known_after("BEGIN", true);
+	assert_known_after("DISCARD TEMP", true);
+	assert_known_after("SET CONSTRAINTS", true);
+	assert_known_after("", true);
 }
 
-static void test_what_is_discarded_is_not_followed(void **state)
+static void test_discard_all_by_a_client_forgets_its_followed_values(void **state)
 {
 	(void)state;
 	assert_true(parameters_has_followed(actor_link(server)->parameters));
-	complete("DISCARD ALL", SIZE_MAX);
+	send_command_complete("DISCARD ALL", SIZE_MAX);
 	assert_false(parameters_has_followed(actor_link(server)->parameters));
 }
 
-static void test_what_the_server_reports_is_its_value_from_then_on(void **state)
+static void test_reported_value_replaces_the_followed_one(void **state)
 {
 	struct buffer out;
 
@@ -134,10 +139,10 @@ static void test_what_the_server_reports_is_its_value_from_then_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FOLLOWING(test_commands_that_may_set_something_cast_doubt),
-		FOLLOWING(test_other_commands_do_not),
-		FOLLOWING(test_what_is_discarded_is_not_followed),
-		FOLLOWING(test_what_the_server_reports_is_its_value_from_then_on),
+		FOLLOWING(test_followed_values_are_unknown_after_set_reset_and_discard_all),
+		FOLLOWING(test_followed_values_stay_known_after_other_commands),
+		FOLLOWING(test_discard_all_by_a_client_forgets_its_followed_values),
+		FOLLOWING(test_reported_value_replaces_the_followed_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

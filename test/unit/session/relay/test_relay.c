@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The way of bytes: exact, wherever they are cut; whole before a server is taken; held back where
- * the receiver is slow; and what happens when one side breaks or goes.
+ * Forwarding of bytes: unchanged wherever the input is cut; a server is taken for whole
+ * messages only; reading stops while the receiver is slow; and what happens when one side
+ * disconnects.
  */
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
@@ -34,7 +35,7 @@ static int start_session(void **state)
 
 /* --- what was sent ------------------------------------------------------------------------ */
 
-static struct buffer written(enum speaker speaker, const char *letters)
+static struct buffer messages_of(enum speaker speaker, const char *letters)
 {
 	struct buffer buffer;
 
@@ -43,7 +44,7 @@ static struct buffer written(enum speaker speaker, const char *letters)
 	return buffer;
 }
 
-static void assert_got(struct actor *actor, const struct buffer *expected)
+static void assert_received_exactly(struct actor *actor, const struct buffer *expected)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(actor->script, &length);
@@ -54,8 +55,8 @@ static void assert_got(struct actor *actor, const struct buffer *expected)
 	actor->heard = actor->served = 0;
 }
 
-/* A message of this type and whole size, with no two bytes in a row alike. */
-static struct buffer large(uint8_t type, size_t total)
+/* A message of this type and total size. Adjacent bytes of its body differ. */
+static struct buffer large_message(uint8_t type, size_t total)
 {
 	struct buffer buffer;
 	uint8_t *body;
@@ -70,28 +71,28 @@ static struct buffer large(uint8_t type, size_t total)
 	return buffer;
 }
 
-static void say_part(struct actor *actor, const struct buffer *buffer, size_t from, size_t to)
+static void send_part(struct actor *actor, const struct buffer *buffer, size_t from, size_t to)
 {
 	say_bytes(actor, buffer->data + from, to - from);
 }
 
 /* --- byte for byte ------------------------------------------------------------------------ */
 
-static const char asked[] = "QPBDESFPBHESQ";
-static const char answered[] = "TDDCZ12TDCZVZ12NDCSZAIZ";
+static const char all_requests[] = "QPBDESFPBHESQ";
+static const char all_answers[] = "TDDCZ12TDCZVZ12NDCSZAIZ";
 
-static void test_requests_arrive_exactly_wherever_they_are_cut(void **state)
+static void test_requests_cut_anywhere_are_forwarded_unchanged(void **state)
 {
-	struct buffer requests = written(CLIENT_SPEAKS, asked);
-	struct buffer answers = written(SERVER_SPEAKS, answered);
+	struct buffer requests = messages_of(CLIENT_SPEAKS, all_requests);
+	struct buffer answers = messages_of(SERVER_SPEAKS, all_answers);
 
 	(void)state;
 	for (size_t cut = 0; cut <= requests.length; cut++) {
-		say_part(client, &requests, 0, cut);
-		say_part(client, &requests, cut, requests.length);
-		assert_got(server, &requests);
-		say_part(server, &answers, 0, answers.length);
-		assert_got(client, &answers);
+		send_part(client, &requests, 0, cut);
+		send_part(client, &requests, cut, requests.length);
+		assert_received_exactly(server, &requests);
+		send_part(server, &answers, 0, answers.length);
+		assert_received_exactly(client, &answers);
 		assert_state(
 			client, pool->mode == POOL_MODE_SESSION ? CLIENT_PAIRED : CLIENT_IDLE);
 	}
@@ -99,62 +100,62 @@ static void test_requests_arrive_exactly_wherever_they_are_cut(void **state)
 	buffer_free(&answers);
 }
 
-static void test_answers_arrive_exactly_wherever_they_are_cut(void **state)
+static void test_answers_cut_anywhere_are_forwarded_unchanged(void **state)
 {
-	struct buffer requests = written(CLIENT_SPEAKS, asked);
-	struct buffer answers = written(SERVER_SPEAKS, answered);
+	struct buffer requests = messages_of(CLIENT_SPEAKS, all_requests);
+	struct buffer answers = messages_of(SERVER_SPEAKS, all_answers);
 
 	(void)state;
 	for (size_t cut = 0; cut <= answers.length; cut++) {
-		say_part(client, &requests, 0, requests.length);
-		assert_got(server, &requests);
-		say_part(server, &answers, 0, cut);
+		send_part(client, &requests, 0, requests.length);
+		assert_received_exactly(server, &requests);
+		send_part(server, &answers, 0, cut);
 		if (cut > 0 && cut < answers.length)
 			assert_state(server, SERVER_PAIRED);
-		say_part(server, &answers, cut, answers.length);
-		assert_got(client, &answers);
+		send_part(server, &answers, cut, answers.length);
+		assert_received_exactly(client, &answers);
 		assert_state(client, CLIENT_IDLE);
 	}
 	buffer_free(&requests);
 	buffer_free(&answers);
 }
 
-static void test_single_bytes_arrive_exactly(void **state)
+static void test_single_bytes_are_forwarded_unchanged(void **state)
 {
-	struct buffer requests = written(CLIENT_SPEAKS, asked);
-	struct buffer answers = written(SERVER_SPEAKS, answered);
+	struct buffer requests = messages_of(CLIENT_SPEAKS, all_requests);
+	struct buffer answers = messages_of(SERVER_SPEAKS, all_answers);
 
 	(void)state;
 	for (size_t i = 0; i < requests.length; i++)
-		say_part(client, &requests, i, i + 1);
-	assert_got(server, &requests);
+		send_part(client, &requests, i, i + 1);
+	assert_received_exactly(server, &requests);
 	for (size_t i = 0; i < answers.length; i++)
-		say_part(server, &answers, i, i + 1);
-	assert_got(client, &answers);
+		send_part(server, &answers, i, i + 1);
+	assert_received_exactly(client, &answers);
 	assert_state(client, CLIENT_IDLE);
 	assert_int_equal(fake_registry.helds.used, 0);
 	buffer_free(&requests);
 	buffer_free(&answers);
 }
 
-static void test_answers_do_not_wait_for_the_rest_of_a_message(void **state)
+static void test_incomplete_answer_is_forwarded_at_once(void **state)
 {
-	struct buffer row = large(PQ_DATA_ROW, 300);
+	struct buffer row = large_message(PQ_DATA_ROW, 300);
 
 	(void)state;
 	say(client, "Q");
-	say_part(server, &row, 0, 5);
+	send_part(server, &row, 0, 5);
 	assert_int_equal(heard_bytes(client), 5);
-	say_part(server, &row, 5, 100);
+	send_part(server, &row, 5, 100);
 	assert_int_equal(heard_bytes(client), 100);
-	say_part(server, &row, 100, 300);
-	assert_got(client, &row);
+	send_part(server, &row, 100, 300);
+	assert_received_exactly(client, &row);
 	buffer_free(&row);
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_thousand_small_messages_in_one_go(void **state)
+static void test_thousand_small_messages_in_one_receive_are_forwarded(void **state)
 {
 	struct buffer requests, answers;
 
@@ -165,25 +166,25 @@ static void test_a_thousand_small_messages_in_one_go(void **state)
 		letters_write(&requests, CLIENT_SPEAKS, "PBES");
 		letters_write(&answers, SERVER_SPEAKS, "12NDCZ");
 	}
-	say_part(client, &requests, 0, requests.length);
-	assert_got(server, &requests);
-	say_part(server, &answers, 0, answers.length);
-	assert_got(client, &answers);
+	send_part(client, &requests, 0, requests.length);
+	assert_received_exactly(server, &requests);
+	send_part(server, &answers, 0, answers.length);
+	assert_received_exactly(client, &answers);
 	assert_state(client, CLIENT_IDLE);
 	buffer_free(&requests);
 	buffer_free(&answers);
 }
 
-static void test_dropped_messages_leave_no_trace_between_others(void **state)
+static void test_dropped_messages_do_not_disturb_their_neighbours(void **state)
 {
-	struct buffer mixed = written(CLIENT_SPEAKS, "ddcQ");
-	struct buffer query = written(CLIENT_SPEAKS, "Q");
+	struct buffer mixed = messages_of(CLIENT_SPEAKS, "ddcQ");
+	struct buffer query = messages_of(CLIENT_SPEAKS, "Q");
 
 	(void)state;
 	for (size_t cut = 0; cut <= mixed.length; cut++) {
-		say_part(client, &mixed, 0, cut);
-		say_part(client, &mixed, cut, mixed.length);
-		assert_got(server, &query);
+		send_part(client, &mixed, 0, cut);
+		send_part(client, &mixed, cut, mixed.length);
+		assert_received_exactly(server, &query);
 		say(server, "CZ");
 		assert_state(client, CLIENT_IDLE);
 	}
@@ -193,129 +194,135 @@ static void test_dropped_messages_leave_no_trace_between_others(void **state)
 
 /* --- when a server is taken --------------------------------------------------------------- */
 
-static void test_half_a_message_takes_no_server(void **state)
+static void test_incomplete_message_takes_no_server(void **state)
 {
-	struct buffer query = written(CLIENT_SPEAKS, "Q");
+	struct buffer query = messages_of(CLIENT_SPEAKS, "Q");
 
 	(void)state;
 	for (size_t cut = 1; cut < query.length; cut++) {
-		say_part(client, &query, 0, cut);
+		send_part(client, &query, 0, cut);
 		assert_state(client, CLIENT_IDLE);
 		assert_state(server, SERVER_IDLE);
 		assert_int_equal(heard_bytes(server), 0);
-		say_part(client, &query, cut, query.length);
+		send_part(client, &query, cut, query.length);
 		assert_state(client, CLIENT_PAIRED);
-		assert_got(server, &query);
+		assert_received_exactly(server, &query);
 		say(server, "CZ");
 		assert_state(server, SERVER_IDLE);
 	}
 	buffer_free(&query);
 }
 
-static void test_half_a_message_behind_a_batch_holds_no_server(void **state)
+static void test_incomplete_message_after_a_query_does_not_keep_the_server(void **state)
 {
-	struct buffer requests = written(CLIENT_SPEAKS, "QQ");
+	struct buffer requests = messages_of(CLIENT_SPEAKS, "QQ");
 	const size_t half = requests.length * 3 / 4;
 
 	(void)state;
-	say_part(client, &requests, 0, half);
+	send_part(client, &requests, 0, half);
 	say(server, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
 	assert_int_equal(heard_bytes(server), requests.length / 2);
-	say_part(client, &requests, half, requests.length);
-	assert_got(server, &requests);
+	send_part(client, &requests, half, requests.length);
+	assert_received_exactly(server, &requests);
 	say(server, "TDCZ");
 	buffer_free(&requests);
 }
 
-static void test_a_message_of_a_packet_buffer_is_gathered(void **state)
+static void test_message_up_to_pkt_buf_is_gathered_before_a_server_is_taken(void **state)
 {
-	struct buffer message = large(PQ_QUERY, 4096);
+	struct buffer message = large_message(PQ_QUERY, 4096);
 
 	(void)state;
-	say_part(client, &message, 0, 4095);
+	send_part(client, &message, 0, 4095);
 	assert_state(client, CLIENT_IDLE);
 	assert_int_equal(actor_link(client)->held_length, 4095);
-	say_part(client, &message, 4095, 4096);
-	assert_got(server, &message);
+	send_part(client, &message, 4095, 4096);
+	assert_received_exactly(server, &message);
 	buffer_free(&message);
 	say(server, "CZ");
 	assert_int_equal(fake_registry.helds.used, 0);
 }
 
-static void test_a_longer_message_takes_a_server_when_a_packet_buffer_is_there(void **state)
+static void test_longer_message_takes_a_server_after_pkt_buf_bytes(void **state)
 {
-	struct buffer message = large(PQ_QUERY, 4097);
+	struct buffer message = large_message(PQ_QUERY, 4097);
 
 	(void)state;
-	say_part(client, &message, 0, 4095);
+	send_part(client, &message, 0, 4095);
 	assert_state(client, CLIENT_IDLE);
-	say_part(client, &message, 4095, 4096);
+	send_part(client, &message, 4095, 4096);
 	assert_state(client, CLIENT_PAIRED);
 	assert_int_equal(heard_bytes(server), 4096);
-	say_part(client, &message, 4096, 4097);
-	assert_got(server, &message);
+	send_part(client, &message, 4096, 4097);
+	assert_received_exactly(server, &message);
 	buffer_free(&message);
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_large_messages_are_passed_on_by_count(void **state)
+static void test_large_messages_are_forwarded_without_being_gathered(void **state)
 {
 	enum { TOTAL = 3 << 20 };
-	struct buffer message = large(PQ_QUERY, TOTAL), row = large(PQ_DATA_ROW, TOTAL);
+	struct buffer message = large_message(PQ_QUERY, TOTAL),
+		      row = large_message(PQ_DATA_ROW, TOTAL);
 	size_t at = 0, step = 1;
 
 	(void)state;
 	while (at < TOTAL) {
 		const size_t to = at + step < TOTAL ? at + step : TOTAL;
 
-		say_part(client, &message, at, to);
+		send_part(client, &message, at, to);
 		assert_true(actor_link(client)->held_length <= 4096);
 		at = to;
 		step = step * 3 / 2 + 1;
 	}
-	assert_got(server, &message);
+	assert_received_exactly(server, &message);
 	for (at = 0, step = 1; at < TOTAL; step = step * 3 / 2 + 1) {
 		const size_t to = at + step < TOTAL ? at + step : TOTAL;
 
-		say_part(server, &row, at, to);
+		send_part(server, &row, at, to);
 		assert_int_equal(actor_link(server)->held_length, to < 5 ? to : 0);
 		at = to;
 	}
-	assert_got(client, &row);
+	assert_received_exactly(client, &row);
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 	buffer_free(&message);
 	buffer_free(&row);
 }
 
-/* How many receives one event is worth to this side, of a message of ten receives. */
+/*
+ * How many receives one readable event performs on this side, out of a message of ten receives.
+ */
 static size_t receives_of_one_event(struct actor *actor, const struct buffer *message)
 {
 	const size_t fed = 8 * LOOP_RECEIVE_SIZE;
 	size_t received;
 
-	/* Its server first: what comes behind is passed on as it is. */
-	say_part(actor, message, 0, LOOP_RECEIVE_SIZE);
+	/*
+	 * The first part pairs the client with a server: what follows is forwarded as it
+	 * arrives.
+	 */
+	send_part(actor, message, 0, LOOP_RECEIVE_SIZE);
 	scripted_feed(actor->script, message->data + LOOP_RECEIVE_SIZE, fed);
 	assert_true(scripted_run(actor->script));
 	received = fed - scripted_unread(actor->script);
 	scripted_run_all(actor->script);
-	say_part(actor, message, LOOP_RECEIVE_SIZE + fed, message->length);
+	send_part(actor, message, LOOP_RECEIVE_SIZE + fed, message->length);
 	return received / LOOP_RECEIVE_SIZE;
 }
 
 /* setting: sbuf_loopcnt */
-static void test_one_event_is_worth_as_many_receives_as_set(void **state)
+static void test_sbuf_loopcnt_limits_receives_per_event(void **state)
 {
 	static const struct {
 		const char *set;
 		size_t receives;
 	} cases[] = {{"1", 1}, {"3", 3}, {"5", 5}, {"0", 8}};
-	struct buffer message = large(PQ_QUERY, 10 * LOOP_RECEIVE_SIZE);
-	struct buffer row = large(PQ_DATA_ROW, 10 * LOOP_RECEIVE_SIZE);
+	struct buffer message = large_message(PQ_QUERY, 10 * LOOP_RECEIVE_SIZE);
+	struct buffer row = large_message(PQ_DATA_ROW, 10 * LOOP_RECEIVE_SIZE);
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -328,40 +335,46 @@ static void test_one_event_is_worth_as_many_receives_as_set(void **state)
 	buffer_free(&row);
 }
 
-/* A large message whose server answers before its end: it fails, and goes on being sent. */
-static void test_an_answer_before_the_end_of_a_message_frees_no_server(void **state)
+/*
+ * The server rejects a large_message message before its end. The rest of the message is still
+ * forwarded.
+ */
+static void test_server_stays_paired_until_the_rejected_message_ends(void **state)
 {
-	struct buffer message = large(PQ_QUERY, 9000);
+	struct buffer message = large_message(PQ_QUERY, 9000);
 
 	(void)state;
-	say_part(client, &message, 0, 5000);
+	send_part(client, &message, 0, 5000);
 	say(server, "EZ");
 	assert_heard(client, "EZ");
 	assert_state(server, SERVER_PAIRED);
-	say_part(client, &message, 5000, 9000);
+	send_part(client, &message, 5000, 9000);
 	assert_state(server, SERVER_IDLE);
 	assert_state(client, CLIENT_IDLE);
-	assert_got(server, &message);
+	assert_received_exactly(server, &message);
 	buffer_free(&message);
 }
 
 /* --- slow receivers ----------------------------------------------------------------------- */
 
-static void test_a_slow_client_pauses_its_server(void **state)
+static void test_slow_client_pauses_its_server(void **state)
 {
-	struct buffer answers = written(SERVER_SPEAKS, "TDDDDDDDDDDCZ");
+	struct buffer answers = messages_of(SERVER_SPEAKS, "TDDDDDDDDDDCZ");
 
 	(void)state;
 	say(client, "Q");
 	for (size_t room = 0; room < answers.length; room++) {
 		scripted_allow(client->script, room);
-		say_part(server, &answers, 0, answers.length);
+		send_part(server, &answers, 0, answers.length);
 		assert_int_equal(heard_bytes(client), room);
 		assert_true(actor_link(server)->stream.paused);
-		/* It has answered all, but is not free before the client has it. */
+		/*
+		 * The server has all_answers everything, but stays paired until the client has
+		 * taken it.
+		 */
 		assert_state(server, SERVER_PAIRED);
 		allow(client, SCRIPTED_ANY);
-		assert_got(client, &answers);
+		assert_received_exactly(client, &answers);
 		assert_state(server, SERVER_IDLE);
 		assert_state(client, CLIENT_IDLE);
 		say(client, "Q");
@@ -369,22 +382,22 @@ static void test_a_slow_client_pauses_its_server(void **state)
 	buffer_free(&answers);
 }
 
-static void test_nothing_is_read_for_a_slow_client(void **state)
+static void test_server_is_not_read_while_its_client_is_slow(void **state)
 {
-	struct buffer row = large(PQ_DATA_ROW, 100);
+	struct buffer row = large_message(PQ_DATA_ROW, 100);
 
 	(void)state;
 	say(client, "Q");
 	scripted_allow(client->script, 10);
-	say_part(server, &row, 0, 100);
+	send_part(server, &row, 0, 100);
 	for (int i = 0; i < 50; i++)
-		say_part(server, &row, 0, 100);
+		send_part(server, &row, 0, 100);
 	assert_int_equal(scripted_unread(server->script), 5000);
 	assert_int_equal(stream_backlog_length(&actor_link(client)->stream), 90);
 	scripted_allow(client->script, 50);
 	scripted_run_all(server->script);
 	assert_int_equal(scripted_unread(server->script), 5000);
-	/* The backlog goes out, and reading goes on. */
+	/* Once the backlog is messages_of, reading resumes. */
 	scripted_allow(client->script, SCRIPTED_ANY);
 	scripted_run_all(server->script);
 	assert_int_equal(heard_bytes(client), 5100);
@@ -394,14 +407,14 @@ static void test_nothing_is_read_for_a_slow_client(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_slow_server_pauses_its_client(void **state)
+static void test_slow_server_pauses_its_client(void **state)
 {
-	struct buffer requests = written(CLIENT_SPEAKS, "PBDESPBDESQ");
+	struct buffer requests = messages_of(CLIENT_SPEAKS, "PBDESPBDESQ");
 
 	(void)state;
 	for (size_t room = 0; room < requests.length; room++) {
 		scripted_allow(server->script, room);
-		say_part(client, &requests, 0, requests.length);
+		send_part(client, &requests, 0, requests.length);
 		assert_int_equal(heard_bytes(server), room);
 		assert_true(actor_link(client)->stream.paused);
 		say(client, "H");
@@ -418,8 +431,11 @@ static void test_a_slow_server_pauses_its_client(void **state)
 	buffer_free(&requests);
 }
 
-/* What comes by itself, in pieces, when its client could go any moment: that one hears all of it. */
-static void test_half_a_notification_behind_the_end_does_no_harm(void **state)
+/*
+ * An unsolicited message arrives in pieces after ReadyForQuery. The client receives all of it
+ * before its server is unpaired.
+ */
+static void test_notification_in_pieces_after_the_answer_is_forwarded(void **state)
 {
 	struct buffer bytes;
 
@@ -429,15 +445,18 @@ static void test_half_a_notification_behind_the_end_does_no_harm(void **state)
 	say(client, "Q");
 	for (size_t at = 0, next = bytes.length - 8; at < bytes.length; at = next, next += 4)
 		say_bytes(server, bytes.data + at, next - at);
-	assert_got(client, &bytes);
+	assert_received_exactly(client, &bytes);
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
 	assert_false(actor_server(server)->dirty);
 	buffer_free(&bytes);
 }
 
-/* What came before makes its server useless to others. */
-static void test_half_a_notification_of_a_dirty_server_is_not_cut(void **state)
+/*
+ * The ParameterStatus or notice before it has made the server dirty, so that it is closed
+ * afterwards.
+ */
+static void test_notification_in_pieces_of_a_dirty_server_is_forwarded_whole(void **state)
 {
 	struct buffer bytes;
 	size_t half;
@@ -448,7 +467,7 @@ static void test_half_a_notification_of_a_dirty_server_is_not_cut(void **state)
 	say(client, "Q");
 	say_bytes(server, bytes.data, bytes.length);
 	assert_state(client, CLIENT_IDLE);
-	assert_got(client, &bytes);
+	assert_received_exactly(client, &bytes);
 	scripted_forget_output(client->script);
 	say(client, "Q");
 	letters_write(&bytes, SERVER_SPEAKS, "nA");
@@ -457,13 +476,13 @@ static void test_half_a_notification_of_a_dirty_server_is_not_cut(void **state)
 	assert_true(actor_server(server)->dirty);
 	assert_state(client, CLIENT_PAIRED);
 	say_bytes(server, bytes.data + half, bytes.length - half);
-	assert_got(client, &bytes);
+	assert_received_exactly(client, &bytes);
 	assert_state(client, CLIENT_IDLE);
 	assert_gone(server);
 	buffer_free(&bytes);
 }
 
-static void test_the_client_of_a_slow_server_that_is_dropped_is_read_again(void **state)
+static void test_client_is_read_again_after_its_slow_server_was_closed(void **state)
 {
 	struct actor *other = fake_server(pool);
 
@@ -473,7 +492,7 @@ static void test_the_client_of_a_slow_server_that_is_dropped_is_read_again(void 
 	allow(other, 5);
 	say(client, "dddd");
 	assert_true(actor_link(client)->stream.paused);
-	/* The COPY has failed, and what the server did not take of its tail holds it up. */
+	/* The COPY has failed, and the server is still blocked by the rest of the COPY data. */
 	say(other, "EZ");
 	assert_state(client, CLIENT_PAIRED);
 	say(other, "E");
@@ -487,8 +506,8 @@ static void test_the_client_of_a_slow_server_that_is_dropped_is_read_again(void 
 	assert_state(client, CLIENT_IDLE);
 }
 
-/* Its server has finished, but not everything that it said was passed on. */
-static void test_a_slow_client_that_breaks_leaves_a_finished_server(void **state)
+/* The server has sent its last answer, but not all of it was forwarded. */
+static void test_broken_slow_client_returns_a_finished_server_to_the_pool(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -500,7 +519,7 @@ static void test_a_slow_client_that_breaks_leaves_a_finished_server(void **state
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_server_that_ends_while_its_client_is_slow(void **state)
+static void test_closed_server_of_a_slow_client_is_reported_after_its_answers(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -517,9 +536,9 @@ static void test_a_server_that_ends_while_its_client_is_slow(void **state)
 	assert_gone(server);
 }
 
-/* --- broken messages ---------------------------------------------------------------------- */
+/* --- malformed messages ------------------------------------------------------------------- */
 
-static void test_a_clients_malformed_header_is_told_in_hex(void **state)
+static void test_malformed_header_of_a_client_is_reported_in_hex(void **state)
 {
 	(void)state;
 	say_bytes(client, "Q\0\0\0\3select", 11);
@@ -528,7 +547,7 @@ static void test_a_clients_malformed_header_is_told_in_hex(void **state)
 	assert_int_equal(heard_bytes(server), 0);
 }
 
-static void test_a_malformed_header_wherever_it_is_cut(void **state)
+static void test_malformed_header_cut_anywhere_is_reported(void **state)
 {
 	static const uint8_t bytes[] = "Q\xff\xff\xff\xff";
 
@@ -538,9 +557,9 @@ static void test_a_malformed_header_wherever_it_is_cut(void **state)
 	assert_told(client, "08P01", "bad packet header: '51ffffffff'");
 }
 
-static void test_what_stands_before_a_malformed_header_is_passed_on(void **state)
+static void test_messages_before_a_malformed_header_are_forwarded(void **state)
 {
-	struct buffer bytes = written(CLIENT_SPEAKS, "Q");
+	struct buffer bytes = messages_of(CLIENT_SPEAKS, "Q");
 
 	(void)state;
 	buffer_append(&bytes, "Q\0\0\0\0", 5);
@@ -550,9 +569,9 @@ static void test_what_stands_before_a_malformed_header_is_passed_on(void **state
 	assert_state(server, SERVER_DRAINING);
 }
 
-static void test_a_servers_malformed_header_ends_the_pair(void **state)
+static void test_malformed_header_of_a_server_closes_both(void **state)
 {
-	struct buffer bytes = written(SERVER_SPEAKS, "TD");
+	struct buffer bytes = messages_of(SERVER_SPEAKS, "TD");
 
 	(void)state;
 	say(client, "Q");
@@ -565,10 +584,10 @@ static void test_a_servers_malformed_header_ends_the_pair(void **state)
 	assert_gone(server);
 }
 
-/* The sanitizers see to it that nothing is read behind what was received. */
-static void test_a_ready_without_a_body_at_the_end_of_a_receive(void **state)
+/* The sanitizers check that nothing beyond the received bytes is read. */
+static void test_ready_for_query_without_a_body_closes_both(void **state)
 {
-	struct buffer bytes = large(PQ_DATA_ROW, LOOP_RECEIVE_SIZE - 5);
+	struct buffer bytes = large_message(PQ_DATA_ROW, LOOP_RECEIVE_SIZE - 5);
 
 	(void)state;
 	writer_end(&bytes, writer_begin(&bytes, PQ_READY_FOR_QUERY));
@@ -579,9 +598,10 @@ static void test_a_ready_without_a_body_at_the_end_of_a_receive(void **state)
 	assert_gone(client);
 }
 
-static void test_messages_may_not_be_longer_than_allowed(void **state)
+static void test_message_above_max_packet_size_is_refused(void **state)
 {
-	struct buffer fits = large(PQ_QUERY, 1000), row = large(PQ_DATA_ROW, 1001);
+	struct buffer fits = large_message(PQ_QUERY, 1000),
+		      row = large_message(PQ_DATA_ROW, 1001);
 
 	(void)state;
 	fake_set("max_packet_size", "1000");
@@ -591,13 +611,13 @@ static void test_messages_may_not_be_longer_than_allowed(void **state)
 	assert_told(client, "08P01", "bad pkt header");
 	assert_gone(server);
 	client = fake_client(pool);
-	fits = large(PQ_QUERY, 1001);
+	fits = large_message(PQ_QUERY, 1001);
 	say_buffer(client, &fits);
 	assert_heard(client, "E");
 	assert_gone(client);
 }
 
-static void test_lengths_that_would_overflow_are_refused(void **state)
+static void test_message_lengths_that_overflow_are_refused(void **state)
 {
 	static const char *const lengths[] = {
 		"Q\xff\xff\xff\xff", "Q\x80\0\0\0", "Q\x7f\xff\xff\xff", "Q\0\0\0\1"};
@@ -611,9 +631,9 @@ static void test_lengths_that_would_overflow_are_refused(void **state)
 	}
 }
 
-/* --- ends --------------------------------------------------------------------------------- */
+/* --- closing ------------------------------------------------------------------------------ */
 
-static void test_terminate_ends_an_idle_client(void **state)
+static void test_terminate_closes_an_idle_client(void **state)
 {
 	(void)state;
 	say(client, "X");
@@ -622,7 +642,7 @@ static void test_terminate_ends_an_idle_client(void **state)
 	assert_int_equal(heard_bytes(server), 0);
 }
 
-static void test_a_query_with_a_terminate_behind_it_is_run(void **state)
+static void test_query_before_a_terminate_is_run(void **state)
 {
 	(void)state;
 	say(client, "QX");
@@ -633,23 +653,23 @@ static void test_a_query_with_a_terminate_behind_it_is_run(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_client_that_leaves_idle_leaves_no_trace(void **state)
+static void test_idle_client_that_disconnects_takes_no_server(void **state)
 {
-	struct buffer query = written(CLIENT_SPEAKS, "Q");
+	struct buffer query = messages_of(CLIENT_SPEAKS, "Q");
 
 	(void)state;
-	say_part(client, &query, 0, 7);
+	send_part(client, &query, 0, 7);
 	leave(client);
 	assert_dropped(client);
 	assert_state(server, SERVER_IDLE);
 	buffer_free(&query);
 }
 
-static void test_a_client_that_breaks_while_it_is_answered(void **state)
+static void test_client_broken_during_its_answer_is_closed_and_its_server_drained(void **state)
 {
 	(void)state;
 	say(client, "Q");
-	/* Writing to it fails before anybody has read its end. */
+	/* Writing to the client fails before its end of file is read. */
 	scripted_break(client->script);
 	say(server, "TDC");
 	assert_gone(client);
@@ -664,9 +684,9 @@ static void test_a_client_that_breaks_while_it_is_answered(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_server_that_ends_is_told_after_what_it_said(void **state)
+static void test_closed_server_is_reported_after_its_last_messages(void **state)
 {
-	struct buffer bytes = written(SERVER_SPEAKS, "TDE");
+	struct buffer bytes = messages_of(SERVER_SPEAKS, "TDE");
 
 	(void)state;
 	say(client, "Q");
@@ -680,20 +700,20 @@ static void test_a_server_that_ends_is_told_after_what_it_said(void **state)
 	buffer_free(&bytes);
 }
 
-static void test_a_server_that_ends_in_the_middle_of_a_message(void **state)
+static void test_server_closed_within_a_message_closes_its_client(void **state)
 {
-	struct buffer row = large(PQ_DATA_ROW, 300);
+	struct buffer row = large_message(PQ_DATA_ROW, 300);
 
 	(void)state;
 	say(client, "Q");
-	say_part(server, &row, 0, 100);
+	send_part(server, &row, 0, 100);
 	leave(server);
 	assert_gone(client);
 	assert_gone(server);
 	buffer_free(&row);
 }
 
-static void test_a_server_that_ends_unused_is_nobodys_trouble(void **state)
+static void test_idle_server_that_disconnects_affects_no_client(void **state)
 {
 	(void)state;
 	leave(server);
@@ -702,7 +722,7 @@ static void test_a_server_that_ends_unused_is_nobodys_trouble(void **state)
 	assert_int_equal(pool_servers(pool), 0);
 }
 
-static void test_in_session_mode_a_client_that_leaves_gives_its_server_back(void **state)
+static void test_session_client_that_disconnects_returns_its_server_to_the_pool(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -712,9 +732,9 @@ static void test_in_session_mode_a_client_that_leaves_gives_its_server_back(void
 	assert_state(server, SERVER_IDLE);
 }
 
-/* --- servers that are dead already -------------------------------------------------------- */
+/* --- idle servers that were already closed ------------------------------------------------ */
 
-static void test_a_server_that_was_dead_already_costs_nothing(void **state)
+static void test_closed_idle_server_is_replaced_by_another_idle_server(void **state)
 {
 	struct actor *other = server;
 
@@ -729,7 +749,7 @@ static void test_a_server_that_was_dead_already_costs_nothing(void **state)
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_when_all_servers_were_dead_a_new_one_serves(void **state)
+static void test_server_is_launched_when_all_idle_servers_were_closed(void **state)
 {
 	struct actor *other = server, *fresh;
 
@@ -749,7 +769,7 @@ static void test_when_all_servers_were_dead_a_new_one_serves(void **state)
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_a_server_that_dies_later_is_told(void **state)
+static void test_server_closed_during_a_query_is_reported(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -759,20 +779,22 @@ static void test_a_server_that_dies_later_is_told(void **state)
 	assert_gone(server);
 }
 
-static void test_a_server_that_dies_after_half_a_message_is_told(void **state)
+static void test_server_closed_within_a_request_is_reported(void **state)
 {
-	struct buffer message = large(PQ_QUERY, 9000);
+	struct buffer message = large_message(PQ_QUERY, 9000);
 
 	(void)state;
-	say_part(client, &message, 0, 5000);
+	send_part(client, &message, 0, 5000);
 	scripted_break(server->script);
-	say_part(client, &message, 5000, 9000);
+	send_part(client, &message, 5000, 9000);
 	assert_told(client, "08006", "server connection closed");
 	buffer_free(&message);
 }
 
-/* What went before it in a transaction went to that very server. */
-static void test_a_server_that_dies_in_a_transaction_is_told(void **state)
+/*
+ * Earlier statements of the transaction were run by this server: no other server can continue.
+ */
+static void test_server_closed_in_a_transaction_is_reported(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -783,16 +805,16 @@ static void test_a_server_that_dies_in_a_transaction_is_told(void **state)
 	assert_told(client, "08006", "server connection closed");
 }
 
-static void test_a_dead_server_and_a_large_message(void **state)
+static void test_large_message_to_a_closed_idle_server_goes_to_another(void **state)
 {
-	struct buffer message = large(PQ_QUERY, 200000);
+	struct buffer message = large_message(PQ_QUERY, 200000);
 	struct actor *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	scripted_break(server->script);
-	say_part(client, &message, 0, message.length);
-	assert_got(other, &message);
+	send_part(client, &message, 0, message.length);
+	assert_received_exactly(other, &message);
 	say(other, "CZ");
 	assert_heard(client, "CZ");
 	assert_state(client, CLIENT_IDLE);
@@ -801,7 +823,7 @@ static void test_a_dead_server_and_a_large_message(void **state)
 
 /* --- too many requests -------------------------------------------------------------------- */
 
-static void test_a_client_waits_when_too_much_is_unanswered(void **state)
+static void test_client_is_paused_when_too_many_requests_are_unanswered(void **state)
 {
 	struct buffer syncs, answers;
 
@@ -812,22 +834,22 @@ static void test_a_client_waits_when_too_much_is_unanswered(void **state)
 		letters_write(&syncs, CLIENT_SPEAKS, "S");
 	for (int i = 0; i < REQUESTS_MAX / 2; i++)
 		letters_write(&answers, SERVER_SPEAKS, "Z");
-	say_part(client, &syncs, 0, syncs.length);
+	send_part(client, &syncs, 0, syncs.length);
 	scripted_run_all(client->script);
 	assert_true(actor_client(client)->ring_full);
 	assert_int_equal(actor_server(server)->requests.count, REQUESTS_MAX);
 	assert_int_equal(heard_bytes(server), REQUESTS_MAX * 5);
-	/* One answer is not enough to go on, half of them are. */
-	say_part(server, &answers, 0, 6);
+	/* Reading does not resume after one answer, but after half of them. */
+	send_part(server, &answers, 0, 6);
 	assert_true(actor_client(client)->ring_full);
-	say_part(server, &answers, 6, answers.length);
+	send_part(server, &answers, 6, answers.length);
 	scripted_run_all(client->script);
 	assert_false(actor_client(client)->ring_full);
-	assert_got(server, &syncs);
+	assert_received_exactly(server, &syncs);
 	assert_int_equal(actor_server(server)->requests.count, REQUESTS_MAX / 2 + 10);
-	say_part(server, &answers, 0, answers.length);
+	send_part(server, &answers, 0, answers.length);
 	assert_state(server, SERVER_PAIRED);
-	say_part(server, &answers, 0, 60);
+	send_part(server, &answers, 0, 60);
 	assert_state(server, SERVER_IDLE);
 	assert_state(client, CLIENT_IDLE);
 	assert_int_equal(heard_bytes(client), (REQUESTS_MAX + 10) * 6);
@@ -835,7 +857,7 @@ static void test_a_client_waits_when_too_much_is_unanswered(void **state)
 	buffer_free(&answers);
 }
 
-static void test_a_client_that_leaves_with_too_much_unanswered(void **state)
+static void test_client_that_disconnects_with_too_many_requests_is_closed(void **state)
 {
 	struct buffer syncs;
 
@@ -853,7 +875,7 @@ static void test_a_client_that_leaves_with_too_much_unanswered(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_server_that_ends_with_too_much_unanswered(void **state)
+static void test_server_closed_with_too_many_requests_is_reported(void **state)
 {
 	struct buffer syncs;
 
@@ -866,13 +888,13 @@ static void test_a_server_that_ends_with_too_much_unanswered(void **state)
 	assert_told(client, "08006", "server conn crashed?");
 }
 
-/* --- what is counted ---------------------------------------------------------------------- */
+/* --- statistics --------------------------------------------------------------------------- */
 
 static void test_queries_and_transactions_are_counted_and_timed(void **state)
 {
 	const struct totals *totals = &pool->stats.current;
-	struct buffer requests = written(CLIENT_SPEAKS, "QPBESQ");
-	struct buffer answers = written(SERVER_SPEAKS, "C>12DC>CZ");
+	struct buffer requests = messages_of(CLIENT_SPEAKS, "QPBESQ");
+	struct buffer answers = messages_of(SERVER_SPEAKS, "C>12DC>CZ");
 
 	(void)state;
 	say(client, "Q");
@@ -896,7 +918,7 @@ static void test_queries_and_transactions_are_counted_and_timed(void **state)
 	buffer_free(&answers);
 }
 
-static void test_a_lone_flush_and_the_tail_of_a_copy_are_no_queries(void **state)
+static void test_lone_flush_and_late_copy_data_are_not_counted_as_queries(void **state)
 {
 	const struct totals *totals = &pool->stats.current;
 
@@ -909,7 +931,7 @@ static void test_a_lone_flush_and_the_tail_of_a_copy_are_no_queries(void **state
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_pipelined_queries_are_one_query_cycle(void **state)
+static void test_pipelined_queries_are_timed_as_one(void **state)
 {
 	(void)state;
 	say(client, "QQQ");
@@ -923,55 +945,55 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 #define SESSION_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_session, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(requests_arrive_exactly_wherever_they_are_cut),
-		TEST(answers_arrive_exactly_wherever_they_are_cut),
-		SESSION_TEST(requests_arrive_exactly_wherever_they_are_cut),
-		TEST(single_bytes_arrive_exactly),
-		TEST(answers_do_not_wait_for_the_rest_of_a_message),
-		TEST(a_thousand_small_messages_in_one_go),
-		TEST(dropped_messages_leave_no_trace_between_others),
-		TEST(half_a_message_takes_no_server),
-		TEST(half_a_message_behind_a_batch_holds_no_server),
-		TEST(a_message_of_a_packet_buffer_is_gathered),
-		TEST(a_longer_message_takes_a_server_when_a_packet_buffer_is_there),
-		TEST(large_messages_are_passed_on_by_count),
-		TEST(one_event_is_worth_as_many_receives_as_set),
-		TEST(an_answer_before_the_end_of_a_message_frees_no_server),
-		TEST(a_slow_client_pauses_its_server),
-		TEST(nothing_is_read_for_a_slow_client),
-		TEST(a_slow_server_pauses_its_client),
-		TEST(half_a_notification_behind_the_end_does_no_harm),
-		TEST(half_a_notification_of_a_dirty_server_is_not_cut),
-		TEST(the_client_of_a_slow_server_that_is_dropped_is_read_again),
-		TEST(a_slow_client_that_breaks_leaves_a_finished_server),
-		TEST(a_server_that_ends_while_its_client_is_slow),
-		TEST(a_clients_malformed_header_is_told_in_hex),
-		TEST(a_malformed_header_wherever_it_is_cut),
-		TEST(what_stands_before_a_malformed_header_is_passed_on),
-		TEST(a_servers_malformed_header_ends_the_pair),
-		TEST(a_ready_without_a_body_at_the_end_of_a_receive),
-		TEST(messages_may_not_be_longer_than_allowed),
-		TEST(lengths_that_would_overflow_are_refused),
-		TEST(terminate_ends_an_idle_client),
-		TEST(a_query_with_a_terminate_behind_it_is_run),
-		TEST(a_client_that_leaves_idle_leaves_no_trace),
-		TEST(a_client_that_breaks_while_it_is_answered),
-		TEST(a_server_that_ends_is_told_after_what_it_said),
-		TEST(a_server_that_ends_in_the_middle_of_a_message),
-		TEST(a_server_that_ends_unused_is_nobodys_trouble),
-		SESSION_TEST(in_session_mode_a_client_that_leaves_gives_its_server_back),
-		TEST(a_server_that_was_dead_already_costs_nothing),
-		TEST(when_all_servers_were_dead_a_new_one_serves),
-		TEST(a_server_that_dies_later_is_told),
-		TEST(a_server_that_dies_after_half_a_message_is_told),
-		TEST(a_server_that_dies_in_a_transaction_is_told),
-		TEST(a_dead_server_and_a_large_message),
-		TEST(a_client_waits_when_too_much_is_unanswered),
-		TEST(a_client_that_leaves_with_too_much_unanswered),
-		TEST(a_server_that_ends_with_too_much_unanswered),
+		TEST(requests_cut_anywhere_are_forwarded_unchanged),
+		TEST(answers_cut_anywhere_are_forwarded_unchanged),
+		SESSION_TEST(requests_cut_anywhere_are_forwarded_unchanged),
+		TEST(single_bytes_are_forwarded_unchanged),
+		TEST(incomplete_answer_is_forwarded_at_once),
+		TEST(thousand_small_messages_in_one_receive_are_forwarded),
+		TEST(dropped_messages_do_not_disturb_their_neighbours),
+		TEST(incomplete_message_takes_no_server),
+		TEST(incomplete_message_after_a_query_does_not_keep_the_server),
+		TEST(message_up_to_pkt_buf_is_gathered_before_a_server_is_taken),
+		TEST(longer_message_takes_a_server_after_pkt_buf_bytes),
+		TEST(large_messages_are_forwarded_without_being_gathered),
+		TEST(sbuf_loopcnt_limits_receives_per_event),
+		TEST(server_stays_paired_until_the_rejected_message_ends),
+		TEST(slow_client_pauses_its_server),
+		TEST(server_is_not_read_while_its_client_is_slow),
+		TEST(slow_server_pauses_its_client),
+		TEST(notification_in_pieces_after_the_answer_is_forwarded),
+		TEST(notification_in_pieces_of_a_dirty_server_is_forwarded_whole),
+		TEST(client_is_read_again_after_its_slow_server_was_closed),
+		TEST(broken_slow_client_returns_a_finished_server_to_the_pool),
+		TEST(closed_server_of_a_slow_client_is_reported_after_its_answers),
+		TEST(malformed_header_of_a_client_is_reported_in_hex),
+		TEST(malformed_header_cut_anywhere_is_reported),
+		TEST(messages_before_a_malformed_header_are_forwarded),
+		TEST(malformed_header_of_a_server_closes_both),
+		TEST(ready_for_query_without_a_body_closes_both),
+		TEST(message_above_max_packet_size_is_refused),
+		TEST(message_lengths_that_overflow_are_refused),
+		TEST(terminate_closes_an_idle_client),
+		TEST(query_before_a_terminate_is_run),
+		TEST(idle_client_that_disconnects_takes_no_server),
+		TEST(client_broken_during_its_answer_is_closed_and_its_server_drained),
+		TEST(closed_server_is_reported_after_its_last_messages),
+		TEST(server_closed_within_a_message_closes_its_client),
+		TEST(idle_server_that_disconnects_affects_no_client),
+		SESSION_TEST(session_client_that_disconnects_returns_its_server_to_the_pool),
+		TEST(closed_idle_server_is_replaced_by_another_idle_server),
+		TEST(server_is_launched_when_all_idle_servers_were_closed),
+		TEST(server_closed_during_a_query_is_reported),
+		TEST(server_closed_within_a_request_is_reported),
+		TEST(server_closed_in_a_transaction_is_reported),
+		TEST(large_message_to_a_closed_idle_server_goes_to_another),
+		TEST(client_is_paused_when_too_many_requests_are_unanswered),
+		TEST(client_that_disconnects_with_too_many_requests_is_closed),
+		TEST(server_closed_with_too_many_requests_is_reported),
 		TEST(queries_and_transactions_are_counted_and_timed),
-		TEST(a_lone_flush_and_the_tail_of_a_copy_are_no_queries),
-		TEST(pipelined_queries_are_one_query_cycle),
+		TEST(lone_flush_and_late_copy_data_are_not_counted_as_queries),
+		TEST(pipelined_queries_are_timed_as_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What each message means: conversations between a client and a server, and when the pair parts.
+ * What each message means: conversations between a client and a server, and when the two are
+ * unpaired.
  *
- * A conversation is a list of steps, apart by blanks; a step is a sign and letters
- * (support/letters):
+ * A conversation is a list of steps, separated by blanks; a step is a sign and letters
+ * (support/messages/letters):
  *
- *   :PBES   the client says this, and the server hears it
- *   .12CZ   the server says this, and the client hears it
- *   -dc     the client says this, and nobody hears it
- *   ~E      the server says this, and nobody hears it
- *   ?c      the client says this, and it does not matter who hears it
- *   =3      the server owes so many answers
- *   +       they are a pair
- *   #       they are none: the client is idle, and so is the server
+ *   :PBES   the client sends this, and the server receives it
+ *   .12CZ   the server sends this, and the client receives it
+ *   -dc     the client sends this, and it is dropped
+ *   ~E      the server sends this, and it is dropped
+ *   ?c      the client sends this, and the server may receive it or not
+ *   =3      the server owes this number of answers
+ *   +       client and server are paired
+ *   #       they are unpaired: client and server are idle
  */
 #include "support/fakes/fake_pool.h"
 #include "wire/writer.h"
@@ -48,17 +49,17 @@ static int start_statement(void **state)
 	return 0;
 }
 
-/* Say it in pieces of so many bytes; 0: all at once. */
-static void say_in_pieces(struct actor *who, const char *letters, size_t piece)
+/* Sends the messages in pieces of so many bytes; 0: all at once. */
+static void send_in_pieces(struct actor *actor, const char *letters, size_t piece)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
-	letters_write(&buffer, who->speaker, letters);
-	for (size_t at = 0; at < buffer.length && !is_gone(who); at += piece) {
+	letters_write(&buffer, actor->speaker, letters);
+	for (size_t at = 0; at < buffer.length && !is_gone(actor); at += piece) {
 		if (piece == 0)
 			piece = buffer.length;
-		say_bytes(who, buffer.data + at,
+		say_bytes(actor, buffer.data + at,
 			buffer.length - at < piece ? buffer.length - at : piece);
 	}
 	buffer_free(&buffer);
@@ -66,8 +67,8 @@ static void say_in_pieces(struct actor *who, const char *letters, size_t piece)
 
 static void take_step(const char *step, size_t piece)
 {
-	struct actor *who = strchr(".~", step[0]) ? server : client;
-	struct actor *other = who == client ? server : client;
+	struct actor *actor = strchr(".~", step[0]) ? server : client;
+	struct actor *other = actor == client ? server : client;
 
 	switch (step[0]) {
 	case '=':
@@ -82,13 +83,13 @@ static void take_step(const char *step, size_t piece)
 		assert_state(server, SERVER_IDLE);
 		return;
 	}
-	say_in_pieces(who, step + 1, piece);
+	send_in_pieces(actor, step + 1, piece);
 	hear(other);
 	if (step[0] == ':' || step[0] == '.')
 		assert_string_equal(other->letters, step + 1);
 	else if (step[0] != '?')
 		assert_string_equal(other->letters, "");
-	assert_heard(who, "");
+	assert_heard(actor, "");
 }
 
 static void play_in_pieces(const char *conversation, size_t piece)
@@ -110,50 +111,50 @@ static void play(const char *conversation)
 
 /* --- simple queries ----------------------------------------------------------------------- */
 
-static void test_a_simple_query_takes_a_server_until_it_is_answered(void **state)
+static void test_simple_query_takes_a_server_until_it_is_answered(void **state)
 {
 	(void)state;
 	play("# :Q =1 + .TD + .DC =1 + .Z #");
 }
 
-static void test_several_results_of_a_query_have_one_end(void **state)
+static void test_query_with_several_results_ends_with_one_ready_for_query(void **state)
 {
 	(void)state;
 	play(":Q .TDC + .TDC + .I + .C =1 .Z #");
 }
 
-static void test_a_failed_query_is_over_with_its_ready(void **state)
+static void test_failed_query_ends_with_ready_for_query(void **state)
 {
 	(void)state;
 	play(":Q .E =1 + .Z # :Q .TDCE + .Z #");
 }
 
-static void test_a_transaction_keeps_its_server(void **state)
+static void test_transaction_keeps_its_server(void **state)
 {
 	(void)state;
 	play(":Q .C> + =0 :Q .TDC> + :PBES .12C> + :Q .CZ #");
 }
 
-static void test_a_failed_transaction_keeps_its_server_until_it_is_rolled_back(void **state)
+static void test_failed_transaction_keeps_its_server_until_rollback(void **state)
 {
 	(void)state;
 	play(":Q .C> :Q .E! + =0 :Q .E! + :Q .CZ #");
 }
 
-static void test_pipelined_queries_keep_the_server_until_the_last(void **state)
+static void test_pipelined_queries_keep_the_server_until_the_last_answer(void **state)
 {
 	(void)state;
 	play(":QQQ =3 .TDCZ =2 + .EZ =1 + .TDCZ #");
 	play(":Q .TDC :Q .Z =1 + .CZ #");
 }
 
-static void test_a_pipelined_transaction_ends_with_its_last_ready(void **state)
+static void test_pipelined_transaction_ends_with_the_last_ready_for_query(void **state)
 {
 	(void)state;
 	play(":QQQ .C> + .TDC> + .CZ #");
 }
 
-static void test_function_calls_are_queries(void **state)
+static void test_function_call_is_handled_as_a_query(void **state)
 {
 	(void)state;
 	play(":F =1 .V + .Z # :F .E + .Z # :FQF .VZTDCZVZ #");
@@ -168,51 +169,51 @@ static void test_each_message_of_a_batch_is_answered(void **state)
 	play(":PBDEC =5 :S =6 .12 =4 .TDC =2 .3Z #");
 }
 
-static void test_a_description_may_come_in_two_messages(void **state)
+static void test_statement_description_may_be_two_messages(void **state)
 {
 	(void)state;
 	play(":PDS .1t =2 .T =1 .Z # :PDS .1tnZ # :PDS .1nZ #");
 }
 
-static void test_an_empty_statement_and_a_suspended_portal_are_executed(void **state)
+static void test_empty_query_and_portal_suspended_answer_an_execute(void **state)
 {
 	(void)state;
 	play(":PBES .12IZ # :PBEH .12DDs =0 + :EHES .DDs =2 + .C =1 .Z #");
 }
 
-static void test_a_lone_sync_is_answered(void **state)
+static void test_lone_sync_is_answered(void **state)
 {
 	(void)state;
 	play(":S =1 + .Z # :SSS .Z =2 + .Z + .Z #");
 }
 
-static void test_a_flush_is_not_answered(void **state)
+static void test_flush_is_not_answered(void **state)
 {
 	(void)state;
 	play(":H # :PDH =2 .1tT =0 + :BEH .2DC + :H + :S .Z #");
 }
 
-static void test_batches_one_behind_the_other_are_answered_in_order(void **state)
+static void test_pipelined_batches_are_answered_in_order(void **state)
 {
 	(void)state;
 	play(":PBESPBESPBES =12 .12DCZ =8 + .12DC + .Z =4 + .12DCZ #");
 }
 
-static void test_an_error_skips_the_rest_of_its_batch(void **state)
+static void test_error_skips_the_rest_of_its_batch(void **state)
 {
 	(void)state;
 	play(":PBDES .E + .Z # :PBDES .1E + .Z # :PBDES .12TE + .Z #");
 	play(":PBES .12DE + .Z #");
 }
 
-static void test_an_error_does_not_touch_the_next_batch(void **state)
+static void test_error_does_not_affect_the_next_batch(void **state)
 {
 	(void)state;
 	play(":PBESPBESS .1E + .Z =5 + .12DCZ =1 + .Z #");
 	play(":PBESPBESPBES .EZ =8 .1EZ =4 .12DCZ #");
 }
 
-static void test_an_error_is_told_though_its_sync_is_still_to_come(void **state)
+static void test_error_is_forwarded_before_its_sync_arrives(void **state)
 {
 	(void)state;
 	play(":PBE .12E + :S =1 + .Z #");
@@ -220,13 +221,13 @@ static void test_an_error_is_told_though_its_sync_is_still_to_come(void **state)
 	play(":P .E :S .Z # :PBESS .EZ + .Z #");
 }
 
-static void test_a_query_in_a_batch_that_has_failed_is_not_answered(void **state)
+static void test_query_in_a_failed_batch_is_not_answered(void **state)
 {
 	(void)state;
 	play(":PB .E :QS + .Z # :PBQS .E + .Z #");
 }
 
-static void test_a_failed_batch_in_a_transaction_keeps_the_server(void **state)
+static void test_failed_batch_in_a_transaction_keeps_the_server(void **state)
 {
 	(void)state;
 	play(":Q .C> :PBES .1E + .! + :PBES .E! + :Q .CZ #");
@@ -239,7 +240,7 @@ static void test_queries_and_batches_may_be_mixed(void **state)
 	play(":PBQ .12TDC + .Z # :PBQS .12TDCZ + .Z #");
 }
 
-static void test_an_endless_failed_batch_needs_no_memory(void **state)
+static void test_failed_batch_without_a_sync_uses_no_memory(void **state)
 {
 	(void)state;
 	play(":PBE .1E");
@@ -252,20 +253,20 @@ static void test_an_endless_failed_batch_needs_no_memory(void **state)
 
 /* --- COPY --------------------------------------------------------------------------------- */
 
-static void test_copy_out_is_an_answer_like_others(void **state)
+static void test_copy_out_is_forwarded_like_other_answers(void **state)
 {
 	(void)state;
 	play(":Q .Hddd + .c + .C + .Z # :PBES .12Hddc + .CZ #");
 }
 
-static void test_copy_in_ends_with_its_copy_done(void **state)
+static void test_copy_in_ends_with_copy_done(void **state)
 {
 	(void)state;
 	play(":Q .G + :ddd + :c =2 + .C =1 + .Z #");
 	play(":Q .G :f + .E + .Z #");
 }
 
-static void test_copy_in_by_an_execute_ends_with_the_sync_behind_it(void **state)
+static void test_copy_in_by_an_execute_ends_with_the_sync_after_copy_done(void **state)
 {
 	(void)state;
 	play(":PBE .12G :ddc =2 + .C =0 + :S .Z #");
@@ -273,7 +274,7 @@ static void test_copy_in_by_an_execute_ends_with_the_sync_behind_it(void **state
 	play(":PBE .12G :df .E + :S .Z #");
 }
 
-static void test_syncs_while_copying_are_not_answered(void **state)
+static void test_sync_during_a_copy_in_is_not_answered(void **state)
 {
 	(void)state;
 	play(":PBES .12G =2 :dS + :dc + .C =0 + :S .Z #");
@@ -281,7 +282,7 @@ static void test_syncs_while_copying_are_not_answered(void **state)
 	play(":PBES .12G :dcSS .CZ + .Z #");
 }
 
-static void test_a_copy_may_be_sent_ahead_of_its_begin(void **state)
+static void test_copy_data_may_be_sent_before_copy_in_response(void **state)
 {
 	(void)state;
 	play(":Qddc .G + .C + .Z #");
@@ -291,7 +292,7 @@ static void test_a_copy_may_be_sent_ahead_of_its_begin(void **state)
 	play(":Q :dd .G :d :c .CZ #");
 }
 
-static void test_a_copy_that_never_begins_owes_nothing(void **state)
+static void test_copy_data_without_a_copy_expects_no_answer(void **state)
 {
 	(void)state;
 	play(":Qddc .E + .Z # :Qdc .CZ #");
@@ -299,7 +300,7 @@ static void test_a_copy_that_never_begins_owes_nothing(void **state)
 	play(":PBEdcS .1E + .Z # :PBEdcSQ .EZ + .TDCZ #");
 }
 
-static void test_a_copy_that_fails_is_over_with_its_ready(void **state)
+static void test_failed_copy_ends_with_ready_for_query(void **state)
 {
 	(void)state;
 	play(":Q .G :d .E + .Z #");
@@ -309,7 +310,7 @@ static void test_a_copy_that_fails_is_over_with_its_ready(void **state)
 	play(":Qdf .GEZ #");
 }
 
-static void test_the_tail_of_a_failed_copy_reaches_nobody(void **state)
+static void test_copy_data_after_a_failed_copy_is_dropped(void **state)
 {
 	(void)state;
 	play(":Q .G :d .EZ # -ddd # -c # :Q .TDCZ #");
@@ -317,13 +318,13 @@ static void test_the_tail_of_a_failed_copy_reaches_nobody(void **state)
 	play("-d # -c # -f #");
 }
 
-static void test_the_tail_of_a_failed_copy_in_a_transaction_changes_nothing(void **state)
+static void test_copy_data_after_a_failed_copy_in_a_transaction_is_ignored(void **state)
 {
 	(void)state;
 	play(":Q .C> :Q .G :d .E! + ?dc + =0 :Q .CZ #");
 }
 
-static void test_a_copy_by_an_execute_that_fails_waits_for_its_sync(void **state)
+static void test_failed_copy_by_an_execute_waits_for_its_sync(void **state)
 {
 	(void)state;
 	play(":PBE .12G :d .E + ?dc + :S + .Z #");
@@ -331,33 +332,34 @@ static void test_a_copy_by_an_execute_that_fails_waits_for_its_sync(void **state
 	play(":PBE .12G :dcS .E + .Z #");
 	play(":PBEdcS .12GE + .Z #");
 	play(":PBEdcSPBES .12GE + .Z =4 + .12DCZ #");
-	/* A Sync before the error was ignored; the one behind the CopyDone is answered. */
+	/* The server ignores a Sync before the error; it answers the one after the CopyDone. */
 	play(":PBES .12G :d .E + ?dcS + .Z #");
 }
 
-static void test_two_copies_one_after_the_other(void **state)
+static void test_two_pipelined_copies_are_answered_in_order(void **state)
 {
 	(void)state;
 	play(":Q .G :dcQ .CZ =1 + .G + :dc + .CZ #");
 	play(":QdcQdc .GCZ + .GCZ #");
 }
 
-/* --- what comes unasked ------------------------------------------------------------------- */
+/* --- unsolicited messages ----------------------------------------------------------------- */
 
-static void test_notices_may_come_at_any_place(void **state)
+static void test_notices_may_arrive_between_any_two_messages(void **state)
 {
 	(void)state;
 	play(":Q .NT + .AD + .SC + .N + .Z #");
 	play(":PBES .N1 + .A2 + .NSADN =2 + .CNZ #");
 }
 
-static void test_a_notice_behind_the_end_is_passed_on(void **state)
+static void test_notice_received_with_ready_for_query_is_forwarded(void **state)
 {
 	(void)state;
 	play_in_pieces(":Q .TDCZN # :Q .TDCZAS # :Q .TDCZ #", 0);
 }
 
-static void test_an_error_behind_the_end_retires_the_server_unseen(void **state)
+static void test_error_after_ready_for_query_is_not_forwarded_and_closes_the_server(
+	void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -369,7 +371,7 @@ static void test_an_error_behind_the_end_retires_the_server_unseen(void **state)
 	assert_gone(server);
 }
 
-static void test_an_error_behind_the_end_is_unseen_wherever_it_is_cut(void **state)
+static void test_error_after_ready_for_query_cut_anywhere_is_not_forwarded(void **state)
 {
 	struct buffer answer;
 	size_t end;
@@ -395,17 +397,17 @@ static void test_an_error_behind_the_end_is_unseen_wherever_it_is_cut(void **sta
 	buffer_free(&answer);
 }
 
-static void test_an_error_between_notices_behind_the_end_is_unseen(void **state)
+static void test_error_after_ready_for_query_and_notices_is_not_forwarded(void **state)
 {
 	(void)state;
 	say(client, "Q");
 	say(server, "TDCZNSE");
-	assert_string_equal(strchr(hear(client), 'E') ? "told" : "untold", "untold");
+	assert_string_equal(strchr(hear(client), 'E') ? "error" : "no error", "no error");
 	assert_state(client, CLIENT_IDLE);
 	assert_gone(server);
 }
 
-static void test_what_nobody_asked_for_retires_the_server(void **state)
+static void test_unexpected_message_after_ready_for_query_closes_the_server(void **state)
 {
 	(void)state;
 	for (const char *unasked = "DTCI123nst"; *unasked; unasked++) {
@@ -420,7 +422,7 @@ static void test_what_nobody_asked_for_retires_the_server(void **state)
 	}
 }
 
-static void test_a_second_end_changes_nothing(void **state)
+static void test_second_ready_for_query_does_not_affect_the_client(void **state)
 {
 	(void)state;
 	play_in_pieces(":Q .TDC ~", 0);
@@ -429,7 +431,7 @@ static void test_a_second_end_changes_nothing(void **state)
 	assert_true(is_gone(server) || actor_link(server)->state == SERVER_IDLE);
 }
 
-static void test_in_session_mode_the_last_words_of_a_server_are_told(void **state)
+static void test_session_client_receives_the_fatal_error_of_its_server(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -443,9 +445,9 @@ static void test_in_session_mode_the_last_words_of_a_server_are_told(void **stat
 	assert_told(client, "08006", "server conn crashed?");
 }
 
-/* --- modes -------------------------------------------------------------------------------- */
+/* --- pool modes --------------------------------------------------------------------------- */
 
-static void test_in_session_mode_the_server_stays(void **state)
+static void test_session_client_stays_paired_after_a_transaction(void **state)
 {
 	(void)state;
 	play_in_pieces(":Q .TDCZ + :PBES .12DCZ + :H + ?c + :Q .C> :Q .CZ +", 0);
@@ -454,21 +456,21 @@ static void test_in_session_mode_the_server_stays(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_in_statement_mode_a_transaction_is_refused(void **state)
+static void test_statement_mode_refuses_a_transaction(void **state)
 {
 	(void)state;
 	play(":Q .TDCZ #");
 	say(client, "Q");
 	assert_heard(server, "Q");
 	say(server, "C>");
-	/* Not even that it began is told. */
+	/* The client does not even receive the answer to its BEGIN. */
 	assert_told(
 		client, "08P01", "transaction blocks not allowed in statement pooling mode");
 	assert_heard(server, "X");
 	assert_gone(server);
 }
 
-static void test_in_statement_mode_a_failed_transaction_is_refused_too(void **state)
+static void test_statement_mode_refuses_a_failed_transaction(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -478,7 +480,7 @@ static void test_in_statement_mode_a_failed_transaction_is_refused_too(void **st
 	assert_gone(server);
 }
 
-static void test_in_statement_mode_a_transaction_in_a_pipeline_is_refused(void **state)
+static void test_statement_mode_refuses_a_pipelined_transaction(void **state)
 {
 	(void)state;
 	say(client, "QQ");
@@ -488,7 +490,7 @@ static void test_in_statement_mode_a_transaction_in_a_pipeline_is_refused(void *
 	assert_gone(server);
 }
 
-static void test_a_changed_mode_is_in_force_for_those_who_are_paired(void **state)
+static void test_changed_pool_mode_applies_to_paired_clients(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -501,9 +503,9 @@ static void test_a_changed_mode_is_in_force_for_those_who_are_paired(void **stat
 	assert_state(server, SERVER_IDLE);
 }
 
-/* --- what may not be said ----------------------------------------------------------------- */
+/* --- messages that are not allowed -------------------------------------------------------- */
 
-static void test_a_status_that_does_not_exist_ends_the_server(void **state)
+static void test_unknown_transaction_status_closes_the_server(void **state)
 {
 	static const char *const bodies[] = {"X", "", "II", "i"};
 
@@ -529,7 +531,7 @@ static bool is_letter_of(const char *letters, unsigned type)
 	return type < 128 && strchr(letters, (int)type) != NULL && type != 0;
 }
 
-static void test_a_message_that_no_client_sends_ends_the_client(void **state)
+static void test_message_type_that_no_client_sends_closes_the_client(void **state)
 {
 	(void)state;
 	for (unsigned type = 0; type < 256; type++) {
@@ -542,7 +544,7 @@ static void test_a_message_that_no_client_sends_ends_the_client(void **state)
 			writer_int32(&buffer, 0);
 			buffer_clear(&buffer);
 			writer_byte(&buffer, (uint8_t)type);
-			writer_int32(&buffer, 100); /* its end need not come */
+			writer_int32(&buffer, 100); /* the rest of the message is not sent */
 			if (paired) {
 				say(client, "Q");
 				assert_heard(server, "Q");
@@ -559,7 +561,7 @@ static void test_a_message_that_no_client_sends_ends_the_client(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_message_that_no_server_sends_ends_the_server(void **state)
+static void test_message_type_that_no_server_sends_closes_the_server(void **state)
 {
 	(void)state;
 	for (unsigned type = 0; type < 256; type++) {
@@ -581,7 +583,7 @@ static void test_a_message_that_no_server_sends_ends_the_server(void **state)
 	}
 }
 
-static void test_simple_queries_can_be_forbidden(void **state)
+static void test_disable_pqexec_refuses_simple_queries(void **state)
 {
 	(void)state;
 	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\npool_mode = transaction\n"
@@ -606,7 +608,7 @@ static const char *parameter(const struct link *link, const char *name)
 	return parameters_get(link->parameters, (unsigned)index);
 }
 
-static void test_a_reported_parameter_is_known_of_both_and_told(void **state)
+static void test_parameter_status_is_stored_for_both_and_forwarded(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -622,7 +624,7 @@ static void test_a_reported_parameter_is_known_of_both_and_told(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_broken_parameter_ends_the_server(void **state)
+static void test_malformed_parameter_status_closes_the_server(void **state)
 {
 	static const struct {
 		const char *body;
@@ -645,7 +647,7 @@ static void test_a_broken_parameter_ends_the_server(void **state)
 	}
 }
 
-static void test_a_parameter_is_read_only_when_it_is_whole(void **state)
+static void test_parameter_status_in_pieces_is_stored_when_complete(void **state)
 {
 	struct buffer buffer;
 
@@ -665,7 +667,7 @@ static void test_a_parameter_is_read_only_when_it_is_whole(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_parameter_too_long_to_be_kept_ends_the_server(void **state)
+static void test_parameter_status_that_is_too_long_closes_the_server(void **state)
 {
 	struct buffer buffer;
 
@@ -686,59 +688,59 @@ int main(void)
 #define STATEMENT_TEST(name)                                                                   \
 	cmocka_unit_test_setup_teardown(test_##name, start_statement, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_simple_query_takes_a_server_until_it_is_answered),
-		TEST(several_results_of_a_query_have_one_end),
-		TEST(a_failed_query_is_over_with_its_ready),
-		TEST(a_transaction_keeps_its_server),
-		TEST(a_failed_transaction_keeps_its_server_until_it_is_rolled_back),
-		TEST(pipelined_queries_keep_the_server_until_the_last),
-		TEST(a_pipelined_transaction_ends_with_its_last_ready),
-		TEST(function_calls_are_queries),
+		TEST(simple_query_takes_a_server_until_it_is_answered),
+		TEST(query_with_several_results_ends_with_one_ready_for_query),
+		TEST(failed_query_ends_with_ready_for_query),
+		TEST(transaction_keeps_its_server),
+		TEST(failed_transaction_keeps_its_server_until_rollback),
+		TEST(pipelined_queries_keep_the_server_until_the_last_answer),
+		TEST(pipelined_transaction_ends_with_the_last_ready_for_query),
+		TEST(function_call_is_handled_as_a_query),
 		TEST(each_message_of_a_batch_is_answered),
-		TEST(a_description_may_come_in_two_messages),
-		TEST(an_empty_statement_and_a_suspended_portal_are_executed),
-		TEST(a_lone_sync_is_answered),
-		TEST(a_flush_is_not_answered),
-		TEST(batches_one_behind_the_other_are_answered_in_order),
-		TEST(an_error_skips_the_rest_of_its_batch),
-		TEST(an_error_does_not_touch_the_next_batch),
-		TEST(an_error_is_told_though_its_sync_is_still_to_come),
-		TEST(a_query_in_a_batch_that_has_failed_is_not_answered),
-		TEST(a_failed_batch_in_a_transaction_keeps_the_server),
+		TEST(statement_description_may_be_two_messages),
+		TEST(empty_query_and_portal_suspended_answer_an_execute),
+		TEST(lone_sync_is_answered),
+		TEST(flush_is_not_answered),
+		TEST(pipelined_batches_are_answered_in_order),
+		TEST(error_skips_the_rest_of_its_batch),
+		TEST(error_does_not_affect_the_next_batch),
+		TEST(error_is_forwarded_before_its_sync_arrives),
+		TEST(query_in_a_failed_batch_is_not_answered),
+		TEST(failed_batch_in_a_transaction_keeps_the_server),
 		TEST(queries_and_batches_may_be_mixed),
-		TEST(an_endless_failed_batch_needs_no_memory),
-		TEST(copy_out_is_an_answer_like_others),
-		TEST(copy_in_ends_with_its_copy_done),
-		TEST(copy_in_by_an_execute_ends_with_the_sync_behind_it),
-		TEST(syncs_while_copying_are_not_answered),
-		TEST(a_copy_may_be_sent_ahead_of_its_begin),
-		TEST(a_copy_that_never_begins_owes_nothing),
-		TEST(a_copy_that_fails_is_over_with_its_ready),
-		TEST(the_tail_of_a_failed_copy_reaches_nobody),
-		TEST(the_tail_of_a_failed_copy_in_a_transaction_changes_nothing),
-		TEST(a_copy_by_an_execute_that_fails_waits_for_its_sync),
-		TEST(two_copies_one_after_the_other),
-		TEST(notices_may_come_at_any_place),
-		TEST(a_notice_behind_the_end_is_passed_on),
-		TEST(an_error_behind_the_end_retires_the_server_unseen),
-		TEST(an_error_behind_the_end_is_unseen_wherever_it_is_cut),
-		TEST(an_error_between_notices_behind_the_end_is_unseen),
-		TEST(what_nobody_asked_for_retires_the_server),
-		TEST(a_second_end_changes_nothing),
-		SESSION_TEST(in_session_mode_the_last_words_of_a_server_are_told),
-		SESSION_TEST(in_session_mode_the_server_stays),
-		STATEMENT_TEST(in_statement_mode_a_transaction_is_refused),
-		STATEMENT_TEST(in_statement_mode_a_failed_transaction_is_refused_too),
-		STATEMENT_TEST(in_statement_mode_a_transaction_in_a_pipeline_is_refused),
-		TEST(a_changed_mode_is_in_force_for_those_who_are_paired),
-		TEST(a_status_that_does_not_exist_ends_the_server),
-		TEST(a_message_that_no_client_sends_ends_the_client),
-		TEST(a_message_that_no_server_sends_ends_the_server),
-		cmocka_unit_test_teardown(test_simple_queries_can_be_forbidden, fake_end),
-		TEST(a_reported_parameter_is_known_of_both_and_told),
-		TEST(a_broken_parameter_ends_the_server),
-		TEST(a_parameter_is_read_only_when_it_is_whole),
-		TEST(a_parameter_too_long_to_be_kept_ends_the_server),
+		TEST(failed_batch_without_a_sync_uses_no_memory),
+		TEST(copy_out_is_forwarded_like_other_answers),
+		TEST(copy_in_ends_with_copy_done),
+		TEST(copy_in_by_an_execute_ends_with_the_sync_after_copy_done),
+		TEST(sync_during_a_copy_in_is_not_answered),
+		TEST(copy_data_may_be_sent_before_copy_in_response),
+		TEST(copy_data_without_a_copy_expects_no_answer),
+		TEST(failed_copy_ends_with_ready_for_query),
+		TEST(copy_data_after_a_failed_copy_is_dropped),
+		TEST(copy_data_after_a_failed_copy_in_a_transaction_is_ignored),
+		TEST(failed_copy_by_an_execute_waits_for_its_sync),
+		TEST(two_pipelined_copies_are_answered_in_order),
+		TEST(notices_may_arrive_between_any_two_messages),
+		TEST(notice_received_with_ready_for_query_is_forwarded),
+		TEST(error_after_ready_for_query_is_not_forwarded_and_closes_the_server),
+		TEST(error_after_ready_for_query_cut_anywhere_is_not_forwarded),
+		TEST(error_after_ready_for_query_and_notices_is_not_forwarded),
+		TEST(unexpected_message_after_ready_for_query_closes_the_server),
+		TEST(second_ready_for_query_does_not_affect_the_client),
+		SESSION_TEST(session_client_receives_the_fatal_error_of_its_server),
+		SESSION_TEST(session_client_stays_paired_after_a_transaction),
+		STATEMENT_TEST(statement_mode_refuses_a_transaction),
+		STATEMENT_TEST(statement_mode_refuses_a_failed_transaction),
+		STATEMENT_TEST(statement_mode_refuses_a_pipelined_transaction),
+		TEST(changed_pool_mode_applies_to_paired_clients),
+		TEST(unknown_transaction_status_closes_the_server),
+		TEST(message_type_that_no_client_sends_closes_the_client),
+		TEST(message_type_that_no_server_sends_closes_the_server),
+		cmocka_unit_test_teardown(test_disable_pqexec_refuses_simple_queries, fake_end),
+		TEST(parameter_status_is_stored_for_both_and_forwarded),
+		TEST(malformed_parameter_status_closes_the_server),
+		TEST(parameter_status_in_pieces_is_stored_when_complete),
+		TEST(parameter_status_that_is_too_long_closes_the_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A client's RESET goes back to what it asked for at its start, whatever comes between. */
+/*
+ * After a client's RESET its startup parameters are restored on the server before its
+ * ReadyForQuery is forwarded.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +16,12 @@
 #include "wire/parameter_draft.h"
 #include "wire/writer.h"
 
-/* Close, Parse, Bind, Execute, Close, Close, Sync; and what a server says to that. */
-#define OURS "CPBECCS"
-#define GOOD_ANSWER "312DC33Z"
+/*
+ * Close, Parse, Bind, Execute, Close, Close, Sync: our restore query; and the server's answer
+ * to it.
+ */
+#define RESTORE_QUERY "CPBECCS"
+#define RESTORE_ANSWER "312DC33Z"
 
 static struct actor *client, *server;
 
@@ -24,7 +30,7 @@ static unsigned time_zone(void)
 	return (unsigned)parameter_index(fake_registry.parameters, "TimeZone");
 }
 
-static struct parameters *set_of(const char *zone, const char *work_mem)
+static struct parameters *make_parameters(const char *zone, const char *work_mem)
 {
 	struct parameter_draft draft;
 
@@ -35,13 +41,16 @@ static struct parameters *set_of(const char *zone, const char *work_mem)
 	return parameter_draft_end(&draft);
 }
 
-static void give(struct actor *actor, struct parameters *set)
+static void set_parameters(struct actor *actor, struct parameters *set)
 {
 	parameters_unref(actor_link(actor)->parameters);
 	actor_link(actor)->parameters = parameters_ref(set);
 }
 
-/* A client that has asked for this is paired with a server that has it, and waits for its answer. */
+/*
+ * Pairs a client that asked for these startup values with a server that has them; a query is in
+ * flight.
+ */
 static void start(const char *mode, const char *work_mem)
 {
 	char config[256];
@@ -60,9 +69,9 @@ static void start(const char *mode, const char *work_mem)
 	pool = fake_pool("db", "boss");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	set = set_of("Asia/Tokyo", work_mem);
-	give(client, set);
-	give(server, set);
+	set = make_parameters("Asia/Tokyo", work_mem);
+	set_parameters(client, set);
+	set_parameters(server, set);
 	actor_client(client)->asked = set;
 	actor_server(server)->follows = work_mem != NULL;
 	say_query(client, "one");
@@ -84,7 +93,7 @@ static int start_session(void **state)
 	return 0;
 }
 
-static void complete(const char *tag)
+static void send_command_complete(const char *tag)
 {
 	struct buffer out;
 
@@ -98,18 +107,18 @@ static const char *zone_of(const struct actor *actor)
 	return parameters_get(actor_link(actor)->parameters, time_zone());
 }
 
-static void say_reset(void)
+static void send_reset_answer(void)
 {
-	complete("RESET");
+	send_command_complete("RESET");
 	say_parameter(server, "TimeZone", "UTC");
 	say(server, "Z");
 }
 
-static void test_the_client_hears_of_nothing_but_its_end(void **state)
+static void test_client_receives_only_ready_for_query_of_a_restore(void **state)
 {
 	(void)state;
-	say_reset();
-	assert_heard(server, OURS);
+	send_reset_answer();
+	assert_heard(server, RESTORE_QUERY);
 	assert_heard(client, "C");
 	say(server, "312");
 	say(server, "DC3");
@@ -123,20 +132,20 @@ static void test_the_client_hears_of_nothing_but_its_end(void **state)
 	assert_heard(server, "Q");
 }
 
-static void test_a_reset_of_something_else_asks_nothing(void **state)
+static void test_reset_of_another_parameter_restores_nothing(void **state)
 {
 	(void)state;
-	complete("RESET");
+	send_command_complete("RESET");
 	say(server, "Z");
 	assert_heard(server, "");
 	assert_heard(client, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_another_command_changed_is_told_at_once(void **state)
+static void test_parameter_changed_by_another_command_is_reported_at_once(void **state)
 {
 	(void)state;
-	complete("SET");
+	send_command_complete("SET");
 	say_parameter(server, "TimeZone", "UTC");
 	assert_heard(client, "CS");
 	say(server, "Z");
@@ -145,12 +154,12 @@ static void test_what_another_command_changed_is_told_at_once(void **state)
 	assert_string_equal(zone_of(client), "UTC");
 }
 
-static void test_in_a_transaction_it_is_told_what_is_so_until_the_end(void **state)
+static void test_reset_in_a_transaction_is_reported_and_restored_at_its_end(void **state)
 {
 	struct buffer out;
 
 	(void)state;
-	complete("RESET");
+	send_command_complete("RESET");
 	say_parameter(server, "TimeZone", "UTC");
 	assert_heard(client, "C");
 	buffer_init(&out);
@@ -161,40 +170,40 @@ static void test_in_a_transaction_it_is_told_what_is_so_until_the_end(void **sta
 	say_query(client, "COMMIT");
 	assert_heard(server, "Q");
 	say(server, "CZ");
-	assert_heard(server, OURS);
+	assert_heard(server, RESTORE_QUERY);
 	assert_heard(client, "C");
 	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	say(server, GOOD_ANSWER);
+	say(server, RESTORE_ANSWER);
 	assert_heard(client, "SZ");
 	assert_string_equal(zone_of(client), "Asia/Tokyo");
 }
 
-static void test_what_follows_in_the_pipeline_goes_first(void **state)
+static void test_restore_follows_the_pipelined_queries(void **state)
 {
 	(void)state;
 	say_query(client, "two");
 	assert_heard(server, "Q");
-	say_reset();
+	send_reset_answer();
 	assert_heard(server, "");
 	assert_heard(client, "CSZ");
 	say(server, "CZ");
-	assert_heard(server, OURS);
+	assert_heard(server, RESTORE_QUERY);
 	say_query(client, "three");
 	assert_heard(server, "Q");
 	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	say(server, GOOD_ANSWER "CZ");
+	say(server, RESTORE_ANSWER "CZ");
 	assert_heard(client, "CSZCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_a_late_cancel_hits_is_asked_once_more(void **state)
+static void test_cancelled_restore_query_is_repeated_once(void **state)
 {
 	(void)state;
-	say_reset();
-	assert_heard(server, OURS);
+	send_reset_answer();
+	assert_heard(server, RESTORE_QUERY);
 	say_error(server, "57014", "canceling statement due to user request");
 	say(server, "Z");
-	assert_heard(server, OURS);
+	assert_heard(server, RESTORE_QUERY);
 	assert_heard(client, "C");
 	say_error(server, "57014", "canceling statement due to user request");
 	say(server, "Z");
@@ -204,11 +213,11 @@ static void test_what_a_late_cancel_hits_is_asked_once_more(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_fails_is_no_fault_of_the_clients(void **state)
+static void test_failed_restore_is_logged_and_the_client_continues(void **state)
 {
 	(void)state;
-	say_reset();
-	assert_heard(server, OURS);
+	send_reset_answer();
+	assert_heard(server, RESTORE_QUERY);
 	say_error(server, "22023", "invalid value for parameter");
 	say(server, "Z");
 	assert_heard(client, "CSZ");
@@ -218,11 +227,11 @@ static void test_what_fails_is_no_fault_of_the_clients(void **state)
 	assert_heard(server, "Q");
 }
 
-static void test_the_end_of_the_server_is_told(void **state)
+static void test_server_closed_during_a_restore_is_reported(void **state)
 {
 	(void)state;
-	say_reset();
-	assert_heard(server, OURS);
+	send_reset_answer();
+	assert_heard(server, RESTORE_QUERY);
 	hear(client);
 	say_error(server, "57P01", "terminating connection due to administrator command");
 	assert_heard(client, "E");
@@ -231,20 +240,21 @@ static void test_the_end_of_the_server_is_told(void **state)
 	assert_gone(client);
 }
 
-static void test_a_server_whose_client_goes_meanwhile_serves_others(void **state)
+static void test_server_whose_client_disconnects_during_a_restore_returns_to_the_pool(
+	void **state)
 {
 	struct actor *other = fake_client(actor_link(server)->pool);
-	struct parameters *plain = set_of("UTC", NULL);
+	struct parameters *plain = make_parameters("UTC", NULL);
 
 	(void)state;
-	give(other, plain);
+	set_parameters(other, plain);
 	parameters_unref(plain);
-	say_reset();
-	assert_heard(server, OURS);
+	send_reset_answer();
+	assert_heard(server, RESTORE_QUERY);
 	say(client, "X");
 	assert_gone(client);
 	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	say(server, GOOD_ANSWER);
+	say(server, RESTORE_ANSWER);
 	assert_state(server, SERVER_IDLE);
 	say_query(other, "mine");
 	assert_heard(server, "QQ");
@@ -255,42 +265,45 @@ static void test_a_server_whose_client_goes_meanwhile_serves_others(void **state
 	assert_heard(other, "CZ");
 }
 
-static void test_whoever_is_next_hears_its_reports_at_once(void **state)
+static void test_next_client_receives_parameter_reports_at_once(void **state)
 {
 	struct actor *other = fake_client(actor_link(server)->pool);
 
 	(void)state;
-	say_reset();
-	say(server, GOOD_ANSWER);
+	send_reset_answer();
+	say(server, RESTORE_ANSWER);
 	say_query(other, "mine");
 	say_parameter(server, "application_name", "x");
 	assert_heard(other, "S");
 }
 
-/* What is not reported may be gone with any RESET, and a session goes on with its server. */
-static void test_in_session_mode_what_is_followed_is_asked_for_each_time(void **state)
+/*
+ * A value that the server does not report may be changed by any RESET, so it is restored after
+ * each.
+ */
+static void test_session_restores_followed_parameters_after_each_reset(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		complete(i == 1 ? "DISCARD ALL" : "RESET");
+		send_command_complete(i == 1 ? "DISCARD ALL" : "RESET");
 		say(server, "Z");
-		assert_heard(server, OURS);
-		say(server, GOOD_ANSWER);
+		assert_heard(server, RESTORE_QUERY);
+		say(server, RESTORE_ANSWER);
 		assert_heard(client, "CZ");
 		say_query(client, "next");
 		assert_heard(server, "Q");
 	}
-	/* And whoever comes next has it taken back, though nobody knows whether it was set. */
+	/* The value on the server is unknown, so the next client resets it. */
 	assert_true(parameters_has_followed(actor_link(server)->parameters));
 	assert_null(parameters_get_followed(actor_link(server)->parameters, "work_mem"));
 }
 
-static void test_a_client_that_is_unknown_from_before_asks_for_nothing(void **state)
+static void test_client_without_known_startup_values_restores_nothing(void **state)
 {
 	(void)state;
 	parameters_unref(actor_client(client)->asked);
 	actor_client(client)->asked = NULL;
-	say_reset();
+	send_reset_answer();
 	assert_heard(server, "");
 	assert_heard(client, "CSZ");
 	assert_string_equal(zone_of(client), "UTC");
@@ -302,18 +315,19 @@ static void test_a_client_that_is_unknown_from_before_asks_for_nothing(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TRANSACTION(test_the_client_hears_of_nothing_but_its_end),
-		TRANSACTION(test_a_reset_of_something_else_asks_nothing),
-		TRANSACTION(test_what_another_command_changed_is_told_at_once),
-		TRANSACTION(test_in_a_transaction_it_is_told_what_is_so_until_the_end),
-		TRANSACTION(test_what_follows_in_the_pipeline_goes_first),
-		TRANSACTION(test_what_a_late_cancel_hits_is_asked_once_more),
-		TRANSACTION(test_what_fails_is_no_fault_of_the_clients),
-		TRANSACTION(test_the_end_of_the_server_is_told),
-		TRANSACTION(test_a_server_whose_client_goes_meanwhile_serves_others),
-		TRANSACTION(test_whoever_is_next_hears_its_reports_at_once),
-		TRANSACTION(test_a_client_that_is_unknown_from_before_asks_for_nothing),
-		SESSION(test_in_session_mode_what_is_followed_is_asked_for_each_time),
+		TRANSACTION(test_client_receives_only_ready_for_query_of_a_restore),
+		TRANSACTION(test_reset_of_another_parameter_restores_nothing),
+		TRANSACTION(test_parameter_changed_by_another_command_is_reported_at_once),
+		TRANSACTION(test_reset_in_a_transaction_is_reported_and_restored_at_its_end),
+		TRANSACTION(test_restore_follows_the_pipelined_queries),
+		TRANSACTION(test_cancelled_restore_query_is_repeated_once),
+		TRANSACTION(test_failed_restore_is_logged_and_the_client_continues),
+		TRANSACTION(test_server_closed_during_a_restore_is_reported),
+		TRANSACTION(
+			test_server_whose_client_disconnects_during_a_restore_returns_to_the_pool),
+		TRANSACTION(test_next_client_receives_parameter_reports_at_once),
+		TRANSACTION(test_client_without_known_startup_values_restores_nothing),
+		SESSION(test_session_restores_followed_parameters_after_each_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Counters written down and read again: all of them, and nothing that is not understood. */
+/*
+ * Records of counters: everything that is written is read again, and unknown rows are ignored.
+ */
 #include "session/takeover/count_record.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/sqlstate.h"
@@ -26,8 +28,8 @@ static int end(void **state)
 	return fake_end(state);
 }
 
-/* The field that was written, out of its tag and length. */
-static struct tagged_field told(void)
+/* The record that was written, without its tag and length. */
+static struct tagged_field written_field(void)
 {
 	struct tagged_field found = {0};
 	struct reader reader;
@@ -41,8 +43,8 @@ static struct tagged_field told(void)
 	return found;
 }
 
-/* Numbers that differ from each other, from here up to there. */
-static void number(void *from, const void *to)
+/* Fills a range with numbers that differ from each other. */
+static void fill(void *from, const void *to)
 {
 	uint64_t seed = 5;
 
@@ -54,23 +56,23 @@ static struct histogram some_times(void)
 {
 	struct histogram histogram = {0};
 
-	number(&histogram, &histogram + 1);
+	fill(&histogram, &histogram + 1);
 	return histogram;
 }
 
-/* --- all of it ---------------------------------------------------------------------------- */
+/* --- complete records --------------------------------------------------------------------- */
 
-/* Whoever adds a counter there without telling the next process of it fails here. */
-static void test_counters_of_the_process_come_back(void **state)
+/* Fails when a counter was added there but not to the record for the new process. */
+static void test_counters_of_the_process_are_restored(void **state)
 {
 	struct counters *counters = &fake_registry.counters, before;
 	struct histogram lag, shaken;
 
 	(void)state;
-	number(counters->errors, &counters->nowhere);
-	number(counters->nowhere.client_closed,
+	fill(counters->errors, &counters->nowhere);
+	fill(counters->nowhere.client_closed,
 		counters->nowhere.client_closed + CLIENT_CLOSINGS);
-	number(counters->reloads, counters->reloads + RELOAD_OUTCOMES);
+	fill(counters->reloads, counters->reloads + RELOAD_OUTCOMES);
 	fake_loop.lag = lag = some_times();
 	fake_loop.handshakes[1][0] = shaken = some_times();
 	before = *counters;
@@ -78,26 +80,26 @@ static void test_counters_of_the_process_come_back(void **state)
 	*counters = (struct counters){0};
 	memset(&fake_loop.lag, 0, sizeof(lag));
 	memset(fake_loop.handshakes, 0, sizeof(fake_loop.handshakes));
-	count_record_add_process(&fake_registry, told().bytes, told().length);
+	count_record_add_process(&fake_registry, written_field().bytes, written_field().length);
 	assert_memory_equal(counters, &before, offsetof(struct counters, last_reload_failed));
 	assert_memory_equal(&fake_loop.lag, &lag, sizeof(lag));
 	assert_memory_equal(&fake_loop.handshakes[1][0], &shaken, sizeof(shaken));
 	assert_int_equal(histogram_count(&fake_loop.handshakes[0][0]), 0);
 }
 
-static void test_counters_of_a_database_come_back(void **state)
+static void test_counters_of_a_database_are_restored(void **state)
 {
 	struct database *from = pool->database, *to = other->database;
 	struct database_counters *counters = counters_open(from);
 
 	(void)state;
-	number(counters, counters->connects);
+	fill(counters, counters->connects);
 	counters->connects[CONNECT_REFUSED] = calloc(1, sizeof(struct histogram));
 	*counters->connects[CONNECT_REFUSED] = some_times();
 	from->prepared = (struct prepared_counts){7, 8, 9};
 	assert_null(counters_of_database(to));
 	count_record_write_database(&field, TAG, from);
-	count_record_add_database(to, told().bytes, told().length);
+	count_record_add_database(to, written_field().bytes, written_field().length);
 	assert_memory_equal(
 		to->counters, counters, offsetof(struct database_counters, connects));
 	assert_memory_equal(to->counters->connects[CONNECT_REFUSED],
@@ -106,8 +108,8 @@ static void test_counters_of_a_database_come_back(void **state)
 	assert_memory_equal(&to->prepared, &from->prepared, sizeof(from->prepared));
 }
 
-/* The longest times of all cells, and of each one that there is. */
-static void test_times_and_errors_of_a_pool_come_back(void **state)
+/* The longest times of all cells, and of each existing cell. */
+static void test_times_and_errors_of_a_pool_are_restored(void **state)
 {
 	(void)state;
 	pool_open_latency(pool);
@@ -122,14 +124,14 @@ static void test_times_and_errors_of_a_pool_come_back(void **state)
 	pool_count_error(pool, "57014");
 	pool->notified = 3;
 	count_record_write_pool(&field, TAG, pool);
-	count_record_add_pool(other, told().bytes, told().length);
+	count_record_add_pool(other, written_field().bytes, written_field().length);
 	assert_memory_equal(other->latency, pool->latency, sizeof(*pool->latency));
 	assert_memory_equal(
 		other->errors, pool->errors, SQLSTATE_CLASSES * sizeof(*pool->errors));
 	assert_int_equal(other->notified, 3);
 }
 
-static void test_what_was_counted_is_added_to(void **state)
+static void test_record_is_added_to_existing_counts(void **state)
 {
 	(void)state;
 	pool_open_latency(pool);
@@ -139,13 +141,13 @@ static void test_what_was_counted_is_added_to(void **state)
 	pool_count_error(pool, "23505");
 	pool_count_error(other, "23505");
 	count_record_write_pool(&field, TAG, pool);
-	count_record_add_pool(other, told().bytes, told().length);
+	count_record_add_pool(other, written_field().bytes, written_field().length);
 	assert_int_equal(latency_summary(other->latency, LATENCY_QUERY, 0).count, 2);
 	assert_int_equal(latency_summary(other->latency, LATENCY_QUERY, 0).max, 900);
 	assert_int_equal(other->errors[sqlstate_class("23505")], 2);
 }
 
-static void test_a_pool_without_counts_has_nothing_to_tell(void **state)
+static void test_pool_without_counts_writes_no_record(void **state)
 {
 	(void)state;
 	count_record_write_pool(&field, TAG, pool);
@@ -155,9 +157,9 @@ static void test_a_pool_without_counts_has_nothing_to_tell(void **state)
 	assert_null(other->errors);
 }
 
-/* --- what another version may tell ---------------------------------------------------------- */
+/* --- records of another version ----------------------------------------------------------- */
 
-static void tell(const char *family, const char *row, const char *word, uint64_t total,
+static void write_row(const char *family, const char *row, const char *word, uint64_t total,
 	unsigned pairs, const uint64_t *numbers)
 {
 	writer_string(&field, family);
@@ -169,16 +171,16 @@ static void tell(const char *family, const char *row, const char *word, uint64_t
 		writer_int64(&field, numbers[i]);
 }
 
-static void test_words_of_another_version_are_left_out(void **state)
+static void test_unknown_rows_are_ignored(void **state)
 {
 	const uint64_t numbers[] = {1, 2, 3, 4};
 
 	(void)state;
-	tell("auth_failed", "", "telepathy", 5, 0, NULL);
-	tell("dreams", "", "password", 5, 2, numbers);
-	tell("protocol_errors", "server", "telepathy", 5, 0, NULL);
-	tell("protocol_errors", "moon", "length", 5, 0, NULL);
-	tell("auth_failed", "", "password", 6, 0, NULL);
+	write_row("auth_failed", "", "telepathy", 5, 0, NULL);
+	write_row("dreams", "", "password", 5, 2, numbers);
+	write_row("protocol_errors", "server", "telepathy", 5, 0, NULL);
+	write_row("protocol_errors", "moon", "length", 5, 0, NULL);
+	write_row("auth_failed", "", "password", 6, 0, NULL);
 	count_record_add_process(&fake_registry, field.data, field.length);
 	assert_int_equal(fake_registry.counters.auth_failed[AUTH_FAILED_PASSWORD], 6);
 	for (unsigned i = 0; i < PROTOCOL_SIDES * PROTOCOL_ERRORS; i++)
@@ -187,30 +189,32 @@ static void test_words_of_another_version_are_left_out(void **state)
 			0);
 }
 
-static void test_other_buckets_are_put_where_they_belong(void **state)
+static void test_unknown_buckets_are_counted_in_the_nearest_one(void **state)
 {
 	const uint64_t numbers[] = {700, 2, 1000, 3, UINT64_MAX, 4};
 	const struct histogram *times = &fake_loop.handshakes[0][1];
 
 	(void)state;
 	memset(fake_loop.handshakes, 0, sizeof(fake_loop.handshakes));
-	tell("handshakes", "client", "ok", 9000, 3, numbers);
+	write_row("handshakes", "client", "ok", 9000, 3, numbers);
 	count_record_add_process(&fake_registry, field.data, field.length);
 	assert_int_equal(times->counts[histogram_bucket(1000)], 5);
 	assert_int_equal(times->counts[HISTOGRAM_BOUNDS], 4);
 	assert_int_equal(times->sum, 9000);
 }
 
-/* Cut anywhere, nothing is read that is not there, and all that is whole is counted. */
-static void test_half_a_field_is_half_of_the_counts(void **state)
+/*
+ * A record cut anywhere is read without reading beyond its end; all complete rows are counted.
+ */
+static void test_truncated_record_counts_its_complete_rows(void **state)
 {
 	const uint64_t numbers[] = {300, 2, 900, 3};
 	size_t first;
 
 	(void)state;
-	tell("times_recent", "", "query", 900, 2, numbers);
+	write_row("times_recent", "", "query", 900, 2, numbers);
 	first = field.length;
-	tell("server_errors", "", "23", 4, 0, NULL);
+	write_row("server_errors", "", "23", 4, 0, NULL);
 	for (size_t length = 0; length <= field.length; length++) {
 		uint8_t *part = malloc(length + 1);
 
@@ -228,14 +232,14 @@ static void test_half_a_field_is_half_of_the_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_counters_of_the_process_come_back),
-		TEST(test_counters_of_a_database_come_back),
-		TEST(test_times_and_errors_of_a_pool_come_back),
-		TEST(test_what_was_counted_is_added_to),
-		TEST(test_a_pool_without_counts_has_nothing_to_tell),
-		TEST(test_words_of_another_version_are_left_out),
-		TEST(test_other_buckets_are_put_where_they_belong),
-		TEST(test_half_a_field_is_half_of_the_counts),
+		TEST(test_counters_of_the_process_are_restored),
+		TEST(test_counters_of_a_database_are_restored),
+		TEST(test_times_and_errors_of_a_pool_are_restored),
+		TEST(test_record_is_added_to_existing_counts),
+		TEST(test_pool_without_counts_writes_no_record),
+		TEST(test_unknown_rows_are_ignored),
+		TEST(test_unknown_buckets_are_counted_in_the_nearest_one),
+		TEST(test_truncated_record_counts_its_complete_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
