@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Startup parameters that are tried on a server before their client is let in. */
+/* Startup check: startup parameters are tried on a server before their client's login ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 
 static struct pool *pool;
 
-/* --- a pool whose servers report a few parameters ------------------------------------------ */
+/* --- a pool whose servers report a few parameters ----------------------------------------- */
 
 static struct actor *start_server(void)
 {
@@ -44,9 +44,9 @@ static struct actor *start_server(void)
 	return server;
 }
 
-static struct actor *first; /* its only server, idle */
+static struct actor *first; /* the only server, idle */
 
-static struct actor *come(const char *name, const char *value, const char *options)
+static struct actor *connect_with(const char *name, const char *value, const char *options)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -67,7 +67,7 @@ static int start(void **state)
 		   "pool_mode = transaction\n"
 		   "track_extra_parameters = IntervalStyle\n");
 	fake_user("boss", "");
-	client = come(NULL, NULL, "");
+	client = connect_with(NULL, NULL, "");
 	first = start_server();
 	assert_heard(client, "RSSSSSSKZ");
 	leave(client);
@@ -77,9 +77,9 @@ static int start(void **state)
 	return 0;
 }
 
-/* --- what servers say ---------------------------------------------------------------------- */
+/* --- answers of the server ---------------------------------------------------------------- */
 
-/* The answer to one statement, with these values; NULL ends them, "NULL" is none. */
+/* The answer to one statement, with these values. NULL ends them, "NULL" is the null value. */
 static void write_answer(struct buffer *out, ...)
 {
 	const char *values[8];
@@ -136,7 +136,7 @@ static bool was_sent(const struct actor *server, const char *text, size_t text_l
 
 #define assert_sent(server, text) assert_true(was_sent(server, text, strlen(text)))
 
-/* A value as Bind has it. */
+/* Bind has this value. */
 static void assert_bound(const struct actor *server, const char *value)
 {
 	struct buffer bound;
@@ -148,8 +148,8 @@ static void assert_bound(const struct actor *server, const char *value)
 	buffer_free(&bound);
 }
 
-/* What a client was told that a parameter is. */
-static const char *told(struct actor *client, const char *name)
+/* The value of this parameter in the welcome message of a client. */
+static const char *welcome_value(struct actor *client, const char *name)
 {
 	static char value[200];
 	size_t length;
@@ -161,13 +161,13 @@ static const char *told(struct actor *client, const char *name)
 	return value;
 }
 
-/* --- who is asked -------------------------------------------------------------------------- */
+/* --- when a server is asked --------------------------------------------------------------- */
 
-static void test_what_the_welcome_says_anyway_is_not_asked(void **state)
+static void test_values_equal_to_the_welcome_are_not_checked(void **state)
 {
 	(void)state;
-	assert_heard(come("timezone", "utc", "-c datestyle=iso,\\ mdy"), "RSSSSSSKZ");
-	assert_heard(come("application_name",
+	assert_heard(connect_with("timezone", "utc", "-c datestyle=iso,\\ mdy"), "RSSSSSSKZ");
+	assert_heard(connect_with("application_name",
 			     "it's a \\ name of 70 letters, which the server "
 			     "will cut at 63 but ~never~ refuse",
 			     ""),
@@ -175,9 +175,9 @@ static void test_what_the_welcome_says_anyway_is_not_asked(void **state)
 	assert_heard(first, "");
 }
 
-static void test_a_value_is_asked_and_told_in_the_servers_spelling(void **state)
+static void test_checked_value_is_reported_in_the_spelling_of_the_server(void **state)
 {
-	struct actor *client = come("datestyle", "german", "");
+	struct actor *client = connect_with("datestyle", "german", "");
 
 	(void)state;
 	assert_heard(client, "");
@@ -189,12 +189,12 @@ static void test_a_value_is_asked_and_told_in_the_servers_spelling(void **state)
 	assert_heard(first, "PBDES");
 	answer(first, "German, DMY");
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "DateStyle"), "German, DMY");
+	assert_string_equal(welcome_value(client, "DateStyle"), "German, DMY");
 	assert_state(first, SERVER_IDLE);
 }
 
-/* Its own server is told all of that when it is launched. */
-static void test_a_client_of_replication_asks_nobody(void **state)
+/* The parameters of a replication client are sent in the startup message of its own server. */
+static void test_parameters_of_a_replication_client_are_not_checked(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -205,7 +205,7 @@ static void test_a_client_of_replication_asks_nobody(void **state)
 	assert_heard(first, "");
 }
 
-static void test_one_query_is_enough_for_all_who_want_the_same(void **state)
+static void test_clients_with_the_same_values_share_a_query(void **state)
 {
 	struct actor *clients[3];
 
@@ -214,14 +214,17 @@ static void test_one_query_is_enough_for_all_who_want_the_same(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "name %d", i);
-		clients[i] = come("application_name", name,
+		clients[i] = connect_with("application_name", name,
 			i == 1 ? "-c WORK_MEM=1MB" : "-c work_mem=1MB");
 		if (i == 0)
 			assert_heard(first, "PBDES");
 	}
 	assert_heard(first, "");
 	answer(first, "1MB");
-	/* The others came after the question had been sent: they ask once for both, or not at all. */
+	/*
+	 * The other clients came after the query was sent: one more query serves both, or none
+	 * is needed.
+	 */
 	for (int i = 0; i < 3; i++)
 		hear(clients[i]);
 	if (actor_link(first)->state == SERVER_LOOKING_UP)
@@ -229,18 +232,18 @@ static void test_one_query_is_enough_for_all_who_want_the_same(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_state(clients[i], CLIENT_IDLE);
 	hear(first);
-	clients[0] = come("work_mem", "1MB", "");
+	clients[0] = connect_with("work_mem", "1MB", "");
 	assert_heard(clients[0], "RSSSSSSKZ");
 	assert_heard(first, "");
-	/* Another value is another question. */
-	come("work_mem", "1mb", "");
+	/* Another value needs another query. */
+	connect_with("work_mem", "1mb", "");
 	assert_heard(first, "PBDES");
 }
 
-static void test_what_was_proven_is_forgotten_with_the_welcome(void **state)
+static void test_checked_values_are_forgotten_with_the_welcome(void **state)
 {
 	(void)state;
-	come("work_mem", "1MB", "");
+	connect_with("work_mem", "1MB", "");
 	answer(first, "1MB");
 	assert_int_equal(pool->checked.count, 1);
 	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
@@ -248,7 +251,7 @@ static void test_what_was_proven_is_forgotten_with_the_welcome(void **state)
 	assert_null(pool->checked.entries);
 }
 
-static void test_only_so_much_is_remembered(void **state)
+static void test_number_of_remembered_values_is_limited(void **state)
 {
 	struct parameter_table *table = fake_registry.parameters;
 	struct parameters *empty = parameters_empty(table), *oldest = NULL;
@@ -276,23 +279,23 @@ static void test_only_so_much_is_remembered(void **state)
 	parameters_unref(empty);
 }
 
-static void test_strict_asks_nobody(void **state)
+static void test_strict_mode_checks_nothing(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
-	client = come("datestyle", "nonsense", "");
+	client = connect_with("datestyle", "nonsense", "");
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "DateStyle"), "nonsense");
+	assert_string_equal(welcome_value(client, "DateStyle"), "nonsense");
 	assert_heard(first, "");
 }
 
-/* --- what is told -------------------------------------------------------------------------- */
+/* --- what is reported --------------------------------------------------------------------- */
 
-static void test_a_bad_value_is_told_as_the_server_says_it(void **state)
+static void test_refused_value_is_reported_in_the_words_of_the_server(void **state)
 {
-	struct actor *client = come("timezone", "Nowhere", "");
+	struct actor *client = connect_with("timezone", "Nowhere", "");
 
 	(void)state;
 	refuse(first, "22023", "invalid value for parameter \"TimeZone\": \"Nowhere\"");
@@ -301,40 +304,40 @@ static void test_a_bad_value_is_told_as_the_server_says_it(void **state)
 	assert_int_equal(pool->checked.count, 0);
 }
 
-static void test_an_unknown_name_is_told_with_its_place(void **state)
+static void test_unknown_parameter_is_reported_with_its_place(void **state)
 {
-	struct actor *client = come("no_such", "1", "-c work_mem=1MB");
+	struct actor *client = connect_with("no_such", "1", "-c work_mem=1MB");
 
 	(void)state;
 	refuse(first, "42704", "unrecognized configuration parameter \"no_such\"");
 	assert_told(client, "08P01", "unsupported startup parameter: no_such");
-	client = come("work_mem", "1MB", "-c No_Such=1");
+	client = connect_with("work_mem", "1MB", "-c No_Such=1");
 	refuse(first, "42704", "Parameter \xc2\xabno_such\xc2\xbb nicht erkannt");
 	assert_told(client, "08P01", "unsupported startup parameter in options: no_such");
-	/* Something else is missing; half a name is none. */
-	client = come("such", "1", "-c work_mem=1MB");
+	/* The error names another parameter, or only a part of the name. */
+	client = connect_with("such", "1", "-c work_mem=1MB");
 	refuse(first, "42704", "tablespace \"no_such\" does not exist");
 	assert_told(client, "42704", "tablespace \"no_such\" does not exist");
 }
 
-static void test_what_servers_report_besides_is_told_in_their_spelling(void **state)
+static void test_parameter_reported_by_servers_is_in_the_welcome(void **state)
 {
-	struct actor *client = come("search_path", "A,b", "");
+	struct actor *client = connect_with("search_path", "A,b", "");
 
 	(void)state;
 	answer(first, "a, b");
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "search_path"), "a, b");
-	assert_string_equal(told(client, "server_version"), "18.0");
-	/* And no other client is told so. */
-	client = come(NULL, NULL, "");
+	assert_string_equal(welcome_value(client, "search_path"), "a, b");
+	assert_string_equal(welcome_value(client, "server_version"), "18.0");
+	/* Other clients do not receive that parameter. */
+	client = connect_with(NULL, NULL, "");
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "search_path"), "\"$user\", public");
+	assert_string_equal(welcome_value(client, "search_path"), "\"$user\", public");
 }
 
-static void test_what_nobody_reports_is_set_as_the_client_wrote_it(void **state)
+static void test_unreported_parameter_is_set_as_the_client_wrote_it(void **state)
 {
-	struct actor *client = come("seedling", "0.50", "");
+	struct actor *client = connect_with("seedling", "0.50", "");
 
 	(void)state;
 	answer(first, "unavailable");
@@ -344,9 +347,9 @@ static void test_what_nobody_reports_is_set_as_the_client_wrote_it(void **state)
 	assert_sent(first, "SET seedling='0.50';");
 }
 
-static void test_a_tracked_one_that_is_not_reported_is_followed(void **state)
+static void test_tracked_parameter_that_is_not_reported_is_followed(void **state)
 {
-	struct actor *client = come("intervalstyle", "iso_8601", "");
+	struct actor *client = connect_with("intervalstyle", "iso_8601", "");
 
 	(void)state;
 	answer(first, "iso_8601");
@@ -356,10 +359,10 @@ static void test_a_tracked_one_that_is_not_reported_is_followed(void **state)
 	assert_sent(first, "SET intervalstyle='iso_8601';");
 }
 
-/* As whoever it is, he may not be allowed to set the rest; a spelling has its limit. */
-static void test_who_it_is_is_set_last(void **state)
+/* The new role may not be allowed to set the other parameters, so role comes last. */
+static void test_role_is_set_last(void **state)
 {
-	struct actor *client = come("role", "team", "-c work_mem=1MB -c geqo=off");
+	struct actor *client = connect_with("role", "team", "-c work_mem=1MB -c geqo=off");
 	const uint8_t *sent, *role, *rest;
 	size_t length;
 
@@ -375,7 +378,7 @@ static void test_who_it_is_is_set_last(void **state)
 	assert_false(is_gone(client));
 }
 
-static void test_a_spelling_that_is_too_long_is_not_taken_over(void **state)
+static void test_spelling_that_is_too_long_is_not_stored(void **state)
 {
 	char longest[129];
 	struct actor *client;
@@ -383,38 +386,38 @@ static void test_a_spelling_that_is_too_long_is_not_taken_over(void **state)
 	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[128] = '\0';
-	client = come("search_path", "short", "");
+	client = connect_with("search_path", "short", "");
 	answer(first, longest);
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "search_path"), "short");
-	client = come("search_path", "other", "");
+	assert_string_equal(welcome_value(client, "search_path"), "short");
+	client = connect_with("search_path", "other", "");
 	answer(first, longest + 1);
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "search_path"), longest + 1);
+	assert_string_equal(welcome_value(client, "search_path"), longest + 1);
 }
 
-static void test_an_error_of_another_kind_is_told_though_it_has_the_name(void **state)
+static void test_error_of_another_kind_is_reported_unchanged(void **state)
 {
-	struct actor *client = come("work_mem", "much", "");
+	struct actor *client = connect_with("work_mem", "much", "");
 
 	(void)state;
 	refuse(first, "22023", "invalid value for parameter \"work_mem\": \"much\"");
 	assert_told(client, "22023", "invalid value for parameter \"work_mem\": \"much\"");
 }
 
-/* --- names of applications ------------------------------------------------------------------ */
+/* --- application_name --------------------------------------------------------------------- */
 
-static void test_a_name_that_is_no_text_is_cleaned_and_not_asked_for(void **state)
+static void test_application_name_is_cleaned_and_not_checked(void **state)
 {
-	struct actor *client = come("application_name", "a\xe4", "");
+	struct actor *client = connect_with("application_name", "a\xe4", "");
 
 	(void)state;
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "application_name"), "a\\xe4");
+	assert_string_equal(welcome_value(client, "application_name"), "a\\xe4");
 	assert_heard(first, "");
 }
 
-static void test_a_long_name_is_cut_as_by_the_server(void **state)
+static void test_long_application_name_is_truncated_as_by_the_server(void **state)
 {
 	char name[APPLICATION_NAME_MAX + 2];
 	struct actor *client;
@@ -422,44 +425,44 @@ static void test_a_long_name_is_cut_as_by_the_server(void **state)
 	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
-	client = come("application_name", name, "");
+	client = connect_with("application_name", name, "");
 	assert_heard(client, "RSSSSSSKZ");
 	name[sizeof(name) - 2] = '\0';
-	assert_string_equal(told(client, "application_name"), name);
+	assert_string_equal(welcome_value(client, "application_name"), name);
 	assert_heard(first, "");
 }
 
-/* --- spellings ------------------------------------------------------------------------------ */
+/* --- spellings ---------------------------------------------------------------------------- */
 
-static void test_what_the_welcome_has_is_spelt_as_there(void **state)
+static void test_values_are_reported_in_the_spelling_of_the_welcome(void **state)
 {
-	struct actor *client = come("datestyle", "iso, mdy", "-c TimeZone=utc");
+	struct actor *client = connect_with("datestyle", "iso, mdy", "-c TimeZone=utc");
 
 	(void)state;
 	assert_heard(client, "RSSSSSSKZ");
 	assert_heard(first, "");
-	assert_string_equal(told(client, "DateStyle"), "ISO, MDY");
-	assert_string_equal(told(client, "TimeZone"), "UTC");
+	assert_string_equal(welcome_value(client, "DateStyle"), "ISO, MDY");
+	assert_string_equal(welcome_value(client, "TimeZone"), "UTC");
 }
 
-/* A DateStyle without an order of day and month leaves that of the session. */
-static void test_a_value_is_tried_on_what_servers_begin_with(void **state)
+/* A DateStyle that names no order of day and month keeps that of the session. */
+static void test_value_is_checked_against_the_initial_values_of_the_server(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	assert_true(link_set_parameter(actor_link(first),
 		(unsigned)parameter_index(fake_registry.parameters, "DateStyle"), "SQL, DMY"));
-	client = come("datestyle", "German", "");
+	client = connect_with("datestyle", "German", "");
 	assert_sent(first, "SET DateStyle='ISO, MDY';");
 	assert_heard(client, "");
 }
 
-/* --- encodings ----------------------------------------------------------------------------- */
+/* --- encodings ---------------------------------------------------------------------------- */
 
-static void test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it(void **state)
+static void test_encoding_is_set_before_other_parameters(void **state)
 {
-	struct actor *client = come("client_encoding", "latin1", "-c my.name=\xe4");
+	struct actor *client = connect_with("client_encoding", "latin1", "-c my.name=\xe4");
 	struct buffer out;
 
 	(void)state;
@@ -471,8 +474,8 @@ static void test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it(void **
 	letters_write(&out, SERVER_SPEAKS, "Z");
 	say_buffer(first, &out);
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "client_encoding"), "LATIN1");
-	/* Likewise when it is set for good; the client's query waits for both. */
+	assert_string_equal(welcome_value(client, "client_encoding"), "LATIN1");
+	/* The encoding is also set first for the client's query, which waits for both. */
 	hear(first);
 	say_query(client, "SELECT 1");
 	assert_sent(first, "SET client_encoding='LATIN1'");
@@ -484,9 +487,9 @@ static void test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it(void **
 	assert_heard(first, "Q");
 }
 
-static void test_an_encoding_alone_is_one_statement(void **state)
+static void test_encoding_alone_is_one_statement(void **state)
 {
-	struct actor *client = come("client_encoding", "latin1", "");
+	struct actor *client = connect_with("client_encoding", "latin1", "");
 
 	(void)state;
 	assert_heard(first, "PBDES");
@@ -494,9 +497,9 @@ static void test_an_encoding_alone_is_one_statement(void **state)
 	assert_heard(client, "RSSSSSSKZ");
 }
 
-static void test_the_encoding_of_another_client_is_none(void **state)
+static void test_encoding_of_the_previous_client_is_replaced(void **state)
 {
-	struct actor *other = come("client_encoding", "latin1", ""), *client;
+	struct actor *other = connect_with("client_encoding", "latin1", ""), *client;
 	struct buffer out;
 
 	(void)state;
@@ -507,7 +510,7 @@ static void test_the_encoding_of_another_client_is_none(void **state)
 	say_parameter(first, "client_encoding", "LATIN1");
 	say(first, "CZCZ");
 	assert_state(first, SERVER_IDLE);
-	client = come("work_mem", "1MB", "");
+	client = connect_with("work_mem", "1MB", "");
 	assert_heard(first, "PBDEPBDES");
 	assert_bound(first, "UTF8");
 	buffer_init(&out);
@@ -516,14 +519,14 @@ static void test_the_encoding_of_another_client_is_none(void **state)
 	letters_write(&out, SERVER_SPEAKS, "Z");
 	say_buffer(first, &out);
 	assert_heard(client, "RSSSSSSKZ");
-	assert_string_equal(told(client, "client_encoding"), "UTF8");
+	assert_string_equal(welcome_value(client, "client_encoding"), "UTF8");
 }
 
-/* --- servers ------------------------------------------------------------------------------- */
+/* --- servers ------------------------------------------------------------------------------ */
 
-static void test_what_others_follow_is_taken_back_first(void **state)
+static void test_followed_parameters_of_the_previous_client_are_reset_first(void **state)
 {
-	struct actor *client = come("role", "team", "");
+	struct actor *client = connect_with("role", "team", "");
 
 	(void)state;
 	answer(first, "team");
@@ -533,7 +536,7 @@ static void test_what_others_follow_is_taken_back_first(void **state)
 	say(first, "CZ");
 	assert_heard(first, "Q");
 	say(first, "CZ");
-	client = come("work_mem", "1MB", "");
+	client = connect_with("work_mem", "1MB", "");
 	assert_sent(first, "RESET role;");
 	assert_heard(first, "QPBDES");
 	say(first, "CZ");
@@ -542,13 +545,13 @@ static void test_what_others_follow_is_taken_back_first(void **state)
 	assert_heard(client, "RSSSSSSKZ");
 }
 
-static void test_a_server_that_dies_unheard_is_replaced(void **state)
+static void test_server_closed_before_its_answer_is_replaced(void **state)
 {
 	struct actor *client, *second;
 
 	(void)state;
 	fake_advance(USEC_PER_SEC);
-	client = come("work_mem", "1MB", "");
+	client = connect_with("work_mem", "1MB", "");
 	vanish(first);
 	assert_state(client, CLIENT_LOOKING_UP);
 	second = start_server();
@@ -557,9 +560,9 @@ static void test_a_server_that_dies_unheard_is_replaced(void **state)
 	assert_heard(client, "RSSSSSSKZ");
 }
 
-static void test_strange_answers_close_the_server(void **state)
+static void test_unexpected_answers_close_the_server(void **state)
 {
-	struct actor *client = come("work_mem", "1MB", "");
+	struct actor *client = connect_with("work_mem", "1MB", "");
 	struct buffer out;
 
 	(void)state;
@@ -568,13 +571,13 @@ static void test_strange_answers_close_the_server(void **state)
 	say_buffer(first, &out);
 	assert_gone(first);
 	assert_told(client, "08P01", "invalid server parameter");
-	client = come("work_mem", "1MB", "");
+	client = connect_with("work_mem", "1MB", "");
 	first = start_server();
 	answer(first, "NULL");
 	assert_gone(first);
 	assert_told(client, "08P01", "invalid server parameter");
-	/* What would end a text in its middle. */
-	client = come("work_mem", "1MB", "");
+	/* A value with a zero byte within. */
+	client = connect_with("work_mem", "1MB", "");
 	first = start_server();
 	buffer_init(&out);
 	letters_write(&out, SERVER_SPEAKS, "12");
@@ -583,8 +586,8 @@ static void test_strange_answers_close_the_server(void **state)
 	say_buffer(first, &out);
 	assert_gone(first);
 	assert_told(client, "08P01", "invalid server parameter");
-	/* An error behind all that was asked. */
-	client = come("work_mem", "1MB", "");
+	/* An error after the whole answer. */
+	client = connect_with("work_mem", "1MB", "");
 	first = start_server();
 	buffer_init(&out);
 	write_answer(&out, "1MB", NULL);
@@ -594,14 +597,15 @@ static void test_strange_answers_close_the_server(void **state)
 	assert_told(client, "08P01", "invalid server parameter");
 }
 
-/* The encoding was taken, and what was refused then is not remembered as checked. */
-static void test_what_was_refused_behind_a_row_is_asked_again(void **state)
+/* The encoding was accepted, but the refused value is not remembered as checked. */
+static void test_value_refused_after_the_encoding_is_checked_again(void **state)
 {
 	struct buffer out;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct actor *client = come("client_encoding", "latin1", "-c work_mem=much");
+		struct actor *client =
+			connect_with("client_encoding", "latin1", "-c work_mem=much");
 
 		assert_heard(first, "PBDEPBDES");
 		buffer_init(&out);
@@ -614,25 +618,28 @@ static void test_what_was_refused_behind_a_row_is_asked_again(void **state)
 	}
 }
 
-/* The question was the unnamed statement of its server, which is nobody else's. */
-static void test_a_question_ends_the_unnamed_statement_before_it(void **state)
+/*
+ * The query replaces the unnamed statement of the session: the other client's must be prepared
+ * again.
+ */
+static void test_check_replaces_the_unnamed_statement(void **state)
 {
-	struct actor *other = come(NULL, NULL, "");
+	struct actor *other = connect_with(NULL, NULL, "");
 
 	(void)state;
 	say(other, "PS");
 	assert_heard(first, "PS");
 	say(first, "1Z");
-	come("work_mem", "1MB", "");
+	connect_with("work_mem", "1MB", "");
 	answer(first, "1MB");
 	hear(first);
 	say(other, "BES");
 	assert_heard(first, "PBES");
 }
 
-static void test_a_client_that_leaves_takes_its_question_along(void **state)
+static void test_startup_check_ends_with_its_client(void **state)
 {
-	struct actor *client = come("work_mem", "1MB", "");
+	struct actor *client = connect_with("work_mem", "1MB", "");
 
 	(void)state;
 	leave(client);
@@ -642,13 +649,13 @@ static void test_a_client_that_leaves_takes_its_question_along(void **state)
 	assert_int_equal(pool->lookups_running, 0);
 }
 
-static void test_nobody_waits_for_the_first_server_twice(void **state)
+static void test_new_server_serves_welcome_and_startup_check(void **state)
 {
 	struct actor *client, *server;
 
 	(void)state;
 	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
-	client = come("work_mem", "1MB", "");
+	client = connect_with("work_mem", "1MB", "");
 	assert_state(client, CLIENT_WELCOMING);
 	server = start_server();
 	assert_state(client, CLIENT_LOOKING_UP);
@@ -657,9 +664,9 @@ static void test_nobody_waits_for_the_first_server_twice(void **state)
 	assert_heard(client, "RSSSSSSKZ");
 }
 
-static void test_a_query_behind_the_login_is_run(void **state)
+static void test_query_pipelined_with_the_login_is_run(void **state)
 {
-	struct actor *client = come("work_mem", "1MB", "");
+	struct actor *client = connect_with("work_mem", "1MB", "");
 
 	(void)state;
 	assert_state(client, CLIENT_LOOKING_UP);
@@ -677,36 +684,36 @@ static void test_a_query_behind_the_login_is_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_POOL(test_what_the_welcome_says_anyway_is_not_asked),
-		WITH_POOL(test_a_value_is_asked_and_told_in_the_servers_spelling),
-		WITH_POOL(test_a_client_of_replication_asks_nobody),
-		WITH_POOL(test_one_query_is_enough_for_all_who_want_the_same),
-		WITH_POOL(test_what_was_proven_is_forgotten_with_the_welcome),
-		WITH_POOL(test_only_so_much_is_remembered),
-		WITH_POOL(test_strict_asks_nobody),
-		WITH_POOL(test_a_bad_value_is_told_as_the_server_says_it),
-		WITH_POOL(test_an_unknown_name_is_told_with_its_place),
-		WITH_POOL(test_what_servers_report_besides_is_told_in_their_spelling),
-		WITH_POOL(test_what_nobody_reports_is_set_as_the_client_wrote_it),
-		WITH_POOL(test_a_tracked_one_that_is_not_reported_is_followed),
-		WITH_POOL(test_a_name_that_is_no_text_is_cleaned_and_not_asked_for),
-		WITH_POOL(test_a_long_name_is_cut_as_by_the_server),
-		WITH_POOL(test_what_the_welcome_has_is_spelt_as_there),
-		WITH_POOL(test_a_value_is_tried_on_what_servers_begin_with),
-		WITH_POOL(test_an_encoding_is_set_first_so_that_the_rest_is_read_in_it),
-		WITH_POOL(test_an_encoding_alone_is_one_statement),
-		WITH_POOL(test_who_it_is_is_set_last),
-		WITH_POOL(test_a_spelling_that_is_too_long_is_not_taken_over),
-		WITH_POOL(test_an_error_of_another_kind_is_told_though_it_has_the_name),
-		WITH_POOL(test_the_encoding_of_another_client_is_none),
-		WITH_POOL(test_what_others_follow_is_taken_back_first),
-		WITH_POOL(test_a_server_that_dies_unheard_is_replaced),
-		WITH_POOL(test_strange_answers_close_the_server),
-		WITH_POOL(test_what_was_refused_behind_a_row_is_asked_again),
-		WITH_POOL(test_a_question_ends_the_unnamed_statement_before_it),
-		WITH_POOL(test_a_client_that_leaves_takes_its_question_along),
-		WITH_POOL(test_nobody_waits_for_the_first_server_twice),
-		WITH_POOL(test_a_query_behind_the_login_is_run),
+		WITH_POOL(test_values_equal_to_the_welcome_are_not_checked),
+		WITH_POOL(test_checked_value_is_reported_in_the_spelling_of_the_server),
+		WITH_POOL(test_parameters_of_a_replication_client_are_not_checked),
+		WITH_POOL(test_clients_with_the_same_values_share_a_query),
+		WITH_POOL(test_checked_values_are_forgotten_with_the_welcome),
+		WITH_POOL(test_number_of_remembered_values_is_limited),
+		WITH_POOL(test_strict_mode_checks_nothing),
+		WITH_POOL(test_refused_value_is_reported_in_the_words_of_the_server),
+		WITH_POOL(test_unknown_parameter_is_reported_with_its_place),
+		WITH_POOL(test_parameter_reported_by_servers_is_in_the_welcome),
+		WITH_POOL(test_unreported_parameter_is_set_as_the_client_wrote_it),
+		WITH_POOL(test_tracked_parameter_that_is_not_reported_is_followed),
+		WITH_POOL(test_application_name_is_cleaned_and_not_checked),
+		WITH_POOL(test_long_application_name_is_truncated_as_by_the_server),
+		WITH_POOL(test_values_are_reported_in_the_spelling_of_the_welcome),
+		WITH_POOL(test_value_is_checked_against_the_initial_values_of_the_server),
+		WITH_POOL(test_encoding_is_set_before_other_parameters),
+		WITH_POOL(test_encoding_alone_is_one_statement),
+		WITH_POOL(test_role_is_set_last),
+		WITH_POOL(test_spelling_that_is_too_long_is_not_stored),
+		WITH_POOL(test_error_of_another_kind_is_reported_unchanged),
+		WITH_POOL(test_encoding_of_the_previous_client_is_replaced),
+		WITH_POOL(test_followed_parameters_of_the_previous_client_are_reset_first),
+		WITH_POOL(test_server_closed_before_its_answer_is_replaced),
+		WITH_POOL(test_unexpected_answers_close_the_server),
+		WITH_POOL(test_value_refused_after_the_encoding_is_checked_again),
+		WITH_POOL(test_check_replaces_the_unnamed_statement),
+		WITH_POOL(test_startup_check_ends_with_its_client),
+		WITH_POOL(test_new_server_serves_welcome_and_startup_check),
+		WITH_POOL(test_query_pipelined_with_the_login_is_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
