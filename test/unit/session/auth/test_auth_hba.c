@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Logins by the rules of an HBA file: which rule a client gets, and what it makes of the login. */
+/*
+ * Logins by the rules of an HBA file: which rule applies to a client, and which method it
+ * selects.
+ */
 #include <netinet/in.h>
 #include <pwd.h>
 #include <semaphore.h>
@@ -15,8 +18,8 @@
 #include "wire/startup.h"
 #include "wire/writer.h"
 
-static char own_name[64]; /* of the system user that runs this */
-static int pair[2]; /* a Unix socket, with us at both ends */
+static char own_name[64]; /* name of the system user that runs the test */
+static int pair[2]; /* a connected pair of Unix sockets, both held by this process */
 
 static int start(void **state)
 {
@@ -62,7 +65,7 @@ static void start_with(const char *rules, const char *maps)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-/* One from this machine, whose end of the socket the kernel knows to be ours. */
+/* A client on a Unix socket: the kernel reports this process as its peer. */
 static struct actor *startup_unix(const char *user, const char *database)
 {
 	const struct sockaddr from = {.sa_family = AF_UNIX};
@@ -75,7 +78,7 @@ static struct actor *startup_unix(const char *user, const char *database)
 	return client;
 }
 
-static void assert_in(struct actor *client)
+static void assert_logged_in(struct actor *client)
 {
 	assert_state(client, CLIENT_IDLE);
 }
@@ -88,7 +91,7 @@ static void wait_for_names(void)
 
 /* --- methods ------------------------------------------------------------------------------ */
 
-static void test_each_rule_leads_to_its_method(void **state)
+static void test_rule_selects_its_method(void **state)
 {
 	static const struct {
 		const char *user;
@@ -114,14 +117,14 @@ static void test_each_rule_leads_to_its_method(void **state)
 	fake_user("trust", "secret");
 	fake_user("reject", "secret");
 	fake_user("cert", "secret");
-	assert_in(startup("trust", "db"));
+	assert_logged_in(startup("trust", "db"));
 	assert_told(startup("reject", "db"), "28000", "login rejected");
 	assert_told(startup("cert", "db"), "28000", "certificate authentication failed");
 	assert_true(fake_logged("TLS connection required"));
 	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
 }
 
-static void test_the_right_password_gets_in_the_wrong_one_does_not(void **state)
+static void test_right_password_is_accepted_and_wrong_one_refused(void **state)
 {
 	struct actor *client;
 
@@ -129,7 +132,7 @@ static void test_the_right_password_gets_in_the_wrong_one_does_not(void **state)
 	start_with("host all all all password\n", "");
 	client = startup("alice", "db");
 	say_password(client, "secret");
-	assert_in(client);
+	assert_logged_in(client);
 	client = startup("alice", "db");
 	assert_heard(client, "R");
 	say_password(client, "wrong");
@@ -140,29 +143,29 @@ static void test_the_right_password_gets_in_the_wrong_one_does_not(void **state)
 	assert_told(client, "28P01", "empty password returned by client");
 }
 
-static void test_the_first_rule_decides_not_the_kindest(void **state)
+static void test_first_matching_rule_applies(void **state)
 {
 	(void)state;
 	start_with("host db alice 192.0.2.0/24 reject\n"
 		   "host all alice 192.0.2.1/32 trust\n",
 		"");
 	assert_told(startup("alice", "db"), "28000", "login rejected");
-	assert_in(startup("alice", "other"));
+	assert_logged_in(startup("alice", "other"));
 }
 
-static void test_rules_know_the_name_that_the_client_gave_the_database(void **state)
+static void test_rules_match_the_database_name_of_the_startup_message(void **state)
 {
 	(void)state;
 	start_with("host sameuser all all trust\n"
 		   "host \"nowhere\" all all reject\n",
 		"");
-	assert_in(startup("alice", "alice"));
+	assert_logged_in(startup("alice", "alice"));
 	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
-	/* Not even there, and the rules speak first. */
+	/* The database need not exist: the rules are checked first. */
 	assert_told(startup("alice", "nowhere"), "28000", "login rejected");
 }
 
-static void test_rules_for_tls_do_not_fit_without(void **state)
+static void test_hostssl_rule_does_not_match_without_tls(void **state)
 {
 	(void)state;
 	start_with("hostssl db all all trust\n"
@@ -170,11 +173,11 @@ static void test_rules_for_tls_do_not_fit_without(void **state)
 		   "local all all trust\n",
 		"");
 	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
-	assert_in(startup("alice", "other"));
-	assert_in(startup_unix("alice", "db"));
+	assert_logged_in(startup("alice", "other"));
+	assert_logged_in(startup_unix("alice", "db"));
 }
 
-static void test_physical_replication_wants_its_keyword(void **state)
+static void test_physical_replication_matches_the_replication_keyword_only(void **state)
 {
 	struct actor *client;
 
@@ -190,10 +193,10 @@ static void test_physical_replication_wants_its_keyword(void **state)
 	client = fake_accept(-1);
 	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
 		"database", NULL);
-	assert_in(client);
+	assert_logged_in(client);
 }
 
-static void test_no_rules_let_nobody_in(void **state)
+static void test_no_rules_refuse_every_client(void **state)
 {
 	(void)state;
 	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\nauth_type = trust\n");
@@ -204,7 +207,7 @@ static void test_no_rules_let_nobody_in(void **state)
 
 /* --- unknown users ------------------------------------------------------------------------ */
 
-static void test_unknown_users_go_through_the_exchange_of_their_rule(void **state)
+static void test_unknown_user_is_refused_after_the_exchange_of_its_rule(void **state)
 {
 	static const struct {
 		const char *database, *sqlstate, *text;
@@ -238,7 +241,7 @@ static void test_unknown_users_go_through_the_exchange_of_their_rule(void **stat
 
 /* --- the console -------------------------------------------------------------------------- */
 
-static void test_the_console_has_one_name_for_rules(void **state)
+static void test_console_rules_match_both_of_its_names(void **state)
 {
 	static const char *const names[] = {"pgbouncer", "pgusher"};
 
@@ -257,7 +260,7 @@ static void test_the_console_has_one_name_for_rules(void **state)
 
 /* --- peer --------------------------------------------------------------------------------- */
 
-static void test_the_system_user_is_the_database_user(void **state)
+static void test_peer_requires_the_name_of_the_system_user(void **state)
 {
 	struct actor *client;
 
@@ -266,30 +269,30 @@ static void test_the_system_user_is_the_database_user(void **state)
 	client = startup_unix(own_name, "db");
 	assert_state(client, CLIENT_AUTHENTICATING);
 	wait_for_names();
-	assert_in(client);
+	assert_logged_in(client);
 	client = startup_unix("alice", "db");
 	wait_for_names();
 	assert_told(client, "28000", "unix socket login rejected");
 }
 
-static void test_a_map_says_who_may_be_whom(void **state)
+static void test_peer_map_lists_the_allowed_users(void **state)
 {
 	char maps[200];
 	struct actor *client;
 
 	(void)state;
-	snprintf(maps, sizeof(maps), "m %s alice\nm nobody-else all\n", own_name);
+	snprintf(maps, sizeof(maps), "m %s alice\nm another-user all\n", own_name);
 	start_with("local all all peer map=m\n", maps);
 	client = startup_unix("alice", "db");
 	wait_for_names();
-	assert_in(client);
+	assert_logged_in(client);
 	client = startup_unix(own_name, "db");
 	wait_for_names();
 	assert_told(client, "28000", "unix socket login rejected");
 	assert_true(fake_logged("ident map m cannot be matched"));
 }
 
-static void test_who_is_mapped_must_be_known_all_the_same(void **state)
+static void test_mapped_user_must_exist(void **state)
 {
 	struct actor *client;
 	char maps[200];
@@ -298,22 +301,23 @@ static void test_who_is_mapped_must_be_known_all_the_same(void **state)
 	snprintf(maps, sizeof(maps), "m %s all\n", own_name);
 	start_with("local all all peer map=m\n", maps);
 	client = startup_unix("ghost", "db");
-	assert_state(client, CLIENT_AUTHENTICATING); /* the same time as for the others */
+	assert_state(client,
+		CLIENT_AUTHENTICATING); /* the answer takes as long as for known users */
 	wait_for_names();
 	assert_told(client, "28000", "unix socket login rejected");
 	client = startup_unix("empty", "db");
 	wait_for_names();
-	assert_in(client);
+	assert_logged_in(client);
 }
 
-static void test_peer_needs_a_unix_socket(void **state)
+static void test_peer_requires_a_unix_socket(void **state)
 {
 	(void)state;
 	start_with("host all all all peer\n", "");
 	assert_told(startup(own_name, "db"), "28000", "unix socket login rejected");
 }
 
-static void test_an_unknown_peer_is_nobody(void **state)
+static void test_peer_with_an_unknown_uid_is_refused(void **state)
 {
 	struct actor *client;
 
@@ -327,14 +331,14 @@ static void test_an_unknown_peer_is_nobody(void **state)
 	assert_true(fake_logged("no system user has the uid 4294967295"));
 }
 
-/* --- waiting for a name ------------------------------------------------------------------- */
+/* --- waiting for the name of a system user ------------------------------------------------ */
 
-static sem_t held_up;
+static sem_t block;
 
-static void wait_for_release(struct helper_job *job)
+static void wait_for_block(struct helper_job *job)
 {
 	(void)job;
-	while (sem_wait(&held_up) != 0)
+	while (sem_wait(&block) != 0)
 		;
 }
 
@@ -343,55 +347,55 @@ static void ignore_job(struct helper_job *job)
 	(void)job;
 }
 
-static void hold_up_names(struct helper_job *job)
+static void block_name_lookups(struct helper_job *job)
 {
-	*job = (struct helper_job){.work = wait_for_release, .done = ignore_job};
-	sem_init(&held_up, 0, 0);
+	*job = (struct helper_job){.work = wait_for_block, .done = ignore_job};
+	sem_init(&block, 0, 0);
 	assert_true(helper_submit(fake_registry.system_users, job));
 }
 
-static void test_a_client_that_waits_for_its_name_may_go_or_talk(void **state)
+static void test_client_may_disconnect_or_be_dropped_while_its_name_is_looked_up(void **state)
 {
 	static struct helper_job job;
-	struct actor *gone, *talker, *empty, *good;
+	struct actor *disconnected, *speaking, *empty, *good;
 
 	(void)state;
 	start_with("local all all peer\n", "");
-	hold_up_names(&job);
-	gone = startup_unix(own_name, "db");
-	talker = startup_unix(own_name, "db");
+	block_name_lookups(&job);
+	disconnected = startup_unix(own_name, "db");
+	speaking = startup_unix(own_name, "db");
 	empty = startup_unix(own_name, "db");
 	good = startup_unix(own_name, "db");
-	leave(gone);
-	say_password(talker, "secret"); /* nobody has asked */
-	assert_dropped(talker);
+	leave(disconnected);
+	say_password(speaking, "secret"); /* the client was not asked for a password */
+	assert_dropped(speaking);
 	say_password(empty, "");
 	assert_dropped(empty);
-	sem_post(&held_up);
+	sem_post(&block);
 	wait_for_names();
-	assert_gone(gone);
-	assert_in(good);
+	assert_gone(disconnected);
+	assert_logged_in(good);
 }
 
-static void test_more_than_the_helper_takes_are_refused(void **state)
+static void test_logins_beyond_the_queue_of_name_lookups_are_refused(void **state)
 {
 	static struct helper_job job;
 	struct actor *client;
 
 	(void)state;
 	start_with("local all all peer\n", "");
-	hold_up_names(&job);
+	block_name_lookups(&job);
 	for (int i = 0; i < 15; i++)
 		startup_unix(own_name, "db");
 	client = startup_unix(own_name, "db");
 	assert_told(client, "28000", "unix socket login rejected");
 	assert_true(fake_logged("too many logins wait for the names of system users"));
-	sem_post(&held_up);
+	sem_post(&block);
 	wait_for_names();
 }
 
-/* Those who are at it go on by the rule that they got, with its map. */
-static void test_a_reload_does_not_take_the_rule_away(void **state)
+/* Logins in progress keep the rule that they matched, with its map. */
+static void test_reload_does_not_change_the_rule_of_a_login_in_progress(void **state)
 {
 	static const char text[] = "[databases]\ndb = host=/tmp\n"
 				   "[pgbouncer]\nauth_type = hba\nauth_hba_file = hba\n"
@@ -405,9 +409,9 @@ static void test_a_reload_does_not_take_the_rule_away(void **state)
 	(void)state;
 	snprintf(maps, sizeof(maps), "m %s alice\n", own_name);
 	start_with("local all all peer map=m\n", maps);
-	hold_up_names(&job);
+	block_name_lookups(&job);
 	client = startup_unix("alice", "db");
-	write_file("ident", "m nobody alice\n");
+	write_file("ident", "m another-user alice\n");
 	next = snapshot_parse(
 		"t", text, sizeof(text) - 1, fake_registry.process->config, &problems);
 	assert_non_null(next);
@@ -416,9 +420,9 @@ static void test_a_reload_does_not_take_the_rule_away(void **state)
 	fake_registry.process->config = next;
 	fake_registry.process->settings = snapshot_settings(next);
 	assert_true(registry_apply_databases(&fake_registry));
-	sem_post(&held_up);
+	sem_post(&block);
 	wait_for_names();
-	assert_in(client);
+	assert_logged_in(client);
 	client = startup_unix("alice", "db");
 	wait_for_names();
 	assert_told(client, "28000", "unix socket login rejected");
@@ -428,23 +432,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
-		TEST(test_each_rule_leads_to_its_method),
-		TEST(test_the_right_password_gets_in_the_wrong_one_does_not),
-		TEST(test_the_first_rule_decides_not_the_kindest),
-		TEST(test_rules_know_the_name_that_the_client_gave_the_database),
-		TEST(test_rules_for_tls_do_not_fit_without),
-		TEST(test_physical_replication_wants_its_keyword),
-		TEST(test_no_rules_let_nobody_in),
-		TEST(test_unknown_users_go_through_the_exchange_of_their_rule),
-		TEST(test_the_console_has_one_name_for_rules),
-		TEST(test_the_system_user_is_the_database_user),
-		TEST(test_a_map_says_who_may_be_whom),
-		TEST(test_who_is_mapped_must_be_known_all_the_same),
-		TEST(test_peer_needs_a_unix_socket),
-		TEST(test_an_unknown_peer_is_nobody),
-		TEST(test_a_client_that_waits_for_its_name_may_go_or_talk),
-		TEST(test_more_than_the_helper_takes_are_refused),
-		TEST(test_a_reload_does_not_take_the_rule_away),
+		TEST(test_rule_selects_its_method),
+		TEST(test_right_password_is_accepted_and_wrong_one_refused),
+		TEST(test_first_matching_rule_applies),
+		TEST(test_rules_match_the_database_name_of_the_startup_message),
+		TEST(test_hostssl_rule_does_not_match_without_tls),
+		TEST(test_physical_replication_matches_the_replication_keyword_only),
+		TEST(test_no_rules_refuse_every_client),
+		TEST(test_unknown_user_is_refused_after_the_exchange_of_its_rule),
+		TEST(test_console_rules_match_both_of_its_names),
+		TEST(test_peer_requires_the_name_of_the_system_user),
+		TEST(test_peer_map_lists_the_allowed_users),
+		TEST(test_mapped_user_must_exist),
+		TEST(test_peer_requires_a_unix_socket),
+		TEST(test_peer_with_an_unknown_uid_is_refused),
+		TEST(test_client_may_disconnect_or_be_dropped_while_its_name_is_looked_up),
+		TEST(test_logins_beyond_the_queue_of_name_lookups_are_refused),
+		TEST(test_reload_does_not_change_the_rule_of_a_login_in_progress),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

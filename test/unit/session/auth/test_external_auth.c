@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Passwords that others judge, from the client's message to the end of its login. The judges are
- * the test's: they tell by the password itself, and wait at a gate while that is shut.
+ * Passwords that LDAP or PAM check, from the client's message to the end of its login. The
+ * tests replace the two check functions: the password itself selects the result, and a closed
+ * gate holds the checks up.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -19,35 +20,35 @@
 
 #define OPTIONS "ldapserver=h ldapprefix=cn="
 
-/* What the reference's operators know as the size of the queue. */
+/* The queue size that operators of the reference know. */
 enum { QUEUE_SIZE = 20 };
 
-/* So many of the queue are being looked at, at most. */
+/* At most this number of the queue is checked at a time. */
 enum { THREADS = 8 };
 
 void __wrap_ldap_check(struct external_auth *request);
 void __wrap_pam_check(struct external_auth *request);
 
-/* --- the judges --------------------------------------------------------------------------- */
+/* --- the replaced check functions --------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-static bool gate_is_shut;
-static unsigned tickets; /* so many may pass the gate although it is shut */
-static unsigned at_gate, asked;
+static bool gate_is_closed;
+static unsigned tickets; /* this number of checks may pass the closed gate */
+static unsigned at_gate, checked;
 static char last_user[200], last_prefix[64], last_remote[ADDRESS_TEXT_SIZE];
 static size_t last_length;
-static char order[4096]; /* the names in the order of being asked about, with blanks */
+static char order[4096]; /* the user names in the order of their checks, separated by blanks */
 
-static void shut_gate(bool shut)
+static void set_gate_closed(bool shut)
 {
 	pthread_mutex_lock(&lock);
-	gate_is_shut = shut;
+	gate_is_closed = shut;
 	pthread_cond_broadcast(&moved);
 	pthread_mutex_unlock(&lock);
 }
 
-static void let_one_pass(void)
+static void let_one_check_pass(void)
 {
 	pthread_mutex_lock(&lock);
 	tickets++;
@@ -63,10 +64,10 @@ static void wait_at_gate(unsigned count)
 	pthread_mutex_unlock(&lock);
 }
 
-static void judge(struct external_auth *request)
+static void check_password(struct external_auth *request)
 {
 	pthread_mutex_lock(&lock);
-	asked++;
+	checked++;
 	at_gate++;
 	snprintf(last_user, sizeof(last_user), "%s", request->user);
 	snprintf(last_prefix, sizeof(last_prefix), "%s",
@@ -76,7 +77,7 @@ static void judge(struct external_auth *request)
 	strncat(order, request->user, sizeof(order) - strlen(order) - 1);
 	strncat(order, " ", sizeof(order) - strlen(order) - 1);
 	pthread_cond_broadcast(&moved);
-	while (gate_is_shut && tickets == 0)
+	while (gate_is_closed && tickets == 0)
 		pthread_cond_wait(&moved, &lock);
 	tickets -= tickets > 0;
 	at_gate--;
@@ -90,21 +91,21 @@ static void judge(struct external_auth *request)
 
 void __wrap_ldap_check(struct external_auth *request)
 {
-	judge(request);
+	check_password(request);
 }
 
-/* PAM's modules want a wrong password to be told late; this one is no better with right ones. */
+/* PAM modules ask for a delay after a wrong password; this one asks for it always. */
 void __wrap_pam_check(struct external_auth *request)
 {
-	judge(request);
+	check_password(request);
 	request->delay = 2 * USEC_PER_SEC;
 }
 
-/* --- the stage ---------------------------------------------------------------------------- */
+/* --- fixtures ----------------------------------------------------------------------------- */
 
 static bool is_built_in;
 
-/* Without its library a method is no value for auth_type: tests then find no client to log in. */
+/* Without its library a method is no value of auth_type: the tests are skipped then. */
 static int start_with(bool built_in, const char *settings)
 {
 	char config[1000];
@@ -124,7 +125,7 @@ static int start_with(bool built_in, const char *settings)
 		"%s",
 		built_in ? settings : "");
 	alarm(60);
-	asked = tickets = 0;
+	checked = tickets = 0;
 	order[0] = '\0';
 	fake_start(config);
 	fake_user("known", "stored");
@@ -167,7 +168,7 @@ static int start_hba(void **state)
 		"auth_type = hba\nauth_hba_file = hba\nauth_ldap_options = " OPTIONS "\n");
 }
 
-/* Nobody who was left behind may meet the next test. */
+/* Threads of a test must have ended before the next test. */
 static unsigned count_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -180,10 +181,10 @@ static unsigned count_threads(void)
 	return count;
 }
 
-/* Threads that were left behind at work must not be taken for those of the next test. */
+/* Waits until no thread of this test is left. */
 static int end(void **state)
 {
-	shut_gate(false);
+	set_gate_closed(false);
 	fake_end(state);
 	while (count_threads() > 1)
 		sched_yield();
@@ -198,7 +199,7 @@ static int end_hba(void **state)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-static struct actor *come(const char *user, const char *database)
+static struct actor *connect_as(const char *user, const char *database)
 {
 	struct actor *client;
 
@@ -220,7 +221,7 @@ static void assert_asked_for_password(struct actor *client)
 /* A client that has sent its password. */
 static struct actor *log_in(const char *user, const char *database, const char *password)
 {
-	struct actor *client = come(user, database);
+	struct actor *client = connect_as(user, database);
 
 	assert_asked_for_password(client);
 	say_password(client, password);
@@ -235,7 +236,7 @@ static void wait_for_answer(struct actor *client)
 		fake_wait();
 }
 
-static void assert_let_in(struct actor *client)
+static void assert_accepted(struct actor *client)
 {
 	wait_for_answer(client);
 	assert_false(is_gone(client));
@@ -258,40 +259,40 @@ static void assert_nothing_left(void)
 #define LDAP_FAILED "LDAP authentication failed"
 #define PAM_FAILED "PAM authentication failed"
 
-/* --- right and wrong ---------------------------------------------------------------------- */
+/* --- right and wrong passwords ------------------------------------------------------------ */
 
-static void test_a_right_password_makes_a_user(void **state)
+static void test_right_password_creates_the_user(void **state)
 {
-	struct actor *client = log_in("somebody", "db", "secret");
+	struct actor *client = log_in("external", "db", "secret");
 	struct pool *pool;
 
 	(void)state;
-	assert_let_in(client);
-	assert_string_equal(last_user, "somebody");
+	assert_accepted(client);
+	assert_string_equal(last_user, "external");
 	assert_int_equal(last_length, 6);
 	pool = actor_link(client)->pool;
-	assert_string_equal(pool->user->name, "somebody");
+	assert_string_equal(pool->user->name, "external");
 	assert_int_equal(pool->user->clients, 1);
 	assert_null(pool->user->secret);
 	assert_string_equal(pool_secret(pool), "secret");
 	assert_false(fake_logged("no such user"));
 }
 
-static void test_a_wrong_password_leaves_no_trace(void **state)
+static void test_wrong_password_creates_no_user(void **state)
 {
-	struct actor *client = log_in("somebody", "db", "wrong");
+	struct actor *client = log_in("external", "db", "wrong");
 
 	(void)state;
 	assert_refused(client, LDAP_FAILED);
 	assert_true(fake_logged("LOG C-"));
 	assert_true(fake_logged("LDAP authentication: this is why"));
-	assert_null(registry_find_user(&fake_registry, "somebody"));
+	assert_null(registry_find_user(&fake_registry, "external"));
 	assert_nothing_left();
 }
 
-static void test_a_judge_in_trouble_is_a_warning(void **state)
+static void test_failed_check_is_logged_as_a_warning(void **state)
 {
-	struct actor *client = log_in("somebody", "db", "broken");
+	struct actor *client = log_in("external", "db", "broken");
 
 	(void)state;
 	assert_refused(client, LDAP_FAILED);
@@ -300,44 +301,44 @@ static void test_a_judge_in_trouble_is_a_warning(void **state)
 	assert_nothing_left();
 }
 
-static void test_stored_secrets_play_no_role(void **state)
+static void test_stored_secret_is_not_used(void **state)
 {
 	struct actor *client = log_in("known", "db", "other");
 
 	(void)state;
-	assert_let_in(client);
+	assert_accepted(client);
 	assert_string_equal(pool_secret(actor_link(client)->pool), "other");
 	client = log_in("known", "db", "wrong");
 	assert_refused(client, LDAP_FAILED);
 }
 
-static void test_pam_is_told_where_the_client_is(void **state)
+static void test_pam_receives_the_address_of_the_client(void **state)
 {
 	struct actor *client;
 
 	(void)state;
-	client = log_in("somebody", "db", "secret");
-	assert_let_in(client);
+	client = log_in("external", "db", "secret");
+	assert_accepted(client);
 	assert_string_equal(last_remote, "192.0.2.1");
 	assert_string_equal(pool_secret(actor_link(client)->pool), "secret");
 }
 
-static void test_a_wrong_password_is_told_when_pam_wants(void **state)
+static void test_wrong_password_is_reported_after_the_delay_of_pam(void **state)
 {
 	struct actor *client, *other;
 
 	(void)state;
-	client = log_in("somebody", "db", "wrong");
+	client = log_in("external", "db", "wrong");
 	wait_for_answer(client);
 	fake_advance(USEC_PER_SEC);
 	assert_heard(client, "");
-	/* Nobody else waits for it: the thread is free. */
-	other = log_in("somebody", "db", "secret");
-	assert_let_in(other);
+	/* The delay does not occupy a thread. */
+	other = log_in("external", "db", "secret");
+	assert_accepted(other);
 	fake_advance(USEC_PER_SEC + WHEEL_TICK);
 	assert_told(client, "28000", PAM_FAILED);
-	/* Who leaves before that is not waited for. */
-	client = log_in("somebody", "db", "wrong");
+	/* A client that disconnects during the delay is closed at once. */
+	client = log_in("external", "db", "wrong");
 	wait_for_answer(client);
 	leave(client);
 	assert_gone(client);
@@ -346,109 +347,109 @@ static void test_a_wrong_password_is_told_when_pam_wants(void **state)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-static void test_a_second_password_while_the_first_is_looked_at_is_refused(void **state)
+static void test_second_password_during_the_check_is_refused(void **state)
 {
 	struct actor *client;
 
 	(void)state;
-	shut_gate(true);
-	client = log_in("somebody", "db", "secret");
+	set_gate_closed(true);
+	client = log_in("external", "db", "secret");
 	wait_at_gate(1);
 	say_password(client, "secret");
 	assert_told(client, "28000", LDAP_FAILED);
-	shut_gate(false);
+	set_gate_closed(false);
 }
 
-static void test_passwords_of_every_length_are_looked_at_but_too_long_ones(void **state)
+static void test_password_that_is_too_long_is_refused_without_a_check(void **state)
 {
 	static char password[CLIENT_PASSWORD_MAX + 2];
 
 	(void)state;
 	memset(password, 'x', CLIENT_PASSWORD_MAX + 1);
-	assert_refused(log_in("somebody", "db", password), LDAP_FAILED);
-	assert_int_equal(asked, 0);
+	assert_refused(log_in("external", "db", password), LDAP_FAILED);
+	assert_int_equal(checked, 0);
 	password[CLIENT_PASSWORD_MAX] = '\0';
-	assert_let_in(log_in("somebody", "db", password));
+	assert_accepted(log_in("external", "db", password));
 	assert_int_equal(last_length, CLIENT_PASSWORD_MAX);
 }
 
-static void test_what_is_no_password_is_not_looked_at(void **state)
+static void test_malformed_password_is_refused_without_a_check(void **state)
 {
 	static const char *const bodies[] = {"p\0\0\0\x07"
 					     "abc",
 		"p\0\0\0\x08"
 		"a\0b"};
-	struct actor *client = log_in("somebody", "db", "");
+	struct actor *client = log_in("external", "db", "");
 
 	(void)state;
 	assert_told(client, "28P01", "empty password returned by client");
 	for (size_t i = 0; i < COUNT(bodies); i++) {
-		client = come("somebody", "db");
+		client = connect_as("external", "db");
 		assert_asked_for_password(client);
 		say_bytes(client, bodies[i], i == 0 ? 8 : 9);
 		assert_told(client, "28000", LDAP_FAILED);
 	}
-	assert_int_equal(asked, 0);
+	assert_int_equal(checked, 0);
 }
 
 /* --- options ------------------------------------------------------------------------------ */
 
-static void test_without_options_nobody_is_asked_for_a_password(void **state)
+static void test_login_without_ldap_options_is_refused(void **state)
 {
-	struct actor *client = come("somebody", "db");
+	struct actor *client = connect_as("external", "db");
 
 	(void)state;
 	assert_told(client, "28000", "auth_ldap_options is null");
 }
 
-static void test_options_are_those_in_force_when_the_password_comes(void **state)
+static void test_options_in_force_when_the_password_arrives_are_used(void **state)
 {
-	struct actor *client = come("somebody", "db");
+	struct actor *client = connect_as("external", "db");
 
 	(void)state;
 	assert_asked_for_password(client);
 	fake_set("auth_ldap_options", "ldapserver=h ldapprefix=uid=");
 	say_password(client, "secret");
-	assert_let_in(client);
+	assert_accepted(client);
 	assert_string_equal(last_prefix, "uid=");
 }
 
-static void test_options_of_an_hba_rule_are_its_own(void **state)
+static void test_hba_rule_has_its_own_options(void **state)
 {
 	struct actor *client = log_in("rule", "db", "secret");
 
 	(void)state;
-	assert_let_in(client);
+	assert_accepted(client);
 	assert_string_equal(last_prefix, "rule=");
 	assert_false(fake_logged("no such user"));
-	/* Who comes under another rule is one of our own users. */
-	client = come("somebody", "db");
+	/* A client of another rule is one of the configured users. */
+	client = connect_as("external", "db");
 	assert_heard(client, "R");
-	assert_true(fake_logged("no such user: somebody"));
+	assert_true(fake_logged("no such user: external"));
 	say_password(client, "secret");
 	assert_told(client, "28P01", "password authentication failed");
-	assert_int_equal(asked, 1);
+	assert_int_equal(checked, 1);
 }
 
-static void test_the_console_under_an_hba_rule_is_for_those_who_are_listed(void **state)
+static void test_console_under_an_hba_rule_requires_a_listed_user(void **state)
 {
-	struct actor *client = come("rule", "pgbouncer");
+	struct actor *client = connect_as("rule", "pgbouncer");
 
 	(void)state;
 	assert_told(client, "08P01", "not allowed");
 }
 
-static void test_wrong_options_refuse_every_login_and_are_logged(void **state)
+static void test_invalid_options_are_logged_and_refuse_every_login(void **state)
 {
 	(void)state;
 	fake_set("auth_ldap_options", "ldapserver=h ldapprefix=a ldapcolour=red");
-	assert_refused(log_in("somebody", "db", "secret"), LDAP_FAILED);
+	assert_refused(log_in("external", "db", "secret"), LDAP_FAILED);
 	assert_true(fake_logged("invalid LDAP option: \"ldapcolour\""));
-	assert_int_equal(asked, 0);
+	assert_int_equal(checked, 0);
 	assert_nothing_left();
 }
 
-static void test_options_that_are_too_long_are_cut_and_that_is_said(void **state)
+static void test_options_that_are_too_long_are_truncated_with_a_log_line(void **state)
 {
 	char options[1100];
 
@@ -457,15 +458,15 @@ static void test_options_that_are_too_long_are_cut_and_that_is_said(void **state
 	memcpy(options, OPTIONS, strlen(OPTIONS));
 	memcpy(options + sizeof(options) - 7, "bad=1", 6);
 	fake_set("auth_ldap_options", options);
-	assert_let_in(log_in("somebody", "db", "secret"));
+	assert_accepted(log_in("external", "db", "secret"));
 	assert_true(fake_logged("LDAP options are longer than 1023 bytes"));
 }
 
 /* --- users and databases ------------------------------------------------------------------ */
 
-static void test_a_database_with_an_auth_user_is_a_contradiction(void **state)
+static void test_ldap_refuses_a_database_with_an_auth_user(void **state)
 {
-	struct actor *client = come("somebody", "query");
+	struct actor *client = connect_as("external", "query");
 
 	(void)state;
 	assert_told(client, "08P01", "bouncer config error");
@@ -473,29 +474,29 @@ static void test_a_database_with_an_auth_user_is_a_contradiction(void **state)
 	assert_nothing_left();
 }
 
-static void test_so_is_a_template_with_one(void **state)
+static void test_ldap_refuses_a_template_with_an_auth_user(void **state)
 {
-	struct actor *client = come("somebody", "automatic");
+	struct actor *client = connect_as("external", "automatic");
 
 	(void)state;
 	assert_told(client, "08P01", "bouncer config error");
-	client = log_in("somebody", "db", "secret");
-	assert_let_in(client);
+	client = log_in("external", "db", "secret");
+	assert_accepted(client);
 }
 
-static void test_and_so_it_is_with_pam(void **state)
+static void test_pam_refuses_a_database_with_an_auth_user(void **state)
 {
 	struct actor *client;
 
 	(void)state;
-	client = come("somebody", "query");
+	client = connect_as("external", "query");
 	assert_told(client, "08P01", "bouncer config error");
 	assert_true(fake_logged("PAM can't be used together with database authentication"));
 }
 
-static void test_the_console_is_for_those_who_are_listed(void **state)
+static void test_console_requires_a_listed_user(void **state)
 {
-	struct actor *client = come("somebody", "pgbouncer");
+	struct actor *client = connect_as("external", "pgbouncer");
 
 	(void)state;
 	assert_told(client, "08P01", "not allowed");
@@ -511,64 +512,64 @@ static void test_the_console_is_for_those_who_are_listed(void **state)
 	assert_refused(client, LDAP_FAILED);
 }
 
-static void test_a_forced_user_keeps_its_own_password(void **state)
+static void test_forced_user_keeps_its_own_password(void **state)
 {
-	struct actor *client = log_in("somebody", "forced", "secret");
+	struct actor *client = log_in("external", "forced", "secret");
 
 	(void)state;
-	assert_let_in(client);
+	assert_accepted(client);
 	assert_string_equal(actor_link(client)->pool->user->name, "carol");
 	assert_null(pool_secret(actor_link(client)->pool));
-	assert_string_equal(actor_client(client)->user->name, "somebody");
+	assert_string_equal(actor_client(client)->user->name, "external");
 }
 
-static void test_listed_users_are_counted_from_the_start(void **state)
+static void test_configured_user_is_counted_from_the_startup_message_on(void **state)
 {
 	struct actor *first, *second;
 
 	(void)state;
-	first = come("limited", "db");
+	first = connect_as("limited", "db");
 	assert_asked_for_password(first);
-	second = come("limited", "db");
+	second = connect_as("limited", "db");
 	assert_told(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
 	say_password(first, "secret");
-	assert_let_in(first);
+	assert_accepted(first);
 }
 
-static void test_other_users_are_counted_when_they_are_known(void **state)
+static void test_other_users_are_counted_after_the_check(void **state)
 {
 	struct actor *first, *second;
 
 	(void)state;
 	fake_set("max_user_client_connections", "1");
-	/* Neither is somebody yet. */
-	first = come("somebody", "db");
-	second = come("somebody", "db");
+	/* Neither user exists yet. */
+	first = connect_as("external", "db");
+	second = connect_as("external", "db");
 	assert_asked_for_password(first);
 	assert_asked_for_password(second);
 	say_password(first, "secret");
-	assert_let_in(first);
+	assert_accepted(first);
 	say_password(second, "secret");
 	wait_for_answer(second);
 	assert_told(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
-	/* Now the name is known beforehand. */
-	second = come("somebody", "db");
+	/* The name is known now. */
+	second = connect_as("external", "db");
 	assert_told(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
 	assert_int_equal(actor_client(first)->user->clients, 1);
 }
 
-static void test_what_was_typed_is_a_plain_password_to_servers(void **state)
+static void test_checked_password_is_used_for_the_server_login(void **state)
 {
 	static const char typed[] = "md5aaaaaaaabbbbbbbbccccccccdddddddd";
-	struct actor *client = log_in("somebody", "db", typed), *server;
+	struct actor *client = log_in("external", "db", typed), *server;
 	struct buffer message;
 	size_t length;
 
 	(void)state;
-	assert_let_in(client);
+	assert_accepted(client);
 	server = fake_launched();
 	assert_non_null(server);
 	fake_connected(server, 0);
@@ -582,22 +583,22 @@ static void test_what_was_typed_is_a_plain_password_to_servers(void **state)
 
 /* --- the queue ---------------------------------------------------------------------------- */
 
-static struct actor *crowd[QUEUE_SIZE];
+static struct actor *queued[QUEUE_SIZE];
 
-/* Fill the queue: the first of them are being looked at. */
+/* Fills the queue: the first of its logins are being checked. */
 static void fill_queue(void)
 {
 	char name[16];
 
-	shut_gate(true);
+	set_gate_closed(true);
 	for (unsigned i = 0; i < QUEUE_SIZE; i++) {
 		snprintf(name, sizeof(name), "c%u", i);
-		crowd[i] = log_in(name, "db", "secret");
+		queued[i] = log_in(name, "db", "secret");
 	}
 	assert_false(fake_logged("queue is full"));
 }
 
-static void test_a_full_queue_makes_others_wait_in_order(void **state)
+static void test_logins_beyond_the_queue_wait_in_order(void **state)
 {
 	struct actor *late[3];
 	char name[16];
@@ -611,21 +612,21 @@ static void test_a_full_queue_makes_others_wait_in_order(void **state)
 			EXTERNAL_AUTH_WAITS);
 	}
 	assert_true(fake_logged("WARNING LDAP queue is full, waiting"));
-	/* A place for one becomes free, and the first of them gets it. */
+	/* A place becomes free, and the first waiting login gets it. */
 	for (unsigned i = 0; i < COUNT(late); i++) {
 		assert_int_equal(actor_client(late[i])->login->external_auth->state,
 			EXTERNAL_AUTH_WAITS);
-		let_one_pass();
+		let_one_check_pass();
 		while (actor_client(late[i])->login->external_auth->state ==
 			EXTERNAL_AUTH_WAITS)
 			fake_wait();
 	}
-	shut_gate(false);
+	set_gate_closed(false);
 	for (unsigned i = 0; i < COUNT(late); i++)
-		assert_let_in(late[i]);
+		assert_accepted(late[i]);
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		assert_let_in(crowd[i]);
-	assert_int_equal(asked, QUEUE_SIZE + 3);
+		assert_accepted(queued[i]);
+	assert_int_equal(checked, QUEUE_SIZE + 3);
 }
 
 static unsigned lines_about_the_queue(void)
@@ -633,7 +634,7 @@ static unsigned lines_about_the_queue(void)
 	return fake_logged_times("LDAP queue is full, waiting");
 }
 
-static void test_a_full_queue_is_told_once_for_as_long_as_it_lasts(void **state)
+static void test_full_queue_is_logged_once(void **state)
 {
 	struct actor *late[2];
 
@@ -642,61 +643,61 @@ static void test_a_full_queue_is_told_once_for_as_long_as_it_lasts(void **state)
 	late[0] = log_in("late0", "db", "secret");
 	late[1] = log_in("late1", "db", "secret");
 	assert_int_equal(lines_about_the_queue(), 1);
-	shut_gate(false);
-	assert_let_in(late[0]);
-	assert_let_in(late[1]);
+	set_gate_closed(false);
+	assert_accepted(late[0]);
+	assert_accepted(late[1]);
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		assert_let_in(crowd[i]);
-	shut_gate(true);
+		assert_accepted(queued[i]);
+	set_gate_closed(true);
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		crowd[i] = log_in("again", "db", "secret");
+		queued[i] = log_in("again", "db", "secret");
 	assert_int_equal(lines_about_the_queue(), 1);
 	late[0] = log_in("late0", "db", "secret");
 	assert_int_equal(lines_about_the_queue(), 2);
-	shut_gate(false);
-	assert_let_in(late[0]);
+	set_gate_closed(false);
+	assert_accepted(late[0]);
 }
 
-static void test_those_who_leave_are_not_asked_about(void **state)
+static void test_disconnected_clients_are_not_checked(void **state)
 {
 	struct actor *late;
 
 	(void)state;
 	fill_queue();
 	late = log_in("late", "db", "secret");
-	/* A thread that has one in its hands but is not there yet could come last. */
+	/* A login that a thread has taken, but not checked yet, could be checked last. */
 	wait_at_gate(THREADS);
 	leave(late);
 	assert_gone(late);
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		leave(crowd[i]);
+		leave(queued[i]);
 	assert_nothing_left();
-	shut_gate(false);
+	set_gate_closed(false);
 	late = log_in("next", "db", "secret");
-	assert_let_in(late);
+	assert_accepted(late);
 	assert_null(strstr(order, "late"));
-	assert_int_equal(asked, THREADS + 1);
+	assert_int_equal(checked, THREADS + 1);
 	assert_string_equal(last_user, "next");
 }
 
-static void test_an_answer_for_one_who_left_reaches_nobody(void **state)
+static void test_result_for_a_disconnected_client_is_dropped(void **state)
 {
 	struct actor *client, *other;
 
 	(void)state;
-	shut_gate(true);
-	client = log_in("somebody", "db", "secret");
+	set_gate_closed(true);
+	client = log_in("external", "db", "secret");
 	wait_at_gate(1);
 	vanish(client);
 	assert_gone(client);
 	other = log_in("another", "db", "wrong");
-	shut_gate(false);
+	set_gate_closed(false);
 	assert_refused(other, LDAP_FAILED);
-	assert_null(registry_find_user(&fake_registry, "somebody"));
+	assert_null(registry_find_user(&fake_registry, "external"));
 	assert_nothing_left();
 }
 
-static void test_the_wait_ends_with_the_time_for_logins(void **state)
+static void test_client_login_timeout_limits_the_wait(void **state)
 {
 	struct actor *late;
 
@@ -708,11 +709,11 @@ static void test_the_wait_ends_with_the_time_for_logins(void **state)
 	fake_advance(USEC_PER_SEC + WHEEL_TICK);
 	assert_told(late, "57014", "client_login_timeout");
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		assert_told(crowd[i], "57014", "client_login_timeout");
-	shut_gate(false);
+		assert_told(queued[i], "57014", "client_login_timeout");
+	set_gate_closed(false);
 }
 
-static void test_each_judge_has_a_queue_of_its_own(void **state)
+static void test_ldap_and_pam_have_separate_queues(void **state)
 {
 	struct actor *client;
 
@@ -721,12 +722,12 @@ static void test_each_judge_has_a_queue_of_its_own(void **state)
 		skip();
 	fill_queue();
 	fake_set("auth_type", "pam");
-	client = log_in("somebody", "db", "secret");
+	client = log_in("external", "db", "secret");
 	assert_int_equal(
 		actor_client(client)->login->external_auth->state, EXTERNAL_AUTH_ASKED);
 	assert_false(fake_logged("queue is full"));
-	shut_gate(false);
-	assert_let_in(client);
+	set_gate_closed(false);
+	assert_accepted(client);
 }
 
 int main(void)
@@ -736,35 +737,35 @@ int main(void)
 #define HBA(name) cmocka_unit_test_setup_teardown(name, start_hba, end_hba)
 #define WITH(start, name) cmocka_unit_test_setup_teardown(name, start, end)
 	const struct CMUnitTest tests[] = {
-		LDAP(test_a_right_password_makes_a_user),
-		LDAP(test_a_wrong_password_leaves_no_trace),
-		LDAP(test_a_judge_in_trouble_is_a_warning),
-		LDAP(test_stored_secrets_play_no_role),
-		PAM(test_pam_is_told_where_the_client_is),
-		PAM(test_a_wrong_password_is_told_when_pam_wants),
-		LDAP(test_a_second_password_while_the_first_is_looked_at_is_refused),
-		LDAP(test_passwords_of_every_length_are_looked_at_but_too_long_ones),
-		LDAP(test_what_is_no_password_is_not_looked_at),
-		WITH(start_ldap_nowhere, test_without_options_nobody_is_asked_for_a_password),
-		LDAP(test_options_are_those_in_force_when_the_password_comes),
-		HBA(test_options_of_an_hba_rule_are_its_own),
-		HBA(test_the_console_under_an_hba_rule_is_for_those_who_are_listed),
-		LDAP(test_wrong_options_refuse_every_login_and_are_logged),
-		LDAP(test_options_that_are_too_long_are_cut_and_that_is_said),
-		LDAP(test_a_database_with_an_auth_user_is_a_contradiction),
-		WITH(start_ldap_with_template, test_so_is_a_template_with_one),
-		PAM(test_and_so_it_is_with_pam),
-		LDAP(test_the_console_is_for_those_who_are_listed),
-		LDAP(test_a_forced_user_keeps_its_own_password),
-		LDAP(test_listed_users_are_counted_from_the_start),
-		LDAP(test_other_users_are_counted_when_they_are_known),
-		LDAP(test_what_was_typed_is_a_plain_password_to_servers),
-		LDAP(test_a_full_queue_makes_others_wait_in_order),
-		LDAP(test_a_full_queue_is_told_once_for_as_long_as_it_lasts),
-		LDAP(test_those_who_leave_are_not_asked_about),
-		LDAP(test_an_answer_for_one_who_left_reaches_nobody),
-		LDAP(test_the_wait_ends_with_the_time_for_logins),
-		LDAP(test_each_judge_has_a_queue_of_its_own),
+		LDAP(test_right_password_creates_the_user),
+		LDAP(test_wrong_password_creates_no_user),
+		LDAP(test_failed_check_is_logged_as_a_warning),
+		LDAP(test_stored_secret_is_not_used),
+		PAM(test_pam_receives_the_address_of_the_client),
+		PAM(test_wrong_password_is_reported_after_the_delay_of_pam),
+		LDAP(test_second_password_during_the_check_is_refused),
+		LDAP(test_password_that_is_too_long_is_refused_without_a_check),
+		LDAP(test_malformed_password_is_refused_without_a_check),
+		WITH(start_ldap_nowhere, test_login_without_ldap_options_is_refused),
+		LDAP(test_options_in_force_when_the_password_arrives_are_used),
+		HBA(test_hba_rule_has_its_own_options),
+		HBA(test_console_under_an_hba_rule_requires_a_listed_user),
+		LDAP(test_invalid_options_are_logged_and_refuse_every_login),
+		LDAP(test_options_that_are_too_long_are_truncated_with_a_log_line),
+		LDAP(test_ldap_refuses_a_database_with_an_auth_user),
+		WITH(start_ldap_with_template, test_ldap_refuses_a_template_with_an_auth_user),
+		PAM(test_pam_refuses_a_database_with_an_auth_user),
+		LDAP(test_console_requires_a_listed_user),
+		LDAP(test_forced_user_keeps_its_own_password),
+		LDAP(test_configured_user_is_counted_from_the_startup_message_on),
+		LDAP(test_other_users_are_counted_after_the_check),
+		LDAP(test_checked_password_is_used_for_the_server_login),
+		LDAP(test_logins_beyond_the_queue_wait_in_order),
+		LDAP(test_full_queue_is_logged_once),
+		LDAP(test_disconnected_clients_are_not_checked),
+		LDAP(test_result_for_a_disconnected_client_is_dropped),
+		LDAP(test_client_login_timeout_limits_the_wait),
+		LDAP(test_ldap_and_pam_have_separate_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

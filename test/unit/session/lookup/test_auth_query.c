@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * auth_query: users who stand in no file. What is sent, every answer, every failure, and how
+ * auth_query: users that stand in no file. What is sent, every answer, every failure, and how
  * many queries run at a time.
  */
 #include "daemon/janitor.h"

@@ -21,7 +21,7 @@
 
 static struct pool *pool;
 
-/* --- a pool whose servers report a few parameters ----------------------------------------- */
+/* --- a pool of servers that report a few parameters -------------------------------------- */
 
 static struct actor *start_server(void)
 {

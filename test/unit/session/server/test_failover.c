@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* When servers are retired because their database has moved, and which. */
+/*
+ * Failover: which servers are closed when their host name has another address, or a server is
+ * read-only.
+ */
 #include <netinet/in.h>
 #include <sys/un.h>
 
@@ -23,7 +26,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* --- moves -------------------------------------------------------------------------------- */
+/* --- host names with a new address -------------------------------------------------------- */
 
 static struct sockaddr_in ipv4(uint32_t address, uint16_t port)
 {
@@ -34,8 +37,8 @@ static struct sockaddr_in ipv4(uint32_t address, uint16_t port)
 	};
 }
 
-/* An idle server that was found under the nth name of its database's list. */
-static struct actor *server_at(struct pool *of, uint16_t host, uint32_t address)
+/* An idle server that was connected to the nth host of its database's list. */
+static struct actor *server_of_host(struct pool *of, uint16_t host, uint32_t address)
 {
 	struct actor *actor = fake_server(of);
 	struct server_link *server = actor_server(actor);
@@ -48,23 +51,23 @@ static struct actor *server_at(struct pool *of, uint16_t host, uint32_t address)
 	return actor;
 }
 
-static void move(const char *name, uint32_t gone)
+static void move_host(const char *name, uint32_t old_address)
 {
-	const struct sockaddr_in address = ipv4(gone, 0);
+	const struct sockaddr_in address = ipv4(old_address, 0);
 
 	failover_host_moved(
 		&fake_registry, name, (const struct sockaddr *)&address, sizeof(address));
 }
 
-static void test_servers_at_an_address_that_is_gone_are_retired(void **state)
+static void test_servers_at_an_old_address_are_closed(void **state)
 {
-	struct actor *gone = server_at(pool, 0, 0x0a000001);
-	struct actor *stays = server_at(pool, 0, 0x0a000002);
-	struct actor *elsewhere = server_at(fake_pool("other", "bob"), 0, 0x0a000001);
+	struct actor *old_address = server_of_host(pool, 0, 0x0a000001);
+	struct actor *stays = server_of_host(pool, 0, 0x0a000002);
+	struct actor *elsewhere = server_of_host(fake_pool("other", "bob"), 0, 0x0a000001);
 
 	(void)state;
-	move("a.test", 0x0a000001);
-	assert_true(actor_server(gone)->close_needed);
+	move_host("a.test", 0x0a000001);
+	assert_true(actor_server(old_address)->close_needed);
 	assert_false(actor_server(stays)->close_needed);
 	assert_true(actor_server(elsewhere)->close_needed);
 	assert_non_null(pool->welcome);
@@ -72,35 +75,35 @@ static void test_servers_at_an_address_that_is_gone_are_retired(void **state)
 		fake_logged("a.test is no longer at 10.0.0.1, connections to be retired: 2"));
 }
 
-static void test_only_servers_found_under_that_very_name_are(void **state)
+static void test_servers_of_other_host_names_are_kept(void **state)
 {
-	struct actor *by_other_name = server_at(pool, 2, 0x0a000001);
-	struct actor *out_of_list = server_at(pool, 7, 0x0a000001);
+	struct actor *by_other_name = server_of_host(pool, 2, 0x0a000001);
+	struct actor *out_of_list = server_of_host(pool, 7, 0x0a000001);
 	struct actor *on_socket = fake_server(pool);
 
 	(void)state;
 	actor_server(on_socket)->host = 1;
-	move("a.test", 0x0a000001);
-	move("a.tes", 0x0a000001);
-	move("a.test.", 0x0a000001);
-	move("/sockets", 0x0a000001);
+	move_host("a.test", 0x0a000001);
+	move_host("a.tes", 0x0a000001);
+	move_host("a.test.", 0x0a000001);
+	move_host("/sockets", 0x0a000001);
 	assert_false(actor_server(by_other_name)->close_needed);
 	assert_false(actor_server(out_of_list)->close_needed);
 	assert_false(actor_server(on_socket)->close_needed);
 	assert_false(fake_logged("is no longer at"));
-	move("b.test", 0x0a000001);
+	move_host("b.test", 0x0a000001);
 	assert_true(actor_server(by_other_name)->close_needed);
 }
 
-static void test_moved_servers_in_use_go_when_they_are_free(void **state)
+static void test_paired_server_at_an_old_address_is_closed_when_unpaired(void **state)
 {
-	struct actor *server = server_at(pool, 0, 0x0a000001);
+	struct actor *server = server_of_host(pool, 0, 0x0a000001);
 	struct actor *client = fake_client(pool);
 
 	(void)state;
 	say(client, "Q");
 	assert_heard(server, "Q");
-	move("a.test", 0x0a000001);
+	move_host("a.test", 0x0a000001);
 	say(server, "C>");
 	assert_heard(client, "C>");
 	say(client, "Q");
@@ -114,8 +117,11 @@ static void test_moved_servers_in_use_go_when_they_are_free(void **state)
 
 static struct actor *client, *first, *second, *third;
 
-/* Two servers of the pool, one of another pool of the database; a client is with one of them. */
-static void take_first(void)
+/*
+ * Two servers of the pool, one of another pool of the database; a client is paired with
+ * `first`.
+ */
+static void pair_with_first(void)
 {
 	second = fake_server(pool);
 	first = fake_server(pool);
@@ -125,26 +131,27 @@ static void take_first(void)
 	assert_heard(first, "Q");
 }
 
-static void refuse_to_write(struct actor *server)
+static void send_read_only_error(struct actor *server)
 {
 	say_error(server, "25006", "cannot execute INSERT in a read-only transaction");
 }
 
-static bool is_marked(struct actor *server)
+static bool is_close_needed(struct actor *server)
 {
 	return actor_server(server)->close_needed;
 }
 
-static void test_a_server_that_refuses_to_write_retires_them_all(void **state)
+static void test_read_only_error_closes_all_servers_of_the_database(void **state)
 {
 	struct actor *other = fake_server(fake_pool("other", "bob"));
 
 	(void)state;
-	take_first();
-	refuse_to_write(first);
+	pair_with_first();
+	send_read_only_error(first);
 	assert_heard(client, "E");
-	assert_true(is_marked(first) && is_marked(second) && is_marked(third));
-	assert_false(is_marked(other));
+	assert_true(
+		is_close_needed(first) && is_close_needed(second) && is_close_needed(third));
+	assert_false(is_close_needed(other));
 	assert_non_null(pool->welcome);
 	say(first, "Z");
 	assert_heard(client, "Z");
@@ -153,53 +160,53 @@ static void test_a_server_that_refuses_to_write_retires_them_all(void **state)
 	assert_true(fake_logged("the server is read-only, looking for its successor"));
 }
 
-static void test_other_errors_retire_nobody(void **state)
+static void test_other_errors_close_no_servers(void **state)
 {
 	static const char *const codes[] = {"25001", "25P02", "2500", "250066", "", "57P01"};
 
 	(void)state;
-	take_first();
+	pair_with_first();
 	for (size_t i = 0; i < COUNT(codes); i++) {
-		say_error(first, codes[i], "no");
+		say_error(first, codes[i], "other error");
 		say(first, "Z");
 		assert_heard(client, "EZ");
-		assert_false(is_marked(first) || is_marked(second));
+		assert_false(is_close_needed(first) || is_close_needed(second));
 		say(client, "Q");
 		assert_heard(first, "Q");
 	}
 }
 
-static void test_without_the_check_it_is_an_error_like_any_other(void **state)
+static void test_read_only_error_is_ignored_without_server_failover_check(void **state)
 {
 	(void)state;
 	fake_set("server_failover_check", "0");
-	take_first();
-	refuse_to_write(first);
+	pair_with_first();
+	send_read_only_error(first);
 	assert_heard(client, "E");
-	assert_false(is_marked(first) || is_marked(second));
+	assert_false(is_close_needed(first) || is_close_needed(second));
 }
 
-static void test_in_a_batch_it_is_seen_too(void **state)
+static void test_read_only_error_is_recognized_in_a_batch(void **state)
 {
 	(void)state;
-	take_first();
+	pair_with_first();
 	say(first, "CZ");
 	assert_heard(client, "CZ");
 	say(client, "PBES");
 	assert_heard(first, "PBES");
 	say(first, "12");
-	refuse_to_write(first);
+	send_read_only_error(first);
 	assert_heard(client, "12E");
-	assert_true(is_marked(second));
+	assert_true(is_close_needed(second));
 }
 
-static void test_half_of_a_long_error_will_do(void **state)
+static void test_read_only_error_is_recognized_before_all_of_it_arrives(void **state)
 {
 	static char text[80000];
 	struct buffer whole;
 
 	(void)state;
-	take_first();
+	pair_with_first();
 	memset(text, 'x', sizeof(text) - 1);
 	buffer_init(&whole);
 	buffer_append(&whole, "E\0\0\0\0SERROR\0C25006\0M", 20);
@@ -209,33 +216,33 @@ static void test_half_of_a_long_error_will_do(void **state)
 	whole.data[3] = (uint8_t)((whole.length - 1) >> 8);
 	whole.data[4] = (uint8_t)(whole.length - 1);
 	say_bytes(first, whole.data, 9000);
-	assert_true(is_marked(second));
+	assert_true(is_close_needed(second));
 	say_bytes(first, whole.data + 9000, whole.length - 9000);
 	assert_heard(client, "E");
 	buffer_free(&whole);
 }
 
-static void test_new_servers_are_not_retired_at_each_error(void **state)
+static void test_new_servers_are_not_closed_at_each_read_only_error(void **state)
 {
 	(void)state;
-	take_first();
-	refuse_to_write(first);
+	pair_with_first();
+	send_read_only_error(first);
 	say(first, "Z");
 	assert_heard(client, "EZ");
 	first = fake_server(pool);
 	say(client, "Q");
 	assert_heard(first, "Q");
-	refuse_to_write(first);
-	assert_false(is_marked(first));
+	send_read_only_error(first);
+	assert_false(is_close_needed(first));
 	fake_advance(2100 * USEC_PER_MSEC);
-	refuse_to_write(first);
-	assert_true(is_marked(first));
+	send_read_only_error(first);
+	assert_true(is_close_needed(first));
 }
 
-/* --- names that are forgotten ------------------------------------------------------------- */
+/* --- the resolver ------------------------------------------------------------------------- */
 
-/* Hosts file names answer without a name server. */
-static void test_its_hosts_are_looked_up_again(void **state)
+/* Names in the hosts file are resolved without a name server. */
+static void test_read_only_error_expires_the_resolved_addresses(void **state)
 {
 	const struct resolver_options options = {
 		.servers = "127.0.0.1:9",
@@ -262,7 +269,7 @@ static void test_its_hosts_are_looked_up_again(void **state)
 	server = fake_server(pool);
 	client = fake_client(pool);
 	say(client, "Q");
-	refuse_to_write(server);
+	send_read_only_error(server);
 	assert_int_equal(resolver_row_of(fake_registry.resolver, name).left, 0);
 	resolver_free(fake_registry.resolver);
 	fake_registry.resolver = NULL;
@@ -272,16 +279,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(servers_at_an_address_that_is_gone_are_retired),
-		TEST(only_servers_found_under_that_very_name_are),
-		TEST(moved_servers_in_use_go_when_they_are_free),
-		TEST(a_server_that_refuses_to_write_retires_them_all),
-		TEST(other_errors_retire_nobody),
-		TEST(without_the_check_it_is_an_error_like_any_other),
-		TEST(in_a_batch_it_is_seen_too),
-		TEST(half_of_a_long_error_will_do),
-		TEST(new_servers_are_not_retired_at_each_error),
-		TEST(its_hosts_are_looked_up_again),
+		TEST(servers_at_an_old_address_are_closed),
+		TEST(servers_of_other_host_names_are_kept),
+		TEST(paired_server_at_an_old_address_is_closed_when_unpaired),
+		TEST(read_only_error_closes_all_servers_of_the_database),
+		TEST(other_errors_close_no_servers),
+		TEST(read_only_error_is_ignored_without_server_failover_check),
+		TEST(read_only_error_is_recognized_in_a_batch),
+		TEST(read_only_error_is_recognized_before_all_of_it_arrives),
+		TEST(new_servers_are_not_closed_at_each_read_only_error),
+		TEST(read_only_error_expires_the_resolved_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

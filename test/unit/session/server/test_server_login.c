@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* How we log in to servers: each request with each kind of secret, and what no server may say. */
+/*
+ * Logins to servers: the answer to each authentication request with each kind of secret, and
+ * what a server must not send.
+ */
 #include <errno.h>
 
 #include "crypt/md5.h"
@@ -20,7 +23,7 @@
 	"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
 
 static struct pool *pool;
-static struct actor *waiter; /* a client that waits for the server */
+static struct actor *waiting_client; /* a client that waits for the server */
 
 static void start_with(const char *database)
 {
@@ -32,7 +35,7 @@ static void start_with(const char *database)
 		database);
 	fake_start(config);
 	pool = fake_pool("db", "alice");
-	waiter = NULL;
+	waiting_client = NULL;
 }
 
 static int start(void **state)
@@ -44,13 +47,13 @@ static int start(void **state)
 
 /* --- servers ------------------------------------------------------------------------------ */
 
-/* A server that was launched for a waiting client, and has our StartupMessage. */
+/* Launches a server for a waiting client. The server has received our StartupMessage. */
 static struct actor *launch(void)
 {
 	struct actor *server;
 
-	waiter = fake_client(pool);
-	say(waiter, "Q");
+	waiting_client = fake_client(pool);
+	say(waiting_client, "Q");
 	server = fake_launched();
 	assert_non_null(server);
 	fake_connected(server, 0);
@@ -59,15 +62,15 @@ static struct actor *launch(void)
 	return server;
 }
 
-/* Ready for the next attempt, whatever became of the last one. */
-static void begin_anew(void)
+/* Prepares the next attempt, whatever the result of the last one. */
+static void prepare_next_attempt(void)
 {
-	if (waiter && !is_gone(waiter))
-		leave(waiter);
+	if (waiting_client && !is_gone(waiting_client))
+		leave(waiting_client);
 	pool->failing = false;
 }
 
-static void say_authentication(
+static void send_authentication(
 	struct actor *server, uint32_t request, const void *data, size_t length)
 {
 	struct buffer buffer;
@@ -82,12 +85,12 @@ static void assert_logged_in(struct actor *server)
 	say(server, "RSKZ");
 	assert_heard(server, "Q");
 	say(server, "CZ");
-	assert_heard(waiter, "CZ");
+	assert_heard(waiting_client, "CZ");
 	assert_state(server, SERVER_IDLE);
 	assert_null(actor_server(server)->login);
 }
 
-/* The server is closed for this reason; the client goes on waiting. */
+/* The server is closed for this reason; the client still waits. */
 static void assert_failed(struct actor *server, const char *reason)
 {
 	char line[200];
@@ -95,19 +98,19 @@ static void assert_failed(struct actor *server, const char *reason)
 	assert_gone(server);
 	snprintf(line, sizeof(line), "closing because: %s", reason);
 	assert_true(fake_logged(line));
-	assert_state(waiter, CLIENT_WAITING);
+	assert_state(waiting_client, CLIENT_WAITING);
 	assert_true(pool->failing);
 	assert_string_equal(pool->last_failure.text, reason);
-	begin_anew();
+	prepare_next_attempt();
 }
 
-/* The server is closed; those who wait hear that our secret does not do. */
-static void assert_wrong_kind(struct actor *server)
+/* The server is closed; waiting clients receive an error about the kind of our secret. */
+static void assert_wrong_secret_kind(struct actor *server)
 {
 	assert_heard(server, "");
 	assert_gone(server);
-	assert_told(waiter, "28000", "server login failed: wrong password type");
-	begin_anew();
+	assert_told(waiting_client, "28000", "server login failed: wrong password type");
+	prepare_next_attempt();
 }
 
 static void wait_for_helper(void)
@@ -118,7 +121,7 @@ static void wait_for_helper(void)
 
 /* --- the startup message ------------------------------------------------------------------ */
 
-static void test_the_startup_names_the_database_and_the_user(void **state)
+static void test_startup_message_names_database_and_user(void **state)
 {
 	static const char expected[] = "\0\0\0\x20\0\3\0\0database\0db\0user\0alice\0";
 	struct actor *server = launch();
@@ -131,7 +134,7 @@ static void test_the_startup_names_the_database_and_the_user(void **state)
 	assert_logged_in(server);
 }
 
-static void test_the_startup_has_the_start_values_of_the_database(void **state)
+static void test_startup_message_has_the_parameters_of_the_database(void **state)
 {
 	static const char expected[] =
 		"database\0other\0client_encoding\0UTF8\0datestyle\0ISO\0"
@@ -150,13 +153,13 @@ static void test_the_startup_has_the_start_values_of_the_database(void **state)
 	assert_memory_equal(output + 8, expected, sizeof(expected));
 }
 
-static void test_a_server_to_which_nothing_can_be_written(void **state)
+static void test_failed_write_of_the_startup_message_fails_the_login(void **state)
 {
 	struct actor *server;
 
 	(void)state;
-	waiter = fake_client(pool);
-	say(waiter, "Q");
+	waiting_client = fake_client(pool);
+	say(waiting_client, "Q");
 	server = fake_launched();
 	scripted_break(server->script);
 	fake_connected(server, 0);
@@ -165,7 +168,7 @@ static void test_a_server_to_which_nothing_can_be_written(void **state)
 
 /* --- a login ------------------------------------------------------------------------------ */
 
-static void test_a_login_may_come_byte_by_byte(void **state)
+static void test_login_may_arrive_byte_by_byte(void **state)
 {
 	struct actor *server = launch();
 	struct buffer bytes;
@@ -179,12 +182,12 @@ static void test_a_login_may_come_byte_by_byte(void **state)
 	}
 	buffer_free(&bytes);
 	assert_heard(server, "Q");
-	assert_state(waiter, CLIENT_PAIRED);
+	assert_state(waiting_client, CLIENT_PAIRED);
 	say(server, "CZ");
 	assert_int_equal(fake_registry.helds.used, 0);
 }
 
-static void test_what_the_server_reports_is_known_of_it(void **state)
+static void test_reported_parameters_and_cancel_key_are_stored(void **state)
 {
 	struct actor *server = launch();
 	struct server_link *link = actor_server(server);
@@ -199,7 +202,7 @@ static void test_what_the_server_reports_is_known_of_it(void **state)
 	assert_memory_equal(link->cancel_key, "\0\0\1\2\3\4\5\6", 8);
 }
 
-static void test_only_the_first_login_makes_the_welcome(void **state)
+static void test_welcome_message_is_made_from_the_first_login_only(void **state)
 {
 	struct actor *server;
 	const struct parameters *first;
@@ -226,7 +229,7 @@ static void test_only_the_first_login_makes_the_welcome(void **state)
 	assert_int_equal(pool->welcome_head.length, head);
 }
 
-static void test_what_is_said_behind_the_login_makes_the_server_dirty(void **state)
+static void test_message_after_the_login_makes_the_server_dirty(void **state)
 {
 	static const char *const tails[] = {"E", "N", "TDCZ", "S"};
 
@@ -244,7 +247,7 @@ static void test_what_is_said_behind_the_login_makes_the_server_dirty(void **sta
 	}
 }
 
-static void test_half_a_message_behind_the_login_makes_it_dirty_too(void **state)
+static void test_incomplete_message_after_the_login_makes_the_server_dirty(void **state)
 {
 	struct actor *server;
 	struct buffer bytes;
@@ -258,13 +261,13 @@ static void test_half_a_message_behind_the_login_makes_it_dirty_too(void **state
 	buffer_append(&bytes, "N\0\0", 3);
 	say_buffer(server, &bytes);
 	assert_true(actor_server(server)->dirty);
-	waiter = fake_client(pool);
-	say(waiter, "Q");
+	waiting_client = fake_client(pool);
+	say(waiting_client, "Q");
 	assert_gone(server);
 }
 
-/* It has a client at once, who hears whole messages all the same. */
-static void test_half_a_message_behind_the_login_is_not_lost(void **state)
+/* The server is paired at once; its client receives whole messages. */
+static void test_incomplete_message_after_the_login_is_forwarded_whole(void **state)
 {
 	struct actor *server = launch();
 	struct buffer bytes;
@@ -279,15 +282,15 @@ static void test_half_a_message_behind_the_login_is_not_lost(void **state)
 	assert_heard(server, "Q");
 	say_bytes(server, bytes.data + all + 7, bytes.length - all - 7);
 	say(server, "TDCZ");
-	assert_heard(waiter, "NTDCZ");
-	assert_state(waiter, CLIENT_IDLE);
+	assert_heard(waiting_client, "NTDCZ");
+	assert_state(waiting_client, CLIENT_IDLE);
 	assert_gone(server);
 	buffer_free(&bytes);
 }
 
 /* --- passwords ---------------------------------------------------------------------------- */
 
-static void test_a_clear_password_is_told_if_it_is_known(void **state)
+static void test_cleartext_request_is_answered_with_a_plain_secret_only(void **state)
 {
 	char hashed[36];
 	const char *const others[] = {NULL, "", hashed, PENCIL};
@@ -298,7 +301,7 @@ static void test_a_clear_password_is_told_if_it_is_known(void **state)
 	assert_true(md5_secret("secret", "alice", hashed));
 	fake_user("alice", "secret");
 	server = launch();
-	say_authentication(server, AUTH_CLEARTEXT, NULL, 0);
+	send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
 	assert_heard(server, "p");
 	assert_string_equal((const char *)heard_body(server, &length), "secret");
 	assert_int_equal(length, 7);
@@ -307,13 +310,13 @@ static void test_a_clear_password_is_told_if_it_is_known(void **state)
 	for (size_t i = 0; i < COUNT(others); i++) {
 		fake_user("alice", others[i]);
 		server = launch();
-		say_authentication(server, AUTH_CLEARTEXT, NULL, 0);
-		assert_wrong_kind(server);
+		send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
+		assert_wrong_secret_kind(server);
 	}
 	fake_user("alice", NULL);
 }
 
-static void test_md5_is_answered_with_plain_and_md5_secrets(void **state)
+static void test_md5_request_is_answered_with_plain_and_md5_secrets(void **state)
 {
 	char hashed[36], response[36];
 	const char *const good[] = {"secret", hashed};
@@ -327,7 +330,7 @@ static void test_md5_is_answered_with_plain_and_md5_secrets(void **state)
 	for (size_t i = 0; i < COUNT(good); i++) {
 		fake_user("alice", good[i]);
 		server = launch();
-		say_authentication(server, AUTH_MD5, "salt", 4);
+		send_authentication(server, AUTH_MD5, "salt", 4);
 		assert_heard(server, "p");
 		assert_string_equal((const char *)heard_body(server, &length), response);
 		assert_int_equal(length, 36);
@@ -337,16 +340,16 @@ static void test_md5_is_answered_with_plain_and_md5_secrets(void **state)
 	for (size_t i = 0; i < COUNT(others); i++) {
 		fake_user("alice", others[i]);
 		server = launch();
-		say_authentication(server, AUTH_MD5, "salt", 4);
-		assert_wrong_kind(server);
+		send_authentication(server, AUTH_MD5, "salt", 4);
+		assert_wrong_secret_kind(server);
 	}
 	server = launch();
-	say_authentication(server, AUTH_MD5, "sal", 3);
+	send_authentication(server, AUTH_MD5, "sal", 3);
 	assert_failed(server, "bad pkt header");
 	fake_user("alice", NULL);
 }
 
-static void test_the_password_of_the_database_is_the_forced_users(void **state)
+static void test_password_of_the_database_is_used_for_the_forced_user(void **state)
 {
 	struct actor *server;
 	size_t length;
@@ -356,13 +359,13 @@ static void test_the_password_of_the_database_is_the_forced_users(void **state)
 	fake_user("carol", "another");
 	pool = fake_pool("db", "carol");
 	server = launch();
-	say_authentication(server, AUTH_CLEARTEXT, NULL, 0);
+	send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
 	assert_heard(server, "p");
 	assert_string_equal((const char *)heard_body(server, &length), "hers");
 	assert_logged_in(server);
 }
 
-static void test_other_ways_to_log_in_are_not_known(void **state)
+static void test_unsupported_authentication_requests_are_refused(void **state)
 {
 	static const uint32_t requests[] = {
 		1, 2, 4, 6, AUTH_GSS, AUTH_GSS_CONTINUE, AUTH_SSPI, 13, 99, UINT32_MAX};
@@ -372,13 +375,13 @@ static void test_other_ways_to_log_in_are_not_known(void **state)
 	for (size_t i = 0; i < COUNT(requests); i++) {
 		struct actor *server = launch();
 
-		say_authentication(server, requests[i], "data", 4);
-		assert_wrong_kind(server);
+		send_authentication(server, requests[i], "data", 4);
+		assert_wrong_secret_kind(server);
 	}
 	assert_true(fake_logged("unknown/unsupported auth method: 7"));
 }
 
-static void test_a_request_that_is_cut_is_refused(void **state)
+static void test_truncated_authentication_request_is_refused(void **state)
 {
 	(void)state;
 	for (size_t length = 0; length < 4; length++) {
@@ -394,7 +397,7 @@ static void test_a_request_that_is_cut_is_refused(void **state)
 
 /* --- SCRAM -------------------------------------------------------------------------------- */
 
-/* The server's side of an exchange. */
+/* the server's side of an exchange */
 struct exchange {
 	struct scram_server scram;
 	struct scram_keys keys;
@@ -403,7 +406,10 @@ struct exchange {
 
 static const uint8_t salt[] = "sixteen bytes...";
 
-/* Up to our last message, which has been heard; the password is the one that the server knows. */
+/*
+ * Runs the exchange up to our last message, which was received; `password` is the one known to
+ * the server.
+ */
 static struct actor *begin_scram(struct exchange *exchange, const char *password,
 	const uint8_t *with_salt, size_t salt_length, uint32_t iterations)
 {
@@ -418,7 +424,7 @@ static struct actor *begin_scram(struct exchange *exchange, const char *password
 	buffer_init(&exchange->out);
 	assert_true(
 		scram_derive(password, with_salt, salt_length, iterations, &exchange->keys));
-	say_authentication(server, AUTH_SASL, "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0", 34);
+	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0", 34);
 	assert_heard(server, "p");
 	body = heard_body(server, &length);
 	reader_init(&reader, body, length);
@@ -430,14 +436,14 @@ static struct actor *begin_scram(struct exchange *exchange, const char *password
 	assert_int_equal(scram_server_first(&exchange->scram, (const char *)message, size,
 				 nonce, with_salt, salt_length, iterations, &exchange->out),
 		SCRAM_GOOD);
-	say_authentication(
+	send_authentication(
 		server, AUTH_SASL_CONTINUE, exchange->out.data, exchange->out.length);
 	wait_for_helper();
 	assert_heard(server, "p");
 	return server;
 }
 
-/* Judge our last message, and make the server's. */
+/* Verifies our last message, and writes the server's. */
 static void end_scram(struct actor *server, struct exchange *exchange, bool good)
 {
 	uint8_t client_key[SCRAM_KEY_SIZE];
@@ -457,7 +463,7 @@ static void free_exchange(struct exchange *exchange)
 	buffer_free(&exchange->out);
 }
 
-static void test_scram_proves_a_plain_secret(void **state)
+static void test_scram_is_answered_with_a_plain_secret(void **state)
 {
 	struct exchange exchange;
 	struct actor *server;
@@ -466,12 +472,12 @@ static void test_scram_proves_a_plain_secret(void **state)
 	fake_user("alice", "secret");
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
 	end_scram(server, &exchange, true);
-	say_authentication(server, AUTH_SASL_FINAL, exchange.out.data, exchange.out.length);
+	send_authentication(server, AUTH_SASL_FINAL, exchange.out.data, exchange.out.length);
 	assert_logged_in(server);
 	free_exchange(&exchange);
 }
 
-static void test_keys_that_a_client_proved_are_passed_on(void **state)
+static void test_scram_is_answered_with_keys_of_a_client_login(void **state)
 {
 	struct exchange exchange;
 	struct actor *server;
@@ -486,13 +492,13 @@ static void test_keys_that_a_client_proved_are_passed_on(void **state)
 	keys->client_key_known = true;
 	server = begin_scram(&exchange, "pencil", pencil_salt, length, 4096);
 	end_scram(server, &exchange, true);
-	say_authentication(server, AUTH_SASL_FINAL, exchange.out.data, exchange.out.length);
+	send_authentication(server, AUTH_SASL_FINAL, exchange.out.data, exchange.out.length);
 	assert_logged_in(server);
 	free_exchange(&exchange);
 	fake_user("alice", NULL);
 }
 
-static void test_without_a_password_scram_cannot_be_answered(void **state)
+static void test_scram_is_not_answered_without_password_or_keys(void **state)
 {
 	char hashed[36];
 	const char *const secrets[] = {NULL, "", hashed, PENCIL};
@@ -504,15 +510,15 @@ static void test_without_a_password_scram_cannot_be_answered(void **state)
 
 		fake_user("alice", secrets[i]);
 		server = launch();
-		say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-		assert_wrong_kind(server);
+		send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+		assert_wrong_secret_kind(server);
 	}
 	assert_true(fake_logged("password is SCRAM secret but client authentication did not "
 				"provide SCRAM keys"));
 	fake_user("alice", NULL);
 }
 
-static void test_a_forced_user_does_not_have_the_clients_keys(void **state)
+static void test_scram_keys_of_clients_are_not_used_for_a_forced_user(void **state)
 {
 	struct actor *server;
 	struct user_keys *keys;
@@ -523,11 +529,11 @@ static void test_a_forced_user_does_not_have_the_clients_keys(void **state)
 	keys->client_key_known = true;
 	pool = fake_pool("db", "carol");
 	server = launch();
-	say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-	assert_wrong_kind(server);
+	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+	assert_wrong_secret_kind(server);
 }
 
-static void test_the_only_mechanism_has_to_be_offered(void **state)
+static void test_sasl_request_without_scram_sha_256_is_refused(void **state)
 {
 	static const struct {
 		const char *list;
@@ -541,16 +547,16 @@ static void test_the_only_mechanism_has_to_be_offered(void **state)
 	for (size_t i = 0; i < COUNT(lists); i++) {
 		struct actor *server = launch();
 
-		say_authentication(server, AUTH_SASL, lists[i].list, lists[i].length);
+		send_authentication(server, AUTH_SASL, lists[i].list, lists[i].length);
 		assert_dropped(server);
-		assert_told(waiter, "28000",
+		assert_told(waiting_client, "28000",
 			"server login failed: none of the server's SASL authentication mechanisms "
 			"are supported");
-		begin_anew();
+		prepare_next_attempt();
 	}
 }
 
-static void test_a_server_that_does_not_know_the_secret_is_not_believed(void **state)
+static void test_invalid_server_signature_is_refused(void **state)
 {
 	static const char *const finals[] = {
 		"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=", "v=", "", "e=no", "x"};
@@ -561,15 +567,16 @@ static void test_a_server_that_does_not_know_the_secret_is_not_believed(void **s
 		struct exchange exchange;
 		struct actor *server = begin_scram(&exchange, "secret", salt, 16, 10);
 
-		say_authentication(server, AUTH_SASL_FINAL, finals[i], strlen(finals[i]));
+		send_authentication(server, AUTH_SASL_FINAL, finals[i], strlen(finals[i]));
 		assert_dropped(server);
-		assert_told(waiter, "28000", "server login failed: invalid server signature");
-		begin_anew();
+		assert_told(waiting_client, "28000",
+			"server login failed: invalid server signature");
+		prepare_next_attempt();
 		free_exchange(&exchange);
 	}
 }
 
-static void test_a_server_that_leaves_its_proof_out_is_not_believed(void **state)
+static void test_missing_server_signature_is_refused(void **state)
 {
 	struct exchange exchange;
 	struct actor *server;
@@ -579,16 +586,19 @@ static void test_a_server_that_leaves_its_proof_out_is_not_believed(void **state
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
 	say(server, "R");
 	assert_dropped(server);
-	assert_told(waiter, "28000", "server login failed: invalid server signature");
-	begin_anew();
+	assert_told(waiting_client, "28000", "server login failed: invalid server signature");
+	prepare_next_attempt();
 	free_exchange(&exchange);
-	/* Nor if it begins an exchange and then does not wait for its end. */
+	/*
+	 * The same when the server starts an exchange and sends AuthenticationOk before its
+	 * end.
+	 */
 	server = launch();
-	say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
 	assert_heard(server, "p");
 	say(server, "RKZ");
 	assert_dropped(server);
-	assert_told(waiter, "28000", "server login failed: invalid server signature");
+	assert_told(waiting_client, "28000", "server login failed: invalid server signature");
 }
 
 static void test_scram_messages_out_of_order_are_refused(void **state)
@@ -599,33 +609,33 @@ static void test_scram_messages_out_of_order_are_refused(void **state)
 	(void)state;
 	fake_user("alice", "secret");
 	server = launch();
-	say_authentication(server, AUTH_SASL_CONTINUE, "r=abc,s=QUFB,i=10", 17);
+	send_authentication(server, AUTH_SASL_CONTINUE, "r=abc,s=QUFB,i=10", 17);
 	assert_failed(server, "failed to answer authreq");
 	server = launch();
-	say_authentication(server, AUTH_SASL_FINAL, "v=AAAA", 6);
+	send_authentication(server, AUTH_SASL_FINAL, "v=AAAA", 6);
 	assert_gone(server);
-	assert_heard(waiter, "E");
-	begin_anew();
+	assert_heard(waiting_client, "E");
+	prepare_next_attempt();
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
-	say_authentication(server, AUTH_SASL_CONTINUE, exchange.out.data, exchange.out.length);
+	send_authentication(server, AUTH_SASL_CONTINUE, exchange.out.data, exchange.out.length);
 	wait_for_helper();
 	assert_gone(server);
-	begin_anew();
+	prepare_next_attempt();
 	free_exchange(&exchange);
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
-	say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
 	say(server, "RKZ");
 	assert_gone(server);
-	begin_anew();
+	prepare_next_attempt();
 	free_exchange(&exchange);
 }
 
-static void test_a_challenge_that_is_not_one_is_refused(void **state)
+static void test_malformed_scram_challenge_is_refused(void **state)
 {
 	static const char *const challenges[] = {
 		"",
 		"r=",
-		"r=somebody else's nonce,s=c2FsdA==,i=4096",
+		"r=another client's nonce,s=c2FsdA==,i=4096",
 		"m=ext,r=x,s=c2FsdA==,i=4096",
 	};
 
@@ -634,16 +644,16 @@ static void test_a_challenge_that_is_not_one_is_refused(void **state)
 	for (size_t i = 0; i < COUNT(challenges); i++) {
 		struct actor *server = launch();
 
-		say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+		send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
 		assert_heard(server, "p");
-		say_authentication(
+		send_authentication(
 			server, AUTH_SASL_CONTINUE, challenges[i], strlen(challenges[i]));
 		assert_failed(server, "failed to answer authreq");
 	}
 }
 
-/* Our nonce as it stands in the message that was heard last. */
-static void continue_with(struct actor *server, const char *tail)
+/* A challenge that begins with our nonce, taken from the message received last. */
+static void send_challenge(struct actor *server, const char *tail)
 {
 	char text[400];
 	size_t length;
@@ -652,10 +662,10 @@ static void continue_with(struct actor *server, const char *tail)
 
 	assert_non_null(nonce);
 	snprintf(text, sizeof(text), "%.26sXYZ%s", nonce, tail);
-	say_authentication(server, AUTH_SASL_CONTINUE, text, strlen(text));
+	send_authentication(server, AUTH_SASL_CONTINUE, text, strlen(text));
 }
 
-static void test_a_challenge_with_values_that_cannot_be_is_refused(void **state)
+static void test_scram_challenge_with_invalid_values_is_refused(void **state)
 {
 	static const char *const tails[] = {",s=c2FsdA==,i=0", ",s=c2FsdA==,i=-5",
 		",s=c2FsdA==,i=1000001", ",s=c2FsdA==,i=10000000000", ",s=c2FsdA==,i=x",
@@ -666,32 +676,32 @@ static void test_a_challenge_with_values_that_cannot_be_is_refused(void **state)
 	for (size_t i = 0; i < COUNT(tails); i++) {
 		struct actor *server = launch();
 
-		say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+		send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
 		assert_heard(server, "p");
-		continue_with(server, tails[i]);
+		send_challenge(server, tails[i]);
 		wait_for_helper();
 		assert_failed(server, "failed to answer authreq");
 	}
 }
 
-static void test_a_server_that_goes_while_keys_are_derived_for_it(void **state)
+static void test_server_may_disconnect_while_keys_are_derived(void **state)
 {
 	struct actor *server;
 
 	(void)state;
 	fake_user("alice", "secret");
 	server = launch();
-	say_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
 	assert_heard(server, "p");
-	continue_with(server, ",s=c2FsdA==,i=100");
+	send_challenge(server, ",s=c2FsdA==,i=100");
 	leave(server);
 	assert_failed(server, "server conn crashed?");
 	wait_for_helper();
 }
 
-/* --- what no server may say --------------------------------------------------------------- */
+/* --- what a server must not send ---------------------------------------------------------- */
 
-static void test_ready_before_the_authentication_is_refused(void **state)
+static void test_ready_for_query_before_authentication_is_refused(void **state)
 {
 	struct actor *server = launch();
 
@@ -700,12 +710,12 @@ static void test_ready_before_the_authentication_is_refused(void **state)
 	assert_failed(server, "bad pkt header");
 	fake_user("alice", "secret");
 	server = launch();
-	say_authentication(server, AUTH_CLEARTEXT, NULL, 0);
+	send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
 	say(server, "SKZ");
 	assert_failed(server, "bad pkt header");
 }
 
-static void test_a_login_ends_outside_of_a_transaction(void **state)
+static void test_login_that_ends_in_a_transaction_is_refused(void **state)
 {
 	struct actor *server = launch();
 
@@ -717,7 +727,7 @@ static void test_a_login_ends_outside_of_a_transaction(void **state)
 	assert_failed(server, "bad pkt header");
 }
 
-static void say_message(struct actor *server, uint8_t type, size_t length)
+static void send_message(struct actor *server, uint8_t type, size_t length)
 {
 	struct buffer buffer;
 	uint8_t *bytes = calloc(1, length + 1);
@@ -729,7 +739,7 @@ static void say_message(struct actor *server, uint8_t type, size_t length)
 	free(bytes);
 }
 
-static void test_cancel_keys_have_a_length_and_come_once(void **state)
+static void test_cancel_key_of_invalid_length_or_sent_twice_is_refused(void **state)
 {
 	static const size_t bad[] = {0, 4, 7, 261, 300, 5000};
 	static const size_t good[] = {8, 36, 260};
@@ -739,25 +749,25 @@ static void test_cancel_keys_have_a_length_and_come_once(void **state)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		server = launch();
 		say(server, "R");
-		say_message(server, 'K', bad[i]);
+		send_message(server, 'K', bad[i]);
 		assert_failed(server, "bad pkt header");
 	}
 	for (size_t i = 0; i < COUNT(good); i++) {
 		server = launch();
 		say(server, "R");
-		say_message(server, 'K', good[i]);
+		send_message(server, 'K', good[i]);
 		assert_int_equal(actor_server(server)->cancel_key_length, good[i]);
 		say(server, "Z");
 		say(server, "CZ");
 		leave(server);
-		begin_anew();
+		prepare_next_attempt();
 	}
 	server = launch();
 	say(server, "RKK");
 	assert_failed(server, "bad pkt header");
 }
 
-static void test_a_server_without_a_cancel_key_is_good(void **state)
+static void test_server_without_a_cancel_key_is_accepted(void **state)
 {
 	struct actor *server = launch();
 
@@ -767,7 +777,7 @@ static void test_a_server_without_a_cancel_key_is_good(void **state)
 	assert_null(actor_server(server)->cancel_key);
 }
 
-static void test_unknown_messages_are_refused(void **state)
+static void test_unexpected_messages_are_refused(void **state)
 {
 	(void)state;
 	for (const char *letter = "DTCI123GHWVAntsdc"; *letter; letter++) {
@@ -779,16 +789,16 @@ static void test_unknown_messages_are_refused(void **state)
 	}
 }
 
-static void test_a_protocol_that_is_not_asked_for_is_not_negotiated(void **state)
+static void test_negotiate_protocol_version_is_refused(void **state)
 {
 	struct actor *server = launch();
 
 	(void)state;
-	say_message(server, 'v', 8);
+	send_message(server, 'v', 8);
 	assert_failed(server, "unknown pkt from server");
 }
 
-static void test_headers_that_cannot_be_are_refused(void **state)
+static void test_invalid_message_headers_are_refused(void **state)
 {
 	static const char *const headers[] = {"R\0\0\0\3", "R\xff\xff\xff\xff", "R\0\1\0\0",
 		"E\x7f\xff\xff\xff", "S\0\0\0\0"};
@@ -802,7 +812,7 @@ static void test_headers_that_cannot_be_are_refused(void **state)
 	}
 }
 
-static void test_a_large_message_is_waited_for(void **state)
+static void test_large_message_is_gathered(void **state)
 {
 	struct actor *server = launch();
 	struct buffer buffer;
@@ -821,7 +831,7 @@ static void test_a_large_message_is_waited_for(void **state)
 	assert_heard(server, "Q");
 }
 
-static void test_many_notices_cost_nothing(void **state)
+static void test_many_notices_use_no_memory(void **state)
 {
 	struct actor *server = launch();
 	struct buffer buffer;
@@ -836,7 +846,7 @@ static void test_many_notices_cost_nothing(void **state)
 	assert_logged_in(server);
 }
 
-static void test_parameters_have_an_end(void **state)
+static void test_total_length_of_parameters_is_limited(void **state)
 {
 	struct actor *server = launch();
 	struct buffer buffer;
@@ -855,7 +865,7 @@ static void test_parameters_have_an_end(void **state)
 	assert_failed(server, "broken ParameterStatus packet");
 }
 
-static void test_a_broken_parameter_is_refused(void **state)
+static void test_malformed_parameter_status_is_refused(void **state)
 {
 	static const struct {
 		const char *body;
@@ -874,7 +884,7 @@ static void test_a_broken_parameter_is_refused(void **state)
 	}
 }
 
-static void test_a_server_may_end_at_any_point(void **state)
+static void test_server_may_disconnect_at_any_point(void **state)
 {
 	static const char *const parts[] = {"", "R", "RS", "RSK"};
 
@@ -888,13 +898,13 @@ static void test_a_server_may_end_at_any_point(void **state)
 	}
 }
 
-static void test_a_connect_that_fails_is_told_in_the_log(void **state)
+static void test_failed_connect_is_logged(void **state)
 {
 	struct actor *server;
 
 	(void)state;
-	waiter = fake_client(pool);
-	say(waiter, "Q");
+	waiting_client = fake_client(pool);
+	say(waiting_client, "Q");
 	server = fake_launched();
 	fake_connected(server, ECONNREFUSED);
 	assert_true(fake_logged("sbuf_connect failed to connect to unix:5432"));
@@ -903,7 +913,7 @@ static void test_a_connect_that_fails_is_told_in_the_log(void **state)
 
 /* --- connect_query ------------------------------------------------------------------------ */
 
-static struct actor *prepare(void)
+static struct actor *launch_preparing(void)
 {
 	struct actor *server;
 	size_t length;
@@ -912,15 +922,15 @@ static struct actor *prepare(void)
 	server = launch();
 	say(server, "RSKZ");
 	assert_state(server, SERVER_PREPARING);
-	assert_state(waiter, CLIENT_WAITING);
+	assert_state(waiting_client, CLIENT_WAITING);
 	assert_heard(server, "Q");
 	assert_string_equal((const char *)heard_body(server, &length), "SET x=1");
 	return server;
 }
 
-static void test_a_query_prepares_the_server(void **state)
+static void test_connect_query_is_run_before_the_server_is_used(void **state)
 {
-	struct actor *server = prepare();
+	struct actor *server = launch_preparing();
 	const int index = parameter_index(fake_registry.parameters, "TimeZone");
 
 	(void)state;
@@ -931,34 +941,34 @@ static void test_a_query_prepares_the_server(void **state)
 		parameters_get(actor_link(server)->parameters, (unsigned)index), "UTC");
 	assert_heard(server, "Q");
 	say(server, "CZ");
-	assert_heard(waiter, "CZ");
+	assert_heard(waiting_client, "CZ");
 }
 
-static void test_errors_of_the_query_are_only_logged(void **state)
+static void test_error_of_the_connect_query_is_logged_only(void **state)
 {
-	struct actor *server = prepare();
+	struct actor *server = launch_preparing();
 
 	(void)state;
 	say(server, "EZ");
 	assert_true(
 		fake_logged("S: error while executing exec_on_query: ERROR: division by zero"));
-	assert_state(waiter, CLIENT_PAIRED);
+	assert_state(waiting_client, CLIENT_PAIRED);
 }
 
-static void test_a_query_that_leaves_a_transaction_open_fails(void **state)
+static void test_connect_query_that_leaves_a_transaction_open_fails_the_login(void **state)
 {
-	struct actor *server = prepare();
+	struct actor *server = launch_preparing();
 
 	(void)state;
 	say(server, "C>");
 	assert_gone(server);
-	assert_state(waiter, CLIENT_WAITING);
+	assert_state(waiting_client, CLIENT_WAITING);
 	assert_true(pool->failing);
 }
 
-static void test_a_server_that_ends_in_the_query_has_failed_to_log_in(void **state)
+static void test_server_closed_during_the_connect_query_fails_the_login(void **state)
 {
-	struct actor *server = prepare();
+	struct actor *server = launch_preparing();
 
 	(void)state;
 	leave(server);
@@ -970,48 +980,48 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 #define OWN_TEST(name) cmocka_unit_test_teardown(test_##name, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(the_startup_names_the_database_and_the_user),
-		OWN_TEST(the_startup_has_the_start_values_of_the_database),
-		TEST(a_server_to_which_nothing_can_be_written),
-		TEST(a_login_may_come_byte_by_byte),
-		TEST(what_the_server_reports_is_known_of_it),
-		TEST(only_the_first_login_makes_the_welcome),
-		TEST(what_is_said_behind_the_login_makes_the_server_dirty),
-		TEST(half_a_message_behind_the_login_makes_it_dirty_too),
-		TEST(half_a_message_behind_the_login_is_not_lost),
-		TEST(a_clear_password_is_told_if_it_is_known),
-		TEST(md5_is_answered_with_plain_and_md5_secrets),
-		OWN_TEST(the_password_of_the_database_is_the_forced_users),
-		TEST(other_ways_to_log_in_are_not_known),
-		TEST(a_request_that_is_cut_is_refused),
-		TEST(scram_proves_a_plain_secret),
-		TEST(keys_that_a_client_proved_are_passed_on),
-		TEST(without_a_password_scram_cannot_be_answered),
-		OWN_TEST(a_forced_user_does_not_have_the_clients_keys),
-		TEST(the_only_mechanism_has_to_be_offered),
-		TEST(a_server_that_does_not_know_the_secret_is_not_believed),
-		TEST(a_server_that_leaves_its_proof_out_is_not_believed),
+		TEST(startup_message_names_database_and_user),
+		OWN_TEST(startup_message_has_the_parameters_of_the_database),
+		TEST(failed_write_of_the_startup_message_fails_the_login),
+		TEST(login_may_arrive_byte_by_byte),
+		TEST(reported_parameters_and_cancel_key_are_stored),
+		TEST(welcome_message_is_made_from_the_first_login_only),
+		TEST(message_after_the_login_makes_the_server_dirty),
+		TEST(incomplete_message_after_the_login_makes_the_server_dirty),
+		TEST(incomplete_message_after_the_login_is_forwarded_whole),
+		TEST(cleartext_request_is_answered_with_a_plain_secret_only),
+		TEST(md5_request_is_answered_with_plain_and_md5_secrets),
+		OWN_TEST(password_of_the_database_is_used_for_the_forced_user),
+		TEST(unsupported_authentication_requests_are_refused),
+		TEST(truncated_authentication_request_is_refused),
+		TEST(scram_is_answered_with_a_plain_secret),
+		TEST(scram_is_answered_with_keys_of_a_client_login),
+		TEST(scram_is_not_answered_without_password_or_keys),
+		OWN_TEST(scram_keys_of_clients_are_not_used_for_a_forced_user),
+		TEST(sasl_request_without_scram_sha_256_is_refused),
+		TEST(invalid_server_signature_is_refused),
+		TEST(missing_server_signature_is_refused),
 		TEST(scram_messages_out_of_order_are_refused),
-		TEST(a_challenge_that_is_not_one_is_refused),
-		TEST(a_challenge_with_values_that_cannot_be_is_refused),
-		TEST(a_server_that_goes_while_keys_are_derived_for_it),
-		TEST(ready_before_the_authentication_is_refused),
-		TEST(a_login_ends_outside_of_a_transaction),
-		TEST(cancel_keys_have_a_length_and_come_once),
-		TEST(a_server_without_a_cancel_key_is_good),
-		TEST(unknown_messages_are_refused),
-		TEST(a_protocol_that_is_not_asked_for_is_not_negotiated),
-		TEST(headers_that_cannot_be_are_refused),
-		TEST(a_large_message_is_waited_for),
-		TEST(many_notices_cost_nothing),
-		TEST(parameters_have_an_end),
-		TEST(a_broken_parameter_is_refused),
-		TEST(a_server_may_end_at_any_point),
-		TEST(a_connect_that_fails_is_told_in_the_log),
-		OWN_TEST(a_query_prepares_the_server),
-		OWN_TEST(errors_of_the_query_are_only_logged),
-		OWN_TEST(a_query_that_leaves_a_transaction_open_fails),
-		OWN_TEST(a_server_that_ends_in_the_query_has_failed_to_log_in),
+		TEST(malformed_scram_challenge_is_refused),
+		TEST(scram_challenge_with_invalid_values_is_refused),
+		TEST(server_may_disconnect_while_keys_are_derived),
+		TEST(ready_for_query_before_authentication_is_refused),
+		TEST(login_that_ends_in_a_transaction_is_refused),
+		TEST(cancel_key_of_invalid_length_or_sent_twice_is_refused),
+		TEST(server_without_a_cancel_key_is_accepted),
+		TEST(unexpected_messages_are_refused),
+		TEST(negotiate_protocol_version_is_refused),
+		TEST(invalid_message_headers_are_refused),
+		TEST(large_message_is_gathered),
+		TEST(many_notices_use_no_memory),
+		TEST(total_length_of_parameters_is_limited),
+		TEST(malformed_parameter_status_is_refused),
+		TEST(server_may_disconnect_at_any_point),
+		TEST(failed_connect_is_logged),
+		OWN_TEST(connect_query_is_run_before_the_server_is_used),
+		OWN_TEST(error_of_the_connect_query_is_logged_only),
+		OWN_TEST(connect_query_that_leaves_a_transaction_open_fails_the_login),
+		OWN_TEST(server_closed_during_the_connect_query_fails_the_login),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

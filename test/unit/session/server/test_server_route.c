@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* To which host a login goes, and when it goes on to the next. */
+/* To which host of a list a server login connects, and when it tries the next host. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include "support/postgres/fake_postgres.h"
 
 static struct pool *pool;
-static struct actor *server; /* of the attempt that goes on */
+static struct actor *server; /* the server of the running attempt */
 
 static void start_with(const char *database)
 {
@@ -26,7 +26,7 @@ static void start_with(const char *database)
 	pool = fake_pool("db", "alice");
 }
 
-/* It connects to the socket in this folder. */
+/* The server connects to the socket in this folder. */
 static void assert_at(const char *folder)
 {
 	char path[100];
@@ -44,8 +44,10 @@ static void launch(const char *folder)
 	assert_at(folder);
 }
 
-/* The present host refuses: the attempt goes on at the one in this folder. */
-static void refused_then(const char *folder)
+/*
+ * The current host refuses the connection: the attempt continues with the host in this folder.
+ */
+static void refuse_and_expect(const char *folder)
 {
 	fake_connected(server, ECONNREFUSED);
 	server = fake_launched();
@@ -60,15 +62,15 @@ static void log_in(void)
 	assert_state(server, SERVER_IDLE);
 }
 
-/* Time passes, with a look at the login as the regular upkeep has it. */
-static void pass(usec_t time)
+/* Advances the clock and checks the login once, as the janitor does. */
+static void advance(usec_t time)
 {
 	fake_advance(time);
 	server_login_hurry(actor_server(server), loop_now(&fake_loop));
 }
 
-/* The login has gone on to the next host, as nothing was heard of the one before. */
-static void assert_went_on(const char *folder)
+/* The current host has timed out: the login continues with the host in this folder. */
+static void assert_next_host(const char *folder)
 {
 	server = fake_launched();
 	assert_non_null(server);
@@ -104,36 +106,36 @@ static void test_hosts_are_used_in_turn(void **state)
 	}
 }
 
-static void test_a_host_that_was_tried_in_vain_has_had_its_turn(void **state)
+static void test_host_that_refused_has_used_its_turn(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b,/c");
 	launch("/a");
-	refused_then("/b");
+	refuse_and_expect("/b");
 	log_in();
 	launch("/c");
 	log_in();
 }
 
-static void test_without_balancing_the_next_host_is_for_failures(void **state)
+static void test_load_balance_disabled_uses_the_next_host_after_a_failure_only(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b,/c load_balance_hosts=disable");
 	launch("/a");
 	log_in();
 	launch("/a");
-	refused_then("/b");
-	refused_then("/c");
+	refuse_and_expect("/b");
+	refuse_and_expect("/c");
 	log_in();
 	launch("/c");
 	log_in();
 	launch("/c");
-	refused_then("/a");
+	refuse_and_expect("/a");
 	log_in();
 }
 
-/* A failure that is not the host's silence ends the attempt; the next one takes the next host. */
-static void test_without_balancing_a_refused_login_moves_on(void **state)
+/* A refused login ends the attempt, unlike a timeout; the next attempt takes the next host. */
+static void test_load_balance_disabled_uses_the_next_host_after_a_refused_login(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b load_balance_hosts=disable");
@@ -147,21 +149,21 @@ static void test_without_balancing_a_refused_login_moves_on(void **state)
 	launch("/b");
 }
 
-static void test_the_attempt_fails_when_all_hosts_have(void **state)
+static void test_attempt_fails_when_all_hosts_have_failed(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b,/c");
 	launch("/a");
-	refused_then("/b");
+	refuse_and_expect("/b");
 	assert_false(pool->failing);
-	refused_then("/c");
+	refuse_and_expect("/c");
 	assert_false(pool->failing);
 	fake_connected(server, ECONNREFUSED);
 	assert_null(fake_launched());
 	assert_failed("connect failed");
 }
 
-static void test_the_attempt_fails_at_once_when_all_hosts_do(void **state)
+static void test_attempt_fails_at_once_when_no_host_can_be_connected_to(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b,/c");
@@ -174,7 +176,7 @@ static void test_the_attempt_fails_at_once_when_all_hosts_do(void **state)
 	fake_refuses_connects = false;
 }
 
-static void test_one_of_many_sockets_may_have_no_path(void **state)
+static void test_host_with_a_path_too_long_is_skipped(void **state)
 {
 	char database[300] = "host=/";
 
@@ -190,12 +192,15 @@ static void test_one_of_many_sockets_may_have_no_path(void **state)
 	assert_int_equal(actor_server(server)->host, 1);
 }
 
-static void test_an_address_and_a_socket_may_stand_in_one_list(void **state)
+static void test_host_list_may_mix_addresses_and_sockets(void **state)
 {
 	(void)state;
 	start_with("host=192.0.2.7,fd00::1,/c port=77");
 	assert_true(launch_server(pool, false));
-	/* A script has no descriptor to set options of, so both addresses fail at once. */
+	/*
+	 * A scripted stream has no descriptor to set socket options of, so both addresses fail
+	 * at once.
+	 */
 	assert_true(fake_logged("sbuf_connect failed to connect to 192.0.2.7:77: "));
 	assert_true(fake_logged("sbuf_connect failed to connect to [fd00::1]:77: "));
 	assert_gone(fake_launched());
@@ -206,7 +211,7 @@ static void test_an_address_and_a_socket_may_stand_in_one_list(void **state)
 	log_in();
 }
 
-static void test_a_cancel_request_goes_to_its_servers_host_only(void **state)
+static void test_cancel_request_is_sent_to_the_host_of_its_server_only(void **state)
 {
 	struct actor *target;
 
@@ -224,91 +229,91 @@ static void test_a_cancel_request_goes_to_its_servers_host_only(void **state)
 	assert_int_equal(pool->next_host, 1);
 }
 
-/* --- silence ------------------------------------------------------------------------------ */
+/* --- hosts that do not answer ------------------------------------------------------------- */
 
-static void test_a_silent_host_has_its_share_of_the_time(void **state)
+static void test_silent_host_has_its_share_of_the_connect_timeout(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b,/c");
 	launch("/a");
-	pass(3900 * USEC_PER_MSEC);
+	advance(3900 * USEC_PER_MSEC);
 	assert_null(fake_launched());
-	pass(200 * USEC_PER_MSEC);
-	assert_went_on("/b");
+	advance(200 * USEC_PER_MSEC);
+	assert_next_host("/b");
 	assert_true(fake_logged("no answer from the server, trying the next one"));
-	pass(4 * USEC_PER_SEC);
-	assert_went_on("/c");
-	/* The last one has all that is left: that is the limit of every login. */
-	pass(10 * USEC_PER_SEC);
+	advance(4 * USEC_PER_SEC);
+	assert_next_host("/c");
+	/* The last host has the remaining time: its limit is that of every login. */
+	advance(10 * USEC_PER_SEC);
 	assert_null(fake_launched());
 	log_in();
 }
 
-static void test_a_host_that_accepts_and_says_nothing_is_silent(void **state)
+static void test_host_that_accepts_without_an_answer_times_out(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b");
 	launch("/a");
 	fake_connected(server, 0);
 	assert_state(server, SERVER_AUTHENTICATING);
-	pass(6100 * USEC_PER_MSEC);
-	assert_went_on("/b");
+	advance(6100 * USEC_PER_MSEC);
+	assert_next_host("/b");
 	log_in();
 }
 
-static void test_a_host_that_has_spoken_is_waited_for(void **state)
+static void test_host_that_has_answered_is_waited_for(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b");
 	launch("/a");
 	fake_connected(server, 0);
 	say(server, "R");
-	pass(11 * USEC_PER_SEC);
+	advance(11 * USEC_PER_SEC);
 	assert_null(fake_launched());
 	say(server, "KZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_host_that_hangs_up_without_a_word_is_none(void **state)
+static void test_host_that_closes_before_any_message_is_skipped(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b");
 	launch("/a");
 	fake_connected(server, 0);
 	leave(server);
-	assert_went_on("/b");
+	assert_next_host("/b");
 	fake_connected(server, 0);
 	say(server, "R");
 	leave(server);
 	assert_failed("server conn crashed?");
 }
 
-static void test_without_a_limit_nobody_is_hurried(void **state)
+static void test_no_host_times_out_without_server_connect_timeout(void **state)
 {
 	(void)state;
 	start_with("host=/a,/b");
 	fake_set("server_connect_timeout", "0");
 	launch("/a");
-	pass(1000 * USEC_PER_SEC);
+	advance(1000 * USEC_PER_SEC);
 	assert_null(fake_launched());
 	assert_at("/a");
 }
 
-static void test_many_hosts_have_a_second_each_while_there_is_time(void **state)
+static void test_each_of_many_hosts_has_at_least_a_second(void **state)
 {
 	(void)state;
 	start_with(
 		"host=/a,/b,/c,/d,/e,/f,/g,/h,/i,/j,/k,/l,/m,/n,/o,/p,/q,/r,/s,/t,/u,/v,/w,/x");
 	launch("/a");
-	pass(900 * USEC_PER_MSEC);
+	advance(900 * USEC_PER_MSEC);
 	assert_null(fake_launched());
-	pass(200 * USEC_PER_MSEC);
-	assert_went_on("/b");
+	advance(200 * USEC_PER_MSEC);
+	assert_next_host("/b");
 }
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* A name server that never answers: only its socket is there. */
+/* A name server that never answers: its socket is open, and never read. */
 static int start_silent_resolver(void)
 {
 	struct sockaddr_in in = {
@@ -328,7 +333,7 @@ static int start_silent_resolver(void)
 	return fd;
 }
 
-static void test_a_name_that_is_not_found_in_time_is_left_for_the_next_host(void **state)
+static void test_host_name_that_is_not_resolved_in_time_is_skipped(void **state)
 {
 	const struct server_link *link;
 	int fd;
@@ -342,7 +347,7 @@ static void test_a_name_that_is_not_found_in_time_is_left_for_the_next_host(void
 	fake_advance(6100 * USEC_PER_MSEC);
 	server_login_hurry((struct server_link *)link, loop_now(&fake_loop));
 	assert_true(fake_logged("no answer from dark.test, trying the next one"));
-	assert_went_on("/b");
+	assert_next_host("/b");
 	log_in();
 	resolver_free(fake_registry.resolver);
 	fake_registry.resolver = NULL;
@@ -351,7 +356,7 @@ static void test_a_name_that_is_not_found_in_time_is_left_for_the_next_host(void
 
 /* --- no host ------------------------------------------------------------------------------ */
 
-static void test_without_a_host_the_server_is_at_our_own_sockets(void **state)
+static void test_database_without_a_host_uses_unix_socket_dir(void **state)
 {
 	(void)state;
 	fake_start("[databases]\ndb = dbname=x\n[pgbouncer]\nunix_socket_dir = /run/here\n");
@@ -365,7 +370,7 @@ static void test_without_a_host_the_server_is_at_our_own_sockets(void **state)
 	assert_string_equal(pool->last_failure.text, "cannot connect");
 }
 
-static void test_a_path_too_long_for_a_socket_fails(void **state)
+static void test_socket_path_that_is_too_long_fails(void **state)
 {
 	char database[300] = "host=/";
 
@@ -382,23 +387,23 @@ int main(void)
 #define TEST(name) cmocka_unit_test_teardown(test_##name, fake_end)
 	const struct CMUnitTest tests[] = {
 		TEST(hosts_are_used_in_turn),
-		TEST(a_host_that_was_tried_in_vain_has_had_its_turn),
-		TEST(without_balancing_the_next_host_is_for_failures),
-		TEST(without_balancing_a_refused_login_moves_on),
-		TEST(the_attempt_fails_when_all_hosts_have),
-		TEST(the_attempt_fails_at_once_when_all_hosts_do),
-		TEST(one_of_many_sockets_may_have_no_path),
-		TEST(an_address_and_a_socket_may_stand_in_one_list),
-		TEST(a_cancel_request_goes_to_its_servers_host_only),
-		TEST(a_silent_host_has_its_share_of_the_time),
-		TEST(a_host_that_accepts_and_says_nothing_is_silent),
-		TEST(a_host_that_has_spoken_is_waited_for),
-		TEST(a_host_that_hangs_up_without_a_word_is_none),
-		TEST(without_a_limit_nobody_is_hurried),
-		TEST(many_hosts_have_a_second_each_while_there_is_time),
-		TEST(a_name_that_is_not_found_in_time_is_left_for_the_next_host),
-		TEST(without_a_host_the_server_is_at_our_own_sockets),
-		TEST(a_path_too_long_for_a_socket_fails),
+		TEST(host_that_refused_has_used_its_turn),
+		TEST(load_balance_disabled_uses_the_next_host_after_a_failure_only),
+		TEST(load_balance_disabled_uses_the_next_host_after_a_refused_login),
+		TEST(attempt_fails_when_all_hosts_have_failed),
+		TEST(attempt_fails_at_once_when_no_host_can_be_connected_to),
+		TEST(host_with_a_path_too_long_is_skipped),
+		TEST(host_list_may_mix_addresses_and_sockets),
+		TEST(cancel_request_is_sent_to_the_host_of_its_server_only),
+		TEST(silent_host_has_its_share_of_the_connect_timeout),
+		TEST(host_that_accepts_without_an_answer_times_out),
+		TEST(host_that_has_answered_is_waited_for),
+		TEST(host_that_closes_before_any_message_is_skipped),
+		TEST(no_host_times_out_without_server_connect_timeout),
+		TEST(each_of_many_hosts_has_at_least_a_second),
+		TEST(host_name_that_is_not_resolved_in_time_is_skipped),
+		TEST(database_without_a_host_uses_unix_socket_dir),
+		TEST(socket_path_that_is_too_long_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
