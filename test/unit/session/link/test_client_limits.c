@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The time limits of clients: which clock each has, which comes first, and what is told. */
+/*
+ * Timeouts of clients: when each starts, which one expires first, and which error the client
+ * receives.
+ */
 #include "session/link/client_limits.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
@@ -14,10 +17,10 @@ static int start(void **state)
 	(void)state;
 	fake_start("[databases]\n"
 		   "db = host=/tmp\n"
-		   "hasty = host=/tmp query_wait_timeout=3\n"
+		   "short_wait = host=/tmp query_wait_timeout=3\n"
 		   "[users]\n"
-		   "calm = query_wait_timeout=0 client_idle_timeout=20\n"
-		   "slow = query_wait_timeout=9\n"
+		   "no_wait_limit = query_wait_timeout=0 client_idle_timeout=20\n"
+		   "long_wait = query_wait_timeout=9\n"
 		   "[pgbouncer]\n"
 		   "pool_mode = transaction\n"
 		   "auth_type = plain\n"
@@ -29,13 +32,13 @@ static int start(void **state)
 		   "query_wait_notify = 0\n");
 	fake_user("alice", "secret");
 	pool = fake_pool("db", "alice");
-	/* Nobody gets a server. */
+	/* No client is given a server. */
 	pool->database->paused = true;
 	return 0;
 }
 
-/* A client that waits for a server in vain. */
-static struct actor *waiter(const char *database, const char *user)
+/* A client that waits for a server and is given none. */
+static struct actor *waiting_client(const char *database, const char *user)
 {
 	struct pool *in = fake_pool(database, user);
 	struct actor *client = fake_client(in);
@@ -46,7 +49,7 @@ static struct actor *waiter(const char *database, const char *user)
 	return client;
 }
 
-/* It is closed when this time has passed, a little later at most, and not before. */
+/* The client is closed when this time has passed, at most one tick later, and not before. */
 static void assert_closed_after(struct actor *client, usec_t time)
 {
 	fake_advance(time - 1);
@@ -57,7 +60,7 @@ static void assert_closed_after(struct actor *client, usec_t time)
 
 /* --- logins ------------------------------------------------------------------------------- */
 
-static void test_a_silent_client_has_so_long_to_log_in(void **state)
+static void test_silent_client_is_closed_by_client_login_timeout(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -66,7 +69,7 @@ static void test_a_silent_client_has_so_long_to_log_in(void **state)
 	assert_told(client, "57014", "client_login_timeout");
 }
 
-static void test_a_login_is_timed_from_its_connect(void **state)
+static void test_client_login_timeout_starts_at_the_connect(void **state)
 {
 	struct actor *client = fake_accept(-1);
 	static const uint8_t bytes[] = "\0\0\0\x20\0\3\0\0user\0alice";
@@ -82,7 +85,7 @@ static void test_a_login_is_timed_from_its_connect(void **state)
 	assert_told(client, "57014", "client_login_timeout");
 }
 
-static void test_a_client_that_does_not_answer_has_no_longer(void **state)
+static void test_unanswered_password_request_does_not_extend_client_login_timeout(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -94,7 +97,7 @@ static void test_a_client_that_does_not_answer_has_no_longer(void **state)
 	assert_told(client, "57014", "client_login_timeout");
 }
 
-static void test_without_a_limit_a_login_may_take_for_ever(void **state)
+static void test_login_is_not_limited_without_client_login_timeout(void **state)
 {
 	struct actor *client;
 
@@ -105,7 +108,7 @@ static void test_without_a_limit_a_login_may_take_for_ever(void **state)
 	assert_state(client, CLIENT_GREETING);
 }
 
-static void test_who_has_logged_in_is_not_timed_by_the_login(void **state)
+static void test_client_login_timeout_ends_with_the_login(void **state)
 {
 	struct actor *client = fake_client(pool);
 
@@ -116,8 +119,8 @@ static void test_who_has_logged_in_is_not_timed_by_the_login(void **state)
 
 /* --- the first server of a pool ----------------------------------------------------------- */
 
-/* A client that waits for its welcome, since this time after its connect. */
-static struct actor *welcomed_later(usec_t time)
+/* A client that reached the wait for the welcome this long after its connect. */
+static struct actor *welcoming_client(usec_t time)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -130,44 +133,44 @@ static struct actor *welcomed_later(usec_t time)
 	return client;
 }
 
-static void test_a_welcome_is_waited_for_as_long_as_a_login_may_take(void **state)
+static void test_wait_for_the_welcome_is_limited_by_client_login_timeout(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_wait_timeout", "0");
-	client = welcomed_later(SECONDS(20));
+	client = welcoming_client(SECONDS(20));
 	assert_closed_after(client, SECONDS(40));
 	assert_told(client, "57P03", "client_login_timeout (server down)");
 }
 
-static void test_a_welcome_is_waited_for_as_long_as_a_server(void **state)
+static void test_wait_for_the_welcome_is_limited_by_query_wait_timeout(void **state)
 {
-	struct actor *client = welcomed_later(SECONDS(20));
+	struct actor *client = welcoming_client(SECONDS(20));
 
 	(void)state;
 	assert_closed_after(client, SECONDS(6));
 	assert_told(client, "57014", "query_wait_timeout");
 }
 
-static void test_a_welcome_is_waited_for_as_long_as_a_query_may_take(void **state)
+static void test_wait_for_the_welcome_is_limited_by_query_timeout(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_timeout", "4");
-	client = welcomed_later(SECONDS(20));
+	client = welcoming_client(SECONDS(20));
 	assert_closed_after(client, SECONDS(4));
 	assert_told(client, "57014", "query_timeout");
 }
 
-static void test_nobody_is_told_to_wait_who_has_no_welcome(void **state)
+static void test_no_notice_is_sent_before_the_welcome(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_wait_notify", "1");
-	client = welcomed_later(0);
+	client = welcoming_client(0);
 	fake_advance(SECONDS(5));
 	assert_heard(client, "");
 	assert_state(client, CLIENT_WELCOMING);
@@ -175,9 +178,9 @@ static void test_nobody_is_told_to_wait_who_has_no_welcome(void **state)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static void test_a_wait_has_an_end(void **state)
+static void test_wait_is_limited_by_query_wait_timeout(void **state)
 {
-	struct actor *client = waiter("db", "alice");
+	struct actor *client = waiting_client("db", "alice");
 
 	(void)state;
 	assert_closed_after(client, SECONDS(6));
@@ -185,7 +188,7 @@ static void test_a_wait_has_an_end(void **state)
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
 }
 
-static void test_a_wait_is_timed_from_the_first_message_of_the_query(void **state)
+static void test_query_wait_timeout_starts_with_the_first_message(void **state)
 {
 	struct actor *client = fake_client(pool), *server;
 
@@ -203,58 +206,60 @@ static void test_a_wait_is_timed_from_the_first_message_of_the_query(void **stat
 	assert_told(client, "57014", "query_wait_timeout");
 }
 
-static void test_the_value_of_the_user_goes_before_the_database_and_the_global_one(void **state)
+static void test_query_wait_timeout_of_user_precedes_database_and_global_value(void **state)
 {
-	struct actor *hasty = waiter("hasty", "alice"), *slow = waiter("hasty", "slow");
-	struct actor *calm = waiter("hasty", "calm"), *plain = waiter("db", "bob");
+	struct actor *short_wait = waiting_client("short_wait", "alice"),
+		     *long_wait = waiting_client("short_wait", "long_wait");
+	struct actor *no_wait_limit = waiting_client("short_wait", "no_wait_limit"),
+		     *plain = waiting_client("db", "bob");
 
 	(void)state;
 	fake_advance(SECONDS(3) + WHEEL_TICK);
-	assert_told(hasty, "57014", "query_wait_timeout");
+	assert_told(short_wait, "57014", "query_wait_timeout");
 	assert_state(plain, CLIENT_WAITING);
 	fake_advance(SECONDS(3));
 	assert_told(plain, "57014", "query_wait_timeout");
-	assert_state(slow, CLIENT_WAITING);
+	assert_state(long_wait, CLIENT_WAITING);
 	fake_advance(SECONDS(3));
-	assert_told(slow, "57014", "query_wait_timeout");
+	assert_told(long_wait, "57014", "query_wait_timeout");
 	fake_advance(SECONDS(1000));
-	assert_state(calm, CLIENT_WAITING);
+	assert_state(no_wait_limit, CLIENT_WAITING);
 }
 
-static void test_a_query_that_only_waits_is_timed_as_a_query_too(void **state)
+static void test_wait_is_limited_by_query_timeout(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_timeout", "4");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	assert_closed_after(client, SECONDS(4));
 	assert_told(client, "57014", "query_timeout");
 }
 
-static void test_of_two_limits_at_once_the_one_of_queries_is_told(void **state)
+static void test_query_timeout_is_reported_when_both_expire(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_timeout", "6");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	assert_closed_after(client, SECONDS(6));
 	assert_told(client, "57014", "query_timeout");
 }
 
-static void test_without_limits_a_wait_has_no_end(void **state)
+static void test_wait_is_not_limited_without_timeouts(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_wait_timeout", "0");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(10000));
 	assert_state(client, CLIENT_WAITING);
 }
 
-static void test_who_is_served_is_not_timed_any_more(void **state)
+static void test_query_wait_timeout_ends_when_the_client_is_paired(void **state)
 {
 	struct actor *client, *server;
 
@@ -270,30 +275,30 @@ static void test_who_is_served_is_not_timed_any_more(void **state)
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_a_limit_that_is_lowered_holds_for_those_who_come(void **state)
+static void test_changed_query_wait_timeout_applies_to_later_waits(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_wait_timeout", "2");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	assert_closed_after(client, SECONDS(2));
 	fake_set("query_wait_timeout", "6");
-	client = waiter("db", "alice");
-	/* Raised while it waits: looked at when the old time is over. */
+	client = waiting_client("db", "alice");
+	/* A limit raised during the wait applies when the old one expires. */
 	fake_set("query_wait_timeout", "10");
 	fake_advance(SECONDS(7));
 	assert_state(client, CLIENT_WAITING);
 	assert_closed_after(client, SECONDS(3));
 }
 
-static void test_many_waits_end_in_the_same_moment(void **state)
+static void test_many_waits_expire_at_once(void **state)
 {
 	struct actor *clients[200];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++)
-		clients[i] = waiter("db", "alice");
+		clients[i] = waiting_client("db", "alice");
 	fake_advance(SECONDS(6) + WHEEL_TICK);
 	for (size_t i = 0; i < COUNT(clients); i++)
 		assert_told(clients[i], "57014", "query_wait_timeout");
@@ -301,7 +306,7 @@ static void test_many_waits_end_in_the_same_moment(void **state)
 
 /* --- the notice --------------------------------------------------------------------------- */
 
-static void test_who_waits_longer_is_told_once(void **state)
+static void test_long_wait_is_reported_by_one_notice(void **state)
 {
 	struct actor *client;
 	size_t length;
@@ -309,7 +314,7 @@ static void test_who_waits_longer_is_told_once(void **state)
 	(void)state;
 	fake_set("query_wait_timeout", "0");
 	fake_set("query_wait_notify", "5");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(6) - 1);
 	assert_heard(client, "");
 	fake_advance(WHEEL_TICK + 1);
@@ -330,7 +335,7 @@ static void test_each_wait_has_its_own_notice(void **state)
 	(void)state;
 	fake_set("query_wait_timeout", "0");
 	fake_set("query_wait_notify", "5");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(7));
 	assert_heard(client, "N");
 	server = fake_server(pool);
@@ -345,26 +350,26 @@ static void test_each_wait_has_its_own_notice(void **state)
 	assert_heard(client, "N");
 }
 
-static void test_a_notice_does_not_put_the_end_off(void **state)
+static void test_notice_does_not_extend_query_wait_timeout(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_wait_notify", "2");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(4));
 	assert_heard(client, "N");
 	assert_closed_after(client, SECONDS(2));
 	assert_told(client, "57014", "query_wait_timeout");
 }
 
-static void test_a_client_that_cannot_be_told_is_gone(void **state)
+static void test_client_is_closed_when_its_notice_cannot_be_sent(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("query_wait_notify", "2");
-	client = waiter("db", "alice");
+	client = waiting_client("db", "alice");
 	scripted_break(client->script);
 	fake_advance(SECONDS(4));
 	assert_gone(client);
@@ -372,7 +377,7 @@ static void test_a_client_that_cannot_be_told_is_gone(void **state)
 
 /* --- idle clients ------------------------------------------------------------------------- */
 
-static void test_idle_clients_may_be_closed(void **state)
+static void test_idle_client_is_closed_by_client_idle_timeout(void **state)
 {
 	struct actor *client;
 
@@ -383,7 +388,7 @@ static void test_idle_clients_may_be_closed(void **state)
 	assert_told(client, "57P05", "client_idle_timeout");
 }
 
-static void test_idle_is_counted_from_the_last_bytes(void **state)
+static void test_client_idle_timeout_starts_with_the_last_bytes(void **state)
 {
 	struct actor *client, *server;
 
@@ -404,7 +409,7 @@ static void test_idle_is_counted_from_the_last_bytes(void **state)
 	assert_told(client, "57P05", "client_idle_timeout");
 }
 
-static void test_who_has_a_server_is_not_idle(void **state)
+static void test_paired_client_is_not_idle(void **state)
 {
 	struct actor *client, *server;
 
@@ -420,13 +425,14 @@ static void test_who_has_a_server_is_not_idle(void **state)
 	assert_state(client, CLIENT_PAIRED);
 }
 
-static void test_a_user_may_have_an_idle_time_of_his_own(void **state)
+static void test_user_may_have_its_own_client_idle_timeout(void **state)
 {
-	struct actor *calm = fake_client(fake_pool("db", "calm")), *plain = fake_client(pool);
+	struct actor *no_wait_limit = fake_client(fake_pool("db", "no_wait_limit")),
+		     *plain = fake_client(pool);
 
 	(void)state;
-	assert_closed_after(calm, SECONDS(20));
-	assert_told(calm, "57P05", "client_idle_timeout");
+	assert_closed_after(no_wait_limit, SECONDS(20));
+	assert_told(no_wait_limit, "57P05", "client_idle_timeout");
 	assert_state(plain, CLIENT_IDLE);
 }
 
@@ -434,32 +440,32 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_silent_client_has_so_long_to_log_in),
-		TEST(a_login_is_timed_from_its_connect),
-		TEST(a_client_that_does_not_answer_has_no_longer),
-		TEST(without_a_limit_a_login_may_take_for_ever),
-		TEST(who_has_logged_in_is_not_timed_by_the_login),
-		TEST(a_welcome_is_waited_for_as_long_as_a_login_may_take),
-		TEST(a_welcome_is_waited_for_as_long_as_a_server),
-		TEST(a_welcome_is_waited_for_as_long_as_a_query_may_take),
-		TEST(nobody_is_told_to_wait_who_has_no_welcome),
-		TEST(a_wait_has_an_end),
-		TEST(a_wait_is_timed_from_the_first_message_of_the_query),
-		TEST(the_value_of_the_user_goes_before_the_database_and_the_global_one),
-		TEST(a_query_that_only_waits_is_timed_as_a_query_too),
-		TEST(of_two_limits_at_once_the_one_of_queries_is_told),
-		TEST(without_limits_a_wait_has_no_end),
-		TEST(who_is_served_is_not_timed_any_more),
-		TEST(a_limit_that_is_lowered_holds_for_those_who_come),
-		TEST(many_waits_end_in_the_same_moment),
-		TEST(who_waits_longer_is_told_once),
+		TEST(silent_client_is_closed_by_client_login_timeout),
+		TEST(client_login_timeout_starts_at_the_connect),
+		TEST(unanswered_password_request_does_not_extend_client_login_timeout),
+		TEST(login_is_not_limited_without_client_login_timeout),
+		TEST(client_login_timeout_ends_with_the_login),
+		TEST(wait_for_the_welcome_is_limited_by_client_login_timeout),
+		TEST(wait_for_the_welcome_is_limited_by_query_wait_timeout),
+		TEST(wait_for_the_welcome_is_limited_by_query_timeout),
+		TEST(no_notice_is_sent_before_the_welcome),
+		TEST(wait_is_limited_by_query_wait_timeout),
+		TEST(query_wait_timeout_starts_with_the_first_message),
+		TEST(query_wait_timeout_of_user_precedes_database_and_global_value),
+		TEST(wait_is_limited_by_query_timeout),
+		TEST(query_timeout_is_reported_when_both_expire),
+		TEST(wait_is_not_limited_without_timeouts),
+		TEST(query_wait_timeout_ends_when_the_client_is_paired),
+		TEST(changed_query_wait_timeout_applies_to_later_waits),
+		TEST(many_waits_expire_at_once),
+		TEST(long_wait_is_reported_by_one_notice),
 		TEST(each_wait_has_its_own_notice),
-		TEST(a_notice_does_not_put_the_end_off),
-		TEST(a_client_that_cannot_be_told_is_gone),
-		TEST(idle_clients_may_be_closed),
-		TEST(idle_is_counted_from_the_last_bytes),
-		TEST(who_has_a_server_is_not_idle),
-		TEST(a_user_may_have_an_idle_time_of_his_own),
+		TEST(notice_does_not_extend_query_wait_timeout),
+		TEST(client_is_closed_when_its_notice_cannot_be_sent),
+		TEST(idle_client_is_closed_by_client_idle_timeout),
+		TEST(client_idle_timeout_starts_with_the_last_bytes),
+		TEST(paired_client_is_not_idle),
+		TEST(user_may_have_its_own_client_idle_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* How links end: what is told to whom, what is never put inside half a message, what is let go. */
+/*
+ * How links are closed: which side receives an error, never inside a message that is only
+ * partly sent, and what is freed.
+ */
 #include "session/link/close.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_pool.h"
@@ -29,8 +32,8 @@ static void close_server(struct actor *server, enum reason reason)
 	fake_turn();
 }
 
-/* The beginning of a message of that size, and then so much of it. */
-static void say_beginning(struct actor *actor, uint8_t type, size_t total, size_t part)
+/* Sends the beginning of a message of this total size: so many bytes. */
+static void send_beginning(struct actor *actor, uint8_t type, size_t total, size_t part)
 {
 	struct buffer buffer;
 
@@ -43,7 +46,7 @@ static void say_beginning(struct actor *actor, uint8_t type, size_t total, size_
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-static void test_a_client_is_told_why(void **state)
+static void test_client_receives_the_reason(void **state)
 {
 	struct actor *client = fake_client(pool);
 
@@ -54,7 +57,7 @@ static void test_a_client_is_told_why(void **state)
 	assert_true(fake_logged("closing because: client_idle_timeout (age=0s)"));
 }
 
-static void test_some_reasons_are_told_to_nobody(void **state)
+static void test_some_reasons_are_not_sent_to_the_client(void **state)
 {
 	static const enum reason silent[] = {REASON_CLIENT_CLOSE_REQUEST,
 		REASON_CLIENT_UNEXPECTED_EOF, REASON_UNEXPECTED_EOF, REASON_BAD_PACKET,
@@ -70,7 +73,7 @@ static void test_some_reasons_are_told_to_nobody(void **state)
 	assert_false(fake_logged("pooler error"));
 }
 
-static void test_lines_can_be_left_out(void **state)
+static void test_log_lines_follow_their_settings(void **state)
 {
 	(void)state;
 	fake_set("log_pooler_errors", "0");
@@ -83,7 +86,7 @@ static void test_lines_can_be_left_out(void **state)
 	assert_false(fake_logged("server idle timeout"));
 }
 
-static void test_a_closed_link_may_be_looked_at_until_the_end_of_the_turn(void **state)
+static void test_closed_link_is_freed_at_the_end_of_the_turn(void **state)
 {
 	struct actor *actor = fake_client(pool), *other = fake_server(pool);
 	struct client_link *client = actor_client(actor);
@@ -99,7 +102,7 @@ static void test_a_closed_link_may_be_looked_at_until_the_end_of_the_turn(void *
 	assert_int_equal(client->key_length, 0);
 	assert_false(stream_is_open(&client->link.stream));
 	assert_int_equal(fake_registry.clients.used, 1);
-	/* Closing it again does nothing. */
+	/* Closing a closed link again does nothing. */
 	client_close_for(client, REASON_QUERY_TIMEOUT);
 	server_close_for(server, REASON_QUERY_TIMEOUT);
 	fake_check();
@@ -109,7 +112,7 @@ static void test_a_closed_link_may_be_looked_at_until_the_end_of_the_turn(void *
 	assert_told(actor, "57P05", "client_idle_timeout");
 }
 
-static void test_what_a_client_has_sent_is_taken_so_that_it_hears_the_reason(void **state)
+static void test_unread_bytes_are_received_before_a_client_is_closed(void **state)
 {
 	struct actor *client = fake_client(pool);
 
@@ -120,7 +123,7 @@ static void test_what_a_client_has_sent_is_taken_so_that_it_hears_the_reason(voi
 	assert_told(client, "57P05", "client_idle_timeout");
 }
 
-static void test_a_client_that_is_broken_is_closed_all_the_same(void **state)
+static void test_broken_client_is_closed_without_an_error(void **state)
 {
 	struct actor *client = fake_client(pool);
 
@@ -130,7 +133,7 @@ static void test_a_client_that_is_broken_is_closed_all_the_same(void **state)
 	assert_dropped(client);
 }
 
-static void test_nothing_is_written_behind_what_a_client_does_not_take(void **state)
+static void test_no_error_is_sent_to_a_blocked_client(void **state)
 {
 	struct actor *client = fake_client(pool), *server = fake_server(pool);
 
@@ -144,8 +147,8 @@ static void test_nothing_is_written_behind_what_a_client_does_not_take(void **st
 	assert_state(server, SERVER_DRAINING);
 }
 
-/* The rest of the row would be taken out of the error's own bytes. */
-static void test_an_error_never_stands_inside_half_a_message(void **state)
+/* The client would read the error as the rest of the row. */
+static void test_no_error_is_sent_within_a_message(void **state)
 {
 	struct actor *client, *server;
 
@@ -154,7 +157,7 @@ static void test_an_error_never_stands_inside_half_a_message(void **state)
 		client = fake_client(pool);
 		server = fake_server(pool);
 		say(client, "Q");
-		say_beginning(server, PQ_DATA_ROW, 300, 100);
+		send_beginning(server, PQ_DATA_ROW, 300, 100);
 		assert_int_equal(heard_bytes(client), 100);
 		switch (way) {
 		case 0:
@@ -175,18 +178,18 @@ static void test_an_error_never_stands_inside_half_a_message(void **state)
 		assert_int_equal(heard_bytes(client), 100);
 		assert_gone(client);
 		if (way == 2)
-			leave(server); /* it was being drained */
+			leave(server); /* the server was being drained */
 		assert_gone(server);
 	}
 }
 
-static void test_an_error_stands_behind_a_message_that_is_whole(void **state)
+static void test_error_is_sent_after_a_complete_message(void **state)
 {
 	struct actor *client = fake_client(pool), *server = fake_server(pool);
 
 	(void)state;
 	say(client, "Q");
-	say_beginning(server, PQ_DATA_ROW, 300, 100);
+	send_beginning(server, PQ_DATA_ROW, 300, 100);
 	{
 		uint8_t rest[200] = {0};
 
@@ -197,7 +200,7 @@ static void test_an_error_stands_behind_a_message_that_is_whole(void **state)
 	assert_string_equal(client->text, "server conn crashed?");
 }
 
-static void test_a_client_that_is_waiting_is_told(void **state)
+static void test_waiting_client_receives_the_reason(void **state)
 {
 	struct actor *client = fake_client(pool);
 
@@ -210,7 +213,7 @@ static void test_a_client_that_is_waiting_is_told(void **state)
 	assert_int_equal(fake_registry.helds.used, 0);
 }
 
-static void test_the_console_lets_go_of_its_client(void **state)
+static void test_console_is_notified_of_a_closed_client(void **state)
 {
 	struct actor *console = fake_accept(-1);
 
@@ -223,7 +226,7 @@ static void test_the_console_lets_go_of_its_client(void **state)
 	assert_int_equal(fake_console.closed, 1);
 }
 
-static void test_aborted_logins_leave_no_line(void **state)
+static void test_aborted_login_is_not_logged(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -235,7 +238,7 @@ static void test_aborted_logins_leave_no_line(void **state)
 	assert_true(fake_logged("closing because: client unexpected eof"));
 }
 
-static void test_strangers_get_a_line_a_second(void **state)
+static void test_repeated_bad_packets_are_logged_once_a_second(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 50; i++) {
@@ -249,7 +252,7 @@ static void test_strangers_get_a_line_a_second(void **state)
 
 /* --- servers ------------------------------------------------------------------------------ */
 
-static void test_a_server_that_has_logged_in_is_sent_a_terminate(void **state)
+static void test_terminate_is_sent_to_a_server_that_has_logged_in(void **state)
 {
 	struct actor *idle = fake_server(pool), *stale = fake_server(pool), *busy;
 	struct actor *client = fake_client(pool);
@@ -267,7 +270,7 @@ static void test_a_server_that_has_logged_in_is_sent_a_terminate(void **state)
 	assert_told(client, "57014", "query timeout");
 }
 
-static void test_a_server_that_logs_in_is_just_closed(void **state)
+static void test_server_in_its_login_is_closed_without_terminate(void **state)
 {
 	struct actor *client = fake_client(pool), *server;
 
@@ -284,7 +287,7 @@ static void test_a_server_that_logs_in_is_just_closed(void **state)
 	assert_false(pool->failing);
 }
 
-static void test_a_server_that_crashed_is_sent_nothing(void **state)
+static void test_nothing_is_sent_to_a_crashed_server(void **state)
 {
 	struct actor *server = fake_server(pool);
 
@@ -293,8 +296,8 @@ static void test_a_server_that_crashed_is_sent_nothing(void **state)
 	assert_dropped(server);
 }
 
-/* It would be taken for the rest of the message, which the server might then run. */
-static void test_a_terminate_never_stands_inside_half_a_message(void **state)
+/* The server would read the Terminate as the rest of the message, and might run that. */
+static void test_no_terminate_is_sent_within_a_message(void **state)
 {
 	struct actor *client, *server;
 
@@ -302,7 +305,7 @@ static void test_a_terminate_never_stands_inside_half_a_message(void **state)
 	for (int way = 0; way < 4; way++) {
 		client = fake_client(pool);
 		server = fake_server(pool);
-		say_beginning(client, PQ_QUERY, 6000, 5998);
+		send_beginning(client, PQ_QUERY, 6000, 5998);
 		assert_int_equal(heard_bytes(server), 5998);
 		switch (way) {
 		case 0:
@@ -326,7 +329,7 @@ static void test_a_terminate_never_stands_inside_half_a_message(void **state)
 	}
 }
 
-static void test_a_half_message_that_was_dropped_is_none(void **state)
+static void test_terminate_is_sent_after_a_dropped_incomplete_message(void **state)
 {
 	struct actor *client = fake_client(pool), *server = fake_server(pool);
 
@@ -334,19 +337,19 @@ static void test_a_half_message_that_was_dropped_is_none(void **state)
 	fake_set("pool_mode", "session");
 	say(client, "Q");
 	say(server, "CZ");
-	/* The tail of a COPY that nobody waits for: nothing of it reached the server. */
-	say_beginning(client, PQ_COPY_FAIL, 6000, 5998);
+	/* Late COPY data of a failed COPY: none of it was sent to the server. */
+	send_beginning(client, PQ_COPY_FAIL, 6000, 5998);
 	assert_heard(server, "Q");
 	close_server(server, REASON_QUERY_TIMEOUT);
 	assert_heard(server, "X");
 	assert_heard(client, "CZE");
 }
 
-/* The client has heard a part of it: it hears the rest, or nothing any more. */
-static void test_half_an_unasked_message_is_told_whole_or_ends_its_client(void **state)
+/* A part of the message was forwarded: the client receives the rest of it, or is closed. */
+static void test_partly_sent_unsolicited_message_is_completed_or_closes_the_client(void **state)
 {
 	(void)state;
-	for (int dies = 0; dies < 2; dies++) {
+	for (int server_fails = 0; server_fails < 2; server_fails++) {
 		struct actor *client = fake_client(pool), *server = fake_server(pool);
 		struct buffer buffer;
 
@@ -355,7 +358,7 @@ static void test_half_an_unasked_message_is_told_whole_or_ends_its_client(void *
 		letters_write(&buffer, SERVER_SPEAKS, "CZD");
 		say_bytes(server, buffer.data, buffer.length - 3);
 		assert_state(client, CLIENT_PAIRED);
-		if (dies) {
+		if (server_fails) {
 			scripted_end(server->script);
 			scripted_run(server->script);
 			assert_gone(client);
@@ -370,7 +373,7 @@ static void test_half_an_unasked_message_is_told_whole_or_ends_its_client(void *
 	}
 }
 
-static void test_the_clients_of_a_server_hear_its_reason(void **state)
+static void test_client_receives_the_reason_of_its_server(void **state)
 {
 	static const struct {
 		enum reason reason;
@@ -395,7 +398,7 @@ static void test_the_clients_of_a_server_hear_its_reason(void **state)
 	}
 }
 
-static void test_a_closed_server_makes_room_for_the_next(void **state)
+static void test_closed_server_makes_room_for_a_launch(void **state)
 {
 	struct actor *clients[3], *servers[2];
 
@@ -412,9 +415,9 @@ static void test_a_closed_server_makes_room_for_the_next(void **state)
 	assert_state(clients[2], CLIENT_WAITING);
 }
 
-/* --- a client leaves its server ----------------------------------------------------------- */
+/* --- a client disconnects from its server ------------------------------------------------- */
 
-static void test_a_clean_server_goes_on(void **state)
+static void test_clean_server_is_returned_to_the_pool(void **state)
 {
 	struct actor *client = fake_client(pool), *next = fake_client(pool), *server;
 
@@ -430,7 +433,7 @@ static void test_a_clean_server_goes_on(void **state)
 	assert_ptr_equal(actor_link(server)->peer, actor_link(next));
 }
 
-static void test_a_server_that_is_not_ready_is_drained(void **state)
+static void test_server_that_is_not_ready_is_drained(void **state)
 {
 	static const struct {
 		const char *before, *heard, *after;
@@ -457,9 +460,9 @@ static void test_a_server_that_is_not_ready_is_drained(void **state)
 	}
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- the whole process -------------------------------------------------------------------- */
 
-static void test_the_end_of_the_process_is_told_to_nobody(void **state)
+static void test_end_of_the_process_is_not_sent_to_clients(void **state)
 {
 	struct actor *login = fake_accept(-1), *idle = fake_client(pool);
 	struct actor *busy = fake_client(pool), *server = fake_server(pool);
@@ -483,7 +486,7 @@ static void test_the_end_of_the_process_is_told_to_nobody(void **state)
 	assert_int_equal(fake_registry.process->limits.clients, 0);
 }
 
-static void test_one_client_can_be_cut(void **state)
+static void test_kill_client_closes_one_client(void **state)
 {
 	struct actor *clients[3];
 
@@ -502,31 +505,31 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_client_is_told_why),
-		TEST(some_reasons_are_told_to_nobody),
-		TEST(lines_can_be_left_out),
-		TEST(a_closed_link_may_be_looked_at_until_the_end_of_the_turn),
-		TEST(what_a_client_has_sent_is_taken_so_that_it_hears_the_reason),
-		TEST(a_client_that_is_broken_is_closed_all_the_same),
-		TEST(nothing_is_written_behind_what_a_client_does_not_take),
-		TEST(an_error_never_stands_inside_half_a_message),
-		TEST(an_error_stands_behind_a_message_that_is_whole),
-		TEST(a_client_that_is_waiting_is_told),
-		TEST(the_console_lets_go_of_its_client),
-		TEST(aborted_logins_leave_no_line),
-		TEST(strangers_get_a_line_a_second),
-		TEST(a_server_that_has_logged_in_is_sent_a_terminate),
-		TEST(a_server_that_logs_in_is_just_closed),
-		TEST(a_server_that_crashed_is_sent_nothing),
-		TEST(a_terminate_never_stands_inside_half_a_message),
-		TEST(a_half_message_that_was_dropped_is_none),
-		TEST(half_an_unasked_message_is_told_whole_or_ends_its_client),
-		TEST(the_clients_of_a_server_hear_its_reason),
-		TEST(a_closed_server_makes_room_for_the_next),
-		TEST(a_clean_server_goes_on),
-		TEST(a_server_that_is_not_ready_is_drained),
-		TEST(the_end_of_the_process_is_told_to_nobody),
-		TEST(one_client_can_be_cut),
+		TEST(client_receives_the_reason),
+		TEST(some_reasons_are_not_sent_to_the_client),
+		TEST(log_lines_follow_their_settings),
+		TEST(closed_link_is_freed_at_the_end_of_the_turn),
+		TEST(unread_bytes_are_received_before_a_client_is_closed),
+		TEST(broken_client_is_closed_without_an_error),
+		TEST(no_error_is_sent_to_a_blocked_client),
+		TEST(no_error_is_sent_within_a_message),
+		TEST(error_is_sent_after_a_complete_message),
+		TEST(waiting_client_receives_the_reason),
+		TEST(console_is_notified_of_a_closed_client),
+		TEST(aborted_login_is_not_logged),
+		TEST(repeated_bad_packets_are_logged_once_a_second),
+		TEST(terminate_is_sent_to_a_server_that_has_logged_in),
+		TEST(server_in_its_login_is_closed_without_terminate),
+		TEST(nothing_is_sent_to_a_crashed_server),
+		TEST(no_terminate_is_sent_within_a_message),
+		TEST(terminate_is_sent_after_a_dropped_incomplete_message),
+		TEST(partly_sent_unsolicited_message_is_completed_or_closes_the_client),
+		TEST(client_receives_the_reason_of_its_server),
+		TEST(closed_server_makes_room_for_a_launch),
+		TEST(clean_server_is_returned_to_the_pool),
+		TEST(server_that_is_not_ready_is_drained),
+		TEST(end_of_the_process_is_not_sent_to_clients),
+		TEST(kill_client_closes_one_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,7 +364,7 @@ static void test_parameter_known_of_one_side_only_is_not_set(void **state)
 
 /* --- prepared statements ------------------------------------------------------------------ */
 
-/* Nothing is sent to the client before the SETs set_parameters succeeded. */
+/* Nothing is sent to the client before the SETs have succeeded. */
 static void test_synthesized_answers_are_sent_after_the_sets_succeeded(void **state)
 {
 	static const char *const ends[] = {"ES", "EH"};
@@ -667,7 +667,7 @@ static void test_closed_idle_server_is_replaced_before_its_sets(void **state)
 	assert_heard(client, "TDCZ");
 }
 
-/* The server may set_parameters run the client's message. */
+/* The server may have run the client's message. */
 static void test_server_closed_during_its_sets_is_reported(void **state)
 {
 	(void)state;
@@ -754,7 +754,7 @@ static void test_cancelled_batch_ends_at_its_sync(void **state)
 	assert_state(client, CLIENT_IDLE);
 }
 
-/* After a statement that ends the failed transaction, later statements may set_parameters been run. */
+/* After a statement that ends the failed transaction, later statements may have been run. */
 static void test_cancelled_sets_before_an_end_of_transaction_close_both(void **state)
 {
 	static const char *const texts[] = {"commit", "select 1; Rollback", "/* so */ABORT",
@@ -806,7 +806,7 @@ static void test_cancelled_sets_check_the_statement_of_a_bind(void **state)
 	}
 }
 
-/* Without a failed transaction the query may set_parameters been run. */
+/* Without a failed transaction the query may have been run. */
 static void test_sets_cancelled_before_begin_close_both(void **state)
 {
 	(void)state;
@@ -892,7 +892,7 @@ static void test_open_batch_of_a_disconnected_client_is_ended_after_the_sets(voi
 	assert_heard(server, "QS");
 	say(server, "12CCZZ");
 	assert_state(server, SERVER_IDLE);
-	/* The server's new value is parameter_of. */
+	/* The server's new value is known. */
 	client = fake_client(pool);
 	set_parameter(client, "TimeZone", "UTC");
 	say(client, "Q");
@@ -912,7 +912,7 @@ static void test_terminate_with_the_first_query_cancels_nothing(void **state)
 	assert_null(fake_launched());
 }
 
-/* The new values are parameter_of of the client only, so the server is closed. */
+/* The new values are known of the client only, so the server is closed. */
 static void test_client_that_disconnects_during_followed_sets_closes_the_server(void **state)
 {
 	(void)state;

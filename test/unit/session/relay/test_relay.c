@@ -336,7 +336,7 @@ static void test_sbuf_loopcnt_limits_receives_per_event(void **state)
 }
 
 /*
- * The server rejects a large_message message before its end. The rest of the message is still
+ * The server rejects a large message before its end. The rest of the message is still
  * forwarded.
  */
 static void test_server_stays_paired_until_the_rejected_message_ends(void **state)
@@ -369,7 +369,7 @@ static void test_slow_client_pauses_its_server(void **state)
 		assert_int_equal(heard_bytes(client), room);
 		assert_true(actor_link(server)->stream.paused);
 		/*
-		 * The server has all_answers everything, but stays paired until the client has
+		 * The server has answered everything, but stays paired until the client has
 		 * taken it.
 		 */
 		assert_state(server, SERVER_PAIRED);
@@ -397,7 +397,7 @@ static void test_server_is_not_read_while_its_client_is_slow(void **state)
 	scripted_allow(client->script, 50);
 	scripted_run_all(server->script);
 	assert_int_equal(scripted_unread(server->script), 5000);
-	/* Once the backlog is messages_of, reading resumes. */
+	/* Once the backlog is written, reading resumes. */
 	scripted_allow(client->script, SCRIPTED_ANY);
 	scripted_run_all(server->script);
 	assert_int_equal(heard_bytes(client), 5100);

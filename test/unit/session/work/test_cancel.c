@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Cancel requests: whom they may hit, what carries them, and what waits for them to end. */
+/*
+ * Cancel requests: which queries they may cancel, how they are sent, and what waits until they
+ * have ended.
+ */
 #include <errno.h>
 
 #include "session/link/close.h"
@@ -21,26 +24,26 @@ static int start(void **state)
 	return 0;
 }
 
-/* Somebody shows this key. */
-static struct actor *show(const void *key, size_t length)
+/* A new client that sends a cancel request with this key. */
+static struct actor *send_cancel_key(const void *key, size_t length)
 {
-	struct actor *asker = fake_accept(-1);
+	struct actor *canceler = fake_accept(-1);
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	startup_write_cancel(&buffer, key, length);
-	say_buffer(asker, &buffer);
-	return asker;
+	say_buffer(canceler, &buffer);
+	return canceler;
 }
 
 static struct actor *cancel(const struct actor *client)
 {
 	const struct client_link *link = actor_client(client);
 
-	return show(link->key, link->key_length);
+	return send_cancel_key(link->key, link->key_length);
 }
 
-/* A client with a query that takes its time. */
+/* A client with a long query. */
 static struct actor *busy_client(void)
 {
 	struct actor *client = fake_client(pool);
@@ -49,86 +52,90 @@ static struct actor *busy_client(void)
 	return client;
 }
 
-static void assert_closed_for(struct actor *asker, const char *reason)
+static void assert_canceler_closed(struct actor *canceler, const char *reason)
 {
-	assert_dropped(asker);
+	assert_dropped(canceler);
 	assert_true(fake_logged(reason));
 }
 
-/* --- who is not even tried ---------------------------------------------------------------- */
+/* --- requests that are refused ------------------------------------------------------------ */
 
-static void test_a_key_that_nobody_has_hits_nobody(void **state)
+static void test_unknown_key_is_refused(void **state)
 {
 	uint8_t key[CANCEL_KEY_MAX] = {1};
 
 	(void)state;
-	assert_closed_for(show(key, 8), "closing because: failed cancel request");
-	assert_closed_for(show(key, 20), "closing because: failed cancel request");
+	assert_canceler_closed(
+		send_cancel_key(key, 8), "closing because: failed cancel request");
+	assert_canceler_closed(
+		send_cancel_key(key, 20), "closing because: failed cancel request");
 	assert_null(fake_launched());
 }
 
-static void test_a_key_of_a_length_that_none_has_is_refused(void **state)
+static void test_key_of_invalid_length_is_refused(void **state)
 {
 	uint8_t key[300] = {1};
 
 	(void)state;
-	assert_closed_for(show(key, 4), "closing because: bad cancel request");
-	assert_closed_for(show(key, 0), "");
-	assert_closed_for(show(key, 7), "");
-	assert_closed_for(show(key, 300), "");
+	assert_canceler_closed(send_cancel_key(key, 4), "closing because: bad cancel request");
+	assert_canceler_closed(send_cancel_key(key, 0), "");
+	assert_canceler_closed(send_cancel_key(key, 7), "");
+	assert_canceler_closed(send_cancel_key(key, 300), "");
 }
 
-static void test_the_beginning_of_a_key_is_none(void **state)
+static void test_prefix_of_a_key_is_refused(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client();
 	uint8_t key[20] = {0};
 
 	(void)state;
 	memcpy(key, actor_client(client)->key, 8);
-	assert_closed_for(show(key, 9), "");
-	assert_closed_for(show(key, 20), "");
+	assert_canceler_closed(send_cancel_key(key, 9), "");
+	assert_canceler_closed(send_cancel_key(key, 20), "");
 	assert_state(server, SERVER_PAIRED);
 	assert_null(fake_launched());
 }
 
-static void test_an_idle_client_is_not_cancelled(void **state)
+static void test_idle_client_is_not_cancelled(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	assert_canceler_closed(
+		cancel(client), "closing because: cancel request for idle client");
 	assert_state(server, SERVER_IDLE);
 	assert_null(fake_launched());
 }
 
-static void test_between_two_queries_nothing_is_cancelled(void **state)
+static void test_client_idle_in_transaction_is_not_cancelled(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client();
 
 	(void)state;
 	say(server, "C>");
 	assert_state(client, CLIENT_PAIRED);
-	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	assert_canceler_closed(
+		cancel(client), "closing because: cancel request for idle client");
 	assert_null(fake_launched());
 }
 
-static void test_the_next_query_is_not_hit_by_a_request_for_the_last(void **state)
+static void test_request_for_the_previous_query_is_dropped(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *asker;
+	struct actor *server = fake_server(pool), *client = busy_client(), *canceler;
 
 	(void)state;
-	asker = cancel(client);
+	canceler = cancel(client);
 	say(server, "C>");
 	fake_advance(USEC_PER_SEC);
 	say(client, "Q");
 	fake_connected(fake_launched(), 0);
-	assert_closed_for(asker,
+	assert_canceler_closed(canceler,
 		"closing because: not sending cancel request for client that is now idle");
 	assert_int_equal(actor_server(server)->cancels, 0);
 	assert_state(server, SERVER_PAIRED);
 }
 
-static void test_a_server_that_gave_no_key_cannot_be_asked(void **state)
+static void test_query_on_a_server_without_a_key_is_not_cancelled(void **state)
 {
 	struct actor *server = fake_server(pool), *client;
 
@@ -136,11 +143,11 @@ static void test_a_server_that_gave_no_key_cannot_be_asked(void **state)
 	free(actor_server(server)->cancel_key);
 	actor_server(server)->cancel_key = NULL;
 	client = busy_client();
-	assert_closed_for(cancel(client), "closing because: failed cancel request");
+	assert_canceler_closed(cancel(client), "closing because: failed cancel request");
 	assert_null(fake_launched());
 }
 
-static void test_a_console_is_told(void **state)
+static void test_console_is_notified_of_a_request(void **state)
 {
 	struct actor *console = fake_accept(-1);
 	struct client_link *client = actor_client(console);
@@ -151,13 +158,13 @@ static void test_a_console_is_told(void **state)
 	client_enter(client, CLIENT_CONSOLE);
 	assert_true(cancel_keys_issue(
 		&fake_registry.process->cancel_keys, client, 8, &fake_loop.random));
-	assert_closed_for(
+	assert_canceler_closed(
 		cancel(console), "closing because: cancel request for console client");
 	assert_int_equal(fake_console.canceled, 1);
 	assert_state(console, CLIENT_CONSOLE);
 }
 
-static void test_the_key_of_a_client_that_is_gone_hits_nobody(void **state)
+static void test_key_of_a_disconnected_client_is_refused(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client();
 	uint8_t key[8];
@@ -166,12 +173,13 @@ static void test_the_key_of_a_client_that_is_gone_hits_nobody(void **state)
 	memcpy(key, actor_client(client)->key, 8);
 	assert_heard(server, "Q");
 	leave(client);
-	assert_closed_for(show(key, 8), "closing because: failed cancel request");
+	assert_canceler_closed(
+		send_cancel_key(key, 8), "closing because: failed cancel request");
 }
 
 /* --- queries that wait -------------------------------------------------------------------- */
 
-/* What a client said that waits for the end of a pause. */
+/* A client that waits for the end of a pause with these messages. */
 static struct actor *waiting_client(const char *letters)
 {
 	struct actor *client = fake_client(pool);
@@ -184,7 +192,8 @@ static struct actor *waiting_client(const char *letters)
 
 static void assert_cancelled(struct actor *client, const char *heard)
 {
-	assert_closed_for(cancel(client), "closing because: cancel request for waiting client");
+	assert_canceler_closed(
+		cancel(client), "closing because: cancel request for waiting client");
 	assert_heard(client, heard);
 	assert_string_equal(client->severity, "ERROR");
 	assert_string_equal(client->sqlstate, "57014");
@@ -199,7 +208,7 @@ static void resume_pool(void)
 	fake_turn();
 }
 
-static void test_a_query_that_waits_is_answered(void **state)
+static void test_waiting_query_is_cancelled_at_once(void **state)
 {
 	static const char *const cases[] = {"Q", "F", "S", "PBDES", "PBES", "HS", "CS"};
 
@@ -218,7 +227,7 @@ static void test_a_query_that_waits_is_answered(void **state)
 	assert_null(fake_launched());
 }
 
-static void test_what_stands_behind_it_waits_on(void **state)
+static void test_query_after_a_cancelled_one_still_waits(void **state)
 {
 	struct actor *server = fake_server(pool), *client = waiting_client("QQ");
 
@@ -235,7 +244,7 @@ static void test_what_stands_behind_it_waits_on(void **state)
 	assert_heard(client, "CZ");
 }
 
-static void test_a_batch_is_skipped_up_to_its_sync_whenever_that_comes(void **state)
+static void test_cancelled_batch_is_dropped_up_to_its_sync(void **state)
 {
 	struct actor *server = fake_server(pool), *client = waiting_client("PB");
 
@@ -246,7 +255,8 @@ static void test_a_batch_is_skipped_up_to_its_sync_whenever_that_comes(void **st
 	say(client, "QFPdcf");
 	assert_heard(client, "");
 	assert_state(client, CLIENT_IDLE);
-	assert_closed_for(cancel(client), "closing because: cancel request for idle client");
+	assert_canceler_closed(
+		cancel(client), "closing because: cancel request for idle client");
 	say(client, "SQ");
 	assert_heard(client, "Z");
 	assert_heard(server, "Q");
@@ -254,7 +264,7 @@ static void test_a_batch_is_skipped_up_to_its_sync_whenever_that_comes(void **st
 	assert_heard(client, "CZ");
 }
 
-static void test_it_may_leave_while_it_is_skipped(void **state)
+static void test_client_may_terminate_within_a_cancelled_batch(void **state)
 {
 	struct actor *client = waiting_client("PB");
 
@@ -265,7 +275,7 @@ static void test_it_may_leave_while_it_is_skipped(void **state)
 	assert_true(fake_logged("client close request"));
 }
 
-static void test_nonsense_is_not_skipped(void **state)
+static void test_unknown_message_in_a_cancelled_batch_closes_the_client(void **state)
 {
 	struct actor *client = waiting_client("PB");
 
@@ -275,8 +285,8 @@ static void test_nonsense_is_not_skipped(void **state)
 	assert_told(client, "08P01", "unknown pkt");
 }
 
-/* Longer than a packet buffer: its rest is still to come. */
-static void test_a_long_query_is_skipped_to_its_end(void **state)
+/* A query longer than pkt_buf; its rest has not arrived yet. */
+static void test_cancelled_long_query_is_dropped_to_its_end(void **state)
 {
 	uint8_t message[9001] = {'Q', 0, 0, 0x23, 0x28};
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
@@ -295,7 +305,7 @@ static void test_a_long_query_is_skipped_to_its_end(void **state)
 	assert_heard(server, "Q");
 }
 
-static void test_who_takes_nothing_is_closed(void **state)
+static void test_broken_waiting_client_is_closed(void **state)
 {
 	struct actor *client = waiting_client("Q");
 
@@ -305,7 +315,7 @@ static void test_who_takes_nothing_is_closed(void **state)
 	assert_gone(client);
 }
 
-static void test_who_was_cancelled_is_idle_from_then_on(void **state)
+static void test_cancelled_waiting_client_is_idle_afterwards(void **state)
 {
 	struct actor *client;
 
@@ -317,7 +327,7 @@ static void test_who_was_cancelled_is_idle_from_then_on(void **state)
 	assert_told(client, "57P05", "client_idle_timeout");
 }
 
-static void have_time_zone(const struct actor *actor, const char *value)
+static void set_time_zone(const struct actor *actor, const char *value)
 {
 	struct parameter_table *table = fake_registry.parameters;
 	struct link *link = actor_link(actor);
@@ -328,19 +338,19 @@ static void have_time_zone(const struct actor *actor, const char *value)
 	link->parameters = set;
 }
 
-/* Its SETs go alone, so nothing of the client's has been sent. */
-static void test_a_query_whose_server_is_being_prepared_is_answered(void **state)
+/* The parameters are set before the client's messages, of which none has been sent. */
+static void test_query_is_cancelled_at_once_while_its_server_is_set_up(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	have_time_zone(server, "GMT");
-	have_time_zone(client, "Caf\xc3\xa9");
+	set_time_zone(server, "GMT");
+	set_time_zone(client, "Caf\xc3\xa9");
 	say(client, "Q");
 	assert_heard(server, "Q");
 	assert_cancelled(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
-	/* The server is as good as any when it has done what we asked. */
+	/* The server returns to the pool when our query is answered. */
 	assert_state(server, SERVER_DRAINING);
 	assert_null(fake_launched());
 	say_parameter(server, "TimeZone", "Caf\xc3\xa9");
@@ -350,14 +360,14 @@ static void test_a_query_whose_server_is_being_prepared_is_answered(void **state
 	assert_heard(server, "Q");
 }
 
-/* A query that went with our SETs may be running. */
-static void test_a_query_behind_settings_is_cancelled_on_its_server(void **state)
+/* A query that was sent with our SETs may be running. */
+static void test_query_sent_with_sets_is_cancelled_on_its_server(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool), *carrier;
 
 	(void)state;
-	have_time_zone(server, "GMT");
-	have_time_zone(client, "UTC");
+	set_time_zone(server, "GMT");
+	set_time_zone(client, "UTC");
 	say(client, "Q");
 	assert_heard(server, "QQ");
 	cancel(client);
@@ -374,19 +384,19 @@ static void test_a_query_behind_settings_is_cancelled_on_its_server(void **state
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_a_server_that_takes_nothing_of_our_words_is_waited_for(void **state)
+static void test_blocked_server_of_a_cancelled_query_is_drained(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	have_time_zone(server, "GMT");
-	have_time_zone(client, "Caf\xc3\xa9");
+	set_time_zone(server, "GMT");
+	set_time_zone(client, "Caf\xc3\xa9");
 	scripted_allow(server->script, 3);
 	say(client, "Q");
 	assert_cancelled(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_DRAINING);
-	/* It runs nothing of a client's that could be cancelled. */
+	/* The server runs nothing of a client, so nothing is cancelled there. */
 	fake_advance(3 * USEC_PER_SEC);
 	draining_inspect(actor_server(server), loop_now(&fake_loop));
 	assert_int_equal(pool->cancels_due, 0);
@@ -397,7 +407,7 @@ static void test_a_server_that_takes_nothing_of_our_words_is_waited_for(void **s
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_requests_are_carried_in_a_pause_too(void **state)
+static void test_request_is_sent_while_the_database_is_paused(void **state)
 {
 	struct actor *client;
 
@@ -410,48 +420,48 @@ static void test_requests_are_carried_in_a_pause_too(void **state)
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_SENT], 1);
 }
 
-/* --- a request on its way ----------------------------------------------------------------- */
+/* --- a request that is sent --------------------------------------------------------------- */
 
-static void test_a_request_carries_the_key_of_the_very_server(void **state)
+static void test_request_has_the_key_of_the_paired_server(void **state)
 {
 	struct actor *server = fake_server(pool), *other = fake_server(pool);
 	struct actor *client = busy_client(), *second = busy_client();
-	struct actor *asker = cancel(second), *carrier;
+	struct actor *canceler = cancel(second), *carrier;
 	size_t length;
 	const uint8_t *output;
 
 	(void)state;
 	assert_ptr_equal(actor_link(client)->peer, actor_link(other));
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	carrier = fake_launched();
 	assert_non_null(carrier);
 	fake_connected(carrier, 0);
 	assert_state(carrier, SERVER_CANCELING);
-	assert_state(asker, CLIENT_CANCEL_SENT);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
 	output = scripted_output(carrier->script, &length);
 	assert_int_equal(length, 16);
 	assert_memory_equal(output, "\0\0\0\x10\x04\xd2\x16\x2e", 8);
 	assert_memory_equal(output + 8, actor_server(server)->cancel_key, 8);
 	assert_int_equal(actor_server(server)->cancels, 1);
-	/* The end of its connection is the end of the request. */
+	/* The request has ended when its connection is closed by the server. */
 	leave(carrier);
 	assert_gone(carrier);
-	assert_closed_for(asker, "closing because: successfully sent cancel request");
+	assert_canceler_closed(canceler, "closing because: successfully sent cancel request");
 	assert_int_equal(actor_server(server)->cancels, 0);
 	assert_state(client, CLIENT_PAIRED);
 	assert_state(second, CLIENT_PAIRED);
 	assert_false(pool->failing);
 }
 
-static void test_the_cancelled_query_ends_as_the_server_says(void **state)
+static void test_error_of_a_cancelled_query_is_forwarded(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
-	struct actor *asker;
+	struct actor *canceler;
 
 	(void)state;
 	postgres_work(server);
 	assert_true(postgres_backend(server)->stuck);
-	asker = cancel(client);
+	canceler = cancel(client);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	postgres_work(carrier);
@@ -460,42 +470,42 @@ static void test_the_cancelled_query_ends_as_the_server_says(void **state)
 	assert_string_equal(client->sqlstate, "57014");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
-	assert_dropped(asker);
+	assert_dropped(canceler);
 	assert_gone(carrier);
 }
 
-static void test_whatever_is_said_to_a_carrier_is_ignored(void **state)
+static void test_answer_to_a_request_is_ignored(void **state)
 {
-	struct actor *carrier, *asker;
+	struct actor *carrier, *canceler;
 
 	(void)state;
 	fake_server(pool);
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	say(carrier, "ENNN");
 	assert_state(carrier, SERVER_CANCELING);
-	assert_state(asker, CLIENT_CANCEL_SENT);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
 	vanish(carrier);
 	assert_gone(carrier);
-	assert_dropped(asker);
+	assert_dropped(canceler);
 }
 
-static void test_nothing_more_is_read_from_an_asker(void **state)
+static void test_canceler_is_not_read_after_its_request(void **state)
 {
-	struct actor *asker;
+	struct actor *canceler;
 
 	(void)state;
 	fake_server(pool);
-	asker = cancel(busy_client());
-	say(asker, "QX");
-	assert_int_equal(scripted_unread(asker->script), 19);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	canceler = cancel(busy_client());
+	say(canceler, "QX");
+	assert_int_equal(scripted_unread(canceler->script), 19);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 }
 
-static void test_bytes_behind_the_request_are_ignored(void **state)
+static void test_bytes_after_the_request_are_ignored(void **state)
 {
-	struct actor *asker = fake_accept(-1), *client;
+	struct actor *canceler = fake_accept(-1), *client;
 	struct buffer buffer;
 
 	(void)state;
@@ -504,15 +514,15 @@ static void test_bytes_behind_the_request_are_ignored(void **state)
 	buffer_init(&buffer);
 	startup_write_cancel(&buffer, actor_client(client)->key, 8);
 	letters_write(&buffer, CLIENT_SPEAKS, "Q");
-	say_buffer(asker, &buffer);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	say_buffer(canceler, &buffer);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	fake_connected(fake_launched(), 0);
-	assert_state(asker, CLIENT_CANCEL_SENT);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
 }
 
-static void test_a_request_may_come_byte_by_byte(void **state)
+static void test_request_may_arrive_byte_by_byte(void **state)
 {
-	struct actor *asker = fake_accept(-1), *client;
+	struct actor *canceler = fake_accept(-1), *client;
 	struct buffer buffer;
 
 	(void)state;
@@ -521,40 +531,40 @@ static void test_a_request_may_come_byte_by_byte(void **state)
 	buffer_init(&buffer);
 	startup_write_cancel(&buffer, actor_client(client)->key, 8);
 	for (size_t i = 0; i < buffer.length; i++) {
-		assert_state(asker, CLIENT_GREETING);
-		say_bytes(asker, buffer.data + i, 1);
+		assert_state(canceler, CLIENT_GREETING);
+		say_bytes(canceler, buffer.data + i, 1);
 	}
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	buffer_free(&buffer);
 }
 
-static void test_askers_are_taken_though_there_are_too_many_clients(void **state)
+static void test_cancelers_are_accepted_beyond_max_client_conn(void **state)
 {
-	struct actor *client, *askers[10];
+	struct actor *client, *cancelers[10];
 
 	(void)state;
 	fake_server(pool);
 	client = busy_client();
-	for (size_t i = 0; i < COUNT(askers); i++)
-		askers[i] = cancel(client);
-	for (size_t i = 0; i < COUNT(askers); i++)
-		assert_state(askers[i], CLIENT_CANCEL_WAITING);
+	for (size_t i = 0; i < COUNT(cancelers); i++)
+		cancelers[i] = cancel(client);
+	for (size_t i = 0; i < COUNT(cancelers); i++)
+		assert_state(cancelers[i], CLIENT_CANCEL_WAITING);
 }
 
-/* --- who leaves meanwhile ----------------------------------------------------------------- */
+/* --- changes meanwhile -------------------------------------------------------------------- */
 
-static void test_the_query_ends_before_the_request_is_sent(void **state)
+static void test_request_is_dropped_when_its_query_has_ended(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
 
 	(void)state;
-	asker = cancel(client);
+	canceler = cancel(client);
 	assert_int_equal(actor_server(server)->cancels_queued, 1);
 	say(server, "TDCZ");
-	assert_closed_for(asker,
+	assert_canceler_closed(canceler,
 		"closing because: not sending cancel request for client that is now idle");
 	assert_state(server, SERVER_IDLE);
-	/* What was launched for it has nothing to do any more. */
+	/* The connection that was launched for the request is no longer needed. */
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	assert_dropped(carrier);
@@ -562,39 +572,39 @@ static void test_the_query_ends_before_the_request_is_sent(void **state)
 	assert_int_equal(pool_servers(pool), 1);
 }
 
-static void test_the_query_ends_after_the_request_was_sent(void **state)
+static void test_server_is_held_until_a_sent_request_has_ended(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
 	struct actor *next = fake_client(pool);
 
 	(void)state;
 	fake_set("default_pool_size", "1");
-	asker = cancel(client);
+	canceler = cancel(client);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	say(server, "TDCZ");
 	assert_heard(client, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
-	/* It may still hit the server, so nobody else gets that. */
+	/* The request may still cancel a query of the server, so the server is held. */
 	assert_state(server, SERVER_HELD);
 	say(next, "Q");
 	assert_state(next, CLIENT_WAITING);
 	leave(carrier);
-	assert_dropped(asker);
+	assert_dropped(canceler);
 	assert_state(next, CLIENT_PAIRED);
 	assert_ptr_equal(actor_link(next)->peer, actor_link(server));
 	say(server, "CZ");
 	assert_heard(next, "CZ");
 }
 
-static void test_a_held_server_waits_for_the_last_of_several_requests(void **state)
+static void test_server_is_held_until_the_last_request_has_ended(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client();
-	struct actor *askers[3], *carriers[3];
+	struct actor *cancelers[3], *carriers[3];
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		askers[i] = cancel(client);
+		cancelers[i] = cancel(client);
 		carriers[i] = fake_launched();
 		assert_non_null(carriers[i]);
 		fake_connected(carriers[i], 0);
@@ -604,12 +614,12 @@ static void test_a_held_server_waits_for_the_last_of_several_requests(void **sta
 	for (int i = 0; i < 3; i++) {
 		assert_state(server, SERVER_HELD);
 		leave(carriers[i]);
-		assert_dropped(askers[i]);
+		assert_dropped(cancelers[i]);
 	}
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_held_server_is_reset_afterwards(void **state)
+static void test_held_server_is_reset_afterwards(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
 
@@ -632,12 +642,12 @@ static void test_a_held_server_is_reset_afterwards(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_held_server_ends(void **state)
+static void test_held_server_may_disconnect(void **state)
 {
-	struct actor *server = fake_server(pool), *asker, *carrier;
+	struct actor *server = fake_server(pool), *canceler, *carrier;
 
 	(void)state;
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	say(server, "TDCZ");
@@ -645,68 +655,68 @@ static void test_a_held_server_ends(void **state)
 	assert_gone(server);
 	assert_null(actor_server(carrier)->cancel_target);
 	leave(carrier);
-	assert_dropped(asker);
+	assert_dropped(canceler);
 }
 
-static void test_the_server_ends_before_the_request_is_sent(void **state)
+static void test_request_is_dropped_when_its_server_disconnects(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
 
 	(void)state;
-	asker = cancel(client);
+	canceler = cancel(client);
 	leave(server);
 	assert_gone(client);
-	assert_dropped(asker);
+	assert_dropped(canceler);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	assert_gone(carrier);
 	assert_int_equal(pool_servers(pool), 0);
 }
 
-static void test_the_client_leaves_before_the_request_is_sent(void **state)
+static void test_request_of_a_disconnected_client_is_sent(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *asker;
+	struct actor *server = fake_server(pool), *client = busy_client(), *canceler;
 
 	(void)state;
-	asker = cancel(client);
+	canceler = cancel(client);
 	leave(client);
 	assert_gone(client);
-	/* It does what we would have to do now, and nothing is asked for twice. */
+	/* This request does what draining would do, so draining sends none. */
 	assert_state(server, SERVER_DRAINING);
 	assert_int_equal(pool->cancels_due, 0);
 	fake_connected(fake_launched(), 0);
-	assert_state(asker, CLIENT_CANCEL_SENT);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
 	assert_int_equal(actor_server(server)->cancels, 1);
 }
 
-static void test_an_asker_that_leaves_is_carried_out_all_the_same(void **state)
+static void test_request_of_a_disconnected_canceler_is_sent(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *asker, *carrier;
+	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
 
 	(void)state;
-	asker = cancel(client);
-	leave(asker);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	canceler = cancel(client);
+	leave(canceler);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	assert_heard(carrier, "^");
 	assert_int_equal(actor_server(server)->cancels, 1);
 	leave(carrier);
-	assert_gone(asker);
+	assert_gone(canceler);
 	assert_int_equal(actor_server(server)->cancels, 0);
 }
 
-static void test_an_asker_that_is_killed_after_sending_leaves_its_request(void **state)
+static void test_request_of_a_killed_canceler_continues(void **state)
 {
-	struct actor *server = fake_server(pool), *asker, *carrier;
+	struct actor *server = fake_server(pool), *canceler, *carrier;
 
 	(void)state;
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_true(control_kill_client(&fake_registry, actor_link(asker)->id));
+	assert_true(control_kill_client(&fake_registry, actor_link(canceler)->id));
 	fake_turn();
-	assert_gone(asker);
+	assert_gone(canceler);
 	assert_state(carrier, SERVER_CANCELING);
 	say(server, "TDCZ");
 	assert_state(server, SERVER_HELD);
@@ -714,28 +724,29 @@ static void test_an_asker_that_is_killed_after_sending_leaves_its_request(void *
 	assert_state(server, SERVER_IDLE);
 }
 
-/* What was asked for has ended; our ROLLBACK is not meant. */
-static void test_a_request_that_waits_hits_no_rollback(void **state)
+/* The client's query has ended; the request must not cancel our ROLLBACK. */
+static void test_waiting_request_does_not_cancel_our_rollback(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool), *asker, *carrier;
+	struct actor *server = fake_server(pool), *client = fake_client(pool), *canceler,
+		     *carrier;
 
 	(void)state;
 	say(client, "QQ");
 	say(server, "C>");
 	hear(server);
-	asker = cancel(client);
+	canceler = cancel(client);
 	carrier = fake_launched();
 	leave(client);
 	say(server, "C>");
 	assert_heard(server, "Q");
-	assert_dropped(asker);
+	assert_dropped(canceler);
 	fake_connected(carrier, 0);
 	assert_int_equal(actor_server(server)->cancels, 0);
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_killed_database_takes_all_of_it_along(void **state)
+static void test_kill_closes_requests_and_their_connections(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client();
 	struct actor *sent = cancel(client), *carrier = fake_launched(), *waiting, *second;
@@ -758,7 +769,7 @@ static void test_a_killed_database_takes_all_of_it_along(void **state)
 
 /* --- connections for requests ------------------------------------------------------------- */
 
-static void test_requests_may_double_the_size_of_the_pool(void **state)
+static void test_requests_use_at_most_as_many_connections_as_the_pool(void **state)
 {
 	struct actor *clients[2], *carrier;
 
@@ -778,7 +789,9 @@ static void test_requests_may_double_the_size_of_the_pool(void **state)
 	}
 	assert_null(fake_launched());
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 3);
-	/* One has done its work, for another that wanted the same too: there is room for the next. */
+	/*
+	 * One request has ended, with another for the same server: there is room for the next.
+	 */
 	leave(carrier);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 2);
 	carrier = fake_launched();
@@ -787,7 +800,7 @@ static void test_requests_may_double_the_size_of_the_pool(void **state)
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 1);
 }
 
-static void test_a_storm_of_requests_keeps_no_descriptors(void **state)
+static void test_number_of_waiting_requests_is_limited(void **state)
 {
 	struct actor *client, *other;
 
@@ -801,7 +814,7 @@ static void test_a_storm_of_requests_keeps_no_descriptors(void **state)
 		cancel(client);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 100);
 	assert_int_equal(fake_registry.process->limits.clients, 102);
-	/* That costs nobody else his request. */
+	/* Requests for other servers are still accepted. */
 	cancel(other);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 101);
 	cancel(other);
@@ -813,26 +826,26 @@ static void test_a_storm_of_requests_keeps_no_descriptors(void **state)
 	assert_state(client, CLIENT_PAIRED);
 }
 
-static void test_one_connection_carries_all_that_want_the_same(void **state)
+static void test_one_connection_serves_all_waiting_requests_for_a_server(void **state)
 {
-	struct actor *client, *askers[5], *late, *carrier;
+	struct actor *client, *cancelers[5], *late, *carrier;
 
 	(void)state;
 	fake_server(pool);
 	client = busy_client();
-	for (size_t i = 0; i < COUNT(askers); i++)
-		askers[i] = cancel(client);
+	for (size_t i = 0; i < COUNT(cancelers); i++)
+		cancelers[i] = cancel(client);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
 	fake_advance(USEC_PER_SEC);
 	late = cancel(client);
 	leave(carrier);
-	for (size_t i = 0; i < COUNT(askers); i++)
-		assert_gone(askers[i]);
+	for (size_t i = 0; i < COUNT(cancelers); i++)
+		assert_gone(cancelers[i]);
 	assert_state(late, CLIENT_CANCEL_WAITING);
 }
 
-static void test_a_lost_request_takes_the_held_server_along(void **state)
+static void test_held_server_is_closed_when_its_request_is_lost(void **state)
 {
 	struct actor *server = fake_server(pool), *carrier;
 
@@ -847,7 +860,7 @@ static void test_a_lost_request_takes_the_held_server_along(void **state)
 	assert_gone(server);
 }
 
-static void test_a_lost_request_keeps_the_server_from_others(void **state)
+static void test_paired_server_is_closed_afterwards_when_its_request_is_lost(void **state)
 {
 	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
 
@@ -864,17 +877,17 @@ static void test_a_lost_request_keeps_the_server_from_others(void **state)
 	assert_true(fake_logged("closing because: close_needed"));
 }
 
-static void test_requests_go_before_waiting_clients(void **state)
+static void test_requests_precede_waiting_clients(void **state)
 {
-	struct actor *client, *waiter, *carrier, *server;
+	struct actor *client, *waiting, *carrier, *server;
 
 	(void)state;
 	fake_set("cancel_wait_timeout", "60");
 	fake_server(pool);
 	client = busy_client();
-	pool->failing = true; /* so that the waiter's server is not launched yet */
+	pool->failing = true; /* so that no server for the waiting client is launched yet */
 	pool->last_launch = loop_now(&fake_loop);
-	waiter = busy_client();
+	waiting = busy_client();
 	assert_null(fake_launched());
 	cancel(client);
 	fake_advance(15 * USEC_PER_SEC);
@@ -890,10 +903,10 @@ static void test_requests_go_before_waiting_clients(void **state)
 	assert_non_null(server);
 	fake_connected(server, 0);
 	assert_state(server, SERVER_AUTHENTICATING);
-	assert_state(waiter, CLIENT_WAITING);
+	assert_state(waiting, CLIENT_WAITING);
 }
 
-static void test_idle_servers_do_not_wait_for_requests(void **state)
+static void test_idle_server_is_paired_while_requests_wait(void **state)
 {
 	struct actor *busy = busy_client(), *waiting;
 
@@ -911,169 +924,169 @@ static void test_idle_servers_do_not_wait_for_requests(void **state)
 	assert_state(waiting, CLIENT_PAIRED);
 }
 
-static void test_a_connection_that_is_on_its_way_carries_the_request(void **state)
+static void test_request_uses_a_connection_being_launched(void **state)
 {
-	struct actor *client, *waiter, *asker, *launched;
+	struct actor *client, *waiting, *canceler, *launched;
 
 	(void)state;
 	fake_server(pool);
 	client = busy_client();
-	waiter = busy_client();
+	waiting = busy_client();
 	launched = fake_launched();
 	assert_non_null(launched);
 	memcpy(&actor_server(launched)->where, &server_of(actor_link(client)->peer)->where,
 		sizeof(struct sockaddr_storage));
 	actor_server(launched)->where_length =
 		server_of(actor_link(client)->peer)->where_length;
-	asker = cancel(client);
+	canceler = cancel(client);
 	fake_connected(launched, 0);
 	assert_state(launched, SERVER_CANCELING);
-	assert_state(asker, CLIENT_CANCEL_SENT);
-	/* And the waiter gets another one, when there is room for it again. */
+	assert_state(canceler, CLIENT_CANCEL_SENT);
+	/* The waiting client has another server launched as soon as there is room. */
 	assert_null(fake_launched());
 	leave(launched);
 	launched = fake_launched();
 	assert_non_null(launched);
 	fake_connected(launched, 0);
 	postgres_work(launched);
-	assert_ptr_equal(actor_link(waiter)->peer, actor_link(launched));
+	assert_ptr_equal(actor_link(waiting)->peer, actor_link(launched));
 }
 
-static void test_a_connection_to_another_place_does_not_carry_it(void **state)
+static void test_request_does_not_use_a_connection_to_another_address(void **state)
 {
-	struct actor *client, *asker, *launched;
+	struct actor *client, *canceler, *launched;
 
 	(void)state;
 	fake_server(pool);
 	client = busy_client();
 	busy_client();
 	launched = fake_launched();
-	asker = cancel(client);
+	canceler = cancel(client);
 	fake_connected(launched, 0);
 	assert_state(launched, SERVER_AUTHENTICATING);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	postgres_work(launched);
 	launched = fake_launched();
 	fake_connected(launched, 0);
 	assert_state(launched, SERVER_CANCELING);
-	assert_state(asker, CLIENT_CANCEL_SENT);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
 }
 
-static void test_a_connection_that_fails_is_tried_again_after_the_pause(void **state)
+static void test_failed_connection_is_retried_after_server_login_retry(void **state)
 {
-	struct actor *asker;
+	struct actor *canceler;
 
 	(void)state;
 	fake_set("cancel_wait_timeout", "60");
 	fake_server(pool);
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	fake_connected(fake_launched(), ECONNREFUSED);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	assert_null(fake_launched());
 	fake_advance(15 * USEC_PER_SEC);
 	pool_needs_work(pool);
 	fake_turn();
 	fake_connected(fake_launched(), 0);
-	assert_state(asker, CLIENT_CANCEL_SENT);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
 }
 
-static void test_a_connection_that_breaks_at_once_ends_the_request(void **state)
+static void test_request_ends_when_its_connection_breaks(void **state)
 {
-	struct actor *server = fake_server(pool), *asker, *carrier;
+	struct actor *server = fake_server(pool), *canceler, *carrier;
 
 	(void)state;
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	scripted_break(carrier->script);
 	fake_connected(carrier, 0);
 	assert_gone(carrier);
-	assert_dropped(asker);
+	assert_dropped(canceler);
 	assert_int_equal(actor_server(server)->cancels, 0);
 	assert_int_equal(actor_server(server)->cancels_queued, 0);
 	assert_null(fake_launched());
 }
 
-static void test_a_request_that_waits_too_long_is_dropped(void **state)
+static void test_request_is_dropped_after_cancel_wait_timeout(void **state)
 {
-	struct actor *server = fake_server(pool), *asker;
+	struct actor *server = fake_server(pool), *canceler;
 
 	(void)state;
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	fake_advance(9 * USEC_PER_SEC);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	fake_advance(USEC_PER_SEC);
-	assert_closed_for(asker, "closing because: cancel_wait_timeout");
+	assert_canceler_closed(canceler, "closing because: cancel_wait_timeout");
 	assert_int_equal(actor_server(server)->cancels_queued, 0);
 }
 
-static void test_without_a_limit_a_request_waits(void **state)
+static void test_request_waits_without_cancel_wait_timeout(void **state)
 {
-	struct actor *asker;
+	struct actor *canceler;
 
 	(void)state;
 	fake_set("cancel_wait_timeout", "0");
 	fake_server(pool);
-	asker = cancel(busy_client());
+	canceler = cancel(busy_client());
 	fake_advance(1000 * USEC_PER_SEC);
-	assert_state(asker, CLIENT_CANCEL_WAITING);
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_key_that_nobody_has_hits_nobody),
-		TEST(a_key_of_a_length_that_none_has_is_refused),
-		TEST(the_beginning_of_a_key_is_none),
-		TEST(an_idle_client_is_not_cancelled),
-		TEST(between_two_queries_nothing_is_cancelled),
-		TEST(the_next_query_is_not_hit_by_a_request_for_the_last),
-		TEST(a_query_that_waits_is_answered),
-		TEST(what_stands_behind_it_waits_on),
-		TEST(a_batch_is_skipped_up_to_its_sync_whenever_that_comes),
-		TEST(it_may_leave_while_it_is_skipped),
-		TEST(nonsense_is_not_skipped),
-		TEST(a_long_query_is_skipped_to_its_end),
-		TEST(who_takes_nothing_is_closed),
-		TEST(who_was_cancelled_is_idle_from_then_on),
-		TEST(a_query_whose_server_is_being_prepared_is_answered),
-		TEST(a_query_behind_settings_is_cancelled_on_its_server),
-		TEST(a_server_that_takes_nothing_of_our_words_is_waited_for),
-		TEST(a_request_that_waits_hits_no_rollback),
-		TEST(requests_are_carried_in_a_pause_too),
-		TEST(a_storm_of_requests_keeps_no_descriptors),
-		TEST(one_connection_carries_all_that_want_the_same),
-		TEST(a_lost_request_takes_the_held_server_along),
-		TEST(a_lost_request_keeps_the_server_from_others),
-		TEST(a_server_that_gave_no_key_cannot_be_asked),
-		TEST(a_console_is_told),
-		TEST(the_key_of_a_client_that_is_gone_hits_nobody),
-		TEST(a_request_carries_the_key_of_the_very_server),
-		TEST(the_cancelled_query_ends_as_the_server_says),
-		TEST(whatever_is_said_to_a_carrier_is_ignored),
-		TEST(nothing_more_is_read_from_an_asker),
-		TEST(bytes_behind_the_request_are_ignored),
-		TEST(a_request_may_come_byte_by_byte),
-		TEST(askers_are_taken_though_there_are_too_many_clients),
-		TEST(the_query_ends_before_the_request_is_sent),
-		TEST(the_query_ends_after_the_request_was_sent),
-		TEST(a_held_server_waits_for_the_last_of_several_requests),
-		TEST(a_held_server_is_reset_afterwards),
-		TEST(a_held_server_ends),
-		TEST(the_server_ends_before_the_request_is_sent),
-		TEST(the_client_leaves_before_the_request_is_sent),
-		TEST(an_asker_that_leaves_is_carried_out_all_the_same),
-		TEST(an_asker_that_is_killed_after_sending_leaves_its_request),
-		TEST(a_killed_database_takes_all_of_it_along),
-		TEST(requests_may_double_the_size_of_the_pool),
-		TEST(requests_go_before_waiting_clients),
-		TEST(idle_servers_do_not_wait_for_requests),
-		TEST(a_connection_that_is_on_its_way_carries_the_request),
-		TEST(a_connection_to_another_place_does_not_carry_it),
-		TEST(a_connection_that_fails_is_tried_again_after_the_pause),
-		TEST(a_connection_that_breaks_at_once_ends_the_request),
-		TEST(a_request_that_waits_too_long_is_dropped),
-		TEST(without_a_limit_a_request_waits),
+		TEST(unknown_key_is_refused),
+		TEST(key_of_invalid_length_is_refused),
+		TEST(prefix_of_a_key_is_refused),
+		TEST(idle_client_is_not_cancelled),
+		TEST(client_idle_in_transaction_is_not_cancelled),
+		TEST(request_for_the_previous_query_is_dropped),
+		TEST(waiting_query_is_cancelled_at_once),
+		TEST(query_after_a_cancelled_one_still_waits),
+		TEST(cancelled_batch_is_dropped_up_to_its_sync),
+		TEST(client_may_terminate_within_a_cancelled_batch),
+		TEST(unknown_message_in_a_cancelled_batch_closes_the_client),
+		TEST(cancelled_long_query_is_dropped_to_its_end),
+		TEST(broken_waiting_client_is_closed),
+		TEST(cancelled_waiting_client_is_idle_afterwards),
+		TEST(query_is_cancelled_at_once_while_its_server_is_set_up),
+		TEST(query_sent_with_sets_is_cancelled_on_its_server),
+		TEST(blocked_server_of_a_cancelled_query_is_drained),
+		TEST(waiting_request_does_not_cancel_our_rollback),
+		TEST(request_is_sent_while_the_database_is_paused),
+		TEST(number_of_waiting_requests_is_limited),
+		TEST(one_connection_serves_all_waiting_requests_for_a_server),
+		TEST(held_server_is_closed_when_its_request_is_lost),
+		TEST(paired_server_is_closed_afterwards_when_its_request_is_lost),
+		TEST(query_on_a_server_without_a_key_is_not_cancelled),
+		TEST(console_is_notified_of_a_request),
+		TEST(key_of_a_disconnected_client_is_refused),
+		TEST(request_has_the_key_of_the_paired_server),
+		TEST(error_of_a_cancelled_query_is_forwarded),
+		TEST(answer_to_a_request_is_ignored),
+		TEST(canceler_is_not_read_after_its_request),
+		TEST(bytes_after_the_request_are_ignored),
+		TEST(request_may_arrive_byte_by_byte),
+		TEST(cancelers_are_accepted_beyond_max_client_conn),
+		TEST(request_is_dropped_when_its_query_has_ended),
+		TEST(server_is_held_until_a_sent_request_has_ended),
+		TEST(server_is_held_until_the_last_request_has_ended),
+		TEST(held_server_is_reset_afterwards),
+		TEST(held_server_may_disconnect),
+		TEST(request_is_dropped_when_its_server_disconnects),
+		TEST(request_of_a_disconnected_client_is_sent),
+		TEST(request_of_a_disconnected_canceler_is_sent),
+		TEST(request_of_a_killed_canceler_continues),
+		TEST(kill_closes_requests_and_their_connections),
+		TEST(requests_use_at_most_as_many_connections_as_the_pool),
+		TEST(requests_precede_waiting_clients),
+		TEST(idle_server_is_paired_while_requests_wait),
+		TEST(request_uses_a_connection_being_launched),
+		TEST(request_does_not_use_a_connection_to_another_address),
+		TEST(failed_connection_is_retried_after_server_login_retry),
+		TEST(request_ends_when_its_connection_breaks),
+		TEST(request_is_dropped_after_cancel_wait_timeout),
+		TEST(request_waits_without_cancel_wait_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

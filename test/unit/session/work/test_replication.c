@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Clients of replication: when their servers are launched, for whom room is made, who hears of what
- * becomes of them, and what is owed when a stream has ended in each way.
+ * Replication clients: when their servers are launched, how room is made for them, which
+ * failures they receive, and what is in flight after each end of a stream.
  */
 #include <errno.h>
 
@@ -37,10 +37,10 @@ static int start_small(void **state)
 	return 0;
 }
 
-/* --- the stage ---------------------------------------------------------------------------- */
+/* --- fixtures ----------------------------------------------------------------------------- */
 
-/* A client that asks for logical replication; it may have to wait for its welcome. */
-static struct actor *replica(void)
+/* A client that asks for logical replication; it may have to wait for the welcome message. */
+static struct actor *replication_client(void)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -50,7 +50,7 @@ static struct actor *replica(void)
 	return client;
 }
 
-/* The server that was launched for it has heard the StartupMessage. */
+/* The server that was launched for the client has received the StartupMessage. */
 static struct actor *launched_for(const struct actor *client)
 {
 	struct actor *server = fake_launched();
@@ -63,26 +63,26 @@ static struct actor *launched_for(const struct actor *client)
 	return server;
 }
 
-static void let_in(struct actor *server)
+static void complete_login(struct actor *server)
 {
 	say(server, "RSKZ");
 }
 
-/* A client that has begun a stream, and its server. */
+/* A client with a running stream, and its server. */
 static struct actor *begin_stream(struct actor **server)
 {
-	struct actor *client = replica();
+	struct actor *client = replication_client();
 
 	say(client, "Q");
 	*server = launched_for(client);
-	let_in(*server);
+	complete_login(*server);
 	assert_heard(*server, "Q");
 	say(*server, "Wd");
 	assert_heard(client, "Wd");
 	return client;
 }
 
-static void assert_owes_nothing(struct actor *server)
+static void assert_nothing_in_flight(struct actor *server)
 {
 	assert_true(server_is_clean(actor_server(server)));
 	assert_true(replication_is_endless(actor_server(server)));
@@ -90,9 +90,9 @@ static void assert_owes_nothing(struct actor *server)
 
 /* --- launching ---------------------------------------------------------------------------- */
 
-static void test_a_server_is_launched_for_its_first_query(void **state)
+static void test_server_is_launched_for_the_first_query(void **state)
 {
-	struct actor *client = replica(), *server;
+	struct actor *client = replication_client(), *server;
 
 	(void)state;
 	assert_state(client, CLIENT_IDLE);
@@ -100,26 +100,26 @@ static void test_a_server_is_launched_for_its_first_query(void **state)
 	say(client, "Q");
 	assert_state(client, CLIENT_LAUNCHING);
 	server = launched_for(client);
-	let_in(server);
+	complete_login(server);
 	assert_state(client, CLIENT_PAIRED);
 	assert_heard(server, "Q");
 	say(server, "CZ");
 	assert_heard(client, "CZ");
-	/* It keeps its server in transaction mode too. */
+	/* The server stays paired in transaction mode too. */
 	assert_state(client, CLIENT_PAIRED);
 }
 
-static void test_without_a_welcome_it_is_launched_at_the_login_and_brings_none(void **state)
+static void test_server_is_launched_at_the_login_without_a_welcome(void **state)
 {
 	struct actor *client, *server;
 	const char *letters;
 
 	(void)state;
 	pool_forget_welcome(pool);
-	client = replica();
+	client = replication_client();
 	assert_state(client, CLIENT_WELCOMING);
 	server = launched_for(client);
-	let_in(server);
+	complete_login(server);
 	letters = hear(client);
 	assert_int_equal(letters[0], 'R');
 	assert_string_equal(letters + strlen(letters) - 2, "KZ");
@@ -127,19 +127,19 @@ static void test_without_a_welcome_it_is_launched_at_the_login_and_brings_none(v
 	assert_null(pool->welcome);
 }
 
-static void test_an_ordinary_login_is_not_served_by_it(void **state)
+static void test_ordinary_login_does_not_use_the_replication_server(void **state)
 {
 	struct actor *client, *server, *other;
 
 	(void)state;
 	pool_forget_welcome(pool);
-	client = replica();
+	client = replication_client();
 	server = launched_for(client);
 	other = fake_accept(-1);
 	say_startup(other, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
 	assert_state(other, CLIENT_WELCOMING);
 	assert_null(fake_launched());
-	let_in(server);
+	complete_login(server);
 	assert_state(client, CLIENT_PAIRED);
 	assert_state(other, CLIENT_WELCOMING);
 	fake_turn();
@@ -147,42 +147,42 @@ static void test_an_ordinary_login_is_not_served_by_it(void **state)
 	assert_non_null(server);
 	assert_null(actor_server(server)->launched_for);
 	fake_connected(server, 0);
-	let_in(server);
+	complete_login(server);
 	assert_state(other, CLIENT_IDLE);
 }
 
-static void test_one_login_at_a_time(void **state)
+static void test_one_server_login_runs_at_a_time(void **state)
 {
-	struct actor *first = replica(), *second = replica(), *server;
+	struct actor *first = replication_client(), *second = replication_client(), *server;
 
 	(void)state;
 	say(first, "Q");
 	say(second, "Q");
 	server = launched_for(first);
 	assert_null(fake_launched());
-	let_in(server);
+	complete_login(server);
 	fake_turn();
-	let_in(launched_for(second));
+	complete_login(launched_for(second));
 	assert_state(second, CLIENT_PAIRED);
 	assert_ptr_not_equal(actor_link(first)->peer, actor_link(second)->peer);
 }
 
-static void test_idle_servers_make_room(void **state)
+static void test_idle_server_is_closed_to_make_room(void **state)
 {
-	struct actor *idle = fake_server(pool), *client = replica();
+	struct actor *idle = fake_server(pool), *client = replication_client();
 
 	(void)state;
 	say(client, "Q");
 	assert_heard(idle, "X");
 	assert_gone(idle);
-	let_in(launched_for(client));
+	complete_login(launched_for(client));
 	assert_state(client, CLIENT_PAIRED);
 }
 
-static void test_a_freed_server_makes_room_for_who_came_first(void **state)
+static void test_freed_server_is_closed_for_an_earlier_replication_client(void **state)
 {
 	struct actor *server = fake_server(pool), *holder = fake_client(pool);
-	struct actor *client = replica(), *later = fake_client(pool);
+	struct actor *client = replication_client(), *later = fake_client(pool);
 
 	(void)state;
 	say(holder, "Q");
@@ -192,17 +192,17 @@ static void test_a_freed_server_makes_room_for_who_came_first(void **state)
 	assert_state(client, CLIENT_LAUNCHING);
 	say(server, "CZ");
 	assert_gone(server);
-	let_in(launched_for(client));
+	complete_login(launched_for(client));
 	assert_state(client, CLIENT_PAIRED);
 	assert_state(later, CLIENT_WAITING);
 	leave(client);
 	assert_non_null(fake_launched());
 }
 
-static void test_a_freed_server_goes_to_who_came_before_it(void **state)
+static void test_freed_server_is_paired_with_an_earlier_ordinary_client(void **state)
 {
 	struct actor *server = fake_server(pool), *holder = fake_client(pool);
-	struct actor *earlier = fake_client(pool), *client = replica();
+	struct actor *earlier = fake_client(pool), *client = replication_client();
 
 	(void)state;
 	say(holder, "Q");
@@ -217,7 +217,7 @@ static void test_a_freed_server_goes_to_who_came_before_it(void **state)
 	assert_null(fake_launched());
 }
 
-static void test_a_freed_server_answers_a_login_that_came_before_it(void **state)
+static void test_freed_server_serves_an_earlier_startup_check(void **state)
 {
 	struct actor *server = fake_server(pool), *holder = fake_client(pool);
 	struct actor *login = fake_accept(-1), *client;
@@ -228,7 +228,7 @@ static void test_a_freed_server_answers_a_login_that_came_before_it(void **state
 		NULL);
 	assert_state(login, CLIENT_LOOKING_UP);
 	fake_advance(USEC_PER_SEC);
-	client = replica();
+	client = replication_client();
 	say(client, "Q");
 	hear(server);
 	say(server, "CZ");
@@ -236,11 +236,12 @@ static void test_a_freed_server_answers_a_login_that_came_before_it(void **state
 	assert_state(client, CLIENT_LAUNCHING);
 }
 
-/* They are launched one after another, not for want of room. */
-static void test_a_freed_server_stays_where_there_is_room(void **state)
+/* The second server is launched after the first one, not when room is made. */
+static void test_freed_server_is_kept_while_there_is_room(void **state)
 {
 	struct actor *server = fake_server(pool), *holder = fake_client(pool);
-	struct actor *first = replica(), *second = replica(), *later = fake_client(pool);
+	struct actor *first = replication_client(), *second = replication_client(),
+		     *later = fake_client(pool);
 
 	(void)state;
 	say(holder, "Q");
@@ -255,15 +256,15 @@ static void test_a_freed_server_stays_where_there_is_room(void **state)
 	assert_state(second, CLIENT_LAUNCHING);
 }
 
-static void test_who_waits_without_a_welcome_goes_not_beyond_the_size(void **state)
+static void test_login_without_a_welcome_respects_the_pool_size(void **state)
 {
 	struct actor *server, *second;
 
 	(void)state;
 	pool_forget_welcome(pool);
-	server = launched_for(replica());
-	let_in(server);
-	second = replica();
+	server = launched_for(replication_client());
+	complete_login(server);
+	second = replication_client();
 	fake_turn();
 	assert_state(second, CLIENT_WELCOMING);
 	assert_null(fake_launched());
@@ -274,9 +275,9 @@ static void test_who_waits_without_a_welcome_goes_not_beyond_the_size(void **sta
 
 /* --- failures ----------------------------------------------------------------------------- */
 
-static void test_a_refusal_is_for_its_client_alone(void **state)
+static void test_refused_server_login_closes_its_client_only(void **state)
 {
-	struct actor *client = replica(), *other = fake_client(pool), *server;
+	struct actor *client = replication_client(), *other = fake_client(pool), *server;
 
 	(void)state;
 	say(client, "Q");
@@ -291,9 +292,9 @@ static void test_a_refusal_is_for_its_client_alone(void **state)
 	assert_non_null(fake_launched());
 }
 
-static void test_a_server_that_is_starting_is_waited_for(void **state)
+static void test_client_waits_for_a_server_that_is_starting_up(void **state)
 {
-	struct actor *client = replica();
+	struct actor *client = replication_client();
 
 	(void)state;
 	say(client, "Q");
@@ -303,9 +304,9 @@ static void test_a_server_that_is_starting_is_waited_for(void **state)
 	assert_null(fake_launched());
 }
 
-static void test_a_connect_that_fails_concerns_the_pool(void **state)
+static void test_failed_connect_is_a_failure_of_the_pool(void **state)
 {
-	struct actor *client = replica(), *server;
+	struct actor *client = replication_client(), *server;
 
 	(void)state;
 	say(client, "Q");
@@ -316,9 +317,9 @@ static void test_a_connect_that_fails_concerns_the_pool(void **state)
 	assert_true(pool->failing);
 }
 
-static void test_who_leaves_takes_the_login_along(void **state)
+static void test_server_login_is_closed_with_its_client(void **state)
 {
-	struct actor *client = replica(), *server;
+	struct actor *client = replication_client(), *server;
 
 	(void)state;
 	say(client, "Q");
@@ -329,23 +330,23 @@ static void test_who_leaves_takes_the_login_along(void **state)
 	assert_true(fake_logged("closing because: replication client was closed"));
 }
 
-static void test_who_does_not_take_the_welcome_gets_no_server(void **state)
+static void test_client_that_cannot_receive_the_welcome_is_closed_with_its_server(void **state)
 {
 	struct actor *client, *server;
 
 	(void)state;
 	pool_forget_welcome(pool);
-	client = replica();
+	client = replication_client();
 	server = launched_for(client);
 	scripted_break(client->script);
-	let_in(server);
+	complete_login(server);
 	assert_gone(client);
 	assert_gone(server);
 }
 
-static void test_a_cancelled_query_takes_the_login_along(void **state)
+static void test_cancelled_query_closes_the_server_login(void **state)
 {
-	struct actor *client = replica(), *asker, *server;
+	struct actor *client = replication_client(), *asker, *server;
 	struct buffer request;
 
 	(void)state;
@@ -362,9 +363,9 @@ static void test_a_cancelled_query_takes_the_login_along(void **state)
 	assert_gone(server);
 }
 
-static void test_a_login_that_is_closed_for_our_own_reasons_is_begun_again(void **state)
+static void test_server_login_closed_by_reconnect_is_repeated(void **state)
 {
-	struct actor *client = replica(), *server;
+	struct actor *client = replication_client(), *server;
 
 	(void)state;
 	say(client, "Q");
@@ -373,13 +374,13 @@ static void test_a_login_that_is_closed_for_our_own_reasons_is_begun_again(void 
 	assert_gone(server);
 	assert_state(client, CLIENT_LAUNCHING);
 	fake_turn();
-	let_in(launched_for(client));
+	complete_login(launched_for(client));
 	assert_state(client, CLIENT_PAIRED);
 }
 
 /* --- the ends of a stream ----------------------------------------------------------------- */
 
-static void test_a_stream_is_timed_as_no_query(void **state)
+static void test_stream_is_not_timed_as_a_query(void **state)
 {
 	struct actor *server, *client = begin_stream(&server);
 
@@ -389,7 +390,7 @@ static void test_a_stream_is_timed_as_no_query(void **state)
 	assert_true(replication_is_endless(actor_server(server)));
 }
 
-static void test_the_client_ends_it(void **state)
+static void test_client_may_end_the_stream(void **state)
 {
 	struct actor *server, *client = begin_stream(&server);
 
@@ -398,10 +399,10 @@ static void test_the_client_ends_it(void **state)
 	assert_heard(server, "dc");
 	say(server, "dcCZ");
 	assert_heard(client, "dcCZ");
-	assert_owes_nothing(server);
+	assert_nothing_in_flight(server);
 }
 
-static void test_the_server_ends_it_with_several_results(void **state)
+static void test_server_may_end_the_stream_with_several_results(void **state)
 {
 	struct actor *server, *client = begin_stream(&server);
 
@@ -413,10 +414,10 @@ static void test_the_server_ends_it_with_several_results(void **state)
 	assert_false(server_is_clean(actor_server(server)));
 	say(server, "Z");
 	assert_heard(client, "cTDCCZ");
-	assert_owes_nothing(server);
+	assert_nothing_in_flight(server);
 }
 
-static void test_an_error_ends_it_and_late_words_change_nothing(void **state)
+static void test_late_copy_messages_after_an_error_are_ignored(void **state)
 {
 	static const char *const late[] = {"c", "f", "d", "ddc"};
 
@@ -428,20 +429,20 @@ static void test_an_error_ends_it_and_late_words_change_nothing(void **state)
 		say(client, late[i]);
 		say(server, "Z");
 		assert_heard(client, "EZ");
-		assert_owes_nothing(server);
+		assert_nothing_in_flight(server);
 		say(client, late[i]);
 		hear(server);
 		say(client, "Q");
 		assert_heard(server, "Q");
 		say(server, "TDCZ");
 		assert_heard(client, "TDCZ");
-		assert_owes_nothing(server);
+		assert_nothing_in_flight(server);
 		leave(client);
 		fake_turn();
 	}
 }
 
-static void test_a_copy_into_a_table_is_no_stream(void **state)
+static void test_copy_into_a_table_is_not_a_stream(void **state)
 {
 	struct actor *server, *client = begin_stream(&server);
 
@@ -453,7 +454,7 @@ static void test_a_copy_into_a_table_is_no_stream(void **state)
 	assert_false(replication_is_endless(actor_server(server)));
 }
 
-static void test_either_end_takes_the_other_along(void **state)
+static void test_closing_either_side_of_a_stream_closes_the_other(void **state)
 {
 	struct actor *server, *client = begin_stream(&server);
 
@@ -465,18 +466,18 @@ static void test_either_end_takes_the_other_along(void **state)
 	client = begin_stream(&server);
 	leave(server);
 	assert_told(client, "08006", "server conn crashed?");
-	/* Nobody was drained, or given back. */
+	/* No server was drained or returned to the pool. */
 	assert_int_equal(pool_servers(pool), 0);
 }
 
-static void test_a_transaction_is_waited_for(void **state)
+static void test_transaction_of_a_replication_client_is_not_endless(void **state)
 {
-	struct actor *client = replica(), *server;
+	struct actor *client = replication_client(), *server;
 
 	(void)state;
 	say(client, "Q");
 	server = launched_for(client);
-	let_in(server);
+	complete_login(server);
 	say(server, "C>");
 	assert_false(replication_is_endless(actor_server(server)));
 	say(client, "Q");
@@ -484,10 +485,10 @@ static void test_a_transaction_is_waited_for(void **state)
 	assert_true(replication_is_endless(actor_server(server)));
 }
 
-/* When the process waits for its last client: they would stay for ever. */
-static void test_streams_end_when_nobody_else_is_left(void **state)
+/* When the process waits for its last client: replication clients would stay for ever. */
+static void test_streams_are_closed_when_no_other_client_is_left(void **state)
 {
-	struct actor *server, *client = begin_stream(&server), *idle = replica();
+	struct actor *server, *client = begin_stream(&server), *idle = replication_client();
 	struct actor *other = fake_client(pool);
 
 	(void)state;
@@ -507,31 +508,31 @@ static void test_streams_end_when_nobody_else_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_server_is_launched_for_its_first_query),
-		TEST(test_without_a_welcome_it_is_launched_at_the_login_and_brings_none),
-		TEST(test_an_ordinary_login_is_not_served_by_it),
-		TEST(test_one_login_at_a_time),
-		TEST_SMALL(test_idle_servers_make_room),
-		TEST_SMALL(test_a_freed_server_makes_room_for_who_came_first),
-		TEST_SMALL(test_a_freed_server_goes_to_who_came_before_it),
-		TEST_SMALL(test_a_freed_server_answers_a_login_that_came_before_it),
-		TEST(test_a_freed_server_stays_where_there_is_room),
-		TEST_SMALL(test_who_waits_without_a_welcome_goes_not_beyond_the_size),
-		TEST(test_a_refusal_is_for_its_client_alone),
-		TEST(test_a_server_that_is_starting_is_waited_for),
-		TEST(test_a_connect_that_fails_concerns_the_pool),
-		TEST(test_who_leaves_takes_the_login_along),
-		TEST(test_who_does_not_take_the_welcome_gets_no_server),
-		TEST(test_a_cancelled_query_takes_the_login_along),
-		TEST(test_a_login_that_is_closed_for_our_own_reasons_is_begun_again),
-		TEST(test_a_stream_is_timed_as_no_query),
-		TEST(test_the_client_ends_it),
-		TEST(test_the_server_ends_it_with_several_results),
-		TEST(test_an_error_ends_it_and_late_words_change_nothing),
-		TEST(test_a_copy_into_a_table_is_no_stream),
-		TEST(test_either_end_takes_the_other_along),
-		TEST(test_a_transaction_is_waited_for),
-		TEST(test_streams_end_when_nobody_else_is_left),
+		TEST(test_server_is_launched_for_the_first_query),
+		TEST(test_server_is_launched_at_the_login_without_a_welcome),
+		TEST(test_ordinary_login_does_not_use_the_replication_server),
+		TEST(test_one_server_login_runs_at_a_time),
+		TEST_SMALL(test_idle_server_is_closed_to_make_room),
+		TEST_SMALL(test_freed_server_is_closed_for_an_earlier_replication_client),
+		TEST_SMALL(test_freed_server_is_paired_with_an_earlier_ordinary_client),
+		TEST_SMALL(test_freed_server_serves_an_earlier_startup_check),
+		TEST(test_freed_server_is_kept_while_there_is_room),
+		TEST_SMALL(test_login_without_a_welcome_respects_the_pool_size),
+		TEST(test_refused_server_login_closes_its_client_only),
+		TEST(test_client_waits_for_a_server_that_is_starting_up),
+		TEST(test_failed_connect_is_a_failure_of_the_pool),
+		TEST(test_server_login_is_closed_with_its_client),
+		TEST(test_client_that_cannot_receive_the_welcome_is_closed_with_its_server),
+		TEST(test_cancelled_query_closes_the_server_login),
+		TEST(test_server_login_closed_by_reconnect_is_repeated),
+		TEST(test_stream_is_not_timed_as_a_query),
+		TEST(test_client_may_end_the_stream),
+		TEST(test_server_may_end_the_stream_with_several_results),
+		TEST(test_late_copy_messages_after_an_error_are_ignored),
+		TEST(test_copy_into_a_table_is_not_a_stream),
+		TEST(test_closing_either_side_of_a_stream_closes_the_other),
+		TEST(test_transaction_of_a_replication_client_is_not_endless),
+		TEST(test_streams_are_closed_when_no_other_client_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
