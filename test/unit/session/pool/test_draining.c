@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Servers whose client has gone in the middle: how they are brought back, and when they are not. */
+/*
+ * Draining: after its client disconnected during a request, a server is brought back to an idle
+ * state, or closed.
+ */
 #include "model/registry.h"
 #include "session/link/close.h"
 #include "session/pool/draining.h"
@@ -34,23 +37,23 @@ static int start_session(void **state)
 	return 0;
 }
 
-/* Letters of both sides, before the client goes. */
-static void talk(const char *asked, const char *answered)
+/* Messages of client and server, before the client disconnects. */
+static void exchange(const char *asked, const char *answered)
 {
 	say(client, asked);
 	hear(server);
 	say(server, answered);
 }
 
-/* A regular look at it after this time. */
-static void look_after(usec_t time)
+/* Advances the clock and inspects the server once, as the janitor does. */
+static void inspect_after(usec_t time)
 {
 	fake_advance(time);
 	draining_inspect(actor_server(server), loop_now(&fake_loop));
 	fake_turn();
 }
 
-static void assert_closed_for(const char *reason)
+static void assert_server_closed(const char *reason)
 {
 	char line[200];
 
@@ -61,12 +64,12 @@ static void assert_closed_for(const char *reason)
 
 static const char not_ready[] = "client disconnect while server was not ready";
 
-/* --- what its client left behind ---------------------------------------------------------- */
+/* --- what the client left unfinished ------------------------------------------------------ */
 
 static const struct {
 	const char *asked, *answered;
-	const char *heard; /* what the server is sent when the client goes */
-	const char *said; /* what it says then */
+	const char *heard; /* what is sent to the server when the client disconnects */
+	const char *said; /* its answer to that */
 } tails[] = {
 	/* One query, at each point of its answer. */
 	{"Q", "", "", "TDCZ"},
@@ -75,7 +78,7 @@ static const struct {
 	{"Q", "TDC", "", "TDCZ"},
 	{"Q", "N", "", "SACZ"},
 	{"F", "", "", "VZ"},
-	/* An open transaction, and one that has failed. */
+	/* An open transaction, and a failed one. */
 	{"Q", "C>", "Q", "CZ"},
 	{"Q", "E!", "Q", "CZ"},
 	{"QQ", "C>", "", "EZ"},
@@ -83,7 +86,7 @@ static const struct {
 	{"PBDES", "", "", "12TDCZ"},
 	{"PBDES", "12", "", "EZ"},
 	{"S", "", "", "Z"},
-	/* Without: a Sync alone would commit it. */
+	/* A batch without its Sync: a Sync alone would commit it. */
 	{"P", "", "QS", "1CZZ"},
 	{"PBE", "", "QS", "12CNCZZ"},
 	{"PBE", "", "QS", "12EZ"},
@@ -92,7 +95,7 @@ static const struct {
 	{"PH", "E", "S", "Z"},
 	{"PBEHPB", "E", "S", "Z"},
 	{"SPH", "Z1", "QS", "CZZ"},
-	/* A COPY that waits for data, one that has them all, one that has not begun. */
+	/* A COPY that waits for data, one with all of its data, one that has not started. */
 	{"Q", "G", "f", "EZ"},
 	{"Qdd", "G", "f", "EZ"},
 	{"Qdc", "", "", "GCZ"},
@@ -110,12 +113,12 @@ static const struct {
 	{"Q", "Hd", "", "dEZ"},
 };
 
-static void test_what_its_client_left_is_ended(void **state)
+static void test_unfinished_requests_are_ended(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(tails); i++) {
 		for (unsigned way = 0; way < 4; way++) {
-			talk(tails[i].asked, tails[i].answered);
+			exchange(tails[i].asked, tails[i].answered);
 			if (way == 0)
 				leave(client);
 			else if (way == 1)
@@ -136,7 +139,7 @@ static void test_what_its_client_left_is_ended(void **state)
 	}
 	assert_false(fake_logged("server was not ready"));
 	assert_false(fake_logged("server got dirty"));
-	/* Connections for cancel requests that were not needed any more. */
+	/* Connections for cancel requests that are no longer needed. */
 	for (struct actor *carrier; (carrier = fake_launched()) != NULL;) {
 		if (!is_gone(carrier))
 			fake_connected(carrier, 0);
@@ -144,12 +147,12 @@ static void test_what_its_client_left_is_ended(void **state)
 	}
 }
 
-static void test_a_transaction_that_is_open_at_the_end_is_rolled_back(void **state)
+static void test_open_transaction_is_rolled_back(void **state)
 {
 	size_t length;
 
 	(void)state;
-	talk("QQ", "C>");
+	exchange("QQ", "C>");
 	leave(client);
 	assert_heard(server, "");
 	say(server, "E!");
@@ -162,11 +165,11 @@ static void test_a_transaction_that_is_open_at_the_end_is_rolled_back(void **sta
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_failed_batch_in_a_transaction_is_rolled_back_too(void **state)
+static void test_failed_batch_in_a_transaction_is_rolled_back(void **state)
 {
 	(void)state;
-	talk("Q", "C>");
-	talk("PBEH", "E");
+	exchange("Q", "C>");
+	exchange("PBEH", "E");
 	leave(client);
 	assert_heard(server, "S");
 	say(server, "!");
@@ -175,19 +178,19 @@ static void test_a_failed_batch_in_a_transaction_is_rolled_back_too(void **state
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_rollback_that_leaves_a_transaction_open_ends_the_server(void **state)
+static void test_failed_rollback_closes_the_server(void **state)
 {
 	(void)state;
-	talk("Q", "C>");
+	exchange("Q", "C>");
 	leave(client);
 	say(server, "E!");
-	assert_closed_for(not_ready);
+	assert_server_closed(not_ready);
 }
 
-static void test_a_query_that_is_skipped_with_its_batch_is_not_waited_for(void **state)
+static void test_query_skipped_in_a_failed_batch_is_not_waited_for(void **state)
 {
 	(void)state;
-	talk("PBQ", "");
+	exchange("PBQ", "");
 	leave(client);
 	assert_heard(server, "");
 	say(server, "E");
@@ -196,12 +199,12 @@ static void test_a_query_that_is_skipped_with_its_batch_is_not_waited_for(void *
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_it_says_unasked_afterwards_makes_it_unfit(void **state)
+static void test_unsolicited_error_after_draining_makes_the_server_dirty(void **state)
 {
 	(void)state;
 	fake_set("server_check_delay", "0");
 	fake_set("server_check_query", "select 1");
-	talk("Q", "C>");
+	exchange("Q", "C>");
 	leave(client);
 	say(server, "CZ");
 	assert_state(server, SERVER_STALE);
@@ -209,15 +212,17 @@ static void test_what_it_says_unasked_afterwards_makes_it_unfit(void **state)
 	assert_true(actor_server(server)->dirty);
 }
 
-/* A Query ends it, ours as any other: whoever calls the same text so has it parsed again. */
-static void test_its_unnamed_statement_ends_with_it(void **state)
+/*
+ * Our Query replaces the unnamed statement, so that the next client has its own prepared again.
+ */
+static void test_draining_replaces_the_unnamed_statement(void **state)
 {
 	struct actor *next = fake_client(pool);
 
 	(void)state;
 	say(next, "PS");
 	say(server, "1Z");
-	talk("PH", "1");
+	exchange("PH", "1");
 	leave(client);
 	assert_heard(server, "QS");
 	say(server, "CZZ");
@@ -226,10 +231,10 @@ static void test_its_unnamed_statement_ends_with_it(void **state)
 	assert_heard(server, "PBES");
 }
 
-static void test_a_copy_that_begins_when_nobody_is_there_is_failed(void **state)
+static void test_copy_that_starts_while_draining_is_failed(void **state)
 {
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	assert_heard(server, "");
 	say(server, "G");
@@ -238,11 +243,11 @@ static void test_a_copy_that_begins_when_nobody_is_there_is_failed(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-/* Its end comes with the CopyFail, so that nobody has to be asked to cancel anything. */
-static void test_a_copy_that_waits_for_data_is_not_cancelled(void **state)
+/* CopyFail ends the COPY, so no cancel request is needed. */
+static void test_copy_that_waits_for_data_is_not_cancelled(void **state)
 {
 	(void)state;
-	talk("Q", "G");
+	exchange("Q", "G");
 	leave(client);
 	assert_int_equal(pool->cancels_due, 0);
 	assert_null(fake_launched());
@@ -251,17 +256,17 @@ static void test_a_copy_that_waits_for_data_is_not_cancelled(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_cannot_be_told_apart_is_closed(void **state)
+static void test_ambiguous_requests_close_the_server(void **state)
 {
 	static const struct {
 		const char *asked, *answered, *said;
 	} cases[] = {
-		/* What the second query is for the COPY, nobody knows. */
+		/* It is unknown whether the second query ends the COPY or was ignored by it. */
 		{"QQ", "G", NULL},
 		{"QQdc", "G", NULL},
-		/* Is that Sync answered, or does it stand before the data of a COPY? */
+		/* It is unknown whether this Sync is answered, or is ignored by a COPY. */
 		{"PBESdc", "12", NULL},
-		/* Our ROLLBACK was taken for data. */
+		/* The COPY ignored our ROLLBACK. */
 		{"PBE", "", "12G"},
 		{"QQ", "", "G"},
 		{"QQdc", "", "G"},
@@ -269,7 +274,7 @@ static void test_what_cannot_be_told_apart_is_closed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		talk(cases[i].asked, cases[i].answered);
+		exchange(cases[i].asked, cases[i].answered);
 		leave(client);
 		if (cases[i].said)
 			say(server, cases[i].said);
@@ -280,9 +285,9 @@ static void test_what_cannot_be_told_apart_is_closed(void **state)
 	assert_int_equal(fake_logged_times(not_ready), COUNT(cases));
 }
 
-/* --- what is never given back ------------------------------------------------------------- */
+/* --- servers that are closed -------------------------------------------------------------- */
 
-static void test_half_a_message_of_its_client_ends_the_server(void **state)
+static void test_incomplete_message_of_the_client_closes_the_server(void **state)
 {
 	uint8_t part[5000] = {PQ_QUERY, 0, 0, 0x23, 0x28};
 
@@ -291,17 +296,17 @@ static void test_half_a_message_of_its_client_ends_the_server(void **state)
 	assert_state(client, CLIENT_PAIRED);
 	leave(client);
 	assert_gone(client);
-	assert_closed_for(not_ready);
-	/* No Terminate, which it would take for the rest. */
+	assert_server_closed(not_ready);
+	/* No Terminate is sent: the server would read it as the rest of the message. */
 	assert_int_equal(heard_bytes(server), sizeof(part));
 }
 
-static void test_half_a_message_of_the_server_is_read_to_its_end(void **state)
+static void test_incomplete_message_of_the_server_is_read_to_its_end(void **state)
 {
 	uint8_t row[300] = {PQ_DATA_ROW, 0, 0, 1, 43};
 
 	(void)state;
-	talk("Q", "T");
+	exchange("Q", "T");
 	say_bytes(server, row, 100);
 	leave(client);
 	assert_state(server, SERVER_DRAINING);
@@ -310,13 +315,13 @@ static void test_half_a_message_of_the_server_is_read_to_its_end(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_nobody_asked_for_ends_the_server(void **state)
+static void test_unexpected_message_closes_the_server(void **state)
 {
 	static const char *const said[] = {"TDCZD", "TDCZZ", "TDCZE", "TDCZTDCZ"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(said); i++) {
-		talk("Q", "");
+		exchange("Q", "");
 		leave(client);
 		say(server, said[i]);
 		assert_gone(server);
@@ -325,45 +330,45 @@ static void test_what_nobody_asked_for_ends_the_server(void **state)
 	}
 }
 
-static void test_what_nobody_understands_ends_the_server(void **state)
+static void test_unknown_message_closes_the_server(void **state)
 {
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	say_bytes(server, "y\0\0\0\4", 5);
-	assert_closed_for("unknown pkt");
+	assert_server_closed("unknown pkt");
 	client = fake_client(pool);
 	server = fake_server(pool);
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	say_bytes(server, "Z\0\0\0\5?", 6);
-	assert_closed_for("bad pkt header");
+	assert_server_closed("bad pkt header");
 }
 
-static void test_a_server_without_a_key_is_not_waited_for(void **state)
+static void test_server_without_a_cancel_key_is_closed(void **state)
 {
 	(void)state;
 	free(actor_server(server)->cancel_key);
 	actor_server(server)->cancel_key = NULL;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
-	assert_closed_for(not_ready);
+	assert_server_closed(not_ready);
 	assert_heard(server, "X");
 }
 
-static void test_without_a_key_an_open_transaction_is_rolled_back_all_the_same(void **state)
+static void test_open_transaction_is_rolled_back_without_a_cancel_key(void **state)
 {
 	(void)state;
 	free(actor_server(server)->cancel_key);
 	actor_server(server)->cancel_key = NULL;
-	talk("Q", "C>");
+	exchange("Q", "C>");
 	leave(client);
 	assert_heard(server, "Q");
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_what_the_server_has_not_taken_is_not_sent_any_more(void **state)
+static void test_blocked_server_is_closed(void **state)
 {
 	(void)state;
 	scripted_allow(server->script, 3);
@@ -375,11 +380,11 @@ static void test_what_the_server_has_not_taken_is_not_sent_any_more(void **state
 	assert_heard(server, "~");
 }
 
-/* What it has answered is all it was asked, but not all that it was sent. */
-static void test_a_server_that_has_not_taken_our_words_is_not_given_back(void **state)
+/* All requests are answered, but not all of our bytes are sent. */
+static void test_blocked_server_stays_draining(void **state)
 {
 	(void)state;
-	talk("Q", "G");
+	exchange("Q", "G");
 	hear(server);
 	scripted_allow(server->script, 3);
 	leave(client);
@@ -388,10 +393,10 @@ static void test_a_server_that_has_not_taken_our_words_is_not_given_back(void **
 	assert_state(server, SERVER_DRAINING);
 }
 
-static void test_a_server_in_the_middle_of_a_header_is_not_given_back(void **state)
+static void test_server_within_a_message_header_stays_draining(void **state)
 {
 	(void)state;
-	talk("Q", "TDC");
+	exchange("Q", "TDC");
 	leave(client);
 	say_bytes(server, "Z\0\0\0\5IS\0\0", 9);
 	assert_state(server, SERVER_DRAINING);
@@ -399,12 +404,12 @@ static void test_a_server_in_the_middle_of_a_header_is_not_given_back(void **sta
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_after_a_terminate_it_is(void **state)
+static void test_blocked_server_is_drained_after_a_terminate(void **state)
 {
 	(void)state;
 	scripted_allow(server->script, 3);
 	say(client, "QX");
-	/* It does not read more than the server takes: the Terminate comes later. */
+	/* The Terminate is not read while the server is blocked: it arrives later. */
 	allow(server, SCRIPTED_ANY);
 	assert_heard(server, "Q");
 	assert_state(server, SERVER_DRAINING);
@@ -412,40 +417,40 @@ static void test_after_a_terminate_it_is(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_the_server_ends(void **state)
+static void test_server_may_disconnect_while_draining(void **state)
 {
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	leave(server);
-	assert_closed_for("server conn crashed?");
+	assert_server_closed("server conn crashed?");
 	assert_int_equal(pool->cancels_due, 0);
 }
 
-static void test_its_pool_is_emptied(void **state)
+static void test_kill_closes_a_draining_server(void **state)
 {
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	control_kill(&fake_registry, pool->database, false);
 	fake_turn();
-	assert_closed_for("database removed");
+	assert_server_closed("database removed");
 }
 
-static void test_who_comes_to_rest_waits_for_no_such_server(void **state)
+static void test_takeover_closes_a_draining_server(void **state)
 {
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	fake_registry.process->still = true;
 	leave(client);
-	assert_closed_for(not_ready);
+	assert_server_closed(not_ready);
 	fake_registry.process->still = false;
 }
 
 /* --- cancel requests of ours -------------------------------------------------------------- */
 
-/* The connection that was launched last is up. */
-static struct actor *connected(void)
+/* The connection that was launched last is established. */
+static struct actor *connected_carrier(void)
 {
 	struct actor *carrier = fake_launched();
 
@@ -455,7 +460,7 @@ static struct actor *connected(void)
 	return carrier;
 }
 
-static void test_a_running_query_is_cancelled(void **state)
+static void test_running_query_is_cancelled(void **state)
 {
 	struct actor *carrier;
 
@@ -463,7 +468,7 @@ static void test_a_running_query_is_cancelled(void **state)
 	say_query(client, "slow");
 	postgres_work(server);
 	leave(client);
-	carrier = connected();
+	carrier = connected_carrier();
 	assert_int_equal(actor_server(server)->cancels, 1);
 	postgres_work(carrier);
 	assert_gone(carrier);
@@ -474,7 +479,7 @@ static void test_a_running_query_is_cancelled(void **state)
 	assert_null(fake_launched());
 }
 
-static void test_in_a_transaction_it_is_cancelled_and_rolled_back(void **state)
+static void test_running_query_in_a_transaction_is_cancelled_and_rolled_back(void **state)
 {
 	(void)state;
 	say_query(client, "begin");
@@ -482,22 +487,22 @@ static void test_in_a_transaction_it_is_cancelled_and_rolled_back(void **state)
 	say_query(client, "slow");
 	postgres_work(server);
 	leave(client);
-	postgres_work(connected());
+	postgres_work(connected_carrier());
 	postgres_work(server);
 	assert_state(server, SERVER_IDLE);
 	assert_int_equal(postgres_backend(server)->status, 'I');
 }
 
-static void test_nobody_gets_the_server_before_the_request_has_ended(void **state)
+static void test_server_stays_draining_until_the_request_has_ended(void **state)
 {
 	struct actor *carrier, *next = fake_client(pool);
 
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	say(next, "Q");
-	carrier = connected();
-	/* Its query has ended by itself; the request might hit the next one. */
+	carrier = connected_carrier();
+	/* The query has ended by itself; the request might cancel the next one. */
 	say(server, "TDCZ");
 	assert_state(server, SERVER_DRAINING);
 	assert_state(next, CLIENT_WAITING);
@@ -508,14 +513,14 @@ static void test_nobody_gets_the_server_before_the_request_has_ended(void **stat
 	assert_heard(server, "Q");
 }
 
-static void test_nothing_is_rolled_back_before_the_request_has_ended(void **state)
+static void test_rollback_waits_for_the_end_of_the_request(void **state)
 {
 	struct actor *carrier;
 
 	(void)state;
-	talk("QQ", "C>");
+	exchange("QQ", "C>");
 	leave(client);
-	carrier = connected();
+	carrier = connected_carrier();
 	say(server, "C>");
 	assert_heard(server, "");
 	leave(carrier);
@@ -524,12 +529,12 @@ static void test_nothing_is_rolled_back_before_the_request_has_ended(void **stat
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_query_that_ends_first_is_not_cancelled(void **state)
+static void test_query_that_ends_before_the_request_is_not_cancelled(void **state)
 {
 	struct actor *carrier;
 
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	assert_int_equal(pool->cancels_due, 1);
 	say(server, "TDCZ");
@@ -541,16 +546,16 @@ static void test_a_query_that_ends_first_is_not_cancelled(void **state)
 	assert_true(fake_logged("not sending cancel request for client that is now idle"));
 }
 
-static void test_of_several_queries_each_is_cancelled_when_it_runs(void **state)
+static void test_each_pipelined_query_is_cancelled(void **state)
 {
 	struct actor *carrier;
 
 	(void)state;
-	talk("QQQ", "");
+	exchange("QQQ", "");
 	leave(client);
 	for (int i = 0; i < 3; i++) {
-		carrier = connected();
-		/* Whichever of the two is heard of first. */
+		carrier = connected_carrier();
+		/* Both orders of the two events. */
 		if (i % 2 == 0)
 			leave(carrier);
 		say(server, "EZ");
@@ -562,26 +567,26 @@ static void test_of_several_queries_each_is_cancelled_when_it_runs(void **state)
 	assert_null(fake_launched());
 }
 
-static void test_a_request_without_effect_is_followed_by_another(void **state)
+static void test_request_without_effect_is_repeated(void **state)
 {
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
-	leave(connected());
+	leave(connected_carrier());
 	assert_state(server, SERVER_DRAINING);
 	assert_null(fake_launched());
-	look_after(USEC_PER_SEC / 3);
-	leave(connected());
+	inspect_after(USEC_PER_SEC / 3);
+	leave(connected_carrier());
 	say(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_connection_that_breaks_is_followed_by_another(void **state)
+static void test_request_whose_connection_broke_is_repeated(void **state)
 {
 	struct actor *carrier;
 
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
 	carrier = fake_launched();
 	scripted_break(carrier->script);
@@ -589,81 +594,81 @@ static void test_a_connection_that_breaks_is_followed_by_another(void **state)
 	assert_gone(carrier);
 	assert_int_equal(actor_server(server)->cancels, 0);
 	assert_null(fake_launched());
-	look_after(USEC_PER_SEC / 3);
-	leave(connected());
+	inspect_after(USEC_PER_SEC / 3);
+	leave(connected_carrier());
 	say(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_after_a_terminate_a_query_has_two_seconds(void **state)
+static void test_query_before_a_terminate_is_cancelled_after_two_seconds(void **state)
 {
 	(void)state;
-	talk("QX", "");
+	exchange("QX", "");
 	assert_gone(client);
-	look_after(2 * USEC_PER_SEC);
+	inspect_after(2 * USEC_PER_SEC);
 	assert_int_equal(pool->cancels_due, 0);
 	assert_null(fake_launched());
-	look_after(1);
-	leave(connected());
+	inspect_after(1);
+	leave(connected_carrier());
 	say(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_so_has_each_that_was_sent_before_it(void **state)
+static void test_each_query_before_a_terminate_has_two_seconds(void **state)
 {
 	(void)state;
-	talk("QQX", "");
+	exchange("QQX", "");
 	assert_gone(client);
 	say(server, "CZ");
-	look_after(2 * USEC_PER_SEC);
+	inspect_after(2 * USEC_PER_SEC);
 	assert_int_equal(pool->cancels_due, 0);
 	assert_null(fake_launched());
 	say(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_server_that_never_ends_is_closed_in_time(void **state)
+static void test_draining_is_limited_by_cancel_wait_timeout(void **state)
 {
 	(void)state;
 	fake_set("cancel_wait_timeout", "5");
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
-	look_after(7 * USEC_PER_SEC);
+	inspect_after(7 * USEC_PER_SEC);
 	assert_state(server, SERVER_DRAINING);
-	look_after(1);
-	assert_closed_for(not_ready);
+	inspect_after(1);
+	assert_server_closed(not_ready);
 	assert_int_equal(pool->cancels_due, 0);
 }
 
-static void test_without_a_limit_for_requests_it_is_closed_in_time_too(void **state)
+static void test_draining_is_limited_without_cancel_wait_timeout(void **state)
 {
 	(void)state;
 	fake_set("cancel_wait_timeout", "0");
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
-	look_after(12 * USEC_PER_SEC);
+	inspect_after(12 * USEC_PER_SEC);
 	assert_state(server, SERVER_DRAINING);
-	look_after(1);
-	assert_closed_for(not_ready);
+	inspect_after(1);
+	assert_server_closed(not_ready);
 }
 
-/* The request is on its way as long as nobody knows what became of it. */
-static void test_a_request_that_is_lost_takes_the_server_along(void **state)
+/* The request may still be in flight, since its result is unknown. */
+static void test_server_is_closed_when_its_request_is_lost(void **state)
 {
 	struct actor *carrier;
 
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	leave(client);
-	carrier = connected();
+	carrier = connected_carrier();
 	say(server, "TDCZ");
 	server_close_for(actor_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
 	fake_turn();
-	assert_closed_for("cancel_wait_timeout");
+	assert_server_closed("cancel_wait_timeout");
 }
 
 /* A megabyte of rows. */
-static struct buffer many_rows(void)
+static struct buffer megabyte_of_rows(void)
 {
 	struct buffer rows;
 
@@ -677,14 +682,14 @@ static struct buffer many_rows(void)
 	return rows;
 }
 
-static void test_more_than_a_megabyte_is_not_read_before_it_is_cancelled(void **state)
+static void test_server_is_paused_after_a_megabyte_until_the_request_is_sent(void **state)
 {
-	struct buffer rows = many_rows();
+	struct buffer rows = megabyte_of_rows();
 	struct actor *carrier;
 
 	(void)state;
 	for (int way = 0; way < 2; way++) {
-		talk("Q", "T");
+		exchange("Q", "T");
 		say(client, "H");
 		if (way == 0)
 			leave(client);
@@ -696,7 +701,7 @@ static void test_more_than_a_megabyte_is_not_read_before_it_is_cancelled(void **
 		say(server, "D");
 		assert_true(actor_link(server)->stream.paused);
 		scripted_feed(server->script, rows.data, rows.length);
-		carrier = connected();
+		carrier = connected_carrier();
 		assert_int_equal(scripted_unread(server->script), rows.length);
 		leave(carrier);
 		assert_false(actor_link(server)->stream.paused);
@@ -707,38 +712,38 @@ static void test_more_than_a_megabyte_is_not_read_before_it_is_cancelled(void **
 	buffer_free(&rows);
 }
 
-static void test_what_is_said_without_end_ends_the_server(void **state)
+static void test_answer_without_end_closes_the_server(void **state)
 {
-	struct buffer rows = many_rows();
+	struct buffer rows = megabyte_of_rows();
 
 	(void)state;
-	talk("Q", "T");
+	exchange("Q", "T");
 	leave(client);
-	leave(connected());
+	leave(connected_carrier());
 	for (int i = 0; i < 16; i++) {
 		say_bytes(server, rows.data, rows.length);
 		assert_state(server, SERVER_DRAINING);
 	}
 	say(server, "D");
-	assert_closed_for(not_ready);
+	assert_server_closed(not_ready);
 	buffer_free(&rows);
 }
 
-static void test_each_of_several_queries_may_say_that_much(void **state)
+static void test_limit_of_an_answer_applies_to_each_query(void **state)
 {
-	struct buffer rows = many_rows();
+	struct buffer rows = megabyte_of_rows();
 
 	(void)state;
-	talk("QQ", "T");
+	exchange("QQ", "T");
 	leave(client);
-	leave(connected());
+	leave(connected_carrier());
 	for (int i = 0; i < 15; i++)
 		say_bytes(server, rows.data, rows.length);
 	say(server, "EZ");
 	say_bytes(server, rows.data, rows.length - 1024);
 	assert_false(actor_link(server)->stream.paused);
 	say_bytes(server, rows.data, 1024);
-	leave(connected());
+	leave(connected_carrier());
 	for (int i = 0; i < 15; i++)
 		say_bytes(server, rows.data, rows.length);
 	say(server, "EZ");
@@ -746,54 +751,54 @@ static void test_each_of_several_queries_may_say_that_much(void **state)
 	buffer_free(&rows);
 }
 
-static void test_without_a_key_too_much_ends_it(void **state)
+static void test_answer_without_end_closes_a_server_without_a_cancel_key(void **state)
 {
-	struct buffer rows = many_rows();
+	struct buffer rows = megabyte_of_rows();
 
 	(void)state;
 	free(actor_server(server)->cancel_key);
 	actor_server(server)->cancel_key = NULL;
-	talk("Q", "T");
+	exchange("Q", "T");
 	say(client, "X");
 	say_bytes(server, rows.data, rows.length);
 	assert_state(server, SERVER_DRAINING);
 	say(server, "D");
-	assert_closed_for(not_ready);
+	assert_server_closed(not_ready);
 	buffer_free(&rows);
 }
 
-static void test_a_message_that_is_too_long_is_not_read(void **state)
+static void test_message_that_is_too_long_closes_the_server(void **state)
 {
 	(void)state;
-	talk("Q", "T");
+	exchange("Q", "T");
 	say_bytes(server, "D\x20\0\0\0", 5);
 	leave(client);
-	assert_closed_for(not_ready);
+	assert_server_closed(not_ready);
 }
 
-static void test_those_who_wait_are_served_in_order(void **state)
+static void test_waiting_clients_are_served_in_order(void **state)
 {
-	struct actor *waiters[3];
+	struct actor *waiting[3];
 
 	(void)state;
-	talk("Q", "");
+	exchange("Q", "");
 	for (int i = 0; i < 3; i++) {
-		waiters[i] = fake_client(pool);
-		say(waiters[i], "Q");
+		waiting[i] = fake_client(pool);
+		say(waiting[i], "Q");
 	}
 	leave(client);
-	leave(connected());
+	leave(connected_carrier());
 	say(server, "EZ");
 	for (int i = 0; i < 3; i++) {
-		assert_state(waiters[i], CLIENT_PAIRED);
+		assert_state(waiting[i], CLIENT_PAIRED);
 		say(server, "TDCZ");
-		assert_heard(waiters[i], "TDCZ");
+		assert_heard(waiting[i], "TDCZ");
 	}
 	assert_null(fake_launched());
 }
 
-/* A slow reader had its server paused. */
-static void test_a_server_that_was_paused_is_read_on(void **state)
+/* The server was paused because its client was slow. */
+static void test_paused_server_is_read_again(void **state)
 {
 	(void)state;
 	say(client, "Q");
@@ -810,10 +815,10 @@ static void test_a_server_that_was_paused_is_read_on(void **state)
 
 /* --- session mode ------------------------------------------------------------------------- */
 
-static void test_its_session_is_reset_afterwards(void **state)
+static void test_session_is_reset_after_draining(void **state)
 {
 	(void)state;
-	talk("Q", "C>");
+	exchange("Q", "C>");
 	leave(client);
 	assert_heard(server, "Q");
 	say(server, "CZ");
@@ -824,21 +829,21 @@ static void test_its_session_is_reset_afterwards(void **state)
 	assert_false(actor_server(server)->drained);
 }
 
-static void test_a_reset_that_fails_ends_it(void **state)
+static void test_failed_reset_closes_a_drained_server(void **state)
 {
 	(void)state;
-	talk("Q", "C>");
+	exchange("Q", "C>");
 	leave(client);
 	say(server, "CZ");
 	assert_state(server, SERVER_RESETTING);
 	say(server, "EZ");
-	assert_closed_for("reset query failed");
+	assert_server_closed("reset query failed");
 }
 
-static void test_a_clean_one_has_such_an_error_forgiven(void **state)
+static void test_failed_reset_keeps_a_clean_server(void **state)
 {
 	(void)state;
-	talk("Q", "CZ");
+	exchange("Q", "CZ");
 	leave(client);
 	assert_state(server, SERVER_RESETTING);
 	say(server, "EZ");
@@ -850,52 +855,52 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 #define SESSION_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_session, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(what_its_client_left_is_ended),
-		TEST(a_transaction_that_is_open_at_the_end_is_rolled_back),
-		TEST(a_failed_batch_in_a_transaction_is_rolled_back_too),
-		TEST(a_rollback_that_leaves_a_transaction_open_ends_the_server),
-		TEST(a_query_that_is_skipped_with_its_batch_is_not_waited_for),
-		TEST(what_it_says_unasked_afterwards_makes_it_unfit),
-		TEST(its_unnamed_statement_ends_with_it),
-		TEST(a_copy_that_begins_when_nobody_is_there_is_failed),
-		TEST(a_copy_that_waits_for_data_is_not_cancelled),
-		TEST(what_cannot_be_told_apart_is_closed),
-		TEST(half_a_message_of_its_client_ends_the_server),
-		TEST(half_a_message_of_the_server_is_read_to_its_end),
-		TEST(what_nobody_asked_for_ends_the_server),
-		TEST(what_nobody_understands_ends_the_server),
-		TEST(a_server_without_a_key_is_not_waited_for),
-		TEST(without_a_key_an_open_transaction_is_rolled_back_all_the_same),
-		TEST(what_the_server_has_not_taken_is_not_sent_any_more),
-		TEST(a_server_that_has_not_taken_our_words_is_not_given_back),
-		TEST(a_server_in_the_middle_of_a_header_is_not_given_back),
-		TEST(after_a_terminate_it_is),
-		TEST(the_server_ends),
-		TEST(its_pool_is_emptied),
-		TEST(who_comes_to_rest_waits_for_no_such_server),
-		TEST(a_running_query_is_cancelled),
-		TEST(in_a_transaction_it_is_cancelled_and_rolled_back),
-		TEST(nobody_gets_the_server_before_the_request_has_ended),
-		TEST(nothing_is_rolled_back_before_the_request_has_ended),
-		TEST(a_query_that_ends_first_is_not_cancelled),
-		TEST(of_several_queries_each_is_cancelled_when_it_runs),
-		TEST(a_request_without_effect_is_followed_by_another),
-		TEST(a_connection_that_breaks_is_followed_by_another),
-		TEST(after_a_terminate_a_query_has_two_seconds),
-		TEST(so_has_each_that_was_sent_before_it),
-		TEST(a_server_that_never_ends_is_closed_in_time),
-		TEST(without_a_limit_for_requests_it_is_closed_in_time_too),
-		TEST(a_request_that_is_lost_takes_the_server_along),
-		TEST(more_than_a_megabyte_is_not_read_before_it_is_cancelled),
-		TEST(what_is_said_without_end_ends_the_server),
-		TEST(each_of_several_queries_may_say_that_much),
-		TEST(without_a_key_too_much_ends_it),
-		TEST(a_message_that_is_too_long_is_not_read),
-		TEST(those_who_wait_are_served_in_order),
-		TEST(a_server_that_was_paused_is_read_on),
-		SESSION_TEST(its_session_is_reset_afterwards),
-		SESSION_TEST(a_reset_that_fails_ends_it),
-		SESSION_TEST(a_clean_one_has_such_an_error_forgiven),
+		TEST(unfinished_requests_are_ended),
+		TEST(open_transaction_is_rolled_back),
+		TEST(failed_batch_in_a_transaction_is_rolled_back),
+		TEST(failed_rollback_closes_the_server),
+		TEST(query_skipped_in_a_failed_batch_is_not_waited_for),
+		TEST(unsolicited_error_after_draining_makes_the_server_dirty),
+		TEST(draining_replaces_the_unnamed_statement),
+		TEST(copy_that_starts_while_draining_is_failed),
+		TEST(copy_that_waits_for_data_is_not_cancelled),
+		TEST(ambiguous_requests_close_the_server),
+		TEST(incomplete_message_of_the_client_closes_the_server),
+		TEST(incomplete_message_of_the_server_is_read_to_its_end),
+		TEST(unexpected_message_closes_the_server),
+		TEST(unknown_message_closes_the_server),
+		TEST(server_without_a_cancel_key_is_closed),
+		TEST(open_transaction_is_rolled_back_without_a_cancel_key),
+		TEST(blocked_server_is_closed),
+		TEST(blocked_server_stays_draining),
+		TEST(server_within_a_message_header_stays_draining),
+		TEST(blocked_server_is_drained_after_a_terminate),
+		TEST(server_may_disconnect_while_draining),
+		TEST(kill_closes_a_draining_server),
+		TEST(takeover_closes_a_draining_server),
+		TEST(running_query_is_cancelled),
+		TEST(running_query_in_a_transaction_is_cancelled_and_rolled_back),
+		TEST(server_stays_draining_until_the_request_has_ended),
+		TEST(rollback_waits_for_the_end_of_the_request),
+		TEST(query_that_ends_before_the_request_is_not_cancelled),
+		TEST(each_pipelined_query_is_cancelled),
+		TEST(request_without_effect_is_repeated),
+		TEST(request_whose_connection_broke_is_repeated),
+		TEST(query_before_a_terminate_is_cancelled_after_two_seconds),
+		TEST(each_query_before_a_terminate_has_two_seconds),
+		TEST(draining_is_limited_by_cancel_wait_timeout),
+		TEST(draining_is_limited_without_cancel_wait_timeout),
+		TEST(server_is_closed_when_its_request_is_lost),
+		TEST(server_is_paused_after_a_megabyte_until_the_request_is_sent),
+		TEST(answer_without_end_closes_the_server),
+		TEST(limit_of_an_answer_applies_to_each_query),
+		TEST(answer_without_end_closes_a_server_without_a_cancel_key),
+		TEST(message_that_is_too_long_closes_the_server),
+		TEST(waiting_clients_are_served_in_order),
+		TEST(paused_server_is_read_again),
+		SESSION_TEST(session_is_reset_after_draining),
+		SESSION_TEST(failed_reset_closes_a_drained_server),
+		SESSION_TEST(failed_reset_keeps_a_clean_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* When a server connection may be opened: one at a time, within every limit, after every pause. */
+/*
+ * When a server connection may be launched: one at a time per pool, within every limit, and
+ * after the retry delay.
+ */
 #include <errno.h>
 
 #include "session/pool/launch.h"
@@ -29,8 +32,8 @@ static int start(void **state)
 	return 0;
 }
 
-/* A client that waits for a server of the pool, or has one. */
-static struct actor *asker(struct pool *of)
+/* A client that waits for a server of the pool, or is paired with one. */
+static struct actor *client_with_query(struct pool *of)
 {
 	struct actor *client = fake_client(of);
 
@@ -47,27 +50,27 @@ static struct actor *log_in(struct actor *server)
 	return server;
 }
 
-static void work(void)
+static void do_pool_work(void)
 {
 	pool_needs_work(pool);
 	fake_turn();
 }
 
-/* --- sizes -------------------------------------------------------------------------------- */
+/* --- pool sizes --------------------------------------------------------------------------- */
 
-static void test_one_attempt_at_a_time(void **state)
+static void test_one_launch_runs_at_a_time(void **state)
 {
 	(void)state;
 	assert_true(launch_server(pool, false));
 	assert_false(launch_server(pool, false));
 	assert_false(launch_server(pool, true));
-	/* Another pool has attempts of its own. */
+	/* Other pools may launch at the same time. */
 	assert_true(launch_server(fake_pool("db", "bob"), false));
 	log_in(fake_launched());
 	assert_true(launch_server(pool, false));
 }
 
-static void test_a_full_pool_opens_no_more(void **state)
+static void test_full_pool_launches_no_server(void **state)
 {
 	struct actor *servers[2] = {fake_server(pool), fake_server(pool)};
 
@@ -77,7 +80,7 @@ static void test_a_full_pool_opens_no_more(void **state)
 	assert_true(launch_server(pool, false));
 }
 
-static void test_servers_count_in_every_state(void **state)
+static void test_servers_of_every_state_count_for_the_pool_size(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -91,7 +94,7 @@ static void test_servers_count_in_every_state(void **state)
 	assert_false(launch_server(pool, false));
 }
 
-static void test_a_size_of_0_is_no_limit(void **state)
+static void test_pool_size_0_is_no_limit(void **state)
 {
 	struct pool *endless = fake_pool("db", "endless");
 
@@ -102,7 +105,7 @@ static void test_a_size_of_0_is_no_limit(void **state)
 	assert_false(launch_server(endless, false));
 }
 
-static void test_a_full_pool_without_a_welcome_may_open_one_more(void **state)
+static void test_full_pool_without_a_welcome_launches_one_server(void **state)
 {
 	(void)state;
 	fake_server(pool);
@@ -115,7 +118,7 @@ static void test_a_full_pool_without_a_welcome_may_open_one_more(void **state)
 	assert_int_equal(pool_servers(pool), 3);
 }
 
-static void test_a_launched_server_counts_at_once_and_until_its_end(void **state)
+static void test_launched_server_is_counted_until_it_is_closed(void **state)
 {
 	(void)state;
 	assert_true(launch_server(pool, false));
@@ -126,7 +129,7 @@ static void test_a_launched_server_counts_at_once_and_until_its_end(void **state
 	assert_int_equal(pool->user->servers, 0);
 }
 
-static void test_a_connect_that_fails_at_once_is_a_failed_attempt(void **state)
+static void test_immediate_connect_failure_is_a_failed_launch(void **state)
 {
 	struct actor *client = fake_client(pool);
 
@@ -141,7 +144,7 @@ static void test_a_connect_that_fails_at_once_is_a_failed_attempt(void **state)
 				"Connection refused"));
 }
 
-/* --- reserve ------------------------------------------------------------------------------ */
+/* --- the reserve pool --------------------------------------------------------------------- */
 
 static int start_reserve(void **state)
 {
@@ -152,29 +155,29 @@ static int start_reserve(void **state)
 	pool = fake_pool("db", "alice");
 	fake_server(pool);
 	fake_server(pool);
-	asker(pool);
-	asker(pool);
+	client_with_query(pool);
+	client_with_query(pool);
 	return 0;
 }
 
-static void test_the_reserve_is_for_those_who_have_waited_long(void **state)
+static void test_reserve_pool_is_used_after_reserve_pool_timeout(void **state)
 {
-	struct actor *first = asker(pool);
+	struct actor *first = client_with_query(pool);
 
 	(void)state;
 	assert_state(first, CLIENT_WAITING);
 	assert_null(fake_launched());
 	fake_advance(5 * USEC_PER_SEC - 1);
-	work();
+	do_pool_work();
 	assert_null(fake_launched());
 	fake_advance(1);
-	work();
+	do_pool_work();
 	log_in(fake_launched());
 	assert_heard(first, "TDCZ");
 	assert_true(fake_logged("taking connection from reserve_pool"));
 }
 
-static void test_the_reserve_has_an_end(void **state)
+static void test_reserve_pool_size_is_a_limit(void **state)
 {
 	struct actor *clients[3];
 
@@ -184,30 +187,30 @@ static void test_the_reserve_has_an_end(void **state)
 		say_query(clients[i], "slow");
 	}
 	fake_advance(5 * USEC_PER_SEC);
-	work();
+	do_pool_work();
 	log_in(fake_launched());
-	work();
+	do_pool_work();
 	log_in(fake_launched());
-	work();
+	do_pool_work();
 	assert_null(fake_launched());
 	assert_int_equal(pool_servers(pool), 4);
 	assert_state(clients[2], CLIENT_WAITING);
 }
 
-static void test_a_timeout_of_0_keeps_the_reserve_closed(void **state)
+static void test_reserve_pool_timeout_0_disables_the_reserve_pool(void **state)
 {
 	(void)state;
 	fake_set("reserve_pool_timeout", "0");
-	asker(pool);
+	client_with_query(pool);
 	fake_advance(100 * USEC_PER_SEC);
-	work();
+	do_pool_work();
 	assert_null(fake_launched());
 }
 
-static void test_topping_up_never_takes_from_the_reserve(void **state)
+static void test_min_pool_size_does_not_use_the_reserve_pool(void **state)
 {
 	(void)state;
-	asker(pool);
+	client_with_query(pool);
 	fake_advance(6 * USEC_PER_SEC);
 	assert_false(launch_server(pool, true));
 	assert_true(launch_server(pool, false));
@@ -215,7 +218,7 @@ static void test_topping_up_never_takes_from_the_reserve(void **state)
 
 /* --- limits of databases and users -------------------------------------------------------- */
 
-static void test_an_idle_server_of_the_same_database_makes_room(void **state)
+static void test_idle_server_of_the_same_database_is_evicted(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
 	struct actor *idle = fake_server(bobs), *client = fake_client(pool);
@@ -231,18 +234,19 @@ static void test_an_idle_server_of_the_same_database_makes_room(void **state)
 	assert_heard(client, "TDCZ");
 }
 
-static void test_the_server_that_was_quiet_longest_makes_room(void **state)
+static void test_server_idle_for_the_longest_time_is_evicted(void **state)
 {
 	struct pool *pools[3] = {
 		fake_pool("db", "bob"), fake_pool("db", "carol"), fake_pool("db", "dora")};
 	struct actor *servers[6];
-	static const int spoke[6] = {30, 50, 20, 60, 10, 40}; /* seconds ago */
+	static const int last_request[6] = {
+		30, 50, 20, 60, 10, 40}; /* seconds since the last request */
 
 	(void)state;
 	fake_advance(100 * USEC_PER_SEC);
 	for (int i = 0; i < 6; i++) {
 		servers[i] = fake_server(pools[i / 2]);
-		actor_link(servers[i])->request_time -= spoke[i] * USEC_PER_SEC;
+		actor_link(servers[i])->request_time -= last_request[i] * USEC_PER_SEC;
 	}
 	fake_set("max_db_connections", "6");
 	assert_true(launch_server(pool, false));
@@ -252,7 +256,7 @@ static void test_the_server_that_was_quiet_longest_makes_room(void **state)
 	assert_true(launch_server(pool, false));
 	assert_gone(servers[1]);
 	log_in(fake_launched());
-	/* More than one, if the limit was lowered. */
+	/* Several servers are evicted if the limit was lowered. */
 	fake_set("max_db_connections", "4");
 	assert_true(launch_server(fake_pool("db", "erik"), false));
 	assert_gone(servers[5]);
@@ -262,10 +266,10 @@ static void test_the_server_that_was_quiet_longest_makes_room(void **state)
 	assert_int_equal(pool->database->servers, 4);
 }
 
-static void test_a_busy_server_makes_no_room_before_it_is_free(void **state)
+static void test_paired_server_is_evicted_when_it_is_free(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
-	struct actor *busy = fake_server(bobs), *bob = asker(bobs);
+	struct actor *busy = fake_server(bobs), *bob = client_with_query(bobs);
 	struct actor *client = fake_client(pool);
 
 	(void)state;
@@ -281,7 +285,7 @@ static void test_a_busy_server_makes_no_room_before_it_is_free(void **state)
 	assert_heard(client, "TDCZ");
 }
 
-static void test_used_servers_make_room_only_where_nobody_waits(void **state)
+static void test_stale_server_is_evicted_unless_its_clients_wait(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
 	struct actor *used = fake_server(bobs), *bob;
@@ -290,7 +294,7 @@ static void test_used_servers_make_room_only_where_nobody_waits(void **state)
 	fake_set("max_db_connections", "1");
 	server_enter(actor_server(used), SERVER_STALE);
 	fake_advance(60 * USEC_PER_SEC);
-	bob = asker(bobs);
+	bob = client_with_query(bobs);
 	assert_state(used, SERVER_CHECKING);
 	assert_false(launch_server(pool, false));
 	assert_false(is_gone(used));
@@ -299,7 +303,7 @@ static void test_used_servers_make_room_only_where_nobody_waits(void **state)
 	assert_gone(used);
 }
 
-static void test_topping_up_evicts_nobody(void **state)
+static void test_min_pool_size_evicts_no_server(void **state)
 {
 	struct actor *idle = fake_server(fake_pool("db", "bob"));
 
@@ -311,7 +315,7 @@ static void test_topping_up_evicts_nobody(void **state)
 	assert_gone(idle);
 }
 
-static void test_an_idle_server_of_the_same_user_makes_room(void **state)
+static void test_idle_server_of_the_same_user_is_evicted(void **state)
 {
 	struct pool *others = fake_pool("other", "alice");
 	struct actor *idle = fake_server(others), *bobs = fake_server(fake_pool("db", "bob"));
@@ -327,45 +331,45 @@ static void test_an_idle_server_of_the_same_user_makes_room(void **state)
 	assert_int_equal(pool->user->servers, 1);
 }
 
-static void test_a_busy_server_of_the_same_user_makes_no_room(void **state)
+static void test_paired_server_of_the_same_user_is_not_evicted(void **state)
 {
 	struct pool *others = fake_pool("other", "alice");
 	struct actor *busy = fake_server(others), *client;
 
 	(void)state;
 	fake_set("max_user_connections", "1");
-	asker(others);
-	client = asker(pool);
+	client_with_query(others);
+	client = client_with_query(pool);
 	assert_state(client, CLIENT_WAITING);
 	assert_null(fake_launched());
 	assert_true(fake_logged("launch_new_connection: user 'alice' full (1 >= 1)"));
-	/* When it is free again, the one who waits is thought of at the next look. */
+	/* When the server is free again, the janitor's next run serves the waiting client. */
 	say(busy, "CZ");
-	work();
+	do_pool_work();
 	assert_gone(busy);
 	log_in(fake_launched());
 	assert_heard(client, "TDCZ");
 }
 
-static void test_a_closed_server_of_the_same_user_makes_room(void **state)
+static void test_closed_server_of_the_same_user_makes_room(void **state)
 {
 	struct pool *others = fake_pool("other", "alice");
 	struct actor *busy = fake_server(others), *client;
 
 	(void)state;
 	fake_set("max_user_connections", "1");
-	asker(others);
-	client = asker(pool);
+	client_with_query(others);
+	client = client_with_query(pool);
 	assert_state(client, CLIENT_WAITING);
 	leave(busy);
-	work();
+	do_pool_work();
 	log_in(fake_launched());
 	assert_heard(client, "TDCZ");
 }
 
-/* --- pauses after failures ---------------------------------------------------------------- */
+/* --- retry delays ------------------------------------------------------------------------- */
 
-static void fail_with(const char *sqlstate, const char *text)
+static void refuse_login(const char *sqlstate, const char *text)
 {
 	struct actor *server = fake_launched();
 
@@ -376,7 +380,7 @@ static void fail_with(const char *sqlstate, const char *text)
 	assert_gone(server);
 }
 
-static void test_after_a_failure_there_is_a_pause(void **state)
+static void test_failed_launch_is_retried_after_server_login_retry(void **state)
 {
 	(void)state;
 	assert_true(launch_server(pool, false));
@@ -390,7 +394,7 @@ static void test_after_a_failure_there_is_a_pause(void **state)
 	assert_true(launch_server(pool, false));
 }
 
-static void test_the_pause_counts_from_the_begin_of_the_attempt(void **state)
+static void test_retry_delay_starts_with_the_failed_launch(void **state)
 {
 	(void)state;
 	assert_true(launch_server(pool, false));
@@ -400,39 +404,39 @@ static void test_the_pause_counts_from_the_begin_of_the_attempt(void **state)
 	assert_true(launch_server(pool, false));
 }
 
-static void test_a_server_that_is_starting_is_asked_again_soon(void **state)
+static void test_server_that_is_starting_up_is_retried_after_a_second(void **state)
 {
-	struct actor *client = asker(pool);
+	struct actor *client = client_with_query(pool);
 
 	(void)state;
-	fail_with("57P03", "the database system is starting up");
+	refuse_login("57P03", "the database system is starting up");
 	assert_state(client, CLIENT_WAITING);
 	fake_advance(USEC_PER_SEC - 1);
-	work();
+	do_pool_work();
 	assert_null(fake_launched());
 	fake_advance(1);
-	work();
+	do_pool_work();
 	log_in(fake_launched());
 	assert_heard(client, "TDCZ");
 }
 
-static void test_without_a_pause_a_refusal_is_still_not_asked_for_at_once(void **state)
+static void test_server_login_retry_0_still_has_a_short_delay(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_set("server_login_retry", "0");
-	client = asker(pool);
+	client = client_with_query(pool);
 	fake_connected(fake_launched(), ECONNREFUSED);
-	work();
+	do_pool_work();
 	assert_null(fake_launched());
 	fake_advance(USEC_PER_SEC / 20);
-	work();
+	do_pool_work();
 	log_in(fake_launched());
 	assert_heard(client, "TDCZ");
 }
 
-static void test_a_login_ends_the_failing(void **state)
+static void test_login_ends_the_failing_state(void **state)
 {
 	(void)state;
 	launch_server(pool, false);
@@ -445,53 +449,53 @@ static void test_a_login_ends_the_failing(void **state)
 	assert_true(launch_server(pool, false));
 }
 
-/* --- who is told -------------------------------------------------------------------------- */
+/* --- which clients receive the error ------------------------------------------------------ */
 
-static void test_all_who_wait_hear_why_the_server_refused(void **state)
+static void test_all_waiting_clients_receive_the_login_error(void **state)
 {
 	struct actor *clients[3];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++)
-		clients[i] = asker(pool);
-	fail_with("3D000", "database \"db\" does not exist");
+		clients[i] = client_with_query(pool);
+	refuse_login("3D000", "database \"db\" does not exist");
 	for (size_t i = 0; i < COUNT(clients); i++)
 		assert_told(clients[i], "3D000", "database \"db\" does not exist");
 	assert_null(fake_launched());
 }
 
-static void test_nobody_hears_of_it_where_a_server_is_left(void **state)
+static void test_login_error_is_not_sent_while_a_server_is_left(void **state)
 {
 	struct actor *server = fake_server(pool), *clients[2];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++)
-		clients[i] = asker(pool);
-	fail_with("53300", "sorry, too many clients already");
+		clients[i] = client_with_query(pool);
+	refuse_login("53300", "sorry, too many clients already");
 	assert_state(clients[1], CLIENT_WAITING);
 	say(server, "CZ");
 	say(server, "CZ");
 	assert_heard(clients[1], "CZ");
 }
 
-static void test_all_hear_of_it_where_the_servers_are_to_be_retired(void **state)
+static void test_login_error_is_sent_when_all_servers_are_to_be_closed(void **state)
 {
-	struct actor *server = fake_server(pool), *busy, *waiter;
+	struct actor *server = fake_server(pool), *busy, *waiting;
 
 	(void)state;
-	busy = asker(pool);
+	busy = client_with_query(pool);
 	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
-	waiter = asker(pool);
-	fail_with("28000", "role \"alice\" does not exist");
-	assert_told(waiter, "28000", "role \"alice\" does not exist");
+	waiting = client_with_query(pool);
+	refuse_login("28000", "role \"alice\" does not exist");
+	assert_told(waiting, "28000", "role \"alice\" does not exist");
 	assert_state(busy, CLIENT_PAIRED);
 	say(server, "CZ");
 	assert_heard(busy, "CZ");
 }
 
-static void test_an_error_without_a_word_or_a_code_has_ours(void **state)
+static void test_login_error_without_text_or_code_is_completed(void **state)
 {
-	struct actor *client = asker(pool), *server = fake_launched();
+	struct actor *client = client_with_query(pool), *server = fake_launched();
 	struct buffer buffer;
 
 	(void)state;
@@ -510,34 +514,34 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 #define RESERVE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_reserve, fake_end)
 	const struct CMUnitTest tests[] = {
-		TEST(one_attempt_at_a_time),
-		TEST(a_full_pool_opens_no_more),
-		TEST(servers_count_in_every_state),
-		TEST(a_size_of_0_is_no_limit),
-		TEST(a_full_pool_without_a_welcome_may_open_one_more),
-		TEST(a_launched_server_counts_at_once_and_until_its_end),
-		TEST(a_connect_that_fails_at_once_is_a_failed_attempt),
-		RESERVE_TEST(the_reserve_is_for_those_who_have_waited_long),
-		RESERVE_TEST(the_reserve_has_an_end),
-		RESERVE_TEST(a_timeout_of_0_keeps_the_reserve_closed),
-		RESERVE_TEST(topping_up_never_takes_from_the_reserve),
-		TEST(an_idle_server_of_the_same_database_makes_room),
-		TEST(the_server_that_was_quiet_longest_makes_room),
-		TEST(a_busy_server_makes_no_room_before_it_is_free),
-		TEST(used_servers_make_room_only_where_nobody_waits),
-		TEST(topping_up_evicts_nobody),
-		TEST(an_idle_server_of_the_same_user_makes_room),
-		TEST(a_busy_server_of_the_same_user_makes_no_room),
-		TEST(a_closed_server_of_the_same_user_makes_room),
-		TEST(after_a_failure_there_is_a_pause),
-		TEST(the_pause_counts_from_the_begin_of_the_attempt),
-		TEST(a_server_that_is_starting_is_asked_again_soon),
-		TEST(without_a_pause_a_refusal_is_still_not_asked_for_at_once),
-		TEST(a_login_ends_the_failing),
-		TEST(all_who_wait_hear_why_the_server_refused),
-		TEST(nobody_hears_of_it_where_a_server_is_left),
-		TEST(all_hear_of_it_where_the_servers_are_to_be_retired),
-		TEST(an_error_without_a_word_or_a_code_has_ours),
+		TEST(one_launch_runs_at_a_time),
+		TEST(full_pool_launches_no_server),
+		TEST(servers_of_every_state_count_for_the_pool_size),
+		TEST(pool_size_0_is_no_limit),
+		TEST(full_pool_without_a_welcome_launches_one_server),
+		TEST(launched_server_is_counted_until_it_is_closed),
+		TEST(immediate_connect_failure_is_a_failed_launch),
+		RESERVE_TEST(reserve_pool_is_used_after_reserve_pool_timeout),
+		RESERVE_TEST(reserve_pool_size_is_a_limit),
+		RESERVE_TEST(reserve_pool_timeout_0_disables_the_reserve_pool),
+		RESERVE_TEST(min_pool_size_does_not_use_the_reserve_pool),
+		TEST(idle_server_of_the_same_database_is_evicted),
+		TEST(server_idle_for_the_longest_time_is_evicted),
+		TEST(paired_server_is_evicted_when_it_is_free),
+		TEST(stale_server_is_evicted_unless_its_clients_wait),
+		TEST(min_pool_size_evicts_no_server),
+		TEST(idle_server_of_the_same_user_is_evicted),
+		TEST(paired_server_of_the_same_user_is_not_evicted),
+		TEST(closed_server_of_the_same_user_makes_room),
+		TEST(failed_launch_is_retried_after_server_login_retry),
+		TEST(retry_delay_starts_with_the_failed_launch),
+		TEST(server_that_is_starting_up_is_retried_after_a_second),
+		TEST(server_login_retry_0_still_has_a_short_delay),
+		TEST(login_ends_the_failing_state),
+		TEST(all_waiting_clients_receive_the_login_error),
+		TEST(login_error_is_not_sent_while_a_server_is_left),
+		TEST(login_error_is_sent_when_all_servers_are_to_be_closed),
+		TEST(login_error_without_text_or_code_is_completed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

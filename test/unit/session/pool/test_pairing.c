@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Who gets which server and when, and what stands between a server's release and its next use. */
+/*
+ * Pairing: which server a client is given and when, and what a server passes through between
+ * its release and its next use.
+ */
 #include <errno.h>
 
 #include "session/pool/pairing.h"
@@ -29,7 +32,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* No more servers than those that the test makes. */
+/* The pool launches no servers beyond those of the test. */
 static int start_full(void **state)
 {
 	(void)state;
@@ -37,7 +40,7 @@ static int start_full(void **state)
 	return 0;
 }
 
-/* The server answers the query that it has got. */
+/* The server answers the query that it received. */
 static void answer(struct actor *server)
 {
 	assert_heard(server, "Q");
@@ -55,9 +58,9 @@ static unsigned count(enum server_list list)
 	return pool->server_count[list];
 }
 
-/* --- the order of waiters ----------------------------------------------------------------- */
+/* --- the order of waiting clients --------------------------------------------------------- */
 
-static void test_waiters_are_served_in_the_order_of_their_coming(void **state)
+static void test_waiting_clients_are_served_in_order(void **state)
 {
 	struct actor *clients[6], *server;
 
@@ -75,7 +78,7 @@ static void test_waiters_are_served_in_the_order_of_their_coming(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_who_asks_again_stands_behind_all_others(void **state)
+static void test_client_with_another_query_goes_to_the_end_of_the_queue(void **state)
 {
 	struct actor *server = fake_server(pool);
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
@@ -83,7 +86,7 @@ static void test_who_asks_again_stands_behind_all_others(void **state)
 	(void)state;
 	say(one, "Q");
 	say(two, "Q");
-	/* Its next query comes in one go with the answer to the first. */
+	/* The next query arrives together with the answer to the first one. */
 	scripted_feed(one->script, "Q\0\0\0\5\0", 6);
 	answer(server);
 	assert_state(two, CLIENT_PAIRED);
@@ -95,7 +98,7 @@ static void test_who_asks_again_stands_behind_all_others(void **state)
 	answer(server);
 }
 
-static void test_a_waiter_that_leaves_is_passed_over(void **state)
+static void test_disconnected_waiting_client_is_skipped(void **state)
 {
 	struct actor *server = fake_server(pool);
 	struct actor *clients[5];
@@ -119,7 +122,7 @@ static void test_a_waiter_that_leaves_is_passed_over(void **state)
 	assert_heard(server, "");
 }
 
-static void test_what_a_waiter_sends_is_held_and_not_read_on(void **state)
+static void test_waiting_client_is_not_read(void **state)
 {
 	struct actor *server = fake_server(pool);
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
@@ -136,7 +139,7 @@ static void test_what_a_waiter_sends_is_held_and_not_read_on(void **state)
 	assert_heard(two, "12DCZ12DCZ");
 }
 
-static void test_a_wait_is_timed(void **state)
+static void test_wait_time_is_counted(void **state)
 {
 	struct actor *server = fake_server(pool);
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
@@ -153,7 +156,7 @@ static void test_a_wait_is_timed(void **state)
 	assert_int_equal(pool->stats.current.query_time, 6 * USEC_PER_SEC);
 }
 
-static void test_several_servers_serve_several_waiters(void **state)
+static void test_each_freed_server_serves_a_waiting_client(void **state)
 {
 	struct actor *servers[3], *clients[7];
 
@@ -174,9 +177,9 @@ static void test_several_servers_serve_several_waiters(void **state)
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
 }
 
-/* --- which server ------------------------------------------------------------------------- */
+/* --- which server is used ----------------------------------------------------------------- */
 
-static struct actor *serve_one(struct actor *client, struct actor **servers, size_t n)
+static struct actor *run_query(struct actor *client, struct actor **servers, size_t n)
 {
 	struct actor *taken = NULL;
 
@@ -191,7 +194,7 @@ static struct actor *serve_one(struct actor *client, struct actor **servers, siz
 	return taken;
 }
 
-static void test_the_server_used_last_is_used_first(void **state)
+static void test_server_used_last_is_used_first(void **state)
 {
 	struct actor *servers[3], *client = fake_client(pool), *other = fake_client(pool);
 
@@ -199,14 +202,14 @@ static void test_the_server_used_last_is_used_first(void **state)
 	for (size_t i = 0; i < COUNT(servers); i++)
 		servers[i] = fake_server(pool);
 	for (int i = 0; i < 5; i++)
-		assert_ptr_equal(serve_one(client, servers, COUNT(servers)), servers[2]);
+		assert_ptr_equal(run_query(client, servers, COUNT(servers)), servers[2]);
 	say(other, "Q");
-	assert_ptr_equal(serve_one(client, servers, COUNT(servers)), servers[1]);
+	assert_ptr_equal(run_query(client, servers, COUNT(servers)), servers[1]);
 	answer(servers[2]);
-	assert_ptr_equal(serve_one(client, servers, COUNT(servers)), servers[2]);
+	assert_ptr_equal(run_query(client, servers, COUNT(servers)), servers[2]);
 }
 
-static void test_round_robin_uses_all_servers_in_turn(void **state)
+static void test_server_round_robin_uses_all_servers_in_turn(void **state)
 {
 	struct actor *servers[3], *client = fake_client(pool);
 
@@ -215,27 +218,27 @@ static void test_round_robin_uses_all_servers_in_turn(void **state)
 	for (size_t i = 0; i < COUNT(servers); i++)
 		servers[i] = fake_server(pool);
 	for (int i = 0; i < 9; i++)
-		assert_ptr_equal(serve_one(client, servers, 3), servers[2 - i % 3]);
+		assert_ptr_equal(run_query(client, servers, 3), servers[2 - i % 3]);
 }
 
-static void test_a_server_that_is_not_fit_is_closed_when_wanted(void **state)
+static void test_unusable_idle_servers_are_closed_when_a_client_needs_one(void **state)
 {
-	struct actor *marked, *dirty, *cut, *good = fake_server(pool);
+	struct actor *close_needed_server, *dirty, *partial, *good = fake_server(pool);
 	struct actor *client = fake_client(pool);
 
 	(void)state;
-	cut = fake_server(pool);
+	partial = fake_server(pool);
 	dirty = fake_server(pool);
-	marked = fake_server(pool);
+	close_needed_server = fake_server(pool);
 	fake_set("default_pool_size", "0");
-	actor_server(marked)->close_needed = true;
+	actor_server(close_needed_server)->close_needed = true;
 	say(dirty, "E");
-	say_bytes(cut, "N\0\0", 3);
+	say_bytes(partial, "N\0\0", 3);
 	assert_state(dirty, SERVER_IDLE);
 	say(client, "Q");
-	assert_gone(marked);
+	assert_gone(close_needed_server);
 	assert_gone(dirty);
-	assert_gone(cut);
+	assert_gone(partial);
 	answer(good);
 	assert_served(client);
 	assert_true(fake_logged("closing because: obsolete connection"));
@@ -243,7 +246,7 @@ static void test_a_server_that_is_not_fit_is_closed_when_wanted(void **state)
 	assert_true(fake_logged("got packet 'E' from server when not linked"));
 }
 
-static void test_what_an_unused_server_says_makes_it_dirty(void **state)
+static void test_message_of_an_idle_server_makes_it_dirty(void **state)
 {
 	struct actor *server;
 
@@ -257,7 +260,7 @@ static void test_what_an_unused_server_says_makes_it_dirty(void **state)
 	}
 }
 
-static void test_a_notification_to_an_unused_server_is_lost(void **state)
+static void test_notification_of_an_idle_server_is_dropped(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -269,9 +272,9 @@ static void test_a_notification_to_an_unused_server_is_lost(void **state)
 	assert_served(client);
 }
 
-/* --- pauses and the end ------------------------------------------------------------------- */
+/* --- PAUSE and shutdown ------------------------------------------------------------------- */
 
-static void test_in_a_pause_nobody_gets_a_server(void **state)
+static void test_no_client_is_paired_while_the_database_is_paused(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -287,10 +290,10 @@ static void test_in_a_pause_nobody_gets_a_server(void **state)
 	assert_served(client);
 }
 
-static void test_a_pause_closes_what_rests_and_waits_for_what_works(void **state)
+static void test_pause_closes_idle_servers_and_waits_for_paired_ones(void **state)
 {
 	struct actor *idle = fake_server(pool), *stale, *busy;
-	struct actor *client = fake_client(pool), *waiter = fake_client(pool);
+	struct actor *client = fake_client(pool), *waiting = fake_client(pool);
 
 	(void)state;
 	stale = fake_server(pool);
@@ -303,23 +306,23 @@ static void test_a_pause_closes_what_rests_and_waits_for_what_works(void **state
 	assert_gone(stale);
 	assert_state(busy, SERVER_PAIRED);
 	assert_false(control_is_quiet(&fake_registry, NULL));
-	say(waiter, "Q");
+	say(waiting, "Q");
 	answer(busy);
 	assert_served(client);
 	assert_gone(busy);
 	assert_true(fake_logged("closing because: pause mode"));
 	assert_true(control_is_quiet(&fake_registry, NULL));
-	assert_state(waiter, CLIENT_WAITING);
+	assert_state(waiting, CLIENT_WAITING);
 	control_resume(&fake_registry, NULL);
 	fake_turn();
 	busy = fake_launched();
 	assert_non_null(busy);
 	fake_connected(busy, 0);
 	postgres_work(busy);
-	assert_heard(waiter, "TDCZ");
+	assert_heard(waiting, "TDCZ");
 }
 
-static void test_when_servers_are_waited_for_nobody_may_wait(void **state)
+static void test_shutdown_wait_for_servers_refuses_waiting_clients(void **state)
 {
 	struct actor *server = fake_server(pool);
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
@@ -334,9 +337,9 @@ static void test_when_servers_are_waited_for_nobody_may_wait(void **state)
 	assert_served(one);
 }
 
-/* --- what a release looks at, in this order ----------------------------------------------- */
+/* --- checks of a released server, in this order ------------------------------------------- */
 
-static void test_first_its_age(void **state)
+static void test_released_server_is_closed_first_for_its_age(void **state)
 {
 	struct actor *server, *client = fake_client(pool);
 
@@ -358,7 +361,7 @@ static void test_first_its_age(void **state)
 	assert_true(fake_logged("closing because: server lifetime over"));
 }
 
-static void test_old_servers_go_one_after_the_other(void **state)
+static void test_old_servers_are_closed_one_after_the_other(void **state)
 {
 	struct actor *servers[3], *client = fake_client(pool);
 
@@ -370,7 +373,7 @@ static void test_old_servers_go_one_after_the_other(void **state)
 	say(client, "Q");
 	answer(servers[2]);
 	assert_gone(servers[2]);
-	/* The next one only a third of a lifetime later, since there are three of them. */
+	/* With three servers the next one is closed a third of server_lifetime later. */
 	fake_advance(29 * USEC_PER_SEC);
 	say(client, "Q");
 	answer(servers[1]);
@@ -381,7 +384,7 @@ static void test_old_servers_go_one_after_the_other(void **state)
 	assert_gone(servers[1]);
 }
 
-static void test_without_a_pool_size_old_servers_go_at_once(void **state)
+static void test_old_servers_are_closed_at_once_without_a_pool_size(void **state)
 {
 	struct actor *servers[3], *client = fake_client(pool);
 
@@ -398,7 +401,7 @@ static void test_without_a_pool_size_old_servers_go_at_once(void **state)
 	}
 }
 
-static void test_without_a_lifetime_a_server_is_used_once(void **state)
+static void test_server_lifetime_0_closes_a_server_after_one_use(void **state)
 {
 	struct actor *client = fake_client(pool), *server;
 
@@ -416,7 +419,7 @@ static void test_without_a_lifetime_a_server_is_used_once(void **state)
 	}
 }
 
-static void test_then_whether_it_is_still_wanted(void **state)
+static void test_released_server_is_closed_next_after_reconnect(void **state)
 {
 	struct actor *server = fake_server(pool), *client = fake_client(pool);
 
@@ -441,7 +444,7 @@ static void start_session(const char *settings)
 	start_with(text);
 }
 
-static void test_then_it_is_reset_in_session_mode(void **state)
+static void test_released_server_is_reset_next_in_session_mode(void **state)
 {
 	struct actor *server, *client, *next;
 
@@ -469,7 +472,7 @@ static void test_then_it_is_reset_in_session_mode(void **state)
 	assert_heard(next, "CZ");
 }
 
-static void test_errors_of_the_reset_are_not_looked_at(void **state)
+static void test_error_of_the_reset_query_is_ignored(void **state)
 {
 	struct actor *server, *client;
 
@@ -485,7 +488,7 @@ static void test_errors_of_the_reset_are_not_looked_at(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_reset_that_leaves_a_transaction_open_fails(void **state)
+static void test_reset_query_that_leaves_a_transaction_open_closes_the_server(void **state)
 {
 	struct actor *server, *client;
 
@@ -502,7 +505,7 @@ static void test_a_reset_that_leaves_a_transaction_open_fails(void **state)
 	assert_true(fake_logged("closing because: reset query failed"));
 }
 
-static void test_a_server_that_ends_while_it_is_reset(void **state)
+static void test_server_closed_during_its_reset_is_replaced(void **state)
 {
 	struct actor *server, *client, *next;
 
@@ -522,7 +525,7 @@ static void test_a_server_that_ends_while_it_is_reset(void **state)
 	assert_state(next, CLIENT_WAITING);
 }
 
-static void test_a_server_that_says_more_than_its_reset_is_not_used(void **state)
+static void test_message_after_the_reset_makes_the_server_unusable(void **state)
 {
 	struct actor *server, *client;
 
@@ -537,7 +540,7 @@ static void test_a_server_that_says_more_than_its_reset_is_not_used(void **state
 	assert_true(is_gone(server) || actor_server(server)->dirty);
 }
 
-static void test_in_transaction_mode_it_is_reset_only_when_told_to(void **state)
+static void test_transaction_mode_resets_with_server_reset_query_always_only(void **state)
 {
 	struct actor *server, *client;
 
@@ -558,7 +561,7 @@ static void test_in_transaction_mode_it_is_reset_only_when_told_to(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_at_last_it_is_checked_when_every_use_is(void **state)
+static void test_released_server_is_checked_last_with_server_check_delay_0(void **state)
 {
 	struct actor *server, *client;
 
@@ -567,7 +570,7 @@ static void test_at_last_it_is_checked_when_every_use_is(void **state)
 		   "server_check_query = select 1\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	/* A new server has just proved that it is there. */
+	/* A new server need not be checked: its login has just succeeded. */
 	say(client, "Q");
 	answer(server);
 	assert_served(client);
@@ -584,7 +587,7 @@ static void test_at_last_it_is_checked_when_every_use_is(void **state)
 	assert_served(client);
 }
 
-static void test_a_reset_server_is_as_unchecked_as_before(void **state)
+static void test_reset_does_not_replace_the_check(void **state)
 {
 	struct actor *server, *client, *next;
 
@@ -604,7 +607,7 @@ static void test_a_reset_server_is_as_unchecked_as_before(void **state)
 	answer(server);
 }
 
-/* --- checks ------------------------------------------------------------------------------- */
+/* --- server_check_query ------------------------------------------------------------------- */
 
 static int start_stale(void **state)
 {
@@ -621,7 +624,7 @@ static struct actor *stale_server(void)
 	return server;
 }
 
-static void test_a_used_server_is_checked_when_somebody_needs_it(void **state)
+static void test_stale_server_is_checked_when_a_client_needs_it(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -637,7 +640,7 @@ static void test_a_used_server_is_checked_when_somebody_needs_it(void **state)
 	assert_served(client);
 }
 
-static void test_a_used_server_is_not_checked_so_soon_after_its_last_word(void **state)
+static void test_stale_server_is_not_checked_within_server_check_delay(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -649,7 +652,7 @@ static void test_a_used_server_is_not_checked_so_soon_after_its_last_word(void *
 	assert_served(client);
 }
 
-static void test_without_a_query_there_is_no_check(void **state)
+static void test_empty_server_check_query_disables_the_check(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -661,7 +664,7 @@ static void test_without_a_query_there_is_no_check(void **state)
 	answer(server);
 }
 
-static void test_a_check_that_fails_is_a_sign_of_life(void **state)
+static void test_error_of_the_check_query_is_ignored(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -674,7 +677,7 @@ static void test_a_check_that_fails_is_a_sign_of_life(void **state)
 	assert_served(client);
 }
 
-static void test_a_check_that_leaves_a_transaction_open_is_none(void **state)
+static void test_check_query_that_leaves_a_transaction_open_closes_the_server(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -688,9 +691,9 @@ static void test_a_check_that_leaves_a_transaction_open_is_none(void **state)
 	assert_non_null(fake_launched());
 }
 
-static void test_a_server_that_is_dead_when_checked_is_replaced(void **state)
+static void test_closed_stale_server_is_replaced(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool), *fresh;
+	struct actor *server = stale_server(), *client = fake_client(pool), *launched;
 
 	(void)state;
 	fake_advance(31 * USEC_PER_SEC);
@@ -698,14 +701,14 @@ static void test_a_server_that_is_dead_when_checked_is_replaced(void **state)
 	say(client, "Q");
 	assert_gone(server);
 	fake_turn();
-	fresh = fake_launched();
-	assert_non_null(fresh);
-	fake_connected(fresh, 0);
-	postgres_work(fresh);
+	launched = fake_launched();
+	assert_non_null(launched);
+	fake_connected(launched, 0);
+	postgres_work(launched);
 	assert_heard(client, "TDCZ");
 }
 
-static void test_a_server_that_ends_in_its_check_is_replaced(void **state)
+static void test_server_closed_during_its_check_is_replaced(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -719,7 +722,7 @@ static void test_a_server_that_ends_in_its_check_is_replaced(void **state)
 	assert_non_null(fake_launched());
 }
 
-static void test_a_used_server_that_got_dirty_is_not_checked(void **state)
+static void test_dirty_stale_server_is_closed_without_a_check(void **state)
 {
 	struct actor *server = stale_server(), *client = fake_client(pool);
 
@@ -732,7 +735,7 @@ static void test_a_used_server_that_got_dirty_is_not_checked(void **state)
 	assert_true(fake_logged("closing because: SV_USED server got dirty"));
 }
 
-static void test_as_many_servers_are_checked_as_clients_wait(void **state)
+static void test_one_server_is_checked_for_each_waiting_client(void **state)
 {
 	struct actor *servers[3], *clients[2];
 
@@ -745,14 +748,14 @@ static void test_as_many_servers_are_checked_as_clients_wait(void **state)
 		clients[i] = fake_client(pool);
 	say(clients[0], "Q");
 	assert_int_equal(count(SERVERS_TESTED), 1);
-	/* It waits for the one that is being checked; nothing more is done for it. */
+	/* The client waits for the server that is being checked; no second check is started. */
 	pool_needs_work(pool);
 	fake_turn();
 	assert_int_equal(count(SERVERS_TESTED), 1);
 	say(clients[1], "Q");
 	assert_int_equal(count(SERVERS_TESTED), 2);
 	assert_int_equal(count(SERVERS_USED), 1);
-	/* The one that was used last is checked first, and serves the first in the queue. */
+	/* The server used last is checked first, and serves the first client of the queue. */
 	assert_state(servers[2], SERVER_CHECKING);
 	assert_state(servers[1], SERVER_CHECKING);
 	answer(servers[1]);
@@ -766,7 +769,7 @@ static void test_as_many_servers_are_checked_as_clients_wait(void **state)
 
 /* --- new servers -------------------------------------------------------------------------- */
 
-static void test_a_waiter_gets_a_new_server_when_there_is_room(void **state)
+static void test_server_is_launched_for_a_waiting_client(void **state)
 {
 	struct actor *client = fake_client(pool), *server;
 
@@ -781,7 +784,7 @@ static void test_a_waiter_gets_a_new_server_when_there_is_room(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_new_server_serves_whoever_is_first_then(void **state)
+static void test_new_server_serves_the_first_waiting_client(void **state)
 {
 	struct actor *one = fake_client(pool), *two = fake_client(pool), *server;
 
@@ -789,14 +792,14 @@ static void test_a_new_server_serves_whoever_is_first_then(void **state)
 	say(one, "Q");
 	say(two, "Q");
 	server = fake_launched();
-	assert_null(fake_launched()); /* one at a time */
+	assert_null(fake_launched()); /* one launch at a time */
 	leave(one);
 	fake_connected(server, 0);
 	postgres_work(server);
 	assert_heard(two, "TDCZ");
 }
 
-static void test_a_new_server_that_nobody_needs_any_more_is_idle(void **state)
+static void test_new_server_without_a_waiting_client_is_idle(void **state)
 {
 	struct actor *client = fake_client(pool), *server;
 
@@ -809,7 +812,7 @@ static void test_a_new_server_that_nobody_needs_any_more_is_idle(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_the_next_server_is_launched_when_the_last_has_logged_in(void **state)
+static void test_next_server_is_launched_when_the_previous_has_logged_in(void **state)
 {
 	struct actor *clients[4], *server;
 
@@ -830,27 +833,27 @@ static void test_the_next_server_is_launched_when_the_last_has_logged_in(void **
 	assert_state(clients[3], CLIENT_WAITING);
 }
 
-static void test_a_freed_server_serves_before_the_new_one_is_there(void **state)
+static void test_freed_server_serves_before_the_new_one_has_logged_in(void **state)
 {
-	struct actor *server = fake_server(pool), *fresh;
+	struct actor *server = fake_server(pool), *launched;
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
 	say(one, "Q");
 	say(two, "Q");
-	fresh = fake_launched();
-	assert_non_null(fresh);
+	launched = fake_launched();
+	assert_non_null(launched);
 	answer(server);
 	answer(server);
 	assert_served(two);
-	fake_connected(fresh, 0);
-	postgres_work(fresh);
+	fake_connected(launched, 0);
+	postgres_work(launched);
 	assert_int_equal(count(SERVERS_IDLE), 2);
 }
 
 /* --- failing pools ------------------------------------------------------------------------ */
 
-static void test_a_failing_pool_without_servers_refuses_at_once(void **state)
+static void test_failing_pool_without_servers_refuses_clients(void **state)
 {
 	struct actor *client = fake_client(pool), *server;
 
@@ -865,7 +868,7 @@ static void test_a_failing_pool_without_servers_refuses_at_once(void **state)
 		"server login has been failing, cached error: connect failed "
 		"(server_login_retry)");
 	assert_null(fake_launched());
-	/* When the pause is over the one who is refused sets off the next attempt. */
+	/* After the retry delay the refused client starts the next launch. */
 	fake_advance(15 * USEC_PER_SEC);
 	client = fake_client(pool);
 	say(client, "Q");
@@ -884,7 +887,7 @@ static void test_a_failing_pool_without_servers_refuses_at_once(void **state)
 	assert_heard(client, "TDCZ");
 }
 
-static void test_a_failing_pool_with_a_server_makes_wait(void **state)
+static void test_client_waits_in_a_failing_pool_with_a_server(void **state)
 {
 	struct actor *server = fake_server(pool);
 	struct actor *one = fake_client(pool), *two = fake_client(pool);
@@ -900,7 +903,7 @@ static void test_a_failing_pool_with_a_server_makes_wait(void **state)
 	assert_served(two);
 }
 
-static void test_those_who_wait_already_go_on_waiting_when_a_connect_fails(void **state)
+static void test_waiting_clients_keep_waiting_when_a_connect_fails(void **state)
 {
 	struct actor *clients[2], *server;
 
@@ -930,7 +933,7 @@ static void test_those_who_wait_already_go_on_waiting_when_a_connect_fails(void 
 
 /* --- parameters --------------------------------------------------------------------------- */
 
-static void test_a_search_path_that_is_no_list_is_refused(void **state)
+static void test_search_path_that_is_not_a_list_is_refused(void **state)
 {
 	struct actor *server, *client;
 	struct link *link;
@@ -956,7 +959,7 @@ static void test_a_search_path_that_is_no_list_is_refused(void **state)
 	assert_heard(server, "");
 }
 
-static void test_the_queue_moves_on_when_one_of_it_is_refused(void **state)
+static void test_queue_advances_when_a_client_is_refused(void **state)
 {
 	struct actor *server, *clients[3];
 	int index;
@@ -992,52 +995,52 @@ int main(void)
 #define STALE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_stale, fake_end)
 #define OWN_TEST(name) cmocka_unit_test_teardown(test_##name, fake_end)
 	const struct CMUnitTest tests[] = {
-		FULL_TEST(waiters_are_served_in_the_order_of_their_coming),
-		FULL_TEST(who_asks_again_stands_behind_all_others),
-		FULL_TEST(a_waiter_that_leaves_is_passed_over),
-		FULL_TEST(what_a_waiter_sends_is_held_and_not_read_on),
-		FULL_TEST(a_wait_is_timed),
-		TEST(several_servers_serve_several_waiters),
-		TEST(the_server_used_last_is_used_first),
-		TEST(round_robin_uses_all_servers_in_turn),
-		TEST(a_server_that_is_not_fit_is_closed_when_wanted),
-		TEST(what_an_unused_server_says_makes_it_dirty),
-		TEST(a_notification_to_an_unused_server_is_lost),
-		TEST(in_a_pause_nobody_gets_a_server),
-		TEST(a_pause_closes_what_rests_and_waits_for_what_works),
-		FULL_TEST(when_servers_are_waited_for_nobody_may_wait),
-		TEST(first_its_age),
-		TEST(old_servers_go_one_after_the_other),
-		TEST(without_a_pool_size_old_servers_go_at_once),
-		TEST(without_a_lifetime_a_server_is_used_once),
-		TEST(then_whether_it_is_still_wanted),
-		OWN_TEST(then_it_is_reset_in_session_mode),
-		OWN_TEST(errors_of_the_reset_are_not_looked_at),
-		OWN_TEST(a_reset_that_leaves_a_transaction_open_fails),
-		OWN_TEST(a_server_that_ends_while_it_is_reset),
-		OWN_TEST(a_server_that_says_more_than_its_reset_is_not_used),
-		OWN_TEST(in_transaction_mode_it_is_reset_only_when_told_to),
-		OWN_TEST(at_last_it_is_checked_when_every_use_is),
-		OWN_TEST(a_reset_server_is_as_unchecked_as_before),
-		STALE_TEST(a_used_server_is_checked_when_somebody_needs_it),
-		STALE_TEST(a_used_server_is_not_checked_so_soon_after_its_last_word),
-		STALE_TEST(without_a_query_there_is_no_check),
-		STALE_TEST(a_check_that_fails_is_a_sign_of_life),
-		STALE_TEST(a_check_that_leaves_a_transaction_open_is_none),
-		STALE_TEST(a_server_that_is_dead_when_checked_is_replaced),
-		STALE_TEST(a_server_that_ends_in_its_check_is_replaced),
-		STALE_TEST(a_used_server_that_got_dirty_is_not_checked),
-		STALE_TEST(as_many_servers_are_checked_as_clients_wait),
-		TEST(a_waiter_gets_a_new_server_when_there_is_room),
-		TEST(a_new_server_serves_whoever_is_first_then),
-		TEST(a_new_server_that_nobody_needs_any_more_is_idle),
-		TEST(the_next_server_is_launched_when_the_last_has_logged_in),
-		TEST(a_freed_server_serves_before_the_new_one_is_there),
-		TEST(a_failing_pool_without_servers_refuses_at_once),
-		TEST(a_failing_pool_with_a_server_makes_wait),
-		TEST(those_who_wait_already_go_on_waiting_when_a_connect_fails),
-		OWN_TEST(a_search_path_that_is_no_list_is_refused),
-		OWN_TEST(the_queue_moves_on_when_one_of_it_is_refused),
+		FULL_TEST(waiting_clients_are_served_in_order),
+		FULL_TEST(client_with_another_query_goes_to_the_end_of_the_queue),
+		FULL_TEST(disconnected_waiting_client_is_skipped),
+		FULL_TEST(waiting_client_is_not_read),
+		FULL_TEST(wait_time_is_counted),
+		TEST(each_freed_server_serves_a_waiting_client),
+		TEST(server_used_last_is_used_first),
+		TEST(server_round_robin_uses_all_servers_in_turn),
+		TEST(unusable_idle_servers_are_closed_when_a_client_needs_one),
+		TEST(message_of_an_idle_server_makes_it_dirty),
+		TEST(notification_of_an_idle_server_is_dropped),
+		TEST(no_client_is_paired_while_the_database_is_paused),
+		TEST(pause_closes_idle_servers_and_waits_for_paired_ones),
+		FULL_TEST(shutdown_wait_for_servers_refuses_waiting_clients),
+		TEST(released_server_is_closed_first_for_its_age),
+		TEST(old_servers_are_closed_one_after_the_other),
+		TEST(old_servers_are_closed_at_once_without_a_pool_size),
+		TEST(server_lifetime_0_closes_a_server_after_one_use),
+		TEST(released_server_is_closed_next_after_reconnect),
+		OWN_TEST(released_server_is_reset_next_in_session_mode),
+		OWN_TEST(error_of_the_reset_query_is_ignored),
+		OWN_TEST(reset_query_that_leaves_a_transaction_open_closes_the_server),
+		OWN_TEST(server_closed_during_its_reset_is_replaced),
+		OWN_TEST(message_after_the_reset_makes_the_server_unusable),
+		OWN_TEST(transaction_mode_resets_with_server_reset_query_always_only),
+		OWN_TEST(released_server_is_checked_last_with_server_check_delay_0),
+		OWN_TEST(reset_does_not_replace_the_check),
+		STALE_TEST(stale_server_is_checked_when_a_client_needs_it),
+		STALE_TEST(stale_server_is_not_checked_within_server_check_delay),
+		STALE_TEST(empty_server_check_query_disables_the_check),
+		STALE_TEST(error_of_the_check_query_is_ignored),
+		STALE_TEST(check_query_that_leaves_a_transaction_open_closes_the_server),
+		STALE_TEST(closed_stale_server_is_replaced),
+		STALE_TEST(server_closed_during_its_check_is_replaced),
+		STALE_TEST(dirty_stale_server_is_closed_without_a_check),
+		STALE_TEST(one_server_is_checked_for_each_waiting_client),
+		TEST(server_is_launched_for_a_waiting_client),
+		TEST(new_server_serves_the_first_waiting_client),
+		TEST(new_server_without_a_waiting_client_is_idle),
+		TEST(next_server_is_launched_when_the_previous_has_logged_in),
+		TEST(freed_server_serves_before_the_new_one_has_logged_in),
+		TEST(failing_pool_without_servers_refuses_clients),
+		TEST(client_waits_in_a_failing_pool_with_a_server),
+		TEST(waiting_clients_keep_waiting_when_a_connect_fails),
+		OWN_TEST(search_path_that_is_not_a_list_is_refused),
+		OWN_TEST(queue_advances_when_a_client_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
