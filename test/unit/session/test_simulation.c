@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Whole runs of clients, servers and cancel requests in an order drawn from a seed, with all that
- * must always hold looked at after every step: see test/unit/support/simulation/sim_world.h.
+ * Whole runs of clients, servers and cancel requests in an order drawn from a seed. All
+ * invariants are checked after every step: see test/unit/support/simulation/sim_world.h.
  *
- * A failure tells its seed; SEED=n does that run again. PGUSHER_SIMULATION_SECONDS has each mode
- * take that long, FROM starts with another seed than 1.
+ * A failure prints its seed; SEED=n repeats that run. PGUSHER_SIMULATION_SECONDS sets the time
+ * for each mode, FROM the first seed (default 1).
  */
 #include <signal.h>
 #include <time.h>
@@ -15,9 +15,11 @@
 
 enum {
 	STEPS = 1500,
-	/* Runs of each mode, unless PGUSHER_SIMULATION_SECONDS asks for more: the same seeds on every
-	   machine that has the time for them. A slow machine ends after SECONDS, but never before
-	   RUNS_AT_LEAST. */
+	/*
+	 * Runs of each mode, unless PGUSHER_SIMULATION_SECONDS asks for more: the same seeds on
+	 * every machine that has the time for them. A slow machine ends after SECONDS, but never
+	 * before RUNS_AT_LEAST.
+	 */
 	RUNS = 100,
 	RUNS_AT_LEAST = 5,
 	SECONDS = 2,
@@ -25,12 +27,12 @@ enum {
 
 static const char *const modes[] = {"session", "transaction", "statement"};
 
-/* --- what the linker puts in the place of system calls -------------------------------------- */
+/* --- replacements of system calls --------------------------------------------------------- */
 
 int __wrap_event_base_loop(struct event_base *base, int flags);
 int __wrap_timerfd_settime(int fd, int flags, const void *wait, void *before);
 
-/* Events are the simulation's own. */
+/* The simulation produces all events itself. */
 int __wrap_event_base_loop(struct event_base *base, int flags)
 {
 	(void)base;
@@ -98,19 +100,19 @@ static void run_mode(uint64_t mode)
 	assert_true(steps >= runs * STEPS);
 }
 
-static void test_every_order_of_events_in_session_mode(void **state)
+static void test_random_orders_of_events_in_session_mode(void **state)
 {
 	(void)state;
 	run_mode(0);
 }
 
-static void test_every_order_of_events_in_transaction_mode(void **state)
+static void test_random_orders_of_events_in_transaction_mode(void **state)
 {
 	(void)state;
 	run_mode(1);
 }
 
-static void test_every_order_of_events_in_statement_mode(void **state)
+static void test_random_orders_of_events_in_statement_mode(void **state)
 {
 	(void)state;
 	run_mode(2);
@@ -125,7 +127,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* A CHECK() has ended the process. */
+/* A CHECK() has aborted the process. */
 static void on_abort(int number)
 {
 	sim_trace_print();
@@ -136,9 +138,10 @@ static void on_abort(int number)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_every_order_of_events_in_session_mode, end),
-		cmocka_unit_test_teardown(test_every_order_of_events_in_transaction_mode, end),
-		cmocka_unit_test_teardown(test_every_order_of_events_in_statement_mode, end),
+		cmocka_unit_test_teardown(test_random_orders_of_events_in_session_mode, end),
+		cmocka_unit_test_teardown(
+			test_random_orders_of_events_in_transaction_mode, end),
+		cmocka_unit_test_teardown(test_random_orders_of_events_in_statement_mode, end),
 	};
 
 	signal(SIGABRT, on_abort);

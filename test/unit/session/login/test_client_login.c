@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* From the first byte to the welcome: orders of messages, limits, every method, every secret. */
+/*
+ * Client logins, from the first byte to the welcome message: orders of messages, limits, every
+ * method, every kind of secret.
+ */
 #include <errno.h>
 
 #include "crypt/md5.h"
@@ -90,7 +93,7 @@ static void assert_welcome(struct actor *client)
 	assert_state(client, CLIENT_IDLE);
 }
 
-/* Nothing is left of a login that has failed. */
+/* A failed login has freed everything. */
 static void assert_nothing_left(void)
 {
 	assert_int_equal(fake_registry.process->limits.clients, 0);
@@ -101,7 +104,7 @@ static void assert_nothing_left(void)
 
 /* --- first messages ----------------------------------------------------------------------- */
 
-static void test_a_known_client_is_welcomed_in_one_write(void **state)
+static void test_welcome_is_sent_in_one_write(void **state)
 {
 	struct actor *client = startup("alice", "db");
 	struct client_link *link = actor_client(client);
@@ -122,7 +125,7 @@ static void test_a_known_client_is_welcomed_in_one_write(void **state)
 	assert_nothing_left();
 }
 
-static void test_a_startup_may_come_byte_by_byte(void **state)
+static void test_startup_message_may_arrive_byte_by_byte(void **state)
 {
 	static const uint8_t bytes[] = "\0\0\0\x20\0\3\0\0user\0alice\0database\0db\0";
 	struct actor *client = fake_accept(-1);
@@ -136,7 +139,7 @@ static void test_a_startup_may_come_byte_by_byte(void **state)
 	assert_welcome(client);
 }
 
-static void test_the_database_is_named_like_the_user_if_not_named(void **state)
+static void test_database_defaults_to_the_user_name(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -150,7 +153,7 @@ static void test_the_database_is_named_like_the_user_if_not_named(void **state)
 	assert_welcome(client);
 }
 
-static void say_request(struct actor *client, uint32_t code)
+static void send_request(struct actor *client, uint32_t code)
 {
 	struct buffer buffer;
 
@@ -159,7 +162,7 @@ static void say_request(struct actor *client, uint32_t code)
 	say_buffer(client, &buffer);
 }
 
-static void assert_no(struct actor *client)
+static void assert_declined(struct actor *client)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(client->script, &length);
@@ -170,23 +173,23 @@ static void assert_no(struct actor *client)
 	client->heard = 0;
 }
 
-static void test_requests_for_encryption_are_declined_and_the_login_goes_on(void **state)
+static void test_encryption_requests_are_declined(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		say_request(client, SSL_REQUEST_CODE);
-		assert_no(client);
-		say_request(client, GSSENC_REQUEST_CODE);
-		assert_no(client);
+		send_request(client, SSL_REQUEST_CODE);
+		assert_declined(client);
+		send_request(client, GSSENC_REQUEST_CODE);
+		assert_declined(client);
 	}
 	assert_state(client, CLIENT_GREETING);
 	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
 	assert_welcome(client);
 }
 
-static void test_half_a_request_for_encryption_is_not_answered(void **state)
+static void test_incomplete_encryption_request_is_not_answered(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -194,10 +197,10 @@ static void test_half_a_request_for_encryption_is_not_answered(void **state)
 	say_bytes(client, "\0\0\0\x08\x04\xd2\x16", 7);
 	assert_heard(client, "");
 	say_bytes(client, "\x2f", 1);
-	assert_no(client);
+	assert_declined(client);
 }
 
-static void test_bytes_behind_a_request_for_encryption_are_refused(void **state)
+static void test_bytes_after_an_encryption_request_are_refused(void **state)
 {
 	struct buffer buffer;
 	struct actor *client = fake_accept(-1);
@@ -221,16 +224,16 @@ static void test_bytes_behind_a_request_for_encryption_are_refused(void **state)
 	assert_nothing_left();
 }
 
-static void test_the_old_protocol_is_refused(void **state)
+static void test_protocol_2_is_refused(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
 	(void)state;
-	say_request(client, PROTOCOL_2_0);
+	send_request(client, PROTOCOL_2_0);
 	assert_told(client, "0A000", "old V2 protocol not supported");
 }
 
-static void test_a_header_that_cannot_be_is_told_in_hex(void **state)
+static void test_invalid_header_is_reported_in_hex(void **state)
 {
 	static const struct {
 		const char *bytes, *text;
@@ -254,7 +257,7 @@ static void test_a_header_that_cannot_be_is_told_in_hex(void **state)
 	assert_nothing_left();
 }
 
-static void test_other_protocols_are_closed_without_a_word(void **state)
+static void test_other_protocols_are_closed_without_an_error(void **state)
 {
 	static const char *const greetings[] = {
 		"GET / HTTP/1.1\r\nHost: db\r\n\r\n",
@@ -273,7 +276,7 @@ static void test_other_protocols_are_closed_without_a_word(void **state)
 	assert_nothing_left();
 }
 
-static void test_other_messages_before_the_startup_are_refused(void **state)
+static void test_messages_before_the_startup_message_are_refused(void **state)
 {
 	struct actor *client;
 
@@ -299,7 +302,7 @@ static void test_other_messages_before_the_startup_are_refused(void **state)
 
 /* --- layout and parameters ---------------------------------------------------------------- */
 
-static struct actor *say_body(const char *body, size_t length)
+static struct actor *send_startup_body(const char *body, size_t length)
 {
 	struct actor *client = fake_accept(-1);
 	struct buffer buffer;
@@ -312,7 +315,7 @@ static struct actor *say_body(const char *body, size_t length)
 	return client;
 }
 
-static void test_a_broken_layout_is_refused(void **state)
+static void test_malformed_startup_message_is_refused(void **state)
 {
 	static const struct {
 		const char *body;
@@ -331,21 +334,21 @@ static void test_a_broken_layout_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
-		assert_told(say_body(cases[i].body, cases[i].length), "08P01",
+		assert_told(send_startup_body(cases[i].body, cases[i].length), "08P01",
 			"invalid startup packet layout: expected terminator as last byte");
 	assert_nothing_left();
 }
 
-static void test_a_user_has_to_be_named(void **state)
+static void test_startup_message_without_a_user_is_refused(void **state)
 {
 	(void)state;
-	assert_told(say_body("\0", 1), "28000", "no username supplied");
-	assert_told(say_body("user\0\0\0", 7), "28000", "no username supplied");
-	assert_told(say_body("User\0alice\0\0", 12), "28000", "no username supplied");
-	assert_told(say_body("database\0db\0\0", 13), "28000", "no username supplied");
+	assert_told(send_startup_body("\0", 1), "28000", "no username supplied");
+	assert_told(send_startup_body("user\0\0\0", 7), "28000", "no username supplied");
+	assert_told(send_startup_body("User\0alice\0\0", 12), "28000", "no username supplied");
+	assert_told(send_startup_body("database\0db\0\0", 13), "28000", "no username supplied");
 }
 
-static void test_long_user_names_are_refused(void **state)
+static void test_user_name_that_is_too_long_is_refused(void **state)
 {
 	char name[129];
 	struct actor *client;
@@ -363,12 +366,12 @@ static void test_long_user_names_are_refused(void **state)
 	assert_nothing_left();
 }
 
-static void test_of_a_repeated_parameter_the_last_counts(void **state)
+static void test_last_of_repeated_parameters_is_used(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "nobody", "database", "nothing", "user",
+	say_startup(client, PROTOCOL_3_0, "user", "ghost", "database", "nothing", "user",
 		"alice", "database", "db", NULL);
 	assert_welcome(client);
 }
@@ -380,7 +383,7 @@ static const char *parameter(struct actor *client, const char *name)
 	return parameters_get(actor_link(client)->parameters, (unsigned)index);
 }
 
-static void test_tracked_parameters_are_kept_as_they_were_sent(void **state)
+static void test_tracked_parameters_are_stored_as_sent(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -396,7 +399,7 @@ static void test_tracked_parameters_are_kept_as_they_were_sent(void **state)
 	assert_string_equal(parameter(client, "IntervalStyle"), "iso 8601");
 }
 
-static void test_parameters_that_are_not_supported_are_named(void **state)
+static void test_unsupported_parameters_are_reported_by_name(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -418,7 +421,7 @@ static void test_parameters_that_are_not_supported_are_named(void **state)
 	assert_nothing_left();
 }
 
-static void test_parameters_may_be_ignored(void **state)
+static void test_ignore_startup_parameters_ignores_parameters(void **state)
 {
 	struct actor *client;
 
@@ -441,7 +444,7 @@ static void test_parameters_may_be_ignored(void **state)
 	assert_string_equal(parameter(client, "TimeZone"), "UTC");
 }
 
-static void test_the_application_name_can_tell_the_address(void **state)
+static void test_application_name_add_host_appends_the_address(void **state)
 {
 	struct actor *client;
 
@@ -457,9 +460,9 @@ static void test_the_application_name_can_tell_the_address(void **state)
 	assert_string_equal(parameter(client, "application_name"), "app - 192.0.2.1:50000");
 }
 
-/* --- versions ----------------------------------------------------------------------------- */
+/* --- protocol versions -------------------------------------------------------------------- */
 
-static void test_newer_versions_are_told_what_we_speak(void **state)
+static void test_newer_protocol_versions_are_negotiated(void **state)
 {
 	static const struct {
 		uint32_t asked;
@@ -482,7 +485,7 @@ static void test_newer_versions_are_told_what_we_speak(void **state)
 	}
 }
 
-static void test_unknown_options_of_the_protocol_are_named(void **state)
+static void test_unknown_protocol_options_are_reported(void **state)
 {
 	struct actor *client = fake_accept(-1);
 	static const uint8_t expected[] = "v\0\0\0\x20\0\3\0\0\0\0\0\2_pq_.one\0_pq_.three\0";
@@ -496,9 +499,9 @@ static void test_unknown_options_of_the_protocol_are_named(void **state)
 	assert_heard(client, "vRKZ");
 }
 
-/* --- the order of messages after the startup ---------------------------------------------- */
+/* --- the order of messages after the startup message -------------------------------------- */
 
-static void test_a_second_startup_is_refused(void **state)
+static void test_second_startup_message_is_refused(void **state)
 {
 	struct actor *client = startup("alice", "db");
 
@@ -522,7 +525,7 @@ static void test_queries_before_the_password_are_refused(void **state)
 	assert_nothing_left();
 }
 
-static void test_a_query_may_come_right_behind_the_startup(void **state)
+static void test_query_pipelined_with_the_startup_message_is_run(void **state)
 {
 	struct actor *client = fake_accept(-1), *server;
 	struct buffer buffer;
@@ -545,7 +548,7 @@ static void test_a_query_may_come_right_behind_the_startup(void **state)
 	assert_heard(client, "12DCZ");
 }
 
-static void test_a_query_may_come_right_behind_the_password(void **state)
+static void test_query_pipelined_with_the_password_is_run(void **state)
 {
 	struct actor *client = startup("alice", "db");
 	struct actor *server = fake_server(fake_pool("db", "alice"));
@@ -561,7 +564,7 @@ static void test_a_query_may_come_right_behind_the_password(void **state)
 	assert_heard(server, "Q");
 }
 
-static void test_a_password_may_come_byte_by_byte(void **state)
+static void test_password_may_arrive_byte_by_byte(void **state)
 {
 	struct actor *client = startup("alice", "db");
 	static const uint8_t bytes[] = "p\0\0\0\x0bsecret";
@@ -575,7 +578,7 @@ static void test_a_password_may_come_byte_by_byte(void **state)
 	assert_welcome(client);
 }
 
-static void test_clients_may_leave_at_any_point(void **state)
+static void test_client_may_disconnect_at_any_point(void **state)
 {
 	struct actor *client;
 
@@ -602,7 +605,7 @@ static void test_clients_may_leave_at_any_point(void **state)
 	assert_nothing_left();
 }
 
-static void test_a_client_to_which_nothing_can_be_written_is_dropped(void **state)
+static void test_broken_client_is_closed(void **state)
 {
 	struct actor *client = fake_accept(-1);
 	struct buffer buffer;
@@ -623,7 +626,7 @@ static void test_a_client_to_which_nothing_can_be_written_is_dropped(void **stat
 	assert_nothing_left();
 }
 
-static void test_a_slow_client_gets_its_welcome_in_pieces(void **state)
+static void test_slow_client_receives_its_welcome_in_pieces(void **state)
 {
 	struct actor *client = fake_accept(-1), *server;
 
@@ -641,7 +644,7 @@ static void test_a_slow_client_gets_its_welcome_in_pieces(void **state)
 
 /* --- limits and their order --------------------------------------------------------------- */
 
-static void test_max_client_conn_is_told_before_anything_else(void **state)
+static void test_max_client_conn_is_checked_before_user_and_database(void **state)
 {
 	struct actor *client;
 
@@ -650,20 +653,20 @@ static void test_max_client_conn_is_told_before_anything_else(void **state)
 	fake_set("max_client_conn", "1");
 	fake_set("max_db_client_connections", "1");
 	startup("alice", "db");
-	client = startup("nobody", "nothing");
+	client = startup("ghost", "nothing");
 	assert_told(client, "53300", "no more connections allowed (max_client_conn)");
-	/* Unsupported parameters come before it. */
+	/* Unsupported parameters are reported before max_client_conn. */
 	client = fake_accept(-1);
 	say_startup(client, PROTOCOL_3_0, "user", "alice", "work_mem", "1", NULL);
 	assert_told(client, "08P01", "unsupported startup parameter: work_mem");
-	/* The console may always be reached. */
+	/* The console is not limited. */
 	client = startup("boss", "pgbouncer");
 	assert_state(client, CLIENT_CONSOLE);
 	client = startup("boss", "pgusher");
 	assert_state(client, CLIENT_CONSOLE);
 }
 
-static void test_clients_of_a_database_are_limited(void **state)
+static void test_max_db_client_connections_limits_clients(void **state)
 {
 	struct actor *clients[2], *client;
 	struct database *database = registry_find_database(&fake_registry, "db");
@@ -672,7 +675,7 @@ static void test_clients_of_a_database_are_limited(void **state)
 	fake_set("max_db_client_connections", "2");
 	for (int i = 0; i < 2; i++)
 		clients[i] = startup("alice", "db");
-	client = startup("nobody", "db");
+	client = startup("ghost", "db");
 	assert_told(client, "53300", "client connections exceeded (max_db_client_connections)");
 	assert_int_equal(database->clients, 2);
 	leave(clients[0]);
@@ -680,7 +683,7 @@ static void test_clients_of_a_database_are_limited(void **state)
 	assert_int_equal(database->clients, 2);
 }
 
-static void test_those_who_are_still_logging_in_count_for_their_database(void **state)
+static void test_logins_in_progress_count_for_max_db_client_connections(void **state)
 {
 	struct actor *one, *two;
 
@@ -695,7 +698,7 @@ static void test_those_who_are_still_logging_in_count_for_their_database(void **
 	assert_state(two, CLIENT_AUTHENTICATING);
 }
 
-static void test_clients_of_a_user_are_limited(void **state)
+static void test_max_user_client_connections_limits_clients(void **state)
 {
 	struct actor *client = startup("limited", "db");
 	struct user *user = registry_find_user(&fake_registry, "limited");
@@ -713,21 +716,21 @@ static void test_clients_of_a_user_are_limited(void **state)
 		"client connections exceeded (max_user_client_connections)");
 }
 
-static void test_an_unknown_user_leaves_no_trace(void **state)
+static void test_unknown_user_leaves_nothing_allocated(void **state)
 {
 	const unsigned users = registry_count_users(&fake_registry);
 	struct actor *client = fake_accept(-1);
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "nobody", "database", "db", NULL);
+	say_startup(client, PROTOCOL_3_0, "user", "ghost", "database", "db", NULL);
 	assert_told(client, "28000", "\"trust\" authentication failed");
-	assert_true(fake_logged("no such user: nobody"));
+	assert_true(fake_logged("no such user: ghost"));
 	assert_int_equal(registry_count_users(&fake_registry), users);
 	assert_int_equal(registry_find_database(&fake_registry, "db")->clients, 0);
 	assert_nothing_left();
 }
 
-static void test_a_user_of_the_configuration_only_is_unknown_too(void **state)
+static void test_configured_user_without_a_secret_is_unknown(void **state)
 {
 	(void)state;
 	fake_user("limited", NULL);
@@ -735,7 +738,7 @@ static void test_a_user_of_the_configuration_only_is_unknown_too(void **state)
 	assert_int_equal(registry_find_user(&fake_registry, "limited")->clients, 0);
 }
 
-static void test_an_unknown_database_is_told_only_to_those_who_are_known(void **state)
+static void test_unknown_database_is_reported_after_the_password(void **state)
 {
 	struct actor *client = startup("alice", "nothing");
 
@@ -749,7 +752,7 @@ static void test_an_unknown_database_is_told_only_to_those_who_are_known(void **
 	assert_told(client, "3D000", "no such database: nothing");
 }
 
-static void test_an_automatic_database_is_made_for_those_who_are_known(void **state)
+static void test_automatic_database_is_created_for_known_users_only(void **state)
 {
 	const char *config = "[databases]\n* = host=/tmp\n[pgbouncer]\nauth_type = trust\n";
 	struct actor *client;
@@ -757,19 +760,19 @@ static void test_an_automatic_database_is_made_for_those_who_are_known(void **st
 	(void)state;
 	fake_start(config);
 	fake_user("alice", "secret");
-	client = startup("nobody", "new");
+	client = startup("ghost", "new");
 	assert_told(client, "28000", "\"trust\" authentication failed");
 	assert_null(registry_find_database(&fake_registry, "new"));
 	client = startup("alice", "new");
 	assert_state(client, CLIENT_WELCOMING);
 	assert_int_equal(registry_find_database(&fake_registry, "new")->clients, 1);
 	assert_true(fake_logged("registered new auto-database: new"));
-	/* And the same one for the next. */
+	/* The next client uses the same database. */
 	startup("alice", "new");
 	assert_int_equal(registry_find_database(&fake_registry, "new")->clients, 2);
 }
 
-static void test_a_disabled_database_and_the_end_are_told_after_the_password(void **state)
+static void test_disabled_database_and_shutdown_are_reported_after_the_password(void **state)
 {
 	struct actor *client;
 
@@ -790,12 +793,12 @@ static void test_a_disabled_database_and_the_end_are_told_after_the_password(voi
 	assert_told(client, "28P01", "password authentication failed");
 }
 
-/* --- silent ones -------------------------------------------------------------------------- */
+/* --- silent logins ------------------------------------------------------------------------ */
 
-static void test_the_silent_make_room_for_those_who_speak(void **state)
+static void test_silent_login_is_dropped_for_a_client_with_a_startup_message(void **state)
 {
 	struct actor *silent[3], *client;
-	unsigned gone = 0;
+	unsigned closed = 0;
 
 	(void)state;
 	fake_set("max_client_conn", "3");
@@ -805,11 +808,11 @@ static void test_the_silent_make_room_for_those_who_speak(void **state)
 	client = startup("alice", "db");
 	assert_welcome(client);
 	for (size_t i = 0; i < COUNT(silent); i++)
-		gone += is_gone(silent[i]);
-	assert_int_equal(gone, 1);
+		closed += is_gone(silent[i]);
+	assert_int_equal(closed, 1);
 }
 
-static void test_those_who_have_just_come_are_not_taken_for_silent(void **state)
+static void test_new_connection_is_not_dropped_as_silent(void **state)
 {
 	struct actor *silent;
 
@@ -821,7 +824,7 @@ static void test_those_who_have_just_come_are_not_taken_for_silent(void **state)
 	assert_false(is_gone(silent));
 }
 
-static void test_the_last_descriptors_are_kept_by_dropping_the_silent(void **state)
+static void test_silent_login_is_dropped_when_descriptors_run_out(void **state)
 {
 	struct actor *silent, *next;
 
@@ -837,9 +840,9 @@ static void test_the_last_descriptors_are_kept_by_dropping_the_silent(void **sta
 	assert_int_equal(fake_registry.login_count, 2);
 }
 
-/* --- the welcome -------------------------------------------------------------------------- */
+/* --- the welcome message ------------------------------------------------------------------ */
 
-static void test_the_first_clients_wait_for_the_servers_parameters(void **state)
+static void test_first_clients_wait_for_the_parameters_of_a_server(void **state)
 {
 	struct actor *clients[3], *server;
 	struct buffer buffer;
@@ -869,12 +872,12 @@ static void test_the_first_clients_wait_for_the_servers_parameters(void **state)
 		assert_string_equal(
 			parameter(clients[i], "TimeZone"), i == 1 ? "UTC" : "Europe/Berlin");
 	}
-	/* Nobody was given the server. */
+	/* No client was paired with the server. */
 	assert_state(server, SERVER_IDLE);
 	assert_int_equal(actor_link(clients[0])->pool->stats.current.assignments, 0);
 }
 
-static void test_the_welcome_has_its_order(void **state)
+static void test_welcome_message_has_its_order(void **state)
 {
 	struct pool *pool = fake_pool("db", "boss");
 	struct actor *client, *server;
@@ -915,7 +918,7 @@ static void test_the_welcome_has_its_order(void **state)
 	buffer_free(&expected);
 }
 
-static void test_what_servers_report_later_does_not_change_the_welcome(void **state)
+static void test_later_parameter_reports_do_not_change_the_welcome(void **state)
 {
 	struct actor *client = startup("alice", "db"), *server;
 	struct pool *pool = fake_pool("db", "alice");
@@ -929,7 +932,7 @@ static void test_what_servers_report_later_does_not_change_the_welcome(void **st
 	assert_heard(startup("alice", "db"), "RKZ");
 }
 
-static void test_a_client_that_waits_for_its_welcome_may_leave(void **state)
+static void test_client_may_disconnect_while_waiting_for_the_welcome(void **state)
 {
 	struct actor *client = fake_accept(-1), *server;
 
@@ -945,7 +948,7 @@ static void test_a_client_that_waits_for_its_welcome_may_leave(void **state)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void test_a_query_may_come_behind_a_startup_that_waits_for_its_welcome(void **state)
+static void test_query_pipelined_with_a_waiting_startup_is_run(void **state)
 {
 	struct actor *client = fake_accept(-1), *server;
 	struct buffer buffer;
@@ -968,7 +971,7 @@ static void test_a_query_may_come_behind_a_startup_that_waits_for_its_welcome(vo
 	assert_heard(client, "RSKZTDCZ");
 }
 
-static void test_when_the_server_refuses_all_who_wait_hear_why(void **state)
+static void test_login_error_of_the_server_is_sent_to_all_waiting_clients(void **state)
 {
 	struct actor *clients[2], *server;
 
@@ -985,7 +988,7 @@ static void test_when_the_server_refuses_all_who_wait_hear_why(void **state)
 	assert_nothing_left();
 }
 
-static void test_when_the_server_is_starting_they_go_on_waiting(void **state)
+static void test_clients_wait_while_the_server_is_starting_up(void **state)
 {
 	struct actor *client = fake_accept(-1), *server;
 
@@ -1006,7 +1009,7 @@ static void test_when_the_server_is_starting_they_go_on_waiting(void **state)
 	assert_welcome(client);
 }
 
-static void test_a_killed_database_ends_those_who_wait_for_its_welcome(void **state)
+static void test_kill_closes_clients_that_wait_for_the_welcome(void **state)
 {
 	struct actor *client = fake_accept(-1);
 
@@ -1018,7 +1021,7 @@ static void test_a_killed_database_ends_those_who_wait_for_its_welcome(void **st
 	assert_gone(fake_launched());
 }
 
-static void test_a_killed_database_does_not_disturb_those_who_log_in(void **state)
+static void test_kill_does_not_close_clients_that_authenticate(void **state)
 {
 	struct actor *client = startup("alice", "db");
 
@@ -1032,7 +1035,7 @@ static void test_a_killed_database_does_not_disturb_those_who_log_in(void **stat
 	assert_welcome(client);
 }
 
-static void test_a_database_that_is_removed_meanwhile_does_not_exist(void **state)
+static void test_database_removed_during_a_login_is_reported(void **state)
 {
 	struct actor *client = startup("alice", "db");
 	struct database *database = registry_find_database(&fake_registry, "db");
@@ -1048,7 +1051,7 @@ static void test_a_database_that_is_removed_meanwhile_does_not_exist(void **stat
 
 /* --- the console -------------------------------------------------------------------------- */
 
-static void test_the_console_is_for_those_who_are_named(void **state)
+static void test_console_requires_admin_users_or_stats_users(void **state)
 {
 	struct actor *client = startup("boss", "pgbouncer");
 
@@ -1060,12 +1063,12 @@ static void test_the_console_is_for_those_who_are_named(void **state)
 	assert_false(actor_client(client)->admin);
 	assert_int_equal(fake_console.begun, 2);
 	assert_told(startup("alice", "pgbouncer"), "08P01", "not allowed");
-	assert_told(startup("nobody", "pgbouncer"), "28000", "\"trust\" authentication failed");
+	assert_told(startup("ghost", "pgbouncer"), "28000", "\"trust\" authentication failed");
 	leave(client);
 	assert_int_equal(fake_console.readable, 1);
 }
 
-static void test_the_console_asks_for_a_password_too(void **state)
+static void test_console_requires_a_password(void **state)
 {
 	struct actor *client = startup("boss", "pgbouncer");
 
@@ -1081,18 +1084,18 @@ static void test_the_console_asks_for_a_password_too(void **state)
 
 /* --- trust and any ------------------------------------------------------------------------ */
 
-static void test_trust_lets_in_whoever_is_listed(void **state)
+static void test_trust_accepts_every_listed_user(void **state)
 {
 	(void)state;
 	assert_welcome(startup("alice", "db"));
 	assert_welcome(startup("hash", "db"));
 	assert_welcome(startup("scram", "db"));
 	assert_welcome(startup("empty", "db"));
-	assert_told(startup("nobody", "db"), "28000", "\"trust\" authentication failed");
+	assert_told(startup("ghost", "db"), "28000", "\"trust\" authentication failed");
 	assert_told(startup("carol", "db"), "28000", "\"trust\" authentication failed");
 }
 
-static void test_any_lets_in_everybody_as_the_forced_user(void **state)
+static void test_any_accepts_every_client_as_the_forced_user(void **state)
 {
 	struct actor *client;
 
@@ -1100,12 +1103,12 @@ static void test_any_lets_in_everybody_as_the_forced_user(void **state)
 	start_with("auth_type = any\n");
 	fake_pool("forced", "carol");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "whoever", "database", "forced", NULL);
+	say_startup(client, PROTOCOL_3_0, "user", "anyone", "database", "forced", NULL);
 	assert_welcome(client);
 	assert_string_equal(actor_client(client)->user->name, "carol");
 	assert_told(startup("alice", "db"), "08P01", "bouncer config error");
 	assert_true(fake_logged("auth_type=any requires forced user"));
-	client = startup("somebody", "pgbouncer");
+	client = startup("anyone", "pgbouncer");
 	assert_state(client, CLIENT_CONSOLE);
 	assert_false(actor_client(client)->admin);
 	client = startup("boss", "pgbouncer");
@@ -1114,8 +1117,8 @@ static void test_any_lets_in_everybody_as_the_forced_user(void **state)
 
 /* --- plain -------------------------------------------------------------------------------- */
 
-/* A login by clear password ends with the welcome, or with a refusal. */
-static void try_plain(const char *user, const char *password, bool good)
+/* A login with a cleartext password that ends with the welcome, or with a refusal. */
+static void try_cleartext(const char *user, const char *password, bool good)
 {
 	struct actor *client = startup(user, "db");
 
@@ -1128,28 +1131,28 @@ static void try_plain(const char *user, const char *password, bool good)
 		assert_told(client, "28P01", "password authentication failed");
 }
 
-static void test_plain_passwords_are_compared_with_every_kind_of_secret(void **state)
+static void test_cleartext_password_is_compared_with_every_kind_of_secret(void **state)
 {
 	(void)state;
-	try_plain("alice", "secret", true);
-	try_plain("hash", "secret", true);
-	try_plain("scram", "pencil", true);
-	try_plain("alice", "Secret", false);
-	try_plain("alice", "secre", false);
-	try_plain("alice", "secrets", false);
-	try_plain("hash", "secrets", false);
-	try_plain("scram", "pencils", false);
-	/* What is stored is no password. */
-	try_plain("hash", md5_of_secret, false);
-	try_plain("scram", PENCIL, false);
-	try_plain("empty", "x", false);
-	try_plain("nobody", "secret", false);
+	try_cleartext("alice", "secret", true);
+	try_cleartext("hash", "secret", true);
+	try_cleartext("scram", "pencil", true);
+	try_cleartext("alice", "Secret", false);
+	try_cleartext("alice", "secre", false);
+	try_cleartext("alice", "secrets", false);
+	try_cleartext("hash", "secrets", false);
+	try_cleartext("scram", "pencils", false);
+	/* The stored secret is not accepted as a password. */
+	try_cleartext("hash", md5_of_secret, false);
+	try_cleartext("scram", PENCIL, false);
+	try_cleartext("empty", "x", false);
+	try_cleartext("ghost", "secret", false);
 }
 
-/* The time would tell who exists: a SCRAM secret takes a derivation to check. */
-static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
+/* The time must not show which users exist: the check of a SCRAM secret derives keys. */
+static void test_refusal_takes_the_same_time_for_every_kind_of_secret(void **state)
 {
-	static const char *const users[] = {"scram", "nobody", "alice", "hash", "empty"};
+	static const char *const users[] = {"scram", "ghost", "alice", "hash", "empty"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(users); i++) {
@@ -1165,12 +1168,12 @@ static void test_a_refusal_takes_as_long_for_every_kind_of_secret(void **state)
 	}
 }
 
-static void test_where_no_secret_takes_long_a_refusal_is_made_at_once(void **state)
+static void test_refusal_is_immediate_when_no_secret_needs_a_derivation(void **state)
 {
 	(void)state;
 	fake_hold_up_helper();
 	for (int i = 0; i < 2; i++) {
-		struct actor *client = startup(i == 0 ? "nobody" : "alice", "db");
+		struct actor *client = startup(i == 0 ? "ghost" : "alice", "db");
 
 		hear(client);
 		say_password(client, "wrong");
@@ -1179,9 +1182,9 @@ static void test_where_no_secret_takes_long_a_refusal_is_made_at_once(void **sta
 	fake_wait_for_helper();
 }
 
-static void test_an_empty_password_is_told_apart(void **state)
+static void test_empty_password_has_its_own_error(void **state)
 {
-	static const char *const users[] = {"alice", "empty", "nobody", "hash", "scram"};
+	static const char *const users[] = {"alice", "empty", "ghost", "hash", "scram"};
 	struct actor *client;
 
 	(void)state;
@@ -1197,7 +1200,7 @@ static void test_an_empty_password_is_told_apart(void **state)
 	}
 }
 
-static void test_a_password_with_bytes_behind_its_end_is_wrong(void **state)
+static void test_malformed_password_message_is_refused(void **state)
 {
 	struct actor *client = startup("alice", "db");
 
@@ -1211,23 +1214,23 @@ static void test_a_password_with_bytes_behind_its_end_is_wrong(void **state)
 	assert_told(client, "28P01", "password authentication failed");
 }
 
-static void test_a_very_long_password_is_a_wrong_one(void **state)
+static void test_password_that_is_too_long_is_refused(void **state)
 {
 	char *password = malloc(CLIENT_PASSWORD_MAX + 2);
 
 	(void)state;
 	memset(password, 'x', CLIENT_PASSWORD_MAX + 1);
 	password[CLIENT_PASSWORD_MAX + 1] = '\0';
-	try_plain("alice", password, false);
+	try_cleartext("alice", password, false);
 	password[CLIENT_PASSWORD_MAX] = '\0';
-	try_plain("alice", password, false);
+	try_cleartext("alice", password, false);
 	fake_user("alice", password);
-	try_plain("alice", password, true);
+	try_cleartext("alice", password, true);
 	fake_user("alice", NULL);
 	free(password);
 }
 
-static void test_a_message_of_a_login_has_an_end(void **state)
+static void test_login_message_that_is_too_long_closes_the_client(void **state)
 {
 	struct actor *client = startup("alice", "db");
 
@@ -1237,7 +1240,7 @@ static void test_a_message_of_a_login_has_an_end(void **state)
 	assert_dropped(client);
 }
 
-static void test_while_a_password_is_looked_at_there_is_no_second(void **state)
+static void test_second_password_during_the_check_is_not_used(void **state)
 {
 	struct actor *client = startup("scram", "db");
 
@@ -1250,7 +1253,7 @@ static void test_while_a_password_is_looked_at_there_is_no_second(void **state)
 	assert_told(client, "28P01", "password authentication failed");
 }
 
-static void test_a_client_that_leaves_while_its_password_is_looked_at(void **state)
+static void test_client_may_disconnect_while_its_password_is_checked(void **state)
 {
 	struct actor *client = startup("scram", "db");
 
@@ -1263,7 +1266,7 @@ static void test_a_client_that_leaves_while_its_password_is_looked_at(void **sta
 	assert_nothing_left();
 }
 
-static void test_those_who_leave_keep_nobody_waiting_for_the_helper(void **state)
+static void test_derivations_of_disconnected_clients_leave_the_helpers_queue(void **state)
 {
 	struct actor *client;
 
@@ -1313,11 +1316,11 @@ static void test_md5_responses_are_compared(void **state)
 	try_md5("hash", "Secret", false);
 	try_md5("empty", "", false);
 	try_md5("empty", "x", false);
-	try_md5("nobody", "secret", false);
-	try_md5("nobody", "", false);
+	try_md5("ghost", "secret", false);
+	try_md5("ghost", "", false);
 }
 
-static void test_what_is_no_response_is_refused(void **state)
+static void test_malformed_md5_response_is_refused(void **state)
 {
 	static const char *const responses[] = {"x", "md5", "secret",
 		"md5a7c4a2f1fd1d8a1c3bd7d3b8e1a9f3c2", "md5a7c4a2f1fd1d8a1c3bd7d3b8e1a9f3c",
@@ -1335,7 +1338,7 @@ static void test_what_is_no_response_is_refused(void **state)
 
 /* --- SCRAM -------------------------------------------------------------------------------- */
 
-/* Up to the last message of the client. */
+/* Runs the exchange up to the last message of the client. */
 static void begin_scram(struct actor *client, const char *password, struct scram_client *scram)
 {
 	uint8_t nonce[SCRAM_NONCE_SIZE];
@@ -1402,20 +1405,21 @@ static void try_scram(const char *user, const char *password, bool good)
 	scram_client_free(&scram);
 }
 
-static void test_scram_proves_plain_and_scram_secrets(void **state)
+static void test_scram_accepts_plain_and_scram_secrets(void **state)
 {
 	(void)state;
 	try_scram("alice", "secret", true);
-	try_scram("alice", "secret", true); /* now the keys are known */
+	try_scram("alice", "secret", true); /* the keys are known now */
 	try_scram("scram", "pencil", true);
 	try_scram("alice", "Secret", false);
 	try_scram("scram", "Pencil", false);
 	try_scram("empty", "x", false);
-	try_scram("nobody", "secret", false);
+	try_scram("ghost", "secret", false);
 }
 
-/* A client that has proved itself, on its way to this database. */
-static struct actor *prove_scram(const char *user, const char *password, const char *database)
+/* A client that has authenticated by SCRAM, and connects to this database. */
+static struct actor *authenticate_by_scram(
+	const char *user, const char *password, const char *database)
 {
 	struct actor *client = fake_accept(-1);
 	struct scram_client scram;
@@ -1427,7 +1431,7 @@ static struct actor *prove_scram(const char *user, const char *password, const c
 	return client;
 }
 
-static void assert_hears_last_word(struct actor *client, const char *letters)
+static void assert_sasl_final_and(struct actor *client, const char *letters)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(client->script, &length);
@@ -1436,53 +1440,58 @@ static void assert_hears_last_word(struct actor *client, const char *letters)
 	assert_heard(client, letters);
 }
 
-static void test_the_last_word_of_an_exchange_leaves_with_the_welcome(void **state)
+static void test_sasl_final_is_sent_with_the_welcome(void **state)
 {
 	struct actor *client;
 
 	(void)state;
 	fake_pool("db", "scram");
-	client = prove_scram("scram", "pencil", "db");
-	/* Two questions, and then all the rest at once. */
+	client = authenticate_by_scram("scram", "pencil", "db");
+	/* Two requests, and then all the rest in one write. */
 	assert_int_equal(scripted_sends(client->script), 3);
-	assert_hears_last_word(client, "RRKZ");
+	assert_sasl_final_and(client, "RRKZ");
 }
 
-static void test_the_last_word_of_an_exchange_waits_for_no_server(void **state)
+static void test_sasl_final_is_sent_before_the_wait_for_a_server(void **state)
 {
-	struct actor *client = prove_scram("scram", "pencil", "db"), *server;
+	struct actor *client = authenticate_by_scram("scram", "pencil", "db"), *server;
 
 	(void)state;
 	assert_state(client, CLIENT_WELCOMING);
-	assert_hears_last_word(client, "R");
+	assert_sasl_final_and(client, "R");
 	server = fake_launched();
 	fake_connected(server, 0);
 	postgres_work(server);
 	assert_welcome(client);
 }
 
-static void test_the_last_word_of_an_exchange_goes_before_an_error(void **state)
+static void test_sasl_final_is_sent_before_an_error(void **state)
 {
-	struct actor *client = prove_scram("scram", "pencil", "nothing");
+	struct actor *client = authenticate_by_scram("scram", "pencil", "nothing");
 
 	(void)state;
-	assert_hears_last_word(client, "RE");
+	assert_sasl_final_and(client, "RE");
 	assert_true(is_gone(client));
 }
 
-static void test_the_last_word_of_an_exchange_goes_before_the_console(void **state)
+static void test_sasl_final_is_sent_before_the_console_starts(void **state)
 {
-	struct actor *client = prove_scram("boss", "secret", "pgbouncer");
+	struct actor *client = authenticate_by_scram("boss", "secret", "pgbouncer");
 
 	(void)state;
 	assert_state(client, CLIENT_CONSOLE);
-	assert_hears_last_word(client, "R");
+	assert_sasl_final_and(client, "R");
 }
 
-/* One whose keys were never derived, then are known; one who needs none; and nobody. */
-static const char *const anybody[] = {"alice", "alice", "scram", "nobody"};
+/*
+ * A user without derived keys, the same with known keys, one that needs no
+ * derivation, and an unknown one.
+ */
+static const char *const all_kinds_of_users[] = {"alice", "alice", "scram", "ghost"};
 
-/* So late that it comes in no test that does not wait for it, however slow the machine. */
+/*
+ * The refusal is due so late that no test receives it without waiting, on the slowest machine.
+ */
 static struct actor *begin_late_refusal(const char *user, struct scram_client *scram)
 {
 	struct actor *client = startup(user, "db");
@@ -1492,14 +1501,14 @@ static struct actor *begin_late_refusal(const char *user, struct scram_client *s
 	return client;
 }
 
-static void test_time_does_not_tell_who_has_a_plain_secret(void **state)
+static void test_scram_refusal_takes_the_same_time_for_all_users(void **state)
 {
 	usec_t when = 0;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(anybody); i++) {
+	for (size_t i = 0; i < COUNT(all_kinds_of_users); i++) {
 		struct scram_client scram;
-		struct actor *client = begin_late_refusal(anybody[i], &scram);
+		struct actor *client = begin_late_refusal(all_kinds_of_users[i], &scram);
 		usec_t not_before;
 
 		fake_wait_for_helper();
@@ -1515,10 +1524,10 @@ static void test_time_does_not_tell_who_has_a_plain_secret(void **state)
 	assert_nothing_left();
 }
 
-static void test_who_is_to_be_refused_later_may_leave_before(void **state)
+static void test_client_may_disconnect_before_its_delayed_refusal(void **state)
 {
 	struct scram_client scram;
-	struct actor *client = begin_late_refusal("nobody", &scram);
+	struct actor *client = begin_late_refusal("ghost", &scram);
 
 	(void)state;
 	leave(client);
@@ -1527,15 +1536,15 @@ static void test_who_is_to_be_refused_later_may_leave_before(void **state)
 	scram_client_free(&scram);
 }
 
-static void test_more_words_hasten_everybodys_refusal(void **state)
+static void test_further_message_is_refused_at_once_for_all_users(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(anybody); i++) {
+	for (size_t i = 0; i < COUNT(all_kinds_of_users); i++) {
 		struct scram_client scram;
 		struct actor *client;
 
 		fake_hold_up_helper();
-		client = begin_late_refusal(anybody[i], &scram);
+		client = begin_late_refusal(all_kinds_of_users[i], &scram);
 		assert_heard(client, "");
 		say_password(client, "once more");
 		assert_told(client, "28P01", "SASL authentication failed");
@@ -1545,15 +1554,15 @@ static void test_more_words_hasten_everybodys_refusal(void **state)
 	assert_nothing_left();
 }
 
-static void test_a_last_message_that_is_too_long_is_refused_to_all_alike(void **state)
+static void test_scram_message_that_is_too_long_is_refused_for_all_users(void **state)
 {
 	char words[SCRAM_MAX_MESSAGE + 2];
 
 	(void)state;
 	memset(words, 'x', sizeof(words) - 1);
 	words[sizeof(words) - 1] = '\0';
-	for (size_t i = 0; i < COUNT(anybody); i++) {
-		struct actor *client = startup(anybody[i], "db");
+	for (size_t i = 0; i < COUNT(all_kinds_of_users); i++) {
+		struct actor *client = startup(all_kinds_of_users[i], "db");
 		struct buffer message;
 
 		fake_hold_up_helper();
@@ -1569,7 +1578,7 @@ static void test_a_last_message_that_is_too_long_is_refused_to_all_alike(void **
 	assert_nothing_left();
 }
 
-static void test_an_md5_secret_fails_the_exchange_at_its_first_message(void **state)
+static void test_md5_secret_fails_the_scram_exchange(void **state)
 {
 	struct actor *client = startup("hash", "db");
 	struct buffer message;
@@ -1583,17 +1592,17 @@ static void test_an_md5_secret_fails_the_exchange_at_its_first_message(void **st
 	assert_told(client, "28P01", "SASL authentication failed");
 }
 
-static void test_with_md5_a_scram_secret_is_proved_by_scram(void **state)
+static void test_auth_type_md5_uses_scram_for_a_scram_secret(void **state)
 {
 	(void)state;
 	try_scram("scram", "pencil", true);
 	try_scram("scram", "Pencil", false);
 }
 
-static void test_an_unknown_user_has_the_same_salt_each_time(void **state)
+static void test_unknown_user_has_a_constant_salt(void **state)
 {
 	uint8_t salts[3][SCRAM_SALT_SIZE];
-	static const char *const names[] = {"nobody", "nobody", "noone"};
+	static const char *const names[] = {"ghost", "ghost", "spook"};
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -1611,7 +1620,7 @@ static void test_an_unknown_user_has_the_same_salt_each_time(void **state)
 	assert_memory_not_equal(salts[0], salts[2], SCRAM_SALT_SIZE);
 }
 
-static void test_several_may_prove_a_secret_whose_keys_are_being_derived(void **state)
+static void test_several_clients_share_a_derivation(void **state)
 {
 	struct actor *clients[3];
 	struct scram_client scram[3];
@@ -1630,7 +1639,7 @@ static void test_several_may_prove_a_secret_whose_keys_are_being_derived(void **
 		scram_client_free(&scram[i]);
 }
 
-static void test_who_asked_for_the_keys_may_leave(void **state)
+static void test_derivation_continues_when_its_first_client_disconnects(void **state)
 {
 	struct actor *first = startup("alice", "db"), *second;
 	struct scram_client scram;
@@ -1647,7 +1656,7 @@ static void test_who_asked_for_the_keys_may_leave(void **state)
 	scram_client_free(&scram);
 }
 
-static void test_a_secret_that_changes_while_its_keys_are_derived(void **state)
+static void test_secret_changed_during_its_derivation_fails_the_login(void **state)
 {
 	struct actor *client = startup("alice", "db");
 	struct scram_client scram;
@@ -1662,7 +1671,7 @@ static void test_a_secret_that_changes_while_its_keys_are_derived(void **state)
 	try_scram("alice", "terces", true);
 }
 
-static void test_what_is_no_scram_message_is_refused(void **state)
+static void test_malformed_scram_message_is_refused(void **state)
 {
 	static const struct {
 		const char *body;
@@ -1698,7 +1707,7 @@ static void test_what_is_no_scram_message_is_refused(void **state)
 	assert_nothing_left();
 }
 
-static void test_more_messages_than_the_exchange_has_are_refused(void **state)
+static void test_extra_scram_message_is_refused(void **state)
 {
 	struct actor *client = startup("alice", "db");
 	struct scram_client scram;
@@ -1713,7 +1722,7 @@ static void test_more_messages_than_the_exchange_has_are_refused(void **state)
 	assert_nothing_left();
 }
 
-static void test_keys_that_a_client_proved_open_servers_with_the_same_secret(void **state)
+static void test_scram_client_key_is_stored_for_server_logins(void **state)
 {
 	const struct user *user = registry_find_user(&fake_registry, "scram");
 	struct scram_keys keys;
@@ -1736,90 +1745,90 @@ int main(void)
 #define SCRAM_TEST(name) cmocka_unit_test_setup_teardown(test_##name, start_scram, fake_end)
 #define OWN_TEST(name) cmocka_unit_test_teardown(test_##name, fake_end)
 	const struct CMUnitTest tests[] = {
-		TRUST_TEST(a_known_client_is_welcomed_in_one_write),
-		TRUST_TEST(a_startup_may_come_byte_by_byte),
-		TRUST_TEST(the_database_is_named_like_the_user_if_not_named),
-		TRUST_TEST(requests_for_encryption_are_declined_and_the_login_goes_on),
-		TRUST_TEST(half_a_request_for_encryption_is_not_answered),
-		TRUST_TEST(bytes_behind_a_request_for_encryption_are_refused),
-		TRUST_TEST(the_old_protocol_is_refused),
-		TRUST_TEST(a_header_that_cannot_be_is_told_in_hex),
-		TRUST_TEST(other_protocols_are_closed_without_a_word),
-		TRUST_TEST(other_messages_before_the_startup_are_refused),
-		TRUST_TEST(a_broken_layout_is_refused),
-		TRUST_TEST(a_user_has_to_be_named),
-		TRUST_TEST(long_user_names_are_refused),
-		TRUST_TEST(of_a_repeated_parameter_the_last_counts),
-		TRUST_TEST(tracked_parameters_are_kept_as_they_were_sent),
-		TRUST_TEST(parameters_that_are_not_supported_are_named),
-		TRUST_TEST(parameters_may_be_ignored),
-		TRUST_TEST(the_application_name_can_tell_the_address),
-		TRUST_TEST(newer_versions_are_told_what_we_speak),
-		TRUST_TEST(unknown_options_of_the_protocol_are_named),
-		PLAIN_TEST(a_second_startup_is_refused),
+		TRUST_TEST(welcome_is_sent_in_one_write),
+		TRUST_TEST(startup_message_may_arrive_byte_by_byte),
+		TRUST_TEST(database_defaults_to_the_user_name),
+		TRUST_TEST(encryption_requests_are_declined),
+		TRUST_TEST(incomplete_encryption_request_is_not_answered),
+		TRUST_TEST(bytes_after_an_encryption_request_are_refused),
+		TRUST_TEST(protocol_2_is_refused),
+		TRUST_TEST(invalid_header_is_reported_in_hex),
+		TRUST_TEST(other_protocols_are_closed_without_an_error),
+		TRUST_TEST(messages_before_the_startup_message_are_refused),
+		TRUST_TEST(malformed_startup_message_is_refused),
+		TRUST_TEST(startup_message_without_a_user_is_refused),
+		TRUST_TEST(user_name_that_is_too_long_is_refused),
+		TRUST_TEST(last_of_repeated_parameters_is_used),
+		TRUST_TEST(tracked_parameters_are_stored_as_sent),
+		TRUST_TEST(unsupported_parameters_are_reported_by_name),
+		TRUST_TEST(ignore_startup_parameters_ignores_parameters),
+		TRUST_TEST(application_name_add_host_appends_the_address),
+		TRUST_TEST(newer_protocol_versions_are_negotiated),
+		TRUST_TEST(unknown_protocol_options_are_reported),
+		PLAIN_TEST(second_startup_message_is_refused),
 		PLAIN_TEST(queries_before_the_password_are_refused),
-		TRUST_TEST(a_query_may_come_right_behind_the_startup),
-		PLAIN_TEST(a_query_may_come_right_behind_the_password),
-		PLAIN_TEST(a_password_may_come_byte_by_byte),
-		PLAIN_TEST(clients_may_leave_at_any_point),
-		PLAIN_TEST(a_client_to_which_nothing_can_be_written_is_dropped),
-		TRUST_TEST(a_slow_client_gets_its_welcome_in_pieces),
-		TRUST_TEST(max_client_conn_is_told_before_anything_else),
-		TRUST_TEST(clients_of_a_database_are_limited),
-		PLAIN_TEST(those_who_are_still_logging_in_count_for_their_database),
-		TRUST_TEST(clients_of_a_user_are_limited),
-		TRUST_TEST(an_unknown_user_leaves_no_trace),
-		TRUST_TEST(a_user_of_the_configuration_only_is_unknown_too),
-		PLAIN_TEST(an_unknown_database_is_told_only_to_those_who_are_known),
-		OWN_TEST(an_automatic_database_is_made_for_those_who_are_known),
-		PLAIN_TEST(a_disabled_database_and_the_end_are_told_after_the_password),
-		TRUST_TEST(the_silent_make_room_for_those_who_speak),
-		TRUST_TEST(those_who_have_just_come_are_not_taken_for_silent),
-		TRUST_TEST(the_last_descriptors_are_kept_by_dropping_the_silent),
-		TRUST_TEST(the_first_clients_wait_for_the_servers_parameters),
-		TRUST_TEST(the_welcome_has_its_order),
-		TRUST_TEST(what_servers_report_later_does_not_change_the_welcome),
-		TRUST_TEST(a_client_that_waits_for_its_welcome_may_leave),
-		TRUST_TEST(a_query_may_come_behind_a_startup_that_waits_for_its_welcome),
-		TRUST_TEST(when_the_server_refuses_all_who_wait_hear_why),
-		TRUST_TEST(when_the_server_is_starting_they_go_on_waiting),
-		TRUST_TEST(a_killed_database_ends_those_who_wait_for_its_welcome),
-		PLAIN_TEST(a_killed_database_does_not_disturb_those_who_log_in),
-		PLAIN_TEST(a_database_that_is_removed_meanwhile_does_not_exist),
-		TRUST_TEST(the_console_is_for_those_who_are_named),
-		PLAIN_TEST(the_console_asks_for_a_password_too),
-		TRUST_TEST(trust_lets_in_whoever_is_listed),
-		OWN_TEST(any_lets_in_everybody_as_the_forced_user),
-		PLAIN_TEST(plain_passwords_are_compared_with_every_kind_of_secret),
-		PLAIN_TEST(a_refusal_takes_as_long_for_every_kind_of_secret),
-		PLAIN_TEST(where_no_secret_takes_long_a_refusal_is_made_at_once),
-		PLAIN_TEST(an_empty_password_is_told_apart),
-		PLAIN_TEST(a_password_with_bytes_behind_its_end_is_wrong),
-		PLAIN_TEST(a_very_long_password_is_a_wrong_one),
-		PLAIN_TEST(a_message_of_a_login_has_an_end),
-		PLAIN_TEST(while_a_password_is_looked_at_there_is_no_second),
-		PLAIN_TEST(a_client_that_leaves_while_its_password_is_looked_at),
-		PLAIN_TEST(those_who_leave_keep_nobody_waiting_for_the_helper),
+		TRUST_TEST(query_pipelined_with_the_startup_message_is_run),
+		PLAIN_TEST(query_pipelined_with_the_password_is_run),
+		PLAIN_TEST(password_may_arrive_byte_by_byte),
+		PLAIN_TEST(client_may_disconnect_at_any_point),
+		PLAIN_TEST(broken_client_is_closed),
+		TRUST_TEST(slow_client_receives_its_welcome_in_pieces),
+		TRUST_TEST(max_client_conn_is_checked_before_user_and_database),
+		TRUST_TEST(max_db_client_connections_limits_clients),
+		PLAIN_TEST(logins_in_progress_count_for_max_db_client_connections),
+		TRUST_TEST(max_user_client_connections_limits_clients),
+		TRUST_TEST(unknown_user_leaves_nothing_allocated),
+		TRUST_TEST(configured_user_without_a_secret_is_unknown),
+		PLAIN_TEST(unknown_database_is_reported_after_the_password),
+		OWN_TEST(automatic_database_is_created_for_known_users_only),
+		PLAIN_TEST(disabled_database_and_shutdown_are_reported_after_the_password),
+		TRUST_TEST(silent_login_is_dropped_for_a_client_with_a_startup_message),
+		TRUST_TEST(new_connection_is_not_dropped_as_silent),
+		TRUST_TEST(silent_login_is_dropped_when_descriptors_run_out),
+		TRUST_TEST(first_clients_wait_for_the_parameters_of_a_server),
+		TRUST_TEST(welcome_message_has_its_order),
+		TRUST_TEST(later_parameter_reports_do_not_change_the_welcome),
+		TRUST_TEST(client_may_disconnect_while_waiting_for_the_welcome),
+		TRUST_TEST(query_pipelined_with_a_waiting_startup_is_run),
+		TRUST_TEST(login_error_of_the_server_is_sent_to_all_waiting_clients),
+		TRUST_TEST(clients_wait_while_the_server_is_starting_up),
+		TRUST_TEST(kill_closes_clients_that_wait_for_the_welcome),
+		PLAIN_TEST(kill_does_not_close_clients_that_authenticate),
+		PLAIN_TEST(database_removed_during_a_login_is_reported),
+		TRUST_TEST(console_requires_admin_users_or_stats_users),
+		PLAIN_TEST(console_requires_a_password),
+		TRUST_TEST(trust_accepts_every_listed_user),
+		OWN_TEST(any_accepts_every_client_as_the_forced_user),
+		PLAIN_TEST(cleartext_password_is_compared_with_every_kind_of_secret),
+		PLAIN_TEST(refusal_takes_the_same_time_for_every_kind_of_secret),
+		PLAIN_TEST(refusal_is_immediate_when_no_secret_needs_a_derivation),
+		PLAIN_TEST(empty_password_has_its_own_error),
+		PLAIN_TEST(malformed_password_message_is_refused),
+		PLAIN_TEST(password_that_is_too_long_is_refused),
+		PLAIN_TEST(login_message_that_is_too_long_closes_the_client),
+		PLAIN_TEST(second_password_during_the_check_is_not_used),
+		PLAIN_TEST(client_may_disconnect_while_its_password_is_checked),
+		PLAIN_TEST(derivations_of_disconnected_clients_leave_the_helpers_queue),
 		MD5_TEST(md5_responses_are_compared),
-		MD5_TEST(what_is_no_response_is_refused),
-		SCRAM_TEST(scram_proves_plain_and_scram_secrets),
-		SCRAM_TEST(the_last_word_of_an_exchange_leaves_with_the_welcome),
-		SCRAM_TEST(the_last_word_of_an_exchange_waits_for_no_server),
-		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_an_error),
-		SCRAM_TEST(the_last_word_of_an_exchange_goes_before_the_console),
-		SCRAM_TEST(time_does_not_tell_who_has_a_plain_secret),
-		SCRAM_TEST(who_is_to_be_refused_later_may_leave_before),
-		SCRAM_TEST(more_words_hasten_everybodys_refusal),
-		SCRAM_TEST(a_last_message_that_is_too_long_is_refused_to_all_alike),
-		SCRAM_TEST(an_md5_secret_fails_the_exchange_at_its_first_message),
-		MD5_TEST(with_md5_a_scram_secret_is_proved_by_scram),
-		SCRAM_TEST(an_unknown_user_has_the_same_salt_each_time),
-		SCRAM_TEST(several_may_prove_a_secret_whose_keys_are_being_derived),
-		SCRAM_TEST(who_asked_for_the_keys_may_leave),
-		SCRAM_TEST(a_secret_that_changes_while_its_keys_are_derived),
-		SCRAM_TEST(what_is_no_scram_message_is_refused),
-		SCRAM_TEST(more_messages_than_the_exchange_has_are_refused),
-		SCRAM_TEST(keys_that_a_client_proved_open_servers_with_the_same_secret),
+		MD5_TEST(malformed_md5_response_is_refused),
+		SCRAM_TEST(scram_accepts_plain_and_scram_secrets),
+		SCRAM_TEST(sasl_final_is_sent_with_the_welcome),
+		SCRAM_TEST(sasl_final_is_sent_before_the_wait_for_a_server),
+		SCRAM_TEST(sasl_final_is_sent_before_an_error),
+		SCRAM_TEST(sasl_final_is_sent_before_the_console_starts),
+		SCRAM_TEST(scram_refusal_takes_the_same_time_for_all_users),
+		SCRAM_TEST(client_may_disconnect_before_its_delayed_refusal),
+		SCRAM_TEST(further_message_is_refused_at_once_for_all_users),
+		SCRAM_TEST(scram_message_that_is_too_long_is_refused_for_all_users),
+		SCRAM_TEST(md5_secret_fails_the_scram_exchange),
+		MD5_TEST(auth_type_md5_uses_scram_for_a_scram_secret),
+		SCRAM_TEST(unknown_user_has_a_constant_salt),
+		SCRAM_TEST(several_clients_share_a_derivation),
+		SCRAM_TEST(derivation_continues_when_its_first_client_disconnects),
+		SCRAM_TEST(secret_changed_during_its_derivation_fails_the_login),
+		SCRAM_TEST(malformed_scram_message_is_refused),
+		SCRAM_TEST(extra_scram_message_is_refused),
+		SCRAM_TEST(scram_client_key_is_stored_for_server_logins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

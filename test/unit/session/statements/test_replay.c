@@ -1,50 +1,56 @@
 /* SPDX-License-Identifier: ISC */
-/* Plans out of date: which batches are said again, and which errors are told. */
+/*
+ * Replay: which batches are sent again after an error of a stale plan, and which errors are
+ * forwarded.
+ */
 #include "session/statements/replay.h"
 #include "support/fakes/fake_pool.h"
 #include "support/messages/statement_messages.h"
 
 static struct pool *pool;
 static struct actor *client, *server;
-static struct buffer words; /* what somebody is about to say */
+static struct buffer outgoing; /* messages that the next call sends */
 
-static void add(const char *letters)
+static void add_messages(const char *letters)
 {
-	letters_write(&words, CLIENT_SPEAKS, letters);
+	letters_write(&outgoing, CLIENT_SPEAKS, letters);
 }
 
-/* The client has a statement `s`, which the server knows; it remembers no columns. */
+/*
+ * The client has a statement `s`, which the server knows; the client has not asked for its
+ * columns.
+ */
 static int start(void **state)
 {
 	(void)state;
 	pool = fake_start_pool("max_prepared_statements = 10\n");
 	client = fake_client(pool);
 	server = fake_server(pool);
-	buffer_init(&words);
-	phrase_parse(&words, "s", "one");
-	add("S");
-	say_buffer(client, &words);
+	buffer_init(&outgoing);
+	phrase_parse(&outgoing, "s", "one");
+	add_messages("S");
+	say_buffer(client, &outgoing);
 	assert_heard(server, "PS");
 	say(server, "1Z");
 	assert_heard(client, "1Z");
 	return 0;
 }
 
-/* --- what is said ------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------------- */
 
 static void add_batch(uint32_t parameter)
 {
-	phrase_bind(&words, "s", parameter);
-	add("ES");
+	phrase_bind(&outgoing, "s", parameter);
+	add_messages("ES");
 }
 
-static void say_batch(void)
+static void send_batch(void)
 {
 	add_batch(0);
-	say_buffer(client, &words);
+	say_buffer(client, &outgoing);
 }
 
-static void say_stale(void)
+static void send_stale_plan_error(void)
 {
 	struct buffer error;
 
@@ -53,15 +59,18 @@ static void say_stale(void)
 	say_buffer(server, &error);
 }
 
-/* The client says what the words have up to here, from there. Returns how far it has come. */
-static size_t say_up_to(size_t from, size_t until)
+/* The client sends the prepared messages from one offset up to another. Returns the latter. */
+static size_t send_range(size_t from, size_t until)
 {
-	say_bytes(client, words.data + from, until - from);
+	say_bytes(client, outgoing.data + from, until - from);
 	return until;
 }
 
-/* The server has been asked to prepare anew, and the batch is said again, which began with a Bind. */
-static void expect_healed(void)
+/*
+ * The statement is prepared anew on the server, and the batch, which starts with a Bind, is
+ * sent again.
+ */
+static void assert_replayed(void)
 {
 	assert_heard(client, "");
 	assert_heard(server, "CPBES");
@@ -71,7 +80,7 @@ static void expect_healed(void)
 	assert_state(server, SERVER_IDLE);
 }
 
-static void expect_told(void)
+static void assert_error_forwarded(void)
 {
 	assert_heard(client, "EZ");
 	assert_string_equal(client->sqlstate, "0A000");
@@ -80,7 +89,7 @@ static void expect_told(void)
 
 /* --- batches in one read ------------------------------------------------------------------ */
 
-static void test_a_batch_is_healed_wherever_its_error_is_cut(void **state)
+static void test_batch_is_replayed_wherever_its_error_is_cut(void **state)
 {
 	struct buffer error;
 
@@ -88,41 +97,41 @@ static void test_a_batch_is_healed_wherever_its_error_is_cut(void **state)
 	buffer_init(&error);
 	phrase_stale(&error);
 	for (size_t cut = 1; cut < error.length; cut++) {
-		say_batch();
+		send_batch();
 		assert_heard(server, "BES");
 		say_bytes(server, error.data, cut);
 		say_bytes(server, error.data + cut, error.length - cut);
 		say(server, "Z");
-		expect_healed();
+		assert_replayed();
 	}
 	buffer_free(&error);
 }
 
-static void test_a_batch_is_healed_once(void **state)
+static void test_batch_is_replayed_once(void **state)
 {
 	(void)state;
-	say_batch();
+	send_batch();
 	assert_heard(server, "BES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(server, "CPBES");
 	say(server, "31");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
-	expect_told();
+	assert_error_forwarded();
 }
 
-static void test_what_was_answered_is_not_said_again(void **state)
+static void test_batch_with_a_forwarded_answer_is_not_replayed(void **state)
 {
 	(void)state;
-	phrase_parse(&words, "", "insert");
-	phrase_bind(&words, "", 0);
-	add("E");
+	phrase_parse(&outgoing, "", "insert");
+	phrase_bind(&outgoing, "", 0);
+	add_messages("E");
 	add_batch(0);
-	say_buffer(client, &words);
+	say_buffer(client, &outgoing);
 	assert_heard(server, "PBEBES");
 	say(server, "12C");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(server, "");
 	assert_heard(client, "12CEZ");
@@ -131,61 +140,61 @@ static void test_what_was_answered_is_not_said_again(void **state)
 
 /* --- batches in several reads ------------------------------------------------------------- */
 
-static void test_a_batch_is_healed_wherever_it_is_cut(void **state)
+static void test_batch_cut_anywhere_is_replayed(void **state)
 {
 	size_t length = 2;
 
 	(void)state;
 	for (size_t cut = 1; cut < length; cut++) {
 		add_batch(0);
-		length = words.length;
-		say_up_to(0, cut);
-		say_up_to(cut, length);
-		buffer_clear(&words);
+		length = outgoing.length;
+		send_range(0, cut);
+		send_range(cut, length);
+		buffer_clear(&outgoing);
 		assert_heard(server, "BES");
-		say_stale();
+		send_stale_plan_error();
 		say(server, "Z");
-		expect_healed();
+		assert_replayed();
 	}
-	buffer_free(&words);
+	buffer_free(&outgoing);
 }
 
-/* PostgreSQL tells of an error at once, and skips what comes up to a Sync. */
-static void test_a_batch_is_healed_before_all_of_it_has_come(void **state)
+/* PostgreSQL reports an error at once, and skips messages up to a Sync. */
+static void test_incomplete_batch_is_replayed(void **state)
 {
 	size_t length = 2, bind = 1;
 
 	(void)state;
 	for (size_t cut = bind; cut < length; cut++) {
-		phrase_bind(&words, "s", 0);
-		bind = words.length;
-		add("ES");
-		length = words.length;
+		phrase_bind(&outgoing, "s", 0);
+		bind = outgoing.length;
+		add_messages("ES");
+		length = outgoing.length;
 		if (cut < bind)
 			cut = bind;
-		say_up_to(0, cut);
+		send_range(0, cut);
 		assert_string_equal(hear(server), cut < length - 5 ? "B" : "BE");
-		say_stale();
+		send_stale_plan_error();
 		assert_heard(server, "S");
 		say(server, "Z");
 		assert_string_equal(hear(server), cut < length - 5 ? "CPB" : "CPBE");
-		say_up_to(cut, length);
-		buffer_clear(&words);
+		send_range(cut, length);
+		buffer_clear(&outgoing);
 		assert_string_equal(hear(server), cut < length - 5 ? "ES" : "S");
 		say(server, "312CZ");
 		assert_heard(client, "2CZ");
 		assert_state(client, CLIENT_IDLE);
 	}
-	buffer_free(&words);
+	buffer_free(&outgoing);
 }
 
-static void test_nothing_is_read_before_its_beginning_is_said_again(void **state)
+static void test_client_is_not_read_before_its_batch_is_replayed(void **state)
 {
 	(void)state;
-	phrase_bind(&words, "s", 0);
-	say_buffer(client, &words);
+	phrase_bind(&outgoing, "s", 0);
+	say_buffer(client, &outgoing);
 	assert_heard(server, "B");
-	say_stale();
+	send_stale_plan_error();
 	assert_heard(server, "S");
 	say(client, "ES");
 	assert_heard(server, "");
@@ -197,13 +206,12 @@ static void test_nothing_is_read_before_its_beginning_is_said_again(void **state
 	assert_heard(client, "2CZ");
 }
 
-static void test_a_client_that_leaves_while_its_batch_is_cut_short_leaves_a_clean_server(
-	void **state)
+static void test_server_of_a_client_that_disconnects_before_a_replay_is_clean(void **state)
 {
 	(void)state;
-	phrase_bind(&words, "s", 0);
-	say_buffer(client, &words);
-	say_stale();
+	phrase_bind(&outgoing, "s", 0);
+	say_buffer(client, &outgoing);
+	send_stale_plan_error();
 	assert_heard(server, "BS");
 	vanish(client);
 	assert_state(server, SERVER_DRAINING);
@@ -212,107 +220,111 @@ static void test_a_client_that_leaves_while_its_batch_is_cut_short_leaves_a_clea
 	assert_heard(server, "");
 }
 
-/* A parameter of so many bytes comes in pieces of so many, behind a batch that is healed. */
-static void say_long_batch(uint32_t parameter, size_t piece)
+/*
+ * Sends a batch with a parameter of so many bytes in pieces of so many; its answer is the
+ * error.
+ */
+static void send_long_batch(uint32_t parameter, size_t piece)
 {
 	add_batch(parameter);
-	for (size_t at = 0; at < words.length;)
-		at = say_up_to(at, words.length - at < piece ? words.length : at + piece);
-	buffer_free(&words);
+	for (size_t at = 0; at < outgoing.length;)
+		at = send_range(
+			at, outgoing.length - at < piece ? outgoing.length : at + piece);
+	buffer_free(&outgoing);
 	assert_heard(server, "BES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 }
 
-static void test_a_long_parameter_is_said_again(void **state)
+static void test_long_parameter_is_replayed(void **state)
 {
 	(void)state;
-	say_long_batch(20000, 4500);
-	expect_healed();
-	say_long_batch(HEALING_KEPT_MAX - 100, 20000);
-	expect_healed();
+	send_long_batch(20000, 4500);
+	assert_replayed();
+	send_long_batch(HEALING_KEPT_MAX - 100, 20000);
+	assert_replayed();
 }
 
-static void test_a_batch_that_is_too_long_is_not_kept(void **state)
+static void test_batch_that_is_too_long_is_not_kept(void **state)
 {
 	(void)state;
-	say_long_batch(HEALING_KEPT_MAX, 20000);
-	expect_told();
+	send_long_batch(HEALING_KEPT_MAX, 20000);
+	assert_error_forwarded();
 	assert_in_range(actor_server(server)->kept.capacity, 0, HEALING_KEPT_MAX);
-	/* But its plan is made anew, and the next one is kept again. */
-	say_batch();
+	/* The statement is prepared anew all the same, and the next batch is kept again. */
+	send_batch();
 	assert_heard(server, "CPBES");
 	say(server, "312CZ");
 	assert_heard(client, "2CZ");
-	say_batch();
+	send_batch();
 	assert_heard(server, "BES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
-	expect_healed();
+	assert_replayed();
 }
 
-static void test_no_batch_ends_in_the_middle_of_a_message(void **state)
+static void test_error_within_a_message_of_the_client_is_forwarded(void **state)
 {
 	size_t length;
 
 	(void)state;
-	phrase_bind(&words, "s", 0);
-	add("E");
+	phrase_bind(&outgoing, "s", 0);
+	add_messages("E");
 	add_batch(20000);
-	length = words.length;
-	say_up_to(0, length - 10000);
+	length = outgoing.length;
+	send_range(0, length - 10000);
 	assert_heard(server, "BE~");
-	say_stale();
-	say_up_to(length - 10000, length);
-	buffer_free(&words);
+	send_stale_plan_error();
+	send_range(length - 10000, length);
+	buffer_free(&outgoing);
 	say(server, "Z");
 	assert_heard(server, "BES");
-	expect_told();
+	assert_error_forwarded();
 }
 
-static void test_what_a_flush_has_had_answered_is_not_said_again(void **state)
+static void test_batch_with_an_answered_flush_is_not_replayed(void **state)
 {
 	(void)state;
-	phrase_parse(&words, "", "insert");
-	phrase_bind(&words, "", 0);
-	add("EH");
-	say_buffer(client, &words);
+	phrase_parse(&outgoing, "", "insert");
+	phrase_bind(&outgoing, "", 0);
+	add_messages("EH");
+	say_buffer(client, &outgoing);
 	assert_heard(server, "PBEH");
 	say(server, "12C");
 	assert_heard(client, "12C");
-	say_batch();
+	send_batch();
 	assert_heard(server, "BES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(server, "");
-	expect_told();
+	assert_error_forwarded();
 }
 
-static void test_what_another_process_has_passed_is_not_forgotten(void **state)
+static void test_batch_begun_in_another_process_is_not_replayed(void **state)
 {
 	(void)state;
-	phrase_bind(&words, "s", 0);
-	say_buffer(client, &words);
+	phrase_bind(&outgoing, "s", 0);
+	say_buffer(client, &outgoing);
 	assert_heard(server, "B");
 	say(server, "2");
 	assert_heard(client, "2");
-	/* As session/takeover/adoption has it. */
+	/* As session/takeover/adoption leaves it. */
 	actor_server(server)->kept_requests = 0;
 	assert_true(actor_server(server)->batch_open);
-	say_batch();
+	send_batch();
 	assert_heard(server, "BES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(server, "");
-	expect_told();
+	assert_error_forwarded();
 }
 
-static void test_what_a_copy_has_is_not_kept(void **state)
+static void test_copy_data_is_not_kept(void **state)
 {
 	(void)state;
 	add_batch(0);
-	add("dd");
-	say_buffer(client, &words);
+	add_messages("dd");
+	say_buffer(client, &outgoing);
 	assert_heard(server, "BESdd");
 	say(server, "2G");
 	for (int i = 0; i < 10; i++)
@@ -326,145 +338,145 @@ static void test_what_a_copy_has_is_not_kept(void **state)
 
 /* --- several batches ---------------------------------------------------------------------- */
 
-/* Two of them in so many reads; the second one fails. */
-static void say_two(bool in_one_read)
+/* Two batches in one or two reads; the second one fails. */
+static void send_two_batches(bool in_one_read)
 {
-	phrase_parse(&words, "", "first");
-	phrase_bind(&words, "", 0);
-	add("ES");
+	phrase_parse(&outgoing, "", "first");
+	phrase_bind(&outgoing, "", 0);
+	add_messages("ES");
 	if (!in_one_read)
-		say_buffer(client, &words);
-	say_batch();
+		say_buffer(client, &outgoing);
+	send_batch();
 	assert_heard(server, "PBESBES");
 }
 
-static void test_the_last_of_several_batches_is_healed(void **state)
+static void test_last_of_several_batches_is_replayed(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		say_two(i);
+		send_two_batches(i);
 		say(server, "12CZ");
 		assert_heard(client, "12CZ");
-		say_stale();
+		send_stale_plan_error();
 		say(server, "Z");
-		expect_healed();
+		assert_replayed();
 	}
 }
 
-static void test_answers_of_ours_before_the_last_batch_are_given_once(void **state)
+static void test_synthesized_answers_before_the_last_batch_are_sent_once(void **state)
 {
 	(void)state;
-	phrase_parse(&words, "", "first");
-	phrase_bind(&words, "", 0);
-	add("ES");
-	phrase_close(&words, "t");
-	say_batch();
+	phrase_parse(&outgoing, "", "first");
+	phrase_bind(&outgoing, "", 0);
+	add_messages("ES");
+	phrase_close(&outgoing, "t");
+	send_batch();
 	assert_heard(server, "PBESBES");
 	say(server, "12CZ");
 	assert_heard(client, "12CZ3");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
-	expect_healed();
+	assert_replayed();
 }
 
-static void test_a_batch_in_a_transaction_is_not_healed(void **state)
+static void test_batch_in_a_transaction_is_not_replayed(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		say_two(i);
+		send_two_batches(i);
 		say(server, "12C>");
 		assert_heard(client, "12C>");
-		say_stale();
+		send_stale_plan_error();
 		say(server, "!");
 		assert_heard(client, "E!");
 		say(client, "Q");
 		say(server, "CZ");
 		assert_heard(client, "CZ");
-		say_batch();
+		send_batch();
 		say(server, "312CZ");
 		assert_heard(client, "2CZ");
 		hear(server);
 	}
 }
 
-static void test_a_batch_behind_a_query_is_healed_outside_of_a_transaction(void **state)
+static void test_batch_after_a_query_is_replayed_outside_of_a_transaction(void **state)
 {
 	(void)state;
-	add("Q");
-	say_batch();
+	add_messages("Q");
+	send_batch();
 	assert_heard(server, "QBES");
 	say(server, "CZ");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(client, "CZ");
-	expect_healed();
-	add("Q");
-	say_batch();
+	assert_replayed();
+	add_messages("Q");
+	send_batch();
 	say(server, "C>");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "!");
 	assert_heard(client, "C>E!");
 }
 
-static void test_a_batch_with_others_behind_it_is_not_healed(void **state)
+static void test_batch_with_later_batches_is_not_replayed(void **state)
 {
 	(void)state;
 	add_batch(0);
-	say_batch();
+	send_batch();
 	assert_heard(server, "BESBES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(client, "EZ");
-	/* Nor by way of what was kept of the second. */
-	say_stale();
+	/* What is kept of the second batch must not be sent for the first. */
+	send_stale_plan_error();
 	say(server, "Z");
-	expect_healed();
+	assert_replayed();
 }
 
-static void test_half_a_message_behind_a_batch_stays_behind_it(void **state)
+static void test_incomplete_message_after_a_batch_is_sent_after_its_replay(void **state)
 {
 	(void)state;
 	add_batch(0);
-	letters_write(&words, CLIENT_SPEAKS, "Q");
-	say_up_to(0, words.length - 3);
+	letters_write(&outgoing, CLIENT_SPEAKS, "Q");
+	send_range(0, outgoing.length - 3);
 	assert_heard(server, "BES");
-	say_stale();
+	send_stale_plan_error();
 	say(server, "Z");
 	assert_heard(server, "CPBES");
-	say_up_to(words.length - 3, words.length);
-	buffer_free(&words);
+	send_range(outgoing.length - 3, outgoing.length);
+	buffer_free(&outgoing);
 	assert_heard(server, "Q");
 	say(server, "312CZCZ");
 	assert_heard(client, "2CZCZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
-/* --- what it costs ------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------------------------- */
 
-static void test_what_is_kept_has_one_place(void **state)
+static void test_kept_batches_reuse_their_memory(void **state)
 {
 	const uint8_t *place;
 
 	(void)state;
-	say_batch();
+	send_batch();
 	say(server, "2CZ");
 	place = actor_server(server)->kept.data;
 	assert_non_null(place);
 	for (int i = 0; i < 100; i++) {
-		say_batch();
+		send_batch();
 		say(server, "2CZ");
 		assert_ptr_equal(actor_server(server)->kept.data, place);
 	}
 }
 
-static void test_what_cannot_fail_like_that_is_not_kept(void **state)
+static void test_requests_without_a_cached_plan_are_not_kept(void **state)
 {
 	(void)state;
 	buffer_free(&actor_server(server)->kept);
-	phrase_parse(&words, "", "one");
-	phrase_bind(&words, "", 0);
-	add("ES");
-	say_buffer(client, &words);
+	phrase_parse(&outgoing, "", "one");
+	phrase_bind(&outgoing, "", 0);
+	add_messages("ES");
+	say_buffer(client, &outgoing);
 	say(server, "12CZ");
 	say(client, "QH");
 	say(server, "CZ");
@@ -472,7 +484,7 @@ static void test_what_cannot_fail_like_that_is_not_kept(void **state)
 	say(server, "VZ");
 	say(client, "Q");
 	say(server, "C>");
-	say_batch();
+	send_batch();
 	say(server, "2C>");
 	assert_null(actor_server(server)->kept.data);
 }
@@ -482,27 +494,27 @@ static void test_what_cannot_fail_like_that_is_not_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_batch_is_healed_wherever_its_error_is_cut),
-		TEST(a_batch_is_healed_once),
-		TEST(what_was_answered_is_not_said_again),
-		TEST(a_batch_is_healed_wherever_it_is_cut),
-		TEST(a_batch_is_healed_before_all_of_it_has_come),
-		TEST(nothing_is_read_before_its_beginning_is_said_again),
-		TEST(a_client_that_leaves_while_its_batch_is_cut_short_leaves_a_clean_server),
-		TEST(a_long_parameter_is_said_again),
-		TEST(a_batch_that_is_too_long_is_not_kept),
-		TEST(no_batch_ends_in_the_middle_of_a_message),
-		TEST(what_a_flush_has_had_answered_is_not_said_again),
-		TEST(what_another_process_has_passed_is_not_forgotten),
-		TEST(what_a_copy_has_is_not_kept),
-		TEST(the_last_of_several_batches_is_healed),
-		TEST(answers_of_ours_before_the_last_batch_are_given_once),
-		TEST(a_batch_in_a_transaction_is_not_healed),
-		TEST(a_batch_behind_a_query_is_healed_outside_of_a_transaction),
-		TEST(a_batch_with_others_behind_it_is_not_healed),
-		TEST(half_a_message_behind_a_batch_stays_behind_it),
-		TEST(what_is_kept_has_one_place),
-		TEST(what_cannot_fail_like_that_is_not_kept),
+		TEST(batch_is_replayed_wherever_its_error_is_cut),
+		TEST(batch_is_replayed_once),
+		TEST(batch_with_a_forwarded_answer_is_not_replayed),
+		TEST(batch_cut_anywhere_is_replayed),
+		TEST(incomplete_batch_is_replayed),
+		TEST(client_is_not_read_before_its_batch_is_replayed),
+		TEST(server_of_a_client_that_disconnects_before_a_replay_is_clean),
+		TEST(long_parameter_is_replayed),
+		TEST(batch_that_is_too_long_is_not_kept),
+		TEST(error_within_a_message_of_the_client_is_forwarded),
+		TEST(batch_with_an_answered_flush_is_not_replayed),
+		TEST(batch_begun_in_another_process_is_not_replayed),
+		TEST(copy_data_is_not_kept),
+		TEST(last_of_several_batches_is_replayed),
+		TEST(synthesized_answers_before_the_last_batch_are_sent_once),
+		TEST(batch_in_a_transaction_is_not_replayed),
+		TEST(batch_after_a_query_is_replayed_outside_of_a_transaction),
+		TEST(batch_with_later_batches_is_not_replayed),
+		TEST(incomplete_message_after_a_batch_is_sent_after_its_replay),
+		TEST(kept_batches_reuse_their_memory),
+		TEST(requests_without_a_cached_plan_are_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Names of prepared statements, where answers, errors and dead servers come between. */
+/*
+ * Names of prepared statements of clients, with synthesized answers, failed batches and closed
+ * servers in between.
+ */
 #include "support/fakes/fake_pool.h"
 #include "support/messages/statement_messages.h"
 #include "wire/message.h"
@@ -7,7 +10,7 @@
 
 static struct pool *pool;
 static struct actor *client, *server;
-static struct buffer words; /* what the client is about to say */
+static struct buffer outgoing; /* messages that the client sends next */
 
 static int start(void **state)
 {
@@ -15,20 +18,20 @@ static int start(void **state)
 	pool = fake_start_pool("max_prepared_statements = 10\n");
 	client = fake_client(pool);
 	server = fake_server(pool);
-	buffer_init(&words);
+	buffer_init(&outgoing);
 	return 0;
 }
 
-/* --- what is said ------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------------- */
 
-/* These letters behind the words, and all of it is said. */
-static void say_with(const char *letters)
+/* The client sends the prepared messages, followed by these. */
+static void send_with(const char *letters)
 {
-	letters_write(&words, CLIENT_SPEAKS, letters);
-	say_buffer(client, &words);
+	letters_write(&outgoing, CLIENT_SPEAKS, letters);
+	say_buffer(client, &outgoing);
 }
 
-/* The statement that the last Bind which the server heard is for. */
+/* The statement of the last Bind that the server received. */
 static const char *last_bound(void)
 {
 	const char *bound = NULL;
@@ -39,12 +42,13 @@ static const char *last_bound(void)
 	for (size_t at = 0; (letter = letters_read(output + at, length - at, &total)) != 0;
 		at += total) {
 		if (letter == PQ_BIND)
-			bound = (const char *)output + at + 5 + 1; /* behind an empty portal */
+			bound = (const char *)output + at + 5 +
+				1; /* after the empty portal name */
 	}
 	return bound;
 }
 
-/* The text of the Parse that the server heard last. */
+/* The text of the last Parse that the server received. */
 static const char *last_parsed(void)
 {
 	const char *parsed = NULL;
@@ -60,7 +64,7 @@ static const char *last_parsed(void)
 	return parsed ? parsed + strlen(parsed) + 1 : NULL;
 }
 
-/* The statement that the server was told last to close. */
+/* The statement of the last Close that the server received. */
 static const char *last_closed(void)
 {
 	const char *closed = NULL;
@@ -71,54 +75,54 @@ static const char *last_closed(void)
 	for (size_t at = 0; (letter = letters_read(output + at, length - at, &total)) != 0;
 		at += total) {
 		if (letter == PQ_CLOSE)
-			closed = (const char *)output + at + 5 + 1; /* behind the kind */
+			closed = (const char *)output + at + 5 + 1; /* after the kind */
 	}
 	return closed;
 }
 
-/* The client has a statement `s`, which the server knows as the first. */
+/* The client has a statement `s`, which is the first one on the server. */
 static void prepare_s(void)
 {
-	phrase_parse(&words, "s", "one");
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_parse(&outgoing, "s", "one");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	assert_heard(server, "PBES");
 	assert_string_equal(last_bound(), "PGBOUNCER_1");
 	say(server, "12CZ");
 	assert_heard(client, "12CZ");
 }
 
-/* --- answers of ours ---------------------------------------------------------------------- */
+/* --- synthesized answers ------------------------------------------------------------------ */
 
-static void test_what_is_owed_behind_a_copy_is_told(void **state)
+static void test_synthesized_answer_after_a_copy_is_sent(void **state)
 {
 	(void)state;
 	prepare_s();
-	phrase_parse(&words, "", "copy");
-	phrase_bind(&words, "", 0);
-	letters_write(&words, CLIENT_SPEAKS, "Edc");
-	phrase_close(&words, "s");
-	phrase_parse(&words, "", "more");
-	say_with("S");
+	phrase_parse(&outgoing, "", "copy");
+	phrase_bind(&outgoing, "", 0);
+	letters_write(&outgoing, CLIENT_SPEAKS, "Edc");
+	phrase_close(&outgoing, "s");
+	phrase_parse(&outgoing, "", "more");
+	send_with("S");
 	say(server, "12GC1Z");
 	assert_heard(client, "12GC31Z");
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_what_is_owed_behind_the_end_of_no_copy_is_told(void **state)
+static void test_synthesized_answer_after_a_stray_copy_done_is_sent(void **state)
 {
 	(void)state;
 	prepare_s();
-	letters_write(&words, CLIENT_SPEAKS, "Qc");
-	phrase_close(&words, "s");
-	phrase_parse(&words, "", "more");
-	say_with("S");
+	letters_write(&outgoing, CLIENT_SPEAKS, "Qc");
+	phrase_close(&outgoing, "s");
+	phrase_parse(&outgoing, "", "more");
+	send_with("S");
 	say(server, "TDCZ1Z");
 	assert_heard(client, "TDCZ31Z");
 	assert_state(client, CLIENT_IDLE);
 }
 
-static void test_a_close_is_answered_once_though_its_server_was_dead(void **state)
+static void test_close_is_answered_once_when_its_server_was_closed(void **state)
 {
 	struct actor *other = server;
 
@@ -126,9 +130,9 @@ static void test_a_close_is_answered_once_though_its_server_was_dead(void **stat
 	server = fake_server(pool);
 	prepare_s();
 	scripted_break(server->script);
-	phrase_close(&words, "s");
-	phrase_parse(&words, "s", "two");
-	say_with("S");
+	phrase_close(&outgoing, "s");
+	phrase_parse(&outgoing, "s", "two");
+	send_with("S");
 	assert_heard(client, "3");
 	assert_gone(server);
 	assert_heard(other, "PS");
@@ -138,193 +142,197 @@ static void test_a_close_is_answered_once_though_its_server_was_dead(void **stat
 
 /* --- batches that fail -------------------------------------------------------------------- */
 
-/* What it did not do is undone, and what is behind it means what it says. */
-static void test_a_name_is_what_the_next_batch_has_made_it(void **state)
+/* The changes of the failed batch are undone; those of the next batch apply. */
+static void test_name_is_changed_by_the_batch_after_a_failed_one(void **state)
 {
 	(void)state;
 	prepare_s();
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_close(&words, "s");
-	phrase_parse(&words, "s", "two");
-	letters_write(&words, CLIENT_SPEAKS, "S");
-	phrase_close(&words, "s");
-	phrase_parse(&words, "s", "three");
-	say_with("H");
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_close(&outgoing, "s");
+	phrase_parse(&outgoing, "s", "two");
+	letters_write(&outgoing, CLIENT_SPEAKS, "S");
+	phrase_close(&outgoing, "s");
+	phrase_parse(&outgoing, "s", "three");
+	send_with("H");
 	say(server, "EZ1");
 	assert_heard(client, "EZ31");
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_3");
 }
 
-static void test_a_name_is_what_it_was_when_both_batches_have_failed(void **state)
+static void test_name_is_restored_when_both_batches_have_failed(void **state)
 {
 	(void)state;
 	prepare_s();
 	for (int i = 0; i < 2; i++) {
-		letters_write(&words, CLIENT_SPEAKS, "E");
-		phrase_close(&words, "s");
-		phrase_parse(&words, "s", i ? "three" : "two");
-		letters_write(&words, CLIENT_SPEAKS, "S");
+		letters_write(&outgoing, CLIENT_SPEAKS, "E");
+		phrase_close(&outgoing, "s");
+		phrase_parse(&outgoing, "s", i ? "three" : "two");
+		letters_write(&outgoing, CLIENT_SPEAKS, "S");
 	}
-	say_with("");
+	send_with("");
 	say(server, "EZEZ");
 	assert_heard(client, "EZEZ");
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_1");
 }
 
-static void test_a_name_that_was_never_there_is_not_given_back(void **state)
+static void test_name_that_did_not_exist_is_not_restored(void **state)
 {
 	(void)state;
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_parse(&words, "s", "one");
-	phrase_close(&words, "s");
-	say_with("S");
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_parse(&outgoing, "s", "one");
+	phrase_close(&outgoing, "s");
+	send_with("S");
 	say(server, "EZ");
 	assert_heard(client, "EZ");
 	hear(server);
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
-	assert_heard(server,
-		"DES"); /* Describe of what cannot be there, for an error in its place */
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
+	assert_heard(server, "DES"); /* Describe of an impossible name, to get an error */
 }
 
-/* Not the one that was prepared first. */
-static void test_what_was_used_longest_ago_makes_room(void **state)
+/* The statement used longest ago is closed, not the one prepared first. */
+static void test_least_recently_used_statement_is_closed(void **state)
 {
 	static const char *const names[] = {"a", "b"};
 
 	(void)state;
 	fake_set("max_prepared_statements", "2");
 	for (size_t i = 0; i < COUNT(names); i++) {
-		phrase_parse(&words, names[i], names[i]);
-		say_with("S");
+		phrase_parse(&outgoing, names[i], names[i]);
+		send_with("S");
 		say(server, "1Z");
 	}
-	phrase_bind(&words, "a", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "a", 0);
+	send_with("ES");
 	say(server, "2CZ");
 	hear(server);
-	phrase_parse(&words, "c", "c");
-	say_with("S");
+	phrase_parse(&outgoing, "c", "c");
+	send_with("S");
 	assert_heard(server, "PCS");
 	assert_string_equal(last_closed(), "PGBOUNCER_2");
 	say(server, "13Z");
 }
 
-/* Of its own batch each word is certain: if the Parse fails the rest is skipped. */
-static void test_what_a_batch_has_prepared_it_has(void **state)
+/* Within its own batch a Parse counts at once: if it fails the rest is skipped. */
+static void test_statement_of_the_same_batch_is_not_prepared_again(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		const char name[] = {(char)('a' + i), '\0'};
 
-		phrase_parse(&words, name, name);
-		phrase_bind(&words, name, 0);
-		say_with("E");
-		phrase_bind(&words, name, 0);
-		say_with("ES");
+		phrase_parse(&outgoing, name, name);
+		phrase_bind(&outgoing, name, 0);
+		send_with("E");
+		phrase_bind(&outgoing, name, 0);
+		send_with("ES");
 		assert_heard(server, "PBEBES");
 		say(server, "12C2CZ");
 		assert_heard(client, "12C2CZ");
 	}
 }
 
-/* Behind the end of another batch nobody knows yet whether there will be one. */
-static void test_what_another_batch_may_have_prepared_is_not_counted_on(void **state)
+/* The result of a Parse in an earlier batch is not known yet. */
+static void test_statement_of_an_unanswered_batch_is_prepared_again(void **state)
 {
 	(void)state;
-	phrase_parse(&words, "s", "one");
-	say_with("S");
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_parse(&outgoing, "s", "one");
+	send_with("S");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	assert_heard(server, "PSCPBES");
 	say(server, "1Z312CZ");
 	assert_heard(client, "1Z2CZ");
 }
 
-/* Its Close was lost with its batch, and the first that is behind that is a Parse of the name. */
-static void test_a_name_is_what_the_first_word_behind_a_failure_makes_it(void **state)
+/*
+ * The Close was skipped with its batch; the first message for the name after that is a Parse.
+ */
+static void test_parse_after_a_failed_batch_sets_the_name(void **state)
 {
 	(void)state;
 	prepare_s();
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_close(&words, "s");
-	letters_write(&words, CLIENT_SPEAKS, "S");
-	phrase_parse(&words, "s", "two");
-	say_with("S");
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_close(&outgoing, "s");
+	letters_write(&outgoing, CLIENT_SPEAKS, "S");
+	phrase_parse(&outgoing, "s", "two");
+	send_with("S");
 	say(server, "EZ1Z");
 	assert_heard(client, "EZ1Z");
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_2");
 }
 
-/* The client has an unnamed statement, of this text. */
+/* The client has an unnamed statement of this text. */
 static void prepare_unnamed(void)
 {
-	phrase_parse(&words, "", "one");
-	say_with("S");
+	phrase_parse(&outgoing, "", "one");
+	send_with("S");
 	assert_heard(server, "PS");
 	say(server, "1Z");
 	assert_heard(client, "1Z");
 }
 
-/* That is what the client's unnamed statement is still, whatever the server has. */
+/* The client's unnamed statement still has that text, whatever the server has. */
 static void assert_unnamed_is_one(void)
 {
 	hear(server);
-	phrase_bind(&words, "", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "", 0);
+	send_with("ES");
 	assert_heard(server, "PBES");
 	assert_string_equal(last_parsed(), "one");
 }
 
-static void test_the_unnamed_is_what_it_was_before_all_that_failed(void **state)
+static void test_unnamed_statement_is_restored_after_a_failed_batch(void **state)
 {
 	(void)state;
 	prepare_unnamed();
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_parse(&words, "", "two");
-	phrase_parse(&words, "", "three");
-	say_with("S");
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_parse(&outgoing, "", "two");
+	phrase_parse(&outgoing, "", "three");
+	send_with("S");
 	say(server, "EZ");
 	assert_heard(client, "EZ");
 	assert_unnamed_is_one();
 }
 
-/* A Query would end it; this one is skipped. */
-static void test_the_unnamed_outlives_a_query_that_is_skipped(void **state)
+/* A Query would drop the unnamed statement, but this one is skipped. */
+static void test_unnamed_statement_survives_a_skipped_query(void **state)
 {
 	(void)state;
 	prepare_unnamed();
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_parse(&words, "", "two");
-	say_with("QS");
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_parse(&outgoing, "", "two");
+	send_with("QS");
 	say(server, "EZ");
 	assert_heard(client, "EZ");
 	assert_unnamed_is_one();
 }
 
-/* Its own Parse has failed, behind another query: PostgreSQL has dropped the one before by then. */
-static void test_the_unnamed_ends_with_a_parse_of_another_that_fails(void **state)
+/*
+ * The client's own Parse failed after another query: PostgreSQL has dropped the previous
+ * statement by then.
+ */
+static void test_unnamed_statement_is_dropped_by_a_failed_parse(void **state)
 {
 	(void)state;
 	prepare_unnamed();
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_parse(&words, "", "broken");
-	say_with("S");
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_parse(&outgoing, "", "broken");
+	send_with("S");
 	say(server, "CEZ");
 	assert_heard(client, "CEZ");
 	hear(server);
-	phrase_bind(&words, "", 0);
-	say_with("ES");
-	assert_heard(server, "DES"); /* an error in its place */
+	phrase_bind(&outgoing, "", 0);
+	send_with("ES");
+	assert_heard(server, "DES"); /* a Describe, to get an error */
 }
 
-static void test_who_does_not_take_our_answers_is_not_read(void **state)
+static void test_client_blocked_by_a_synthesized_answer_is_not_read(void **state)
 {
 	(void)state;
 	prepare_s();
@@ -332,15 +340,15 @@ static void test_who_does_not_take_our_answers_is_not_read(void **state)
 	say(server, "C>");
 	assert_heard(client, "C>");
 	scripted_allow(client->script, 3);
-	phrase_close(&words, "s");
-	say_with("H");
+	phrase_close(&outgoing, "s");
+	send_with("H");
 	assert_true(actor_link(client)->stream.paused);
 	allow(client, SCRIPTED_ANY);
 	assert_heard(client, "3");
 	assert_false(actor_link(client)->stream.paused);
 }
 
-static void test_no_answer_stands_inside_half_a_notification(void **state)
+static void test_no_synthesized_answer_is_sent_within_a_notification(void **state)
 {
 	struct buffer notification;
 
@@ -353,8 +361,8 @@ static void test_no_answer_stands_inside_half_a_notification(void **state)
 	say(server, "C>");
 	assert_heard(client, "C>");
 	say_bytes(server, notification.data, 8);
-	phrase_close(&words, "s");
-	say_with("H");
+	phrase_close(&outgoing, "s");
+	send_with("H");
 	say_bytes(server, notification.data + 8, notification.length - 8);
 	assert_heard(client, "A3");
 	say(client, "S");
@@ -364,7 +372,7 @@ static void test_no_answer_stands_inside_half_a_notification(void **state)
 	buffer_free(&notification);
 }
 
-static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **state)
+static void test_deallocate_all_cut_anywhere_is_recognized(void **state)
 {
 	static const char *const tags[] = {"DEALLOCATE ALL", "DISCARD ALL"};
 	struct buffer answer;
@@ -373,9 +381,12 @@ static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **sta
 	buffer_init(&answer);
 	for (size_t i = 0; i < COUNT(tags); i++) {
 		for (size_t cut = 1; cut < 5 + strlen(tags[i]) + 1; cut++) {
-			/* It had none of that name, or this would be its end. */
-			phrase_parse(&words, "s", "one");
-			say_with("SQ");
+			/*
+			 * The client had no statement of that name, or this Parse would close
+			 * the client.
+			 */
+			phrase_parse(&outgoing, "s", "one");
+			send_with("SQ");
 			assert_heard(server, "PSQ");
 			say(server, "1Z");
 			assert_heard(client, "1Z");
@@ -390,24 +401,24 @@ static void test_deallocate_all_is_noticed_wherever_its_answer_is_cut(void **sta
 	buffer_free(&answer);
 }
 
-/* --- errors of plans out of date ---------------------------------------------------------- */
+/* --- errors of stale plans ---------------------------------------------------------------- */
 
 static void describe(char kind, const char *name)
 {
-	const size_t mark = writer_begin(&words, PQ_DESCRIBE);
+	const size_t mark = writer_begin(&outgoing, PQ_DESCRIBE);
 
-	writer_byte(&words, (uint8_t)kind);
-	writer_string(&words, name);
-	writer_end(&words, mark);
+	writer_byte(&outgoing, (uint8_t)kind);
+	writer_string(&outgoing, name);
+	writer_end(&outgoing, mark);
 }
 
-/* Somebody has deallocated it, in a function say. */
-static void test_a_statement_that_is_gone_is_prepared_again(void **state)
+/* The statement was deallocated on the server, for example by a function. */
+static void test_deallocated_statement_is_prepared_again(void **state)
 {
 	(void)state;
 	prepare_s();
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	assert_heard(server, "BES");
 	say_error(server, "26000", "prepared statement \"PGBOUNCER_1\" does not exist");
 	say(server, "Z");
@@ -416,8 +427,8 @@ static void test_a_statement_that_is_gone_is_prepared_again(void **state)
 	assert_heard(client, "2CZ");
 }
 
-/* A Parse that was ours to answer is a part of the batch that is said again. */
-static void test_a_batch_with_a_parse_of_ours_is_healed_too(void **state)
+/* A Parse with a synthesized answer is part of the replayed batch. */
+static void test_batch_with_a_synthesized_parse_answer_is_replayed(void **state)
 {
 	struct actor *other = fake_client(pool);
 	struct buffer answer;
@@ -425,15 +436,15 @@ static void test_a_batch_with_a_parse_of_ours_is_healed_too(void **state)
 	(void)state;
 	buffer_init(&answer);
 	prepare_s();
-	phrase_parse(&words, "t", "two");
-	letters_write(&words, CLIENT_SPEAKS, "S");
-	say_buffer(other, &words);
+	phrase_parse(&outgoing, "t", "two");
+	letters_write(&outgoing, CLIENT_SPEAKS, "S");
+	say_buffer(other, &outgoing);
 	say(server, "1Z");
 	hear(server);
-	phrase_bind(&words, "s", 0);
-	letters_write(&words, CLIENT_SPEAKS, "E");
-	phrase_parse(&words, "u", "two");
-	say_with("S");
+	phrase_bind(&outgoing, "s", 0);
+	letters_write(&outgoing, CLIENT_SPEAKS, "E");
+	phrase_parse(&outgoing, "u", "two");
+	send_with("S");
 	assert_heard(server, "BES");
 	phrase_stale(&answer);
 	letters_write(&answer, SERVER_SPEAKS, "Z");
@@ -443,8 +454,11 @@ static void test_a_batch_with_a_parse_of_ours_is_healed_too(void **state)
 	assert_heard(client, "2C1Z");
 }
 
-/* Who remembers columns has to hear that they are others, unless he is about to ask anyway. */
-static void test_a_client_that_remembers_columns_is_told_unless_it_asks_for_them(void **state)
+/*
+ * A client that remembers columns must learn that they changed, unless the batch asks for them
+ * anyway.
+ */
+static void test_changed_columns_are_reported_unless_the_batch_describes_them(void **state)
 {
 	struct buffer answer;
 
@@ -452,13 +466,13 @@ static void test_a_client_that_remembers_columns_is_told_unless_it_asks_for_them
 	buffer_init(&answer);
 	prepare_s();
 	describe('S', "s");
-	say_with("S");
+	send_with("S");
 	say(server, "tTZ");
 	assert_heard(client, "tTZ");
 	hear(server);
-	phrase_bind(&words, "s", 0);
+	phrase_bind(&outgoing, "s", 0);
 	describe('P', "");
-	say_with("ES");
+	send_with("ES");
 	assert_heard(server, "BDES");
 	phrase_stale(&answer);
 	letters_write(&answer, SERVER_SPEAKS, "Z");
@@ -466,15 +480,15 @@ static void test_a_client_that_remembers_columns_is_told_unless_it_asks_for_them
 	assert_heard(server, "CPBDES");
 	say(server, "312TCZ");
 	assert_heard(client, "2TCZ");
-	phrase_bind(&words, "s", 0);
-	say_with("ES");
+	phrase_bind(&outgoing, "s", 0);
+	send_with("ES");
 	phrase_stale(&answer);
 	letters_write(&answer, SERVER_SPEAKS, "Z");
 	say_buffer(server, &answer);
 	assert_heard(client, "EZ");
 }
 
-/* The beginning of a message of this size in all, whose body is zeros. */
+/* The beginning of a message of this total size with a body of zeros. */
 static void begin_message(struct buffer *out, uint8_t type, uint32_t total, uint32_t there)
 {
 	buffer_clear(out);
@@ -484,10 +498,10 @@ static void begin_message(struct buffer *out, uint8_t type, uint32_t total, uint
 }
 
 /*
- * A description may have to be taken back for the error behind it. One that is too long to be waited
- * for is passed on as it comes, and nothing piles up.
+ * A description is held back because an error may follow. A description that is too long to be
+ * held is forwarded as it arrives, and uses no memory.
  */
-static void test_no_error_is_waited_for_that_is_too_long(void **state)
+static void test_long_description_is_forwarded_without_waiting_for_an_error(void **state)
 {
 	enum { DESCRIPTION = 30000, PIECE = 60000, PIECES = 20 };
 	struct buffer message;
@@ -495,8 +509,8 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 
 	(void)state;
 	prepare_s();
-	phrase_describe(&words, "s");
-	say_with("S");
+	phrase_describe(&outgoing, "s");
+	send_with("S");
 	scripted_forget_output(client->script);
 	client->heard = client->served = 0;
 	buffer_init(&message);
@@ -523,26 +537,26 @@ static void test_no_error_is_waited_for_that_is_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_was_used_longest_ago_makes_room),
-		TEST(what_a_batch_has_prepared_it_has),
-		TEST(what_another_batch_may_have_prepared_is_not_counted_on),
-		TEST(a_name_is_what_the_first_word_behind_a_failure_makes_it),
-		TEST(the_unnamed_is_what_it_was_before_all_that_failed),
-		TEST(the_unnamed_outlives_a_query_that_is_skipped),
-		TEST(the_unnamed_ends_with_a_parse_of_another_that_fails),
-		TEST(who_does_not_take_our_answers_is_not_read),
-		TEST(a_statement_that_is_gone_is_prepared_again),
-		TEST(a_batch_with_a_parse_of_ours_is_healed_too),
-		TEST(a_client_that_remembers_columns_is_told_unless_it_asks_for_them),
-		TEST(no_answer_stands_inside_half_a_notification),
-		TEST(deallocate_all_is_noticed_wherever_its_answer_is_cut),
-		TEST(no_error_is_waited_for_that_is_too_long),
-		TEST(what_is_owed_behind_a_copy_is_told),
-		TEST(what_is_owed_behind_the_end_of_no_copy_is_told),
-		TEST(a_close_is_answered_once_though_its_server_was_dead),
-		TEST(a_name_is_what_the_next_batch_has_made_it),
-		TEST(a_name_is_what_it_was_when_both_batches_have_failed),
-		TEST(a_name_that_was_never_there_is_not_given_back),
+		TEST(least_recently_used_statement_is_closed),
+		TEST(statement_of_the_same_batch_is_not_prepared_again),
+		TEST(statement_of_an_unanswered_batch_is_prepared_again),
+		TEST(parse_after_a_failed_batch_sets_the_name),
+		TEST(unnamed_statement_is_restored_after_a_failed_batch),
+		TEST(unnamed_statement_survives_a_skipped_query),
+		TEST(unnamed_statement_is_dropped_by_a_failed_parse),
+		TEST(client_blocked_by_a_synthesized_answer_is_not_read),
+		TEST(deallocated_statement_is_prepared_again),
+		TEST(batch_with_a_synthesized_parse_answer_is_replayed),
+		TEST(changed_columns_are_reported_unless_the_batch_describes_them),
+		TEST(no_synthesized_answer_is_sent_within_a_notification),
+		TEST(deallocate_all_cut_anywhere_is_recognized),
+		TEST(long_description_is_forwarded_without_waiting_for_an_error),
+		TEST(synthesized_answer_after_a_copy_is_sent),
+		TEST(synthesized_answer_after_a_stray_copy_done_is_sent),
+		TEST(close_is_answered_once_when_its_server_was_closed),
+		TEST(name_is_changed_by_the_batch_after_a_failed_one),
+		TEST(name_is_restored_when_both_batches_have_failed),
+		TEST(name_that_did_not_exist_is_not_restored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
