@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* What must hold between any two events, whatever has happened: see fake_check(). */
+/* The invariants that hold between any two events: see fake_check(). */
 #include "model/client_group.h"
 #include "session/pool/lookup.h"
 #include "support/fakes/fake_pool.h"
 
-/* What the links say, to be compared with what the counters say. */
+/* Sums over all links, compared with the counters. */
 struct tally {
 	unsigned sockets, keys, logins;
 	unsigned groups[CLIENT_STATES]; /* clients that are in a group */
@@ -12,7 +12,7 @@ struct tally {
 
 static void check_pause(const struct link *link, bool expected)
 {
-	/* A link that may be read and is not will never be heard of again. */
+	/* A link that should be read and is paused would receive no more events. */
 	if (link->stream.paused != expected)
 		fail_msg("%s %llu in state %u is %s",
 			link->kind == LINK_CLIENT ? "client" : "server",
@@ -22,12 +22,12 @@ static void check_pause(const struct link *link, bool expected)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-/* Does it wait for a look-up, which knows of it? */
+/* Does the client wait for a lookup that lists it? */
 static bool is_looking_up(const struct client_link *client)
 {
 	const struct login *login = client->login, *other;
 
-	/* What comes after a welcome has something else in the login's place. */
+	/* After the welcome the login's place in the union is used for other data. */
 	if (client->link.state > CLIENT_WELCOMING || !login || !login->lookup)
 		return false;
 	assert_ptr_equal(login->client, client);
@@ -39,8 +39,9 @@ static bool is_looking_up(const struct client_link *client)
 }
 
 /*
- * A server is not read while its client is blocked; but a client that was so before it had the
- * server, by a welcome or a notice, stops it with the first bytes that do not get through.
+ * A server is not read while its client is blocked. Exception: a client that was blocked before
+ * it was paired, by the welcome or a notice, pauses its server with the first bytes that are
+ * not written.
  */
 static void check_pause_of_server(const struct link *server, const struct stream *client)
 {
@@ -61,7 +62,7 @@ static void check_paired_client(const struct client_link *client)
 	assert_int_equal(client->link.peer->kind, LINK_SERVER);
 	server = server_of(client->link.peer);
 	assert_int_equal(server->link.state, SERVER_PAIRED);
-	/* It may have been told so much by us that it takes no more. */
+	/* The client may be blocked by messages of our own. */
 	if (!stream_is_blocked(&client->link.stream))
 		check_pause(&client->link,
 			stream_is_blocked(&server->link.stream) || server_is_syncing(server) ||
@@ -151,7 +152,7 @@ static void check_cancels(const struct server_link *server)
 		(server->link.state == SERVER_DRAINING && sent + queued == 0));
 }
 
-/* One for replication is made for a client, and is never anybody else's. */
+/* A server for replication is launched for one client, and is never used by another. */
 static void check_replication(const struct server_link *server)
 {
 	const struct client_link *client = server->launched_for;
@@ -175,7 +176,7 @@ static void check_server(const struct server_link *server)
 	const enum server_state state = server_state(server);
 
 	assert_int_equal(server->link.kind, LINK_SERVER);
-	/* Without a stream is only who waits for an address. */
+	/* Only a server that waits for an address has no stream. */
 	assert_int_equal(stream_is_open(&server->link.stream), server->where_length > 0);
 	assert_true(server->where_length > 0 || state == SERVER_CONNECTING);
 	assert_int_equal(server->login != NULL,
@@ -213,7 +214,7 @@ static void check_server(const struct server_link *server)
 	check_replication(server);
 }
 
-/* Ours, for servers whose client has gone. */
+/* Cancel requests of our own, for servers that are drained. */
 static unsigned count_due(const struct pool *pool)
 {
 	const struct link *link;
@@ -239,7 +240,7 @@ static unsigned check_servers(const struct pool *pool, enum server_list which)
 	return count;
 }
 
-/* Nobody waits while there is a server for him. */
+/* No client waits while there is a usable idle server. */
 static void check_waiters(const struct pool *pool)
 {
 	struct link *link;
@@ -250,7 +251,7 @@ static void check_waiters(const struct pool *pool)
 		assert_true(server_of(link)->dirty || server_of(link)->close_needed);
 }
 
-/* --- look-ups ----------------------------------------------------------------------------- */
+/* --- lookups ------------------------------------------------------------------------------ */
 
 static unsigned count_logins(const struct lookup *lookup)
 {

@@ -7,19 +7,19 @@
 #include "wire/message.h"
 
 /*
- * Its StartupMessage. If there is such a database its pool is made beforehand, so that nobody has
- * to wait for the welcome.
+ * Sends the StartupMessage. If the database exists its pool is created first, so that the
+ * client need not wait for the welcome message.
  */
 void say_login(struct actor *client, const char *user, const char *database);
 
-/* The same by one that has just connected. */
+/* The same for a new client, which is returned. */
 struct actor *startup(const char *user, const char *database);
 
 void say_password(struct actor *client, const char *password);
 
 /*
- * It was asked for this, and heard nothing else. What stands behind the number of the request is
- * lent like heard_body(); length: NULL if it does not matter.
+ * The client was sent this authentication request and nothing else. Returns the bytes after the
+ * request's number, lent as by heard_body(). `length` is NULL if it does not matter.
  */
 const uint8_t *heard_request(
 	struct actor *client, enum authentication_request request, size_t *length);

@@ -29,7 +29,7 @@ struct fake_console fake_console;
 bool fake_refuses_connects;
 
 static LIST_HEAD(, actor) actors = LIST_HEAD_INITIALIZER(actors);
-static struct actor *launched[512]; /* the latest, in order */
+static struct actor *launched[512]; /* the most recent ones, in order */
 static unsigned launches, launches_told;
 static usec_t now;
 static char log_path[] = "/tmp/pgusher-test.XXXXXX";
@@ -47,7 +47,7 @@ static struct actor *add_actor(struct link *link, enum speaker speaker)
 	return actor;
 }
 
-/* What the linker puts in the place of stream_open() and stream_connect(). */
+/* The linker replaces stream_open() and stream_connect() by these. */
 void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers);
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
@@ -82,7 +82,7 @@ bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 	return true;
 }
 
-/* --- the stage ---------------------------------------------------------------------------- */
+/* --- fixtures ----------------------------------------------------------------------------- */
 
 static usec_t fake_clock(void)
 {
@@ -117,7 +117,7 @@ static void on_console_closed(struct client_link *client)
 	fake_console.closed++;
 }
 
-/* To a file, so that it can be looked into, and does not stand between the results. */
+/* The log goes to a file: tests search it, and it does not mix with their results. */
 static void start_log(void)
 {
 	struct log_options options = {.file = log_path, .verbose = 1, .repeats = 5};
@@ -267,7 +267,7 @@ void fake_advance(usec_t time)
 	const usec_t until = now + time;
 	const usec_t step = USEC_PER_SEC / 4;
 
-	/* A larger step would be taken for a time in which the process did not run. */
+	/* The loop would take a larger step for a time in which the process was stopped. */
 	while (now < until) {
 		now = until - now > step ? now + step : until;
 		loop_turn(&fake_loop, false);
@@ -307,7 +307,7 @@ struct pool *fake_pool(const char *database_name, const char *user_name)
 	return pool;
 }
 
-/* --- the actors --------------------------------------------------------------------------- */
+/* --- clients and servers ------------------------------------------------------------------ */
 
 static struct parameters *start_values(const struct pool *pool)
 {

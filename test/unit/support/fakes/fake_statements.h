@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* A table of statements, and a loop whose turns free those without references. */
-#ifndef PGUSHER_TEST_STATEMENT_WORLD_H
-#define PGUSHER_TEST_STATEMENT_WORLD_H
+/* A table of statements, on a loop. The end of a turn frees statements without references. */
+#ifndef PGUSHER_TEST_FAKE_STATEMENTS_H
+#define PGUSHER_TEST_FAKE_STATEMENTS_H
 
 #include "model/statement.h"
 
@@ -11,14 +11,17 @@ struct statement_world {
 	struct statement_table table;
 };
 
-/* cmocka's set-up and tear-down: the state is a struct statement_world, which ends empty. */
+/*
+ * cmocka's set-up and tear-down. The state is a struct statement_world; its table must be empty
+ * at the end.
+ */
 int statement_world_set_up(void **state);
 int statement_world_tear_down(void **state);
 
-/* The statement of this query, without types; counted. */
+/* The statement of this query, without parameter types. It holds a reference. */
 struct statement *statement_world_open(struct statement_world *world, const char *query);
 
-/* End the turn. */
+/* Ends the turn. */
 void statement_world_turn(struct statement_world *world);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Certificates for tests, made on the spot, as PEM files. Failures end the test. */
+/* Certificates for tests, generated and saved as PEM files. A failure ends the test. */
 #ifndef PGUSHER_TEST_CERTIFICATES_H
 #define PGUSHER_TEST_CERTIFICATES_H
 
@@ -11,20 +11,22 @@ struct certificate {
 	EVP_PKEY *key;
 };
 
-/* What is to be in it; NULL: nothing. */
+/* The contents of a certificate. NULL: without it. */
 struct certificate_wish {
 	const char *common_name;
-	int common_name_length; /* 0: up to its NUL */
-	const char *alternative_names; /* as OpenSSL writes them: DNS:a,IP:127.0.0.1 */
-	bool has_nul; /* a DNS name with a NUL in it too; there are no other alternative names */
-	const struct certificate *issuer; /* NULL: itself, and it may issue others */
+	int common_name_length; /* 0: strlen() */
+	const char *alternative_names; /* in OpenSSL's notation: DNS:a,IP:127.0.0.1 */
+	bool has_nul; /* also a DNS name that contains a NUL; excludes alternative_names */
+	const struct certificate *issuer; /* NULL: self-signed, and a certificate authority */
 	bool expired;
 };
 
 struct certificate certificate_make(const struct certificate_wish *wish);
 void certificate_free(struct certificate *certificate);
 
-/* Write the certificate, its key, or a list that revokes `revoked`, into a file. */
+/*
+ * Saves the certificate, its key, or a revocation list with `revoked` (NULL: empty) to a file.
+ */
 void certificate_save(const struct certificate *certificate, const char *path);
 void certificate_save_key(const struct certificate *certificate, const char *path);
 void certificate_save_revocation(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What tests of the config floor share: files in a folder of their own, which is the working
- * directory meanwhile, and a look at problems.
+ * Shared by tests of the config floor: files in a temporary folder, which is the working
+ * directory during the test, and access to problems.
  */
 #ifndef PGUSHER_TEST_CONFIG_FILES_H
 #define PGUSHER_TEST_CONFIG_FILES_H
@@ -55,7 +55,7 @@ static inline void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* The problem with that number, from 0. */
+/* The problem with this index. */
 static inline const struct problem *problem_at(const struct problems *problems, size_t index)
 {
 	assert_true(index < problems->count);
@@ -68,7 +68,7 @@ static inline void assert_contains(const char *text, const char *part)
 		fail_msg("'%s' is not in '%s'", part, text ? text : "(null)");
 }
 
-/* The only problem is an error in that line, and says this to the log. */
+/* The only problem is an error in this line, with this text in its log line. */
 static inline void assert_only_error(
 	const struct problems *problems, unsigned line, const char *log)
 {

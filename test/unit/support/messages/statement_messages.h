@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: ISC */
-/* Messages that say more than a letter: about statements, and plans that are out of date. */
+/* Messages with more content than a letter has: about statements, and errors of stale plans. */
 #ifndef PGUSHER_TEST_STATEMENT_MESSAGES_H
 #define PGUSHER_TEST_STATEMENT_MESSAGES_H
 
 #include "base/buffer.h"
 
-/* Parse of this text, without types. */
+/* Parse of this text, without parameter types. */
 void phrase_parse(struct buffer *out, const char *name, const char *text);
 
-/* Bind to the portal without a name, with one parameter of so many bytes; 0: none. */
+/* Bind of the unnamed portal, with one parameter of this size; 0: without parameters. */
 void phrase_bind(struct buffer *out, const char *name, uint32_t parameter);
 
 /* Close or Describe of a statement. */
 void phrase_close(struct buffer *out, const char *name);
 void phrase_describe(struct buffer *out, const char *name);
 
-/* The error of a plan out of date, as PostgreSQL says it. */
+/* The error of a stale plan, as PostgreSQL sends it. */
 void phrase_stale(struct buffer *out);
 
 #endif

@@ -77,7 +77,7 @@ static void echo(struct backend *backend, struct buffer *out, const char *text)
 	complete(backend, out, "SELECT 1");
 }
 
-/* `SET name='value';` as often as it stands there, in a transaction or not; no quotes in values. */
+/* Any number of `SET name='value';`, in a transaction or not. No quotes in values. */
 static void set_all(struct backend *backend, struct buffer *out, const char *sql)
 {
 	char name[64], value[128];
@@ -148,7 +148,7 @@ static void greet(struct actor *server, struct buffer *out)
 	ready(backend, out);
 }
 
-/* A CancelRequest is answered by the end of its connection. */
+/* A CancelRequest is answered by closing its connection. */
 static void cancel(struct actor *server, const uint8_t *key)
 {
 	for (struct actor *actor = fake_next_actor(NULL); actor;

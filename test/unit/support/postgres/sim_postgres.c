@@ -67,7 +67,7 @@ static void drop_portals(struct sim_postgres *pg)
 		pg->portals[i].used = false;
 }
 
-/* All that have names. */
+/* All named statements. */
 void sim_postgres_deallocate(struct sim_postgres *pg)
 {
 	for (unsigned i = 0; i < SIM_STATEMENTS; i++)
@@ -120,7 +120,9 @@ static bool ends_transaction(const char *text)
 	return strncasecmp(text, "commit", 6) == 0 || strncasecmp(text, "rollback", 8) == 0;
 }
 
-/* In a failed transaction nothing runs but its end. False: told so. */
+/*
+ * In a failed transaction only its end may run. Otherwise appends the error and returns false.
+ */
 static bool may_run(struct sim_postgres *pg, const char *text)
 {
 	if (pg->status != 'E' || ends_transaction(text))
@@ -129,7 +131,7 @@ static bool may_run(struct sim_postgres *pg, const char *text)
 	return false;
 }
 
-/* All that is left of the simple query, or up to where it has to wait. */
+/* Runs the rest of the simple query, up to a statement that has to wait. */
 static void run_query(struct sim_postgres *pg)
 {
 	char text[SIM_TEXT];
@@ -223,7 +225,7 @@ static void on_parse(struct sim_postgres *pg, const char *name, const char *text
 	assert_true(strlen(name) < SIM_NAME && strlen(text) < SIM_TEXT);
 	snprintf(statement.name, sizeof(statement.name), "%s", name);
 	snprintf(statement.text, sizeof(statement.text), "%s", text);
-	/* The one without a name goes whatever comes of the new one. */
+	/* The unnamed statement is dropped even if the new Parse fails. */
 	if (name[0] == '\0')
 		sim_postgres_drop(pg, name);
 	pg->refused.used = false;
@@ -245,7 +247,7 @@ void sim_postgres_forgive(struct sim_postgres *pg)
 	pg->refused.used = false;
 }
 
-/* Formats, parameters of which there is one or none. */
+/* Reads format codes and parameters, of which there is at most one. */
 static void read_parameter(struct reader *reader, char *out, size_t size)
 {
 	const uint8_t *bytes;
@@ -401,5 +403,5 @@ void sim_postgres_hear(struct sim_postgres *pg, char letter, const uint8_t *body
 	else if (strchr("PBDEC", letter))
 		on_extended(pg, letter, &reader);
 	else
-		assert_non_null(strchr("Hdcf", letter)); /* the rest of a COPY that failed */
+		assert_non_null(strchr("Hdcf", letter)); /* late messages of a failed COPY */
 }

@@ -10,19 +10,19 @@
 #include "wire/message.h"
 #include "wire/writer.h"
 
-/* What a statement says of itself. */
+/* A parsed statement. */
 struct call {
 	const char *text, *parameter;
-	char says[40]; /* what its rows and errors say */
-	unsigned token; /* 0: it has none */
+	char says[40]; /* text of its rows and errors */
+	unsigned token; /* 0: none */
 	unsigned number;
 };
 
-/* --- the ledger --------------------------------------------------------------------------- */
+/* --- tokens ------------------------------------------------------------------------------- */
 
 /*
- * A server writes down that it runs the statement; an oracle, which comes to it when the answer
- * is there, that exactly one server did.
+ * A server records that it runs the statement. An oracle, which handles it when the answer has
+ * arrived, checks that exactly one server ran it.
  */
 static void note_run(struct sim_postgres *pg, unsigned token)
 {
@@ -68,7 +68,7 @@ static enum sim_run complete(struct sim_postgres *pg, const char *tag)
 	return SIM_RUN_COMPLETE;
 }
 
-/* --- words -------------------------------------------------------------------------------- */
+/* --- command words ------------------------------------------------------------------------ */
 
 static enum sim_run run_row(struct sim_postgres *pg, const struct call *call)
 {
@@ -105,11 +105,11 @@ static enum sim_run run_slow(struct sim_postgres *pg, const struct call *call)
 	pg->stuck = true;
 	pg->running = call->token;
 	sim_postgres_go_on(pg, false);
-	/* Whoever goes on runs what is behind it too. */
+	/* sim_postgres_go_on() runs the following statements too. */
 	return SIM_RUN_WAITS;
 }
 
-/* The pooler's SETs fail, of which this is a part. */
+/* This statement is one of the pooler's SETs, which fail. */
 static enum sim_run run_mishap(struct sim_postgres *pg)
 {
 	const bool canceled = pg->mishap == SIM_SETS_CANCELED;
@@ -124,7 +124,7 @@ static enum sim_run run_mishap(struct sim_postgres *pg)
 static enum sim_run run_begin(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
-	/* So early that there is no transaction yet. */
+	/* The cancel request may arrive before the transaction starts. */
 	if (pg->mishap == SIM_SETS_CANCELED && sim_chance(30))
 		return run_mishap(pg);
 	pg->status = 'T';
@@ -208,14 +208,14 @@ static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *c
 	return SIM_RUN_FAILED;
 }
 
-/* What stands for a DEALLOCATE that is not done on the server. */
+/* UNLISTEN replaces a DEALLOCATE that is not run on the server. */
 static enum sim_run run_nothing(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
 	return complete(pg, "UNLISTEN");
 }
 
-/* What a check query asks for. */
+/* The statement of server_check_query. */
 static enum sim_run run_select(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
@@ -258,7 +258,10 @@ static const struct word *word_of(const char *text)
 	return NULL;
 }
 
-/* What is asked for by its parameter is known by it, since the text may be used again. */
+/*
+ * A statement with a parameter is identified by the parameter's token, since its text may be
+ * used again.
+ */
 static const struct word *read_call(struct call *call, const char *text, const char *parameter)
 {
 	const struct word *word = word_of(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The statements of sim_postgres: what each word of its SQL does. */
+/* The SQL statements of sim_postgres: one function for each command word. */
 #ifndef PGUSHER_TEST_SIM_POSTGRES_SQL_H
 #define PGUSHER_TEST_SIM_POSTGRES_SQL_H
 
@@ -7,35 +7,35 @@
 
 enum sim_run {
 	SIM_RUN_COMPLETE,
-	SIM_RUN_FAILED, /* which was told */
-	SIM_RUN_WAITS, /* for its end, or for the data of a COPY */
+	SIM_RUN_FAILED, /* the error was appended */
+	SIM_RUN_WAITS, /* for its outcome, or for the data of a COPY */
 };
 
-/* Run one statement, with a parameter if there is one (else NULL). */
+/* Runs one statement, with a parameter or without (NULL). */
 enum sim_run sim_postgres_run(struct sim_postgres *pg, const char *text, const char *parameter);
 
-/* At most so many rows of the portal; 0: all. */
+/* Executes a portal for at most so many rows; 0: all. */
 void sim_postgres_execute(struct sim_postgres *pg, struct sim_portal *portal, unsigned most);
 
-/* What its rows look like, if it has any; `whole`: its parameters, too. */
+/* Appends the description of its rows, if it has any; `whole`: of its parameters too. */
 void sim_postgres_describe(struct sim_postgres *pg, const char *text, bool whole);
 
-/* The slow statement has ended, by itself or because it was interrupted. */
+/* The slow statement has ended, with success or because it was interrupted. */
 void sim_postgres_end_slow(struct sim_postgres *pg);
 
-/* A FunctionCall with this token. */
+/* Handles a FunctionCall with this token. */
 void sim_postgres_call(struct sim_postgres *pg, unsigned token);
 
-/* For the words: */
+/* For sim_postgres_sql.c: */
 
-/* An error; it skips, or ends the query. */
+/* Appends an error, which starts skipping, or ends the query. */
 void sim_postgres_fail(struct sim_postgres *pg, const char *sqlstate, const char *text);
 
 void sim_postgres_end_transaction(struct sim_postgres *pg, bool good);
 
 void sim_postgres_deallocate(struct sim_postgres *pg);
 
-/* The statement with this name; false: there is none. */
+/* Drops the statement with this name. Returns false when there is none. */
 bool sim_postgres_drop(struct sim_postgres *pg, const char *name);
 
 #endif

@@ -29,7 +29,7 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 	sim_trace("client", number, "connects", 0, user);
 }
 
-/* What it may say depends on answers that have not come. */
+/* What may be sent depends on answers that have not arrived. */
 static bool has_to_wait(const struct sim_client *client)
 {
 	return !client->actor || !client->talks || client->leaves || client->told_last ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A simulated client: what it says, whole messages drawn by chance and delivered in pieces, and
- * the oracle that judges every byte it hears.
+ * A simulated client: it sends whole messages drawn at random, delivered in pieces, and its
+ * test oracle checks every byte that it receives.
  *
- * The oracle is a session of its own (sim_postgres) that hears what this client says and nothing
- * else: pooled or not, the client must hear the same. Only what a server may say at any time,
- * and what we have to say of ourselves, comes in between.
+ * The oracle is a session of its own (sim_postgres) that receives what this client sends and
+ * nothing else. Pooled or not, the client must receive the same. Only unsolicited messages of
+ * servers and the pooler's own errors and notices may come in between.
  */
 #ifndef PGUSHER_TEST_SIM_CLIENT_H
 #define PGUSHER_TEST_SIM_CLIENT_H
@@ -15,78 +15,86 @@
 
 /* Why a client may have been closed. */
 enum sim_excuse {
-	SIM_IT_LEFT = 1 << 0, /* broke its connection, or said Terminate */
-	SIM_SERVER_DIED = 1 << 1, /* the one it had */
-	SIM_NO_SERVER = 1 << 2, /* could be connected to */
+	SIM_IT_LEFT = 1 << 0, /* it broke its connection, or sent Terminate */
+	SIM_SERVER_DIED = 1 << 1, /* its paired server failed */
+	SIM_NO_SERVER = 1 << 2, /* no server could be connected to */
 	SIM_KILLED = 1 << 3, /* by the operator */
-	SIM_WAITED = 1 << 4, /* for so long that a limit may be over */
-	SIM_BEGAN = 1 << 5, /* a transaction block in statement mode */
+	SIM_WAITED = 1 << 4, /* it waited for so long that a timeout may expire */
+	SIM_BEGAN = 1 << 5, /* it began a transaction block in statement mode */
 };
 
-/* What clients of this run do. */
+/* What clients of this run send. */
 struct sim_habits {
 	bool transactions; /* begin and commit */
-	bool names; /* statements with names */
+	bool names; /* named statements */
 	bool apart; /* Parse and Bind in different batches */
-	bool tracked; /* we look after the names: it must close them before */
+	bool tracked; /* the pooler tracks the names: a client must close them before reuse */
 	bool sets; /* of application_name */
-	unsigned shared; /* the token of texts that many prepare */
-	unsigned pipeline; /* most batches in flight */
-	unsigned trouble; /* how many in a hundred batches have an error in them */
+	unsigned shared; /* token of the texts that several clients prepare */
+	unsigned pipeline; /* limit of batches in flight */
+	unsigned trouble; /* percentage of batches with an error */
 };
 
 struct sim_client {
 	struct actor *actor; /* NULL: not connected */
 	unsigned number;
-	bool talks; /* has been welcomed */
-	bool leaves; /* has said Terminate, or has gone */
-	bool stalls; /* takes no more than a few bytes: last words may not reach it */
-	struct buffer out; /* said, of which so much was delivered: */
+	bool talks; /* the login has ended */
+	bool leaves; /* it has sent Terminate, or disconnected */
+	bool stalls; /* it reads a few bytes only: a final error may not be received */
+	struct buffer out; /* messages sent, and how much of them was delivered: */
 	size_t delivered;
-	struct buffer asked; /* the same for the oracle, of which it has heard so much: */
+	struct buffer asked; /* the same for the oracle, and how much of them it has handled: */
 	size_t heard_asked;
 	struct sim_postgres oracle;
-	size_t heard; /* of what it was sent: judged */
-	unsigned owed; /* ReadyForQuery */
-	char status; /* of the last one */
-	bool batch; /* has begun one and not sent its Sync */
-	bool awaits_copy; /* asked for, not answered */
+	size_t heard; /* bytes received and checked */
+	unsigned owed; /* ReadyForQuery messages expected */
+	char status; /* of the last ReadyForQuery */
+	bool batch; /* a batch without its Sync was sent */
+	bool awaits_copy; /* a COPY was sent, and not answered yet */
 	bool copies;
-	bool bound; /* has a portal in this batch */
-	bool unnamed; /* has parsed the statement without a name, and said no Query since */
-	bool told_last; /* by its server: only our own last word may come */
-	bool told_fatal; /* by us: nothing may come any more */
+	bool bound; /* a portal was bound in this batch */
+	bool unnamed; /* the unnamed statement was parsed, and no Query sent since */
+	bool told_last; /* its server's FATAL error was received: only one of the pooler may follow */
+	bool told_fatal; /* the pooler's FATAL error was received: nothing may follow */
 	char fatal[8]; /* its SQLSTATE */
 	uint8_t key[32];
 	size_t key_length;
-	unsigned aimed; /* cancel requests with its key */
+	unsigned aimed; /* number of cancel requests with its key */
 	unsigned excuses; /* enum sim_excuse */
-	unsigned names; /* made up so far */
-	unsigned answers; /* ReadyForQuery in all */
+	unsigned names; /* number of portal names used so far */
+	unsigned answers; /* number of ReadyForQuery messages in all */
 };
 
-/* Connect, and say a StartupMessage. */
+/* Connects, and sends a StartupMessage. */
 void sim_client_begin(struct sim_client *client, unsigned number, const char *user);
 
-/* Say something more, if it would now. False: it waits for answers, or is no longer there. */
+/*
+ * Sends more messages, if the client may now. Returns false when it waits for answers, or is
+ * not connected.
+ */
 bool sim_client_speak(struct sim_client *client, const struct sim_habits *habits);
 
-/* Say what ends all that it has begun, and then Terminate. False: it waits for answers. */
+/*
+ * Ends everything that was begun, then sends Terminate. Returns false while it waits for
+ * answers.
+ */
 bool sim_client_finish(struct sim_client *client);
 
-/* Not Terminate, however. */
+/* The same without the Terminate. */
 bool sim_client_finish_transaction(struct sim_client *client);
 
-/* Let so many bytes of what it said reach us. False: there is nothing. */
+/*
+ * Delivers so many bytes of what was sent to the pooler. Returns false when there is nothing.
+ */
 bool sim_client_deliver(struct sim_client *client, size_t most);
 
-/* Judge what it was sent since. */
+/* Checks everything received since the last call. */
 void sim_client_hear(struct sim_client *client);
 
-/* Its connection was closed by us: judge that, and forget it. */
+/* The pooler has closed the connection: checks that, and frees the client. */
 void sim_client_end(struct sim_client *client);
 
-/* Free what belongs to it, whatever its state. */
+/* Frees what belongs to it, in any state. */
 void sim_client_free(struct sim_client *client);
 
 #endif

@@ -9,9 +9,9 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-/* --- what must come next ------------------------------------------------------------------ */
+/* --- the expected message ----------------------------------------------------------------- */
 
-/* What the client has said next, and the oracle not heard. NULL: nothing. */
+/* The next message of the client that the oracle has not handled. NULL if there is none. */
 static const uint8_t *next_asked(const struct sim_client *client, struct frame *frame)
 {
 	const uint8_t *next = client->asked.data + client->heard_asked;
@@ -29,7 +29,7 @@ static void take_asked(struct sim_client *client, size_t length)
 	client->heard_asked = 0;
 }
 
-/* The oracle hears the next message. False: the client has said nothing more. */
+/* The oracle handles the next message. Returns false when the client has sent no more. */
 static bool hear_next(struct sim_client *client)
 {
 	struct frame frame;
@@ -44,7 +44,7 @@ static bool hear_next(struct sim_client *client)
 	return true;
 }
 
-/* Have the oracle say something. False: it has nothing to say. */
+/* Runs the oracle until it has output. Returns false when there is none. */
 static bool expect(struct sim_client *client)
 {
 	while (sim_postgres_said(&client->oracle) == 0) {
@@ -64,7 +64,7 @@ static const uint8_t *expected(const struct sim_client *client)
 	return client->oracle.out.data + client->oracle.taken;
 }
 
-/* Printable, for a failure. */
+/* A printable form, for failure messages. */
 static const char *show(const uint8_t *data, size_t length)
 {
 	static char texts[2][200];
@@ -78,7 +78,7 @@ static const char *show(const uint8_t *data, size_t length)
 	return out;
 }
 
-/* In a failed transaction a Parse may be answered by us: see doc/differences.md. */
+/* In a failed transaction the pooler may answer a Parse: see doc/differences.md. */
 static void allow_our_answer(struct sim_client *client, uint8_t type)
 {
 	if (type == PQ_PARSE_COMPLETE && expected(client)[0] == PQ_ERROR_RESPONSE)
@@ -99,9 +99,9 @@ static void compare(struct sim_client *client, const uint8_t *data, size_t total
 	sim_postgres_take(&client->oracle, total);
 }
 
-/* --- what may come at any time ------------------------------------------------------------ */
+/* --- unsolicited messages ----------------------------------------------------------------- */
 
-/* With nothing else in the middle of it. */
+/* Exactly one notification, not mixed with another message. */
 static bool is_notification(const uint8_t *message, size_t total)
 {
 	struct buffer wanted = {0};
@@ -113,7 +113,7 @@ static bool is_notification(const uint8_t *message, size_t total)
 	return same;
 }
 
-/* A notice of ours, or what a server says of itself. */
+/* A notice of the pooler, or an unsolicited message of a server. */
 static bool is_unasked(const uint8_t *message, size_t total)
 {
 	const char *name, *value;
@@ -147,7 +147,7 @@ static bool is_canceled_by_us(const uint8_t *message, size_t total)
 		strcmp(report.text, "canceling statement due to user request") == 0;
 }
 
-/* The oracle passes over it, as PostgreSQL does after an error. */
+/* The oracle skips the query, as PostgreSQL does after an error. */
 static void skip_next(struct sim_client *client)
 {
 	struct sim_postgres *oracle = &client->oracle;
@@ -180,7 +180,7 @@ static void judge_cancel(struct sim_client *client)
 	client->awaits_copy = false;
 }
 
-/* The last word on this connection, of its server or of us. */
+/* The final error of this connection, from its server or from the pooler. */
 static bool is_fatal(struct sim_client *client, const uint8_t *message, size_t total)
 {
 	struct report report;
@@ -232,7 +232,7 @@ static void judge_welcome(struct sim_client *client, const uint8_t *message, siz
 	}
 }
 
-/* --- what it means to the client ---------------------------------------------------------- */
+/* --- the client's state ------------------------------------------------------------------- */
 
 static void note(struct sim_client *client, const uint8_t *message)
 {
@@ -290,9 +290,9 @@ void sim_oracle_judge_tail(struct sim_client *client, const uint8_t *data, size_
 			show(expected(client), sim_postgres_said(&client->oracle)));
 }
 
-/* --- the end ------------------------------------------------------------------------------ */
+/* --- closing ------------------------------------------------------------------------------ */
 
-/* What a client may be told for which reason; "" is nothing at all. */
+/* Which FATAL error a client may receive for which cause; "" is none. */
 static const struct {
 	enum sim_excuse excuse;
 	const char *fatal;
@@ -301,8 +301,9 @@ static const struct {
 	{SIM_SERVER_DIED, "08006"},
 	{SIM_SERVER_DIED, "57P01"},
 	{SIM_SERVER_DIED, "08P01"},
-	{SIM_SERVER_DIED, "57014"}, /* its SETs were cancelled, and nobody knows what was run */
-	{SIM_SERVER_DIED, ""}, /* in the middle of a message */
+	{SIM_SERVER_DIED,
+		"57014"}, /* its SETs were cancelled, and it is unknown what was run */
+	{SIM_SERVER_DIED, ""}, /* within a message */
 	{SIM_NO_SERVER, "08P01"},
 	{SIM_NO_SERVER, "08006"},
 	{SIM_NO_SERVER, "57P03"},

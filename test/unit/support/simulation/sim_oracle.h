@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: ISC */
-/* Judges what a simulated client hears: see sim_client. */
+/* Checks what a simulated client receives: see sim_client. */
 #ifndef PGUSHER_TEST_SIM_ORACLE_H
 #define PGUSHER_TEST_SIM_ORACLE_H
 
 #include "support/simulation/sim_client.h"
 
-/* The message at the front, which must be right; returns its size, 0: it is not whole yet. */
+/*
+ * Checks the first message of the received bytes. Returns its size, or 0 when it is incomplete.
+ * A wrong message fails the test.
+ */
 size_t sim_oracle_judge(struct sim_client *client, const uint8_t *data, size_t available);
 
-/* The beginning of a message whose end will not come. */
+/* Checks the beginning of a message that will not be completed. */
 void sim_oracle_judge_tail(struct sim_client *client, const uint8_t *data, size_t length);
 
-/* It was closed: was there a reason, and was it told the right one? */
+/*
+ * Checks a closed client: there was a cause to close it, and it received the error of that
+ * cause.
+ */
 void sim_oracle_judge_end(const struct sim_client *client);
 
 #endif

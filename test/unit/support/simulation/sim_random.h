@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Chance for the simulation: one stream of numbers from one seed, so that a run can be had again.
+ * Random numbers of the simulation: one sequence for each seed, so that a run can be repeated.
  */
 #ifndef PGUSHER_TEST_SIM_RANDOM_H
 #define PGUSHER_TEST_SIM_RANDOM_H
@@ -25,7 +25,7 @@ static inline unsigned sim_below(unsigned bound)
 	return (unsigned)((sim_draw() >> 32) * bound >> 32);
 }
 
-/* True in so many of a hundred cases. */
+/* True with a probability of this many percent. */
 static inline bool sim_chance(unsigned percent)
 {
 	return sim_below(100) < percent;

@@ -6,12 +6,12 @@
 #include "support/simulation/sim_trace.h"
 #include "wire/writer.h"
 
-/* Longer than the shortest pkt_buf. */
+/* Longer than the smallest pkt_buf. */
 #define LONG_ROW                                                                                 \
 	"all the bytes of this row of a COPY will not always be there when its first ones have " \
 	"been passed on"
 
-/* Named by clients; the same ones with other texts. */
+/* Number of statement names. All clients use the same names with different texts. */
 enum { NAMES = 4 };
 
 /* --- messages ----------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ static size_t begin(struct sim_client *client, char letter)
 	return writer_begin(&client->out, (uint8_t)letter);
 }
 
-/* The oracle hears it too. */
+/* Completes a message, and appends it for the oracle too. */
 static void end(struct sim_client *client, size_t mark)
 {
 	struct buffer *out = &client->out;
@@ -30,7 +30,7 @@ static void end(struct sim_client *client, size_t mark)
 	assert_false(out->failed);
 	sim_trace_message(
 		"client", client->number, "says", out->data + mark - 1, out->length - mark + 1);
-	/* The mark is behind the letter. */
+	/* The mark is after the type byte. */
 	assert_true(
 		buffer_append(&client->asked, out->data + mark - 1, out->length - mark + 1));
 }
@@ -79,7 +79,7 @@ static void parse(struct sim_client *client, const char *name, const char *text)
 	client->unnamed |= name[0] == '\0';
 }
 
-/* With a token of its own, or none. */
+/* Binds a parameter with a new token. */
 static void bind_portal(struct sim_client *client, const char *portal, const char *statement)
 {
 	const size_t mark = begin(client, PQ_BIND);
@@ -132,7 +132,7 @@ static void draw_transaction(char *out, size_t size)
 	snprintf(out, size, "%s", words[sim_below(COUNT(words))]);
 }
 
-/* Any statement but those of COPY. */
+/* Any statement but COPY. */
 static void draw_statement(
 	struct sim_client *client, const struct sim_habits *habits, char *out, size_t size)
 {
@@ -150,7 +150,7 @@ static void draw_statement(
 		draw_row(client, out, size);
 }
 
-/* One that others say as well; only what is bound to it tells whose it is. */
+/* A text that other clients use too: only the parameter's token identifies the client. */
 static void draw_shared(const struct sim_habits *habits, char *out, size_t size)
 {
 	static const char *const words[] = {"row", "row", "row", "slow", "show", "fail"};
@@ -206,7 +206,7 @@ void sim_speech_copy(struct sim_client *client, bool ends)
 	client->copies = false;
 }
 
-/* Data without waiting for the server to ask for it, as drivers do that do not look. */
+/* Sends data without waiting for CopyInResponse, as some drivers do. */
 static void copy_blindly(struct sim_client *client)
 {
 	for (unsigned i = sim_below(4); i > 0; i--)
@@ -216,9 +216,9 @@ static void copy_blindly(struct sim_client *client)
 
 static void draw_copy(struct sim_client *client, const struct sim_habits *habits)
 {
-	/* One of its own, so that nobody begins a COPY who does not mean to. */
+	/* A separate name, so that no other request starts the COPY by accident. */
 	const char *name = habits->apart ? "copy" : "";
-	/* To look at the answer of this one the answers before it must be known. */
+	/* The client can only wait for this answer when all earlier ones have arrived. */
 	const bool looks = client->owed == 0 && sim_chance(60);
 	char text[SIM_TEXT];
 
@@ -264,9 +264,9 @@ static void draw_rest_of_portal(struct sim_client *client, const char *portal)
 }
 
 /*
- * Where we look after names, they have the meaning that they would have if what is in flight went
- * well, and the one without a name outlives a Query that is said before an error is known: those
- * who do not wait to see that say what they mean.
+ * When the pooler tracks names, they have the meaning that they would have if everything in
+ * flight succeeded, and the unnamed statement survives a Query that is sent before an error is
+ * known. A client that does not wait for that prepares the statement again.
  */
 static bool may_use_again(
 	const struct sim_client *client, const struct sim_habits *habits, const char *name)
@@ -289,7 +289,9 @@ static void draw_extended(struct sim_client *client, const struct sim_habits *ha
 			draw_shared(habits, text, sizeof(text));
 		else
 			draw_statement(client, habits, text, sizeof(text));
-		/* Where we look after names, the end of its session would stand for an error. */
+		/*
+		 * When the pooler tracks names, a Parse of an existing name closes the client.
+		 */
 		if (name[0] != '\0' && (habits->tracked || sim_chance(70)))
 			say_about(client, PQ_CLOSE, 'S', name);
 		parse(client, name, sim_chance(3) ? "" : text);
@@ -312,7 +314,7 @@ static void draw_batch(struct sim_client *client, const struct sim_habits *habit
 		if (sim_chance(15))
 			say_empty(client, PQ_FLUSH);
 		if (client->status != 'I' && sim_chance(5))
-			return; /* the rest comes another time */
+			return; /* the rest follows later */
 	}
 	if (sim_chance(8))
 		say_empty(client, PQ_FLUSH);
@@ -331,7 +333,7 @@ void sim_speech_draw(struct sim_client *client, const struct sim_habits *habits)
 	else if (habits->names && client->owed == 0 && sim_chance(8))
 		draw_deallocate(client);
 	else if (sim_chance(3))
-		sim_speech_copy(client, true); /* of a COPY that never was */
+		sim_speech_copy(client, true); /* without a COPY */
 	else
 		draw_query(client, habits);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* What simulated clients say: messages with tokens, written for us and for the oracle. */
+/*
+ * Messages of simulated clients, with tokens, written both for the pooler and for the oracle.
+ */
 #ifndef PGUSHER_TEST_SIM_REQUESTS_H
 #define PGUSHER_TEST_SIM_REQUESTS_H
 
 #include "support/simulation/sim_client.h"
 
-/* One batch, or a part of one, drawn by chance. */
+/* Sends one random batch, or a part of one. */
 void sim_speech_draw(struct sim_client *client, const struct sim_habits *habits);
 
-/* The next data of a COPY, or its end. */
+/* Sends more data of a COPY, or its end. */
 void sim_speech_copy(struct sim_client *client, bool ends);
 
 void sim_speech_sync(struct sim_client *client);

@@ -57,7 +57,10 @@ static void greet(struct sim_server *server, const uint8_t *message, size_t tota
 	server->started = true;
 }
 
-/* It may come when its query has ended, and then hits whatever runs: that must be its owner's. */
+/*
+ * The request may arrive after its query has ended, and interrupt the next one: that must
+ * belong to the same client.
+ */
 static void interrupt(struct sim_server *target)
 {
 	const unsigned owner = sim_token(target->session.running)->owner;
@@ -69,7 +72,7 @@ static void interrupt(struct sim_server *target)
 	target->session.interrupted = true;
 }
 
-/* Are the pooler's SETs what it hears next? */
+/* Is the next message the pooler's SETs? */
 static bool is_told_to_set(const struct sim_server *server)
 {
 	size_t length;
@@ -103,7 +106,7 @@ static void on_cancel(struct sim_server *server, const uint8_t *key, size_t leng
 
 /* --- work --------------------------------------------------------------------------------- */
 
-/* The first message, without a letter. Returns its size. */
+/* Handles the first message, which has no type byte. Returns its size. */
 static size_t begin(struct sim_server *server, const uint8_t *data, size_t available)
 {
 	size_t total = 0, length;
@@ -244,7 +247,7 @@ bool sim_server_die(struct sim_server *server, bool tells, bool breaks)
 void sim_server_end(struct sim_server *server)
 {
 	sim_trace("server", server->number, "is closed", 0, NULL);
-	/* A COPY, or a slow statement, is given up at the end of the connection. */
+	/* A COPY or a slow statement ends with the connection. */
 	while (server->started && !server->has_parted && !server->session.stuck && work(server))
 		;
 	fake_forget(server->actor);

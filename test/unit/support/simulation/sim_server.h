@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The other end of a simulated server connection: connects, logs in, works, dies, cancels. */
+/*
+ * The other end of a simulated server connection: connects, logs in, runs statements, fails,
+ * and handles cancel requests.
+ */
 #ifndef PGUSHER_TEST_SIM_SERVER_H
 #define PGUSHER_TEST_SIM_SERVER_H
 
@@ -9,46 +12,51 @@
 enum { SIM_SERVERS = 16 };
 
 struct sim_server {
-	struct actor *actor; /* NULL: none here */
+	struct actor *actor; /* NULL: unused */
 	unsigned number;
 	bool connecting;
-	bool started; /* it has heard a StartupMessage */
-	bool has_parted; /* said its last, or cannot be reached: it works no more */
+	bool started; /* a StartupMessage was received */
+	bool has_parted; /* closed its side, or could not be connected to: it runs nothing */
 	uint8_t key[8];
-	size_t heard; /* of what it was sent */
+	size_t heard; /* bytes received and handled */
 	struct sim_postgres session;
 };
 
 extern struct sim_server sim_servers[SIM_SERVERS];
 
-/* Sessions are one client's up to DISCARD ALL. */
+/* Each session belongs to one client up to DISCARD ALL. */
 extern bool sim_server_one_owner;
 
-/* Take over the connections that were launched since. */
+/* Takes over the connections that were launched since the last call. */
 void sim_server_collect(void);
 
-/* Its connect ends: with this errno, or 0. False: it is not connecting. */
+/* Ends the connect with this errno, or 0. Returns false when the server is not connecting. */
 bool sim_server_connected(struct sim_server *server, int error);
 
-/* It handles one message, or goes on with what it was at. False: it has nothing to do. */
+/*
+ * Handles one message, or continues the current one. Returns false when there is nothing to do.
+ */
 bool sim_server_work(struct sim_server *server);
 
-/* The slow statement, if there is one, is through. */
+/* Ends the slow statement. Returns false if there is none. */
 bool sim_server_finish(struct sim_server *server);
 
-/* So many bytes of what it said reach us. False: it has said nothing. */
+/* Delivers so many bytes of its output to the pooler. Returns false when there is none. */
 bool sim_server_deliver(struct sim_server *server, size_t most);
 
-/* It says something by itself; possible between two messages only. */
+/* Sends an unsolicited message; possible between two messages only. */
 bool sim_server_chat(struct sim_server *server);
 
 /*
- * It ends: with a word (57P01) if it can, at once if not; the connection breaks, or is closed.
- * What it had said and not delivered is lost.
+ * The server fails: with an error (57P01) if it can, or without; the connection breaks, or is
+ * closed. Output that was not delivered is lost.
  */
 bool sim_server_die(struct sim_server *server, bool tells, bool breaks);
 
-/* We have closed it: what was sent to it is still read, as PostgreSQL does. */
+/*
+ * The pooler has closed the connection: what was sent before is still handled, as PostgreSQL
+ * does.
+ */
 void sim_server_end(struct sim_server *server);
 
 void sim_server_free(struct sim_server *server);

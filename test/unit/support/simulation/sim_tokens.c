@@ -13,7 +13,7 @@ static unsigned count;
 
 void sim_ledger_clear(void)
 {
-	count = 1; /* 0 is no token */
+	count = 1; /* 0 means no token */
 }
 
 unsigned sim_ledger_new(unsigned owner)
@@ -44,7 +44,7 @@ static bool is_digit(uint8_t letter)
 	return letter >= '0' && letter <= '9';
 }
 
-/* Tokens in a text or behind a length. */
+/* Skips the tokens in a text or after a length. */
 static void skip_texts(const uint8_t *body, size_t length)
 {
 	for (size_t i = 0; i + 1 < length; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the simulation knows of each statement that was ever asked for: whose it is, how often a
- * server ran it, and how it ended. Each carries a token, a number of its own, which answers echo.
+ * The record of each statement that a client has sent: which client, how often a server ran it,
+ * and how it ended. Each statement carries a token, a number of its own, which answers repeat.
  */
 #ifndef PGUSHER_TEST_SIM_TOKENS_H
 #define PGUSHER_TEST_SIM_TOKENS_H
@@ -15,20 +15,20 @@ enum sim_outcome { SIM_NOT_ENDED, SIM_DONE, SIM_CANCELED };
 
 struct sim_token {
 	unsigned owner; /* the client's number */
-	unsigned executed; /* by servers */
+	unsigned executed; /* number of executions by servers */
 	enum sim_outcome outcome;
-	bool skipped; /* its client knows that it did not run, and never will */
+	bool skipped; /* its client knows that it was not run, so it must never be */
 };
 
 void sim_ledger_clear(void);
 
-/* A new token of this client. */
+/* Creates a token of this client. */
 unsigned sim_ledger_new(unsigned owner);
 
-/* There must be such a token: what was made up by nobody fails the test. */
+/* Returns the token's record. An unknown token fails the test. */
 struct sim_token *sim_token(unsigned token);
 
-/* No server has run, or will run, the tokens that stand in this message. */
+/* The tokens in this message were not run, and must never be. */
 void sim_ledger_skip(char letter, const uint8_t *body, size_t length);
 
 #endif

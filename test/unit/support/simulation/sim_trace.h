@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The last steps of a simulation, to be told when one has failed. */
+/* The last steps of a simulation, printed after a failure. */
 #ifndef PGUSHER_TEST_SIM_TRACE_H
 #define PGUSHER_TEST_SIM_TRACE_H
 
@@ -7,27 +7,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Start anew, for the run with this seed. */
+/* Starts the trace of a run with this seed. */
 void sim_trace_begin(uint64_t seed, const char *settings);
 
 /*
- * One more step: `client 3: says 12 "text"`. `who` and `what` are kept as they are, the text,
+ * Adds a step: `client 3: sends 12 "text"`. `actor` and `action` are not copied; the text,
  * which may be NULL, is copied as far as there is room.
  */
 void sim_trace(
 	const char *who, unsigned number, const char *what, long amount, const char *text);
 
-/* The same of a message: its letter and whatever of it is text. */
+/* The same for a message: its type byte, and the printable part of its body. */
 void sim_trace_message(const char *who, unsigned number, const char *what,
 	const uint8_t *message, size_t total);
 
-/* The run has ended well. */
+/* The run has succeeded. */
 void sim_trace_end(void);
 
-/* Print seed, settings and steps, if a run has begun and not ended: else false. */
+/*
+ * Prints seed, settings and steps of a run that has not ended. Returns false when there is
+ * none.
+ */
 bool sim_trace_print(void);
 
-/* How many steps there were since the last begin. */
+/* The number of steps since sim_trace_begin(). */
 uint64_t sim_trace_steps(void);
 
 #endif

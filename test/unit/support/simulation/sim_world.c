@@ -12,9 +12,9 @@
 
 enum { OLD_KEYS = 8 };
 
-/* Somebody with a cancel request. */
+/* A connection with a cancel request. */
 struct asker {
-	struct actor *actor; /* NULL: none here */
+	struct actor *actor; /* NULL: unused */
 	struct buffer out;
 	size_t delivered;
 };
@@ -22,13 +22,13 @@ struct asker {
 static struct sim_client clients[SIM_CLIENTS];
 static struct asker askers[SIM_ASKERS];
 static struct sim_habits habits;
-static unsigned numbers; /* of clients so far */
-static uint8_t old_keys[OLD_KEYS][32]; /* of clients that are gone */
+static unsigned numbers; /* number of clients so far */
+static uint8_t old_keys[OLD_KEYS][32]; /* keys of closed clients */
 static char settings[1024];
 static struct janitor janitor;
 static bool is_running;
 
-/* --- the stage ---------------------------------------------------------------------------- */
+/* --- set-up ------------------------------------------------------------------------------- */
 
 static void draw_setting(const char *name, const char *const *values, unsigned count)
 {
@@ -113,7 +113,7 @@ void sim_world_end(void)
 	fake_end(NULL);
 }
 
-/* --- who is who --------------------------------------------------------------------------- */
+/* --- clients and servers ------------------------------------------------------------------ */
 
 static struct sim_client *any_client(void)
 {
@@ -130,7 +130,7 @@ static struct link *link_of(const struct sim_client *client)
 	return client->actor ? actor_link(client->actor) : NULL;
 }
 
-/* The simulated client at the other end of this link; NULL: none. */
+/* The simulated client at the other end of this link. NULL if there is none. */
 static struct sim_client *client_at(const struct link *link)
 {
 	for (unsigned i = 0; link && i < SIM_CLIENTS; i++)
@@ -159,7 +159,7 @@ void sim_world_check_cancel(const struct link *server)
 		fail_msg("a server is cancelled in state %u", server->state);
 }
 
-/* --- excuses ------------------------------------------------------------------------------ */
+/* --- causes for closing ------------------------------------------------------------------- */
 
 static void excuse_all_without_server(enum sim_excuse excuse)
 {
@@ -174,7 +174,9 @@ static void excuse_all(enum sim_excuse excuse)
 		clients[i].excuses |= excuse;
 }
 
-/* What excuses a client in this step. Whoever has a server that is gone will be told so. */
+/*
+ * Notes why a client may be closed in this step. A client paired with a failed server may be.
+ */
 static void note_excuses(void)
 {
 	const struct pool *pool;
@@ -222,7 +224,7 @@ static void look_at_asker(struct asker *asker)
 	buffer_free(&asker->out);
 }
 
-/* Who came first is first; and a pause gives nobody a server. */
+/* Waiting clients are in the order of their arrival, and no client is paired during a pause. */
 static void look_at_pool(const struct pool *pool)
 {
 	usec_t since = 0;
@@ -265,9 +267,9 @@ static void look(void)
 	fake_check();
 }
 
-/* --- what may happen ---------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------- */
 
-/* Mostly all of it, often a few bytes. */
+/* Everything, or often only a few bytes. */
 static size_t draw_length(void)
 {
 	return sim_chance(50) ? SIZE_MAX : 1 + sim_below(sim_chance(50) ? 8 : 64);
@@ -293,7 +295,7 @@ static bool client_delivers(void)
 	return sim_client_deliver(any_client(), draw_length());
 }
 
-/* It takes so much more and no more, or whatever comes. */
+/* The client reads a limited number of bytes from now on, or everything. */
 static bool client_reads(void)
 {
 	struct sim_client *client = any_client();
@@ -393,7 +395,7 @@ static bool server_dies(void)
 
 /* --- cancel requests ---------------------------------------------------------------------- */
 
-/* A key of somebody who is there, of somebody who was, or of nobody. */
+/* The key of a connected client, of a closed one, or an unknown key. */
 static size_t draw_key(uint8_t key[32])
 {
 	struct sim_client *client = any_client();
@@ -521,7 +523,7 @@ static bool operator_resumes(void)
 /* --- the scheduler ------------------------------------------------------------------------ */
 
 static const struct happening {
-	bool (*happens)(void); /* false: it cannot, just now */
+	bool (*happens)(void); /* false: not possible now */
 	unsigned weight;
 } events[] = {
 	{client_connects, 40},
@@ -576,9 +578,9 @@ void sim_world_run(unsigned steps)
 			steps--;
 }
 
-/* --- coming to an end --------------------------------------------------------------------- */
+/* --- the end of a run --------------------------------------------------------------------- */
 
-/* Something more has happened, or not. */
+/* Checks everything if there was an event; returns whether there was. */
 static bool looked(bool did)
 {
 	if (!did)
@@ -613,7 +615,7 @@ static bool end_client(struct sim_client *client, bool (*finish)(struct sim_clie
 	return did;
 }
 
-/* Everybody does what he can, once. False: nobody can do anything. */
+/* Every client and server does what it can, once. Returns false when none could do anything. */
 static bool go_round(bool (*finish)(struct sim_client *client))
 {
 	bool did = false;
@@ -629,7 +631,7 @@ static bool go_round(bool (*finish)(struct sim_client *client))
 	return did;
 }
 
-/* Until nobody has anything to do, however long it takes. */
+/* Runs until no client or server has anything to do, however long it takes. */
 static void go_on_until_quiet(bool (*finish)(struct sim_client *client))
 {
 	enum { QUIET_SECONDS = 15 };
@@ -717,7 +719,7 @@ static void check_all_answered(void)
 	}
 }
 
-/* Nobody has anything of anybody's. */
+/* All pools are at rest: no client waits, and no server is in use. */
 static void check_pools(void)
 {
 	const struct pool *pool;
@@ -741,7 +743,7 @@ void sim_world_settle(void)
 	operator_resumes();
 	look();
 	go_on_until_quiet(sim_client_finish_transaction);
-	/* In session mode those who are through keep their servers from those who wait. */
+	/* In session mode finished clients keep their servers while others wait. */
 	if (!sim_server_one_owner) {
 		check_all_answered();
 		check_pools();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The simulated world around one registry: clients, servers, askers of cancel requests, an
- * operator, and time. What happens next is drawn; after each step all that must hold is looked at.
+ * The simulated environment of one registry: clients, servers, cancel requests, an operator,
+ * and time. Each next event is drawn at random; after each step all invariants are checked.
  */
 #ifndef PGUSHER_TEST_SIM_WORLD_H
 #define PGUSHER_TEST_SIM_WORLD_H
@@ -11,28 +11,32 @@
 
 enum { SIM_CLIENTS = 12, SIM_ASKERS = 6 };
 
-/* Begin a run: fake_start() with settings drawn for this pool mode. */
+/* Begins a run: fake_start() with random settings for this pool mode. */
 void sim_world_begin(uint64_t seed, const char *pool_mode);
 
-/* So many steps. */
+/* Runs so many steps. */
 void sim_world_run(unsigned steps);
 
 /*
- * Nothing bad happens any more and everybody comes to an end: transactions first, and then the
- * pools must have come to rest; then the clients leave. Who does not get there hangs.
+ * Ends the run without further failures: transactions end first, and then the pools must be
+ * idle; then the clients disconnect. A client or server that does not get there hangs, and
+ * fails the test.
  */
 void sim_world_settle(void);
 
-/* Let everything go; also after a failure. */
+/* Frees everything; also after a failure. */
 void sim_world_end(void);
 
-/* Print what the pools have; after a failure. */
+/* Prints the state of all pools; after a failure. */
 void sim_world_print(void);
 
-/* Has somebody shown the key of this client, or is the client gone? */
+/* Was a cancel request sent with the key of this client, or is the client closed? */
 bool sim_world_is_aimed_at(unsigned client);
 
-/* A cancel request reaches this server: is it for its client, or is nobody hit by it? */
+/*
+ * A cancel request arrives at this server. Fails the test unless it was sent for the paired
+ * client, or the server is unpaired.
+ */
 void sim_world_check_cancel(const struct link *server);
 
 #endif
