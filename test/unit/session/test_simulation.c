@@ -76,9 +76,9 @@ static double seconds(void)
 
 static void run_mode(uint64_t mode)
 {
-	const uint64_t asked = number_from("PGUSHER_SIMULATION_SECONDS", 0);
-	const double until = seconds() + (double)(asked ? asked : SECONDS);
-	const uint64_t only = number_from("SEED", 0), most = asked ? UINT64_MAX : RUNS;
+	const uint64_t wanted = number_from("PGUSHER_SIMULATION_SECONDS", 0);
+	const double until = seconds() + (double)(wanted ? wanted : SECONDS);
+	const uint64_t only = number_from("SEED", 0), most = wanted ? UINT64_MAX : RUNS;
 	uint64_t seed = number_from("FROM", 1), runs = 0, steps = 0;
 
 	if (only != 0) {

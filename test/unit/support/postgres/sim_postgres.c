@@ -17,7 +17,7 @@ void sim_postgres_start(struct sim_postgres *pg, bool is_real, const char *appli
 	snprintf(pg->start, sizeof(pg->start), "%s", application_name);
 	memcpy(pg->value, pg->start, sizeof(pg->value));
 	memcpy(pg->saved, pg->start, sizeof(pg->saved));
-	memcpy(pg->told, pg->start, sizeof(pg->told));
+	memcpy(pg->reported, pg->start, sizeof(pg->reported));
 }
 
 void sim_postgres_free(struct sim_postgres *pg)
@@ -90,9 +90,9 @@ static void ready(struct sim_postgres *pg)
 {
 	if (pg->status == 'I')
 		sim_postgres_end_transaction(pg, true);
-	if (strcmp(pg->told, pg->value) != 0)
+	if (strcmp(pg->reported, pg->value) != 0)
 		writer_parameter_status(&pg->out, "application_name", pg->value);
-	memcpy(pg->told, pg->value, sizeof(pg->told));
+	memcpy(pg->reported, pg->value, sizeof(pg->reported));
 	writer_ready(&pg->out, (enum ready_status)pg->status);
 	pg->rest = NULL;
 }
@@ -155,9 +155,9 @@ static void on_query(struct sim_postgres *pg, const char *sql)
 	assert_true(strlen(sql) < sizeof(pg->query));
 	pg->extended = false;
 	if (strncmp(sql, SIM_SETS, strlen(SIM_SETS)) != 0)
-		pg->mishap = SIM_NO_MISHAP;
-	else if (pg->mishap == SIM_NO_MISHAP && sim_chance(2))
-		pg->mishap = SIM_SETS_REFUSED;
+		pg->set_failure = SIM_SETS_SUCCEED;
+	else if (pg->set_failure == SIM_SETS_SUCCEED && sim_chance(2))
+		pg->set_failure = SIM_SETS_REFUSED;
 	sim_postgres_drop(pg, "");
 	if (find_portal(pg, ""))
 		find_portal(pg, "")->used = false;
@@ -237,12 +237,12 @@ static void on_parse(struct sim_postgres *pg, const char *name, const char *text
 		prepare(pg, &statement);
 }
 
-void sim_postgres_forgive(struct sim_postgres *pg)
+void sim_postgres_accept_refused(struct sim_postgres *pg)
 {
 	if (!pg->skipping || !pg->refused.used || pg->refused.name[0] == '\0')
 		return;
 	pg->skipping = false;
-	sim_postgres_take(pg, sim_postgres_said(pg));
+	sim_postgres_take(pg, sim_postgres_output(pg));
 	prepare(pg, &pg->refused);
 	pg->refused.used = false;
 }
@@ -380,7 +380,8 @@ static void on_function_call(struct sim_postgres *pg, struct reader *reader)
 	ready(pg);
 }
 
-void sim_postgres_hear(struct sim_postgres *pg, char letter, const uint8_t *body, size_t length)
+void sim_postgres_handle(
+	struct sim_postgres *pg, char letter, const uint8_t *body, size_t length)
 {
 	struct reader reader;
 
@@ -395,7 +396,7 @@ void sim_postgres_hear(struct sim_postgres *pg, char letter, const uint8_t *body
 		ready(pg);
 	} else if (pg->skipping) {
 		if (!pg->is_real)
-			sim_ledger_skip(letter, body, length);
+			sim_tokens_skip(letter, body, length);
 	} else if (letter == PQ_QUERY)
 		on_query(pg, reader_string(&reader));
 	else if (letter == PQ_FUNCTION_CALL)

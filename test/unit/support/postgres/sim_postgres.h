@@ -35,7 +35,7 @@ enum { SIM_NAME = 64, SIM_TEXT = 128, SIM_QUERY = 512, SIM_STATEMENTS = 64, SIM_
 #define SIM_NO_STATEMENT "prepared statement did not exist"
 
 /* The FATAL error of a server that is shut down. */
-#define SIM_LAST_WORDS "terminating connection"
+#define SIM_SHUTDOWN_ERROR "terminating connection"
 
 struct sim_statement {
 	char name[SIM_NAME], text[SIM_TEXT];
@@ -49,7 +49,7 @@ struct sim_portal {
 };
 
 /* How the pooler's next SETs fail. */
-enum sim_mishap { SIM_NO_MISHAP, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
+enum sim_set_failure { SIM_SETS_SUCCEED, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
 
 /* How the pooler's SETs begin. */
 #define SIM_SETS "BEGIN;SET "
@@ -68,13 +68,13 @@ struct sim_postgres {
 	bool stuck; /* a slow statement runs */
 	bool interrupted; /* a cancel request has arrived */
 	bool over; /* Terminate was received */
-	enum sim_mishap mishap;
-	bool had_mishap; /* SETs have failed: the client that they were for may be closed */
+	enum sim_set_failure set_failure;
+	bool had_set_failure; /* SETs have failed: the client that they were for may be closed */
 	enum sim_copy copy;
 	unsigned running; /* token of the slow statement, or of the COPY */
 	unsigned
 		owner; /* client of the transaction, or with one_owner of the session; 0: none yet */
-	char value[32], saved[32], told[32], start[32]; /* application_name */
+	char value[32], saved[32], reported[32], start[32]; /* application_name */
 	char query[SIM_QUERY]; /* the simple query, and the part of it that was not run yet: */
 	const char *rest; /* NULL: all was run */
 	struct sim_statement statements[SIM_STATEMENTS];
@@ -88,7 +88,7 @@ void sim_postgres_start(struct sim_postgres *pg, bool is_real, const char *appli
 void sim_postgres_free(struct sim_postgres *pg);
 
 /* Handles one whole message. A slow statement must not be running. */
-void sim_postgres_hear(
+void sim_postgres_handle(
 	struct sim_postgres *pg, char letter, const uint8_t *body, size_t length);
 
 /*
@@ -102,10 +102,10 @@ void sim_postgres_go_on(struct sim_postgres *pg, bool finish);
  * has, even in a failed transaction. If the oracle has just refused this Parse, it takes the
  * refusal back.
  */
-void sim_postgres_forgive(struct sim_postgres *pg);
+void sim_postgres_accept_refused(struct sim_postgres *pg);
 
 /* The number of bytes of output that were not taken yet. */
-static inline size_t sim_postgres_said(const struct sim_postgres *pg)
+static inline size_t sim_postgres_output(const struct sim_postgres *pg)
 {
 	return pg->out.length - pg->taken;
 }

@@ -13,7 +13,7 @@
 /* A parsed statement. */
 struct call {
 	const char *text, *parameter;
-	char says[40]; /* text of its rows and errors */
+	char result[40]; /* text of its rows and errors */
 	unsigned token; /* 0: none */
 	unsigned number;
 };
@@ -74,7 +74,7 @@ static enum sim_run run_row(struct sim_postgres *pg, const struct call *call)
 {
 	write_heading(pg);
 	for (unsigned i = 0; i < call->number; i++)
-		write_row(pg, call->says);
+		write_row(pg, call->result);
 	return complete(pg, "SELECT");
 }
 
@@ -90,13 +90,13 @@ static enum sim_run run_show(struct sim_postgres *pg, const struct call *call)
 
 static enum sim_run run_fail(struct sim_postgres *pg, const struct call *call)
 {
-	sim_postgres_fail(pg, "22012", call->says);
+	sim_postgres_fail(pg, "22012", call->result);
 	return SIM_RUN_FAILED;
 }
 
 static enum sim_run run_notice(struct sim_postgres *pg, const struct call *call)
 {
-	writer_notice(&pg->out, "NOTICE", "00000", call->says);
+	writer_notice(&pg->out, "NOTICE", "00000", call->result);
 	return complete(pg, "DO");
 }
 
@@ -110,12 +110,12 @@ static enum sim_run run_slow(struct sim_postgres *pg, const struct call *call)
 }
 
 /* This statement is one of the pooler's SETs, which fail. */
-static enum sim_run run_mishap(struct sim_postgres *pg)
+static enum sim_run fail_sets(struct sim_postgres *pg)
 {
-	const bool canceled = pg->mishap == SIM_SETS_CANCELED;
+	const bool canceled = pg->set_failure == SIM_SETS_CANCELED;
 
-	pg->mishap = SIM_NO_MISHAP;
-	pg->had_mishap = true;
+	pg->set_failure = SIM_SETS_SUCCEED;
+	pg->had_set_failure = true;
 	sim_postgres_fail(pg, canceled ? "57014" : "22023",
 		canceled ? "canceling statement due to user request" : "no such value");
 	return SIM_RUN_FAILED;
@@ -125,8 +125,8 @@ static enum sim_run run_begin(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
 	/* The cancel request may arrive before the transaction starts. */
-	if (pg->mishap == SIM_SETS_CANCELED && sim_chance(30))
-		return run_mishap(pg);
+	if (pg->set_failure == SIM_SETS_CANCELED && sim_chance(30))
+		return fail_sets(pg);
 	pg->status = 'T';
 	pg->implicit = false;
 	return complete(pg, "BEGIN");
@@ -160,7 +160,7 @@ static enum sim_run run_copy_out(struct sim_postgres *pg, const struct call *cal
 {
 	letters_write(&pg->out, SERVER_SPEAKS, "H");
 	for (unsigned i = 0; i < call->number; i++)
-		writer_message(&pg->out, PQ_COPY_DATA, call->says, strlen(call->says));
+		writer_message(&pg->out, PQ_COPY_DATA, call->result, strlen(call->result));
 	letters_write(&pg->out, SERVER_SPEAKS, "c");
 	return complete(pg, "COPY");
 }
@@ -169,8 +169,8 @@ static enum sim_run run_set(struct sim_postgres *pg, const struct call *call)
 {
 	char name[32] = "", value[32] = "";
 
-	if (pg->mishap != SIM_NO_MISHAP)
-		return run_mishap(pg);
+	if (pg->set_failure != SIM_SETS_SUCCEED)
+		return fail_sets(pg);
 	sscanf(call->text + 4, "%31[^=]='%31[^']'", name, value);
 	assert_string_equal(name, "application_name");
 	memcpy(pg->value, value, sizeof(pg->value));
@@ -254,7 +254,7 @@ static const struct word *word_of(const char *text)
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (strncasecmp(text, words[i].word, strlen(words[i].word)) == 0)
 			return &words[i];
-	fail_msg("nobody says \"%s\"", text);
+	fail_msg("unknown statement \"%s\"", text);
 	return NULL;
 }
 
@@ -270,8 +270,8 @@ static const struct word *read_call(struct call *call, const char *text, const c
 	if (!word->has_token)
 		return word;
 	sscanf(text, "%*s t%u %u", &call->token, &call->number);
-	snprintf(call->says, sizeof(call->says), "t%u%s%s", call->token, parameter ? "/" : "",
-		parameter ? parameter : "");
+	snprintf(call->result, sizeof(call->result), "t%u%s%s", call->token,
+		parameter ? "/" : "", parameter ? parameter : "");
 	if (parameter)
 		sscanf(parameter, "t%u", &call->token);
 	return word;
@@ -300,7 +300,7 @@ static void execute_rows(struct sim_postgres *pg, struct sim_portal *portal, uns
 	}
 	portal->started = true;
 	for (unsigned i = 0; portal->left > 0 && (most == 0 || i < most); i++, portal->left--)
-		write_row(pg, call.says);
+		write_row(pg, call.result);
 	if (portal->left > 0)
 		writer_message(&pg->out, PQ_PORTAL_SUSPENDED, NULL, 0);
 	else

@@ -32,27 +32,27 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 /* What may be sent depends on answers that have not arrived. */
 static bool has_to_wait(const struct sim_client *client)
 {
-	return !client->actor || !client->talks || client->leaves || client->told_last ||
-		client->awaits_copy;
+	return !client->actor || !client->logged_in || client->disconnects ||
+		client->server_ended || client->awaits_copy;
 }
 
-bool sim_client_speak(struct sim_client *client, const struct sim_habits *habits)
+bool sim_client_send(struct sim_client *client, const struct sim_profile *profile)
 {
 	if (has_to_wait(client) || client->out.length - client->delivered > 4096)
 		return false;
 	if (client->copies) {
-		sim_speech_copy(client, sim_chance(25));
+		sim_requests_copy(client, sim_chance(25));
 		return true;
 	}
-	if (client->owed >= habits->pipeline)
+	if (client->owed >= profile->pipeline)
 		return false;
 	if (!client->batch && sim_chance(1)) {
-		sim_trace("client", client->number, "says goodbye", client->owed, NULL);
-		sim_speech_terminate(client);
+		sim_trace("client", client->number, "sends Terminate", client->owed, NULL);
+		sim_requests_terminate(client);
 	} else if (client->batch && sim_chance(50)) {
-		sim_speech_sync(client);
+		sim_requests_sync(client);
 	} else {
-		sim_speech_draw(client, habits);
+		sim_requests_draw(client, profile);
 	}
 	return true;
 }
@@ -62,16 +62,16 @@ bool sim_client_finish_transaction(struct sim_client *client)
 	if (has_to_wait(client))
 		return false;
 	if (client->copies) {
-		sim_speech_copy(client, true);
+		sim_requests_copy(client, true);
 		return true;
 	}
 	if (client->batch) {
-		sim_speech_sync(client);
+		sim_requests_sync(client);
 		return true;
 	}
 	if (client->owed > 0 || client->status == 'I')
 		return false;
-	sim_speech_query(client, "rollback");
+	sim_requests_query(client, "rollback");
 	return true;
 }
 
@@ -81,8 +81,8 @@ bool sim_client_finish(struct sim_client *client)
 		return true;
 	if (has_to_wait(client) || client->owed > 0)
 		return false;
-	sim_trace("client", client->number, "says goodbye", client->owed, NULL);
-	sim_speech_terminate(client);
+	sim_trace("client", client->number, "sends Terminate", client->owed, NULL);
+	sim_requests_terminate(client);
 	return true;
 }
 
@@ -99,14 +99,14 @@ bool sim_client_deliver(struct sim_client *client, size_t most)
 	if (client->delivered == client->out.length) {
 		buffer_clear(&client->out);
 		client->delivered = 0;
-		if (client->leaves)
-			client->excuses |= SIM_IT_LEFT;
+		if (client->disconnects)
+			client->close_causes |= SIM_CLIENT_DISCONNECTED;
 	}
 	scripted_run(client->actor->script);
 	return true;
 }
 
-void sim_client_hear(struct sim_client *client)
+void sim_client_check(struct sim_client *client)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(client->actor->script, &length);
@@ -114,7 +114,7 @@ void sim_client_hear(struct sim_client *client)
 	if (client->heard == length)
 		return;
 	while (client->heard < length) {
-		const size_t used = sim_oracle_judge(
+		const size_t used = sim_oracle_check(
 			client, output + client->heard, length - client->heard);
 
 		if (used == 0)
@@ -130,12 +130,13 @@ void sim_client_end(struct sim_client *client)
 	size_t length;
 	const uint8_t *output;
 
-	sim_trace("client", client->number, "is gone", (long)client->excuses, client->fatal);
-	sim_client_hear(client);
+	sim_trace("client", client->number, "is closed", (long)client->close_causes,
+		client->fatal);
+	sim_client_check(client);
 	output = scripted_output(client->actor->script, &length);
 	if (client->heard < length)
-		sim_oracle_judge_tail(client, output + client->heard, length - client->heard);
-	sim_oracle_judge_end(client);
+		sim_oracle_check_tail(client, output + client->heard, length - client->heard);
+	sim_oracle_check_close(client);
 	fake_forget(client->actor);
 	sim_client_free(client);
 }
@@ -144,6 +145,6 @@ void sim_client_free(struct sim_client *client)
 {
 	client->actor = NULL;
 	buffer_free(&client->out);
-	buffer_free(&client->asked);
+	buffer_free(&client->requests);
 	sim_postgres_free(&client->oracle);
 }

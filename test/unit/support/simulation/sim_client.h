@@ -14,17 +14,17 @@
 #include "support/postgres/sim_postgres.h"
 
 /* Why a client may have been closed. */
-enum sim_excuse {
-	SIM_IT_LEFT = 1 << 0, /* it broke its connection, or sent Terminate */
-	SIM_SERVER_DIED = 1 << 1, /* its paired server failed */
+enum sim_close_cause {
+	SIM_CLIENT_DISCONNECTED = 1 << 0, /* it broke its connection, or sent Terminate */
+	SIM_SERVER_FAILED = 1 << 1, /* its paired server failed */
 	SIM_NO_SERVER = 1 << 2, /* no server could be connected to */
 	SIM_KILLED = 1 << 3, /* by the operator */
 	SIM_WAITED = 1 << 4, /* it waited for so long that a timeout may expire */
-	SIM_BEGAN = 1 << 5, /* it began a transaction block in statement mode */
+	SIM_BEGAN_TRANSACTION = 1 << 5, /* it began a transaction block in statement mode */
 };
 
 /* What clients of this run send. */
-struct sim_habits {
+struct sim_profile {
 	bool transactions; /* begin and commit */
 	bool names; /* named statements */
 	bool apart; /* Parse and Bind in different batches */
@@ -32,19 +32,19 @@ struct sim_habits {
 	bool sets; /* of application_name */
 	unsigned shared; /* token of the texts that several clients prepare */
 	unsigned pipeline; /* limit of batches in flight */
-	unsigned trouble; /* percentage of batches with an error */
+	unsigned error_percent; /* batches with an error */
 };
 
 struct sim_client {
 	struct actor *actor; /* NULL: not connected */
 	unsigned number;
-	bool talks; /* the login has ended */
-	bool leaves; /* it has sent Terminate, or disconnected */
-	bool stalls; /* it reads a few bytes only: a final error may not be received */
+	bool logged_in; /* the login has ended */
+	bool disconnects; /* it has sent Terminate, or disconnected */
+	bool reads_little; /* it reads a few bytes only: a final error may not be received */
 	struct buffer out; /* messages sent, and how much of them was delivered: */
 	size_t delivered;
-	struct buffer asked; /* the same for the oracle, and how much of them it has handled: */
-	size_t heard_asked;
+	struct buffer requests; /* the same for the oracle, which has handled so much: */
+	size_t handled;
 	struct sim_postgres oracle;
 	size_t heard; /* bytes received and checked */
 	unsigned owed; /* ReadyForQuery messages expected */
@@ -54,13 +54,13 @@ struct sim_client {
 	bool copies;
 	bool bound; /* a portal was bound in this batch */
 	bool unnamed; /* the unnamed statement was parsed, and no Query sent since */
-	bool told_last; /* its server's FATAL error was received: only one of the pooler may follow */
-	bool told_fatal; /* the pooler's FATAL error was received: nothing may follow */
+	bool server_ended; /* a FATAL error of its server was received */
+	bool pooler_ended; /* a FATAL error of the pooler was received: nothing may follow */
 	char fatal[8]; /* its SQLSTATE */
 	uint8_t key[32];
 	size_t key_length;
-	unsigned aimed; /* number of cancel requests with its key */
-	unsigned excuses; /* enum sim_excuse */
+	unsigned cancel_requests; /* number of cancel requests with its key */
+	unsigned close_causes; /* enum sim_close_cause */
 	unsigned names; /* number of portal names used so far */
 	unsigned answers; /* number of ReadyForQuery messages in all */
 };
@@ -72,7 +72,7 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
  * Sends more messages, if the client may now. Returns false when it waits for answers, or is
  * not connected.
  */
-bool sim_client_speak(struct sim_client *client, const struct sim_habits *habits);
+bool sim_client_send(struct sim_client *client, const struct sim_profile *profile);
 
 /*
  * Ends everything that was begun, then sends Terminate. Returns false while it waits for
@@ -89,7 +89,7 @@ bool sim_client_finish_transaction(struct sim_client *client);
 bool sim_client_deliver(struct sim_client *client, size_t most);
 
 /* Checks everything received since the last call. */
-void sim_client_hear(struct sim_client *client);
+void sim_client_check(struct sim_client *client);
 
 /* The pooler has closed the connection: checks that, and frees the client. */
 void sim_client_end(struct sim_client *client);

@@ -12,47 +12,47 @@
 /* --- the expected message ----------------------------------------------------------------- */
 
 /* The next message of the client that the oracle has not handled. NULL if there is none. */
-static const uint8_t *next_asked(const struct sim_client *client, struct frame *frame)
+static const uint8_t *next_request(const struct sim_client *client, struct frame *frame)
 {
-	const uint8_t *next = client->asked.data + client->heard_asked;
-	const size_t left = client->asked.length - client->heard_asked;
+	const uint8_t *next = client->requests.data + client->handled;
+	const size_t left = client->requests.length - client->handled;
 
 	return frame_peek(next, left, UINT32_MAX, frame) == FRAME_WHOLE ? next : NULL;
 }
 
-static void take_asked(struct sim_client *client, size_t length)
+static void take_request(struct sim_client *client, size_t length)
 {
-	client->heard_asked += length;
-	if (client->heard_asked < client->asked.length)
+	client->handled += length;
+	if (client->handled < client->requests.length)
 		return;
-	buffer_clear(&client->asked);
-	client->heard_asked = 0;
+	buffer_clear(&client->requests);
+	client->handled = 0;
 }
 
 /* The oracle handles the next message. Returns false when the client has sent no more. */
-static bool hear_next(struct sim_client *client)
+static bool handle_next(struct sim_client *client)
 {
 	struct frame frame;
-	const uint8_t *message = next_asked(client, &frame);
+	const uint8_t *message = next_request(client, &frame);
 
 	if (!message)
 		return false;
-	sim_trace_message("oracle", client->number, "hears", message, frame.total);
-	sim_postgres_hear(&client->oracle, (char)frame.type, frame_body(message),
+	sim_trace_message("oracle", client->number, "receives", message, frame.total);
+	sim_postgres_handle(&client->oracle, (char)frame.type, frame_body(message),
 		frame_body_size(&frame));
-	take_asked(client, frame.total);
+	take_request(client, frame.total);
 	return true;
 }
 
 /* Runs the oracle until it has output. Returns false when there is none. */
 static bool expect(struct sim_client *client)
 {
-	while (sim_postgres_said(&client->oracle) == 0) {
+	while (sim_postgres_output(&client->oracle) == 0) {
 		if (client->oracle.stuck) {
 			sim_postgres_go_on(&client->oracle, false);
-			if (client->oracle.stuck && sim_postgres_said(&client->oracle) == 0)
+			if (client->oracle.stuck && sim_postgres_output(&client->oracle) == 0)
 				return false;
-		} else if (!hear_next(client)) {
+		} else if (!handle_next(client)) {
 			return false;
 		}
 	}
@@ -79,23 +79,23 @@ static const char *show(const uint8_t *data, size_t length)
 }
 
 /* In a failed transaction the pooler may answer a Parse: see doc/differences.md. */
-static void allow_our_answer(struct sim_client *client, uint8_t type)
+static void allow_pooler_answer(struct sim_client *client, uint8_t type)
 {
 	if (type == PQ_PARSE_COMPLETE && expected(client)[0] == PQ_ERROR_RESPONSE)
-		sim_postgres_forgive(&client->oracle);
+		sim_postgres_accept_refused(&client->oracle);
 }
 
 static void compare(struct sim_client *client, const uint8_t *data, size_t total)
 {
 	if (!expect(client))
-		fail_msg("client %u hears \"%s\" and has asked for nothing", client->number,
-			show(data, total));
-	allow_our_answer(client, data[0]);
-	if (sim_postgres_said(&client->oracle) < total ||
+		fail_msg("client %u receives \"%s\" and has no request in flight",
+			client->number, show(data, total));
+	allow_pooler_answer(client, data[0]);
+	if (sim_postgres_output(&client->oracle) < total ||
 		memcmp(expected(client), data, total) != 0)
-		fail_msg("client %u hears \"%s\" and not \"%s\"", client->number,
+		fail_msg("client %u receives \"%s\" and not \"%s\"", client->number,
 			show(data, total),
-			show(expected(client), sim_postgres_said(&client->oracle)));
+			show(expected(client), sim_postgres_output(&client->oracle)));
 	sim_postgres_take(&client->oracle, total);
 }
 
@@ -114,7 +114,7 @@ static bool is_notification(const uint8_t *message, size_t total)
 }
 
 /* A notice of the pooler, or an unsolicited message of a server. */
-static bool is_unasked(const uint8_t *message, size_t total)
+static bool is_unsolicited(const uint8_t *message, size_t total)
 {
 	const char *name, *value;
 	struct report report;
@@ -154,28 +154,29 @@ static void skip_next(struct sim_client *client)
 	struct frame frame = {0};
 	const uint8_t *message;
 
-	while ((message = next_asked(client, &frame)) != NULL && strchr("dcf", frame.type))
-		take_asked(client, frame.total);
+	while ((message = next_request(client, &frame)) != NULL && strchr("dcf", frame.type))
+		take_request(client, frame.total);
 	if (!message)
-		fail_msg("client %u was cancelled, and had asked for nothing", client->number);
+		fail_msg(
+			"client %u was cancelled, without a request in flight", client->number);
 	if (frame.type == PQ_QUERY || frame.type == PQ_FUNCTION_CALL || frame.type == PQ_SYNC) {
-		sim_ledger_skip((char)frame.type, frame_body(message), frame_body_size(&frame));
-		take_asked(client, frame.total);
+		sim_tokens_skip((char)frame.type, frame_body(message), frame_body_size(&frame));
+		take_request(client, frame.total);
 		writer_ready(&oracle->out, READY_IDLE);
 	} else {
 		oracle->extended = oracle->skipping = true;
 	}
 }
 
-static void judge_cancel(struct sim_client *client)
+static void check_cancel(struct sim_client *client)
 {
 	const struct sim_postgres *oracle = &client->oracle;
 
-	if (client->aimed == 0)
-		fail_msg("client %u was cancelled, which nobody had asked for", client->number);
-	if (sim_postgres_said(oracle) > 0 || oracle->stuck || oracle->skipping ||
+	if (client->cancel_requests == 0)
+		fail_msg("client %u was cancelled, without a request", client->number);
+	if (sim_postgres_output(oracle) > 0 || oracle->stuck || oracle->skipping ||
 		oracle->copy != SIM_NO_COPY || oracle->status != 'I')
-		fail_msg("client %u was cancelled in the middle of something", client->number);
+		fail_msg("client %u was cancelled within a request", client->number);
 	skip_next(client);
 	client->awaits_copy = false;
 }
@@ -191,15 +192,15 @@ static bool is_fatal(struct sim_client *client, const uint8_t *message, size_t t
 	if (!report.severity || strcmp(report.severity, "FATAL") != 0)
 		return false;
 	snprintf(client->fatal, sizeof(client->fatal), "%s", report.sqlstate);
-	if (strcmp(report.text, SIM_LAST_WORDS) != 0)
-		client->told_fatal = true;
-	client->told_last = true;
+	if (strcmp(report.text, SIM_SHUTDOWN_ERROR) != 0)
+		client->pooler_ended = true;
+	client->server_ended = true;
 	return true;
 }
 
 /* --- the welcome -------------------------------------------------------------------------- */
 
-static void note_start(struct sim_client *client, const uint8_t *message, size_t total)
+static void start_oracle(struct sim_client *client, const uint8_t *message, size_t total)
 {
 	const char *name, *value;
 
@@ -208,14 +209,14 @@ static void note_start(struct sim_client *client, const uint8_t *message, size_t
 		sim_postgres_start(&client->oracle, false, value);
 }
 
-static void judge_welcome(struct sim_client *client, const uint8_t *message, size_t total)
+static void check_welcome(struct sim_client *client, const uint8_t *message, size_t total)
 {
 	switch (message[0]) {
 	case PQ_AUTHENTICATION:
 		sim_postgres_start(&client->oracle, false, "");
 		break;
 	case PQ_PARAMETER_STATUS:
-		note_start(client, message, total);
+		start_oracle(client, message, total);
 		break;
 	case PQ_BACKEND_KEY_DATA:
 		assert_true(total - 5 <= sizeof(client->key));
@@ -224,10 +225,10 @@ static void judge_welcome(struct sim_client *client, const uint8_t *message, siz
 		break;
 	case PQ_READY_FOR_QUERY:
 		assert_true(client->key_length >= 8);
-		client->talks = true;
+		client->logged_in = true;
 		break;
 	default:
-		fail_msg("client %u is welcomed by \"%s\"", client->number,
+		fail_msg("client %u receives at its login \"%s\"", client->number,
 			show(message, total));
 	}
 }
@@ -253,57 +254,58 @@ static void note(struct sim_client *client, const uint8_t *message)
 	}
 }
 
-size_t sim_oracle_judge(struct sim_client *client, const uint8_t *data, size_t available)
+size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t available)
 {
 	struct frame frame;
 
-	if (client->told_fatal)
-		fail_msg("client %u hears more after its end", client->number);
+	if (client->pooler_ended)
+		fail_msg("client %u receives more after its FATAL error", client->number);
 	if (frame_peek(data, available, UINT32_MAX, &frame) != FRAME_WHOLE)
 		return 0;
-	sim_trace_message("client", client->number, "hears", data, frame.total);
+	sim_trace_message("client", client->number, "receives", data, frame.total);
 	if (is_fatal(client, data, frame.total))
 		return frame.total;
-	if (client->told_last)
-		fail_msg("client %u hears more after its server's end", client->number);
-	if (!client->talks) {
-		judge_welcome(client, data, frame.total);
+	if (client->server_ended)
+		fail_msg("client %u receives more after its server's FATAL error",
+			client->number);
+	if (!client->logged_in) {
+		check_welcome(client, data, frame.total);
 	} else if (is_canceled_by_us(data, frame.total)) {
-		judge_cancel(client);
-	} else if (!is_unasked(data, frame.total)) {
+		check_cancel(client);
+	} else if (!is_unsolicited(data, frame.total)) {
 		compare(client, data, frame.total);
 		note(client, data);
 	}
 	return frame.total;
 }
 
-void sim_oracle_judge_tail(struct sim_client *client, const uint8_t *data, size_t length)
+void sim_oracle_check_tail(struct sim_client *client, const uint8_t *data, size_t length)
 {
-	if (!client->talks || strchr("SNAE", data[0]))
+	if (!client->logged_in || strchr("SNAE", data[0]))
 		return;
 	assert_true(expect(client));
-	allow_our_answer(client, data[0]);
-	if (sim_postgres_said(&client->oracle) < length ||
+	allow_pooler_answer(client, data[0]);
+	if (sim_postgres_output(&client->oracle) < length ||
 		memcmp(expected(client), data, length) != 0)
-		fail_msg("client %u hears at its end \"%s\" and not \"%s\"", client->number,
+		fail_msg("client %u received last \"%s\" and not \"%s\"", client->number,
 			show(data, length),
-			show(expected(client), sim_postgres_said(&client->oracle)));
+			show(expected(client), sim_postgres_output(&client->oracle)));
 }
 
 /* --- closing ------------------------------------------------------------------------------ */
 
 /* Which FATAL error a client may receive for which cause; "" is none. */
 static const struct {
-	enum sim_excuse excuse;
+	enum sim_close_cause cause;
 	const char *fatal;
 } endings[] = {
-	{SIM_IT_LEFT, ""},
-	{SIM_SERVER_DIED, "08006"},
-	{SIM_SERVER_DIED, "57P01"},
-	{SIM_SERVER_DIED, "08P01"},
-	{SIM_SERVER_DIED,
+	{SIM_CLIENT_DISCONNECTED, ""},
+	{SIM_SERVER_FAILED, "08006"},
+	{SIM_SERVER_FAILED, "57P01"},
+	{SIM_SERVER_FAILED, "08P01"},
+	{SIM_SERVER_FAILED,
 		"57014"}, /* its SETs were cancelled, and it is unknown what was run */
-	{SIM_SERVER_DIED, ""}, /* within a message */
+	{SIM_SERVER_FAILED, ""}, /* within a message */
 	{SIM_NO_SERVER, "08P01"},
 	{SIM_NO_SERVER, "08006"},
 	{SIM_NO_SERVER, "57P03"},
@@ -311,17 +313,17 @@ static const struct {
 	{SIM_KILLED, ""}, /* in the middle of a message */
 	{SIM_WAITED, "57014"},
 	{SIM_WAITED, "57P03"},
-	{SIM_BEGAN, "08P01"},
+	{SIM_BEGAN_TRANSACTION, "08P01"},
 };
 
-void sim_oracle_judge_end(const struct sim_client *client)
+void sim_oracle_check_close(const struct sim_client *client)
 {
-	if (client->stalls && client->excuses != 0 && client->fatal[0] == '\0')
+	if (client->reads_little && client->close_causes != 0 && client->fatal[0] == '\0')
 		return;
 	for (size_t i = 0; i < COUNT(endings); i++)
-		if ((client->excuses & endings[i].excuse) != 0 &&
+		if ((client->close_causes & endings[i].cause) != 0 &&
 			strcmp(client->fatal, endings[i].fatal) == 0)
 			return;
-	fail_msg("client %u was closed with \"%s\", and has the excuses %x", client->number,
-		client->fatal, client->excuses);
+	fail_msg("client %u was closed with \"%s\", with the causes %x", client->number,
+		client->fatal, client->close_causes);
 }

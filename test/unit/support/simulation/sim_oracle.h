@@ -9,15 +9,15 @@
  * Checks the first message of the received bytes. Returns its size, or 0 when it is incomplete.
  * A wrong message fails the test.
  */
-size_t sim_oracle_judge(struct sim_client *client, const uint8_t *data, size_t available);
+size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t available);
 
 /* Checks the beginning of a message that will not be completed. */
-void sim_oracle_judge_tail(struct sim_client *client, const uint8_t *data, size_t length);
+void sim_oracle_check_tail(struct sim_client *client, const uint8_t *data, size_t length);
 
 /*
  * Checks a closed client: there was a cause to close it, and it received the error of that
  * cause.
  */
-void sim_oracle_judge_end(const struct sim_client *client);
+void sim_oracle_check_close(const struct sim_client *client);
 
 #endif

@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-extern uint64_t sim_dice;
+extern uint64_t sim_random_state;
 
 static inline uint64_t sim_draw(void)
 {
-	uint64_t z = sim_dice += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = sim_random_state += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);

@@ -28,19 +28,19 @@ static void end(struct sim_client *client, size_t mark)
 
 	writer_end(out, mark);
 	assert_false(out->failed);
-	sim_trace_message(
-		"client", client->number, "says", out->data + mark - 1, out->length - mark + 1);
+	sim_trace_message("client", client->number, "sends", out->data + mark - 1,
+		out->length - mark + 1);
 	/* The mark is after the type byte. */
 	assert_true(
-		buffer_append(&client->asked, out->data + mark - 1, out->length - mark + 1));
+		buffer_append(&client->requests, out->data + mark - 1, out->length - mark + 1));
 }
 
-static void say_empty(struct sim_client *client, char letter)
+static void send_empty(struct sim_client *client, char letter)
 {
 	end(client, begin(client, letter));
 }
 
-static void say_text(struct sim_client *client, char letter, const char *text)
+static void send_text(struct sim_client *client, char letter, const char *text)
 {
 	const size_t mark = begin(client, letter);
 
@@ -48,24 +48,24 @@ static void say_text(struct sim_client *client, char letter, const char *text)
 	end(client, mark);
 }
 
-void sim_speech_query(struct sim_client *client, const char *sql)
+void sim_requests_query(struct sim_client *client, const char *sql)
 {
-	say_text(client, PQ_QUERY, sql);
+	send_text(client, PQ_QUERY, sql);
 	client->owed++;
 	client->unnamed = false;
 }
 
-void sim_speech_sync(struct sim_client *client)
+void sim_requests_sync(struct sim_client *client)
 {
-	say_empty(client, PQ_SYNC);
+	send_empty(client, PQ_SYNC);
 	client->owed++;
 	client->batch = client->bound = false;
 }
 
-void sim_speech_terminate(struct sim_client *client)
+void sim_requests_terminate(struct sim_client *client)
 {
-	say_empty(client, PQ_TERMINATE);
-	client->leaves = true;
+	send_empty(client, PQ_TERMINATE);
+	client->disconnects = true;
 }
 
 static void parse(struct sim_client *client, const char *name, const char *text)
@@ -85,7 +85,7 @@ static void bind_portal(struct sim_client *client, const char *portal, const cha
 	const size_t mark = begin(client, PQ_BIND);
 	char token[16];
 
-	snprintf(token, sizeof(token), "t%u", sim_ledger_new(client->number));
+	snprintf(token, sizeof(token), "t%u", sim_tokens_new(client->number));
 	writer_string(&client->out, portal);
 	writer_string(&client->out, statement);
 	writer_int16(&client->out, 0);
@@ -97,7 +97,7 @@ static void bind_portal(struct sim_client *client, const char *portal, const cha
 	client->bound = true;
 }
 
-static void say_about(struct sim_client *client, char letter, char what, const char *name)
+static void send_named(struct sim_client *client, char letter, char what, const char *name)
 {
 	const size_t mark = begin(client, letter);
 
@@ -122,7 +122,7 @@ static void draw_row(struct sim_client *client, char *out, size_t size)
 	static const char *const words[] = {"row", "row", "row", "slow", "show", "notice"};
 
 	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))],
-		sim_ledger_new(client->number), sim_below(4));
+		sim_tokens_new(client->number), sim_below(4));
 }
 
 static void draw_transaction(char *out, size_t size)
@@ -134,28 +134,28 @@ static void draw_transaction(char *out, size_t size)
 
 /* Any statement but COPY. */
 static void draw_statement(
-	struct sim_client *client, const struct sim_habits *habits, char *out, size_t size)
+	struct sim_client *client, const struct sim_profile *profile, char *out, size_t size)
 {
-	if (sim_chance(habits->trouble))
-		snprintf(out, size, "fail t%u", sim_ledger_new(client->number));
-	else if (habits->transactions && sim_chance(25))
+	if (sim_chance(profile->error_percent))
+		snprintf(out, size, "fail t%u", sim_tokens_new(client->number));
+	else if (profile->transactions && sim_chance(25))
 		draw_transaction(out, size);
-	else if (habits->sets && sim_chance(10))
+	else if (profile->sets && sim_chance(10))
 		snprintf(out, size, "SET application_name='c%u.%u'", client->number,
 			sim_below(3));
 	else if (sim_chance(5))
-		snprintf(out, size, "copyout t%u %u", sim_ledger_new(client->number),
+		snprintf(out, size, "copyout t%u %u", sim_tokens_new(client->number),
 			sim_below(5));
 	else
 		draw_row(client, out, size);
 }
 
 /* A text that other clients use too: only the parameter's token identifies the client. */
-static void draw_shared(const struct sim_habits *habits, char *out, size_t size)
+static void draw_shared(const struct sim_profile *profile, char *out, size_t size)
 {
 	static const char *const words[] = {"row", "row", "row", "slow", "show", "fail"};
 
-	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))], habits->shared,
+	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))], profile->shared,
 		sim_below(3));
 }
 
@@ -164,26 +164,26 @@ static void draw_deallocate(struct sim_client *client)
 	char sql[32];
 
 	snprintf(sql, sizeof(sql), "deallocate s%u", sim_below(NAMES));
-	sim_speech_query(client, sim_chance(70) ? sql : "deallocate all");
+	sim_requests_query(client, sim_chance(70) ? sql : "deallocate all");
 }
 
-static void draw_query(struct sim_client *client, const struct sim_habits *habits)
+static void draw_query(struct sim_client *client, const struct sim_profile *profile)
 {
 	char sql[SIM_QUERY] = "", text[SIM_TEXT];
 	const unsigned count = sim_chance(60) ? 1 : sim_below(4);
 
 	for (unsigned i = 0; i < count; i++) {
-		draw_statement(client, habits, text, sizeof(text));
+		draw_statement(client, profile, text, sizeof(text));
 		snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), "%s%s", i ? "; " : "",
 			text);
 	}
-	sim_speech_query(client, sql);
+	sim_requests_query(client, sql);
 }
 
 static void draw_function_call(struct sim_client *client)
 {
 	const size_t mark = begin(client, PQ_FUNCTION_CALL);
-	const unsigned token = sim_ledger_new(client->number);
+	const unsigned token = sim_tokens_new(client->number);
 
 	writer_int32(&client->out, 1598);
 	writer_int32(&client->out, token);
@@ -193,31 +193,31 @@ static void draw_function_call(struct sim_client *client)
 
 /* --- COPY --------------------------------------------------------------------------------- */
 
-void sim_speech_copy(struct sim_client *client, bool ends)
+void sim_requests_copy(struct sim_client *client, bool ends)
 {
 	if (!ends) {
-		say_text(client, PQ_COPY_DATA, sim_chance(70) ? "1\t2" : LONG_ROW);
+		send_text(client, PQ_COPY_DATA, sim_chance(70) ? "1\t2" : LONG_ROW);
 		return;
 	}
 	if (sim_chance(70))
-		say_empty(client, PQ_COPY_DONE);
+		send_empty(client, PQ_COPY_DONE);
 	else
-		say_text(client, PQ_COPY_FAIL, "enough");
+		send_text(client, PQ_COPY_FAIL, "enough");
 	client->copies = false;
 }
 
 /* Sends data without waiting for CopyInResponse, as some drivers do. */
-static void copy_blindly(struct sim_client *client)
+static void copy_without_waiting(struct sim_client *client)
 {
 	for (unsigned i = sim_below(4); i > 0; i--)
-		sim_speech_copy(client, false);
-	sim_speech_copy(client, true);
+		sim_requests_copy(client, false);
+	sim_requests_copy(client, true);
 }
 
-static void draw_copy(struct sim_client *client, const struct sim_habits *habits)
+static void draw_copy(struct sim_client *client, const struct sim_profile *profile)
 {
 	/* A separate name, so that no other request starts the COPY by accident. */
-	const char *name = habits->apart ? "copy" : "";
+	const char *name = profile->apart ? "copy" : "";
 	/* The client can only wait for this answer when all earlier ones have arrived. */
 	const bool looks = client->owed == 0 && sim_chance(60);
 	char text[SIM_TEXT];
@@ -225,26 +225,26 @@ static void draw_copy(struct sim_client *client, const struct sim_habits *habits
 	const bool extended = sim_chance(50);
 
 	snprintf(text, sizeof(text), "%s t%u", sim_chance(75) ? "copyin" : "copybad",
-		extended ? habits->shared : sim_ledger_new(client->number));
+		extended ? profile->shared : sim_tokens_new(client->number));
 	if (extended) {
-		say_about(client, PQ_CLOSE, 'S', name);
+		send_named(client, PQ_CLOSE, 'S', name);
 		parse(client, name, text);
 		bind_portal(client, "", name);
 		execute(client, "", 0);
 		client->batch = true;
 	} else {
-		sim_speech_query(client, text);
+		sim_requests_query(client, text);
 	}
 	client->awaits_copy = looks;
 	if (!looks)
-		copy_blindly(client);
+		copy_without_waiting(client);
 }
 
 /* --- extended queries --------------------------------------------------------------------- */
 
-static void draw_name(const struct sim_habits *habits, char *out, size_t size)
+static void draw_name(const struct sim_profile *profile, char *out, size_t size)
 {
-	if (habits->names && sim_chance(60))
+	if (profile->names && sim_chance(60))
 		snprintf(out, size, "s%u", sim_below(NAMES));
 	else
 		snprintf(out, size, "%s", "");
@@ -253,11 +253,11 @@ static void draw_name(const struct sim_habits *habits, char *out, size_t size)
 static void draw_rest_of_portal(struct sim_client *client, const char *portal)
 {
 	if (sim_chance(30))
-		say_about(client, PQ_DESCRIBE, 'P', portal);
+		send_named(client, PQ_DESCRIBE, 'P', portal);
 	if (sim_chance(20)) {
 		execute(client, portal, 1 + sim_below(2));
 		if (sim_chance(20))
-			say_about(client, PQ_CLOSE, 'P', portal);
+			send_named(client, PQ_CLOSE, 'P', portal);
 		return;
 	}
 	execute(client, portal, 0);
@@ -269,36 +269,36 @@ static void draw_rest_of_portal(struct sim_client *client, const char *portal)
  * known. A client that does not wait for that prepares the statement again.
  */
 static bool may_use_again(
-	const struct sim_client *client, const struct sim_habits *habits, const char *name)
+	const struct sim_client *client, const struct sim_profile *profile, const char *name)
 {
-	if (habits->tracked && (client->owed > 0 || (name[0] == '\0' && !client->unnamed)))
+	if (profile->tracked && (client->owed > 0 || (name[0] == '\0' && !client->unnamed)))
 		return false;
-	return habits->apart;
+	return profile->apart;
 }
 
 /* Parse, Bind and Execute, or some of them. */
-static void draw_extended(struct sim_client *client, const struct sim_habits *habits)
+static void draw_extended(struct sim_client *client, const struct sim_profile *profile)
 {
 	char name[16], text[SIM_TEXT], portal[16] = "";
 	bool anew;
 
-	draw_name(habits, name, sizeof(name));
-	anew = !may_use_again(client, habits, name) || sim_chance(70);
+	draw_name(profile, name, sizeof(name));
+	anew = !may_use_again(client, profile, name) || sim_chance(70);
 	if (anew) {
 		if (name[0] != '\0' || sim_chance(30))
-			draw_shared(habits, text, sizeof(text));
+			draw_shared(profile, text, sizeof(text));
 		else
-			draw_statement(client, habits, text, sizeof(text));
+			draw_statement(client, profile, text, sizeof(text));
 		/*
 		 * When the pooler tracks names, a Parse of an existing name closes the client.
 		 */
-		if (name[0] != '\0' && (habits->tracked || sim_chance(70)))
-			say_about(client, PQ_CLOSE, 'S', name);
+		if (name[0] != '\0' && (profile->tracked || sim_chance(70)))
+			send_named(client, PQ_CLOSE, 'S', name);
 		parse(client, name, sim_chance(3) ? "" : text);
 	}
 	if (sim_chance(20))
-		say_about(client, PQ_DESCRIBE, 'S', name);
-	if (anew && habits->apart && sim_chance(30))
+		send_named(client, PQ_DESCRIBE, 'S', name);
+	if (anew && profile->apart && sim_chance(30))
 		return;
 	if (sim_chance(20))
 		snprintf(portal, sizeof(portal), "p%u", client->names++ % 8);
@@ -306,34 +306,34 @@ static void draw_extended(struct sim_client *client, const struct sim_habits *ha
 	draw_rest_of_portal(client, portal);
 }
 
-static void draw_batch(struct sim_client *client, const struct sim_habits *habits)
+static void draw_batch(struct sim_client *client, const struct sim_profile *profile)
 {
 	client->batch = true;
 	for (unsigned i = sim_below(4); i > 0; i--) {
-		draw_extended(client, habits);
+		draw_extended(client, profile);
 		if (sim_chance(15))
-			say_empty(client, PQ_FLUSH);
+			send_empty(client, PQ_FLUSH);
 		if (client->status != 'I' && sim_chance(5))
 			return; /* the rest follows later */
 	}
 	if (sim_chance(8))
-		say_empty(client, PQ_FLUSH);
+		send_empty(client, PQ_FLUSH);
 	else
-		sim_speech_sync(client);
+		sim_requests_sync(client);
 }
 
-void sim_speech_draw(struct sim_client *client, const struct sim_habits *habits)
+void sim_requests_draw(struct sim_client *client, const struct sim_profile *profile)
 {
 	if (client->batch || sim_chance(45))
-		draw_batch(client, habits);
+		draw_batch(client, profile);
 	else if (sim_chance(10))
-		draw_copy(client, habits);
+		draw_copy(client, profile);
 	else if (sim_chance(4))
 		draw_function_call(client);
-	else if (habits->names && client->owed == 0 && sim_chance(8))
+	else if (profile->names && client->owed == 0 && sim_chance(8))
 		draw_deallocate(client);
 	else if (sim_chance(3))
-		sim_speech_copy(client, true); /* without a COPY */
+		sim_requests_copy(client, true); /* without a COPY */
 	else
-		draw_query(client, habits);
+		draw_query(client, profile);
 }

@@ -8,13 +8,13 @@
 #include "support/simulation/sim_client.h"
 
 /* Sends one random batch, or a part of one. */
-void sim_speech_draw(struct sim_client *client, const struct sim_habits *habits);
+void sim_requests_draw(struct sim_client *client, const struct sim_profile *profile);
 
 /* Sends more data of a COPY, or its end. */
-void sim_speech_copy(struct sim_client *client, bool ends);
+void sim_requests_copy(struct sim_client *client, bool ends);
 
-void sim_speech_sync(struct sim_client *client);
-void sim_speech_query(struct sim_client *client, const char *sql);
-void sim_speech_terminate(struct sim_client *client);
+void sim_requests_sync(struct sim_client *client);
+void sim_requests_query(struct sim_client *client, const char *sql);
+void sim_requests_terminate(struct sim_client *client);
 
 #endif

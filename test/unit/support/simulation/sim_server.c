@@ -37,7 +37,7 @@ void sim_server_collect(void)
 
 /* --- login, and cancel requests ----------------------------------------------------------- */
 
-static void greet(struct sim_server *server, const uint8_t *message, size_t total)
+static void answer_startup(struct sim_server *server, const uint8_t *message, size_t total)
 {
 	struct buffer *out = &server->session.out;
 	struct startup_walk walk;
@@ -66,14 +66,13 @@ static void interrupt(struct sim_server *target)
 	const unsigned owner = sim_token(target->session.running)->owner;
 
 	sim_trace("server", target->number, "is cancelled, at the work of", owner, NULL);
-	if (!sim_world_is_aimed_at(owner))
-		fail_msg("a query of client %u was cancelled, which nobody had asked for",
-			owner);
+	if (!sim_world_is_cancelled(owner))
+		fail_msg("a query of client %u was cancelled, without a request", owner);
 	target->session.interrupted = true;
 }
 
 /* Is the next message the pooler's SETs? */
-static bool is_told_to_set(const struct sim_server *server)
+static bool is_next_sets(const struct sim_server *server)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(server->actor->script, &length);
@@ -96,11 +95,11 @@ static void on_cancel(struct sim_server *server, const uint8_t *key, size_t leng
 		sim_world_check_cancel(actor_link(target->actor));
 		if (target->session.stuck)
 			interrupt(target);
-		else if (is_told_to_set(target))
-			target->session.mishap = SIM_SETS_CANCELED;
+		else if (is_next_sets(target))
+			target->session.set_failure = SIM_SETS_CANCELED;
 	}
 	scripted_end(server->actor->script);
-	server->has_parted = true;
+	server->has_ended = true;
 	scripted_run(server->actor->script);
 }
 
@@ -116,11 +115,11 @@ static size_t begin(struct sim_server *server, const uint8_t *data, size_t avail
 	case STARTUP_INCOMPLETE:
 		return 0;
 	case STARTUP_LOGIN:
-		sim_trace("server", server->number, "greets", 0, NULL);
-		greet(server, data, total);
+		sim_trace("server", server->number, "answers the startup", 0, NULL);
+		answer_startup(server, data, total);
 		return total;
 	case STARTUP_CANCEL:
-		sim_trace("server", server->number, "hears a cancel request", 0, NULL);
+		sim_trace("server", server->number, "receives a cancel request", 0, NULL);
 		key = startup_cancel_key(data, total, &length);
 		on_cancel(server, key, length);
 		return total;
@@ -130,7 +129,7 @@ static size_t begin(struct sim_server *server, const uint8_t *data, size_t avail
 	case STARTUP_PROTOCOL_2:
 		break;
 	}
-	fail_msg("a server hears a beginning that is none");
+	fail_msg("a server receives an unknown first message");
 	return 0;
 }
 
@@ -141,8 +140,8 @@ static size_t take_message(struct sim_server *server, const uint8_t *data, size_
 
 	if (frame_peek(data, available, UINT32_MAX, &frame) != FRAME_WHOLE)
 		return 0;
-	sim_trace_message("server", server->number, "hears", data, frame.total);
-	sim_postgres_hear(&server->session, (char)frame.type, body, frame_body_size(&frame));
+	sim_trace_message("server", server->number, "receives", data, frame.total);
+	sim_postgres_handle(&server->session, (char)frame.type, body, frame_body_size(&frame));
 	return frame.total;
 }
 
@@ -165,12 +164,12 @@ static bool work(struct sim_server *server)
 
 bool sim_server_work(struct sim_server *server)
 {
-	return server->actor && !server->connecting && !server->has_parted && work(server);
+	return server->actor && !server->connecting && !server->has_ended && work(server);
 }
 
 bool sim_server_finish(struct sim_server *server)
 {
-	if (!server->actor || server->has_parted || !server->session.stuck)
+	if (!server->actor || server->has_ended || !server->session.stuck)
 		return false;
 	sim_trace("server", server->number, "ends t", server->session.running, NULL);
 	sim_postgres_go_on(&server->session, true);
@@ -180,9 +179,9 @@ bool sim_server_finish(struct sim_server *server)
 bool sim_server_deliver(struct sim_server *server, size_t most)
 {
 	struct sim_postgres *pg = &server->session;
-	const size_t said = sim_postgres_said(pg), length = said < most ? said : most;
+	const size_t said = sim_postgres_output(pg), length = said < most ? said : most;
 
-	if (!server->actor || server->has_parted || length == 0)
+	if (!server->actor || server->has_ended || length == 0)
 		return false;
 	sim_trace("server", server->number, "delivers", (long)length, NULL);
 	scripted_feed(server->actor->script, pg->out.data + pg->taken, length);
@@ -197,18 +196,18 @@ bool sim_server_connected(struct sim_server *server, int error)
 		return false;
 	sim_trace("server", server->number, "is reached, or not:", error, NULL);
 	server->connecting = false;
-	server->has_parted = error != 0;
+	server->has_ended = error != 0;
 	scripted_connected(server->actor->script, error);
 	return true;
 }
 
-bool sim_server_chat(struct sim_server *server)
+bool sim_server_send_unsolicited(struct sim_server *server)
 {
 	struct buffer *out = &server->session.out;
 
-	if (!server->actor || !server->started || server->has_parted)
+	if (!server->actor || !server->started || server->has_ended)
 		return false;
-	sim_trace("server", server->number, "chats", 0, NULL);
+	sim_trace("server", server->number, "sends an unsolicited message", 0, NULL);
 	switch (sim_below(3)) {
 	case 0:
 		writer_notice(out, "WARNING", "01000", "unasked");
@@ -222,18 +221,19 @@ bool sim_server_chat(struct sim_server *server)
 	return true;
 }
 
-bool sim_server_die(struct sim_server *server, bool tells, bool breaks)
+bool sim_server_fail(struct sim_server *server, bool tells, bool breaks)
 {
 	struct buffer *out = &server->session.out;
 
-	if (!server->actor || server->connecting || server->has_parted)
+	if (!server->actor || server->connecting || server->has_ended)
 		return false;
-	sim_trace("server", server->number, tells ? "ends, and says so" : "dies", breaks, NULL);
+	sim_trace("server", server->number, tells ? "fails with an error" : "fails", breaks,
+		NULL);
 	if (tells && server->started) {
-		writer_error(out, "FATAL", "57P01", SIM_LAST_WORDS);
+		writer_error(out, "FATAL", "57P01", SIM_SHUTDOWN_ERROR);
 		sim_server_deliver(server, SIZE_MAX);
 	}
-	server->has_parted = true;
+	server->has_ended = true;
 	if (is_gone(server->actor))
 		return true;
 	if (breaks)
@@ -248,7 +248,7 @@ void sim_server_end(struct sim_server *server)
 {
 	sim_trace("server", server->number, "is closed", 0, NULL);
 	/* A COPY or a slow statement ends with the connection. */
-	while (server->started && !server->has_parted && !server->session.stuck && work(server))
+	while (server->started && !server->has_ended && !server->session.stuck && work(server))
 		;
 	fake_forget(server->actor);
 	sim_server_free(server);

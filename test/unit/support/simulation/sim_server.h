@@ -16,7 +16,7 @@ struct sim_server {
 	unsigned number;
 	bool connecting;
 	bool started; /* a StartupMessage was received */
-	bool has_parted; /* closed its side, or could not be connected to: it runs nothing */
+	bool has_ended; /* closed its side, or could not be connected to: it runs nothing */
 	uint8_t key[8];
 	size_t heard; /* bytes received and handled */
 	struct sim_postgres session;
@@ -45,13 +45,13 @@ bool sim_server_finish(struct sim_server *server);
 bool sim_server_deliver(struct sim_server *server, size_t most);
 
 /* Sends an unsolicited message; possible between two messages only. */
-bool sim_server_chat(struct sim_server *server);
+bool sim_server_send_unsolicited(struct sim_server *server);
 
 /*
  * The server fails: with an error (57P01) if it can, or without; the connection breaks, or is
  * closed. Output that was not delivered is lost.
  */
-bool sim_server_die(struct sim_server *server, bool tells, bool breaks);
+bool sim_server_fail(struct sim_server *server, bool tells, bool breaks);
 
 /*
  * The pooler has closed the connection: what was sent before is still handled, as PostgreSQL

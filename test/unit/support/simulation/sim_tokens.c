@@ -6,17 +6,17 @@
 #include "wire/message.h"
 #include "wire/reader.h"
 
-uint64_t sim_dice;
+uint64_t sim_random_state;
 
 static struct sim_token tokens[1 << 16];
 static unsigned count;
 
-void sim_ledger_clear(void)
+void sim_tokens_clear(void)
 {
 	count = 1; /* 0 means no token */
 }
 
-unsigned sim_ledger_new(unsigned owner)
+unsigned sim_tokens_new(unsigned owner)
 {
 	assert_true(count < COUNT(tokens));
 	tokens[count] = (struct sim_token){.owner = owner};
@@ -26,7 +26,7 @@ unsigned sim_ledger_new(unsigned owner)
 struct sim_token *sim_token(unsigned token)
 {
 	if (token == 0 || token >= count)
-		fail_msg("nobody has made up token %u", token);
+		fail_msg("token %u is unknown", token);
 	return &tokens[token];
 }
 
@@ -35,7 +35,7 @@ static void skip_token(unsigned token)
 	struct sim_token *entry = sim_token(token);
 
 	if (entry->executed > 0)
-		fail_msg("t%u was run, and its client was told that it was not", token);
+		fail_msg("t%u was run, but its client was sent an error instead", token);
 	entry->skipped = true;
 }
 
@@ -52,7 +52,7 @@ static void skip_texts(const uint8_t *body, size_t length)
 			skip_token((unsigned)strtoul((const char *)body + i + 1, NULL, 10));
 }
 
-void sim_ledger_skip(char letter, const uint8_t *body, size_t length)
+void sim_tokens_skip(char letter, const uint8_t *body, size_t length)
 {
 	struct reader reader;
 

@@ -20,15 +20,15 @@ struct sim_token {
 	bool skipped; /* its client knows that it was not run, so it must never be */
 };
 
-void sim_ledger_clear(void);
+void sim_tokens_clear(void);
 
 /* Creates a token of this client. */
-unsigned sim_ledger_new(unsigned owner);
+unsigned sim_tokens_new(unsigned owner);
 
 /* Returns the token's record. An unknown token fails the test. */
 struct sim_token *sim_token(unsigned token);
 
 /* The tokens in this message were not run, and must never be. */
-void sim_ledger_skip(char letter, const uint8_t *body, size_t length);
+void sim_tokens_skip(char letter, const uint8_t *body, size_t length);
 
 #endif

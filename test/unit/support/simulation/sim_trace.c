@@ -6,14 +6,14 @@
 
 #include "base/text.h"
 
-enum { STEPS_TOLD = 200 };
+enum { STEPS_KEPT = 200 };
 
 static struct {
-	const char *who, *what;
+	const char *actor, *action;
 	unsigned number;
 	long amount;
 	char text[48];
-} steps[STEPS_TOLD];
+} steps[STEPS_KEPT];
 
 static uint64_t count, running_seed;
 static const char *running_settings;
@@ -28,18 +28,18 @@ void sim_trace_begin(uint64_t seed, const char *settings)
 }
 
 void sim_trace(
-	const char *who, unsigned number, const char *what, long amount, const char *text)
+	const char *actor, unsigned number, const char *action, long amount, const char *text)
 {
-	const size_t at = count++ % STEPS_TOLD;
+	const size_t at = count++ % STEPS_KEPT;
 
-	steps[at].who = who;
-	steps[at].what = what;
+	steps[at].actor = actor;
+	steps[at].action = action;
 	steps[at].number = number;
 	steps[at].amount = amount;
 	text_copy(steps[at].text, sizeof(steps[at].text), text ? text : "");
 }
 
-void sim_trace_message(const char *who, unsigned number, const char *what,
+void sim_trace_message(const char *actor, unsigned number, const char *action,
 	const uint8_t *message, size_t total)
 {
 	char text[sizeof(steps[0].text)];
@@ -53,7 +53,7 @@ void sim_trace_message(const char *who, unsigned number, const char *what,
 			text[length++] = ' ';
 	}
 	text[length] = '\0';
-	sim_trace(who, number, what, (long)total, text);
+	sim_trace(actor, number, action, (long)total, text);
 }
 
 void sim_trace_end(void)
@@ -66,11 +66,11 @@ bool sim_trace_print(void)
 	if (!running)
 		return false;
 	running = false;
-	for (uint64_t i = count > STEPS_TOLD ? count - STEPS_TOLD : 0; i < count; i++)
+	for (uint64_t i = count > STEPS_KEPT ? count - STEPS_KEPT : 0; i < count; i++)
 		fprintf(stderr, "#%llu %s %u %s %ld %s\n", (unsigned long long)i,
-			steps[i % STEPS_TOLD].who, steps[i % STEPS_TOLD].number,
-			steps[i % STEPS_TOLD].what, steps[i % STEPS_TOLD].amount,
-			steps[i % STEPS_TOLD].text);
+			steps[i % STEPS_KEPT].actor, steps[i % STEPS_KEPT].number,
+			steps[i % STEPS_KEPT].action, steps[i % STEPS_KEPT].amount,
+			steps[i % STEPS_KEPT].text);
 	fprintf(stderr, "%s\nthe run had SEED=%llu\n", running_settings,
 		(unsigned long long)running_seed);
 	return true;

@@ -15,10 +15,10 @@ void sim_trace_begin(uint64_t seed, const char *settings);
  * which may be NULL, is copied as far as there is room.
  */
 void sim_trace(
-	const char *who, unsigned number, const char *what, long amount, const char *text);
+	const char *actor, unsigned number, const char *action, long amount, const char *text);
 
 /* The same for a message: its type byte, and the printable part of its body. */
-void sim_trace_message(const char *who, unsigned number, const char *what,
+void sim_trace_message(const char *actor, unsigned number, const char *action,
 	const uint8_t *message, size_t total);
 
 /* The run has succeeded. */

@@ -13,15 +13,15 @@
 enum { OLD_KEYS = 8 };
 
 /* A connection with a cancel request. */
-struct asker {
+struct canceler {
 	struct actor *actor; /* NULL: unused */
 	struct buffer out;
 	size_t delivered;
 };
 
 static struct sim_client clients[SIM_CLIENTS];
-static struct asker askers[SIM_ASKERS];
-static struct sim_habits habits;
+static struct canceler cancelers[SIM_CANCELERS];
+static struct sim_profile profile;
 static unsigned numbers; /* number of clients so far */
 static uint8_t old_keys[OLD_KEYS][32]; /* keys of closed clients */
 static char settings[1024];
@@ -60,32 +60,32 @@ static void draw_settings(const char *pool_mode)
 	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
 }
 
-static void draw_habits(const char *pool_mode)
+static void draw_profile(const char *pool_mode)
 {
 	const bool is_session = strcmp(pool_mode, "session") == 0;
 	const bool is_tracked =
 		!is_session && fake_registry.process->settings->max_prepared_statements > 0;
 
-	habits = (struct sim_habits){
+	profile = (struct sim_profile){
 		.transactions = strcmp(pool_mode, "statement") != 0,
 		.names = is_session || is_tracked,
 		.apart = is_session || is_tracked,
 		.tracked = is_tracked,
 		.sets = sim_chance(60),
 		.pipeline = sim_chance(50) ? 1 : 1 + sim_below(5),
-		.trouble = sim_chance(50) ? 10 : 0,
-		.shared = sim_ledger_new(0),
+		.error_percent = sim_chance(50) ? 10 : 0,
+		.shared = sim_tokens_new(0),
 	};
 }
 
 void sim_world_begin(uint64_t seed, const char *pool_mode)
 {
-	sim_dice = seed;
+	sim_random_state = seed;
 	draw_settings(pool_mode);
-	sim_ledger_clear();
+	sim_tokens_clear();
 	sim_trace_begin(seed, settings);
 	fake_start(settings);
-	draw_habits(pool_mode);
+	draw_profile(pool_mode);
 	log_threshold = LEVEL_FATAL;
 	fake_user("alice", "secret");
 	fake_user("bob", "secret");
@@ -106,9 +106,9 @@ void sim_world_end(void)
 		sim_client_free(&clients[i]);
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
 		sim_server_free(&sim_servers[i]);
-	for (unsigned i = 0; i < SIM_ASKERS; i++) {
-		askers[i].actor = NULL;
-		buffer_free(&askers[i].out);
+	for (unsigned i = 0; i < SIM_CANCELERS; i++) {
+		cancelers[i].actor = NULL;
+		buffer_free(&cancelers[i].out);
 	}
 	fake_end(NULL);
 }
@@ -139,11 +139,11 @@ static struct sim_client *client_at(const struct link *link)
 	return NULL;
 }
 
-bool sim_world_is_aimed_at(unsigned number)
+bool sim_world_is_cancelled(unsigned number)
 {
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		if (clients[i].actor && clients[i].number == number)
-			return clients[i].aimed > 0;
+			return clients[i].cancel_requests > 0;
 	return true;
 }
 
@@ -151,8 +151,8 @@ void sim_world_check_cancel(const struct link *server)
 {
 	const struct sim_client *client = client_at(server->peer);
 
-	if (client && client->aimed == 0)
-		fail_msg("client %u has the server that is cancelled for another",
+	if (client && client->cancel_requests == 0)
+		fail_msg("client %u is paired with the server that is cancelled for another",
 			client->number);
 	if (server->state != SERVER_PAIRED && server->state != SERVER_HELD &&
 		server->state != SERVER_DRAINING)
@@ -161,46 +161,46 @@ void sim_world_check_cancel(const struct link *server)
 
 /* --- causes for closing ------------------------------------------------------------------- */
 
-static void excuse_all_without_server(enum sim_excuse excuse)
+static void add_close_cause_without_server(enum sim_close_cause cause)
 {
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		if (clients[i].actor && !link_of(&clients[i])->peer)
-			clients[i].excuses |= excuse;
+			clients[i].close_causes |= cause;
 }
 
-static void excuse_all(enum sim_excuse excuse)
+static void add_close_cause(enum sim_close_cause cause)
 {
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		clients[i].excuses |= excuse;
+		clients[i].close_causes |= cause;
 }
 
 /*
  * Notes why a client may be closed in this step. A client paired with a failed server may be.
  */
-static void note_excuses(void)
+static void note_close_causes(void)
 {
 	const struct pool *pool;
 
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		clients[i].excuses &= SIM_IT_LEFT | SIM_BEGAN;
+		clients[i].close_causes &= SIM_CLIENT_DISCONNECTED | SIM_BEGAN_TRANSACTION;
 	for (unsigned i = 0; i < SIM_SERVERS; i++) {
 		struct sim_client *client = NULL;
 
 		if (sim_servers[i].actor &&
-			(sim_servers[i].has_parted || sim_servers[i].session.had_mishap))
+			(sim_servers[i].has_ended || sim_servers[i].session.had_set_failure))
 			client = client_at(actor_link(sim_servers[i].actor)->peer);
 		if (client)
-			client->excuses |= SIM_SERVER_DIED;
+			client->close_causes |= SIM_SERVER_FAILED;
 	}
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
 		if (pool->failing)
-			excuse_all(SIM_NO_SERVER);
+			add_close_cause(SIM_NO_SERVER);
 	}
 }
 
 /* --- after each step ---------------------------------------------------------------------- */
 
-static void look_at_client(struct sim_client *client)
+static void check_client(struct sim_client *client)
 {
 	if (!client->actor)
 		return;
@@ -209,23 +209,23 @@ static void look_at_client(struct sim_client *client)
 		sim_client_end(client);
 		return;
 	}
-	sim_client_hear(client);
-	if (client->told_fatal)
-		fail_msg("client %u was told its end and not closed", client->number);
+	sim_client_check(client);
+	if (client->pooler_ended)
+		fail_msg("client %u received a FATAL error and is not closed", client->number);
 }
 
-static void look_at_asker(struct asker *asker)
+static void check_canceler(struct canceler *canceler)
 {
-	if (!asker->actor || !is_gone(asker->actor))
+	if (!canceler->actor || !is_gone(canceler->actor))
 		return;
-	assert_heard(asker->actor, "");
-	fake_forget(asker->actor);
-	asker->actor = NULL;
-	buffer_free(&asker->out);
+	assert_heard(canceler->actor, "");
+	fake_forget(canceler->actor);
+	canceler->actor = NULL;
+	buffer_free(&canceler->out);
 }
 
 /* Waiting clients are in the order of their arrival, and no client is paired during a pause. */
-static void look_at_pool(const struct pool *pool)
+static void check_waiting_order(const struct pool *pool)
 {
 	usec_t since = 0;
 	struct link *link;
@@ -236,7 +236,7 @@ static void look_at_pool(const struct pool *pool)
 	}
 }
 
-static void look_at_pools(void)
+static void check_active_pools(void)
 {
 	static unsigned before;
 	static bool was_paused;
@@ -245,7 +245,7 @@ static void look_at_pools(void)
 	unsigned active = 0;
 
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
-		look_at_pool(pool);
+		check_waiting_order(pool);
 		active += pool->server_count[SERVERS_ACTIVE];
 	}
 	assert_true(!is_paused || !was_paused || active <= before);
@@ -253,17 +253,17 @@ static void look_at_pools(void)
 	before = active;
 }
 
-static void look(void)
+static void check_everything(void)
 {
 	sim_server_collect();
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
 		if (sim_servers[i].actor && is_gone(sim_servers[i].actor))
 			sim_server_end(&sim_servers[i]);
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		look_at_client(&clients[i]);
-	for (unsigned i = 0; i < SIM_ASKERS; i++)
-		look_at_asker(&askers[i]);
-	look_at_pools();
+		check_client(&clients[i]);
+	for (unsigned i = 0; i < SIM_CANCELERS; i++)
+		check_canceler(&cancelers[i]);
+	check_active_pools();
 	fake_check();
 }
 
@@ -285,9 +285,9 @@ static bool client_connects(void)
 	return true;
 }
 
-static bool client_speaks(void)
+static bool client_sends(void)
 {
-	return sim_client_speak(any_client(), &habits);
+	return sim_client_send(any_client(), &profile);
 }
 
 static bool client_delivers(void)
@@ -302,27 +302,28 @@ static bool client_reads(void)
 
 	if (!client->actor)
 		return false;
-	client->stalls = sim_chance(40);
-	scripted_allow(client->actor->script, client->stalls ? sim_below(40) : SCRIPTED_ANY);
+	client->reads_little = sim_chance(40);
+	scripted_allow(
+		client->actor->script, client->reads_little ? sim_below(40) : SCRIPTED_ANY);
 	return true;
 }
 
-static bool client_is_heard(void)
+static bool client_is_read(void)
 {
 	struct sim_client *client = any_client();
 
 	return client->actor && scripted_run(client->actor->script);
 }
 
-static bool client_vanishes(void)
+static bool client_disconnects(void)
 {
 	struct sim_client *client = any_client();
 
-	if (!client->actor || client->leaves)
+	if (!client->actor || client->disconnects)
 		return false;
-	sim_trace("client", client->number, "vanishes", client->owed, NULL);
-	client->leaves = true;
-	client->excuses |= SIM_IT_LEFT;
+	sim_trace("client", client->number, "disconnects", client->owed, NULL);
+	client->disconnects = true;
+	client->close_causes |= SIM_CLIENT_DISCONNECTED;
 	if (sim_chance(50))
 		scripted_break(client->actor->script);
 	else
@@ -337,7 +338,7 @@ static bool server_connected(void)
 	const int error = sim_chance(10) ? ECONNREFUSED : 0;
 
 	if (error != 0 && server->actor && server->connecting)
-		excuse_all_without_server(SIM_NO_SERVER);
+		add_close_cause_without_server(SIM_NO_SERVER);
 	return sim_server_connected(server, error);
 }
 
@@ -366,31 +367,31 @@ static bool server_reads(void)
 	return true;
 }
 
-static bool server_is_heard(void)
+static bool server_is_read(void)
 {
 	struct sim_server *server = any_server();
 
 	return server->actor && scripted_run(server->actor->script);
 }
 
-static bool server_chats(void)
+static bool server_sends_unsolicited(void)
 {
-	return sim_server_chat(any_server());
+	return sim_server_send_unsolicited(any_server());
 }
 
-static bool server_dies(void)
+static bool server_fails(void)
 {
 	struct sim_server *server = any_server();
 	struct sim_client *client;
 
-	if (!server->actor || server->connecting || server->has_parted)
+	if (!server->actor || server->connecting || server->has_ended)
 		return false;
 	client = client_at(actor_link(server->actor)->peer);
 	if (client)
-		client->excuses |= SIM_SERVER_DIED;
+		client->close_causes |= SIM_SERVER_FAILED;
 	if (actor_link(server->actor)->state < SERVER_IDLE)
-		excuse_all_without_server(SIM_NO_SERVER);
-	return sim_server_die(server, sim_chance(50), sim_chance(50));
+		add_close_cause_without_server(SIM_NO_SERVER);
+	return sim_server_fail(server, sim_chance(50), sim_chance(50));
 }
 
 /* --- cancel requests ---------------------------------------------------------------------- */
@@ -401,9 +402,9 @@ static size_t draw_key(uint8_t key[32])
 	struct sim_client *client = any_client();
 
 	memset(key, 0, 32);
-	if (sim_chance(80) && client->actor && client->talks) {
-		sim_trace("client", client->number, "is aimed at", client->owed, NULL);
-		client->aimed++;
+	if (sim_chance(80) && client->actor && client->logged_in) {
+		sim_trace("client", client->number, "is to be cancelled", client->owed, NULL);
+		client->cancel_requests++;
 		memcpy(key, client->key, client->key_length);
 		return client->key_length;
 	}
@@ -414,47 +415,48 @@ static size_t draw_key(uint8_t key[32])
 	return 8;
 }
 
-static bool asker_connects(void)
+static bool canceler_connects(void)
 {
-	struct asker *asker = &askers[sim_below(SIM_ASKERS)];
+	struct canceler *canceler = &cancelers[sim_below(SIM_CANCELERS)];
 	uint8_t key[32];
 	size_t length;
 
-	if (asker->actor)
+	if (canceler->actor)
 		return false;
 	length = draw_key(key);
-	asker->actor = fake_accept(-1);
-	asker->delivered = 0;
-	startup_write_cancel(&asker->out, key, length);
+	canceler->actor = fake_accept(-1);
+	canceler->delivered = 0;
+	startup_write_cancel(&canceler->out, key, length);
 	return true;
 }
 
-static bool asker_delivers(struct asker *asker, size_t most)
+static bool canceler_delivers(struct canceler *canceler, size_t most)
 {
-	size_t length = asker->out.length - asker->delivered;
+	size_t length = canceler->out.length - canceler->delivered;
 
-	if (!asker->actor || length == 0)
+	if (!canceler->actor || length == 0)
 		return false;
 	length = length < most ? length : most;
-	scripted_feed(asker->actor->script, asker->out.data + asker->delivered, length);
-	asker->delivered += length;
-	scripted_run(asker->actor->script);
+	scripted_feed(
+		canceler->actor->script, canceler->out.data + canceler->delivered, length);
+	canceler->delivered += length;
+	scripted_run(canceler->actor->script);
 	return true;
 }
 
-static bool any_asker_delivers(void)
+static bool any_canceler_delivers(void)
 {
-	return asker_delivers(&askers[sim_below(SIM_ASKERS)], draw_length());
+	return canceler_delivers(&cancelers[sim_below(SIM_CANCELERS)], draw_length());
 }
 
-static bool asker_vanishes(void)
+static bool canceler_disconnects(void)
 {
-	struct asker *asker = &askers[sim_below(SIM_ASKERS)];
+	struct canceler *canceler = &cancelers[sim_below(SIM_CANCELERS)];
 
-	if (!asker->actor)
+	if (!canceler->actor)
 		return false;
-	scripted_end(asker->actor->script);
-	scripted_run(asker->actor->script);
+	scripted_end(canceler->actor->script);
+	scripted_run(canceler->actor->script);
 	return true;
 }
 
@@ -468,7 +470,7 @@ static bool turn_ends(void)
 
 static void pass(usec_t time)
 {
-	excuse_all_without_server(SIM_WAITED);
+	add_close_cause_without_server(SIM_WAITED);
 	fake_advance(time);
 }
 
@@ -502,7 +504,7 @@ static bool operator_acts(void)
 		if (!client->actor)
 			return false;
 		sim_trace("operator", 0, "kills client", client->number, NULL);
-		client->excuses |= SIM_KILLED;
+		client->close_causes |= SIM_KILLED;
 		control_kill_client(&fake_registry, link_number(link_of(client)));
 		break;
 	default:
@@ -522,27 +524,27 @@ static bool operator_resumes(void)
 
 /* --- the scheduler ------------------------------------------------------------------------ */
 
-static const struct happening {
-	bool (*happens)(void); /* false: not possible now */
+static const struct weighted_event {
+	bool (*run)(void); /* false: not possible now */
 	unsigned weight;
 } events[] = {
 	{client_connects, 40},
-	{client_speaks, 200},
+	{client_sends, 200},
 	{client_delivers, 300},
 	{client_reads, 10},
-	{client_is_heard, 60},
-	{client_vanishes, 2},
+	{client_is_read, 60},
+	{client_disconnects, 2},
 	{server_connected, 80},
 	{server_works, 400},
 	{server_finishes, 60},
 	{server_delivers, 400},
 	{server_reads, 8},
-	{server_is_heard, 60},
-	{server_chats, 3},
-	{server_dies, 2},
-	{asker_connects, 6},
-	{any_asker_delivers, 30},
-	{asker_vanishes, 2},
+	{server_is_read, 60},
+	{server_sends_unsolicited, 3},
+	{server_fails, 2},
+	{canceler_connects, 6},
+	{any_canceler_delivers, 30},
+	{canceler_disconnects, 2},
 	{turn_ends, 60},
 	{time_passes, 6},
 	{operator_acts, 3},
@@ -559,15 +561,15 @@ static bool (*draw_event(void))(void)
 	left = sim_below(all);
 	while (left >= events[i].weight)
 		left -= events[i++].weight;
-	return events[i].happens;
+	return events[i].run;
 }
 
-static bool step(bool (*happens)(void))
+static bool step(bool (*run)(void))
 {
-	note_excuses();
-	if (!happens())
+	note_close_causes();
+	if (!run())
 		return false;
-	look();
+	check_everything();
 	return true;
 }
 
@@ -581,25 +583,25 @@ void sim_world_run(unsigned steps)
 /* --- the end of a run --------------------------------------------------------------------- */
 
 /* Checks everything if there was an event; returns whether there was. */
-static bool looked(bool did)
+static bool checked(bool did)
 {
 	if (!did)
 		return false;
-	look();
-	note_excuses();
+	check_everything();
+	note_close_causes();
 	return true;
 }
 
-static bool serve(struct sim_server *server)
+static bool run_server(struct sim_server *server)
 {
 	bool did = false;
 
 	if (server->actor && !server->connecting)
 		scripted_allow(server->actor->script, SCRIPTED_ANY);
-	did |= looked(sim_server_connected(server, 0));
-	did |= looked(sim_server_work(server) || sim_server_finish(server));
-	did |= looked(sim_server_deliver(server, SIZE_MAX));
-	did |= looked(server->actor && scripted_run(server->actor->script));
+	did |= checked(sim_server_connected(server, 0));
+	did |= checked(sim_server_work(server) || sim_server_finish(server));
+	did |= checked(sim_server_deliver(server, SIZE_MAX));
+	did |= checked(server->actor && scripted_run(server->actor->script));
 	return did;
 }
 
@@ -609,43 +611,43 @@ static bool end_client(struct sim_client *client, bool (*finish)(struct sim_clie
 
 	if (client->actor)
 		scripted_allow(client->actor->script, SCRIPTED_ANY);
-	did |= looked(client->actor && finish(client));
-	did |= looked(sim_client_deliver(client, SIZE_MAX));
-	did |= looked(client->actor && scripted_run(client->actor->script));
+	did |= checked(client->actor && finish(client));
+	did |= checked(sim_client_deliver(client, SIZE_MAX));
+	did |= checked(client->actor && scripted_run(client->actor->script));
 	return did;
 }
 
 /* Every client and server does what it can, once. Returns false when none could do anything. */
-static bool go_round(bool (*finish)(struct sim_client *client))
+static bool run_all_once(bool (*finish)(struct sim_client *client))
 {
 	bool did = false;
 
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
-		did |= serve(&sim_servers[i]);
+		did |= run_server(&sim_servers[i]);
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		did |= end_client(&clients[i], finish);
-	for (unsigned i = 0; i < SIM_ASKERS; i++)
-		did |= looked(asker_delivers(&askers[i], SIZE_MAX));
+	for (unsigned i = 0; i < SIM_CANCELERS; i++)
+		did |= checked(canceler_delivers(&cancelers[i], SIZE_MAX));
 	turn_ends();
-	look();
+	check_everything();
 	return did;
 }
 
 /* Runs until no client or server has anything to do, however long it takes. */
-static void go_on_until_quiet(bool (*finish)(struct sim_client *client))
+static void run_until_idle(bool (*finish)(struct sim_client *client))
 {
 	enum { QUIET_SECONDS = 15 };
 	unsigned quiet = 0;
 
 	while (quiet < 4 * QUIET_SECONDS) {
-		note_excuses();
-		if (go_round(finish)) {
+		note_close_causes();
+		if (run_all_once(finish)) {
 			quiet = 0;
 			continue;
 		}
 		quiet++;
 		pass(USEC_PER_SEC / 4);
-		look();
+		check_everything();
 	}
 }
 
@@ -658,9 +660,9 @@ static void print_client(const struct sim_client *client)
 			? "closed"
 			: client_state_name(client_state(client_of(link_of(client)))),
 		client->owed, client->out.length - client->delivered,
-		client->asked.length - client->heard_asked,
-		client->talks ? "" : ", not welcome", client->leaves ? ", leaves" : "",
-		client->stalls ? ", stalls" : "", client->batch ? ", in a batch" : "",
+		client->requests.length - client->handled,
+		client->logged_in ? "" : ", not welcome", client->disconnects ? ", leaves" : "",
+		client->reads_little ? ", stalls" : "", client->batch ? ", in a batch" : "",
 		client->awaits_copy ? ", awaits a COPY" : "", client->copies ? ", copies" : "");
 }
 
@@ -675,9 +677,9 @@ static void print_server(const struct sim_server *server)
 		"server %u, %s: has not heard %zu bytes, not delivered %zu, not read %zu%s%s%s%s%s; "
 		"requests %u, status %d, dirty %d, held %u, remaining %u\n",
 		server->number, server_state_name(server_state(link)), length - server->heard,
-		sim_postgres_said(pg), scripted_unread(server->actor->script),
+		sim_postgres_output(pg), scripted_unread(server->actor->script),
 		pg->stuck ? ", stuck" : "", pg->copy ? ", copies" : "",
-		pg->skipping ? ", skips" : "", server->has_parted ? ", gone" : "",
+		pg->skipping ? ", skips" : "", server->has_ended ? ", gone" : "",
 		link->link.stream.paused ? ", paused" : "", link->requests.count,
 		link->transaction_status, link->dirty, link->link.held_length,
 		link->link.remaining);
@@ -712,8 +714,8 @@ static void check_all_answered(void)
 	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		const struct sim_client *client = &clients[i];
 
-		if (client->actor && !client->leaves &&
-			(!client->talks || client->owed > 0 || client->status != 'I'))
+		if (client->actor && !client->disconnects &&
+			(!client->logged_in || client->owed > 0 || client->status != 'I'))
 			fail_msg("client %u hangs: %u answers are owed, its state is %u",
 				client->number, client->owed, link_of(client)->state);
 	}
@@ -741,14 +743,14 @@ static void check_pools(void)
 void sim_world_settle(void)
 {
 	operator_resumes();
-	look();
-	go_on_until_quiet(sim_client_finish_transaction);
+	check_everything();
+	run_until_idle(sim_client_finish_transaction);
 	/* In session mode finished clients keep their servers while others wait. */
 	if (!sim_server_one_owner) {
 		check_all_answered();
 		check_pools();
 	}
-	go_on_until_quiet(sim_client_finish);
+	run_until_idle(sim_client_finish);
 	check_pools();
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		if (clients[i].actor)

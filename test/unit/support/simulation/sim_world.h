@@ -9,7 +9,7 @@
 #include "support/simulation/sim_client.h"
 #include "support/simulation/sim_server.h"
 
-enum { SIM_CLIENTS = 12, SIM_ASKERS = 6 };
+enum { SIM_CLIENTS = 12, SIM_CANCELERS = 6 };
 
 /* Begins a run: fake_start() with random settings for this pool mode. */
 void sim_world_begin(uint64_t seed, const char *pool_mode);
@@ -31,7 +31,7 @@ void sim_world_end(void);
 void sim_world_print(void);
 
 /* Was a cancel request sent with the key of this client, or is the client closed? */
-bool sim_world_is_aimed_at(unsigned client);
+bool sim_world_is_cancelled(unsigned client);
 
 /*
  * A cancel request arrives at this server. Fails the test unless it was sent for the paired
