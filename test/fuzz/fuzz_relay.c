@@ -17,7 +17,7 @@ enum { STORMS_MOST = 4, STORM_ROUNDS = 300, STORM_MESSAGES = 6 };
 
 static const char *const modes[] = {"transaction", "session", "statement"};
 static struct pool *pool;
-static struct actor *clients[CLIENTS], *servers[SERVERS];
+static struct endpoint *clients[CLIENTS], *servers[SERVERS];
 static unsigned repeats;
 
 static void begin(uint8_t mode)
@@ -39,40 +39,40 @@ static void begin(uint8_t mode)
 /* --- steps -------------------------------------------------------------------------------- */
 
 struct step {
-	uint8_t actor;
+	uint8_t endpoint;
 	const uint8_t *bytes;
 	uint8_t length;
 };
 
-static struct actor *client_of_step(const struct step *step)
+static struct endpoint *client_of_step(const struct step *step)
 {
-	return clients[step->actor % CLIENTS];
+	return clients[step->endpoint % CLIENTS];
 }
 
-static struct actor *server_of_step(const struct step *step)
+static struct endpoint *server_of_step(const struct step *step)
 {
-	return servers[step->actor % SERVERS];
+	return servers[step->endpoint % SERVERS];
 }
 
 /* A client or a server. */
-static struct actor *actor_of_step(const struct step *step)
+static struct endpoint *actor_of_step(const struct step *step)
 {
-	return step->actor & 1 ? client_of_step(step) : server_of_step(step);
+	return step->endpoint & 1 ? client_of_step(step) : server_of_step(step);
 }
 
 /* Complete messages: each byte selects one. */
-static void send_letters(struct actor *actor, const char *known, const struct step *step)
+static void send_step(struct endpoint *endpoint, const char *known, const struct step *step)
 {
 	char letters[UINT8_MAX + 1] = "";
 
 	for (unsigned i = 0; i < step->length; i++)
 		letters[i] = known[step->bytes[i] % strlen(known)];
-	say(actor, letters);
+	send_letters(endpoint, letters);
 }
 
 static void client_messages(const struct step *step)
 {
-	send_letters(client_of_step(step), "QPBDESHFCdcfpX", step);
+	send_step(client_of_step(step), "QPBDESHFCdcfpX", step);
 }
 
 /* Each byte is a message about one of a few statements: its kind, statement name and text. */
@@ -109,7 +109,7 @@ static void client_statements(const struct step *step)
 	buffer_init(&all);
 	for (unsigned i = 0; i < step->length; i++)
 		add_statement_message(&all, step->bytes[i]);
-	say_buffer(client_of_step(step), &all);
+	send_buffer(client_of_step(step), &all);
 }
 
 /* Repeat the same few messages; limited by what an actor can receive. */
@@ -125,33 +125,33 @@ static void client_repeats(const struct step *step)
 		for (unsigned j = 0; j < step->length && j < STORM_MESSAGES; j++)
 			add_statement_message(&all, step->bytes[j]);
 	}
-	say_buffer(client_of_step(step), &all);
+	send_buffer(client_of_step(step), &all);
 }
 
 static void server_messages(const struct step *step)
 {
-	send_letters(server_of_step(step), "ZTDCE>!12n3tsIVGdcNASHWK", step);
+	send_step(server_of_step(step), "ZTDCE>!12n3tsIVGdcNASHWK", step);
 }
 
 static void any_bytes(const struct step *step)
 {
-	say_bytes(actor_of_step(step), step->bytes, step->length);
+	send_bytes(actor_of_step(step), step->bytes, step->length);
 }
 
 static void peer_disconnects(const struct step *step)
 {
-	leave(actor_of_step(step));
+	disconnect(actor_of_step(step));
 }
 
 static void peer_vanishes(const struct step *step)
 {
-	vanish(actor_of_step(step));
+	break_connection(actor_of_step(step));
 }
 
 /* The peer accepts a limited number of further bytes, or all again. */
 static void peer_slows_down(const struct step *step)
 {
-	allow(actor_of_step(step), step->length ? step->length : SCRIPTED_ANY);
+	allow_output(actor_of_step(step), step->length ? step->length : SCRIPTED_ANY);
 }
 
 static void time_passes(const struct step *step)
@@ -162,18 +162,18 @@ static void time_passes(const struct step *step)
 /* The oldest requested server connection is established and logged in. */
 static void server_connects(const struct step *step)
 {
-	struct actor *server = fake_launched();
+	struct endpoint *server = fake_launched();
 
-	if (!server || is_gone(server))
+	if (!server || is_closed(server))
 		return;
 	fake_connected(server, 0);
-	say(server, "RKZ");
-	servers[step->actor % SERVERS] = server;
+	send_letters(server, "RKZ");
+	servers[step->endpoint % SERVERS] = server;
 }
 
 static void client_connects(const struct step *step)
 {
-	clients[step->actor % CLIENTS] = fake_client(pool);
+	clients[step->endpoint % CLIENTS] = fake_client(pool);
 }
 
 static void (*const steps[])(const struct step *step) = {
@@ -196,14 +196,15 @@ static void (*const steps[])(const struct step *step) = {
  * A link that is not paired was sent complete messages, unless its partner closed in the
  * middle of one.
  */
-static void check_whole(struct actor *actor, uint8_t alone)
+static void check_whole(struct endpoint *endpoint, uint8_t alone)
 {
-	const char *heard = hear(actor);
+	const char *letters = read_letters(endpoint);
 
-	if (is_gone(actor) || actor_link(actor)->state != alone || actor_link(actor)->cut)
+	if (is_closed(endpoint) || endpoint_link(endpoint)->state != alone ||
+		endpoint_link(endpoint)->cut)
 		return;
-	if (!stream_is_blocked(&actor_link(actor)->stream))
-		assert_null(strchr(heard, '~'));
+	if (!stream_is_blocked(&endpoint_link(endpoint)->stream))
+		assert_null(strchr(letters, '~'));
 }
 
 static void check_all_whole(void)

@@ -56,11 +56,11 @@ static void test_the_line_tells_the_averages_of_exactly_one_period(void **state)
 	(void)state;
 	add_traffic();
 	pass(11);
-	assert_int_equal(fake_logged_times("stats: "), 1);
+	assert_int_equal(fake_log_count("stats: "), 1);
 	assert_true(fake_logged(" xact 70 us, query 30 us, wait 5 us"));
 	/* Nothing more has happened, so the next one tells of nothing. */
 	pass(11);
-	assert_int_equal(fake_logged_times("stats: "), 2);
+	assert_int_equal(fake_log_count("stats: "), 2);
 	assert_true(fake_logged(
 		"stats: 0 xacts/s, 0 queries/s, 0 client parses/s, 0 server parses/s, 0 binds/s, "
 		"in 0 B/s, out 0 B/s, xact 0 us, query 0 us, wait 0 us"));
@@ -86,7 +86,7 @@ static void test_no_line_is_written_that_nobody_wants(void **state)
 	fake_set("log_stats", "0");
 	add_traffic();
 	pass(11);
-	assert_int_equal(fake_logged_times("stats: "), 0);
+	assert_int_equal(fake_log_count("stats: "), 0);
 	/* The period ends all the same. */
 	assert_int_equal(pool->stats.newer.queries, 400);
 }

@@ -39,8 +39,8 @@ static unsigned groups(void)
 
 static void test_clients_without_a_name_share_a_group(void **state)
 {
-	struct client_link *one = actor_client(fake_client(pool));
-	struct client_link *two = actor_client(fake_client(pool));
+	struct client_link *one = endpoint_client(fake_client(pool));
+	struct client_link *two = endpoint_client(fake_client(pool));
 
 	(void)state;
 	assert_non_null(one->group);
@@ -56,7 +56,7 @@ static void test_clients_of_one_name_share_a_group(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		clients[i] = actor_client(fake_client(pool));
+		clients[i] = endpoint_client(fake_client(pool));
 		name(clients[i], i == 2 ? "shell" : "web");
 	}
 	assert_ptr_equal(clients[0]->group, clients[1]->group);
@@ -67,7 +67,7 @@ static void test_clients_of_one_name_share_a_group(void **state)
 
 static void test_another_name_is_another_group(void **state)
 {
-	struct client_link *client = actor_client(fake_client(pool));
+	struct client_link *client = endpoint_client(fake_client(pool));
 
 	(void)state;
 	name(client, "web");
@@ -85,21 +85,21 @@ static void test_another_name_is_another_group(void **state)
 
 static void test_group_is_freed_with_its_last_member(void **state)
 {
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	name(actor_client(one), "web");
-	name(actor_client(two), "web");
-	say(one, "X");
+	name(endpoint_client(one), "web");
+	name(endpoint_client(two), "web");
+	send_letters(one, "X");
 	assert_int_equal(groups(), 1);
-	say(two, "X");
+	send_letters(two, "X");
 	assert_int_equal(groups(), 0);
 }
 
 static void test_long_names_are_cut(void **state)
 {
-	struct client_link *one = actor_client(fake_client(pool));
-	struct client_link *two = actor_client(fake_client(pool));
+	struct client_link *one = endpoint_client(fake_client(pool));
+	struct client_link *two = endpoint_client(fake_client(pool));
 	char long_name[CLIENT_GROUP_NAME_SIZE + 20];
 
 	(void)state;
@@ -119,7 +119,7 @@ static void test_too_many_names_share_the_group_other(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++) {
-		clients[i] = actor_client(fake_client(pool));
+		clients[i] = endpoint_client(fake_client(pool));
 		snprintf(text, sizeof(text), "name %zu", i);
 		name(clients[i], text);
 	}

@@ -16,7 +16,7 @@
 enum { NAMES = 300, STEPS = 20000 };
 
 struct names {
-	struct statement_world *world;
+	struct fake_statements *world;
 	struct client_statements *own;
 };
 
@@ -24,7 +24,7 @@ static int set_up(void **state)
 {
 	struct names *names = calloc(1, sizeof(*names));
 
-	if (!names || statement_world_set_up((void **)&names->world) != 0)
+	if (!names || fake_statements_set_up((void **)&names->world) != 0)
 		return -1;
 	names->own = client_statements_new(&names->world->table);
 	*state = names;
@@ -37,7 +37,7 @@ static int tear_down(void **state)
 	int ended;
 
 	client_statements_free(names->own);
-	ended = statement_world_tear_down((void **)&names->world);
+	ended = fake_statements_tear_down((void **)&names->world);
 	free(names);
 	return ended;
 }
@@ -45,7 +45,7 @@ static int tear_down(void **state)
 /* Add a name for a query; the name has the only reference to the statement. */
 static struct client_statement *add(struct names *names, const char *name, const char *query)
 {
-	struct statement *statement = statement_world_open(names->world, query);
+	struct statement *statement = fake_statements_open(names->world, query);
 	struct client_statement *entry = client_statements_add(names->own, name, statement);
 
 	assert_non_null(entry);
@@ -90,7 +90,7 @@ static void test_closed_name_is_not_found(void **state)
 	assert_null(find(names, "a"));
 	assert_int_equal(names->own->count, 0);
 	assert_int_equal(names->own->bytes, 0);
-	statement_world_turn(names->world);
+	fake_statements_turn(names->world);
 	assert_int_equal(names->world->table.count, 0);
 }
 
@@ -126,7 +126,7 @@ static void test_relisted_name_replaces_another(void **state)
 static void test_unlisted_name_is_freed_with_its_operation(void **state)
 {
 	struct names *names = *state;
-	struct statement *statement = statement_world_open(names->world, "SELECT 1");
+	struct statement *statement = fake_statements_open(names->world, "SELECT 1");
 	struct client_statement *entry =
 		client_statements_add_unlisted(names->own, "a", statement);
 
@@ -163,7 +163,7 @@ static void test_deallocate_all_keeps_names_in_flight(void **state)
 static void test_closed_statement_of_a_client_is_remembered(void **state)
 {
 	struct names *names = *state;
-	struct statement *statement = statement_world_open(names->world, "SELECT 1"), *other;
+	struct statement *statement = fake_statements_open(names->world, "SELECT 1"), *other;
 	struct client_statement *entry;
 	char query[16];
 
@@ -176,7 +176,7 @@ static void test_closed_statement_of_a_client_is_remembered(void **state)
 	for (unsigned i = 0; i < CLOSED_STATEMENTS; i++) {
 		assert_true(client_statements_had(names->own, statement));
 		snprintf(query, sizeof(query), "SELECT %u", i + 10);
-		other = statement_world_open(names->world, query);
+		other = fake_statements_open(names->world, query);
 		client_statements_note_closed(names->own, other);
 		statement_unref(other);
 	}

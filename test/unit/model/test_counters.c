@@ -66,7 +66,7 @@ static void test_closed_clients_are_counted_by_reason(void **state)
 		const uint64_t before = mine()->client_closed[label];
 		const uint64_t total = sum(mine()->client_closed, CLIENT_CLOSINGS);
 		const uint64_t errors = all()->errors[reason];
-		struct client_link *client = actor_client(fake_client(pool));
+		struct client_link *client = endpoint_client(fake_client(pool));
 		const struct failure why = failure_of((enum reason)reason, "x");
 
 		client->database = pool->database;
@@ -98,7 +98,7 @@ static void test_rejected_clients_are_counted_by_reason(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		client_close_for(actor_client(fake_accept(-1)), cases[i].reason);
+		client_close_for(endpoint_client(fake_accept(-1)), cases[i].reason);
 		assert_int_equal(all()->client_rejected[cases[i].rejection], 1);
 		fake_turn();
 	}
@@ -108,13 +108,13 @@ static void test_rejected_clients_are_counted_by_reason(void **state)
 
 static void test_silent_logins_that_make_room_count_as_max_client_conn(void **state)
 {
-	struct actor *silent[4];
+	struct endpoint *silent[4];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(silent); i++)
 		silent[i] = fake_accept(-1);
 	fake_advance(5 * USEC_PER_SEC);
-	say_startup(silent[0], PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	send_startup(silent[0], PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
 	assert_int_equal(all()->client_rejected[CLIENT_REJECTED_MAX_CLIENT_CONN], 1);
 }
 
@@ -149,31 +149,32 @@ static void test_a_broken_server_is_sent_no_terminate(void **state)
 {
 	(void)state;
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
-		struct actor *server = fake_server(pool);
+		struct endpoint *server = fake_server(pool);
 		const struct failure why = failure_of((enum reason)reason, "x");
 
 		if (reason == REASON_DISKO_OVER)
 			continue;
-		server_close(actor_server(server), &why);
-		assert_heard(server, reason_breaks_connection((enum reason)reason) ? "" : "X");
+		server_close(endpoint_server(server), &why);
+		assert_received(
+			server, reason_breaks_connection((enum reason)reason) ? "" : "X");
 		fake_turn();
 	}
 }
 
 static void test_protocol_errors_are_counted_by_side_and_kind(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	say_bytes(client, "\x01....", 5);
-	assert_gone(client);
+	send_bytes(client, "\x01....", 5);
+	assert_closed(client);
 	assert_int_equal(all()->protocol_errors[PROTOCOL_CLIENT][PROTOCOL_ERROR_LENGTH] +
 			all()->protocol_errors[PROTOCOL_CLIENT][PROTOCOL_ERROR_TYPE],
 		1);
 	client = fake_client(pool);
-	say(client, "Q");
-	say_bytes(server, "Z\0\0\0\1", 5);
-	assert_gone(server);
+	send_letters(client, "Q");
+	send_bytes(server, "Z\0\0\0\1", 5);
+	assert_closed(server);
 	assert_int_equal(all()->protocol_errors[PROTOCOL_SERVER][PROTOCOL_ERROR_LENGTH], 1);
 	/* The client, which was closed with the server, has made no error. */
 	assert_int_equal(sum(all()->protocol_errors[PROTOCOL_CLIENT], PROTOCOL_ERRORS), 1);
@@ -182,34 +183,34 @@ static void test_protocol_errors_are_counted_by_side_and_kind(void **state)
 
 /* --- cancel requests ---------------------------------------------------------------------- */
 
-static struct actor *cancel(const void *key, size_t length)
+static struct endpoint *cancel(const void *key, size_t length)
 {
-	struct actor *asker = fake_accept(-1);
+	struct endpoint *asker = fake_accept(-1);
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	startup_write_cancel(&buffer, key, length);
-	say_buffer(asker, &buffer);
+	send_buffer(asker, &buffer);
 	return asker;
 }
 
 static void test_cancel_requests_are_counted_by_outcome(void **state)
 {
-	struct actor *client = fake_client(pool), *carrier;
+	struct endpoint *client = fake_client(pool), *carrier;
 	uint8_t key[8];
 
 	(void)state;
 	fake_server(pool);
 	cancel("nobodys!", 8);
 	assert_int_equal(all()->cancel_requests[CANCEL_UNKNOWN_KEY], 1);
-	memcpy(key, actor_client(client)->key, sizeof(key));
+	memcpy(key, endpoint_client(client)->key, sizeof(key));
 	cancel(key, sizeof(key));
 	assert_int_equal(all()->cancel_requests[CANCEL_LATE], 1);
-	say(client, "Q");
+	send_letters(client, "Q");
 	cancel(key, sizeof(key));
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	leave(carrier);
+	disconnect(carrier);
 	assert_int_equal(all()->cancel_requests[CANCEL_FORWARDED], 1);
 	/* The end of a connection that has sent a CancelRequest is not an error. */
 	assert_int_equal(sum(all()->errors, REASON_COUNT), 0);
@@ -231,7 +232,7 @@ static void test_closed_servers_are_counted_by_reason(void **state)
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
 		const enum server_closing label = reason_server_closed((enum reason)reason);
 		const uint64_t before = mine()->server_closed[label];
-		struct server_link *server = actor_server(fake_server(pool));
+		struct server_link *server = endpoint_server(fake_server(pool));
 		const struct failure why = failure_of((enum reason)reason, "x");
 
 		server_close(server, &why);
@@ -252,13 +253,13 @@ static void test_retired_server_keeps_the_first_cause(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(causes); i++) {
-		struct actor *server = fake_server(pool), *client = fake_client(pool);
+		struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
-		say(client, "Q");
+		send_letters(client, "Q");
 		control_retire(&fake_registry, pool->database, causes[i]);
 		control_reconnect(&fake_registry, pool->database);
-		say(server, "CZ");
-		assert_gone(server);
+		send_letters(server, "CZ");
+		assert_closed(server);
 		assert_int_equal(mine()->server_closed[causes[i]], 1);
 		pool->welcome = parameters_empty(fake_registry.parameters);
 	}
@@ -266,12 +267,12 @@ static void test_retired_server_keeps_the_first_cause(void **state)
 
 static void test_server_and_client_closed_together_are_one_error(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	say(client, "Q");
-	leave(server);
-	assert_gone(client);
+	send_letters(client, "Q");
+	disconnect(server);
+	assert_closed(client);
 	assert_int_equal(all()->errors[REASON_SERVER_CONN_CRASHED], 1);
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_ERROR], 1);
 }
@@ -289,17 +290,17 @@ static void test_unclean_servers_are_counted_by_what_was_open(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct actor *server = fake_server(pool), *client = fake_client(pool);
+		struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
-		say(client, cases[i].asked);
-		say(server, cases[i].answered);
-		leave(client);
+		send_letters(client, cases[i].asked);
+		send_letters(server, cases[i].answered);
+		disconnect(client);
 		assert_state(server, SERVER_DRAINING);
 		assert_int_equal(mine()->unclean_release[cases[i].why], 1);
 		assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], i);
 		/* The server sends an unrequested message. */
-		say(server, "ZZZ");
-		assert_gone(server);
+		send_letters(server, "ZZZ");
+		assert_closed(server);
 	}
 	assert_int_equal(sum(mine()->unclean_release, UNCLEAN_RELEASES), COUNT(cases));
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_CLIENT_GONE], COUNT(cases));
@@ -307,12 +308,12 @@ static void test_unclean_servers_are_counted_by_what_was_open(void **state)
 
 static void test_unrequested_message_is_counted_as_out_of_sync(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	say(client, "Q");
-	say(server, "CZD");
-	assert_gone(server);
+	send_letters(client, "Q");
+	send_letters(server, "CZD");
+	assert_closed(server);
 	assert_int_equal(mine()->unclean_release[UNCLEAN_OUT_OF_SYNC], 1);
 	assert_int_equal(mine()->server_closed[SERVER_CLOSED_UNCLEAN], 1);
 	assert_int_equal(all()->protocol_errors[PROTOCOL_SERVER][PROTOCOL_ERROR_ORDER], 1);
@@ -321,44 +322,44 @@ static void test_unrequested_message_is_counted_as_out_of_sync(void **state)
 
 static void test_release_of_a_clean_server_is_not_counted(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	say(client, "Q");
-	say(server, "CZ");
-	leave(client);
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
+	disconnect(client);
 	assert_state(server, SERVER_IDLE);
 	assert_int_equal(sum(mine()->unclean_release, UNCLEAN_RELEASES), 0);
 }
 
 static void test_resets_are_counted_by_outcome(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	start_with("server_reset_query = DISCARD ALL\nserver_reset_query_always = 1\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
-	say(server, "CZ");
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_RESETTING);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_int_equal(mine()->server_reset[RESET_OK], 1);
-	say(client, "Q");
-	say(server, "CZ");
-	leave(server);
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
+	disconnect(server);
 	assert_int_equal(mine()->server_reset[RESET_FAILED], 1);
 	assert_int_equal(mine()->server_reset[RESET_OK], 1);
 }
 
 /* --- connecting --------------------------------------------------------------------------- */
 
-static struct actor *launch(void)
+static struct endpoint *launch(void)
 {
-	struct actor *client = fake_client(pool);
+	struct endpoint *client = fake_client(pool);
 
 	(void)client;
-	say(client, "Q");
+	send_letters(client, "Q");
 	return fake_launched();
 }
 
@@ -371,7 +372,7 @@ static uint64_t connects(enum connect_outcome outcome)
 
 static void test_connection_is_timed_until_it_is_usable(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	bool up = false;
 
 	(void)state;
@@ -382,13 +383,13 @@ static void test_connection_is_timed_until_it_is_usable(void **state)
 	postgres_work(server);
 	assert_int_equal(connects(CONNECT_OK), 1);
 	assert_int_equal(mine()->connects[CONNECT_OK]->counts[6], 1); /* up to 50 ms */
-	assert_true(counters_host_is_known(pool->database, actor_server(server)->host, &up));
+	assert_true(counters_host_is_known(pool->database, endpoint_server(server)->host, &up));
 	assert_true(up);
 }
 
 static void test_refusing_host_is_down_until_it_accepts(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	bool up = true;
 
 	(void)state;
@@ -407,26 +408,26 @@ static void test_refusing_host_is_down_until_it_accepts(void **state)
 
 static void test_error_of_a_server_during_login_counts_as_auth(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 
 	(void)state;
 	fake_connected(server, 0);
-	say_error(server, "28P01", "password authentication failed");
+	send_error(server, "28P01", "password authentication failed");
 	assert_int_equal(connects(CONNECT_AUTH), 1);
 	pool->failing = false;
 	server = launch();
 	fake_connected(server, 0);
-	say_error(server, "53300", "too many");
+	send_error(server, "53300", "too many");
 	assert_int_equal(connects(CONNECT_OTHER), 1);
 }
 
 static void test_closing_a_server_ourselves_is_not_its_failure(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	bool up;
 
 	(void)state;
-	server_close_for(actor_server(server), REASON_PAUSE_MODE);
+	server_close_for(endpoint_server(server), REASON_PAUSE_MODE);
 	for (unsigned i = 0; i < CONNECT_OUTCOMES; i++)
 		assert_int_equal(connects((enum connect_outcome)i), 0);
 	assert_false(counters_host_is_known(pool->database, 0, &up));

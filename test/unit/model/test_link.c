@@ -11,7 +11,7 @@ static int start(void **state)
 	(void)state;
 	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\n");
 	pool = fake_pool("db", "alice");
-	link = actor_link(fake_client(pool));
+	link = endpoint_link(fake_client(pool));
 	return 0;
 }
 
@@ -92,11 +92,11 @@ static void test_held_bytes_are_limited(void **state)
 
 static void test_closed_link_holds_no_bytes(void **state)
 {
-	struct actor *other = fake_client(pool);
+	struct endpoint *other = fake_client(pool);
 
 	(void)state;
-	assert_true(link_hold(actor_link(other), "abc", 3));
-	leave(other);
+	assert_true(link_hold(endpoint_link(other), "abc", 3));
+	disconnect(other);
 	assert_int_equal(fake_registry.helds.used, 0);
 }
 
@@ -124,7 +124,7 @@ static void test_prefix_has_pool_and_user(void **state)
 
 static void test_prefix_of_a_server_has_the_user_of_its_pool(void **state)
 {
-	struct link *server = actor_link(fake_server(pool));
+	struct link *server = endpoint_link(fake_server(pool));
 	char expected[128];
 
 	(void)state;
@@ -138,7 +138,7 @@ static void test_prefix_of_a_server_has_the_user_of_its_pool(void **state)
 
 static void test_prefix_without_a_login_has_placeholders(void **state)
 {
-	struct client_link *client = actor_client(fake_accept(-1));
+	struct client_link *client = endpoint_client(fake_accept(-1));
 	char expected[128];
 
 	(void)state;
@@ -159,7 +159,7 @@ static void test_prefix_without_a_login_has_placeholders(void **state)
 
 static void test_names_in_a_prefix_are_escaped(void **state)
 {
-	struct client_link *client = actor_client(fake_accept(-1));
+	struct client_link *client = endpoint_client(fake_accept(-1));
 	struct user *user = registry_open_user(&fake_registry, "a\nFATAL b\x1b[2J");
 	char prefix[512];
 
@@ -183,7 +183,7 @@ static void test_prefix_is_cut_to_its_buffer(void **state)
 
 static void test_handles_are_never_reused(void **state)
 {
-	struct link *other = actor_link(fake_client(pool));
+	struct link *other = endpoint_link(fake_client(pool));
 
 	(void)state;
 	assert_true(link_handle(link) != link_handle(other));

@@ -6,7 +6,7 @@
 
 enum { MANY = 20 };
 
-static struct actor *clients[MANY];
+static struct endpoint *clients[MANY];
 static struct link_walk walk;
 
 static int start(void **state)
@@ -31,13 +31,13 @@ static int end(void **state)
 
 static void drop(unsigned i)
 {
-	client_close_for(actor_client(clients[i]), REASON_CLIENT_UNEXPECTED_EOF);
+	client_close_for(endpoint_client(clients[i]), REASON_CLIENT_UNEXPECTED_EOF);
 	fake_turn();
 }
 
 static void assert_next(unsigned i)
 {
-	assert_ptr_equal(link_walk_next(&walk), actor_link(clients[i]));
+	assert_ptr_equal(link_walk_next(&walk), endpoint_link(clients[i]));
 }
 
 static void test_links_are_visited_oldest_first(void **state)
@@ -77,7 +77,7 @@ static void test_walks_are_independent(void **state)
 	drop(1);
 	drop(0);
 	assert_next(2);
-	assert_ptr_equal(link_walk_next(&other), actor_link(clients[2]));
+	assert_ptr_equal(link_walk_next(&other), endpoint_link(clients[2]));
 	link_walk_end(&other);
 	assert_next(3);
 }
@@ -86,8 +86,8 @@ static void test_link_that_changes_its_list_keeps_its_place(void **state)
 {
 	(void)state;
 	assert_next(0);
-	say_query(clients[1], "SELECT 1"); /* the client waits now */
-	say_query(clients[0], "SELECT 1");
+	send_query(clients[1], "SELECT 1"); /* the client waits now */
+	send_query(clients[0], "SELECT 1");
 	for (unsigned i = 1; i < MANY; i++)
 		assert_next(i);
 }

@@ -99,7 +99,7 @@ static void test_servers_count_as_connected_after_their_login(void **state)
 
 	(void)state;
 	assert_int_equal(pool_servers(pool), 0);
-	server = actor_server(fake_server(pool));
+	server = endpoint_server(fake_server(pool));
 	for (size_t i = 0; i < COUNT(path); i++) {
 		if (i > 0)
 			server_enter(server, path[i]);
@@ -118,19 +118,19 @@ static void test_servers_count_as_connected_after_their_login(void **state)
 static void test_oldest_transactions_are_of_clients_with_a_server(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
-	struct actor *first = fake_server(pool), *second = fake_server(pool);
-	struct actor *old = fake_client(pool), *new = fake_client(pool);
+	struct endpoint *first = fake_server(pool), *second = fake_server(pool);
+	struct endpoint *old = fake_client(pool), *new = fake_client(pool);
 
 	(void)state;
 	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 0);
-	say(old, "Q");
+	send_letters(old, "Q");
 	fake_advance(2 * USEC_PER_SEC);
-	say(new, "Q");
+	send_letters(new, "Q");
 	fake_advance(USEC_PER_SEC);
 	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 3 * USEC_PER_SEC);
 	/* Both run a query, so no transaction waits for its client. */
 	assert_int_equal(pool_oldest_idle_transaction(pool, loop_now(&fake_loop)), 0);
-	say(actor_link(old)->peer == actor_link(first) ? first : second, "C>");
+	send_letters(endpoint_link(old)->peer == endpoint_link(first) ? first : second, "C>");
 	fake_advance(4 * USEC_PER_SEC);
 	assert_int_equal(pool_oldest_transaction(pool, loop_now(&fake_loop)), 7 * USEC_PER_SEC);
 	assert_int_equal(
@@ -201,7 +201,7 @@ static void test_longest_wait_is_that_of_the_first_waiting_client(void **state)
 	fake_set("default_pool_size", "1");
 	assert_null(pool_first_waiter(pool));
 	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop)), 0);
-	client = actor_client(fake_client(pool));
+	client = endpoint_client(fake_client(pool));
 	client->wait_start = loop_now(&fake_loop);
 	client_enter(client, CLIENT_WAITING);
 	stream_pause(&client->link.stream);
@@ -239,8 +239,8 @@ static void test_credential_of_a_login_overrides_the_auth_file(void **state)
 static void test_mark_close_needed_retires_all_servers_and_drops_the_welcome(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
-	struct server_link *idle = actor_server(fake_server(pool));
-	struct server_link *stale = actor_server(fake_server(pool));
+	struct server_link *idle = endpoint_server(fake_server(pool));
+	struct server_link *stale = endpoint_server(fake_server(pool));
 
 	(void)state;
 	server_enter(stale, SERVER_STALE);

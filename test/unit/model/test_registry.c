@@ -339,8 +339,8 @@ static void test_dropped_pool_is_removed_everywhere(void **state)
 static void test_dropped_pool_is_removed_from_logins(void **state)
 {
 	struct pool *pool = fake_pool("zoo", "alice");
-	struct client_link *one = actor_client(fake_accept(-1));
-	struct client_link *other = actor_client(fake_accept(-1));
+	struct client_link *one = endpoint_client(fake_accept(-1));
+	struct client_link *other = endpoint_client(fake_accept(-1));
 
 	(void)state;
 	one->link.pool = pool;
@@ -358,12 +358,12 @@ static bool is_known(const char *name)
 
 static void test_unconfigured_user_is_freed_with_its_last_client_and_pool(void **state)
 {
-	struct actor *client = fake_client(fake_pool("db", "passing"));
+	struct endpoint *client = fake_client(fake_pool("db", "passing"));
 	struct pool *pool = fake_pool("db", "passing");
 
 	(void)state;
 	registry_drop_pool(&fake_registry, fake_pool("other", "passing"));
-	leave(client);
+	disconnect(client);
 	assert_true(is_known("passing"));
 	registry_drop_pool(&fake_registry, pool);
 	assert_false(is_known("passing"));

@@ -243,8 +243,8 @@ static void test_states_count_as_connected(void **state)
 
 static void test_a_server_is_clean_when_it_owes_nothing(void **state)
 {
-	struct actor *actor = fake_server(pool);
-	struct server_link *server = actor_server(actor);
+	struct endpoint *endpoint = fake_server(pool);
+	struct server_link *server = endpoint_server(endpoint);
 
 	(void)state;
 	assert_true(server_is_clean(server));
@@ -272,10 +272,10 @@ static void test_a_server_is_clean_when_it_owes_nothing(void **state)
 	assert_true(link_hold(&server->link, "x", 1));
 	assert_false(server_is_clean(server));
 	link_drop_held(&server->link);
-	scripted_allow(actor->script, 0);
+	scripted_allow(endpoint->script, 0);
 	assert_int_equal(stream_send_bytes(&server->link.stream, "x", 1), STREAM_SENT_LATER);
 	assert_false(server_is_clean(server));
-	scripted_allow(actor->script, SCRIPTED_ANY);
+	scripted_allow(endpoint->script, SCRIPTED_ANY);
 	assert_true(server_is_clean(server));
 }
 

@@ -18,7 +18,7 @@
 enum { STATEMENTS = 40, STEPS = 20000 };
 
 struct book {
-	struct statement_world *world;
+	struct fake_statements *world;
 	struct server_statements *statements;
 	struct statement *known[STATEMENTS]; /* references */
 };
@@ -28,12 +28,12 @@ static int set_up(void **state)
 	struct book *book = calloc(1, sizeof(*book));
 	char query[16];
 
-	if (!book || statement_world_set_up((void **)&book->world) != 0)
+	if (!book || fake_statements_set_up((void **)&book->world) != 0)
 		return -1;
 	book->statements = server_statements_new();
 	for (unsigned i = 0; i < STATEMENTS; i++) {
 		snprintf(query, sizeof(query), "SELECT %u", i);
-		book->known[i] = statement_world_open(book->world, query);
+		book->known[i] = fake_statements_open(book->world, query);
 	}
 	*state = book;
 	return book->statements ? 0 : -1;
@@ -50,7 +50,7 @@ static int tear_down(void **state)
 			return -1;
 		statement_unref(book->known[i]);
 	}
-	ended = statement_world_tear_down((void **)&book->world);
+	ended = fake_statements_tear_down((void **)&book->world);
 	free(book);
 	return ended;
 }

@@ -12,10 +12,10 @@
 
 static void test_the_same_content_is_the_same_statement(void **state)
 {
-	struct statement_world *world = *state;
-	struct statement *one = statement_world_open(world, "SELECT 1");
-	struct statement *same = statement_world_open(world, "SELECT 1");
-	struct statement *other = statement_world_open(world, "SELECT 2");
+	struct fake_statements *world = *state;
+	struct statement *one = fake_statements_open(world, "SELECT 1");
+	struct statement *same = fake_statements_open(world, "SELECT 1");
+	struct statement *other = fake_statements_open(world, "SELECT 2");
 
 	assert_ptr_equal(one, same);
 	assert_ptr_not_equal(one, other);
@@ -30,7 +30,7 @@ static void test_the_same_content_is_the_same_statement(void **state)
 static void test_types_belong_to_the_content(void **state)
 {
 	static const uint8_t with[] = "SELECT $1\0\0\1\0\0\0\27", without[] = "SELECT $1\0\0";
-	struct statement_world *world = *state;
+	struct fake_statements *world = *state;
 	struct statement *typed = statement_open(&world->table, with, sizeof(with) - 1);
 	struct statement *bare = statement_open(&world->table, without, sizeof(without));
 
@@ -56,43 +56,43 @@ static void test_only_contents_of_a_parse_are_valid(void **state)
 
 static void test_ids_are_never_reused(void **state)
 {
-	struct statement_world *world = *state;
-	struct statement *one = statement_world_open(world, "SELECT 1");
+	struct fake_statements *world = *state;
+	struct statement *one = fake_statements_open(world, "SELECT 1");
 
 	assert_int_equal(one->id, 1);
 	assert_int_equal(one->name_size, sizeof("PGBOUNCER_1"));
 	assert_string_equal(one->name, "PGBOUNCER_1");
 	statement_unref(one);
-	statement_world_turn(world);
-	one = statement_world_open(world, "SELECT 1");
+	fake_statements_turn(world);
+	one = fake_statements_open(world, "SELECT 1");
 	assert_int_equal(one->id, 2);
 	statement_unref(one);
 }
 
 static void test_statement_is_kept_until_the_end_of_the_turn(void **state)
 {
-	struct statement_world *world = *state;
-	struct statement *one = statement_world_open(world, "SELECT 1"), *again;
+	struct fake_statements *world = *state;
+	struct statement *one = fake_statements_open(world, "SELECT 1"), *again;
 
 	statement_unref(one);
 	assert_string_equal(statement_text(one), "SELECT 1");
-	again = statement_world_open(world, "SELECT 1");
+	again = fake_statements_open(world, "SELECT 1");
 	assert_ptr_equal(again, one);
-	statement_world_turn(world);
+	fake_statements_turn(world);
 	assert_int_equal(world->table.count, 1);
 	assert_int_equal(again->holders, 1);
 	statement_unref(again);
-	statement_world_turn(world);
+	fake_statements_turn(world);
 	assert_int_equal(world->table.count, 0);
 	assert_int_equal(world->table.bytes, 0);
 }
 
 static void test_ids_of_the_old_process_are_kept(void **state)
 {
-	struct statement_world *world = *state;
+	struct fake_statements *world = *state;
 	struct statement *told = statement_open_as(&world->table, 7, "told\0\0", 7);
 	struct statement *early = statement_open_as(&world->table, 3, "early\0\0", 8);
-	struct statement *ours = statement_world_open(world, "ours");
+	struct statement *ours = fake_statements_open(world, "ours");
 
 	assert_int_equal(told->id, 7);
 	assert_int_equal(early->id, 3);
@@ -104,7 +104,7 @@ static void test_ids_of_the_old_process_are_kept(void **state)
 
 static void test_longest_id_fits_into_a_name(void **state)
 {
-	struct statement_world *world = *state;
+	struct fake_statements *world = *state;
 	struct statement *last = statement_open_as(&world->table, INT64_MAX, "last\0\0", 7);
 
 	assert_string_equal(last->name, "PGBOUNCER_9223372036854775807");
@@ -116,7 +116,7 @@ int main(void)
 {
 #define TEST(name)                                                                             \
 	cmocka_unit_test_setup_teardown(                                                       \
-		test_##name, statement_world_set_up, statement_world_tear_down)
+		test_##name, fake_statements_set_up, fake_statements_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(the_same_content_is_the_same_statement),
 		TEST(types_belong_to_the_content),

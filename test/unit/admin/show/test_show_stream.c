@@ -14,7 +14,7 @@
 enum { MANY = 700, ROWS_MOST = 4096 };
 
 static struct pool *pool;
-static struct actor *console, *clients[MANY];
+static struct endpoint *console, *clients[MANY];
 static struct clauses clauses;
 static struct buffer answer, rest;
 
@@ -54,7 +54,7 @@ static struct show_stream *ask(const char *name, const char *wanted)
 	const struct topic *topic = topics_find(name);
 	const struct show_request request = {
 		.registry = &fake_registry,
-		.client = actor_client(console),
+		.client = endpoint_client(console),
 		.text_length = strlen("SHOW"),
 		.topic = topic,
 		.options = {.clauses = wanted ? &clauses : NULL},
@@ -214,7 +214,7 @@ static void test_order_by_sorts_all_rows(void **state)
 	assert_int_equal(rows, 600);
 	for (unsigned i = 0; i < rows; i++)
 		assert_int_equal(
-			strtoull(cells[i], NULL, 10), actor_link(clients[MANY - 1 - i])->id);
+			strtoull(cells[i], NULL, 10), endpoint_link(clients[MANY - 1 - i])->id);
 }
 
 /* The order is the same for many links as for few: by pool, and in a pool waiting clients last. */
@@ -226,7 +226,7 @@ static void test_rows_of_many_links_are_in_the_order_of_pools_and_lists(void **s
 	(void)state;
 	add_clients();
 	for (unsigned i = 0; i < MANY; i += 3, waiting++)
-		say_query(clients[i], "SELECT 1");
+		send_query(clients[i], "SELECT 1");
 	for (unsigned i = 0; i < 5; i++)
 		fake_client(first);
 	rows = 0;
@@ -238,7 +238,7 @@ static void test_rows_of_many_links_are_in_the_order_of_pools_and_lists(void **s
 	build_all(ask("CLIENTS", NULL), "state");
 	for (unsigned i = 0; i < rows; i++)
 		assert_string_equal(cells[i],
-			i < rows - waiting ? client_console_state(actor_client(console))
+			i < rows - waiting ? client_console_state(endpoint_client(console))
 					   : "waiting");
 	rows = 0;
 	build_all(ask("SOCKETS", "where type = 'S'"), "state");
@@ -317,7 +317,7 @@ static void test_clients_that_stay_are_shown_once(void **state)
 	add_clients();
 	last = fake_registry.process->last_id;
 	for (unsigned i = 0; i < MANY; i++)
-		ids[i] = actor_link(clients[i])->id;
+		ids[i] = endpoint_link(clients[i])->id;
 	show = ask("CLIENTS", NULL);
 	rows = 0;
 	do {
@@ -326,10 +326,10 @@ static void test_clients_that_stay_are_shown_once(void **state)
 		/* Some disconnect, one connects, some begin to wait and so change the list. */
 		for (unsigned i = slices * 200; i < slices * 200 + 200 && i < MANY; i++) {
 			if (is_even(i))
-				client_close_for(actor_client(clients[MANY - 1 - i]),
+				client_close_for(endpoint_client(clients[MANY - 1 - i]),
 					REASON_CLIENT_UNEXPECTED_EOF);
 			else
-				say_query(clients[MANY - 1 - i], "SELECT 1");
+				send_query(clients[MANY - 1 - i], "SELECT 1");
 		}
 		fake_client(pool);
 		fake_turn();
@@ -384,7 +384,7 @@ static void test_a_link_that_left_the_lists_is_left_out(void **state)
 
 	(void)state;
 	add_clients();
-	link = actor_link(clients[MANY - 1]);
+	link = endpoint_link(clients[MANY - 1]);
 	show = ask("CLIENTS", NULL);
 	assert_false(build_slice(show));
 	rows = 0;
@@ -392,7 +392,7 @@ static void test_a_link_that_left_the_lists_is_left_out(void **state)
 	build_all(show, "id");
 	link->state = CLIENT_IDLE;
 	assert_int_equal(times_shown(link->id), 0);
-	assert_int_equal(times_shown(actor_link(clients[MANY - 2])->id), 1);
+	assert_int_equal(times_shown(endpoint_link(clients[MANY - 2])->id), 1);
 }
 
 static void test_pools_and_databases_may_be_freed(void **state)

@@ -66,19 +66,19 @@ static void start_with(const char *rules, const char *maps)
 /* --- clients ------------------------------------------------------------------------------ */
 
 /* A client on a Unix socket: the kernel reports this process as its peer. */
-static struct actor *startup_unix(const char *user, const char *database)
+static struct endpoint *startup_unix(const char *user, const char *database)
 {
 	const struct sockaddr from = {.sa_family = AF_UNIX};
-	struct actor *client;
+	struct endpoint *client;
 
 	client_greeting_accept(&fake_registry, -1, &from, sizeof(from), true);
-	client = fake_next_actor(NULL);
-	actor_client(client)->link.stream.fd = pair[0];
-	say_login(client, user, database);
+	client = fake_next_endpoint(NULL);
+	endpoint_client(client)->link.stream.fd = pair[0];
+	send_login(client, user, database);
 	return client;
 }
 
-static void assert_logged_in(struct actor *client)
+static void assert_logged_in(struct endpoint *client)
 {
 	assert_state(client, CLIENT_IDLE);
 }
@@ -112,35 +112,37 @@ static void test_rule_selects_its_method(void **state)
 		"");
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		fake_user(cases[i].user, "secret");
-		heard_request(startup(cases[i].user, "db"), cases[i].request, NULL);
+		received_request(startup(cases[i].user, "db"), cases[i].request, NULL);
 	}
 	fake_user("trust", "secret");
 	fake_user("reject", "secret");
 	fake_user("cert", "secret");
 	assert_logged_in(startup("trust", "db"));
-	assert_told(startup("reject", "db"), "28000", "login rejected");
-	assert_told(startup("cert", "db"), "28000", "certificate authentication failed");
+	assert_closed_with_error(startup("reject", "db"), "28000", "login rejected");
+	assert_closed_with_error(
+		startup("cert", "db"), "28000", "certificate authentication failed");
 	assert_true(fake_logged("TLS connection required"));
-	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+	assert_closed_with_error(
+		startup("alice", "db"), "28000", "no authentication method is found");
 }
 
 static void test_right_password_is_accepted_and_wrong_one_refused(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("host all all all password\n", "");
 	client = startup("alice", "db");
-	say_password(client, "secret");
+	send_password(client, "secret");
 	assert_logged_in(client);
 	client = startup("alice", "db");
-	assert_heard(client, "R");
-	say_password(client, "wrong");
-	assert_told(client, "28P01", "password authentication failed");
+	assert_received(client, "R");
+	send_password(client, "wrong");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 	client = startup("empty", "db");
-	assert_heard(client, "R");
-	say_password(client, "");
-	assert_told(client, "28P01", "empty password returned by client");
+	assert_received(client, "R");
+	send_password(client, "");
+	assert_closed_with_error(client, "28P01", "empty password returned by client");
 }
 
 static void test_first_matching_rule_applies(void **state)
@@ -149,7 +151,7 @@ static void test_first_matching_rule_applies(void **state)
 	start_with("host db alice 192.0.2.0/24 reject\n"
 		   "host all alice 192.0.2.1/32 trust\n",
 		"");
-	assert_told(startup("alice", "db"), "28000", "login rejected");
+	assert_closed_with_error(startup("alice", "db"), "28000", "login rejected");
 	assert_logged_in(startup("alice", "other"));
 }
 
@@ -160,9 +162,10 @@ static void test_rules_match_the_database_name_of_the_startup_message(void **sta
 		   "host \"nowhere\" all all reject\n",
 		"");
 	assert_logged_in(startup("alice", "alice"));
-	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+	assert_closed_with_error(
+		startup("alice", "db"), "28000", "no authentication method is found");
 	/* The database need not exist: the rules are checked first. */
-	assert_told(startup("alice", "nowhere"), "28000", "login rejected");
+	assert_closed_with_error(startup("alice", "nowhere"), "28000", "login rejected");
 }
 
 static void test_hostssl_rule_does_not_match_without_tls(void **state)
@@ -172,14 +175,15 @@ static void test_hostssl_rule_does_not_match_without_tls(void **state)
 		   "hostnossl other all all trust\n"
 		   "local all all trust\n",
 		"");
-	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+	assert_closed_with_error(
+		startup("alice", "db"), "28000", "no authentication method is found");
 	assert_logged_in(startup("alice", "other"));
 	assert_logged_in(startup_unix("alice", "db"));
 }
 
 static void test_physical_replication_matches_the_replication_keyword_only(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("host all all all trust\n"
@@ -187,11 +191,11 @@ static void test_physical_replication_matches_the_replication_keyword_only(void 
 		"");
 	fake_pool("db", "alice");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
 		"true", NULL);
-	assert_told(client, "28000", "login rejected");
+	assert_closed_with_error(client, "28000", "login rejected");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "replication",
 		"database", NULL);
 	assert_logged_in(client);
 }
@@ -202,7 +206,8 @@ static void test_no_rules_refuse_every_client(void **state)
 	fake_start("[databases]\ndb = host=/tmp\n[pgbouncer]\nauth_type = trust\n");
 	fake_user("alice", "secret");
 	fake_set("auth_type", "hba");
-	assert_told(startup("alice", "db"), "28000", "no authentication method is found");
+	assert_closed_with_error(
+		startup("alice", "db"), "28000", "no authentication method is found");
 }
 
 /* --- unknown users ------------------------------------------------------------------------ */
@@ -217,7 +222,7 @@ static void test_unknown_user_is_refused_after_the_exchange_of_its_rule(void **s
 		{"ruleless", "28000", "no authentication method is found"},
 		{"certain", "28000", "certificate authentication failed"},
 	};
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("host trusting all all trust\n"
@@ -228,15 +233,15 @@ static void test_unknown_user_is_refused_after_the_exchange_of_its_rule(void **s
 		   "host alice all all scram-sha-256\n",
 		"");
 	for (size_t i = 0; i < COUNT(cases); i++)
-		assert_told(
+		assert_closed_with_error(
 			startup("ghost", cases[i].database), cases[i].sqlstate, cases[i].text);
 	assert_true(fake_logged("no such user: ghost"));
 	client = startup("ghost", "db");
-	heard_request(client, AUTH_CLEARTEXT, NULL);
-	say_password(client, "secret");
-	assert_told(client, "28P01", "password authentication failed");
-	heard_request(startup("ghost", "other"), AUTH_MD5, NULL);
-	heard_request(startup("unlisted", "alice"), AUTH_SASL, NULL);
+	received_request(client, AUTH_CLEARTEXT, NULL);
+	send_password(client, "secret");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
+	received_request(startup("ghost", "other"), AUTH_MD5, NULL);
+	received_request(startup("unlisted", "alice"), AUTH_SASL, NULL);
 }
 
 /* --- the console -------------------------------------------------------------------------- */
@@ -250,19 +255,19 @@ static void test_console_rules_match_both_of_its_names(void **state)
 		   "host all all all reject\n",
 		"");
 	for (size_t i = 0; i < COUNT(names); i++) {
-		struct actor *client = fake_accept(-1);
+		struct endpoint *client = fake_accept(-1);
 
-		say_startup(client, PROTOCOL_3_0, "user", "boss", "database", names[i], NULL);
+		send_startup(client, PROTOCOL_3_0, "user", "boss", "database", names[i], NULL);
 		assert_state(client, CLIENT_CONSOLE);
 	}
-	assert_told(startup("boss", "db"), "28000", "login rejected");
+	assert_closed_with_error(startup("boss", "db"), "28000", "login rejected");
 }
 
 /* --- peer --------------------------------------------------------------------------------- */
 
 static void test_peer_requires_the_name_of_the_system_user(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("local all all peer\n", "");
@@ -272,13 +277,13 @@ static void test_peer_requires_the_name_of_the_system_user(void **state)
 	assert_logged_in(client);
 	client = startup_unix("alice", "db");
 	wait_for_names();
-	assert_told(client, "28000", "unix socket login rejected");
+	assert_closed_with_error(client, "28000", "unix socket login rejected");
 }
 
 static void test_peer_map_lists_the_allowed_users(void **state)
 {
 	char maps[200];
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	snprintf(maps, sizeof(maps), "m %s alice\nm another-user all\n", own_name);
@@ -288,13 +293,13 @@ static void test_peer_map_lists_the_allowed_users(void **state)
 	assert_logged_in(client);
 	client = startup_unix(own_name, "db");
 	wait_for_names();
-	assert_told(client, "28000", "unix socket login rejected");
+	assert_closed_with_error(client, "28000", "unix socket login rejected");
 	assert_true(fake_logged("ident map m cannot be matched"));
 }
 
 static void test_mapped_user_must_exist(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 	char maps[200];
 
 	(void)state;
@@ -304,7 +309,7 @@ static void test_mapped_user_must_exist(void **state)
 	assert_state(client,
 		CLIENT_AUTHENTICATING); /* the answer takes as long as for known users */
 	wait_for_names();
-	assert_told(client, "28000", "unix socket login rejected");
+	assert_closed_with_error(client, "28000", "unix socket login rejected");
 	client = startup_unix("empty", "db");
 	wait_for_names();
 	assert_logged_in(client);
@@ -314,20 +319,21 @@ static void test_peer_requires_a_unix_socket(void **state)
 {
 	(void)state;
 	start_with("host all all all peer\n", "");
-	assert_told(startup(own_name, "db"), "28000", "unix socket login rejected");
+	assert_closed_with_error(
+		startup(own_name, "db"), "28000", "unix socket login rejected");
 }
 
 static void test_peer_with_an_unknown_uid_is_refused(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("local all all peer map=m\n", "m /. all\n");
 	client = fake_accept(-1);
-	actor_client(client)->link.remote = (struct address){.family = AF_UNIX};
-	say_login(client, "alice", "db");
+	endpoint_client(client)->link.remote = (struct address){.family = AF_UNIX};
+	send_login(client, "alice", "db");
 	wait_for_names();
-	assert_told(client, "28000", "unix socket login rejected");
+	assert_closed_with_error(client, "28000", "unix socket login rejected");
 	assert_true(fake_logged("no system user has the uid 4294967295"));
 }
 
@@ -357,7 +363,7 @@ static void block_name_lookups(struct helper_job *job)
 static void test_client_may_disconnect_or_be_dropped_while_its_name_is_looked_up(void **state)
 {
 	static struct helper_job job;
-	struct actor *disconnected, *speaking, *empty, *good;
+	struct endpoint *disconnected, *speaking, *empty, *good;
 
 	(void)state;
 	start_with("local all all peer\n", "");
@@ -366,21 +372,21 @@ static void test_client_may_disconnect_or_be_dropped_while_its_name_is_looked_up
 	speaking = startup_unix(own_name, "db");
 	empty = startup_unix(own_name, "db");
 	good = startup_unix(own_name, "db");
-	leave(disconnected);
-	say_password(speaking, "secret"); /* the client was not asked for a password */
-	assert_dropped(speaking);
-	say_password(empty, "");
-	assert_dropped(empty);
+	disconnect(disconnected);
+	send_password(speaking, "secret"); /* the client was not asked for a password */
+	assert_closed_silently(speaking);
+	send_password(empty, "");
+	assert_closed_silently(empty);
 	sem_post(&block);
 	wait_for_names();
-	assert_gone(disconnected);
+	assert_closed(disconnected);
 	assert_logged_in(good);
 }
 
 static void test_logins_beyond_the_queue_of_name_lookups_are_refused(void **state)
 {
 	static struct helper_job job;
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("local all all peer\n", "");
@@ -388,7 +394,7 @@ static void test_logins_beyond_the_queue_of_name_lookups_are_refused(void **stat
 	for (int i = 0; i < 15; i++)
 		startup_unix(own_name, "db");
 	client = startup_unix(own_name, "db");
-	assert_told(client, "28000", "unix socket login rejected");
+	assert_closed_with_error(client, "28000", "unix socket login rejected");
 	assert_true(fake_logged("too many logins wait for the names of system users"));
 	sem_post(&block);
 	wait_for_names();
@@ -403,7 +409,7 @@ static void test_reload_does_not_change_the_rule_of_a_login_in_progress(void **s
 	static struct helper_job job;
 	struct problems problems = {0};
 	struct snapshot *next;
-	struct actor *client;
+	struct endpoint *client;
 	char maps[200];
 
 	(void)state;
@@ -425,7 +431,7 @@ static void test_reload_does_not_change_the_rule_of_a_login_in_progress(void **s
 	assert_logged_in(client);
 	client = startup_unix("alice", "db");
 	wait_for_names();
-	assert_told(client, "28000", "unix socket login rejected");
+	assert_closed_with_error(client, "28000", "unix socket login rejected");
 }
 
 int main(void)

@@ -199,54 +199,55 @@ static int end_hba(void **state)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-static struct actor *connect_as(const char *user, const char *database)
+static struct endpoint *connect_as(const char *user, const char *database)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	if (!is_built_in)
 		skip();
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	send_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
 	return client;
 }
 
-static void assert_asked_for_password(struct actor *client)
+static void assert_asked_for_password(struct endpoint *client)
 {
 	size_t length;
 
-	heard_request(client, AUTH_CLEARTEXT, &length);
+	received_request(client, AUTH_CLEARTEXT, &length);
 	assert_int_equal(length, 0);
 }
 
 /* A client that has sent its password. */
-static struct actor *log_in(const char *user, const char *database, const char *password)
+static struct endpoint *log_in(const char *user, const char *database, const char *password)
 {
-	struct actor *client = connect_as(user, database);
+	struct endpoint *client = connect_as(user, database);
 
 	assert_asked_for_password(client);
-	say_password(client, password);
+	send_password(client, password);
 	return client;
 }
 
-static void wait_for_answer(struct actor *client)
+static void wait_for_answer(struct endpoint *client)
 {
-	while (!is_gone(client) && actor_client(client)->link.state == CLIENT_AUTHENTICATING &&
-		actor_client(client)->login->external_auth &&
-		actor_client(client)->login->external_auth->state != EXTERNAL_AUTH_HELD)
+	while (!is_closed(client) &&
+		endpoint_client(client)->link.state == CLIENT_AUTHENTICATING &&
+		endpoint_client(client)->login->external_auth &&
+		endpoint_client(client)->login->external_auth->state != EXTERNAL_AUTH_HELD)
 		fake_wait();
 }
 
-static void assert_accepted(struct actor *client)
+static void assert_accepted(struct endpoint *client)
 {
 	wait_for_answer(client);
-	assert_false(is_gone(client));
+	assert_false(is_closed(client));
 	assert_state(client, CLIENT_WELCOMING);
 }
 
-static void assert_refused(struct actor *client, const char *text)
+static void assert_refused(struct endpoint *client, const char *text)
 {
 	wait_for_answer(client);
-	assert_told(client, "28000", text);
+	assert_closed_with_error(client, "28000", text);
 }
 
 static void assert_nothing_left(void)
@@ -263,14 +264,14 @@ static void assert_nothing_left(void)
 
 static void test_right_password_creates_the_user(void **state)
 {
-	struct actor *client = log_in("external", "db", "secret");
+	struct endpoint *client = log_in("external", "db", "secret");
 	struct pool *pool;
 
 	(void)state;
 	assert_accepted(client);
 	assert_string_equal(last_user, "external");
 	assert_int_equal(last_length, 6);
-	pool = actor_link(client)->pool;
+	pool = endpoint_link(client)->pool;
 	assert_string_equal(pool->user->name, "external");
 	assert_int_equal(pool->user->clients, 1);
 	assert_null(pool->user->secret);
@@ -280,7 +281,7 @@ static void test_right_password_creates_the_user(void **state)
 
 static void test_wrong_password_creates_no_user(void **state)
 {
-	struct actor *client = log_in("external", "db", "wrong");
+	struct endpoint *client = log_in("external", "db", "wrong");
 
 	(void)state;
 	assert_refused(client, LDAP_FAILED);
@@ -292,7 +293,7 @@ static void test_wrong_password_creates_no_user(void **state)
 
 static void test_failed_check_is_logged_as_a_warning(void **state)
 {
-	struct actor *client = log_in("external", "db", "broken");
+	struct endpoint *client = log_in("external", "db", "broken");
 
 	(void)state;
 	assert_refused(client, LDAP_FAILED);
@@ -303,45 +304,45 @@ static void test_failed_check_is_logged_as_a_warning(void **state)
 
 static void test_stored_secret_is_not_used(void **state)
 {
-	struct actor *client = log_in("known", "db", "other");
+	struct endpoint *client = log_in("known", "db", "other");
 
 	(void)state;
 	assert_accepted(client);
-	assert_string_equal(pool_secret(actor_link(client)->pool), "other");
+	assert_string_equal(pool_secret(endpoint_link(client)->pool), "other");
 	client = log_in("known", "db", "wrong");
 	assert_refused(client, LDAP_FAILED);
 }
 
 static void test_pam_receives_the_address_of_the_client(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	client = log_in("external", "db", "secret");
 	assert_accepted(client);
 	assert_string_equal(last_remote, "192.0.2.1");
-	assert_string_equal(pool_secret(actor_link(client)->pool), "secret");
+	assert_string_equal(pool_secret(endpoint_link(client)->pool), "secret");
 }
 
 static void test_wrong_password_is_reported_after_the_delay_of_pam(void **state)
 {
-	struct actor *client, *other;
+	struct endpoint *client, *other;
 
 	(void)state;
 	client = log_in("external", "db", "wrong");
 	wait_for_answer(client);
 	fake_advance(USEC_PER_SEC);
-	assert_heard(client, "");
+	assert_received(client, "");
 	/* The delay does not occupy a thread. */
 	other = log_in("external", "db", "secret");
 	assert_accepted(other);
 	fake_advance(USEC_PER_SEC + WHEEL_TICK);
-	assert_told(client, "28000", PAM_FAILED);
+	assert_closed_with_error(client, "28000", PAM_FAILED);
 	/* A client that disconnects during the delay is closed at once. */
 	client = log_in("external", "db", "wrong");
 	wait_for_answer(client);
-	leave(client);
-	assert_gone(client);
+	disconnect(client);
+	assert_closed(client);
 	fake_advance(3 * USEC_PER_SEC);
 }
 
@@ -349,14 +350,14 @@ static void test_wrong_password_is_reported_after_the_delay_of_pam(void **state)
 
 static void test_second_password_during_the_check_is_refused(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	set_gate_closed(true);
 	client = log_in("external", "db", "secret");
 	wait_at_gate(1);
-	say_password(client, "secret");
-	assert_told(client, "28000", LDAP_FAILED);
+	send_password(client, "secret");
+	assert_closed_with_error(client, "28000", LDAP_FAILED);
 	set_gate_closed(false);
 }
 
@@ -379,15 +380,15 @@ static void test_malformed_password_is_refused_without_a_check(void **state)
 					     "abc",
 		"p\0\0\0\x08"
 		"a\0b"};
-	struct actor *client = log_in("external", "db", "");
+	struct endpoint *client = log_in("external", "db", "");
 
 	(void)state;
-	assert_told(client, "28P01", "empty password returned by client");
+	assert_closed_with_error(client, "28P01", "empty password returned by client");
 	for (size_t i = 0; i < COUNT(bodies); i++) {
 		client = connect_as("external", "db");
 		assert_asked_for_password(client);
-		say_bytes(client, bodies[i], i == 0 ? 8 : 9);
-		assert_told(client, "28000", LDAP_FAILED);
+		send_bytes(client, bodies[i], i == 0 ? 8 : 9);
+		assert_closed_with_error(client, "28000", LDAP_FAILED);
 	}
 	assert_int_equal(checked, 0);
 }
@@ -396,27 +397,27 @@ static void test_malformed_password_is_refused_without_a_check(void **state)
 
 static void test_login_without_ldap_options_is_refused(void **state)
 {
-	struct actor *client = connect_as("external", "db");
+	struct endpoint *client = connect_as("external", "db");
 
 	(void)state;
-	assert_told(client, "28000", "auth_ldap_options is null");
+	assert_closed_with_error(client, "28000", "auth_ldap_options is null");
 }
 
 static void test_options_in_force_when_the_password_arrives_are_used(void **state)
 {
-	struct actor *client = connect_as("external", "db");
+	struct endpoint *client = connect_as("external", "db");
 
 	(void)state;
 	assert_asked_for_password(client);
 	fake_set("auth_ldap_options", "ldapserver=h ldapprefix=uid=");
-	say_password(client, "secret");
+	send_password(client, "secret");
 	assert_accepted(client);
 	assert_string_equal(last_prefix, "uid=");
 }
 
 static void test_hba_rule_has_its_own_options(void **state)
 {
-	struct actor *client = log_in("rule", "db", "secret");
+	struct endpoint *client = log_in("rule", "db", "secret");
 
 	(void)state;
 	assert_accepted(client);
@@ -424,19 +425,19 @@ static void test_hba_rule_has_its_own_options(void **state)
 	assert_false(fake_logged("no such user"));
 	/* A client of another rule is one of the configured users. */
 	client = connect_as("external", "db");
-	assert_heard(client, "R");
+	assert_received(client, "R");
 	assert_true(fake_logged("no such user: external"));
-	say_password(client, "secret");
-	assert_told(client, "28P01", "password authentication failed");
+	send_password(client, "secret");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 	assert_int_equal(checked, 1);
 }
 
 static void test_console_under_an_hba_rule_requires_a_listed_user(void **state)
 {
-	struct actor *client = connect_as("rule", "pgbouncer");
+	struct endpoint *client = connect_as("rule", "pgbouncer");
 
 	(void)state;
-	assert_told(client, "08P01", "not allowed");
+	assert_closed_with_error(client, "08P01", "not allowed");
 }
 
 static void test_invalid_options_are_logged_and_refuse_every_login(void **state)
@@ -466,80 +467,80 @@ static void test_options_that_are_too_long_are_truncated_with_a_log_line(void **
 
 static void test_ldap_refuses_a_database_with_an_auth_user(void **state)
 {
-	struct actor *client = connect_as("external", "query");
+	struct endpoint *client = connect_as("external", "query");
 
 	(void)state;
-	assert_told(client, "08P01", "bouncer config error");
+	assert_closed_with_error(client, "08P01", "bouncer config error");
 	assert_true(fake_logged("LDAP can't be used together with database authentication"));
 	assert_nothing_left();
 }
 
 static void test_ldap_refuses_a_template_with_an_auth_user(void **state)
 {
-	struct actor *client = connect_as("external", "automatic");
+	struct endpoint *client = connect_as("external", "automatic");
 
 	(void)state;
-	assert_told(client, "08P01", "bouncer config error");
+	assert_closed_with_error(client, "08P01", "bouncer config error");
 	client = log_in("external", "db", "secret");
 	assert_accepted(client);
 }
 
 static void test_pam_refuses_a_database_with_an_auth_user(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	client = connect_as("external", "query");
-	assert_told(client, "08P01", "bouncer config error");
+	assert_closed_with_error(client, "08P01", "bouncer config error");
 	assert_true(fake_logged("PAM can't be used together with database authentication"));
 }
 
 static void test_console_requires_a_listed_user(void **state)
 {
-	struct actor *client = connect_as("external", "pgbouncer");
+	struct endpoint *client = connect_as("external", "pgbouncer");
 
 	(void)state;
-	assert_told(client, "08P01", "not allowed");
+	assert_closed_with_error(client, "08P01", "not allowed");
 	client = log_in("clerk", "pgbouncer", "secret");
 	wait_for_answer(client);
 	assert_state(client, CLIENT_CONSOLE);
-	assert_false(actor_client(client)->admin);
+	assert_false(endpoint_client(client)->admin);
 	client = log_in("boss", "pgbouncer", "secret");
 	wait_for_answer(client);
 	assert_state(client, CLIENT_CONSOLE);
-	assert_true(actor_client(client)->admin);
+	assert_true(endpoint_client(client)->admin);
 	client = log_in("boss", "pgbouncer", "wrong");
 	assert_refused(client, LDAP_FAILED);
 }
 
 static void test_forced_user_keeps_its_own_password(void **state)
 {
-	struct actor *client = log_in("external", "forced", "secret");
+	struct endpoint *client = log_in("external", "forced", "secret");
 
 	(void)state;
 	assert_accepted(client);
-	assert_string_equal(actor_link(client)->pool->user->name, "carol");
-	assert_null(pool_secret(actor_link(client)->pool));
-	assert_string_equal(actor_client(client)->user->name, "external");
+	assert_string_equal(endpoint_link(client)->pool->user->name, "carol");
+	assert_null(pool_secret(endpoint_link(client)->pool));
+	assert_string_equal(endpoint_client(client)->user->name, "external");
 }
 
 static void test_configured_user_is_counted_from_the_startup_message_on(void **state)
 {
-	struct actor *first, *second;
+	struct endpoint *first, *second;
 
 	(void)state;
 	first = connect_as("limited", "db");
 	assert_asked_for_password(first);
 	second = connect_as("limited", "db");
-	assert_told(
+	assert_closed_with_error(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
-	say_password(first, "secret");
+	send_password(first, "secret");
 	assert_accepted(first);
 }
 
 static void test_other_users_are_counted_after_the_check(void **state)
 {
-	struct actor *first, *second;
+	struct endpoint *first, *second;
 
 	(void)state;
 	fake_set("max_user_client_connections", "1");
@@ -548,23 +549,23 @@ static void test_other_users_are_counted_after_the_check(void **state)
 	second = connect_as("external", "db");
 	assert_asked_for_password(first);
 	assert_asked_for_password(second);
-	say_password(first, "secret");
+	send_password(first, "secret");
 	assert_accepted(first);
-	say_password(second, "secret");
+	send_password(second, "secret");
 	wait_for_answer(second);
-	assert_told(
+	assert_closed_with_error(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
 	/* The name is known now. */
 	second = connect_as("external", "db");
-	assert_told(
+	assert_closed_with_error(
 		second, "53300", "client connections exceeded (max_user_client_connections)");
-	assert_int_equal(actor_client(first)->user->clients, 1);
+	assert_int_equal(endpoint_client(first)->user->clients, 1);
 }
 
 static void test_checked_password_is_used_for_the_server_login(void **state)
 {
 	static const char typed[] = "md5aaaaaaaabbbbbbbbccccccccdddddddd";
-	struct actor *client = log_in("external", "db", typed), *server;
+	struct endpoint *client = log_in("external", "db", typed), *server;
 	struct buffer message;
 	size_t length;
 
@@ -573,17 +574,17 @@ static void test_checked_password_is_used_for_the_server_login(void **state)
 	server = fake_launched();
 	assert_non_null(server);
 	fake_connected(server, 0);
-	assert_heard(server, "^");
+	assert_received(server, "^");
 	buffer_init(&message);
 	writer_authentication(&message, AUTH_CLEARTEXT, NULL, 0);
-	say_buffer(server, &message);
-	assert_heard(server, "p");
-	assert_string_equal((const char *)heard_body(server, &length), typed);
+	send_buffer(server, &message);
+	assert_received(server, "p");
+	assert_string_equal((const char *)received_body(server, &length), typed);
 }
 
 /* --- the queue ---------------------------------------------------------------------------- */
 
-static struct actor *queued[QUEUE_SIZE];
+static struct endpoint *queued[QUEUE_SIZE];
 
 /* Fills the queue: the first of its logins are being checked. */
 static void fill_queue(void)
@@ -600,7 +601,7 @@ static void fill_queue(void)
 
 static void test_logins_beyond_the_queue_wait_in_order(void **state)
 {
-	struct actor *late[3];
+	struct endpoint *late[3];
 	char name[16];
 
 	(void)state;
@@ -608,16 +609,16 @@ static void test_logins_beyond_the_queue_wait_in_order(void **state)
 	for (unsigned i = 0; i < COUNT(late); i++) {
 		snprintf(name, sizeof(name), "late%u", i);
 		late[i] = log_in(name, "db", "secret");
-		assert_int_equal(actor_client(late[i])->login->external_auth->state,
+		assert_int_equal(endpoint_client(late[i])->login->external_auth->state,
 			EXTERNAL_AUTH_WAITS);
 	}
 	assert_true(fake_logged("WARNING LDAP queue is full, waiting"));
 	/* A place becomes free, and the first waiting login gets it. */
 	for (unsigned i = 0; i < COUNT(late); i++) {
-		assert_int_equal(actor_client(late[i])->login->external_auth->state,
+		assert_int_equal(endpoint_client(late[i])->login->external_auth->state,
 			EXTERNAL_AUTH_WAITS);
 		let_one_check_pass();
-		while (actor_client(late[i])->login->external_auth->state ==
+		while (endpoint_client(late[i])->login->external_auth->state ==
 			EXTERNAL_AUTH_WAITS)
 			fake_wait();
 	}
@@ -631,12 +632,12 @@ static void test_logins_beyond_the_queue_wait_in_order(void **state)
 
 static unsigned lines_about_the_queue(void)
 {
-	return fake_logged_times("LDAP queue is full, waiting");
+	return fake_log_count("LDAP queue is full, waiting");
 }
 
 static void test_full_queue_is_logged_once(void **state)
 {
-	struct actor *late[2];
+	struct endpoint *late[2];
 
 	(void)state;
 	fill_queue();
@@ -660,17 +661,17 @@ static void test_full_queue_is_logged_once(void **state)
 
 static void test_disconnected_clients_are_not_checked(void **state)
 {
-	struct actor *late;
+	struct endpoint *late;
 
 	(void)state;
 	fill_queue();
 	late = log_in("late", "db", "secret");
 	/* A login that a thread has taken, but not checked yet, could be checked last. */
 	wait_at_gate(THREADS);
-	leave(late);
-	assert_gone(late);
+	disconnect(late);
+	assert_closed(late);
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		leave(queued[i]);
+		disconnect(queued[i]);
 	assert_nothing_left();
 	set_gate_closed(false);
 	late = log_in("next", "db", "secret");
@@ -682,14 +683,14 @@ static void test_disconnected_clients_are_not_checked(void **state)
 
 static void test_result_for_a_disconnected_client_is_dropped(void **state)
 {
-	struct actor *client, *other;
+	struct endpoint *client, *other;
 
 	(void)state;
 	set_gate_closed(true);
 	client = log_in("external", "db", "secret");
 	wait_at_gate(1);
-	vanish(client);
-	assert_gone(client);
+	break_connection(client);
+	assert_closed(client);
 	other = log_in("another", "db", "wrong");
 	set_gate_closed(false);
 	assert_refused(other, LDAP_FAILED);
@@ -699,23 +700,23 @@ static void test_result_for_a_disconnected_client_is_dropped(void **state)
 
 static void test_client_login_timeout_limits_the_wait(void **state)
 {
-	struct actor *late;
+	struct endpoint *late;
 
 	(void)state;
 	fill_queue();
 	late = log_in("late", "db", "secret");
 	fake_advance(59 * USEC_PER_SEC);
-	assert_heard(late, "");
+	assert_received(late, "");
 	fake_advance(USEC_PER_SEC + WHEEL_TICK);
-	assert_told(late, "57014", "client_login_timeout");
+	assert_closed_with_error(late, "57014", "client_login_timeout");
 	for (unsigned i = 0; i < QUEUE_SIZE; i++)
-		assert_told(queued[i], "57014", "client_login_timeout");
+		assert_closed_with_error(queued[i], "57014", "client_login_timeout");
 	set_gate_closed(false);
 }
 
 static void test_ldap_and_pam_have_separate_queues(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	if (!HAVE_PAM)
@@ -724,7 +725,7 @@ static void test_ldap_and_pam_have_separate_queues(void **state)
 	fake_set("auth_type", "pam");
 	client = log_in("external", "db", "secret");
 	assert_int_equal(
-		actor_client(client)->login->external_auth->state, EXTERNAL_AUTH_ASKED);
+		endpoint_client(client)->login->external_auth->state, EXTERNAL_AUTH_ASKED);
 	assert_false(fake_logged("queue is full"));
 	set_gate_closed(false);
 	assert_accepted(client);

@@ -38,68 +38,68 @@ static int start(void **state)
 }
 
 /* A client that waits for a server and is given none. */
-static struct actor *waiting_client(const char *database, const char *user)
+static struct endpoint *waiting_client(const char *database, const char *user)
 {
 	struct pool *in = fake_pool(database, user);
-	struct actor *client = fake_client(in);
+	struct endpoint *client = fake_client(in);
 
 	in->database->paused = true;
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_WAITING);
 	return client;
 }
 
 /* The client is closed when this time has passed, at most one tick later, and not before. */
-static void assert_closed_after(struct actor *client, usec_t time)
+static void assert_closed_after(struct endpoint *client, usec_t time)
 {
 	fake_advance(time - 1);
-	assert_false(is_gone(client));
+	assert_false(is_closed(client));
 	fake_advance(WHEEL_TICK + 1);
-	assert_gone(client);
+	assert_closed(client);
 }
 
 /* --- logins ------------------------------------------------------------------------------- */
 
 static void test_silent_client_is_closed_by_client_login_timeout(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	assert_closed_after(client, SECONDS(60));
-	assert_told(client, "57014", "client_login_timeout");
+	assert_closed_with_error(client, "57014", "client_login_timeout");
 }
 
 static void test_client_login_timeout_starts_at_the_connect(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 	static const uint8_t bytes[] = "\0\0\0\x20\0\3\0\0user\0alice";
 
 	(void)state;
 	for (int i = 0; i < 59; i++) {
 		if (i < 18)
-			say_bytes(client, bytes + i, 1);
+			send_bytes(client, bytes + i, 1);
 		fake_advance(SECONDS(1));
 	}
-	assert_false(is_gone(client));
+	assert_false(is_closed(client));
 	fake_advance(SECONDS(1) + WHEEL_TICK);
-	assert_told(client, "57014", "client_login_timeout");
+	assert_closed_with_error(client, "57014", "client_login_timeout");
 }
 
 static void test_unanswered_password_request_does_not_extend_client_login_timeout(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	fake_advance(SECONDS(50));
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
-	assert_heard(client, "R");
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	assert_received(client, "R");
 	assert_closed_after(client, SECONDS(10));
-	assert_told(client, "57014", "client_login_timeout");
+	assert_closed_with_error(client, "57014", "client_login_timeout");
 }
 
 static void test_login_is_not_limited_without_client_login_timeout(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("client_login_timeout", "0");
@@ -110,7 +110,7 @@ static void test_login_is_not_limited_without_client_login_timeout(void **state)
 
 static void test_client_login_timeout_ends_with_the_login(void **state)
 {
-	struct actor *client = fake_client(pool);
+	struct endpoint *client = fake_client(pool);
 
 	(void)state;
 	fake_advance(SECONDS(1000));
@@ -120,59 +120,59 @@ static void test_client_login_timeout_ends_with_the_login(void **state)
 /* --- the first server of a pool ----------------------------------------------------------- */
 
 /* A client that reached the wait for the welcome this long after its connect. */
-static struct actor *welcoming_client(usec_t time)
+static struct endpoint *welcoming_client(usec_t time)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	pool_forget_welcome(pool);
 	fake_advance(time);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
-	assert_heard(client, "R");
-	say(client, "p");
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	assert_received(client, "R");
+	send_letters(client, "p");
 	assert_state(client, CLIENT_WELCOMING);
 	return client;
 }
 
 static void test_wait_for_the_welcome_is_limited_by_client_login_timeout(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_wait_timeout", "0");
 	client = welcoming_client(SECONDS(20));
 	assert_closed_after(client, SECONDS(40));
-	assert_told(client, "57P03", "client_login_timeout (server down)");
+	assert_closed_with_error(client, "57P03", "client_login_timeout (server down)");
 }
 
 static void test_wait_for_the_welcome_is_limited_by_query_wait_timeout(void **state)
 {
-	struct actor *client = welcoming_client(SECONDS(20));
+	struct endpoint *client = welcoming_client(SECONDS(20));
 
 	(void)state;
 	assert_closed_after(client, SECONDS(6));
-	assert_told(client, "57014", "query_wait_timeout");
+	assert_closed_with_error(client, "57014", "query_wait_timeout");
 }
 
 static void test_wait_for_the_welcome_is_limited_by_query_timeout(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_timeout", "4");
 	client = welcoming_client(SECONDS(20));
 	assert_closed_after(client, SECONDS(4));
-	assert_told(client, "57014", "query_timeout");
+	assert_closed_with_error(client, "57014", "query_timeout");
 }
 
 static void test_no_notice_is_sent_before_the_welcome(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_wait_notify", "1");
 	client = welcoming_client(0);
 	fake_advance(SECONDS(5));
-	assert_heard(client, "");
+	assert_received(client, "");
 	assert_state(client, CLIENT_WELCOMING);
 }
 
@@ -180,77 +180,77 @@ static void test_no_notice_is_sent_before_the_welcome(void **state)
 
 static void test_wait_is_limited_by_query_wait_timeout(void **state)
 {
-	struct actor *client = waiting_client("db", "alice");
+	struct endpoint *client = waiting_client("db", "alice");
 
 	(void)state;
 	assert_closed_after(client, SECONDS(6));
-	assert_told(client, "57014", "query_wait_timeout");
+	assert_closed_with_error(client, "57014", "query_wait_timeout");
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
 }
 
 static void test_query_wait_timeout_starts_with_the_first_message(void **state)
 {
-	struct actor *client = fake_client(pool), *server;
+	struct endpoint *client = fake_client(pool), *server;
 
 	(void)state;
 	pool->database->paused = false;
 	server = fake_server(pool);
 	fake_advance(SECONDS(100));
-	say(client, "Q");
-	say(server, "CZ");
-	assert_heard(client, "CZ");
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
 	fake_advance(SECONDS(100));
 	pool->database->paused = true;
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_closed_after(client, SECONDS(6));
-	assert_told(client, "57014", "query_wait_timeout");
+	assert_closed_with_error(client, "57014", "query_wait_timeout");
 }
 
 static void test_query_wait_timeout_of_user_precedes_database_and_global_value(void **state)
 {
-	struct actor *short_wait = waiting_client("short_wait", "alice"),
-		     *long_wait = waiting_client("short_wait", "long_wait");
-	struct actor *no_wait_limit = waiting_client("short_wait", "no_wait_limit"),
-		     *plain = waiting_client("db", "bob");
+	struct endpoint *short_wait = waiting_client("short_wait", "alice"),
+			*long_wait = waiting_client("short_wait", "long_wait");
+	struct endpoint *no_wait_limit = waiting_client("short_wait", "no_wait_limit"),
+			*plain = waiting_client("db", "bob");
 
 	(void)state;
 	fake_advance(SECONDS(3) + WHEEL_TICK);
-	assert_told(short_wait, "57014", "query_wait_timeout");
+	assert_closed_with_error(short_wait, "57014", "query_wait_timeout");
 	assert_state(plain, CLIENT_WAITING);
 	fake_advance(SECONDS(3));
-	assert_told(plain, "57014", "query_wait_timeout");
+	assert_closed_with_error(plain, "57014", "query_wait_timeout");
 	assert_state(long_wait, CLIENT_WAITING);
 	fake_advance(SECONDS(3));
-	assert_told(long_wait, "57014", "query_wait_timeout");
+	assert_closed_with_error(long_wait, "57014", "query_wait_timeout");
 	fake_advance(SECONDS(1000));
 	assert_state(no_wait_limit, CLIENT_WAITING);
 }
 
 static void test_wait_is_limited_by_query_timeout(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_timeout", "4");
 	client = waiting_client("db", "alice");
 	assert_closed_after(client, SECONDS(4));
-	assert_told(client, "57014", "query_timeout");
+	assert_closed_with_error(client, "57014", "query_timeout");
 }
 
 static void test_query_timeout_is_reported_when_both_expire(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_timeout", "6");
 	client = waiting_client("db", "alice");
 	assert_closed_after(client, SECONDS(6));
-	assert_told(client, "57014", "query_timeout");
+	assert_closed_with_error(client, "57014", "query_timeout");
 }
 
 static void test_wait_is_not_limited_without_timeouts(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_wait_timeout", "0");
@@ -261,23 +261,23 @@ static void test_wait_is_not_limited_without_timeouts(void **state)
 
 static void test_query_wait_timeout_ends_when_the_client_is_paired(void **state)
 {
-	struct actor *client, *server;
+	struct endpoint *client, *server;
 
 	(void)state;
 	pool->database->paused = false;
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_advance(SECONDS(1000));
 	assert_state(client, CLIENT_PAIRED);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	fake_advance(SECONDS(1000));
 	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_changed_query_wait_timeout_applies_to_later_waits(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_wait_timeout", "2");
@@ -294,21 +294,21 @@ static void test_changed_query_wait_timeout_applies_to_later_waits(void **state)
 
 static void test_many_waits_expire_at_once(void **state)
 {
-	struct actor *clients[200];
+	struct endpoint *clients[200];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++)
 		clients[i] = waiting_client("db", "alice");
 	fake_advance(SECONDS(6) + WHEEL_TICK);
 	for (size_t i = 0; i < COUNT(clients); i++)
-		assert_told(clients[i], "57014", "query_wait_timeout");
+		assert_closed_with_error(clients[i], "57014", "query_wait_timeout");
 }
 
 /* --- the notice --------------------------------------------------------------------------- */
 
 static void test_long_wait_is_reported_by_one_notice(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 	size_t length;
 
 	(void)state;
@@ -316,81 +316,81 @@ static void test_long_wait_is_reported_by_one_notice(void **state)
 	fake_set("query_wait_notify", "5");
 	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(6) - 1);
-	assert_heard(client, "");
+	assert_received(client, "");
 	fake_advance(WHEEL_TICK + 1);
-	assert_heard(client, "N");
-	assert_memory_equal(heard_body(client, &length),
+	assert_received(client, "N");
+	assert_memory_equal(received_body(client, &length),
 		"SNOTICE\0C00000\0MNo server connection available in postgres backend, "
 		"client being queued\0",
 		89);
 	fake_advance(SECONDS(100));
-	assert_heard(client, "");
+	assert_received(client, "");
 	assert_state(client, CLIENT_WAITING);
 }
 
 static void test_each_wait_has_its_own_notice(void **state)
 {
-	struct actor *client, *server;
+	struct endpoint *client, *server;
 
 	(void)state;
 	fake_set("query_wait_timeout", "0");
 	fake_set("query_wait_notify", "5");
 	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(7));
-	assert_heard(client, "N");
+	assert_received(client, "N");
 	server = fake_server(pool);
 	pool->database->paused = false;
 	pool_needs_work(pool);
 	fake_turn();
-	say(server, "CZ");
-	assert_heard(client, "CZ");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
 	pool->database->paused = true;
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_advance(SECONDS(7));
-	assert_heard(client, "N");
+	assert_received(client, "N");
 }
 
 static void test_notice_does_not_extend_query_wait_timeout(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_wait_notify", "2");
 	client = waiting_client("db", "alice");
 	fake_advance(SECONDS(4));
-	assert_heard(client, "N");
+	assert_received(client, "N");
 	assert_closed_after(client, SECONDS(2));
-	assert_told(client, "57014", "query_wait_timeout");
+	assert_closed_with_error(client, "57014", "query_wait_timeout");
 }
 
 static void test_client_is_closed_when_its_notice_cannot_be_sent(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("query_wait_notify", "2");
 	client = waiting_client("db", "alice");
 	scripted_break(client->script);
 	fake_advance(SECONDS(4));
-	assert_gone(client);
+	assert_closed(client);
 }
 
 /* --- idle clients ------------------------------------------------------------------------- */
 
 static void test_idle_client_is_closed_by_client_idle_timeout(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("client_idle_timeout", "10");
 	client = fake_client(pool);
 	assert_closed_after(client, SECONDS(10));
-	assert_told(client, "57P05", "client_idle_timeout");
+	assert_closed_with_error(client, "57P05", "client_idle_timeout");
 }
 
 static void test_client_idle_timeout_starts_with_the_last_bytes(void **state)
 {
-	struct actor *client, *server;
+	struct endpoint *client, *server;
 
 	(void)state;
 	pool->database->paused = false;
@@ -399,40 +399,40 @@ static void test_client_idle_timeout_starts_with_the_last_bytes(void **state)
 	client = fake_client(pool);
 	for (int i = 0; i < 5; i++) {
 		fake_advance(SECONDS(8));
-		say(client, "Q");
-		say(server, "CZ");
+		send_letters(client, "Q");
+		send_letters(server, "CZ");
 	}
 	fake_advance(SECONDS(8));
-	say_bytes(client, "Q", 1);
-	hear(client);
+	send_bytes(client, "Q", 1);
+	read_letters(client);
 	assert_closed_after(client, SECONDS(10));
-	assert_told(client, "57P05", "client_idle_timeout");
+	assert_closed_with_error(client, "57P05", "client_idle_timeout");
 }
 
 static void test_paired_client_is_not_idle(void **state)
 {
-	struct actor *client, *server;
+	struct endpoint *client, *server;
 
 	(void)state;
 	pool->database->paused = false;
 	fake_set("client_idle_timeout", "10");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
-	say(server, "C>");
-	assert_heard(client, "C>");
+	send_letters(client, "Q");
+	send_letters(server, "C>");
+	assert_received(client, "C>");
 	fake_advance(SECONDS(100));
 	assert_state(client, CLIENT_PAIRED);
 }
 
 static void test_user_may_have_its_own_client_idle_timeout(void **state)
 {
-	struct actor *no_wait_limit = fake_client(fake_pool("db", "no_wait_limit")),
-		     *plain = fake_client(pool);
+	struct endpoint *no_wait_limit = fake_client(fake_pool("db", "no_wait_limit")),
+			*plain = fake_client(pool);
 
 	(void)state;
 	assert_closed_after(no_wait_limit, SECONDS(20));
-	assert_told(no_wait_limit, "57P05", "client_idle_timeout");
+	assert_closed_with_error(no_wait_limit, "57P05", "client_idle_timeout");
 	assert_state(plain, CLIENT_IDLE);
 }
 

@@ -81,9 +81,9 @@ static int start_scram(void **state)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
-static void assert_welcome(struct actor *client)
+static void assert_welcome(struct endpoint *client)
 {
-	const char *letters = hear(client);
+	const char *letters = read_letters(client);
 	const size_t length = strlen(letters);
 
 	assert_true(length >= 3);
@@ -106,11 +106,11 @@ static void assert_nothing_left(void)
 
 static void test_welcome_is_sent_in_one_write(void **state)
 {
-	struct actor *client = startup("alice", "db");
-	struct client_link *link = actor_client(client);
+	struct endpoint *client = startup("alice", "db");
+	struct client_link *link = endpoint_client(client);
 
 	(void)state;
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_string_equal(link->user->name, "alice");
 	assert_string_equal(link->database->name, "db");
@@ -119,7 +119,7 @@ static void test_welcome_is_sent_in_one_write(void **state)
 	assert_int_equal(link->user->clients, 1);
 	assert_int_equal(link->key_length, CANCEL_KEY_MIN);
 	assert_int_equal(fake_registry.login_count, 0);
-	leave(client);
+	disconnect(client);
 	assert_int_equal(registry_find_user(&fake_registry, "alice")->clients, 0);
 	assert_int_equal(registry_find_database(&fake_registry, "db")->clients, 0);
 	assert_nothing_left();
@@ -128,41 +128,41 @@ static void test_welcome_is_sent_in_one_write(void **state)
 static void test_startup_message_may_arrive_byte_by_byte(void **state)
 {
 	static const uint8_t bytes[] = "\0\0\0\x20\0\3\0\0user\0alice\0database\0db\0";
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
-		assert_heard(client, "");
-		say_bytes(client, bytes + i, 1);
+		assert_received(client, "");
+		send_bytes(client, bytes + i, 1);
 	}
-	say_bytes(client, "", 1);
+	send_bytes(client, "", 1);
 	assert_welcome(client);
 }
 
 static void test_database_defaults_to_the_user_name(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	fake_user("db", "");
 	fake_pool("db", "db");
-	say_startup(client, PROTOCOL_3_0, "user", "db", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "db", NULL);
 	assert_welcome(client);
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "database", "", "user", "db", NULL);
+	send_startup(client, PROTOCOL_3_0, "database", "", "user", "db", NULL);
 	assert_welcome(client);
 }
 
-static void send_request(struct actor *client, uint32_t code)
+static void send_request(struct endpoint *client, uint32_t code)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	startup_write_request(&buffer, code);
-	say_buffer(client, &buffer);
+	send_buffer(client, &buffer);
 }
 
-static void assert_declined(struct actor *client)
+static void assert_declined(struct endpoint *client)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(client->script, &length);
@@ -170,12 +170,12 @@ static void assert_declined(struct actor *client)
 	assert_int_equal(length, 1);
 	assert_int_equal(output[0], 'N');
 	scripted_forget_output(client->script);
-	client->heard = 0;
+	client->read_offset = 0;
 }
 
 static void test_encryption_requests_are_declined(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -185,25 +185,25 @@ static void test_encryption_requests_are_declined(void **state)
 		assert_declined(client);
 	}
 	assert_state(client, CLIENT_GREETING);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
 	assert_welcome(client);
 }
 
 static void test_incomplete_encryption_request_is_not_answered(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
-	say_bytes(client, "\0\0\0\x08\x04\xd2\x16", 7);
-	assert_heard(client, "");
-	say_bytes(client, "\x2f", 1);
+	send_bytes(client, "\0\0\0\x08\x04\xd2\x16", 7);
+	assert_received(client, "");
+	send_bytes(client, "\x2f", 1);
 	assert_declined(client);
 }
 
 static void test_bytes_after_an_encryption_request_are_refused(void **state)
 {
 	struct buffer buffer;
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 	size_t mark;
 
 	(void)state;
@@ -213,24 +213,25 @@ static void test_bytes_after_an_encryption_request_are_refused(void **state)
 	writer_string(&buffer, "user");
 	writer_string(&buffer, "alice");
 	startup_end(&buffer, mark);
-	say_buffer(client, &buffer);
-	assert_told(client, "08P01", "received unencrypted data after SSL request");
+	send_buffer(client, &buffer);
+	assert_closed_with_error(
+		client, "08P01", "received unencrypted data after SSL request");
 	client = fake_accept(-1);
 	startup_write_request(&buffer, GSSENC_REQUEST_CODE);
 	writer_byte(&buffer, 0);
-	say_buffer(client, &buffer);
-	assert_told(
+	send_buffer(client, &buffer);
+	assert_closed_with_error(
 		client, "08P01", "received unencrypted data after GSSAPI encryption request");
 	assert_nothing_left();
 }
 
 static void test_protocol_2_is_refused(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	send_request(client, PROTOCOL_2_0);
-	assert_told(client, "0A000", "old V2 protocol not supported");
+	assert_closed_with_error(client, "0A000", "old V2 protocol not supported");
 }
 
 static void test_invalid_header_is_reported_in_hex(void **state)
@@ -249,10 +250,10 @@ static void test_invalid_header_is_reported_in_hex(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct actor *client = fake_accept(-1);
+		struct endpoint *client = fake_accept(-1);
 
-		say_bytes(client, cases[i].bytes, 8);
-		assert_told(client, "08P01", cases[i].text);
+		send_bytes(client, cases[i].bytes, 8);
+		assert_closed_with_error(client, "08P01", cases[i].text);
 	}
 	assert_nothing_left();
 }
@@ -268,50 +269,50 @@ static void test_other_protocols_are_closed_without_an_error(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(greetings); i++) {
-		struct actor *client = fake_accept(-1);
+		struct endpoint *client = fake_accept(-1);
 
-		say_bytes(client, greetings[i], strlen(greetings[i]));
-		assert_dropped(client);
+		send_bytes(client, greetings[i], strlen(greetings[i]));
+		assert_closed_silently(client);
 	}
 	assert_nothing_left();
 }
 
 static void test_messages_before_the_startup_message_are_refused(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	for (const char *letter = "QPSXd"; *letter; letter++) {
 		const char letters[] = {*letter, '\0'};
 
 		client = fake_accept(-1);
-		say(client, letters);
-		assert_dropped(client);
+		send_letters(client, letters);
+		assert_closed_silently(client);
 	}
 	client = fake_accept(-1);
-	say(client, "p");
-	assert_told(client, "08P01", "client password pkt before startup packet");
+	send_letters(client, "p");
+	assert_closed_with_error(client, "08P01", "client password pkt before startup packet");
 	client = fake_accept(-1);
-	say_bytes(client, "p\0\0\0\3", 5);
-	assert_told(client, "08P01", "bad packet header: '7000000003'");
+	send_bytes(client, "p\0\0\0\3", 5);
+	assert_closed_with_error(client, "08P01", "bad packet header: '7000000003'");
 	client = fake_accept(-1);
-	say_bytes(client, "p\x7f\0\0\3", 5);
-	assert_dropped(client);
+	send_bytes(client, "p\x7f\0\0\3", 5);
+	assert_closed_silently(client);
 	assert_nothing_left();
 }
 
 /* --- layout and parameters ---------------------------------------------------------------- */
 
-static struct actor *send_startup_body(const char *body, size_t length)
+static struct endpoint *send_startup_body(const char *body, size_t length)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	writer_int32(&buffer, (uint32_t)length + 8);
 	writer_int32(&buffer, PROTOCOL_3_0);
 	writer_bytes(&buffer, body, length);
-	say_buffer(client, &buffer);
+	send_buffer(client, &buffer);
 	return client;
 }
 
@@ -334,7 +335,8 @@ static void test_malformed_startup_message_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
-		assert_told(send_startup_body(cases[i].body, cases[i].length), "08P01",
+		assert_closed_with_error(send_startup_body(cases[i].body, cases[i].length),
+			"08P01",
 			"invalid startup packet layout: expected terminator as last byte");
 	assert_nothing_left();
 }
@@ -342,57 +344,60 @@ static void test_malformed_startup_message_is_refused(void **state)
 static void test_startup_message_without_a_user_is_refused(void **state)
 {
 	(void)state;
-	assert_told(send_startup_body("\0", 1), "28000", "no username supplied");
-	assert_told(send_startup_body("user\0\0\0", 7), "28000", "no username supplied");
-	assert_told(send_startup_body("User\0alice\0\0", 12), "28000", "no username supplied");
-	assert_told(send_startup_body("database\0db\0\0", 13), "28000", "no username supplied");
+	assert_closed_with_error(send_startup_body("\0", 1), "28000", "no username supplied");
+	assert_closed_with_error(
+		send_startup_body("user\0\0\0", 7), "28000", "no username supplied");
+	assert_closed_with_error(
+		send_startup_body("User\0alice\0\0", 12), "28000", "no username supplied");
+	assert_closed_with_error(
+		send_startup_body("database\0db\0\0", 13), "28000", "no username supplied");
 }
 
 static void test_user_name_that_is_too_long_is_refused(void **state)
 {
 	char name[129];
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[128] = '\0';
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", name, "database", "db", NULL);
-	assert_told(client, "28000", "username too long");
+	send_startup(client, PROTOCOL_3_0, "user", name, "database", "db", NULL);
+	assert_closed_with_error(client, "28000", "username too long");
 	name[127] = '\0';
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", name, "database", "db", NULL);
-	assert_told(client, "28000", "\"trust\" authentication failed");
+	send_startup(client, PROTOCOL_3_0, "user", name, "database", "db", NULL);
+	assert_closed_with_error(client, "28000", "\"trust\" authentication failed");
 	assert_nothing_left();
 }
 
 static void test_last_of_repeated_parameters_is_used(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "ghost", "database", "nothing", "user",
+	send_startup(client, PROTOCOL_3_0, "user", "ghost", "database", "nothing", "user",
 		"alice", "database", "db", NULL);
 	assert_welcome(client);
 }
 
-static const char *parameter(struct actor *client, const char *name)
+static const char *parameter(struct endpoint *client, const char *name)
 {
 	const int index = parameter_index(fake_registry.parameters, name);
 
-	return parameters_get(actor_link(client)->parameters, (unsigned)index);
+	return parameters_get(endpoint_link(client)->parameters, (unsigned)index);
 }
 
 static void test_tracked_parameters_are_stored_as_sent(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "timezone", "utc",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "timezone", "utc",
 		"application_name", "it's", "options",
 		"-c datestyle=german --intervalstyle=iso\\ 8601", NULL);
-	assert_heard(client, "RSSSSKZ");
+	assert_received(client, "RSSSSKZ");
 	assert_string_equal(parameter(client, "TimeZone"), "utc");
 	assert_string_equal(parameter(client, "application_name"), "it's");
 	assert_string_equal(parameter(client, "DateStyle"), "german");
@@ -401,21 +406,22 @@ static void test_tracked_parameters_are_stored_as_sent(void **state)
 
 static void test_unsupported_parameters_are_reported_by_name(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
-	say_startup(
+	send_startup(
 		client, PROTOCOL_3_0, "user", "alice", "database", "db", "work_mem", "1", NULL);
-	assert_told(client, "08P01", "unsupported startup parameter: work_mem");
+	assert_closed_with_error(client, "08P01", "unsupported startup parameter: work_mem");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
 		"-c work_mem=1", NULL);
-	assert_told(client, "08P01", "unsupported startup parameter in options: work_mem");
+	assert_closed_with_error(
+		client, "08P01", "unsupported startup parameter in options: work_mem");
 	client = fake_accept(-1);
-	say_startup(
+	send_startup(
 		client, PROTOCOL_3_0, "user", "alice", "database", "db", "options", "-E", NULL);
-	assert_told(client, "08P01",
+	assert_closed_with_error(client, "08P01",
 		"unsupported options startup parameter: only '-c config=val' and '--config=val' "
 		"are allowed");
 	assert_nothing_left();
@@ -423,22 +429,23 @@ static void test_unsupported_parameters_are_reported_by_name(void **state)
 
 static void test_ignore_startup_parameters_ignores_parameters(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
 	fake_set("ignore_startup_parameters", "work_mem, extra_float_digits");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db",
 		"extra_float_digits", "3", "options", "-c work_mem=5", NULL);
 	assert_welcome(client);
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
 		"-c geqo=off", NULL);
-	assert_told(client, "08P01", "unsupported startup parameter in options: geqo");
+	assert_closed_with_error(
+		client, "08P01", "unsupported startup parameter in options: geqo");
 	fake_set("ignore_startup_parameters", "options");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "options",
 		"-c geqo=off -c timezone=UTC", NULL);
 	assert_welcome(client);
 	assert_string_equal(parameter(client, "TimeZone"), "UTC");
@@ -446,14 +453,14 @@ static void test_ignore_startup_parameters_ignores_parameters(void **state)
 
 static void test_application_name_add_host_appends_the_address(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
 	fake_set("application_name_add_host", "1");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "application_name",
-		"shell", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db",
+		"application_name", "shell", NULL);
 	assert_welcome(client);
 	assert_string_equal(parameter(client, "application_name"), "shell - 192.0.2.1:50000");
 	client = startup("alice", "db");
@@ -466,7 +473,7 @@ static void test_newer_protocol_versions_are_negotiated(void **state)
 {
 	static const struct {
 		uint32_t asked;
-		const char *heard;
+		const char *answer;
 		size_t key;
 	} cases[] = {
 		{PROTOCOL_3_0, "RKZ", CANCEL_KEY_MIN},
@@ -477,57 +484,57 @@ static void test_newer_protocol_versions_are_negotiated(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct actor *client = fake_accept(-1);
+		struct endpoint *client = fake_accept(-1);
 
-		say_startup(client, cases[i].asked, "user", "alice", "database", "db", NULL);
-		assert_heard(client, cases[i].heard);
-		assert_int_equal(actor_client(client)->key_length, cases[i].key);
+		send_startup(client, cases[i].asked, "user", "alice", "database", "db", NULL);
+		assert_received(client, cases[i].answer);
+		assert_int_equal(endpoint_client(client)->key_length, cases[i].key);
 	}
 }
 
 static void test_unknown_protocol_options_are_reported(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 	static const uint8_t expected[] = "v\0\0\0\x20\0\3\0\0\0\0\0\2_pq_.one\0_pq_.three\0";
 	size_t length;
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "_pq_.one", "1", "user", "alice", "database", "db",
+	send_startup(client, PROTOCOL_3_0, "_pq_.one", "1", "user", "alice", "database", "db",
 		"_pq_.three", "3", NULL);
 	assert_memory_equal(
 		scripted_output(client->script, &length), expected, sizeof(expected) - 1);
-	assert_heard(client, "vRKZ");
+	assert_received(client, "vRKZ");
 }
 
 /* --- the order of messages after the startup message -------------------------------------- */
 
 static void test_second_startup_message_is_refused(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 
 	(void)state;
-	heard_request(client, AUTH_CLEARTEXT, NULL);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", NULL);
-	assert_told(client, "08P01", "client re-sent startup pkt");
+	received_request(client, AUTH_CLEARTEXT, NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "alice", NULL);
+	assert_closed_with_error(client, "08P01", "client re-sent startup pkt");
 }
 
 static void test_queries_before_the_password_are_refused(void **state)
 {
 	(void)state;
 	for (const char *letter = "QSPXHdcfF"; *letter; letter++) {
-		struct actor *client = startup("alice", "db");
+		struct endpoint *client = startup("alice", "db");
 		const char letters[] = {*letter, '\0'};
 
-		hear(client);
-		say(client, letters);
-		assert_dropped(client);
+		read_letters(client);
+		send_letters(client, letters);
+		assert_closed_silently(client);
 	}
 	assert_nothing_left();
 }
 
 static void test_query_pipelined_with_the_startup_message_is_run(void **state)
 {
-	struct actor *client = fake_accept(-1), *server;
+	struct endpoint *client = fake_accept(-1), *server;
 	struct buffer buffer;
 	size_t mark;
 
@@ -540,74 +547,74 @@ static void test_query_pipelined_with_the_startup_message_is_run(void **state)
 	writer_string(&buffer, "database");
 	writer_string(&buffer, "db");
 	startup_end(&buffer, mark);
-	letters_write(&buffer, CLIENT_SPEAKS, "PBES");
-	say_buffer(client, &buffer);
-	assert_heard(client, "RKZ");
-	assert_heard(server, "PBES");
-	say(server, "12DCZ");
-	assert_heard(client, "12DCZ");
+	letters_write(&buffer, FROM_CLIENT, "PBES");
+	send_buffer(client, &buffer);
+	assert_received(client, "RKZ");
+	assert_received(server, "PBES");
+	send_letters(server, "12DCZ");
+	assert_received(client, "12DCZ");
 }
 
 static void test_query_pipelined_with_the_password_is_run(void **state)
 {
-	struct actor *client = startup("alice", "db");
-	struct actor *server = fake_server(fake_pool("db", "alice"));
+	struct endpoint *client = startup("alice", "db");
+	struct endpoint *server = fake_server(fake_pool("db", "alice"));
 	struct buffer buffer;
 
 	(void)state;
-	hear(client);
+	read_letters(client);
 	buffer_init(&buffer);
 	writer_password(&buffer, "secret", 7);
-	letters_write(&buffer, CLIENT_SPEAKS, "Q");
-	say_buffer(client, &buffer);
-	assert_heard(client, "RKZ");
-	assert_heard(server, "Q");
+	letters_write(&buffer, FROM_CLIENT, "Q");
+	send_buffer(client, &buffer);
+	assert_received(client, "RKZ");
+	assert_received(server, "Q");
 }
 
 static void test_password_may_arrive_byte_by_byte(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 	static const uint8_t bytes[] = "p\0\0\0\x0bsecret";
 
 	(void)state;
-	hear(client);
+	read_letters(client);
 	for (size_t i = 0; i < sizeof(bytes); i++) {
-		assert_heard(client, "");
-		say_bytes(client, bytes + i, 1);
+		assert_received(client, "");
+		send_bytes(client, bytes + i, 1);
 	}
 	assert_welcome(client);
 }
 
 static void test_client_may_disconnect_at_any_point(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	client = fake_accept(-1);
-	leave(client);
-	assert_dropped(client);
+	disconnect(client);
+	assert_closed_silently(client);
 	client = fake_accept(-1);
-	say_bytes(client, "\0\0\0", 3);
-	vanish(client);
-	assert_gone(client);
+	send_bytes(client, "\0\0\0", 3);
+	break_connection(client);
+	assert_closed(client);
 	client = startup("alice", "db");
-	hear(client);
-	leave(client);
-	assert_dropped(client);
+	read_letters(client);
+	disconnect(client);
+	assert_closed_silently(client);
 	client = startup("alice", "db");
-	say_bytes(client, "p\0\0", 3);
-	leave(client);
+	send_bytes(client, "p\0\0", 3);
+	disconnect(client);
 	assert_nothing_left();
 	client = startup("alice", "db");
 	scripted_break(client->script);
-	say_password(client, "secret");
-	assert_gone(client);
+	send_password(client, "secret");
+	assert_closed(client);
 	assert_nothing_left();
 }
 
 static void test_broken_client_is_closed(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 	struct buffer buffer;
 	size_t mark;
 
@@ -622,31 +629,31 @@ static void test_broken_client_is_closed(void **state)
 	scripted_break(client->script);
 	scripted_run_all(client->script);
 	fake_turn();
-	assert_gone(client);
+	assert_closed(client);
 	assert_nothing_left();
 }
 
 static void test_slow_client_receives_its_welcome_in_pieces(void **state)
 {
-	struct actor *client = fake_accept(-1), *server;
+	struct endpoint *client = fake_accept(-1), *server;
 
 	(void)state;
 	server = fake_server(fake_pool("db", "alice"));
 	scripted_allow(client->script, 5);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
-	assert_heard(client, "~");
-	allow(client, SCRIPTED_ANY);
-	assert_heard(client, "RKZ");
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", NULL);
+	assert_received(client, "~");
+	allow_output(client, SCRIPTED_ANY);
+	assert_received(client, "RKZ");
 	assert_state(client, CLIENT_IDLE);
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 }
 
 /* --- limits and their order --------------------------------------------------------------- */
 
 static void test_max_client_conn_is_checked_before_user_and_database(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
@@ -654,11 +661,12 @@ static void test_max_client_conn_is_checked_before_user_and_database(void **stat
 	fake_set("max_db_client_connections", "1");
 	startup("alice", "db");
 	client = startup("ghost", "nothing");
-	assert_told(client, "53300", "no more connections allowed (max_client_conn)");
+	assert_closed_with_error(
+		client, "53300", "no more connections allowed (max_client_conn)");
 	/* Unsupported parameters are reported before max_client_conn. */
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "work_mem", "1", NULL);
-	assert_told(client, "08P01", "unsupported startup parameter: work_mem");
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "work_mem", "1", NULL);
+	assert_closed_with_error(client, "08P01", "unsupported startup parameter: work_mem");
 	/* The console is not limited. */
 	client = startup("boss", "pgbouncer");
 	assert_state(client, CLIENT_CONSOLE);
@@ -668,7 +676,7 @@ static void test_max_client_conn_is_checked_before_user_and_database(void **stat
 
 static void test_max_db_client_connections_limits_clients(void **state)
 {
-	struct actor *clients[2], *client;
+	struct endpoint *clients[2], *client;
 	struct database *database = registry_find_database(&fake_registry, "db");
 
 	(void)state;
@@ -676,54 +684,56 @@ static void test_max_db_client_connections_limits_clients(void **state)
 	for (int i = 0; i < 2; i++)
 		clients[i] = startup("alice", "db");
 	client = startup("ghost", "db");
-	assert_told(client, "53300", "client connections exceeded (max_db_client_connections)");
+	assert_closed_with_error(
+		client, "53300", "client connections exceeded (max_db_client_connections)");
 	assert_int_equal(database->clients, 2);
-	leave(clients[0]);
+	disconnect(clients[0]);
 	assert_welcome(startup("alice", "db"));
 	assert_int_equal(database->clients, 2);
 }
 
 static void test_logins_in_progress_count_for_max_db_client_connections(void **state)
 {
-	struct actor *one, *two;
+	struct endpoint *one, *two;
 
 	(void)state;
 	fake_set("max_db_client_connections", "1");
 	one = startup("alice", "db");
 	two = startup("alice", "db");
-	assert_told(two, "53300", "client connections exceeded (max_db_client_connections)");
-	leave(one);
+	assert_closed_with_error(
+		two, "53300", "client connections exceeded (max_db_client_connections)");
+	disconnect(one);
 	two = startup("alice", "db");
-	hear(two);
+	read_letters(two);
 	assert_state(two, CLIENT_AUTHENTICATING);
 }
 
 static void test_max_user_client_connections_limits_clients(void **state)
 {
-	struct actor *client = startup("limited", "db");
+	struct endpoint *client = startup("limited", "db");
 	struct user *user = registry_find_user(&fake_registry, "limited");
 
 	(void)state;
 	assert_welcome(client);
-	assert_told(startup("limited", "db"), "53300",
+	assert_closed_with_error(startup("limited", "db"), "53300",
 		"client connections exceeded (max_user_client_connections)");
 	assert_int_equal(user->clients, 1);
-	leave(client);
+	disconnect(client);
 	assert_welcome(startup("limited", "db"));
 	fake_set("max_user_client_connections", "1");
 	assert_welcome(startup("alice", "db"));
-	assert_told(startup("alice", "forced"), "53300",
+	assert_closed_with_error(startup("alice", "forced"), "53300",
 		"client connections exceeded (max_user_client_connections)");
 }
 
 static void test_unknown_user_leaves_nothing_allocated(void **state)
 {
 	const unsigned users = registry_count_users(&fake_registry);
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "ghost", "database", "db", NULL);
-	assert_told(client, "28000", "\"trust\" authentication failed");
+	send_startup(client, PROTOCOL_3_0, "user", "ghost", "database", "db", NULL);
+	assert_closed_with_error(client, "28000", "\"trust\" authentication failed");
 	assert_true(fake_logged("no such user: ghost"));
 	assert_int_equal(registry_count_users(&fake_registry), users);
 	assert_int_equal(registry_find_database(&fake_registry, "db")->clients, 0);
@@ -734,34 +744,35 @@ static void test_configured_user_without_a_secret_is_unknown(void **state)
 {
 	(void)state;
 	fake_user("limited", NULL);
-	assert_told(startup("limited", "db"), "28000", "\"trust\" authentication failed");
+	assert_closed_with_error(
+		startup("limited", "db"), "28000", "\"trust\" authentication failed");
 	assert_int_equal(registry_find_user(&fake_registry, "limited")->clients, 0);
 }
 
 static void test_unknown_database_is_reported_after_the_password(void **state)
 {
-	struct actor *client = startup("alice", "nothing");
+	struct endpoint *client = startup("alice", "nothing");
 
 	(void)state;
-	heard_request(client, AUTH_CLEARTEXT, NULL);
-	say_password(client, "wrong");
-	assert_told(client, "28P01", "password authentication failed");
+	received_request(client, AUTH_CLEARTEXT, NULL);
+	send_password(client, "wrong");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 	client = startup("alice", "nothing");
-	hear(client);
-	say_password(client, "secret");
-	assert_told(client, "3D000", "no such database: nothing");
+	read_letters(client);
+	send_password(client, "secret");
+	assert_closed_with_error(client, "3D000", "no such database: nothing");
 }
 
 static void test_automatic_database_is_created_for_known_users_only(void **state)
 {
 	const char *config = "[databases]\n* = host=/tmp\n[pgbouncer]\nauth_type = trust\n";
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_start(config);
 	fake_user("alice", "secret");
 	client = startup("ghost", "new");
-	assert_told(client, "28000", "\"trust\" authentication failed");
+	assert_closed_with_error(client, "28000", "\"trust\" authentication failed");
 	assert_null(registry_find_database(&fake_registry, "new"));
 	client = startup("alice", "new");
 	assert_state(client, CLIENT_WELCOMING);
@@ -774,30 +785,30 @@ static void test_automatic_database_is_created_for_known_users_only(void **state
 
 static void test_disabled_database_and_shutdown_are_reported_after_the_password(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_CLIENTS;
 	client = startup("alice", "db");
-	hear(client);
-	say_password(client, "secret");
-	assert_told(client, "57P03", "pooler is shutting down");
+	read_letters(client);
+	send_password(client, "secret");
+	assert_closed_with_error(client, "57P03", "pooler is shutting down");
 	registry_find_database(&fake_registry, "db")->disabled = true;
 	client = startup("alice", "db");
-	hear(client);
-	say_password(client, "secret");
-	assert_told(client, "55000", "database \"db\" is disabled");
+	read_letters(client);
+	send_password(client, "secret");
+	assert_closed_with_error(client, "55000", "database \"db\" is disabled");
 	client = startup("alice", "db");
-	hear(client);
-	say_password(client, "wrong");
-	assert_told(client, "28P01", "password authentication failed");
+	read_letters(client);
+	send_password(client, "wrong");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 }
 
 /* --- silent logins ------------------------------------------------------------------------ */
 
 static void test_silent_login_is_dropped_for_a_client_with_a_startup_message(void **state)
 {
-	struct actor *silent[3], *client;
+	struct endpoint *silent[3], *client;
 	unsigned closed = 0;
 
 	(void)state;
@@ -808,35 +819,35 @@ static void test_silent_login_is_dropped_for_a_client_with_a_startup_message(voi
 	client = startup("alice", "db");
 	assert_welcome(client);
 	for (size_t i = 0; i < COUNT(silent); i++)
-		closed += is_gone(silent[i]);
+		closed += is_closed(silent[i]);
 	assert_int_equal(closed, 1);
 }
 
 static void test_new_connection_is_not_dropped_as_silent(void **state)
 {
-	struct actor *silent;
+	struct endpoint *silent;
 
 	(void)state;
 	fake_set("max_client_conn", "1");
 	silent = fake_accept(-1);
-	assert_told(startup("alice", "db"), "53300",
+	assert_closed_with_error(startup("alice", "db"), "53300",
 		"no more connections allowed (max_client_conn)");
-	assert_false(is_gone(silent));
+	assert_false(is_closed(silent));
 }
 
 static void test_silent_login_is_dropped_when_descriptors_run_out(void **state)
 {
-	struct actor *silent, *next;
+	struct endpoint *silent, *next;
 
 	(void)state;
 	fake_registry.process->descriptor_limit = 100;
 	silent = fake_accept(30);
 	fake_advance(USEC_PER_SEC);
 	next = fake_accept(35);
-	assert_false(is_gone(silent));
+	assert_false(is_closed(silent));
 	fake_advance(USEC_PER_SEC);
 	fake_accept(36);
-	assert_int_equal(is_gone(silent) + is_gone(next), 1);
+	assert_int_equal(is_closed(silent) + is_closed(next), 1);
 	assert_int_equal(fake_registry.login_count, 2);
 }
 
@@ -844,16 +855,16 @@ static void test_silent_login_is_dropped_when_descriptors_run_out(void **state)
 
 static void test_first_clients_wait_for_the_parameters_of_a_server(void **state)
 {
-	struct actor *clients[3], *server;
+	struct endpoint *clients[3], *server;
 	struct buffer buffer;
 
 	(void)state;
 	fake_set("startup_parameters", "strict");
 	for (int i = 0; i < 3; i++) {
 		clients[i] = fake_accept(-1);
-		say_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db",
+		send_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db",
 			i == 1 ? "timezone" : NULL, "UTC", NULL);
-		assert_heard(clients[i], "");
+		assert_received(clients[i], "");
 		assert_state(clients[i], CLIENT_WELCOMING);
 	}
 	server = fake_launched();
@@ -861,26 +872,26 @@ static void test_first_clients_wait_for_the_parameters_of_a_server(void **state)
 	assert_null(fake_launched());
 	fake_connected(server, 0);
 	buffer_init(&buffer);
-	letters_write(&buffer, SERVER_SPEAKS, "R");
+	letters_write(&buffer, FROM_SERVER, "R");
 	writer_parameter_status(&buffer, "server_version", "15.4");
 	writer_parameter_status(&buffer, "TimeZone", "Europe/Berlin");
 	writer_parameter_status(&buffer, "is_superuser", "off");
-	letters_write(&buffer, SERVER_SPEAKS, "KZ");
-	say_buffer(server, &buffer);
+	letters_write(&buffer, FROM_SERVER, "KZ");
+	send_buffer(server, &buffer);
 	for (int i = 0; i < 3; i++) {
-		assert_heard(clients[i], "RSSSKZ");
+		assert_received(clients[i], "RSSSKZ");
 		assert_string_equal(
 			parameter(clients[i], "TimeZone"), i == 1 ? "UTC" : "Europe/Berlin");
 	}
 	/* No client was paired with the server. */
 	assert_state(server, SERVER_IDLE);
-	assert_int_equal(actor_link(clients[0])->pool->stats.current.assignments, 0);
+	assert_int_equal(endpoint_link(clients[0])->pool->stats.current.assignments, 0);
 }
 
 static void test_welcome_message_has_its_order(void **state)
 {
 	struct pool *pool = fake_pool("db", "boss");
-	struct actor *client, *server;
+	struct endpoint *client, *server;
 	struct buffer expected;
 	size_t length;
 	const uint8_t *output;
@@ -890,26 +901,26 @@ static void test_welcome_message_has_its_order(void **state)
 	pool_forget_welcome(pool);
 	fake_set("login_notify_message", "be nice");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", "application_name",
+	send_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", "application_name",
 		"me", "datestyle", "German", NULL);
 	server = fake_launched();
 	fake_connected(server, 0);
 	buffer_init(&expected);
-	letters_write(&expected, SERVER_SPEAKS, "R");
+	letters_write(&expected, FROM_SERVER, "R");
 	writer_parameter_status(&expected, "server_version", "15.4");
 	writer_parameter_status(&expected, "application_name", "");
 	writer_parameter_status(&expected, "client_encoding", "UTF8");
 	writer_parameter_status(&expected, "is_superuser", "off");
 	writer_parameter_status(&expected, "DateStyle", "ISO, MDY");
-	letters_write(&expected, SERVER_SPEAKS, "KZ");
-	say_buffer(server, &expected);
-	letters_write(&expected, SERVER_SPEAKS, "R");
+	letters_write(&expected, FROM_SERVER, "KZ");
+	send_buffer(server, &expected);
+	letters_write(&expected, FROM_SERVER, "R");
 	writer_parameter_status(&expected, "server_version", "15.4");
 	writer_parameter_status(&expected, "is_superuser", "off");
 	writer_parameter_status(&expected, "DateStyle", "German");
 	writer_parameter_status(&expected, "client_encoding", "UTF8");
 	writer_parameter_status(&expected, "application_name", "me");
-	writer_backend_key(&expected, actor_client(client)->key, 8);
+	writer_backend_key(&expected, endpoint_client(client)->key, 8);
 	writer_notice(&expected, "NOTICE", "00000", "be nice");
 	writer_ready(&expected, READY_IDLE);
 	output = scripted_output(client->script, &length);
@@ -920,27 +931,27 @@ static void test_welcome_message_has_its_order(void **state)
 
 static void test_later_parameter_reports_do_not_change_the_welcome(void **state)
 {
-	struct actor *client = startup("alice", "db"), *server;
+	struct endpoint *client = startup("alice", "db"), *server;
 	struct pool *pool = fake_pool("db", "alice");
 
 	(void)state;
 	server = fake_server(pool);
-	hear(client);
-	say(client, "Q");
-	say_parameter(server, "TimeZone", "UTC");
-	say(server, "CZ");
-	assert_heard(startup("alice", "db"), "RKZ");
+	read_letters(client);
+	send_letters(client, "Q");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_letters(server, "CZ");
+	assert_received(startup("alice", "db"), "RKZ");
 }
 
 static void test_client_may_disconnect_while_waiting_for_the_welcome(void **state)
 {
-	struct actor *client = fake_accept(-1), *server;
+	struct endpoint *client = fake_accept(-1), *server;
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
 	assert_state(client, CLIENT_WELCOMING);
-	leave(client);
-	assert_dropped(client);
+	disconnect(client);
+	assert_closed_silently(client);
 	assert_nothing_left();
 	server = fake_launched();
 	fake_connected(server, 0);
@@ -950,7 +961,7 @@ static void test_client_may_disconnect_while_waiting_for_the_welcome(void **stat
 
 static void test_query_pipelined_with_a_waiting_startup_is_run(void **state)
 {
-	struct actor *client = fake_accept(-1), *server;
+	struct endpoint *client = fake_accept(-1), *server;
 	struct buffer buffer;
 	size_t mark;
 
@@ -962,45 +973,45 @@ static void test_query_pipelined_with_a_waiting_startup_is_run(void **state)
 	writer_string(&buffer, "database");
 	writer_string(&buffer, "db");
 	startup_end(&buffer, mark);
-	letters_write(&buffer, CLIENT_SPEAKS, "Q");
-	say_buffer(client, &buffer);
+	letters_write(&buffer, FROM_CLIENT, "Q");
+	send_buffer(client, &buffer);
 	assert_state(client, CLIENT_WELCOMING);
 	server = fake_launched();
 	fake_connected(server, 0);
 	postgres_work(server);
-	assert_heard(client, "RSKZTDCZ");
+	assert_received(client, "RSKZTDCZ");
 }
 
 static void test_login_error_of_the_server_is_sent_to_all_waiting_clients(void **state)
 {
-	struct actor *clients[2], *server;
+	struct endpoint *clients[2], *server;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		clients[i] = fake_accept(-1);
-		say_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+		send_startup(clients[i], PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
 	}
 	server = fake_launched();
 	fake_connected(server, 0);
-	say_error(server, "28000", "role \"boss\" does not exist");
+	send_error(server, "28000", "role \"boss\" does not exist");
 	for (int i = 0; i < 2; i++)
-		assert_told(clients[i], "28000", "role \"boss\" does not exist");
+		assert_closed_with_error(clients[i], "28000", "role \"boss\" does not exist");
 	assert_nothing_left();
 }
 
 static void test_clients_wait_while_the_server_is_starting_up(void **state)
 {
-	struct actor *client = fake_accept(-1), *server;
+	struct endpoint *client = fake_accept(-1), *server;
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
 	server = fake_launched();
 	fake_connected(server, 0);
-	say_error(server, "57P03", "the database system is starting up");
+	send_error(server, "57P03", "the database system is starting up");
 	assert_state(client, CLIENT_WELCOMING);
 	fake_advance(USEC_PER_SEC);
 	pool_needs_work(fake_registry.console_pool);
-	pool_needs_work(actor_link(client)->pool);
+	pool_needs_work(endpoint_link(client)->pool);
 	fake_turn();
 	server = fake_launched();
 	assert_non_null(server);
@@ -1011,41 +1022,41 @@ static void test_clients_wait_while_the_server_is_starting_up(void **state)
 
 static void test_kill_closes_clients_that_wait_for_the_welcome(void **state)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
 	(void)state;
-	say_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "boss", "database", "db", NULL);
 	control_kill(&fake_registry, registry_find_database(&fake_registry, "db"), true);
 	fake_turn();
-	assert_told(client, "57P01", "database removed");
-	assert_gone(fake_launched());
+	assert_closed_with_error(client, "57P01", "database removed");
+	assert_closed(fake_launched());
 }
 
 static void test_kill_does_not_close_clients_that_authenticate(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 
 	(void)state;
-	hear(client);
+	read_letters(client);
 	control_kill(&fake_registry, registry_find_database(&fake_registry, "db"), false);
 	fake_turn();
 	assert_state(client, CLIENT_AUTHENTICATING);
 	fake_pool("db", "alice");
-	say_password(client, "secret");
+	send_password(client, "secret");
 	assert_welcome(client);
 }
 
 static void test_database_removed_during_a_login_is_reported(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 	struct database *database = registry_find_database(&fake_registry, "db");
 
 	(void)state;
-	hear(client);
+	read_letters(client);
 	control_kill(&fake_registry, database, false);
 	registry_drop_database(&fake_registry, database);
-	say_password(client, "secret");
-	assert_told(client, "3D000", "no such database: db");
+	send_password(client, "secret");
+	assert_closed_with_error(client, "3D000", "no such database: db");
 	assert_nothing_left();
 }
 
@@ -1053,32 +1064,33 @@ static void test_database_removed_during_a_login_is_reported(void **state)
 
 static void test_console_requires_admin_users_or_stats_users(void **state)
 {
-	struct actor *client = startup("boss", "pgbouncer");
+	struct endpoint *client = startup("boss", "pgbouncer");
 
 	(void)state;
 	assert_state(client, CLIENT_CONSOLE);
-	assert_true(actor_client(client)->admin);
+	assert_true(endpoint_client(client)->admin);
 	client = startup("clerk", "pgbouncer");
 	assert_state(client, CLIENT_CONSOLE);
-	assert_false(actor_client(client)->admin);
+	assert_false(endpoint_client(client)->admin);
 	assert_int_equal(fake_console.begun, 2);
-	assert_told(startup("alice", "pgbouncer"), "08P01", "not allowed");
-	assert_told(startup("ghost", "pgbouncer"), "28000", "\"trust\" authentication failed");
-	leave(client);
+	assert_closed_with_error(startup("alice", "pgbouncer"), "08P01", "not allowed");
+	assert_closed_with_error(
+		startup("ghost", "pgbouncer"), "28000", "\"trust\" authentication failed");
+	disconnect(client);
 	assert_int_equal(fake_console.readable, 1);
 }
 
 static void test_console_requires_a_password(void **state)
 {
-	struct actor *client = startup("boss", "pgbouncer");
+	struct endpoint *client = startup("boss", "pgbouncer");
 
 	(void)state;
-	hear(client);
-	say_password(client, "wrong");
-	assert_told(client, "28P01", "password authentication failed");
+	read_letters(client);
+	send_password(client, "wrong");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 	client = startup("boss", "pgbouncer");
-	hear(client);
-	say_password(client, "secret");
+	read_letters(client);
+	send_password(client, "secret");
 	assert_state(client, CLIENT_CONSOLE);
 }
 
@@ -1091,28 +1103,30 @@ static void test_trust_accepts_every_listed_user(void **state)
 	assert_welcome(startup("hash", "db"));
 	assert_welcome(startup("scram", "db"));
 	assert_welcome(startup("empty", "db"));
-	assert_told(startup("ghost", "db"), "28000", "\"trust\" authentication failed");
-	assert_told(startup("carol", "db"), "28000", "\"trust\" authentication failed");
+	assert_closed_with_error(
+		startup("ghost", "db"), "28000", "\"trust\" authentication failed");
+	assert_closed_with_error(
+		startup("carol", "db"), "28000", "\"trust\" authentication failed");
 }
 
 static void test_any_accepts_every_client_as_the_forced_user(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	start_with("auth_type = any\n");
 	fake_pool("forced", "carol");
 	client = fake_accept(-1);
-	say_startup(client, PROTOCOL_3_0, "user", "anyone", "database", "forced", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "anyone", "database", "forced", NULL);
 	assert_welcome(client);
-	assert_string_equal(actor_client(client)->user->name, "carol");
-	assert_told(startup("alice", "db"), "08P01", "bouncer config error");
+	assert_string_equal(endpoint_client(client)->user->name, "carol");
+	assert_closed_with_error(startup("alice", "db"), "08P01", "bouncer config error");
 	assert_true(fake_logged("auth_type=any requires forced user"));
 	client = startup("anyone", "pgbouncer");
 	assert_state(client, CLIENT_CONSOLE);
-	assert_false(actor_client(client)->admin);
+	assert_false(endpoint_client(client)->admin);
 	client = startup("boss", "pgbouncer");
-	assert_true(actor_client(client)->admin);
+	assert_true(endpoint_client(client)->admin);
 }
 
 /* --- plain -------------------------------------------------------------------------------- */
@@ -1120,15 +1134,15 @@ static void test_any_accepts_every_client_as_the_forced_user(void **state)
 /* A login with a cleartext password that ends with the welcome, or with a refusal. */
 static void try_cleartext(const char *user, const char *password, bool good)
 {
-	struct actor *client = startup(user, "db");
+	struct endpoint *client = startup(user, "db");
 
-	heard_request(client, AUTH_CLEARTEXT, NULL);
-	say_password(client, password);
+	received_request(client, AUTH_CLEARTEXT, NULL);
+	send_password(client, password);
 	fake_wait_for_helper();
 	if (good)
 		assert_welcome(client);
 	else
-		assert_told(client, "28P01", "password authentication failed");
+		assert_closed_with_error(client, "28P01", "password authentication failed");
 }
 
 static void test_cleartext_password_is_compared_with_every_kind_of_secret(void **state)
@@ -1156,28 +1170,28 @@ static void test_refusal_takes_the_same_time_for_every_kind_of_secret(void **sta
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(users); i++) {
-		struct actor *client = startup(users[i], "db");
+		struct endpoint *client = startup(users[i], "db");
 
-		fake_hold_up_helper();
-		heard_request(client, AUTH_CLEARTEXT, NULL);
-		say_password(client, "wrong");
+		fake_block_helper();
+		received_request(client, AUTH_CLEARTEXT, NULL);
+		send_password(client, "wrong");
 		assert_state(client, CLIENT_AUTHENTICATING);
 		assert_int_equal(helper_pending(fake_registry.derivations), 2);
 		fake_wait_for_helper();
-		assert_told(client, "28P01", "password authentication failed");
+		assert_closed_with_error(client, "28P01", "password authentication failed");
 	}
 }
 
 static void test_refusal_is_immediate_when_no_secret_needs_a_derivation(void **state)
 {
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	for (int i = 0; i < 2; i++) {
-		struct actor *client = startup(i == 0 ? "ghost" : "alice", "db");
+		struct endpoint *client = startup(i == 0 ? "ghost" : "alice", "db");
 
-		hear(client);
-		say_password(client, "wrong");
-		assert_told(client, "28P01", "password authentication failed");
+		read_letters(client);
+		send_password(client, "wrong");
+		assert_closed_with_error(client, "28P01", "password authentication failed");
 	}
 	fake_wait_for_helper();
 }
@@ -1185,33 +1199,33 @@ static void test_refusal_is_immediate_when_no_secret_needs_a_derivation(void **s
 static void test_empty_password_has_its_own_error(void **state)
 {
 	static const char *const users[] = {"alice", "empty", "ghost", "hash", "scram"};
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(users); i++) {
 		client = startup(users[i], "db");
-		hear(client);
-		say_password(client, "");
-		assert_told(client, "28P01", "empty password returned by client");
+		read_letters(client);
+		send_password(client, "");
+		assert_closed_with_error(client, "28P01", "empty password returned by client");
 		client = startup(users[i], "db");
-		hear(client);
-		say_bytes(client, "p\0\0\0\4", 5);
-		assert_told(client, "28P01", "empty password returned by client");
+		read_letters(client);
+		send_bytes(client, "p\0\0\0\4", 5);
+		assert_closed_with_error(client, "28P01", "empty password returned by client");
 	}
 }
 
 static void test_malformed_password_message_is_refused(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 
 	(void)state;
-	hear(client);
-	say_bytes(client, "p\0\0\0\x0csecret\0\0", 13);
-	assert_told(client, "28P01", "password authentication failed");
+	read_letters(client);
+	send_bytes(client, "p\0\0\0\x0csecret\0\0", 13);
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 	client = startup("alice", "db");
-	hear(client);
-	say_bytes(client, "p\0\0\0\x0asecret", 11);
-	assert_told(client, "28P01", "password authentication failed");
+	read_letters(client);
+	send_bytes(client, "p\0\0\0\x0asecret", 11);
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 }
 
 static void test_password_that_is_too_long_is_refused(void **state)
@@ -1232,56 +1246,56 @@ static void test_password_that_is_too_long_is_refused(void **state)
 
 static void test_login_message_that_is_too_long_closes_the_client(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 
 	(void)state;
-	hear(client);
-	say_bytes(client, "p\0\2\0\4", 5);
-	assert_dropped(client);
+	read_letters(client);
+	send_bytes(client, "p\0\2\0\4", 5);
+	assert_closed_silently(client);
 }
 
 static void test_second_password_during_the_check_is_not_used(void **state)
 {
-	struct actor *client = startup("scram", "db");
+	struct endpoint *client = startup("scram", "db");
 
 	(void)state;
-	fake_hold_up_helper();
-	hear(client);
-	say_password(client, "wrong");
-	say_password(client, "pencil");
+	fake_block_helper();
+	read_letters(client);
+	send_password(client, "wrong");
+	send_password(client, "pencil");
 	fake_wait_for_helper();
-	assert_told(client, "28P01", "password authentication failed");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 }
 
 static void test_client_may_disconnect_while_its_password_is_checked(void **state)
 {
-	struct actor *client = startup("scram", "db");
+	struct endpoint *client = startup("scram", "db");
 
 	(void)state;
-	fake_hold_up_helper();
-	hear(client);
-	say_password(client, "pencil");
-	leave(client);
+	fake_block_helper();
+	read_letters(client);
+	send_password(client, "pencil");
+	disconnect(client);
 	fake_wait_for_helper();
 	assert_nothing_left();
 }
 
 static void test_derivations_of_disconnected_clients_leave_the_helpers_queue(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	for (int i = 0; i < 100; i++) {
 		client = startup("scram", "db");
-		hear(client);
-		say_password(client, "pencil");
-		leave(client);
+		read_letters(client);
+		send_password(client, "pencil");
+		disconnect(client);
 		assert_int_equal(helper_pending(fake_registry.derivations), 1);
 	}
 	client = startup("scram", "db");
-	hear(client);
-	say_password(client, "pencil");
+	read_letters(client);
+	send_password(client, "pencil");
 	assert_int_equal(helper_pending(fake_registry.derivations), 2);
 	fake_wait_for_helper();
 	assert_welcome(client);
@@ -1291,20 +1305,20 @@ static void test_derivations_of_disconnected_clients_leave_the_helpers_queue(voi
 
 static void try_md5(const char *user, const char *password, bool good)
 {
-	struct actor *client = startup(user, "db");
+	struct endpoint *client = startup(user, "db");
 	char hashed[36], response[36];
 	const uint8_t *salt;
 	size_t length;
 
-	salt = heard_request(client, AUTH_MD5, &length);
+	salt = received_request(client, AUTH_MD5, &length);
 	assert_int_equal(length, 4);
 	assert_true(md5_secret(password, user, hashed));
 	assert_true(md5_response(hashed, salt, response));
-	say_password(client, response);
+	send_password(client, response);
 	if (good)
 		assert_welcome(client);
 	else
-		assert_told(client, "28P01", "password authentication failed");
+		assert_closed_with_error(client, "28P01", "password authentication failed");
 }
 
 static void test_md5_responses_are_compared(void **state)
@@ -1328,18 +1342,19 @@ static void test_malformed_md5_response_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(responses); i++) {
-		struct actor *client = startup("alice", "db");
+		struct endpoint *client = startup("alice", "db");
 
-		hear(client);
-		say_password(client, responses[i]);
-		assert_told(client, "28P01", "password authentication failed");
+		read_letters(client);
+		send_password(client, responses[i]);
+		assert_closed_with_error(client, "28P01", "password authentication failed");
 	}
 }
 
 /* --- SCRAM -------------------------------------------------------------------------------- */
 
 /* Runs the exchange up to the last message of the client. */
-static void begin_scram(struct actor *client, const char *password, struct scram_client *scram)
+static void begin_scram(
+	struct endpoint *client, const char *password, struct scram_client *scram)
 {
 	uint8_t nonce[SCRAM_NONCE_SIZE];
 	struct scram_keys keys;
@@ -1347,7 +1362,7 @@ static void begin_scram(struct actor *client, const char *password, struct scram
 	const uint8_t *data;
 	size_t length;
 
-	data = heard_request(client, AUTH_SASL, &length);
+	data = received_request(client, AUTH_SASL, &length);
 	assert_int_equal(length, sizeof(SCRAM_MECHANISM) + 1);
 	assert_memory_equal(data, SCRAM_MECHANISM "\0", length);
 	buffer_init(&text);
@@ -1356,44 +1371,44 @@ static void begin_scram(struct actor *client, const char *password, struct scram
 	*scram = (struct scram_client){0};
 	assert_int_equal(scram_client_first(scram, nonce, &text), SCRAM_GOOD);
 	writer_sasl_initial(&message, SCRAM_MECHANISM, text.data, text.length);
-	say_buffer(client, &message);
-	data = heard_request(client, AUTH_SASL_CONTINUE, &length);
+	send_buffer(client, &message);
+	data = received_request(client, AUTH_SASL_CONTINUE, &length);
 	assert_int_equal(scram_client_challenge(scram, (const char *)data, length), SCRAM_GOOD);
 	assert_true(scram_derive(
 		password, scram->salt, scram->salt_length, scram->iterations, &keys));
 	buffer_clear(&text);
 	assert_int_equal(scram_client_answer(scram, &keys, &text), SCRAM_GOOD);
 	writer_password(&message, text.data, text.length);
-	say_buffer(client, &message);
+	send_buffer(client, &message);
 	buffer_free(&text);
 }
 
-static void end_scram(struct actor *client, struct scram_client *scram)
+static void end_scram(struct endpoint *client, struct scram_client *scram)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(client->script, &length);
-	const size_t total = 1 + (size_t)(output[client->heard + 4]) +
-		(size_t)(output[client->heard + 3]) * 256;
-	const uint8_t *message = output + client->heard;
+	const size_t total = 1 + (size_t)(output[client->read_offset + 4]) +
+		(size_t)(output[client->read_offset + 3]) * 256;
+	const uint8_t *message = output + client->read_offset;
 
 	assert_int_equal(message[0], 'R');
 	assert_int_equal(message[8], AUTH_SASL_FINAL);
 	assert_int_equal(
 		scram_client_verify(scram, (const char *)message + 9, total - 9), SCRAM_GOOD);
-	client->heard += total;
+	client->read_offset += total;
 	assert_welcome(client);
 }
 
-static void assert_refused_in_time(struct actor *client)
+static void assert_refused_in_time(struct endpoint *client)
 {
-	while (!is_gone(client))
+	while (!is_closed(client))
 		fake_wait();
-	assert_told(client, "28P01", "SASL authentication failed");
+	assert_closed_with_error(client, "28P01", "SASL authentication failed");
 }
 
 static void try_scram(const char *user, const char *password, bool good)
 {
-	struct actor *client = startup(user, "db");
+	struct endpoint *client = startup(user, "db");
 	struct scram_client scram;
 
 	begin_scram(client, password, &scram);
@@ -1418,31 +1433,31 @@ static void test_scram_accepts_plain_and_scram_secrets(void **state)
 }
 
 /* A client that has authenticated by SCRAM, and connects to this database. */
-static struct actor *authenticate_by_scram(
+static struct endpoint *authenticate_by_scram(
 	const char *user, const char *password, const char *database)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 	struct scram_client scram;
 
-	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	send_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
 	begin_scram(client, password, &scram);
 	fake_wait_for_helper();
 	scram_client_free(&scram);
 	return client;
 }
 
-static void assert_sasl_final_and(struct actor *client, const char *letters)
+static void assert_sasl_final_and(struct endpoint *client, const char *letters)
 {
 	size_t length;
 	const uint8_t *output = scripted_output(client->script, &length);
 
-	assert_int_equal(output[client->heard + 8], AUTH_SASL_FINAL);
-	assert_heard(client, letters);
+	assert_int_equal(output[client->read_offset + 8], AUTH_SASL_FINAL);
+	assert_received(client, letters);
 }
 
 static void test_sasl_final_is_sent_with_the_welcome(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_pool("db", "scram");
@@ -1454,7 +1469,7 @@ static void test_sasl_final_is_sent_with_the_welcome(void **state)
 
 static void test_sasl_final_is_sent_before_the_wait_for_a_server(void **state)
 {
-	struct actor *client = authenticate_by_scram("scram", "pencil", "db"), *server;
+	struct endpoint *client = authenticate_by_scram("scram", "pencil", "db"), *server;
 
 	(void)state;
 	assert_state(client, CLIENT_WELCOMING);
@@ -1467,16 +1482,16 @@ static void test_sasl_final_is_sent_before_the_wait_for_a_server(void **state)
 
 static void test_sasl_final_is_sent_before_an_error(void **state)
 {
-	struct actor *client = authenticate_by_scram("scram", "pencil", "nothing");
+	struct endpoint *client = authenticate_by_scram("scram", "pencil", "nothing");
 
 	(void)state;
 	assert_sasl_final_and(client, "RE");
-	assert_true(is_gone(client));
+	assert_true(is_closed(client));
 }
 
 static void test_sasl_final_is_sent_before_the_console_starts(void **state)
 {
-	struct actor *client = authenticate_by_scram("boss", "secret", "pgbouncer");
+	struct endpoint *client = authenticate_by_scram("boss", "secret", "pgbouncer");
 
 	(void)state;
 	assert_state(client, CLIENT_CONSOLE);
@@ -1492,9 +1507,9 @@ static const char *const all_kinds_of_users[] = {"alice", "alice", "scram", "gho
 /*
  * The refusal is due so late that no test receives it without waiting, on the slowest machine.
  */
-static struct actor *begin_late_refusal(const char *user, struct scram_client *scram)
+static struct endpoint *begin_late_refusal(const char *user, struct scram_client *scram)
 {
-	struct actor *client = startup(user, "db");
+	struct endpoint *client = startup(user, "db");
 
 	fake_registry.derivation_time = 100 * USEC_PER_SEC;
 	begin_scram(client, "wrong", scram);
@@ -1508,17 +1523,17 @@ static void test_scram_refusal_takes_the_same_time_for_all_users(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(all_kinds_of_users); i++) {
 		struct scram_client scram;
-		struct actor *client = begin_late_refusal(all_kinds_of_users[i], &scram);
+		struct endpoint *client = begin_late_refusal(all_kinds_of_users[i], &scram);
 		usec_t not_before;
 
 		fake_wait_for_helper();
-		assert_heard(client, "");
-		not_before = actor_client(client)->login->not_before;
+		assert_received(client, "");
+		not_before = endpoint_client(client)->login->not_before;
 		assert_true(not_before > loop_now(&fake_loop));
 		if (i == 0)
 			when = not_before - loop_now(&fake_loop);
 		assert_int_equal(not_before - loop_now(&fake_loop), when);
-		leave(client);
+		disconnect(client);
 		scram_client_free(&scram);
 	}
 	assert_nothing_left();
@@ -1527,11 +1542,11 @@ static void test_scram_refusal_takes_the_same_time_for_all_users(void **state)
 static void test_client_may_disconnect_before_its_delayed_refusal(void **state)
 {
 	struct scram_client scram;
-	struct actor *client = begin_late_refusal("ghost", &scram);
+	struct endpoint *client = begin_late_refusal("ghost", &scram);
 
 	(void)state;
-	leave(client);
-	assert_dropped(client);
+	disconnect(client);
+	assert_closed_silently(client);
 	assert_nothing_left();
 	scram_client_free(&scram);
 }
@@ -1541,13 +1556,13 @@ static void test_further_message_is_refused_at_once_for_all_users(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(all_kinds_of_users); i++) {
 		struct scram_client scram;
-		struct actor *client;
+		struct endpoint *client;
 
-		fake_hold_up_helper();
+		fake_block_helper();
 		client = begin_late_refusal(all_kinds_of_users[i], &scram);
-		assert_heard(client, "");
-		say_password(client, "once more");
-		assert_told(client, "28P01", "SASL authentication failed");
+		assert_received(client, "");
+		send_password(client, "once more");
+		assert_closed_with_error(client, "28P01", "SASL authentication failed");
 		fake_wait_for_helper();
 		scram_client_free(&scram);
 	}
@@ -1562,17 +1577,17 @@ static void test_scram_message_that_is_too_long_is_refused_for_all_users(void **
 	memset(words, 'x', sizeof(words) - 1);
 	words[sizeof(words) - 1] = '\0';
 	for (size_t i = 0; i < COUNT(all_kinds_of_users); i++) {
-		struct actor *client = startup(all_kinds_of_users[i], "db");
+		struct endpoint *client = startup(all_kinds_of_users[i], "db");
 		struct buffer message;
 
-		fake_hold_up_helper();
-		hear(client);
+		fake_block_helper();
+		read_letters(client);
 		buffer_init(&message);
 		writer_sasl_initial(&message, SCRAM_MECHANISM, "n,,n=,r=abcdefgh", 16);
-		say_buffer(client, &message);
-		assert_heard(client, "R");
-		say_password(client, words);
-		assert_told(client, "28P01", "SASL authentication failed");
+		send_buffer(client, &message);
+		assert_received(client, "R");
+		send_password(client, words);
+		assert_closed_with_error(client, "28P01", "SASL authentication failed");
 		fake_wait_for_helper();
 	}
 	assert_nothing_left();
@@ -1580,16 +1595,16 @@ static void test_scram_message_that_is_too_long_is_refused_for_all_users(void **
 
 static void test_md5_secret_fails_the_scram_exchange(void **state)
 {
-	struct actor *client = startup("hash", "db");
+	struct endpoint *client = startup("hash", "db");
 	struct buffer message;
 	size_t length;
 
 	(void)state;
-	heard_request(client, AUTH_SASL, &length);
+	received_request(client, AUTH_SASL, &length);
 	buffer_init(&message);
 	writer_sasl_initial(&message, SCRAM_MECHANISM, "n,,n=,r=abcdefgh", 16);
-	say_buffer(client, &message);
-	assert_told(client, "28P01", "SASL authentication failed");
+	send_buffer(client, &message);
+	assert_closed_with_error(client, "28P01", "SASL authentication failed");
 }
 
 static void test_auth_type_md5_uses_scram_for_a_scram_secret(void **state)
@@ -1606,7 +1621,7 @@ static void test_unknown_user_has_a_constant_salt(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct actor *client = startup(names[i], "db");
+		struct endpoint *client = startup(names[i], "db");
 		struct scram_client scram;
 
 		begin_scram(client, "x", &scram);
@@ -1622,11 +1637,11 @@ static void test_unknown_user_has_a_constant_salt(void **state)
 
 static void test_several_clients_share_a_derivation(void **state)
 {
-	struct actor *clients[3];
+	struct endpoint *clients[3];
 	struct scram_client scram[3];
 
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	for (int i = 0; i < 3; i++) {
 		clients[i] = startup("alice", "db");
 		begin_scram(clients[i], i == 1 ? "wrong" : "secret", &scram[i]);
@@ -1641,16 +1656,16 @@ static void test_several_clients_share_a_derivation(void **state)
 
 static void test_derivation_continues_when_its_first_client_disconnects(void **state)
 {
-	struct actor *first = startup("alice", "db"), *second;
+	struct endpoint *first = startup("alice", "db"), *second;
 	struct scram_client scram;
 
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	begin_scram(first, "secret", &scram);
 	scram_client_free(&scram);
 	second = startup("alice", "db");
 	begin_scram(second, "secret", &scram);
-	leave(first);
+	disconnect(first);
 	fake_wait_for_helper();
 	end_scram(second, &scram);
 	scram_client_free(&scram);
@@ -1658,15 +1673,15 @@ static void test_derivation_continues_when_its_first_client_disconnects(void **s
 
 static void test_secret_changed_during_its_derivation_fails_the_login(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 	struct scram_client scram;
 
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	begin_scram(client, "secret", &scram);
 	fake_user("alice", "terces");
 	fake_wait_for_helper();
-	assert_told(client, "28P01", "SASL authentication failed");
+	assert_closed_with_error(client, "28P01", "SASL authentication failed");
 	scram_client_free(&scram);
 	try_scram("alice", "terces", true);
 }
@@ -1695,28 +1710,28 @@ static void test_malformed_scram_message_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct actor *client = startup("scram", "db");
+		struct endpoint *client = startup("scram", "db");
 		struct buffer message;
 
-		hear(client);
+		read_letters(client);
 		buffer_init(&message);
 		writer_message(&message, 'p', cases[i].body, cases[i].length);
-		say_buffer(client, &message);
-		assert_told(client, cases[i].sqlstate, cases[i].text);
+		send_buffer(client, &message);
+		assert_closed_with_error(client, cases[i].sqlstate, cases[i].text);
 	}
 	assert_nothing_left();
 }
 
 static void test_extra_scram_message_is_refused(void **state)
 {
-	struct actor *client = startup("alice", "db");
+	struct endpoint *client = startup("alice", "db");
 	struct scram_client scram;
 
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	begin_scram(client, "secret", &scram);
-	say_password(client, "once more");
-	assert_told(client, "28P01", "SASL authentication failed");
+	send_password(client, "once more");
+	assert_closed_with_error(client, "28P01", "SASL authentication failed");
 	fake_wait_for_helper();
 	scram_client_free(&scram);
 	assert_nothing_left();

@@ -81,15 +81,15 @@ static int start_with_template(void **state)
 
 /* --- clients and answers ------------------------------------------------------------------ */
 
-static struct actor *connect_to(const char *database, const char *user)
+static struct endpoint *connect_to(const char *database, const char *user)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
-	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	send_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
 	return client;
 }
 
-static struct actor *connect_as(const char *user)
+static struct endpoint *connect_as(const char *user)
 {
 	/*
 	 * The pool exists beforehand, so that the client need not wait for the welcome message.
@@ -118,47 +118,48 @@ static void write_row(struct buffer *out, const char *name, const char *secret)
 static void write_row_description(struct buffer *out)
 {
 	buffer_init(out);
-	letters_write(out, SERVER_SPEAKS, "12");
+	letters_write(out, FROM_SERVER, "12");
 	letters_write_description(out, 2);
 }
 
-static void answer_no_row(struct actor *server)
+static void answer_no_row(struct endpoint *server)
 {
 	struct buffer out;
 
 	write_row_description(&out);
-	letters_write(&out, SERVER_SPEAKS, "CZ");
-	say_buffer(server, &out);
+	letters_write(&out, FROM_SERVER, "CZ");
+	send_buffer(server, &out);
 }
 
-static void answer(struct actor *server, const char *name, const char *secret)
+static void answer(struct endpoint *server, const char *name, const char *secret)
 {
 	struct buffer out;
 
 	write_row_description(&out);
 	write_row(&out, name, secret);
-	letters_write(&out, SERVER_SPEAKS, "CZ");
-	say_buffer(server, &out);
+	letters_write(&out, FROM_SERVER, "CZ");
+	send_buffer(server, &out);
 }
 
 /* The server that was launched last accepts our login. */
-static void accept_login(struct actor *server)
+static void accept_login(struct endpoint *server)
 {
 	assert_non_null(server);
 	fake_connected(server, 0);
-	assert_heard(server, "^");
-	say(server, "RKZ");
+	assert_received(server, "^");
+	send_letters(server, "RKZ");
 }
 
 /* The server was asked for this user, and nothing else is pending on it. */
-static void assert_auth_query_for(struct actor *server, const char *user)
+static void assert_auth_query_for(struct endpoint *server, const char *user)
 {
-	assert_heard(server, "PBDES");
+	assert_received(server, "PBDES");
 	assert_state(server, SERVER_LOOKING_UP);
-	assert_string_equal(actor_server(server)->lookup->user, user);
+	assert_string_equal(endpoint_server(server)->lookup->user, user);
 }
 
-#define assert_config_error(client) assert_told(client, "08P01", "bouncer config error")
+#define assert_config_error(client)                                                            \
+	assert_closed_with_error(client, "08P01", "bouncer config error")
 
 static const struct user *find_user(const char *name)
 {
@@ -168,7 +169,7 @@ static const struct user *find_user(const char *name)
 /* --- what is sent ------------------------------------------------------------------------- */
 
 /* The server was sent this name or text. */
-static void assert_sent(const struct actor *server, const char *text)
+static void assert_sent(const struct endpoint *server, const char *text)
 {
 	size_t length;
 	const uint8_t *sent = scripted_output(server->script, &length);
@@ -179,21 +180,21 @@ static void assert_sent(const struct actor *server, const char *text)
 
 static void test_user_in_no_file_is_looked_up(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 
 	(void)state;
 	assert_state(client, CLIENT_LOOKING_UP);
 	assert_auth_query_for(server, "alice");
 	assert_sent(server, "select asked");
-	assert_heard(client, "");
+	assert_received(client, "");
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
-	assert_string_equal(actor_client(client)->user->name, "alice");
+	assert_string_equal(endpoint_client(client)->user->name, "alice");
 	assert_int_equal(find_user("alice")->clients, 1);
 	assert_string_equal(pool_secret(registry_find_pool(
-				    actor_client(client)->database, find_user("alice"))),
+				    endpoint_client(client)->database, find_user("alice"))),
 		"secret");
 	assert_true(fake_logged("login attempt: db=db user=alice"));
 }
@@ -205,7 +206,7 @@ static void test_auth_query_is_sent_with_one_untyped_parameter(void **state)
 				       "D\0\0\0\6P\0"
 				       "E\0\0\0\x9\0\0\0\0\0"
 				       "S\0\0\0\4";
-	struct actor *server = fake_server(lookup_pool);
+	struct endpoint *server = fake_server(lookup_pool);
 	size_t length;
 
 	(void)state;
@@ -217,27 +218,28 @@ static void test_auth_query_is_sent_with_one_untyped_parameter(void **state)
 
 static void test_user_in_the_file_is_not_looked_up(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("filed");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("filed");
 
 	(void)state;
-	assert_heard(server, "");
-	assert_heard(client, "RKZ");
+	assert_received(server, "");
+	assert_received(client, "RKZ");
 }
 
 static void test_no_user_is_looked_up_without_an_auth_user(void **state)
 {
-	struct actor *server = fake_server(lookup_pool);
+	struct endpoint *server = fake_server(lookup_pool);
 
 	(void)state;
 	fake_set("auth_user", "");
-	assert_told(connect_to("db", "alice"), "28000", "\"trust\" authentication failed");
-	assert_heard(server, "");
+	assert_closed_with_error(
+		connect_to("db", "alice"), "28000", "\"trust\" authentication failed");
+	assert_received(server, "");
 }
 
 static void test_database_may_have_its_own_auth_user_query_and_auth_dbname(void **state)
 {
-	struct actor *server = fake_server(fake_pool("users", "owner"));
-	struct actor *client = connect_to("own", "alice");
+	struct endpoint *server = fake_server(fake_pool("users", "owner"));
+	struct endpoint *client = connect_to("own", "alice");
 
 	(void)state;
 	assert_auth_query_for(server, "alice");
@@ -248,14 +250,14 @@ static void test_database_may_have_its_own_auth_user_query_and_auth_dbname(void 
 
 static void test_global_auth_dbname_applies_to_other_databases(void **state)
 {
-	struct actor *server = fake_server(fake_pool("users", "asker"));
-	struct actor *here = fake_server(lookup_pool);
+	struct endpoint *server = fake_server(fake_pool("users", "asker"));
+	struct endpoint *here = fake_server(lookup_pool);
 
 	(void)state;
 	fake_set("auth_dbname", "users");
 	connect_as("alice");
 	assert_auth_query_for(server, "alice");
-	assert_heard(here, "");
+	assert_received(here, "");
 }
 
 static void test_unknown_auth_dbname_is_a_configuration_error(void **state)
@@ -278,8 +280,8 @@ static void test_console_database_is_refused_as_auth_dbname(void **state)
 
 static void test_console_login_is_looked_up_in_the_global_auth_dbname(void **state)
 {
-	struct actor *server = fake_server(fake_pool("users", "asker"));
-	struct actor *client, *stranger;
+	struct endpoint *server = fake_server(fake_pool("users", "asker"));
+	struct endpoint *client, *stranger;
 
 	(void)state;
 	fake_set("admin_users", "chief");
@@ -287,24 +289,24 @@ static void test_console_login_is_looked_up_in_the_global_auth_dbname(void **sta
 	client = connect_to("pgbouncer", "chief");
 	answer(server, "chief", "secret");
 	assert_state(client, CLIENT_CONSOLE);
-	assert_true(actor_client(client)->admin);
-	assert_false(actor_link(client)->stream.paused);
+	assert_true(endpoint_client(client)->admin);
+	assert_false(endpoint_link(client)->stream.paused);
 	stranger = connect_to("pgbouncer", "alice");
 	answer(server, "alice", "secret");
-	assert_told(stranger, "08P01", "not allowed");
+	assert_closed_with_error(stranger, "08P01", "not allowed");
 }
 
 static void test_disabled_auth_dbname_is_reported_by_its_name(void **state)
 {
 	(void)state;
 	registry_find_database(&fake_registry, "users")->disabled = true;
-	assert_told(connect_to("own", "alice"), "55000",
+	assert_closed_with_error(connect_to("own", "alice"), "55000",
 		"authentication database \"users\" is disabled");
 }
 
 static void test_auth_dbname_may_come_from_the_template(void **state)
 {
-	struct actor *client = connect_to("fresh", "alice"), *server = fake_launched();
+	struct endpoint *client = connect_to("fresh", "alice"), *server = fake_launched();
 
 	(void)state;
 	assert_state(client, CLIENT_LOOKING_UP);
@@ -317,7 +319,8 @@ static void test_auth_dbname_may_come_from_the_template(void **state)
 static void test_unknown_database_is_refused_without_a_look_up(void **state)
 {
 	(void)state;
-	assert_told(connect_to("nothing", "alice"), "28000", "\"trust\" authentication failed");
+	assert_closed_with_error(
+		connect_to("nothing", "alice"), "28000", "\"trust\" authentication failed");
 }
 
 static void test_impossible_user_name_is_not_looked_up(void **state)
@@ -327,45 +330,46 @@ static void test_impossible_user_name_is_not_looked_up(void **state)
 	(void)state;
 	memset(name, 'n', sizeof(name));
 	name[64] = '\0';
-	assert_told(connect_to(name, "alice"), "28000", "\"trust\" authentication failed");
+	assert_closed_with_error(
+		connect_to(name, "alice"), "28000", "\"trust\" authentication failed");
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
 
 static void test_name_in_the_answer_becomes_the_user_of_the_client(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client;
+	struct endpoint *server = fake_server(lookup_pool), *client;
 
 	(void)state;
 	fake_pool("db", "bob");
 	client = connect_to("db", "alice");
 	answer(server, "bob", "secret");
-	assert_heard(client, "RKZ");
-	assert_string_equal(actor_client(client)->user->name, "bob");
-	assert_string_equal(actor_link(client)->pool->user->name, "bob");
+	assert_received(client, "RKZ");
+	assert_string_equal(endpoint_client(client)->user->name, "bob");
+	assert_string_equal(endpoint_link(client)->pool->user->name, "bob");
 	assert_null(find_user("alice"));
 	assert_int_equal(find_user("bob")->clients, 1);
 }
 
 static void test_long_name_in_the_answer_is_truncated(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
 	char name[201];
 
 	(void)state;
 	memset(name, 'n', 200);
 	name[200] = '\0';
 	answer(server, name, "secret");
-	assert_int_equal(strlen(actor_client(client)->user->name), CLIENT_USER_NAME_MAX);
+	assert_int_equal(strlen(endpoint_client(client)->user->name), CLIENT_USER_NAME_MAX);
 }
 
 static void test_answer_without_a_row_means_no_such_user(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_to("db", "ghost");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_to("db", "ghost");
 
 	(void)state;
 	answer_no_row(server);
-	assert_told(client, "28000", "no such user");
+	assert_closed_with_error(client, "28000", "no such user");
 	assert_true(fake_logged("login failed: db=db user=ghost"));
 	assert_null(find_user("ghost"));
 	assert_state(server, SERVER_IDLE);
@@ -373,7 +377,7 @@ static void test_answer_without_a_row_means_no_such_user(void **state)
 
 static void test_last_of_several_rows_is_used(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client;
+	struct endpoint *server = fake_server(lookup_pool), *client;
 	struct buffer out;
 
 	(void)state;
@@ -382,47 +386,47 @@ static void test_last_of_several_rows_is_used(void **state)
 	write_row_description(&out);
 	write_row(&out, "eve", "first");
 	write_row(&out, "bob", "last");
-	letters_write(&out, SERVER_SPEAKS, "CZ");
-	say_buffer(server, &out);
-	assert_heard(client, "RKZ");
-	assert_string_equal(actor_client(client)->user->name, "bob");
-	assert_string_equal(pool_secret(actor_link(client)->pool), "last");
+	letters_write(&out, FROM_SERVER, "CZ");
+	send_buffer(server, &out);
+	assert_received(client, "RKZ");
+	assert_string_equal(endpoint_client(client)->user->name, "bob");
+	assert_string_equal(pool_secret(endpoint_link(client)->pool), "last");
 }
 
 static void test_answer_may_arrive_byte_by_byte_with_notices(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 	struct buffer out;
 
 	(void)state;
 	buffer_init(&out);
-	letters_write(&out, SERVER_SPEAKS, "N1SA2");
+	letters_write(&out, FROM_SERVER, "N1SA2");
 	letters_write_description(&out, 2);
-	letters_write(&out, SERVER_SPEAKS, "N");
+	letters_write(&out, FROM_SERVER, "N");
 	write_row(&out, "alice", "secret");
-	letters_write(&out, SERVER_SPEAKS, "SCNZ");
+	letters_write(&out, FROM_SERVER, "SCNZ");
 	for (size_t i = 0; i < out.length; i++) {
-		assert_heard(client, "");
-		say_bytes(server, out.data + i, 1);
+		assert_received(client, "");
+		send_bytes(server, out.data + i, 1);
 	}
 	buffer_free(&out);
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void assert_answer_closes_server(const char *before, unsigned columns, const char *after)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
 	struct buffer out;
 
 	buffer_init(&out);
-	letters_write(&out, SERVER_SPEAKS, before);
+	letters_write(&out, FROM_SERVER, before);
 	if (columns > 0)
 		letters_write_description(&out, columns);
-	letters_write(&out, SERVER_SPEAKS, after);
-	say_buffer(server, &out);
+	letters_write(&out, FROM_SERVER, after);
+	send_buffer(server, &out);
 	assert_config_error(client);
-	assert_gone(server);
+	assert_closed(server);
 	assert_int_equal(lookup_pool->lookups_running, 0);
 }
 
@@ -447,14 +451,14 @@ static void test_unexpected_answers_close_the_server(void **state)
 
 static void assert_row_closes_server(const void *row, size_t length)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
 	struct buffer out;
 
 	write_row_description(&out);
 	writer_message(&out, PQ_DATA_ROW, row, length);
-	say_buffer(server, &out);
+	send_buffer(server, &out);
 	assert_config_error(client);
-	assert_gone(server);
+	assert_closed(server);
 }
 
 #define ASSERT_ROW_CLOSES_SERVER(row) assert_row_closes_server(row, sizeof(row) - 1)
@@ -474,7 +478,7 @@ static void test_invalid_rows_close_the_server(void **state)
 
 static void test_row_that_is_too_long_closes_the_server(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
 	struct buffer out;
 	size_t mark;
 
@@ -487,67 +491,67 @@ static void test_row_that_is_too_long_closes_the_server(void **state)
 	memset(buffer_extend(&out, 1 << 20), 'x', 1 << 20);
 	writer_end(&out, mark);
 	/* The server is closed before all of the row has arrived. */
-	say_bytes(server, out.data, 1000);
+	send_bytes(server, out.data, 1000);
 	buffer_free(&out);
 	assert_config_error(client);
-	assert_gone(server);
+	assert_closed(server);
 }
 
 static void test_long_secret_is_not_truncated(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 	char *secret = malloc(60001);
 
 	(void)state;
 	memset(secret, 's', 60000);
 	secret[60000] = '\0';
 	answer(server, "alice", secret);
-	assert_heard(client, "RKZ");
-	assert_string_equal(pool_secret(actor_link(client)->pool), secret);
+	assert_received(client, "RKZ");
+	assert_string_equal(pool_secret(endpoint_link(client)->pool), secret);
 	free(secret);
 }
 
 static void test_error_of_the_auth_query_is_logged_and_not_sent_to_the_client(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_to("db", "alice");
 
 	(void)state;
-	say_error(server, "42P01", "relation does not exist");
+	send_error(server, "42P01", "relation does not exist");
 	assert_config_error(client);
-	assert_gone(server);
+	assert_closed(server);
 	assert_true(fake_logged("S: error in auth_query: FATAL: relation does not exist"));
 }
 
 static void test_message_after_the_answer_closes_the_server(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 	struct buffer out;
 
 	(void)state;
 	write_row_description(&out);
 	write_row(&out, "alice", "secret");
-	letters_write(&out, SERVER_SPEAKS, "CZD");
-	say_buffer(server, &out);
-	assert_heard(client, "RKZ");
-	assert_gone(server);
+	letters_write(&out, FROM_SERVER, "CZD");
+	send_buffer(server, &out);
+	assert_received(client, "RKZ");
+	assert_closed(server);
 }
 
 /* --- secrets ------------------------------------------------------------------------------ */
 
 static void test_client_authenticates_with_the_secret_in_the_answer(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 
 	(void)state;
 	answer(server, "alice", "secret");
-	assert_heard(client, "R");
-	say_password(client, "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "R");
+	send_password(client, "secret");
+	assert_received(client, "RKZ");
 	client = connect_as("alice");
 	answer(server, "alice", "secret");
-	assert_heard(client, "R");
-	say_password(client, "sesame");
-	assert_told(client, "28P01", "password authentication failed");
+	assert_received(client, "R");
+	send_password(client, "sesame");
+	assert_closed_with_error(client, "28P01", "password authentication failed");
 }
 
 /* CVE-2025-2291: no password is accepted for a user without a secret. */
@@ -555,32 +559,32 @@ static void test_every_password_is_refused_without_a_secret(void **state)
 {
 	static const char *const guesses[] = {"x", "NULL", "null", "alice", "md5", "\\N"};
 	static const char *const secrets[] = {NULL, ""};
-	struct actor *server = fake_server(lookup_pool);
+	struct endpoint *server = fake_server(lookup_pool);
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(guesses) * COUNT(secrets); i++) {
-		struct actor *client = connect_as("alice");
+		struct endpoint *client = connect_as("alice");
 
 		answer(server, "alice", secrets[i % 2]);
-		assert_heard(client, "R");
-		say_password(client, guesses[i / 2]);
-		assert_told(client, "28P01", "password authentication failed");
+		assert_received(client, "R");
+		send_password(client, guesses[i / 2]);
+		assert_closed_with_error(client, "28P01", "password authentication failed");
 	}
 }
 
 static void test_user_without_a_secret_may_log_in_with_trust(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 
 	(void)state;
 	answer(server, "alice", NULL);
-	assert_heard(client, "RKZ");
-	assert_string_equal(pool_secret(actor_link(client)->pool), "");
+	assert_received(client, "RKZ");
+	assert_string_equal(pool_secret(endpoint_link(client)->pool), "");
 }
 
 static void test_early_password_waits_for_the_answer(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = fake_accept(-1);
+	struct endpoint *server = fake_server(lookup_pool), *client = fake_accept(-1);
 	struct buffer out;
 	size_t mark;
 
@@ -593,18 +597,18 @@ static void test_early_password_waits_for_the_answer(void **state)
 	writer_string(&out, "database");
 	writer_string(&out, "db");
 	startup_end(&out, mark);
-	letters_write(&out, CLIENT_SPEAKS, "p");
-	say_buffer(client, &out);
+	letters_write(&out, FROM_CLIENT, "p");
+	send_buffer(client, &out);
 	assert_state(client, CLIENT_LOOKING_UP);
 	answer(server, "alice", "secret");
-	assert_heard(client, "RRKZ");
+	assert_received(client, "RRKZ");
 	assert_state(client, CLIENT_IDLE);
-	assert_false(actor_link(client)->stream.paused);
+	assert_false(endpoint_link(client)->stream.paused);
 }
 
 static void test_query_pipelined_with_the_startup_is_run_after_the_look_up(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = fake_accept(-1), *working;
+	struct endpoint *server = fake_server(lookup_pool), *client = fake_accept(-1), *working;
 	struct buffer out;
 	size_t mark;
 
@@ -617,29 +621,29 @@ static void test_query_pipelined_with_the_startup_is_run_after_the_look_up(void 
 	writer_string(&out, "database");
 	writer_string(&out, "db");
 	startup_end(&out, mark);
-	letters_write(&out, CLIENT_SPEAKS, "Q");
-	say_buffer(client, &out);
+	letters_write(&out, FROM_CLIENT, "Q");
+	send_buffer(client, &out);
 	answer(server, "alice", "secret");
-	assert_heard(working, "Q");
-	say(working, "CZ");
-	assert_heard(client, "RKZCZ");
+	assert_received(working, "Q");
+	send_letters(working, "CZ");
+	assert_received(client, "RKZCZ");
 }
 
 static void test_changed_secret_replaces_the_old_one_and_its_keys(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 	struct pool *pool = fake_pool("db", "alice");
 	struct credential *first;
 
 	(void)state;
 	answer(server, "alice", "secret");
-	say_password(client, "secret");
+	send_password(client, "secret");
 	first = pool->credential;
 	credential_keys(first)->client_key_known = true;
 	client = connect_as("alice");
 	answer(server, "alice", "secret");
 	assert_ptr_equal(pool->credential, first);
-	say_password(client, "secret");
+	send_password(client, "secret");
 	assert_ptr_equal(pool->credential, first);
 	/* The new secret is stored before any client has authenticated with it. */
 	client = connect_as("alice");
@@ -650,29 +654,29 @@ static void test_changed_secret_replaces_the_old_one_and_its_keys(void **state)
 
 static void test_secret_of_the_client_is_not_used_for_a_forced_user(void **state)
 {
-	struct actor *server = fake_server(fake_pool("forced", "asker"));
+	struct endpoint *server = fake_server(fake_pool("forced", "asker"));
 	struct pool *pool = fake_pool("forced", "carol");
-	struct actor *client = connect_to("forced", "alice");
+	struct endpoint *client = connect_to("forced", "alice");
 
 	(void)state;
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
-	assert_ptr_equal(actor_link(client)->pool, pool);
+	assert_received(client, "RKZ");
+	assert_ptr_equal(endpoint_link(client)->pool, pool);
 	assert_null(pool_secret(pool));
 }
 
 static void test_secret_of_the_file_replaces_the_one_of_the_auth_query(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice");
 	struct pool *pool = fake_pool("db", "alice");
 
 	(void)state;
 	answer(server, "alice", "fetched");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	fake_user("alice", "filed");
 	assert_string_equal(pool_secret(pool), "fetched");
 	client = connect_as("alice");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_string_equal(pool_secret(pool), "filed");
 }
 
@@ -683,32 +687,32 @@ static void test_secret_of_the_file_replaces_the_one_of_the_auth_query(void **st
 static void test_keys_of_a_plain_secret_are_derived_once(void **state)
 {
 	static const char first[] = "SCRAM-SHA-256\0\0\0\0\x0en,,n=,r=abcdef";
-	struct actor *clients[3] = {
+	struct endpoint *clients[3] = {
 		connect_as("alice"), connect_as("alice"), connect_as("alice")};
-	struct actor *server = fake_launched();
+	struct endpoint *server = fake_launched();
 
 	(void)state;
-	fake_hold_up_helper();
+	fake_block_helper();
 	accept_login(server);
 	answer(server, "alice", "secret");
 	for (int i = 0; i < 3; i++) {
 		struct buffer out;
 
-		assert_heard(clients[i], "R");
+		assert_received(clients[i], "R");
 		buffer_init(&out);
 		writer_password(&out, first, sizeof(first) - 1);
-		say_buffer(clients[i], &out);
-		assert_heard(clients[i], "R");
-		assert_ptr_equal(exchange_keys(actor_client(clients[i])),
-			exchange_keys(actor_client(clients[0])));
+		send_buffer(clients[i], &out);
+		assert_received(clients[i], "R");
+		assert_ptr_equal(exchange_keys(endpoint_client(clients[i])),
+			exchange_keys(endpoint_client(clients[0])));
 	}
 	assert_int_equal(
 		helper_pending(fake_registry.derivations), 2); /* one blocks the helper */
-	leave(clients[0]);
+	disconnect(clients[0]);
 	fake_wait_for_helper();
 	for (int i = 1; i < 3; i++) {
-		assert_true(exchange_keys(actor_client(clients[i]))->verifier_known);
-		assert_false(actor_client(clients[i])->login->deriving);
+		assert_true(exchange_keys(endpoint_client(clients[i]))->verifier_known);
+		assert_false(endpoint_client(clients[i])->login->deriving);
 	}
 }
 
@@ -716,58 +720,58 @@ static void test_keys_of_a_plain_secret_are_derived_once(void **state)
 
 static void test_client_is_counted_for_the_name_in_the_answer(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client, *another;
+	struct endpoint *server = fake_server(lookup_pool), *client, *another;
 
 	(void)state;
 	fake_pool("db", "limited");
 	client = connect_to("db", "one");
 	answer(server, "limited", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	another = connect_to("db", "two");
 	assert_state(another, CLIENT_LOOKING_UP);
 	answer(server, "limited", "secret");
-	assert_told(
+	assert_closed_with_error(
 		another, "53300", "client connections exceeded (max_user_client_connections)");
 	assert_int_equal(find_user("limited")->clients, 1);
 }
 
 static void test_client_of_a_configured_user_is_counted_once(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("listed");
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("listed");
 
 	(void)state;
 	assert_int_equal(find_user("listed")->clients, 1);
-	assert_told(connect_as("listed"), "53300",
+	assert_closed_with_error(connect_as("listed"), "53300",
 		"client connections exceeded (max_user_client_connections)");
 	answer(server, "listed", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_int_equal(find_user("listed")->clients, 1);
-	leave(client);
+	disconnect(client);
 	assert_int_equal(find_user("listed")->clients, 0);
 	client = connect_as("listed");
 	fake_pool("db", "alice");
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_int_equal(find_user("listed")->clients, 0);
 	assert_int_equal(find_user("alice")->clients, 1);
 }
 
 static void test_unknown_names_leave_no_users_allocated(void **state)
 {
-	struct actor *server = fake_server(lookup_pool);
+	struct endpoint *server = fake_server(lookup_pool);
 	const unsigned users = registry_count_users(&fake_registry);
 	char name[16];
 
 	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
-		struct actor *client;
+		struct endpoint *client;
 
 		snprintf(name, sizeof(name), "user%u", i);
 		client = connect_to("db", name);
 		answer(server, name, "secret");
-		assert_heard(client, "R");
+		assert_received(client, "R");
 		assert_non_null(find_user(name));
-		leave(client);
+		disconnect(client);
 		assert_null(find_user(name));
 	}
 	assert_int_equal(registry_count_users(&fake_registry), users);
@@ -778,7 +782,7 @@ static void test_unknown_names_leave_no_users_allocated(void **state)
 
 static void test_logins_of_one_turn_share_a_query(void **state)
 {
-	struct actor *clients[3], *other, *server;
+	struct endpoint *clients[3], *other, *server;
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -791,10 +795,10 @@ static void test_logins_of_one_turn_share_a_query(void **state)
 	assert_auth_query_for(server, "alice");
 	answer(server, "alice", "secret");
 	for (int i = 0; i < 3; i++)
-		assert_heard(clients[i], "RKZ");
+		assert_received(clients[i], "RKZ");
 	assert_auth_query_for(server, "bob");
 	answer(server, "bob", "secret");
-	assert_heard(other, "RKZ");
+	assert_received(other, "RKZ");
 	assert_int_equal(find_user("alice")->clients, 3);
 }
 
@@ -804,22 +808,23 @@ static void test_logins_of_one_turn_share_a_query(void **state)
  */
 static void test_later_login_sends_a_new_query(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = connect_as("alice"), *later;
+	struct endpoint *server = fake_server(lookup_pool), *client = connect_as("alice"),
+			*later;
 
 	(void)state;
 	assert_auth_query_for(server, "alice");
 	later = connect_as("alice");
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
-	assert_heard(later, "");
+	assert_received(client, "RKZ");
+	assert_received(later, "");
 	assert_auth_query_for(server, "alice");
 	answer(server, "alice", "secret");
-	assert_heard(later, "RKZ");
+	assert_received(later, "RKZ");
 }
 
 static void test_same_name_for_another_database_sends_another_query(void **state)
 {
-	struct actor *one, *two, *server;
+	struct endpoint *one, *two, *server;
 	struct pool *pool = fake_pool("users", "asker");
 
 	(void)state;
@@ -830,20 +835,20 @@ static void test_same_name_for_another_database_sends_another_query(void **state
 	assert_state(two, CLIENT_LOOKING_UP);
 	server = fake_launched();
 	accept_login(server);
-	assert_heard(server, "Q"); /* its connect_query */
-	say(server, "CZ");
-	assert_ptr_equal(actor_link(server)->pool, pool);
+	assert_received(server, "Q"); /* its connect_query */
+	send_letters(server, "CZ");
+	assert_ptr_equal(endpoint_link(server)->pool, pool);
 	assert_auth_query_for(server, "alice");
 	answer_no_row(server);
-	assert_told(one, "28000", "no such user");
+	assert_closed_with_error(one, "28000", "no such user");
 	assert_state(two, CLIENT_LOOKING_UP);
 }
 
 static void test_look_ups_use_at_most_a_quarter_of_the_pool(void **state)
 {
-	struct actor *servers[3] = {
+	struct endpoint *servers[3] = {
 		fake_server(lookup_pool), fake_server(lookup_pool), fake_server(lookup_pool)};
-	struct actor *worker = fake_client(lookup_pool);
+	struct endpoint *worker = fake_client(lookup_pool);
 
 	(void)state;
 	connect_as("alice");
@@ -852,7 +857,7 @@ static void test_look_ups_use_at_most_a_quarter_of_the_pool(void **state)
 	assert_int_equal(lookup_pool->lookups_running, 1);
 	assert_int_equal(lookup_pool->lookups_waiting, 2);
 	/* Clients may still use the other servers. */
-	say(worker, "Q");
+	send_letters(worker, "Q");
 	assert_state(worker, CLIENT_PAIRED);
 	assert_state(servers[0], SERVER_IDLE);
 	assert_null(fake_launched());
@@ -880,67 +885,67 @@ static void test_number_of_look_ups_is_at_least_one_and_at_most_eight(void **sta
 
 static void test_longest_waiting_login_is_served_first(void **state)
 {
-	struct actor *first = fake_client(lookup_pool), *last = fake_client(lookup_pool),
-		     *server;
+	struct endpoint *first = fake_client(lookup_pool), *last = fake_client(lookup_pool),
+			*server;
 
 	(void)state;
 	fake_set("query_wait_timeout", "0");
-	say(first, "Q");
+	send_letters(first, "Q");
 	fake_advance(USEC_PER_SEC);
 	connect_as("alice");
 	fake_advance(USEC_PER_SEC);
-	say(last, "Q");
+	send_letters(last, "Q");
 	server = fake_launched();
 	accept_login(server);
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(first, "CZ");
-	assert_string_equal(actor_server(server)->lookup->user, "alice");
-	assert_heard(server, "QPBDES");
-	say(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(first, "CZ");
+	assert_string_equal(endpoint_server(server)->lookup->user, "alice");
+	assert_received(server, "QPBDES");
+	send_letters(server, "CZ");
 	answer(server, "alice", "secret");
 	assert_state(last, CLIENT_PAIRED);
 }
 
 static void test_look_up_launches_a_server(void **state)
 {
-	struct actor *client = connect_as("alice"), *server = fake_launched();
+	struct endpoint *client = connect_as("alice"), *server = fake_launched();
 
 	(void)state;
 	assert_non_null(server);
-	assert_ptr_equal(actor_link(server)->pool, lookup_pool);
+	assert_ptr_equal(endpoint_link(server)->pool, lookup_pool);
 	accept_login(server);
 	assert_auth_query_for(server, "alice");
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 }
 
 /* --- servers that clients have used ------------------------------------------------------- */
 
-static struct actor *server_used_by_a_client(struct pool *pool)
+static struct endpoint *server_used_by_a_client(struct pool *pool)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
-	say(client, "Q");
-	say(server, "CZ");
-	hear(server);
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
+	read_letters(server);
 	assert_state(server, SERVER_IDLE);
-	assert_true(actor_server(server)->touched);
+	assert_true(endpoint_server(server)->touched);
 	return server;
 }
 
 static void test_server_used_by_a_client_is_reset_before_a_look_up(void **state)
 {
-	struct actor *server = server_used_by_a_client(lookup_pool),
-		     *client = connect_as("alice");
+	struct endpoint *server = server_used_by_a_client(lookup_pool),
+			*client = connect_as("alice");
 
 	(void)state;
-	assert_heard(server, "QPBDES");
+	assert_received(server, "QPBDES");
 	assert_sent(server, "DISCARD ALL");
-	say(server, "SCZ");
-	assert_false(actor_server(server)->touched);
+	send_letters(server, "SCZ");
+	assert_false(endpoint_server(server)->touched);
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	/* The session is still clean for the next query. */
 	connect_as("bob");
 	assert_auth_query_for(server, "bob");
@@ -948,75 +953,75 @@ static void test_server_used_by_a_client_is_reset_before_a_look_up(void **state)
 
 static void test_reset_before_a_look_up_repeats_the_connect_query(void **state)
 {
-	struct actor *server = server_used_by_a_client(fake_pool("users", "owner"));
-	struct actor *client = connect_to("own", "alice");
+	struct endpoint *server = server_used_by_a_client(fake_pool("users", "owner"));
+	struct endpoint *client = connect_to("own", "alice");
 
 	(void)state;
-	assert_heard(server, "QQPBDES");
+	assert_received(server, "QQPBDES");
 	assert_sent(server, "select ready");
-	say(server, "CZ");
-	assert_true(actor_server(server)->touched);
-	say(server, "TDCZ");
-	assert_false(actor_server(server)->touched);
+	send_letters(server, "CZ");
+	assert_true(endpoint_server(server)->touched);
+	send_letters(server, "TDCZ");
+	assert_false(endpoint_server(server)->touched);
 	answer(server, "alice", "secret");
 	assert_state(client, CLIENT_WELCOMING);
 }
 
 static void test_server_whose_reset_fails_is_closed_and_another_is_asked(void **state)
 {
-	struct actor *good = fake_server(lookup_pool),
-		     *bad = server_used_by_a_client(lookup_pool);
-	struct actor *client = connect_as("alice");
+	struct endpoint *good = fake_server(lookup_pool),
+			*bad = server_used_by_a_client(lookup_pool);
+	struct endpoint *client = connect_as("alice");
 
 	(void)state;
-	assert_heard(bad, "QPBDES");
-	say(bad, "E");
-	assert_gone(bad);
+	assert_received(bad, "QPBDES");
+	send_letters(bad, "E");
+	assert_closed(bad);
 	assert_auth_query_for(good, "alice");
 	answer(good, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 }
 
 static void test_server_left_in_a_transaction_by_its_reset_is_replaced(void **state)
 {
-	struct actor *good = fake_server(lookup_pool),
-		     *bad = server_used_by_a_client(lookup_pool);
+	struct endpoint *good = fake_server(lookup_pool),
+			*bad = server_used_by_a_client(lookup_pool);
 
 	(void)state;
 	connect_as("alice");
-	say(bad, "C>");
-	assert_gone(bad);
+	send_letters(bad, "C>");
+	assert_closed(bad);
 	assert_auth_query_for(good, "alice");
 }
 
 /* Finding F41: no startup parameter of the client is set on the server of the auth_query. */
 static void test_startup_parameters_of_the_client_are_not_set(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client = fake_accept(-1);
+	struct endpoint *server = fake_server(lookup_pool), *client = fake_accept(-1);
 
 	(void)state;
 	fake_pool("db", "alice");
-	say_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "TimeZone", "Mars",
-		"application_name", "'; drop table x; --", NULL);
+	send_startup(client, PROTOCOL_3_0, "user", "alice", "database", "db", "TimeZone",
+		"Mars", "application_name", "'; drop table x; --", NULL);
 	assert_auth_query_for(server, "alice");
 	answer(server, "alice", "secret");
-	assert_heard(server, "");
+	assert_received(server, "");
 }
 
 static void test_server_of_a_session_pool_is_reset_after_a_look_up(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	fake_set("pool_mode", "session");
 	server = fake_server(lookup_pool);
 	client = connect_as("alice");
-	hear(server);
+	read_letters(server);
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 	assert_state(server, SERVER_RESETTING);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -1024,112 +1029,112 @@ static void test_server_of_a_session_pool_is_reset_after_a_look_up(void **state)
 
 static void test_server_is_closed_when_the_last_login_of_its_query_disconnects(void **state)
 {
-	struct actor *clients[2] = {connect_as("alice"), connect_as("alice")},
-		     *server = fake_launched();
+	struct endpoint *clients[2] = {connect_as("alice"), connect_as("alice")},
+			*server = fake_launched();
 
 	(void)state;
 	accept_login(server);
 	assert_auth_query_for(server, "alice");
-	leave(clients[0]);
+	disconnect(clients[0]);
 	assert_state(server, SERVER_LOOKING_UP);
-	leave(clients[1]);
-	assert_heard(server, "X");
-	assert_gone(server);
+	disconnect(clients[1]);
+	assert_received(server, "X");
+	assert_closed(server);
 	assert_int_equal(lookup_pool->looking_up, 0);
 }
 
 static void test_look_up_in_the_queue_ends_with_its_client(void **state)
 {
-	struct actor *client = connect_as("alice");
+	struct endpoint *client = connect_as("alice");
 
 	(void)state;
-	vanish(client);
-	assert_gone(client);
+	break_connection(client);
+	assert_closed(client);
 	assert_int_equal(lookup_pool->lookups_waiting, 0);
 	assert_true(TAILQ_EMPTY(&lookup_pool->lookups));
 }
 
 static void test_idle_server_that_was_closed_is_replaced(void **state)
 {
-	struct actor *other = fake_server(lookup_pool), *dead = fake_server(lookup_pool),
-		     *client;
+	struct endpoint *other = fake_server(lookup_pool), *dead = fake_server(lookup_pool),
+			*client;
 
 	(void)state;
 	fake_advance(USEC_PER_SEC);
 	client = connect_as("alice");
 	assert_auth_query_for(dead, "alice");
-	leave(dead);
+	disconnect(dead);
 	assert_auth_query_for(other, "alice");
-	say_error(other, "57P01", "terminating connection due to administrator command");
+	send_error(other, "57P01", "terminating connection due to administrator command");
 	assert_state(client, CLIENT_LOOKING_UP);
 	other = fake_launched();
 	accept_login(other);
 	answer(other, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 }
 
 static void test_server_closed_within_its_answer_fails_the_login(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client;
+	struct endpoint *server = fake_server(lookup_pool), *client;
 
 	(void)state;
 	fake_advance(USEC_PER_SEC);
 	client = connect_to("db", "alice");
-	say(server, "1");
-	leave(server);
+	send_letters(server, "1");
+	disconnect(server);
 	assert_config_error(client);
 }
 
 static void test_new_server_closed_by_the_query_fails_the_login(void **state)
 {
-	struct actor *client = connect_to("db", "alice"), *server = fake_launched();
+	struct endpoint *client = connect_to("db", "alice"), *server = fake_launched();
 
 	(void)state;
 	accept_login(server);
 	assert_auth_query_for(server, "alice");
-	leave(server);
+	disconnect(server);
 	assert_config_error(client);
 }
 
 static void test_blocked_server_is_replaced(void **state)
 {
-	struct actor *other = fake_server(lookup_pool), *broken = fake_server(lookup_pool);
+	struct endpoint *other = fake_server(lookup_pool), *broken = fake_server(lookup_pool);
 
 	(void)state;
 	fake_advance(USEC_PER_SEC);
 	scripted_break(broken->script);
 	connect_as("alice");
-	assert_gone(broken);
+	assert_closed(broken);
 	assert_auth_query_for(other, "alice");
 }
 
 static void test_waiting_logins_receive_the_login_error_of_the_server(void **state)
 {
-	struct actor *client = connect_as("alice"), *server = fake_launched(), *next;
+	struct endpoint *client = connect_as("alice"), *server = fake_launched(), *next;
 
 	(void)state;
 	fake_connected(server, 0);
-	say_error(server, "28000", "role \"asker\" does not exist");
-	assert_told(client, "28000", "role \"asker\" does not exist");
+	send_error(server, "28000", "role \"asker\" does not exist");
+	assert_closed_with_error(client, "28000", "role \"asker\" does not exist");
 	next = connect_as("alice");
-	assert_told(next, "08006",
+	assert_closed_with_error(next, "08006",
 		"server login has been failing, cached error: role \"asker\" does not exist "
 		"(server_login_retry)");
 }
 
 static void test_waiting_logins_survive_a_server_that_is_starting_up(void **state)
 {
-	struct actor *client = connect_as("alice"), *server = fake_launched();
+	struct endpoint *client = connect_as("alice"), *server = fake_launched();
 
 	(void)state;
 	fake_connected(server, 0);
-	say_error(server, "57P03", "the database system is starting up");
+	send_error(server, "57P03", "the database system is starting up");
 	assert_state(client, CLIENT_LOOKING_UP);
 }
 
 static void test_look_up_in_the_queue_has_the_timeouts_of_waiting_clients(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("client_login_timeout", "1");
@@ -1138,16 +1143,16 @@ static void test_look_up_in_the_queue_has_the_timeouts_of_waiting_clients(void *
 	fake_advance(4 * USEC_PER_SEC);
 	assert_state(client, CLIENT_LOOKING_UP);
 	fake_advance(2 * USEC_PER_SEC);
-	assert_told(client, "57014", "query_wait_timeout");
+	assert_closed_with_error(client, "57014", "query_wait_timeout");
 	fake_set("query_timeout", "2");
 	client = connect_to("db", "alice");
 	fake_advance(3 * USEC_PER_SEC);
-	assert_told(client, "57014", "query_timeout");
+	assert_closed_with_error(client, "57014", "query_timeout");
 }
 
 static void test_running_look_up_is_limited_by_client_login_timeout(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	fake_set("client_login_timeout", "5");
@@ -1158,13 +1163,13 @@ static void test_running_look_up_is_limited_by_client_login_timeout(void **state
 	fake_advance(4 * USEC_PER_SEC);
 	assert_state(client, CLIENT_LOOKING_UP);
 	fake_advance(2 * USEC_PER_SEC);
-	assert_told(client, "57014", "client_login_timeout");
-	assert_gone(server);
+	assert_closed_with_error(client, "57014", "client_login_timeout");
+	assert_closed(server);
 }
 
 static void test_time_in_the_queue_does_not_count_for_client_login_timeout(void **state)
 {
-	struct actor *client, *server;
+	struct endpoint *client, *server;
 
 	(void)state;
 	fake_set("client_login_timeout", "5");
@@ -1176,13 +1181,13 @@ static void test_time_in_the_queue_does_not_count_for_client_login_timeout(void 
 	fake_advance(4 * USEC_PER_SEC);
 	assert_state(client, CLIENT_LOOKING_UP);
 	fake_advance(2 * USEC_PER_SEC);
-	assert_told(client, "57014", "client_login_timeout");
+	assert_closed_with_error(client, "57014", "client_login_timeout");
 }
 
 static void test_query_timeout_is_the_only_other_limit_of_a_look_up(void **state)
 {
 	struct janitor janitor;
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	fake_set("transaction_timeout", "1");
@@ -1195,32 +1200,32 @@ static void test_query_timeout_is_the_only_other_limit_of_a_look_up(void **state
 	assert_state(client, CLIENT_LOOKING_UP);
 	fake_advance(2 * USEC_PER_SEC);
 	janitor_stop(&janitor);
-	assert_gone(server);
+	assert_closed(server);
 	assert_config_error(client);
 	assert_true(fake_logged("closing because: query timeout"));
 }
 
 static void test_look_ups_wait_while_the_database_is_paused(void **state)
 {
-	struct actor *server = fake_server(lookup_pool), *client;
+	struct endpoint *server = fake_server(lookup_pool), *client;
 
 	(void)state;
 	lookup_pool->database->paused = true;
 	client = connect_as("alice");
 	assert_state(client, CLIENT_LOOKING_UP);
-	assert_heard(server, "");
+	assert_received(server, "");
 	control_resume(&fake_registry, lookup_pool->database);
 	fake_turn();
 	assert_auth_query_for(server, "alice");
 	assert_false(control_is_quiet(&fake_registry, lookup_pool->database));
 	answer(server, "alice", "secret");
-	assert_heard(client, "RKZ");
+	assert_received(client, "RKZ");
 }
 
 static void test_kill_closes_all_logins_looked_up_in_the_database(void **state)
 {
-	struct actor *server = fake_server(fake_pool("users", "owner"));
-	struct actor *running, *queued;
+	struct endpoint *server = fake_server(fake_pool("users", "owner"));
+	struct endpoint *running, *queued;
 	struct database *users = registry_find_database(&fake_registry, "users");
 
 	(void)state;
@@ -1231,39 +1236,39 @@ static void test_kill_closes_all_logins_looked_up_in_the_database(void **state)
 	control_kill(&fake_registry, users, true);
 	fake_turn();
 	assert_config_error(running);
-	assert_told(queued, "57P01", "database removed");
-	assert_gone(server);
+	assert_closed_with_error(queued, "57P01", "database removed");
+	assert_closed(server);
 }
 
 static void test_kill_client_closes_a_login_that_is_looked_up(void **state)
 {
-	struct actor *client = connect_as("alice");
+	struct endpoint *client = connect_as("alice");
 
 	(void)state;
-	assert_true(control_kill_client(&fake_registry, actor_link(client)->id));
+	assert_true(control_kill_client(&fake_registry, endpoint_link(client)->id));
 	fake_turn();
-	assert_told(client, "57P01", "admin forced disconnect");
+	assert_closed_with_error(client, "57P01", "admin forced disconnect");
 }
 
 static void test_shutdown_wait_for_servers_refuses_look_ups(void **state)
 {
 	struct janitor janitor;
-	struct actor *client = connect_to("db", "alice");
+	struct endpoint *client = connect_to("db", "alice");
 
 	(void)state;
 	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
-	assert_told(connect_to("db", "bob"), "57P01", "server shutting down");
+	assert_closed_with_error(connect_to("db", "bob"), "57P01", "server shutting down");
 	janitor_start(&janitor, &fake_registry, NULL);
 	fake_advance(USEC_PER_SEC);
 	janitor_stop(&janitor);
-	assert_told(client, "57P01", "server shutting down");
+	assert_closed_with_error(client, "57P01", "server shutting down");
 	fake_registry.process->shutdown = SHUTDOWN_NONE;
 }
 
 static void test_pool_with_a_look_up_is_not_idle(void **state)
 {
 	struct janitor janitor;
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("pool_idle_timeout", "1");
@@ -1280,7 +1285,7 @@ static void test_pool_with_a_look_up_is_not_idle(void **state)
 /* The login does not wait for its client, so it is not dropped as silent. */
 static void test_login_that_is_looked_up_is_not_dropped_as_silent(void **state)
 {
-	struct actor *client = connect_to("db", "alice");
+	struct endpoint *client = connect_to("db", "alice");
 
 	(void)state;
 	fake_advance(10 * USEC_PER_SEC);
@@ -1291,16 +1296,16 @@ static void test_login_that_is_looked_up_is_not_dropped_as_silent(void **state)
 
 static void test_reserve_pool_is_used_for_look_ups(void **state)
 {
-	struct actor *busy = fake_client(lookup_pool);
+	struct endpoint *busy = fake_client(lookup_pool);
 
 	(void)state;
 	fake_set("reserve_pool_size", "1");
 	fake_set("reserve_pool_timeout", "2");
 	for (int i = 0; i < 4; i++)
 		fake_server(lookup_pool);
-	say(busy, "Q");
+	send_letters(busy, "Q");
 	for (int i = 0; i < 3; i++)
-		say(fake_client(lookup_pool), "Q");
+		send_letters(fake_client(lookup_pool), "Q");
 	connect_as("alice");
 	fake_advance(USEC_PER_SEC);
 	pool_needs_work(lookup_pool);
@@ -1315,15 +1320,15 @@ static void test_reserve_pool_is_used_for_look_ups(void **state)
 
 static void test_server_is_checked_before_a_look_up(void **state)
 {
-	struct actor *server = fake_server(lookup_pool);
+	struct endpoint *server = fake_server(lookup_pool);
 
 	(void)state;
-	server_enter(actor_server(server), SERVER_STALE);
+	server_enter(endpoint_server(server), SERVER_STALE);
 	fake_advance(60 * USEC_PER_SEC);
 	connect_as("alice");
 	assert_state(server, SERVER_CHECKING);
-	assert_heard(server, "Q");
-	say(server, "TDCZ");
+	assert_received(server, "Q");
+	send_letters(server, "TDCZ");
 	assert_auth_query_for(server, "alice");
 }
 

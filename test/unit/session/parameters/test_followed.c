@@ -16,7 +16,7 @@
 #include "wire/parameter_draft.h"
 #include "wire/writer.h"
 
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 
 /*
  * Pairs a client that follows work_mem and geqo; its query is answered but for CommandComplete.
@@ -39,12 +39,12 @@ static int start(void **state)
 	parameter_draft_begin(&draft, fake_registry.parameters);
 	parameter_draft_follow(&draft, "work_mem", "1MB");
 	parameter_draft_follow(&draft, "geqo", "off");
-	parameters_unref(actor_link(client)->parameters);
-	actor_link(client)->parameters = parameter_draft_end(&draft);
-	say_query(client, "one");
-	assert_heard(server, "QQ");
-	say(server, "CCCCZ");
-	assert_true(actor_server(server)->follows);
+	parameters_unref(endpoint_link(client)->parameters);
+	endpoint_link(client)->parameters = parameter_draft_end(&draft);
+	send_query(client, "one");
+	assert_received(server, "QQ");
+	send_letters(server, "CCCCZ");
+	assert_true(endpoint_server(server)->follows);
 	return 0;
 }
 
@@ -56,17 +56,17 @@ static void send_command_complete(const char *tag, size_t cut)
 	buffer_init(&out);
 	writer_command_complete(&out, tag);
 	if (cut < out.length) {
-		say_bytes(server, out.data, cut);
+		send_bytes(server, out.data, cut);
 		buffer_consume(&out, cut);
 	}
-	say_buffer(server, &out);
-	say(server, "Z");
+	send_buffer(server, &out);
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 }
 
 static const char *followed(const char *name)
 {
-	return parameters_get_followed(actor_link(server)->parameters, name);
+	return parameters_get_followed(endpoint_link(server)->parameters, name);
 }
 
 /* Tries each split of the message. */
@@ -77,12 +77,12 @@ static void assert_known_after(const char *tag, bool known)
 	for (size_t cut = 1; cut <= length; cut++) {
 		send_command_complete(tag, cut);
 		assert_int_equal(followed("work_mem") != NULL, known);
-		assert_int_equal(actor_server(server)->follows, known);
-		hear(server);
-		say_query(client, "next");
-		assert_heard(server, known ? "Q" : "QQ");
+		assert_int_equal(endpoint_server(server)->follows, known);
+		read_letters(server);
+		send_query(client, "next");
+		assert_received(server, known ? "Q" : "QQ");
 		if (!known)
-			say(server, "CCCCZ");
+			send_letters(server, "CCCCZ");
 		assert_string_equal(followed("work_mem"), "1MB");
 	}
 }
@@ -109,9 +109,9 @@ static void test_followed_values_stay_known_after_other_commands(void **state)
 static void test_discard_all_by_a_client_forgets_its_followed_values(void **state)
 {
 	(void)state;
-	assert_true(parameters_has_followed(actor_link(server)->parameters));
+	assert_true(parameters_has_followed(endpoint_link(server)->parameters));
 	send_command_complete("DISCARD ALL", SIZE_MAX);
-	assert_false(parameters_has_followed(actor_link(server)->parameters));
+	assert_false(parameters_has_followed(endpoint_link(server)->parameters));
 }
 
 static void test_reported_value_replaces_the_followed_one(void **state)
@@ -123,12 +123,12 @@ static void test_reported_value_replaces_the_followed_one(void **state)
 	writer_command_complete(&out, "SET");
 	writer_parameter_status(&out, "Work_Mem", "9MB");
 	writer_parameter_status(&out, "another", "1");
-	letters_write(&out, SERVER_SPEAKS, "Z");
-	say_buffer(server, &out);
+	letters_write(&out, FROM_SERVER, "Z");
+	send_buffer(server, &out);
 	assert_string_equal(
-		parameters_get_followed(actor_link(client)->parameters, "work_mem"), "9MB");
+		parameters_get_followed(endpoint_link(client)->parameters, "work_mem"), "9MB");
 	assert_string_equal(
-		parameters_get_followed(actor_link(client)->parameters, "geqo"), "off");
+		parameters_get_followed(endpoint_link(client)->parameters, "geqo"), "off");
 	assert_string_equal(followed("work_mem"), "9MB");
 	assert_null(followed("geqo"));
 	assert_null(followed("another"));

@@ -10,7 +10,7 @@
 #include "wire/writer.h"
 
 static struct pool *pool;
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 static struct buffer outgoing; /* messages that the next call sends */
 
 static void start_with(const char *database, const char *settings)
@@ -43,30 +43,31 @@ static int start_session(void **state)
 
 /* --- parameters of client and server ------------------------------------------------------ */
 
-static void set_parameters(const struct actor *actor, struct parameters *set)
+static void set_parameters(const struct endpoint *endpoint, struct parameters *set)
 {
 	assert_non_null(set);
-	parameters_unref(actor_link(actor)->parameters);
-	actor_link(actor)->parameters = set;
+	parameters_unref(endpoint_link(endpoint)->parameters);
+	endpoint_link(endpoint)->parameters = set;
 }
 
-static void set_parameter(const struct actor *actor, const char *name, const char *value)
+static void set_parameter(const struct endpoint *endpoint, const char *name, const char *value)
 {
 	struct parameter_table *table = fake_registry.parameters;
 
-	set_parameters(actor,
-		parameters_with(table, actor_link(actor)->parameters,
+	set_parameters(endpoint,
+		parameters_with(table, endpoint_link(endpoint)->parameters,
 			(unsigned)parameter_index(table, name), value));
 }
 
-static const char *parameter_of(const struct actor *actor, const char *name)
+static const char *parameter_of(const struct endpoint *endpoint, const char *name)
 {
 	const int index = parameter_index(fake_registry.parameters, name);
 
-	return parameters_get(actor_link(actor)->parameters, (unsigned)index);
+	return parameters_get(endpoint_link(endpoint)->parameters, (unsigned)index);
 }
 
-static void follow_parameter(const struct actor *actor, const char *name, const char *value)
+static void follow_parameter(
+	const struct endpoint *endpoint, const char *name, const char *value)
 {
 	struct parameter_draft draft;
 	struct parameters *followed;
@@ -74,9 +75,9 @@ static void follow_parameter(const struct actor *actor, const char *name, const 
 	parameter_draft_begin(&draft, fake_registry.parameters);
 	parameter_draft_follow(&draft, name, value);
 	followed = parameter_draft_end(&draft);
-	set_parameters(actor,
-		parameters_follow(
-			fake_registry.parameters, actor_link(actor)->parameters, followed));
+	set_parameters(endpoint,
+		parameters_follow(fake_registry.parameters, endpoint_link(endpoint)->parameters,
+			followed));
 	parameters_unref(followed);
 }
 
@@ -90,27 +91,31 @@ static void make_time_zones_differ(void)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-static void send_part(struct actor *actor, const struct buffer *buffer, size_t from, size_t to)
+static void send_part(
+	struct endpoint *endpoint, const struct buffer *buffer, size_t from, size_t to)
 {
-	say_bytes(actor, buffer->data + from, to - from);
+	send_bytes(endpoint, buffer->data + from, to - from);
 }
 
 /* The first message that was sent since the last check is a Query with this text. */
-static void assert_first_query(struct actor *actor, const char *sql)
+static void assert_first_query(struct endpoint *endpoint, const char *sql)
 {
 	size_t length, total;
-	const uint8_t *output = scripted_output(actor->script, &length) + actor->heard;
+	const uint8_t *output =
+		scripted_output(endpoint->script, &length) + endpoint->read_offset;
 
-	assert_int_equal(letters_read(output, length - actor->heard, &total), PQ_QUERY);
+	assert_int_equal(
+		letters_read(output, length - endpoint->read_offset, &total), PQ_QUERY);
 	assert_string_equal((const char *)output + 5, sql);
 }
 
 /* These messages were sent in one write; the first is the Query that sets the parameters. */
-static void assert_sent_together(struct actor *actor, const char *sql, const char *letters)
+static void assert_sent_together(
+	struct endpoint *endpoint, const char *sql, const char *letters)
 {
-	assert_first_query(actor, sql);
-	assert_heard(actor, letters);
-	assert_true(server_is_syncing(actor_server(actor)));
+	assert_first_query(endpoint, sql);
+	assert_received(endpoint, letters);
+	assert_true(server_is_syncing(endpoint_server(endpoint)));
 }
 
 /* The server's answer to our Query, and then these messages. */
@@ -120,9 +125,9 @@ static void answer_set(const char *letters)
 	writer_command_complete(&outgoing, "SET");
 	writer_command_complete(&outgoing, "COMMIT");
 	writer_parameter_status(&outgoing, "TimeZone", "UTC");
-	letters_write(&outgoing, SERVER_SPEAKS, "Z");
-	letters_write(&outgoing, SERVER_SPEAKS, letters);
-	say_buffer(server, &outgoing);
+	letters_write(&outgoing, FROM_SERVER, "Z");
+	letters_write(&outgoing, FROM_SERVER, letters);
+	send_buffer(server, &outgoing);
 }
 
 static void write_parse(const char *name, const char *text)
@@ -149,8 +154,8 @@ static void write_bind(const char *name)
 /* The client sends the prepared messages, followed by these. */
 static void send_with(const char *letters)
 {
-	letters_write(&outgoing, CLIENT_SPEAKS, letters);
-	say_buffer(client, &outgoing);
+	letters_write(&outgoing, FROM_CLIENT, letters);
+	send_buffer(client, &outgoing);
 }
 
 /* The client has a statement `s`, and the server has it too. */
@@ -159,22 +164,22 @@ static void prepare_s(void)
 	write_parse("s", "one");
 	write_bind("s");
 	send_with("ES");
-	assert_heard(server, "PBES");
-	say(server, "12CZ");
-	assert_heard(client, "12CZ");
+	assert_received(server, "PBES");
+	send_letters(server, "12CZ");
+	assert_received(client, "12CZ");
 }
 
 /* Another client prepares this statement on the server. */
 static void prepare_by_another_client(const char *text)
 {
-	struct actor *const mine = client;
+	struct endpoint *const mine = client;
 
 	client = fake_client(pool);
 	write_parse("x", text);
 	send_with("S");
-	assert_heard(server, "PS");
-	say(server, "1Z");
-	assert_heard(client, "1Z");
+	assert_received(server, "PS");
+	send_letters(server, "1Z");
+	assert_received(client, "1Z");
 	client = mine;
 }
 
@@ -188,41 +193,41 @@ static void test_sets_and_the_query_are_sent_in_one_write(void **state)
 	set_parameter(client, "application_name", "it's");
 	set_parameter(server, "application_name", "");
 	make_time_zones_differ();
-	say(client, "PBES");
+	send_letters(client, "PBES");
 	assert_int_equal(scripted_sends(server->script), sends + 1);
 	assert_sent_together(server,
 		"BEGIN;SET TimeZone='UTC';SET application_name='it''s';COMMIT", "QPBES");
-	say_parameter(server, "application_name", "it's");
+	send_parameter_status(server, "application_name", "it's");
 	answer_set("");
-	assert_heard(client, "");
+	assert_received(client, "");
 	assert_state(server, SERVER_PAIRED);
-	say(server, "12DCZ");
-	assert_heard(client, "12DCZ");
+	send_letters(server, "12DCZ");
+	assert_received(client, "12DCZ");
 	assert_state(server, SERVER_IDLE);
-	assert_ptr_equal(actor_link(client)->parameters, actor_link(server)->parameters);
+	assert_ptr_equal(endpoint_link(client)->parameters, endpoint_link(server)->parameters);
 	/* The parameters are not set a second time. */
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 }
 
 static void test_waiting_client_has_sets_and_query_sent_in_one_write(void **state)
 {
-	struct actor *other = fake_client(pool);
+	struct endpoint *other = fake_client(pool);
 	const size_t sends = scripted_sends(server->script);
 
 	(void)state;
 	fake_set("default_pool_size", "1");
-	say(other, "Q");
+	send_letters(other, "Q");
 	make_time_zones_differ();
-	say(client, "PBES");
+	send_letters(client, "PBES");
 	assert_state(client, CLIENT_WAITING);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_int_equal(scripted_sends(server->script), sends + 2);
 	assert_sent_together(server, SET_ZONE, "QPBES");
 	answer_set("12DCZ");
-	assert_heard(client, "12DCZ");
+	assert_received(client, "12DCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -233,16 +238,16 @@ static void test_answers_to_sets_may_be_cut_anywhere(void **state)
 	(void)state;
 	set_parameter(client, "TimeZone", "UTC");
 	buffer_init(&answer);
-	letters_write(&answer, SERVER_SPEAKS, "CC");
+	letters_write(&answer, FROM_SERVER, "CC");
 	writer_parameter_status(&answer, "TimeZone", "UTC");
-	letters_write(&answer, SERVER_SPEAKS, "NCZTDCZ");
+	letters_write(&answer, FROM_SERVER, "NCZTDCZ");
 	for (size_t cut = 0; cut <= answer.length; cut++) {
 		set_parameter(server, "TimeZone", "GMT");
-		say(client, "Q");
+		send_letters(client, "Q");
 		assert_sent_together(server, SET_ZONE, "QQ");
 		send_part(server, &answer, 0, cut);
 		send_part(server, &answer, cut, answer.length);
-		assert_heard(client, "TDCZ");
+		assert_received(client, "TDCZ");
 		assert_state(server, SERVER_IDLE);
 	}
 	buffer_free(&answer);
@@ -252,15 +257,15 @@ static void test_client_is_read_again_when_its_sets_have_succeeded(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "PB");
-	assert_heard(server, "QPB");
-	say(client, "ES");
-	assert_heard(server, "");
+	send_letters(client, "PB");
+	assert_received(server, "QPB");
+	send_letters(client, "ES");
+	assert_received(server, "");
 	answer_set("");
 	scripted_run_all(client->script);
-	assert_heard(server, "ES");
-	say(server, "12DCZ");
-	assert_heard(client, "12DCZ");
+	assert_received(server, "ES");
+	send_letters(server, "12DCZ");
+	assert_received(client, "12DCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -269,16 +274,16 @@ static void test_incomplete_message_after_the_sets_is_kept(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	letters_write(&outgoing, CLIENT_SPEAKS, "QQ");
+	letters_write(&outgoing, FROM_CLIENT, "QQ");
 	send_part(client, &outgoing, 0, outgoing.length - 3);
-	assert_heard(server, "QQ");
+	assert_received(server, "QQ");
 	send_part(client, &outgoing, outgoing.length - 3, outgoing.length);
-	assert_heard(server, "");
+	assert_received(server, "");
 	answer_set("CZ");
 	scripted_run_all(client->script);
-	assert_heard(client, "CZ");
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(client, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 	buffer_free(&outgoing);
 }
@@ -287,38 +292,38 @@ static void test_session_client_has_its_parameters_set_once(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_sent_together(server, SET_ZONE, "QQ");
 	answer_set("CZ");
-	assert_heard(client, "CZ");
+	assert_received(client, "CZ");
 	assert_state(server, SERVER_PAIRED);
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 }
 
 static void test_flush_after_the_sets_does_not_keep_the_server(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "H");
-	assert_heard(server, "QH");
+	send_letters(client, "H");
+	assert_received(server, "QH");
 	answer_set("");
 	assert_state(server, SERVER_IDLE);
 	assert_state(client, CLIENT_IDLE);
-	assert_heard(client, "");
+	assert_received(client, "");
 }
 
 static void test_value_set_by_the_client_replaces_the_synchronized_one(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say_query(client, "set timezone = 'CET'");
-	hear(server);
+	send_query(client, "set timezone = 'CET'");
+	read_letters(server);
 	writer_command_complete(&outgoing, "SET");
 	answer_set("");
-	say_parameter(server, "TimeZone", "CET");
-	say(server, "CZ");
-	assert_heard(client, "SCZ");
+	send_parameter_status(server, "TimeZone", "CET");
+	send_letters(server, "CZ");
+	assert_received(client, "SCZ");
 	assert_string_equal(parameter_of(client, "TimeZone"), "CET");
 	assert_state(server, SERVER_IDLE);
 }
@@ -328,13 +333,13 @@ static void test_spelling_of_the_server_is_stored_for_the_client(void **state)
 	(void)state;
 	set_parameter(client, "DateStyle", "iso");
 	set_parameter(server, "DateStyle", "German, DMY");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_sent_together(server, "BEGIN;SET DateStyle='iso';COMMIT", "QQ");
-	say_parameter(server, "DateStyle", "ISO, DMY");
-	say(server, "CZ");
+	send_parameter_status(server, "DateStyle", "ISO, DMY");
+	send_letters(server, "CZ");
 	assert_string_equal(parameter_of(client, "DateStyle"), "ISO, DMY");
-	assert_heard(client, "");
-	say(server, "CZ");
+	assert_received(client, "");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -343,11 +348,11 @@ static void test_value_that_differs_only_in_case_is_not_set(void **state)
 	(void)state;
 	set_parameter(client, "client_encoding", "utf8");
 	set_parameter(server, "client_encoding", "UTF8");
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 	assert_string_equal(parameter_of(client, "client_encoding"), "UTF8");
-	say(server, "CZ");
-	assert_ptr_equal(actor_link(client)->parameters, actor_link(server)->parameters);
+	send_letters(server, "CZ");
+	assert_ptr_equal(endpoint_link(client)->parameters, endpoint_link(server)->parameters);
 }
 
 static void test_parameter_known_of_one_side_only_is_not_set(void **state)
@@ -355,9 +360,9 @@ static void test_parameter_known_of_one_side_only_is_not_set(void **state)
 	(void)state;
 	set_parameter(client, "TimeZone", "UTC");
 	set_parameter(server, "DateStyle", "ISO");
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_string_equal(parameter_of(client, "TimeZone"), "UTC");
 	assert_string_equal(parameter_of(client, "DateStyle"), "ISO");
 }
@@ -377,16 +382,16 @@ static void test_synthesized_answers_are_sent_after_the_sets_succeeded(void **st
 		write_parse(i ? "u" : "t", i ? "two" : "one");
 		write_bind(i ? "u" : "t");
 		send_with(ends[i]);
-		assert_heard(client, "");
-		say(server, "C");
-		assert_heard(client, "");
+		assert_received(client, "");
+		send_letters(server, "C");
+		assert_received(client, "");
 		answer_set("");
-		assert_heard(client, "1");
-		say(server, i ? "2C" : "2CZ");
-		assert_heard(client, i ? "2C" : "2CZ");
+		assert_received(client, "1");
+		send_letters(server, i ? "2C" : "2CZ");
+		assert_received(client, i ? "2C" : "2CZ");
 	}
-	say(client, "S");
-	say(server, "Z");
+	send_letters(client, "S");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -397,13 +402,13 @@ static void test_batch_of_synthesized_answers_waits_for_the_sets(void **state)
 	make_time_zones_differ();
 	write_parse("t", "one");
 	send_with("H");
-	assert_heard(server, "QH");
-	assert_heard(client, "");
+	assert_received(server, "QH");
+	assert_received(client, "");
 	answer_set("");
-	assert_heard(client, "1");
-	say(client, "S");
-	assert_heard(server, "S");
-	say(server, "Z");
+	assert_received(client, "1");
+	send_letters(client, "S");
+	assert_received(server, "S");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -416,23 +421,23 @@ static void server_loses_s(bool at_once)
 	make_time_zones_differ();
 	write_bind("s");
 	send_with("ES");
-	assert_heard(server, "QBES");
+	assert_received(server, "QBES");
 	answer_set("");
-	say_error(server, "26000", "prepared statement does not exist");
-	assert_heard(client, "");
+	send_error(server, "26000", "prepared statement does not exist");
+	assert_received(client, "");
 	if (!at_once)
-		assert_true(actor_client(client)->link.stream.paused);
-	say(client, "Q");
-	assert_heard(server, "");
-	say(server, "Z");
-	assert_heard(server, "CPBES");
-	assert_heard(client, "");
-	say(server, "312CZ");
-	assert_heard(client, "2CZ");
+		assert_true(endpoint_client(client)->link.stream.paused);
+	send_letters(client, "Q");
+	assert_received(server, "");
+	send_letters(server, "Z");
+	assert_received(server, "CPBES");
+	assert_received(client, "");
+	send_letters(server, "312CZ");
+	assert_received(client, "2CZ");
 	scripted_run_all(client->script);
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(client, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -450,14 +455,14 @@ static void test_batch_is_replayed_when_all_answers_arrive_together(void **state
 	make_time_zones_differ();
 	write_bind("s");
 	send_with("ES");
-	assert_heard(server, "QBES");
-	letters_write(&outgoing, SERVER_SPEAKS, "CCCZ");
+	assert_received(server, "QBES");
+	letters_write(&outgoing, FROM_SERVER, "CCCZ");
 	writer_error(&outgoing, "ERROR", "26000", "prepared statement does not exist");
-	letters_write(&outgoing, SERVER_SPEAKS, "Z");
-	say_buffer(server, &outgoing);
-	assert_heard(server, "CPBES");
-	say(server, "312CZ");
-	assert_heard(client, "2CZ");
+	letters_write(&outgoing, FROM_SERVER, "Z");
+	send_buffer(server, &outgoing);
+	assert_received(server, "CPBES");
+	send_letters(server, "312CZ");
+	assert_received(client, "2CZ");
 	assert_state(server, SERVER_IDLE);
 	server_loses_s(true);
 }
@@ -468,15 +473,15 @@ static void test_unnamed_statement_is_prepared_again_after_the_sets(void **state
 	(void)state;
 	write_parse("", "two");
 	send_with("S");
-	hear(server);
-	say(server, "1Z");
-	hear(client);
+	read_letters(server);
+	send_letters(server, "1Z");
+	read_letters(client);
 	make_time_zones_differ();
 	write_bind("");
 	send_with("ES");
-	assert_heard(server, "QPBES");
+	assert_received(server, "QPBES");
 	answer_set("12CZ");
-	assert_heard(client, "2CZ");
+	assert_received(client, "2CZ");
 }
 
 /* --- SET before the client's messages ----------------------------------------------------- */
@@ -484,15 +489,15 @@ static void test_unnamed_statement_is_prepared_again_after_the_sets(void **state
 /* The client's message is sent after the answers to these queries. */
 static void assert_set_before(const char *queries, const char *letters)
 {
-	assert_heard(server, queries);
-	assert_heard(client, "");
+	assert_received(server, queries);
+	assert_received(client, "");
 	for (const char *each = queries; *each; each++) {
-		assert_heard(server, "");
-		say(server, "CZ");
+		assert_received(server, "");
+		send_letters(server, "CZ");
 	}
-	assert_heard(server, letters);
-	say(server, "CZ");
-	assert_heard(client, "CZ");
+	assert_received(server, letters);
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -504,13 +509,13 @@ static void test_parameters_that_depend_on_the_session_are_set_first(void **stat
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		follow_parameter(client, names[i], "7");
-		say(client, "Q");
+		send_letters(client, "Q");
 		snprintf(sql, sizeof(sql), "SET %s='7';", names[i]);
 		assert_first_query(server, sql);
 		assert_set_before("Q", "Q");
 		/* It is also reset before the client's messages. */
 		set_parameters(client, parameters_empty(fake_registry.parameters));
-		say(client, "Q");
+		send_letters(client, "Q");
 		snprintf(sql, sizeof(sql), "RESET %s;", names[i]);
 		assert_first_query(server, sql);
 		assert_set_before("Q", "Q");
@@ -522,7 +527,7 @@ static void test_value_that_is_not_ascii_is_set_first(void **state)
 	(void)state;
 	set_parameter(client, "application_name", "caf\xc3\xa9");
 	set_parameter(server, "application_name", "");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_first_query(server, "SET application_name='caf\xc3\xa9';");
 	assert_set_before("Q", "Q");
 }
@@ -534,7 +539,7 @@ static void test_value_that_is_not_ascii_is_set_after_its_encoding(void **state)
 	set_parameter(server, "application_name", "");
 	set_parameter(client, "client_encoding", "LATIN1");
 	set_parameter(server, "client_encoding", "UTF8");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_first_query(server, "SET client_encoding='LATIN1'");
 	assert_set_before("QQ", "Q");
 }
@@ -545,12 +550,12 @@ static void test_reset_with_a_connect_query_is_sent_first(void **state)
 	fake_end(NULL);
 	start_with("connect_query='select 1'", "pool_mode = transaction\n");
 	follow_parameter(client, "work_mem", "1MB");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_sent_together(server, "BEGIN;SET work_mem='1MB';COMMIT", "QQ");
-	say(server, "CZCZ");
-	hear(client);
+	send_letters(server, "CZCZ");
+	read_letters(client);
 	set_parameters(client, parameters_empty(fake_registry.parameters));
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_first_query(server, "RESET work_mem;select 1\n;");
 	assert_set_before("Q", "Q");
 }
@@ -563,34 +568,34 @@ static void test_many_requests_follow_the_sets(void **state)
 	(void)state;
 	make_time_zones_differ();
 	while (outgoing.length <= RELAY_KEPT_MAX)
-		letters_write(&outgoing, CLIENT_SPEAKS, "Q");
+		letters_write(&outgoing, FROM_CLIENT, "Q");
 	length = outgoing.length;
-	say_buffer(client, &outgoing);
+	send_buffer(client, &outgoing);
 	assert_sent_together(server, SET_ZONE, "Q");
 	answer_set("");
-	letters = hear(server);
+	letters = read_letters(server);
 	assert_int_equal(strspn(letters, "Q"), strlen(letters));
 	scripted_forget_output(server->script);
-	server->heard = server->served = 0;
-	assert_int_equal(actor_client(client)->link.held_length, 0);
+	server->read_offset = server->answered_offset = 0;
+	assert_int_equal(endpoint_client(client)->link.held_length, 0);
 	assert_true(length > RELAY_KEPT_MAX);
-	for (uint32_t left = actor_server(server)->requests.count; left > 0; left--)
-		say(server, "CZ");
+	for (uint32_t left = endpoint_server(server)->requests.count; left > 0; left--)
+		send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 /* The client's messages are still held, so that another server can run them. */
 static void test_server_that_closes_after_its_sets_is_replaced(void **state)
 {
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	follow_parameter(client, "role", "carol");
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "CZE");
-	assert_gone(server);
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "CZE");
+	assert_closed(server);
 	server = other;
 	assert_set_before("Q", "Q");
 }
@@ -599,16 +604,16 @@ static void test_server_left_in_a_transaction_by_sets_stays_paired(void **state)
 {
 	(void)state;
 	follow_parameter(client, "role", "carol");
-	say(client, "Q");
-	say(server, "C>");
+	send_letters(client, "Q");
+	send_letters(server, "C>");
 	/* PostgreSQL does not do this. No other client may be given such a server. */
 	assert_state(server, SERVER_PAIRED);
-	say(client, "X");
+	send_letters(client, "X");
 	assert_state(server, SERVER_DRAINING);
-	assert_heard(server, "QQ");
-	say(server, "C>");
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(server, "QQ");
+	send_letters(server, "C>");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -623,48 +628,48 @@ static void test_refused_parameter_closes_client_and_server(void **state)
 	(void)state;
 	set_parameter(client, "TimeZone", "Nowhere");
 	set_parameter(server, "TimeZone", "GMT");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_sent_together(server, "BEGIN;SET TimeZone='Nowhere';COMMIT", "QQ");
-	letters_write(&outgoing, SERVER_SPEAKS, "CE!E!");
-	say_buffer(server, &outgoing);
-	assert_told(client, "08P01", "invalid server parameter");
-	assert_heard(server, "X");
-	assert_gone(server);
+	letters_write(&outgoing, FROM_SERVER, "CE!E!");
+	send_buffer(server, &outgoing);
+	assert_closed_with_error(client, "08P01", "invalid server parameter");
+	assert_received(server, "X");
+	assert_closed(server);
 	assert_true(fake_logged("varcache_apply failed: ERROR: division by zero"));
 }
 
 static void test_refused_temp_buffers_moves_the_client_to_another_server(void **state)
 {
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	follow_parameter(server, "temp_buffers", "100");
 	follow_parameter(other, "temp_buffers", "200");
 	follow_parameter(client, "temp_buffers", "200");
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "EZ");
-	assert_gone(server);
-	assert_heard(other, "Q");
-	say(other, "CZ");
-	assert_heard(client, "CZ");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "EZ");
+	assert_closed(server);
+	assert_received(other, "Q");
+	send_letters(other, "CZ");
+	assert_received(client, "CZ");
 }
 
 static void test_closed_idle_server_is_replaced_before_its_sets(void **state)
 {
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	make_time_zones_differ();
 	set_parameter(other, "TimeZone", "GMT");
 	scripted_break(server->script);
-	say(client, "Q");
-	assert_gone(server);
+	send_letters(client, "Q");
+	assert_closed(server);
 	assert_sent_together(other, SET_ZONE, "QQ");
 	postgres_work(other);
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 /* The server may have run the client's message. */
@@ -674,9 +679,9 @@ static void test_server_closed_during_its_sets_is_reported(void **state)
 	server = fake_server(pool);
 	fake_advance(USEC_PER_SEC);
 	make_time_zones_differ();
-	say(client, "Q");
-	leave(server);
-	assert_told(client, "08006", "server conn crashed?");
+	send_letters(client, "Q");
+	disconnect(server);
+	assert_closed_with_error(client, "08006", "server conn crashed?");
 }
 
 /*
@@ -685,7 +690,7 @@ static void test_server_closed_during_its_sets_is_reported(void **state)
  */
 static void test_server_that_closes_before_its_sets_is_replaced(void **state)
 {
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	prepare_s();
@@ -694,18 +699,18 @@ static void test_server_that_closes_before_its_sets_is_replaced(void **state)
 	make_time_zones_differ();
 	set_parameter(other, "TimeZone", "UTC");
 	write_bind("s");
-	letters_write(&outgoing, CLIENT_SPEAKS, "ESQ");
+	letters_write(&outgoing, FROM_CLIENT, "ESQ");
 	send_part(client, &outgoing, 0, outgoing.length - 1);
-	assert_heard(server, "QPBES");
-	say_error(server, "57P01", "terminating connection due to administrator command");
-	assert_gone(server);
-	assert_heard(other, "BES");
-	say(other, "2CZ");
-	assert_heard(client, "2CZ");
+	assert_received(server, "QPBES");
+	send_error(server, "57P01", "terminating connection due to administrator command");
+	assert_closed(server);
+	assert_received(other, "BES");
+	send_letters(other, "2CZ");
+	assert_received(client, "2CZ");
 	send_part(client, &outgoing, outgoing.length - 1, outgoing.length);
-	assert_heard(other, "Q");
-	say(other, "CZ");
-	assert_heard(client, "CZ");
+	assert_received(other, "Q");
+	send_letters(other, "CZ");
+	assert_received(client, "CZ");
 	buffer_free(&outgoing);
 }
 
@@ -716,25 +721,25 @@ static void test_fatal_error_after_the_sets_is_forwarded(void **state)
 	server = fake_server(pool);
 	fake_advance(USEC_PER_SEC);
 	make_time_zones_differ();
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer_set("");
-	say_error(server, "57P01", "terminating connection due to administrator command");
-	leave(server);
-	assert_string_equal(hear(client), "EE");
-	assert_gone(client);
+	send_error(server, "57P01", "terminating connection due to administrator command");
+	disconnect(server);
+	assert_string_equal(read_letters(client), "EE");
+	assert_closed(client);
 }
 
 static void test_cancelled_sets_cancel_the_query(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "PBES");
-	assert_heard(server, "QPBES");
-	say_error(server, "57014", "canceling statement due to user request");
+	send_letters(client, "PBES");
+	assert_received(server, "QPBES");
+	send_error(server, "57014", "canceling statement due to user request");
 	assert_state(server, SERVER_PAIRED);
-	say(server, "!");
-	assert_gone(server);
-	assert_heard(client, "EZ");
+	send_letters(server, "!");
+	assert_closed(server);
+	assert_received(client, "EZ");
 	assert_string_equal(client->sqlstate, "57014");
 	assert_string_equal(client->severity, "ERROR");
 	assert_state(client, CLIENT_IDLE);
@@ -745,12 +750,12 @@ static void test_cancelled_batch_ends_at_its_sync(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "PB");
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "!");
-	assert_heard(client, "E");
-	say(client, "ES");
-	assert_heard(client, "Z");
+	send_letters(client, "PB");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "!");
+	assert_received(client, "E");
+	send_letters(client, "ES");
+	assert_received(client, "Z");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -764,16 +769,16 @@ static void test_cancelled_sets_before_an_end_of_transaction_close_both(void **s
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		make_time_zones_differ();
 		if (i % 2 == 0) {
-			say_query(client, texts[i]);
+			send_query(client, texts[i]);
 		} else {
 			write_parse("", texts[i]);
 			send_with("BES");
 		}
-		say_error(server, "57014", "canceling statement due to user request");
-		say(server, "!");
-		hear(client);
-		assert_gone(client);
-		assert_gone(server);
+		send_error(server, "57014", "canceling statement due to user request");
+		send_letters(server, "!");
+		read_letters(client);
+		assert_closed(client);
+		assert_closed(server);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
@@ -792,15 +797,15 @@ static void test_cancelled_sets_check_the_statement_of_a_bind(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		write_parse(cases[i].name, cases[i].text);
 		send_with("S");
-		say(server, "1Z");
-		hear(client);
+		send_letters(server, "1Z");
+		read_letters(client);
 		make_time_zones_differ();
 		write_bind(cases[i].name);
 		send_with("ES");
-		say_error(server, "57014", "canceling statement due to user request");
-		say(server, "!");
-		assert_string_equal(hear(client), cases[i].is_cancelled ? "EZ" : "E");
-		assert_int_equal(is_gone(client), !cases[i].is_cancelled);
+		send_error(server, "57014", "canceling statement due to user request");
+		send_letters(server, "!");
+		assert_string_equal(read_letters(client), cases[i].is_cancelled ? "EZ" : "E");
+		assert_int_equal(is_closed(client), !cases[i].is_cancelled);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
@@ -811,22 +816,22 @@ static void test_sets_cancelled_before_begin_close_both(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "Q");
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "Z");
-	assert_told(client, "57014", "canceling statement due to user request");
-	assert_gone(server);
+	send_letters(client, "Q");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
+	assert_closed_with_error(client, "57014", "canceling statement due to user request");
+	assert_closed(server);
 }
 
 static void test_cancelled_sets_before_the_query_cancel_it(void **state)
 {
 	(void)state;
 	follow_parameter(client, "role", "carol");
-	say(client, "Q");
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "Z");
-	assert_gone(server);
-	assert_heard(client, "EZ");
+	send_letters(client, "Q");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
+	assert_closed(server);
+	assert_received(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -835,25 +840,25 @@ static void test_sets_that_leave_a_transaction_open_close_both(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "Q");
-	say(server, "C>");
-	assert_told(client, "08P01", "invalid server parameter");
-	assert_gone(server);
+	send_letters(client, "Q");
+	send_letters(server, "C>");
+	assert_closed_with_error(client, "08P01", "invalid server parameter");
+	assert_closed(server);
 }
 
 static void test_blocked_server_is_waited_for(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	allow(server, 40);
-	say(client, "Q");
+	allow_output(server, 40);
+	send_letters(client, "Q");
 	answer_set("");
-	say(client, "Q");
-	allow(server, SCRIPTED_ANY);
+	send_letters(client, "Q");
+	allow_output(server, SCRIPTED_ANY);
 	scripted_run_all(client->script);
-	assert_heard(server, "QQQ");
-	say(server, "CZCZ");
-	assert_heard(client, "CZCZ");
+	assert_received(server, "QQQ");
+	send_letters(server, "CZCZ");
+	assert_received(client, "CZCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -864,17 +869,17 @@ static void test_query_of_a_disconnected_client_is_cancelled_after_the_sets(void
 {
 	(void)state;
 	make_time_zones_differ();
-	say_query(client, "slow");
-	assert_heard(server, "QQ");
-	leave(client);
-	assert_gone(client);
+	send_query(client, "slow");
+	assert_received(server, "QQ");
+	disconnect(client);
+	assert_closed(client);
 	assert_state(server, SERVER_DRAINING);
 	assert_null(fake_launched());
 	answer_set("");
 	assert_state(server, SERVER_DRAINING);
 	assert_non_null(fake_launched());
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "Z");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -882,30 +887,30 @@ static void test_open_batch_of_a_disconnected_client_is_ended_after_the_sets(voi
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "PBE");
-	assert_heard(server, "QPBE");
-	say(client, "X");
-	assert_heard(server, "");
+	send_letters(client, "PBE");
+	assert_received(server, "QPBE");
+	send_letters(client, "X");
+	assert_received(server, "");
 	answer_set("");
 	scripted_run_all(client->script);
-	assert_gone(client);
-	assert_heard(server, "QS");
-	say(server, "12CCZZ");
+	assert_closed(client);
+	assert_received(server, "QS");
+	send_letters(server, "12CCZZ");
 	assert_state(server, SERVER_IDLE);
 	/* The server's new value is known. */
 	client = fake_client(pool);
 	set_parameter(client, "TimeZone", "UTC");
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 }
 
 static void test_terminate_with_the_first_query_cancels_nothing(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	say(client, "QX");
-	assert_gone(client);
-	assert_heard(server, "QQ");
+	send_letters(client, "QX");
+	assert_closed(client);
+	assert_received(server, "QQ");
 	assert_state(server, SERVER_DRAINING);
 	answer_set("CZ");
 	assert_state(server, SERVER_IDLE);
@@ -917,21 +922,21 @@ static void test_client_that_disconnects_during_followed_sets_closes_the_server(
 {
 	(void)state;
 	follow_parameter(client, "work_mem", "1MB");
-	say(client, "Q");
-	assert_heard(server, "QQ");
-	leave(client);
-	assert_gone(server);
+	send_letters(client, "Q");
+	assert_received(server, "QQ");
+	disconnect(client);
+	assert_closed(server);
 }
 
 static void test_server_without_a_cancel_key_is_closed(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
-	free(actor_server(server)->cancel_key);
-	actor_server(server)->cancel_key = NULL;
-	say(client, "Q");
-	leave(client);
-	assert_gone(server);
+	free(endpoint_server(server)->cancel_key);
+	endpoint_server(server)->cancel_key = NULL;
+	send_letters(client, "Q");
+	disconnect(client);
+	assert_closed(server);
 }
 
 static void test_sets_of_a_disconnected_client_are_not_cancelled(void **state)
@@ -939,11 +944,11 @@ static void test_sets_of_a_disconnected_client_are_not_cancelled(void **state)
 	(void)state;
 	set_parameter(client, "application_name", "caf\xc3\xa9");
 	set_parameter(server, "application_name", "");
-	say(client, "Q");
-	leave(client);
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	disconnect(client);
+	assert_received(server, "Q");
 	assert_state(server, SERVER_DRAINING);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_null(fake_launched());
 	assert_state(server, SERVER_IDLE);
 }
@@ -956,15 +961,15 @@ static void test_query_time_includes_its_sets(void **state)
 
 	(void)state;
 	make_time_zones_differ();
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_advance(USEC_PER_SEC);
 	answer_set("");
 	fake_advance(USEC_PER_SEC);
 	assert_int_equal(totals->query_time, 0);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_int_equal(totals->queries, 1);
 	assert_int_equal(totals->assignments, 1);
-	letters_write(&outgoing, CLIENT_SPEAKS, "Q");
+	letters_write(&outgoing, FROM_CLIENT, "Q");
 	assert_int_equal(totals->received, outgoing.length); /* without the bytes of the SETs */
 	buffer_free(&outgoing);
 	assert_int_equal(totals->query_time, 2 * USEC_PER_SEC);

@@ -13,7 +13,7 @@
 #include "wire/writer.h"
 
 static struct pool *pool;
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 
 static void start_with(const char *settings)
 {
@@ -40,16 +40,16 @@ static int start_session(void **state)
 /* Messages of client and server, before the client disconnects. */
 static void exchange(const char *asked, const char *answered)
 {
-	say(client, asked);
-	hear(server);
-	say(server, answered);
+	send_letters(client, asked);
+	read_letters(server);
+	send_letters(server, answered);
 }
 
 /* Advances the clock and inspects the server once, as the janitor does. */
 static void inspect_after(usec_t time)
 {
 	fake_advance(time);
-	draining_inspect(actor_server(server), loop_now(&fake_loop));
+	draining_inspect(endpoint_server(server), loop_now(&fake_loop));
 	fake_turn();
 }
 
@@ -57,7 +57,7 @@ static void assert_server_closed(const char *reason)
 {
 	char line[200];
 
-	assert_gone(server);
+	assert_closed(server);
 	snprintf(line, sizeof(line), "closing because: %s (age=", reason);
 	assert_true(fake_logged(line));
 }
@@ -68,7 +68,7 @@ static const char not_ready[] = "client disconnect while server was not ready";
 
 static const struct {
 	const char *asked, *answered;
-	const char *heard; /* what is sent to the server when the client disconnects */
+	const char *expected; /* what is sent to the server when the client disconnects */
 	const char *said; /* its answer to that */
 } tails[] = {
 	/* One query, at each point of its answer. */
@@ -120,30 +120,30 @@ static void test_unfinished_requests_are_ended(void **state)
 		for (unsigned way = 0; way < 4; way++) {
 			exchange(tails[i].asked, tails[i].answered);
 			if (way == 0)
-				leave(client);
+				disconnect(client);
 			else if (way == 1)
-				say(client, "X");
+				send_letters(client, "X");
 			else if (way == 2)
-				vanish(client);
+				break_connection(client);
 			else
-				control_kill_client(&fake_registry, actor_link(client)->id);
+				control_kill_client(&fake_registry, endpoint_link(client)->id);
 			fake_turn();
-			assert_gone(client);
-			assert_heard(server, tails[i].heard);
+			assert_closed(client);
+			assert_received(server, tails[i].expected);
 			assert_state(server, SERVER_DRAINING);
-			say(server, tails[i].said);
+			send_letters(server, tails[i].said);
 			assert_state(server, SERVER_IDLE);
-			assert_heard(server, "");
+			assert_received(server, "");
 			client = fake_client(pool);
 		}
 	}
 	assert_false(fake_logged("server was not ready"));
 	assert_false(fake_logged("server got dirty"));
 	/* Connections for cancel requests that are no longer needed. */
-	for (struct actor *carrier; (carrier = fake_launched()) != NULL;) {
-		if (!is_gone(carrier))
+	for (struct endpoint *carrier; (carrier = fake_launched()) != NULL;) {
+		if (!is_closed(carrier))
 			fake_connected(carrier, 0);
-		assert_dropped(carrier);
+		assert_closed_silently(carrier);
 	}
 }
 
@@ -153,15 +153,15 @@ static void test_open_transaction_is_rolled_back(void **state)
 
 	(void)state;
 	exchange("QQ", "C>");
-	leave(client);
-	assert_heard(server, "");
-	say(server, "E!");
-	assert_heard(server, "Q");
-	assert_string_equal((const char *)heard_body(server, &length), "ROLLBACK");
+	disconnect(client);
+	assert_received(server, "");
+	send_letters(server, "E!");
+	assert_received(server, "Q");
+	assert_string_equal((const char *)received_body(server, &length), "ROLLBACK");
 	assert_state(server, SERVER_DRAINING);
-	say(server, "C");
+	send_letters(server, "C");
 	assert_state(server, SERVER_DRAINING);
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -170,11 +170,11 @@ static void test_failed_batch_in_a_transaction_is_rolled_back(void **state)
 	(void)state;
 	exchange("Q", "C>");
 	exchange("PBEH", "E");
-	leave(client);
-	assert_heard(server, "S");
-	say(server, "!");
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	disconnect(client);
+	assert_received(server, "S");
+	send_letters(server, "!");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -182,8 +182,8 @@ static void test_failed_rollback_closes_the_server(void **state)
 {
 	(void)state;
 	exchange("Q", "C>");
-	leave(client);
-	say(server, "E!");
+	disconnect(client);
+	send_letters(server, "E!");
 	assert_server_closed(not_ready);
 }
 
@@ -191,11 +191,11 @@ static void test_query_skipped_in_a_failed_batch_is_not_waited_for(void **state)
 {
 	(void)state;
 	exchange("PBQ", "");
-	leave(client);
-	assert_heard(server, "");
-	say(server, "E");
-	assert_heard(server, "S");
-	say(server, "Z");
+	disconnect(client);
+	assert_received(server, "");
+	send_letters(server, "E");
+	assert_received(server, "S");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -205,11 +205,11 @@ static void test_unsolicited_error_after_draining_makes_the_server_dirty(void **
 	fake_set("server_check_delay", "0");
 	fake_set("server_check_query", "select 1");
 	exchange("Q", "C>");
-	leave(client);
-	say(server, "CZ");
+	disconnect(client);
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_STALE);
-	say(server, "E");
-	assert_true(actor_server(server)->dirty);
+	send_letters(server, "E");
+	assert_true(endpoint_server(server)->dirty);
 }
 
 /*
@@ -217,29 +217,29 @@ static void test_unsolicited_error_after_draining_makes_the_server_dirty(void **
  */
 static void test_draining_replaces_the_unnamed_statement(void **state)
 {
-	struct actor *next = fake_client(pool);
+	struct endpoint *next = fake_client(pool);
 
 	(void)state;
-	say(next, "PS");
-	say(server, "1Z");
+	send_letters(next, "PS");
+	send_letters(server, "1Z");
 	exchange("PH", "1");
-	leave(client);
-	assert_heard(server, "QS");
-	say(server, "CZZ");
+	disconnect(client);
+	assert_received(server, "QS");
+	send_letters(server, "CZZ");
 	assert_state(server, SERVER_IDLE);
-	say(next, "BES");
-	assert_heard(server, "PBES");
+	send_letters(next, "BES");
+	assert_received(server, "PBES");
 }
 
 static void test_copy_that_starts_while_draining_is_failed(void **state)
 {
 	(void)state;
 	exchange("Q", "");
-	leave(client);
-	assert_heard(server, "");
-	say(server, "G");
-	assert_heard(server, "f");
-	say(server, "EZ");
+	disconnect(client);
+	assert_received(server, "");
+	send_letters(server, "G");
+	assert_received(server, "f");
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -248,11 +248,11 @@ static void test_copy_that_waits_for_data_is_not_cancelled(void **state)
 {
 	(void)state;
 	exchange("Q", "G");
-	leave(client);
+	disconnect(client);
 	assert_int_equal(pool->cancels_due, 0);
 	assert_null(fake_launched());
-	assert_heard(server, "f");
-	say(server, "EZ");
+	assert_received(server, "f");
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -275,14 +275,14 @@ static void test_ambiguous_requests_close_the_server(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		exchange(cases[i].asked, cases[i].answered);
-		leave(client);
+		disconnect(client);
 		if (cases[i].said)
-			say(server, cases[i].said);
-		assert_gone(server);
+			send_letters(server, cases[i].said);
+		assert_closed(server);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
-	assert_int_equal(fake_logged_times(not_ready), COUNT(cases));
+	assert_int_equal(fake_log_count(not_ready), COUNT(cases));
 }
 
 /* --- servers that are closed -------------------------------------------------------------- */
@@ -292,13 +292,13 @@ static void test_incomplete_message_of_the_client_closes_the_server(void **state
 	uint8_t part[5000] = {PQ_QUERY, 0, 0, 0x23, 0x28};
 
 	(void)state;
-	say_bytes(client, part, sizeof(part));
+	send_bytes(client, part, sizeof(part));
 	assert_state(client, CLIENT_PAIRED);
-	leave(client);
-	assert_gone(client);
+	disconnect(client);
+	assert_closed(client);
 	assert_server_closed(not_ready);
 	/* No Terminate is sent: the server would read it as the rest of the message. */
-	assert_int_equal(heard_bytes(server), sizeof(part));
+	assert_int_equal(received_length(server), sizeof(part));
 }
 
 static void test_incomplete_message_of_the_server_is_read_to_its_end(void **state)
@@ -307,11 +307,11 @@ static void test_incomplete_message_of_the_server_is_read_to_its_end(void **stat
 
 	(void)state;
 	exchange("Q", "T");
-	say_bytes(server, row, 100);
-	leave(client);
+	send_bytes(server, row, 100);
+	disconnect(client);
 	assert_state(server, SERVER_DRAINING);
-	say_bytes(server, row + 100, 200);
-	say(server, "CZ");
+	send_bytes(server, row + 100, 200);
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -322,9 +322,9 @@ static void test_unexpected_message_closes_the_server(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(said); i++) {
 		exchange("Q", "");
-		leave(client);
-		say(server, said[i]);
-		assert_gone(server);
+		disconnect(client);
+		send_letters(server, said[i]);
+		assert_closed(server);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
@@ -334,37 +334,37 @@ static void test_unknown_message_closes_the_server(void **state)
 {
 	(void)state;
 	exchange("Q", "");
-	leave(client);
-	say_bytes(server, "y\0\0\0\4", 5);
+	disconnect(client);
+	send_bytes(server, "y\0\0\0\4", 5);
 	assert_server_closed("unknown pkt");
 	client = fake_client(pool);
 	server = fake_server(pool);
 	exchange("Q", "");
-	leave(client);
-	say_bytes(server, "Z\0\0\0\5?", 6);
+	disconnect(client);
+	send_bytes(server, "Z\0\0\0\5?", 6);
 	assert_server_closed("bad pkt header");
 }
 
 static void test_server_without_a_cancel_key_is_closed(void **state)
 {
 	(void)state;
-	free(actor_server(server)->cancel_key);
-	actor_server(server)->cancel_key = NULL;
+	free(endpoint_server(server)->cancel_key);
+	endpoint_server(server)->cancel_key = NULL;
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	assert_server_closed(not_ready);
-	assert_heard(server, "X");
+	assert_received(server, "X");
 }
 
 static void test_open_transaction_is_rolled_back_without_a_cancel_key(void **state)
 {
 	(void)state;
-	free(actor_server(server)->cancel_key);
-	actor_server(server)->cancel_key = NULL;
+	free(endpoint_server(server)->cancel_key);
+	endpoint_server(server)->cancel_key = NULL;
 	exchange("Q", "C>");
-	leave(client);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	disconnect(client);
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -372,12 +372,12 @@ static void test_blocked_server_is_closed(void **state)
 {
 	(void)state;
 	scripted_allow(server->script, 3);
-	say(client, "Q");
-	assert_true(stream_is_blocked(&actor_link(server)->stream));
-	leave(client);
-	assert_gone(client);
-	assert_gone(server);
-	assert_heard(server, "~");
+	send_letters(client, "Q");
+	assert_true(stream_is_blocked(&endpoint_link(server)->stream));
+	disconnect(client);
+	assert_closed(client);
+	assert_closed(server);
+	assert_received(server, "~");
 }
 
 /* All requests are answered, but not all of our bytes are sent. */
@@ -385,11 +385,11 @@ static void test_blocked_server_stays_draining(void **state)
 {
 	(void)state;
 	exchange("Q", "G");
-	hear(server);
+	read_letters(server);
 	scripted_allow(server->script, 3);
-	leave(client);
-	assert_heard(server, "~");
-	say(server, "EZ");
+	disconnect(client);
+	assert_received(server, "~");
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_DRAINING);
 }
 
@@ -397,10 +397,10 @@ static void test_server_within_a_message_header_stays_draining(void **state)
 {
 	(void)state;
 	exchange("Q", "TDC");
-	leave(client);
-	say_bytes(server, "Z\0\0\0\5IS\0\0", 9);
+	disconnect(client);
+	send_bytes(server, "Z\0\0\0\5IS\0\0", 9);
 	assert_state(server, SERVER_DRAINING);
-	say_bytes(server, "\0\10a\0b\0", 6);
+	send_bytes(server, "\0\10a\0b\0", 6);
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -408,12 +408,12 @@ static void test_blocked_server_is_drained_after_a_terminate(void **state)
 {
 	(void)state;
 	scripted_allow(server->script, 3);
-	say(client, "QX");
+	send_letters(client, "QX");
 	/* The Terminate is not read while the server is blocked: it arrives later. */
-	allow(server, SCRIPTED_ANY);
-	assert_heard(server, "Q");
+	allow_output(server, SCRIPTED_ANY);
+	assert_received(server, "Q");
 	assert_state(server, SERVER_DRAINING);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -421,8 +421,8 @@ static void test_server_may_disconnect_while_draining(void **state)
 {
 	(void)state;
 	exchange("Q", "");
-	leave(client);
-	leave(server);
+	disconnect(client);
+	disconnect(server);
 	assert_server_closed("server conn crashed?");
 	assert_int_equal(pool->cancels_due, 0);
 }
@@ -431,7 +431,7 @@ static void test_kill_closes_a_draining_server(void **state)
 {
 	(void)state;
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	control_kill(&fake_registry, pool->database, false);
 	fake_turn();
 	assert_server_closed("database removed");
@@ -442,7 +442,7 @@ static void test_takeover_closes_a_draining_server(void **state)
 	(void)state;
 	exchange("Q", "");
 	fake_registry.process->still = true;
-	leave(client);
+	disconnect(client);
 	assert_server_closed(not_ready);
 	fake_registry.process->still = false;
 }
@@ -450,9 +450,9 @@ static void test_takeover_closes_a_draining_server(void **state)
 /* --- cancel requests of ours -------------------------------------------------------------- */
 
 /* The connection that was launched last is established. */
-static struct actor *connected_carrier(void)
+static struct endpoint *connected_carrier(void)
 {
-	struct actor *carrier = fake_launched();
+	struct endpoint *carrier = fake_launched();
 
 	assert_non_null(carrier);
 	fake_connected(carrier, 0);
@@ -462,16 +462,16 @@ static struct actor *connected_carrier(void)
 
 static void test_running_query_is_cancelled(void **state)
 {
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
-	say_query(client, "slow");
+	send_query(client, "slow");
 	postgres_work(server);
-	leave(client);
+	disconnect(client);
 	carrier = connected_carrier();
-	assert_int_equal(actor_server(server)->cancels, 1);
+	assert_int_equal(endpoint_server(server)->cancels, 1);
 	postgres_work(carrier);
-	assert_gone(carrier);
+	assert_closed(carrier);
 	assert_int_equal(postgres_backend(server)->canceled, 1);
 	assert_state(server, SERVER_DRAINING);
 	postgres_work(server);
@@ -482,11 +482,11 @@ static void test_running_query_is_cancelled(void **state)
 static void test_running_query_in_a_transaction_is_cancelled_and_rolled_back(void **state)
 {
 	(void)state;
-	say_query(client, "begin");
+	send_query(client, "begin");
 	postgres_work(server);
-	say_query(client, "slow");
+	send_query(client, "slow");
 	postgres_work(server);
-	leave(client);
+	disconnect(client);
 	postgres_work(connected_carrier());
 	postgres_work(server);
 	assert_state(server, SERVER_IDLE);
@@ -495,73 +495,73 @@ static void test_running_query_in_a_transaction_is_cancelled_and_rolled_back(voi
 
 static void test_server_stays_draining_until_the_request_has_ended(void **state)
 {
-	struct actor *carrier, *next = fake_client(pool);
+	struct endpoint *carrier, *next = fake_client(pool);
 
 	(void)state;
 	exchange("Q", "");
-	leave(client);
-	say(next, "Q");
+	disconnect(client);
+	send_letters(next, "Q");
 	carrier = connected_carrier();
 	/* The query has ended by itself; the request might cancel the next one. */
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_DRAINING);
 	assert_state(next, CLIENT_WAITING);
-	assert_heard(server, "");
-	leave(carrier);
-	assert_gone(carrier);
+	assert_received(server, "");
+	disconnect(carrier);
+	assert_closed(carrier);
 	assert_state(next, CLIENT_PAIRED);
-	assert_heard(server, "Q");
+	assert_received(server, "Q");
 }
 
 static void test_rollback_waits_for_the_end_of_the_request(void **state)
 {
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
 	exchange("QQ", "C>");
-	leave(client);
+	disconnect(client);
 	carrier = connected_carrier();
-	say(server, "C>");
-	assert_heard(server, "");
-	leave(carrier);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	send_letters(server, "C>");
+	assert_received(server, "");
+	disconnect(carrier);
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_query_that_ends_before_the_request_is_not_cancelled(void **state)
 {
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	assert_int_equal(pool->cancels_due, 1);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_IDLE);
 	assert_int_equal(pool->cancels_due, 0);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_dropped(carrier);
+	assert_closed_silently(carrier);
 	assert_true(fake_logged("not sending cancel request for client that is now idle"));
 }
 
 static void test_each_pipelined_query_is_cancelled(void **state)
 {
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
 	exchange("QQQ", "");
-	leave(client);
+	disconnect(client);
 	for (int i = 0; i < 3; i++) {
 		carrier = connected_carrier();
 		/* Both orders of the two events. */
 		if (i % 2 == 0)
-			leave(carrier);
-		say(server, "EZ");
+			disconnect(carrier);
+		send_letters(server, "EZ");
 		if (i % 2 == 1)
-			leave(carrier);
-		assert_gone(carrier);
+			disconnect(carrier);
+		assert_closed(carrier);
 	}
 	assert_state(server, SERVER_IDLE);
 	assert_null(fake_launched());
@@ -571,32 +571,32 @@ static void test_request_without_effect_is_repeated(void **state)
 {
 	(void)state;
 	exchange("Q", "");
-	leave(client);
-	leave(connected_carrier());
+	disconnect(client);
+	disconnect(connected_carrier());
 	assert_state(server, SERVER_DRAINING);
 	assert_null(fake_launched());
 	inspect_after(USEC_PER_SEC / 3);
-	leave(connected_carrier());
-	say(server, "EZ");
+	disconnect(connected_carrier());
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_request_whose_connection_broke_is_repeated(void **state)
 {
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	carrier = fake_launched();
 	scripted_break(carrier->script);
 	fake_connected(carrier, 0);
-	assert_gone(carrier);
-	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_closed(carrier);
+	assert_int_equal(endpoint_server(server)->cancels, 0);
 	assert_null(fake_launched());
 	inspect_after(USEC_PER_SEC / 3);
-	leave(connected_carrier());
-	say(server, "EZ");
+	disconnect(connected_carrier());
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -604,13 +604,13 @@ static void test_query_before_a_terminate_is_cancelled_after_two_seconds(void **
 {
 	(void)state;
 	exchange("QX", "");
-	assert_gone(client);
+	assert_closed(client);
 	inspect_after(2 * USEC_PER_SEC);
 	assert_int_equal(pool->cancels_due, 0);
 	assert_null(fake_launched());
 	inspect_after(1);
-	leave(connected_carrier());
-	say(server, "EZ");
+	disconnect(connected_carrier());
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -618,12 +618,12 @@ static void test_each_query_before_a_terminate_has_two_seconds(void **state)
 {
 	(void)state;
 	exchange("QQX", "");
-	assert_gone(client);
-	say(server, "CZ");
+	assert_closed(client);
+	send_letters(server, "CZ");
 	inspect_after(2 * USEC_PER_SEC);
 	assert_int_equal(pool->cancels_due, 0);
 	assert_null(fake_launched());
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -632,7 +632,7 @@ static void test_draining_is_limited_by_cancel_wait_timeout(void **state)
 	(void)state;
 	fake_set("cancel_wait_timeout", "5");
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	inspect_after(7 * USEC_PER_SEC);
 	assert_state(server, SERVER_DRAINING);
 	inspect_after(1);
@@ -645,7 +645,7 @@ static void test_draining_is_limited_without_cancel_wait_timeout(void **state)
 	(void)state;
 	fake_set("cancel_wait_timeout", "0");
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	inspect_after(12 * USEC_PER_SEC);
 	assert_state(server, SERVER_DRAINING);
 	inspect_after(1);
@@ -655,14 +655,14 @@ static void test_draining_is_limited_without_cancel_wait_timeout(void **state)
 /* The request may still be in flight, since its result is unknown. */
 static void test_server_is_closed_when_its_request_is_lost(void **state)
 {
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
 	exchange("Q", "");
-	leave(client);
+	disconnect(client);
 	carrier = connected_carrier();
-	say(server, "TDCZ");
-	server_close_for(actor_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
+	send_letters(server, "TDCZ");
+	server_close_for(endpoint_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
 	fake_turn();
 	assert_server_closed("cancel_wait_timeout");
 }
@@ -685,27 +685,27 @@ static struct buffer megabyte_of_rows(void)
 static void test_server_is_paused_after_a_megabyte_until_the_request_is_sent(void **state)
 {
 	struct buffer rows = megabyte_of_rows();
-	struct actor *carrier;
+	struct endpoint *carrier;
 
 	(void)state;
 	for (int way = 0; way < 2; way++) {
 		exchange("Q", "T");
-		say(client, "H");
+		send_letters(client, "H");
 		if (way == 0)
-			leave(client);
+			disconnect(client);
 		else
-			say(client, "X");
-		hear(server);
-		say_bytes(server, rows.data, rows.length);
-		assert_false(actor_link(server)->stream.paused);
-		say(server, "D");
-		assert_true(actor_link(server)->stream.paused);
+			send_letters(client, "X");
+		read_letters(server);
+		send_bytes(server, rows.data, rows.length);
+		assert_false(endpoint_link(server)->stream.paused);
+		send_letters(server, "D");
+		assert_true(endpoint_link(server)->stream.paused);
 		scripted_feed(server->script, rows.data, rows.length);
 		carrier = connected_carrier();
 		assert_int_equal(scripted_unread(server->script), rows.length);
-		leave(carrier);
-		assert_false(actor_link(server)->stream.paused);
-		say(server, "EZ");
+		disconnect(carrier);
+		assert_false(endpoint_link(server)->stream.paused);
+		send_letters(server, "EZ");
 		assert_state(server, SERVER_IDLE);
 		client = fake_client(pool);
 	}
@@ -718,13 +718,13 @@ static void test_answer_without_end_closes_the_server(void **state)
 
 	(void)state;
 	exchange("Q", "T");
-	leave(client);
-	leave(connected_carrier());
+	disconnect(client);
+	disconnect(connected_carrier());
 	for (int i = 0; i < 16; i++) {
-		say_bytes(server, rows.data, rows.length);
+		send_bytes(server, rows.data, rows.length);
 		assert_state(server, SERVER_DRAINING);
 	}
-	say(server, "D");
+	send_letters(server, "D");
 	assert_server_closed(not_ready);
 	buffer_free(&rows);
 }
@@ -735,18 +735,18 @@ static void test_limit_of_an_answer_applies_to_each_query(void **state)
 
 	(void)state;
 	exchange("QQ", "T");
-	leave(client);
-	leave(connected_carrier());
+	disconnect(client);
+	disconnect(connected_carrier());
 	for (int i = 0; i < 15; i++)
-		say_bytes(server, rows.data, rows.length);
-	say(server, "EZ");
-	say_bytes(server, rows.data, rows.length - 1024);
-	assert_false(actor_link(server)->stream.paused);
-	say_bytes(server, rows.data, 1024);
-	leave(connected_carrier());
+		send_bytes(server, rows.data, rows.length);
+	send_letters(server, "EZ");
+	send_bytes(server, rows.data, rows.length - 1024);
+	assert_false(endpoint_link(server)->stream.paused);
+	send_bytes(server, rows.data, 1024);
+	disconnect(connected_carrier());
 	for (int i = 0; i < 15; i++)
-		say_bytes(server, rows.data, rows.length);
-	say(server, "EZ");
+		send_bytes(server, rows.data, rows.length);
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 	buffer_free(&rows);
 }
@@ -756,13 +756,13 @@ static void test_answer_without_end_closes_a_server_without_a_cancel_key(void **
 	struct buffer rows = megabyte_of_rows();
 
 	(void)state;
-	free(actor_server(server)->cancel_key);
-	actor_server(server)->cancel_key = NULL;
+	free(endpoint_server(server)->cancel_key);
+	endpoint_server(server)->cancel_key = NULL;
 	exchange("Q", "T");
-	say(client, "X");
-	say_bytes(server, rows.data, rows.length);
+	send_letters(client, "X");
+	send_bytes(server, rows.data, rows.length);
 	assert_state(server, SERVER_DRAINING);
-	say(server, "D");
+	send_letters(server, "D");
 	assert_server_closed(not_ready);
 	buffer_free(&rows);
 }
@@ -771,28 +771,28 @@ static void test_message_that_is_too_long_closes_the_server(void **state)
 {
 	(void)state;
 	exchange("Q", "T");
-	say_bytes(server, "D\x20\0\0\0", 5);
-	leave(client);
+	send_bytes(server, "D\x20\0\0\0", 5);
+	disconnect(client);
 	assert_server_closed(not_ready);
 }
 
 static void test_waiting_clients_are_served_in_order(void **state)
 {
-	struct actor *waiting[3];
+	struct endpoint *waiting[3];
 
 	(void)state;
 	exchange("Q", "");
 	for (int i = 0; i < 3; i++) {
 		waiting[i] = fake_client(pool);
-		say(waiting[i], "Q");
+		send_letters(waiting[i], "Q");
 	}
-	leave(client);
-	leave(connected_carrier());
-	say(server, "EZ");
+	disconnect(client);
+	disconnect(connected_carrier());
+	send_letters(server, "EZ");
 	for (int i = 0; i < 3; i++) {
 		assert_state(waiting[i], CLIENT_PAIRED);
-		say(server, "TDCZ");
-		assert_heard(waiting[i], "TDCZ");
+		send_letters(server, "TDCZ");
+		assert_received(waiting[i], "TDCZ");
 	}
 	assert_null(fake_launched());
 }
@@ -801,15 +801,15 @@ static void test_waiting_clients_are_served_in_order(void **state)
 static void test_paused_server_is_read_again(void **state)
 {
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_allow(client->script, 3);
-	say(server, "TDDD");
-	assert_true(actor_link(server)->stream.paused);
+	send_letters(server, "TDDD");
+	assert_true(endpoint_link(server)->stream.paused);
 	scripted_feed(server->script, "D\0\0\0\4", 5);
-	vanish(client);
-	assert_gone(client);
-	assert_false(actor_link(server)->stream.paused);
-	say(server, "DCZ");
+	break_connection(client);
+	assert_closed(client);
+	assert_false(endpoint_link(server)->stream.paused);
+	send_letters(server, "DCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -819,24 +819,24 @@ static void test_session_is_reset_after_draining(void **state)
 {
 	(void)state;
 	exchange("Q", "C>");
-	leave(client);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	disconnect(client);
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_RESETTING);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
-	assert_false(actor_server(server)->drained);
+	assert_false(endpoint_server(server)->drained);
 }
 
 static void test_failed_reset_closes_a_drained_server(void **state)
 {
 	(void)state;
 	exchange("Q", "C>");
-	leave(client);
-	say(server, "CZ");
+	disconnect(client);
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_RESETTING);
-	say(server, "EZ");
+	send_letters(server, "EZ");
 	assert_server_closed("reset query failed");
 }
 
@@ -844,9 +844,9 @@ static void test_failed_reset_keeps_a_clean_server(void **state)
 {
 	(void)state;
 	exchange("Q", "CZ");
-	leave(client);
+	disconnect(client);
 	assert_state(server, SERVER_RESETTING);
-	say(server, "EZ");
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 

@@ -33,16 +33,16 @@ static int start(void **state)
 }
 
 /* A client that waits for a server of the pool, or is paired with one. */
-static struct actor *client_with_query(struct pool *of)
+static struct endpoint *client_with_query(struct pool *of)
 {
-	struct actor *client = fake_client(of);
+	struct endpoint *client = fake_client(of);
 
-	say(client, "Q");
+	send_letters(client, "Q");
 	return client;
 }
 
 /* The server that is being launched logs in. */
-static struct actor *log_in(struct actor *server)
+static struct endpoint *log_in(struct endpoint *server)
 {
 	assert_non_null(server);
 	fake_connected(server, 0);
@@ -72,25 +72,25 @@ static void test_one_launch_runs_at_a_time(void **state)
 
 static void test_full_pool_launches_no_server(void **state)
 {
-	struct actor *servers[2] = {fake_server(pool), fake_server(pool)};
+	struct endpoint *servers[2] = {fake_server(pool), fake_server(pool)};
 
 	(void)state;
 	assert_false(launch_server(pool, false));
-	leave(servers[0]);
+	disconnect(servers[0]);
 	assert_true(launch_server(pool, false));
 }
 
 static void test_servers_of_every_state_count_for_the_pool_size(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
 	fake_set("default_pool_size", "1");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(server, SERVER_PAIRED);
 	assert_false(launch_server(pool, false));
-	say(server, "CZ");
-	server_enter(actor_server(server), SERVER_STALE);
+	send_letters(server, "CZ");
+	server_enter(endpoint_server(server), SERVER_STALE);
 	assert_false(launch_server(pool, false));
 }
 
@@ -131,11 +131,11 @@ static void test_launched_server_is_counted_until_it_is_closed(void **state)
 
 static void test_immediate_connect_failure_is_a_failed_launch(void **state)
 {
-	struct actor *client = fake_client(pool);
+	struct endpoint *client = fake_client(pool);
 
 	(void)state;
 	fake_refuses_connects = true;
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_WAITING);
 	assert_true(pool->failing);
 	assert_string_equal(pool->last_failure.text, "connect failed");
@@ -162,7 +162,7 @@ static int start_reserve(void **state)
 
 static void test_reserve_pool_is_used_after_reserve_pool_timeout(void **state)
 {
-	struct actor *first = client_with_query(pool);
+	struct endpoint *first = client_with_query(pool);
 
 	(void)state;
 	assert_state(first, CLIENT_WAITING);
@@ -173,18 +173,18 @@ static void test_reserve_pool_is_used_after_reserve_pool_timeout(void **state)
 	fake_advance(1);
 	do_pool_work();
 	log_in(fake_launched());
-	assert_heard(first, "TDCZ");
+	assert_received(first, "TDCZ");
 	assert_true(fake_logged("taking connection from reserve_pool"));
 }
 
 static void test_reserve_pool_size_is_a_limit(void **state)
 {
-	struct actor *clients[3];
+	struct endpoint *clients[3];
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		clients[i] = fake_client(pool);
-		say_query(clients[i], "slow");
+		send_query(clients[i], "slow");
 	}
 	fake_advance(5 * USEC_PER_SEC);
 	do_pool_work();
@@ -221,24 +221,24 @@ static void test_min_pool_size_does_not_use_the_reserve_pool(void **state)
 static void test_idle_server_of_the_same_database_is_evicted(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
-	struct actor *idle = fake_server(bobs), *client = fake_client(pool);
+	struct endpoint *idle = fake_server(bobs), *client = fake_client(pool);
 
 	(void)state;
 	fake_set("max_db_connections", "1");
-	say(client, "Q");
-	assert_heard(idle, "X");
-	assert_gone(idle);
+	send_letters(client, "Q");
+	assert_received(idle, "X");
+	assert_closed(idle);
 	assert_true(fake_logged("closing because: evicted"));
 	assert_int_equal(pool->database->servers, 1);
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_server_idle_for_the_longest_time_is_evicted(void **state)
 {
 	struct pool *pools[3] = {
 		fake_pool("db", "bob"), fake_pool("db", "carol"), fake_pool("db", "dora")};
-	struct actor *servers[6];
+	struct endpoint *servers[6];
 	static const int last_request[6] = {
 		30, 50, 20, 60, 10, 40}; /* seconds since the last request */
 
@@ -246,95 +246,96 @@ static void test_server_idle_for_the_longest_time_is_evicted(void **state)
 	fake_advance(100 * USEC_PER_SEC);
 	for (int i = 0; i < 6; i++) {
 		servers[i] = fake_server(pools[i / 2]);
-		actor_link(servers[i])->request_time -= last_request[i] * USEC_PER_SEC;
+		endpoint_link(servers[i])->request_time -= last_request[i] * USEC_PER_SEC;
 	}
 	fake_set("max_db_connections", "6");
 	assert_true(launch_server(pool, false));
-	assert_gone(servers[3]);
+	assert_closed(servers[3]);
 	log_in(fake_launched());
 	assert_int_equal(pool->database->servers, 6);
 	assert_true(launch_server(pool, false));
-	assert_gone(servers[1]);
+	assert_closed(servers[1]);
 	log_in(fake_launched());
 	/* Several servers are evicted if the limit was lowered. */
 	fake_set("max_db_connections", "4");
 	assert_true(launch_server(fake_pool("db", "erik"), false));
-	assert_gone(servers[5]);
-	assert_gone(servers[0]);
-	assert_gone(servers[2]);
-	assert_false(is_gone(servers[4]));
+	assert_closed(servers[5]);
+	assert_closed(servers[0]);
+	assert_closed(servers[2]);
+	assert_false(is_closed(servers[4]));
 	assert_int_equal(pool->database->servers, 4);
 }
 
 static void test_paired_server_is_evicted_when_it_is_free(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
-	struct actor *busy = fake_server(bobs), *bob = client_with_query(bobs);
-	struct actor *client = fake_client(pool);
+	struct endpoint *busy = fake_server(bobs), *bob = client_with_query(bobs);
+	struct endpoint *client = fake_client(pool);
 
 	(void)state;
 	fake_set("max_db_connections", "1");
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_WAITING);
 	assert_null(fake_launched());
 	assert_true(fake_logged("launch_new_connection: database 'db' full (1 >= 1)"));
-	say(busy, "CZ");
-	assert_heard(bob, "CZ");
-	assert_gone(busy);
+	send_letters(busy, "CZ");
+	assert_received(bob, "CZ");
+	assert_closed(busy);
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_stale_server_is_evicted_unless_its_clients_wait(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
-	struct actor *used = fake_server(bobs), *bob;
+	struct endpoint *used = fake_server(bobs), *bob;
 
 	(void)state;
 	fake_set("max_db_connections", "1");
-	server_enter(actor_server(used), SERVER_STALE);
+	server_enter(endpoint_server(used), SERVER_STALE);
 	fake_advance(60 * USEC_PER_SEC);
 	bob = client_with_query(bobs);
 	assert_state(used, SERVER_CHECKING);
 	assert_false(launch_server(pool, false));
-	assert_false(is_gone(used));
-	leave(bob);
+	assert_false(is_closed(used));
+	disconnect(bob);
 	assert_true(launch_server(pool, false));
-	assert_gone(used);
+	assert_closed(used);
 }
 
 static void test_min_pool_size_evicts_no_server(void **state)
 {
-	struct actor *idle = fake_server(fake_pool("db", "bob"));
+	struct endpoint *idle = fake_server(fake_pool("db", "bob"));
 
 	(void)state;
 	fake_set("max_db_connections", "1");
 	assert_false(launch_server(pool, true));
-	assert_false(is_gone(idle));
+	assert_false(is_closed(idle));
 	assert_true(launch_server(pool, false));
-	assert_gone(idle);
+	assert_closed(idle);
 }
 
 static void test_idle_server_of_the_same_user_is_evicted(void **state)
 {
 	struct pool *others = fake_pool("other", "alice");
-	struct actor *idle = fake_server(others), *bobs = fake_server(fake_pool("db", "bob"));
-	struct actor *client = fake_client(pool);
+	struct endpoint *idle = fake_server(others),
+			*bobs = fake_server(fake_pool("db", "bob"));
+	struct endpoint *client = fake_client(pool);
 
 	(void)state;
 	fake_set("max_user_connections", "1");
-	say(client, "Q");
-	assert_gone(idle);
-	assert_false(is_gone(bobs));
+	send_letters(client, "Q");
+	assert_closed(idle);
+	assert_false(is_closed(bobs));
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 	assert_int_equal(pool->user->servers, 1);
 }
 
 static void test_paired_server_of_the_same_user_is_not_evicted(void **state)
 {
 	struct pool *others = fake_pool("other", "alice");
-	struct actor *busy = fake_server(others), *client;
+	struct endpoint *busy = fake_server(others), *client;
 
 	(void)state;
 	fake_set("max_user_connections", "1");
@@ -344,40 +345,40 @@ static void test_paired_server_of_the_same_user_is_not_evicted(void **state)
 	assert_null(fake_launched());
 	assert_true(fake_logged("launch_new_connection: user 'alice' full (1 >= 1)"));
 	/* When the server is free again, the janitor's next run serves the waiting client. */
-	say(busy, "CZ");
+	send_letters(busy, "CZ");
 	do_pool_work();
-	assert_gone(busy);
+	assert_closed(busy);
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_closed_server_of_the_same_user_makes_room(void **state)
 {
 	struct pool *others = fake_pool("other", "alice");
-	struct actor *busy = fake_server(others), *client;
+	struct endpoint *busy = fake_server(others), *client;
 
 	(void)state;
 	fake_set("max_user_connections", "1");
 	client_with_query(others);
 	client = client_with_query(pool);
 	assert_state(client, CLIENT_WAITING);
-	leave(busy);
+	disconnect(busy);
 	do_pool_work();
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 /* --- retry delays ------------------------------------------------------------------------- */
 
 static void refuse_login(const char *sqlstate, const char *text)
 {
-	struct actor *server = fake_launched();
+	struct endpoint *server = fake_launched();
 
 	assert_non_null(server);
 	fake_connected(server, 0);
-	assert_heard(server, "^");
-	say_error(server, sqlstate, text);
-	assert_gone(server);
+	assert_received(server, "^");
+	send_error(server, sqlstate, text);
+	assert_closed(server);
 }
 
 static void test_failed_launch_is_retried_after_server_login_retry(void **state)
@@ -406,7 +407,7 @@ static void test_retry_delay_starts_with_the_failed_launch(void **state)
 
 static void test_server_that_is_starting_up_is_retried_after_a_second(void **state)
 {
-	struct actor *client = client_with_query(pool);
+	struct endpoint *client = client_with_query(pool);
 
 	(void)state;
 	refuse_login("57P03", "the database system is starting up");
@@ -417,12 +418,12 @@ static void test_server_that_is_starting_up_is_retried_after_a_second(void **sta
 	fake_advance(1);
 	do_pool_work();
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_server_login_retry_0_still_has_a_short_delay(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("server_login_retry", "0");
@@ -433,7 +434,7 @@ static void test_server_login_retry_0_still_has_a_short_delay(void **state)
 	fake_advance(USEC_PER_SEC / 20);
 	do_pool_work();
 	log_in(fake_launched());
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_login_ends_the_failing_state(void **state)
@@ -453,60 +454,60 @@ static void test_login_ends_the_failing_state(void **state)
 
 static void test_all_waiting_clients_receive_the_login_error(void **state)
 {
-	struct actor *clients[3];
+	struct endpoint *clients[3];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++)
 		clients[i] = client_with_query(pool);
 	refuse_login("3D000", "database \"db\" does not exist");
 	for (size_t i = 0; i < COUNT(clients); i++)
-		assert_told(clients[i], "3D000", "database \"db\" does not exist");
+		assert_closed_with_error(clients[i], "3D000", "database \"db\" does not exist");
 	assert_null(fake_launched());
 }
 
 static void test_login_error_is_not_sent_while_a_server_is_left(void **state)
 {
-	struct actor *server = fake_server(pool), *clients[2];
+	struct endpoint *server = fake_server(pool), *clients[2];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++)
 		clients[i] = client_with_query(pool);
 	refuse_login("53300", "sorry, too many clients already");
 	assert_state(clients[1], CLIENT_WAITING);
-	say(server, "CZ");
-	say(server, "CZ");
-	assert_heard(clients[1], "CZ");
+	send_letters(server, "CZ");
+	send_letters(server, "CZ");
+	assert_received(clients[1], "CZ");
 }
 
 static void test_login_error_is_sent_when_all_servers_are_to_be_closed(void **state)
 {
-	struct actor *server = fake_server(pool), *busy, *waiting;
+	struct endpoint *server = fake_server(pool), *busy, *waiting;
 
 	(void)state;
 	busy = client_with_query(pool);
 	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
 	waiting = client_with_query(pool);
 	refuse_login("28000", "role \"alice\" does not exist");
-	assert_told(waiting, "28000", "role \"alice\" does not exist");
+	assert_closed_with_error(waiting, "28000", "role \"alice\" does not exist");
 	assert_state(busy, CLIENT_PAIRED);
-	say(server, "CZ");
-	assert_heard(busy, "CZ");
+	send_letters(server, "CZ");
+	assert_received(busy, "CZ");
 }
 
 static void test_login_error_without_text_or_code_is_completed(void **state)
 {
-	struct actor *client = client_with_query(pool), *server = fake_launched();
+	struct endpoint *client = client_with_query(pool), *server = fake_launched();
 	struct buffer buffer;
 
 	(void)state;
 	fake_connected(server, 0);
 	buffer_init(&buffer);
 	writer_message(&buffer, 'E', "\0", 1);
-	say_buffer(server, &buffer);
-	assert_heard(client, "E");
+	send_buffer(server, &buffer);
+	assert_received(client, "E");
 	assert_int_equal(strlen(client->sqlstate), 5);
 	assert_true(client->text[0] != '\0');
-	assert_gone(client);
+	assert_closed(client);
 }
 
 int main(void)

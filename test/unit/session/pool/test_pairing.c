@@ -41,15 +41,15 @@ static int start_full(void **state)
 }
 
 /* The server answers the query that it received. */
-static void answer(struct actor *server)
+static void answer(struct endpoint *server)
 {
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 }
 
-static void assert_served(struct actor *client)
+static void assert_served(struct endpoint *client)
 {
-	assert_heard(client, "CZ");
+	assert_received(client, "CZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -62,13 +62,13 @@ static unsigned count(enum server_list list)
 
 static void test_waiting_clients_are_served_in_order(void **state)
 {
-	struct actor *clients[6], *server;
+	struct endpoint *clients[6], *server;
 
 	(void)state;
 	server = fake_server(pool);
 	for (size_t i = 0; i < COUNT(clients); i++) {
 		clients[i] = fake_client(pool);
-		say(clients[i], "Q");
+		send_letters(clients[i], "Q");
 		assert_state(clients[i], i == 0 ? CLIENT_PAIRED : CLIENT_WAITING);
 	}
 	for (size_t i = 0; i < COUNT(clients); i++) {
@@ -80,12 +80,12 @@ static void test_waiting_clients_are_served_in_order(void **state)
 
 static void test_client_with_another_query_goes_to_the_end_of_the_queue(void **state)
 {
-	struct actor *server = fake_server(pool);
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *server = fake_server(pool);
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	say(one, "Q");
-	say(two, "Q");
+	send_letters(one, "Q");
+	send_letters(two, "Q");
 	/* The next query arrives together with the answer to the first one. */
 	scripted_feed(one->script, "Q\0\0\0\5\0", 6);
 	answer(server);
@@ -100,18 +100,18 @@ static void test_client_with_another_query_goes_to_the_end_of_the_queue(void **s
 
 static void test_disconnected_waiting_client_is_skipped(void **state)
 {
-	struct actor *server = fake_server(pool);
-	struct actor *clients[5];
+	struct endpoint *server = fake_server(pool);
+	struct endpoint *clients[5];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++) {
 		clients[i] = fake_client(pool);
-		say(clients[i], "Q");
+		send_letters(clients[i], "Q");
 	}
-	leave(clients[1]);
-	vanish(clients[3]);
-	assert_dropped(clients[1]);
-	assert_gone(clients[3]);
+	disconnect(clients[1]);
+	break_connection(clients[3]);
+	assert_closed_silently(clients[1]);
+	assert_closed(clients[3]);
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 2);
 	answer(server);
 	assert_served(clients[0]);
@@ -119,34 +119,34 @@ static void test_disconnected_waiting_client_is_skipped(void **state)
 	assert_served(clients[2]);
 	answer(server);
 	assert_served(clients[4]);
-	assert_heard(server, "");
+	assert_received(server, "");
 }
 
 static void test_waiting_client_is_not_read(void **state)
 {
-	struct actor *server = fake_server(pool);
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *server = fake_server(pool);
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	say(one, "Q");
-	say(two, "PBES");
-	say(two, "PBES");
+	send_letters(one, "Q");
+	send_letters(two, "PBES");
+	send_letters(two, "PBES");
 	assert_int_equal(scripted_unread(two->script), 45);
 	answer(server);
 	scripted_run_all(two->script);
-	assert_heard(server, "PBESPBES");
-	say(server, "12DCZ12DCZ");
-	assert_heard(two, "12DCZ12DCZ");
+	assert_received(server, "PBESPBES");
+	send_letters(server, "12DCZ12DCZ");
+	assert_received(two, "12DCZ12DCZ");
 }
 
 static void test_wait_time_is_counted(void **state)
 {
-	struct actor *server = fake_server(pool);
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *server = fake_server(pool);
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	say(one, "Q");
-	say(two, "Q");
+	send_letters(one, "Q");
+	send_letters(two, "Q");
 	fake_advance(3 * USEC_PER_SEC);
 	assert_int_equal(pool_longest_wait(pool, loop_now(&fake_loop)), 3 * USEC_PER_SEC);
 	answer(server);
@@ -158,20 +158,20 @@ static void test_wait_time_is_counted(void **state)
 
 static void test_each_freed_server_serves_a_waiting_client(void **state)
 {
-	struct actor *servers[3], *clients[7];
+	struct endpoint *servers[3], *clients[7];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(servers); i++)
 		servers[i] = fake_server(pool);
 	for (size_t i = 0; i < COUNT(clients); i++) {
 		clients[i] = fake_client(pool);
-		say(clients[i], "Q");
+		send_letters(clients[i], "Q");
 	}
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 4);
 	answer(servers[1]);
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 3);
 	assert_state(clients[3], CLIENT_PAIRED);
-	assert_ptr_equal(actor_link(clients[3])->peer, actor_link(servers[1]));
+	assert_ptr_equal(endpoint_link(clients[3])->peer, endpoint_link(servers[1]));
 	for (size_t i = 0; i < COUNT(servers); i++)
 		answer(servers[i]);
 	assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
@@ -179,13 +179,13 @@ static void test_each_freed_server_serves_a_waiting_client(void **state)
 
 /* --- which server is used ----------------------------------------------------------------- */
 
-static struct actor *run_query(struct actor *client, struct actor **servers, size_t n)
+static struct endpoint *run_query(struct endpoint *client, struct endpoint **servers, size_t n)
 {
-	struct actor *taken = NULL;
+	struct endpoint *taken = NULL;
 
-	say(client, "Q");
+	send_letters(client, "Q");
 	for (size_t i = 0; i < n; i++) {
-		if (actor_link(servers[i])->peer == actor_link(client))
+		if (endpoint_link(servers[i])->peer == endpoint_link(client))
 			taken = servers[i];
 	}
 	assert_non_null(taken);
@@ -196,14 +196,14 @@ static struct actor *run_query(struct actor *client, struct actor **servers, siz
 
 static void test_server_used_last_is_used_first(void **state)
 {
-	struct actor *servers[3], *client = fake_client(pool), *other = fake_client(pool);
+	struct endpoint *servers[3], *client = fake_client(pool), *other = fake_client(pool);
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(servers); i++)
 		servers[i] = fake_server(pool);
 	for (int i = 0; i < 5; i++)
 		assert_ptr_equal(run_query(client, servers, COUNT(servers)), servers[2]);
-	say(other, "Q");
+	send_letters(other, "Q");
 	assert_ptr_equal(run_query(client, servers, COUNT(servers)), servers[1]);
 	answer(servers[2]);
 	assert_ptr_equal(run_query(client, servers, COUNT(servers)), servers[2]);
@@ -211,7 +211,7 @@ static void test_server_used_last_is_used_first(void **state)
 
 static void test_server_round_robin_uses_all_servers_in_turn(void **state)
 {
-	struct actor *servers[3], *client = fake_client(pool);
+	struct endpoint *servers[3], *client = fake_client(pool);
 
 	(void)state;
 	fake_set("server_round_robin", "1");
@@ -223,22 +223,22 @@ static void test_server_round_robin_uses_all_servers_in_turn(void **state)
 
 static void test_unusable_idle_servers_are_closed_when_a_client_needs_one(void **state)
 {
-	struct actor *close_needed_server, *dirty, *partial, *good = fake_server(pool);
-	struct actor *client = fake_client(pool);
+	struct endpoint *close_needed_server, *dirty, *partial, *good = fake_server(pool);
+	struct endpoint *client = fake_client(pool);
 
 	(void)state;
 	partial = fake_server(pool);
 	dirty = fake_server(pool);
 	close_needed_server = fake_server(pool);
 	fake_set("default_pool_size", "0");
-	actor_server(close_needed_server)->close_needed = true;
-	say(dirty, "E");
-	say_bytes(partial, "N\0\0", 3);
+	endpoint_server(close_needed_server)->close_needed = true;
+	send_letters(dirty, "E");
+	send_bytes(partial, "N\0\0", 3);
 	assert_state(dirty, SERVER_IDLE);
-	say(client, "Q");
-	assert_gone(close_needed_server);
-	assert_gone(dirty);
-	assert_gone(partial);
+	send_letters(client, "Q");
+	assert_closed(close_needed_server);
+	assert_closed(dirty);
+	assert_closed(partial);
 	answer(good);
 	assert_served(client);
 	assert_true(fake_logged("closing because: obsolete connection"));
@@ -248,26 +248,26 @@ static void test_unusable_idle_servers_are_closed_when_a_client_needs_one(void *
 
 static void test_message_of_an_idle_server_makes_it_dirty(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	for (const char *letter = "ENSDZC1"; *letter; letter++) {
 		const char letters[] = {*letter, '\0'};
 
 		server = fake_server(pool);
-		say(server, letters);
-		assert_true(actor_server(server)->dirty);
+		send_letters(server, letters);
+		assert_true(endpoint_server(server)->dirty);
 	}
 }
 
 static void test_notification_of_an_idle_server_is_dropped(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	say(server, "AA");
-	assert_false(actor_server(server)->dirty);
-	say(client, "Q");
+	send_letters(server, "AA");
+	assert_false(endpoint_server(server)->dirty);
+	send_letters(client, "Q");
 	answer(server);
 	assert_served(client);
 }
@@ -276,11 +276,11 @@ static void test_notification_of_an_idle_server_is_dropped(void **state)
 
 static void test_no_client_is_paired_while_the_database_is_paused(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
 	pool->database->paused = true;
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_WAITING);
 	assert_state(server, SERVER_IDLE);
 	assert_null(fake_launched());
@@ -292,24 +292,24 @@ static void test_no_client_is_paired_while_the_database_is_paused(void **state)
 
 static void test_pause_closes_idle_servers_and_waits_for_paired_ones(void **state)
 {
-	struct actor *idle = fake_server(pool), *stale, *busy;
-	struct actor *client = fake_client(pool), *waiting = fake_client(pool);
+	struct endpoint *idle = fake_server(pool), *stale, *busy;
+	struct endpoint *client = fake_client(pool), *waiting = fake_client(pool);
 
 	(void)state;
 	stale = fake_server(pool);
-	server_enter(actor_server(stale), SERVER_STALE);
+	server_enter(endpoint_server(stale), SERVER_STALE);
 	busy = fake_server(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	control_pause(&fake_registry, NULL);
 	fake_turn();
-	assert_gone(idle);
-	assert_gone(stale);
+	assert_closed(idle);
+	assert_closed(stale);
 	assert_state(busy, SERVER_PAIRED);
 	assert_false(control_is_quiet(&fake_registry, NULL));
-	say(waiting, "Q");
+	send_letters(waiting, "Q");
 	answer(busy);
 	assert_served(client);
-	assert_gone(busy);
+	assert_closed(busy);
 	assert_true(fake_logged("closing because: pause mode"));
 	assert_true(control_is_quiet(&fake_registry, NULL));
 	assert_state(waiting, CLIENT_WAITING);
@@ -319,20 +319,20 @@ static void test_pause_closes_idle_servers_and_waits_for_paired_ones(void **stat
 	assert_non_null(busy);
 	fake_connected(busy, 0);
 	postgres_work(busy);
-	assert_heard(waiting, "TDCZ");
+	assert_received(waiting, "TDCZ");
 }
 
 static void test_shutdown_wait_for_servers_refuses_waiting_clients(void **state)
 {
-	struct actor *server = fake_server(pool);
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *server = fake_server(pool);
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
 	fake_registry.process->shutdown = SHUTDOWN_WAIT_FOR_SERVERS;
-	say(one, "Q");
+	send_letters(one, "Q");
 	assert_state(one, CLIENT_PAIRED);
-	say(two, "Q");
-	assert_told(two, "57P01", "server shutting down");
+	send_letters(two, "Q");
+	assert_closed_with_error(two, "57P01", "server shutting down");
 	answer(server);
 	assert_served(one);
 }
@@ -341,52 +341,52 @@ static void test_shutdown_wait_for_servers_refuses_waiting_clients(void **state)
 
 static void test_released_server_is_closed_first_for_its_age(void **state)
 {
-	struct actor *server, *client = fake_client(pool);
+	struct endpoint *server, *client = fake_client(pool);
 
 	(void)state;
 	fake_set("server_lifetime", "100");
 	server = fake_server(pool);
 	fake_advance(99 * USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
 	assert_served(client);
 	assert_state(server, SERVER_IDLE);
 	fake_advance(USEC_PER_SEC);
-	say(client, "Q");
-	actor_server(server)->close_needed = true;
+	send_letters(client, "Q");
+	endpoint_server(server)->close_needed = true;
 	answer(server);
 	assert_served(client);
-	assert_heard(server, "X");
-	assert_gone(server);
+	assert_received(server, "X");
+	assert_closed(server);
 	assert_true(fake_logged("closing because: server lifetime over"));
 }
 
 static void test_old_servers_are_closed_one_after_the_other(void **state)
 {
-	struct actor *servers[3], *client = fake_client(pool);
+	struct endpoint *servers[3], *client = fake_client(pool);
 
 	(void)state;
 	fake_set("server_lifetime", "90");
 	for (size_t i = 0; i < COUNT(servers); i++)
 		servers[i] = fake_server(pool);
 	fake_advance(100 * USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(servers[2]);
-	assert_gone(servers[2]);
+	assert_closed(servers[2]);
 	/* With three servers the next one is closed a third of server_lifetime later. */
 	fake_advance(29 * USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(servers[1]);
 	assert_state(servers[1], SERVER_IDLE);
 	fake_advance(1 * USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(servers[1]);
-	assert_gone(servers[1]);
+	assert_closed(servers[1]);
 }
 
 static void test_old_servers_are_closed_at_once_without_a_pool_size(void **state)
 {
-	struct actor *servers[3], *client = fake_client(pool);
+	struct endpoint *servers[3], *client = fake_client(pool);
 
 	(void)state;
 	fake_set("default_pool_size", "0");
@@ -395,43 +395,43 @@ static void test_old_servers_are_closed_at_once_without_a_pool_size(void **state
 		servers[i] = fake_server(pool);
 	fake_advance(100 * USEC_PER_SEC);
 	for (int i = 2; i >= 0; i--) {
-		say(client, "Q");
+		send_letters(client, "Q");
 		answer(servers[i]);
-		assert_gone(servers[i]);
+		assert_closed(servers[i]);
 	}
 }
 
 static void test_server_lifetime_0_closes_a_server_after_one_use(void **state)
 {
-	struct actor *client = fake_client(pool), *server;
+	struct endpoint *client = fake_client(pool), *server;
 
 	(void)state;
 	fake_set("server_lifetime", "0");
-	say(client, "Q");
+	send_letters(client, "Q");
 	for (int i = 0; i < 3; i++) {
 		server = fake_launched();
 		assert_non_null(server);
 		fake_connected(server, 0);
 		postgres_work(server);
-		assert_heard(client, "TDCZ");
-		assert_gone(server);
-		say(client, "Q");
+		assert_received(client, "TDCZ");
+		assert_closed(server);
+		send_letters(client, "Q");
 	}
 }
 
 static void test_released_server_is_closed_next_after_reconnect(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	control_reconnect(&fake_registry, pool->database);
 	assert_state(server, SERVER_PAIRED);
 	assert_true(control_is_reconnecting(&fake_registry, NULL));
 	pool->database->paused = true;
 	answer(server);
 	assert_served(client);
-	assert_gone(server);
+	assert_closed(server);
 	assert_true(fake_logged("closing because: close_needed"));
 	assert_false(control_is_reconnecting(&fake_registry, NULL));
 }
@@ -446,7 +446,7 @@ static void start_session(const char *settings)
 
 static void test_released_server_is_reset_next_in_session_mode(void **state)
 {
-	struct actor *server, *client, *next;
+	struct endpoint *server, *client, *next;
 
 	(void)state;
 	start_session("server_reset_query = DISCARD ALL\n");
@@ -454,106 +454,106 @@ static void test_released_server_is_reset_next_in_session_mode(void **state)
 	client = fake_client(pool);
 	next = fake_client(pool);
 	fake_set("default_pool_size", "1");
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
-	say(next, "Q");
+	send_letters(next, "Q");
 	assert_state(next, CLIENT_WAITING);
-	say(client, "X");
+	send_letters(client, "X");
 	assert_state(server, SERVER_RESETTING);
 	assert_state(next, CLIENT_WAITING);
 	assert_null(fake_launched());
-	assert_heard(server, "Q");
-	assert_string_equal((const char *)heard_body(server, &(size_t){0}), "DISCARD ALL");
-	say_parameter(server, "TimeZone", "GMT");
-	say(server, "NC");
-	say(server, "Z");
+	assert_received(server, "Q");
+	assert_string_equal((const char *)received_body(server, &(size_t){0}), "DISCARD ALL");
+	send_parameter_status(server, "TimeZone", "GMT");
+	send_letters(server, "NC");
+	send_letters(server, "Z");
 	assert_state(next, CLIENT_PAIRED);
 	answer(server);
-	assert_heard(next, "CZ");
+	assert_received(next, "CZ");
 }
 
 static void test_error_of_the_reset_query_is_ignored(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	start_session("server_reset_query = nonsense\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
-	leave(client);
-	assert_heard(server, "Q");
-	say(server, "EZ");
+	disconnect(client);
+	assert_received(server, "Q");
+	send_letters(server, "EZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_reset_query_that_leaves_a_transaction_open_closes_the_server(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	start_session("server_reset_query = BEGIN\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
-	leave(client);
-	assert_heard(server, "Q");
-	say(server, "C>");
-	assert_gone(server);
+	disconnect(client);
+	assert_received(server, "Q");
+	send_letters(server, "C>");
+	assert_closed(server);
 	assert_true(fake_logged("closing because: reset query failed"));
 }
 
 static void test_server_closed_during_its_reset_is_replaced(void **state)
 {
-	struct actor *server, *client, *next;
+	struct endpoint *server, *client, *next;
 
 	(void)state;
 	start_session("default_pool_size = 1\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
 	next = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
-	say(next, "Q");
-	leave(client);
+	send_letters(next, "Q");
+	disconnect(client);
 	assert_state(server, SERVER_RESETTING);
-	leave(server);
-	assert_gone(server);
+	disconnect(server);
+	assert_closed(server);
 	assert_non_null(fake_launched());
 	assert_state(next, CLIENT_WAITING);
 }
 
 static void test_message_after_the_reset_makes_the_server_unusable(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	start_session("");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
-	leave(client);
-	say(server, "CZE");
-	assert_true(is_gone(server) || actor_server(server)->dirty);
+	disconnect(client);
+	send_letters(server, "CZE");
+	assert_true(is_closed(server) || endpoint_server(server)->dirty);
 }
 
 static void test_transaction_mode_resets_with_server_reset_query_always_only(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	start_with("server_reset_query = DISCARD ALL\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
 	assert_served(client);
 	assert_state(server, SERVER_IDLE);
 	fake_set("server_reset_query_always", "1");
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
 	assert_served(client);
 	assert_state(server, SERVER_RESETTING);
@@ -563,7 +563,7 @@ static void test_transaction_mode_resets_with_server_reset_query_always_only(voi
 
 static void test_released_server_is_checked_last_with_server_check_delay_0(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 
 	(void)state;
 	start_with("server_reset_query =\nserver_check_delay = 0\n"
@@ -571,17 +571,17 @@ static void test_released_server_is_checked_last_with_server_check_delay_0(void 
 	server = fake_server(pool);
 	client = fake_client(pool);
 	/* A new server need not be checked: its login has just succeeded. */
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
 	assert_served(client);
 	assert_state(server, SERVER_STALE);
-	assert_heard(server, "");
-	say(client, "Q");
+	assert_received(server, "");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_WAITING);
 	assert_state(server, SERVER_CHECKING);
-	assert_heard(server, "Q");
-	assert_string_equal((const char *)heard_body(server, &(size_t){0}), "select 1");
-	say(server, "TDCZ");
+	assert_received(server, "Q");
+	assert_string_equal((const char *)received_body(server, &(size_t){0}), "select 1");
+	send_letters(server, "TDCZ");
 	assert_state(client, CLIENT_PAIRED);
 	answer(server);
 	assert_served(client);
@@ -589,17 +589,17 @@ static void test_released_server_is_checked_last_with_server_check_delay_0(void 
 
 static void test_reset_does_not_replace_the_check(void **state)
 {
-	struct actor *server, *client, *next;
+	struct endpoint *server, *client, *next;
 
 	(void)state;
 	start_session("server_check_delay = 0\ndefault_pool_size = 1\n");
 	server = fake_server(pool);
 	client = fake_client(pool);
 	next = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	answer(server);
-	say(next, "Q");
-	leave(client);
+	send_letters(next, "Q");
+	disconnect(client);
 	answer(server);
 	assert_state(server, SERVER_CHECKING);
 	answer(server);
@@ -616,37 +616,37 @@ static int start_stale(void **state)
 	return 0;
 }
 
-static struct actor *stale_server(void)
+static struct endpoint *stale_server(void)
 {
-	struct actor *server = fake_server(pool);
+	struct endpoint *server = fake_server(pool);
 
-	server_enter(actor_server(server), SERVER_STALE);
+	server_enter(endpoint_server(server), SERVER_STALE);
 	return server;
 }
 
 static void test_stale_server_is_checked_when_a_client_needs_it(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
 	fake_advance(31 * USEC_PER_SEC);
-	assert_heard(server, "");
-	say(client, "Q");
+	assert_received(server, "");
+	send_letters(client, "Q");
 	assert_state(server, SERVER_CHECKING);
-	assert_heard(server, "Q");
-	assert_string_equal((const char *)heard_body(server, &(size_t){0}), "");
-	say(server, "IZ");
+	assert_received(server, "Q");
+	assert_string_equal((const char *)received_body(server, &(size_t){0}), "");
+	send_letters(server, "IZ");
 	answer(server);
 	assert_served(client);
 }
 
 static void test_stale_server_is_not_checked_within_server_check_delay(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
 	fake_advance(29 * USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_PAIRED);
 	answer(server);
 	assert_served(client);
@@ -654,38 +654,38 @@ static void test_stale_server_is_not_checked_within_server_check_delay(void **st
 
 static void test_empty_server_check_query_disables_the_check(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
 	fake_set("server_check_query", "");
 	fake_advance(100 * USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_state(client, CLIENT_PAIRED);
 	answer(server);
 }
 
 static void test_error_of_the_check_query_is_ignored(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
 	fake_advance(31 * USEC_PER_SEC);
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "EZ");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "EZ");
 	answer(server);
 	assert_served(client);
 }
 
 static void test_check_query_that_leaves_a_transaction_open_closes_the_server(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
 	fake_advance(31 * USEC_PER_SEC);
-	say(client, "Q");
-	say(server, "C>");
-	assert_gone(server);
+	send_letters(client, "Q");
+	send_letters(server, "C>");
+	assert_closed(server);
 	assert_true(fake_logged("closing because: test query failed"));
 	assert_state(client, CLIENT_WAITING);
 	assert_non_null(fake_launched());
@@ -693,51 +693,51 @@ static void test_check_query_that_leaves_a_transaction_open_closes_the_server(vo
 
 static void test_closed_stale_server_is_replaced(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool), *launched;
+	struct endpoint *server = stale_server(), *client = fake_client(pool), *launched;
 
 	(void)state;
 	fake_advance(31 * USEC_PER_SEC);
 	scripted_break(server->script);
-	say(client, "Q");
-	assert_gone(server);
+	send_letters(client, "Q");
+	assert_closed(server);
 	fake_turn();
 	launched = fake_launched();
 	assert_non_null(launched);
 	fake_connected(launched, 0);
 	postgres_work(launched);
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_server_closed_during_its_check_is_replaced(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
 	fake_advance(31 * USEC_PER_SEC);
-	say(client, "Q");
-	leave(server);
-	assert_gone(server);
-	assert_heard(client, "");
+	send_letters(client, "Q");
+	disconnect(server);
+	assert_closed(server);
+	assert_received(client, "");
 	assert_state(client, CLIENT_WAITING);
 	assert_non_null(fake_launched());
 }
 
 static void test_dirty_stale_server_is_closed_without_a_check(void **state)
 {
-	struct actor *server = stale_server(), *client = fake_client(pool);
+	struct endpoint *server = stale_server(), *client = fake_client(pool);
 
 	(void)state;
-	say(server, "E");
+	send_letters(server, "E");
 	fake_advance(31 * USEC_PER_SEC);
-	say(client, "Q");
-	assert_heard(server, "X");
-	assert_gone(server);
+	send_letters(client, "Q");
+	assert_received(server, "X");
+	assert_closed(server);
 	assert_true(fake_logged("closing because: SV_USED server got dirty"));
 }
 
 static void test_one_server_is_checked_for_each_waiting_client(void **state)
 {
-	struct actor *servers[3], *clients[2];
+	struct endpoint *servers[3], *clients[2];
 
 	(void)state;
 	fake_set("default_pool_size", "3");
@@ -746,20 +746,20 @@ static void test_one_server_is_checked_for_each_waiting_client(void **state)
 	fake_advance(31 * USEC_PER_SEC);
 	for (size_t i = 0; i < COUNT(clients); i++)
 		clients[i] = fake_client(pool);
-	say(clients[0], "Q");
+	send_letters(clients[0], "Q");
 	assert_int_equal(count(SERVERS_TESTED), 1);
 	/* The client waits for the server that is being checked; no second check is started. */
 	pool_needs_work(pool);
 	fake_turn();
 	assert_int_equal(count(SERVERS_TESTED), 1);
-	say(clients[1], "Q");
+	send_letters(clients[1], "Q");
 	assert_int_equal(count(SERVERS_TESTED), 2);
 	assert_int_equal(count(SERVERS_USED), 1);
 	/* The server used last is checked first, and serves the first client of the queue. */
 	assert_state(servers[2], SERVER_CHECKING);
 	assert_state(servers[1], SERVER_CHECKING);
 	answer(servers[1]);
-	assert_ptr_equal(actor_link(clients[0])->peer, actor_link(servers[1]));
+	assert_ptr_equal(endpoint_link(clients[0])->peer, endpoint_link(servers[1]));
 	answer(servers[2]);
 	answer(servers[1]);
 	answer(servers[2]);
@@ -771,42 +771,42 @@ static void test_one_server_is_checked_for_each_waiting_client(void **state)
 
 static void test_server_is_launched_for_a_waiting_client(void **state)
 {
-	struct actor *client = fake_client(pool), *server;
+	struct endpoint *client = fake_client(pool), *server;
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	server = fake_launched();
 	assert_non_null(server);
 	assert_state(server, SERVER_CONNECTING);
 	fake_connected(server, 0);
 	postgres_work(server);
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_new_server_serves_the_first_waiting_client(void **state)
 {
-	struct actor *one = fake_client(pool), *two = fake_client(pool), *server;
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool), *server;
 
 	(void)state;
-	say(one, "Q");
-	say(two, "Q");
+	send_letters(one, "Q");
+	send_letters(two, "Q");
 	server = fake_launched();
 	assert_null(fake_launched()); /* one launch at a time */
-	leave(one);
+	disconnect(one);
 	fake_connected(server, 0);
 	postgres_work(server);
-	assert_heard(two, "TDCZ");
+	assert_received(two, "TDCZ");
 }
 
 static void test_new_server_without_a_waiting_client_is_idle(void **state)
 {
-	struct actor *client = fake_client(pool), *server;
+	struct endpoint *client = fake_client(pool), *server;
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	server = fake_launched();
-	leave(client);
+	disconnect(client);
 	fake_connected(server, 0);
 	postgres_work(server);
 	assert_state(server, SERVER_IDLE);
@@ -814,12 +814,12 @@ static void test_new_server_without_a_waiting_client_is_idle(void **state)
 
 static void test_next_server_is_launched_when_the_previous_has_logged_in(void **state)
 {
-	struct actor *clients[4], *server;
+	struct endpoint *clients[4], *server;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(clients); i++) {
 		clients[i] = fake_client(pool);
-		say_query(clients[i], "slow");
+		send_query(clients[i], "slow");
 	}
 	for (int i = 0; i < 3; i++) {
 		server = fake_launched();
@@ -835,12 +835,12 @@ static void test_next_server_is_launched_when_the_previous_has_logged_in(void **
 
 static void test_freed_server_serves_before_the_new_one_has_logged_in(void **state)
 {
-	struct actor *server = fake_server(pool), *launched;
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *launched;
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	say(one, "Q");
-	say(two, "Q");
+	send_letters(one, "Q");
+	send_letters(two, "Q");
 	launched = fake_launched();
 	assert_non_null(launched);
 	answer(server);
@@ -855,46 +855,46 @@ static void test_freed_server_serves_before_the_new_one_has_logged_in(void **sta
 
 static void test_failing_pool_without_servers_refuses_clients(void **state)
 {
-	struct actor *client = fake_client(pool), *server;
+	struct endpoint *client = fake_client(pool), *server;
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_connected(fake_launched(), ECONNREFUSED);
 	assert_state(client, CLIENT_WAITING);
-	leave(client);
+	disconnect(client);
 	client = fake_client(pool);
-	say(client, "Q");
-	assert_told(client, "08006",
+	send_letters(client, "Q");
+	assert_closed_with_error(client, "08006",
 		"server login has been failing, cached error: connect failed "
 		"(server_login_retry)");
 	assert_null(fake_launched());
 	/* After the retry delay the refused client starts the next launch. */
 	fake_advance(15 * USEC_PER_SEC);
 	client = fake_client(pool);
-	say(client, "Q");
-	assert_heard(client, "E");
-	assert_gone(client);
+	send_letters(client, "Q");
+	assert_received(client, "E");
+	assert_closed(client);
 	server = fake_launched();
 	assert_non_null(server);
 	client = fake_client(pool);
-	say(client, "Q");
-	assert_gone(client);
+	send_letters(client, "Q");
+	assert_closed(client);
 	fake_connected(server, 0);
 	postgres_work(server);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	postgres_work(server);
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 }
 
 static void test_client_waits_in_a_failing_pool_with_a_server(void **state)
 {
-	struct actor *server = fake_server(pool);
-	struct actor *one = fake_client(pool), *two = fake_client(pool);
+	struct endpoint *server = fake_server(pool);
+	struct endpoint *one = fake_client(pool), *two = fake_client(pool);
 
 	(void)state;
-	say(one, "Q");
-	say(two, "Q");
+	send_letters(one, "Q");
+	send_letters(two, "Q");
 	fake_connected(fake_launched(), ECONNREFUSED);
 	assert_true(pool->failing);
 	assert_state(two, CLIENT_WAITING);
@@ -905,13 +905,13 @@ static void test_client_waits_in_a_failing_pool_with_a_server(void **state)
 
 static void test_waiting_clients_keep_waiting_when_a_connect_fails(void **state)
 {
-	struct actor *clients[2], *server;
+	struct endpoint *clients[2], *server;
 
 	(void)state;
 	fake_set("query_wait_notify", "0");
 	for (size_t i = 0; i < COUNT(clients); i++) {
 		clients[i] = fake_client(pool);
-		say(clients[i], "Q");
+		send_letters(clients[i], "Q");
 	}
 	fake_connected(fake_launched(), ECONNREFUSED);
 	for (size_t i = 0; i < COUNT(clients); i++)
@@ -928,14 +928,14 @@ static void test_waiting_clients_keep_waiting_when_a_connect_fails(void **state)
 	fake_connected(server, 0);
 	postgres_work(server);
 	for (size_t i = 0; i < COUNT(clients); i++)
-		assert_heard(clients[i], "TDCZ");
+		assert_received(clients[i], "TDCZ");
 }
 
 /* --- parameters --------------------------------------------------------------------------- */
 
 static void test_search_path_that_is_not_a_list_is_refused(void **state)
 {
-	struct actor *server, *client;
+	struct endpoint *server, *client;
 	struct link *link;
 	int index;
 
@@ -947,21 +947,21 @@ static void test_search_path_that_is_not_a_list_is_refused(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct parameters *set;
 
-		link = actor_link(i ? server : client);
+		link = endpoint_link(i ? server : client);
 		set = parameters_with(fake_registry.parameters, link->parameters,
 			(unsigned)index, i ? "public" : "a b; drop table x");
 		parameters_unref(link->parameters);
 		link->parameters = set;
 	}
-	say(client, "Q");
-	assert_told(client, "08P01", "invalid server parameter");
+	send_letters(client, "Q");
+	assert_closed_with_error(client, "08P01", "invalid server parameter");
 	assert_state(server, SERVER_IDLE);
-	assert_heard(server, "");
+	assert_received(server, "");
 }
 
 static void test_queue_advances_when_a_client_is_refused(void **state)
 {
-	struct actor *server, *clients[3];
+	struct endpoint *server, *clients[3];
 	int index;
 
 	(void)state;
@@ -971,10 +971,10 @@ static void test_queue_advances_when_a_client_is_refused(void **state)
 	index = parameter_index(fake_registry.parameters, "search_path");
 	for (int i = 0; i < 3; i++) {
 		clients[i] = fake_client(pool);
-		say(clients[i], "Q");
+		send_letters(clients[i], "Q");
 	}
 	for (int i = 0; i < 2; i++) {
-		struct link *link = actor_link(i ? server : clients[1]);
+		struct link *link = endpoint_link(i ? server : clients[1]);
 		struct parameters *set = parameters_with(fake_registry.parameters,
 			link->parameters, (unsigned)index, i ? "public" : "no list;");
 
@@ -983,7 +983,7 @@ static void test_queue_advances_when_a_client_is_refused(void **state)
 	}
 	answer(server);
 	assert_served(clients[0]);
-	assert_told(clients[1], "08P01", "invalid server parameter");
+	assert_closed_with_error(clients[1], "08P01", "invalid server parameter");
 	answer(server);
 	assert_served(clients[2]);
 }

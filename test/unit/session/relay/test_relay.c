@@ -10,7 +10,7 @@
 #include "wire/writer.h"
 
 static struct pool *pool;
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 
 static void start_with(const char *settings)
 {
@@ -35,24 +35,24 @@ static int start_session(void **state)
 
 /* --- what was sent ------------------------------------------------------------------------ */
 
-static struct buffer messages_of(enum speaker speaker, const char *letters)
+static struct buffer messages_of(enum sender sender, const char *letters)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
-	letters_write(&buffer, speaker, letters);
+	letters_write(&buffer, sender, letters);
 	return buffer;
 }
 
-static void assert_received_exactly(struct actor *actor, const struct buffer *expected)
+static void assert_received_exactly(struct endpoint *endpoint, const struct buffer *expected)
 {
 	size_t length;
-	const uint8_t *output = scripted_output(actor->script, &length);
+	const uint8_t *output = scripted_output(endpoint->script, &length);
 
 	assert_int_equal(length, expected->length);
 	assert_memory_equal(output, expected->data, length);
-	scripted_forget_output(actor->script);
-	actor->heard = actor->served = 0;
+	scripted_forget_output(endpoint->script);
+	endpoint->read_offset = endpoint->answered_offset = 0;
 }
 
 /* A message of this type and total size. Adjacent bytes of its body differ. */
@@ -71,9 +71,10 @@ static struct buffer large_message(uint8_t type, size_t total)
 	return buffer;
 }
 
-static void send_part(struct actor *actor, const struct buffer *buffer, size_t from, size_t to)
+static void send_part(
+	struct endpoint *endpoint, const struct buffer *buffer, size_t from, size_t to)
 {
-	say_bytes(actor, buffer->data + from, to - from);
+	send_bytes(endpoint, buffer->data + from, to - from);
 }
 
 /* --- byte for byte ------------------------------------------------------------------------ */
@@ -83,8 +84,8 @@ static const char all_answers[] = "TDDCZ12TDCZVZ12NDCSZAIZ";
 
 static void test_requests_cut_anywhere_are_forwarded_unchanged(void **state)
 {
-	struct buffer requests = messages_of(CLIENT_SPEAKS, all_requests);
-	struct buffer answers = messages_of(SERVER_SPEAKS, all_answers);
+	struct buffer requests = messages_of(FROM_CLIENT, all_requests);
+	struct buffer answers = messages_of(FROM_SERVER, all_answers);
 
 	(void)state;
 	for (size_t cut = 0; cut <= requests.length; cut++) {
@@ -102,8 +103,8 @@ static void test_requests_cut_anywhere_are_forwarded_unchanged(void **state)
 
 static void test_answers_cut_anywhere_are_forwarded_unchanged(void **state)
 {
-	struct buffer requests = messages_of(CLIENT_SPEAKS, all_requests);
-	struct buffer answers = messages_of(SERVER_SPEAKS, all_answers);
+	struct buffer requests = messages_of(FROM_CLIENT, all_requests);
+	struct buffer answers = messages_of(FROM_SERVER, all_answers);
 
 	(void)state;
 	for (size_t cut = 0; cut <= answers.length; cut++) {
@@ -122,8 +123,8 @@ static void test_answers_cut_anywhere_are_forwarded_unchanged(void **state)
 
 static void test_single_bytes_are_forwarded_unchanged(void **state)
 {
-	struct buffer requests = messages_of(CLIENT_SPEAKS, all_requests);
-	struct buffer answers = messages_of(SERVER_SPEAKS, all_answers);
+	struct buffer requests = messages_of(FROM_CLIENT, all_requests);
+	struct buffer answers = messages_of(FROM_SERVER, all_answers);
 
 	(void)state;
 	for (size_t i = 0; i < requests.length; i++)
@@ -143,15 +144,15 @@ static void test_incomplete_answer_is_forwarded_at_once(void **state)
 	struct buffer row = large_message(PQ_DATA_ROW, 300);
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	send_part(server, &row, 0, 5);
-	assert_int_equal(heard_bytes(client), 5);
+	assert_int_equal(received_length(client), 5);
 	send_part(server, &row, 5, 100);
-	assert_int_equal(heard_bytes(client), 100);
+	assert_int_equal(received_length(client), 100);
 	send_part(server, &row, 100, 300);
 	assert_received_exactly(client, &row);
 	buffer_free(&row);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -163,8 +164,8 @@ static void test_thousand_small_messages_in_one_receive_are_forwarded(void **sta
 	buffer_init(&requests);
 	buffer_init(&answers);
 	for (int i = 0; i < 1000; i++) {
-		letters_write(&requests, CLIENT_SPEAKS, "PBES");
-		letters_write(&answers, SERVER_SPEAKS, "12NDCZ");
+		letters_write(&requests, FROM_CLIENT, "PBES");
+		letters_write(&answers, FROM_SERVER, "12NDCZ");
 	}
 	send_part(client, &requests, 0, requests.length);
 	assert_received_exactly(server, &requests);
@@ -177,15 +178,15 @@ static void test_thousand_small_messages_in_one_receive_are_forwarded(void **sta
 
 static void test_dropped_messages_do_not_disturb_their_neighbours(void **state)
 {
-	struct buffer mixed = messages_of(CLIENT_SPEAKS, "ddcQ");
-	struct buffer query = messages_of(CLIENT_SPEAKS, "Q");
+	struct buffer mixed = messages_of(FROM_CLIENT, "ddcQ");
+	struct buffer query = messages_of(FROM_CLIENT, "Q");
 
 	(void)state;
 	for (size_t cut = 0; cut <= mixed.length; cut++) {
 		send_part(client, &mixed, 0, cut);
 		send_part(client, &mixed, cut, mixed.length);
 		assert_received_exactly(server, &query);
-		say(server, "CZ");
+		send_letters(server, "CZ");
 		assert_state(client, CLIENT_IDLE);
 	}
 	buffer_free(&mixed);
@@ -196,18 +197,18 @@ static void test_dropped_messages_do_not_disturb_their_neighbours(void **state)
 
 static void test_incomplete_message_takes_no_server(void **state)
 {
-	struct buffer query = messages_of(CLIENT_SPEAKS, "Q");
+	struct buffer query = messages_of(FROM_CLIENT, "Q");
 
 	(void)state;
 	for (size_t cut = 1; cut < query.length; cut++) {
 		send_part(client, &query, 0, cut);
 		assert_state(client, CLIENT_IDLE);
 		assert_state(server, SERVER_IDLE);
-		assert_int_equal(heard_bytes(server), 0);
+		assert_int_equal(received_length(server), 0);
 		send_part(client, &query, cut, query.length);
 		assert_state(client, CLIENT_PAIRED);
 		assert_received_exactly(server, &query);
-		say(server, "CZ");
+		send_letters(server, "CZ");
 		assert_state(server, SERVER_IDLE);
 	}
 	buffer_free(&query);
@@ -215,18 +216,18 @@ static void test_incomplete_message_takes_no_server(void **state)
 
 static void test_incomplete_message_after_a_query_does_not_keep_the_server(void **state)
 {
-	struct buffer requests = messages_of(CLIENT_SPEAKS, "QQ");
+	struct buffer requests = messages_of(FROM_CLIENT, "QQ");
 	const size_t half = requests.length * 3 / 4;
 
 	(void)state;
 	send_part(client, &requests, 0, half);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
-	assert_int_equal(heard_bytes(server), requests.length / 2);
+	assert_int_equal(received_length(server), requests.length / 2);
 	send_part(client, &requests, half, requests.length);
 	assert_received_exactly(server, &requests);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	buffer_free(&requests);
 }
 
@@ -237,11 +238,11 @@ static void test_message_up_to_pkt_buf_is_gathered_before_a_server_is_taken(void
 	(void)state;
 	send_part(client, &message, 0, 4095);
 	assert_state(client, CLIENT_IDLE);
-	assert_int_equal(actor_link(client)->held_length, 4095);
+	assert_int_equal(endpoint_link(client)->held_length, 4095);
 	send_part(client, &message, 4095, 4096);
 	assert_received_exactly(server, &message);
 	buffer_free(&message);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_int_equal(fake_registry.helds.used, 0);
 }
 
@@ -254,11 +255,11 @@ static void test_longer_message_takes_a_server_after_pkt_buf_bytes(void **state)
 	assert_state(client, CLIENT_IDLE);
 	send_part(client, &message, 4095, 4096);
 	assert_state(client, CLIENT_PAIRED);
-	assert_int_equal(heard_bytes(server), 4096);
+	assert_int_equal(received_length(server), 4096);
 	send_part(client, &message, 4096, 4097);
 	assert_received_exactly(server, &message);
 	buffer_free(&message);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -274,7 +275,7 @@ static void test_large_messages_are_forwarded_without_being_gathered(void **stat
 		const size_t to = at + step < TOTAL ? at + step : TOTAL;
 
 		send_part(client, &message, at, to);
-		assert_true(actor_link(client)->held_length <= 4096);
+		assert_true(endpoint_link(client)->held_length <= 4096);
 		at = to;
 		step = step * 3 / 2 + 1;
 	}
@@ -283,11 +284,11 @@ static void test_large_messages_are_forwarded_without_being_gathered(void **stat
 		const size_t to = at + step < TOTAL ? at + step : TOTAL;
 
 		send_part(server, &row, at, to);
-		assert_int_equal(actor_link(server)->held_length, to < 5 ? to : 0);
+		assert_int_equal(endpoint_link(server)->held_length, to < 5 ? to : 0);
 		at = to;
 	}
 	assert_received_exactly(client, &row);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 	buffer_free(&message);
 	buffer_free(&row);
@@ -296,7 +297,7 @@ static void test_large_messages_are_forwarded_without_being_gathered(void **stat
 /*
  * How many receives one readable event performs on this side, out of a message of ten receives.
  */
-static size_t receives_of_one_event(struct actor *actor, const struct buffer *message)
+static size_t receives_of_one_event(struct endpoint *endpoint, const struct buffer *message)
 {
 	const size_t fed = 8 * LOOP_RECEIVE_SIZE;
 	size_t received;
@@ -305,12 +306,12 @@ static size_t receives_of_one_event(struct actor *actor, const struct buffer *me
 	 * The first part pairs the client with a server: what follows is forwarded as it
 	 * arrives.
 	 */
-	send_part(actor, message, 0, LOOP_RECEIVE_SIZE);
-	scripted_feed(actor->script, message->data + LOOP_RECEIVE_SIZE, fed);
-	assert_true(scripted_run(actor->script));
-	received = fed - scripted_unread(actor->script);
-	scripted_run_all(actor->script);
-	send_part(actor, message, LOOP_RECEIVE_SIZE + fed, message->length);
+	send_part(endpoint, message, 0, LOOP_RECEIVE_SIZE);
+	scripted_feed(endpoint->script, message->data + LOOP_RECEIVE_SIZE, fed);
+	assert_true(scripted_run(endpoint->script));
+	received = fed - scripted_unread(endpoint->script);
+	scripted_run_all(endpoint->script);
+	send_part(endpoint, message, LOOP_RECEIVE_SIZE + fed, message->length);
 	return received / LOOP_RECEIVE_SIZE;
 }
 
@@ -329,7 +330,7 @@ static void test_sbuf_loopcnt_limits_receives_per_event(void **state)
 		fake_set("sbuf_loopcnt", cases[i].set);
 		assert_int_equal(receives_of_one_event(client, &message), cases[i].receives);
 		assert_int_equal(receives_of_one_event(server, &row), cases[i].receives);
-		say(server, "CZ");
+		send_letters(server, "CZ");
 	}
 	buffer_free(&message);
 	buffer_free(&row);
@@ -345,8 +346,8 @@ static void test_server_stays_paired_until_the_rejected_message_ends(void **stat
 
 	(void)state;
 	send_part(client, &message, 0, 5000);
-	say(server, "EZ");
-	assert_heard(client, "EZ");
+	send_letters(server, "EZ");
+	assert_received(client, "EZ");
 	assert_state(server, SERVER_PAIRED);
 	send_part(client, &message, 5000, 9000);
 	assert_state(server, SERVER_IDLE);
@@ -359,25 +360,25 @@ static void test_server_stays_paired_until_the_rejected_message_ends(void **stat
 
 static void test_slow_client_pauses_its_server(void **state)
 {
-	struct buffer answers = messages_of(SERVER_SPEAKS, "TDDDDDDDDDDCZ");
+	struct buffer answers = messages_of(FROM_SERVER, "TDDDDDDDDDDCZ");
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	for (size_t room = 0; room < answers.length; room++) {
 		scripted_allow(client->script, room);
 		send_part(server, &answers, 0, answers.length);
-		assert_int_equal(heard_bytes(client), room);
-		assert_true(actor_link(server)->stream.paused);
+		assert_int_equal(received_length(client), room);
+		assert_true(endpoint_link(server)->stream.paused);
 		/*
 		 * The server has answered everything, but stays paired until the client has
 		 * taken it.
 		 */
 		assert_state(server, SERVER_PAIRED);
-		allow(client, SCRIPTED_ANY);
+		allow_output(client, SCRIPTED_ANY);
 		assert_received_exactly(client, &answers);
 		assert_state(server, SERVER_IDLE);
 		assert_state(client, CLIENT_IDLE);
-		say(client, "Q");
+		send_letters(client, "Q");
 	}
 	buffer_free(&answers);
 }
@@ -387,46 +388,46 @@ static void test_server_is_not_read_while_its_client_is_slow(void **state)
 	struct buffer row = large_message(PQ_DATA_ROW, 100);
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_allow(client->script, 10);
 	send_part(server, &row, 0, 100);
 	for (int i = 0; i < 50; i++)
 		send_part(server, &row, 0, 100);
 	assert_int_equal(scripted_unread(server->script), 5000);
-	assert_int_equal(stream_backlog_length(&actor_link(client)->stream), 90);
+	assert_int_equal(stream_backlog_length(&endpoint_link(client)->stream), 90);
 	scripted_allow(client->script, 50);
 	scripted_run_all(server->script);
 	assert_int_equal(scripted_unread(server->script), 5000);
 	/* Once the backlog is written, reading resumes. */
 	scripted_allow(client->script, SCRIPTED_ANY);
 	scripted_run_all(server->script);
-	assert_int_equal(heard_bytes(client), 5100);
+	assert_int_equal(received_length(client), 5100);
 	assert_int_equal(fake_loop.backlogs.used, 0);
 	buffer_free(&row);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_slow_server_pauses_its_client(void **state)
 {
-	struct buffer requests = messages_of(CLIENT_SPEAKS, "PBDESPBDESQ");
+	struct buffer requests = messages_of(FROM_CLIENT, "PBDESPBDESQ");
 
 	(void)state;
 	for (size_t room = 0; room < requests.length; room++) {
 		scripted_allow(server->script, room);
 		send_part(client, &requests, 0, requests.length);
-		assert_int_equal(heard_bytes(server), room);
-		assert_true(actor_link(client)->stream.paused);
-		say(client, "H");
+		assert_int_equal(received_length(server), room);
+		assert_true(endpoint_link(client)->stream.paused);
+		send_letters(client, "H");
 		assert_int_equal(scripted_unread(client->script), 5);
-		allow(server, SCRIPTED_ANY);
+		allow_output(server, SCRIPTED_ANY);
 		scripted_run_all(client->script);
 		assert_int_equal(scripted_unread(client->script), 0);
-		assert_int_equal(heard_bytes(server), requests.length + 5);
+		assert_int_equal(received_length(server), requests.length + 5);
 		scripted_forget_output(server->script);
-		say(server, "12TDCZ12TDCZCZ");
+		send_letters(server, "12TDCZ12TDCZCZ");
 		assert_state(server, SERVER_IDLE);
-		hear(client);
+		read_letters(client);
 	}
 	buffer_free(&requests);
 }
@@ -441,14 +442,14 @@ static void test_notification_in_pieces_after_the_answer_is_forwarded(void **sta
 
 	(void)state;
 	buffer_init(&bytes);
-	letters_write(&bytes, SERVER_SPEAKS, "CZA");
-	say(client, "Q");
+	letters_write(&bytes, FROM_SERVER, "CZA");
+	send_letters(client, "Q");
 	for (size_t at = 0, next = bytes.length - 8; at < bytes.length; at = next, next += 4)
-		say_bytes(server, bytes.data + at, next - at);
+		send_bytes(server, bytes.data + at, next - at);
 	assert_received_exactly(client, &bytes);
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
-	assert_false(actor_server(server)->dirty);
+	assert_false(endpoint_server(server)->dirty);
 	buffer_free(&bytes);
 }
 
@@ -463,46 +464,46 @@ static void test_notification_in_pieces_of_a_dirty_server_is_forwarded_whole(voi
 
 	(void)state;
 	buffer_init(&bytes);
-	letters_write(&bytes, SERVER_SPEAKS, "CZ");
-	say(client, "Q");
-	say_bytes(server, bytes.data, bytes.length);
+	letters_write(&bytes, FROM_SERVER, "CZ");
+	send_letters(client, "Q");
+	send_bytes(server, bytes.data, bytes.length);
 	assert_state(client, CLIENT_IDLE);
 	assert_received_exactly(client, &bytes);
 	scripted_forget_output(client->script);
-	say(client, "Q");
-	letters_write(&bytes, SERVER_SPEAKS, "nA");
+	send_letters(client, "Q");
+	letters_write(&bytes, FROM_SERVER, "nA");
 	half = bytes.length - 8;
-	say_bytes(server, bytes.data, half);
-	assert_true(actor_server(server)->dirty);
+	send_bytes(server, bytes.data, half);
+	assert_true(endpoint_server(server)->dirty);
 	assert_state(client, CLIENT_PAIRED);
-	say_bytes(server, bytes.data + half, bytes.length - half);
+	send_bytes(server, bytes.data + half, bytes.length - half);
 	assert_received_exactly(client, &bytes);
 	assert_state(client, CLIENT_IDLE);
-	assert_gone(server);
+	assert_closed(server);
 	buffer_free(&bytes);
 }
 
 static void test_client_is_read_again_after_its_slow_server_was_closed(void **state)
 {
-	struct actor *other = fake_server(pool);
+	struct endpoint *other = fake_server(pool);
 
 	(void)state;
-	say(client, "Q");
-	say(other, "G");
-	allow(other, 5);
-	say(client, "dddd");
-	assert_true(actor_link(client)->stream.paused);
+	send_letters(client, "Q");
+	send_letters(other, "G");
+	allow_output(other, 5);
+	send_letters(client, "dddd");
+	assert_true(endpoint_link(client)->stream.paused);
 	/* The COPY has failed, and the server is still blocked by the rest of the COPY data. */
-	say(other, "EZ");
+	send_letters(other, "EZ");
 	assert_state(client, CLIENT_PAIRED);
-	say(other, "E");
-	assert_gone(other);
-	assert_heard(client, "GEZ");
-	hear(server);
-	say(client, "cQ");
-	assert_heard(server, "Q");
-	say(server, "TDCZ");
-	assert_heard(client, "TDCZ");
+	send_letters(other, "E");
+	assert_closed(other);
+	assert_received(client, "GEZ");
+	read_letters(server);
+	send_letters(client, "cQ");
+	assert_received(server, "Q");
+	send_letters(server, "TDCZ");
+	assert_received(client, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -510,30 +511,30 @@ static void test_client_is_read_again_after_its_slow_server_was_closed(void **st
 static void test_broken_slow_client_returns_a_finished_server_to_the_pool(void **state)
 {
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_allow(client->script, 3);
-	say(server, "TDCZ");
-	vanish(client);
-	assert_gone(client);
-	assert_heard(server, "Q");
+	send_letters(server, "TDCZ");
+	break_connection(client);
+	assert_closed(client);
+	assert_received(server, "Q");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_closed_server_of_a_slow_client_is_reported_after_its_answers(void **state)
 {
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_allow(client->script, 3);
-	say(server, "TD");
-	leave(server);
+	send_letters(server, "TD");
+	disconnect(server);
 	assert_state(client, CLIENT_PAIRED);
-	allow(client, SCRIPTED_ANY);
+	allow_output(client, SCRIPTED_ANY);
 	scripted_run_all(server->script);
 	fake_turn();
-	assert_heard(client, "TDE");
+	assert_received(client, "TDE");
 	assert_string_equal(client->text, "server conn crashed?");
-	assert_gone(client);
-	assert_gone(server);
+	assert_closed(client);
+	assert_closed(server);
 }
 
 /* --- malformed messages ------------------------------------------------------------------- */
@@ -541,10 +542,10 @@ static void test_closed_server_of_a_slow_client_is_reported_after_its_answers(vo
 static void test_malformed_header_of_a_client_is_reported_in_hex(void **state)
 {
 	(void)state;
-	say_bytes(client, "Q\0\0\0\3select", 11);
-	assert_told(client, "08P01", "bad packet header: '510000000373656c'");
+	send_bytes(client, "Q\0\0\0\3select", 11);
+	assert_closed_with_error(client, "08P01", "bad packet header: '510000000373656c'");
 	assert_state(server, SERVER_IDLE);
-	assert_int_equal(heard_bytes(server), 0);
+	assert_int_equal(received_length(server), 0);
 }
 
 static void test_malformed_header_cut_anywhere_is_reported(void **state)
@@ -553,35 +554,35 @@ static void test_malformed_header_cut_anywhere_is_reported(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++)
-		say_bytes(client, bytes + i, 1);
-	assert_told(client, "08P01", "bad packet header: '51ffffffff'");
+		send_bytes(client, bytes + i, 1);
+	assert_closed_with_error(client, "08P01", "bad packet header: '51ffffffff'");
 }
 
 static void test_messages_before_a_malformed_header_are_forwarded(void **state)
 {
-	struct buffer bytes = messages_of(CLIENT_SPEAKS, "Q");
+	struct buffer bytes = messages_of(FROM_CLIENT, "Q");
 
 	(void)state;
 	buffer_append(&bytes, "Q\0\0\0\0", 5);
-	say_buffer(client, &bytes);
-	assert_told(client, "08P01", "bad packet header: '5100000000'");
-	assert_heard(server, "Q");
+	send_buffer(client, &bytes);
+	assert_closed_with_error(client, "08P01", "bad packet header: '5100000000'");
+	assert_received(server, "Q");
 	assert_state(server, SERVER_DRAINING);
 }
 
 static void test_malformed_header_of_a_server_closes_both(void **state)
 {
-	struct buffer bytes = messages_of(SERVER_SPEAKS, "TD");
+	struct buffer bytes = messages_of(FROM_SERVER, "TD");
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	buffer_append(&bytes, "D\0\0\0\2", 5);
-	say_buffer(server, &bytes);
-	assert_heard(client, "TDE");
+	send_buffer(server, &bytes);
+	assert_received(client, "TDE");
 	assert_string_equal(client->text, "bad pkt header");
 	assert_string_equal(client->sqlstate, "08P01");
-	assert_gone(client);
-	assert_gone(server);
+	assert_closed(client);
+	assert_closed(server);
 }
 
 /* The sanitizers check that nothing beyond the received bytes is read. */
@@ -592,10 +593,10 @@ static void test_ready_for_query_without_a_body_closes_both(void **state)
 	(void)state;
 	writer_end(&bytes, writer_begin(&bytes, PQ_READY_FOR_QUERY));
 	assert_int_equal(bytes.length, LOOP_RECEIVE_SIZE);
-	say(client, "Q");
-	say_buffer(server, &bytes);
-	assert_gone(server);
-	assert_gone(client);
+	send_letters(client, "Q");
+	send_buffer(server, &bytes);
+	assert_closed(server);
+	assert_closed(client);
 }
 
 static void test_message_above_max_packet_size_is_refused(void **state)
@@ -605,16 +606,16 @@ static void test_message_above_max_packet_size_is_refused(void **state)
 
 	(void)state;
 	fake_set("max_packet_size", "1000");
-	say_buffer(client, &fits);
-	assert_heard(server, "Q");
-	say_buffer(server, &row);
-	assert_told(client, "08P01", "bad pkt header");
-	assert_gone(server);
+	send_buffer(client, &fits);
+	assert_received(server, "Q");
+	send_buffer(server, &row);
+	assert_closed_with_error(client, "08P01", "bad pkt header");
+	assert_closed(server);
 	client = fake_client(pool);
 	fits = large_message(PQ_QUERY, 1001);
-	say_buffer(client, &fits);
-	assert_heard(client, "E");
-	assert_gone(client);
+	send_buffer(client, &fits);
+	assert_received(client, "E");
+	assert_closed(client);
 }
 
 static void test_message_lengths_that_overflow_are_refused(void **state)
@@ -624,9 +625,9 @@ static void test_message_lengths_that_overflow_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(lengths); i++) {
-		say_bytes(client, lengths[i], 5);
-		assert_heard(client, "E");
-		assert_gone(client);
+		send_bytes(client, lengths[i], 5);
+		assert_received(client, "E");
+		assert_closed(client);
 		client = fake_client(pool);
 	}
 }
@@ -636,31 +637,31 @@ static void test_message_lengths_that_overflow_are_refused(void **state)
 static void test_terminate_closes_an_idle_client(void **state)
 {
 	(void)state;
-	say(client, "X");
-	assert_dropped(client);
+	send_letters(client, "X");
+	assert_closed_silently(client);
 	assert_state(server, SERVER_IDLE);
-	assert_int_equal(heard_bytes(server), 0);
+	assert_int_equal(received_length(server), 0);
 }
 
 static void test_query_before_a_terminate_is_run(void **state)
 {
 	(void)state;
-	say(client, "QX");
-	assert_dropped(client);
-	assert_heard(server, "Q");
+	send_letters(client, "QX");
+	assert_closed_silently(client);
+	assert_received(server, "Q");
 	assert_state(server, SERVER_DRAINING);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_idle_client_that_disconnects_takes_no_server(void **state)
 {
-	struct buffer query = messages_of(CLIENT_SPEAKS, "Q");
+	struct buffer query = messages_of(FROM_CLIENT, "Q");
 
 	(void)state;
 	send_part(client, &query, 0, 7);
-	leave(client);
-	assert_dropped(client);
+	disconnect(client);
+	assert_closed_silently(client);
 	assert_state(server, SERVER_IDLE);
 	buffer_free(&query);
 }
@@ -668,35 +669,35 @@ static void test_idle_client_that_disconnects_takes_no_server(void **state)
 static void test_client_broken_during_its_answer_is_closed_and_its_server_drained(void **state)
 {
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	/* Writing to the client fails before its end of file is read. */
 	scripted_break(client->script);
-	say(server, "TDC");
-	assert_gone(client);
+	send_letters(server, "TDC");
+	assert_closed(client);
 	assert_state(server, SERVER_DRAINING);
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_break(client->script);
-	say(server, "TDCZ");
-	assert_gone(client);
+	send_letters(server, "TDCZ");
+	assert_closed(client);
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_closed_server_is_reported_after_its_last_messages(void **state)
 {
-	struct buffer bytes = messages_of(SERVER_SPEAKS, "TDE");
+	struct buffer bytes = messages_of(FROM_SERVER, "TDE");
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_feed(server->script, bytes.data, bytes.length);
-	leave(server);
-	assert_heard(client, "TDEE");
+	disconnect(server);
+	assert_received(client, "TDEE");
 	assert_string_equal(client->text, "server conn crashed?");
 	assert_string_equal(client->sqlstate, "08006");
 	assert_string_equal(client->severity, "FATAL");
-	assert_gone(client);
+	assert_closed(client);
 	buffer_free(&bytes);
 }
 
@@ -705,19 +706,19 @@ static void test_server_closed_within_a_message_closes_its_client(void **state)
 	struct buffer row = large_message(PQ_DATA_ROW, 300);
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	send_part(server, &row, 0, 100);
-	leave(server);
-	assert_gone(client);
-	assert_gone(server);
+	disconnect(server);
+	assert_closed(client);
+	assert_closed(server);
 	buffer_free(&row);
 }
 
 static void test_idle_server_that_disconnects_affects_no_client(void **state)
 {
 	(void)state;
-	leave(server);
-	assert_dropped(server);
+	disconnect(server);
+	assert_closed_silently(server);
 	assert_state(client, CLIENT_IDLE);
 	assert_int_equal(pool_servers(pool), 0);
 }
@@ -725,10 +726,10 @@ static void test_idle_server_that_disconnects_affects_no_client(void **state)
 static void test_session_client_that_disconnects_returns_its_server_to_the_pool(void **state)
 {
 	(void)state;
-	say(client, "Q");
-	say(server, "TDCZ");
-	leave(client);
-	assert_gone(client);
+	send_letters(client, "Q");
+	send_letters(server, "TDCZ");
+	disconnect(client);
+	assert_closed(client);
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -736,47 +737,47 @@ static void test_session_client_that_disconnects_returns_its_server_to_the_pool(
 
 static void test_closed_idle_server_is_replaced_by_another_idle_server(void **state)
 {
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	scripted_break(server->script);
-	say(client, "PBES");
-	assert_gone(server);
-	assert_heard(other, "PBES");
-	say(other, "12DCZ");
-	assert_heard(client, "12DCZ");
+	send_letters(client, "PBES");
+	assert_closed(server);
+	assert_received(other, "PBES");
+	send_letters(other, "12DCZ");
+	assert_received(client, "12DCZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_server_is_launched_when_all_idle_servers_were_closed(void **state)
 {
-	struct actor *other = server, *fresh;
+	struct endpoint *other = server, *fresh;
 
 	(void)state;
 	server = fake_server(pool);
 	scripted_break(server->script);
 	scripted_break(other->script);
-	say(client, "Q");
-	assert_gone(server);
-	assert_gone(other);
+	send_letters(client, "Q");
+	assert_closed(server);
+	assert_closed(other);
 	assert_state(client, CLIENT_WAITING);
 	fresh = fake_launched();
 	assert_non_null(fresh);
 	fake_connected(fresh, 0);
 	postgres_work(fresh);
-	assert_heard(client, "TDCZ");
+	assert_received(client, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_server_closed_during_a_query_is_reported(void **state)
 {
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	scripted_break(server->script);
-	say(client, "Q");
-	assert_told(client, "08006", "server connection closed");
-	assert_gone(server);
+	send_letters(client, "Q");
+	assert_closed_with_error(client, "08006", "server connection closed");
+	assert_closed(server);
 }
 
 static void test_server_closed_within_a_request_is_reported(void **state)
@@ -787,7 +788,7 @@ static void test_server_closed_within_a_request_is_reported(void **state)
 	send_part(client, &message, 0, 5000);
 	scripted_break(server->script);
 	send_part(client, &message, 5000, 9000);
-	assert_told(client, "08006", "server connection closed");
+	assert_closed_with_error(client, "08006", "server connection closed");
 	buffer_free(&message);
 }
 
@@ -797,26 +798,26 @@ static void test_server_closed_within_a_request_is_reported(void **state)
 static void test_server_closed_in_a_transaction_is_reported(void **state)
 {
 	(void)state;
-	say(client, "Q");
-	say(server, "C>");
-	assert_heard(client, "C>");
+	send_letters(client, "Q");
+	send_letters(server, "C>");
+	assert_received(client, "C>");
 	scripted_break(server->script);
-	say(client, "Q");
-	assert_told(client, "08006", "server connection closed");
+	send_letters(client, "Q");
+	assert_closed_with_error(client, "08006", "server connection closed");
 }
 
 static void test_large_message_to_a_closed_idle_server_goes_to_another(void **state)
 {
 	struct buffer message = large_message(PQ_QUERY, 200000);
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	scripted_break(server->script);
 	send_part(client, &message, 0, message.length);
 	assert_received_exactly(other, &message);
-	say(other, "CZ");
-	assert_heard(client, "CZ");
+	send_letters(other, "CZ");
+	assert_received(client, "CZ");
 	assert_state(client, CLIENT_IDLE);
 	buffer_free(&message);
 }
@@ -831,28 +832,28 @@ static void test_client_is_paused_when_too_many_requests_are_unanswered(void **s
 	buffer_init(&syncs);
 	buffer_init(&answers);
 	for (int i = 0; i < REQUESTS_MAX + 10; i++)
-		letters_write(&syncs, CLIENT_SPEAKS, "S");
+		letters_write(&syncs, FROM_CLIENT, "S");
 	for (int i = 0; i < REQUESTS_MAX / 2; i++)
-		letters_write(&answers, SERVER_SPEAKS, "Z");
+		letters_write(&answers, FROM_SERVER, "Z");
 	send_part(client, &syncs, 0, syncs.length);
 	scripted_run_all(client->script);
-	assert_true(actor_client(client)->ring_full);
-	assert_int_equal(actor_server(server)->requests.count, REQUESTS_MAX);
-	assert_int_equal(heard_bytes(server), REQUESTS_MAX * 5);
+	assert_true(endpoint_client(client)->ring_full);
+	assert_int_equal(endpoint_server(server)->requests.count, REQUESTS_MAX);
+	assert_int_equal(received_length(server), REQUESTS_MAX * 5);
 	/* Reading does not resume after one answer, but after half of them. */
 	send_part(server, &answers, 0, 6);
-	assert_true(actor_client(client)->ring_full);
+	assert_true(endpoint_client(client)->ring_full);
 	send_part(server, &answers, 6, answers.length);
 	scripted_run_all(client->script);
-	assert_false(actor_client(client)->ring_full);
+	assert_false(endpoint_client(client)->ring_full);
 	assert_received_exactly(server, &syncs);
-	assert_int_equal(actor_server(server)->requests.count, REQUESTS_MAX / 2 + 10);
+	assert_int_equal(endpoint_server(server)->requests.count, REQUESTS_MAX / 2 + 10);
 	send_part(server, &answers, 0, answers.length);
 	assert_state(server, SERVER_PAIRED);
 	send_part(server, &answers, 0, 60);
 	assert_state(server, SERVER_IDLE);
 	assert_state(client, CLIENT_IDLE);
-	assert_int_equal(heard_bytes(client), (REQUESTS_MAX + 10) * 6);
+	assert_int_equal(received_length(client), (REQUESTS_MAX + 10) * 6);
 	buffer_free(&syncs);
 	buffer_free(&answers);
 }
@@ -864,14 +865,14 @@ static void test_client_that_disconnects_with_too_many_requests_is_closed(void *
 	(void)state;
 	buffer_init(&syncs);
 	for (int i = 0; i < REQUESTS_MAX + 10; i++)
-		letters_write(&syncs, CLIENT_SPEAKS, "S");
-	say_buffer(client, &syncs);
-	assert_true(actor_client(client)->ring_full);
-	leave(client);
-	assert_gone(client);
+		letters_write(&syncs, FROM_CLIENT, "S");
+	send_buffer(client, &syncs);
+	assert_true(endpoint_client(client)->ring_full);
+	disconnect(client);
+	assert_closed(client);
 	assert_state(server, SERVER_DRAINING);
 	for (int i = 0; i < REQUESTS_MAX / 16; i++)
-		say(server, "ZZZZZZZZZZZZZZZZ");
+		send_letters(server, "ZZZZZZZZZZZZZZZZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -882,10 +883,10 @@ static void test_server_closed_with_too_many_requests_is_reported(void **state)
 	(void)state;
 	buffer_init(&syncs);
 	for (int i = 0; i < REQUESTS_MAX + 10; i++)
-		letters_write(&syncs, CLIENT_SPEAKS, "S");
-	say_buffer(client, &syncs);
-	leave(server);
-	assert_told(client, "08006", "server conn crashed?");
+		letters_write(&syncs, FROM_CLIENT, "S");
+	send_buffer(client, &syncs);
+	disconnect(server);
+	assert_closed_with_error(client, "08006", "server conn crashed?");
 }
 
 /* --- statistics --------------------------------------------------------------------------- */
@@ -893,19 +894,19 @@ static void test_server_closed_with_too_many_requests_is_reported(void **state)
 static void test_queries_and_transactions_are_counted_and_timed(void **state)
 {
 	const struct totals *totals = &pool->stats.current;
-	struct buffer requests = messages_of(CLIENT_SPEAKS, "QPBESQ");
-	struct buffer answers = messages_of(SERVER_SPEAKS, "C>12DC>CZ");
+	struct buffer requests = messages_of(FROM_CLIENT, "QPBESQ");
+	struct buffer answers = messages_of(FROM_SERVER, "C>12DC>CZ");
 
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_advance(USEC_PER_SEC);
-	say(server, "C>");
+	send_letters(server, "C>");
 	fake_advance(2 * USEC_PER_SEC);
-	say(client, "PBES");
+	send_letters(client, "PBES");
 	fake_advance(3 * USEC_PER_SEC);
-	say(server, "12DC>");
-	say(client, "Q");
-	say(server, "CZ");
+	send_letters(server, "12DC>");
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
 	assert_int_equal(totals->assignments, 1);
 	assert_int_equal(totals->queries, 3);
 	assert_int_equal(totals->transactions, 1);
@@ -923,19 +924,19 @@ static void test_lone_flush_and_late_copy_data_are_not_counted_as_queries(void *
 	const struct totals *totals = &pool->stats.current;
 
 	(void)state;
-	say(client, "H");
-	say(client, "dc");
+	send_letters(client, "H");
+	send_letters(client, "dc");
 	assert_int_equal(totals->queries, 0);
 	assert_int_equal(totals->transactions, 0);
-	assert_int_equal(actor_client(client)->query_start, 0);
+	assert_int_equal(endpoint_client(client)->query_start, 0);
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_pipelined_queries_are_timed_as_one(void **state)
 {
 	(void)state;
-	say(client, "QQQ");
-	say(server, "CZCZCZ");
+	send_letters(client, "QQQ");
+	send_letters(server, "CZCZCZ");
 	assert_int_equal(pool->stats.current.queries, 1);
 	assert_int_equal(pool->stats.current.transactions, 1);
 }

@@ -19,7 +19,7 @@
 #include "wire/writer.h"
 
 static struct pool *pool;
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 
 static void start_with(const char *settings)
 {
@@ -50,16 +50,16 @@ static int start_statement(void **state)
 }
 
 /* Sends the messages in pieces of so many bytes; 0: all at once. */
-static void send_in_pieces(struct actor *actor, const char *letters, size_t piece)
+static void send_in_pieces(struct endpoint *endpoint, const char *letters, size_t piece)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
-	letters_write(&buffer, actor->speaker, letters);
-	for (size_t at = 0; at < buffer.length && !is_gone(actor); at += piece) {
+	letters_write(&buffer, endpoint->sender, letters);
+	for (size_t at = 0; at < buffer.length && !is_closed(endpoint); at += piece) {
 		if (piece == 0)
 			piece = buffer.length;
-		say_bytes(actor, buffer.data + at,
+		send_bytes(endpoint, buffer.data + at,
 			buffer.length - at < piece ? buffer.length - at : piece);
 	}
 	buffer_free(&buffer);
@@ -67,12 +67,12 @@ static void send_in_pieces(struct actor *actor, const char *letters, size_t piec
 
 static void take_step(const char *step, size_t piece)
 {
-	struct actor *actor = strchr(".~", step[0]) ? server : client;
-	struct actor *other = actor == client ? server : client;
+	struct endpoint *endpoint = strchr(".~", step[0]) ? server : client;
+	struct endpoint *other = endpoint == client ? server : client;
 
 	switch (step[0]) {
 	case '=':
-		assert_int_equal(actor_server(server)->requests.count, atoi(step + 1));
+		assert_int_equal(endpoint_server(server)->requests.count, atoi(step + 1));
 		return;
 	case '+':
 		assert_state(client, CLIENT_PAIRED);
@@ -83,13 +83,13 @@ static void take_step(const char *step, size_t piece)
 		assert_state(server, SERVER_IDLE);
 		return;
 	}
-	send_in_pieces(actor, step + 1, piece);
-	hear(other);
+	send_in_pieces(endpoint, step + 1, piece);
+	read_letters(other);
 	if (step[0] == ':' || step[0] == '.')
 		assert_string_equal(other->letters, step + 1);
 	else if (step[0] != '?')
 		assert_string_equal(other->letters, "");
-	assert_heard(actor, "");
+	assert_received(endpoint, "");
 }
 
 static void play_in_pieces(const char *conversation, size_t piece)
@@ -246,8 +246,8 @@ static void test_failed_batch_without_a_sync_uses_no_memory(void **state)
 	play(":PBE .1E");
 	for (int i = 0; i < 200; i++)
 		play_in_pieces("?PBDEPBDEPBDEPBDE", 0);
-	assert_true(actor_server(server)->requests.count == 0 ||
-		actor_server(server)->requests.count == 3200);
+	assert_true(endpoint_server(server)->requests.count == 0 ||
+		endpoint_server(server)->requests.count == 3200);
 	play_in_pieces(":S .Z #", 0);
 }
 
@@ -362,13 +362,13 @@ static void test_error_after_ready_for_query_is_not_forwarded_and_closes_the_ser
 	void **state)
 {
 	(void)state;
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "TDCZE");
-	assert_heard(client, "TDCZ");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "TDCZE");
+	assert_received(client, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
-	assert_heard(server, "X");
-	assert_gone(server);
+	assert_received(server, "X");
+	assert_closed(server);
 }
 
 static void test_error_after_ready_for_query_cut_anywhere_is_not_forwarded(void **state)
@@ -378,20 +378,20 @@ static void test_error_after_ready_for_query_cut_anywhere_is_not_forwarded(void 
 
 	(void)state;
 	buffer_init(&answer);
-	letters_write(&answer, SERVER_SPEAKS, "TDCZ");
+	letters_write(&answer, FROM_SERVER, "TDCZ");
 	end = answer.length;
-	letters_write(&answer, SERVER_SPEAKS, "E");
+	letters_write(&answer, FROM_SERVER, "E");
 	for (size_t cut = end + 1; cut < answer.length; cut++) {
-		say(client, "Q");
-		assert_heard(server, "Q");
-		say_bytes(server, answer.data, cut);
-		assert_heard(client, "TDCZ");
-		if (!is_gone(server))
-			say_bytes(server, answer.data + cut, answer.length - cut);
-		assert_heard(client, "");
+		send_letters(client, "Q");
+		assert_received(server, "Q");
+		send_bytes(server, answer.data, cut);
+		assert_received(client, "TDCZ");
+		if (!is_closed(server))
+			send_bytes(server, answer.data + cut, answer.length - cut);
+		assert_received(client, "");
 		assert_state(client, CLIENT_IDLE);
-		assert_heard(server, "X");
-		assert_gone(server);
+		assert_received(server, "X");
+		assert_closed(server);
 		server = fake_server(pool);
 	}
 	buffer_free(&answer);
@@ -400,11 +400,12 @@ static void test_error_after_ready_for_query_cut_anywhere_is_not_forwarded(void 
 static void test_error_after_ready_for_query_and_notices_is_not_forwarded(void **state)
 {
 	(void)state;
-	say(client, "Q");
-	say(server, "TDCZNSE");
-	assert_string_equal(strchr(hear(client), 'E') ? "error" : "no error", "no error");
+	send_letters(client, "Q");
+	send_letters(server, "TDCZNSE");
+	assert_string_equal(
+		strchr(read_letters(client), 'E') ? "error" : "no error", "no error");
 	assert_state(client, CLIENT_IDLE);
-	assert_gone(server);
+	assert_closed(server);
 }
 
 static void test_unexpected_message_after_ready_for_query_closes_the_server(void **state)
@@ -413,12 +414,12 @@ static void test_unexpected_message_after_ready_for_query_closes_the_server(void
 	for (const char *unasked = "DTCI123nst"; *unasked; unasked++) {
 		const char letter[] = {'T', 'D', 'C', 'Z', *unasked, '\0'};
 
-		say(client, "Q");
-		say(server, letter);
+		send_letters(client, "Q");
+		send_letters(server, letter);
 		assert_state(client, CLIENT_IDLE);
-		assert_gone(server);
+		assert_closed(server);
 		server = fake_server(pool);
-		hear(client);
+		read_letters(client);
 	}
 }
 
@@ -426,23 +427,23 @@ static void test_second_ready_for_query_does_not_affect_the_client(void **state)
 {
 	(void)state;
 	play_in_pieces(":Q .TDC ~", 0);
-	say(server, "ZZ");
+	send_letters(server, "ZZ");
 	assert_state(client, CLIENT_IDLE);
-	assert_true(is_gone(server) || actor_link(server)->state == SERVER_IDLE);
+	assert_true(is_closed(server) || endpoint_link(server)->state == SERVER_IDLE);
 }
 
 static void test_session_client_receives_the_fatal_error_of_its_server(void **state)
 {
 	(void)state;
-	say(client, "Q");
-	say(server, "TDCZ");
-	assert_heard(client, "TDCZ");
+	send_letters(client, "Q");
+	send_letters(server, "TDCZ");
+	assert_received(client, "TDCZ");
 	assert_state(client, CLIENT_PAIRED);
-	say_error(server, "57P01", "terminating connection");
-	assert_heard(client, "E");
+	send_error(server, "57P01", "terminating connection");
+	assert_received(client, "E");
 	assert_string_equal(client->text, "terminating connection");
-	leave(server);
-	assert_told(client, "08006", "server conn crashed?");
+	disconnect(server);
+	assert_closed_with_error(client, "08006", "server conn crashed?");
 }
 
 /* --- pool modes --------------------------------------------------------------------------- */
@@ -451,8 +452,8 @@ static void test_session_client_stays_paired_after_a_transaction(void **state)
 {
 	(void)state;
 	play_in_pieces(":Q .TDCZ + :PBES .12DCZ + :H + ?c + :Q .C> :Q .CZ +", 0);
-	say(client, "X");
-	assert_gone(client);
+	send_letters(client, "X");
+	assert_closed(client);
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -460,46 +461,46 @@ static void test_statement_mode_refuses_a_transaction(void **state)
 {
 	(void)state;
 	play(":Q .TDCZ #");
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "C>");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "C>");
 	/* The client does not even receive the answer to its BEGIN. */
-	assert_told(
+	assert_closed_with_error(
 		client, "08P01", "transaction blocks not allowed in statement pooling mode");
-	assert_heard(server, "X");
-	assert_gone(server);
+	assert_received(server, "X");
+	assert_closed(server);
 }
 
 static void test_statement_mode_refuses_a_failed_transaction(void **state)
 {
 	(void)state;
-	say(client, "Q");
-	say(server, "CE!");
-	assert_told(
+	send_letters(client, "Q");
+	send_letters(server, "CE!");
+	assert_closed_with_error(
 		client, "08P01", "transaction blocks not allowed in statement pooling mode");
-	assert_gone(server);
+	assert_closed(server);
 }
 
 static void test_statement_mode_refuses_a_pipelined_transaction(void **state)
 {
 	(void)state;
-	say(client, "QQ");
-	say(server, "C>");
-	assert_told(
+	send_letters(client, "QQ");
+	send_letters(server, "C>");
+	assert_closed_with_error(
 		client, "08P01", "transaction blocks not allowed in statement pooling mode");
-	assert_gone(server);
+	assert_closed(server);
 }
 
 static void test_changed_pool_mode_applies_to_paired_clients(void **state)
 {
 	(void)state;
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_set("pool_mode", "session");
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_PAIRED);
 	fake_set("pool_mode", "transaction");
-	say(client, "Q");
-	say(server, "TDCZ");
+	send_letters(client, "Q");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -515,12 +516,12 @@ static void test_unknown_transaction_status_closes_the_server(void **state)
 
 		buffer_init(&buffer);
 		writer_message(&buffer, 'Z', bodies[i], strlen(bodies[i]));
-		say(client, "Q");
-		assert_heard(server, "Q");
-		say_buffer(server, &buffer);
-		assert_told(client, "08P01", "bad pkt header");
-		assert_heard(server, "X");
-		assert_gone(server);
+		send_letters(client, "Q");
+		assert_received(server, "Q");
+		send_buffer(server, &buffer);
+		assert_closed_with_error(client, "08P01", "bad pkt header");
+		assert_received(server, "X");
+		assert_closed(server);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
@@ -546,15 +547,15 @@ static void test_message_type_that_no_client_sends_closes_the_client(void **stat
 			writer_byte(&buffer, (uint8_t)type);
 			writer_int32(&buffer, 100); /* the rest of the message is not sent */
 			if (paired) {
-				say(client, "Q");
-				assert_heard(server, "Q");
+				send_letters(client, "Q");
+				assert_received(server, "Q");
 			}
-			say_buffer(client, &buffer);
-			assert_told(client, "08P01", "unknown pkt");
+			send_buffer(client, &buffer);
+			assert_closed_with_error(client, "08P01", "unknown pkt");
 			client = fake_client(pool);
 			if (paired) {
 				assert_state(server, SERVER_DRAINING);
-				say(server, "CZ");
+				send_letters(server, "CZ");
 			}
 		}
 	}
@@ -572,12 +573,12 @@ static void test_message_type_that_no_server_sends_closes_the_server(void **stat
 		buffer_init(&buffer);
 		writer_byte(&buffer, (uint8_t)type);
 		writer_int32(&buffer, 100);
-		say(client, "Q");
-		assert_heard(server, "Q");
-		say_buffer(server, &buffer);
-		assert_told(client, "08P01", "unknown pkt");
-		assert_heard(server, "X");
-		assert_gone(server);
+		send_letters(client, "Q");
+		assert_received(server, "Q");
+		send_buffer(server, &buffer);
+		assert_closed_with_error(client, "08P01", "unknown pkt");
+		assert_received(server, "X");
+		assert_closed(server);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
@@ -592,9 +593,9 @@ static void test_disable_pqexec_refuses_simple_queries(void **state)
 	client = fake_client(pool);
 	server = fake_server(pool);
 	play(":PBES .12DCZ #");
-	say(client, "Q");
-	assert_told(client, "08P01", "PQexec disallowed");
-	assert_heard(server, "");
+	send_letters(client, "Q");
+	assert_closed_with_error(client, "08P01", "PQexec disallowed");
+	assert_received(server, "");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -611,16 +612,16 @@ static const char *parameter(const struct link *link, const char *name)
 static void test_parameter_status_is_stored_for_both_and_forwarded(void **state)
 {
 	(void)state;
-	say(client, "Q");
-	say_parameter(server, "timezone", "UTC");
-	say_parameter(server, "application_name", "shell");
-	say_parameter(server, "in_hot_standby", "on");
-	assert_heard(client, "SSS");
-	assert_string_equal(parameter(actor_link(client), "TimeZone"), "UTC");
-	assert_string_equal(parameter(actor_link(server), "TimeZone"), "UTC");
-	assert_string_equal(parameter(actor_link(client), "application_name"), "shell");
-	assert_ptr_equal(actor_link(client)->parameters, actor_link(server)->parameters);
-	say(server, "CZ");
+	send_letters(client, "Q");
+	send_parameter_status(server, "timezone", "UTC");
+	send_parameter_status(server, "application_name", "shell");
+	send_parameter_status(server, "in_hot_standby", "on");
+	assert_received(client, "SSS");
+	assert_string_equal(parameter(endpoint_link(client), "TimeZone"), "UTC");
+	assert_string_equal(parameter(endpoint_link(server), "TimeZone"), "UTC");
+	assert_string_equal(parameter(endpoint_link(client), "application_name"), "shell");
+	assert_ptr_equal(endpoint_link(client)->parameters, endpoint_link(server)->parameters);
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -637,11 +638,11 @@ static void test_malformed_parameter_status_closes_the_server(void **state)
 
 		buffer_init(&buffer);
 		writer_message(&buffer, 'S', bodies[i].body, bodies[i].length);
-		say(client, "Q");
-		assert_heard(server, "Q");
-		say_buffer(server, &buffer);
-		assert_told(client, "08P01", "broken ParameterStatus packet");
-		assert_gone(server);
+		send_letters(client, "Q");
+		assert_received(server, "Q");
+		send_buffer(server, &buffer);
+		assert_closed_with_error(client, "08P01", "broken ParameterStatus packet");
+		assert_closed(server);
 		client = fake_client(pool);
 		server = fake_server(pool);
 	}
@@ -654,16 +655,16 @@ static void test_parameter_status_in_pieces_is_stored_when_complete(void **state
 	(void)state;
 	buffer_init(&buffer);
 	writer_parameter_status(&buffer, "application_name", "a name of some length");
-	say(client, "Q");
+	send_letters(client, "Q");
 	for (size_t i = 0; i < buffer.length; i++) {
-		assert_heard(client, "");
-		say_bytes(server, buffer.data + i, 1);
+		assert_received(client, "");
+		send_bytes(server, buffer.data + i, 1);
 	}
-	assert_heard(client, "S");
+	assert_received(client, "S");
 	assert_string_equal(
-		parameter(actor_link(client), "application_name"), "a name of some length");
+		parameter(endpoint_link(client), "application_name"), "a name of some length");
 	buffer_free(&buffer);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -675,10 +676,10 @@ static void test_parameter_status_that_is_too_long_closes_the_server(void **stat
 	buffer_init(&buffer);
 	writer_byte(&buffer, 'S');
 	writer_int32(&buffer, 70000);
-	say(client, "Q");
-	say_buffer(server, &buffer);
-	assert_told(client, "08P01", "broken ParameterStatus packet");
-	assert_gone(server);
+	send_letters(client, "Q");
+	send_buffer(server, &buffer);
+	assert_closed_with_error(client, "08P01", "broken ParameterStatus packet");
+	assert_closed(server);
 }
 
 int main(void)

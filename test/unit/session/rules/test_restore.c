@@ -23,7 +23,7 @@
 #define RESTORE_QUERY "CPBECCS"
 #define RESTORE_ANSWER "312DC33Z"
 
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 
 static unsigned time_zone(void)
 {
@@ -41,10 +41,10 @@ static struct parameters *make_parameters(const char *zone, const char *work_mem
 	return parameter_draft_end(&draft);
 }
 
-static void set_parameters(struct actor *actor, struct parameters *set)
+static void set_parameters(struct endpoint *endpoint, struct parameters *set)
 {
-	parameters_unref(actor_link(actor)->parameters);
-	actor_link(actor)->parameters = parameters_ref(set);
+	parameters_unref(endpoint_link(endpoint)->parameters);
+	endpoint_link(endpoint)->parameters = parameters_ref(set);
 }
 
 /*
@@ -72,11 +72,11 @@ static void start(const char *mode, const char *work_mem)
 	set = make_parameters("Asia/Tokyo", work_mem);
 	set_parameters(client, set);
 	set_parameters(server, set);
-	actor_client(client)->asked = set;
-	actor_server(server)->follows = work_mem != NULL;
-	say_query(client, "one");
-	assert_heard(server, "Q");
-	hear(client);
+	endpoint_client(client)->asked = set;
+	endpoint_server(server)->follows = work_mem != NULL;
+	send_query(client, "one");
+	assert_received(server, "Q");
+	read_letters(client);
 }
 
 static int start_transaction(void **state)
@@ -99,46 +99,46 @@ static void send_command_complete(const char *tag)
 
 	buffer_init(&out);
 	writer_command_complete(&out, tag);
-	say_buffer(server, &out);
+	send_buffer(server, &out);
 }
 
-static const char *zone_of(const struct actor *actor)
+static const char *zone_of(const struct endpoint *endpoint)
 {
-	return parameters_get(actor_link(actor)->parameters, time_zone());
+	return parameters_get(endpoint_link(endpoint)->parameters, time_zone());
 }
 
 static void send_reset_answer(void)
 {
 	send_command_complete("RESET");
-	say_parameter(server, "TimeZone", "UTC");
-	say(server, "Z");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_letters(server, "Z");
 }
 
 static void test_client_receives_only_ready_for_query_of_a_restore(void **state)
 {
 	(void)state;
 	send_reset_answer();
-	assert_heard(server, RESTORE_QUERY);
-	assert_heard(client, "C");
-	say(server, "312");
-	say(server, "DC3");
-	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	assert_heard(client, "");
-	say(server, "Z");
-	assert_heard(client, "Z");
+	assert_received(server, RESTORE_QUERY);
+	assert_received(client, "C");
+	send_letters(server, "312");
+	send_letters(server, "DC3");
+	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
+	assert_received(client, "");
+	send_letters(server, "Z");
+	assert_received(client, "Z");
 	assert_state(server, SERVER_IDLE);
 	assert_string_equal(zone_of(client), "Asia/Tokyo");
-	say_query(client, "two");
-	assert_heard(server, "Q");
+	send_query(client, "two");
+	assert_received(server, "Q");
 }
 
 static void test_reset_of_another_parameter_restores_nothing(void **state)
 {
 	(void)state;
 	send_command_complete("RESET");
-	say(server, "Z");
-	assert_heard(server, "");
-	assert_heard(client, "CZ");
+	send_letters(server, "Z");
+	assert_received(server, "");
+	assert_received(client, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -146,11 +146,11 @@ static void test_parameter_changed_by_another_command_is_reported_at_once(void *
 {
 	(void)state;
 	send_command_complete("SET");
-	say_parameter(server, "TimeZone", "UTC");
-	assert_heard(client, "CS");
-	say(server, "Z");
-	assert_heard(server, "");
-	assert_heard(client, "Z");
+	send_parameter_status(server, "TimeZone", "UTC");
+	assert_received(client, "CS");
+	send_letters(server, "Z");
+	assert_received(server, "");
+	assert_received(client, "Z");
 	assert_string_equal(zone_of(client), "UTC");
 }
 
@@ -160,39 +160,39 @@ static void test_reset_in_a_transaction_is_reported_and_restored_at_its_end(void
 
 	(void)state;
 	send_command_complete("RESET");
-	say_parameter(server, "TimeZone", "UTC");
-	assert_heard(client, "C");
+	send_parameter_status(server, "TimeZone", "UTC");
+	assert_received(client, "C");
 	buffer_init(&out);
 	writer_ready(&out, READY_IN_TRANSACTION);
-	say_buffer(server, &out);
-	assert_heard(client, "S>");
+	send_buffer(server, &out);
+	assert_received(client, "S>");
 	assert_string_equal(zone_of(client), "UTC");
-	say_query(client, "COMMIT");
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(server, RESTORE_QUERY);
-	assert_heard(client, "C");
-	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	say(server, RESTORE_ANSWER);
-	assert_heard(client, "SZ");
+	send_query(client, "COMMIT");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(server, RESTORE_QUERY);
+	assert_received(client, "C");
+	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
+	send_letters(server, RESTORE_ANSWER);
+	assert_received(client, "SZ");
 	assert_string_equal(zone_of(client), "Asia/Tokyo");
 }
 
 static void test_restore_follows_the_pipelined_queries(void **state)
 {
 	(void)state;
-	say_query(client, "two");
-	assert_heard(server, "Q");
+	send_query(client, "two");
+	assert_received(server, "Q");
 	send_reset_answer();
-	assert_heard(server, "");
-	assert_heard(client, "CSZ");
-	say(server, "CZ");
-	assert_heard(server, RESTORE_QUERY);
-	say_query(client, "three");
-	assert_heard(server, "Q");
-	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	say(server, RESTORE_ANSWER "CZ");
-	assert_heard(client, "CSZCZ");
+	assert_received(server, "");
+	assert_received(client, "CSZ");
+	send_letters(server, "CZ");
+	assert_received(server, RESTORE_QUERY);
+	send_query(client, "three");
+	assert_received(server, "Q");
+	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
+	send_letters(server, RESTORE_ANSWER "CZ");
+	assert_received(client, "CSZCZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -200,15 +200,15 @@ static void test_cancelled_restore_query_is_repeated_once(void **state)
 {
 	(void)state;
 	send_reset_answer();
-	assert_heard(server, RESTORE_QUERY);
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "Z");
-	assert_heard(server, RESTORE_QUERY);
-	assert_heard(client, "C");
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "Z");
-	assert_heard(server, "");
-	assert_heard(client, "SZ");
+	assert_received(server, RESTORE_QUERY);
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
+	assert_received(server, RESTORE_QUERY);
+	assert_received(client, "C");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
+	assert_received(server, "");
+	assert_received(client, "SZ");
 	assert_string_equal(zone_of(client), "UTC");
 	assert_state(server, SERVER_IDLE);
 }
@@ -217,64 +217,64 @@ static void test_failed_restore_is_logged_and_the_client_continues(void **state)
 {
 	(void)state;
 	send_reset_answer();
-	assert_heard(server, RESTORE_QUERY);
-	say_error(server, "22023", "invalid value for parameter");
-	say(server, "Z");
-	assert_heard(client, "CSZ");
+	assert_received(server, RESTORE_QUERY);
+	send_error(server, "22023", "invalid value for parameter");
+	send_letters(server, "Z");
+	assert_received(client, "CSZ");
 	assert_string_equal(zone_of(client), "UTC");
 	assert_true(fake_logged("could not set startup parameters again after a reset"));
-	say_query(client, "two");
-	assert_heard(server, "Q");
+	send_query(client, "two");
+	assert_received(server, "Q");
 }
 
 static void test_server_closed_during_a_restore_is_reported(void **state)
 {
 	(void)state;
 	send_reset_answer();
-	assert_heard(server, RESTORE_QUERY);
-	hear(client);
-	say_error(server, "57P01", "terminating connection due to administrator command");
-	assert_heard(client, "E");
+	assert_received(server, RESTORE_QUERY);
+	read_letters(client);
+	send_error(server, "57P01", "terminating connection due to administrator command");
+	assert_received(client, "E");
 	assert_string_equal(client->sqlstate, "57P01");
-	vanish(server);
-	assert_gone(client);
+	break_connection(server);
+	assert_closed(client);
 }
 
 static void test_server_whose_client_disconnects_during_a_restore_returns_to_the_pool(
 	void **state)
 {
-	struct actor *other = fake_client(actor_link(server)->pool);
+	struct endpoint *other = fake_client(endpoint_link(server)->pool);
 	struct parameters *plain = make_parameters("UTC", NULL);
 
 	(void)state;
 	set_parameters(other, plain);
 	parameters_unref(plain);
 	send_reset_answer();
-	assert_heard(server, RESTORE_QUERY);
-	say(client, "X");
-	assert_gone(client);
-	say_parameter(server, "TimeZone", "Asia/Tokyo");
-	say(server, RESTORE_ANSWER);
+	assert_received(server, RESTORE_QUERY);
+	send_letters(client, "X");
+	assert_closed(client);
+	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
+	send_letters(server, RESTORE_ANSWER);
 	assert_state(server, SERVER_IDLE);
-	say_query(other, "mine");
-	assert_heard(server, "QQ");
-	say_parameter(server, "TimeZone", "UTC");
-	say(server, "CCCZ");
-	assert_heard(other, "");
-	say(server, "CZ");
-	assert_heard(other, "CZ");
+	send_query(other, "mine");
+	assert_received(server, "QQ");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_letters(server, "CCCZ");
+	assert_received(other, "");
+	send_letters(server, "CZ");
+	assert_received(other, "CZ");
 }
 
 static void test_next_client_receives_parameter_reports_at_once(void **state)
 {
-	struct actor *other = fake_client(actor_link(server)->pool);
+	struct endpoint *other = fake_client(endpoint_link(server)->pool);
 
 	(void)state;
 	send_reset_answer();
-	say(server, RESTORE_ANSWER);
-	say_query(other, "mine");
-	say_parameter(server, "application_name", "x");
-	assert_heard(other, "S");
+	send_letters(server, RESTORE_ANSWER);
+	send_query(other, "mine");
+	send_parameter_status(server, "application_name", "x");
+	assert_received(other, "S");
 }
 
 /*
@@ -286,26 +286,26 @@ static void test_session_restores_followed_parameters_after_each_reset(void **st
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		send_command_complete(i == 1 ? "DISCARD ALL" : "RESET");
-		say(server, "Z");
-		assert_heard(server, RESTORE_QUERY);
-		say(server, RESTORE_ANSWER);
-		assert_heard(client, "CZ");
-		say_query(client, "next");
-		assert_heard(server, "Q");
+		send_letters(server, "Z");
+		assert_received(server, RESTORE_QUERY);
+		send_letters(server, RESTORE_ANSWER);
+		assert_received(client, "CZ");
+		send_query(client, "next");
+		assert_received(server, "Q");
 	}
 	/* The value on the server is unknown, so the next client resets it. */
-	assert_true(parameters_has_followed(actor_link(server)->parameters));
-	assert_null(parameters_get_followed(actor_link(server)->parameters, "work_mem"));
+	assert_true(parameters_has_followed(endpoint_link(server)->parameters));
+	assert_null(parameters_get_followed(endpoint_link(server)->parameters, "work_mem"));
 }
 
 static void test_client_without_known_startup_values_restores_nothing(void **state)
 {
 	(void)state;
-	parameters_unref(actor_client(client)->asked);
-	actor_client(client)->asked = NULL;
+	parameters_unref(endpoint_client(client)->asked);
+	endpoint_client(client)->asked = NULL;
 	send_reset_answer();
-	assert_heard(server, "");
-	assert_heard(client, "CSZ");
+	assert_received(server, "");
+	assert_received(client, "CSZ");
 	assert_string_equal(zone_of(client), "UTC");
 }
 

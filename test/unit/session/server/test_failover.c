@@ -38,17 +38,17 @@ static struct sockaddr_in ipv4(uint32_t address, uint16_t port)
 }
 
 /* An idle server that was connected to the nth host of its database's list. */
-static struct actor *server_of_host(struct pool *of, uint16_t host, uint32_t address)
+static struct endpoint *server_of_host(struct pool *of, uint16_t host, uint32_t address)
 {
-	struct actor *actor = fake_server(of);
-	struct server_link *server = actor_server(actor);
+	struct endpoint *endpoint = fake_server(of);
+	struct server_link *server = endpoint_server(endpoint);
 	const struct sockaddr_in where = ipv4(address, 5432);
 
 	memset(&server->where, 0, sizeof(server->where));
 	memcpy(&server->where, &where, sizeof(where));
 	server->where_length = sizeof(where);
 	server->host = host;
-	return actor;
+	return endpoint;
 }
 
 static void move_host(const char *name, uint32_t old_address)
@@ -61,15 +61,15 @@ static void move_host(const char *name, uint32_t old_address)
 
 static void test_servers_at_an_old_address_are_closed(void **state)
 {
-	struct actor *old_address = server_of_host(pool, 0, 0x0a000001);
-	struct actor *stays = server_of_host(pool, 0, 0x0a000002);
-	struct actor *elsewhere = server_of_host(fake_pool("other", "bob"), 0, 0x0a000001);
+	struct endpoint *old_address = server_of_host(pool, 0, 0x0a000001);
+	struct endpoint *stays = server_of_host(pool, 0, 0x0a000002);
+	struct endpoint *elsewhere = server_of_host(fake_pool("other", "bob"), 0, 0x0a000001);
 
 	(void)state;
 	move_host("a.test", 0x0a000001);
-	assert_true(actor_server(old_address)->close_needed);
-	assert_false(actor_server(stays)->close_needed);
-	assert_true(actor_server(elsewhere)->close_needed);
+	assert_true(endpoint_server(old_address)->close_needed);
+	assert_false(endpoint_server(stays)->close_needed);
+	assert_true(endpoint_server(elsewhere)->close_needed);
 	assert_non_null(pool->welcome);
 	assert_true(
 		fake_logged("a.test is no longer at 10.0.0.1, connections to be retired: 2"));
@@ -77,45 +77,45 @@ static void test_servers_at_an_old_address_are_closed(void **state)
 
 static void test_servers_of_other_host_names_are_kept(void **state)
 {
-	struct actor *by_other_name = server_of_host(pool, 2, 0x0a000001);
-	struct actor *out_of_list = server_of_host(pool, 7, 0x0a000001);
-	struct actor *on_socket = fake_server(pool);
+	struct endpoint *by_other_name = server_of_host(pool, 2, 0x0a000001);
+	struct endpoint *out_of_list = server_of_host(pool, 7, 0x0a000001);
+	struct endpoint *on_socket = fake_server(pool);
 
 	(void)state;
-	actor_server(on_socket)->host = 1;
+	endpoint_server(on_socket)->host = 1;
 	move_host("a.test", 0x0a000001);
 	move_host("a.tes", 0x0a000001);
 	move_host("a.test.", 0x0a000001);
 	move_host("/sockets", 0x0a000001);
-	assert_false(actor_server(by_other_name)->close_needed);
-	assert_false(actor_server(out_of_list)->close_needed);
-	assert_false(actor_server(on_socket)->close_needed);
+	assert_false(endpoint_server(by_other_name)->close_needed);
+	assert_false(endpoint_server(out_of_list)->close_needed);
+	assert_false(endpoint_server(on_socket)->close_needed);
 	assert_false(fake_logged("is no longer at"));
 	move_host("b.test", 0x0a000001);
-	assert_true(actor_server(by_other_name)->close_needed);
+	assert_true(endpoint_server(by_other_name)->close_needed);
 }
 
 static void test_paired_server_at_an_old_address_is_closed_when_unpaired(void **state)
 {
-	struct actor *server = server_of_host(pool, 0, 0x0a000001);
-	struct actor *client = fake_client(pool);
+	struct endpoint *server = server_of_host(pool, 0, 0x0a000001);
+	struct endpoint *client = fake_client(pool);
 
 	(void)state;
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 	move_host("a.test", 0x0a000001);
-	say(server, "C>");
-	assert_heard(client, "C>");
-	say(client, "Q");
-	say(server, "CZ");
-	assert_heard(client, "CZ");
-	assert_gone(server);
+	send_letters(server, "C>");
+	assert_received(client, "C>");
+	send_letters(client, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
+	assert_closed(server);
 	assert_state(client, CLIENT_IDLE);
 }
 
 /* --- read-only servers -------------------------------------------------------------------- */
 
-static struct actor *client, *first, *second, *third;
+static struct endpoint *client, *first, *second, *third;
 
 /*
  * Two servers of the pool, one of another pool of the database; a client is paired with
@@ -127,35 +127,35 @@ static void pair_with_first(void)
 	first = fake_server(pool);
 	third = fake_server(fake_pool("db", "bob"));
 	client = fake_client(pool);
-	say(client, "Q");
-	assert_heard(first, "Q");
+	send_letters(client, "Q");
+	assert_received(first, "Q");
 }
 
-static void send_read_only_error(struct actor *server)
+static void send_read_only_error(struct endpoint *server)
 {
-	say_error(server, "25006", "cannot execute INSERT in a read-only transaction");
+	send_error(server, "25006", "cannot execute INSERT in a read-only transaction");
 }
 
-static bool is_close_needed(struct actor *server)
+static bool is_close_needed(struct endpoint *server)
 {
-	return actor_server(server)->close_needed;
+	return endpoint_server(server)->close_needed;
 }
 
 static void test_read_only_error_closes_all_servers_of_the_database(void **state)
 {
-	struct actor *other = fake_server(fake_pool("other", "bob"));
+	struct endpoint *other = fake_server(fake_pool("other", "bob"));
 
 	(void)state;
 	pair_with_first();
 	send_read_only_error(first);
-	assert_heard(client, "E");
+	assert_received(client, "E");
 	assert_true(
 		is_close_needed(first) && is_close_needed(second) && is_close_needed(third));
 	assert_false(is_close_needed(other));
 	assert_non_null(pool->welcome);
-	say(first, "Z");
-	assert_heard(client, "Z");
-	assert_gone(first);
+	send_letters(first, "Z");
+	assert_received(client, "Z");
+	assert_closed(first);
 	assert_state(client, CLIENT_IDLE);
 	assert_true(fake_logged("the server is read-only, looking for its successor"));
 }
@@ -167,12 +167,12 @@ static void test_other_errors_close_no_servers(void **state)
 	(void)state;
 	pair_with_first();
 	for (size_t i = 0; i < COUNT(codes); i++) {
-		say_error(first, codes[i], "other error");
-		say(first, "Z");
-		assert_heard(client, "EZ");
+		send_error(first, codes[i], "other error");
+		send_letters(first, "Z");
+		assert_received(client, "EZ");
 		assert_false(is_close_needed(first) || is_close_needed(second));
-		say(client, "Q");
-		assert_heard(first, "Q");
+		send_letters(client, "Q");
+		assert_received(first, "Q");
 	}
 }
 
@@ -182,7 +182,7 @@ static void test_read_only_error_is_ignored_without_server_failover_check(void *
 	fake_set("server_failover_check", "0");
 	pair_with_first();
 	send_read_only_error(first);
-	assert_heard(client, "E");
+	assert_received(client, "E");
 	assert_false(is_close_needed(first) || is_close_needed(second));
 }
 
@@ -190,13 +190,13 @@ static void test_read_only_error_is_recognized_in_a_batch(void **state)
 {
 	(void)state;
 	pair_with_first();
-	say(first, "CZ");
-	assert_heard(client, "CZ");
-	say(client, "PBES");
-	assert_heard(first, "PBES");
-	say(first, "12");
+	send_letters(first, "CZ");
+	assert_received(client, "CZ");
+	send_letters(client, "PBES");
+	assert_received(first, "PBES");
+	send_letters(first, "12");
 	send_read_only_error(first);
-	assert_heard(client, "12E");
+	assert_received(client, "12E");
 	assert_true(is_close_needed(second));
 }
 
@@ -215,10 +215,10 @@ static void test_read_only_error_is_recognized_before_all_of_it_arrives(void **s
 	whole.data[2] = (uint8_t)((whole.length - 1) >> 16);
 	whole.data[3] = (uint8_t)((whole.length - 1) >> 8);
 	whole.data[4] = (uint8_t)(whole.length - 1);
-	say_bytes(first, whole.data, 9000);
+	send_bytes(first, whole.data, 9000);
 	assert_true(is_close_needed(second));
-	say_bytes(first, whole.data + 9000, whole.length - 9000);
-	assert_heard(client, "E");
+	send_bytes(first, whole.data + 9000, whole.length - 9000);
+	assert_received(client, "E");
 	buffer_free(&whole);
 }
 
@@ -227,11 +227,11 @@ static void test_new_servers_are_not_closed_at_each_read_only_error(void **state
 	(void)state;
 	pair_with_first();
 	send_read_only_error(first);
-	say(first, "Z");
-	assert_heard(client, "EZ");
+	send_letters(first, "Z");
+	assert_received(client, "EZ");
 	first = fake_server(pool);
-	say(client, "Q");
-	assert_heard(first, "Q");
+	send_letters(client, "Q");
+	assert_received(first, "Q");
 	send_read_only_error(first);
 	assert_false(is_close_needed(first));
 	fake_advance(2100 * USEC_PER_MSEC);
@@ -250,7 +250,7 @@ static void test_read_only_error_expires_the_resolved_addresses(void **state)
 		.names_max = 10,
 	};
 	const struct resolver_name *name;
-	struct actor *server;
+	struct endpoint *server;
 	char why[100];
 
 	(void)state;
@@ -268,7 +268,7 @@ static void test_read_only_error_expires_the_resolved_addresses(void **state)
 	assert_int_not_equal(resolver_row_of(fake_registry.resolver, name).left, 0);
 	server = fake_server(pool);
 	client = fake_client(pool);
-	say(client, "Q");
+	send_letters(client, "Q");
 	send_read_only_error(server);
 	assert_int_equal(resolver_row_of(fake_registry.resolver, name).left, 0);
 	resolver_free(fake_registry.resolver);

@@ -23,7 +23,7 @@
 	"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
 
 static struct pool *pool;
-static struct actor *waiting_client; /* a client that waits for the server */
+static struct endpoint *waiting_client; /* a client that waits for the server */
 
 static void start_with(const char *database)
 {
@@ -48,16 +48,16 @@ static int start(void **state)
 /* --- servers ------------------------------------------------------------------------------ */
 
 /* Launches a server for a waiting client. The server has received our StartupMessage. */
-static struct actor *launch(void)
+static struct endpoint *launch(void)
 {
-	struct actor *server;
+	struct endpoint *server;
 
 	waiting_client = fake_client(pool);
-	say(waiting_client, "Q");
+	send_letters(waiting_client, "Q");
 	server = fake_launched();
 	assert_non_null(server);
 	fake_connected(server, 0);
-	assert_heard(server, "^");
+	assert_received(server, "^");
 	assert_state(server, SERVER_AUTHENTICATING);
 	return server;
 }
@@ -65,37 +65,37 @@ static struct actor *launch(void)
 /* Prepares the next attempt, whatever the result of the last one. */
 static void prepare_next_attempt(void)
 {
-	if (waiting_client && !is_gone(waiting_client))
-		leave(waiting_client);
+	if (waiting_client && !is_closed(waiting_client))
+		disconnect(waiting_client);
 	pool->failing = false;
 }
 
 static void send_authentication(
-	struct actor *server, uint32_t request, const void *data, size_t length)
+	struct endpoint *server, uint32_t request, const void *data, size_t length)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	writer_authentication(&buffer, (enum authentication_request)request, data, length);
-	say_buffer(server, &buffer);
+	send_buffer(server, &buffer);
 }
 
-static void assert_logged_in(struct actor *server)
+static void assert_logged_in(struct endpoint *server)
 {
-	say(server, "RSKZ");
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(waiting_client, "CZ");
+	send_letters(server, "RSKZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(waiting_client, "CZ");
 	assert_state(server, SERVER_IDLE);
-	assert_null(actor_server(server)->login);
+	assert_null(endpoint_server(server)->login);
 }
 
 /* The server is closed for this reason; the client still waits. */
-static void assert_failed(struct actor *server, const char *reason)
+static void assert_failed(struct endpoint *server, const char *reason)
 {
 	char line[200];
 
-	assert_gone(server);
+	assert_closed(server);
 	snprintf(line, sizeof(line), "closing because: %s", reason);
 	assert_true(fake_logged(line));
 	assert_state(waiting_client, CLIENT_WAITING);
@@ -105,11 +105,12 @@ static void assert_failed(struct actor *server, const char *reason)
 }
 
 /* The server is closed; waiting clients receive an error about the kind of our secret. */
-static void assert_wrong_secret_kind(struct actor *server)
+static void assert_wrong_secret_kind(struct endpoint *server)
 {
-	assert_heard(server, "");
-	assert_gone(server);
-	assert_told(waiting_client, "28000", "server login failed: wrong password type");
+	assert_received(server, "");
+	assert_closed(server);
+	assert_closed_with_error(
+		waiting_client, "28000", "server login failed: wrong password type");
 	prepare_next_attempt();
 }
 
@@ -124,7 +125,7 @@ static void wait_for_helper(void)
 static void test_startup_message_names_database_and_user(void **state)
 {
 	static const char expected[] = "\0\0\0\x20\0\3\0\0database\0db\0user\0alice\0";
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	size_t length;
 	const uint8_t *output = scripted_output(server->script, &length);
 
@@ -139,7 +140,7 @@ static void test_startup_message_has_the_parameters_of_the_database(void **state
 	static const char expected[] =
 		"database\0other\0client_encoding\0UTF8\0datestyle\0ISO\0"
 		"timezone\0UTC\0application_name\0web\0user\0carol\0";
-	struct actor *server;
+	struct endpoint *server;
 	size_t length;
 	const uint8_t *output;
 
@@ -155,11 +156,11 @@ static void test_startup_message_has_the_parameters_of_the_database(void **state
 
 static void test_failed_write_of_the_startup_message_fails_the_login(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	waiting_client = fake_client(pool);
-	say(waiting_client, "Q");
+	send_letters(waiting_client, "Q");
 	server = fake_launched();
 	scripted_break(server->script);
 	fake_connected(server, 0);
@@ -170,33 +171,33 @@ static void test_failed_write_of_the_startup_message_fails_the_login(void **stat
 
 static void test_login_may_arrive_byte_by_byte(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	struct buffer bytes;
 
 	(void)state;
 	buffer_init(&bytes);
-	letters_write(&bytes, SERVER_SPEAKS, "NRSNSKNZ");
+	letters_write(&bytes, FROM_SERVER, "NRSNSKNZ");
 	for (size_t i = 0; i < bytes.length; i++) {
 		assert_state(server, SERVER_AUTHENTICATING);
-		say_bytes(server, bytes.data + i, 1);
+		send_bytes(server, bytes.data + i, 1);
 	}
 	buffer_free(&bytes);
-	assert_heard(server, "Q");
+	assert_received(server, "Q");
 	assert_state(waiting_client, CLIENT_PAIRED);
-	say(server, "CZ");
+	send_letters(server, "CZ");
 	assert_int_equal(fake_registry.helds.used, 0);
 }
 
 static void test_reported_parameters_and_cancel_key_are_stored(void **state)
 {
-	struct actor *server = launch();
-	struct server_link *link = actor_server(server);
+	struct endpoint *server = launch();
+	struct server_link *link = endpoint_server(server);
 	const int index = parameter_index(fake_registry.parameters, "TimeZone");
 
 	(void)state;
-	say(server, "R");
-	say_parameter(server, "TimeZone", "UTC");
-	say(server, "KZ");
+	send_letters(server, "R");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_letters(server, "KZ");
 	assert_string_equal(parameters_get(link->link.parameters, (unsigned)index), "UTC");
 	assert_int_equal(link->cancel_key_length, 8);
 	assert_memory_equal(link->cancel_key, "\0\0\1\2\3\4\5\6", 8);
@@ -204,17 +205,17 @@ static void test_reported_parameters_and_cancel_key_are_stored(void **state)
 
 static void test_welcome_message_is_made_from_the_first_login_only(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 	const struct parameters *first;
 	size_t head;
 
 	(void)state;
 	pool_forget_welcome(pool);
 	server = launch();
-	say(server, "R");
-	say_parameter(server, "TimeZone", "UTC");
-	say_parameter(server, "server_version", "15.4");
-	say(server, "KZ");
+	send_letters(server, "R");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_parameter_status(server, "server_version", "15.4");
+	send_letters(server, "KZ");
 	first = pool->welcome;
 	head = pool->welcome_head.length;
 	assert_non_null(first);
@@ -222,9 +223,9 @@ static void test_welcome_message_is_made_from_the_first_login_only(void **state)
 	assert_true(launch_server(pool, false));
 	server = fake_launched();
 	fake_connected(server, 0);
-	say(server, "R");
-	say_parameter(server, "TimeZone", "GMT");
-	say(server, "SSSKZ");
+	send_letters(server, "R");
+	send_parameter_status(server, "TimeZone", "GMT");
+	send_letters(server, "SSSKZ");
 	assert_ptr_equal(pool->welcome, first);
 	assert_int_equal(pool->welcome_head.length, head);
 }
@@ -235,21 +236,21 @@ static void test_message_after_the_login_makes_the_server_dirty(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(tails); i++) {
-		struct actor *server;
+		struct endpoint *server;
 		char all[16];
 
 		assert_true(launch_server(pool, false));
 		server = fake_launched();
 		fake_connected(server, 0);
 		snprintf(all, sizeof(all), "RKZ%s", tails[i]);
-		say(server, all);
-		assert_true(actor_server(server)->dirty);
+		send_letters(server, all);
+		assert_true(endpoint_server(server)->dirty);
 	}
 }
 
 static void test_incomplete_message_after_the_login_makes_the_server_dirty(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 	struct buffer bytes;
 
 	(void)state;
@@ -257,34 +258,34 @@ static void test_incomplete_message_after_the_login_makes_the_server_dirty(void 
 	server = fake_launched();
 	fake_connected(server, 0);
 	buffer_init(&bytes);
-	letters_write(&bytes, SERVER_SPEAKS, "RKZ");
+	letters_write(&bytes, FROM_SERVER, "RKZ");
 	buffer_append(&bytes, "N\0\0", 3);
-	say_buffer(server, &bytes);
-	assert_true(actor_server(server)->dirty);
+	send_buffer(server, &bytes);
+	assert_true(endpoint_server(server)->dirty);
 	waiting_client = fake_client(pool);
-	say(waiting_client, "Q");
-	assert_gone(server);
+	send_letters(waiting_client, "Q");
+	assert_closed(server);
 }
 
 /* The server is paired at once; its client receives whole messages. */
 static void test_incomplete_message_after_the_login_is_forwarded_whole(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	struct buffer bytes;
 	size_t all;
 
 	(void)state;
 	buffer_init(&bytes);
-	letters_write(&bytes, SERVER_SPEAKS, "RKZ");
+	letters_write(&bytes, FROM_SERVER, "RKZ");
 	all = bytes.length;
-	letters_write(&bytes, SERVER_SPEAKS, "N");
-	say_bytes(server, bytes.data, all + 7);
-	assert_heard(server, "Q");
-	say_bytes(server, bytes.data + all + 7, bytes.length - all - 7);
-	say(server, "TDCZ");
-	assert_heard(waiting_client, "NTDCZ");
+	letters_write(&bytes, FROM_SERVER, "N");
+	send_bytes(server, bytes.data, all + 7);
+	assert_received(server, "Q");
+	send_bytes(server, bytes.data + all + 7, bytes.length - all - 7);
+	send_letters(server, "TDCZ");
+	assert_received(waiting_client, "NTDCZ");
 	assert_state(waiting_client, CLIENT_IDLE);
-	assert_gone(server);
+	assert_closed(server);
 	buffer_free(&bytes);
 }
 
@@ -294,7 +295,7 @@ static void test_cleartext_request_is_answered_with_a_plain_secret_only(void **s
 {
 	char hashed[36];
 	const char *const others[] = {NULL, "", hashed, PENCIL};
-	struct actor *server;
+	struct endpoint *server;
 	size_t length;
 
 	(void)state;
@@ -302,11 +303,11 @@ static void test_cleartext_request_is_answered_with_a_plain_secret_only(void **s
 	fake_user("alice", "secret");
 	server = launch();
 	send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
-	assert_heard(server, "p");
-	assert_string_equal((const char *)heard_body(server, &length), "secret");
+	assert_received(server, "p");
+	assert_string_equal((const char *)received_body(server, &length), "secret");
 	assert_int_equal(length, 7);
 	assert_logged_in(server);
-	leave(server);
+	disconnect(server);
 	for (size_t i = 0; i < COUNT(others); i++) {
 		fake_user("alice", others[i]);
 		server = launch();
@@ -321,7 +322,7 @@ static void test_md5_request_is_answered_with_plain_and_md5_secrets(void **state
 	char hashed[36], response[36];
 	const char *const good[] = {"secret", hashed};
 	const char *const others[] = {NULL, "", PENCIL};
-	struct actor *server;
+	struct endpoint *server;
 	size_t length;
 
 	(void)state;
@@ -331,11 +332,11 @@ static void test_md5_request_is_answered_with_plain_and_md5_secrets(void **state
 		fake_user("alice", good[i]);
 		server = launch();
 		send_authentication(server, AUTH_MD5, "salt", 4);
-		assert_heard(server, "p");
-		assert_string_equal((const char *)heard_body(server, &length), response);
+		assert_received(server, "p");
+		assert_string_equal((const char *)received_body(server, &length), response);
 		assert_int_equal(length, 36);
 		assert_logged_in(server);
-		leave(server);
+		disconnect(server);
 	}
 	for (size_t i = 0; i < COUNT(others); i++) {
 		fake_user("alice", others[i]);
@@ -351,7 +352,7 @@ static void test_md5_request_is_answered_with_plain_and_md5_secrets(void **state
 
 static void test_password_of_the_database_is_used_for_the_forced_user(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 	size_t length;
 
 	(void)state;
@@ -360,8 +361,8 @@ static void test_password_of_the_database_is_used_for_the_forced_user(void **sta
 	pool = fake_pool("db", "carol");
 	server = launch();
 	send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
-	assert_heard(server, "p");
-	assert_string_equal((const char *)heard_body(server, &length), "hers");
+	assert_received(server, "p");
+	assert_string_equal((const char *)received_body(server, &length), "hers");
 	assert_logged_in(server);
 }
 
@@ -373,7 +374,7 @@ static void test_unsupported_authentication_requests_are_refused(void **state)
 	(void)state;
 	fake_user("alice", "secret");
 	for (size_t i = 0; i < COUNT(requests); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 
 		send_authentication(server, requests[i], "data", 4);
 		assert_wrong_secret_kind(server);
@@ -385,12 +386,12 @@ static void test_truncated_authentication_request_is_refused(void **state)
 {
 	(void)state;
 	for (size_t length = 0; length < 4; length++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 		struct buffer buffer;
 
 		buffer_init(&buffer);
 		writer_message(&buffer, 'R', "\0\0\0\0", length);
-		say_buffer(server, &buffer);
+		send_buffer(server, &buffer);
 		assert_failed(server, "bad pkt header");
 	}
 }
@@ -410,10 +411,10 @@ static const uint8_t salt[] = "sixteen bytes...";
  * Runs the exchange up to our last message, which was received; `password` is the one known to
  * the server.
  */
-static struct actor *begin_scram(struct exchange *exchange, const char *password,
+static struct endpoint *begin_scram(struct exchange *exchange, const char *password,
 	const uint8_t *with_salt, size_t salt_length, uint32_t iterations)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	struct reader reader;
 	const uint8_t *body, *message;
 	uint8_t nonce[SCRAM_NONCE_SIZE] = "server's nonce";
@@ -425,8 +426,8 @@ static struct actor *begin_scram(struct exchange *exchange, const char *password
 	assert_true(
 		scram_derive(password, with_salt, salt_length, iterations, &exchange->keys));
 	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0", 34);
-	assert_heard(server, "p");
-	body = heard_body(server, &length);
+	assert_received(server, "p");
+	body = received_body(server, &length);
 	reader_init(&reader, body, length);
 	assert_string_equal(reader_string(&reader), SCRAM_MECHANISM);
 	size = reader_int32(&reader);
@@ -439,16 +440,16 @@ static struct actor *begin_scram(struct exchange *exchange, const char *password
 	send_authentication(
 		server, AUTH_SASL_CONTINUE, exchange->out.data, exchange->out.length);
 	wait_for_helper();
-	assert_heard(server, "p");
+	assert_received(server, "p");
 	return server;
 }
 
 /* Verifies our last message, and writes the server's. */
-static void end_scram(struct actor *server, struct exchange *exchange, bool good)
+static void end_scram(struct endpoint *server, struct exchange *exchange, bool good)
 {
 	uint8_t client_key[SCRAM_KEY_SIZE];
 	size_t length;
-	const uint8_t *body = heard_body(server, &length);
+	const uint8_t *body = received_body(server, &length);
 
 	buffer_clear(&exchange->out);
 	assert_int_equal(scram_server_final(&exchange->scram, (const char *)body, length,
@@ -466,7 +467,7 @@ static void free_exchange(struct exchange *exchange)
 static void test_scram_is_answered_with_a_plain_secret(void **state)
 {
 	struct exchange exchange;
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	fake_user("alice", "secret");
@@ -480,7 +481,7 @@ static void test_scram_is_answered_with_a_plain_secret(void **state)
 static void test_scram_is_answered_with_keys_of_a_client_login(void **state)
 {
 	struct exchange exchange;
-	struct actor *server;
+	struct endpoint *server;
 	struct user *user = fake_user("alice", PENCIL);
 	struct user_keys *keys = user_keys(user);
 	uint8_t pencil_salt[64];
@@ -506,7 +507,7 @@ static void test_scram_is_not_answered_without_password_or_keys(void **state)
 	(void)state;
 	assert_true(md5_secret("secret", "alice", hashed));
 	for (size_t i = 0; i < COUNT(secrets); i++) {
-		struct actor *server;
+		struct endpoint *server;
 
 		fake_user("alice", secrets[i]);
 		server = launch();
@@ -520,7 +521,7 @@ static void test_scram_is_not_answered_without_password_or_keys(void **state)
 
 static void test_scram_keys_of_clients_are_not_used_for_a_forced_user(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 	struct user_keys *keys;
 
 	(void)state;
@@ -545,11 +546,11 @@ static void test_sasl_request_without_scram_sha_256_is_refused(void **state)
 	(void)state;
 	fake_user("alice", "secret");
 	for (size_t i = 0; i < COUNT(lists); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 
 		send_authentication(server, AUTH_SASL, lists[i].list, lists[i].length);
-		assert_dropped(server);
-		assert_told(waiting_client, "28000",
+		assert_closed_silently(server);
+		assert_closed_with_error(waiting_client, "28000",
 			"server login failed: none of the server's SASL authentication mechanisms "
 			"are supported");
 		prepare_next_attempt();
@@ -565,11 +566,11 @@ static void test_invalid_server_signature_is_refused(void **state)
 	fake_user("alice", "secret");
 	for (size_t i = 0; i < COUNT(finals); i++) {
 		struct exchange exchange;
-		struct actor *server = begin_scram(&exchange, "secret", salt, 16, 10);
+		struct endpoint *server = begin_scram(&exchange, "secret", salt, 16, 10);
 
 		send_authentication(server, AUTH_SASL_FINAL, finals[i], strlen(finals[i]));
-		assert_dropped(server);
-		assert_told(waiting_client, "28000",
+		assert_closed_silently(server);
+		assert_closed_with_error(waiting_client, "28000",
 			"server login failed: invalid server signature");
 		prepare_next_attempt();
 		free_exchange(&exchange);
@@ -579,14 +580,15 @@ static void test_invalid_server_signature_is_refused(void **state)
 static void test_missing_server_signature_is_refused(void **state)
 {
 	struct exchange exchange;
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	fake_user("alice", "secret");
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
-	say(server, "R");
-	assert_dropped(server);
-	assert_told(waiting_client, "28000", "server login failed: invalid server signature");
+	send_letters(server, "R");
+	assert_closed_silently(server);
+	assert_closed_with_error(
+		waiting_client, "28000", "server login failed: invalid server signature");
 	prepare_next_attempt();
 	free_exchange(&exchange);
 	/*
@@ -595,16 +597,17 @@ static void test_missing_server_signature_is_refused(void **state)
 	 */
 	server = launch();
 	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-	assert_heard(server, "p");
-	say(server, "RKZ");
-	assert_dropped(server);
-	assert_told(waiting_client, "28000", "server login failed: invalid server signature");
+	assert_received(server, "p");
+	send_letters(server, "RKZ");
+	assert_closed_silently(server);
+	assert_closed_with_error(
+		waiting_client, "28000", "server login failed: invalid server signature");
 }
 
 static void test_scram_messages_out_of_order_are_refused(void **state)
 {
 	struct exchange exchange;
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	fake_user("alice", "secret");
@@ -613,19 +616,19 @@ static void test_scram_messages_out_of_order_are_refused(void **state)
 	assert_failed(server, "failed to answer authreq");
 	server = launch();
 	send_authentication(server, AUTH_SASL_FINAL, "v=AAAA", 6);
-	assert_gone(server);
-	assert_heard(waiting_client, "E");
+	assert_closed(server);
+	assert_received(waiting_client, "E");
 	prepare_next_attempt();
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
 	send_authentication(server, AUTH_SASL_CONTINUE, exchange.out.data, exchange.out.length);
 	wait_for_helper();
-	assert_gone(server);
+	assert_closed(server);
 	prepare_next_attempt();
 	free_exchange(&exchange);
 	server = begin_scram(&exchange, "secret", salt, 16, 10);
 	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-	say(server, "RKZ");
-	assert_gone(server);
+	send_letters(server, "RKZ");
+	assert_closed(server);
 	prepare_next_attempt();
 	free_exchange(&exchange);
 }
@@ -642,10 +645,10 @@ static void test_malformed_scram_challenge_is_refused(void **state)
 	(void)state;
 	fake_user("alice", "secret");
 	for (size_t i = 0; i < COUNT(challenges); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 
 		send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-		assert_heard(server, "p");
+		assert_received(server, "p");
 		send_authentication(
 			server, AUTH_SASL_CONTINUE, challenges[i], strlen(challenges[i]));
 		assert_failed(server, "failed to answer authreq");
@@ -653,11 +656,11 @@ static void test_malformed_scram_challenge_is_refused(void **state)
 }
 
 /* A challenge that begins with our nonce, taken from the message received last. */
-static void send_challenge(struct actor *server, const char *tail)
+static void send_challenge(struct endpoint *server, const char *tail)
 {
 	char text[400];
 	size_t length;
-	const uint8_t *body = heard_body(server, &length);
+	const uint8_t *body = received_body(server, &length);
 	const char *nonce = memmem(body, length, "r=", 2);
 
 	assert_non_null(nonce);
@@ -674,10 +677,10 @@ static void test_scram_challenge_with_invalid_values_is_refused(void **state)
 	(void)state;
 	fake_user("alice", "secret");
 	for (size_t i = 0; i < COUNT(tails); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 
 		send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-		assert_heard(server, "p");
+		assert_received(server, "p");
 		send_challenge(server, tails[i]);
 		wait_for_helper();
 		assert_failed(server, "failed to answer authreq");
@@ -686,15 +689,15 @@ static void test_scram_challenge_with_invalid_values_is_refused(void **state)
 
 static void test_server_may_disconnect_while_keys_are_derived(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	fake_user("alice", "secret");
 	server = launch();
 	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
-	assert_heard(server, "p");
+	assert_received(server, "p");
 	send_challenge(server, ",s=c2FsdA==,i=100");
-	leave(server);
+	disconnect(server);
 	assert_failed(server, "server conn crashed?");
 	wait_for_helper();
 }
@@ -703,31 +706,31 @@ static void test_server_may_disconnect_while_keys_are_derived(void **state)
 
 static void test_ready_for_query_before_authentication_is_refused(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 
 	(void)state;
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_failed(server, "bad pkt header");
 	fake_user("alice", "secret");
 	server = launch();
 	send_authentication(server, AUTH_CLEARTEXT, NULL, 0);
-	say(server, "SKZ");
+	send_letters(server, "SKZ");
 	assert_failed(server, "bad pkt header");
 }
 
 static void test_login_that_ends_in_a_transaction_is_refused(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 
 	(void)state;
-	say(server, "R>");
+	send_letters(server, "R>");
 	assert_failed(server, "bad pkt header");
 	server = launch();
-	say(server, "R!");
+	send_letters(server, "R!");
 	assert_failed(server, "bad pkt header");
 }
 
-static void send_message(struct actor *server, uint8_t type, size_t length)
+static void send_message(struct endpoint *server, uint8_t type, size_t length)
 {
 	struct buffer buffer;
 	uint8_t *bytes = calloc(1, length + 1);
@@ -735,7 +738,7 @@ static void send_message(struct actor *server, uint8_t type, size_t length)
 	memset(bytes, 'x', length);
 	buffer_init(&buffer);
 	writer_message(&buffer, type, bytes, length);
-	say_buffer(server, &buffer);
+	send_buffer(server, &buffer);
 	free(bytes);
 }
 
@@ -743,55 +746,55 @@ static void test_cancel_key_of_invalid_length_or_sent_twice_is_refused(void **st
 {
 	static const size_t bad[] = {0, 4, 7, 261, 300, 5000};
 	static const size_t good[] = {8, 36, 260};
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		server = launch();
-		say(server, "R");
+		send_letters(server, "R");
 		send_message(server, 'K', bad[i]);
 		assert_failed(server, "bad pkt header");
 	}
 	for (size_t i = 0; i < COUNT(good); i++) {
 		server = launch();
-		say(server, "R");
+		send_letters(server, "R");
 		send_message(server, 'K', good[i]);
-		assert_int_equal(actor_server(server)->cancel_key_length, good[i]);
-		say(server, "Z");
-		say(server, "CZ");
-		leave(server);
+		assert_int_equal(endpoint_server(server)->cancel_key_length, good[i]);
+		send_letters(server, "Z");
+		send_letters(server, "CZ");
+		disconnect(server);
 		prepare_next_attempt();
 	}
 	server = launch();
-	say(server, "RKK");
+	send_letters(server, "RKK");
 	assert_failed(server, "bad pkt header");
 }
 
 static void test_server_without_a_cancel_key_is_accepted(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 
 	(void)state;
-	say(server, "RZ");
-	assert_heard(server, "Q");
-	assert_null(actor_server(server)->cancel_key);
+	send_letters(server, "RZ");
+	assert_received(server, "Q");
+	assert_null(endpoint_server(server)->cancel_key);
 }
 
 static void test_unexpected_messages_are_refused(void **state)
 {
 	(void)state;
 	for (const char *letter = "DTCI123GHWVAntsdc"; *letter; letter++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 		const char letters[] = {'R', *letter, '\0'};
 
-		say(server, letters);
+		send_letters(server, letters);
 		assert_failed(server, "unknown pkt from server");
 	}
 }
 
 static void test_negotiate_protocol_version_is_refused(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 
 	(void)state;
 	send_message(server, 'v', 8);
@@ -805,50 +808,50 @@ static void test_invalid_message_headers_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(headers); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 
-		say_bytes(server, headers[i], 5);
+		send_bytes(server, headers[i], 5);
 		assert_failed(server, "bad pkt header");
 	}
 }
 
 static void test_large_message_is_gathered(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	struct buffer buffer;
 
 	(void)state;
 	buffer_init(&buffer);
-	letters_write(&buffer, SERVER_SPEAKS, "R");
+	letters_write(&buffer, FROM_SERVER, "R");
 	writer_byte(&buffer, 'N');
 	writer_int32(&buffer, 60004);
 	memset(buffer_extend(&buffer, 60000), 0, 60000);
-	letters_write(&buffer, SERVER_SPEAKS, "KZ");
+	letters_write(&buffer, FROM_SERVER, "KZ");
 	for (size_t at = 0; at < buffer.length; at += 1000)
-		say_bytes(server, buffer.data + at,
+		send_bytes(server, buffer.data + at,
 			buffer.length - at < 1000 ? buffer.length - at : 1000);
 	buffer_free(&buffer);
-	assert_heard(server, "Q");
+	assert_received(server, "Q");
 }
 
 static void test_many_notices_use_no_memory(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	struct buffer buffer;
 
 	(void)state;
 	buffer_init(&buffer);
 	for (int i = 0; i < 20000; i++)
-		letters_write(&buffer, SERVER_SPEAKS, "N");
-	say_buffer(server, &buffer);
+		letters_write(&buffer, FROM_SERVER, "N");
+	send_buffer(server, &buffer);
 	scripted_run_all(server->script);
-	assert_true(actor_link(server)->held_length < 100);
+	assert_true(endpoint_link(server)->held_length < 100);
 	assert_logged_in(server);
 }
 
 static void test_total_length_of_parameters_is_limited(void **state)
 {
-	struct actor *server = launch();
+	struct endpoint *server = launch();
 	struct buffer buffer;
 	size_t each;
 
@@ -858,10 +861,10 @@ static void test_total_length_of_parameters_is_limited(void **state)
 	each = buffer.length;
 	for (size_t all = each; all + each <= 64 * 1024; all += each)
 		writer_parameter_status(&buffer, "in_hot_standby", "off");
-	say_buffer(server, &buffer);
+	send_buffer(server, &buffer);
 	scripted_run_all(server->script);
 	assert_state(server, SERVER_AUTHENTICATING);
-	say(server, "S");
+	send_letters(server, "S");
 	assert_failed(server, "broken ParameterStatus packet");
 }
 
@@ -874,12 +877,12 @@ static void test_malformed_parameter_status_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bodies); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 		struct buffer buffer;
 
 		buffer_init(&buffer);
 		writer_message(&buffer, 'S', bodies[i].body, bodies[i].length);
-		say_buffer(server, &buffer);
+		send_buffer(server, &buffer);
 		assert_failed(server, "broken ParameterStatus packet");
 	}
 }
@@ -890,21 +893,21 @@ static void test_server_may_disconnect_at_any_point(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(parts); i++) {
-		struct actor *server = launch();
+		struct endpoint *server = launch();
 
-		say(server, parts[i]);
-		leave(server);
+		send_letters(server, parts[i]);
+		disconnect(server);
 		assert_failed(server, "server conn crashed?");
 	}
 }
 
 static void test_failed_connect_is_logged(void **state)
 {
-	struct actor *server;
+	struct endpoint *server;
 
 	(void)state;
 	waiting_client = fake_client(pool);
-	say(waiting_client, "Q");
+	send_letters(waiting_client, "Q");
 	server = fake_launched();
 	fake_connected(server, ECONNREFUSED);
 	assert_true(fake_logged("sbuf_connect failed to connect to unix:5432"));
@@ -913,43 +916,43 @@ static void test_failed_connect_is_logged(void **state)
 
 /* --- connect_query ------------------------------------------------------------------------ */
 
-static struct actor *launch_preparing(void)
+static struct endpoint *launch_preparing(void)
 {
-	struct actor *server;
+	struct endpoint *server;
 	size_t length;
 
 	start_with("host=/tmp connect_query='SET x=1'");
 	server = launch();
-	say(server, "RSKZ");
+	send_letters(server, "RSKZ");
 	assert_state(server, SERVER_PREPARING);
 	assert_state(waiting_client, CLIENT_WAITING);
-	assert_heard(server, "Q");
-	assert_string_equal((const char *)heard_body(server, &length), "SET x=1");
+	assert_received(server, "Q");
+	assert_string_equal((const char *)received_body(server, &length), "SET x=1");
 	return server;
 }
 
 static void test_connect_query_is_run_before_the_server_is_used(void **state)
 {
-	struct actor *server = launch_preparing();
+	struct endpoint *server = launch_preparing();
 	const int index = parameter_index(fake_registry.parameters, "TimeZone");
 
 	(void)state;
-	say_parameter(server, "TimeZone", "UTC");
-	say(server, "NTDC");
-	say(server, "Z");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_letters(server, "NTDC");
+	send_letters(server, "Z");
 	assert_string_equal(
-		parameters_get(actor_link(server)->parameters, (unsigned)index), "UTC");
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(waiting_client, "CZ");
+		parameters_get(endpoint_link(server)->parameters, (unsigned)index), "UTC");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(waiting_client, "CZ");
 }
 
 static void test_error_of_the_connect_query_is_logged_only(void **state)
 {
-	struct actor *server = launch_preparing();
+	struct endpoint *server = launch_preparing();
 
 	(void)state;
-	say(server, "EZ");
+	send_letters(server, "EZ");
 	assert_true(
 		fake_logged("S: error while executing exec_on_query: ERROR: division by zero"));
 	assert_state(waiting_client, CLIENT_PAIRED);
@@ -957,21 +960,21 @@ static void test_error_of_the_connect_query_is_logged_only(void **state)
 
 static void test_connect_query_that_leaves_a_transaction_open_fails_the_login(void **state)
 {
-	struct actor *server = launch_preparing();
+	struct endpoint *server = launch_preparing();
 
 	(void)state;
-	say(server, "C>");
-	assert_gone(server);
+	send_letters(server, "C>");
+	assert_closed(server);
 	assert_state(waiting_client, CLIENT_WAITING);
 	assert_true(pool->failing);
 }
 
 static void test_server_closed_during_the_connect_query_fails_the_login(void **state)
 {
-	struct actor *server = launch_preparing();
+	struct endpoint *server = launch_preparing();
 
 	(void)state;
-	leave(server);
+	disconnect(server);
 	assert_failed(server, "server conn crashed?");
 }
 

@@ -12,7 +12,7 @@
 #include "support/postgres/fake_postgres.h"
 
 static struct pool *pool;
-static struct actor *server; /* the server of the running attempt */
+static struct endpoint *server; /* the server of the running attempt */
 
 static void start_with(const char *database)
 {
@@ -33,7 +33,7 @@ static void assert_at(const char *folder)
 
 	snprintf(path, sizeof(path), "%s/.s.PGSQL.%u", folder, pool->database->config->port);
 	assert_string_equal(
-		((const struct sockaddr_un *)&actor_server(server)->where)->sun_path, path);
+		((const struct sockaddr_un *)&endpoint_server(server)->where)->sun_path, path);
 }
 
 static void launch(const char *folder)
@@ -58,7 +58,7 @@ static void refuse_and_expect(const char *folder)
 static void log_in(void)
 {
 	fake_connected(server, 0);
-	say(server, "RKZ");
+	send_letters(server, "RKZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -66,7 +66,7 @@ static void log_in(void)
 static void advance(usec_t time)
 {
 	fake_advance(time);
-	server_login_hurry(actor_server(server), loop_now(&fake_loop));
+	server_login_hurry(endpoint_server(server), loop_now(&fake_loop));
 }
 
 /* The current host has timed out: the login continues with the host in this folder. */
@@ -82,7 +82,7 @@ static void assert_failed(const char *reason)
 {
 	char line[200];
 
-	assert_gone(server);
+	assert_closed(server);
 	assert_true(pool->failing);
 	assert_string_equal(pool->last_failure.text, reason);
 	snprintf(line, sizeof(line), "closing because: %s", reason);
@@ -141,8 +141,8 @@ static void test_load_balance_disabled_uses_the_next_host_after_a_refused_login(
 	start_with("host=/a,/b load_balance_hosts=disable");
 	launch("/a");
 	fake_connected(server, 0);
-	say_error(server, "57P03", "the database system is starting up");
-	assert_gone(server);
+	send_error(server, "57P03", "the database system is starting up");
+	assert_closed(server);
 	fake_advance(15 * USEC_PER_SEC);
 	launch("/b");
 	log_in();
@@ -187,9 +187,9 @@ static void test_host_with_a_path_too_long_is_skipped(void **state)
 	assert_true(launch_server(pool, false));
 	server = fake_launched();
 	assert_string_equal(
-		((const struct sockaddr_un *)&actor_server(server)->where)->sun_path + 1,
+		((const struct sockaddr_un *)&endpoint_server(server)->where)->sun_path + 1,
 		"abstract/.s.PGSQL.5432");
-	assert_int_equal(actor_server(server)->host, 1);
+	assert_int_equal(endpoint_server(server)->host, 1);
 }
 
 static void test_host_list_may_mix_addresses_and_sockets(void **state)
@@ -203,29 +203,30 @@ static void test_host_list_may_mix_addresses_and_sockets(void **state)
 	 */
 	assert_true(fake_logged("sbuf_connect failed to connect to 192.0.2.7:77: "));
 	assert_true(fake_logged("sbuf_connect failed to connect to [fd00::1]:77: "));
-	assert_gone(fake_launched());
-	assert_gone(fake_launched());
+	assert_closed(fake_launched());
+	assert_closed(fake_launched());
 	server = fake_launched();
 	assert_at("/c");
-	assert_int_equal(actor_server(server)->host, 2);
+	assert_int_equal(endpoint_server(server)->host, 2);
 	log_in();
 }
 
 static void test_cancel_request_is_sent_to_the_host_of_its_server_only(void **state)
 {
-	struct actor *target;
+	struct endpoint *target;
 
 	(void)state;
 	start_with("host=/a,/b");
 	launch("/a");
 	log_in();
 	target = server;
-	assert_true(server_login_begin(pool, actor_server(target), fake_registry.login_owner));
+	assert_true(
+		server_login_begin(pool, endpoint_server(target), fake_registry.login_owner));
 	server = fake_launched();
 	assert_at("/a");
 	fake_connected(server, ECONNREFUSED);
 	assert_null(fake_launched());
-	assert_gone(server);
+	assert_closed(server);
 	assert_int_equal(pool->next_host, 1);
 }
 
@@ -267,10 +268,10 @@ static void test_host_that_has_answered_is_waited_for(void **state)
 	start_with("host=/a,/b");
 	launch("/a");
 	fake_connected(server, 0);
-	say(server, "R");
+	send_letters(server, "R");
 	advance(11 * USEC_PER_SEC);
 	assert_null(fake_launched());
-	say(server, "KZ");
+	send_letters(server, "KZ");
 	assert_state(server, SERVER_IDLE);
 }
 
@@ -280,11 +281,11 @@ static void test_host_that_closes_before_any_message_is_skipped(void **state)
 	start_with("host=/a,/b");
 	launch("/a");
 	fake_connected(server, 0);
-	leave(server);
+	disconnect(server);
 	assert_next_host("/b");
 	fake_connected(server, 0);
-	say(server, "R");
-	leave(server);
+	send_letters(server, "R");
+	disconnect(server);
 	assert_failed("server conn crashed?");
 }
 

@@ -8,12 +8,12 @@
 #include "support/messages/statement_messages.h"
 
 static struct pool *pool;
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 static struct buffer outgoing; /* messages that the next call sends */
 
 static void add_messages(const char *letters)
 {
-	letters_write(&outgoing, CLIENT_SPEAKS, letters);
+	letters_write(&outgoing, FROM_CLIENT, letters);
 }
 
 /*
@@ -27,12 +27,12 @@ static int start(void **state)
 	client = fake_client(pool);
 	server = fake_server(pool);
 	buffer_init(&outgoing);
-	phrase_parse(&outgoing, "s", "one");
+	message_parse(&outgoing, "s", "one");
 	add_messages("S");
-	say_buffer(client, &outgoing);
-	assert_heard(server, "PS");
-	say(server, "1Z");
-	assert_heard(client, "1Z");
+	send_buffer(client, &outgoing);
+	assert_received(server, "PS");
+	send_letters(server, "1Z");
+	assert_received(client, "1Z");
 	return 0;
 }
 
@@ -40,14 +40,14 @@ static int start(void **state)
 
 static void add_batch(uint32_t parameter)
 {
-	phrase_bind(&outgoing, "s", parameter);
+	message_bind(&outgoing, "s", parameter);
 	add_messages("ES");
 }
 
 static void send_batch(void)
 {
 	add_batch(0);
-	say_buffer(client, &outgoing);
+	send_buffer(client, &outgoing);
 }
 
 static void send_stale_plan_error(void)
@@ -55,14 +55,14 @@ static void send_stale_plan_error(void)
 	struct buffer error;
 
 	buffer_init(&error);
-	phrase_stale(&error);
-	say_buffer(server, &error);
+	message_stale_plan_error(&error);
+	send_buffer(server, &error);
 }
 
 /* The client sends the prepared messages from one offset up to another. Returns the latter. */
 static size_t send_range(size_t from, size_t until)
 {
-	say_bytes(client, outgoing.data + from, until - from);
+	send_bytes(client, outgoing.data + from, until - from);
 	return until;
 }
 
@@ -72,17 +72,17 @@ static size_t send_range(size_t from, size_t until)
  */
 static void assert_replayed(void)
 {
-	assert_heard(client, "");
-	assert_heard(server, "CPBES");
-	say(server, "312CZ");
-	assert_heard(client, "2CZ");
+	assert_received(client, "");
+	assert_received(server, "CPBES");
+	send_letters(server, "312CZ");
+	assert_received(client, "2CZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
 }
 
 static void assert_error_forwarded(void)
 {
-	assert_heard(client, "EZ");
+	assert_received(client, "EZ");
 	assert_string_equal(client->sqlstate, "0A000");
 	assert_state(client, CLIENT_IDLE);
 }
@@ -95,13 +95,13 @@ static void test_batch_is_replayed_wherever_its_error_is_cut(void **state)
 
 	(void)state;
 	buffer_init(&error);
-	phrase_stale(&error);
+	message_stale_plan_error(&error);
 	for (size_t cut = 1; cut < error.length; cut++) {
 		send_batch();
-		assert_heard(server, "BES");
-		say_bytes(server, error.data, cut);
-		say_bytes(server, error.data + cut, error.length - cut);
-		say(server, "Z");
+		assert_received(server, "BES");
+		send_bytes(server, error.data, cut);
+		send_bytes(server, error.data + cut, error.length - cut);
+		send_letters(server, "Z");
 		assert_replayed();
 	}
 	buffer_free(&error);
@@ -111,30 +111,30 @@ static void test_batch_is_replayed_once(void **state)
 {
 	(void)state;
 	send_batch();
-	assert_heard(server, "BES");
+	assert_received(server, "BES");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(server, "CPBES");
-	say(server, "31");
+	send_letters(server, "Z");
+	assert_received(server, "CPBES");
+	send_letters(server, "31");
 	send_stale_plan_error();
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_error_forwarded();
 }
 
 static void test_batch_with_a_forwarded_answer_is_not_replayed(void **state)
 {
 	(void)state;
-	phrase_parse(&outgoing, "", "insert");
-	phrase_bind(&outgoing, "", 0);
+	message_parse(&outgoing, "", "insert");
+	message_bind(&outgoing, "", 0);
 	add_messages("E");
 	add_batch(0);
-	say_buffer(client, &outgoing);
-	assert_heard(server, "PBEBES");
-	say(server, "12C");
+	send_buffer(client, &outgoing);
+	assert_received(server, "PBEBES");
+	send_letters(server, "12C");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(server, "");
-	assert_heard(client, "12CEZ");
+	send_letters(server, "Z");
+	assert_received(server, "");
+	assert_received(client, "12CEZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -151,9 +151,9 @@ static void test_batch_cut_anywhere_is_replayed(void **state)
 		send_range(0, cut);
 		send_range(cut, length);
 		buffer_clear(&outgoing);
-		assert_heard(server, "BES");
+		assert_received(server, "BES");
 		send_stale_plan_error();
-		say(server, "Z");
+		send_letters(server, "Z");
 		assert_replayed();
 	}
 	buffer_free(&outgoing);
@@ -166,23 +166,23 @@ static void test_incomplete_batch_is_replayed(void **state)
 
 	(void)state;
 	for (size_t cut = bind; cut < length; cut++) {
-		phrase_bind(&outgoing, "s", 0);
+		message_bind(&outgoing, "s", 0);
 		bind = outgoing.length;
 		add_messages("ES");
 		length = outgoing.length;
 		if (cut < bind)
 			cut = bind;
 		send_range(0, cut);
-		assert_string_equal(hear(server), cut < length - 5 ? "B" : "BE");
+		assert_string_equal(read_letters(server), cut < length - 5 ? "B" : "BE");
 		send_stale_plan_error();
-		assert_heard(server, "S");
-		say(server, "Z");
-		assert_string_equal(hear(server), cut < length - 5 ? "CPB" : "CPBE");
+		assert_received(server, "S");
+		send_letters(server, "Z");
+		assert_string_equal(read_letters(server), cut < length - 5 ? "CPB" : "CPBE");
 		send_range(cut, length);
 		buffer_clear(&outgoing);
-		assert_string_equal(hear(server), cut < length - 5 ? "ES" : "S");
-		say(server, "312CZ");
-		assert_heard(client, "2CZ");
+		assert_string_equal(read_letters(server), cut < length - 5 ? "ES" : "S");
+		send_letters(server, "312CZ");
+		assert_received(client, "2CZ");
 		assert_state(client, CLIENT_IDLE);
 	}
 	buffer_free(&outgoing);
@@ -191,33 +191,33 @@ static void test_incomplete_batch_is_replayed(void **state)
 static void test_client_is_not_read_before_its_batch_is_replayed(void **state)
 {
 	(void)state;
-	phrase_bind(&outgoing, "s", 0);
-	say_buffer(client, &outgoing);
-	assert_heard(server, "B");
+	message_bind(&outgoing, "s", 0);
+	send_buffer(client, &outgoing);
+	assert_received(server, "B");
 	send_stale_plan_error();
-	assert_heard(server, "S");
-	say(client, "ES");
-	assert_heard(server, "");
-	say(server, "Z");
-	assert_heard(server, "CPB");
+	assert_received(server, "S");
+	send_letters(client, "ES");
+	assert_received(server, "");
+	send_letters(server, "Z");
+	assert_received(server, "CPB");
 	scripted_run(client->script);
-	assert_heard(server, "ES");
-	say(server, "312CZ");
-	assert_heard(client, "2CZ");
+	assert_received(server, "ES");
+	send_letters(server, "312CZ");
+	assert_received(client, "2CZ");
 }
 
 static void test_server_of_a_client_that_disconnects_before_a_replay_is_clean(void **state)
 {
 	(void)state;
-	phrase_bind(&outgoing, "s", 0);
-	say_buffer(client, &outgoing);
+	message_bind(&outgoing, "s", 0);
+	send_buffer(client, &outgoing);
 	send_stale_plan_error();
-	assert_heard(server, "BS");
-	vanish(client);
+	assert_received(server, "BS");
+	break_connection(client);
 	assert_state(server, SERVER_DRAINING);
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_state(server, SERVER_IDLE);
-	assert_heard(server, "");
+	assert_received(server, "");
 }
 
 /*
@@ -231,9 +231,9 @@ static void send_long_batch(uint32_t parameter, size_t piece)
 		at = send_range(
 			at, outgoing.length - at < piece ? outgoing.length : at + piece);
 	buffer_free(&outgoing);
-	assert_heard(server, "BES");
+	assert_received(server, "BES");
 	send_stale_plan_error();
-	say(server, "Z");
+	send_letters(server, "Z");
 }
 
 static void test_long_parameter_is_replayed(void **state)
@@ -250,16 +250,16 @@ static void test_batch_that_is_too_long_is_not_kept(void **state)
 	(void)state;
 	send_long_batch(HEALING_KEPT_MAX, 20000);
 	assert_error_forwarded();
-	assert_in_range(actor_server(server)->kept.capacity, 0, HEALING_KEPT_MAX);
+	assert_in_range(endpoint_server(server)->kept.capacity, 0, HEALING_KEPT_MAX);
 	/* The statement is prepared anew all the same, and the next batch is kept again. */
 	send_batch();
-	assert_heard(server, "CPBES");
-	say(server, "312CZ");
-	assert_heard(client, "2CZ");
+	assert_received(server, "CPBES");
+	send_letters(server, "312CZ");
+	assert_received(client, "2CZ");
 	send_batch();
-	assert_heard(server, "BES");
+	assert_received(server, "BES");
 	send_stale_plan_error();
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_replayed();
 }
 
@@ -268,54 +268,54 @@ static void test_error_within_a_message_of_the_client_is_forwarded(void **state)
 	size_t length;
 
 	(void)state;
-	phrase_bind(&outgoing, "s", 0);
+	message_bind(&outgoing, "s", 0);
 	add_messages("E");
 	add_batch(20000);
 	length = outgoing.length;
 	send_range(0, length - 10000);
-	assert_heard(server, "BE~");
+	assert_received(server, "BE~");
 	send_stale_plan_error();
 	send_range(length - 10000, length);
 	buffer_free(&outgoing);
-	say(server, "Z");
-	assert_heard(server, "BES");
+	send_letters(server, "Z");
+	assert_received(server, "BES");
 	assert_error_forwarded();
 }
 
 static void test_batch_with_an_answered_flush_is_not_replayed(void **state)
 {
 	(void)state;
-	phrase_parse(&outgoing, "", "insert");
-	phrase_bind(&outgoing, "", 0);
+	message_parse(&outgoing, "", "insert");
+	message_bind(&outgoing, "", 0);
 	add_messages("EH");
-	say_buffer(client, &outgoing);
-	assert_heard(server, "PBEH");
-	say(server, "12C");
-	assert_heard(client, "12C");
+	send_buffer(client, &outgoing);
+	assert_received(server, "PBEH");
+	send_letters(server, "12C");
+	assert_received(client, "12C");
 	send_batch();
-	assert_heard(server, "BES");
+	assert_received(server, "BES");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(server, "");
+	send_letters(server, "Z");
+	assert_received(server, "");
 	assert_error_forwarded();
 }
 
 static void test_batch_begun_in_another_process_is_not_replayed(void **state)
 {
 	(void)state;
-	phrase_bind(&outgoing, "s", 0);
-	say_buffer(client, &outgoing);
-	assert_heard(server, "B");
-	say(server, "2");
-	assert_heard(client, "2");
+	message_bind(&outgoing, "s", 0);
+	send_buffer(client, &outgoing);
+	assert_received(server, "B");
+	send_letters(server, "2");
+	assert_received(client, "2");
 	/* As session/takeover/adoption leaves it. */
-	actor_server(server)->kept_requests = 0;
-	assert_true(actor_server(server)->batch_open);
+	endpoint_server(server)->kept_requests = 0;
+	assert_true(endpoint_server(server)->batch_open);
 	send_batch();
-	assert_heard(server, "BES");
+	assert_received(server, "BES");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(server, "");
+	send_letters(server, "Z");
+	assert_received(server, "");
 	assert_error_forwarded();
 }
 
@@ -324,15 +324,15 @@ static void test_copy_data_is_not_kept(void **state)
 	(void)state;
 	add_batch(0);
 	add_messages("dd");
-	say_buffer(client, &outgoing);
-	assert_heard(server, "BESdd");
-	say(server, "2G");
+	send_buffer(client, &outgoing);
+	assert_received(server, "BESdd");
+	send_letters(server, "2G");
 	for (int i = 0; i < 10; i++)
-		say(client, "dddddddddd");
-	assert_in_range(actor_server(server)->kept.length, 0, 100);
-	say(client, "c");
-	say(server, "CZ");
-	assert_heard(client, "2GCZ");
+		send_letters(client, "dddddddddd");
+	assert_in_range(endpoint_server(server)->kept.length, 0, 100);
+	send_letters(client, "c");
+	send_letters(server, "CZ");
+	assert_received(client, "2GCZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -341,13 +341,13 @@ static void test_copy_data_is_not_kept(void **state)
 /* Two batches in one or two reads; the second one fails. */
 static void send_two_batches(bool in_one_read)
 {
-	phrase_parse(&outgoing, "", "first");
-	phrase_bind(&outgoing, "", 0);
+	message_parse(&outgoing, "", "first");
+	message_bind(&outgoing, "", 0);
 	add_messages("ES");
 	if (!in_one_read)
-		say_buffer(client, &outgoing);
+		send_buffer(client, &outgoing);
 	send_batch();
-	assert_heard(server, "PBESBES");
+	assert_received(server, "PBESBES");
 }
 
 static void test_last_of_several_batches_is_replayed(void **state)
@@ -355,10 +355,10 @@ static void test_last_of_several_batches_is_replayed(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		send_two_batches(i);
-		say(server, "12CZ");
-		assert_heard(client, "12CZ");
+		send_letters(server, "12CZ");
+		assert_received(client, "12CZ");
 		send_stale_plan_error();
-		say(server, "Z");
+		send_letters(server, "Z");
 		assert_replayed();
 	}
 }
@@ -366,16 +366,16 @@ static void test_last_of_several_batches_is_replayed(void **state)
 static void test_synthesized_answers_before_the_last_batch_are_sent_once(void **state)
 {
 	(void)state;
-	phrase_parse(&outgoing, "", "first");
-	phrase_bind(&outgoing, "", 0);
+	message_parse(&outgoing, "", "first");
+	message_bind(&outgoing, "", 0);
 	add_messages("ES");
-	phrase_close(&outgoing, "t");
+	message_close(&outgoing, "t");
 	send_batch();
-	assert_heard(server, "PBESBES");
-	say(server, "12CZ");
-	assert_heard(client, "12CZ3");
+	assert_received(server, "PBESBES");
+	send_letters(server, "12CZ");
+	assert_received(client, "12CZ3");
 	send_stale_plan_error();
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_replayed();
 }
 
@@ -384,18 +384,18 @@ static void test_batch_in_a_transaction_is_not_replayed(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		send_two_batches(i);
-		say(server, "12C>");
-		assert_heard(client, "12C>");
+		send_letters(server, "12C>");
+		assert_received(client, "12C>");
 		send_stale_plan_error();
-		say(server, "!");
-		assert_heard(client, "E!");
-		say(client, "Q");
-		say(server, "CZ");
-		assert_heard(client, "CZ");
+		send_letters(server, "!");
+		assert_received(client, "E!");
+		send_letters(client, "Q");
+		send_letters(server, "CZ");
+		assert_received(client, "CZ");
 		send_batch();
-		say(server, "312CZ");
-		assert_heard(client, "2CZ");
-		hear(server);
+		send_letters(server, "312CZ");
+		assert_received(client, "2CZ");
+		read_letters(server);
 	}
 }
 
@@ -404,18 +404,18 @@ static void test_batch_after_a_query_is_replayed_outside_of_a_transaction(void *
 	(void)state;
 	add_messages("Q");
 	send_batch();
-	assert_heard(server, "QBES");
-	say(server, "CZ");
+	assert_received(server, "QBES");
+	send_letters(server, "CZ");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(client, "CZ");
+	send_letters(server, "Z");
+	assert_received(client, "CZ");
 	assert_replayed();
 	add_messages("Q");
 	send_batch();
-	say(server, "C>");
+	send_letters(server, "C>");
 	send_stale_plan_error();
-	say(server, "!");
-	assert_heard(client, "C>E!");
+	send_letters(server, "!");
+	assert_received(client, "C>E!");
 }
 
 static void test_batch_with_later_batches_is_not_replayed(void **state)
@@ -423,13 +423,13 @@ static void test_batch_with_later_batches_is_not_replayed(void **state)
 	(void)state;
 	add_batch(0);
 	send_batch();
-	assert_heard(server, "BESBES");
+	assert_received(server, "BESBES");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(client, "EZ");
+	send_letters(server, "Z");
+	assert_received(client, "EZ");
 	/* What is kept of the second batch must not be sent for the first. */
 	send_stale_plan_error();
-	say(server, "Z");
+	send_letters(server, "Z");
 	assert_replayed();
 }
 
@@ -437,17 +437,17 @@ static void test_incomplete_message_after_a_batch_is_sent_after_its_replay(void 
 {
 	(void)state;
 	add_batch(0);
-	letters_write(&outgoing, CLIENT_SPEAKS, "Q");
+	letters_write(&outgoing, FROM_CLIENT, "Q");
 	send_range(0, outgoing.length - 3);
-	assert_heard(server, "BES");
+	assert_received(server, "BES");
 	send_stale_plan_error();
-	say(server, "Z");
-	assert_heard(server, "CPBES");
+	send_letters(server, "Z");
+	assert_received(server, "CPBES");
 	send_range(outgoing.length - 3, outgoing.length);
 	buffer_free(&outgoing);
-	assert_heard(server, "Q");
-	say(server, "312CZCZ");
-	assert_heard(client, "2CZCZ");
+	assert_received(server, "Q");
+	send_letters(server, "312CZCZ");
+	assert_received(client, "2CZCZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -459,34 +459,34 @@ static void test_kept_batches_reuse_their_memory(void **state)
 
 	(void)state;
 	send_batch();
-	say(server, "2CZ");
-	place = actor_server(server)->kept.data;
+	send_letters(server, "2CZ");
+	place = endpoint_server(server)->kept.data;
 	assert_non_null(place);
 	for (int i = 0; i < 100; i++) {
 		send_batch();
-		say(server, "2CZ");
-		assert_ptr_equal(actor_server(server)->kept.data, place);
+		send_letters(server, "2CZ");
+		assert_ptr_equal(endpoint_server(server)->kept.data, place);
 	}
 }
 
 static void test_requests_without_a_cached_plan_are_not_kept(void **state)
 {
 	(void)state;
-	buffer_free(&actor_server(server)->kept);
-	phrase_parse(&outgoing, "", "one");
-	phrase_bind(&outgoing, "", 0);
+	buffer_free(&endpoint_server(server)->kept);
+	message_parse(&outgoing, "", "one");
+	message_bind(&outgoing, "", 0);
 	add_messages("ES");
-	say_buffer(client, &outgoing);
-	say(server, "12CZ");
-	say(client, "QH");
-	say(server, "CZ");
-	say(client, "F");
-	say(server, "VZ");
-	say(client, "Q");
-	say(server, "C>");
+	send_buffer(client, &outgoing);
+	send_letters(server, "12CZ");
+	send_letters(client, "QH");
+	send_letters(server, "CZ");
+	send_letters(client, "F");
+	send_letters(server, "VZ");
+	send_letters(client, "Q");
+	send_letters(server, "C>");
 	send_batch();
-	say(server, "2C>");
-	assert_null(actor_server(server)->kept.data);
+	send_letters(server, "2C>");
+	assert_null(endpoint_server(server)->kept.data);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)

@@ -9,7 +9,7 @@
 #include "wire/writer.h"
 
 static struct pool *pool;
-static struct actor *client, *server;
+static struct endpoint *client, *server;
 static struct buffer outgoing; /* messages that the client sends next */
 
 static int start(void **state)
@@ -27,8 +27,8 @@ static int start(void **state)
 /* The client sends the prepared messages, followed by these. */
 static void send_with(const char *letters)
 {
-	letters_write(&outgoing, CLIENT_SPEAKS, letters);
-	say_buffer(client, &outgoing);
+	letters_write(&outgoing, FROM_CLIENT, letters);
+	send_buffer(client, &outgoing);
 }
 
 /* The statement of the last Bind that the server received. */
@@ -83,13 +83,13 @@ static const char *last_closed(void)
 /* The client has a statement `s`, which is the first one on the server. */
 static void prepare_s(void)
 {
-	phrase_parse(&outgoing, "s", "one");
-	phrase_bind(&outgoing, "s", 0);
+	message_parse(&outgoing, "s", "one");
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
-	assert_heard(server, "PBES");
+	assert_received(server, "PBES");
 	assert_string_equal(last_bound(), "PGBOUNCER_1");
-	say(server, "12CZ");
-	assert_heard(client, "12CZ");
+	send_letters(server, "12CZ");
+	assert_received(client, "12CZ");
 }
 
 /* --- synthesized answers ------------------------------------------------------------------ */
@@ -98,14 +98,14 @@ static void test_synthesized_answer_after_a_copy_is_sent(void **state)
 {
 	(void)state;
 	prepare_s();
-	phrase_parse(&outgoing, "", "copy");
-	phrase_bind(&outgoing, "", 0);
-	letters_write(&outgoing, CLIENT_SPEAKS, "Edc");
-	phrase_close(&outgoing, "s");
-	phrase_parse(&outgoing, "", "more");
+	message_parse(&outgoing, "", "copy");
+	message_bind(&outgoing, "", 0);
+	letters_write(&outgoing, FROM_CLIENT, "Edc");
+	message_close(&outgoing, "s");
+	message_parse(&outgoing, "", "more");
 	send_with("S");
-	say(server, "12GC1Z");
-	assert_heard(client, "12GC31Z");
+	send_letters(server, "12GC1Z");
+	assert_received(client, "12GC31Z");
 	assert_state(client, CLIENT_IDLE);
 }
 
@@ -113,31 +113,31 @@ static void test_synthesized_answer_after_a_stray_copy_done_is_sent(void **state
 {
 	(void)state;
 	prepare_s();
-	letters_write(&outgoing, CLIENT_SPEAKS, "Qc");
-	phrase_close(&outgoing, "s");
-	phrase_parse(&outgoing, "", "more");
+	letters_write(&outgoing, FROM_CLIENT, "Qc");
+	message_close(&outgoing, "s");
+	message_parse(&outgoing, "", "more");
 	send_with("S");
-	say(server, "TDCZ1Z");
-	assert_heard(client, "TDCZ31Z");
+	send_letters(server, "TDCZ1Z");
+	assert_received(client, "TDCZ31Z");
 	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_close_is_answered_once_when_its_server_was_closed(void **state)
 {
-	struct actor *other = server;
+	struct endpoint *other = server;
 
 	(void)state;
 	server = fake_server(pool);
 	prepare_s();
 	scripted_break(server->script);
-	phrase_close(&outgoing, "s");
-	phrase_parse(&outgoing, "s", "two");
+	message_close(&outgoing, "s");
+	message_parse(&outgoing, "s", "two");
 	send_with("S");
-	assert_heard(client, "3");
-	assert_gone(server);
-	assert_heard(other, "PS");
-	say(other, "1Z");
-	assert_heard(client, "1Z");
+	assert_received(client, "3");
+	assert_closed(server);
+	assert_received(other, "PS");
+	send_letters(other, "1Z");
+	assert_received(client, "1Z");
 }
 
 /* --- batches that fail -------------------------------------------------------------------- */
@@ -147,16 +147,16 @@ static void test_name_is_changed_by_the_batch_after_a_failed_one(void **state)
 {
 	(void)state;
 	prepare_s();
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_close(&outgoing, "s");
-	phrase_parse(&outgoing, "s", "two");
-	letters_write(&outgoing, CLIENT_SPEAKS, "S");
-	phrase_close(&outgoing, "s");
-	phrase_parse(&outgoing, "s", "three");
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_close(&outgoing, "s");
+	message_parse(&outgoing, "s", "two");
+	letters_write(&outgoing, FROM_CLIENT, "S");
+	message_close(&outgoing, "s");
+	message_parse(&outgoing, "s", "three");
 	send_with("H");
-	say(server, "EZ1");
-	assert_heard(client, "EZ31");
-	phrase_bind(&outgoing, "s", 0);
+	send_letters(server, "EZ1");
+	assert_received(client, "EZ31");
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_3");
 }
@@ -166,15 +166,15 @@ static void test_name_is_restored_when_both_batches_have_failed(void **state)
 	(void)state;
 	prepare_s();
 	for (int i = 0; i < 2; i++) {
-		letters_write(&outgoing, CLIENT_SPEAKS, "E");
-		phrase_close(&outgoing, "s");
-		phrase_parse(&outgoing, "s", i ? "three" : "two");
-		letters_write(&outgoing, CLIENT_SPEAKS, "S");
+		letters_write(&outgoing, FROM_CLIENT, "E");
+		message_close(&outgoing, "s");
+		message_parse(&outgoing, "s", i ? "three" : "two");
+		letters_write(&outgoing, FROM_CLIENT, "S");
 	}
 	send_with("");
-	say(server, "EZEZ");
-	assert_heard(client, "EZEZ");
-	phrase_bind(&outgoing, "s", 0);
+	send_letters(server, "EZEZ");
+	assert_received(client, "EZEZ");
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_1");
 }
@@ -182,16 +182,16 @@ static void test_name_is_restored_when_both_batches_have_failed(void **state)
 static void test_name_that_did_not_exist_is_not_restored(void **state)
 {
 	(void)state;
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_parse(&outgoing, "s", "one");
-	phrase_close(&outgoing, "s");
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_parse(&outgoing, "s", "one");
+	message_close(&outgoing, "s");
 	send_with("S");
-	say(server, "EZ");
-	assert_heard(client, "EZ");
-	hear(server);
-	phrase_bind(&outgoing, "s", 0);
+	send_letters(server, "EZ");
+	assert_received(client, "EZ");
+	read_letters(server);
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
-	assert_heard(server, "DES"); /* Describe of an impossible name, to get an error */
+	assert_received(server, "DES"); /* Describe of an impossible name, to get an error */
 }
 
 /* The statement used longest ago is closed, not the one prepared first. */
@@ -202,19 +202,19 @@ static void test_least_recently_used_statement_is_closed(void **state)
 	(void)state;
 	fake_set("max_prepared_statements", "2");
 	for (size_t i = 0; i < COUNT(names); i++) {
-		phrase_parse(&outgoing, names[i], names[i]);
+		message_parse(&outgoing, names[i], names[i]);
 		send_with("S");
-		say(server, "1Z");
+		send_letters(server, "1Z");
 	}
-	phrase_bind(&outgoing, "a", 0);
+	message_bind(&outgoing, "a", 0);
 	send_with("ES");
-	say(server, "2CZ");
-	hear(server);
-	phrase_parse(&outgoing, "c", "c");
+	send_letters(server, "2CZ");
+	read_letters(server);
+	message_parse(&outgoing, "c", "c");
 	send_with("S");
-	assert_heard(server, "PCS");
+	assert_received(server, "PCS");
 	assert_string_equal(last_closed(), "PGBOUNCER_2");
-	say(server, "13Z");
+	send_letters(server, "13Z");
 }
 
 /* Within its own batch a Parse counts at once: if it fails the rest is skipped. */
@@ -224,14 +224,14 @@ static void test_statement_of_the_same_batch_is_not_prepared_again(void **state)
 	for (int i = 0; i < 3; i++) {
 		const char name[] = {(char)('a' + i), '\0'};
 
-		phrase_parse(&outgoing, name, name);
-		phrase_bind(&outgoing, name, 0);
+		message_parse(&outgoing, name, name);
+		message_bind(&outgoing, name, 0);
 		send_with("E");
-		phrase_bind(&outgoing, name, 0);
+		message_bind(&outgoing, name, 0);
 		send_with("ES");
-		assert_heard(server, "PBEBES");
-		say(server, "12C2CZ");
-		assert_heard(client, "12C2CZ");
+		assert_received(server, "PBEBES");
+		send_letters(server, "12C2CZ");
+		assert_received(client, "12C2CZ");
 	}
 }
 
@@ -239,13 +239,13 @@ static void test_statement_of_the_same_batch_is_not_prepared_again(void **state)
 static void test_statement_of_an_unanswered_batch_is_prepared_again(void **state)
 {
 	(void)state;
-	phrase_parse(&outgoing, "s", "one");
+	message_parse(&outgoing, "s", "one");
 	send_with("S");
-	phrase_bind(&outgoing, "s", 0);
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
-	assert_heard(server, "PSCPBES");
-	say(server, "1Z312CZ");
-	assert_heard(client, "1Z2CZ");
+	assert_received(server, "PSCPBES");
+	send_letters(server, "1Z312CZ");
+	assert_received(client, "1Z2CZ");
 }
 
 /*
@@ -255,14 +255,14 @@ static void test_parse_after_a_failed_batch_sets_the_name(void **state)
 {
 	(void)state;
 	prepare_s();
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_close(&outgoing, "s");
-	letters_write(&outgoing, CLIENT_SPEAKS, "S");
-	phrase_parse(&outgoing, "s", "two");
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_close(&outgoing, "s");
+	letters_write(&outgoing, FROM_CLIENT, "S");
+	message_parse(&outgoing, "s", "two");
 	send_with("S");
-	say(server, "EZ1Z");
-	assert_heard(client, "EZ1Z");
-	phrase_bind(&outgoing, "s", 0);
+	send_letters(server, "EZ1Z");
+	assert_received(client, "EZ1Z");
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
 	assert_string_equal(last_bound(), "PGBOUNCER_2");
 }
@@ -270,20 +270,20 @@ static void test_parse_after_a_failed_batch_sets_the_name(void **state)
 /* The client has an unnamed statement of this text. */
 static void prepare_unnamed(void)
 {
-	phrase_parse(&outgoing, "", "one");
+	message_parse(&outgoing, "", "one");
 	send_with("S");
-	assert_heard(server, "PS");
-	say(server, "1Z");
-	assert_heard(client, "1Z");
+	assert_received(server, "PS");
+	send_letters(server, "1Z");
+	assert_received(client, "1Z");
 }
 
 /* The client's unnamed statement still has that text, whatever the server has. */
 static void assert_unnamed_is_one(void)
 {
-	hear(server);
-	phrase_bind(&outgoing, "", 0);
+	read_letters(server);
+	message_bind(&outgoing, "", 0);
 	send_with("ES");
-	assert_heard(server, "PBES");
+	assert_received(server, "PBES");
 	assert_string_equal(last_parsed(), "one");
 }
 
@@ -291,12 +291,12 @@ static void test_unnamed_statement_is_restored_after_a_failed_batch(void **state
 {
 	(void)state;
 	prepare_unnamed();
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_parse(&outgoing, "", "two");
-	phrase_parse(&outgoing, "", "three");
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_parse(&outgoing, "", "two");
+	message_parse(&outgoing, "", "three");
 	send_with("S");
-	say(server, "EZ");
-	assert_heard(client, "EZ");
+	send_letters(server, "EZ");
+	assert_received(client, "EZ");
 	assert_unnamed_is_one();
 }
 
@@ -305,11 +305,11 @@ static void test_unnamed_statement_survives_a_skipped_query(void **state)
 {
 	(void)state;
 	prepare_unnamed();
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_parse(&outgoing, "", "two");
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_parse(&outgoing, "", "two");
 	send_with("QS");
-	say(server, "EZ");
-	assert_heard(client, "EZ");
+	send_letters(server, "EZ");
+	assert_received(client, "EZ");
 	assert_unnamed_is_one();
 }
 
@@ -321,31 +321,31 @@ static void test_unnamed_statement_is_dropped_by_a_failed_parse(void **state)
 {
 	(void)state;
 	prepare_unnamed();
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_parse(&outgoing, "", "broken");
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_parse(&outgoing, "", "broken");
 	send_with("S");
-	say(server, "CEZ");
-	assert_heard(client, "CEZ");
-	hear(server);
-	phrase_bind(&outgoing, "", 0);
+	send_letters(server, "CEZ");
+	assert_received(client, "CEZ");
+	read_letters(server);
+	message_bind(&outgoing, "", 0);
 	send_with("ES");
-	assert_heard(server, "DES"); /* a Describe, to get an error */
+	assert_received(server, "DES"); /* a Describe, to get an error */
 }
 
 static void test_client_blocked_by_a_synthesized_answer_is_not_read(void **state)
 {
 	(void)state;
 	prepare_s();
-	say(client, "Q");
-	say(server, "C>");
-	assert_heard(client, "C>");
+	send_letters(client, "Q");
+	send_letters(server, "C>");
+	assert_received(client, "C>");
 	scripted_allow(client->script, 3);
-	phrase_close(&outgoing, "s");
+	message_close(&outgoing, "s");
 	send_with("H");
-	assert_true(actor_link(client)->stream.paused);
-	allow(client, SCRIPTED_ANY);
-	assert_heard(client, "3");
-	assert_false(actor_link(client)->stream.paused);
+	assert_true(endpoint_link(client)->stream.paused);
+	allow_output(client, SCRIPTED_ANY);
+	assert_received(client, "3");
+	assert_false(endpoint_link(client)->stream.paused);
 }
 
 static void test_no_synthesized_answer_is_sent_within_a_notification(void **state)
@@ -354,20 +354,20 @@ static void test_no_synthesized_answer_is_sent_within_a_notification(void **stat
 
 	(void)state;
 	buffer_init(&notification);
-	letters_write(&notification, SERVER_SPEAKS, "A");
+	letters_write(&notification, FROM_SERVER, "A");
 	prepare_s();
-	say(client, "Q");
-	assert_heard(server, "Q");
-	say(server, "C>");
-	assert_heard(client, "C>");
-	say_bytes(server, notification.data, 8);
-	phrase_close(&outgoing, "s");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "C>");
+	assert_received(client, "C>");
+	send_bytes(server, notification.data, 8);
+	message_close(&outgoing, "s");
 	send_with("H");
-	say_bytes(server, notification.data + 8, notification.length - 8);
-	assert_heard(client, "A3");
-	say(client, "S");
-	say(server, "Z");
-	assert_heard(client, "Z");
+	send_bytes(server, notification.data + 8, notification.length - 8);
+	assert_received(client, "A3");
+	send_letters(client, "S");
+	send_letters(server, "Z");
+	assert_received(client, "Z");
 	assert_state(client, CLIENT_IDLE);
 	buffer_free(&notification);
 }
@@ -385,17 +385,17 @@ static void test_deallocate_all_cut_anywhere_is_recognized(void **state)
 			 * The client had no statement of that name, or this Parse would close
 			 * the client.
 			 */
-			phrase_parse(&outgoing, "s", "one");
+			message_parse(&outgoing, "s", "one");
 			send_with("SQ");
-			assert_heard(server, "PSQ");
-			say(server, "1Z");
-			assert_heard(client, "1Z");
+			assert_received(server, "PSQ");
+			send_letters(server, "1Z");
+			assert_received(client, "1Z");
 			buffer_clear(&answer);
 			writer_command_complete(&answer, tags[i]);
-			say_bytes(server, answer.data, cut);
-			say_bytes(server, answer.data + cut, answer.length - cut);
-			say(server, "Z");
-			assert_heard(client, "CZ");
+			send_bytes(server, answer.data, cut);
+			send_bytes(server, answer.data + cut, answer.length - cut);
+			send_letters(server, "Z");
+			assert_received(client, "CZ");
 		}
 	}
 	buffer_free(&answer);
@@ -417,41 +417,41 @@ static void test_deallocated_statement_is_prepared_again(void **state)
 {
 	(void)state;
 	prepare_s();
-	phrase_bind(&outgoing, "s", 0);
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
-	assert_heard(server, "BES");
-	say_error(server, "26000", "prepared statement \"PGBOUNCER_1\" does not exist");
-	say(server, "Z");
-	assert_heard(server, "CPBES");
-	say(server, "312CZ");
-	assert_heard(client, "2CZ");
+	assert_received(server, "BES");
+	send_error(server, "26000", "prepared statement \"PGBOUNCER_1\" does not exist");
+	send_letters(server, "Z");
+	assert_received(server, "CPBES");
+	send_letters(server, "312CZ");
+	assert_received(client, "2CZ");
 }
 
 /* A Parse with a synthesized answer is part of the replayed batch. */
 static void test_batch_with_a_synthesized_parse_answer_is_replayed(void **state)
 {
-	struct actor *other = fake_client(pool);
+	struct endpoint *other = fake_client(pool);
 	struct buffer answer;
 
 	(void)state;
 	buffer_init(&answer);
 	prepare_s();
-	phrase_parse(&outgoing, "t", "two");
-	letters_write(&outgoing, CLIENT_SPEAKS, "S");
-	say_buffer(other, &outgoing);
-	say(server, "1Z");
-	hear(server);
-	phrase_bind(&outgoing, "s", 0);
-	letters_write(&outgoing, CLIENT_SPEAKS, "E");
-	phrase_parse(&outgoing, "u", "two");
+	message_parse(&outgoing, "t", "two");
+	letters_write(&outgoing, FROM_CLIENT, "S");
+	send_buffer(other, &outgoing);
+	send_letters(server, "1Z");
+	read_letters(server);
+	message_bind(&outgoing, "s", 0);
+	letters_write(&outgoing, FROM_CLIENT, "E");
+	message_parse(&outgoing, "u", "two");
 	send_with("S");
-	assert_heard(server, "BES");
-	phrase_stale(&answer);
-	letters_write(&answer, SERVER_SPEAKS, "Z");
-	say_buffer(server, &answer);
-	assert_heard(server, "CPBECPS");
-	say(server, "312C31Z");
-	assert_heard(client, "2C1Z");
+	assert_received(server, "BES");
+	message_stale_plan_error(&answer);
+	letters_write(&answer, FROM_SERVER, "Z");
+	send_buffer(server, &answer);
+	assert_received(server, "CPBECPS");
+	send_letters(server, "312C31Z");
+	assert_received(client, "2C1Z");
 }
 
 /*
@@ -467,25 +467,25 @@ static void test_changed_columns_are_reported_unless_the_batch_describes_them(vo
 	prepare_s();
 	describe('S', "s");
 	send_with("S");
-	say(server, "tTZ");
-	assert_heard(client, "tTZ");
-	hear(server);
-	phrase_bind(&outgoing, "s", 0);
+	send_letters(server, "tTZ");
+	assert_received(client, "tTZ");
+	read_letters(server);
+	message_bind(&outgoing, "s", 0);
 	describe('P', "");
 	send_with("ES");
-	assert_heard(server, "BDES");
-	phrase_stale(&answer);
-	letters_write(&answer, SERVER_SPEAKS, "Z");
-	say_buffer(server, &answer);
-	assert_heard(server, "CPBDES");
-	say(server, "312TCZ");
-	assert_heard(client, "2TCZ");
-	phrase_bind(&outgoing, "s", 0);
+	assert_received(server, "BDES");
+	message_stale_plan_error(&answer);
+	letters_write(&answer, FROM_SERVER, "Z");
+	send_buffer(server, &answer);
+	assert_received(server, "CPBDES");
+	send_letters(server, "312TCZ");
+	assert_received(client, "2TCZ");
+	message_bind(&outgoing, "s", 0);
 	send_with("ES");
-	phrase_stale(&answer);
-	letters_write(&answer, SERVER_SPEAKS, "Z");
-	say_buffer(server, &answer);
-	assert_heard(client, "EZ");
+	message_stale_plan_error(&answer);
+	letters_write(&answer, FROM_SERVER, "Z");
+	send_buffer(server, &answer);
+	assert_received(client, "EZ");
 }
 
 /* The beginning of a message of this total size with a body of zeros. */
@@ -509,27 +509,27 @@ static void test_long_description_is_forwarded_without_waiting_for_an_error(void
 
 	(void)state;
 	prepare_s();
-	phrase_describe(&outgoing, "s");
+	message_describe(&outgoing, "s");
 	send_with("S");
 	scripted_forget_output(client->script);
-	client->heard = client->served = 0;
+	client->read_offset = client->answered_offset = 0;
 	buffer_init(&message);
 	begin_message(&message, PQ_PARAMETER_DESCRIPTION, DESCRIPTION, DESCRIPTION);
-	say_buffer(server, &message);
+	send_buffer(server, &message);
 	begin_message(&message, PQ_ERROR_RESPONSE, PIECE * PIECES, PIECE);
-	say_buffer(server, &message);
+	send_buffer(server, &message);
 	assert_in_range(server->link->held_length, 0, 65536);
 	for (int i = 1; i < PIECES; i++) {
 		buffer_clear(&message);
 		memset(buffer_extend(&message, PIECE), 0, PIECE);
-		say_buffer(server, &message);
+		send_buffer(server, &message);
 		assert_in_range(server->link->held_length, 0, 65536);
 	}
 	buffer_free(&message);
 	scripted_output(client->script, &length);
 	assert_int_equal(length, DESCRIPTION + PIECE * PIECES);
 	scripted_forget_output(client->script);
-	client->heard = client->served = 0;
+	client->read_offset = client->answered_offset = 0;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)

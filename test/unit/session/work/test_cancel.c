@@ -25,36 +25,36 @@ static int start(void **state)
 }
 
 /* A new client that sends a cancel request with this key. */
-static struct actor *send_cancel_key(const void *key, size_t length)
+static struct endpoint *send_cancel_key(const void *key, size_t length)
 {
-	struct actor *canceler = fake_accept(-1);
+	struct endpoint *canceler = fake_accept(-1);
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	startup_write_cancel(&buffer, key, length);
-	say_buffer(canceler, &buffer);
+	send_buffer(canceler, &buffer);
 	return canceler;
 }
 
-static struct actor *cancel(const struct actor *client)
+static struct endpoint *cancel(const struct endpoint *client)
 {
-	const struct client_link *link = actor_client(client);
+	const struct client_link *link = endpoint_client(client);
 
 	return send_cancel_key(link->key, link->key_length);
 }
 
 /* A client with a long query. */
-static struct actor *busy_client(void)
+static struct endpoint *busy_client(void)
 {
-	struct actor *client = fake_client(pool);
+	struct endpoint *client = fake_client(pool);
 
-	say_query(client, "slow");
+	send_query(client, "slow");
 	return client;
 }
 
-static void assert_canceler_closed(struct actor *canceler, const char *reason)
+static void assert_canceler_closed(struct endpoint *canceler, const char *reason)
 {
-	assert_dropped(canceler);
+	assert_closed_silently(canceler);
 	assert_true(fake_logged(reason));
 }
 
@@ -85,11 +85,11 @@ static void test_key_of_invalid_length_is_refused(void **state)
 
 static void test_prefix_of_a_key_is_refused(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client();
+	struct endpoint *server = fake_server(pool), *client = busy_client();
 	uint8_t key[20] = {0};
 
 	(void)state;
-	memcpy(key, actor_client(client)->key, 8);
+	memcpy(key, endpoint_client(client)->key, 8);
 	assert_canceler_closed(send_cancel_key(key, 9), "");
 	assert_canceler_closed(send_cancel_key(key, 20), "");
 	assert_state(server, SERVER_PAIRED);
@@ -98,7 +98,7 @@ static void test_prefix_of_a_key_is_refused(void **state)
 
 static void test_idle_client_is_not_cancelled(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
 	assert_canceler_closed(
@@ -109,10 +109,10 @@ static void test_idle_client_is_not_cancelled(void **state)
 
 static void test_client_idle_in_transaction_is_not_cancelled(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client();
+	struct endpoint *server = fake_server(pool), *client = busy_client();
 
 	(void)state;
-	say(server, "C>");
+	send_letters(server, "C>");
 	assert_state(client, CLIENT_PAIRED);
 	assert_canceler_closed(
 		cancel(client), "closing because: cancel request for idle client");
@@ -121,27 +121,27 @@ static void test_client_idle_in_transaction_is_not_cancelled(void **state)
 
 static void test_request_for_the_previous_query_is_dropped(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *canceler;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *canceler;
 
 	(void)state;
 	canceler = cancel(client);
-	say(server, "C>");
+	send_letters(server, "C>");
 	fake_advance(USEC_PER_SEC);
-	say(client, "Q");
+	send_letters(client, "Q");
 	fake_connected(fake_launched(), 0);
 	assert_canceler_closed(canceler,
 		"closing because: not sending cancel request for client that is now idle");
-	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_int_equal(endpoint_server(server)->cancels, 0);
 	assert_state(server, SERVER_PAIRED);
 }
 
 static void test_query_on_a_server_without_a_key_is_not_cancelled(void **state)
 {
-	struct actor *server = fake_server(pool), *client;
+	struct endpoint *server = fake_server(pool), *client;
 
 	(void)state;
-	free(actor_server(server)->cancel_key);
-	actor_server(server)->cancel_key = NULL;
+	free(endpoint_server(server)->cancel_key);
+	endpoint_server(server)->cancel_key = NULL;
 	client = busy_client();
 	assert_canceler_closed(cancel(client), "closing because: failed cancel request");
 	assert_null(fake_launched());
@@ -149,8 +149,8 @@ static void test_query_on_a_server_without_a_key_is_not_cancelled(void **state)
 
 static void test_console_is_notified_of_a_request(void **state)
 {
-	struct actor *console = fake_accept(-1);
-	struct client_link *client = actor_client(console);
+	struct endpoint *console = fake_accept(-1);
+	struct client_link *client = endpoint_client(console);
 
 	(void)state;
 	client_enter(client, CLIENT_AUTHENTICATING);
@@ -166,13 +166,13 @@ static void test_console_is_notified_of_a_request(void **state)
 
 static void test_key_of_a_disconnected_client_is_refused(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client();
+	struct endpoint *server = fake_server(pool), *client = busy_client();
 	uint8_t key[8];
 
 	(void)state;
-	memcpy(key, actor_client(client)->key, 8);
-	assert_heard(server, "Q");
-	leave(client);
+	memcpy(key, endpoint_client(client)->key, 8);
+	assert_received(server, "Q");
+	disconnect(client);
 	assert_canceler_closed(
 		send_cancel_key(key, 8), "closing because: failed cancel request");
 }
@@ -180,21 +180,21 @@ static void test_key_of_a_disconnected_client_is_refused(void **state)
 /* --- queries that wait -------------------------------------------------------------------- */
 
 /* A client that waits for the end of a pause with these messages. */
-static struct actor *waiting_client(const char *letters)
+static struct endpoint *waiting_client(const char *letters)
 {
-	struct actor *client = fake_client(pool);
+	struct endpoint *client = fake_client(pool);
 
 	pool->database->paused = true;
-	say(client, letters);
+	send_letters(client, letters);
 	assert_state(client, CLIENT_WAITING);
 	return client;
 }
 
-static void assert_cancelled(struct actor *client, const char *heard)
+static void assert_cancelled(struct endpoint *client, const char *expected)
 {
 	assert_canceler_closed(
 		cancel(client), "closing because: cancel request for waiting client");
-	assert_heard(client, heard);
+	assert_received(client, expected);
 	assert_string_equal(client->severity, "ERROR");
 	assert_string_equal(client->sqlstate, "57014");
 	assert_string_equal(client->text, "canceling statement due to user request");
@@ -214,13 +214,13 @@ static void test_waiting_query_is_cancelled_at_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct actor *client = waiting_client(cases[i]);
+		struct endpoint *client = waiting_client(cases[i]);
 
 		assert_cancelled(client, "EZ");
 		assert_state(client, CLIENT_IDLE);
-		assert_int_equal(actor_client(client)->query_start, 0);
-		assert_int_equal(actor_client(client)->transaction_start, 0);
-		say(client, "X");
+		assert_int_equal(endpoint_client(client)->query_start, 0);
+		assert_int_equal(endpoint_client(client)->transaction_start, 0);
+		send_letters(client, "X");
 	}
 	assert_int_equal(
 		fake_registry.counters.cancel_requests[CANCEL_FORWARDED], COUNT(cases));
@@ -229,108 +229,108 @@ static void test_waiting_query_is_cancelled_at_once(void **state)
 
 static void test_query_after_a_cancelled_one_still_waits(void **state)
 {
-	struct actor *server = fake_server(pool), *client = waiting_client("QQ");
+	struct endpoint *server = fake_server(pool), *client = waiting_client("QQ");
 
 	(void)state;
 	assert_cancelled(client, "EZ");
 	assert_state(client, CLIENT_WAITING);
 	assert_cancelled(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
-	say(client, "PBESQ");
+	send_letters(client, "PBESQ");
 	assert_cancelled(client, "EZ");
 	resume_pool();
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(client, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
 }
 
 static void test_cancelled_batch_is_dropped_up_to_its_sync(void **state)
 {
-	struct actor *server = fake_server(pool), *client = waiting_client("PB");
+	struct endpoint *server = fake_server(pool), *client = waiting_client("PB");
 
 	(void)state;
 	assert_cancelled(client, "E");
 	resume_pool();
-	say(client, "DEHC");
-	say(client, "QFPdcf");
-	assert_heard(client, "");
+	send_letters(client, "DEHC");
+	send_letters(client, "QFPdcf");
+	assert_received(client, "");
 	assert_state(client, CLIENT_IDLE);
 	assert_canceler_closed(
 		cancel(client), "closing because: cancel request for idle client");
-	say(client, "SQ");
-	assert_heard(client, "Z");
-	assert_heard(server, "Q");
-	say(server, "CZ");
-	assert_heard(client, "CZ");
+	send_letters(client, "SQ");
+	assert_received(client, "Z");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
 }
 
 static void test_client_may_terminate_within_a_cancelled_batch(void **state)
 {
-	struct actor *client = waiting_client("PB");
+	struct endpoint *client = waiting_client("PB");
 
 	(void)state;
 	assert_cancelled(client, "E");
-	say(client, "X");
-	assert_dropped(client);
+	send_letters(client, "X");
+	assert_closed_silently(client);
 	assert_true(fake_logged("client close request"));
 }
 
 static void test_unknown_message_in_a_cancelled_batch_closes_the_client(void **state)
 {
-	struct actor *client = waiting_client("PB");
+	struct endpoint *client = waiting_client("PB");
 
 	(void)state;
 	assert_cancelled(client, "E");
-	say_bytes(client, "y\0\0\0\4", 5);
-	assert_told(client, "08P01", "unknown pkt");
+	send_bytes(client, "y\0\0\0\4", 5);
+	assert_closed_with_error(client, "08P01", "unknown pkt");
 }
 
 /* A query longer than pkt_buf; its rest has not arrived yet. */
 static void test_cancelled_long_query_is_dropped_to_its_end(void **state)
 {
 	uint8_t message[9001] = {'Q', 0, 0, 0x23, 0x28};
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
 	pool->database->paused = true;
-	say_bytes(client, message, 5000);
+	send_bytes(client, message, 5000);
 	assert_state(client, CLIENT_WAITING);
 	assert_cancelled(client, "EZ");
-	say_bytes(client, message + 5000, 3000);
+	send_bytes(client, message + 5000, 3000);
 	resume_pool();
 	assert_state(client, CLIENT_IDLE);
-	say_bytes(client, message + 8000, 1001);
+	send_bytes(client, message + 8000, 1001);
 	assert_state(client, CLIENT_IDLE);
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 }
 
 static void test_broken_waiting_client_is_closed(void **state)
 {
-	struct actor *client = waiting_client("Q");
+	struct endpoint *client = waiting_client("Q");
 
 	(void)state;
 	scripted_break(client->script);
 	cancel(client);
-	assert_gone(client);
+	assert_closed(client);
 }
 
 static void test_cancelled_waiting_client_is_idle_afterwards(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_set("client_idle_timeout", "5");
 	client = waiting_client("Q");
 	assert_cancelled(client, "EZ");
 	fake_advance(6 * USEC_PER_SEC);
-	assert_told(client, "57P05", "client_idle_timeout");
+	assert_closed_with_error(client, "57P05", "client_idle_timeout");
 }
 
-static void set_time_zone(const struct actor *actor, const char *value)
+static void set_time_zone(const struct endpoint *endpoint, const char *value)
 {
 	struct parameter_table *table = fake_registry.parameters;
-	struct link *link = actor_link(actor);
+	struct link *link = endpoint_link(endpoint);
 	struct parameters *set = parameters_with(
 		table, link->parameters, (unsigned)parameter_index(table, "TimeZone"), value);
 
@@ -341,75 +341,75 @@ static void set_time_zone(const struct actor *actor, const char *value)
 /* The parameters are set before the client's messages, of which none has been sent. */
 static void test_query_is_cancelled_at_once_while_its_server_is_set_up(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
 	set_time_zone(server, "GMT");
 	set_time_zone(client, "Caf\xc3\xa9");
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 	assert_cancelled(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
 	/* The server returns to the pool when our query is answered. */
 	assert_state(server, SERVER_DRAINING);
 	assert_null(fake_launched());
-	say_parameter(server, "TimeZone", "Caf\xc3\xa9");
-	say(server, "CZ");
+	send_parameter_status(server, "TimeZone", "Caf\xc3\xa9");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
-	say(client, "Q");
-	assert_heard(server, "Q");
+	send_letters(client, "Q");
+	assert_received(server, "Q");
 }
 
 /* A query that was sent with our SETs may be running. */
 static void test_query_sent_with_sets_is_cancelled_on_its_server(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool), *carrier;
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool), *carrier;
 
 	(void)state;
 	set_time_zone(server, "GMT");
 	set_time_zone(client, "UTC");
-	say(client, "Q");
-	assert_heard(server, "QQ");
+	send_letters(client, "Q");
+	assert_received(server, "QQ");
 	cancel(client);
-	assert_heard(client, "");
+	assert_received(client, "");
 	carrier = fake_launched();
 	assert_non_null(carrier);
-	say_parameter(server, "TimeZone", "UTC");
-	say(server, "CCCZ");
+	send_parameter_status(server, "TimeZone", "UTC");
+	send_letters(server, "CCCZ");
 	fake_connected(carrier, 0);
-	assert_string_equal(hear(carrier), "^");
-	say_error(server, "57014", "canceling statement due to user request");
-	say(server, "Z");
-	assert_heard(client, "EZ");
+	assert_string_equal(read_letters(carrier), "^");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
+	assert_received(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_blocked_server_of_a_cancelled_query_is_drained(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool);
 
 	(void)state;
 	set_time_zone(server, "GMT");
 	set_time_zone(client, "Caf\xc3\xa9");
 	scripted_allow(server->script, 3);
-	say(client, "Q");
+	send_letters(client, "Q");
 	assert_cancelled(client, "EZ");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_DRAINING);
 	/* The server runs nothing of a client, so nothing is cancelled there. */
 	fake_advance(3 * USEC_PER_SEC);
-	draining_inspect(actor_server(server), loop_now(&fake_loop));
+	draining_inspect(endpoint_server(server), loop_now(&fake_loop));
 	assert_int_equal(pool->cancels_due, 0);
-	allow(server, SCRIPTED_ANY);
-	assert_heard(server, "Q");
-	say_parameter(server, "TimeZone", "Caf\xc3\xa9");
-	say(server, "CZ");
+	allow_output(server, SCRIPTED_ANY);
+	assert_received(server, "Q");
+	send_parameter_status(server, "TimeZone", "Caf\xc3\xa9");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_request_is_sent_while_the_database_is_paused(void **state)
 {
-	struct actor *client;
+	struct endpoint *client;
 
 	(void)state;
 	fake_server(pool);
@@ -424,14 +424,14 @@ static void test_request_is_sent_while_the_database_is_paused(void **state)
 
 static void test_request_has_the_key_of_the_paired_server(void **state)
 {
-	struct actor *server = fake_server(pool), *other = fake_server(pool);
-	struct actor *client = busy_client(), *second = busy_client();
-	struct actor *canceler = cancel(second), *carrier;
+	struct endpoint *server = fake_server(pool), *other = fake_server(pool);
+	struct endpoint *client = busy_client(), *second = busy_client();
+	struct endpoint *canceler = cancel(second), *carrier;
 	size_t length;
 	const uint8_t *output;
 
 	(void)state;
-	assert_ptr_equal(actor_link(client)->peer, actor_link(other));
+	assert_ptr_equal(endpoint_link(client)->peer, endpoint_link(other));
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	carrier = fake_launched();
 	assert_non_null(carrier);
@@ -441,13 +441,13 @@ static void test_request_has_the_key_of_the_paired_server(void **state)
 	output = scripted_output(carrier->script, &length);
 	assert_int_equal(length, 16);
 	assert_memory_equal(output, "\0\0\0\x10\x04\xd2\x16\x2e", 8);
-	assert_memory_equal(output + 8, actor_server(server)->cancel_key, 8);
-	assert_int_equal(actor_server(server)->cancels, 1);
+	assert_memory_equal(output + 8, endpoint_server(server)->cancel_key, 8);
+	assert_int_equal(endpoint_server(server)->cancels, 1);
 	/* The request has ended when its connection is closed by the server. */
-	leave(carrier);
-	assert_gone(carrier);
+	disconnect(carrier);
+	assert_closed(carrier);
 	assert_canceler_closed(canceler, "closing because: successfully sent cancel request");
-	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_int_equal(endpoint_server(server)->cancels, 0);
 	assert_state(client, CLIENT_PAIRED);
 	assert_state(second, CLIENT_PAIRED);
 	assert_false(pool->failing);
@@ -455,8 +455,8 @@ static void test_request_has_the_key_of_the_paired_server(void **state)
 
 static void test_error_of_a_cancelled_query_is_forwarded(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
-	struct actor *canceler;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *carrier;
+	struct endpoint *canceler;
 
 	(void)state;
 	postgres_work(server);
@@ -466,55 +466,55 @@ static void test_error_of_a_cancelled_query_is_forwarded(void **state)
 	fake_connected(carrier, 0);
 	postgres_work(carrier);
 	postgres_work(server);
-	assert_heard(client, "EZ");
+	assert_received(client, "EZ");
 	assert_string_equal(client->sqlstate, "57014");
 	assert_state(client, CLIENT_IDLE);
 	assert_state(server, SERVER_IDLE);
-	assert_dropped(canceler);
-	assert_gone(carrier);
+	assert_closed_silently(canceler);
+	assert_closed(carrier);
 }
 
 static void test_answer_to_a_request_is_ignored(void **state)
 {
-	struct actor *carrier, *canceler;
+	struct endpoint *carrier, *canceler;
 
 	(void)state;
 	fake_server(pool);
 	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	say(carrier, "ENNN");
+	send_letters(carrier, "ENNN");
 	assert_state(carrier, SERVER_CANCELING);
 	assert_state(canceler, CLIENT_CANCEL_SENT);
-	vanish(carrier);
-	assert_gone(carrier);
-	assert_dropped(canceler);
+	break_connection(carrier);
+	assert_closed(carrier);
+	assert_closed_silently(canceler);
 }
 
 static void test_canceler_is_not_read_after_its_request(void **state)
 {
-	struct actor *canceler;
+	struct endpoint *canceler;
 
 	(void)state;
 	fake_server(pool);
 	canceler = cancel(busy_client());
-	say(canceler, "QX");
+	send_letters(canceler, "QX");
 	assert_int_equal(scripted_unread(canceler->script), 19);
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 }
 
 static void test_bytes_after_the_request_are_ignored(void **state)
 {
-	struct actor *canceler = fake_accept(-1), *client;
+	struct endpoint *canceler = fake_accept(-1), *client;
 	struct buffer buffer;
 
 	(void)state;
 	fake_server(pool);
 	client = busy_client();
 	buffer_init(&buffer);
-	startup_write_cancel(&buffer, actor_client(client)->key, 8);
-	letters_write(&buffer, CLIENT_SPEAKS, "Q");
-	say_buffer(canceler, &buffer);
+	startup_write_cancel(&buffer, endpoint_client(client)->key, 8);
+	letters_write(&buffer, FROM_CLIENT, "Q");
+	send_buffer(canceler, &buffer);
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	fake_connected(fake_launched(), 0);
 	assert_state(canceler, CLIENT_CANCEL_SENT);
@@ -522,17 +522,17 @@ static void test_bytes_after_the_request_are_ignored(void **state)
 
 static void test_request_may_arrive_byte_by_byte(void **state)
 {
-	struct actor *canceler = fake_accept(-1), *client;
+	struct endpoint *canceler = fake_accept(-1), *client;
 	struct buffer buffer;
 
 	(void)state;
 	fake_server(pool);
 	client = busy_client();
 	buffer_init(&buffer);
-	startup_write_cancel(&buffer, actor_client(client)->key, 8);
+	startup_write_cancel(&buffer, endpoint_client(client)->key, 8);
 	for (size_t i = 0; i < buffer.length; i++) {
 		assert_state(canceler, CLIENT_GREETING);
-		say_bytes(canceler, buffer.data + i, 1);
+		send_bytes(canceler, buffer.data + i, 1);
 	}
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	buffer_free(&buffer);
@@ -540,7 +540,7 @@ static void test_request_may_arrive_byte_by_byte(void **state)
 
 static void test_cancelers_are_accepted_beyond_max_client_conn(void **state)
 {
-	struct actor *client, *cancelers[10];
+	struct endpoint *client, *cancelers[10];
 
 	(void)state;
 	fake_server(pool);
@@ -555,52 +555,54 @@ static void test_cancelers_are_accepted_beyond_max_client_conn(void **state)
 
 static void test_request_is_dropped_when_its_query_has_ended(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *canceler,
+			*carrier;
 
 	(void)state;
 	canceler = cancel(client);
-	assert_int_equal(actor_server(server)->cancels_queued, 1);
-	say(server, "TDCZ");
+	assert_int_equal(endpoint_server(server)->cancels_queued, 1);
+	send_letters(server, "TDCZ");
 	assert_canceler_closed(canceler,
 		"closing because: not sending cancel request for client that is now idle");
 	assert_state(server, SERVER_IDLE);
 	/* The connection that was launched for the request is no longer needed. */
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_dropped(carrier);
+	assert_closed_silently(carrier);
 	assert_false(pool->failing);
 	assert_int_equal(pool_servers(pool), 1);
 }
 
 static void test_server_is_held_until_a_sent_request_has_ended(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
-	struct actor *next = fake_client(pool);
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *canceler,
+			*carrier;
+	struct endpoint *next = fake_client(pool);
 
 	(void)state;
 	fake_set("default_pool_size", "1");
 	canceler = cancel(client);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	say(server, "TDCZ");
-	assert_heard(client, "TDCZ");
+	send_letters(server, "TDCZ");
+	assert_received(client, "TDCZ");
 	assert_state(client, CLIENT_IDLE);
 	/* The request may still cancel a query of the server, so the server is held. */
 	assert_state(server, SERVER_HELD);
-	say(next, "Q");
+	send_letters(next, "Q");
 	assert_state(next, CLIENT_WAITING);
-	leave(carrier);
-	assert_dropped(canceler);
+	disconnect(carrier);
+	assert_closed_silently(canceler);
 	assert_state(next, CLIENT_PAIRED);
-	assert_ptr_equal(actor_link(next)->peer, actor_link(server));
-	say(server, "CZ");
-	assert_heard(next, "CZ");
+	assert_ptr_equal(endpoint_link(next)->peer, endpoint_link(server));
+	send_letters(server, "CZ");
+	assert_received(next, "CZ");
 }
 
 static void test_server_is_held_until_the_last_request_has_ended(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client();
-	struct actor *cancelers[3], *carriers[3];
+	struct endpoint *server = fake_server(pool), *client = busy_client();
+	struct endpoint *cancelers[3], *carriers[3];
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -609,19 +611,19 @@ static void test_server_is_held_until_the_last_request_has_ended(void **state)
 		assert_non_null(carriers[i]);
 		fake_connected(carriers[i], 0);
 	}
-	assert_int_equal(actor_server(server)->cancels, 3);
-	say(server, "TDCZ");
+	assert_int_equal(endpoint_server(server)->cancels, 3);
+	send_letters(server, "TDCZ");
 	for (int i = 0; i < 3; i++) {
 		assert_state(server, SERVER_HELD);
-		leave(carriers[i]);
-		assert_dropped(cancelers[i]);
+		disconnect(carriers[i]);
+		assert_closed_silently(cancelers[i]);
 	}
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_held_server_is_reset_afterwards(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *carrier;
 
 	(void)state;
 	fake_set("server_reset_query", "DISCARD ALL");
@@ -629,149 +631,151 @@ static void test_held_server_is_reset_afterwards(void **state)
 	cancel(client);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_heard(server, "Q");
-	say(server, "TDCZ");
+	assert_received(server, "Q");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_PAIRED);
-	say(client, "X");
+	send_letters(client, "X");
 	assert_state(server, SERVER_HELD);
-	assert_heard(server, "");
-	leave(carrier);
+	assert_received(server, "");
+	disconnect(carrier);
 	assert_state(server, SERVER_RESETTING);
-	assert_heard(server, "Q");
-	say(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_held_server_may_disconnect(void **state)
 {
-	struct actor *server = fake_server(pool), *canceler, *carrier;
+	struct endpoint *server = fake_server(pool), *canceler, *carrier;
 
 	(void)state;
 	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	say(server, "TDCZ");
-	leave(server);
-	assert_gone(server);
-	assert_null(actor_server(carrier)->cancel_target);
-	leave(carrier);
-	assert_dropped(canceler);
+	send_letters(server, "TDCZ");
+	disconnect(server);
+	assert_closed(server);
+	assert_null(endpoint_server(carrier)->cancel_target);
+	disconnect(carrier);
+	assert_closed_silently(canceler);
 }
 
 static void test_request_is_dropped_when_its_server_disconnects(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *canceler,
+			*carrier;
 
 	(void)state;
 	canceler = cancel(client);
-	leave(server);
-	assert_gone(client);
-	assert_dropped(canceler);
+	disconnect(server);
+	assert_closed(client);
+	assert_closed_silently(canceler);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_gone(carrier);
+	assert_closed(carrier);
 	assert_int_equal(pool_servers(pool), 0);
 }
 
 static void test_request_of_a_disconnected_client_is_sent(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *canceler;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *canceler;
 
 	(void)state;
 	canceler = cancel(client);
-	leave(client);
-	assert_gone(client);
+	disconnect(client);
+	assert_closed(client);
 	/* This request does what draining would do, so draining sends none. */
 	assert_state(server, SERVER_DRAINING);
 	assert_int_equal(pool->cancels_due, 0);
 	fake_connected(fake_launched(), 0);
 	assert_state(canceler, CLIENT_CANCEL_SENT);
-	assert_int_equal(actor_server(server)->cancels, 1);
+	assert_int_equal(endpoint_server(server)->cancels, 1);
 }
 
 static void test_request_of_a_disconnected_canceler_is_sent(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *canceler, *carrier;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *canceler,
+			*carrier;
 
 	(void)state;
 	canceler = cancel(client);
-	leave(canceler);
+	disconnect(canceler);
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_heard(carrier, "^");
-	assert_int_equal(actor_server(server)->cancels, 1);
-	leave(carrier);
-	assert_gone(canceler);
-	assert_int_equal(actor_server(server)->cancels, 0);
+	assert_received(carrier, "^");
+	assert_int_equal(endpoint_server(server)->cancels, 1);
+	disconnect(carrier);
+	assert_closed(canceler);
+	assert_int_equal(endpoint_server(server)->cancels, 0);
 }
 
 static void test_request_of_a_killed_canceler_continues(void **state)
 {
-	struct actor *server = fake_server(pool), *canceler, *carrier;
+	struct endpoint *server = fake_server(pool), *canceler, *carrier;
 
 	(void)state;
 	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	assert_true(control_kill_client(&fake_registry, actor_link(canceler)->id));
+	assert_true(control_kill_client(&fake_registry, endpoint_link(canceler)->id));
 	fake_turn();
-	assert_gone(canceler);
+	assert_closed(canceler);
 	assert_state(carrier, SERVER_CANCELING);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_HELD);
-	leave(carrier);
+	disconnect(carrier);
 	assert_state(server, SERVER_IDLE);
 }
 
 /* The client's query has ended; the request must not cancel our ROLLBACK. */
 static void test_waiting_request_does_not_cancel_our_rollback(void **state)
 {
-	struct actor *server = fake_server(pool), *client = fake_client(pool), *canceler,
-		     *carrier;
+	struct endpoint *server = fake_server(pool), *client = fake_client(pool), *canceler,
+			*carrier;
 
 	(void)state;
-	say(client, "QQ");
-	say(server, "C>");
-	hear(server);
+	send_letters(client, "QQ");
+	send_letters(server, "C>");
+	read_letters(server);
 	canceler = cancel(client);
 	carrier = fake_launched();
-	leave(client);
-	say(server, "C>");
-	assert_heard(server, "Q");
-	assert_dropped(canceler);
+	disconnect(client);
+	send_letters(server, "C>");
+	assert_received(server, "Q");
+	assert_closed_silently(canceler);
 	fake_connected(carrier, 0);
-	assert_int_equal(actor_server(server)->cancels, 0);
-	say(server, "CZ");
+	assert_int_equal(endpoint_server(server)->cancels, 0);
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 }
 
 static void test_kill_closes_requests_and_their_connections(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client();
-	struct actor *sent = cancel(client), *carrier = fake_launched(), *waiting, *second;
+	struct endpoint *server = fake_server(pool), *client = busy_client();
+	struct endpoint *sent = cancel(client), *carrier = fake_launched(), *waiting, *second;
 
 	(void)state;
 	fake_connected(carrier, 0);
 	waiting = cancel(client);
 	second = fake_launched();
 	assert_non_null(second);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	control_kill(&fake_registry, pool->database, false);
 	fake_turn();
-	assert_gone(server);
-	assert_gone(carrier);
-	assert_gone(second);
-	assert_gone(sent);
-	assert_gone(waiting);
-	assert_gone(client);
+	assert_closed(server);
+	assert_closed(carrier);
+	assert_closed(second);
+	assert_closed(sent);
+	assert_closed(waiting);
+	assert_closed(client);
 }
 
 /* --- connections for requests ------------------------------------------------------------- */
 
 static void test_requests_use_at_most_as_many_connections_as_the_pool(void **state)
 {
-	struct actor *clients[2], *carrier;
+	struct endpoint *clients[2], *carrier;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -792,7 +796,7 @@ static void test_requests_use_at_most_as_many_connections_as_the_pool(void **sta
 	/*
 	 * One request has ended, with another for the same server: there is room for the next.
 	 */
-	leave(carrier);
+	disconnect(carrier);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 2);
 	carrier = fake_launched();
 	assert_non_null(carrier);
@@ -802,7 +806,7 @@ static void test_requests_use_at_most_as_many_connections_as_the_pool(void **sta
 
 static void test_number_of_waiting_requests_is_limited(void **state)
 {
-	struct actor *client, *other;
+	struct endpoint *client, *other;
 
 	(void)state;
 	fake_server(pool);
@@ -828,7 +832,7 @@ static void test_number_of_waiting_requests_is_limited(void **state)
 
 static void test_one_connection_serves_all_waiting_requests_for_a_server(void **state)
 {
-	struct actor *client, *cancelers[5], *late, *carrier;
+	struct endpoint *client, *cancelers[5], *late, *carrier;
 
 	(void)state;
 	fake_server(pool);
@@ -839,47 +843,47 @@ static void test_one_connection_serves_all_waiting_requests_for_a_server(void **
 	fake_connected(carrier, 0);
 	fake_advance(USEC_PER_SEC);
 	late = cancel(client);
-	leave(carrier);
+	disconnect(carrier);
 	for (size_t i = 0; i < COUNT(cancelers); i++)
-		assert_gone(cancelers[i]);
+		assert_closed(cancelers[i]);
 	assert_state(late, CLIENT_CANCEL_WAITING);
 }
 
 static void test_held_server_is_closed_when_its_request_is_lost(void **state)
 {
-	struct actor *server = fake_server(pool), *carrier;
+	struct endpoint *server = fake_server(pool), *carrier;
 
 	(void)state;
 	cancel(busy_client());
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	say(server, "TDCZ");
+	send_letters(server, "TDCZ");
 	assert_state(server, SERVER_HELD);
-	server_close_for(actor_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
+	server_close_for(endpoint_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
 	fake_turn();
-	assert_gone(server);
+	assert_closed(server);
 }
 
 static void test_paired_server_is_closed_afterwards_when_its_request_is_lost(void **state)
 {
-	struct actor *server = fake_server(pool), *client = busy_client(), *carrier;
+	struct endpoint *server = fake_server(pool), *client = busy_client(), *carrier;
 
 	(void)state;
 	cancel(client);
 	carrier = fake_launched();
 	fake_connected(carrier, 0);
-	server_close_for(actor_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
+	server_close_for(endpoint_server(carrier), REASON_CANCEL_WAIT_TIMEOUT);
 	fake_turn();
 	assert_state(server, SERVER_PAIRED);
-	say(server, "TDCZ");
-	assert_heard(client, "TDCZ");
-	assert_gone(server);
+	send_letters(server, "TDCZ");
+	assert_received(client, "TDCZ");
+	assert_closed(server);
 	assert_true(fake_logged("closing because: close_needed"));
 }
 
 static void test_requests_precede_waiting_clients(void **state)
 {
-	struct actor *client, *waiting, *carrier, *server;
+	struct endpoint *client, *waiting, *carrier, *server;
 
 	(void)state;
 	fake_set("cancel_wait_timeout", "60");
@@ -898,7 +902,7 @@ static void test_requests_precede_waiting_clients(void **state)
 	fake_connected(carrier, 0);
 	assert_state(carrier, SERVER_CANCELING);
 	pool->failing = false;
-	leave(carrier);
+	disconnect(carrier);
 	server = fake_launched();
 	assert_non_null(server);
 	fake_connected(server, 0);
@@ -908,16 +912,16 @@ static void test_requests_precede_waiting_clients(void **state)
 
 static void test_idle_server_is_paired_while_requests_wait(void **state)
 {
-	struct actor *busy = busy_client(), *waiting;
+	struct endpoint *busy = busy_client(), *waiting;
 
 	(void)state;
 	fake_connected(fake_launched(), 0);
-	postgres_work(fake_next_actor(NULL));
+	postgres_work(fake_next_endpoint(NULL));
 	assert_state(busy, CLIENT_PAIRED);
 	cancel(busy);
 	pool->database->paused = true;
 	waiting = fake_client(pool);
-	say(waiting, "Q");
+	send_letters(waiting, "Q");
 	fake_server(pool);
 	control_resume(&fake_registry, pool->database);
 	fake_turn();
@@ -926,7 +930,7 @@ static void test_idle_server_is_paired_while_requests_wait(void **state)
 
 static void test_request_uses_a_connection_being_launched(void **state)
 {
-	struct actor *client, *waiting, *canceler, *launched;
+	struct endpoint *client, *waiting, *canceler, *launched;
 
 	(void)state;
 	fake_server(pool);
@@ -934,27 +938,28 @@ static void test_request_uses_a_connection_being_launched(void **state)
 	waiting = busy_client();
 	launched = fake_launched();
 	assert_non_null(launched);
-	memcpy(&actor_server(launched)->where, &server_of(actor_link(client)->peer)->where,
+	memcpy(&endpoint_server(launched)->where,
+		&server_of(endpoint_link(client)->peer)->where,
 		sizeof(struct sockaddr_storage));
-	actor_server(launched)->where_length =
-		server_of(actor_link(client)->peer)->where_length;
+	endpoint_server(launched)->where_length =
+		server_of(endpoint_link(client)->peer)->where_length;
 	canceler = cancel(client);
 	fake_connected(launched, 0);
 	assert_state(launched, SERVER_CANCELING);
 	assert_state(canceler, CLIENT_CANCEL_SENT);
 	/* The waiting client has another server launched as soon as there is room. */
 	assert_null(fake_launched());
-	leave(launched);
+	disconnect(launched);
 	launched = fake_launched();
 	assert_non_null(launched);
 	fake_connected(launched, 0);
 	postgres_work(launched);
-	assert_ptr_equal(actor_link(waiting)->peer, actor_link(launched));
+	assert_ptr_equal(endpoint_link(waiting)->peer, endpoint_link(launched));
 }
 
 static void test_request_does_not_use_a_connection_to_another_address(void **state)
 {
-	struct actor *client, *canceler, *launched;
+	struct endpoint *client, *canceler, *launched;
 
 	(void)state;
 	fake_server(pool);
@@ -974,7 +979,7 @@ static void test_request_does_not_use_a_connection_to_another_address(void **sta
 
 static void test_failed_connection_is_retried_after_server_login_retry(void **state)
 {
-	struct actor *canceler;
+	struct endpoint *canceler;
 
 	(void)state;
 	fake_set("cancel_wait_timeout", "60");
@@ -992,23 +997,23 @@ static void test_failed_connection_is_retried_after_server_login_retry(void **st
 
 static void test_request_ends_when_its_connection_breaks(void **state)
 {
-	struct actor *server = fake_server(pool), *canceler, *carrier;
+	struct endpoint *server = fake_server(pool), *canceler, *carrier;
 
 	(void)state;
 	canceler = cancel(busy_client());
 	carrier = fake_launched();
 	scripted_break(carrier->script);
 	fake_connected(carrier, 0);
-	assert_gone(carrier);
-	assert_dropped(canceler);
-	assert_int_equal(actor_server(server)->cancels, 0);
-	assert_int_equal(actor_server(server)->cancels_queued, 0);
+	assert_closed(carrier);
+	assert_closed_silently(canceler);
+	assert_int_equal(endpoint_server(server)->cancels, 0);
+	assert_int_equal(endpoint_server(server)->cancels_queued, 0);
 	assert_null(fake_launched());
 }
 
 static void test_request_is_dropped_after_cancel_wait_timeout(void **state)
 {
-	struct actor *server = fake_server(pool), *canceler;
+	struct endpoint *server = fake_server(pool), *canceler;
 
 	(void)state;
 	canceler = cancel(busy_client());
@@ -1016,12 +1021,12 @@ static void test_request_is_dropped_after_cancel_wait_timeout(void **state)
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 	fake_advance(USEC_PER_SEC);
 	assert_canceler_closed(canceler, "closing because: cancel_wait_timeout");
-	assert_int_equal(actor_server(server)->cancels_queued, 0);
+	assert_int_equal(endpoint_server(server)->cancels_queued, 0);
 }
 
 static void test_request_waits_without_cancel_wait_timeout(void **state)
 {
-	struct actor *canceler;
+	struct endpoint *canceler;
 
 	(void)state;
 	fake_set("cancel_wait_timeout", "0");

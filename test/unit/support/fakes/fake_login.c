@@ -5,39 +5,39 @@
 #include "wire/startup.h"
 #include "wire/writer.h"
 
-void say_login(struct actor *client, const char *user, const char *database)
+void send_login(struct endpoint *client, const char *user, const char *database)
 {
 	if (registry_find_database(&fake_registry, database))
 		fake_pool(database, user);
-	say_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	send_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
 }
 
-struct actor *startup(const char *user, const char *database)
+struct endpoint *startup(const char *user, const char *database)
 {
-	struct actor *client = fake_accept(-1);
+	struct endpoint *client = fake_accept(-1);
 
-	say_login(client, user, database);
+	send_login(client, user, database);
 	return client;
 }
 
-void say_password(struct actor *client, const char *password)
+void send_password(struct endpoint *client, const char *password)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	writer_password(&buffer, password, strlen(password) + 1);
-	say_buffer(client, &buffer);
+	send_buffer(client, &buffer);
 }
 
-const uint8_t *heard_request(
-	struct actor *client, enum authentication_request request, size_t *length)
+const uint8_t *received_request(
+	struct endpoint *client, enum authentication_request request, size_t *length)
 {
 	struct reader reader;
 	const uint8_t *body;
 	size_t total;
 
-	assert_heard(client, "R");
-	body = heard_body(client, &total);
+	assert_received(client, "R");
+	body = received_body(client, &total);
 	reader_init(&reader, body, total);
 	assert_int_equal(reader_int32(&reader), request);
 	if (length)

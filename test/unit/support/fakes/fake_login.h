@@ -10,18 +10,18 @@
  * Sends the StartupMessage. If the database exists its pool is created first, so that the
  * client need not wait for the welcome message.
  */
-void say_login(struct actor *client, const char *user, const char *database);
+void send_login(struct endpoint *client, const char *user, const char *database);
 
 /* The same for a new client, which is returned. */
-struct actor *startup(const char *user, const char *database);
+struct endpoint *startup(const char *user, const char *database);
 
-void say_password(struct actor *client, const char *password);
+void send_password(struct endpoint *client, const char *password);
 
 /*
  * The client was sent this authentication request and nothing else. Returns the bytes after the
- * request's number, lent as by heard_body(). `length` is NULL if it does not matter.
+ * request's number, lent as by received_body(). `length` is NULL if it does not matter.
  */
-const uint8_t *heard_request(
-	struct actor *client, enum authentication_request request, size_t *length);
+const uint8_t *received_request(
+	struct endpoint *client, enum authentication_request request, size_t *length);
 
 #endif

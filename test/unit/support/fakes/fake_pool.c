@@ -28,23 +28,23 @@ struct registry fake_registry;
 struct fake_console fake_console;
 bool fake_refuses_connects;
 
-static LIST_HEAD(, actor) actors = LIST_HEAD_INITIALIZER(actors);
-static struct actor *launched[512]; /* the most recent ones, in order */
-static unsigned launches, launches_told;
+static LIST_HEAD(, endpoint) endpoints = LIST_HEAD_INITIALIZER(endpoints);
+static struct endpoint *launched[512]; /* the most recent ones, in order */
+static unsigned launches, launches_returned;
 static usec_t now;
 static char log_path[] = "/tmp/pgusher-test.XXXXXX";
 
 /* --- streams ------------------------------------------------------------------------------ */
 
-static struct actor *add_actor(struct link *link, enum speaker speaker)
+static struct endpoint *add_endpoint(struct link *link, enum sender sender)
 {
-	struct actor *actor = calloc(1, sizeof(*actor));
+	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
 
-	assert_non_null(actor);
-	actor->link = link;
-	actor->speaker = speaker;
-	LIST_INSERT_HEAD(&actors, actor, entry);
-	return actor;
+	assert_non_null(endpoint);
+	endpoint->link = link;
+	endpoint->sender = sender;
+	LIST_INSERT_HEAD(&endpoints, endpoint, entry);
+	return endpoint;
 }
 
 /* The linker replaces stream_open() and stream_connect() by these. */
@@ -57,17 +57,17 @@ bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers)
 {
-	struct actor *actor = add_actor((struct link *)stream, CLIENT_SPEAKS);
+	struct endpoint *endpoint = add_endpoint((struct link *)stream, FROM_CLIENT);
 
 	(void)fd;
-	actor->script = scripted_open(stream, loop, handlers);
+	endpoint->script = scripted_open(stream, loop, handlers);
 }
 
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 	const struct sockaddr *address, socklen_t length,
 	const struct stream_handlers *handlers)
 {
-	struct actor *actor;
+	struct endpoint *endpoint;
 
 	(void)address;
 	assert_true(length > 0);
@@ -75,10 +75,10 @@ bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 		errno = ECONNREFUSED;
 		return false;
 	}
-	actor = add_actor((struct link *)stream, SERVER_SPEAKS);
-	actor->script = scripted_connect(stream, loop, handlers);
-	assert_true(launches - launches_told < COUNT(launched));
-	launched[launches++ % COUNT(launched)] = actor;
+	endpoint = add_endpoint((struct link *)stream, FROM_SERVER);
+	endpoint->script = scripted_connect(stream, loop, handlers);
+	assert_true(launches - launches_returned < COUNT(launched));
+	launched[launches++ % COUNT(launched)] = endpoint;
 	return true;
 }
 
@@ -130,7 +130,7 @@ static void start_log(void)
 	assert_true(log_configure(&options));
 }
 
-unsigned fake_logged_times(const char *text)
+unsigned fake_log_count(const char *text)
 {
 	static char said[1 << 20];
 	FILE *file = fopen(log_path, "r");
@@ -148,7 +148,7 @@ unsigned fake_logged_times(const char *text)
 
 bool fake_logged(const char *text)
 {
-	return fake_logged_times(text) > 0;
+	return fake_log_count(text) > 0;
 }
 
 void fake_start(const char *config)
@@ -180,7 +180,7 @@ void fake_start(const char *config)
 	assert_non_null(fake_registry.system_users);
 	fake_console = (struct fake_console){0};
 	fake_refuses_connects = false;
-	launches = launches_told = 0;
+	launches = launches_returned = 0;
 }
 
 struct pool *fake_start_pool(const char *settings)
@@ -196,24 +196,24 @@ struct pool *fake_start_pool(const char *settings)
 	return fake_pool("db", "alice");
 }
 
-static void free_actor(struct actor *actor)
+static void free_endpoint(struct endpoint *endpoint)
 {
-	LIST_REMOVE(actor, entry);
-	scripted_free(actor->script);
-	free(actor->backend);
-	free(actor);
+	LIST_REMOVE(endpoint, entry);
+	scripted_free(endpoint->script);
+	free(endpoint->backend);
+	free(endpoint);
 }
 
-static void free_actors(void)
+static void free_endpoints(void)
 {
-	while (!LIST_EMPTY(&actors))
-		free_actor(LIST_FIRST(&actors));
+	while (!LIST_EMPTY(&endpoints))
+		free_endpoint(LIST_FIRST(&endpoints));
 }
 
-void fake_forget(struct actor *actor)
+void fake_forget(struct endpoint *endpoint)
 {
-	assert_true(is_gone(actor));
-	free_actor(actor);
+	assert_true(is_closed(endpoint));
+	free_endpoint(endpoint);
 }
 
 int fake_end(void **state)
@@ -234,7 +234,7 @@ int fake_end(void **state)
 	registry_free(&fake_registry);
 	process_free(&fake_process);
 	loop_free(&fake_loop);
-	free_actors();
+	free_endpoints();
 	clock_set_source(NULL);
 	unlink(log_path);
 	return 0;
@@ -315,13 +315,13 @@ static struct parameters *start_values(const struct pool *pool)
 			     : parameters_empty(fake_registry.parameters);
 }
 
-struct actor *fake_client(struct pool *pool)
+struct endpoint *fake_client(struct pool *pool)
 {
 	struct registry *registry = &fake_registry;
 	struct client_link *client = slab_take(&registry->clients);
-	struct actor *actor = add_actor(&client->link, CLIENT_SPEAKS);
+	struct endpoint *endpoint = add_endpoint(&client->link, FROM_CLIENT);
 
-	actor->script =
+	endpoint->script =
 		scripted_open(&client->link.stream, &fake_loop, &client_session_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
@@ -341,17 +341,17 @@ struct actor *fake_client(struct pool *pool)
 		&registry->process->cancel_keys, client, CANCEL_KEY_MIN, &fake_loop.random));
 	client_session_begin(client);
 	fake_check();
-	return actor;
+	return endpoint;
 }
 
-struct actor *fake_server(struct pool *pool)
+struct endpoint *fake_server(struct pool *pool)
 {
 	struct registry *registry = &fake_registry;
 	struct server_link *server = slab_take(&registry->servers);
-	struct actor *actor = add_actor(&server->link, SERVER_SPEAKS);
+	struct endpoint *endpoint = add_endpoint(&server->link, FROM_SERVER);
 	struct sockaddr_un *where = (struct sockaddr_un *)&server->where;
 
-	actor->script =
+	endpoint->script =
 		scripted_open(&server->link.stream, &fake_loop, &server_session_handlers);
 	server->link.kind = LINK_SERVER;
 	server->link.state = SERVER_CONNECTING;
@@ -373,10 +373,10 @@ struct actor *fake_server(struct pool *pool)
 	server_enter(server, SERVER_AUTHENTICATING);
 	server_enter(server, SERVER_IDLE);
 	fake_check();
-	return actor;
+	return endpoint;
 }
 
-struct actor *fake_accept(int fd)
+struct endpoint *fake_accept(int fd)
 {
 	struct sockaddr_in from = {
 		.sin_family = AF_INET,
@@ -387,87 +387,88 @@ struct actor *fake_accept(int fd)
 	client_greeting_accept(
 		&fake_registry, fd, (struct sockaddr *)&from, sizeof(from), false);
 	fake_check();
-	return LIST_FIRST(&actors);
+	return LIST_FIRST(&endpoints);
 }
 
-struct actor *fake_launched(void)
+struct endpoint *fake_launched(void)
 {
-	return launches_told < launches ? launched[launches_told++ % COUNT(launched)] : NULL;
+	return launches_returned < launches ? launched[launches_returned++ % COUNT(launched)]
+					    : NULL;
 }
 
-struct actor *fake_next_actor(struct actor *after)
+struct endpoint *fake_next_endpoint(struct endpoint *after)
 {
-	return after ? LIST_NEXT(after, entry) : LIST_FIRST(&actors);
+	return after ? LIST_NEXT(after, entry) : LIST_FIRST(&endpoints);
 }
 
-void fake_connected(struct actor *server, int error)
+void fake_connected(struct endpoint *server, int error)
 {
 	scripted_connected(server->script, error);
 	fake_turn();
 }
 
-bool is_gone(const struct actor *actor)
+bool is_closed(const struct endpoint *endpoint)
 {
-	return scripted_is_closed(actor->script);
+	return scripted_is_closed(endpoint->script);
 }
 
-struct link *actor_link(const struct actor *actor)
+struct link *endpoint_link(const struct endpoint *endpoint)
 {
-	assert_false(is_gone(actor));
-	return actor->link;
+	assert_false(is_closed(endpoint));
+	return endpoint->link;
 }
 
-void say_bytes(struct actor *actor, const void *data, size_t length)
+void send_bytes(struct endpoint *endpoint, const void *data, size_t length)
 {
-	scripted_feed(actor->script, data, length);
-	scripted_run_all(actor->script);
+	scripted_feed(endpoint->script, data, length);
+	scripted_run_all(endpoint->script);
 	fake_turn();
 }
 
-void say_buffer(struct actor *actor, struct buffer *buffer)
+void send_buffer(struct endpoint *endpoint, struct buffer *buffer)
 {
 	assert_false(buffer->failed);
-	say_bytes(actor, buffer->data, buffer->length);
+	send_bytes(endpoint, buffer->data, buffer->length);
 	buffer_free(buffer);
 }
 
-void say(struct actor *actor, const char *letters)
+void send_letters(struct endpoint *endpoint, const char *letters)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
-	letters_write(&buffer, actor->speaker, letters);
-	say_buffer(actor, &buffer);
+	letters_write(&buffer, endpoint->sender, letters);
+	send_buffer(endpoint, &buffer);
 }
 
-void say_query(struct actor *client, const char *sql)
+void send_query(struct endpoint *client, const char *sql)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	writer_query(&buffer, sql);
-	say_buffer(client, &buffer);
+	send_buffer(client, &buffer);
 }
 
-void say_error(struct actor *server, const char *sqlstate, const char *text)
+void send_error(struct endpoint *server, const char *sqlstate, const char *text)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	writer_error(&buffer, "FATAL", sqlstate, text);
-	say_buffer(server, &buffer);
+	send_buffer(server, &buffer);
 }
 
-void say_parameter(struct actor *server, const char *name, const char *value)
+void send_parameter_status(struct endpoint *server, const char *name, const char *value)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer);
 	writer_parameter_status(&buffer, name, value);
-	say_buffer(server, &buffer);
+	send_buffer(server, &buffer);
 }
 
-void say_startup(struct actor *client, uint32_t version, ...)
+void send_startup(struct endpoint *client, uint32_t version, ...)
 {
 	struct buffer buffer;
 	va_list pairs;
@@ -481,79 +482,79 @@ void say_startup(struct actor *client, uint32_t version, ...)
 		writer_string(&buffer, text);
 	va_end(pairs);
 	startup_end(&buffer, mark);
-	say_buffer(client, &buffer);
+	send_buffer(client, &buffer);
 }
 
-void leave(struct actor *actor)
+void disconnect(struct endpoint *endpoint)
 {
-	scripted_end(actor->script);
-	scripted_run_all(actor->script);
+	scripted_end(endpoint->script);
+	scripted_run_all(endpoint->script);
 	fake_turn();
 }
 
-void vanish(struct actor *actor)
+void break_connection(struct endpoint *endpoint)
 {
-	scripted_break(actor->script);
-	scripted_run_all(actor->script);
+	scripted_break(endpoint->script);
+	scripted_run_all(endpoint->script);
 	fake_turn();
 }
 
-void allow(struct actor *actor, size_t room)
+void allow_output(struct endpoint *endpoint, size_t room)
 {
-	scripted_allow(actor->script, room);
-	scripted_run_all(actor->script);
+	scripted_allow(endpoint->script, room);
+	scripted_run_all(endpoint->script);
 	fake_turn();
 }
 
-static void note_error(struct actor *actor, const uint8_t *message, size_t total)
+static void note_error(struct endpoint *endpoint, const uint8_t *message, size_t total)
 {
 	struct report report;
 
 	report_parse(message + 5, total - 5, &report);
-	snprintf(actor->severity, sizeof(actor->severity), "%s",
+	snprintf(endpoint->severity, sizeof(endpoint->severity), "%s",
 		report.severity ? report.severity : "");
-	snprintf(actor->sqlstate, sizeof(actor->sqlstate), "%s",
+	snprintf(endpoint->sqlstate, sizeof(endpoint->sqlstate), "%s",
 		report.sqlstate ? report.sqlstate : "");
-	snprintf(actor->text, sizeof(actor->text), "%s", report.text ? report.text : "");
+	snprintf(endpoint->text, sizeof(endpoint->text), "%s", report.text ? report.text : "");
 }
 
-const char *hear(struct actor *actor)
+const char *read_letters(struct endpoint *endpoint)
 {
 	size_t length, total, count = 0;
-	const uint8_t *output = scripted_output(actor->script, &length);
+	const uint8_t *output = scripted_output(endpoint->script, &length);
 	char letter;
 
-	while (actor->heard < length &&
-		(letter = letters_read(output + actor->heard, length - actor->heard, &total)) !=
-			0) {
-		assert_true(count < sizeof(actor->letters) - 2);
-		actor->letters[count++] = letter;
-		if (letter == 'E' && actor->speaker == CLIENT_SPEAKS)
-			note_error(actor, output + actor->heard, total);
-		actor->last = actor->heard;
-		actor->heard += total;
+	while (endpoint->read_offset < length &&
+		(letter = letters_read(output + endpoint->read_offset,
+			 length - endpoint->read_offset, &total)) != 0) {
+		assert_true(count < sizeof(endpoint->letters) - 2);
+		endpoint->letters[count++] = letter;
+		if (letter == 'E' && endpoint->sender == FROM_CLIENT)
+			note_error(endpoint, output + endpoint->read_offset, total);
+		endpoint->last = endpoint->read_offset;
+		endpoint->read_offset += total;
 	}
-	if (actor->heard < length)
-		actor->letters[count++] = '~';
-	actor->letters[count] = '\0';
-	return actor->letters;
+	if (endpoint->read_offset < length)
+		endpoint->letters[count++] = '~';
+	endpoint->letters[count] = '\0';
+	return endpoint->letters;
 }
 
-size_t heard_bytes(const struct actor *actor)
+size_t received_length(const struct endpoint *endpoint)
 {
 	size_t length;
 
-	scripted_output(actor->script, &length);
+	scripted_output(endpoint->script, &length);
 	return length;
 }
 
-const uint8_t *heard_body(const struct actor *actor, size_t *length)
+const uint8_t *received_body(const struct endpoint *endpoint, size_t *length)
 {
 	size_t all;
-	const uint8_t *output = scripted_output(actor->script, &all);
+	const uint8_t *output = scripted_output(endpoint->script, &all);
 
-	*length = actor->heard - actor->last - 5;
-	return output + actor->last + 5;
+	*length = endpoint->read_offset - endpoint->last - 5;
+	return output + endpoint->last + 5;
 }
 
 /* --- the helper --------------------------------------------------------------------------- */
@@ -572,7 +573,7 @@ static void ignore_job(struct helper_job *job)
 	(void)job;
 }
 
-void fake_hold_up_helper(void)
+void fake_block_helper(void)
 {
 	static struct helper_job job = {.work = wait_for_release, .done = ignore_job};
 

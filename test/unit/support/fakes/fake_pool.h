@@ -31,16 +31,17 @@
  * The other end of one of our connections: a client or a server. It exists until fake_end(),
  * also after the link was closed.
  */
-struct actor {
-	LIST_ENTRY(actor) entry;
+struct endpoint {
+	LIST_ENTRY(endpoint) entry;
 	struct script *script;
-	struct link *link; /* valid until the connection is closed: see actor_link() */
-	enum speaker speaker;
-	size_t heard; /* bytes of our output that hear() has returned */
-	size_t last; /* start of the last message that hear() returned */
-	size_t served; /* bytes of our output that fake_postgres has answered */
-	char letters[32768]; /* the last result of hear() */
-	char severity[16], sqlstate[8], text[256]; /* of the last error that hear() returned */
+	struct link *link; /* valid until the connection is closed: see endpoint_link() */
+	enum sender sender;
+	size_t read_offset; /* bytes of our output that read_letters() has returned */
+	size_t last; /* start of the last message that read_letters() returned */
+	size_t answered_offset; /* bytes of our output that fake_postgres has answered */
+	char letters[32768]; /* the last result of read_letters() */
+	char severity[16], sqlstate[8],
+		text[256]; /* of the last error that read_letters() returned */
 	void *backend; /* data of fake_postgres; freed with free() */
 };
 
@@ -73,7 +74,7 @@ int fake_end(void **state);
 bool fake_logged(const char *text);
 
 /* How often the text is in the log. */
-unsigned fake_logged_times(const char *text);
+unsigned fake_log_count(const char *text);
 
 /* Changes one setting, as SET does. */
 void fake_set(const char *name, const char *value);
@@ -99,112 +100,114 @@ struct pool *fake_pool(const char *database, const char *user);
 /* --- clients and servers ------------------------------------------------------------------ */
 
 /* A client that has logged in as the pool's user, and is idle. */
-struct actor *fake_client(struct pool *pool);
+struct endpoint *fake_client(struct pool *pool);
 
 /* A server that has logged in, and is idle: the first of the list. */
-struct actor *fake_server(struct pool *pool);
+struct endpoint *fake_server(struct pool *pool);
 
 /* A client that has just connected, from 192.0.2.1, with this descriptor. */
-struct actor *fake_accept(int fd);
+struct endpoint *fake_accept(int fd);
 
 /*
  * The oldest launched server connection that was not returned here yet. NULL if there is none.
  */
-struct actor *fake_launched(void);
+struct endpoint *fake_launched(void);
 
 /* Iterates over all clients and servers, closed ones too. NULL starts, NULL ends. */
-struct actor *fake_next_actor(struct actor *after);
+struct endpoint *fake_next_endpoint(struct endpoint *after);
 
 /* Frees a closed client or server before fake_end(). */
-void fake_forget(struct actor *actor);
+void fake_forget(struct endpoint *endpoint);
 
 /* The connect has ended with this errno, or with success (0). */
-void fake_connected(struct actor *server, int error);
+void fake_connected(struct endpoint *server, int error);
 
 /* The link, which must not be closed. */
-struct link *actor_link(const struct actor *actor);
+struct link *endpoint_link(const struct endpoint *endpoint);
 
-static inline struct client_link *actor_client(const struct actor *actor)
+static inline struct client_link *endpoint_client(const struct endpoint *endpoint)
 {
-	return client_of(actor_link(actor));
+	return client_of(endpoint_link(endpoint));
 }
 
-static inline struct server_link *actor_server(const struct actor *actor)
+static inline struct server_link *endpoint_server(const struct endpoint *endpoint)
 {
-	return server_of(actor_link(actor));
+	return server_of(endpoint_link(endpoint));
 }
 
-bool is_gone(const struct actor *actor);
+bool is_closed(const struct endpoint *endpoint);
 
 /* The client or server sends messages, all of them are read, and the turn ends. */
-void say(struct actor *actor, const char *letters);
-void say_bytes(struct actor *actor, const void *data, size_t length);
-void say_query(struct actor *client, const char *sql);
-void say_error(struct actor *server, const char *sqlstate, const char *text);
-void say_parameter(struct actor *server, const char *name, const char *value);
+void send_letters(struct endpoint *endpoint, const char *letters);
+void send_bytes(struct endpoint *endpoint, const void *data, size_t length);
+void send_query(struct endpoint *client, const char *sql);
+void send_error(struct endpoint *server, const char *sqlstate, const char *text);
+void send_parameter_status(struct endpoint *server, const char *name, const char *value);
 
 /* Sends a StartupMessage with these pairs of names and values; NULL ends them. */
-void say_startup(struct actor *client, uint32_t version, ...) __attribute__((sentinel));
+void send_startup(struct endpoint *client, uint32_t version, ...) __attribute__((sentinel));
 
 /* Sends the contents of the buffer, and frees it. */
-void say_buffer(struct actor *actor, struct buffer *buffer);
+void send_buffer(struct endpoint *endpoint, struct buffer *buffer);
 
-/* leave() closes that side of the connection, vanish() breaks the connection; the turn ends. */
-void leave(struct actor *actor);
-void vanish(struct actor *actor);
+/* Closes that side of the connection, or breaks the connection; the turn ends. */
+void disconnect(struct endpoint *endpoint);
+void break_connection(struct endpoint *endpoint);
 
 /* From now on this many bytes are taken; SCRIPTED_ANY: no limit. The turn ends. */
-void allow(struct actor *actor, size_t room);
+void allow_output(struct endpoint *endpoint, size_t room);
 
 /*
  * The letters of the messages received since the last call. `~` at the end stands for an
  * incomplete message.
  */
-const char *hear(struct actor *actor);
+const char *read_letters(struct endpoint *endpoint);
 
 /* The number of bytes received since the script's output was last forgotten. */
-size_t heard_bytes(const struct actor *actor);
+size_t received_length(const struct endpoint *endpoint);
 
-/* The body of the last message that hear() returned. */
-const uint8_t *heard_body(const struct actor *actor, size_t *length);
+/* The body of the last message that read_letters() returned. */
+const uint8_t *received_body(const struct endpoint *endpoint, size_t *length);
 
 /* --- expectations ------------------------------------------------------------------------- */
 
-#define assert_heard(actor, expected) assert_string_equal(hear(actor), expected)
+#define assert_received(endpoint, expected)                                                    \
+	assert_string_equal(read_letters(endpoint), expected)
 
-#define assert_state(actor, expected) assert_int_equal(actor_link(actor)->state, expected)
+#define assert_state(endpoint, expected)                                                       \
+	assert_int_equal(endpoint_link(endpoint)->state, expected)
 
-#define assert_gone(actor) assert_true(is_gone(actor))
+#define assert_closed(endpoint) assert_true(is_closed(endpoint))
 
 /*
  * The connection was closed, and the only message received is a FATAL error with this code and
  * text.
  */
-#define assert_told(who, code, words)                                                          \
+#define assert_closed_with_error(end, code, message)                                           \
 	do {                                                                                   \
-		struct actor *const told = (who);                                              \
+		struct endpoint *const closed_end = (end);                                     \
                                                                                                \
-		assert_string_equal(hear(told), "E");                                          \
-		assert_string_equal(told->text, words);                                        \
-		assert_string_equal(told->sqlstate, code);                                     \
-		assert_string_equal(told->severity, "FATAL");                                  \
-		assert_gone(told);                                                             \
+		assert_string_equal(read_letters(closed_end), "E");                            \
+		assert_string_equal(closed_end->text, message);                                \
+		assert_string_equal(closed_end->sqlstate, code);                               \
+		assert_string_equal(closed_end->severity, "FATAL");                            \
+		assert_closed(closed_end);                                                     \
 	} while (0)
 
 /* The connection was closed, and no message was received. */
-#define assert_dropped(who)                                                                    \
+#define assert_closed_silently(end)                                                            \
 	do {                                                                                   \
-		struct actor *const dropped = (who);                                           \
+		struct endpoint *const closed_end = (end);                                     \
                                                                                                \
-		assert_heard(dropped, "");                                                     \
-		assert_gone(dropped);                                                          \
+		assert_received(closed_end, "");                                               \
+		assert_closed(closed_end);                                                     \
 	} while (0)
 
 /*
  * Keys are derived on another thread. This blocks it, so that no derivation ends too early. The
  * job that blocks it counts as pending too.
  */
-void fake_hold_up_helper(void);
+void fake_block_helper(void);
 
 /* Unblocks the helper, and waits until no job is pending. */
 void fake_wait_for_helper(void);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int statement_world_set_up(void **state)
+int fake_statements_set_up(void **state)
 {
 	static const uint8_t key[KEYED_HASH_KEY_SIZE] = "not for others";
-	struct statement_world *world = calloc(1, sizeof(*world));
+	struct fake_statements *world = calloc(1, sizeof(*world));
 
 	if (!world || !loop_init(&world->loop) || !keyed_hash_init(&world->hash, key))
 		return -1;
@@ -16,9 +16,9 @@ int statement_world_set_up(void **state)
 	return 0;
 }
 
-int statement_world_tear_down(void **state)
+int fake_statements_tear_down(void **state)
 {
-	struct statement_world *world = *state;
+	struct fake_statements *world = *state;
 	uint64_t bytes, count;
 
 	loop_end_turn(&world->loop);
@@ -31,7 +31,7 @@ int statement_world_tear_down(void **state)
 	return bytes == 0 && count == 0 ? 0 : -1;
 }
 
-struct statement *statement_world_open(struct statement_world *world, const char *query)
+struct statement *fake_statements_open(struct fake_statements *world, const char *query)
 {
 	uint8_t content[128] = {0};
 	const size_t length = strlen(query);
@@ -40,7 +40,7 @@ struct statement *statement_world_open(struct statement_world *world, const char
 	return statement_open(&world->table, content, length + 3);
 }
 
-void statement_world_turn(struct statement_world *world)
+void fake_statements_turn(struct fake_statements *world)
 {
 	loop_end_turn(&world->loop);
 }

@@ -5,23 +5,23 @@
 
 #include "model/statement.h"
 
-struct statement_world {
+struct fake_statements {
 	struct loop loop;
 	struct keyed_hash hash;
 	struct statement_table table;
 };
 
 /*
- * cmocka's set-up and tear-down. The state is a struct statement_world; its table must be empty
+ * cmocka's set-up and tear-down. The state is a struct fake_statements; its table must be empty
  * at the end.
  */
-int statement_world_set_up(void **state);
-int statement_world_tear_down(void **state);
+int fake_statements_set_up(void **state);
+int fake_statements_tear_down(void **state);
 
 /* The statement of this query, without parameter types. It holds a reference. */
-struct statement *statement_world_open(struct statement_world *world, const char *query);
+struct statement *fake_statements_open(struct fake_statements *world, const char *query);
 
 /* Ends the turn. */
-void statement_world_turn(struct statement_world *world);
+void fake_statements_turn(struct fake_statements *world);
 
 #endif

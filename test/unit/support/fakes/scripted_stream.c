@@ -17,7 +17,7 @@ struct script {
 	struct buffer input, output;
 	enum script_end end;
 	size_t room, sends;
-	bool hang_up_told;
+	bool hang_up_reported;
 	bool connecting; /* scripted_connect() until scripted_connected() */
 };
 
@@ -144,13 +144,14 @@ void scripted_break(struct script *script)
 	script->end = SCRIPT_BREAKS;
 }
 
-static bool tell_hang_up(struct script *script)
+static bool report_hang_up(struct script *script)
 {
 	struct stream *stream = script->stream;
 
-	if (script->end == SCRIPT_GOES_ON || script->hang_up_told || !stream->handlers->hung_up)
+	if (script->end == SCRIPT_GOES_ON || script->hang_up_reported ||
+		!stream->handlers->hung_up)
 		return false;
-	script->hang_up_told = true;
+	script->hang_up_reported = true;
 	stream->handlers->hung_up(stream);
 	return true;
 }
@@ -162,7 +163,7 @@ bool scripted_run(struct script *script)
 	if (!stream || script->connecting)
 		return false;
 	if (stream->paused)
-		return tell_hang_up(script);
+		return report_hang_up(script);
 	if (script->input.length == 0 && script->end == SCRIPT_GOES_ON)
 		return false;
 	stream->handlers->readable(stream);

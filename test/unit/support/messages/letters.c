@@ -138,10 +138,10 @@ static void write_server(struct buffer *buffer, char letter)
 	writer_end(buffer, mark);
 }
 
-void letters_write(struct buffer *buffer, enum speaker speaker, const char *letters)
+void letters_write(struct buffer *buffer, enum sender sender, const char *letters)
 {
 	for (; *letters; letters++) {
-		if (speaker == CLIENT_SPEAKS)
+		if (sender == FROM_CLIENT)
 			write_client(buffer, *letters);
 		else
 			write_server(buffer, *letters);

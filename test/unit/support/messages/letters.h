@@ -15,10 +15,10 @@
 
 #include "base/buffer.h"
 
-enum speaker { CLIENT_SPEAKS, SERVER_SPEAKS };
+enum sender { FROM_CLIENT, FROM_SERVER };
 
 /* Appends the messages for these letters. */
-void letters_write(struct buffer *buffer, enum speaker speaker, const char *letters);
+void letters_write(struct buffer *buffer, enum sender sender, const char *letters);
 
 /* Appends a RowDescription with this number of columns. */
 void letters_write_description(struct buffer *buffer, unsigned columns);

@@ -6,7 +6,7 @@
 #include "wire/message.h"
 #include "wire/writer.h"
 
-void phrase_parse(struct buffer *out, const char *name, const char *text)
+void message_parse(struct buffer *out, const char *name, const char *text)
 {
 	const size_t mark = writer_begin(out, PQ_PARSE);
 
@@ -16,7 +16,7 @@ void phrase_parse(struct buffer *out, const char *name, const char *text)
 	writer_end(out, mark);
 }
 
-void phrase_bind(struct buffer *out, const char *name, uint32_t parameter)
+void message_bind(struct buffer *out, const char *name, uint32_t parameter)
 {
 	const size_t mark = writer_begin(out, PQ_BIND);
 
@@ -32,7 +32,7 @@ void phrase_bind(struct buffer *out, const char *name, uint32_t parameter)
 	writer_end(out, mark);
 }
 
-static void phrase_about(struct buffer *out, uint8_t type, const char *name)
+static void message_named(struct buffer *out, uint8_t type, const char *name)
 {
 	const size_t mark = writer_begin(out, type);
 
@@ -41,17 +41,17 @@ static void phrase_about(struct buffer *out, uint8_t type, const char *name)
 	writer_end(out, mark);
 }
 
-void phrase_close(struct buffer *out, const char *name)
+void message_close(struct buffer *out, const char *name)
 {
-	phrase_about(out, PQ_CLOSE, name);
+	message_named(out, PQ_CLOSE, name);
 }
 
-void phrase_describe(struct buffer *out, const char *name)
+void message_describe(struct buffer *out, const char *name)
 {
-	phrase_about(out, PQ_DESCRIBE, name);
+	message_named(out, PQ_DESCRIBE, name);
 }
 
-void phrase_stale(struct buffer *out)
+void message_stale_plan_error(struct buffer *out)
 {
 	const size_t mark = writer_begin(out, PQ_ERROR_RESPONSE);
 

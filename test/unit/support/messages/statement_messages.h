@@ -6,16 +6,16 @@
 #include "base/buffer.h"
 
 /* Parse of this text, without parameter types. */
-void phrase_parse(struct buffer *out, const char *name, const char *text);
+void message_parse(struct buffer *out, const char *name, const char *text);
 
 /* Bind of the unnamed portal, with one parameter of this size; 0: without parameters. */
-void phrase_bind(struct buffer *out, const char *name, uint32_t parameter);
+void message_bind(struct buffer *out, const char *name, uint32_t parameter);
 
 /* Close or Describe of a statement. */
-void phrase_close(struct buffer *out, const char *name);
-void phrase_describe(struct buffer *out, const char *name);
+void message_close(struct buffer *out, const char *name);
+void message_describe(struct buffer *out, const char *name);
 
 /* The error of a stale plan, as PostgreSQL sends it. */
-void phrase_stale(struct buffer *out);
+void message_stale_plan_error(struct buffer *out);
 
 #endif

@@ -8,7 +8,7 @@
 #include "wire/startup.h"
 #include "wire/writer.h"
 
-struct backend *postgres_backend(struct actor *server)
+struct backend *postgres_backend(struct endpoint *server)
 {
 	struct backend *backend = server->backend;
 	const struct server_link *link;
@@ -18,7 +18,7 @@ struct backend *postgres_backend(struct actor *server)
 	backend = server->backend = calloc(1, sizeof(*backend));
 	assert_non_null(backend);
 	backend->status = 'I';
-	link = actor_server(server);
+	link = endpoint_server(server);
 	if (link->cancel_key)
 		memcpy(backend->key, link->cancel_key, sizeof(backend->key));
 	else
@@ -72,7 +72,7 @@ static void write_row(struct buffer *out, const char *text)
 static void echo(struct backend *backend, struct buffer *out, const char *text)
 {
 	if (!backend->extended)
-		letters_write(out, SERVER_SPEAKS, "T");
+		letters_write(out, FROM_SERVER, "T");
 	write_row(out, text);
 	complete(backend, out, "SELECT 1");
 }
@@ -114,11 +114,11 @@ static void run_statement(struct backend *backend, struct buffer *out, const cha
 	} else if (strncmp(sql, "copy", 4) == 0) {
 		backend->copying = true;
 		backend->copy_is_bad = strcmp(sql, "copy bad") == 0;
-		letters_write(out, SERVER_SPEAKS, "G");
+		letters_write(out, FROM_SERVER, "G");
 	} else if (strncmp(sql, "SET ", 4) == 0 || strncmp(sql, "BEGIN;SET ", 10) == 0) {
 		set_all(backend, out, sql);
 	} else if (sql[0] == '\0') {
-		letters_write(out, SERVER_SPEAKS, "I");
+		letters_write(out, FROM_SERVER, "I");
 		end_statement(backend, out);
 	} else if (strncmp(sql, "slow", 4) == 0) {
 		backend->stuck = true;
@@ -128,7 +128,7 @@ static void run_statement(struct backend *backend, struct buffer *out, const cha
 	}
 }
 
-void postgres_finish(struct actor *server, struct buffer *out)
+void postgres_finish(struct endpoint *server, struct buffer *out)
 {
 	struct backend *backend = postgres_backend(server);
 
@@ -139,21 +139,21 @@ void postgres_finish(struct actor *server, struct buffer *out)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-static void greet(struct actor *server, struct buffer *out)
+static void greet(struct endpoint *server, struct buffer *out)
 {
 	struct backend *backend = postgres_backend(server);
 
-	letters_write(out, SERVER_SPEAKS, "RS");
+	letters_write(out, FROM_SERVER, "RS");
 	writer_backend_key(out, backend->key, sizeof(backend->key));
 	ready(backend, out);
 }
 
 /* A CancelRequest is answered by closing its connection. */
-static void cancel(struct actor *server, const uint8_t *key)
+static void cancel(struct endpoint *server, const uint8_t *key)
 {
-	for (struct actor *actor = fake_next_actor(NULL); actor;
-		actor = fake_next_actor(actor)) {
-		struct backend *backend = actor->backend;
+	for (struct endpoint *endpoint = fake_next_endpoint(NULL); endpoint;
+		endpoint = fake_next_endpoint(endpoint)) {
+		struct backend *backend = endpoint->backend;
 
 		if (!backend || memcmp(backend->key, key, sizeof(backend->key)) != 0)
 			continue;
@@ -164,7 +164,7 @@ static void cancel(struct actor *server, const uint8_t *key)
 }
 
 static void on_startup(
-	struct actor *server, const uint8_t *message, size_t total, struct buffer *out)
+	struct endpoint *server, const uint8_t *message, size_t total, struct buffer *out)
 {
 	size_t length;
 	const uint8_t *key = startup_cancel_key(message, total, &length);
@@ -187,7 +187,7 @@ static void on_copy_message(struct backend *backend, char letter, struct buffer 
 	}
 }
 
-static void on_message(struct actor *server, char letter, const uint8_t *body, size_t length,
+static void on_message(struct endpoint *server, char letter, const uint8_t *body, size_t length,
 	struct buffer *out)
 {
 	struct backend *backend = postgres_backend(server);
@@ -211,28 +211,28 @@ static void on_message(struct actor *server, char letter, const uint8_t *body, s
 		assert_non_null(name);
 		snprintf(
 			backend->parsed, sizeof(backend->parsed), "%s", reader_string(&reader));
-		letters_write(out, SERVER_SPEAKS, "1");
+		letters_write(out, FROM_SERVER, "1");
 		break;
 	case PQ_BIND:
 		memcpy(backend->bound, backend->parsed, sizeof(backend->bound));
-		letters_write(out, SERVER_SPEAKS, "2");
+		letters_write(out, FROM_SERVER, "2");
 		break;
 	case PQ_DESCRIBE:
-		letters_write(out, SERVER_SPEAKS, reader_byte(&reader) == 'S' ? "tT" : "T");
+		letters_write(out, FROM_SERVER, reader_byte(&reader) == 'S' ? "tT" : "T");
 		break;
 	case PQ_EXECUTE:
 		backend->extended = true;
 		run_statement(backend, out, backend->bound);
 		break;
 	case PQ_CLOSE:
-		letters_write(out, SERVER_SPEAKS, "3");
+		letters_write(out, FROM_SERVER, "3");
 		break;
 	case PQ_SYNC:
 		backend->skipping = false;
 		ready(backend, out);
 		break;
 	case PQ_FUNCTION_CALL:
-		letters_write(out, SERVER_SPEAKS, "V");
+		letters_write(out, FROM_SERVER, "V");
 		ready(backend, out);
 		break;
 	default: /* Flush; the rest of a COPY that has failed; Terminate */
@@ -240,7 +240,7 @@ static void on_message(struct actor *server, char letter, const uint8_t *body, s
 	}
 }
 
-void postgres_answer(struct actor *server, struct buffer *out)
+void postgres_answer(struct endpoint *server, struct buffer *out)
 {
 	struct backend *backend = postgres_backend(server);
 	size_t length, total;
@@ -252,11 +252,11 @@ void postgres_answer(struct actor *server, struct buffer *out)
 		fail_statement(backend, out, "57014", backend->running);
 	}
 	while (!backend->stuck &&
-		(letter = letters_read(
-			 output + server->served, length - server->served, &total)) != 0) {
-		const uint8_t *message = output + server->served;
+		(letter = letters_read(output + server->answered_offset,
+			 length - server->answered_offset, &total)) != 0) {
+		const uint8_t *message = output + server->answered_offset;
 
-		server->served += total;
+		server->answered_offset += total;
 		if (letter == '^')
 			on_startup(server, message, total, out);
 		else
@@ -264,7 +264,7 @@ void postgres_answer(struct actor *server, struct buffer *out)
 	}
 }
 
-void postgres_work(struct actor *server)
+void postgres_work(struct endpoint *server)
 {
 	struct buffer out;
 
@@ -273,7 +273,7 @@ void postgres_work(struct actor *server)
 		postgres_answer(server, &out);
 		if (out.length == 0)
 			break;
-		say_buffer(server, &out);
+		send_buffer(server, &out);
 	}
 	scripted_run_all(server->script);
 	fake_turn();

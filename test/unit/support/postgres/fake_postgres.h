@@ -29,15 +29,15 @@ struct backend {
 };
 
 /* The state of this server. */
-struct backend *postgres_backend(struct actor *server);
+struct backend *postgres_backend(struct endpoint *server);
 
 /* Appends the answers to all messages that the server received and has not answered yet. */
-void postgres_answer(struct actor *server, struct buffer *out);
+void postgres_answer(struct endpoint *server, struct buffer *out);
 
 /* Ends the slow query successfully: appends the rest of its answer. */
-void postgres_finish(struct actor *server, struct buffer *out);
+void postgres_finish(struct endpoint *server, struct buffer *out);
 
 /* Answers, has the answers read, and ends the turn, until no answer is left. */
-void postgres_work(struct actor *server);
+void postgres_work(struct endpoint *server);
 
 #endif

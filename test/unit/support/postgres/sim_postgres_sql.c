@@ -59,7 +59,7 @@ static void write_row(struct sim_postgres *pg, const char *text)
 static void write_heading(struct sim_postgres *pg)
 {
 	if (!pg->extended)
-		letters_write(&pg->out, SERVER_SPEAKS, "T");
+		letters_write(&pg->out, FROM_SERVER, "T");
 }
 
 static enum sim_run complete(struct sim_postgres *pg, const char *tag)
@@ -150,7 +150,7 @@ static enum sim_run run_rollback(struct sim_postgres *pg, const struct call *cal
 
 static enum sim_run run_copy_in(struct sim_postgres *pg, const struct call *call)
 {
-	letters_write(&pg->out, SERVER_SPEAKS, "G");
+	letters_write(&pg->out, FROM_SERVER, "G");
 	pg->running = call->token;
 	pg->copy = strncmp(call->text, "copybad", 7) == 0 ? SIM_COPY_BAD : SIM_COPY_GOOD;
 	return SIM_RUN_WAITS;
@@ -158,10 +158,10 @@ static enum sim_run run_copy_in(struct sim_postgres *pg, const struct call *call
 
 static enum sim_run run_copy_out(struct sim_postgres *pg, const struct call *call)
 {
-	letters_write(&pg->out, SERVER_SPEAKS, "H");
+	letters_write(&pg->out, FROM_SERVER, "H");
 	for (unsigned i = 0; i < call->number; i++)
 		writer_message(&pg->out, PQ_COPY_DATA, call->result, strlen(call->result));
-	letters_write(&pg->out, SERVER_SPEAKS, "c");
+	letters_write(&pg->out, FROM_SERVER, "c");
 	return complete(pg, "COPY");
 }
 
@@ -321,9 +321,9 @@ void sim_postgres_execute(struct sim_postgres *pg, struct sim_portal *portal, un
 void sim_postgres_describe(struct sim_postgres *pg, const char *text, bool whole)
 {
 	if (whole)
-		letters_write(&pg->out, SERVER_SPEAKS, "t");
-	letters_write(&pg->out, SERVER_SPEAKS,
-		text[0] != '\0' && word_of(text)->has_rows ? "T" : "n");
+		letters_write(&pg->out, FROM_SERVER, "t");
+	letters_write(
+		&pg->out, FROM_SERVER, text[0] != '\0' && word_of(text)->has_rows ? "T" : "n");
 }
 
 void sim_postgres_end_slow(struct sim_postgres *pg)

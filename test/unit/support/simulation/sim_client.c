@@ -14,7 +14,7 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 	size_t mark;
 
 	*client = (struct sim_client){.number = number, .status = 'I'};
-	client->actor = fake_accept(-1);
+	client->endpoint = fake_accept(-1);
 	mark = startup_begin(&client->out, PROTOCOL_3_0);
 	writer_string(&client->out, "user");
 	writer_string(&client->out, user);
@@ -32,7 +32,7 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 /* What may be sent depends on answers that have not arrived. */
 static bool has_to_wait(const struct sim_client *client)
 {
-	return !client->actor || !client->logged_in || client->disconnects ||
+	return !client->endpoint || !client->logged_in || client->disconnects ||
 		client->server_ended || client->awaits_copy;
 }
 
@@ -91,10 +91,10 @@ bool sim_client_deliver(struct sim_client *client, size_t most)
 	const size_t left = client->out.length - client->delivered;
 	const size_t length = left < most ? left : most;
 
-	if (!client->actor || length == 0)
+	if (!client->endpoint || length == 0)
 		return false;
 	sim_trace("client", client->number, "delivers", (long)length, NULL);
-	scripted_feed(client->actor->script, client->out.data + client->delivered, length);
+	scripted_feed(client->endpoint->script, client->out.data + client->delivered, length);
 	client->delivered += length;
 	if (client->delivered == client->out.length) {
 		buffer_clear(&client->out);
@@ -102,27 +102,27 @@ bool sim_client_deliver(struct sim_client *client, size_t most)
 		if (client->disconnects)
 			client->close_causes |= SIM_CLIENT_DISCONNECTED;
 	}
-	scripted_run(client->actor->script);
+	scripted_run(client->endpoint->script);
 	return true;
 }
 
 void sim_client_check(struct sim_client *client)
 {
 	size_t length;
-	const uint8_t *output = scripted_output(client->actor->script, &length);
+	const uint8_t *output = scripted_output(client->endpoint->script, &length);
 
-	if (client->heard == length)
+	if (client->read_offset == length)
 		return;
-	while (client->heard < length) {
+	while (client->read_offset < length) {
 		const size_t used = sim_oracle_check(
-			client, output + client->heard, length - client->heard);
+			client, output + client->read_offset, length - client->read_offset);
 
 		if (used == 0)
 			return;
-		client->heard += used;
+		client->read_offset += used;
 	}
-	scripted_forget_output(client->actor->script);
-	client->heard = 0;
+	scripted_forget_output(client->endpoint->script);
+	client->read_offset = 0;
 }
 
 void sim_client_end(struct sim_client *client)
@@ -133,17 +133,18 @@ void sim_client_end(struct sim_client *client)
 	sim_trace("client", client->number, "is closed", (long)client->close_causes,
 		client->fatal);
 	sim_client_check(client);
-	output = scripted_output(client->actor->script, &length);
-	if (client->heard < length)
-		sim_oracle_check_tail(client, output + client->heard, length - client->heard);
+	output = scripted_output(client->endpoint->script, &length);
+	if (client->read_offset < length)
+		sim_oracle_check_tail(
+			client, output + client->read_offset, length - client->read_offset);
 	sim_oracle_check_close(client);
-	fake_forget(client->actor);
+	fake_forget(client->endpoint);
 	sim_client_free(client);
 }
 
 void sim_client_free(struct sim_client *client)
 {
-	client->actor = NULL;
+	client->endpoint = NULL;
 	buffer_free(&client->out);
 	buffer_free(&client->requests);
 	sim_postgres_free(&client->oracle);

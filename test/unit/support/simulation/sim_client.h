@@ -36,7 +36,7 @@ struct sim_profile {
 };
 
 struct sim_client {
-	struct actor *actor; /* NULL: not connected */
+	struct endpoint *endpoint; /* NULL: not connected */
 	unsigned number;
 	bool logged_in; /* the login has ended */
 	bool disconnects; /* it has sent Terminate, or disconnected */
@@ -46,7 +46,7 @@ struct sim_client {
 	struct buffer requests; /* the same for the oracle, which has handled so much: */
 	size_t handled;
 	struct sim_postgres oracle;
-	size_t heard; /* bytes received and checked */
+	size_t read_offset; /* bytes received and checked */
 	unsigned owed; /* ReadyForQuery messages expected */
 	char status; /* of the last ReadyForQuery */
 	bool batch; /* a batch without its Sync was sent */

@@ -107,7 +107,7 @@ static bool is_notification(const uint8_t *message, size_t total)
 	struct buffer wanted = {0};
 	bool same;
 
-	letters_write(&wanted, SERVER_SPEAKS, "A");
+	letters_write(&wanted, FROM_SERVER, "A");
 	same = total == wanted.length && memcmp(message, wanted.data, total) == 0;
 	buffer_free(&wanted);
 	return same;

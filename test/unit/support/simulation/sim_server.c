@@ -13,15 +13,16 @@
 struct sim_server sim_servers[SIM_SERVERS];
 bool sim_server_one_owner;
 
-static void take_over(struct actor *actor)
+static void take_over(struct endpoint *endpoint)
 {
 	static unsigned numbers;
 	struct sim_server *server = sim_servers;
 
-	while (server->actor && server < sim_servers + SIM_SERVERS - 1)
+	while (server->endpoint && server < sim_servers + SIM_SERVERS - 1)
 		server++;
-	assert_null(server->actor);
-	*server = (struct sim_server){.actor = actor, .connecting = true, .number = ++numbers};
+	assert_null(server->endpoint);
+	*server = (struct sim_server){
+		.endpoint = endpoint, .connecting = true, .number = ++numbers};
 	for (size_t i = 0; i < sizeof(server->key); i++)
 		server->key[i] = (uint8_t)sim_draw();
 	sim_trace("server", server->number, "is connected to", 0, NULL);
@@ -29,10 +30,10 @@ static void take_over(struct actor *actor)
 
 void sim_server_collect(void)
 {
-	struct actor *actor;
+	struct endpoint *endpoint;
 
-	while ((actor = fake_launched()) != NULL)
-		take_over(actor);
+	while ((endpoint = fake_launched()) != NULL)
+		take_over(endpoint);
 }
 
 /* --- login, and cancel requests ----------------------------------------------------------- */
@@ -75,11 +76,11 @@ static void interrupt(struct sim_server *target)
 static bool is_next_sets(const struct sim_server *server)
 {
 	size_t length;
-	const uint8_t *output = scripted_output(server->actor->script, &length);
+	const uint8_t *output = scripted_output(server->endpoint->script, &length);
 	const size_t size = strlen(SIM_SETS);
 
-	output += server->heard;
-	length -= server->heard;
+	output += server->read_offset;
+	length -= server->read_offset;
 	return server->started && length > FRAME_HEADER_SIZE + size && output[0] == PQ_QUERY &&
 		memcmp(output + FRAME_HEADER_SIZE, SIM_SETS, size) == 0;
 }
@@ -90,17 +91,17 @@ static void on_cancel(struct sim_server *server, const uint8_t *key, size_t leng
 	for (unsigned i = 0; i < SIM_SERVERS; i++) {
 		struct sim_server *target = &sim_servers[i];
 
-		if (!target->actor || memcmp(target->key, key, length) != 0)
+		if (!target->endpoint || memcmp(target->key, key, length) != 0)
 			continue;
-		sim_world_check_cancel(actor_link(target->actor));
+		sim_world_check_cancel(endpoint_link(target->endpoint));
 		if (target->session.stuck)
 			interrupt(target);
 		else if (is_next_sets(target))
 			target->session.set_failure = SIM_SETS_CANCELED;
 	}
-	scripted_end(server->actor->script);
+	scripted_end(server->endpoint->script);
 	server->has_ended = true;
-	scripted_run(server->actor->script);
+	scripted_run(server->endpoint->script);
 }
 
 /* --- work --------------------------------------------------------------------------------- */
@@ -148,28 +149,28 @@ static size_t take_message(struct sim_server *server, const uint8_t *data, size_
 static bool work(struct sim_server *server)
 {
 	size_t length, used;
-	const uint8_t *output = scripted_output(server->actor->script, &length);
+	const uint8_t *output = scripted_output(server->endpoint->script, &length);
 
 	if (server->session.stuck) {
 		sim_postgres_go_on(&server->session, false);
 		return !server->session.stuck;
 	}
-	if (server->heard == length || server->session.over)
+	if (server->read_offset == length || server->session.over)
 		return false;
 	used = (server->started ? take_message : begin)(
-		server, output + server->heard, length - server->heard);
-	server->heard += used;
+		server, output + server->read_offset, length - server->read_offset);
+	server->read_offset += used;
 	return used > 0;
 }
 
 bool sim_server_work(struct sim_server *server)
 {
-	return server->actor && !server->connecting && !server->has_ended && work(server);
+	return server->endpoint && !server->connecting && !server->has_ended && work(server);
 }
 
 bool sim_server_finish(struct sim_server *server)
 {
-	if (!server->actor || server->has_ended || !server->session.stuck)
+	if (!server->endpoint || server->has_ended || !server->session.stuck)
 		return false;
 	sim_trace("server", server->number, "ends t", server->session.running, NULL);
 	sim_postgres_go_on(&server->session, true);
@@ -181,23 +182,23 @@ bool sim_server_deliver(struct sim_server *server, size_t most)
 	struct sim_postgres *pg = &server->session;
 	const size_t said = sim_postgres_output(pg), length = said < most ? said : most;
 
-	if (!server->actor || server->has_ended || length == 0)
+	if (!server->endpoint || server->has_ended || length == 0)
 		return false;
 	sim_trace("server", server->number, "delivers", (long)length, NULL);
-	scripted_feed(server->actor->script, pg->out.data + pg->taken, length);
+	scripted_feed(server->endpoint->script, pg->out.data + pg->taken, length);
 	sim_postgres_take(pg, length);
-	scripted_run(server->actor->script);
+	scripted_run(server->endpoint->script);
 	return true;
 }
 
 bool sim_server_connected(struct sim_server *server, int error)
 {
-	if (!server->actor || !server->connecting)
+	if (!server->endpoint || !server->connecting)
 		return false;
 	sim_trace("server", server->number, "is reached, or not:", error, NULL);
 	server->connecting = false;
 	server->has_ended = error != 0;
-	scripted_connected(server->actor->script, error);
+	scripted_connected(server->endpoint->script, error);
 	return true;
 }
 
@@ -205,7 +206,7 @@ bool sim_server_send_unsolicited(struct sim_server *server)
 {
 	struct buffer *out = &server->session.out;
 
-	if (!server->actor || !server->started || server->has_ended)
+	if (!server->endpoint || !server->started || server->has_ended)
 		return false;
 	sim_trace("server", server->number, "sends an unsolicited message", 0, NULL);
 	switch (sim_below(3)) {
@@ -216,7 +217,7 @@ bool sim_server_send_unsolicited(struct sim_server *server)
 		writer_parameter_status(out, "in_hot_standby", "off");
 		break;
 	default:
-		letters_write(out, SERVER_SPEAKS, "A");
+		letters_write(out, FROM_SERVER, "A");
 	}
 	return true;
 }
@@ -225,7 +226,7 @@ bool sim_server_fail(struct sim_server *server, bool tells, bool breaks)
 {
 	struct buffer *out = &server->session.out;
 
-	if (!server->actor || server->connecting || server->has_ended)
+	if (!server->endpoint || server->connecting || server->has_ended)
 		return false;
 	sim_trace("server", server->number, tells ? "fails with an error" : "fails", breaks,
 		NULL);
@@ -234,13 +235,13 @@ bool sim_server_fail(struct sim_server *server, bool tells, bool breaks)
 		sim_server_deliver(server, SIZE_MAX);
 	}
 	server->has_ended = true;
-	if (is_gone(server->actor))
+	if (is_closed(server->endpoint))
 		return true;
 	if (breaks)
-		scripted_break(server->actor->script);
+		scripted_break(server->endpoint->script);
 	else
-		scripted_end(server->actor->script);
-	scripted_run(server->actor->script);
+		scripted_end(server->endpoint->script);
+	scripted_run(server->endpoint->script);
 	return true;
 }
 
@@ -250,12 +251,12 @@ void sim_server_end(struct sim_server *server)
 	/* A COPY or a slow statement ends with the connection. */
 	while (server->started && !server->has_ended && !server->session.stuck && work(server))
 		;
-	fake_forget(server->actor);
+	fake_forget(server->endpoint);
 	sim_server_free(server);
 }
 
 void sim_server_free(struct sim_server *server)
 {
-	server->actor = NULL;
+	server->endpoint = NULL;
 	sim_postgres_free(&server->session);
 }

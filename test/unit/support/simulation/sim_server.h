@@ -12,13 +12,13 @@
 enum { SIM_SERVERS = 16 };
 
 struct sim_server {
-	struct actor *actor; /* NULL: unused */
+	struct endpoint *endpoint; /* NULL: unused */
 	unsigned number;
 	bool connecting;
 	bool started; /* a StartupMessage was received */
 	bool has_ended; /* closed its side, or could not be connected to: it runs nothing */
 	uint8_t key[8];
-	size_t heard; /* bytes received and handled */
+	size_t read_offset; /* bytes received and handled */
 	struct sim_postgres session;
 };
 

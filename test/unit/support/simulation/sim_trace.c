@@ -9,7 +9,7 @@
 enum { STEPS_KEPT = 200 };
 
 static struct {
-	const char *actor, *action;
+	const char *endpoint, *action;
 	unsigned number;
 	long amount;
 	char text[48];
@@ -27,19 +27,19 @@ void sim_trace_begin(uint64_t seed, const char *settings)
 	running = true;
 }
 
-void sim_trace(
-	const char *actor, unsigned number, const char *action, long amount, const char *text)
+void sim_trace(const char *endpoint, unsigned number, const char *action, long amount,
+	const char *text)
 {
 	const size_t at = count++ % STEPS_KEPT;
 
-	steps[at].actor = actor;
+	steps[at].endpoint = endpoint;
 	steps[at].action = action;
 	steps[at].number = number;
 	steps[at].amount = amount;
 	text_copy(steps[at].text, sizeof(steps[at].text), text ? text : "");
 }
 
-void sim_trace_message(const char *actor, unsigned number, const char *action,
+void sim_trace_message(const char *endpoint, unsigned number, const char *action,
 	const uint8_t *message, size_t total)
 {
 	char text[sizeof(steps[0].text)];
@@ -53,7 +53,7 @@ void sim_trace_message(const char *actor, unsigned number, const char *action,
 			text[length++] = ' ';
 	}
 	text[length] = '\0';
-	sim_trace(actor, number, action, (long)total, text);
+	sim_trace(endpoint, number, action, (long)total, text);
 }
 
 void sim_trace_end(void)
@@ -68,7 +68,7 @@ bool sim_trace_print(void)
 	running = false;
 	for (uint64_t i = count > STEPS_KEPT ? count - STEPS_KEPT : 0; i < count; i++)
 		fprintf(stderr, "#%llu %s %u %s %ld %s\n", (unsigned long long)i,
-			steps[i % STEPS_KEPT].actor, steps[i % STEPS_KEPT].number,
+			steps[i % STEPS_KEPT].endpoint, steps[i % STEPS_KEPT].number,
 			steps[i % STEPS_KEPT].action, steps[i % STEPS_KEPT].amount,
 			steps[i % STEPS_KEPT].text);
 	fprintf(stderr, "%s\nthe run had SEED=%llu\n", running_settings,

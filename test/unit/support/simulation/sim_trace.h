@@ -14,11 +14,11 @@ void sim_trace_begin(uint64_t seed, const char *settings);
  * Adds a step: `client 3: sends 12 "text"`. `actor` and `action` are not copied; the text,
  * which may be NULL, is copied as far as there is room.
  */
-void sim_trace(
-	const char *actor, unsigned number, const char *action, long amount, const char *text);
+void sim_trace(const char *endpoint, unsigned number, const char *action, long amount,
+	const char *text);
 
 /* The same for a message: its type byte, and the printable part of its body. */
-void sim_trace_message(const char *actor, unsigned number, const char *action,
+void sim_trace_message(const char *endpoint, unsigned number, const char *action,
 	const uint8_t *message, size_t total);
 
 /* The run has succeeded. */

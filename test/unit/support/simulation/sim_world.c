@@ -14,7 +14,7 @@ enum { OLD_KEYS = 8 };
 
 /* A connection with a cancel request. */
 struct canceler {
-	struct actor *actor; /* NULL: unused */
+	struct endpoint *endpoint; /* NULL: unused */
 	struct buffer out;
 	size_t delivered;
 };
@@ -107,7 +107,7 @@ void sim_world_end(void)
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
 		sim_server_free(&sim_servers[i]);
 	for (unsigned i = 0; i < SIM_CANCELERS; i++) {
-		cancelers[i].actor = NULL;
+		cancelers[i].endpoint = NULL;
 		buffer_free(&cancelers[i].out);
 	}
 	fake_end(NULL);
@@ -127,14 +127,14 @@ static struct sim_server *any_server(void)
 
 static struct link *link_of(const struct sim_client *client)
 {
-	return client->actor ? actor_link(client->actor) : NULL;
+	return client->endpoint ? endpoint_link(client->endpoint) : NULL;
 }
 
 /* The simulated client at the other end of this link. NULL if there is none. */
 static struct sim_client *client_at(const struct link *link)
 {
 	for (unsigned i = 0; link && i < SIM_CLIENTS; i++)
-		if (clients[i].actor && link_of(&clients[i]) == link)
+		if (clients[i].endpoint && link_of(&clients[i]) == link)
 			return &clients[i];
 	return NULL;
 }
@@ -142,7 +142,7 @@ static struct sim_client *client_at(const struct link *link)
 bool sim_world_is_cancelled(unsigned number)
 {
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (clients[i].actor && clients[i].number == number)
+		if (clients[i].endpoint && clients[i].number == number)
 			return clients[i].cancel_requests > 0;
 	return true;
 }
@@ -164,7 +164,7 @@ void sim_world_check_cancel(const struct link *server)
 static void add_close_cause_without_server(enum sim_close_cause cause)
 {
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (clients[i].actor && !link_of(&clients[i])->peer)
+		if (clients[i].endpoint && !link_of(&clients[i])->peer)
 			clients[i].close_causes |= cause;
 }
 
@@ -186,9 +186,9 @@ static void note_close_causes(void)
 	for (unsigned i = 0; i < SIM_SERVERS; i++) {
 		struct sim_client *client = NULL;
 
-		if (sim_servers[i].actor &&
+		if (sim_servers[i].endpoint &&
 			(sim_servers[i].has_ended || sim_servers[i].session.had_set_failure))
-			client = client_at(actor_link(sim_servers[i].actor)->peer);
+			client = client_at(endpoint_link(sim_servers[i].endpoint)->peer);
 		if (client)
 			client->close_causes |= SIM_SERVER_FAILED;
 	}
@@ -202,9 +202,9 @@ static void note_close_causes(void)
 
 static void check_client(struct sim_client *client)
 {
-	if (!client->actor)
+	if (!client->endpoint)
 		return;
-	if (is_gone(client->actor)) {
+	if (is_closed(client->endpoint)) {
 		memcpy(old_keys[client->number % OLD_KEYS], client->key, sizeof(client->key));
 		sim_client_end(client);
 		return;
@@ -216,11 +216,11 @@ static void check_client(struct sim_client *client)
 
 static void check_canceler(struct canceler *canceler)
 {
-	if (!canceler->actor || !is_gone(canceler->actor))
+	if (!canceler->endpoint || !is_closed(canceler->endpoint))
 		return;
-	assert_heard(canceler->actor, "");
-	fake_forget(canceler->actor);
-	canceler->actor = NULL;
+	assert_received(canceler->endpoint, "");
+	fake_forget(canceler->endpoint);
+	canceler->endpoint = NULL;
 	buffer_free(&canceler->out);
 }
 
@@ -257,7 +257,7 @@ static void check_everything(void)
 {
 	sim_server_collect();
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
-		if (sim_servers[i].actor && is_gone(sim_servers[i].actor))
+		if (sim_servers[i].endpoint && is_closed(sim_servers[i].endpoint))
 			sim_server_end(&sim_servers[i]);
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		check_client(&clients[i]);
@@ -279,7 +279,7 @@ static bool client_connects(void)
 {
 	struct sim_client *client = any_client();
 
-	if (client->actor)
+	if (client->endpoint)
 		return false;
 	sim_client_begin(client, ++numbers, sim_chance(75) ? "alice" : "bob");
 	return true;
@@ -300,11 +300,11 @@ static bool client_reads(void)
 {
 	struct sim_client *client = any_client();
 
-	if (!client->actor)
+	if (!client->endpoint)
 		return false;
 	client->reads_little = sim_chance(40);
 	scripted_allow(
-		client->actor->script, client->reads_little ? sim_below(40) : SCRIPTED_ANY);
+		client->endpoint->script, client->reads_little ? sim_below(40) : SCRIPTED_ANY);
 	return true;
 }
 
@@ -312,23 +312,23 @@ static bool client_is_read(void)
 {
 	struct sim_client *client = any_client();
 
-	return client->actor && scripted_run(client->actor->script);
+	return client->endpoint && scripted_run(client->endpoint->script);
 }
 
 static bool client_disconnects(void)
 {
 	struct sim_client *client = any_client();
 
-	if (!client->actor || client->disconnects)
+	if (!client->endpoint || client->disconnects)
 		return false;
 	sim_trace("client", client->number, "disconnects", client->owed, NULL);
 	client->disconnects = true;
 	client->close_causes |= SIM_CLIENT_DISCONNECTED;
 	if (sim_chance(50))
-		scripted_break(client->actor->script);
+		scripted_break(client->endpoint->script);
 	else
-		scripted_end(client->actor->script);
-	scripted_run(client->actor->script);
+		scripted_end(client->endpoint->script);
+	scripted_run(client->endpoint->script);
 	return true;
 }
 
@@ -337,7 +337,7 @@ static bool server_connected(void)
 	struct sim_server *server = any_server();
 	const int error = sim_chance(10) ? ECONNREFUSED : 0;
 
-	if (error != 0 && server->actor && server->connecting)
+	if (error != 0 && server->endpoint && server->connecting)
 		add_close_cause_without_server(SIM_NO_SERVER);
 	return sim_server_connected(server, error);
 }
@@ -361,9 +361,9 @@ static bool server_reads(void)
 {
 	struct sim_server *server = any_server();
 
-	if (!server->actor || server->connecting)
+	if (!server->endpoint || server->connecting)
 		return false;
-	scripted_allow(server->actor->script, sim_chance(60) ? SCRIPTED_ANY : sim_below(40));
+	scripted_allow(server->endpoint->script, sim_chance(60) ? SCRIPTED_ANY : sim_below(40));
 	return true;
 }
 
@@ -371,7 +371,7 @@ static bool server_is_read(void)
 {
 	struct sim_server *server = any_server();
 
-	return server->actor && scripted_run(server->actor->script);
+	return server->endpoint && scripted_run(server->endpoint->script);
 }
 
 static bool server_sends_unsolicited(void)
@@ -384,12 +384,12 @@ static bool server_fails(void)
 	struct sim_server *server = any_server();
 	struct sim_client *client;
 
-	if (!server->actor || server->connecting || server->has_ended)
+	if (!server->endpoint || server->connecting || server->has_ended)
 		return false;
-	client = client_at(actor_link(server->actor)->peer);
+	client = client_at(endpoint_link(server->endpoint)->peer);
 	if (client)
 		client->close_causes |= SIM_SERVER_FAILED;
-	if (actor_link(server->actor)->state < SERVER_IDLE)
+	if (endpoint_link(server->endpoint)->state < SERVER_IDLE)
 		add_close_cause_without_server(SIM_NO_SERVER);
 	return sim_server_fail(server, sim_chance(50), sim_chance(50));
 }
@@ -402,7 +402,7 @@ static size_t draw_key(uint8_t key[32])
 	struct sim_client *client = any_client();
 
 	memset(key, 0, 32);
-	if (sim_chance(80) && client->actor && client->logged_in) {
+	if (sim_chance(80) && client->endpoint && client->logged_in) {
 		sim_trace("client", client->number, "is to be cancelled", client->owed, NULL);
 		client->cancel_requests++;
 		memcpy(key, client->key, client->key_length);
@@ -421,10 +421,10 @@ static bool canceler_connects(void)
 	uint8_t key[32];
 	size_t length;
 
-	if (canceler->actor)
+	if (canceler->endpoint)
 		return false;
 	length = draw_key(key);
-	canceler->actor = fake_accept(-1);
+	canceler->endpoint = fake_accept(-1);
 	canceler->delivered = 0;
 	startup_write_cancel(&canceler->out, key, length);
 	return true;
@@ -434,13 +434,13 @@ static bool canceler_delivers(struct canceler *canceler, size_t most)
 {
 	size_t length = canceler->out.length - canceler->delivered;
 
-	if (!canceler->actor || length == 0)
+	if (!canceler->endpoint || length == 0)
 		return false;
 	length = length < most ? length : most;
 	scripted_feed(
-		canceler->actor->script, canceler->out.data + canceler->delivered, length);
+		canceler->endpoint->script, canceler->out.data + canceler->delivered, length);
 	canceler->delivered += length;
-	scripted_run(canceler->actor->script);
+	scripted_run(canceler->endpoint->script);
 	return true;
 }
 
@@ -453,10 +453,10 @@ static bool canceler_disconnects(void)
 {
 	struct canceler *canceler = &cancelers[sim_below(SIM_CANCELERS)];
 
-	if (!canceler->actor)
+	if (!canceler->endpoint)
 		return false;
-	scripted_end(canceler->actor->script);
-	scripted_run(canceler->actor->script);
+	scripted_end(canceler->endpoint->script);
+	scripted_run(canceler->endpoint->script);
 	return true;
 }
 
@@ -501,7 +501,7 @@ static bool operator_acts(void)
 		fake_set("default_pool_size", sim_chance(50) ? "1" : "3");
 		break;
 	case 3:
-		if (!client->actor)
+		if (!client->endpoint)
 			return false;
 		sim_trace("operator", 0, "kills client", client->number, NULL);
 		client->close_causes |= SIM_KILLED;
@@ -596,12 +596,12 @@ static bool run_server(struct sim_server *server)
 {
 	bool did = false;
 
-	if (server->actor && !server->connecting)
-		scripted_allow(server->actor->script, SCRIPTED_ANY);
+	if (server->endpoint && !server->connecting)
+		scripted_allow(server->endpoint->script, SCRIPTED_ANY);
 	did |= checked(sim_server_connected(server, 0));
 	did |= checked(sim_server_work(server) || sim_server_finish(server));
 	did |= checked(sim_server_deliver(server, SIZE_MAX));
-	did |= checked(server->actor && scripted_run(server->actor->script));
+	did |= checked(server->endpoint && scripted_run(server->endpoint->script));
 	return did;
 }
 
@@ -609,11 +609,11 @@ static bool end_client(struct sim_client *client, bool (*finish)(struct sim_clie
 {
 	bool did = false;
 
-	if (client->actor)
-		scripted_allow(client->actor->script, SCRIPTED_ANY);
-	did |= checked(client->actor && finish(client));
+	if (client->endpoint)
+		scripted_allow(client->endpoint->script, SCRIPTED_ANY);
+	did |= checked(client->endpoint && finish(client));
 	did |= checked(sim_client_deliver(client, SIZE_MAX));
-	did |= checked(client->actor && scripted_run(client->actor->script));
+	did |= checked(client->endpoint && scripted_run(client->endpoint->script));
 	return did;
 }
 
@@ -656,7 +656,7 @@ static void print_client(const struct sim_client *client)
 	print_error("client %u, %s: owed %u answers, has said %zu bytes that were not "
 		    "delivered, asked %zu that were not answered%s%s%s%s%s%s\n",
 		client->number,
-		is_gone(client->actor)
+		is_closed(client->endpoint)
 			? "closed"
 			: client_state_name(client_state(client_of(link_of(client)))),
 		client->owed, client->out.length - client->delivered,
@@ -670,19 +670,19 @@ static void print_server(const struct sim_server *server)
 {
 	const struct sim_postgres *pg = &server->session;
 	size_t length;
-	const struct server_link *link = server_of(actor_link(server->actor));
+	const struct server_link *link = server_of(endpoint_link(server->endpoint));
 
-	scripted_output(server->actor->script, &length);
+	scripted_output(server->endpoint->script, &length);
 	print_error(
 		"server %u, %s: has not heard %zu bytes, not delivered %zu, not read %zu%s%s%s%s%s; "
 		"requests %u, status %d, dirty %d, held %u, remaining %u\n",
-		server->number, server_state_name(server_state(link)), length - server->heard,
-		sim_postgres_output(pg), scripted_unread(server->actor->script),
-		pg->stuck ? ", stuck" : "", pg->copy ? ", copies" : "",
-		pg->skipping ? ", skips" : "", server->has_ended ? ", gone" : "",
-		link->link.stream.paused ? ", paused" : "", link->requests.count,
-		link->transaction_status, link->dirty, link->link.held_length,
-		link->link.remaining);
+		server->number, server_state_name(server_state(link)),
+		length - server->read_offset, sim_postgres_output(pg),
+		scripted_unread(server->endpoint->script), pg->stuck ? ", stuck" : "",
+		pg->copy ? ", copies" : "", pg->skipping ? ", skips" : "",
+		server->has_ended ? ", gone" : "", link->link.stream.paused ? ", paused" : "",
+		link->requests.count, link->transaction_status, link->dirty,
+		link->link.held_length, link->link.remaining);
 }
 
 void sim_world_print(void)
@@ -702,10 +702,10 @@ void sim_world_print(void)
 		print_error("\n");
 	}
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (clients[i].actor)
+		if (clients[i].endpoint)
 			print_client(&clients[i]);
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
-		if (sim_servers[i].actor)
+		if (sim_servers[i].endpoint)
 			print_server(&sim_servers[i]);
 }
 
@@ -714,7 +714,7 @@ static void check_all_answered(void)
 	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		const struct sim_client *client = &clients[i];
 
-		if (client->actor && !client->disconnects &&
+		if (client->endpoint && !client->disconnects &&
 			(!client->logged_in || client->owed > 0 || client->status != 'I'))
 			fail_msg("client %u hangs: %u answers are owed, its state is %u",
 				client->number, client->owed, link_of(client)->state);
@@ -753,7 +753,7 @@ void sim_world_settle(void)
 	run_until_idle(sim_client_finish);
 	check_pools();
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (clients[i].actor)
+		if (clients[i].endpoint)
 			fail_msg("client %u is still there", clients[i].number);
 	assert_int_equal(fake_registry.clients.used, 0);
 	sim_trace_end();
