@@ -125,10 +125,15 @@ static inline void count_step(
 	client->group->clients[to]++;
 }
 
+static const struct link_rules *rules_of(const struct client_link *client)
+{
+	return link_registry(&client->link)->rules;
+}
+
 /* The step counts first, then the state, and of a PAIRED client the pool mode. */
 static void set_rules(struct client_link *client)
 {
-	const struct link_rules *rules = link_registry(&client->link)->rules;
+	const struct link_rules *rules = rules_of(client);
 	const enum client_state state = client_state(client);
 
 	if (client->step)
@@ -152,13 +157,19 @@ void client_enter(struct client_link *client, enum client_state state)
 
 	CHECK(client_may(from, state));
 	client->link.state = (uint8_t)state;
-	client_set_step(client, CLIENT_STEP_NONE);
+	client->step = CLIENT_STEP_NONE;
 	/* The two transitions of each transaction do not change the list. */
-	if ((from == CLIENT_IDLE && state == CLIENT_PAIRED) ||
-		(from == CLIENT_PAIRED && state == CLIENT_IDLE)) {
+	if (from == CLIENT_IDLE && state == CLIENT_PAIRED) {
+		client->link.rules = rules_of(client)->client_paired[client_mode(client)];
 		count_step(client, from, state);
 		return;
 	}
+	if (from == CLIENT_PAIRED && state == CLIENT_IDLE) {
+		client->link.rules = rules_of(client)->client_states[CLIENT_IDLE];
+		count_step(client, from, state);
+		return;
+	}
+	set_rules(client);
 	count(client, from, state);
 	old = place_of(client, from);
 	new = place_of(client, state);

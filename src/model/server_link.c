@@ -81,6 +81,16 @@ void server_set_task(struct server_link *server, enum server_task task)
 	set_rules(server);
 }
 
+/* A task ends with its state, but for SETs of a server that is drained now. */
+static __attribute__((noinline)) void enter_with_task(
+	struct server_link *server, enum server_state state)
+{
+	server_set_task(server,
+		state == SERVER_DRAINING && server_is_syncing(server)
+			? (enum server_task)server->task
+			: SERVER_TASK_NONE);
+}
+
 static void enter(struct server_link *server, enum server_state state, bool last)
 {
 	struct pool *pool = server->link.pool;
@@ -89,9 +99,10 @@ static void enter(struct server_link *server, enum server_state state, bool last
 
 	CHECK(server_may(server_state(server), state));
 	server->link.state = (uint8_t)state;
-	if (server->task && (state != SERVER_DRAINING || !server_is_syncing(server)))
-		server->task = SERVER_TASK_NONE;
-	set_rules(server);
+	if (server->task != SERVER_TASK_NONE)
+		enter_with_task(server, state);
+	else
+		server->link.rules = pool->registry->rules->server_states[state];
 	if (old == new)
 		return;
 	TAILQ_REMOVE(&pool->servers[old], &server->link, place);

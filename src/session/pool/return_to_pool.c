@@ -11,12 +11,12 @@
 /* --- leaving instead ---------------------------------------------------------------------- */
 
 /* Due for replacement, and the last such closing is long enough ago? Spreads closings out. */
-static bool lifetime_is_over(const struct server_link *server)
+static inline bool lifetime_is_over(
+	const struct server_link *server, const struct settings *settings)
 {
 	const struct pool *pool = server->link.pool;
 	const usec_t now = loop_now(server->link.stream.loop);
-	const usec_t lifetime =
-		database_server_lifetime(pool->database, pool->registry->process->settings);
+	const usec_t lifetime = database_server_lifetime(pool->database, settings);
 	int size;
 
 	if (now - server->link.connect_time < lifetime)
@@ -26,13 +26,18 @@ static bool lifetime_is_over(const struct server_link *server)
 		now - pool->last_lifetime_close >= lifetime / size;
 }
 
-bool return_retire_old(struct server_link *server)
+static inline bool retire_old(struct server_link *server, const struct settings *settings)
 {
-	if (!lifetime_is_over(server))
+	if (!lifetime_is_over(server, settings))
 		return false;
 	server->link.pool->last_lifetime_close = loop_now(server->link.stream.loop);
 	server_close_for(server, REASON_SERVER_LIFETIME_OVER);
 	return true;
+}
+
+bool return_retire_old(struct server_link *server)
+{
+	return retire_old(server, server->link.pool->registry->process->settings);
 }
 
 /* Close the server if it must not be used again. Returns true if it was closed. */
@@ -49,10 +54,8 @@ static bool close_unwanted(struct server_link *server)
 
 /* --- the steps, the last one first -------------------------------------------------------- */
 
-static void enter_idle_list(struct server_link *server)
+static inline void enter_idle_list(struct server_link *server, const struct settings *settings)
 {
-	const struct settings *settings = server->link.pool->registry->process->settings;
-
 	if (server->link.state == SERVER_IDLE)
 		return;
 	if (settings->server_round_robin || server->close_needed)
@@ -62,12 +65,13 @@ static void enter_idle_list(struct server_link *server)
 }
 
 /* The last step: the client that has waited longest gets the server, or it is idle. */
-static void offer(struct server_link *server)
+static inline void offer(struct server_link *server, const struct settings *settings)
 {
 	struct pool *pool = server->link.pool;
 
-	enter_idle_list(server);
-	pool->registry->serve(pool);
+	enter_idle_list(server, settings);
+	if (pool_wanted_servers(pool) > 0)
+		pool->registry->serve(pool);
 }
 
 static bool needs_check(const struct settings *settings)
@@ -76,24 +80,22 @@ static bool needs_check(const struct settings *settings)
 }
 
 /* The server is checked when a client next needs it, if servers are checked before each use. */
-static void leave_to_check(struct server_link *server)
+static inline void leave_to_check(struct server_link *server, const struct settings *settings)
 {
-	if (!needs_check(server->link.pool->registry->process->settings)) {
-		offer(server);
+	if (!needs_check(settings)) {
+		offer(server, settings);
 		return;
 	}
 	server_enter(server, SERVER_STALE);
 	pool_needs_work(server->link.pool);
 }
 
-static void reset(struct server_link *server)
+static inline void reset(struct server_link *server, const struct settings *settings)
 {
-	const struct pool *pool = server->link.pool;
-	const struct settings *settings = pool->registry->process->settings;
-
 	if (settings->server_reset_query[0] == '\0' ||
-		(!settings->server_reset_query_always && pool->mode != POOL_MODE_SESSION)) {
-		leave_to_check(server);
+		(!settings->server_reset_query_always &&
+			server->link.pool->mode != POOL_MODE_SESSION)) {
+		leave_to_check(server, settings);
 		return;
 	}
 	server_enter(server, SERVER_RESETTING);
@@ -101,13 +103,12 @@ static void reset(struct server_link *server)
 }
 
 /* Pools of the database that wait for a place below max_db_connections try again. */
-static void wake_database(const struct pool *pool)
+static inline void wake_database(const struct pool *pool, const struct settings *settings)
 {
 	struct database *database = pool->database;
 	struct pool *other;
 
-	if (database->config->max_db_connections <= 0 &&
-		pool->registry->process->settings->max_db_connections <= 0)
+	if (database->config->max_db_connections <= 0 && settings->max_db_connections <= 0)
 		return;
 	TAILQ_FOREACH (other, &database->pools, in_database) {
 		if (pool_wanted_servers(other) + pool_welcoming_clients(other) > 0)
@@ -116,48 +117,50 @@ static void wake_database(const struct pool *pool)
 }
 
 /* The first step: the server has just been used. A cancel request in flight may still hit it. */
-static void leave_use(struct server_link *server)
+static inline void leave_use(struct server_link *server, const struct settings *settings)
 {
 	const struct pool *pool = server->link.pool;
 
 	if (server->cancels_queued > 0)
 		cancel_queue_forget(server);
-	if (return_retire_old(server))
+	if (retire_old(server, settings))
 		return;
 	if (!close_unwanted(server)) {
 		if (server->cancels > 0)
 			server_enter(server, SERVER_HELD);
 		else
-			reset(server);
+			reset(server, settings);
 	}
-	wake_database(pool);
+	wake_database(pool, settings);
 }
 
 /* --- the way back ------------------------------------------------------------------------- */
 
 void return_to_pool(struct server_link *server)
 {
+	const struct settings *settings = server->link.pool->registry->process->settings;
+
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
 	case SERVER_DRAINING:
 	case SERVER_LOOKING_UP:
-		leave_use(server);
+		leave_use(server, settings);
 		break;
 	case SERVER_HELD:
-		reset(server);
+		reset(server, settings);
 		break;
 	case SERVER_RESETTING:
 		server->drained = false;
 		counters_reset(server, RESET_OK);
-		leave_to_check(server);
+		leave_to_check(server, settings);
 		break;
 	case SERVER_CHECKING:
 		counters_host(server, true);
-		offer(server);
+		offer(server, settings);
 		break;
 	case SERVER_STALE:
 	case SERVER_IDLE:
-		offer(server);
+		offer(server, settings);
 		break;
 	case SERVER_CONNECTING:
 	case SERVER_AUTHENTICATING:
