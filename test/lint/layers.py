@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""The floors: a file includes headers of its own floor and of those below, never above."""
+"""The floors and their folders: a file includes headers of its own and of those below, never above."""
 
 import re
+from collections import Counter
 
 from report import FLOORS, read, sources, verdict
 
@@ -9,6 +10,30 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 # wire and crypt stand on one floor and do not see each other.
 HEIGHT = {floor: height for height, floor in enumerate(FLOORS)}
+
+# The folders of a floor, from the bottom up.
+FOLDERS = {
+    "session": [
+        "link",
+        "relay",
+        "statements",
+        "parameters",
+        "server",
+        "pool",
+        "auth",
+        "lookup",
+        "work",
+        "login",
+        "rules",
+        "takeover",
+    ],
+    "admin": ["metrics", "show", "console"],
+}
+# Folders that do not see each other.
+APART = [{"metrics", "show"}, {"metrics", "console"}]
+
+# More files than this in one folder cannot be taken in at a glance.
+FILES_MOST = 25
 
 
 def may_include(floor, other):
@@ -37,6 +62,38 @@ def check():
     return arrows, strangers
 
 
+def folder_of(name):
+    """The folder of a floor that a path below src or include names: "session/pool/launch.h"."""
+    parts = name.split("/")
+    return parts[1] if len(parts) > 2 else None
+
+
+def check_folders():
+    """Includes that point from a folder of a floor to one above it, or to one apart."""
+    for path in sources("src", "include"):
+        floor, folder = path.parts[1], folder_of("/".join(path.parts[1:]))
+        order = FOLDERS.get(floor)
+        if order is None or folder is None:
+            continue
+        if folder not in order:
+            yield f"{path}: no such folder of {floor}: {folder}"
+            continue
+        for _, name in INCLUDE.findall(read(path)):
+            other = folder_of(name)
+            if name.split("/")[0] != floor or other not in order or other == folder:
+                continue
+            if order.index(other) > order.index(folder) or {folder, other} in APART:
+                yield f'{path}: {floor}/{folder} may not include "{name}"'
+
+
+def check_sizes():
+    """Folders of the daemon with too many files."""
+    counts = Counter(path.parent for path in sources("src", "include"))
+    for folder, count in sorted(counts.items()):
+        if count > FILES_MOST:
+            yield f"{folder}: {count} files, at most {FILES_MOST}"
+
+
 def check_headers():
     """Headers whose guard is not their path, so that two could shut each other out."""
     for path in sources("include"):
@@ -48,6 +105,8 @@ def check_headers():
 ARROWS, STRANGERS = check()
 verdict(
     ("no file includes a header of a floor above its own", ARROWS),
+    ("no file includes a header of a folder above its own", list(check_folders())),
+    (f"no folder has more than {FILES_MOST} files", list(check_sizes())),
     ("quoted includes name a floor and a module", STRANGERS),
     ("header guards are named after the header's path", list(check_headers())),
 )
