@@ -139,7 +139,7 @@ void server_upkeep_logins(struct pool *pool, usec_t now)
 		if (is_over(now, link->connect_time, settings->server_connect_timeout))
 			server_close_for(server_of(link), REASON_CONNECT_TIMEOUT);
 		else
-			server_login_hurry(server_of(link), now);
+			server_login_check_progress(server_of(link), now);
 	}
 	/* A server that does not close the connection of a cancel request must not keep it. */
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE_CANCEL], place, next) {

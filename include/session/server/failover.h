@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What tells that a database has moved to another server, and what follows: connections to the old
- * one are retired as soon as they are free. Nothing is cut, and pools keep their welcome.
+ * Detects that a database has moved to another PostgreSQL server: its host name has a new
+ * address, or its present server has become read-only. The connections to the old server are
+ * retired: they are closed as soon as they are free. No session is cut, and pools keep their
+ * welcome.
  */
 #ifndef PGUSHER_SESSION_SERVER_FAILOVER_H
 #define PGUSHER_SESSION_SERVER_FAILOVER_H
@@ -9,15 +11,17 @@
 #include "model/registry.h"
 
 /*
- * For resolver_on_move(), with the registry as argument: retire the servers of every database
- * that were found under this name at the address it no longer has.
+ * Callback for resolver_on_move(), with the registry as argument: the host name no longer has
+ * this address. Retires the servers of every database that were connected under the name to the
+ * address.
  */
 resolver_moved_function failover_host_moved;
 
 /*
- * For relay_rules: the server has refused to write, as a standby does. If server_failover_check
- * says so, the database's hosts are looked up anew and all its present servers retired; not more
- * often than every other second, since clients can bring it about.
+ * Called by the relay when a server has refused to write, as a standby does. If the setting
+ * server_failover_check is on, the database's hosts are looked up anew and all its present
+ * servers are retired. This happens at most every two seconds per database, since clients can
+ * cause it.
  */
 void failover_server_is_read_only(struct server_link *server);
 

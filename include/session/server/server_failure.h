@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What it means that a login of ours at a server has failed: for whom, for how long, and under which
- * name it is counted.
+ * A failed login at a server: which clients it concerns, whether it is final, and under which
+ * outcome metrics count it.
  */
 #ifndef PGUSHER_SESSION_SERVER_SERVER_FAILURE_H
 #define PGUSHER_SESSION_SERVER_SERVER_FAILURE_H
 
 #include "model/registry.h"
 
-/* The body of an ErrorResponse to our login. Closes the server. */
-void server_failure_hear(struct server_link *server, const uint8_t *body, size_t length);
+/*
+ * The server has answered the login with an ErrorResponse, whose body is passed: log it, and
+ * close the server.
+ */
+void server_failure_receive_error(
+	struct server_link *server, const uint8_t *body, size_t length);
 
 /*
- * A server that was in this state is closed: free its login, and if that has failed, count it and
- * tell its owner. client: the client of replication that waits for this login and is closed if the
- * failure concerns only it; NULL: none.
+ * A server has been closed while it was in `state`: free its login. If the login has failed,
+ * count the failure and report it to the login's owner. client: the replication client that
+ * waits for this login, or NULL; it is closed if the failure concerns only this client.
  */
-void server_failure_settle(struct server_link *server, enum server_state state,
+void server_failure_finish(struct server_link *server, enum server_state state,
 	const struct failure *why, struct client_link *client);
 
 #endif

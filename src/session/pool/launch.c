@@ -215,5 +215,5 @@ bool launch_for(struct client_link *client)
 		return false;
 	if (reserve)
 		log_reserve(client);
-	return server_login_begin_for(client, pool->registry->login_owner);
+	return server_login_begin_replication(client, pool->registry->login_owner);
 }

@@ -42,7 +42,7 @@ static void server_closed(
 {
 	statements_server_closed(server);
 	cancel_server_closed(server);
-	server_failure_settle(server, state, why, replication_let_go(server));
+	server_failure_finish(server, state, why, replication_let_go(server));
 	lookup_server_gone(server, why);
 }
 

@@ -3,35 +3,37 @@
 
 #include <string.h>
 
-/* A client may ask for a read-only transaction and write in it as often as it likes. */
+/*
+ * Clients can cause the error often: by writing in transactions that they began as read-only.
+ */
 #define PAUSE (2 * USEC_PER_SEC)
 
-/* --- a name has moved --------------------------------------------------------------------- */
+/* --- a host name has moved ---------------------------------------------------------------- */
 
-/* Was the server found under this name? */
+/* Was the server's address resolved from this host name? */
 static bool has_host(const struct server_link *server, const char *name)
 {
 	const struct database_config *config = server->link.pool->database->config;
 	const char *host;
 	size_t length;
 
-	/* If the list has changed since, the server is to be retired anyway. */
+	/* If the list of hosts has changed since, the reload retires the server anyway. */
 	if (server->host >= database_config_hosts(config))
 		return false;
 	host = database_config_host(config, server->host, &length);
 	return strlen(name) == length && memcmp(host, name, length) == 0;
 }
 
-static bool is_at(const struct server_link *server, const struct address *gone)
+static bool is_at(const struct server_link *server, const struct address *old)
 {
 	struct address where =
 		address_of((const struct sockaddr *)&server->where, server->where_length);
 
-	where.port = gone->port;
-	return gone->family != AF_UNSPEC && address_equal(&where, gone);
+	where.port = old->port;
+	return old->family != AF_UNSPEC && address_equal(&where, old);
 }
 
-static unsigned retire_moved(struct pool *pool, const char *name, const struct address *gone)
+static unsigned retire_moved(struct pool *pool, const char *name, const struct address *old)
 {
 	unsigned count = 0;
 
@@ -41,7 +43,7 @@ static unsigned retire_moved(struct pool *pool, const char *name, const struct a
 		TAILQ_FOREACH (link, &pool->servers[i], place) {
 			struct server_link *server = server_of(link);
 
-			if (server->close_needed || !is_at(server, gone) ||
+			if (server->close_needed || !is_at(server, old) ||
 				!has_host(server, name))
 				continue;
 			server_retire(server, SERVER_CLOSED_DNS);
@@ -52,10 +54,10 @@ static unsigned retire_moved(struct pool *pool, const char *name, const struct a
 }
 
 void failover_host_moved(
-	void *argument, const char *name, const struct sockaddr *gone, socklen_t length)
+	void *argument, const char *name, const struct sockaddr *old, socklen_t length)
 {
 	const struct registry *registry = argument;
-	const struct address address = address_of(gone, length);
+	const struct address address = address_of(old, length);
 	char text[ADDRESS_TEXT_SIZE];
 	unsigned count = 0;
 	struct pool *pool;

@@ -11,7 +11,9 @@
 #include "wire/reader.h"
 #include "wire/writer.h"
 
-/* The secret to log in with: the database's own password, else the pool's. */
+/*
+ * The secret to log in with: the database's password of a forced user, else the pool's secret.
+ */
 static const char *secret_of(const struct server_link *server)
 {
 	const struct pool *pool = server->link.pool;
@@ -21,7 +23,10 @@ static const char *secret_of(const struct server_link *server)
 	return pool_secret(pool);
 }
 
-/* What a client typed may look like a stored secret and is none. */
+/*
+ * A password that a client has sent is always a plain secret, even if it looks like a stored
+ * MD5 or SCRAM secret.
+ */
 static enum secret_kind secret_kind_of(const struct server_link *server)
 {
 	const struct credential *credential = server->link.pool->credential;
@@ -32,12 +37,14 @@ static enum secret_kind secret_kind_of(const struct server_link *server)
 		: secret_kind(secret);
 }
 
-/* We have no secret of a kind that the server could accept. */
+/* Close the server: no secret of a kind that the server accepts is known. */
 static void refuse_secret(struct server_link *server, const char *method, const char *why)
 {
 	link_log_kind(&server->link, LEVEL_ERROR, why, 0, "cannot do %s authentication: %s",
 		method, why);
-	/* Those who wait hear the reason; the server's own line is about what we could not do. */
+	/*
+	 * Waiting clients get the reason "wrong password type"; the server's log line differs.
+	 */
 	server->login->wrong_secret = true;
 	server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
@@ -88,7 +95,7 @@ static void answer_md5(struct server_link *server, struct reader *reader)
 
 /* --- SCRAM -------------------------------------------------------------------------------- */
 
-/* The best mechanism of the server's list; NULL: none that we know. */
+/* Return the best supported mechanism of the server's list, or NULL when there is none. */
 static const char *choose_mechanism(struct server_login *login, struct reader *reader)
 {
 	const bool bindable = login->end_point_length > 0;
@@ -109,13 +116,16 @@ static const char *choose_mechanism(struct server_login *login, struct reader *r
 	return reader->failed ? NULL : found;
 }
 
-/* Keys that a client proved, if the server stores the very same secret. */
-static const struct scram_keys *passed_through(const struct server_link *server)
+/*
+ * Return the SCRAM keys that a client has presented, or NULL when there are none. The server
+ * accepts them if it stores the same SCRAM secret as pgusher.
+ */
+static const struct scram_keys *client_keys(const struct server_link *server)
 {
 	const struct pool *pool = server->link.pool;
 	const struct user_keys *keys = pool_keys(pool);
 
-	/* With a forced user the keys are somebody else's. */
+	/* With a forced user the client's keys belong to another user. */
 	if (pool->database->config->user || !keys || !keys->client_key_known)
 		return NULL;
 	return &keys->keys;
@@ -132,11 +142,11 @@ static void begin_scram(struct server_link *server, struct reader *reader)
 	login->end_point_length = tls_end_point(&server->link.stream, login->end_point);
 	mechanism = choose_mechanism(login, reader);
 	if (!mechanism) {
-		login->told = true;
+		login->refused = true;
 		server_close_for(server, REASON_SERVER_NO_SASL_MECHANISM);
 		return;
 	}
-	if (kind == SECRET_SCRAM && !passed_through(server)) {
+	if (kind == SECRET_SCRAM && !client_keys(server)) {
 		refuse_secret(server, "SCRAM",
 			"password is SCRAM secret but client authentication did not provide SCRAM keys");
 		return;
@@ -180,8 +190,8 @@ static struct server_link *find_login(const struct pool *pool, uint64_t id)
 	return NULL;
 }
 
-/* The keys for the salt that the server asked for are there. */
-static void derived(struct registry *registry, const struct derivation_owner *owner,
+/* The keys for the server's salt have been derived; keys is NULL when out of memory. */
+static void on_derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
 	const struct pool *pool;
@@ -221,7 +231,7 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 		return;
 	}
 	if (secret_kind_of(server) != SECRET_PLAIN) {
-		const struct scram_keys *keys = passed_through(server);
+		const struct scram_keys *keys = client_keys(server);
 
 		if (keys)
 			answer_scram(server, keys);
@@ -232,14 +242,17 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 	parameters.iterations = login->scram.iterations;
 	parameters.salt_length = login->scram.salt_length;
 	memcpy(parameters.salt, login->scram.salt, login->scram.salt_length);
-	if (!derivation_start(registry, &owner, secret, &parameters, derived))
+	if (!derivation_start(registry, &owner, secret, &parameters, on_derived))
 		server_close_for(server, REASON_NO_MEMORY);
 }
 
-/* It has not shown that it knows the secret, and those who wait are told so. */
-static void disbelieve(struct server_link *server)
+/*
+ * The server has not proved that it knows the secret. The failure is final: waiting clients get
+ * it.
+ */
+static void reject_server(struct server_link *server)
 {
-	server->login->told = true;
+	server->login->refused = true;
 	server_close_for(server, REASON_SERVER_INVALID_SIGNATURE);
 }
 
@@ -251,10 +264,10 @@ static void finish_scram(struct server_link *server, struct reader *reader)
 	server->login->scram_verified =
 		scram_client_verify(&server->login->scram, message, length) == SCRAM_GOOD;
 	if (!server->login->scram_verified)
-		disbelieve(server);
+		reject_server(server);
 }
 
-/* --- whatever it asks for ----------------------------------------------------------------- */
+/* --- all methods -------------------------------------------------------------------------- */
 
 void server_authentication_answer(
 	struct server_link *server, const uint8_t *body, size_t length)
@@ -270,9 +283,9 @@ void server_authentication_answer(
 	}
 	switch (request) {
 	case AUTH_OK:
-		/* A server that began SCRAM has to prove itself before it is believed. */
+		/* A server that began SCRAM must prove that it knows the secret. */
 		if (server->login->scram_begun && !server->login->scram_verified)
-			disbelieve(server);
+			reject_server(server);
 		else
 			server->login->authenticated = true;
 		break;

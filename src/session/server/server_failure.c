@@ -8,13 +8,16 @@
 #include "session/server/server_login_state.h"
 #include "wire/report.h"
 
-/* A server that is only starting up will let us in soon. */
+/* A PostgreSQL server that is starting up (cannot_connect_now) will accept logins soon. */
 static bool is_starting(const struct failure *why)
 {
 	return strcmp(why->sqlstate, "57P03") == 0;
 }
 
-/* The line has no prefix, and is not wanted from each of many pools on a server that is full. */
+/*
+ * The line has no link prefix: with many pools on one full PostgreSQL server, equal lines are
+ * to be recognized as repetitions and logged once.
+ */
 static void log_server_refusal(
 	const struct server_link *server, const char *severity, const char *text)
 {
@@ -25,7 +28,8 @@ static void log_server_refusal(
 		LEVEL_WARNING, NULL, &likeness, "server login failed: %s %s", severity, text);
 }
 
-void server_failure_hear(struct server_link *server, const uint8_t *body, size_t length)
+void server_failure_receive_error(
+	struct server_link *server, const uint8_t *body, size_t length)
 {
 	struct report report;
 	struct failure why;
@@ -41,16 +45,16 @@ void server_failure_hear(struct server_link *server, const uint8_t *body, size_t
 		return;
 	}
 	log_server_refusal(server, severity, why.text);
-	server->login->told = !is_starting(&why);
+	server->login->refused = !is_starting(&why);
 	server_close(server, &why);
 }
 
-/* --- what it means for others ------------------------------------------------------------- */
+/* --- consequences for the pool and its clients -------------------------------------------- */
 
 /* The outcome that metrics count for a failed attempt. */
-static enum connect_outcome outcome_of(const struct failure *why, bool insecure)
+static enum connect_outcome outcome_of(const struct failure *why, bool tls_failed)
 {
-	if (insecure)
+	if (tls_failed)
 		return CONNECT_TLS;
 	/* The server's own error of class 28, invalid authorization. */
 	if (why->reason == REASON_SERVER_ERROR && strncmp(why->sqlstate, "28", 2) == 0)
@@ -59,8 +63,8 @@ static enum connect_outcome outcome_of(const struct failure *why, bool insecure)
 }
 
 /*
- * What a server says to a login for replication concerns nobody else; whether one can connect to
- * it at all, and whether it has started, concerns everybody.
+ * The server's refusal of a replication login concerns only the replication client. That the
+ * server cannot be reached, or is still starting up, concerns all clients of the pool.
  */
 static bool concerns_client_only(
 	const struct server_link *server, enum server_state state, const struct failure *why)
@@ -68,30 +72,30 @@ static bool concerns_client_only(
 	return server->replication && state != SERVER_CONNECTING && !is_starting(why);
 }
 
-void server_failure_settle(struct server_link *server, enum server_state state,
+void server_failure_finish(struct server_link *server, enum server_state state,
 	const struct failure *why, struct client_link *client)
 {
 	const struct server_login_owner *owner = server->login ? server->login->owner : NULL;
-	const bool insecure = server->login && server->login->insecure;
-	const bool told = server->login && server->login->told;
-	const bool wanting = server->login && server->login->route.wanting;
+	const bool tls_failed = server->login && server->login->tls_failed;
+	const bool refused = server->login && server->login->refused;
+	const bool is_short = server->login && server->login->route.short_of_resources;
 	const bool wrong_secret = server->login && server->login->wrong_secret;
 	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
 
 	server_login_free(server);
 	if (!owner || state > SERVER_PREPARING || !reason_fails_login(why->reason))
 		return;
-	counters_connected(server, wanting ? CONNECT_OTHER : outcome_of(why, insecure));
+	counters_connected(server, is_short ? CONNECT_OTHER : outcome_of(why, tls_failed));
 	if (concerns_client_only(server, state, why)) {
 		if (client)
 			client_close_for(client, REASON_LOGIN_FAILED);
 		return;
 	}
-	if (!wanting)
+	if (!is_short)
 		counters_host(server, false);
-	server->link.pool->wanting = wanting;
+	server->link.pool->wanting = is_short;
 	server->link.pool->last_launch = server->link.connect_time;
 	if (wrong_secret)
 		owner->failed(server->link.pool, &wrong, true);
-	owner->failed(server->link.pool, why, told);
+	owner->failed(server->link.pool, why, refused);
 }

@@ -50,27 +50,28 @@ static void start_tls(struct server_link *server, bool direct)
 	if (tls_error(stream))
 		link_log_repeated(&server->link, LEVEL_WARNING, "TLS handshake error: %s",
 			tls_error(stream));
-	server->login->insecure = true;
+	server->login->tls_failed = true;
 	server_close_for(server, REASON_CONNECT_FAILED);
 }
 
 /* Protocol: "SSL Session Encryption". */
-static void ask_for_tls(struct server_link *server)
+static void request_tls(struct server_link *server)
 {
 	struct buffer message;
 
 	buffer_init(&message);
 	startup_write_request(&message, SSL_REQUEST_CODE);
-	server->login->asked_for_tls = server_login_send(server, &message);
-	if (!server->login->asked_for_tls)
+	server->login->tls_requested = server_login_send(server, &message);
+	if (!server->login->tls_requested)
 		server_close_for(server, REASON_SSLREQ_PROCESSING_FAILED);
 }
 
-void server_greeting_answered(struct server_link *server, const uint8_t *data, size_t length)
+void server_greeting_receive_tls_answer(
+	struct server_link *server, const uint8_t *data, size_t length)
 {
 	const struct settings *settings = link_registry(&server->link)->process->settings;
 
-	server->login->asked_for_tls = false;
+	server->login->tls_requested = false;
 	if (data[0] == 'S' && length > 1)
 		server_close_for(server, REASON_UNENCRYPTED_DATA_AFTER_SSL_RESPONSE);
 	else if (data[0] == 'S')
@@ -83,17 +84,17 @@ void server_greeting_answered(struct server_link *server, const uint8_t *data, s
 		server_greeting_start_up(server);
 }
 
-/* Sockets of this machine need no TLS. */
+/* Unix sockets (route.host is NULL) need no TLS. */
 void server_greeting_begin(struct server_link *server)
 {
 	const struct settings *settings = link_registry(&server->link)->process->settings;
 
-	server->login->asked_for_tls = false;
-	server->login->insecure = false;
+	server->login->tls_requested = false;
+	server->login->tls_failed = false;
 	if (settings->server_tls_sslmode == TLS_MODE_DISABLE || !server->login->route.host)
 		server_greeting_start_up(server);
 	else if (settings->server_tls_negotiation == TLS_NEGOTIATION_DIRECT)
 		start_tls(server, true);
 	else
-		ask_for_tls(server);
+		request_tls(server);
 }

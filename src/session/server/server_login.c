@@ -18,13 +18,13 @@
 #include "wire/message.h"
 
 enum {
-	/* A message of a login that is longer than this is not waited for. */
+	/* A server that sends a longer message during its login is closed. */
 	MESSAGE_MAX = 64 * 1024,
 };
 
 static const struct stream_handlers login_handlers;
 
-/* --- the start ---------------------------------------------------------------------------- */
+/* --- begin -------------------------------------------------------------------------------- */
 
 bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
 	const struct server_login_owner *owner)
@@ -38,11 +38,13 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
 	login = server->login;
 	login->for_cancel = for_cancel != NULL || peer_of_pool(pool) > 0;
 	if (for_cancel)
-		return server_route_follow(&login->route, server, for_cancel, &login_handlers);
+		return server_route_begin_at(
+			&login->route, server, for_cancel, &login_handlers);
 	return server_route_begin(&login->route, server, &login_handlers);
 }
 
-bool server_login_begin_for(struct client_link *client, const struct server_login_owner *owner)
+bool server_login_begin_replication(
+	struct client_link *client, const struct server_login_owner *owner)
 {
 	struct server_link *server = server_login_new(client->link.pool, owner);
 
@@ -54,13 +56,13 @@ bool server_login_begin_for(struct client_link *client, const struct server_logi
 	return server_route_begin(&server->login->route, server, &login_handlers);
 }
 
-void server_login_hurry(struct server_link *server, usec_t now)
+void server_login_check_progress(struct server_link *server, usec_t now)
 {
 	if (server->login)
-		server_route_hurry(&server->login->route, now);
+		server_route_check_progress(&server->login->route, now);
 }
 
-/* --- the end of it ------------------------------------------------------------------------ */
+/* --- end ---------------------------------------------------------------------------------- */
 
 static void finish(struct server_link *server, struct buffer *head)
 {
@@ -74,8 +76,11 @@ static void finish(struct server_link *server, struct buffer *head)
 	owner->ready(server, head);
 }
 
-/* For a client of replication: the parameters of its session are no welcome for other clients. */
-static void finish_for_client(struct server_link *server)
+/*
+ * A replication client gets a welcome with the parameters of its own server; they are not used
+ * for other clients.
+ */
+static void finish_replication(struct server_link *server)
 {
 	struct buffer head;
 
@@ -89,24 +94,27 @@ void server_login_done(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
-	/* Without a welcome nobody could be let in to use it, and one server would follow another. */
+	/*
+	 * Close the server when the pool gets no welcome: no client could log in and use the
+	 * server, so further servers would be launched in vain.
+	 */
 	if (!server->replication && !server_welcome_keep(server)) {
 		server_close_for(server, REASON_NO_MEMORY);
 		return;
 	}
 	if (server->replication)
-		finish_for_client(server);
+		finish_replication(server);
 	else
 		finish(server, NULL);
-	/* There may be more to serve than this one: the next can be launched now. */
+	/* If more clients or cancel requests wait, the next server can be launched now. */
 	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) + pool->cancels_due > 0 ||
 		!TAILQ_EMPTY(&pool->cancels))
 		pool_needs_work(pool);
 }
 
-/* --- what a server says while it logs us in ----------------------------------------------- */
+/* --- messages of a server that logs in ---------------------------------------------------- */
 
-/* A session of physical replication knows no SQL. */
+/* A physical replication session cannot execute SQL. */
 static const char *connect_query(const struct server_link *server)
 {
 	if (server->replication == REPLICATION_PHYSICAL)
@@ -148,7 +156,7 @@ static void on_message(
 	case PQ_NOTICE_RESPONSE:
 		break;
 	case PQ_ERROR_RESPONSE:
-		server_failure_hear(server, body, length);
+		server_failure_receive_error(server, body, length);
 		break;
 	case PQ_READY_FOR_QUERY:
 		on_ready(server, body, length);
@@ -183,8 +191,8 @@ static void run(struct server_link *server, const uint8_t *data, size_t length)
 		return;
 	}
 	/*
-	 * It goes on talking though nobody asked it anything. A client may have it already, and
-	 * has to be told whole messages.
+	 * The server has sent data behind ReadyForQuery without a request. A client may be
+	 * paired with the server already and must receive whole messages: keep the data.
 	 */
 	if (server->link.state > SERVER_AUTHENTICATING)
 		server->dirty = true;
@@ -206,14 +214,14 @@ static void on_readable(struct stream *stream)
 		if (tls_error(stream))
 			link_log_repeated(&server->link, LEVEL_WARNING,
 				"TLS handshake error: %s", tls_error(stream));
-		server->login->insecure = tls_is_shaking_hands(stream);
+		server->login->tls_failed = tls_is_shaking_hands(stream);
 		server_route_lost(&server->login->route, REASON_SERVER_CONN_CRASHED);
 		return;
 	}
 	server->link.request_time = loop_now(loop);
-	server_route_settle(&server->login->route);
-	if (server->login->asked_for_tls) {
-		server_greeting_answered(server, into, (size_t)got);
+	server_route_set_answered(&server->login->route);
+	if (server->login->tls_requested) {
+		server_greeting_receive_tls_answer(server, into, (size_t)got);
 		return;
 	}
 	if (held) {
@@ -257,7 +265,10 @@ static void on_connected(struct stream *stream, int error)
 	log_connected(server);
 	if (server->login->owner->connected(server))
 		return;
-	/* Whoever had asked for it is served: there may be no room for one more server. */
+	/*
+	 * The cancel request for which the connection was launched has been served by another
+	 * one. Close this one: the pool may have no room for one more server.
+	 */
 	if (server->login->for_cancel)
 		server_close_for(server, REASON_CANCEL_FOR_CLIENT_NOW_IDLE);
 	else
@@ -272,7 +283,7 @@ static void on_secured(struct stream *stream)
 
 	link_log(&server->link, wanted ? LEVEL_LOG : LEVEL_NOISE, "SSL established: %s",
 		tls_text(stream, text));
-	server_route_settle(&server->login->route);
+	server_route_set_answered(&server->login->route);
 	server_greeting_start_up(server);
 }
 

@@ -10,7 +10,7 @@
 #include "config/tcp_settings.h"
 #include "session/link/close.h"
 
-/* A connection over any distance needs some time, however many hosts there are to be tried. */
+/* Each candidate gets at least this time to answer, however many hosts there are. */
 #define SHORTEST_SHARE USEC_PER_SEC
 
 static const struct database_config *config_of(const struct server_route *route)
@@ -25,7 +25,7 @@ static const struct settings *settings_of(const struct server_route *route)
 
 /* --- time --------------------------------------------------------------------------------- */
 
-/* What is left of the attempt's time is for all who may still be tried. */
+/* Divide what is left of server_connect_timeout by the number of remaining candidates. */
 static void set_share(struct server_route *route)
 {
 	const struct link *link = &route->server->link;
@@ -41,7 +41,7 @@ static void set_share(struct server_route *route)
 		route->share_end = now + (share > least ? share : least);
 }
 
-void server_route_hurry(struct server_route *route, usec_t now)
+void server_route_check_progress(struct server_route *route, usec_t now)
 {
 	if (route->share_end == 0 || now < route->share_end)
 		return;
@@ -53,8 +53,11 @@ void server_route_hurry(struct server_route *route, usec_t now)
 
 /* --- connecting --------------------------------------------------------------------------- */
 
-/* What passes by itself, and is nobody's fault. A full Unix socket is EAGAIN. */
-static bool is_want(int error)
+/*
+ * Errors of a local shortage, which will pass and are not the server's fault. A Unix socket
+ * with a full queue gives EAGAIN.
+ */
+static bool is_shortage(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
 		error == EAGAIN || error == EADDRNOTAVAIL;
@@ -72,7 +75,7 @@ static bool open_connection(struct server_route *route)
 		(server->where.ss_family == AF_UNIX || tcp_options_apply(stream->fd, &options));
 }
 
-/* False: it failed at once. */
+/* Start connecting to server->where. Returns false when that failed at once. */
 static bool connect_now(struct server_route *route)
 {
 	struct server_link *server = route->server;
@@ -85,7 +88,7 @@ static bool connect_now(struct server_route *route)
 		set_share(route);
 		return true;
 	}
-	route->wanting = is_want(errno);
+	route->short_of_resources = is_shortage(errno);
 	link_log_repeated(&server->link, LEVEL_WARNING,
 		"sbuf_connect failed to connect to %s: %s",
 		address_text(&server->link.remote, address), strerror(errno));
@@ -123,7 +126,7 @@ static void ask_for_address(struct server_route *route)
 
 /* --- hosts -------------------------------------------------------------------------------- */
 
-static bool unix_place(struct server_link *server, const char *directory)
+static bool set_unix_address(struct server_link *server, const char *directory)
 {
 	const unsigned port = server->link.pool->database->config->port;
 	char path[DATABASE_HOST_LIMIT + 32];
@@ -134,7 +137,9 @@ static bool unix_place(struct server_link *server, const char *directory)
 	return server->where_length > 0;
 }
 
-/* The list's next host; without balancing it stays the same until an attempt has failed. */
+/*
+ * The index of the next host. Without load balancing it stays the same until an attempt fails.
+ */
 static unsigned next_index(struct server_route *route, bool first)
 {
 	struct pool *pool = route->server->link.pool;
@@ -148,14 +153,14 @@ static unsigned next_index(struct server_route *route, bool first)
 	return pool->next_host % count;
 }
 
-/* False, with the reason: it cannot even be tried. */
+/* Returns false and the reason when the host cannot even be tried. */
 static bool try_host(struct server_route *route, const char *host, enum reason *reason)
 {
 	struct server_link *server = route->server;
 
 	*reason = REASON_CONNECT_FAILED;
 	if (host[0] == '/' || host[0] == '@')
-		return unix_place(server, host) && connect_now(route);
+		return set_unix_address(server, host) && connect_now(route);
 	route->host = strdup(host);
 	if (!route->host) {
 		*reason = REASON_NO_MEMORY;
@@ -184,15 +189,15 @@ static bool try_listed_host(struct server_route *route, bool first, enum reason 
 	return try_host(route, host, reason);
 }
 
-/* What is left of the candidate before. */
-static void forget_candidate(struct server_route *route)
+/* Close the present candidate's connection or look-up, and count its failure. */
+static void drop_candidate(struct server_route *route)
 {
-	if (route->tried && !route->wanting)
+	if (route->tried && !route->short_of_resources)
 		counters_host(route->server, false);
 	resolver_cancel(&route->query);
 	stream_close(&route->server->link.stream);
 	route->share_end = 0;
-	route->wanting = false;
+	route->short_of_resources = false;
 	route->server->link.remote = (struct address){.family = AF_UNSPEC};
 	if (route->server->link.state != SERVER_CONNECTING)
 		server_enter(route->server, SERVER_CONNECTING);
@@ -204,7 +209,7 @@ bool server_route_next(struct server_route *route, enum reason reason)
 		const bool first = config_of(route)->host &&
 			route->hosts == database_config_hosts(config_of(route));
 
-		forget_candidate(route);
+		drop_candidate(route);
 		if (route->others > 0) {
 			route->others--;
 			ask_for_address(route);
@@ -222,15 +227,16 @@ bool server_route_next(struct server_route *route, enum reason reason)
 
 void server_route_lost(struct server_route *route, enum reason reason)
 {
-	if (route->settled)
+	if (route->answered)
 		server_close_for(route->server, reason);
 	else
 		server_route_next(route, reason);
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------ */
 
-static bool begin_at_our_sockets(struct server_route *route)
+/* Without a host, connect to the socket in our own unix_socket_dir. */
+static bool begin_at_unix_socket(struct server_route *route)
 {
 	const char *directory = settings_of(route)->unix_socket_dir;
 	enum reason reason = REASON_CANNOT_CONNECT;
@@ -251,12 +257,12 @@ bool server_route_begin(struct server_route *route, struct server_link *server,
 	route->server = server;
 	route->handlers = handlers;
 	if (!config_of(route)->host)
-		return begin_at_our_sockets(route);
+		return begin_at_unix_socket(route);
 	route->hosts = database_config_hosts(config_of(route));
 	return server_route_next(route, REASON_CONNECT_FAILED);
 }
 
-bool server_route_follow(struct server_route *route, struct server_link *server,
+bool server_route_begin_at(struct server_route *route, struct server_link *server,
 	const struct server_link *other, const struct stream_handlers *handlers)
 {
 	route->server = server;

@@ -11,7 +11,7 @@
 #include "wire/writer.h"
 
 enum {
-	/* Parameters that a server may report while it logs in, in bytes. */
+	/* Limit for all ParameterStatus messages of a login, in bytes. */
 	WELCOME_MAX = 64 * 1024,
 };
 

@@ -65,12 +65,12 @@ static bool has_common_servers(const struct pool *pool)
 	return count > 0;
 }
 
-static void failed(struct pool *pool, const struct failure *why, bool told)
+static void failed(struct pool *pool, const struct failure *why, bool refused)
 {
 	pool->failing = true;
-	pool->refused = told;
+	pool->refused = refused;
 	pool->last_failure = *why;
-	if (!told || (has_common_servers(pool) && pool->welcome))
+	if (!refused || (has_common_servers(pool) && pool->welcome))
 		return;
 	close_all(&pool->welcoming, why);
 	close_all(&pool->waiting, why);

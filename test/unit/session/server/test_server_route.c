@@ -66,7 +66,7 @@ static void log_in(void)
 static void advance(usec_t time)
 {
 	fake_advance(time);
-	server_login_hurry(endpoint_server(server), loop_now(&fake_loop));
+	server_login_check_progress(endpoint_server(server), loop_now(&fake_loop));
 }
 
 /* The current host has timed out: the login continues with the host in this folder. */
@@ -346,7 +346,7 @@ static void test_host_name_that_is_not_resolved_in_time_is_skipped(void **state)
 	assert_null(fake_launched());
 	link = server_of(TAILQ_FIRST(&pool->servers[SERVERS_LOGIN]));
 	fake_advance(6100 * USEC_PER_MSEC);
-	server_login_hurry((struct server_link *)link, loop_now(&fake_loop));
+	server_login_check_progress((struct server_link *)link, loop_now(&fake_loop));
 	assert_true(fake_logged("no answer from dark.test, trying the next one"));
 	assert_next_host("/b");
 	log_in();
