@@ -17,8 +17,8 @@ extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth
 const struct auth_method *auth_method_of(enum auth_type type);
 
 /*
- * Load what the methods need that this configuration names. False: it cannot be put in force, and
- * `why` says what is missing.
+ * Load what the methods need that this configuration names. False: it cannot be put in force,
+ * and `why` says what is missing.
  */
 bool auth_load(const struct snapshot *config, char *why, size_t size);
 
@@ -32,9 +32,9 @@ const struct auth_method *auth_hba_method(const struct client_link *client, cons
 const struct auth_method *auth_hba_method_at(const struct hba *hba, size_t index);
 
 /*
- * The authority of the method by which a client of this name will have to prove itself. NULL: it
- * is one of ours.
+ * Return the name of the external method (`LDAP`, `PAM`) by which a client of this user name
+ * will be authenticated, or NULL when pgusher checks the client itself.
  */
-const char *auth_authority(const struct client_link *client, const char *user);
+const char *auth_external_name(const struct client_link *client, const char *user);
 
 #endif

@@ -31,10 +31,10 @@ struct auth_method {
 	enum login_method counted; /* as what metrics have it; LOGIN_METHODS: not at all */
 	enum reason refusal; /* what a client hears that failed */
 	/*
-	 * Who judges the password instead of us: `LDAP`. It also knows the users, so that none is
-	 * looked for in our files. NULL: nobody.
+	 * Name of the external method that checks the password, such as `LDAP`. Its users need
+	 * not be known to pgusher. NULL: pgusher checks the password itself.
 	 */
-	const char *authority;
+	const char *external;
 	/* Load what the method needs of the system; false: `why` says what is missing. NULL: nothing. */
 	bool (*load)(char *why, size_t size);
 	/* Ask the client, or decide at once. */

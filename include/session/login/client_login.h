@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client from its startup message to its welcome, step by step: its parameters
- * (session/parameters/client_parameters), who it is (client_identity), authentication (auth/), and where it
- * goes then (admission). Its bytes are cut into messages by session/login/client_greeting.
+ * The login of a client from its startup message to its welcome, step by step: parameters
+ * (parameters/client_parameters), database and user (client_identity), authentication (auth/),
+ * and admission to the console or a pool (admission). login/client_greeting reads the client's
+ * bytes and splits them into messages.
  *
- * A login can wait for a helper or for a server at each step and be taken up again.
+ * At each step a login can wait for a helper thread or for a server, and continue later.
  */
 #ifndef PGUSHER_SESSION_LOGIN_CLIENT_LOGIN_H
 #define PGUSHER_SESSION_LOGIN_CLIENT_LOGIN_H
 
 #include "session/link/login.h"
 
-/* The startup message has come, whole. It may close the client. */
+/*
+ * Handle a whole startup message. `steps` must stay valid as long as the login. May close the
+ * client.
+ */
 void client_login_begin(struct client_link *client, const uint8_t *message, size_t total,
 	const struct login_steps *steps);
 
-/* A password message has come: its body, whole. It may close the client. */
+/* Handle the body of a whole password message. May close the client. */
 void client_login_password(struct client_link *client, const uint8_t *body, size_t length);
 
-/* A method that was pending knows its answer now. It may close the client. */
+/*
+ * The authentication method has the result: admit or close the client. AUTH_PENDING does
+ * nothing. May close the client.
+ */
 void client_login_proceed(struct client_link *client, enum auth_result result);
 
 /*
- * A LOOKING_UP client is this user, with this secret (empty: none that it could prove): its login
- * goes on. It may be closed by that.
+ * The look-up of a LOOKING_UP client has found this user and secret: the login continues. An
+ * empty secret means that the user exists, but that no password can be right. The caller keeps
+ * its reference to the credential. May close the client.
  */
 void client_login_found(
 	struct client_link *client, const char *user, struct credential *credential);
 
-/* The parameters of a LOOKING_UP client are good: its login goes on. It may be closed by that. */
+/*
+ * A server has accepted the startup parameters of a LOOKING_UP client: the login continues. May
+ * close the client.
+ */
 void client_login_checked(struct client_link *client);
 
 /*
- * An authority found that this password is right: whoever it was is a user from now on, and the
- * password is what servers are told. What it returns is for client_login_proceed().
+ * An external method (LDAP, PAM) has accepted this password: make the client's user if it is
+ * not known yet, and keep the password to log in to servers. Returns the result for
+ * client_login_proceed().
  */
 enum auth_result client_login_learn(struct client_link *client, const char *password);
 

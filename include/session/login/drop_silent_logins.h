@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * When sockets run short, those who say nothing before they have logged in make room for those who
- * come: somebody who opens connections and stays silent cannot keep everybody else out.
+ * When descriptors or client slots run short, clients that have connected but send nothing are
+ * closed in favour of new ones: connections that stay silent cannot lock out all other clients.
  */
 #ifndef PGUSHER_SESSION_LOGIN_DROP_SILENT_LOGINS_H
 #define PGUSHER_SESSION_LOGIN_DROP_SILENT_LOGINS_H
 
 #include "model/registry.h"
 
-/* A connection was accepted under this descriptor: if few are left, drop a silent one. */
+/*
+ * A connection was accepted with this descriptor: if its number shows that few descriptors are
+ * left, close one silent client.
+ */
 void drop_silent_logins_make_room(struct registry *registry, int fd);
 
 /*
- * Close one client, chosen at random among those that have long been silent in their login, but
- * never `except`; `why` is what metrics call it. False: there is none.
+ * Close one client, chosen at random among the oldest that have been silent in their login for
+ * long, but never `except`. `why` is the rejection that metrics count. Returns false when there
+ * is no such client.
  */
 bool drop_silent_logins_one(
 	struct registry *registry, const struct client_link *except, enum client_rejection why);

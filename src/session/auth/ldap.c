@@ -75,7 +75,7 @@ const struct auth_method auth_ldap = {
 	.counted = LOGIN_LDAP,
 	.load = ldap_check_load,
 	.refusal = REASON_LDAP_AUTHENTICATION_FAILED,
-	.authority = "LDAP",
+	.external = "LDAP",
 	.begin = begin,
 	.answer = answer,
 };

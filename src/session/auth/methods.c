@@ -51,11 +51,11 @@ bool auth_load(const struct snapshot *config, char *why, size_t size)
 	return load(auth_method_of(type), why, size);
 }
 
-const char *auth_authority(const struct client_link *client, const char *user)
+const char *auth_external_name(const struct client_link *client, const char *user)
 {
 	const enum auth_type type = link_registry(&client->link)->process->settings->auth_type;
 	const struct auth_method *method =
 		type == AUTH_TYPE_HBA ? auth_hba_method(client, user) : auth_method_of(type);
 
-	return method ? method->authority : NULL;
+	return method ? method->external : NULL;
 }

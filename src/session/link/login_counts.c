@@ -46,8 +46,8 @@ static enum auth_failure refine(const struct login *login, enum auth_failure fai
 		return failure;
 	if (login->expired)
 		return AUTH_FAILED_EXPIRED;
-	return login->mock && !login->method->authority ? AUTH_FAILED_NO_USER
-							: AUTH_FAILED_PASSWORD;
+	return login->mock && !login->method->external ? AUTH_FAILED_NO_USER
+						       : AUTH_FAILED_PASSWORD;
 }
 
 static void count_failure(const struct client_link *client, enum reason reason)

@@ -73,7 +73,9 @@ void admission_begin(struct client_link *client)
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
-	/* A forced user's secret is none of the client's: it stands in our files. */
+	/*
+	 * A forced user has its own secret, from the configuration: the client's is not used.
+	 */
 	if (!client->database->config->user)
 		pool_set_credential(client->link.pool, client->login->credential);
 	welcome_or_wait(client);

@@ -71,7 +71,7 @@ void client_greeting_accept(
 	limits_take_socket(registry);
 	client_limits_start(client);
 	drop_silent_logins_make_room(registry, fd);
-	/* The kernel hands over a deferred connection with its first bytes: no need to wait. */
+	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */
 	if (!is_unix && registry->process->settings->tcp_defer_accept &&
 		client->link.state == CLIENT_GREETING)
 		on_readable(&client->link.stream);
@@ -89,7 +89,7 @@ static void on_cancel_request(struct client_link *client, const uint8_t *message
 
 /* --- bytes of a login --------------------------------------------------------------------- */
 
-/* The context for this client; NULL: it can have no TLS. Never on this machine's own sockets. */
+/* The TLS context for this client, or NULL when TLS is not offered, as over Unix sockets. */
 static struct tls_context *tls_for(const struct client_link *client)
 {
 	return client->link.remote.family != AF_UNIX
@@ -97,16 +97,19 @@ static struct tls_context *tls_for(const struct client_link *client)
 		: NULL;
 }
 
-/* One byte of an answer to a request for encryption that we do not speak. */
-static void refuse_encryption(struct client_link *client, bool more, enum reason stuffed)
+/* Refuse a request for encryption. Close the client for `why` if bytes follow the request. */
+static void refuse_encryption(struct client_link *client, bool more, enum reason why)
 {
 	if (more)
-		client_close_for(client, stuffed);
+		client_close_for(client, why);
 	else if (stream_send_bytes(&client->link.stream, "N", 1) == STREAM_SENT_NOT)
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 }
 
-/* Protocol: "SSL Session Encryption". What came behind the request is from who knows whom. */
+/*
+ * Protocol: "SSL Session Encryption". Close the client if bytes follow the request: an attacker
+ * in the middle may have added them, and they must not be taken for encrypted ones.
+ */
 static void on_ssl_request(struct client_link *client, bool more)
 {
 	struct stream *stream = &client->link.stream;
@@ -133,10 +136,11 @@ static void refuse_header(struct client_link *client, const uint8_t *data, size_
 }
 
 /*
- * The first messages have no letter. Returns how many bytes were used, 0 if more are needed; the
- * client may be closed.
+ * Handle a message without a type byte, as the first ones are. Returns the number of bytes
+ * used, or 0 when more are needed. May close the client.
  */
-static size_t greet(struct client_link *client, const uint8_t *data, size_t length)
+static size_t handle_untyped_message(
+	struct client_link *client, const uint8_t *data, size_t length)
 {
 	size_t total = 0;
 
@@ -154,7 +158,7 @@ static size_t greet(struct client_link *client, const uint8_t *data, size_t leng
 			client, length > total, REASON_UNENCRYPTED_DATA_AFTER_GSSENC_REQUEST);
 		break;
 	case STARTUP_CANCEL:
-		/* Who has begun to log in is no asker any more. */
+		/* No cancel request is allowed behind a StartupMessage. */
 		if (client->link.state == CLIENT_AUTHENTICATING)
 			client_close_for(client, REASON_BAD_PACKET);
 		else
@@ -173,8 +177,12 @@ static size_t greet(struct client_link *client, const uint8_t *data, size_t leng
 	return total;
 }
 
-/* A message with a letter: during a login only the answer to a request for a password. */
-static size_t take_message(struct client_link *client, const uint8_t *data, size_t length)
+/*
+ * Handle a message with a type byte: during a login only a password message is allowed. Returns
+ * as above.
+ */
+static size_t handle_typed_message(
+	struct client_link *client, const uint8_t *data, size_t length)
 {
 	const uint32_t max = link_registry(&client->link)->process->settings->max_packet_size;
 	struct frame frame = {0};
@@ -184,7 +192,7 @@ static size_t take_message(struct client_link *client, const uint8_t *data, size
 		break;
 	case FRAME_PARTIAL:
 	case FRAME_SHORT:
-		/* Other protocols knock too: what is no password needs not be read to its end. */
+		/* Do not wait for the end of another message: it may be another protocol. */
 		if (data[0] != PQ_PASSWORD || frame.total > CLIENT_LOGIN_MESSAGE_MAX)
 			client_close_for(client, REASON_BAD_PACKET);
 		return 0;
@@ -211,8 +219,9 @@ static bool is_logging_in(const struct client_link *client)
 static void run(struct client_link *client, const uint8_t *data, size_t length)
 {
 	while (length > 0 && is_logging_in(client)) {
-		const size_t used = data[0] == '\0' ? greet(client, data, length)
-						    : take_message(client, data, length);
+		const size_t used = data[0] == '\0'
+			? handle_untyped_message(client, data, length)
+			: handle_typed_message(client, data, length);
 
 		if (used == 0)
 			break;
@@ -224,11 +233,13 @@ static void run(struct client_link *client, const uint8_t *data, size_t length)
 	if (!link_hold(&client->link, data, length))
 		client_close_for(client, REASON_NO_MEMORY);
 	else if (client->link.state == CLIENT_IDLE)
-		relay_client_resume(client); /* a query came right behind the password */
+		relay_client_resume(client); /* a query was pipelined behind the password */
 }
 
 /*
- * PostgreSQL 17 and later: TLS from the first byte on, which no message of ours begins with.
+ * Clients of PostgreSQL 17 and later may begin with a TLS handshake; no message of the protocol
+ * begins with the same byte. Returns the number of bytes to handle, which are decrypted
+ * ones if TLS has begun, or a STREAM_ result.
  * Protocol: "SSL Session Encryption", direct.
  */
 static ssize_t begin_direct_tls(struct client_link *client, uint8_t *data, ssize_t got)
@@ -245,8 +256,8 @@ static ssize_t begin_direct_tls(struct client_link *client, uint8_t *data, ssize
 	return tls_receive_again(stream, data, (size_t)got, LOOP_RECEIVE_SIZE);
 }
 
-/* It is gone, or does not speak TLS as it should. */
-static void on_lost(struct client_link *client)
+/* Close a client that has disconnected, or whose TLS handshake has failed. */
+static void close_disconnected(struct client_link *client)
 {
 	const char *why = tls_error(&client->link.stream);
 
@@ -272,7 +283,7 @@ static void on_readable(struct stream *stream)
 	if (got == STREAM_AGAIN)
 		return;
 	if (got <= 0) {
-		on_lost(client);
+		close_disconnected(client);
 		return;
 	}
 	client->link.request_time = loop_now(loop);
@@ -282,7 +293,7 @@ static void on_readable(struct stream *stream)
 	}
 	if (held) {
 		memcpy(into - held, client->link.held, held);
-		explicit_bzero(client->link.held, held); /* it may be half a password */
+		explicit_bzero(client->link.held, held); /* may be a part of a password */
 		link_drop_held(&client->link);
 	}
 	run(client, into - held, (size_t)got + held);
@@ -297,7 +308,7 @@ void client_greeting_resume(struct client_link *client)
 	if (client->link.state == CLIENT_AUTHENTICATING || client->link.state == CLIENT_CONSOLE)
 		stream_resume(&client->link.stream);
 	if (client->link.state != CLIENT_AUTHENTICATING || length == 0)
-		return; /* a session takes up by itself what is held */
+		return; /* the session's own handlers read held bytes */
 	memcpy(loop->receive, client->link.held, length);
 	explicit_bzero(client->link.held, length);
 	link_drop_held(&client->link);
@@ -318,7 +329,7 @@ static void on_drained(struct stream *stream)
 	(void)stream;
 }
 
-/* Only who is being looked up is not read from. */
+/* The client has disconnected while it was not read from, which is so only during a look-up. */
 static void on_hung_up(struct stream *stream)
 {
 	client_close_for((struct client_link *)stream, REASON_CLIENT_UNEXPECTED_EOF);

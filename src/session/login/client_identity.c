@@ -70,7 +70,9 @@ bool client_identity_take_database(struct client_link *client, const char *user)
 	if (!database && strcmp(name, "pgusher") == 0)
 		database = registry->console_pool->database;
 	if (!database)
-		/* With auth_type=any the entry says who the client is, so it is needed now. */
+		/*
+		 * With auth_type=any the user is the database's forced user: it is needed now.
+		 */
 		return registry->process->settings->auth_type != AUTH_TYPE_ANY ||
 			client_identity_open_database(client) ||
 			client->link.state != CLIENT_CLOSED;
@@ -83,8 +85,11 @@ bool client_identity_take_database(struct client_link *client, const char *user)
 	return false;
 }
 
-/* By what is its database configured, be it yet to be made? NULL: there is none. */
-static const struct database_config *entry_of(const struct client_link *client)
+/*
+ * The configuration of the client's database, also if the database is automatic and not made
+ * yet. NULL: there is no such database.
+ */
+static const struct database_config *database_config_of(const struct client_link *client)
 {
 	if (client->database)
 		return client->database->config;
@@ -118,15 +123,18 @@ bool client_identity_count(struct client_link *client, struct user *user)
 	return false;
 }
 
-/* False: the database wants its users looked up by a query, and the client was closed. */
-static bool check_authority(struct client_link *client, const char *authority)
+/*
+ * Returns false when the database has an auth_user, which excludes external methods (LDAP,
+ * PAM); the client was closed then.
+ */
+static bool allows_external_method(struct client_link *client, const char *method)
 {
-	const struct database_config *entry = entry_of(client);
+	const struct database_config *config = database_config_of(client);
 
-	if (!entry || !entry->auth_user)
+	if (!config || !config->auth_user)
 		return true;
 	link_log_repeated(&client->link, LEVEL_ERROR,
-		"%s can't be used together with database authentication", authority);
+		"%s can't be used together with database authentication", method);
 	client_close_for(client, REASON_BOUNCER_CONFIG_ERROR);
 	return false;
 }
@@ -134,10 +142,10 @@ static bool check_authority(struct client_link *client, const char *authority)
 bool client_identity_take_user(struct client_link *client, const char *name)
 {
 	struct registry *registry = link_registry(&client->link);
-	const char *authority = auth_authority(client, name);
+	const char *external = auth_external_name(client, name);
 	struct user *user;
 
-	if (authority && !check_authority(client, authority))
+	if (external && !allows_external_method(client, external))
 		return false;
 	if (registry->process->settings->auth_type == AUTH_TYPE_ANY &&
 		!client_identity_is_console(client)) {
@@ -153,7 +161,7 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 	}
 	user = registry_find_user(registry, name);
 	if (user &&
-		(user->secret || user->config || authority ||
+		(user->secret || user->config || external ||
 			registry->process->settings->auth_type == AUTH_TYPE_ANY)) {
 		if (!client_identity_count(client, user))
 			return false;
@@ -161,27 +169,27 @@ bool client_identity_take_user(struct client_link *client, const char *name)
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
-	if (!exchange_is_known(client) && !authority &&
+	if (!exchange_is_known(client) && !external &&
 		registry->process->settings->auth_type != AUTH_TYPE_ANY)
 		link_log_repeated(&client->link, LEVEL_LOG, "no such user: %s", name);
 	return true;
 }
 
-/* Whoever is let in by somebody else's word needs no secret of ours. */
+/* External methods and auth_type=any check no secret here. */
 static bool needs_secret(const struct client_link *client, const char *name)
 {
 	return link_registry(&client->link)->process->settings->auth_type != AUTH_TYPE_ANY &&
-		!auth_authority(client, name);
+		!auth_external_name(client, name);
 }
 
 bool client_identity_needs_lookup(const struct client_link *client, const char *name)
 {
 	const struct registry *registry = link_registry(&client->link);
 	const struct user *user = registry_find_user(registry, name);
-	const struct database_config *entry = entry_of(client);
+	const struct database_config *config = database_config_of(client);
 
-	return needs_secret(client, name) && (!user || !user->secret) && entry &&
-		auth_query_user(registry, entry);
+	return needs_secret(client, name) && (!user || !user->secret) && config &&
+		auth_query_user(registry, config);
 }
 
 bool client_identity_check_rights(struct client_link *client, const char *user)
@@ -191,10 +199,10 @@ bool client_identity_check_rights(struct client_link *client, const char *user)
 	if (!client_identity_is_console(client))
 		return true;
 	client->admin = is_admin(registry, user);
-	/* Names unknown to us go through an exchange that fails, as everywhere. */
+	/* Unknown users go through authentication and fail there, as for other databases. */
 	if (registry->process->settings->auth_type == AUTH_TYPE_ANY ||
 		is_console_user(registry, user) ||
-		(!exchange_is_known(client) && !auth_authority(client, user)))
+		(!exchange_is_known(client) && !auth_external_name(client, user)))
 		return true;
 	client_close_for(client, REASON_NOT_ALLOWED);
 	return false;

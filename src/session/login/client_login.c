@@ -18,7 +18,7 @@
 
 /* --- after authentication ----------------------------------------------------------------- */
 
-/* What may have changed while it waited is looked at again. */
+/* Database and shutdown may have changed during the wait: admission checks them again. */
 void client_login_checked(struct client_link *client)
 {
 	client_enter(client, CLIENT_AUTHENTICATING);
@@ -62,16 +62,16 @@ enum auth_result client_login_learn(struct client_link *client, const char *pass
 	return limits_take_user(client, user, exempt) ? AUTH_PASSED : AUTH_REFUSED;
 }
 
-/* --- from who it is to how it proves that ------------------------------------------------- */
+/* --- from the user to authentication ------------------------------------------------------ */
 
 static void log_attempt(const struct client_link *client, const char *user)
 {
-	static const char *const words[] = {
+	static const char *const kinds[] = {
 		[REPLICATION_NONE] = "no",
 		[REPLICATION_LOGICAL] = "database",
 		[REPLICATION_PHYSICAL] = "yes",
 	};
-	const char *replication = words[client->replication];
+	const char *replication = kinds[client->replication];
 	char text[TLS_TEXT_SIZE];
 	const char *tls = text;
 
@@ -97,8 +97,8 @@ static void begin_authentication(struct client_link *client)
 	client_login_proceed(client, client->login->method->begin(client));
 }
 
-/* The pool is known by now if both names are, so that the log can tell them. */
-static void note_pool(struct client_link *client)
+/* Set the client's pool, if it exists already, so that log lines name database and user. */
+static void set_pool(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 	struct user *user;
@@ -115,18 +115,21 @@ static void note_pool(struct client_link *client)
 		client->link.pool = registry_find_pool(client->database, user);
 }
 
-/* Who it is has been settled: now the rights, then the proof. */
-static void go_on(struct client_link *client, const char *name)
+/* The client's user is set: check its rights on the console, then begin the authentication. */
+static void authenticate(struct client_link *client, const char *name)
 {
-	note_pool(client);
+	set_pool(client);
 	log_attempt(client, name);
 	if (client_identity_check_rights(client, name))
 		begin_authentication(client);
 }
 
-/* --- users who stand in no file ----------------------------------------------------------- */
+/* --- users that are in no file ------------------------------------------------------------ */
 
-/* Until it is known who he is, a user with an entry of his own counts by the name he gave. */
+/*
+ * During the look-up a client is counted for the user of its startup message, if this user has
+ * a [users] entry; otherwise the client gets a mock user.
+ */
 static void look_up(struct client_link *client, const char *name)
 {
 	struct user *user = registry_find_user(link_registry(&client->link), name);
@@ -141,10 +144,12 @@ static void look_up(struct client_link *client, const char *name)
 }
 
 /*
- * The same secret as the pool has shares what was made of it; another one takes its place there
- * now, so that what a client has proved against the old one opens nothing any more.
+ * Return the credential for this login, with a reference. If the pool has the same secret, its
+ * credential is shared, with the keys derived from it. If the pool has another secret, the
+ * fetched one replaces it, so that keys proved against the old secret are no longer used at
+ * servers.
  */
-static struct credential *settle_credential(
+static struct credential *choose_credential(
 	const struct client_link *client, struct credential *fetched)
 {
 	struct pool *pool = NULL;
@@ -172,12 +177,12 @@ void client_login_found(
 	}
 	if (!client_identity_count(client, user))
 		return;
-	client->login->credential = settle_credential(client, credential);
-	go_on(client, name);
+	client->login->credential = choose_credential(client, credential);
+	authenticate(client, name);
 	steps->resume(client);
 }
 
-/* --- the order of it all ------------------------------------------------------------------ */
+/* --- the steps of a login ----------------------------------------------------------------- */
 
 static void log_in(struct client_link *client, const struct startup_login *wanted)
 {
@@ -202,16 +207,19 @@ static void log_in(struct client_link *client, const struct startup_login *wante
 		client_close_for(client, REASON_USERNAME_TOO_LONG);
 		return;
 	}
-	/* The query may have to run in a database that is yet to be made. */
+	/* The auth_query may have to run in an automatic database that is not made yet. */
 	if (client_identity_needs_lookup(client, wanted->user) &&
 		client_identity_open_database(client))
 		look_up(client, wanted->user);
 	else if (client->link.state != CLIENT_CLOSED &&
 		client_identity_take_user(client, wanted->user))
-		go_on(client, wanted->user);
+		authenticate(client, wanted->user);
 }
 
-/* Is the client one too many? Those who have said nothing yet go before those who have. */
+/*
+ * Returns false when the client exceeds max_client_conn. Silent clients that have not logged in
+ * are closed first to make room.
+ */
 static bool is_admitted(struct client_link *client, bool console)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -229,7 +237,10 @@ static bool names_console(const struct registry *registry, const char *name)
 		(strcmp(name, "pgusher") == 0 && !registry_find_database(registry, name));
 }
 
-/* What a client gets that asks for a newer protocol, or for options that we do not know. */
+/*
+ * Send NegotiateProtocolVersion if the client has requested a newer protocol or unknown
+ * protocol options. Returns false when the client was closed.
+ */
 static bool negotiate(struct client_link *client, const struct startup_login *wanted,
 	const uint8_t *message, size_t total)
 {
@@ -247,7 +258,7 @@ static bool negotiate(struct client_link *client, const struct startup_login *wa
 	return good;
 }
 
-/* Over a network that is not to be trusted. */
+/* Does client_tls_sslmode require TLS, and is the connection neither encrypted nor local? */
 static bool must_encrypt(const struct client_link *client)
 {
 	return link_registry(&client->link)->process->settings->client_tls_sslmode >=
@@ -294,12 +305,12 @@ void client_login_password(struct client_link *client, const uint8_t *body, size
 {
 	struct login *login = client->login;
 
-	/* While a method waits for something else, or for none of the client's words. */
+	/* No method has been chosen yet, or the method requests no password. */
 	if (!login->method || !login->method->answer) {
 		client_close_for(client, REASON_BAD_PACKET);
 		return;
 	}
-	/* A password message with nothing in it, whatever was asked for. */
+	/* An empty password is refused with its own reason, whatever the method is. */
 	if ((length == 0 || (length == 1 && body[0] == '\0')) && !login->answered_first) {
 		login->refusal = REASON_EMPTY_PASSWORD;
 		client_login_proceed(client, AUTH_REFUSED);

@@ -5,19 +5,19 @@
 #include "session/link/login.h"
 
 enum {
-	/* Descriptors kept for servers, logs and whoever logs in now. */
+	/* Descriptors reserved for servers, logs and the clients that log in now. */
 	DESCRIPTORS_KEPT = 64,
-	/* The victim is one of the oldest so many. */
+	/* The client to close is chosen among this many of the oldest. */
 	CANDIDATES = 32,
 };
 
-/* Time to say something; an ordinary client's first message comes with the connection. */
+/* Time for the first message; ordinary clients send it immediately. */
 #define GRACE (USEC_PER_SEC / 2)
 
-/* Time to answer when asked for a password, which may have to be computed. */
+/* Time to answer a password request; the client may have to derive keys for it. */
 #define ANSWER_GRACE (2 * USEC_PER_SEC)
 
-/* Is it the client for whom its login has waited, and that long enough? */
+/* Does the login wait for the client, and has it waited long enough? */
 static bool is_silent(const struct client_link *client, usec_t now)
 {
 	if (client->link.state == CLIENT_GREETING)
