@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a client's login remembers (session/link/login): made and found here, freed by
- * session/lookup/login_end.
+ * The state of a client's login (link/login): made and found here, freed by lookup/login_end.
  */
 #ifndef PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
 #define PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
@@ -9,19 +8,26 @@
 #include "session/link/login.h"
 #include "wire/startup.h"
 
-/* Make the client's login, which the client owns. Returns false when out of memory. */
+/*
+ * Make the client's login, which the client owns. `steps` is kept. Returns false when out of
+ * memory; a login that was made in part is freed with the client.
+ */
 bool client_login_new(struct client_link *client, const struct startup_login *wanted,
 	const struct login_steps *steps);
 
-/* The client that is logging in under this id (SHOW's), or NULL. */
+/* Return the client that is AUTHENTICATING under this link id, or NULL. */
 struct client_link *client_login_find(const struct registry *registry, uint64_t id);
 
-/* How long its cancel key is to be: longer in protocol 3.2. Only while it logs in. */
+/*
+ * Return the length of the cancel key that the client is to get, in bytes: longer in protocol
+ * 3.2. Only while the client logs in.
+ */
 size_t client_login_key_length(const struct client_link *client);
 
 /*
- * Send the exchange's last word now if it has not been sent, since nothing comes yet that it could
- * leave with. False: it was lost.
+ * Send the login's AuthenticationSASLFinal now, if there is one that was not sent yet: no
+ * welcome follows immediately with which it could be sent. Returns false when it could not be
+ * sent.
  */
 bool client_login_send_sasl_final(struct client_link *client);
 

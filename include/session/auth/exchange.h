@@ -7,26 +7,35 @@
 
 #include "session/link/login.h"
 
-/* Is this the body of a message with one password, not too long? */
+/* Is this the body of a password message with one string that is not too long? */
 bool exchange_is_password(const uint8_t *body, size_t length);
 
-/* Send an authentication request. False: the client was closed. */
+/*
+ * Send an Authentication message of this kind with this data. Returns false when that failed;
+ * the client was closed then.
+ */
 bool exchange_ask(
 	struct client_link *client, unsigned request, const void *data, size_t length);
 
-/* Is there such a user, be it one without a secret? */
+/* Does the client's user exist, even if it has no secret? */
 bool exchange_is_known(const struct client_link *client);
 
-/* The secret to check the client against; NULL for unknown users and those without one. */
+/*
+ * Return the secret to check the client against, or NULL for unknown users and users without a
+ * secret. It belongs to the client's login or user.
+ */
 const char *exchange_secret(const struct client_link *client);
 
-/* The keys that belong to that secret, made if need be and lent; NULL when there is no memory. */
+/*
+ * Return the keys that belong to that secret; they are made if there are none yet, and belong
+ * to the login's credential or the user. Returns NULL when out of memory.
+ */
 struct user_keys *exchange_keys(struct client_link *client);
 
-/* Compare in constant time, whatever the lengths. */
+/* Compare two strings; among strings of the same length in constant time. */
 bool exchange_equal(const char *a, const char *b);
 
-/* Refuse for the method's own reason. */
+/* Set the login's refusal to the method's reason. Returns AUTH_REFUSED. */
 enum auth_result exchange_refuse(struct client_link *client);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Passwords that somebody else judges: an LDAP server, PAM modules. Asking them blocks, and for
- * long when they are in trouble, so that it is done on helper threads.
+ * Passwords that an external method checks: an LDAP server, or PAM modules. These checks block,
+ * possibly for long, so they run on helper threads.
  *
- * An request is one password of one login. Each authority has a queue, with threads of its own
- * and a bounded queue; who comes when that is full waits in front of it, in order, for as long as
- * a login may take. A client that leaves abandons its request: whatever comes of it is dropped.
+ * A request is one password of one login. Each method has a queue with threads of its own. The
+ * helper's queue is bounded; when it is full, further requests wait in order in the list
+ * `waiting`, for as long as their logins may take. If a login ends, its request is abandoned
+ * and its answer is dropped.
  */
 #ifndef PGUSHER_SESSION_AUTH_EXTERNAL_AUTH_H
 #define PGUSHER_SESSION_AUTH_EXTERNAL_AUTH_H
@@ -14,63 +15,72 @@
 #include "model/registry.h"
 
 enum external_auth_answer {
-	EXTERNAL_AUTH_WRONG, /* the password, or the name */
+	EXTERNAL_AUTH_WRONG, /* wrong password or user name */
 	EXTERNAL_AUTH_RIGHT,
-	EXTERNAL_AUTH_FAILED, /* nobody could tell */
+	EXTERNAL_AUTH_FAILED, /* the check could not be made */
 };
 
-enum external_auth_state { EXTERNAL_AUTH_WAITS, EXTERNAL_AUTH_ASKED, EXTERNAL_AUTH_HELD };
+enum external_auth_state {
+	EXTERNAL_AUTH_WAITING, /* for a place in the helper's queue */
+	EXTERNAL_AUTH_SUBMITTED, /* to the helper */
+	EXTERNAL_AUTH_DELAYED, /* answered: the refusal is sent later */
+};
 
 struct external_auth;
 
-/* Who decides; ask() runs on a thread and touches nothing but the external_auth request. */
+/* An external method. check() runs on a thread and uses only the request that it gets. */
 struct external_auth_method {
 	const char *name;
-	void (*ask)(struct external_auth *request);
+	void (*check)(struct external_auth *request);
 };
 
 struct external_auth {
 	struct helper_job job;
-	TAILQ_ENTRY(external_auth) entry; /* EXTERNAL_AUTH_WAITS: in queue->waiting */
+	TAILQ_ENTRY(external_auth) entry; /* EXTERNAL_AUTH_WAITING: in queue->waiting */
 	struct external_auth_queue *queue;
-	const struct external_auth_method *authority;
+	const struct external_auth_method *method;
 	enum external_auth_state state;
-	struct deadline held; /* EXTERNAL_AUTH_HELD: when the refusal is told */
-	_Atomic bool abandoned; /* nobody wants to know any more */
+	struct deadline delayed; /* EXTERNAL_AUTH_DELAYED: when the refusal is sent */
+	_Atomic bool abandoned; /* the login has ended: no check is needed any more */
 
-	/* What is asked; the texts are owned, and wiped at the end. */
+	/* The input of the check. The texts are owned, and wiped at the end. */
 	char *user, *password;
-	struct ldap_options ldap; /* where to ask */
-	char remote[ADDRESS_TEXT_SIZE]; /* where the client is: `unix` or an address */
+	struct ldap_options ldap; /* which LDAP server, and how */
+	char remote[ADDRESS_TEXT_SIZE]; /* the client's address, or `unix` */
 
-	/* What the thread found out. */
+	/* The output of the check. */
 	enum external_auth_answer answer;
-	bool expired; /* wrong for being too old */
-	usec_t delay; /* a wrong password is told no sooner than this */
-	char why[256]; /* for the log, unless it was right */
+	bool expired; /* the password was right, but it or the account has expired */
+	usec_t delay; /* the refusal of a wrong password is sent no sooner than this */
+	char why[256]; /* for the log, unless the answer is RIGHT */
 };
 
 struct external_auth_queue;
 
-/* A request about this name and password of `length` bytes; NULL: no memory. */
+/*
+ * Make a request for this user name and this password of `length` bytes, which are copied.
+ * Returns NULL when out of memory.
+ */
 struct external_auth *external_auth_new(const char *user, const void *password, size_t length);
 
-/* Wipe and free one that was not started. */
+/* Wipe and free a request that was not started. */
 void external_auth_free(struct external_auth *request);
 
 /*
- * Ask, on behalf of a client that is logging in. The queue is made if it is NULL; the request is
- * taken over. The login is taken up again by client_login_proceed(). False: no memory.
+ * Start the check for a client that is logging in. If *queue is NULL the queue is made. The
+ * request is taken over, in any case. The result goes to the proceed step of the client's
+ * login, in a later turn. Returns false when out of memory.
  */
 bool external_auth_start(struct client_link *client, struct external_auth_queue **queue,
-	const struct external_auth_method *authority, struct external_auth *request);
+	const struct external_auth_method *method, struct external_auth *request);
 
-/* The login has ended. */
+/* The login has ended: drop its request, which is freed now or when its check has ended. */
 void external_auth_abandon(struct external_auth *request);
 
 /*
- * Close a queue at the end of the process, when no client is left. NULL is nothing. How many threads
- * are left behind that still ask: while they do exit() must not take apart what they ask with.
+ * Free a queue at the end of the process, when there are no clients any more. NULL is allowed.
+ * Returns the number of threads that are still blocked in a check: while there are any, the
+ * process must not run the exit handlers of the libraries that they use.
  */
 unsigned external_auth_queue_free(struct external_auth_queue *queue);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The ways in which a client may prove who it is: one file each, exporting one row.
+ * The authentication methods for clients: one file each, exporting one row.
  *
- * A method may need no message, one or several, and may wait for a helper thread: then it
- * answers AUTH_PENDING and calls client_login_proceed() when it knows.
+ * A method may need no message from the client, one or several. If it waits for a message or
+ * for a helper thread it returns AUTH_PENDING; a result of a helper goes to
+ * client_login_proceed().
  */
 #ifndef PGUSHER_SESSION_AUTH_METHOD_H
 #define PGUSHER_SESSION_AUTH_METHOD_H
@@ -13,22 +14,22 @@
 extern const struct auth_method auth_any, auth_trust, auth_plain, auth_md5, auth_scram,
 	auth_cert, auth_hba, auth_peer, auth_ldap, auth_pam;
 
-/* The method that an auth_type names. */
+/* Return the method of this auth_type. */
 const struct auth_method *auth_method_of(enum auth_type type);
 
 /*
- * Load what the methods need that this configuration names. False: it cannot be put in force,
- * and `why` says what is missing.
+ * Load the libraries of the methods that this configuration uses. Returns false when the
+ * configuration cannot be put in force; `why`, of `size` bytes, names what is missing then.
  */
 bool auth_load(const struct snapshot *config, char *why, size_t size);
 
 /*
- * The method that the HBA file has for this client as this user, who may not be the one in the
- * end. NULL: no rule fits, or none of ours.
+ * Return the method of the HBA file for this client with this user name, which may differ from
+ * the user of the finished login. Returns NULL when no rule matches.
  */
 const struct auth_method *auth_hba_method(const struct client_link *client, const char *user);
 
-/* The method of a rule by its number in the file; NULL behind the last. */
+/* Return the method of the HBA rule with this index, or NULL behind the last rule. */
 const struct auth_method *auth_hba_method_at(const struct hba *hba, size_t index);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Refusals that are told no earlier than a certain time, where the time that they take would tell
- * what is known of a user. Waiting costs no CPU time, so it is nothing that attackers could use.
+ * Refusals that are sent no earlier than a certain time. Without that the time of a refusal
+ * would show whether a user exists, or of which kind its secret is. The delay costs no CPU
+ * time, so that attackers gain nothing by causing it.
  */
 #ifndef PGUSHER_SESSION_AUTH_REFUSAL_H
 #define PGUSHER_SESSION_AUTH_REFUSAL_H
@@ -9,15 +10,15 @@
 #include "session/auth/method.h"
 
 /*
- * Refuse for the method's own reason at this time of the loop, at once if it is over. Meanwhile
- * the answer is pending.
+ * Refuse the client for the method's reason at this time of the loop, or at once if the time
+ * has passed. Returns AUTH_PENDING if the refusal is delayed, else AUTH_REFUSED.
  */
 enum auth_result refusal_at(struct client_link *client, usec_t time);
 
-/* Is a refusal yet to be told? */
-bool refusal_is_held(const struct login *login);
+/* Is a delayed refusal pending? */
+bool refusal_is_pending(const struct login *login);
 
-/* The login ends before. */
-void refusal_forget(struct login *login);
+/* Cancel the delayed refusal, if there is one: the login ends. */
+void refusal_cancel(struct login *login);
 
 #endif

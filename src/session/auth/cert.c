@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The certificate that the client has shown in the TLS handshake names its user. That it is good
- * is known by now: a bad one has ended the handshake.
+ * The certificate that the client has sent in the TLS handshake names its user. The certificate
+ * is valid: an invalid one has ended the handshake.
  *
- * Names are compared byte for byte with the common name and the DNS names: the case-insensitive
- * and wildcard rules of host names would let one user in as another.
+ * The user's name is compared byte for byte with the common name and the DNS names: with the
+ * case-insensitive and wildcard rules of host names one user could log in as another.
  */
 #include "net/tls.h"
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
 
-static bool may_be(const char *name, const void *context)
+static bool is_mapped(const char *name, const void *context)
 {
 	const struct client_link *client = context;
 
 	return ident_map_allows(&client->login->rule->map, name, client->user->name);
 }
 
-/* One of the certificate's names must be the user's, or one that a map lets be the user. */
+/*
+ * Is one of the certificate's names the user's name, or mapped to it by the rule's ident map?
+ */
 static bool names_user(const struct client_link *client)
 {
 	const struct stream *stream = &client->link.stream;
@@ -25,14 +27,14 @@ static bool names_user(const struct client_link *client)
 
 	if (!rule || rule->map.count == 0)
 		return tls_peer_is(stream, client->user->name);
-	if (tls_peer_has_name(stream, may_be, client))
+	if (tls_peer_has_name(stream, is_mapped, client))
 		return true;
 	link_log_repeated(&client->link, LEVEL_LOG, "ident map: %s does not have a match",
 		ident_map_name(&rule->map));
 	return false;
 }
 
-/* Why not, for the log only; NULL: the certificate is the user's. */
+/* Return why the certificate is refused, for the log only, or NULL when it is accepted. */
 static const char *objection(const struct client_link *client)
 {
 	const struct stream *stream = &client->link.stream;
@@ -41,7 +43,7 @@ static const char *objection(const struct client_link *client)
 		return "TLS connection required";
 	if (!tls_has_peer_certificate(stream))
 		return "TLS client certificate required";
-	/* With the system's authorities anybody could have one for any name. */
+	/* The system's certificate authorities issue certificates for any user name. */
 	if (link_registry(&client->link)->process->settings->client_tls_ca_file[0] == '\0')
 		return "client certificates need client_tls_ca_file";
 	return names_user(client) ? NULL : "TLS certificate name mismatch";

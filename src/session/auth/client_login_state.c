@@ -35,7 +35,7 @@ struct client_link *client_login_find(const struct registry *registry, uint64_t 
 
 size_t client_login_key_length(const struct client_link *client)
 {
-	/* Not all peers may know longer ones: PgBouncer refuses to pass them on. */
+	/* Peers may not support longer keys: PgBouncer refuses to forward them. */
 	if (link_registry(&client->link)->process->settings->peer_id > 0)
 		return CANCEL_KEY_MIN;
 	return client->login->version > PROTOCOL_3_0 ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;

@@ -30,7 +30,7 @@ bool exchange_ask(struct client_link *client, unsigned request, const void *data
 	return sent;
 }
 
-/* A secret that was told to the login goes before the one that its user has anyway. */
+/* The secret that was looked up or sent for this login has precedence over the user's. */
 static const char *known_secret(const struct client_link *client)
 {
 	const struct login *login = client->login;

@@ -8,9 +8,9 @@
 #include "session/auth/exchange.h"
 
 enum {
-	/* So many may hang before the others have to wait. */
+	/* Checks that can run, or hang, at the same time. */
 	THREADS = 8,
-	/* Operators know the line about a full queue, and this size of it. */
+	/* Size of the helper's queue: operators know it, and the warning about a full queue. */
 	QUEUE_SIZE = 20,
 };
 
@@ -18,12 +18,12 @@ TAILQ_HEAD(external_auth_list, external_auth);
 
 struct external_auth_queue {
 	struct registry *registry;
-	const struct external_auth_method *authority;
+	const struct external_auth_method *method;
 	struct helper *helper;
 	struct external_auth_list waiting; /* for a place in the helper's queue */
 };
 
-/* --- one external_auth request -------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 struct external_auth *external_auth_new(const char *user, const void *password, size_t length)
 {
@@ -54,30 +54,30 @@ void external_auth_abandon(struct external_auth *request)
 	struct external_auth_queue *queue = request->queue;
 
 	switch (request->state) {
-	case EXTERNAL_AUTH_WAITS:
+	case EXTERNAL_AUTH_WAITING:
 		TAILQ_REMOVE(&queue->waiting, request, entry);
 		break;
-	case EXTERNAL_AUTH_ASKED:
+	case EXTERNAL_AUTH_SUBMITTED:
 		request->abandoned = true;
 		return;
-	case EXTERNAL_AUTH_HELD:
-		wheel_remove(&queue->registry->loop->wheel, &request->held);
+	case EXTERNAL_AUTH_DELAYED:
+		wheel_remove(&queue->registry->loop->wheel, &request->delayed);
 		break;
 	}
 	external_auth_free(request);
 }
 
-/* --- what comes of it --------------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------------------ */
 
 static void log_refusal(const struct client_link *client, const struct external_auth *request)
 {
 	link_log_repeated(&client->link,
 		request->answer == EXTERNAL_AUTH_FAILED ? LEVEL_WARNING : LEVEL_LOG,
-		"%s authentication: %s", request->queue->authority->name, request->why);
+		"%s authentication: %s", request->queue->method->name, request->why);
 }
 
-/* The login goes on, well or not. */
-static void tell(struct client_link *client, struct external_auth *request)
+/* Free the request and continue the login with its answer. May close the client. */
+static void finish(struct client_link *client, struct external_auth *request)
 {
 	enum auth_result result;
 
@@ -91,26 +91,26 @@ static void tell(struct client_link *client, struct external_auth *request)
 	client->login->steps->proceed(client, result);
 }
 
-static void on_held_long_enough(struct deadline *deadline)
+static void on_delay_over(struct deadline *deadline)
 {
 	struct external_auth *request = (struct external_auth *)((char *)deadline -
-		offsetof(struct external_auth, held));
+		offsetof(struct external_auth, delayed));
 	struct client_link *client =
 		client_login_find(request->queue->registry, request->job.link);
 
 	if (client)
-		tell(client, request);
+		finish(client, request);
 	else
 		external_auth_free(request);
 }
 
-static void hold(struct external_auth *request)
+static void delay_refusal(struct external_auth *request)
 {
 	struct loop *loop = request->queue->registry->loop;
 
-	request->state = EXTERNAL_AUTH_HELD;
-	request->held.expire = on_held_long_enough;
-	wheel_set(&loop->wheel, &request->held, loop_now(loop) + request->delay);
+	request->state = EXTERNAL_AUTH_DELAYED;
+	request->delayed.expire = on_delay_over;
+	wheel_set(&loop->wheel, &request->delayed, loop_now(loop) + request->delay);
 }
 
 static void submit_waiting(struct external_auth_queue *queue)
@@ -120,19 +120,19 @@ static void submit_waiting(struct external_auth_queue *queue)
 	while ((request = TAILQ_FIRST(&queue->waiting)) != NULL) {
 		if (!helper_submit(queue->helper, &request->job))
 			return;
-		request->state = EXTERNAL_AUTH_ASKED;
+		request->state = EXTERNAL_AUTH_SUBMITTED;
 		TAILQ_REMOVE(&queue->waiting, request, entry);
 	}
 }
 
-/* The queue may be closed meanwhile. */
-static void ask(struct helper_job *job)
+/* Runs on a helper thread. The queue may be freed meanwhile, so it is not used. */
+static void check(struct helper_job *job)
 {
 	struct external_auth *request = (struct external_auth *)job;
 
-	/* When an authority hangs, those who gave up must not keep the others waiting too. */
+	/* When the method is slow, requests of ended logins must not delay the others. */
 	if (!request->abandoned)
-		request->authority->ask(request);
+		request->method->check(request);
 }
 
 static void on_answer(struct helper_job *job)
@@ -151,22 +151,22 @@ static void on_answer(struct helper_job *job)
 	if (request->answer != EXTERNAL_AUTH_RIGHT)
 		log_refusal(client, request);
 	if (request->answer != EXTERNAL_AUTH_RIGHT && request->delay > 0)
-		hold(request);
+		delay_refusal(request);
 	else
-		tell(client, request);
+		finish(client, request);
 }
 
-/* --- the queue ----------------------------------------------------------------------------- */
+/* --- the queue ---------------------------------------------------------------------------- */
 
 static struct external_auth_queue *open_queue(
-	struct registry *registry, const struct external_auth_method *authority)
+	struct registry *registry, const struct external_auth_method *method)
 {
 	struct external_auth_queue *queue = calloc(1, sizeof(*queue));
 
 	if (!queue)
 		return NULL;
 	queue->registry = registry;
-	queue->authority = authority;
+	queue->method = method;
 	TAILQ_INIT(&queue->waiting);
 	queue->helper = helper_new(registry->loop, THREADS, QUEUE_SIZE);
 	if (queue->helper)
@@ -175,35 +175,35 @@ static struct external_auth_queue *open_queue(
 	return NULL;
 }
 
-/* Those who wait already go first; who finds nobody waiting may be asked about at once. */
-static void stand_in_line(struct external_auth_queue *queue, struct external_auth *request)
+/* Append the request to those that wait, and submit as many of them as the helper accepts. */
+static void enqueue(struct external_auth_queue *queue, struct external_auth *request)
 {
 	const bool first = TAILQ_EMPTY(&queue->waiting);
 
-	request->state = EXTERNAL_AUTH_WAITS;
+	request->state = EXTERNAL_AUTH_WAITING;
 	TAILQ_INSERT_TAIL(&queue->waiting, request, entry);
 	submit_waiting(queue);
-	/* Once: as long as somebody waits it is the same queue that is full. */
+	/* Warn only for the first request that has to wait, not for those behind it. */
 	if (first && !TAILQ_EMPTY(&queue->waiting))
-		log_write(LEVEL_WARNING, "%s queue is full, waiting", queue->authority->name);
+		log_write(LEVEL_WARNING, "%s queue is full, waiting", queue->method->name);
 }
 
 bool external_auth_start(struct client_link *client, struct external_auth_queue **queue,
-	const struct external_auth_method *authority, struct external_auth *request)
+	const struct external_auth_method *method, struct external_auth *request)
 {
 	if (!*queue)
-		*queue = open_queue(link_registry(&client->link), authority);
+		*queue = open_queue(link_registry(&client->link), method);
 	if (!*queue) {
 		external_auth_free(request);
 		return false;
 	}
 	request->queue = *queue;
-	request->authority = authority;
-	request->job.work = ask;
+	request->method = method;
+	request->job.work = check;
 	request->job.done = on_answer;
 	request->job.link = client->link.id;
 	client->login->external_auth = request;
-	stand_in_line(*queue, request);
+	enqueue(*queue, request);
 	return true;
 }
 

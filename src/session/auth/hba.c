@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The HBA file says by which of the other methods a client has to prove itself: its first rule
- * that fits where the client comes from and what it asks for.
+ * Chooses one of the other methods by the HBA file: the method of the first rule that matches
+ * the client's address, database, user and encryption.
  */
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
@@ -29,7 +29,7 @@ static const struct auth_method *const methods[] = {
 	[HBA_TRUST] = &auth_trust,
 };
 
-/* The console has one name for rules, whichever a client knows it by. */
+/* The console has one name in rules, whichever of its names the client has used. */
 static const char *database_name(const struct client_link *client)
 {
 	return client->database && client->database->console ? client->database->name
@@ -77,7 +77,7 @@ static enum auth_result begin(struct client_link *client)
 	login->rule = find_rule(client, client->user->name);
 	if (!login->rule)
 		return refuse_for(client, REASON_NO_AUTHENTICATION_METHOD);
-	/* A reload may bring other rules before this login is through. */
+	/* Keep the rules in force now: a reload may replace them before this login ends. */
 	login->hba = hba_ref(snapshot_hba(link_registry(&client->link)->process->config));
 	link_log(&client->link, LEVEL_DEBUG, "hba line %u decides: %s", login->rule->line,
 		hba_method_name(login->rule->method));

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* A clear-text password that an LDAP server judges. */
+/* The client sends a clear-text password, which an LDAP server checks. */
 #include "session/auth/exchange.h"
 #include "session/auth/external_auth.h"
 #include "session/auth/ldap_check.h"
 #include "session/auth/method.h"
 #include "wire/message.h"
 
-static const struct external_auth_method authority = {"LDAP", ldap_check};
+static const struct external_auth_method ldap_method = {"LDAP", ldap_check};
 
-/* Where to ask: an HBA rule says it for itself. NULL: nowhere. */
+/*
+ * The LDAP options: those of the HBA rule if there is one, else auth_ldap_options. May be NULL.
+ */
 static const char *options_of(const struct client_link *client)
 {
 	const struct hba_rule *rule = client->login->rule;
@@ -33,7 +35,10 @@ static enum auth_result begin(struct client_link *client)
 	return AUTH_PENDING;
 }
 
-/* The options are read for each login, so that they are those in force; NULL: they are wrong. */
+/*
+ * Make a request with the options that are in force now. Returns NULL, after a log line, when
+ * they are invalid, and without one when out of memory.
+ */
 static struct external_auth *make_request(
 	struct client_link *client, const uint8_t *password, size_t length)
 {
@@ -59,13 +64,13 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 {
 	struct external_auth *request;
 
-	/* While the first is looked at there is no second. */
+	/* A second password is refused while the first one is checked. */
 	if (client->login->external_auth || !exchange_is_password(body, length))
 		return exchange_refuse(client);
 	request = make_request(client, body, length - 1);
 	if (!request ||
 		!external_auth_start(
-			client, &link_registry(&client->link)->ldap, &authority, request))
+			client, &link_registry(&client->link)->ldap, &ldap_method, request))
 		return exchange_refuse(client);
 	return AUTH_PENDING;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * libldap, RFC 4511. Each check has handles of its own, so that nothing is carried over from one
- * to the next. Whose certificates are trusted is the library's configuration (ldap.conf, LDAPCONF,
- * LDAPTLS_*).
+ * libldap, RFC 4511. Each check has handles of its own, so that no state is carried over from
+ * one to the next. The trusted certificate authorities are those of the library's configuration
+ * (ldap.conf, LDAPCONF, LDAPTLS_*).
  */
 #include "session/auth/ldap_check.h"
 
@@ -18,11 +18,13 @@
 
 enum {
 	NETWORK_TIMEOUT = 3, /* seconds for each step: connecting, TLS, an answer */
-	/* An answer tells one name; a server that sends more than this means no good. */
+	/*
+	 * Limit for an answer, in bytes. An answer holds one name, so more indicates an attack.
+	 */
 	ANSWER_MAX = 1024 * 1024,
 };
 
-/* What is used of the library, which is loaded when a configuration asks for LDAP. */
+/* The library's functions that are used. It is loaded when a configuration uses LDAP. */
 #define FUNCTIONS(ROW)                                                                         \
 	ROW(ber_sockbuf_ctrl)                                                                  \
 	ROW(ldap_count_entries)                                                                \
@@ -51,15 +53,16 @@ static struct functions library;
 
 const bool ldap_check_is_built_in = true;
 
-static void end(
+static void set_answer(
 	struct external_auth *request, enum external_auth_answer answer, const char *why)
 {
 	request->answer = answer;
 	snprintf(request->why, sizeof(request->why), "%s", why);
 }
 
-/* What the library says of an error, and what the server said, if it did. */
-static void fail(struct external_auth *request, LDAP *directory, const char *step, int error)
+/* Set the answer and the reason after an error: the library's text and the server's, if any. */
+static void set_error(
+	struct external_auth *request, LDAP *directory, const char *step, int error)
 {
 	char *detail = NULL;
 
@@ -74,23 +77,27 @@ static void fail(struct external_auth *request, LDAP *directory, const char *ste
 		library.ldap_memfree(detail);
 }
 
-static void let_go(LDAP *directory)
+static void close_directory(LDAP *directory)
 {
 	library.ldap_unbind_ext_s(directory, NULL, NULL);
 }
 
-/* --- where ------------------------------------------------------------------------------- */
+/* --- connecting --------------------------------------------------------------------------- */
 
-/* The servers that DNS has for the domain of the base DN. RFC 2782. NULL: none, and it is said. */
+/*
+ * Return the URIs of the servers that DNS has for the domain of the base DN (RFC 2782), for the
+ * caller to free. Returns NULL when there are none; the answer is set then.
+ */
 static char *find_servers(struct external_auth *request)
 {
 	char *domain = NULL, *found = NULL, *uris = NULL;
 
 	if (library.ldap_dn2domain(request->ldap.base, &domain) != LDAP_SUCCESS || !domain)
-		end(request, EXTERNAL_AUTH_FAILED,
+		set_answer(request, EXTERNAL_AUTH_FAILED,
 			"the base DN names no domain to look for servers in");
 	else if (library.ldap_domain2hostlist(domain, &found) != LDAP_SUCCESS || !found)
-		end(request, EXTERNAL_AUTH_FAILED, "DNS knows no server for the base DN");
+		set_answer(
+			request, EXTERNAL_AUTH_FAILED, "DNS knows no server for the base DN");
 	else
 		uris = ldap_query_uris(&request->ldap, found);
 	if (found)
@@ -118,7 +125,10 @@ static bool set_options(LDAP *directory)
 		library.ber_sockbuf_ctrl(socket, LBER_SB_OPT_SET_MAX_INCOMING, &most) == 1;
 }
 
-/* A handle, connected if StartTLS is asked for, else when it is first used. NULL: it is said. */
+/*
+ * Return a handle. It is connected now if StartTLS is requested, else at its first use. Returns
+ * NULL on failure; the answer is set then.
+ */
 static LDAP *open_directory(struct external_auth *request)
 {
 	char *uris = request->ldap.server ? ldap_query_uris(&request->ldap, NULL)
@@ -131,22 +141,23 @@ static LDAP *open_directory(struct external_auth *request)
 	error = library.ldap_initialize(&directory, uris);
 	free(uris);
 	if (error != LDAP_SUCCESS) {
-		fail(request, NULL, "cannot use the server's name", error);
+		set_error(request, NULL, "cannot use the server's name", error);
 		return NULL;
 	}
 	if (!set_options(directory))
-		end(request, EXTERNAL_AUTH_FAILED, "cannot set options of the LDAP library");
+		set_answer(request, EXTERNAL_AUTH_FAILED,
+			"cannot set options of the LDAP library");
 	else if (!request->ldap.start_tls)
 		return directory;
 	else if ((error = library.ldap_start_tls_s(directory, NULL, NULL)) == LDAP_SUCCESS)
 		return directory;
 	else
-		fail(request, directory, "StartTLS", error);
-	let_go(directory);
+		set_error(request, directory, "StartTLS", error);
+	close_directory(directory);
 	return NULL;
 }
 
-/* --- what -------------------------------------------------------------------------------- */
+/* --- checking ----------------------------------------------------------------------------- */
 
 static bool bind_as(
 	struct external_auth *request, LDAP *directory, const char *dn, const char *password)
@@ -156,11 +167,14 @@ static bool bind_as(
 		directory, dn, LDAP_SASL_SIMPLE, &secret, NULL, NULL, NULL);
 
 	if (error != LDAP_SUCCESS)
-		fail(request, directory, "bind", error);
+		set_error(request, directory, "bind", error);
 	return error == LDAP_SUCCESS;
 }
 
-/* The one entry's DN, for the caller to free; NULL: it is said why not. */
+/*
+ * Return the DN of the only entry, for the caller to free. Returns NULL when the search failed
+ * or did not find exactly one; the answer is set then.
+ */
 static char *take_dn(
 	struct external_auth *request, LDAP *directory, LDAPMessage *entries, int error)
 {
@@ -168,19 +182,20 @@ static char *take_dn(
 	char *dn = NULL, *copy = NULL;
 
 	if (count > 1 || error == LDAP_SIZELIMIT_EXCEEDED)
-		end(request, EXTERNAL_AUTH_WRONG, "the search found several entries");
+		set_answer(request, EXTERNAL_AUTH_WRONG, "the search found several entries");
 	else if (error != LDAP_SUCCESS)
-		fail(request, directory, "search", error);
+		set_error(request, directory, "search", error);
 	else if (count < 1)
-		end(request, EXTERNAL_AUTH_WRONG, "the search found no entry");
+		set_answer(request, EXTERNAL_AUTH_WRONG, "the search found no entry");
 	else
 		dn = library.ldap_get_dn(
 			directory, library.ldap_first_entry(directory, entries));
-	/* An empty DN is the directory itself: binding as that is binding as nobody. */
+	/* An empty DN is the directory itself: a bind with it would be an anonymous one. */
 	if (dn && *dn)
 		copy = strdup(dn);
 	else if (dn)
-		end(request, EXTERNAL_AUTH_WRONG, "the search found an entry without a name");
+		set_answer(request, EXTERNAL_AUTH_WRONG,
+			"the search found an entry without a name");
 	if (dn)
 		library.ldap_memfree(dn);
 	return copy;
@@ -202,7 +217,7 @@ static char *search(struct external_auth *request, LDAP *directory)
 
 	if (!filter)
 		return NULL;
-	/* The second entry is one too many already. */
+	/* Ask for two entries at most: the second one already makes the search ambiguous. */
 	error = library.ldap_search_ext_s(directory, request->ldap.base,
 		scopes[request->ldap.scope], filter, attributes, 0, NULL, NULL, &timeout, 2,
 		&entries);
@@ -213,7 +228,10 @@ static char *search(struct external_auth *request, LDAP *directory)
 	return dn;
 }
 
-/* Who is it? On a connection of its own, as whoever may search. */
+/*
+ * Return the user's DN, for the caller to free. A search uses a connection of its own, bound as
+ * the user of the option ldapbinddn. Returns NULL on failure; the answer is set then.
+ */
 static char *find_dn(struct external_auth *request)
 {
 	const struct ldap_options *options = &request->ldap;
@@ -223,7 +241,8 @@ static char *find_dn(struct external_auth *request)
 	if (!ldap_options_is_search(options))
 		return ldap_query_dn(options, request->user);
 	if (!ldap_query_allows(request->user)) {
-		end(request, EXTERNAL_AUTH_WRONG, "the user's name has a meaning in filters");
+		set_answer(request, EXTERNAL_AUTH_WRONG,
+			"the user's name has a meaning in filters");
 		return NULL;
 	}
 	directory = open_directory(request);
@@ -233,14 +252,15 @@ static char *find_dn(struct external_auth *request)
 		    options->bind_password ? options->bind_password : ""))
 		dn = search(request, directory);
 	else
-		request->answer = EXTERNAL_AUTH_FAILED; /* it was not the client's password */
-	let_go(directory);
+		request->answer = EXTERNAL_AUTH_FAILED; /* of pgusher's own bind */
+	close_directory(directory);
 	return dn;
 }
 
 /*
- * The library sets itself up, and TLS, when they are first used, and looks without a lock whether
- * it has. If its configuration is wrong it will say so again to whoever needs TLS.
+ * The library initializes itself and TLS at their first use, without a lock: do it once, before
+ * several threads use the library. An error is ignored: it will be reported again when a check
+ * needs TLS.
  */
 static void initialize(void)
 {
@@ -256,14 +276,14 @@ void ldap_check(struct external_auth *request)
 	char *dn;
 
 	pthread_once(&once, initialize);
-	end(request, EXTERNAL_AUTH_FAILED, "out of memory"); /* unless something else is said */
+	set_answer(request, EXTERNAL_AUTH_FAILED, "out of memory"); /* unless replaced below */
 	dn = find_dn(request);
 	if (dn)
 		directory = open_directory(request);
 	if (directory) {
 		if (bind_as(request, directory, dn, request->password))
-			end(request, EXTERNAL_AUTH_RIGHT, "");
-		let_go(directory);
+			set_answer(request, EXTERNAL_AUTH_RIGHT, "");
+		close_directory(directory);
 	}
 	free(dn);
 }

@@ -24,7 +24,10 @@ static enum auth_result begin(struct client_link *client)
 	return AUTH_PENDING;
 }
 
-/* What the right client sends; for unknown users the same work with a secret that nobody has. */
+/*
+ * Compute the response that a client with the right password sends. Unknown users cost the same
+ * work, with an empty secret. Returns false when OpenSSL fails.
+ */
 static bool expected_response(struct client_link *client, char out[36])
 {
 	const char *secret = exchange_secret(client);

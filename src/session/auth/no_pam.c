@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* In place of pam_check.c in builds without libpam, where nobody can ask for PAM. */
+/* In place of pam_check.c in builds without libpam, where no configuration can use PAM. */
 #include <stdio.h>
 
 #include "session/auth/pam_check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A clear-text password that PAM judges. */
+/* The client sends a clear-text password, which PAM checks. */
 #include "base/text.h"
 #include "session/auth/exchange.h"
 #include "session/auth/external_auth.h"
@@ -7,7 +7,7 @@
 #include "session/auth/pam_check.h"
 #include "wire/message.h"
 
-static const struct external_auth_method authority = {"PAM", pam_check};
+static const struct external_auth_method pam_method = {"PAM", pam_check};
 
 static enum auth_result begin(struct client_link *client)
 {
@@ -20,7 +20,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	char remote[ADDRESS_TEXT_SIZE];
 	struct external_auth *request;
 
-	/* While the first is looked at there is no second. */
+	/* A second password is refused while the first one is checked. */
 	if (client->login->external_auth || !exchange_is_password(body, length))
 		return exchange_refuse(client);
 	request = external_auth_new(client->user->name, body, length - 1);
@@ -29,7 +29,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	text_copy(request->remote, sizeof(request->remote),
 		address_host(&client->link.remote, remote));
 	if (!external_auth_start(
-		    client, &link_registry(&client->link)->pam, &authority, request))
+		    client, &link_registry(&client->link)->pam, &pam_method, request))
 		return exchange_refuse(client);
 	return AUTH_PENDING;
 }

@@ -10,7 +10,7 @@
 
 #include "base/library.h"
 
-/* What is used of the library, which is loaded when a configuration asks for PAM. */
+/* The library's functions that are used. It is loaded when a configuration uses PAM. */
 #define FUNCTIONS(ROW)                                                                         \
 	ROW(pam_acct_mgmt)                                                                     \
 	ROW(pam_authenticate)                                                                  \
@@ -27,8 +27,10 @@ struct functions {
 
 static struct functions library;
 
-/* Modules may start programs, which must not inherit that this thread wants no signals. */
-static void want_signals(void)
+/*
+ * PAM modules may start programs, which must not inherit this thread's mask of blocked signals.
+ */
+static void unblock_signals(void)
 {
 	sigset_t none;
 
@@ -38,7 +40,7 @@ static void want_signals(void)
 
 static void prepare_forks(void)
 {
-	pthread_atfork(NULL, NULL, want_signals);
+	pthread_atfork(NULL, NULL, unblock_signals);
 }
 
 static void drop_answers(struct pam_response *answers, int count)
@@ -52,8 +54,8 @@ static void drop_answers(struct pam_response *answers, int count)
 }
 
 /*
- * There is nobody to talk to: a question whose answer is not shown is one for the password, and
- * messages are for nobody. Any other question ends the conversation.
+ * The PAM conversation. A prompt without echo is answered with the password, and messages are
+ * ignored. Any other prompt ends the conversation, since there is no user to ask.
  */
 static int converse(int count, const struct pam_message **messages,
 	struct pam_response **answers, void *context)
@@ -80,7 +82,10 @@ static int converse(int count, const struct pam_message **messages,
 	return all ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* Instead of sleeping, which would keep others from this thread: the loop tells it later. */
+/*
+ * Called by the library instead of sleeping: this thread is free for other checks, and the loop
+ * sends the refusal later.
+ */
 static void note_delay(int result, unsigned delay, void *context)
 {
 	struct external_auth *request = context;
@@ -89,7 +94,7 @@ static void note_delay(int result, unsigned delay, void *context)
 		request->delay = delay;
 }
 
-/* What the library takes as a pointer to data is here one to a function: POSIX has both alike. */
+/* The library takes the function as a pointer to data. In POSIX both have the same format. */
 static int set_delay_function(pam_handle_t *pam)
 {
 	void (*const function)(int, unsigned, void *) = note_delay;
@@ -115,7 +120,11 @@ static bool is_about_the_user(int result)
 	}
 }
 
-static int ask(pam_handle_t *pam, const char *remote, const char **step)
+/*
+ * Authenticate and check the account. *step is the step that has failed, if the result is an
+ * error.
+ */
+static int check(pam_handle_t *pam, const char *remote, const char **step)
 {
 	int result;
 
@@ -144,7 +153,7 @@ void pam_check(struct external_auth *request)
 	pthread_once(&once, prepare_forks);
 	result = library.pam_start(PAM_CHECK_SERVICE, request->user, &conversation, &pam);
 	if (result == PAM_SUCCESS)
-		result = ask(pam, request->remote, &step);
+		result = check(pam, request->remote, &step);
 	request->answer = result == PAM_SUCCESS ? EXTERNAL_AUTH_RIGHT
 		: is_about_the_user(result)	? EXTERNAL_AUTH_WRONG
 						: EXTERNAL_AUTH_FAILED;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The kernel knows which system user is at the other end of a Unix socket; it must have the name
- * of the database user, or a map of the ident file must say that it may be that one.
+ * The kernel reports the system user at the other end of a Unix socket. Its name must be the
+ * name of the database user, or an ident map must allow it to be that user.
  *
- * The name of a system user may come from a directory on the network, so it is asked for on a
- * helper thread. That is done for users that nobody knows too, so that time does not tell.
+ * The name of a system user may come from a directory on the network, so it is looked up on a
+ * helper thread. This is also done for unknown database users, so that the time of the refusal
+ * does not show which users exist.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -21,17 +22,20 @@ enum {
 	ENTRY_SIZE_MOST = 1024 * 1024,
 };
 
-struct question {
+struct name_lookup {
 	struct helper_job job;
 	struct registry *registry;
 	uid_t uid;
-	char *name; /* owned: the answer; NULL: there is no such user */
+	char *name; /* owned: the result; NULL: there is no such user */
 };
 
 /* --- on the helper ------------------------------------------------------------------------ */
 
-/* The user's name; NULL with ERANGE when its entry needs more room, or with another error. */
-static char *name_in(uid_t uid, size_t size)
+/*
+ * Return the user's name, for the caller to free, read with a buffer of this size. Returns NULL
+ * and sets errno when there is none; ERANGE means that its entry needs a larger buffer.
+ */
+static char *read_name(uid_t uid, size_t size)
 {
 	char *entry = malloc(size), *name = NULL;
 	struct passwd user, *found = NULL;
@@ -46,20 +50,20 @@ static char *name_in(uid_t uid, size_t size)
 	return name;
 }
 
-static void ask(struct helper_job *job)
+static void look_up(struct helper_job *job)
 {
-	struct question *question = (struct question *)job;
+	struct name_lookup *lookup = (struct name_lookup *)job;
 	size_t size = ENTRY_SIZE_FIRST;
 
 	do {
-		question->name = name_in(question->uid, size);
+		lookup->name = read_name(lookup->uid, size);
 		size *= 2;
-	} while (!question->name && errno == ERANGE && size <= ENTRY_SIZE_MOST);
+	} while (!lookup->name && errno == ERANGE && size <= ENTRY_SIZE_MOST);
 }
 
 /* --- on the loop -------------------------------------------------------------------------- */
 
-static bool may_be(struct client_link *client, const char *system_user)
+static bool is_allowed(struct client_link *client, const char *system_user)
 {
 	const struct ident_map *map = &client->login->rule->map;
 	const char *user = client->user->name;
@@ -73,43 +77,43 @@ static bool may_be(struct client_link *client, const char *system_user)
 	return false;
 }
 
-static enum auth_result judge(struct client_link *client, const struct question *question)
+static enum auth_result decide(struct client_link *client, const struct name_lookup *lookup)
 {
-	if (!question->name)
+	if (!lookup->name)
 		link_log_repeated(&client->link, LEVEL_WARNING, "no system user has the uid %u",
-			(unsigned)question->uid);
-	else if (may_be(client, question->name) && exchange_is_known(client))
+			(unsigned)lookup->uid);
+	else if (is_allowed(client, lookup->name) && exchange_is_known(client))
 		return AUTH_PASSED;
 	return exchange_refuse(client);
 }
 
 static void finish(struct helper_job *job)
 {
-	struct question *question = (struct question *)job;
+	struct name_lookup *lookup = (struct name_lookup *)job;
 	struct client_link *client =
-		job->cancelled ? NULL : client_login_find(question->registry, job->link);
+		job->cancelled ? NULL : client_login_find(lookup->registry, job->link);
 
 	if (client)
-		client->login->steps->proceed(client, judge(client, question));
-	free(question->name);
-	free(question);
+		client->login->steps->proceed(client, decide(client, lookup));
+	free(lookup->name);
+	free(lookup);
 }
 
 static bool submit(struct client_link *client, uid_t uid)
 {
 	struct registry *registry = link_registry(&client->link);
-	struct question *question = calloc(1, sizeof(*question));
+	struct name_lookup *lookup = calloc(1, sizeof(*lookup));
 
-	if (!question)
+	if (!lookup)
 		return false;
-	question->job.work = ask;
-	question->job.done = finish;
-	question->job.link = client->link.id;
-	question->registry = registry;
-	question->uid = uid;
-	if (helper_submit(registry->system_users, &question->job))
+	lookup->job.work = look_up;
+	lookup->job.done = finish;
+	lookup->job.link = client->link.id;
+	lookup->registry = registry;
+	lookup->uid = uid;
+	if (helper_submit(registry->system_users, &lookup->job))
 		return true;
-	free(question);
+	free(lookup);
 	return false;
 }
 

@@ -15,8 +15,8 @@ static enum auth_result begin(struct client_link *client)
 	return AUTH_PENDING;
 }
 
-/* The keys of the password that the client of this id sent are there. */
-static void derived(struct registry *registry, const struct derivation_owner *owner,
+/* The keys of a client's password have been derived; keys is NULL when out of memory. */
+static void on_derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
 	struct client_link *client = client_login_find(registry, owner->link);
@@ -39,7 +39,7 @@ static enum auth_result derive(
 	};
 
 	if (!derivation_start(
-		    link_registry(&client->link), &owner, password, parameters, derived))
+		    link_registry(&client->link), &owner, password, parameters, on_derived))
 		return exchange_refuse(client);
 	client->login->deriving = true;
 	return AUTH_PENDING;
@@ -59,22 +59,24 @@ static enum auth_result check_scram(
 }
 
 /*
- * A wrong password for a SCRAM secret is refused after a derivation. Where there are such secrets
- * every refusal takes one, else the time would tell who exists.
+ * A wrong password for a SCRAM secret is refused after a derivation. If there are such secrets,
+ * derive keys before every refusal: otherwise the time of a refusal would show which users
+ * exist.
  */
-static enum auth_result refuse_as_late(struct client_link *client, const char *password)
+static enum auth_result refuse_after_derivation(
+	struct client_link *client, const char *password)
 {
 	const struct registry *registry = link_registry(&client->link);
-	struct scram_secret nobodys = {
+	struct scram_secret mock = {
 		.iterations = (uint32_t)registry->process->settings->scram_iterations,
 		.salt_length = SCRAM_SALT_SIZE,
 	};
 
 	if (!registry->process->has_scram_secrets)
 		return exchange_refuse(client);
-	random_fill(&registry->loop->random, nobodys.salt, SCRAM_SALT_SIZE);
+	random_fill(&registry->loop->random, mock.salt, SCRAM_SALT_SIZE);
 	client->login->never = true;
-	return derive(client, password, &nobodys);
+	return derive(client, password, &mock);
 }
 
 static bool check_md5(struct client_link *client, const char *secret, const char *password)
@@ -93,10 +95,10 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	const char *secret = exchange_secret(client);
 	bool hash_equal, equal = false;
 
-	/* While the first is looked at there is no second. */
+	/* A second password is refused while the first one is checked. */
 	if (client->login->deriving || !exchange_is_password(body, length))
 		return exchange_refuse(client);
-	/* For every kind, and for nobody: the time must not tell which it is. */
+	/* For every kind of secret, and for none: the time must not show which kind it is. */
 	hash_equal = check_md5(client, secret ? secret : "", password);
 	switch (secret_kind(secret)) {
 	case SECRET_PLAIN:
@@ -111,7 +113,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	case SECRET_EMPTY:
 		break;
 	}
-	return equal ? AUTH_PASSED : refuse_as_late(client, password);
+	return equal ? AUTH_PASSED : refuse_after_derivation(client, password);
 }
 
 const struct auth_method auth_plain = {

@@ -11,11 +11,11 @@ static void on_time(evutil_socket_t fd, short what, void *argument)
 
 	(void)fd;
 	(void)what;
-	refusal_forget(client->login);
+	refusal_cancel(client->login);
 	client->login->steps->proceed(client, exchange_refuse(client));
 }
 
-/* A timer of its own: the deadlines of the loop are too far apart for a few milliseconds. */
+/* A libevent timer, since the deadlines of the loop are too coarse for a few milliseconds. */
 enum auth_result refusal_at(struct client_link *client, usec_t time)
 {
 	struct loop *loop = client->link.stream.loop;
@@ -35,12 +35,12 @@ enum auth_result refusal_at(struct client_link *client, usec_t time)
 	return AUTH_PENDING;
 }
 
-bool refusal_is_held(const struct login *login)
+bool refusal_is_pending(const struct login *login)
 {
 	return login->held_refusal != NULL;
 }
 
-void refusal_forget(struct login *login)
+void refusal_cancel(struct login *login)
 {
 	if (login->held_refusal)
 		event_free(login->held_refusal);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SCRAM-SHA-256 towards clients. RFC 5802, RFC 7677; protocol: "SASL Authentication".
+ * SCRAM-SHA-256 authentication of clients. RFC 5802, RFC 7677; protocol: "SASL Authentication".
  *
  * The keys of a plain secret are derived once, on a helper thread while the client computes its
- * own half, and kept with the user. Unknown users go through the same exchange with a salt that
- * stays the same for their name, and fail at its end; but not before keys could have been derived
- * for them, and so do all, else the first login of a user with a plain secret would be known by
- * its refusal, which waits for the keys.
+ * own keys, and stored with the user. Unknown users go through the same exchange, with a salt
+ * that depends only on their name, and are refused at its end.
+ *
+ * Every refusal is delayed until keys could have been derived. Otherwise the refusal of the
+ * first login of a user with a plain secret, which waits for the keys, would come later than
+ * that of an unknown user, and show that the user exists.
  */
 #include "crypt/scram.h"
 
@@ -23,7 +25,7 @@
 #include "wire/reader.h"
 #include "wire/writer.h"
 
-/* Inside of TLS the exchange may be bound to our certificate, which is offered first. */
+/* Over TLS the exchange can be bound to the pooler's certificate; this is offered first. */
 static enum auth_result begin(struct client_link *client)
 {
 	/* A list of mechanisms ends with an empty name. */
@@ -40,7 +42,7 @@ static enum auth_result begin(struct client_link *client)
 	return AUTH_PENDING;
 }
 
-/* False: it is none of those that were offered. */
+/* Returns false when the mechanism is none of those that were offered. */
 static bool choose_mechanism(struct login *login, const char *mechanism)
 {
 	if (strcmp(mechanism, SCRAM_MECHANISM) == 0)
@@ -55,7 +57,10 @@ static bool choose_mechanism(struct login *login, const char *mechanism)
 	return true;
 }
 
-/* Nobody can tell an unknown user's salt from a known one's: it is as lasting, and as random. */
+/*
+ * Make the verifier of an unknown user. Its salt looks like that of a known user: it
+ * is random and the same at each login. Returns false when OpenSSL fails.
+ */
 static bool mock_verifier(struct client_link *client, struct scram_secret *out)
 {
 	const struct registry *registry = link_registry(&client->link);
@@ -91,10 +96,10 @@ static bool waits_for(const struct login *login, const struct scram_secret *para
 }
 
 /*
- * Those who have sent their last message already can now be judged; but not by the keys of a
- * secret that is theirs no more.
+ * Continue the logins that wait for these keys: those that have received the client's final
+ * message are checked now. A login with another secret by now is refused.
  */
-static void wake_waiters(struct registry *registry, const struct user_keys *keys,
+static void proceed_waiting(struct registry *registry, const struct user_keys *keys,
 	const struct scram_secret *verifier)
 {
 	struct link *link, *next;
@@ -116,8 +121,8 @@ static void wake_waiters(struct registry *registry, const struct user_keys *keys
 	}
 }
 
-/* Nothing will come for those who wait for the keys of this salt, the asker or others. */
-static void refuse_waiters(struct registry *registry, const struct scram_secret *parameters)
+/* The derivation for this salt has failed: refuse all logins that wait for its keys. */
+static void refuse_waiting(struct registry *registry, const struct scram_secret *parameters)
 {
 	struct link *link, *next;
 
@@ -130,34 +135,34 @@ static void refuse_waiters(struct registry *registry, const struct scram_secret 
 }
 
 /*
- * The keys of a plain secret are there: for all who have that secret, whether or not the asker
- * waits.
+ * The keys of a plain secret have been derived: for all logins with this secret, even if the
+ * login that started the derivation has ended. keys is NULL when out of memory.
  */
-static void derived(struct registry *registry, const struct derivation_owner *owner,
+static void on_derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
 	struct scram_secret *verifier = &owner->into->verifier;
-	const bool is_wanted =
-		same_salt(verifier, parameters); /* by those who come from now on */
+	/* False: the secret or the iteration count has changed, and a new salt was chosen. */
+	const bool is_current = same_salt(verifier, parameters);
 	struct scram_secret made = *parameters;
 
 	if (!keys) {
-		if (is_wanted)
-			verifier->salt_length = 0; /* the next login tries again */
-		refuse_waiters(registry, parameters);
+		if (is_current)
+			verifier->salt_length = 0; /* the next login starts another one */
+		refuse_waiting(registry, parameters);
 		return;
 	}
 	memcpy(made.stored_key, keys->stored_key, SCRAM_KEY_SIZE);
 	memcpy(made.server_key, keys->server_key, SCRAM_KEY_SIZE);
-	if (is_wanted) {
+	if (is_current) {
 		*verifier = made;
 		owner->into->verifier_known = true;
 	}
-	wake_waiters(registry, owner->into, &made);
+	proceed_waiting(registry, owner->into, &made);
 	explicit_bzero(&made, sizeof(made));
 }
 
-/* Start the derivation of a plain secret's keys with a salt of our own choice. */
+/* Start the derivation of a plain secret's keys with a new random salt. */
 static bool start_derivation(struct client_link *client, struct user_keys *keys)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -167,15 +172,15 @@ static bool start_derivation(struct client_link *client, struct user_keys *keys)
 	keys->verifier.salt_length = SCRAM_SALT_SIZE;
 	random_fill(&registry->loop->random, keys->verifier.salt, SCRAM_SALT_SIZE);
 	if (derivation_start(
-		    registry, &owner, exchange_secret(client), &keys->verifier, derived))
+		    registry, &owner, exchange_secret(client), &keys->verifier, on_derived))
 		return true;
 	keys->verifier.salt_length = 0;
 	return false;
 }
 
 /*
- * Keys derived with another count than the one in force are forgotten, or will be when they are
- * there: the count of those who exist would differ from that of those who do not.
+ * Drop keys that were or are being derived with another iteration count than the one in force:
+ * unknown users have the one in force, so another count would show that a user exists.
  */
 static void forget_outdated(struct client_link *client, struct user_keys *keys)
 {
@@ -200,7 +205,7 @@ static bool choose_verifier(struct client_link *client)
 	if (!keys)
 		return false;
 	forget_outdated(client, keys);
-	/* Not known, and no salt chosen: nobody has asked for the keys of this plain secret yet. */
+	/* Without a salt no derivation of this plain secret's keys has been started yet. */
 	if (!keys->verifier_known && keys->verifier.salt_length == 0 &&
 		!start_derivation(client, keys))
 		return false;
@@ -247,13 +252,16 @@ static enum auth_result answer_first(
 	return result == SCRAM_GOOD ? AUTH_PENDING : exchange_refuse(client);
 }
 
-/* The key that the client proved opens servers that store the same secret. */
+/*
+ * Store the key that the client has proved: with it pgusher logs in to servers with this
+ * secret.
+ */
 static void remember_client_key(
 	struct client_link *client, const uint8_t client_key[SCRAM_KEY_SIZE])
 {
 	struct user_keys *keys = exchange_keys(client);
 
-	/* The secret may have changed since the exchange began: then the key opens nothing. */
+	/* The secret may have changed since the exchange began: the key is useless then. */
 	if (!keys || !keys->is_scram ||
 		memcmp(keys->verifier.stored_key, client->login->verifier.stored_key,
 			SCRAM_KEY_SIZE) != 0)
@@ -264,7 +272,10 @@ static void remember_client_key(
 	keys->client_key_known = true;
 }
 
-/* A send costs more than the rest of the exchange, so this one is shared with the welcome. */
+/*
+ * Keep AuthenticationSASLFinal, to send it together with the welcome: a write of its own would
+ * cost more than the rest of the exchange. Returns false when out of memory.
+ */
 static bool keep_sasl_final(struct login *login, const struct buffer *message)
 {
 	writer_authentication(
@@ -305,12 +316,15 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 
 	if (!login->answered_first)
 		return answer_first(client, body, length);
-	/* It has had its answer, though it has not been told. Nor may what is too long tell more. */
-	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 || refusal_is_held(login))
+	/*
+	 * Refuse a second final message, also while the refusal of the first one is delayed. A
+	 * message that is too long is refused like any other, so that it reveals nothing.
+	 */
+	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 || refusal_is_pending(login))
 		return exchange_refuse(client);
 	if (!login->deriving)
 		return check_final(client, (const char *)body, length);
-	/* The helper is not done yet. */
+	/* The keys are not derived yet: keep the message until they are. */
 	if (!buffer_append(&login->final, body, length))
 		return exchange_refuse(client);
 	return AUTH_PENDING;

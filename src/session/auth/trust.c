@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* No password: `any` lets everybody in, `trust` whoever is known. */
+/* No password: `any` accepts every client, `trust` every client of a known user. */
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
 
@@ -9,7 +9,7 @@ static enum auth_result pass(struct client_link *client)
 	return AUTH_PASSED;
 }
 
-/* Known means: in the auth_file, or looked up, be the secret there empty. */
+/* A known user is in the auth_file or was found by auth_query, even with an empty secret. */
 static enum auth_result pass_if_known(struct client_link *client)
 {
 	return exchange_is_known(client) ? AUTH_PASSED : exchange_refuse(client);

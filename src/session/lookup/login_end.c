@@ -25,7 +25,7 @@ void login_end(struct client_link *client, enum client_state state)
 	if (login->external_auth)
 		external_auth_abandon(login->external_auth);
 	derivation_abandon(link_registry(&client->link), login->derivation);
-	refusal_forget(login);
+	refusal_cancel(login);
 	credential_unref(login->credential);
 	hba_unref(login->hba);
 	scram_server_free(&login->scram);

@@ -233,7 +233,7 @@ static void wait_for_answer(struct endpoint *client)
 	while (!is_closed(client) &&
 		endpoint_client(client)->link.state == CLIENT_AUTHENTICATING &&
 		endpoint_client(client)->login->external_auth &&
-		endpoint_client(client)->login->external_auth->state != EXTERNAL_AUTH_HELD)
+		endpoint_client(client)->login->external_auth->state != EXTERNAL_AUTH_DELAYED)
 		fake_wait();
 }
 
@@ -610,16 +610,16 @@ static void test_logins_beyond_the_queue_wait_in_order(void **state)
 		snprintf(name, sizeof(name), "late%u", i);
 		late[i] = log_in(name, "db", "secret");
 		assert_int_equal(endpoint_client(late[i])->login->external_auth->state,
-			EXTERNAL_AUTH_WAITS);
+			EXTERNAL_AUTH_WAITING);
 	}
 	assert_true(fake_logged("WARNING LDAP queue is full, waiting"));
 	/* A place becomes free, and the first waiting login gets it. */
 	for (unsigned i = 0; i < COUNT(late); i++) {
 		assert_int_equal(endpoint_client(late[i])->login->external_auth->state,
-			EXTERNAL_AUTH_WAITS);
+			EXTERNAL_AUTH_WAITING);
 		let_one_check_pass();
 		while (endpoint_client(late[i])->login->external_auth->state ==
-			EXTERNAL_AUTH_WAITS)
+			EXTERNAL_AUTH_WAITING)
 			fake_wait();
 	}
 	set_gate_closed(false);
@@ -725,7 +725,7 @@ static void test_ldap_and_pam_have_separate_queues(void **state)
 	fake_set("auth_type", "pam");
 	client = log_in("external", "db", "secret");
 	assert_int_equal(
-		endpoint_client(client)->login->external_auth->state, EXTERNAL_AUTH_ASKED);
+		endpoint_client(client)->login->external_auth->state, EXTERNAL_AUTH_SUBMITTED);
 	assert_false(fake_logged("queue is full"));
 	set_gate_closed(false);
 	assert_accepted(client);
