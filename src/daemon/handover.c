@@ -168,7 +168,7 @@ static bool are_logins_settled(const struct registry *registry)
 	const struct link *link;
 
 	TAILQ_FOREACH (link, &registry->logins, place) {
-		if (!inventory_has(link) && !link->stream.tls)
+		if (!inventory_includes(link) && !link->stream.tls)
 			return false;
 	}
 	return true;
@@ -195,7 +195,7 @@ static bool is_settled(struct handover *handover)
 static void close_unsettled(struct link *link, const struct handover *handover)
 {
 	(void)handover;
-	if (inventory_has(link) || link->stream.tls)
+	if (inventory_includes(link) || link->stream.tls)
 		return;
 	if (link->kind == LINK_CLIENT && !client_is_logged_in(client_of(link)) &&
 		link->state != CLIENT_CLOSED)
@@ -296,7 +296,7 @@ static void leave_behind(struct link *link, const struct handover *handover)
 	(void)handover;
 	if (link->kind == LINK_CLIENT && link->state == CLIENT_CONSOLE)
 		client_close_for(client_of(link), REASON_PROCESS_ENDS);
-	if (!inventory_has(link))
+	if (!inventory_includes(link))
 		return;
 	if (link->kind == LINK_CLIENT && link->state != CLIENT_CLOSED)
 		client_close_for(client_of(link), REASON_DISKO_OVER);

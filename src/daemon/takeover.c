@@ -115,7 +115,7 @@ bool takeover_adopt(struct takeover *takeover, struct registry *registry)
 	if (!takeover->adoption)
 		return false;
 	if (!takeover->is_ours)
-		adoption_statements_keep_clear(registry);
+		adoption_statements_skip_pgbouncer_numbers(registry);
 	for (size_t i = 0; (item = item_at(takeover, i)) != NULL; i++) {
 		if (adopt_item(takeover, item))
 			continue;
@@ -178,7 +178,7 @@ void takeover_wait(const struct takeover *takeover, const char *pidfile)
 
 void takeover_resume(struct takeover *takeover)
 {
-	adoption_wake(takeover->adoption);
+	adoption_activate(takeover->adoption);
 }
 
 static void close_descriptors(struct buffer *descriptors)

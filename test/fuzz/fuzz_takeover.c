@@ -173,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin();
 	if (send_all(data, size)) {
 		adoption_join(adoption);
-		adoption_wake(adoption);
+		adoption_activate(adoption);
 		answer_all();
 		for (int i = 0; i < TURNS; i++)
 			loop_turn(&loop, false);

@@ -9,8 +9,8 @@
 #include "model/registry.h"
 
 /*
- * The server has answered the login with an ErrorResponse, whose body is passed: log it, and
- * close the server.
+ * The server has answered the login with an ErrorResponse, of which this is the body: log it,
+ * and close the server.
  */
 void server_failure_receive_error(
 	struct server_link *server, const uint8_t *body, size_t length);

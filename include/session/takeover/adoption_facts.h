@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What another process has told of all but its connections: counters, pauses, secrets, welcomes.
- * The half of session/takeover/adoption that has no descriptors.
+ * Adopts everything but connections from another process: counters, pauses, secrets, welcomes.
+ * The part of takeover/adoption that has no descriptors.
  */
 #ifndef PGUSHER_SESSION_TAKEOVER_ADOPTION_FACTS_H
 #define PGUSHER_SESSION_TAKEOVER_ADOPTION_FACTS_H
 
 #include "session/takeover/link_record.h"
 
-/* One record of this kind; one that is not known is passed over. False: it is broken. */
+/*
+ * Adopt one record of this enum inventory_kind; a kind that is not known is skipped. Returns
+ * false when the record is malformed.
+ */
 bool adoption_facts_take(struct registry *registry, uint8_t kind, struct reader *reader);
 
-/* See adoption_secret(). */
+/* Does the work of adoption_secret(). */
 void adoption_facts_secret(struct registry *registry, const char *database, const char *user,
 	const char *secret, const uint8_t client_key[SCRAM_KEY_SIZE]);
 
-/* The pool of these names, made if need be; NULL: there can be none, or no memory. */
+/*
+ * Return the pool of this database and user, which is made if there is none yet. Returns NULL
+ * when there can be no such pool, or when out of memory.
+ */
 struct pool *adoption_facts_pool(
 	struct registry *registry, const char *database_name, const char *user_name);
 
-/* The moment that long ago; 0: there was none. */
+/* Return the time of the loop `age` microseconds ago. 0 gives 0: there is no such time. */
 usec_t adoption_facts_moment(const struct registry *registry, uint64_t age);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The connections of an adoption: what both kinds have, and how one is found by the handle that the
- * other process had for it. For session/takeover/adoption and its two kinds, nobody else.
+ * The links of an adoption: what clients and servers have in common, and the table that finds
+ * them by their handles in the other process. Only takeover/adoption, adoption_clients and
+ * adoption_servers use it.
  */
 #ifndef PGUSHER_SESSION_TAKEOVER_ADOPTION_LINKS_H
 #define PGUSHER_SESSION_TAKEOVER_ADOPTION_LINKS_H
@@ -10,33 +11,42 @@
 
 struct adoption_statements;
 
-/* A link that was adopted, by the handle that the other process had for it. */
+/* A link that was adopted. */
 struct adopted_link {
 	UT_hash_handle by_handle;
-	uint64_t handle, peer;
+	uint64_t handle, peer; /* handles of the link and its peer in the other process */
 	struct link *link;
-	struct link_record_bytes backlog; /* lent, as the next */
+	struct link_record_bytes backlog; /* points into the record, as the next */
 	struct tagged_field operations; /* of a server: prepared statements, in flight */
 };
 
 struct adoption {
 	struct registry *registry;
 	struct adopted_link *entries; /* uthash, in the order in which they came */
-	struct adoption_statements *statements; /* until all have been joined */
+	struct adoption_statements *statements; /* until all links have been joined */
 };
 
-/* What both kinds have. False: no memory, or it is not as it should be. */
+/*
+ * Fill in what clients and servers have in common. Returns false when out of memory, or when
+ * the record is invalid.
+ */
 bool adoption_links_fill(
 	struct registry *registry, struct link *link, const struct link_record *record);
 
-/* Let go of that again, of one that stands in no list yet, and close it. */
-void adoption_links_forget(struct link *link);
+/*
+ * Undo adoption_links_fill() and close the stream, for a link that is in no list yet. The
+ * link's own memory belongs to the caller.
+ */
+void adoption_links_drop(struct link *link);
 
-/* NULL: there is none of this handle. */
+/* Return the adopted link with this handle, or NULL. */
 struct adopted_link *adoption_links_find(const struct adoption *adoption, uint64_t handle);
 
-/* False: the handle is known already, or no memory. */
-bool adoption_links_remember(
+/*
+ * Add the link to the table. Returns false when its handle is in the table already, or when out
+ * of memory.
+ */
+bool adoption_links_add(
 	struct adoption *adoption, struct link *link, const struct link_record *record);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The servers of an adoption (session/takeover/adoption): each as the other process left it. */
+/* Adopts servers (takeover/adoption) in the state that they had in the other process. */
 #ifndef PGUSHER_SESSION_TAKEOVER_ADOPTION_SERVERS_H
 #define PGUSHER_SESSION_TAKEOVER_ADOPTION_SERVERS_H
 
@@ -7,7 +7,10 @@
 
 struct adoption;
 
-/* The descriptor is taken over: what cannot be rebuilt is closed. */
+/*
+ * Rebuild one server. The descriptor is taken over; it is closed if the server cannot be
+ * rebuilt.
+ */
 void adoption_servers_take(struct adoption *adoption, const struct link_record *record, int fd);
 
 #endif

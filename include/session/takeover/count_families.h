@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Everything that is counted and never lowered, but totals of traffic: one row for each array of
- * counters, with the words that its elements have. session/takeover/count_record tells another process of
- * it; so a new counter needs a row here, or it begins anew with each online restart.
+ * Every counter that is never lowered, except totals of traffic: one row for each array of
+ * counters, with the labels of its elements. takeover/count_record writes them for another
+ * process. A new counter needs a row here; otherwise it restarts at zero with each online
+ * restart.
  */
 #ifndef PGUSHER_SESSION_TAKEOVER_COUNT_FAMILIES_H
 #define PGUSHER_SESSION_TAKEOVER_COUNT_FAMILIES_H
@@ -11,22 +12,24 @@
 
 enum count_shape {
 	COUNT_NUMBER, /* uint64_t: a total */
-	COUNT_HISTOGRAM, /* struct histogram: its sum, and pairs of bounds */
-	COUNT_HISTOGRAM_AT, /* a pointer to one, which may be NULL */
-	COUNT_LATENCY, /* struct latency_counts: its longest time, and pairs of times */
+	COUNT_HISTOGRAM, /* struct histogram: its sum, and pairs of bound and count */
+	COUNT_HISTOGRAM_AT, /* a pointer to a struct histogram, which may be NULL */
+	COUNT_LATENCY, /* struct latency_counts: longest time, and pairs of time and count */
 };
 
-/* Counts of one kind, as they stand in a struct: rows of as many as there are words. */
+/* An array of counters in a struct: `row_count` rows of `column_count` elements. */
 struct count_family {
 	const char *name;
-	const char *const *rows,
-		*const *words; /* NULL: one row, one word, both without a name */
-	unsigned row_count, word_count;
+	const char *const *rows, *const *columns; /* labels; NULL: one without a label */
+	unsigned row_count, column_count;
 	enum count_shape shape;
-	size_t offset, stride;
+	size_t offset, stride; /* of the first element, and from one to the next */
 };
 
-/* The struct in which families stand, of whoever is being told of; NULL: there is none. */
+/*
+ * Return the struct that holds the counters of this owner, or NULL when there is none. make:
+ * make it if there is none yet; NULL means out of memory then.
+ */
 typedef void *count_place(void *owner, bool make);
 
 struct count_table {
@@ -35,7 +38,9 @@ struct count_table {
 	count_place *place;
 };
 
-/* Of a registry, a database, a pool; each ends with a table that has no families. */
+/*
+ * The counters of a registry, a database and a pool; a table without families ends each list.
+ */
 extern const struct count_table count_tables_of_process[], count_tables_of_database[],
 	count_tables_of_pool[];
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Everything that a process has, written down record by record for another one that goes on with
- * it: settings of the moment, databases, pools, users' keys, connections. session/takeover/adoption reads
- * it.
+ * Writes the whole state of a process as records, for another process that takes over: state of
+ * the process, databases, pools, users' keys, connections. takeover/adoption reads them.
  *
- * Only what can go is written: connections that are encrypted, and those paired with one, stay
- * with the process that has their keys.
+ * Encrypted connections, and connections paired with an encrypted one, are left out: they stay
+ * with the process that has their TLS keys.
  */
 #ifndef PGUSHER_SESSION_TAKEOVER_INVENTORY_H
 #define PGUSHER_SESSION_TAKEOVER_INVENTORY_H
 
 #include "model/registry.h"
 
-/* The version of all of it. What only adds tags, kinds and states does not change it. */
+/* The version of the format. New tags, kinds and states do not change it. */
 enum { INVENTORY_VERSION = 1 };
 
 enum inventory_kind {
@@ -20,13 +19,13 @@ enum inventory_kind {
 	INVENTORY_DATABASE = 'B',
 	INVENTORY_USER = 'U',
 	INVENTORY_POOL = 'P',
-	INVENTORY_STATEMENT = 'T', /* before those who have it */
+	INVENTORY_STATEMENT = 'T', /* before the links that use it */
 	INVENTORY_LISTENER = 'L', /* with a descriptor, as the next two */
 	INVENTORY_CLIENT = 'C',
 	INVENTORY_SERVER = 'S',
 };
 
-/* Numbers are for ever, as those of session/takeover/link_record. */
+/* Never change or reuse a number: other versions read them. */
 enum inventory_tag {
 	INVENTORY_VERSION_TEXT = 1,
 	INVENTORY_LAST_ID = 2,
@@ -50,17 +49,21 @@ enum inventory_tag {
 	INVENTORY_GENERATION = 20,
 	INVENTORY_PARSES = 21,
 	INVENTORY_BINDS = 22,
-	INVENTORY_COUNTS =
-		23, /* of process, database, pool: see session/takeover/count_record */
+	INVENTORY_COUNTS = 23, /* of process, database, pool: see takeover/count_record */
 };
 
-/* Takes each record, a whole message, and its descriptor (-1: none). False ends it all. */
+/*
+ * Receives each record, which is a whole message, and its descriptor (-1: none), which stays
+ * with the registry. The record is valid during the call. Returns false to stop the writing.
+ */
 typedef bool inventory_function(void *context, const struct buffer *record, int fd);
 
-/* Write everything down. False: no memory, or somebody said so. */
+/*
+ * Write all records. Returns false when out of memory, or when the function has returned false.
+ */
 bool inventory_write(const struct registry *registry, inventory_function *take, void *context);
 
-/* Does the link go along? Every other stays. */
-bool inventory_has(const struct link *link);
+/* Is the link written, and so taken over? All other links stay with this process. */
+bool inventory_includes(const struct link *link);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A connection written down, so that another process can go on with it: all that its link knows
- * but its descriptor, which travels beside.
+ * The record of a connection for another process that takes it over: the state of its link. The
+ * descriptor is passed beside the record.
  *
- * What is read comes from another process, and may be another version's: nothing in a record is
- * believed before session/takeover/adoption has looked at it.
+ * A record that is read comes from another process, perhaps of another version: nothing in it
+ * may be used before takeover/adoption has checked it.
  */
 #ifndef PGUSHER_SESSION_TAKEOVER_LINK_RECORD_H
 #define PGUSHER_SESSION_TAKEOVER_LINK_RECORD_H
@@ -16,7 +16,7 @@
 enum link_record_flag {
 	LINK_RECORD_DISCARDING = 1 << 0,
 	LINK_RECORD_CUT = 1 << 1,
-	LINK_RECORD_PAUSED = 1 << 2, /* its reading */
+	LINK_RECORD_PAUSED = 1 << 2, /* it is not read from */
 	LINK_RECORD_NOTIFIED = 1 << 3,
 	LINK_RECORD_RING_FULL = 1 << 4,
 	LINK_RECORD_COPYING_IN = 1 << 5,
@@ -32,41 +32,43 @@ enum link_record_flag {
 	LINK_RECORD_UNNAMED_PASSING = 1 << 15,
 	LINK_RECORD_FORGETTING = 1 << 16,
 	LINK_RECORD_GATHERED = 1 << 17,
-	LINK_RECORD_RESET = 1 << 18, /* of a server: see session/rules/restore */
+	LINK_RECORD_RESET = 1 << 18, /* of a server: see rules/restore */
 	LINK_RECORD_RESTORING = 1 << 19,
 };
 
-/* A run of bytes, lent. */
+/* Bytes that belong to the message that was read. */
 struct link_record_bytes {
 	const uint8_t *at; /* NULL: none */
 	size_t length;
 };
 
-/* Ages are in microseconds, and 0 where there is none. Texts and bytes are lent. */
+/*
+ * Ages are in microseconds, 0: there is none. Texts and bytes belong to the message that was
+ * read.
+ */
 struct link_record {
 	enum link_kind kind;
-	uint64_t handle,
-		peer; /* of this link and its peer, among those written down together */
+	uint64_t handle, peer; /* identify this link and its peer within one inventory */
 	uint64_t id; /* 0: it gets a new one */
 	const char *state; /* its name */
-	const char *database, *user; /* of a server: as whom it has logged in */
+	const char *database, *user; /* of a server: the user of its login */
 	const char *pool_user; /* of a client: the user of its pool */
 	struct address remote;
-	uint64_t age, quiet; /* since it connected, and since it was last heard of */
+	uint64_t age, quiet; /* time since it connected, and since its last request */
 	uint64_t query_age, transaction_age, wait_age;
 	uint64_t remaining, flags, protocol;
 	enum startup_replication replication;
-	const char *options; /* of a client of replication; NULL: none */
+	const char *options; /* of a replication client; NULL: none */
 	struct link_record_bytes key, held, backlog;
 	struct link_record_bytes requests; /* pairs of type and action */
 	struct link_record_bytes where;
 	uint64_t host, status;
 	uint64_t close_cause; /* of a server to be closed when it is free */
-	struct link_record_bytes target; /* of a server's database, as it was configured */
+	struct link_record_bytes target; /* of a server: see link_record_target() */
 	struct link_record_bytes parameters; /* names and values, each with its NUL */
-	struct link_record_bytes followed; /* name, is there a value, value */
-	struct link_record_bytes asked,
-		asked_followed; /* of a client, likewise: at its start */
+	struct link_record_bytes followed; /* name, 1 or 0: with a value or not, value */
+	/* Of a client: the parameters of its startup message, in the same form. */
+	struct link_record_bytes asked, asked_followed;
 	struct statement_record statements;
 };
 
@@ -76,24 +78,36 @@ static inline bool link_record_is_set(
 	return record->flags & flag;
 }
 
-/* Write the link down, as one message. */
+/* Append the record of the link, as one message of this enum inventory_kind. */
 void link_record_write(struct buffer *out, uint8_t kind, const struct link *link);
 
-/* Read a record whose kind has been read. False: it is broken. */
+/*
+ * Read a record, behind its kind. The result points into the reader's bytes. Returns false
+ * when the record is malformed.
+ */
 bool link_record_read(struct reader *reader, enum link_kind kind, struct link_record *out);
 
-/* Where the servers of a database are, in bytes that are the same only if it is the same. */
+/*
+ * Append host, database name and port: equal bytes mean that servers of the database may be
+ * kept.
+ */
 void link_record_target(struct buffer *out, const struct database_config *config);
 
-/* Tracked parameters, as fields that other records have too. */
+/* Append a field of this tag with the tracked parameters of the set. */
 void link_record_write_parameters(struct buffer *out, uint16_t tag,
 	const struct parameter_table *table, const struct parameters *set);
 
-/* The set with these names and values, as far as they are tracked; NULL: no memory. Counted. */
+/*
+ * Return the set with these names and values, a reference for the caller. Names that are not
+ * tracked are skipped. Returns NULL when out of memory.
+ */
 struct parameters *link_record_parameters(
 	struct parameter_table *table, const struct link_record_bytes *bytes);
 
-/* The same with what the link, of this kind, follows besides; NULL: also if that is too much. */
+/*
+ * Return a set as link_record_parameters() does, with the followed parameters of a link of this
+ * kind too. Returns NULL when out of memory, or when there are too many followed parameters.
+ */
 struct parameters *link_record_set(struct parameter_table *table, enum link_kind kind,
 	const struct link_record_bytes *tracked, const struct link_record_bytes *followed);
 

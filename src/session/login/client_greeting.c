@@ -256,7 +256,7 @@ static ssize_t begin_direct_tls(struct client_link *client, uint8_t *data, ssize
 	return tls_receive_again(stream, data, (size_t)got, LOOP_RECEIVE_SIZE);
 }
 
-/* Close a client that has disconnected, or whose TLS handshake has failed. */
+/* The client has disconnected, or TLS has failed: close it. */
 static void close_disconnected(struct client_link *client)
 {
 	const char *why = tls_error(&client->link.stream);

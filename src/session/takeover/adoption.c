@@ -42,7 +42,7 @@ void adoption_free(struct adoption *adoption)
 	free(adoption);
 }
 
-/* --- what both kinds have ----------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------------ */
 
 void adoption_link(struct adoption *adoption, const struct link_record *record, int fd)
 {
@@ -93,8 +93,8 @@ static bool is_paired(const struct link *link)
 		(link->kind == LINK_CLIENT ? (uint8_t)CLIENT_PAIRED : (uint8_t)SERVER_PAIRED);
 }
 
-/* Do both name each other, and are they what they should be? */
-static bool fit(const struct adopted_link *entry, const struct adopted_link *other)
+/* Do both records name each other as peers, and can the links be paired? */
+static bool can_be_paired(const struct adopted_link *entry, const struct adopted_link *other)
 {
 	return other && other->peer == entry->handle && is_paired(entry->link) &&
 		is_paired(other->link) && entry->link->kind != other->link->kind &&
@@ -112,7 +112,10 @@ static void leave_out(struct adoption *adoption, struct adopted_link *entry)
 	free(entry);
 }
 
-/* What is in flight needs both: without it neither can go on. */
+/*
+ * Give a server its operations in flight. If they are inconsistent, split the pair and mark the
+ * server, so that adoption_join() closes both.
+ */
 static void join_operations(struct adoption *adoption, struct adopted_link *entry)
 {
 	struct server_link *server = server_of(entry->link);
@@ -125,7 +128,7 @@ static void join_operations(struct adoption *adoption, struct adopted_link *entr
 		statements_unpair(server, client_of(peer));
 		peer->peer = entry->link->peer = NULL;
 	} else {
-		entry->peer = entry->handle; /* it has none: so it is left out */
+		entry->peer = entry->handle; /* a peer that is missing: the server is closed */
 	}
 }
 
@@ -139,14 +142,14 @@ void adoption_join(struct adoption *adoption)
 
 		if (!entry->peer && !is_paired(entry->link))
 			continue;
-		if (fit(entry, other))
+		if (can_be_paired(entry, other))
 			entry->link->peer = other->link;
 	}
 	HASH_ITER (by_handle, adoption->entries, entry, next) {
 		if (entry->link->kind == LINK_SERVER)
 			join_operations(adoption, entry);
 	}
-	/* Only now, since leaving one out must not leave its peer with half a pair. */
+	/* Close links without their peer last: every pair has been joined or split by now. */
 	HASH_ITER (by_handle, adoption->entries, entry, next) {
 		if ((entry->peer || is_paired(entry->link)) && !entry->link->peer)
 			leave_out(adoption, entry);
@@ -155,9 +158,9 @@ void adoption_join(struct adoption *adoption)
 	adoption->statements = NULL;
 }
 
-/* --- waking ------------------------------------------------------------------------------- */
+/* --- activation --------------------------------------------------------------------------- */
 
-static void wake(struct adopted_link *entry)
+static void activate(struct adopted_link *entry)
 {
 	struct link *link = entry->link;
 
@@ -166,7 +169,7 @@ static void wake(struct adopted_link *entry)
 	if (link->kind == LINK_SERVER && link->state == SERVER_CLOSED)
 		return;
 	if (!stream_owe(&link->stream, entry->backlog.at, entry->backlog.length))
-		log_write(LEVEL_ERROR, "no memory for what a connection is owed");
+		log_write(LEVEL_ERROR, "no memory for data that a connection has not sent yet");
 	stream_attach(&link->stream);
 	if (link->kind == LINK_CLIENT)
 		client_limits_start(client_of(link));
@@ -174,10 +177,10 @@ static void wake(struct adopted_link *entry)
 		pool_needs_work(link->pool);
 }
 
-void adoption_wake(struct adoption *adoption)
+void adoption_activate(struct adoption *adoption)
 {
 	struct adopted_link *entry, *next;
 
 	HASH_ITER (by_handle, adoption->entries, entry, next)
-		wake(entry);
+		activate(entry);
 }

@@ -18,7 +18,7 @@
 #include "session/work/client_session.h"
 #include "session/work/replication.h"
 
-/* CLIENT_STATES: there is none of that name that could be adopted. */
+/* Return the state of this name, or CLIENT_STATES when no client can be adopted in it. */
 static enum client_state client_state_of(const char *name)
 {
 	static const enum client_state states[] = {CLIENT_GREETING, CLIENT_WELCOMING,
@@ -31,7 +31,11 @@ static enum client_state client_state_of(const char *name)
 	return CLIENT_STATES;
 }
 
-/* The client's own pool by our configuration, and the one in which it was. */
+/*
+ * Put the client into its pool of the other process. If it belongs to another pool by this
+ * process's configuration, as after a RELOAD, the pool is marked. Returns false when there is
+ * no such pool.
+ */
 static bool find_client_pool(struct client_link *client, const struct link_record *record)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -72,7 +76,10 @@ static enum client_step step_of(enum client_state state, const struct link_recor
 								: CLIENT_STEP_NONE;
 }
 
-/* What it has asked for at its start, if that is told. False: no memory. */
+/*
+ * Set the parameters of the client's startup message, if the record has them. Returns false
+ * when out of memory.
+ */
 static bool take_asked(struct client_link *client, const struct link_record *record)
 {
 	if (!record->asked.at)
@@ -122,7 +129,7 @@ static void drop_client(struct client_link *client)
 	free(client->login);
 	free(client->replica);
 	parameters_unref(client->asked);
-	adoption_links_forget(&client->link);
+	adoption_links_drop(&client->link);
 	slab_give(&registry->clients, client);
 }
 
@@ -136,8 +143,8 @@ static void log_attempt(const struct client_link *client)
 			client->database->name, client->user->name);
 }
 
-/* Nothing is read from those who wait, whatever we are told. */
-static bool must_wait(enum client_state state)
+/* Clients in these states are not read from, even if their records lack LINK_RECORD_PAUSED. */
+static bool is_waiting(enum client_state state)
 {
 	return state == CLIENT_WAITING || state == CLIENT_WELCOMING ||
 		state == CLIENT_LAUNCHING;
@@ -156,13 +163,13 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 	}
 	stream_open_detached(&client->link.stream, registry->loop, fd,
 		state == CLIENT_GREETING ? &client_greeting_handlers : &client_session_handlers,
-		link_record_is_set(record, LINK_RECORD_PAUSED) || must_wait(state));
+		link_record_is_set(record, LINK_RECORD_PAUSED) || is_waiting(state));
 	limits_take_socket(registry);
 	if (!adoption_links_fill(registry, &client->link, record) ||
 		!fill_client(client, record, state) ||
 		!adoption_statements_fill_client(
 			adoption->statements, client, &record->statements) ||
-		!adoption_links_remember(adoption, &client->link, record)) {
+		!adoption_links_add(adoption, &client->link, record)) {
 		drop_client(client);
 		return;
 	}

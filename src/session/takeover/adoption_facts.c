@@ -28,7 +28,7 @@ struct pool *adoption_facts_pool(
 	return user ? registry_open_pool(registry, database, user) : NULL;
 }
 
-/* What an inventory's records other than links hold; lent. */
+/* The fields of all records but those of links. They point into the record. */
 struct facts {
 	const char *name, *user, *secret;
 	struct link_record_bytes client_key, welcome, head, stats, counts;
@@ -134,7 +134,7 @@ static void adopt_database(struct registry *registry, const struct facts *facts)
 	database->disabled = facts->disabled != 0;
 }
 
-/* A key that a client has proved, if it still belongs to the secret. */
+/* Store a client key with the keys of a secret, if it belongs to this secret. */
 static void take_client_key(struct user_keys *keys, const uint8_t *client_key)
 {
 	if (!keys || !keys->verifier_known ||
@@ -189,15 +189,15 @@ static void read_totals(struct reader *reader, struct totals *totals)
 
 static void adopt_stats(struct stats *stats, const struct link_record_bytes *bytes)
 {
-	struct stats told = {0};
+	struct stats adopted = {0};
 	struct reader reader;
 
 	reader_init(&reader, bytes->at, bytes->length);
-	read_totals(&reader, &told.current);
-	read_totals(&reader, &told.newer);
-	read_totals(&reader, &told.older);
+	read_totals(&reader, &adopted.current);
+	read_totals(&reader, &adopted.newer);
+	read_totals(&reader, &adopted.older);
 	if (reader_done(&reader))
-		stats_add(stats, &told);
+		stats_add(stats, &adopted);
 }
 
 static void adopt_welcome(struct pool *pool, const struct facts *facts)
@@ -264,7 +264,7 @@ bool adoption_facts_take(struct registry *registry, uint8_t kind, struct reader 
 	case INVENTORY_POOL:
 		adopt_pool(registry, &facts);
 		break;
-	default: /* a later version knows more than we */
+	default: /* a kind of a later version */
 		break;
 	}
 	return true;

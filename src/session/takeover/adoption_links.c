@@ -26,7 +26,7 @@ bool adoption_links_fill(
 		link_hold(link, record->held.at, record->held.length);
 }
 
-void adoption_links_forget(struct link *link)
+void adoption_links_drop(struct link *link)
 {
 	link_walk_strike(link_registry(link), link);
 	stream_close(&link->stream);
@@ -48,7 +48,7 @@ struct adopted_link *adoption_links_find(const struct adoption *adoption, uint64
 	return found;
 }
 
-bool adoption_links_remember(
+bool adoption_links_add(
 	struct adoption *adoption, struct link *link, const struct link_record *record)
 {
 	struct adopted_link *entry = calloc(1, sizeof(*entry));

@@ -12,6 +12,7 @@
 #include "session/takeover/adoption_statements.h"
 #include "session/work/server_session.h"
 
+/* Return the state of this name, or SERVER_STATES when no server can be adopted in it. */
 static enum server_state server_state_of(const char *name)
 {
 	static const enum server_state states[] = {
@@ -24,13 +25,13 @@ static enum server_state server_state_of(const char *name)
 	return SERVER_STATES;
 }
 
-/* What is ours to answer always has an operation. */
-static bool is_action(uint8_t told)
+/* Is it a valid request action? A request that pgusher answers always has an operation. */
+static bool is_action(uint8_t value)
 {
-	const uint8_t action = told & REQUEST_ACTION;
+	const uint8_t action = value & REQUEST_ACTION;
 
-	return (told & ~(REQUEST_ACTION | REQUEST_NOTED)) == 0 && action <= REQUEST_REFUSED &&
-		(action != REQUEST_ANSWER || told & REQUEST_NOTED);
+	return (value & ~(REQUEST_ACTION | REQUEST_NOTED)) == 0 && action <= REQUEST_REFUSED &&
+		(action != REQUEST_ANSWER || value & REQUEST_NOTED);
 }
 
 static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)
@@ -57,8 +58,8 @@ static bool take_server_key(struct server_link *server, const struct link_record
 	return true;
 }
 
-/* Where a cancel request would have to go. */
-static bool take_where(struct server_link *server, const struct link_record_bytes *where)
+/* Set the address for cancel requests. */
+static bool take_address(struct server_link *server, const struct link_record_bytes *where)
 {
 	server->where_length = sizeof(server->where);
 	if (where->length == 0)
@@ -103,17 +104,21 @@ static enum request_error error_of(const struct link_record *record)
 		: REQUEST_ERROR_NONE;
 }
 
-/* Has our configuration another place for its database? Then it is as after a RELOAD. */
-static bool has_moved(const struct server_link *server, const struct link_record_bytes *told)
+/*
+ * Has the server's database another host, name or port in this process's configuration? Then
+ * the server is retired, as after a RELOAD.
+ */
+static bool has_moved(const struct server_link *server, const struct link_record_bytes *target)
 {
-	struct buffer ours = {0};
+	struct buffer configured = {0};
 	bool moved;
 
-	if (told->length == 0)
+	if (target->length == 0)
 		return false;
-	link_record_target(&ours, server->link.pool->database->config);
-	moved = ours.length != told->length || memcmp(ours.data, told->at, told->length) != 0;
-	buffer_free(&ours);
+	link_record_target(&configured, server->link.pool->database->config);
+	moved = configured.length != target->length ||
+		memcmp(configured.data, target->at, target->length) != 0;
+	buffer_free(&configured);
 	return moved;
 }
 
@@ -122,13 +127,17 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	const char status = (char)record->status;
 
 	server->transaction_status = status;
-	/* How far its client has come with what it says now is not told: see session/statements/replay. */
+	/*
+	 * How much of its batch the client has sent is not in the record: assume that the Sync is
+	 * still missing (see statements/replay).
+	 */
 	server->batch_open = status == 0;
 	server->host = (uint16_t)record->host;
 	server->replication = record->replication;
 	server->copy = copy_of(record);
 	server->request_error = error_of(record);
-	server->sync_followed = link_record_is_set(record, LINK_RECORD_SETTING); /* perhaps */
+	/* Not in the record: assume that the running parameter sync has followed parameters. */
+	server->sync_followed = link_record_is_set(record, LINK_RECORD_SETTING);
 	server->fresh = link_record_is_set(record, LINK_RECORD_FRESH);
 	server->touched = link_record_is_set(record, LINK_RECORD_TOUCHED);
 	server->follows = parameters_has_followed(server->link.parameters);
@@ -142,7 +151,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 		server_retire(server, SERVER_CLOSED_RELOAD);
 	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
 		take_requests(&server->requests, &record->requests) &&
-		take_server_key(server, &record->key) && take_where(server, &record->where);
+		take_server_key(server, &record->key) && take_address(server, &record->where);
 }
 
 static void drop_server(struct server_link *server)
@@ -152,7 +161,7 @@ static void drop_server(struct server_link *server)
 	requests_clear(&server->requests);
 	statements_server_closed(server);
 	free(server->cancel_key);
-	adoption_links_forget(&server->link);
+	adoption_links_drop(&server->link);
 	slab_give(&registry->servers, server);
 }
 
@@ -176,7 +185,7 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		!fill_server(server, record) ||
 		!adoption_statements_fill_server(
 			adoption->statements, server, &record->statements) ||
-		!adoption_links_remember(adoption, &server->link, record)) {
+		!adoption_links_add(adoption, &server->link, record)) {
 		drop_server(server);
 		return;
 	}

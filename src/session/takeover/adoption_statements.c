@@ -6,47 +6,47 @@
 
 #include "session/takeover/inventory.h"
 
-/* One statement, by its number; counted. */
-struct told {
+/* One statement, by its number. */
+struct adopted_statement {
 	UT_hash_handle by_id;
 	uint64_t id;
-	struct statement *statement;
+	struct statement *statement; /* a reference */
 };
 
 struct adoption_statements {
 	struct registry *registry;
-	struct told *by_id; /* uthash */
+	struct adopted_statement *by_id; /* uthash */
 };
 
 struct adoption_statements *adoption_statements_new(struct registry *registry)
 {
-	struct adoption_statements *told = calloc(1, sizeof(*told));
+	struct adoption_statements *adopted = calloc(1, sizeof(*adopted));
 
-	if (told)
-		told->registry = registry;
-	return told;
+	if (adopted)
+		adopted->registry = registry;
+	return adopted;
 }
 
-void adoption_statements_free(struct adoption_statements *told)
+void adoption_statements_free(struct adoption_statements *adopted)
 {
-	struct told *one, *next;
+	struct adopted_statement *entry, *next;
 
-	if (!told)
+	if (!adopted)
 		return;
-	HASH_ITER (by_id, told->by_id, one, next) {
-		HASH_DELETE(by_id, told->by_id, one);
-		statement_unref(one->statement);
-		free(one);
+	HASH_ITER (by_id, adopted->by_id, entry, next) {
+		HASH_DELETE(by_id, adopted->by_id, entry);
+		statement_unref(entry->statement);
+		free(entry);
 	}
-	free(told);
+	free(adopted);
 }
 
-static struct statement *find(const struct adoption_statements *told, uint64_t id)
+static struct statement *find(const struct adoption_statements *adopted, uint64_t id)
 {
-	struct told *one;
+	struct adopted_statement *entry;
 
-	HASH_FIND_BYHASHVALUE(by_id, told->by_id, &id, sizeof(id), (unsigned)id, one);
-	return one ? one->statement : NULL;
+	HASH_FIND_BYHASHVALUE(by_id, adopted->by_id, &id, sizeof(id), (unsigned)id, entry);
+	return entry ? entry->statement : NULL;
 }
 
 /* --- texts -------------------------------------------------------------------------------- */
@@ -85,39 +85,39 @@ static bool read_text(struct reader *reader, struct text *out)
 	return reader_done(reader);
 }
 
-/* The count is taken over. */
-static bool keep(struct adoption_statements *told, struct statement *statement)
+/* Add a statement; the caller's reference is taken over. Returns false when out of memory. */
+static bool add(struct adoption_statements *adopted, struct statement *statement)
 {
-	struct told *one = calloc(1, sizeof(*one));
+	struct adopted_statement *entry = calloc(1, sizeof(*entry));
 
-	if (one) {
-		one->id = statement->id;
-		one->statement = statement;
-		/* Numbers that were counted are a hash of their own. */
-		HASH_ADD_BYHASHVALUE(
-			by_id, told->by_id, id, sizeof(one->id), (unsigned)one->id, one);
+	if (entry) {
+		entry->id = statement->id;
+		entry->statement = statement;
+		/* Consecutive numbers need no hash function. */
+		HASH_ADD_BYHASHVALUE(by_id, adopted->by_id, id, sizeof(entry->id),
+			(unsigned)entry->id, entry);
 	}
-	if (one && one->by_id.tbl)
+	if (entry && entry->by_id.tbl)
 		return true;
-	free(one); /* uthash found no memory */
+	free(entry); /* uthash was out of memory */
 	statement_unref(statement);
 	return false;
 }
 
-bool adoption_statements_take(struct adoption_statements *told, struct reader *reader)
+bool adoption_statements_take(struct adoption_statements *adopted, struct reader *reader)
 {
 	struct statement *statement;
 	struct text text;
 
 	if (!read_text(reader, &text) || text.id == 0 || text.id > INT64_MAX ||
 		!statement_is_content(text.content.bytes, text.content.length) ||
-		find(told, text.id))
+		find(adopted, text.id))
 		return false;
-	statement = statement_open_as(
-		&told->registry->statements, text.id, text.content.bytes, text.content.length);
+	statement = statement_open_as(&adopted->registry->statements, text.id,
+		text.content.bytes, text.content.length);
 	if (!statement)
 		return false;
-	/* One text has one number, or a server would have it under two names. */
+	/* A text has one number only: a server must not have it under two names. */
 	if (statement->id != text.id) {
 		statement_unref(statement);
 		return false;
@@ -125,7 +125,7 @@ bool adoption_statements_take(struct adoption_statements *told, struct reader *r
 	statement->generation = (uint32_t)text.generation;
 	statement->parses = text.parses;
 	statement->binds = text.binds;
-	return keep(told, statement);
+	return add(adopted, statement);
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
@@ -138,10 +138,10 @@ static uint64_t read_number(struct reader *reader)
 }
 
 static struct client_statements *open_names(
-	const struct adoption_statements *told, struct client_link *client)
+	const struct adoption_statements *adopted, struct client_link *client)
 {
 	if (!client->statements)
-		client->statements = client_statements_new(&told->registry->statements);
+		client->statements = client_statements_new(&adopted->registry->statements);
 	return client->statements;
 }
 
@@ -152,15 +152,15 @@ struct name {
 };
 
 static bool read_name(
-	const struct adoption_statements *told, struct reader *reader, struct name *out)
+	const struct adoption_statements *adopted, struct reader *reader, struct name *out)
 {
 	out->text = reader_string(reader);
-	out->statement = find(told, read_number(reader));
+	out->statement = find(adopted, read_number(reader));
 	out->confirmed = reader_byte(reader) & STATEMENT_RECORD_CONFIRMED;
 	return !reader->failed && out->statement;
 }
 
-static bool take_names(const struct adoption_statements *told, struct client_link *client,
+static bool take_names(const struct adoption_statements *adopted, struct client_link *client,
 	const struct tagged_field *names)
 {
 	struct client_statement *entry;
@@ -169,7 +169,7 @@ static bool take_names(const struct adoption_statements *told, struct client_lin
 
 	reader_init(&reader, names->bytes, names->length);
 	while (reader_left(&reader) > 0) {
-		if (!read_name(told, &reader, &name) || !open_names(told, client) ||
+		if (!read_name(adopted, &reader, &name) || !open_names(adopted, client) ||
 			client_statements_find(
 				client->statements, name.text, strlen(name.text) + 1))
 			return false;
@@ -181,14 +181,14 @@ static bool take_names(const struct adoption_statements *told, struct client_lin
 	return true;
 }
 
-static bool take_closed(const struct adoption_statements *told, struct client_link *client,
+static bool take_closed(const struct adoption_statements *adopted, struct client_link *client,
 	const struct tagged_field *closed)
 {
 	struct reader reader;
 
 	if (closed->length == 0)
 		return true;
-	if (!open_names(told, client))
+	if (!open_names(adopted, client))
 		return false;
 	reader_init(&reader, closed->bytes, closed->length);
 	for (unsigned i = 0; i < CLOSED_STATEMENTS; i++)
@@ -196,35 +196,37 @@ static bool take_closed(const struct adoption_statements *told, struct client_li
 	return !reader.failed;
 }
 
-bool adoption_statements_fill_client(const struct adoption_statements *told,
+bool adoption_statements_fill_client(const struct adoption_statements *adopted,
 	struct client_link *client, const struct statement_record *record)
 {
-	struct statement *unnamed = find(told, record->unnamed);
+	struct statement *unnamed = find(adopted, record->unnamed);
 
 	if (unnamed)
 		client->unnamed = statement_ref(unnamed);
-	return (record->unnamed == 0 || unnamed) && take_names(told, client, &record->names) &&
-		take_closed(told, client, &record->closed);
+	return (record->unnamed == 0 || unnamed) &&
+		take_names(adopted, client, &record->names) &&
+		take_closed(adopted, client, &record->closed);
 }
 
 /* --- servers ------------------------------------------------------------------------------ */
 
 static struct server_statement *open_entry(
-	const struct adoption_statements *told, struct server_link *server, uint64_t id)
+	const struct adoption_statements *adopted, struct server_link *server, uint64_t id)
 {
-	struct statement *statement = find(told, id);
+	struct statement *statement = find(adopted, id);
 
 	return statement ? server_statements_open(server->statements, statement) : NULL;
 }
 
-static bool take_entries(const struct adoption_statements *told, struct server_link *server,
+static bool take_entries(const struct adoption_statements *adopted, struct server_link *server,
 	const struct tagged_field *entries)
 {
 	struct reader reader;
 
 	reader_init(&reader, entries->bytes, entries->length);
 	while (reader_left(&reader) > 0) {
-		struct server_statement *entry = open_entry(told, server, read_number(&reader));
+		struct server_statement *entry =
+			open_entry(adopted, server, read_number(&reader));
 		uint8_t bits;
 
 		if (!entry)
@@ -239,7 +241,7 @@ static bool take_entries(const struct adoption_statements *told, struct server_l
 	return !reader.failed;
 }
 
-bool adoption_statements_fill_server(const struct adoption_statements *told,
+bool adoption_statements_fill_server(const struct adoption_statements *adopted,
 	struct server_link *server, const struct statement_record *record)
 {
 	server->unnamed = record->unnamed;
@@ -248,7 +250,7 @@ bool adoption_statements_fill_server(const struct adoption_statements *told,
 	if (record->entries.length == 0 && record->operations.length == 0)
 		return true;
 	server->statements = server_statements_new();
-	return server->statements && take_entries(told, server, &record->entries);
+	return server->statements && take_entries(adopted, server, &record->entries);
 }
 
 /* --- operations in flight ----------------------------------------------------------------- */
@@ -273,8 +275,11 @@ static bool may_have_name(enum statement_operation_kind kind)
 		kind == STATEMENT_CLOSED || kind == STATEMENT_DEALLOCATE;
 }
 
-/* One more operation is about it; as many as that never are. */
-static struct client_statement *expect_more(struct client_statement *entry)
+/*
+ * Count one more operation for a name. Returns NULL when there is no name or the counter is
+ * full.
+ */
+static struct client_statement *count_operation(struct client_statement *entry)
 {
 	if (!entry || entry->pending == UINT16_MAX)
 		return NULL;
@@ -282,13 +287,13 @@ static struct client_statement *expect_more(struct client_statement *entry)
 	return entry;
 }
 
-static struct client_statement *add_unlisted(const struct adoption_statements *told,
+static struct client_statement *add_unlisted(const struct adoption_statements *adopted,
 	struct client_link *client, struct reader *reader)
 {
 	struct client_statement *entry = NULL;
 	struct name name;
 
-	if (!read_name(told, reader, &name) || !open_names(told, client))
+	if (!read_name(adopted, reader, &name) || !open_names(adopted, client))
 		return NULL;
 	entry = client_statements_add_unlisted(client->statements, name.text, name.statement);
 	if (entry)
@@ -303,44 +308,48 @@ static struct client_statement *find_listed(const struct client_link *client, co
 		: NULL;
 }
 
-/* That of an operation before; there are no gaps in a ring that nothing was taken out of. */
+/*
+ * Return the name of the earlier operation with this index. The ring was filled from its first
+ * slot and nothing was removed, so the index is that of the slot.
+ */
 static struct client_statement *name_of_earlier(
-	const struct server_statements *statements, uint32_t place)
+	const struct server_statements *statements, uint32_t index)
 {
-	return place < statements->in_flight ? statements->operations[place].client : NULL;
+	return index < statements->in_flight ? statements->operations[index].client : NULL;
 }
 
-/* False: it is not there, or cannot be. */
-static bool take_reference(const struct adoption_statements *told, struct server_link *server,
-	struct reader *reader, struct statement_operation *operation)
+/* Find the name that the operation refers to. Returns false when the reference is invalid. */
+static bool take_reference(const struct adoption_statements *adopted,
+	struct server_link *server, struct reader *reader,
+	struct statement_operation *operation)
 {
 	const uint8_t reference = reader_byte(reader);
 	struct client_link *client = server->link.peer ? client_of(server->link.peer) : NULL;
 
-	if (reference == STATEMENT_RECORD_NOBODY)
+	if (reference == STATEMENT_RECORD_NONE)
 		return true;
 	if (!client || !may_have_name(operation->kind))
 		return false;
 	switch ((enum statement_record_reference)reference) {
-	case STATEMENT_RECORD_NOBODY:
+	case STATEMENT_RECORD_NONE:
 		break;
 	case STATEMENT_RECORD_LISTED:
-		operation->client = expect_more(find_listed(client, reader_string(reader)));
+		operation->client = count_operation(find_listed(client, reader_string(reader)));
 		break;
 	case STATEMENT_RECORD_UNLISTED:
-		operation->client = add_unlisted(told, client, reader);
+		operation->client = add_unlisted(adopted, client, reader);
 		break;
-	case STATEMENT_RECORD_AGAIN:
-		operation->client =
-			expect_more(name_of_earlier(server->statements, reader_int32(reader)));
+	case STATEMENT_RECORD_EARLIER:
+		operation->client = count_operation(
+			name_of_earlier(server->statements, reader_int32(reader)));
 		break;
 	}
 	return operation->client != NULL;
 }
 
-/* Read as far as it can be without counting anything. */
-static bool read_operation(const struct adoption_statements *told, struct server_link *server,
-	struct reader *reader, struct statement_operation *out)
+/* Read an operation up to its reference, without taking references or counting. */
+static bool read_operation(const struct adoption_statements *adopted,
+	struct server_link *server, struct reader *reader, struct statement_operation *out)
 {
 	const uint8_t kind = reader_byte(reader);
 	const uint64_t id = read_number(reader);
@@ -350,9 +359,9 @@ static bool read_operation(const struct adoption_statements *told, struct server
 	if (reader->failed || kind > STATEMENT_DEALLOCATE)
 		return false;
 	if (has_server(out->kind))
-		out->server = open_entry(told, server, id);
+		out->server = open_entry(adopted, server, id);
 	if (out->kind == STATEMENT_UNNAMED)
-		out->before = find(told, before);
+		out->before = find(adopted, before);
 	return (out->server != NULL) == has_server(out->kind) && (before == 0 || out->before);
 }
 
@@ -366,25 +375,25 @@ static void add_operation(
 	server_statements_push(statements, operation);
 }
 
-static bool take_operations(const struct adoption_statements *told, struct server_link *server,
-	const struct tagged_field *operations)
+static bool take_operations(const struct adoption_statements *adopted,
+	struct server_link *server, const struct tagged_field *operations)
 {
 	struct statement_operation operation;
 	struct reader reader;
 
 	reader_init(&reader, operations->bytes, operations->length);
 	while (reader_left(&reader) > 0) {
-		if (!read_operation(told, server, &reader, &operation) ||
+		if (!read_operation(adopted, server, &reader, &operation) ||
 			!server_statements_reserve(server->statements, 1) ||
-			!take_reference(told, server, &reader, &operation))
+			!take_reference(adopted, server, &reader, &operation))
 			return false;
 		add_operation(server->statements, &operation);
 	}
 	return !reader.failed;
 }
 
-/* What was told, but is neither there nor will be. */
-static void settle_entries(struct server_statements *statements)
+/* Remove the entries that are neither prepared on the server nor expected to be. */
+static void remove_stale_entries(struct server_statements *statements)
 {
 	struct server_statement *entry, *next;
 
@@ -392,27 +401,30 @@ static void settle_entries(struct server_statements *statements)
 		server_statements_settle(statements, entry);
 }
 
-bool adoption_statements_fill_operations(const struct adoption_statements *told,
+bool adoption_statements_fill_operations(const struct adoption_statements *adopted,
 	struct server_link *server, const struct tagged_field *operations)
 {
 	const uint32_t noted = noted_requests(&server->requests);
 
 	if (!server->statements)
 		return noted == 0;
-	if (!take_operations(told, server, operations))
+	if (!take_operations(adopted, server, operations))
 		return false;
-	settle_entries(server->statements);
+	remove_stale_entries(server->statements);
 	return server->statements->in_flight == noted;
 }
 
 /* --- from a PgBouncer --------------------------------------------------------------------- */
 
-void adoption_statements_keep_clear(struct registry *registry)
+void adoption_statements_skip_pgbouncer_numbers(struct registry *registry)
 {
 	struct statement_table *table = &registry->statements;
 	uint64_t number;
 
-	/* It counts from 1: that far no process comes. By chance, since we may have been here before. */
+	/*
+	 * PgBouncer counts from 1 and does not get as far as 2^61. Begin at a random number
+	 * above it: an earlier takeover of the same servers may have used this range, too.
+	 */
 	random_fill(&registry->loop->random, &number, sizeof(number));
 	number = (number & ((UINT64_C(1) << 61) - 1)) | UINT64_C(1) << 61;
 	if (table->last_id < UINT64_C(1) << 61)

@@ -13,15 +13,15 @@
 	{                                                                                      \
 		name, NULL, NULL, 1, 1, COUNT_NUMBER, offsetof(type, field), 0                 \
 	}
-#define SET(name, type, field, words)                                                          \
+#define SET(name, type, field, columns)                                                        \
 	{                                                                                      \
-		name, NULL, words, 1, LENGTH(words), COUNT_NUMBER, offsetof(type, field),      \
+		name, NULL, columns, 1, LENGTH(columns), COUNT_NUMBER, offsetof(type, field),  \
 			sizeof(uint64_t)                                                       \
 	}
-#define GRID(name, type, field, rows, words, shape, size)                                      \
+#define GRID(name, type, field, rows, columns, shape, size)                                    \
 	{                                                                                      \
-		name, rows, words, LENGTH(rows), LENGTH(words), shape, offsetof(type, field),  \
-			size                                                                   \
+		name, rows, columns, LENGTH(rows), LENGTH(columns), shape,                     \
+			offsetof(type, field), size                                            \
 	}
 
 static const char *const reason_names[] = {
@@ -92,7 +92,7 @@ static const struct count_family latency_families[] = {
 	TIMES("times_past", past, COUNT_HISTOGRAM),
 };
 
-/* --- where it stands ---------------------------------------------------------------------- */
+/* --- the structs that hold them ----------------------------------------------------------- */
 
 static void *counters_place(void *owner, bool make)
 {

@@ -8,17 +8,18 @@
 #include "wire/tagged.h"
 
 /*
- * A field is a run of counts, each its family, row and word as texts, a total of 8 bytes, how many
- * pairs there are in 2 bytes, and the pairs: a size and how many of it there were, 8 bytes each.
+ * A field is a sequence of counts. Each has its family, row and column as texts, a total in 8
+ * bytes, the number of pairs in 2 bytes, and the pairs: a size and the number of values of this
+ * size, 8 bytes each.
  */
 enum { PAIR_SIZE = 16 };
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-/* A count under way, whose pairs are counted when they have all been written. */
+/* A count that is being written. The number of its pairs is filled in at the end. */
 struct draft {
 	struct buffer *out;
-	size_t pairs_at; /* where their number stands */
+	size_t pairs_at; /* the offset of the number of pairs */
 	uint16_t pairs;
 };
 
@@ -61,7 +62,7 @@ static void write_pairs(struct draft *draft, enum count_shape shape, const void 
 	}
 }
 
-/* 0: nothing was counted. Whoever has taken no time at all leaves only pairs. */
+/* 0: nothing was counted, or only events that took no time, which have pairs. */
 static uint64_t total_of(enum count_shape shape, const void *at)
 {
 	const struct histogram *histogram = at;
@@ -93,9 +94,9 @@ static void write_number_of_pairs(const struct draft *draft)
 	draft->out->data[draft->pairs_at + 1] = (uint8_t)draft->pairs;
 }
 
-static const char *word_of(const char *const *words, unsigned i)
+static const char *label_of(const char *const *labels, unsigned i)
 {
-	return words ? words[i] : "";
+	return labels ? labels[i] : "";
 }
 
 static void write_count(
@@ -106,8 +107,8 @@ static void write_count(
 	const size_t begin = out->length;
 
 	writer_string(out, family->name);
-	writer_string(out, word_of(family->rows, place / family->word_count));
-	writer_string(out, word_of(family->words, place % family->word_count));
+	writer_string(out, label_of(family->rows, place / family->column_count));
+	writer_string(out, label_of(family->columns, place % family->column_count));
 	writer_int64(out, total);
 	draft.pairs_at = out->length;
 	writer_int16(out, 0);
@@ -120,7 +121,7 @@ static void write_count(
 static void write_family(
 	struct buffer *out, const struct count_family *family, const uint8_t *base)
 {
-	for (unsigned i = 0; i < family->row_count * family->word_count; i++) {
+	for (unsigned i = 0; i < family->row_count * family->column_count; i++) {
 		const void *at = base + family->offset + i * family->stride;
 
 		if (is_there(family->shape, at))
@@ -128,7 +129,7 @@ static void write_family(
 	}
 }
 
-/* The owner is only looked at. */
+/* The owner is not changed. */
 static void write_tables(
 	struct buffer *out, uint16_t tag, const struct count_table *table, void *owner)
 {
@@ -166,7 +167,7 @@ void count_record_write_pool(struct buffer *out, uint16_t tag, const struct pool
 /* --- reading ------------------------------------------------------------------------------ */
 
 struct count {
-	const char *family, *row, *word; /* in the field */
+	const char *family, *row, *column; /* point into the field */
 	uint64_t total;
 	unsigned pairs;
 	struct reader rest; /* from the first pair on */
@@ -185,7 +186,7 @@ static bool read_count(struct reader *reader, struct count *out)
 		return false;
 	out->family = reader_string(reader);
 	out->row = reader_string(reader);
-	out->word = reader_string(reader);
+	out->column = reader_string(reader);
 	out->total = read_number(reader);
 	out->pairs = reader_int16(reader);
 	out->rest = *reader;
@@ -239,21 +240,22 @@ static void add_count(enum count_shape shape, void *at, struct count *count)
 	}
 }
 
-/* The place of a word; that many: it is not known. */
-static unsigned find_word(const char *const *words, unsigned count, const char *word)
+/* Return the index of a label, or `count` when it is not known. */
+static unsigned find_label(const char *const *labels, unsigned count, const char *label)
 {
-	return words ? label_find(words, count, word, count) : 0;
+	return labels ? label_find(labels, count, label, count) : 0;
 }
 
 static void add_to_family(const struct count_family *family, uint8_t *base, struct count *count)
 {
-	const unsigned row = find_word(family->rows, family->row_count, count->row);
-	const unsigned word = find_word(family->words, family->word_count, count->word);
+	const unsigned row = find_label(family->rows, family->row_count, count->row);
+	const unsigned column =
+		find_label(family->columns, family->column_count, count->column);
 
-	if (row < family->row_count && word < family->word_count)
+	if (row < family->row_count && column < family->column_count)
 		add_count(family->shape,
 			base + family->offset +
-				(row * family->word_count + word) * family->stride,
+				(row * family->column_count + column) * family->stride,
 			count);
 }
 

@@ -13,14 +13,14 @@ struct inventory {
 	bool failed;
 };
 
-/* --- who goes along ----------------------------------------------------------------------- */
+/* --- which links are taken over ----------------------------------------------------------- */
 
 static bool is_plain(const struct link *link)
 {
 	return stream_is_open(&link->stream) && link->stream.fd >= 0 && !link->stream.tls;
 }
 
-static bool client_goes(const struct client_link *client)
+static bool includes_client(const struct client_link *client)
 {
 	switch (client_state(client)) {
 	case CLIENT_GREETING:
@@ -43,7 +43,7 @@ static bool client_goes(const struct client_link *client)
 	return false;
 }
 
-static bool server_goes(const struct server_link *server)
+static bool includes_server(const struct server_link *server)
 {
 	const enum server_state state = server_state(server);
 
@@ -51,7 +51,7 @@ static bool server_goes(const struct server_link *server)
 		state == SERVER_RESETTING || state == SERVER_CHECKING;
 }
 
-/* A batch that is about to be said again is not written down. */
+/* A batch that is being replayed is not written, so its client and server stay. */
 static bool is_replaying(const struct link *link)
 {
 	const struct link *server = link->kind == LINK_SERVER ? link : link->peer;
@@ -59,17 +59,18 @@ static bool is_replaying(const struct link *link)
 	return server && ((const struct server_link *)server)->replaying;
 }
 
-bool inventory_has(const struct link *link)
+bool inventory_includes(const struct link *link)
 {
 	if (!is_plain(link) || (link->peer && !is_plain(link->peer)) || is_replaying(link))
 		return false;
-	return link->kind == LINK_CLIENT ? client_goes((const struct client_link *)link)
-					 : server_goes((const struct server_link *)link);
+	return link->kind == LINK_CLIENT ? includes_client((const struct client_link *)link)
+					 : includes_server((const struct server_link *)link);
 }
 
 /* --- records ------------------------------------------------------------------------------ */
 
-static void give(struct inventory *inventory, int fd)
+/* Pass the record on, and clear it for the next one. */
+static void emit(struct inventory *inventory, int fd)
 {
 	if (inventory->record.failed)
 		inventory->failed = true;
@@ -100,7 +101,7 @@ static void write_process(struct inventory *inventory)
 		out, INVENTORY_STATS_OLDER_AGE, age_of(registry, registry->stats_older_at));
 	count_record_write_process(out, INVENTORY_COUNTS, registry);
 	tagged_end(out, mark);
-	give(inventory, -1);
+	emit(inventory, -1);
 }
 
 static void write_databases(struct inventory *inventory)
@@ -116,7 +117,7 @@ static void write_databases(struct inventory *inventory)
 		tagged_number(out, INVENTORY_DISABLED, database->disabled);
 		count_record_write_database(out, INVENTORY_COUNTS, database);
 		tagged_end(out, mark);
-		give(inventory, -1);
+		emit(inventory, -1);
 	}
 }
 
@@ -126,7 +127,7 @@ static void write_client_key(struct buffer *out, const struct user_keys *keys)
 		tagged_bytes(out, INVENTORY_CLIENT_KEY, keys->keys.client_key, SCRAM_KEY_SIZE);
 }
 
-/* Keys that clients have proved: nobody could derive them anew. */
+/* Client keys, which clients have proved: they cannot be derived from the stored secrets. */
 static void write_users(struct inventory *inventory)
 {
 	struct buffer *out = &inventory->record;
@@ -141,7 +142,7 @@ static void write_users(struct inventory *inventory)
 		tagged_text(out, INVENTORY_NAME, user->name);
 		write_client_key(out, user->keys);
 		tagged_end(out, mark);
-		give(inventory, -1);
+		emit(inventory, -1);
 	}
 }
 
@@ -191,7 +192,7 @@ static void write_pool(struct inventory *inventory, const struct pool *pool)
 			pool->welcome_head.length);
 	}
 	tagged_end(out, mark);
-	give(inventory, -1);
+	emit(inventory, -1);
 }
 
 static void write_listeners(struct inventory *inventory)
@@ -206,11 +207,11 @@ static void write_listeners(struct inventory *inventory)
 		if (listener->is_unix)
 			tagged_text(out, INVENTORY_PATH, listener->path);
 		tagged_end(out, mark);
-		give(inventory, listener->fd);
+		emit(inventory, listener->fd);
 	}
 }
 
-/* Each once, however many have it. */
+/* Each statement once, however many links use it. */
 static void write_statements(struct inventory *inventory)
 {
 	struct buffer *out = &inventory->record;
@@ -228,7 +229,7 @@ static void write_statements(struct inventory *inventory)
 		tagged_number(out, INVENTORY_PARSES, statement->parses);
 		tagged_number(out, INVENTORY_BINDS, statement->binds);
 		tagged_end(out, mark);
-		give(inventory, -1);
+		emit(inventory, -1);
 	}
 }
 
@@ -238,10 +239,10 @@ static void write_links(
 	const struct link *link;
 
 	TAILQ_FOREACH (link, list, place) {
-		if (!inventory_has(link) || inventory->failed)
+		if (!inventory_includes(link) || inventory->failed)
 			continue;
 		link_record_write(&inventory->record, (uint8_t)kind, link);
-		give(inventory, link->stream.fd);
+		emit(inventory, link->stream.fd);
 	}
 }
 

@@ -9,7 +9,7 @@
 #include "session/relay/relay_rules.h"
 #include "wire/parameter_draft.h"
 
-/* Numbers are for ever: a tag that is not used any more is not used again. */
+/* Never change a number, nor reuse one of a tag that is not used any more. */
 enum link_tag {
 	TAG_HANDLE = 1,
 	TAG_PEER = 2,
@@ -42,14 +42,15 @@ enum link_tag {
 	TAG_REPLICATION = 29,
 	TAG_OPTIONS = 30,
 	TAG_FOLLOWED = 31,
-	/* 32 to 63: session/takeover/statement_record. */
+	/* 32 to 63: takeover/statement_record. */
 	TAG_ASKED = 64,
 	TAG_ASKED_FOLLOWED = 65,
 };
 
 /*
- * Begins the state of what is for replication: a process that knows of no such thing would take it
- * for a link like all others, and finds no state of that name.
+ * Prefix of the state's name in records of replication links. A version that does not know
+ * replication finds no state of this name and leaves the link out, instead of treating it as an
+ * ordinary one.
  */
 static const char replication_prefix[] = "replication ";
 
@@ -76,7 +77,9 @@ static uint64_t common_flags(const struct link *link)
 		flag(link->stream.paused, LINK_RECORD_PAUSED);
 }
 
-/* Names and values as they stand; one that is in doubt has none. */
+/*
+ * Names and values of the followed parameters. An uncertain value is written as none.
+ */
 static void write_followed(struct buffer *out, enum link_tag tag, const struct parameters *set)
 {
 	struct parameter_values values;
@@ -96,7 +99,7 @@ static void write_followed(struct buffer *out, enum link_tag tag, const struct p
 	buffer_free(&list);
 }
 
-/* A set: what is tracked, and what is followed. */
+/* Write a set as two fields: the tracked and the followed parameters. */
 static void write_set(struct buffer *out, enum link_tag tracked, enum link_tag followed,
 	const struct parameters *set)
 {
@@ -312,7 +315,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 	}
 }
 
-/* Both say whether it is for replication, and must agree. */
+/* The state's prefix and TAG_REPLICATION must agree on whether the link is for replication. */
 static bool read_state(struct link_record *out)
 {
 	const size_t length = sizeof(replication_prefix) - 1;
@@ -356,7 +359,7 @@ void link_record_write_parameters(struct buffer *out, uint16_t tag,
 	buffer_free(&known);
 }
 
-/* What a link follows. What no client can ask for is left out. */
+/* Read the followed parameters of a link. Those that no client can set are skipped. */
 static enum drafted read_followed(struct parameter_draft *draft, enum link_kind kind,
 	const struct link_record_bytes *bytes)
 {
@@ -368,14 +371,17 @@ static enum drafted read_followed(struct parameter_draft *draft, enum link_kind 
 		const char *name = reader_string(&reader);
 		const char *value = reader_byte(&reader) ? reader_string(&reader) : NULL;
 
-		/* Only a server's can be in doubt. */
+		/* Only on a server can a value be uncertain. */
 		if (!reader.failed && (value || kind == LINK_SERVER))
 			drafted = parameter_draft_follow(draft, name, value);
 	}
 	return drafted;
 }
 
-/* `set`, which is the caller's no more, with what is followed besides; NULL as below. */
+/*
+ * Return `set` with the followed parameters of `bytes`. The caller's reference to `set` is
+ * taken over. Returns NULL when out of memory, or when there are too many followed parameters.
+ */
 static struct parameters *follow(struct parameter_table *table, struct parameters *set,
 	enum link_kind kind, const struct link_record_bytes *bytes)
 {

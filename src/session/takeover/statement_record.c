@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-/* Numbers are for ever, and from 32 to 63: the others are those of session/takeover/link_record. */
+/*
+ * Never change or reuse a number. These are 32 to 63; the others are in takeover/link_record.
+ */
 enum statement_tag {
 	TAG_NAMES = 32,
 	TAG_CLOSED = 33,
@@ -14,7 +16,7 @@ enum statement_tag {
 	TAG_UNNAMED_BATCH = 38,
 };
 
-/* The list becomes a field, unless it is empty. */
+/* Append the list as a field, unless it is empty, and free it. */
 static void add_list(struct buffer *out, enum statement_tag tag, struct buffer *list)
 {
 	if (list->length > 0)
@@ -93,54 +95,57 @@ static void write_entries(struct buffer *out, const struct server_statements *st
 	add_list(out, TAG_ENTRIES, &entries);
 }
 
-/* Names that are not listed any more, and which operation told of them first. */
-struct told_name {
+/* A name that is not listed any more, and the first operation that refers to it. */
+struct written_name {
 	UT_hash_handle by_entry; /* the key is the pointer */
 	const struct client_statement *entry;
-	uint32_t place;
+	uint32_t index;
 };
 
-/* Its place among the operations, if another one has told of it; else `place`. */
-static uint32_t first_place(struct told_name **told, const struct client_statement *entry,
-	uint32_t place, bool *failed)
+/*
+ * Return the index of the first operation that refers to the name; it is `index` if no earlier
+ * one does. Sets *failed when out of memory.
+ */
+static uint32_t first_reference(struct written_name **written,
+	const struct client_statement *entry, uint32_t index, bool *failed)
 {
-	struct told_name *name;
+	struct written_name *name;
 
-	HASH_FIND_BYHASHVALUE(by_entry, *told, &entry, sizeof(entry), entry->hash, name);
+	HASH_FIND_BYHASHVALUE(by_entry, *written, &entry, sizeof(entry), entry->hash, name);
 	if (name)
-		return name->place;
+		return name->index;
 	name = calloc(1, sizeof(*name));
 	if (!name) {
 		*failed = true;
-		return place;
+		return index;
 	}
 	name->entry = entry;
-	name->place = place;
-	HASH_ADD_BYHASHVALUE(by_entry, *told, entry, sizeof(entry), entry->hash, name);
-	if (!name->by_entry.tbl) { /* uthash found no memory */
+	name->index = index;
+	HASH_ADD_BYHASHVALUE(by_entry, *written, entry, sizeof(entry), entry->hash, name);
+	if (!name->by_entry.tbl) { /* uthash was out of memory */
 		free(name);
 		*failed = true;
 	}
-	return place;
+	return index;
 }
 
-static void free_told(struct told_name *told)
+static void free_written(struct written_name *written)
 {
-	struct told_name *name, *next;
+	struct written_name *name, *next;
 
-	HASH_ITER (by_entry, told, name, next) {
-		HASH_DELETE(by_entry, told, name);
+	HASH_ITER (by_entry, written, name, next) {
+		HASH_DELETE(by_entry, written, name);
 		free(name);
 	}
 }
 
-static void write_reference(struct buffer *list, struct told_name **told,
-	const struct client_statement *entry, uint32_t place)
+static void write_reference(struct buffer *list, struct written_name **written,
+	const struct client_statement *entry, uint32_t index)
 {
 	uint32_t first;
 
 	if (!entry) {
-		writer_byte(list, STATEMENT_RECORD_NOBODY);
+		writer_byte(list, STATEMENT_RECORD_NONE);
 		return;
 	}
 	if (entry->listed) {
@@ -148,12 +153,12 @@ static void write_reference(struct buffer *list, struct told_name **told,
 		writer_string(list, entry->name);
 		return;
 	}
-	first = first_place(told, entry, place, &list->failed);
-	if (first == place) {
+	first = first_reference(written, entry, index, &list->failed);
+	if (first == index) {
 		writer_byte(list, STATEMENT_RECORD_UNLISTED);
 		write_name(list, entry);
 	} else {
-		writer_byte(list, STATEMENT_RECORD_AGAIN);
+		writer_byte(list, STATEMENT_RECORD_EARLIER);
 		writer_int32(list, first);
 	}
 }
@@ -161,7 +166,7 @@ static void write_reference(struct buffer *list, struct told_name **told,
 static void write_operations(struct buffer *out, const struct server_statements *statements)
 {
 	struct buffer operations = {0};
-	struct told_name *told = NULL;
+	struct written_name *written = NULL;
 
 	for (uint32_t i = 0; i < statements->in_flight; i++) {
 		const struct statement_operation *operation =
@@ -172,9 +177,9 @@ static void write_operations(struct buffer *out, const struct server_statements 
 		writer_int64(&operations,
 			number_of(operation->server ? operation->server->statement : NULL));
 		writer_int64(&operations, number_of(operation->before));
-		write_reference(&operations, &told, operation->client, i);
+		write_reference(&operations, &written, operation->client, i);
 	}
-	free_told(told);
+	free_written(written);
 	add_list(out, TAG_OPERATIONS, &operations);
 }
 
