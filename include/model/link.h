@@ -32,7 +32,7 @@ struct link {
 	struct stream stream;
 	TAILQ_ENTRY(link) place; /* in the list of the link's state */
 	/*
-	 * The paired link or NULL; set by session/pool/pairing and session/takeover/adoption.
+	 * The paired link or NULL; set by session/relay/pair and session/takeover/adoption.
 	 */
 	struct link *peer;
 	struct pool *pool; /* NULL: a client still logging in */
