@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How links end: tell the peer, log the reason, let go of everything, free at the end of the turn.
+ * Closing links: send the peer its last message, log the reason, remove the link from its
+ * lists, and free it at the end of the turn.
  *
- * A closed link may still be looked at by callers higher on the stack in this turn; it has no
- * stream, no peer and no place in any list. Closing a closed link does nothing.
+ * Callers higher on the stack may still read a closed link in this turn; it has no stream, no
+ * peer and no place in any list. Closing a closed link does nothing.
  */
 #ifndef PGUSHER_SESSION_LINK_CLOSE_H
 #define PGUSHER_SESSION_LINK_CLOSE_H
@@ -15,8 +16,8 @@
 /* What other modules do when a link closes: registry.close_events, the table of rules/life. */
 struct close_events {
 	/*
-	 * The client is about to be sent an ErrorResponse: send what has to come before it. Returns
-	 * false when its connection is broken.
+	 * The client is about to be sent an ErrorResponse: send what has to come before it.
+	 * Returns false when its connection is broken.
 	 */
 	bool (*before_error)(struct client_link *client);
 	/* Split the pair that the link, which is closing, belongs to. */
@@ -24,39 +25,43 @@ struct close_events {
 	/* The client, which was in this state, is CLOSED: free what it has besides the link. */
 	void (*client_closed)(struct client_link *client, enum client_state state);
 	/*
-	 * The last step for a client: `server`, which it was paired with (NULL: with none), is free
-	 * of it. politely: the client has sent Terminate. The server may be closed by this.
+	 * The last step for a client: `server`, with which it was paired (NULL: with none), is
+	 * no longer paired. terminated: the client has sent Terminate. May close the server.
 	 */
-	void (*client_left)(
-		struct client_link *client, struct server_link *server, bool politely);
+	void (*after_client_closed)(
+		struct client_link *client, struct server_link *server, bool terminated);
 	/*
-	 * The server, which was in this state, is CLOSED for this reason: free what it has besides
-	 * the link, and tell whatever waits for it. Other links may be closed by this.
+	 * The server, which was in this state, is CLOSED for this reason: free what it has
+	 * besides the link, and continue what waits for it. May close other links.
 	 */
 	void (*server_closed)(
 		struct server_link *server, enum server_state state, const struct failure *why);
 	/*
-	 * The client has lost its server before the server received anything of its query: its
-	 * query goes to another server, or is answered as canceled.
+	 * The client's server was closed before it received anything of the client's query:
+	 * send the query to another server, or answer it as canceled.
 	 */
-	void (*client_unserved)(struct client_link *client, const struct failure *why);
+	void (*query_unsent)(struct client_link *client, const struct failure *why);
 };
 
 /*
- * Close a client for a reason that is its business: it gets a FATAL ErrorResponse (unless the
- * row of the reason is a silent one, or it cannot be written to), the log gets `pooler error`
- * and `closing because`. A server it was paired with is released if it is clean, else closed.
+ * Close a client. Sends it a FATAL ErrorResponse with the reason, unless the row of the reason
+ * has no SQLSTATE or the client cannot be written to. Logs `pooler error` and `closing
+ * because`. A server paired with the client returns to its pool if it is clean, else it is
+ * drained or closed.
  */
 void client_close(struct client_link *client, const struct failure *why);
 
-/* The same for a reason that needs no text of its own. */
+/* As client_close(), for a reason with a fixed text. */
 void client_close_for(struct client_link *client, enum reason reason);
 
 /*
- * Close a server. A client paired with it is closed with the same reason after what the server
- * had already sent. A logged-in server is sent Terminate.
+ * Close a server. Sends Terminate to a logged-in server. A client paired with it is closed for
+ * the same reason, after what the server has already sent; but if the server has received
+ * nothing of the client's query the client stays open: see close_events.query_unsent.
  */
 void server_close(struct server_link *server, const struct failure *why);
+
+/* As server_close(), for a reason with a fixed text. */
 void server_close_for(struct server_link *server, enum reason reason);
 
 #endif

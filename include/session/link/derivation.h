@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SCRAM keys from a clear password: thousands of hashes, so it is done on a helper thread and
- * the login that needs it is taken up again on the loop.
+ * Derives SCRAM keys from a clear-text password. This takes thousands of hashes, so it runs on
+ * a helper thread, and the login that needs the keys continues on the event loop.
  */
 #ifndef PGUSHER_SESSION_LINK_DERIVATION_H
 #define PGUSHER_SESSION_LINK_DERIVATION_H
@@ -11,36 +11,41 @@
 
 struct derivation;
 
-/* Whom a derivation is for. */
+/* What a derivation is for. It is copied. */
 struct derivation_owner {
-	uint64_t link; /* its id; it may be gone by the time the keys are there */
-	struct user *user; /* kept until then; NULL: none is needed */
-	struct user_keys *into; /* kept until then, for the verifier; NULL: likewise */
-	struct derivation **handle; /* holds it while it is under way; NULL: never abandoned */
-	bool urgent; /* servers, which all others need, do not wait behind clients */
+	uint64_t link; /* id of the link that logs in; it may be closed before the end */
+	struct user *user; /* kept until the end; NULL: none is needed */
+	struct user_keys *into; /* a verifier's keys, kept until the end; NULL: none */
+	struct derivation **handle; /* set while the derivation runs; NULL: never abandoned */
+	bool urgent; /* for a server: runs before the derivations for clients */
 };
 
-/* The keys are there (or NULL: no memory). They are wiped after the call. */
+/*
+ * Called with the keys, which are wiped after the call; NULL: the derivation failed, out of
+ * memory.
+ */
 typedef void derivation_function(struct registry *registry,
 	const struct derivation_owner *owner, const struct scram_secret *parameters,
 	const struct scram_keys *keys);
 
 /*
- * Derive the keys for this password with the salt and iterations of `parameters`. done is called
- * in a later turn, unless the process ends. False: the queue is full, or there is no memory.
+ * Derive the keys for this password with the salt and iterations of `parameters`; both are
+ * copied. `done` is called in a later turn, unless the process ends or the derivation is
+ * abandoned. Returns false when the queue is full or out of memory.
  */
 bool derivation_start(struct registry *registry, const struct derivation_owner *owner,
 	const char *password, const struct scram_secret *parameters, derivation_function *done);
 
 /*
- * Nobody waits for it any more, and done is not called: what has not begun never does, so that
- * those who leave keep nobody waiting. NULL is nothing.
+ * The login has ended: `done` will not be called. A derivation that has not started yet is
+ * removed from the queue, so that it does not delay others. NULL is allowed.
  */
 void derivation_abandon(struct registry *registry, struct derivation *derivation);
 
 /*
- * When a derivation for a client that was begun now would have ended, with much room: the refusals
- * of all clients wait for that time, whether one is begun for them or not.
+ * Returns the time when a derivation for a client that started now would have ended, with a
+ * wide margin. Refusals of all clients are sent at that time, so that their timing does not
+ * show whether a derivation was needed.
  */
 usec_t derivation_end_expected(const struct registry *registry);
 

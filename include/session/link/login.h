@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the login of a client remembers from its startup message to its welcome, and the row that
- * describes the authentication method it uses. The client link owns its login (client.login).
+ * The state of a client's login, from its startup message to its welcome, and the row of the
+ * authentication method that it uses. The client link owns its login (client.login).
  *
- * session/auth/client_login_state makes logins, session/lookup/login_end frees them.
+ * auth/client_login_state makes logins, lookup/login_end frees them.
  */
 #ifndef PGUSHER_SESSION_LINK_LOGIN_H
 #define PGUSHER_SESSION_LINK_LOGIN_H
@@ -13,33 +13,36 @@
 #include "net/tls.h"
 
 enum {
-	/* Bytes of a password; a longer one is a wrong one. */
+	/* Maximum length of a password in bytes; a longer one is refused as wrong. */
 	CLIENT_PASSWORD_MAX = 65530,
-	/* A message of a login that is longer than this is not even read. */
+	/* A login message that is longer than this closes the client without being read. */
 	CLIENT_LOGIN_MESSAGE_MAX = 128 * 1024,
 	CLIENT_USER_NAME_MAX = 127,
 };
 
 enum auth_result {
-	AUTH_PENDING, /* more messages, or a helper's answer, are needed */
+	AUTH_PENDING, /* another message, or the result of a helper thread, is needed */
 	AUTH_PASSED,
-	AUTH_REFUSED, /* login.refusal says why */
+	AUTH_REFUSED, /* login.refusal has the reason */
 };
 
 struct auth_method {
 	const char *name;
-	enum login_method counted; /* as what metrics have it; LOGIN_METHODS: not at all */
-	enum reason refusal; /* what a client hears that failed */
+	enum login_method counted; /* its label in metrics; LOGIN_METHODS: not counted */
+	enum reason refusal; /* sent to a client that failed */
 	/*
 	 * Name of the external method that checks the password, such as `LDAP`. Its users need
 	 * not be known to pgusher. NULL: pgusher checks the password itself.
 	 */
 	const char *external;
-	/* Load what the method needs of the system; false: `why` says what is missing. NULL: nothing. */
+	/*
+	 * Load the libraries of the method. Returns false when one is missing; `why` names it
+	 * then. NULL: the method needs none.
+	 */
 	bool (*load)(char *why, size_t size);
-	/* Ask the client, or decide at once. */
+	/* Send the client an authentication request, or decide at once. */
 	enum auth_result (*begin)(struct client_link *client);
-	/* A password message has come: its whole body. NULL: none is ever asked for. */
+	/* The client has sent a password message with this body. NULL: it sends none. */
 	enum auth_result (*answer)(
 		struct client_link *client, const uint8_t *body, size_t length);
 };
@@ -52,61 +55,62 @@ struct external_auth;
 struct lookup;
 
 /*
- * How a login goes on after it has waited, for the modules below session/login. Each may close the
- * client.
+ * How a login continues after a wait: functions of session/login for the modules below it. Each
+ * may close the client.
  */
 struct login_steps {
-	/* An authentication method that was pending has its result. */
+	/* An authentication method that returned AUTH_PENDING has its result. */
 	void (*proceed)(struct client_link *client, enum auth_result result);
 	/*
-	 * An external authority has accepted this password: the client is a user from now on, and
-	 * the password is used at servers. The result is for proceed().
+	 * An external method has accepted this password: a user with it is set for the client,
+	 * and servers are logged in with it. The result is for proceed().
 	 */
 	enum auth_result (*learn)(struct client_link *client, const char *password);
-	/* A LOOKING_UP client is this user with this secret (empty: nothing proves it). */
+	/* A LOOKING_UP client is this user with this secret (empty: no password is correct). */
 	void (*found)(
 		struct client_link *client, const char *user, struct credential *credential);
-	/* The startup parameters of a LOOKING_UP client are good. */
+	/* A server has accepted the startup parameters of a LOOKING_UP client. */
 	void (*checked)(struct client_link *client);
-	/* The client may be read again; what it has sent meanwhile is handled now. */
+	/* Read the client again, and handle what it has sent meanwhile. */
 	void (*resume)(struct client_link *client);
 };
 
-/* What a login needs to remember; lives from the startup packet to the welcome. */
+/* The state of one login, from the startup message to the welcome. */
 struct login {
 	const struct login_steps *steps;
 	const struct auth_method *method;
 	enum reason refusal;
-	uint32_t version; /* of the protocol that is spoken */
-	struct user *mock; /* owned: the client's user, if the name is unknown */
-	struct credential
-		*credential; /* counted: told to this login; NULL: the user's counts */
-	struct lookup *lookup; /* that it waits for, LOOKING_UP; NULL: none */
+	uint32_t version; /* of the protocol, as in the startup message */
+	struct user *mock; /* owned: the client's user if its name is unknown; or NULL */
+	/* A reference: the secret of this login, from a look-up; NULL: the user's is used. */
+	struct credential *credential;
+	struct lookup *lookup; /* LOOKING_UP: the look-up that it waits for; NULL: none */
 	TAILQ_ENTRY(login) in_lookup;
-	struct client_link *client; /* whose it is; set while in a look-up */
-	usec_t queued_at; /* since when its look-up waits for a server; 0: it has one, or none is needed */
-	usec_t queued; /* how long it has waited for servers in all */
-	char *database_name; /* owned: as the client wrote it */
-	struct hba *hba; /* counted: what `rule` stands in */
-	const struct hba_rule *rule; /* that decides on this login; NULL: none does */
+	struct client_link *client; /* the client of this login; set while in a look-up */
+	/* Since when its look-up waits for a server; 0: it has one, or needs none. */
+	usec_t queued_at;
+	usec_t queued; /* total time that it has waited for servers */
+	char *database_name; /* owned: as in the startup message */
+	struct hba *hba; /* a reference: the file that `rule` is in */
+	const struct hba_rule *rule; /* the HBA rule for this login; NULL: none */
 	uint8_t salt[4]; /* of an MD5 exchange */
 	struct scram_server scram;
-	uint8_t end_point[TLS_BINDING_MAX]; /* what a SCRAM exchange is bound to */
-	size_t end_point_length; /* 0: nothing */
+	uint8_t end_point[TLS_BINDING_MAX]; /* channel binding data of a SCRAM exchange */
+	size_t end_point_length; /* 0: no channel binding */
 	struct scram_secret verifier; /* of a SCRAM exchange */
-	struct external_auth *external_auth; /* a password that others look at; NULL: none */
-	struct derivation *derivation; /* of its password, for nobody else; NULL: none */
-	bool checked; /* the client's parameters are good: see session/lookup/startup_check */
-	bool expired; /* the password was right, but too old */
-	bool answered_first; /* the SCRAM exchange is past its first message */
-	bool never; /* nothing that the client says can be right */
-	bool deriving; /* a helper works on the verifier */
-	usec_t not_before; /* what fails is not told earlier: see auth/scram */
-	struct event *held_refusal; /* owned: when it is told; NULL: there is none */
-	struct buffer final; /* a client-final-message that waits for the helper */
-	/* The exchange's last word to a client that has passed: it leaves with what comes next. */
+	struct external_auth *external_auth; /* its request to an external method; NULL: none */
+	struct derivation *derivation; /* of this client's password only; NULL: none */
+	bool checked; /* the client's parameters are correct: see lookup/startup_check */
+	bool expired; /* the password was right, but has expired */
+	bool answered_first; /* the client-first-message of SCRAM was handled */
+	bool never; /* refuse whatever the client answers, as there is no secret to check */
+	bool deriving; /* a helper thread derives the keys of the verifier */
+	usec_t not_before; /* a refusal is not sent before this time: see auth/scram */
+	struct event *held_refusal; /* owned: timer that sends the refusal; NULL: none */
+	struct buffer final; /* a client-final-message that waits for the helper thread */
+	/* AuthenticationSASLFinal of a client that has passed, sent with the next message. */
 	struct buffer sasl_final;
-	/* Names of settings that stood in `options` and are followed, each with its NUL. */
+	/* Names of followed parameters that came in `options`, each with its NUL. */
 	struct buffer option_names;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From settings to TLS contexts, for both sides. They stand beside the configuration, not in it: a
- * RELOAD reads the files anew even if no setting has changed, and keeps the old contexts if the new
- * ones cannot be made.
+ * Makes the TLS contexts for clients and for servers from the settings. The contexts are in the
+ * process, not in the configuration: a RELOAD reads the files again even if no setting has
+ * changed, and keeps the old contexts if new ones cannot be made.
  */
 #ifndef PGUSHER_SESSION_LINK_TLS_SETUP_H
 #define PGUSHER_SESSION_LINK_TLS_SETUP_H
@@ -10,26 +10,31 @@
 #include "model/registry.h"
 
 /*
- * Would these settings make contexts? False: `why` says what is wrong. The files that are for
- * servers are not looked at: they may never be needed.
+ * Returns whether contexts can be made from these settings; if not, `why`, of `size` bytes, is
+ * set to the error. The files for servers are not read: they may never be needed.
  */
 bool tls_setup_check(const struct settings *settings, char *why, size_t size);
 
-/* The same for the files that are for servers. */
+/* As tls_setup_check(), for the context for servers, with its files. */
 bool tls_setup_check_servers(const struct settings *settings, char *why, size_t size);
 
 /*
- * Make contexts from the settings in force and put them in the place of the old ones. False: one
- * of them cannot be made, both old ones stay, and the log says why. New handshakes only.
+ * Make contexts from the settings in force and replace the old ones. They are used for new
+ * handshakes only. Returns false when one of them cannot be made: the error is logged, and both
+ * old contexts stay.
  */
 bool tls_setup_apply(struct registry *registry);
 
-/* At start: as tls_setup_apply(), but files for servers that are not there are only logged. */
+/*
+ * As tls_setup_apply(), for the start of the process: an error in the files for servers is
+ * logged, but is no failure.
+ */
 bool tls_setup_start(struct registry *registry);
 
 /*
- * The context for connections to servers; NULL: it cannot be made at present, and the log says
- * why. Not to be asked when server_tls_sslmode is `disable`.
+ * Returns the context for connections to servers, which belongs to the process; it is made if
+ * there is none yet. Returns NULL when it cannot be made at present; the error is logged. Not
+ * to be called when server_tls_sslmode is `disable`.
  */
 struct tls_context *tls_setup_towards_servers(struct registry *registry);
 

@@ -6,18 +6,18 @@
 #include "session/link/login.h"
 #include "wire/writer.h"
 
-/* How often limits are looked at whose time has come while nothing is timed. */
+/* Interval for checking exceeded limits again while no limit is enforced (SUSPEND). */
 #define SUSPENDED_RETRY (USEC_PER_SEC / 5)
 
 /* The earlier of two times, of which 0 means never. */
-static usec_t nearer(usec_t a, usec_t b)
+static usec_t earlier(usec_t a, usec_t b)
 {
 	if (a == 0 || b == 0)
 		return a ? a : b;
 	return a < b ? a : b;
 }
 
-static usec_t after(usec_t start, usec_t limit)
+static usec_t end_of(usec_t start, usec_t limit)
 {
 	return limit > 0 ? start + limit : 0;
 }
@@ -42,20 +42,20 @@ static usec_t wait_limit(const struct client_link *client, const struct settings
 	return settings->query_wait_timeout;
 }
 
-/* Since when a waiting client waits: its query's first message, or its last one at login. */
+/* Since when a client waits: since the query's first message, or the last one of its login. */
 static usec_t waiting_since(const struct client_link *client)
 {
 	return client->query_start ? client->query_start : client->link.request_time;
 }
 
-/* Since when it logs in; a queue for a server is not its fault. */
+/* Start of the login; time in the queue for a server does not count against the client. */
 static usec_t login_since(const struct client_link *client)
 {
 	return client->link.connect_time + (client->login ? client->login->queued : 0);
 }
 
-/* Is a server at work to find out who it is? */
-static bool is_being_looked_up(const struct client_link *client)
+/* Is a server running the look-up of its user? Else the look-up waits for a server. */
+static bool is_lookup_running(const struct client_link *client)
 {
 	return client->link.state == CLIENT_LOOKING_UP && client->login->queued_at == 0;
 }
@@ -64,11 +64,11 @@ static usec_t end_of_wait(const struct client_link *client, const struct setting
 {
 	const usec_t since = waiting_since(client);
 
-	return nearer(after(since, settings->query_timeout),
-		after(since, wait_limit(client, settings)));
+	return earlier(end_of(since, settings->query_timeout),
+		end_of(since, wait_limit(client, settings)));
 }
 
-/* Whole seconds, strictly more than the setting. */
+/* The setting is in whole seconds, which must be exceeded. */
 static usec_t notice_limit(const struct settings *settings)
 {
 	return settings->query_wait_notify > 0
@@ -76,31 +76,31 @@ static usec_t notice_limit(const struct settings *settings)
 		: 0;
 }
 
-static usec_t nearest(const struct client_link *client, const struct settings *settings)
+static usec_t next_deadline(const struct client_link *client, const struct settings *settings)
 {
 	usec_t due;
 
 	switch (client_state(client)) {
 	case CLIENT_GREETING:
 	case CLIENT_AUTHENTICATING:
-		return after(login_since(client), settings->client_login_timeout);
+		return end_of(login_since(client), settings->client_login_timeout);
 	case CLIENT_LOOKING_UP:
-		if (is_being_looked_up(client))
-			return after(login_since(client), settings->client_login_timeout);
+		if (is_lookup_running(client))
+			return end_of(login_since(client), settings->client_login_timeout);
 		return end_of_wait(client, settings);
 	case CLIENT_WELCOMING:
-		due = after(login_since(client), settings->client_login_timeout);
-		return nearer(due, end_of_wait(client, settings));
+		due = end_of(login_since(client), settings->client_login_timeout);
+		return earlier(due, end_of_wait(client, settings));
 	case CLIENT_IDLE:
-		return after(client->link.request_time, idle_limit(client, settings));
+		return end_of(client->link.request_time, idle_limit(client, settings));
 	case CLIENT_WAITING:
 	case CLIENT_LAUNCHING:
 		due = end_of_wait(client, settings);
 		if (!client->notified)
-			due = nearer(due, after(client->wait_start, notice_limit(settings)));
+			due = earlier(due, end_of(client->wait_start, notice_limit(settings)));
 		return due;
 	case CLIENT_CANCEL_WAITING:
-		return after(client->link.request_time, settings->cancel_wait_timeout);
+		return end_of(client->link.request_time, settings->cancel_wait_timeout);
 	case CLIENT_PAIRED:
 	case CLIENT_CANCEL_SENT:
 	case CLIENT_CONSOLE:
@@ -116,16 +116,16 @@ void client_limits_start(struct client_link *client)
 	const struct registry *registry = link_registry(&client->link);
 
 	wheel_set(&registry->loop->wheel, &client->deadline,
-		nearest(client, registry->process->settings));
+		next_deadline(client, registry->process->settings));
 }
 
-static bool is_over(usec_t now, usec_t start, usec_t limit)
+static bool is_exceeded(usec_t now, usec_t start, usec_t limit)
 {
 	return limit > 0 && now - start > limit;
 }
 
-/* Told once in a wait that it is a wait; the text is fixed, `postgres` in it too. */
-static void notify(struct client_link *client)
+/* Notify the client once in a wait. The text is fixed, `postgres` in it too. */
+static void notify_waiting(struct client_link *client)
 {
 	struct buffer message;
 
@@ -152,22 +152,22 @@ static void expire_waiting(
 {
 	const usec_t since = waiting_since(client);
 
-	if (is_over(now, since, settings->query_timeout))
+	if (is_exceeded(now, since, settings->query_timeout))
 		client_close_for(client, REASON_QUERY_TIMEOUT_WAITING);
-	else if (is_over(now, since, wait_limit(client, settings)))
+	else if (is_exceeded(now, since, wait_limit(client, settings)))
 		client_close_for(client, REASON_QUERY_WAIT_TIMEOUT);
 	else if (client->link.state == CLIENT_WELCOMING &&
-		is_over(now, login_since(client), settings->client_login_timeout))
+		is_exceeded(now, login_since(client), settings->client_login_timeout))
 		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN);
 	else if (is_queued(client) && !client->notified &&
-		is_over(now, client->wait_start, notice_limit(settings)))
-		notify(client);
+		is_exceeded(now, client->wait_start, notice_limit(settings)))
+		notify_waiting(client);
 }
 
 static void expire_login(
 	struct client_link *client, const struct settings *settings, usec_t now)
 {
-	if (is_over(now, login_since(client), settings->client_login_timeout))
+	if (is_exceeded(now, login_since(client), settings->client_login_timeout))
 		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT);
 }
 
@@ -177,10 +177,10 @@ void client_limits_expire(struct deadline *deadline)
 		offsetof(struct client_link, deadline));
 	const struct registry *registry = link_registry(&client->link);
 	const struct settings *settings = registry->process->settings;
-	/* The wheel fires when the time has come, a limit is over when it has passed. */
+	/* The wheel fires when the time is reached, but a limit must be exceeded. */
 	const usec_t now = loop_now(registry->loop) + 1;
 
-	/* What is over then is over when it ends. */
+	/* Limits that are exceeded during SUSPEND are enforced when it ends. */
 	if (registry->process->operation == OPERATION_SUSPENDED || registry->process->still) {
 		wheel_set(&registry->loop->wheel, deadline, now + SUSPENDED_RETRY);
 		return;
@@ -191,7 +191,7 @@ void client_limits_expire(struct deadline *deadline)
 		expire_login(client, settings, now);
 		break;
 	case CLIENT_LOOKING_UP:
-		if (is_being_looked_up(client))
+		if (is_lookup_running(client))
 			expire_login(client, settings, now);
 		else
 			expire_waiting(client, settings, now);
@@ -202,11 +202,11 @@ void client_limits_expire(struct deadline *deadline)
 		expire_waiting(client, settings, now);
 		break;
 	case CLIENT_IDLE:
-		if (is_over(now, client->link.request_time, idle_limit(client, settings)))
+		if (is_exceeded(now, client->link.request_time, idle_limit(client, settings)))
 			client_close_for(client, REASON_CLIENT_IDLE_TIMEOUT);
 		break;
 	case CLIENT_CANCEL_WAITING:
-		if (is_over(now, client->link.request_time, settings->cancel_wait_timeout))
+		if (is_exceeded(now, client->link.request_time, settings->cancel_wait_timeout))
 			client_close_for(client, REASON_CANCEL_WAIT_TIMEOUT);
 		break;
 	case CLIENT_PAIRED:

@@ -12,7 +12,7 @@
 #include "session/link/login_counts.h"
 #include "wire/writer.h"
 
-/* In whole seconds. */
+/* Age of the connection in whole seconds. */
 static long long age_of(const struct link *link)
 {
 	return (loop_now(link->stream.loop) - link->connect_time) / USEC_PER_SEC;
@@ -35,23 +35,23 @@ static void log_closing(struct link *link, const struct failure *why)
 /* --- clients ------------------------------------------------------------------------------ */
 
 /*
- * A last ErrorResponse. Whatever the client sent and we did not read is taken first: closing a
- * socket with unread bytes would reset it, and the message with it.
+ * Send a last ErrorResponse, and receive what the client has sent and was not read yet: closing
+ * a socket with unread bytes would reset the connection, and the client would lose the message.
  */
-static void tell_client(struct client_link *client, const struct failure *why, bool log)
+static void send_last_error(struct client_link *client, const struct failure *why, bool log)
 {
 	const struct registry *registry = link_registry(&client->link);
 	struct stream *stream = &client->link.stream;
 	struct buffer message;
 
-	/* Who brought a cancel request is never told a thing. */
+	/* Connections for cancel requests get no answer. */
 	if (why->sqlstate[0] == '\0' || client->link.state == CLIENT_CANCEL_WAITING ||
 		client->link.state == CLIENT_CANCEL_SENT)
 		return;
 	if (log && registry->process->settings->log_pooler_errors)
 		link_log_kind(&client->link, LEVEL_WARNING, reason_text(why->reason), 0,
 			"pooler error: %s", why->text);
-	/* A half-sent message must not have another one inside. */
+	/* An ErrorResponse in the middle of a half-sent message would be read as part of it. */
 	if (client->link.cut || stream_is_blocked(stream))
 		return;
 	if (!registry->close_events->before_error(client))
@@ -72,16 +72,16 @@ static void free_client(struct loop_task *task)
 	slab_give(&link_registry(&client->link)->clients, client);
 }
 
-/* Does it speak another protocol? */
-static bool is_stranger(const struct client_link *client, const struct failure *why)
+/* Does the failure show that the client does not use the protocol of PostgreSQL? */
+static bool speaks_other_protocol(const struct client_link *client, const struct failure *why)
 {
 	return client->link.state == CLIENT_GREETING &&
 		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER ||
 			why->reason == REASON_FAILED_TO_ACCEPT_SSL);
 }
 
-/* Strangers get one line a second, if what is wrong with their TLS has not been told already. */
-static void log_stranger(const struct client_link *client, const struct failure *why)
+/* At most one line a second for all such clients; none if a TLS error was logged already. */
+static void log_other_protocol(const struct client_link *client, const struct failure *why)
 {
 	if (link_registry(&client->link)->process->settings->log_disconnections &&
 		!tls_error(&client->link.stream))
@@ -89,10 +89,10 @@ static void log_stranger(const struct client_link *client, const struct failure 
 			"closing because: %s (age=%llds)", why->text, age_of(&client->link));
 }
 
-/* Port probes and aborted logins end without a line of their own. */
-static bool is_worth_a_line(const struct client_link *client, const struct failure *why)
+/* Port probes and aborted logins are closed without a line of their own. */
+static bool needs_log_line(const struct client_link *client, const struct failure *why)
 {
-	return !is_stranger(client, why) &&
+	return !speaks_other_protocol(client, why) &&
 		(client_is_logged_in(client) || why->reason != REASON_CLIENT_UNEXPECTED_EOF);
 }
 
@@ -106,22 +106,22 @@ void client_close(struct client_link *client, const struct failure *why)
 
 	if (state == CLIENT_CLOSED)
 		return;
-	log = is_worth_a_line(client, why);
+	log = needs_log_line(client, why);
 	counters_client_closed(client, state, why);
 	login_counts_failed(client, state, why);
 	if (link->peer) {
 		server = server_of(link->peer);
 		registry->close_events->unpair(link);
-		/* It waits for the rest: nobody else can use it like that. */
+		/* It waits for the rest of a message, and so is of no use for other clients. */
 		server->dirty = server->dirty || server->link.cut;
-		/* It may be paused, since its client takes nothing more. */
+		/* It may be paused because its client's socket was full. */
 		stream_resume(&server->link.stream);
 	}
-	tell_client(client, why, log);
+	send_last_error(client, why, log);
 	if (log)
 		log_closing(link, why);
-	else if (is_stranger(client, why))
-		log_stranger(client, why);
+	else if (speaks_other_protocol(client, why))
+		log_other_protocol(client, why);
 	if (state == CLIENT_CONSOLE)
 		registry->process->console.closed(client);
 	client_group_leave(client);
@@ -140,7 +140,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	limits_give_socket(registry);
 	explicit_bzero(client->key, sizeof(client->key));
 	loop_defer(registry->loop, &link->ending, free_client);
-	registry->close_events->client_left(
+	registry->close_events->after_client_closed(
 		client, server, why->reason == REASON_CLIENT_CLOSE_REQUEST);
 }
 
@@ -162,11 +162,11 @@ static void free_server(struct loop_task *task)
 }
 
 /*
- * Protocol: "Message Flow", Termination. A server in the middle of something hears the end too,
- * but not one that has half a message: it would take the Terminate for the rest, and run it; nor
- * one that another process has.
+ * Protocol: "Message Flow", Termination. Terminate is sent during a query as well, but not to a
+ * server that got half a message: the server would read Terminate as the rest, and might
+ * execute it. Nor to a server that another process has taken over.
  */
-static void take_leave(struct server_link *server, const struct failure *why)
+static void send_terminate(struct server_link *server, const struct failure *why)
 {
 	struct buffer message;
 
@@ -181,11 +181,12 @@ static void take_leave(struct server_link *server, const struct failure *why)
 }
 
 /*
- * Did it die before anything of its client's reached it? Only one that was there before the query,
- * or that has been used: else a server that cannot bear our SETs would be given to its client again
- * and again.
+ * Is the server closed before it received anything of its client's query, so that the query can
+ * be sent to another server? If the connection broke, only for a server that was connected
+ * before the query began: a server that crashes whenever our SETs are executed would be tried
+ * for ever.
  */
-static bool died_unused(const struct server_link *server, const struct failure *why)
+static bool is_query_unsent(const struct server_link *server, const struct failure *why)
 {
 	const struct client_link *client = (const struct client_link *)server->link.peer;
 
@@ -204,7 +205,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	const struct close_events *events = pool->registry->close_events;
 	struct client_link *client = NULL;
 	const enum server_state state = server_state(server);
-	const bool unused = died_unused(server, why);
+	const bool query_unsent = is_query_unsent(server, why);
 
 	if (state == SERVER_CLOSED)
 		return;
@@ -212,11 +213,11 @@ void server_close(struct server_link *server, const struct failure *why)
 		client = client_of(link->peer);
 		events->unpair(link);
 	}
-	counters_server_closed(server, state, why, client && !unused);
+	counters_server_closed(server, state, why, client && !query_unsent);
 	log_closing(link, why);
 	if ((server_is_connected(server) || state == SERVER_PREPARING) &&
 		!reason_breaks_connection(why->reason))
-		take_leave(server, why);
+		send_terminate(server, why);
 	server_enter(server, SERVER_CLOSED);
 	handles_take_back(&link_registry(link)->process->handles, &link->handle, link);
 	link_walk_strike(link_registry(link), link);
@@ -234,8 +235,8 @@ void server_close(struct server_link *server, const struct failure *why)
 	loop_defer(pool->registry->loop, &link->ending, free_server);
 	events->server_closed(server, state, why);
 	pool_needs_work(pool);
-	if (unused)
-		events->client_unserved(client, why);
+	if (query_unsent)
+		events->query_unsent(client, why);
 	else if (client)
 		client_close(client, why);
 }

@@ -20,16 +20,16 @@ struct derivation {
 static void derive(struct helper_job *job)
 {
 	struct derivation *derivation = (struct derivation *)job;
-	const usec_t begun = clock_monotonic();
+	const usec_t start = clock_monotonic();
 
 	derivation->derived = scram_derive(derivation->password, derivation->parameters.salt,
 		derivation->parameters.salt_length, derivation->parameters.iterations,
 		&derivation->keys);
-	derivation->took = clock_monotonic() - begun;
+	derivation->took = clock_monotonic() - start;
 }
 
-/* The longest counts, and is forgotten by and by. */
-static void note_time(struct registry *registry, usec_t took)
+/* Keep the maximum, which decays slowly. */
+static void update_longest(struct registry *registry, usec_t took)
 {
 	enum { SMOOTHING = 16 };
 	usec_t *longest = &registry->derivation_time;
@@ -42,7 +42,7 @@ static void note_time(struct registry *registry, usec_t took)
 
 usec_t derivation_end_expected(const struct registry *registry)
 {
-	/* Per thousand iterations: no processor is faster, and none that is used much slower. */
+	/* Limits for a thousand iterations on the processors in use. */
 	const usec_t fastest = 200, slowest = 1000;
 	const usec_t thousands = registry->process->settings->scram_iterations / 1000 + 1;
 	usec_t one =
@@ -50,12 +50,12 @@ usec_t derivation_end_expected(const struct registry *registry)
 
 	if (one < fastest * thousands)
 		one = fastest * thousands;
-	/* Twice as long as it should take, behind all that are under way. */
+	/* Twice the expected time, after all derivations that are queued or running. */
 	return loop_now(registry->loop) +
 		2 * one * ((usec_t)helper_pending(registry->derivations) + 1);
 }
 
-static void keep(const struct derivation_owner *owner)
+static void hold_owner(const struct derivation_owner *owner)
 {
 	if (owner->user)
 		owner->user->derivations++;
@@ -63,7 +63,7 @@ static void keep(const struct derivation_owner *owner)
 		user_keys_ref(owner->into);
 }
 
-static void let_go(struct registry *registry, const struct derivation_owner *owner)
+static void release_owner(struct registry *registry, const struct derivation_owner *owner)
 {
 	user_keys_unref(owner->into);
 	if (!owner->user)
@@ -78,14 +78,14 @@ static void finish(struct helper_job *job)
 
 	if (derivation->owner.handle)
 		*derivation->owner.handle = NULL;
-	/* Those of clients: servers have chosen numbers of iterations of their own. */
+	/* Only those for clients: servers choose their own number of iterations. */
 	if (!job->cancelled && derivation->owner.into)
-		note_time(derivation->registry, derivation->took);
+		update_longest(derivation->registry, derivation->took);
 	if (!job->cancelled && !derivation->abandoned)
 		derivation->done(derivation->registry, &derivation->owner,
 			&derivation->parameters,
 			derivation->derived ? &derivation->keys : NULL);
-	let_go(derivation->registry, &derivation->owner);
+	release_owner(derivation->registry, &derivation->owner);
 	explicit_bzero(derivation->password, strlen(derivation->password));
 	explicit_bzero(&derivation->keys, sizeof(derivation->keys));
 	free(derivation);
@@ -108,13 +108,13 @@ bool derivation_start(struct registry *registry, const struct derivation_owner *
 	derivation->done = done;
 	derivation->parameters = *parameters;
 	memcpy(derivation->password, password, length + 1);
-	keep(owner);
+	hold_owner(owner);
 	if (helper_submit(registry->derivations, &derivation->job)) {
 		if (owner->handle)
 			*owner->handle = derivation;
 		return true;
 	}
-	let_go(registry, owner);
+	release_owner(registry, owner);
 	explicit_bzero(derivation->password, length);
 	free(derivation);
 	return false;

@@ -39,8 +39,8 @@ static enum login_outcome outcome_of(enum reason reason)
 	return LOGIN_DENIED;
 }
 
-/* A client gets one answer for a wrong password and an unknown user; the counters differ. */
-static enum auth_failure refine(const struct login *login, enum auth_failure failure)
+/* A client gets the same error for a wrong password and an unknown user; the counts differ. */
+static enum auth_failure distinguish(const struct login *login, enum auth_failure failure)
 {
 	if (failure != AUTH_FAILED_PASSWORD)
 		return failure;
@@ -55,7 +55,7 @@ static void count_failure(const struct client_link *client, enum reason reason)
 	const enum auth_failure failure = reason_auth_failed(reason);
 
 	if (failure < AUTH_FAILURES)
-		counters_for(client)->auth_failed[refine(client->login, failure)]++;
+		counters_for(client)->auth_failed[distinguish(client->login, failure)]++;
 }
 
 void login_counts_failed(

@@ -8,11 +8,11 @@
 
 enum { WHY_SIZE = 512 };
 
-/* --- what the settings ask for ------------------------------------------------------------ */
+/* --- from settings to options ------------------------------------------------------------- */
 
 /*
- * A certificate that is shown is always looked at, so that rules may ask for it. Without authorities
- * of our own nobody could be known by one, and none is asked for.
+ * With a CA file, clients are asked for a certificate even if none is required, since HBA rules
+ * may require one. Without a CA file no certificate could be verified, and none is requested.
  */
 static enum tls_trust trust_in_clients(const struct settings *settings)
 {
@@ -60,18 +60,18 @@ static struct tls_options towards_servers(const struct settings *settings)
 	};
 }
 
-/* Settings that contradict each other. */
-static bool agree(const struct settings *settings, char *why, size_t size)
+/* Returns false, with the error in `why`, if settings contradict each other. */
+static bool check_consistent(const struct settings *settings, char *why, size_t size)
 {
-	const bool no_authority = settings->client_tls_ca_file[0] == '\0';
+	const bool no_ca_file = settings->client_tls_ca_file[0] == '\0';
 	const char *wrong = NULL;
 
 	if (settings->auth_type == AUTH_TYPE_CERT &&
 		settings->client_tls_sslmode != TLS_MODE_VERIFY_FULL)
 		wrong = "auth_type=cert requires client_tls_sslmode=SSLMODE_VERIFY_FULL";
-	else if (settings->auth_type == AUTH_TYPE_CERT && no_authority)
+	else if (settings->auth_type == AUTH_TYPE_CERT && no_ca_file)
 		wrong = "auth_type=cert requires client_tls_ca_file";
-	else if (settings->client_tls_sslmode == TLS_MODE_VERIFY_FULL && no_authority)
+	else if (settings->client_tls_sslmode == TLS_MODE_VERIFY_FULL && no_ca_file)
 		wrong = "client_tls_sslmode requires client_tls_ca_file";
 	if (wrong)
 		snprintf(why, size, "%s", wrong);
@@ -80,14 +80,14 @@ static bool agree(const struct settings *settings, char *why, size_t size)
 
 /* --- making contexts ---------------------------------------------------------------------- */
 
-/* False: `why` says what is wrong. NULL in *out: TLS is not wanted. */
+/* Returns false, with the error in `why`, on failure. *out is NULL if TLS is disabled. */
 static bool make_client(
 	const struct settings *settings, struct tls_context **out, char *why, size_t size)
 {
 	const struct tls_options options = towards_clients(settings);
 
 	*out = NULL;
-	if (!agree(settings, why, size))
+	if (!check_consistent(settings, why, size))
 		return false;
 	if (settings->client_tls_sslmode == TLS_MODE_DISABLE)
 		return true;
@@ -107,8 +107,8 @@ static bool make_server(
 	return *out;
 }
 
-/* Versions and ciphers for servers, without the files. */
-static bool check_server_words(const struct settings *settings, char *why, size_t size)
+/* Check protocol versions and ciphers for servers, without the files. */
+static bool check_server_algorithms(const struct settings *settings, char *why, size_t size)
 {
 	struct tls_options options = towards_servers(settings);
 	struct tls_context *context;
@@ -126,7 +126,7 @@ bool tls_setup_check(const struct settings *settings, char *why, size_t size)
 {
 	struct tls_context *client;
 	const bool good = make_client(settings, &client, why, size) &&
-		check_server_words(settings, why, size);
+		check_server_algorithms(settings, why, size);
 
 	tls_context_unref(client);
 	return good;
@@ -141,7 +141,7 @@ bool tls_setup_check_servers(const struct settings *settings, char *why, size_t 
 	return good;
 }
 
-static void put_in_force(
+static void replace_contexts(
 	struct registry *registry, struct tls_context *client, struct tls_context *server)
 {
 	tls_context_unref(registry->process->client_tls);
@@ -157,7 +157,7 @@ bool tls_setup_apply(struct registry *registry)
 
 	if (make_client(registry->process->settings, &client, why, sizeof(why)) &&
 		make_server(registry->process->settings, &server, why, sizeof(why))) {
-		put_in_force(registry, client, server);
+		replace_contexts(registry, client, server);
 		return true;
 	}
 	tls_context_unref(client);
@@ -171,14 +171,14 @@ bool tls_setup_start(struct registry *registry)
 	char why[WHY_SIZE];
 
 	if (!make_client(registry->process->settings, &client, why, sizeof(why)) ||
-		!check_server_words(registry->process->settings, why, sizeof(why))) {
+		!check_server_algorithms(registry->process->settings, why, sizeof(why))) {
 		tls_context_unref(client);
 		log_write(LEVEL_ERROR, "%s", why);
 		return false;
 	}
 	if (!make_server(registry->process->settings, &server, why, sizeof(why)))
 		log_write(LEVEL_ERROR, "%s", why);
-	put_in_force(registry, client, server);
+	replace_contexts(registry, client, server);
 	return true;
 }
 

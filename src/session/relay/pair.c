@@ -81,5 +81,5 @@ void pair_unpair(struct link *link)
 	peer->peer = NULL;
 	client->ring_full = false;
 	client_enter(client, CLIENT_IDLE);
-	client_limits_rest(client);
+	client_limits_start_idle(client);
 }

@@ -30,11 +30,12 @@ static void client_closed(struct client_link *client, enum client_state state)
 	statements_client_closed(client);
 }
 
-static void client_left(struct client_link *client, struct server_link *server, bool politely)
+static void after_client_closed(
+	struct client_link *client, struct server_link *server, bool terminated)
 {
 	replication_client_gone(client);
 	if (server)
-		draining_client_left(server, politely);
+		draining_client_left(server, terminated);
 }
 
 static void server_closed(
@@ -46,7 +47,7 @@ static void server_closed(
 	lookup_server_gone(server, why);
 }
 
-static void client_unserved(struct client_link *client, const struct failure *why)
+static void query_unsent(struct client_link *client, const struct failure *why)
 {
 	if (why->reason == REASON_SETTING_CANCELED)
 		cancel_unsent_answer(client);
@@ -58,9 +59,9 @@ static const struct close_events close_events = {
 	.before_error = client_login_send_sasl_final,
 	.unpair = pair_unpair,
 	.client_closed = client_closed,
-	.client_left = client_left,
+	.after_client_closed = client_gone,
 	.server_closed = server_closed,
-	.client_unserved = client_unserved,
+	.query_unsent = query_unsent,
 };
 
 /* --- a run of the relay ------------------------------------------------------------------- */
