@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Queries that pgusher itself runs on a server that has logged in: connect_query, reset and check
- * queries, ROLLBACK. Their answers go to no client (relay_own_server).
+ * Queries that pgusher itself runs on a server that has logged in: connect_query, reset and
+ * check queries, ROLLBACK. Their answers are not passed to clients (relay_own_server).
  */
 #ifndef PGUSHER_SESSION_RELAY_OWN_QUERY_H
 #define PGUSHER_SESSION_RELAY_OWN_QUERY_H
@@ -15,12 +15,15 @@
 bool own_query_ask(struct server_link *server, const char *sql);
 
 /*
- * The connect_query, which has to be run again after parameters of the session were reset. NULL if
- * there is none, or if it has failed on this server.
+ * The connect_query, which has to be run again after parameters of the session were reset. NULL
+ * if there is none, or if it has failed on this server.
  */
 const char *own_query_prelude(const struct server_link *server);
 
-/* The server answers a query of our own with this ErrorResponse (its body): log it. */
+/*
+ * Log the ErrorResponse with this body, which the server has sent for a query of our own, and
+ * note what follows from it for the server. Does not close the server.
+ */
 void own_query_error(struct server_link *server, const uint8_t *body, size_t length);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How long a client's queries and transactions take, for the statistics and for its limits.
+ * Measures the duration of a client's queries and transactions, for the statistics and limits.
  *
- * Every message of a client starts them, and the end of every transaction stops them: hence inline.
+ * Inline, because they run for every message of a client and every end of a transaction.
  */
 #ifndef PGUSHER_SESSION_RELAY_QUERY_CLOCKS_H
 #define PGUSHER_SESSION_RELAY_QUERY_CLOCKS_H
@@ -11,7 +11,10 @@
 #include "model/latency.h"
 #include "model/pool.h"
 
-/* A query cycle begins with its first message, a transaction with its first query. */
+/*
+ * The client sends a message: start the clocks that do not run. The query clock starts with the
+ * first message of a query, the transaction clock with the first query of a transaction.
+ */
 static inline void query_clocks_start(struct client_link *client)
 {
 	struct totals *totals;
@@ -31,16 +34,17 @@ static inline void query_clocks_start(struct client_link *client)
 	}
 }
 
-/* For those who watch single queries. */
+/* Log the durations of a query, and of a transaction if that ends too, at level debug. */
 void query_clocks_log(const struct client_link *client, bool ends_transaction, usec_t now);
 
-/* Its time with a server: what it waited for one before has been counted as a wait. */
+/* Returns the time since `start` without the wait for a server, which is counted separately. */
 static inline uint64_t query_clocks_served(
 	const struct client_link *client, usec_t start, usec_t now)
 {
 	return (uint64_t)(now - (start > client->served ? start : client->served));
 }
 
+/* Add the durations to the histograms of the pool, if it has any. */
 static inline void query_clocks_add(
 	const struct client_link *client, bool ends_transaction, usec_t now)
 {
@@ -60,7 +64,10 @@ static inline void query_clocks_add(
 			query_clocks_served(client, transaction, now));
 }
 
-/* Nothing is owed any more: the query is over, and in status I the transaction too. */
+/*
+ * The server has answered all requests of the client, with this transaction status: stop the
+ * query clock, and in status 'I' the transaction clock, and add both to the statistics.
+ */
 static inline void query_clocks_stop(struct client_link *client, char status)
 {
 	struct totals *totals = &client->link.pool->stats.current;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hot path: moves messages between a client and a server.
+ * Relays messages between a client and a server. This is the hot path.
  *
- * One readable event is one run: receive once, judge the messages that mean something to us, send
- * what passes in one call, and only then settle what follows from it (release, hand on, close).
- * Most messages mean nothing to us and pass by length. What a message means is one row of the
- * table that the link points at; the tables are declared in session/relay/relay_rules.h.
+ * One readable event is one run: receive once, call the judges of the messages that have one,
+ * send everything that passes in one call, and only then do what follows from it (return the
+ * server to its pool, resume the peer, close). Most messages have no judge and pass by length.
+ * The judge of a message type is in the table of rules that the link points at; the tables are
+ * declared in relay/relay_rules.h.
  *
- * Nothing in here knows databases, users or authentication.
+ * The relay does not use databases, users or authentication.
  */
 #ifndef PGUSHER_SESSION_RELAY_RELAY_H
 #define PGUSHER_SESSION_RELAY_RELAY_H
@@ -18,136 +19,158 @@
 #include "wire/frame.h"
 
 enum {
-	/* Slices that one send gathers; a run with more of them sends early. */
+	/* Maximum number of pieces in one send; a run with more of them sends several times. */
 	RELAY_PIECES = 64,
-	/* A message that has to be whole (ParameterStatus) may be this long. */
+	/* Maximum length of a message that must be whole for its judge (ParameterStatus). */
 	RELAY_WHOLE_MAX = 64 * 1024,
-	/* Bytes of ours that one send has among those that pass; beyond it is sent early. */
+	/* Maximum number of copied bytes in one send; a run with more sends several times. */
 	RELAY_INSERTS = 1024,
-	/* So many bytes behind what has been given room may be written as well: see bind_named(). */
+	/*
+	 * Number of bytes that may be written behind the room for an insert: see bind_named().
+	 */
 	RELAY_SPARE = 32,
-	/* What goes with our SETs, and is kept until these have succeeded, may be this long. */
+	/* Maximum length of the messages that are sent together with our SETs, and kept. */
 	RELAY_KEPT_MAX = 16 * 1024,
 };
 
 enum verdict {
-	RELAY_PASS, /* to the peer */
-	RELAY_DROP, /* to nobody */
-	RELAY_HOLD, /* keep it and what follows until the run is taken up again */
-	RELAY_STOP, /* the link is closed or closing: forget the rest */
-	RELAY_AGAIN, /* judge it once more: the link's rules have changed, or `at` has moved */
-	RELAY_MORE, /* too little of it is there: keep it, and judge it when more has come */
+	RELAY_PASS, /* send it to the peer */
+	RELAY_DROP, /* do not send it */
+	RELAY_HOLD, /* hold it and what follows, until relay_client_resume() */
+	RELAY_STOP, /* the link is closed or will be: ignore the rest */
+	RELAY_AGAIN, /* look at `at` again: the link's rules have changed, or `at` has moved */
+	RELAY_MORE, /* hold it, and call the judge again when more bytes have arrived */
 };
 
 struct relay_run {
 	struct link *from;
-	struct link *to; /* its peer, even if they have parted since; NULL: it has none */
-	struct client_link *client; /* NULL: a server that nobody uses */
-	struct server_link *server; /* NULL: a client that has none yet */
+	struct link *to; /* the peer when the run began, though unpaired since; NULL: none */
+	struct client_link *client; /* NULL: the server has no client */
+	struct server_link *server; /* NULL: the client has no server yet */
 	struct loop *loop;
 	uint32_t max_message; /* max_packet_size */
-	uint32_t hold_max; /* pkt_buf: a shorter message is passed on only when it is whole */
+	uint32_t hold_max; /* pkt_buf: a client's message up to this length must be whole */
 	const uint8_t *start; /* of the run's first message */
-	const uint8_t *at, *end; /* what is still to be judged */
-	const uint8_t *slice; /* start of the bytes that pass and are not in pieces yet */
-	const uint8_t
-		*quiet; /* a server's: up to here it said nothing that nobody had asked for */
+	const uint8_t *at, *end; /* the bytes that are still to be judged */
+	const uint8_t *slice; /* start of the bytes that pass and are not in `pieces` yet */
+	/* Of a server: end of the bytes that were requested; NULL: requests are in flight. */
+	const uint8_t *requested;
 	struct frame frame; /* the message at `at` */
-	bool whole; /* all of it is there */
-	bool ended; /* leave the loop */
-	bool hold; /* keep the rest, and do not read on */
-	bool own_done; /* a query of our own has ended: see server_own_done() */
-	bool broken; /* the receiver took nothing more: to be dealt with when the run is over */
-	char status; /* a client's: of its server's transaction when it began */
-	bool keeps; /* it has a message that may have to be said again: see session/statements/replay */
-	bool repeats; /* it is such a batch, said again */
-	uint32_t given; /* so many of its first messages have had their answers, from us */
-	bool fails; /* a server's: what it answers must be said again, see session/statements/replay */
-	uint32_t before; /* a client's: so much did its server owe when it began */
-	const uint8_t *batch; /* behind its last Sync or Query; NULL: it has had none */
-	const uint8_t *last_batch; /* if there is one: the same, of what that Sync has ended */
+	bool whole; /* the message at `at` has arrived completely */
+	bool ended; /* end the walk over the messages */
+	bool hold; /* hold the rest, and pause reading */
+	bool own_done; /* a query of our own has ended: the event own_query_done follows */
+	bool broken; /* sending failed: handled at the end of the run */
+	char status; /* of a client: its server's transaction status when the run began */
+	bool replayable; /* has a message that may need a replay: see statements/replay */
+	bool is_replay; /* of a client: this run replays the kept batch */
+	uint32_t answered; /* number of its first messages that pgusher has answered already */
+	bool replay_due; /* of a server: its client's batch must be replayed */
+	uint32_t in_flight; /* of a client: requests in flight when the run began */
+	const uint8_t *batch; /* end of the run's last Sync or Query; NULL: none in this run */
+	const uint8_t *last_batch; /* end of the Sync or Query before that; NULL: none */
 	struct failure failure; /* valid if doomed */
-	bool doomed; /* close `from` for this failure when everything before it has been sent */
+	bool doomed; /* close `from` for `failure` when everything before it was sent */
 	int count; /* of pieces */
 	struct iovec pieces[RELAY_PIECES];
 	uint32_t inserted; /* bytes in use of inserts */
-	uint8_t inserts[RELAY_INSERTS + RELAY_SPARE]; /* what `pieces` have of ours */
+	uint8_t inserts[RELAY_INSERTS + RELAY_SPARE]; /* the bytes of copied inserts */
 };
 
-/* What one kind of message means to us. */
+/* How to handle one type of message. */
 struct relay_rule {
-	enum verdict (*judge)(struct relay_run *run); /* NULL: it passes */
-	bool whole; /* judge it only when all of it is there */
-	bool at_once; /* judge it when its header is there: nobody will wait for the rest */
+	enum verdict (*judge)(struct relay_run *run); /* NULL: the message passes */
+	bool whole; /* call the judge only when the message is whole */
+	bool at_once; /* call the judge as soon as the header has arrived */
 };
 
-/* What other modules do when a run has ended: registry.relay_events, the table of rules/life. */
+/*
+ * What other modules do when a run has ended: registry.relay_events, the table of rules/life.
+ */
 struct relay_events {
-	/* A paired server may be free: see return_if_free(). It may be closed by this. */
+	/* A paired server may be free: see return_if_free(). May close the server. */
 	void (*server_answered)(struct server_link *server);
-	/* A DRAINING server has sent so many bytes, all of which have been judged. */
+	/* A DRAINING server has sent `length` bytes, which were all judged. May close it. */
 	void (*server_drained)(struct server_link *server, size_t length);
-	/* A query of our own has ended on this server, which may be closed by this. */
+	/* A query of our own has ended on this server. May close the server. */
 	void (*own_query_done)(struct server_link *server);
-	/* Insert the answers to prepared statements that pgusher gives itself, now that they are due. */
+	/* Insert the answers that pgusher gives itself to Parse and Close, if they are due. */
 	void (*insert_answers)(struct relay_run *run);
-	/* Send them at once to the client of the server. Returns false if it is broken. */
+	/* As insert_answers, but send them now. Returns false if the client is broken. */
 	bool (*send_answers)(struct server_link *server);
 	/*
-	 * The run of a paired client, which began with `data`, has passed on messages of a batch
-	 * that may have to be replayed: keep them.
+	 * The run of a paired client, which began with `data`, has passed on messages of a
+	 * batch: keep them if they may have to be replayed.
 	 */
 	void (*keep_batch)(struct relay_run *run, const uint8_t *data);
 };
 
-/* A paired, idle or waiting client is readable. */
+/*
+ * A paired, idle or waiting client is readable. May close the client, and its server; so may
+ * all functions down to relay_receive_rest().
+ */
 void relay_client_readable(struct client_link *client);
 
-/* What a client holds may go on: it has a server, or its server can take more requests. */
+/*
+ * Read the client again, beginning with its held bytes: it has a server now, or its server can
+ * take more requests.
+ */
 void relay_client_resume(struct client_link *client);
 
 /* A server that has logged in is readable. */
 void relay_server_readable(struct server_link *server);
 
-/* Bytes up to the end of the message that is under way; 0: none is, or it is all there. */
+/*
+ * Returns the number of bytes that are missing up to the end of the current message, or of its
+ * header; 0 if there is no current message or nothing is missing.
+ */
 size_t relay_rest(const struct link *link);
 
 /*
- * A link that is to come to rest is readable: receive no more than the rest of the message that
- * is under way, and freeze its stream when there is none.
+ * A link that is to be suspended is readable: receive no more than the rest of the current
+ * message, or freeze its stream when nothing is missing.
  */
 void relay_receive_rest(struct link *link);
 
-/* For judges: close the link for this reason after all before the message has been sent. */
+/* For judges: close the link for this failure, after everything before the message was sent. */
 enum verdict relay_fail(struct relay_run *run, struct failure why);
 
-/* For judges: the same, because its length is none that such a message can have. */
+/* For judges: as relay_fail(), because such a message cannot have the length in its header. */
 enum verdict relay_refuse_header(struct relay_run *run);
 
-/*
- * For judges: these bytes go to the receiver before the message. They are copied, RELAY_INSERTS
- * at most; or lent, until the end of the turn.
- */
+/* For judges: send these bytes before the message. They are copied; at most RELAY_INSERTS. */
 void relay_insert(struct relay_run *run, const void *data, size_t length);
-uint8_t *relay_insert_room(struct relay_run *run, size_t length); /* to be filled at once */
+
+/*
+ * For judges: as relay_insert(), but returns the room for the bytes, to be filled before
+ * anything else is inserted.
+ */
+uint8_t *relay_insert_room(struct relay_run *run, size_t length);
+
+/*
+ * For judges: as relay_insert(), but not copied; they must be valid until the end of the run.
+ */
 void relay_insert_lent(struct relay_run *run, const void *data, size_t length);
 
 /*
- * For judges that let a message pass: not its first `length` bytes, for which others have been
- * inserted. Nothing can be inserted before it any more.
+ * For judges that let a message pass: do not send its first `length` bytes, which were replaced
+ * by inserted bytes. Nothing can be inserted before the message after this.
  */
 void relay_skip_front(struct relay_run *run, size_t length);
 
-/* Both: room for `size` bytes in their place, to be filled at once. */
+/*
+ * For judges: replace the first `length` bytes of the message by `size` others. Returns the
+ * room for these, as relay_insert_room() does.
+ */
 uint8_t *relay_replace_front(struct relay_run *run, size_t length, size_t size);
 
 /*
- * For judges: take the message, which is whole, as passed or dropped, so that what is inserted
- * from here on comes behind it. To be followed by RELAY_AGAIN.
+ * For judges: pass or drop the message, which is whole, now, so that what is inserted next
+ * comes after it. The judge must return RELAY_AGAIN.
  */
 void relay_step_over(struct relay_run *run, enum verdict verdict);
 
-/* For judges: the message's body, which is whole. */
+/* For judges: returns the body of the message, which is whole. */
 static inline const uint8_t *relay_body(const struct relay_run *run, size_t *length)
 {
 	*length = run->frame.total - 5;

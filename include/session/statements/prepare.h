@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the judges of session/statements/statements are made of: passing a request on, reading the name in a
- * message, and having a statement on the server before the message that needs it.
+ * What the judges of session/statements/statements are made of: passing a request on, reading
+ * the name in a message, and having a statement on the server before the message that needs it.
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_PREPARE_H
 #define PGUSHER_SESSION_STATEMENTS_PREPARE_H
@@ -51,9 +51,9 @@ static inline bool prepare_is_skipped(const struct relay_run *run)
 /* Is the message said again after we had answered it? See session/statements/replay. */
 static inline bool prepare_was_answered(struct relay_run *run)
 {
-	if (run->given == 0)
+	if (run->answered == 0)
 		return false;
-	run->given--;
+	run->answered--;
 	return true;
 }
 
@@ -179,14 +179,14 @@ void prepare_insert_about(
 	struct relay_run *run, uint8_t type, const struct statement *statement);
 
 /*
- * What the server is asked for a DEALLOCATE of a name that only we know: it does nothing, is allowed
- * where that is, and has no rows either. Its answer is replaced, see server_rules.c.
+ * What the server is asked for a DEALLOCATE of a name that only we know: it does nothing, is
+ * allowed where that is, and has no rows either. Its answer is replaced, see server_rules.c.
  */
 #define PREPARE_STAND_IN "UNLISTEN pgusher"
 
 /*
- * Is this query one DEALLOCATE of a name that the client has? Then it is appended to `name`, with
- * its NUL.
+ * Is this query one DEALLOCATE of a name that the client has? Then it is appended to `name`,
+ * with its NUL.
  */
 bool prepare_deallocates(
 	const struct relay_run *run, const char *text, size_t length, struct buffer *name);
@@ -198,8 +198,8 @@ bool prepare_forgets_all(const struct relay_run *run, const char *text, size_t l
 void prepare_evict(struct relay_run *run, const struct server_statement *newest);
 
 /*
- * The entry of a statement that will be there when `prepare` has been done: closed before if need
- * be, and expected from now on. NULL: no memory.
+ * The entry of a statement that will be there when `prepare` has been done: closed before if
+ * need be, and expected from now on. NULL: no memory.
  */
 struct server_statement *prepare_make_room(struct relay_run *run, struct statement *statement);
 

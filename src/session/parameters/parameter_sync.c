@@ -59,7 +59,10 @@ bool parameter_sync_adopt(struct client_link *client, struct server_link *server
 
 /* --- what may fail ------------------------------------------------------------------------ */
 
-/* Does it follow what depends on more than its value: on rights, or on what the session has done? */
+/*
+ * Does it follow what depends on more than its value: on rights, or on what the session has
+ * done?
+ */
 static bool follows_delicate(const struct parameters *set)
 {
 	static const char *const names[] = {"role", "session_authorization", "temp_buffers"};
@@ -83,7 +86,9 @@ static bool has_prelude(const struct server_link *server, const struct buffer *s
 		memcmp(sql->data, reset, sizeof(reset) - 1) == 0;
 }
 
-/* May they fail though their values are good? What is not ASCII is read before BEGIN is done. */
+/*
+ * May they fail though their values are good? What is not ASCII is read before BEGIN is done.
+ */
 static bool may_fail(const struct client_link *client, const struct server_link *server,
 	const struct buffer *sql)
 {
@@ -108,8 +113,8 @@ static void write_gathered(const struct buffer *sql, struct buffer *message)
 }
 
 /*
- * What is not ASCII is read in the encoding that is in force when its query begins, so that is set
- * by a query before it.
+ * What is not ASCII is read in the encoding that is in force when its query begins, so that is
+ * set by a query before it.
  */
 static void write_encoding(const struct client_link *client, struct server_link *server,
 	const struct buffer *sql, struct buffer *message)
@@ -210,8 +215,8 @@ static enum verdict judge_before_sync(struct relay_run *run)
 	client_set_step(run->client, CLIENT_STEP_NONE);
 	if (alone)
 		return RELAY_HOLD;
-	run->hold = true; /* what may still pass passes */
-	run->before = server->requests.count;
+	run->hold = true; /* the messages of this run pass */
+	run->in_flight = server->requests.count;
 	return RELAY_AGAIN;
 }
 

@@ -51,5 +51,5 @@ void own_query_error(struct server_link *server, const uint8_t *body, size_t len
 		server->dirty = true;
 	server->connect_query_failed =
 		server->connect_query_failed || server->link.state == SERVER_PREPARING;
-	/* Else errors of reset and check queries are not looked at: their ReadyForQuery counts. */
+	/* Errors of other reset and check queries are ignored: their ReadyForQuery decides. */
 }

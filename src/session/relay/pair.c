@@ -7,7 +7,10 @@
 
 /* --- pairing ------------------------------------------------------------------------------ */
 
-/* Those who did not wait need no more than their number: see pool_histogram(). */
+/*
+ * Count a wait. Clients that did not wait are only counted by their number: see
+ * pool_histogram().
+ */
 static void end_wait(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
@@ -49,7 +52,7 @@ void pair_bind(struct client_link *client, struct server_link *server)
 {
 	const usec_t now = loop_now(client->link.stream.loop);
 
-	/* It is no assignment, and so no wait among the waits for those. */
+	/* This is no assignment, and so not in the histogram of waits for assignments. */
 	if (client->link.state == CLIENT_LAUNCHING) {
 		client->link.pool->stats.current.wait_time +=
 			(uint64_t)(now - client->wait_start);
@@ -63,7 +66,7 @@ void pair_bind(struct client_link *client, struct server_link *server)
 
 /* --- unpairing ---------------------------------------------------------------------------- */
 
-/* Has it passed on the beginning of a message whose end has not come? */
+/* Has the link passed on the beginning of a message, and not the end yet? */
 static bool is_midway(const struct link *link)
 {
 	return link->remaining > 0 && !link->discarding;

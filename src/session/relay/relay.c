@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * This file has more than 500 lines, because the slices that are sent and the walk over the
+ * messages must be one translation unit: the compiler inlines their functions into each other,
+ * and without that the hot path is slower.
+ */
 #include "session/relay/relay.h"
 
 #include <stdio.h>
@@ -13,11 +18,11 @@ static const struct relay_events *events_of(const struct relay_run *run)
 	return link_registry(run->from)->relay_events;
 }
 
-/* --- the slices that pass ----------------------------------------------------------------- */
+/* --- slices of bytes that pass ------------------------------------------------------------ */
 
 static void send_pieces(struct relay_run *run);
 
-/* Put the open slice, up to here, into the list. */
+/* End the open slice at `until`, and add it to the pieces. */
 static void close_slice(struct relay_run *run, const uint8_t *until)
 {
 	if (until == run->slice)
@@ -31,7 +36,7 @@ static void close_slice(struct relay_run *run, const uint8_t *until)
 	run->slice = until;
 }
 
-/* The bytes from here to there go to nobody. */
+/* Do not send the bytes between `from` and `to`. */
 static void skip(struct relay_run *run, const uint8_t *from, const uint8_t *to)
 {
 	close_slice(run, from);
@@ -39,8 +44,8 @@ static void skip(struct relay_run *run, const uint8_t *from, const uint8_t *to)
 }
 
 /*
- * What the receiver does not take at once pauses the sender; one that is broken is dealt with when
- * the run is over, since judges may still look at it.
+ * Pause the sender if the receiver does not take everything at once. A receiver that is broken
+ * is closed at the end of the run, since judges may still read it.
  */
 static void send_to(struct relay_run *run, struct link *to)
 {
@@ -57,7 +62,7 @@ static void send_to(struct relay_run *run, struct link *to)
 		stream_pause(&run->from->stream);
 }
 
-/* Give the pieces to the receiver. There is room for others then, also where nobody got them. */
+/* Send the pieces, if there is a receiver, and remove them from the list in any case. */
 static void send_pieces(struct relay_run *run)
 {
 	struct link *to = run->to;
@@ -121,7 +126,7 @@ void relay_step_over(struct relay_run *run, enum verdict verdict)
 	run->at = next;
 }
 
-/* --- the walk ----------------------------------------------------------------------------- */
+/* --- the walk over the messages ----------------------------------------------------------- */
 
 enum verdict relay_fail(struct relay_run *run, struct failure why)
 {
@@ -146,7 +151,7 @@ enum verdict relay_refuse_header(struct relay_run *run)
 	return RELAY_STOP;
 }
 
-/* Bytes of a message whose beginning has passed: they follow it. */
+/* Pass or drop the rest of a message, as its beginning was. */
 static void pass_remaining(struct relay_run *run)
 {
 	const size_t left = (size_t)(run->end - run->at);
@@ -162,8 +167,9 @@ static void pass_remaining(struct relay_run *run)
 }
 
 /*
- * May this message, whose end has not come, go on by count? A short one has to be whole first,
- * so that whoever sends it slowly holds nothing; a long one when a packet buffer of it is there.
+ * May this incomplete message be passed on? A short message must be whole first, so that a
+ * client that sends it slowly does not occupy a server; of a long one, pkt_buf bytes must have
+ * arrived unless the client has a server.
  */
 static bool may_start(const struct relay_run *run, const struct relay_rule *rule)
 {
@@ -179,8 +185,8 @@ static bool may_start(const struct relay_run *run, const struct relay_rule *rule
 }
 
 /*
- * Go over messages that mean nothing until one that has a judge, which is returned, or the end of
- * what is there (NULL). This is the loop that bulk data runs in.
+ * Pass all messages up to one with a judge. Returns its rule; NULL at the end of the received
+ * bytes. Bulk data is processed in this loop.
  */
 static const struct relay_rule *next_message(struct relay_run *run)
 {
@@ -254,9 +260,9 @@ static void walk(struct relay_run *run)
 	if (run->from->remaining) {
 		pass_remaining(run);
 		run->start = run->at;
-		/* Whether somebody had asked for it was told by its beginning. */
-		if (run->quiet)
-			run->quiet = run->at;
+		/* The beginning of the message has shown whether it was requested. */
+		if (run->requested)
+			run->requested = run->at;
 	}
 	if (run->from->kind == LINK_SERVER && run->from->remaining == 0 &&
 		statements_are_due(run->server))
@@ -264,7 +270,7 @@ static void walk(struct relay_run *run)
 	while ((rule = next_message(run)) != NULL) {
 		const enum verdict verdict = rule->judge(run);
 
-		/* Nearly always. */
+		/* The usual case. */
 		if (verdict == RELAY_PASS && run->whole) {
 			run->at += run->frame.total;
 			continue;
@@ -289,7 +295,7 @@ static void begin(struct relay_run *run, struct link *from, const uint8_t *data,
 	run->client = client_of(is_client ? from : to);
 	run->server = server_of(is_client ? to : from);
 	run->loop = from->stream.loop;
-	/* No message is shorter than its length, and so none than this. */
+	/* The limit must not be smaller than the smallest message. */
 	run->max_message = settings->max_packet_size > FRAME_MAX_LEAST
 		? settings->max_packet_size
 		: FRAME_MAX_LEAST;
@@ -297,20 +303,20 @@ static void begin(struct relay_run *run, struct link *from, const uint8_t *data,
 							    : RELAY_WHOLE_MAX;
 	run->start = run->at = run->slice = data;
 	run->end = data + length;
-	run->quiet = NULL;
+	run->requested = NULL;
 	run->ended = run->hold = run->doomed = run->broken = run->own_done = false;
-	run->keeps = run->fails = false;
+	run->replayable = run->replay_due = false;
 	run->count = 0;
 	run->inserted = 0;
 }
 
-/* Where a receive puts its bytes: behind room for those that the link held. */
+/* Returns the buffer for stream_receive(): there is room before it for the held bytes. */
 static uint8_t *receive_area(const struct link *link)
 {
 	return link->stream.loop->receive + LOOP_RECEIVE_HEADROOM;
 }
 
-/* Receive once. Returns what stream_receive() does. */
+/* Receive once. Returns as stream_receive(). */
 static ssize_t receive(struct link *link)
 {
 	const ssize_t got =
@@ -321,7 +327,7 @@ static ssize_t receive(struct link *link)
 	return got;
 }
 
-/* Put what the link held before what was received; returns where it all begins. */
+/* Move the held bytes before the received ones. Returns the start of both. */
 static uint8_t *bring_held(struct link *link)
 {
 	const uint32_t held = link->held_length;
@@ -334,20 +340,23 @@ static uint8_t *bring_held(struct link *link)
 	return start;
 }
 
-/* After one receive: is there likely to be more, and may it be read in this event? */
+/* After a receive: is more data likely, and may it be received in this event? */
 static bool may_go_on(const struct link *link, ssize_t got, int *rounds)
 {
-	/* Less than was asked for means that there was no more. */
+	/* A short receive has emptied the socket. */
 	return got == LOOP_RECEIVE_SIZE && --*rounds != 0 && stream_is_open(&link->stream) &&
 		!link->stream.paused;
 }
 
-/* Everything the run left unjudged stays with the link. False: no memory, the link is closed. */
+/*
+ * Hold the bytes that the run has not judged. Returns false when out of memory, or when a
+ * server would hold too many: the link must be closed then.
+ */
 static bool keep_rest(struct relay_run *run)
 {
 	if (run->at == run->end)
 		return true;
-	/* What a server's link holds is put before what it receives: there is room for so much. */
+	/* The held bytes of a server must fit before the received ones: see bring_held(). */
 	if (run->from->kind == LINK_SERVER &&
 		(size_t)(run->end - run->at) > LOOP_RECEIVE_HEADROOM)
 		return false;
@@ -357,10 +366,10 @@ static bool keep_rest(struct relay_run *run)
 /* --- from a client ------------------------------------------------------------------------ */
 
 /*
- * The server took nothing. If it was dead before anything reached it, nothing was lost: let
- * another one have the whole run. Else the client has to be told.
+ * Sending to the server failed: close the server. If it has received nothing since it was
+ * paired, send the whole run to another server; else the client is closed, too.
  */
-static void server_is_broken(struct relay_run *run)
+static void handle_broken_server(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
@@ -380,10 +389,10 @@ static void server_is_broken(struct relay_run *run)
 }
 
 /*
- * The client is not read on. What went with our SETs is kept until these have succeeded. False: no
- * memory.
+ * Pause reading the client. What was sent together with our SETs is kept until these have
+ * succeeded. Returns false when out of memory.
  */
-static bool hold_back(const struct relay_run *run)
+static bool pause_client(const struct relay_run *run)
 {
 	stream_pause(&run->from->stream);
 	if (!run->from->peer || !server_has_gathered(run->server))
@@ -392,34 +401,34 @@ static bool hold_back(const struct relay_run *run)
 	return buffer_append(&run->server->kept, run->start, (size_t)(run->at - run->start));
 }
 
-/* `given`: as run.given; it is the batch that was kept, if `repeats`. */
+/* As run_client(); is_replay: `data` is the kept batch. answered: see relay_run. */
 static void run_client_as(struct client_link *client, const uint8_t *data, size_t length,
-	bool repeats, uint32_t given)
+	bool is_replay, uint32_t answered)
 {
 	struct server_link *server;
 	struct relay_run run;
 
 	begin(&run, &client->link, data, length);
-	run.repeats = repeats;
-	run.given = given;
+	run.is_replay = is_replay;
+	run.answered = answered;
 	run.batch = NULL;
-	run.before = run.server ? run.server->requests.count : 0;
+	run.in_flight = run.server ? run.server->requests.count : 0;
 	run.status = run.server ? run.server->transaction_status : READY_IDLE;
 	walk(&run);
 	if (client->link.state == CLIENT_CLOSED)
 		return;
 	if (run.broken) {
-		server_is_broken(&run);
+		handle_broken_server(&run);
 		return;
 	}
-	/* What the client said, whatever the server is told in its place. */
-	if (run.to && !repeats)
+	/* Count what the client has sent, not what is sent to the server in its place. */
+	if (run.to && !is_replay)
 		client->link.pool->stats.current.received += (size_t)(run.at - data);
 	if (run.doomed) {
 		client_close(client, &run.failure);
 		return;
 	}
-	if (!keep_rest(&run) || (run.hold && !hold_back(&run))) {
+	if (!keep_rest(&run) || (run.hold && !pause_client(&run))) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;
 	}
@@ -430,11 +439,11 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
-	if (run.keeps || run.batch != run.at || run.server->batch_open)
+	if (run.replayable || run.batch != run.at || run.server->batch_open)
 		events_of(&run)->keep_batch(&run, data);
 	else
 		run.server->kept_requests = 0;
-	/* A message that is not answered (Flush) may leave the server as free as it was. */
+	/* After a message without an answer (Flush) the server may still be free. */
 	if (requests_is_empty(&server->requests))
 		events_of(&run)->server_answered(server);
 }
@@ -446,7 +455,7 @@ static void run_client(struct client_link *client, const uint8_t *data, size_t l
 
 static void run_link(struct link *link, const uint8_t *data, size_t length);
 
-/* What the link holds is its own while it runs, since it may hold more then. */
+/* Run over the held bytes. They are detached from the link, which may hold others meanwhile. */
 static void run_held(struct link *link)
 {
 	struct registry *registry = link_registry(link);
@@ -459,16 +468,17 @@ static void run_held(struct link *link)
 	held_free(registry, held, capacity);
 }
 
-/* Is it a power of two or more further? */
+/* Do the lengths have different numbers of bits? */
 static bool has_doubled(uint32_t before, uint32_t now)
 {
 	return __builtin_clz(before) != __builtin_clz(now);
 }
 
 /*
- * A message that must be whole and is longer than the loop's buffer has room for is received
- * where it is held. It is judged when it is whole, and now and then before: it may be too much to
- * be waited for. Returns what stream_receive() does.
+ * Receive into the held bytes: for a message that must be whole and does not fit into the
+ * loop's buffer. Its judge is called when it is whole, and whenever the held length has
+ * doubled, since the judge may refuse to wait for so long a message. Returns as
+ * stream_receive().
  */
 static ssize_t receive_held(struct link *link)
 {
@@ -489,7 +499,7 @@ static ssize_t receive_held(struct link *link)
 	return got;
 }
 
-/* Does it hold more than there is room for in front of what is received? */
+/* Does the link hold too many bytes for the room before the received ones? */
 static bool holds_much(const struct link *link)
 {
 	return link->held_length > LOOP_RECEIVE_HEADROOM / 2;
@@ -530,7 +540,7 @@ void relay_client_resume(struct client_link *client)
 		run_held(&client->link);
 		return;
 	}
-	/* The loop's buffer is free: a run that led here has sent all of its own bytes. */
+	/* The loop's buffer is unused: a run that led here has already sent its bytes. */
 	memcpy(loop->receive, client->link.held, length);
 	link_drop_held(&client->link);
 	run_client(client, loop->receive, length);
@@ -538,8 +548,11 @@ void relay_client_resume(struct client_link *client)
 
 /* --- from a server ------------------------------------------------------------------------ */
 
-/* Requests that were held back may go on: too many were in flight, or our SETs. */
-static void wake_full_ring(struct client_link *client, const struct server_link *server)
+/*
+ * Resume a client that was paused because too many requests were in flight, or because our SETs
+ * ran.
+ */
+static void resume_client_if_room(struct client_link *client, const struct server_link *server)
 {
 	if (!client->ring_full || server_is_syncing(server) || server->replaying ||
 		server->requests.count > REQUESTS_MAX / 2)
@@ -548,15 +561,15 @@ static void wake_full_ring(struct client_link *client, const struct server_link 
 	relay_client_resume(client);
 }
 
-/* The batch that was kept is the client's next one, as if nothing had been. */
-static void repeat_batch(struct server_link *server)
+/* Replay the kept batch: process it again as if the client sent it now. */
+static void replay_batch(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 	struct buffer kept = server->kept;
 
 	server->kept = (struct buffer){0};
 	client->ring_full = false;
-	/* Part of what comes behind it may be there. */
+	/* The held bytes follow the batch. */
 	if (!buffer_append(&kept, client->link.held, client->link.held_length)) {
 		buffer_wipe(&kept);
 		client_close_for(client, REASON_NO_MEMORY);
@@ -574,7 +587,7 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 
 	begin(&run, &server->link, data, length);
 	if (server->transaction_status == 'I' && requests_is_empty(&server->requests))
-		run.quiet = data;
+		run.requested = data;
 	walk(&run);
 	if (server->link.state == SERVER_CLOSED)
 		return;
@@ -590,19 +603,19 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 		events_of(&run)->own_query_done(server);
 		return;
 	}
-	if (run.fails) {
-		repeat_batch(server);
+	if (run.replay_due) {
+		replay_batch(server);
 		return;
 	}
-	/* It said something after its last ReadyForQuery that nobody had asked for. */
-	if (run.quiet && run.quiet != run.at &&
+	/* The server has sent something unrequested after its last ReadyForQuery. */
+	if (run.requested && run.requested != run.at &&
 		(server->link.state == SERVER_PAIRED || server->link.state == SERVER_DRAINING))
 		server->dirty = true;
 	if (run.broken)
 		client_close_for(
-			run.client, REASON_UNEXPECTED_EOF); /* takes care of the server */
+			run.client, REASON_UNEXPECTED_EOF); /* unpairs the server as well */
 	else if (run.client && run.client->link.state == CLIENT_PAIRED)
-		wake_full_ring(run.client, server);
+		resume_client_if_room(run.client, server);
 	if (server->link.state == SERVER_PAIRED)
 		events_of(&run)->server_answered(server);
 	else if (server->link.state == SERVER_DRAINING)
@@ -630,7 +643,7 @@ void relay_server_readable(struct server_link *server)
 	} while (may_go_on(link, got, &rounds));
 }
 
-/* --- coming to rest ----------------------------------------------------------------------- */
+/* --- suspending --------------------------------------------------------------------------- */
 
 size_t relay_rest(const struct link *link)
 {
@@ -660,7 +673,7 @@ static void run_link(struct link *link, const uint8_t *data, size_t length)
 		run_server(server_of(link), data, length);
 }
 
-static void lose(struct link *link)
+static void close_broken(struct link *link)
 {
 	if (link->kind == LINK_CLIENT)
 		client_close_for(client_of(link), REASON_CLIENT_UNEXPECTED_EOF);
@@ -681,7 +694,7 @@ void relay_receive_rest(struct link *link)
 	if (holds_much(link)) {
 		got = receive_held(link);
 		if (got <= 0 && got != STREAM_AGAIN)
-			lose(link);
+			close_broken(link);
 		return;
 	}
 	got = stream_receive(&link->stream, receive_area(link),
@@ -689,7 +702,7 @@ void relay_receive_rest(struct link *link)
 	if (got == STREAM_AGAIN)
 		return;
 	if (got <= 0) {
-		lose(link);
+		close_broken(link);
 		return;
 	}
 	link->request_time = loop_now(link->stream.loop);

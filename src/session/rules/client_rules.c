@@ -149,7 +149,7 @@ static enum verdict take_server(struct relay_run *run)
 	case TAKEN_READY:
 		run->to = run->from->peer;
 		run->server = server_of(run->to);
-		run->before = run->server->requests.count;
+		run->in_flight = run->server->requests.count;
 		return RELAY_AGAIN;
 	case TAKEN_WAITING:
 		return RELAY_HOLD;

@@ -59,7 +59,7 @@ static const struct close_events close_events = {
 	.before_error = client_login_send_sasl_final,
 	.unpair = pair_unpair,
 	.client_closed = client_closed,
-	.after_client_closed = client_gone,
+	.after_client_closed = after_client_closed,
 	.server_closed = server_closed,
 	.query_unsent = query_unsent,
 };

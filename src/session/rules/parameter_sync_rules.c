@@ -66,7 +66,7 @@ static void drop_sync(struct relay_run *run)
 	server_set_task(server, SERVER_TASK_NONE);
 	if (requests_is_empty(&server->requests)) {
 		server->transaction_status = READY_IDLE;
-		run->quiet = run->at + run->frame.total;
+		run->requested = run->at + run->frame.total;
 	}
 }
 

@@ -216,7 +216,7 @@ static enum verdict judge_copy_in(struct relay_run *run)
  */
 static bool is_unasked(const struct relay_run *run)
 {
-	return run->quiet && run->quiet == run->at;
+	return run->requested && run->requested == run->at;
 }
 
 /* Protocol: "Message Flow", Extended Query: an error in it is followed by silence up to a Sync. */
@@ -332,7 +332,7 @@ static enum verdict judge_error(struct relay_run *run)
 static enum verdict judge_notice(struct relay_run *run)
 {
 	if (is_unasked(run))
-		run->quiet = run->whole ? run->at + run->frame.total : NULL;
+		run->requested = run->whole ? run->at + run->frame.total : NULL;
 	return RELAY_PASS;
 }
 
@@ -369,7 +369,7 @@ static enum verdict begin_anew(struct relay_run *run, char status)
 {
 	run->server->replaying = false;
 	run->server->transaction_status = status;
-	run->fails = true;
+	run->replay_due = true;
 	return RELAY_DROP;
 }
 
@@ -394,10 +394,10 @@ static inline bool take_ready(struct relay_run *run, char status, enum verdict *
 		*verdict = begin_anew(run, status);
 		return false;
 	}
-	run->quiet = run->at + run->frame.total;
+	run->requested = run->at + run->frame.total;
 	*verdict = with_our_answers(run, *verdict);
 	if (!requests_is_empty(&server->requests) && first_request(server)) {
-		run->quiet = NULL;
+		run->requested = NULL;
 		return false;
 	}
 	server->transaction_status = status;

@@ -18,8 +18,8 @@ static bool is_affordable(const struct relay_run *run, size_t bytes)
 }
 
 /*
- * A name that is in use. Behind the end of a batch that may have failed it can be had again: then
- * PostgreSQL would not have it either.
+ * A name that is in use. Behind the end of a batch that may have failed it can be had again:
+ * then PostgreSQL would not have it either.
  */
 static enum verdict name_in_use(struct relay_run *run, const struct client_statement *entry)
 {
@@ -73,8 +73,8 @@ static struct client_statement *name_statement(
 }
 
 /*
- * Whoever prepares the same again wants to have it planned again. If he has just been told that its
- * plan is out of date, others who remember its columns have to be told as well.
+ * Whoever prepares the same again wants to have it planned again. If he has just been told that
+ * its plan is out of date, others who remember its columns have to be told as well.
  */
 static void renew(struct client_statements *statements, struct statement *statement)
 {
@@ -131,7 +131,7 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 		run->frame.total - FRAME_HEADER_SIZE - name_size);
 	if (!statement)
 		return prepare_out_of_memory(run);
-	run->keeps = true;
+	run->replayable = true;
 	verdict = parse_as(run, name, statement);
 	statement_unref(statement);
 	return verdict;
@@ -139,7 +139,9 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 
 /* --- the unnamed statement ---------------------------------------------------------------- */
 
-/* It is too long to be kept, or there is no memory: good as long as nobody else has the server. */
+/*
+ * It is too long to be kept, or there is no memory: good as long as nobody else has the server.
+ */
 static void do_not_keep(struct relay_run *run)
 {
 	prepare_set_unnamed(run->client, NULL);
@@ -173,8 +175,8 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 }
 
 /*
- * A DEALLOCATE of a name that we know: it is the client's unnamed statement, but for the Execute that
- * is to follow the server has another one.
+ * A DEALLOCATE of a name that we know: it is the client's unnamed statement, but for the
+ * Execute that is to follow the server has another one.
  */
 static void stand_in(struct relay_run *run)
 {

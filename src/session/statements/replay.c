@@ -9,7 +9,10 @@
 
 /* --- the batch that is kept --------------------------------------------------------------- */
 
-/* How many requests the batch has that began in the middle of the run, by what stands before it. */
+/*
+ * How many requests the batch has that began in the middle of the run, by what stands before
+ * it.
+ */
 static uint32_t count_back(const struct requests *requests, bool ended)
 {
 	uint32_t count = ended;
@@ -42,7 +45,7 @@ static uint32_t count_ours(const struct requests *requests, uint32_t last)
  */
 static bool is_worth_keeping(const struct relay_run *run, bool first, bool ended)
 {
-	if (run->repeats || run->server->copy || (ended && !run->keeps))
+	if (run->is_replay || run->server->copy || (ended && !run->replayable))
 		return false;
 	return !first ||
 		(run->status != READY_IN_TRANSACTION &&
@@ -56,7 +59,7 @@ static uint32_t count_requests(const struct relay_run *run, bool first, bool end
 
 	if (!first)
 		return count_back(requests, ended);
-	return requests->count > run->before ? requests->count - run->before : 0;
+	return requests->count > run->in_flight ? requests->count - run->in_flight : 0;
 }
 
 /* False: it is too long, or there is no memory. */
@@ -101,21 +104,23 @@ static bool continue_batch(struct relay_run *run, const uint8_t *data)
 	struct server_link *server = run->server;
 
 	/* Answers come in order: if fewer are owed now, some of its own have come. */
-	if (server->kept_requests == 0 || run->before < server->kept_requests ||
-		server->requests.count < run->before || !append(server, data, run->at))
+	if (server->kept_requests == 0 || run->in_flight < server->kept_requests ||
+		server->requests.count < run->in_flight || !append(server, data, run->at))
 		return false;
-	server->kept_requests += server->requests.count - run->before;
+	server->kept_requests += server->requests.count - run->in_flight;
 	return true;
 }
 
-/* Nearly always: the run is one whole batch, to a server that owes nothing. True: that was it. */
+/*
+ * Nearly always: the run is one whole batch, to a server that owes nothing. True: that was it.
+ */
 static bool keep_usual(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 	const size_t length = (size_t)(run->at - run->start);
 
-	if (run->before > 0 || run->status != READY_IDLE || run->at != run->batch ||
-		run->last_batch || server->batch_open || run->repeats ||
+	if (run->in_flight > 0 || run->status != READY_IDLE || run->at != run->batch ||
+		run->last_batch || server->batch_open || run->is_replay ||
 		length > server->kept.capacity || statements_are_due(server))
 		return false;
 	memcpy(server->kept.data, run->start, length);
@@ -152,7 +157,9 @@ void replay_keep(struct relay_run *run, const uint8_t *data)
 
 /* --- plans out of date -------------------------------------------------------------------- */
 
-/* The text is translated, the routine is not; other causes of the same code are the client's. */
+/*
+ * The text is translated, the routine is not; other causes of the same code are the client's.
+ */
 bool replay_is_stale(const struct report *report)
 {
 	return report_is(report, "0A000") && report->routine &&
@@ -160,9 +167,9 @@ bool replay_is_stale(const struct report *report)
 }
 
 /*
- * The plan that the oldest request uses is not to be used again. What has made it so has done the
- * same to others: no plan that the server has is believed, there or anywhere else, and each is
- * made anew when it is next wanted.
+ * The plan that the oldest request uses is not to be used again. What has made it so has done
+ * the same to others: no plan that the server has is believed, there or anywhere else, and each
+ * is made anew when it is next wanted.
  */
 static void distrust(struct server_link *server)
 {
@@ -172,8 +179,8 @@ static void distrust(struct server_link *server)
 }
 
 /*
- * Somebody has prepared another statement under our name, in SQL: it is there, and is no plan of
- * ours, so it will be closed before ours is prepared.
+ * Somebody has prepared another statement under our name, in SQL: it is there, and is no plan
+ * of ours, so it will be closed before ours is prepared.
  */
 static bool discredit_name(struct server_link *server)
 {
@@ -215,8 +222,8 @@ bool replay_may_begin(const struct relay_run *run)
 }
 
 /*
- * Whoever has asked for columns before, and does not ask with this Bind, would take the rows for
- * what they are not: he has to be told.
+ * Whoever has asked for columns before, and does not ask with this Bind, would take the rows
+ * for what they are not: he has to be told.
  */
 static bool has_to_be_told(const struct relay_run *run)
 {
@@ -228,8 +235,8 @@ static bool has_to_be_told(const struct relay_run *run)
 }
 
 /*
- * What is said again ends here for the server, which skips up to a Sync: the rest, which its client
- * has not said yet, comes behind what is said again. False: the server takes nothing.
+ * What is said again ends here for the server, which skips up to a Sync: the rest, which its
+ * client has not said yet, comes behind what is said again. False: the server takes nothing.
  */
 static bool end_batch(struct server_link *server)
 {

@@ -55,7 +55,7 @@ static enum verdict use_unnamed(struct relay_run *run)
 		return prepare_refuse(run, REQUEST_UNKNOWN);
 	if (!has)
 		provide_unnamed(run);
-	run->keeps = true;
+	run->replayable = true;
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
@@ -69,8 +69,8 @@ static bool is_described(const struct relay_run *run)
 }
 
 /*
- * The columns are others than the client has been told. It would take rows for what they are not,
- * so it hears of it once, as the server tells who has an old plan there.
+ * The columns are others than the client has been told. It would take rows for what they are
+ * not, so it hears of it once, as the server tells who has an old plan there.
  */
 static bool is_misled(const struct relay_run *run, struct client_statement *entry)
 {
@@ -100,8 +100,8 @@ _Static_assert((int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE,
 	"a name is written with all that is behind it");
 
 /*
- * The front of the Bind, up to the statement's name, becomes one of ours. This and what it calls is
- * what a prepared transaction costs more than others, hence in one piece.
+ * The front of the Bind, up to the statement's name, becomes one of ours. This and what it
+ * calls is what a prepared transaction costs more than others, hence in one piece.
  */
 __attribute__((always_inline)) static inline enum verdict bind_named(struct relay_run *run,
 	const char *portal, size_t portal_size, struct client_statement *entry,
@@ -135,7 +135,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 		relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
 	}
 	run->client->link.pool->stats.current.binds++;
-	run->keeps = true;
+	run->replayable = true;
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
@@ -233,7 +233,7 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	if (!statement)
 		return verdict;
 	prepare_insert_about(run, PQ_DESCRIBE, statement);
-	run->keeps = true;
+	run->replayable = true;
 	prepare_pass_request(run, REQUEST_FORWARD);
 	return RELAY_DROP;
 }
