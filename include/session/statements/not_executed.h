@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Whether a server has run anything of messages that came to it in a failed transaction.
+ * Checks whether a server may have executed messages that it received in a failed transaction.
  *
- * It has not, but for what ends the transaction, and what comes behind that.
+ * The server refuses all of them, except a command that ends the transaction, and those after
+ * it.
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_NOT_EXECUTED_H
 #define PGUSHER_SESSION_STATEMENTS_NOT_EXECUTED_H
@@ -10,7 +11,10 @@
 #include "base/buffer.h"
 #include "model/client_link.h"
 
-/* Is it certain that nothing was run of these messages of the client's? Looks at each byte. */
+/*
+ * Returns true if the server has certainly executed none of these messages, which it received
+ * from the client in a failed transaction. Reads every byte of them.
+ */
 bool not_executed_is_certain(const struct client_link *client, const struct buffer *messages);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the judges of session/statements/statements are made of: passing a request on, reading
- * the name in a message, and having a statement on the server before the message that needs it.
+ * Parts of the judges of statements/statements: pass a request on, read the name in a message,
+ * and prepare a statement on the server before the message that needs it.
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_PREPARE_H
 #define PGUSHER_SESSION_STATEMENTS_PREPARE_H
@@ -14,9 +14,15 @@
 #include "wire/message.h"
 
 enum {
-	/* Requests of one message: Close, Parse, the message itself, and one eviction. */
+	/*
+	 * Maximum number of requests for one message: Close, Parse, the message itself, and one
+	 * eviction.
+	 */
 	REQUESTS_EACH = 4,
-	/* So much of a message is gathered for the name in it: one without an end is broken. */
+	/*
+	 * Maximum number of bytes held for the name in a message; if it has no end until then
+	 * the message is malformed.
+	 */
 	NAME_GATHERED_MAX = 4 * 1024 * 1024,
 };
 
@@ -30,7 +36,7 @@ static inline const struct settings *prepare_settings(const struct relay_run *ru
 	return link_registry(run->from)->process->settings;
 }
 
-/* Until the server has answered some. */
+/* The ring of requests is full: hold the message until the server has answered some. */
 static inline enum verdict prepare_hold_back(struct relay_run *run)
 {
 	run->client->ring_full = true;
@@ -42,13 +48,18 @@ static inline enum verdict prepare_out_of_memory(struct relay_run *run)
 	return relay_fail(run, failure_of(REASON_NO_MEMORY));
 }
 
-/* What a server skips after an error needs no place in the ring. */
+/*
+ * Returns whether the server skips the message after an error: it needs no place in the ring.
+ */
 static inline bool prepare_is_skipped(const struct relay_run *run)
 {
 	return run->server->request_error == REQUEST_ERROR_UNTIL_SYNC;
 }
 
-/* Is the message said again after we had answered it? See session/statements/replay. */
+/*
+ * Returns whether the message is part of a replay and was answered by pgusher before. To be
+ * called once for each message: see statements/replay.
+ */
 static inline bool prepare_was_answered(struct relay_run *run)
 {
 	if (run->answered == 0)
@@ -68,7 +79,7 @@ static inline void prepare_add_request(struct relay_run *run, uint8_t type, unsi
 	run->server->transaction_status = 0;
 }
 
-/* The message as it is, or with another front. There is room in the ring. */
+/* Pass the message, as it is or with another beginning. The ring must have room. */
 static inline enum verdict prepare_pass_request(struct relay_run *run, unsigned action)
 {
 	prepare_add_request(run, run->frame.type, action);
@@ -76,14 +87,20 @@ static inline enum verdict prepare_pass_request(struct relay_run *run, unsigned 
 	return RELAY_PASS;
 }
 
-/* Is there no memory to wait for the rest of a long message? Many may be at it at once. */
+/*
+ * Returns whether memory is too short to hold a long message: many clients may send one at the
+ * same time.
+ */
 static inline bool prepare_is_crowded(const struct relay_run *run)
 {
 	return run->end - run->at > RELAY_WHOLE_MAX &&
 		held_is_crowded(link_registry(run->from));
 }
 
-/* A name whose end is not there: wait for it, or the message has none. */
+/*
+ * The end of a name has not arrived: returns the verdict that waits for it, or fails if the
+ * message has none. `broken` is the reason of that failure.
+ */
 static inline enum verdict prepare_no_name(struct relay_run *run, enum reason broken)
 {
 	if (prepare_is_crowded(run))
@@ -93,7 +110,9 @@ static inline enum verdict prepare_no_name(struct relay_run *run, enum reason br
 		: RELAY_MORE;
 }
 
-/* Are names tracked? Else they reach the server as they are. */
+/*
+ * Returns whether prepared statements are tracked. Else their names reach the server unchanged.
+ */
 static inline bool prepare_tracks(const struct relay_run *run)
 {
 	return prepare_settings(run)->max_prepared_statements > 0;
@@ -117,8 +136,9 @@ static inline void prepare_put_header(uint8_t *out, uint8_t type, size_t length)
 }
 
 /*
- * Will what is in flight about it have been done when the next message is? Not if an error may
- * keep the server from it and not from that message, which is so behind the next Sync.
+ * Returns whether the operations in flight for the statement are certain to be done before the
+ * next message. They are not if an error may skip them but not that message, because a Sync is
+ * between them.
  */
 static inline bool prepare_is_certain(
 	const struct relay_run *run, const struct server_statement *entry)
@@ -126,7 +146,10 @@ static inline bool prepare_is_certain(
 	return entry->changes == 0 || entry->batch == run->server->batch;
 }
 
-/* Does the server have it, with a plan that is not out of date? */
+/*
+ * Returns whether the server will have the statement for the next message, with a plan that is
+ * not outdated.
+ */
 static inline bool prepare_is_there(
 	const struct relay_run *run, const struct server_statement *entry)
 {
@@ -135,30 +158,39 @@ static inline bool prepare_is_there(
 		entry->generation == entry->statement->generation;
 }
 
-/* From now on it is this one; its count is taken over. */
+/* Replace the client's unnamed statement; takes over the reference. NULL: it has none. */
 static inline void prepare_set_unnamed(struct client_link *client, struct statement *statement)
 {
 	statement_unref(client->unnamed);
 	client->unnamed = statement;
 }
 
-/* An operation with its request, which is our own or has been sent. */
+/*
+ * Add a request in flight with an operation on prepared statements. The message is sent by the
+ * caller. There must be room for both: prepare_has_room(), prepare_open_table().
+ */
 void prepare_note(struct relay_run *run, uint8_t type, enum request_action action,
 	const struct statement_operation *operation);
 
-/* The server's book of statements, with room for what one message needs. */
+/*
+ * Make the server's set of statements if there is none, with room for the operations of one
+ * message. Returns false when out of memory.
+ */
 bool prepare_open_table(struct relay_run *run);
 
 /*
- * A request that has to fail in its place: the server is asked about a statement that it cannot
- * have, and the client gets our words for the server's.
+ * Let a request fail in its order: the server is sent a Describe of a statement that does not
+ * exist, and its error is replaced by ours according to `action`. Returns the verdict.
  */
 enum verdict prepare_refuse(struct relay_run *run, enum request_action action);
 
-/* As prepare_text_at(), where it is not empty. */
+/* As prepare_text_at(), for any text but the empty one. */
 const char *prepare_long_text_at(const struct relay_run *run, size_t offset, size_t *size);
 
-/* The text at this place of the body, as far as the message has come; NULL: its end has not. */
+/*
+ * Returns the text at this offset of the body, and its size with the NUL; NULL if its end has
+ * not arrived.
+ */
 static inline const char *prepare_text_at(
 	const struct relay_run *run, size_t offset, size_t *size)
 {
@@ -170,43 +202,51 @@ static inline const char *prepare_text_at(
 	return (const char *)text;
 }
 
-/* Parse of the statement under this name. */
+/* Insert a Parse of the statement under this name. */
 void prepare_insert_parse(struct relay_run *run, const struct statement *statement,
 	const char *name, size_t name_size);
 
-/* Describe or Close of a statement, by our name. */
+/* Insert a Describe or Close of a statement, under our name. */
 void prepare_insert_about(
 	struct relay_run *run, uint8_t type, const struct statement *statement);
 
 /*
- * What the server is asked for a DEALLOCATE of a name that only we know: it does nothing, is
- * allowed where that is, and has no rows either. Its answer is replaced, see server_rules.c.
+ * The Query that is sent to the server in place of a client's DEALLOCATE of a tracked name: it
+ * does nothing, is allowed wherever DEALLOCATE is, and returns no rows either. Its answer is
+ * replaced: see rules/server_rules.c.
  */
 #define PREPARE_STAND_IN "UNLISTEN pgusher"
 
 /*
- * Is this query one DEALLOCATE of a name that the client has? Then it is appended to `name`,
- * with its NUL.
+ * Returns whether this query is one DEALLOCATE of a name that the client has. The name is
+ * appended to `name` then, with its NUL.
  */
 bool prepare_deallocates(
 	const struct relay_run *run, const char *text, size_t length, struct buffer *name);
 
-/* Will nothing be left on the server when this query has been done? */
+/* Returns whether this query deallocates all statements of the server. */
 bool prepare_forgets_all(const struct relay_run *run, const char *text, size_t length);
 
-/* Close those used least recently, behind the Parse that makes them too many. */
+/*
+ * Close the least recently used statements while the server has more than the settings allow.
+ * To be called after the Parse of `newest`, which is not closed.
+ */
 void prepare_evict(struct relay_run *run, const struct server_statement *newest);
 
 /*
- * The entry of a statement that will be there when `prepare` has been done: closed before if
- * need be, and expected from now on. NULL: no memory.
+ * Returns the server's entry of a statement that is about to be prepared; it is expected from
+ * now on. A Close is inserted before if the server may have the statement. Returns NULL when
+ * out of memory.
  */
 struct server_statement *prepare_make_room(struct relay_run *run, struct statement *statement);
 
-/* As prepare_if_absent(), where it is not what the server used last. */
+/* As prepare_if_absent(), for a statement that the server did not use last. */
 bool prepare_absent(struct relay_run *run, struct statement *statement);
 
-/* Have it on the server for the message at hand. False: no memory. */
+/*
+ * Prepare the statement on the server before the current message, if it is not there. Returns
+ * false when out of memory.
+ */
 static inline bool prepare_if_absent(struct relay_run *run, struct statement *statement)
 {
 	const struct server_statements *statements = run->server->statements;

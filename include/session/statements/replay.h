@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Plans out of date: what a client has said since its last Sync is kept, and said again if its server
- * turns out to have a plan that a change of the schema has made useless (0A000).
+ * Replay of a batch after an outdated plan. The messages that a client has sent since its last
+ * Sync are kept, and are sent again if its server has a plan that a change of the schema has
+ * made unusable (error 0A000), so that the client does not get the error.
  *
- * That is possible as long as nothing of the batch has been answered, nothing has been sent behind
- * it, and it began outside of any transaction. Most batches come in one read, and are copied once;
- * of one that comes in several each piece is. Nobody else has what is kept: it belongs to the
- * server, which has it for as long as it lives.
+ * A batch can be replayed as long as the server has answered none of it, nothing was sent after
+ * it, and it began outside of a transaction. Most batches arrive in one read and are copied
+ * once; of others each piece is copied. The copy is owned by the server link (server.kept).
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_REPLAY_H
 #define PGUSHER_SESSION_STATEMENTS_REPLAY_H
@@ -15,25 +15,28 @@
 #include "wire/report.h"
 
 enum {
-	/* A batch may be this long to be kept until it has been answered. */
-	HEALING_KEPT_MAX = 64 * 1024,
+	/* Maximum length of a batch that is kept; longer ones are not replayed. */
+	REPLAY_KEPT_MAX = 64 * 1024,
 };
 
 /*
- * The run of a client, which began with `data`, is over and its messages have been sent: keep those
- * of a batch that may have to be replayed. This is the event keep_batch of the relay.
+ * The run of a client, which began with `data`, has ended, and its messages were sent: copy
+ * those of a batch that may have to be replayed. When out of memory nothing is kept, and there
+ * will be no replay. This is the event keep_batch of the relay.
  */
 void replay_keep(struct relay_run *run, const uint8_t *data);
 
-/* Is this the error of a plan out of date? */
+/* Returns whether this is the error of an outdated plan. */
 bool replay_is_stale(const struct report *report);
 
-/* Could the oldest request still be said again, with all of its batch? */
+/* Returns whether the batch of the oldest request in flight can be replayed. */
 bool replay_may_begin(const struct relay_run *run);
 
 /*
- * An ErrorResponse: true if it tells of a plan out of date and its batch will be said again, so that
- * nobody has to hear of it. Else that statement is prepared anew the next time.
+ * The server has sent this ErrorResponse. If it shows that the server does not have a
+ * statement, or has it with an outdated plan, the statement will be prepared again when it is
+ * next used. Returns true if the batch will be replayed: the ErrorResponse must not be passed
+ * to the client.
  */
 bool replay_begin(struct relay_run *run, const struct report *report);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * ParseComplete and CloseComplete messages that pgusher itself sends to a client, in the order of
- * its requests: for a Parse of a statement that the server already has, and for each Close.
+ * ParseComplete and CloseComplete messages that pgusher itself sends to a client, in the order
+ * of its requests: for a Parse of a statement that the server already has, and for each Close.
  * Protocol: "Message Flow", Extended Query.
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_STATEMENT_ANSWERS_H
@@ -14,8 +14,9 @@
 void statement_answers_insert(struct relay_run *run);
 
 /*
- * Send the answers that are due to the client, if the server owes nothing before them. Returns
- * false when the client's connection is broken; the caller closes the client.
+ * Send the answers that are due to the client of the server, unless requests are in flight
+ * behind them: the next run of the server inserts the answers then. Returns false when the
+ * client's connection is broken; the caller closes the client.
  */
 bool statement_answers_send(struct server_link *server);
 

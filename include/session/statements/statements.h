@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Prepared statements in transaction and statement mode: a client's names for them mean the same
- * on whatever server it is given.
+ * Prepared statements in transaction and statement mode: a client's names for them have the
+ * same meaning on every server that it is paired with.
  *
- * A statement is prepared on a server when it is first needed there, under a name of ours; what
- * the client says is given that name on its way. A Parse of what the server has already, and every
- * Close, is answered by us, in its turn. The unnamed statement is its client's as well: it is
- * prepared again where another client has taken its place.
- * Protocol: "Message Flow", Extended Query and Pipelining.
+ * A statement is prepared on a server when it is first needed there, under a name of pgusher's,
+ * which replaces the client's name in its messages. A Parse of a statement that the server has
+ * already, and every Close, is answered by pgusher, in the order of the requests. Each client
+ * has its own unnamed statement: it is prepared again on a server where another client has
+ * replaced it. Protocol: "Message Flow", Extended Query and Pipelining.
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_STATEMENTS_H
 #define PGUSHER_SESSION_STATEMENTS_STATEMENTS_H
 
 #include "session/relay/relay.h"
 
-/* ---- Messages of a paired client: judges ------------------------------------------------ */
+/* ---- Judges of messages of a paired client ---------------------------------------------- */
 
 enum verdict statements_judge_parse(struct relay_run *run);
 enum verdict statements_judge_bind(struct relay_run *run);
 enum verdict statements_judge_close(struct relay_run *run);
 
-/* Of a statement. */
+/* A Describe of a statement. */
 enum verdict statements_judge_describe(struct relay_run *run);
 
-/* Of a client that has a DEALLOCATE for its unnamed statement. */
+/* An Execute of a client with a DEALLOCATE as its unnamed statement. */
 enum verdict statements_judge_execute(struct relay_run *run);
 
-/* Are Describe and Close about a portal? Those are none of our business. */
+/* Returns whether a Describe or Close is about a portal: portals are not tracked. */
 static inline bool statements_is_about_portal(const struct relay_run *run)
 {
 	return run->frame.total > FRAME_HEADER_SIZE && run->end > run->at + FRAME_HEADER_SIZE &&
 		run->at[FRAME_HEADER_SIZE] != 'S';
 }
 
-/* A simple Query: it ends the unnamed statement, and may be a DEALLOCATE. */
+/* A Query: it drops the unnamed statement, and may be a DEALLOCATE. */
 enum verdict statements_judge_query(struct relay_run *run);
 
-/* ---- Of a client without a server ------------------------------------------------------- */
+/* ---- Judge of messages of a client without a server ------------------------------------- */
 
-/* Close needs none, if it is of a statement that we track. RELAY_PASS: it is none of ours. */
+/*
+ * A Close. If it is of a tracked statement it is answered, and needs no server. Returns
+ * RELAY_PASS if it is not.
+ */
 enum verdict statements_judge_idle_close(struct relay_run *run);
 
 #endif

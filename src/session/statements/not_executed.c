@@ -9,24 +9,24 @@
 #include "wire/message.h"
 #include "wire/reader.h"
 
-/* May it end a transaction? No SQL is read here: any text with such a word in it may. */
-static bool may_end(const uint8_t *text, size_t length)
+/* May the text end a transaction? SQL is not parsed: any text that contains such a word may. */
+static bool may_end_transaction(const uint8_t *text, size_t length)
 {
-	static const char *const words[] = {"COMMIT", "ROLLBACK", "ABORT", "END", "PREPARE"};
+	static const char *const commands[] = {"COMMIT", "ROLLBACK", "ABORT", "END", "PREPARE"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		const size_t size = strlen(words[i]);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		const size_t size = strlen(commands[i]);
 
 		for (size_t at = 0; at + size <= length; at++) {
-			if (strncasecmp((const char *)text + at, words[i], size) == 0)
+			if (strncasecmp((const char *)text + at, commands[i], size) == 0)
 				return true;
 		}
 	}
 	return false;
 }
 
-/* The statement that a Bind is for, as far as we know it; NULL: we do not. */
-static const struct statement *bound(
+/* Returns the statement of a Bind; NULL: it is not tracked, or the message is malformed. */
+static const struct statement *statement_of_bind(
 	const struct client_link *client, const uint8_t *body, size_t length)
 {
 	const struct client_statement *entry = NULL;
@@ -45,7 +45,7 @@ static const struct statement *bound(
 	return entry ? entry->statement : NULL;
 }
 
-static bool is_harmless(
+static bool is_not_executed(
 	const struct client_link *client, uint8_t type, const uint8_t *body, size_t length)
 {
 	const struct statement *statement;
@@ -53,10 +53,10 @@ static bool is_harmless(
 	switch (type) {
 	case PQ_QUERY:
 	case PQ_PARSE:
-		return !may_end(body, length);
+		return !may_end_transaction(body, length);
 	case PQ_BIND:
-		statement = bound(client, body, length);
-		return statement && !may_end(statement->content, statement->length);
+		statement = statement_of_bind(client, body, length);
+		return statement && !may_end_transaction(statement->content, statement->length);
 	default:
 		return true;
 	}
@@ -72,7 +72,7 @@ bool not_executed_is_certain(const struct client_link *client, const struct buff
 
 		if (frame_peek(message, messages->length - at, UINT32_MAX, &frame) !=
 				FRAME_WHOLE ||
-			!is_harmless(client, frame.type, frame_body(message),
+			!is_not_executed(client, frame.type, frame_body(message),
 				frame_body_size(&frame)))
 			return false;
 		at += frame.total;

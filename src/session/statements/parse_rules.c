@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* What Parse means in transaction and statement mode. */
+/* The judge of Parse in transaction and statement mode. */
 #include "session/statements/prepare.h"
 #include "session/statements/statements.h"
 
-/* Of an unnamed statement no more than this is kept; a longer one passes by count. */
+/* Maximum length of an unnamed statement that is kept; a longer Parse is relayed by length. */
 enum { UNNAMED_KEPT_MAX = 64 * 1024 };
 
-/* May the client have so many more bytes of statements? */
+/* Does max_prepared_memory allow so many more bytes of statements to the client? */
 static bool is_affordable(const struct relay_run *run, size_t bytes)
 {
 	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
@@ -18,8 +18,8 @@ static bool is_affordable(const struct relay_run *run, size_t bytes)
 }
 
 /*
- * A name that is in use. Behind the end of a batch that may have failed it can be had again:
- * then PostgreSQL would not have it either.
+ * Close the client, which prepares a name that is in use. Not called for a name of a batch that
+ * may have failed: PostgreSQL would not have that statement either.
  */
 static enum verdict name_in_use(struct relay_run *run, const struct client_statement *entry)
 {
@@ -28,7 +28,10 @@ static enum verdict name_in_use(struct relay_run *run, const struct client_state
 	return relay_fail(run, failure_of(REASON_PREPARED_STATEMENT_IN_USE));
 }
 
-/* Nothing has to be sent: the client is told when it is its turn. */
+/*
+ * The server has the statement, so nothing is sent to it: pgusher answers the Parse in its
+ * order.
+ */
 static enum verdict answer_parse(struct relay_run *run, struct client_statement *entry)
 {
 	entry->pending++;
@@ -39,7 +42,7 @@ static enum verdict answer_parse(struct relay_run *run, struct client_statement 
 	return RELAY_DROP;
 }
 
-/* The client's own Parse goes to the server, under our name. */
+/* Send the client's Parse to the server, under our name. */
 static enum verdict pass_parse(struct relay_run *run, struct client_statement *entry)
 {
 	struct statement *statement = entry->statement;
@@ -60,7 +63,7 @@ static enum verdict pass_parse(struct relay_run *run, struct client_statement *e
 	return RELAY_DROP;
 }
 
-/* The client's name for the statement; NULL: no memory. */
+/* Add the client's name for the statement. Returns NULL when out of memory. */
 static struct client_statement *name_statement(
 	struct relay_run *run, const char *name, struct statement *statement)
 {
@@ -73,8 +76,8 @@ static struct client_statement *name_statement(
 }
 
 /*
- * Whoever prepares the same again wants to have it planned again. If he has just been told that
- * its plan is out of date, others who remember its columns have to be told as well.
+ * A client that prepares the same statement again wants a new plan. If it got the error of an
+ * outdated plan before, other clients that remember the columns must get that error, too.
  */
 static void renew(struct client_statements *statements, struct statement *statement)
 {
@@ -140,16 +143,17 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 /* --- the unnamed statement ---------------------------------------------------------------- */
 
 /*
- * It is too long to be kept, or there is no memory: good as long as nobody else has the server.
+ * The unnamed statement is too long to be kept, or memory is short: it can be used as long as
+ * the server stays with this client.
  */
-static void do_not_keep(struct relay_run *run)
+static void discard_unnamed(struct relay_run *run)
 {
 	prepare_set_unnamed(run->client, NULL);
 	run->server->unnamed = 0;
 	run->server->unnamed_passing = true;
 }
 
-/* Keep what the client calls its unnamed statement now. */
+/* Keep the unnamed statement of this Parse for the client. */
 static void keep_unnamed(struct relay_run *run, const char *content)
 {
 	struct client_link *client = run->client;
@@ -158,7 +162,7 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 
 	run->server->unnamed_passing = false;
 	run->server->unnamed_batch = run->server->batch;
-	/* Most clients say the same again and again. */
+	/* Most clients send the same statement repeatedly. */
 	if (client->unnamed && statement_is(client->unnamed, content, length)) {
 		run->server->unnamed = client->unnamed->id;
 		return;
@@ -167,7 +171,7 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 		? statement_open(prepare_table(run), content, length)
 		: NULL;
 	if (!statement) {
-		do_not_keep(run);
+		discard_unnamed(run);
 		return;
 	}
 	run->server->unnamed = statement->id;
@@ -175,10 +179,10 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 }
 
 /*
- * A DEALLOCATE of a name that we know: it is the client's unnamed statement, but for the
- * Execute that is to follow the server has another one.
+ * The client has prepared a DEALLOCATE of a tracked name as its unnamed statement: prepare
+ * another statement in its place on the server, for the Execute that is expected next.
  */
-static void stand_in(struct relay_run *run)
+static void insert_substitute(struct relay_run *run)
 {
 	static const char content[] = "\0" PREPARE_STAND_IN "\0\0";
 	uint8_t *message = relay_insert_room(run, FRAME_HEADER_SIZE + sizeof(content));
@@ -189,22 +193,25 @@ static void stand_in(struct relay_run *run)
 	run->server->unnamed_passing = true;
 }
 
-/* False: no memory. */
-static bool note_deallocate(struct relay_run *run, const char *text, bool *stands)
+/*
+ * Check the text of an unnamed statement for DEALLOCATE. *is_tracked is set if it is of a
+ * tracked name. Returns false when out of memory.
+ */
+static bool note_deallocate(struct relay_run *run, const char *text, bool *is_tracked)
 {
 	struct client_statements *statements = run->client->statements;
 	struct buffer name;
 	bool good = true;
 
-	*stands = false;
+	*is_tracked = false;
 	if (prepare_forgets_all(run, text, strlen(text)))
 		run->server->forgetting = true;
 	if (!statements)
 		return true;
 	buffer_init(&name);
-	*stands = prepare_deallocates(run, text, strlen(text), &name);
+	*is_tracked = prepare_deallocates(run, text, strlen(text), &name);
 	good = client_statements_will_deallocate(
-		statements, *stands ? (const char *)name.data : NULL);
+		statements, *is_tracked ? (const char *)name.data : NULL);
 	buffer_free(&name);
 	return good;
 }
@@ -213,21 +220,24 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 {
 	struct client_link *client = run->client;
 	unsigned action = REQUEST_FORWARD;
-	bool stands;
+	bool is_tracked;
 
 	if (!prepare_has_room(run))
 		return prepare_hold_back(run);
 	if (!run->whole && run->frame.total <= UNNAMED_KEPT_MAX)
 		return RELAY_MORE;
 	if (!run->whole) {
-		do_not_keep(run);
+		discard_unnamed(run);
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	}
 	if (!statement_is_content(name + 1, run->frame.total - FRAME_HEADER_SIZE - 1))
-		stands = false;
-	else if (!note_deallocate(run, name + 1, &stands))
+		is_tracked = false;
+	else if (!note_deallocate(run, name + 1, &is_tracked))
 		return prepare_out_of_memory(run);
-	/* The first that a server has to do cannot be skipped for the error of another. */
+	/*
+	 * Without requests in flight there is no error that could let the server skip this
+	 * Parse.
+	 */
 	if (!requests_is_empty(&run->server->requests)) {
 		if (!prepare_open_table(run))
 			return prepare_out_of_memory(run);
@@ -241,9 +251,9 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 		action |= REQUEST_NOTED;
 	}
 	keep_unnamed(run, name + 1);
-	if (!stands)
+	if (!is_tracked)
 		return prepare_pass_request(run, action);
-	stand_in(run);
+	insert_substitute(run);
 	prepare_pass_request(run, action);
 	return RELAY_DROP;
 }

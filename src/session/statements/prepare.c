@@ -86,7 +86,7 @@ static void insert_close(struct relay_run *run, struct server_statement *entry)
 		&(struct statement_operation){.kind = STATEMENT_CLOSE, .server = entry});
 }
 
-/* It has to be closed before it can be prepared, unless it is certainly not there. */
+/* Must the statement be closed before it can be prepared? Not if it is certainly absent. */
 static bool must_close(const struct relay_run *run, const struct server_statement *entry)
 {
 	return entry->expected || !prepare_is_certain(run, entry) ||
@@ -95,7 +95,7 @@ static bool must_close(const struct relay_run *run, const struct server_statemen
 
 bool prepare_forgets_all(const struct relay_run *run, const char *text, size_t length)
 {
-	/* Most queries are told apart by their first letter. */
+	/* The first letter excludes most queries. */
 	return length > 0 && ((text[0] | 0x20) == 'd' || text[0] <= '/') &&
 		prepare_tracks(run) && sql_forgets_statements(text, length);
 }

@@ -7,11 +7,12 @@
 #include "session/relay/relay_rules.h"
 #include "wire/message.h"
 
-/* --- the batch that is kept --------------------------------------------------------------- */
+/* --- the kept batch ----------------------------------------------------------------------- */
 
 /*
- * How many requests the batch has that began in the middle of the run, by what stands before
- * it.
+ * Returns the number of requests in the last batch, which began in the middle of the run: all
+ * up to the request that ended the batch before it. ended: the last request ends the batch
+ * itself.
  */
 static uint32_t count_back(const struct requests *requests, bool ended)
 {
@@ -27,23 +28,24 @@ static uint32_t count_back(const struct requests *requests, bool ended)
 	return count;
 }
 
-/* Of the last requests, so many: how many answers of ours come first? */
+/* Returns how many of the last `last` requests come first and are answered by pgusher. */
 static uint32_t count_ours(const struct requests *requests, uint32_t last)
 {
-	uint32_t ours = 0;
+	uint32_t answered = 0;
 
-	while (ours < last &&
-		request_is(
-			requests_at(requests, requests->count - last + ours), REQUEST_ANSWER))
-		ours++;
-	return ours;
+	while (answered < last &&
+		request_is(requests_at(requests, requests->count - last + answered),
+			REQUEST_ANSWER))
+		answered++;
+	return answered;
 }
 
 /*
- * May a batch that begins with the run, or in the middle of it, have to be said again? Behind
- * others that is not known before they have been answered: see take_ready() in server_rules.c.
+ * May a batch that begins with the run (first), or in the middle of it, need a replay? For a
+ * batch behind others in flight the transaction status at its start is unknown until these are
+ * answered: see take_ready() in rules/server_rules.c.
  */
-static bool is_worth_keeping(const struct relay_run *run, bool first, bool ended)
+static bool may_need_replay(const struct relay_run *run, bool first, bool ended)
 {
 	if (run->is_replay || run->server->copy || (ended && !run->replayable))
 		return false;
@@ -52,7 +54,7 @@ static bool is_worth_keeping(const struct relay_run *run, bool first, bool ended
 			run->status != READY_FAILED_TRANSACTION);
 }
 
-/* So many requests are what the run has of the batch. */
+/* Returns the number of requests that the run has added to the batch. */
 static uint32_t count_requests(const struct relay_run *run, bool first, bool ended)
 {
 	const struct requests *requests = &run->server->requests;
@@ -62,12 +64,12 @@ static uint32_t count_requests(const struct relay_run *run, bool first, bool end
 	return requests->count > run->in_flight ? requests->count - run->in_flight : 0;
 }
 
-/* False: it is too long, or there is no memory. */
-static bool append(struct server_link *server, const uint8_t *from, const uint8_t *until)
+/* Append to the kept batch. Returns false when it is too long, or when out of memory. */
+static bool append_kept(struct server_link *server, const uint8_t *from, const uint8_t *until)
 {
 	const size_t length = (size_t)(until - from);
 
-	if (server->kept.length + length > HEALING_KEPT_MAX)
+	if (server->kept.length + length > REPLAY_KEPT_MAX)
 		return false;
 	if (buffer_append(&server->kept, from, length))
 		return true;
@@ -75,7 +77,10 @@ static bool append(struct server_link *server, const uint8_t *from, const uint8_
 	return false;
 }
 
-/* The run has all of the batch, or its beginning; NULL: it begins with the run. */
+/*
+ * Keep a batch that begins in this run, at `from` or, if that is NULL, with the run. ended: it
+ * also ends in this run. Returns false when the batch is not kept.
+ */
 static bool begin_batch(struct relay_run *run, const uint8_t *from, bool ended)
 {
 	struct server_link *server = run->server;
@@ -84,37 +89,38 @@ static bool begin_batch(struct relay_run *run, const uint8_t *from, bool ended)
 
 	if (first)
 		from = run->start;
-	if (from >= run->at || !is_worth_keeping(run, first, ended))
+	if (from >= run->at || !may_need_replay(run, first, ended))
 		return false;
 	count = count_requests(run, first, ended);
 	server->kept_answers = count_ours(&server->requests, count);
 	server->kept_requests = count - server->kept_answers;
 	if (server->kept_requests == 0)
 		return false;
-	/* With all else that went with our SETs it is there already. */
+	/* All that was sent together with our SETs is kept already. */
 	if (server_has_gathered(server))
 		return first;
 	buffer_clear(&server->kept);
-	return append(server, from, run->at);
+	return append_kept(server, from, run->at);
 }
 
-/* What came before is kept, and the run has more of it. */
+/* Keep more messages of a batch that began in an earlier run. Returns false if it cannot. */
 static bool continue_batch(struct relay_run *run, const uint8_t *data)
 {
 	struct server_link *server = run->server;
 
-	/* Answers come in order: if fewer are owed now, some of its own have come. */
+	/* Fewer requests in flight: the server has answered some, perhaps of this batch. */
 	if (server->kept_requests == 0 || run->in_flight < server->kept_requests ||
-		server->requests.count < run->in_flight || !append(server, data, run->at))
+		server->requests.count < run->in_flight || !append_kept(server, data, run->at))
 		return false;
 	server->kept_requests += server->requests.count - run->in_flight;
 	return true;
 }
 
 /*
- * Nearly always: the run is one whole batch, to a server that owes nothing. True: that was it.
+ * The usual case: the run is one whole batch, sent to a server without requests in flight, and
+ * the buffer is large enough. Returns false if this is not the case.
  */
-static bool keep_usual(struct relay_run *run)
+static bool keep_whole_batch(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 	const size_t length = (size_t)(run->at - run->start);
@@ -151,14 +157,15 @@ void replay_keep(struct relay_run *run, const uint8_t *data)
 		return;
 	if (run->from->rules != relay_tracked_client)
 		server->kept_requests = 0;
-	else if (!keep_usual(run))
+	else if (!keep_whole_batch(run))
 		keep_piece(run, data);
 }
 
-/* --- plans out of date -------------------------------------------------------------------- */
+/* --- outdated plans ----------------------------------------------------------------------- */
 
 /*
- * The text is translated, the routine is not; other causes of the same code are the client's.
+ * The text may be translated, the routine is not. The same SQLSTATE from other routines is an
+ * error of the client's SQL.
  */
 bool replay_is_stale(const struct report *report)
 {
@@ -167,11 +174,11 @@ bool replay_is_stale(const struct report *report)
 }
 
 /*
- * The plan that the oldest request uses is not to be used again. What has made it so has done
- * the same to others: no plan that the server has is believed, there or anywhere else, and each
- * is made anew when it is next wanted.
+ * The plan of the oldest request is outdated, and a change of the schema seldom affects one
+ * plan only: prepare all statements of this server again when they are next used, here and on
+ * other servers.
  */
-static void distrust(struct server_link *server)
+static void outdate_plans(struct server_link *server)
 {
 	server->unnamed = 0;
 	if (server->statements)
@@ -179,10 +186,10 @@ static void distrust(struct server_link *server)
 }
 
 /*
- * Somebody has prepared another statement under our name, in SQL: it is there, and is no plan
- * of ours, so it will be closed before ours is prepared.
+ * A client has prepared another statement under our name, in SQL. Note the name as present with
+ * an outdated plan, so that it is closed before our statement is prepared.
  */
-static bool discredit_name(struct server_link *server)
+static bool mark_name_in_use(struct server_link *server)
 {
 	const struct statement_operation *operation =
 		server->statements ? server_statements_next(server->statements) : NULL;
@@ -194,21 +201,24 @@ static bool discredit_name(struct server_link *server)
 	return true;
 }
 
-/* Does the server not have what we took it to have, through no fault of this request's? */
-static bool discredit(struct server_link *server, const struct report *report)
+/*
+ * Does the error show that the server does not have a statement that is noted for it, or has it
+ * with an outdated plan? Then correct the notes.
+ */
+static bool correct_noted(struct server_link *server, const struct report *report)
 {
 	const struct request *first = requests_first(&server->requests);
 
 	if (first && first->type == PQ_PARSE && (first->action & REQUEST_NOTED) &&
 		report_is(report, "42P05"))
-		return discredit_name(server);
+		return mark_name_in_use(server);
 	if (!first || first->action != REQUEST_FORWARD ||
 		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
-	/* Or somebody has deallocated it in a way that we did not see. */
+	/* 26000: the statement was deallocated in a way that was not noticed. */
 	if (!replay_is_stale(report) && !report_is(report, "26000"))
 		return false;
-	distrust(server);
+	outdate_plans(server);
 	return true;
 }
 
@@ -216,16 +226,16 @@ bool replay_may_begin(const struct relay_run *run)
 {
 	const struct server_link *server = run->server;
 
-	/* Nothing of the batch has been answered, and nothing has been sent behind it. */
+	/* None of the batch was answered, and nothing was sent after it. */
 	return server->kept_requests > 0 && server->requests.count == server->kept_requests &&
 		run->client && run->client->link.remaining == 0;
 }
 
 /*
- * Whoever has asked for columns before, and does not ask with this Bind, would take the rows
- * for what they are not: he has to be told.
+ * Must the client get the error? Yes, if it has asked for the columns before and does not with
+ * this Bind: it would read the rows with the wrong columns.
  */
-static bool has_to_be_told(const struct relay_run *run)
+static bool needs_error(const struct relay_run *run)
 {
 	const struct requests *requests = &run->server->requests;
 	const struct client_statements *known = run->client ? run->client->statements : NULL;
@@ -235,8 +245,9 @@ static bool has_to_be_told(const struct relay_run *run)
 }
 
 /*
- * What is said again ends here for the server, which skips up to a Sync: the rest, which its
- * client has not said yet, comes behind what is said again. False: the server takes nothing.
+ * Send a Sync, up to which the server skips: the client has not ended the batch yet, and its
+ * next messages will follow the replay. Returns false when out of memory or when sending
+ * failed.
  */
 static bool end_batch(struct server_link *server)
 {
@@ -255,9 +266,9 @@ bool replay_begin(struct relay_run *run, const struct report *report)
 	struct server_link *server = run->server;
 	const bool stale = replay_is_stale(report);
 
-	if (!run->whole || !discredit(server, report))
+	if (!run->whole || !correct_noted(server, report))
 		return false;
-	if (!replay_may_begin(run) || (stale && has_to_be_told(run))) {
+	if (!replay_may_begin(run) || (stale && needs_error(run))) {
 		if (run->client && run->client->statements)
 			run->client->statements->told = stale;
 		return false;

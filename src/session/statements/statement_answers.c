@@ -5,7 +5,7 @@
 
 #include "wire/message.h"
 
-/* Take the oldest request out, whose answer is ours; the message is the caller's to send. */
+/* Remove the oldest request, which pgusher answers. Returns the message type of the answer. */
 static uint8_t take_answer(struct server_link *server)
 {
 	const uint8_t type = requests_first(&server->requests)->type;
@@ -24,16 +24,15 @@ void statement_answers_insert(struct relay_run *run)
 	}
 }
 
-/* How many requests are in flight behind answers of ours that are due. */
-static uint32_t count_owed(const struct server_link *server)
+/* Returns the number of requests in flight after those that pgusher answers now. */
+static uint32_t count_behind(const struct server_link *server)
 {
 	const struct requests *requests = &server->requests;
-	uint32_t ours = 0;
+	uint32_t due = 0;
 
-	while (ours < requests->count &&
-		request_is(requests_at(requests, ours), REQUEST_ANSWER))
-		ours++;
-	return requests->count - ours;
+	while (due < requests->count && request_is(requests_at(requests, due), REQUEST_ANSWER))
+		due++;
+	return requests->count - due;
 }
 
 bool statement_answers_send(struct server_link *server)
@@ -41,8 +40,9 @@ bool statement_answers_send(struct server_link *server)
 	struct client_link *client = client_of(server->link.peer);
 	enum stream_sent sent = STREAM_SENT_ALL;
 
-	/* Not into the middle of a message: relay.c does it behind that. */
-	if (!statements_are_due(server) || count_owed(server) > 0 || server->link.remaining > 0)
+	/* Not in the middle of a message: the server's next run inserts them after it. */
+	if (!statements_are_due(server) || count_behind(server) > 0 ||
+		server->link.remaining > 0)
 		return true;
 	while (statements_are_due(server) && sent != STREAM_SENT_NOT) {
 		uint8_t messages[64 * FRAME_HEADER_SIZE];
@@ -55,7 +55,7 @@ bool statement_answers_send(struct server_link *server)
 		}
 		sent = stream_send_bytes(&client->link.stream, messages, length);
 	}
-	/* Whoever does not take his answers does not get to ask for more. */
+	/* A client that does not read its answers must not send more requests. */
 	if (sent == STREAM_SENT_LATER)
 		stream_pause(&client->link.stream);
 	return sent != STREAM_SENT_NOT;

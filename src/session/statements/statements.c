@@ -6,19 +6,22 @@
 #include "session/statements/prepare.h"
 #include "wire/sql.h"
 
-/* The name of a portal that is longer is sent from where it is. */
+/* Maximum size of a portal's name that is copied; a longer one is lent to the relay. */
 enum { PORTAL_COPIED_MAX = 64 };
 
 /* --- Bind and Describe -------------------------------------------------------------------- */
 
-/* The client has no such statement. */
-static enum verdict unknown(struct relay_run *run, const char *name)
+/* The client has no statement of this name: let its request fail. */
+static enum verdict fail_unknown(struct relay_run *run, const char *name)
 {
 	link_log_repeated(run->from, LEVEL_ERROR, "prepared statement '%.64s' not found", name);
 	return prepare_refuse(run, REQUEST_UNKNOWN);
 }
 
-/* Is what the server calls its unnamed statement the client's, whatever becomes of the rest? */
+/*
+ * Will the server's unnamed statement be the client's for the next message, whether or not
+ * requests in flight fail?
+ */
 static bool has_unnamed(const struct relay_run *run)
 {
 	const struct server_link *server = run->server;
@@ -30,36 +33,36 @@ static bool has_unnamed(const struct relay_run *run)
 			requests_is_empty(&server->requests));
 }
 
-static void provide_unnamed(struct relay_run *run)
+static void prepare_unnamed(struct relay_run *run)
 {
 	const struct statement *statement = run->client->unnamed;
 
 	prepare_insert_parse(run, statement, "", 1);
-	/* It is not counted: operators compare the counts with what they see on the server. */
+	/* It is not counted: the count is compared with the statements seen on the server. */
 	run->client->link.pool->stats.current.server_parses--;
 	prepare_add_request(run, PQ_PARSE, REQUEST_SWALLOW);
 	run->server->unnamed = statement->id;
 	run->server->unnamed_batch = run->server->batch;
 }
 
-/* Bind or Describe of the unnamed statement. */
+/* A Bind or Describe of the unnamed statement. */
 static enum verdict use_unnamed(struct relay_run *run)
 {
 	const struct server_link *server = run->server;
 	const bool has = has_unnamed(run);
 
-	/* Nearly always: it came with its Parse. */
+	/* The usual case: its Parse is in the same batch. */
 	if (has && server->unnamed_batch == server->batch)
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	if (!has && !run->client->unnamed)
 		return prepare_refuse(run, REQUEST_UNKNOWN);
 	if (!has)
-		provide_unnamed(run);
+		prepare_unnamed(run);
 	run->replayable = true;
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
-/* Does the Bind come with a Describe of its portal? */
+/* Is the Bind followed by a Describe of a portal? */
 static bool is_described(const struct relay_run *run)
 {
 	const uint8_t *next = run->at + run->frame.total;
@@ -69,23 +72,27 @@ static bool is_described(const struct relay_run *run)
 }
 
 /*
- * The columns are others than the client has been told. It would take rows for what they are
- * not, so it hears of it once, as the server tells who has an old plan there.
+ * The columns have changed since the client last learnt them. Must it get an error? Yes, once,
+ * if it would read the rows with the old columns; PostgreSQL sends this error for an outdated
+ * plan.
  */
-static bool is_misled(const struct relay_run *run, struct client_statement *entry)
+static bool needs_error(const struct relay_run *run, struct client_statement *entry)
 {
 	entry->shape = entry->statement->shape;
 	return run->frame.type == PQ_BIND && run->client->statements->remembers &&
 		!is_described(run);
 }
 
-/* The server has it from here on; NULL with the verdict. Inline: see bind_named(). */
-static inline const struct statement *provide(struct relay_run *run,
+/*
+ * Prepare the statement on the server if it is not there. Returns NULL, with the verdict, if it
+ * cannot be used. Inline: see bind_named().
+ */
+static inline const struct statement *have_on_server(struct relay_run *run,
 	struct client_statement *entry, bool binds, enum verdict *verdict)
 {
 	struct statement *statement = entry->statement;
 
-	if (entry->shape != statement->shape && is_misled(run, entry)) {
+	if (entry->shape != statement->shape && needs_error(run, entry)) {
 		*verdict = prepare_refuse(run, REQUEST_STALE);
 		return NULL;
 	}
@@ -96,19 +103,19 @@ static inline const struct statement *provide(struct relay_run *run,
 	return NULL;
 }
 
-_Static_assert((int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE,
-	"a name is written with all that is behind it");
+_Static_assert(
+	(int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE, "a name is copied with all of its array");
 
 /*
- * The front of the Bind, up to the statement's name, becomes one of ours. This and what it
- * calls is what a prepared transaction costs more than others, hence in one piece.
+ * Replace the beginning of the Bind, up to the statement's name. This function and those that
+ * it calls are the additional cost of a prepared transaction, so they are inlined into one.
  */
 __attribute__((always_inline)) static inline enum verdict bind_named(struct relay_run *run,
 	const char *portal, size_t portal_size, struct client_statement *entry,
 	size_t name_size)
 {
 	enum verdict verdict = RELAY_STOP;
-	const struct statement *statement = provide(run, entry, true, &verdict);
+	const struct statement *statement = have_on_server(run, entry, true, &verdict);
 	uint8_t *front;
 	size_t total;
 
@@ -119,12 +126,12 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 		front = relay_replace_front(run, FRAME_HEADER_SIZE + portal_size + name_size,
 			FRAME_HEADER_SIZE + portal_size + statement->name_size);
 		prepare_put_header(front, PQ_BIND, total - 1);
-		/* Nearly always the unnamed one: no call for a single byte. */
+		/* Usually the unnamed portal: avoid a call for a single byte. */
 		if (portal_size == 1)
 			front[FRAME_HEADER_SIZE] = '\0';
 		else
 			memcpy(front + FRAME_HEADER_SIZE, portal, portal_size);
-		/* All of it, since its length is known: no call for that either. */
+		/* The size is constant, so that this is no call either. */
 		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
 			sizeof(statement->name));
 	} else {
@@ -139,7 +146,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
-/* A Bind of what the client has not just used. */
+/* A Bind of another statement than the last one used. */
 static enum verdict bind_other(struct relay_run *run, const char *portal, size_t portal_size)
 {
 	struct client_statement *entry;
@@ -154,10 +161,10 @@ static enum verdict bind_other(struct relay_run *run, const char *portal, size_t
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, name_size);
 	return entry ? bind_named(run, portal, portal_size, entry, name_size)
-		     : unknown(run, name);
+		     : fail_unknown(run, name);
 }
 
-/* The statement that is named behind the portal, if the client has used it last. */
+/* Returns the statement named after the portal if the client has used it last; else NULL. */
 static inline struct client_statement *find_repeated(
 	const struct relay_run *run, const char *portal, size_t portal_size)
 {
@@ -189,7 +196,10 @@ enum verdict statements_judge_bind(struct relay_run *run)
 		     : bind_other(run, portal, portal_size);
 }
 
-/* The name of the statement that Describe or Close is about. False with the verdict. */
+/*
+ * Read the name of the statement in a Describe or Close. Returns false, with the verdict, if it
+ * is incomplete or malformed.
+ */
 static bool read_subject(
 	struct relay_run *run, enum reason broken, const char **out, enum verdict *verdict)
 {
@@ -228,8 +238,8 @@ enum verdict statements_judge_describe(struct relay_run *run)
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, strlen(name) + 1);
 	if (!entry)
-		return unknown(run, name);
-	statement = provide(run, entry, false, &verdict);
+		return fail_unknown(run, name);
+	statement = have_on_server(run, entry, false, &verdict);
 	if (!statement)
 		return verdict;
 	prepare_insert_about(run, PQ_DESCRIBE, statement);
@@ -238,8 +248,8 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* From this message on the client has none. */
-static void end_unnamed(struct relay_run *run)
+/* From this message on the client has no unnamed statement. */
+static void drop_unnamed(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
@@ -254,8 +264,11 @@ static void end_unnamed(struct relay_run *run)
 
 /* --- Close -------------------------------------------------------------------------------- */
 
-/* The client's name is gone at once, and back if an error keeps the Close from being done. */
-static struct client_statement *take_name(struct client_link *client, const char *name)
+/*
+ * Remove the client's name at once; it is listed again if an error prevents the Close. Returns
+ * NULL if there is no such name.
+ */
+static struct client_statement *unlist_name(struct client_link *client, const char *name)
 {
 	struct client_statement *entry = client->statements
 		? client_statements_find(client->statements, name, strlen(name) + 1)
@@ -283,7 +296,7 @@ enum verdict statements_judge_close(struct relay_run *run)
 	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0') {
-		end_unnamed(run);
+		drop_unnamed(run);
 	}
 	if (name[0] == '\0' || !prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
@@ -295,7 +308,7 @@ enum verdict statements_judge_close(struct relay_run *run)
 	server_statements_push(run->server->statements,
 		&(struct statement_operation){
 			.kind = STATEMENT_CLOSED,
-			.client = take_name(run->client, name),
+			.client = unlist_name(run->client, name),
 		});
 	return RELAY_DROP;
 }
@@ -316,7 +329,7 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 		return verdict;
 	if (name[0] == '\0')
 		return RELAY_PASS;
-	entry = take_name(client, name);
+	entry = unlist_name(client, name);
 	if (entry)
 		client_statements_settle(client->statements, entry);
 	switch (stream_send_bytes(
@@ -329,14 +342,14 @@ enum verdict statements_judge_idle_close(struct relay_run *run)
 	case STREAM_SENT_NOT:
 		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
 	}
-	/* What comes behind it may have to be said to another server, but not this. */
+	/* A run that is repeated with another server must begin after this message. */
 	run->start = run->at + run->frame.total;
 	return RELAY_DROP;
 }
 
 /* --- DEALLOCATE --------------------------------------------------------------------------- */
 
-/* DEALLOCATE of a name that we know: nothing is done on the server, which answers for us. */
+/* A DEALLOCATE of a tracked name: the server gets a Query without effect in its place. */
 static enum verdict deallocate(struct relay_run *run, const char *name)
 {
 	uint8_t message[FRAME_HEADER_SIZE + sizeof(PREPARE_STAND_IN)];
@@ -349,13 +362,13 @@ static enum verdict deallocate(struct relay_run *run, const char *name)
 	prepare_note(run, PQ_QUERY, REQUEST_FORWARD,
 		&(struct statement_operation){
 			.kind = STATEMENT_DEALLOCATE,
-			.client = take_name(run->client, name),
+			.client = unlist_name(run->client, name),
 		});
 	query_clocks_start(run->client);
 	return RELAY_DROP;
 }
 
-/* True, with the verdict: it was one of those. */
+/* Returns true, with the verdict, if the Query is a DEALLOCATE of a tracked name. */
 static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 {
 	struct buffer name;
@@ -371,7 +384,7 @@ static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 	return known;
 }
 
-/* The Execute of such a one, which came as a Parse: see parse_rules.c. */
+/* The Execute of a DEALLOCATE that came as a Parse: see parse_rules.c. */
 static enum verdict execute_deallocate(struct relay_run *run)
 {
 	struct client_statements *statements = run->client->statements;
@@ -381,7 +394,7 @@ static enum verdict execute_deallocate(struct relay_run *run)
 	prepare_note(run, PQ_EXECUTE, REQUEST_FORWARD,
 		&(struct statement_operation){
 			.kind = STATEMENT_DEALLOCATE,
-			.client = take_name(run->client, statements->deallocates),
+			.client = unlist_name(run->client, statements->deallocates),
 		});
 	client_statements_will_deallocate(statements, NULL);
 	query_clocks_start(run->client);
@@ -409,7 +422,7 @@ enum verdict statements_judge_query(struct relay_run *run)
 		return RELAY_PASS;
 	if (!prepare_has_room(run))
 		return prepare_hold_back(run);
-	end_unnamed(run);
+	drop_unnamed(run);
 	if (run->client->statements && is_deallocate(run, &verdict))
 		return verdict;
 	if (run->whole &&

@@ -241,16 +241,16 @@ static void test_long_parameter_is_replayed(void **state)
 	(void)state;
 	send_long_batch(20000, 4500);
 	assert_replayed();
-	send_long_batch(HEALING_KEPT_MAX - 100, 20000);
+	send_long_batch(REPLAY_KEPT_MAX - 100, 20000);
 	assert_replayed();
 }
 
 static void test_batch_that_is_too_long_is_not_kept(void **state)
 {
 	(void)state;
-	send_long_batch(HEALING_KEPT_MAX, 20000);
+	send_long_batch(REPLAY_KEPT_MAX, 20000);
 	assert_error_forwarded();
-	assert_in_range(endpoint_server(server)->kept.capacity, 0, HEALING_KEPT_MAX);
+	assert_in_range(endpoint_server(server)->kept.capacity, 0, REPLAY_KEPT_MAX);
 	/* The statement is prepared anew all the same, and the next batch is kept again. */
 	send_batch();
 	assert_received(server, "CPBES");
