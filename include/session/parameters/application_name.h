@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What PostgreSQL makes of an application_name: it takes any bytes, whatever the encoding, and
- * has something printable in place of those that are not.
+ * How PostgreSQL changes an application_name: it accepts any bytes, whatever the encoding, and
+ * replaces those that are not printable ASCII.
  */
 #ifndef PGUSHER_SESSION_PARAMETERS_APPLICATION_NAME_H
 #define PGUSHER_SESSION_PARAMETERS_APPLICATION_NAME_H
@@ -10,18 +10,18 @@
 #include <stddef.h>
 
 enum {
-	/* Bytes that a server keeps of a name. */
+	/* Maximum number of bytes that a server keeps of a name. */
 	APPLICATION_NAME_MAX = 63,
 	APPLICATION_NAME_CLEAN_SIZE = APPLICATION_NAME_MAX + 1,
 };
 
-/* Is it printable ASCII, and no longer than a server keeps? */
+/* Returns whether a server keeps the name unchanged: printable ASCII, and not too long. */
 bool application_name_is_clean(const char *name);
 
 /*
- * Another one, as a server of this version (server_version; NULL: unknown) has it whose
- * server_encoding is this: `?` for each byte that is not printable ASCII, from 16 on its number, as
- * far as such numbers fit in whole.
+ * Write the name as a server has it with this server_version (NULL: unknown) and this
+ * server_encoding: `?` for each byte that is not printable ASCII; from version 16 on `\x` and
+ * its number, as far as whole ones fit.
  */
 void application_name_clean(const char *name, const char *version, const char *encoding,
 	char out[APPLICATION_NAME_CLEAN_SIZE]);

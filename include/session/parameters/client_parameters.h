@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The parameters of a client's startup message: which are tracked, followed, ignored, and which it
- * may not ask for.
+ * The parameters of a client's startup message: which are tracked, followed or ignored, and
+ * which are refused.
  */
 #ifndef PGUSHER_SESSION_PARAMETERS_CLIENT_PARAMETERS_H
 #define PGUSHER_SESSION_PARAMETERS_CLIENT_PARAMETERS_H
@@ -10,8 +10,9 @@
 #include "wire/startup.h"
 
 /*
- * They become the client's set; `message` is what `wanted` was read from, whole. False: the client
- * was closed, for a parameter that is not supported or want of memory.
+ * Make the client's set of parameters from its startup message. `message`, of `total` bytes, is
+ * the whole message that `wanted` was read from. Returns false when a parameter is not
+ * supported or when out of memory; the client was closed then.
  */
 bool client_parameters_take(struct client_link *client, const struct startup_login *wanted,
 	const uint8_t *message, size_t total);

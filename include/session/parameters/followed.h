@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a server follows for its clients, and when that is not to be believed any more.
+ * Followed parameters of a server: which values it has, and when these are no longer known.
  *
- * Nobody reports the followed settings, so all that tells of a change is the tag of a command
- * that may have made one. What it changed is not known, nor whether a rollback will undo it: the
- * next client has everything set or reset that was ever followed there. A function that calls
- * set_config() is seen by nobody.
+ * Servers do not report followed parameters. The only sign of a change is the tag of a command
+ * that may have made one (SET, RESET). Neither the changed parameter nor the effect of a
+ * rollback is known, so all parameters that were ever followed on the server are set or reset
+ * for its next client. A change by set_config() in a function is not noticed.
  */
 #ifndef PGUSHER_SESSION_PARAMETERS_FOLLOWED_H
 #define PGUSHER_SESSION_PARAMETERS_FOLLOWED_H
@@ -13,19 +13,23 @@
 #include "session/relay/relay.h"
 
 /*
- * A CommandComplete of a server that follows something: does its tag cast doubt on that, or take
- * it all back? False: no memory.
+ * A CommandComplete of a server with followed parameters: if its tag shows that they may have
+ * changed, or were all reset, note that. Returns false when out of memory.
  */
 bool followed_note_command(const struct relay_run *run);
 
 /*
- * A ParameterStatus that is not tracked: if it is followed, this is its value from now on, on
- * the server and, unless that is told later, for its client. False: no memory.
+ * A ParameterStatus of a parameter that is not tracked. If the client follows it, note the
+ * value for the server and, unless `later`, for the client. later: the client gets this report
+ * later or not at all. Returns false when out of memory.
  */
 bool followed_note_status(
 	const struct relay_run *run, const char *name, const char *value, bool later);
 
-/* The server's session is as it was made: it follows nothing. False: no memory. */
+/*
+ * The server's session was reset: note that it has no followed parameters. Returns false when
+ * out of memory.
+ */
 bool followed_forget(struct server_link *server);
 
 #endif

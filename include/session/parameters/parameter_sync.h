@@ -1,49 +1,61 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Our SETs: what a server is told so that its session has the parameters of its client.
+ * Our SETs, which give the session of a server the parameters of its client.
  *
- * They leave in one write with what the client has said, whose answers follow theirs. Until they
- * have succeeded the client is not read on, and what went with them is kept (server.kept). They go
- * alone, and the client's messages wait for their end, where they may well fail, or where so much
- * was said that it is not kept.
+ * They are sent in one write with the client's messages, whose answers come after theirs. Until
+ * the SETs have succeeded the client is not read, and the messages sent with them are kept
+ * (server.kept). The SETs are sent alone, and the client's messages wait for their end, if they
+ * may fail for another reason than their values, or if the client has sent too much to be kept.
  *
- * Those that go with a client's messages are a transaction in one Query: `BEGIN;SET …;COMMIT`. If
- * one fails, the rest of that Query is not run, and the transaction is still there, as a failed one
- * in which the server refuses whatever comes behind it: the client's messages are not run with
- * parameters that are not the client's.
+ * SETs that are sent with a client's messages are one Query with a transaction:
+ *
+ *     BEGIN;SET …;COMMIT
+ *
+ * If one fails, the rest of that Query is not executed, and the server is in a failed
+ * transaction, in which it refuses everything that follows: so the client's messages are not
+ * executed with wrong parameters.
  */
 #ifndef PGUSHER_SESSION_PARAMETERS_PARAMETER_SYNC_H
 #define PGUSHER_SESSION_PARAMETERS_PARAMETER_SYNC_H
 
 #include "model/registry.h"
 
-enum setting {
-	SYNC_NOT_NEEDED, /* the server has all that the client wants, and both have the same set */
-	SYNC_NEEDED, /* it has to be told: the SETs stand in server.kept */
-	SYNC_IMPOSSIBLE, /* a value of the client's cannot be said in SQL */
+enum sync_need {
+	SYNC_NOT_NEEDED, /* the server has the client's parameters, now in the same spelling */
+	SYNC_NEEDED, /* the SETs are in server.kept */
+	SYNC_IMPOSSIBLE, /* a value of the client cannot be written in SQL */
 	SYNC_NO_MEMORY,
 };
 
-/* What has to be set on this idle server before it can be given to this client? */
-enum setting parameter_sync_prepare(struct client_link *client, struct server_link *server);
+/*
+ * Compare the parameters of this client and this idle server, before they are paired, and write
+ * the SETs that are needed to server.kept.
+ */
+enum sync_need parameter_sync_prepare(struct client_link *client, struct server_link *server);
 
 /*
- * The server has the client's parameters: both spell the same values alike from now on, and the
- * server follows what the client does. False: no memory.
+ * The server has the client's parameters: note the same spelling of the values for both, and
+ * the client's followed parameters for the server. Returns false when out of memory.
  */
 bool parameter_sync_adopt(struct client_link *client, struct server_link *server);
 
-/* For those who look for it: what the client gets in other letters with this set. NULL is nothing. */
+/*
+ * Log, at level debug, the values that differ between the client's parameters and `set`, their
+ * new spelling. NULL is allowed.
+ */
 void parameter_sync_log_spelling(
 	const struct client_link *client, const struct parameters *set);
 
-/* SETs that went alone have succeeded: the client's messages follow. */
+/*
+ * SETs that were sent alone have succeeded: resume the client. May close the client, or the
+ * server if that has sent something unrequested.
+ */
 void parameter_sync_done(struct server_link *server);
 
 /*
- * It is certain that nothing was run of what went with the SETs: the client holds that again, as if
- * they had gone alone. Nothing is to be sent to this server any more. Without memory, or if it was
- * not kept, all stays as it is.
+ * The server has certainly executed none of the messages sent with the SETs: the client holds
+ * them again, as if the SETs had been sent alone. Nothing may be sent to this server any more.
+ * Does nothing if the messages were not kept, or when out of memory.
  */
 void parameter_sync_take_back(struct server_link *server);
 

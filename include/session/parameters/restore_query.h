@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a server is asked after a RESET: to set again what its client asked for at its start, but not
- * what somebody has SET in its session. See session/rules/restore.
+ * The query that restores a client's startup parameters on its server after a RESET, but not
+ * those that were SET in the session since. See rules/restore.
  */
 #ifndef PGUSHER_SESSION_PARAMETERS_RESTORE_QUERY_H
 #define PGUSHER_SESSION_PARAMETERS_RESTORE_QUERY_H
@@ -9,9 +9,9 @@
 #include "model/server_link.h"
 
 /*
- * Append the messages, up to their Sync, for a server whose client has asked for something
- * (client->asked). They leave the client's unnamed statement and portal as they are. Protocol:
- * "Message Flow", Extended Query. out->failed tells of want of memory.
+ * Append the messages, up to their Sync, for a paired server whose client has startup
+ * parameters (client->asked). They do not change the client's unnamed statement and portal.
+ * Protocol: "Message Flow", Extended Query. Sets out->failed when out of memory.
  */
 void restore_write_query(const struct server_link *server, struct buffer *out);
 

@@ -21,7 +21,7 @@ bool application_name_is_clean(const char *name)
 	return length <= APPLICATION_NAME_MAX && name[length] == '\0';
 }
 
-/* How long a character is that begins so, be the rest of it as it may. */
+/* Returns the length of a character with this first byte; its other bytes are not checked. */
 static size_t utf8_length(uint8_t front)
 {
 	if (front < 0xc0 || front >= 0xf8)
@@ -31,7 +31,9 @@ static size_t utf8_length(uint8_t front)
 	return front < 0xf0 ? 3 : 4;
 }
 
-/* How much is kept: whole characters, as far as can be told before they are looked at. */
+/*
+ * Returns the number of bytes that are kept: whole characters according to their first bytes.
+ */
 static size_t kept_length(const char *name, bool is_utf8)
 {
 	const size_t length = strlen(name);
@@ -55,7 +57,7 @@ void application_name_clean(const char *name, const char *version, const char *e
 
 	size_t length = 0;
 
-	/* It will be SET like this, and cut once more then. */
+	/* The result is sent in a SET, and the server truncates it a second time then. */
 	for (size_t i = 0; i < kept; i++) {
 		char text[8] = {is_printable(name[i]) ? name[i] : '?'};
 

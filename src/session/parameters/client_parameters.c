@@ -12,10 +12,13 @@
 #include "wire/parameter_draft.h"
 #include "wire/switches.h"
 
-/* With the address; who reads logs by column widths knows it. */
+/* Maximum size of application_name with the address; log tools rely on this size. */
 enum { APPLICATION_NAME_SIZE = 400 };
 
-/* `NAME - ADDRESS`, so that the database's own views tell where a session comes from. */
+/*
+ * Make application_name `NAME - ADDRESS`, so that pg_stat_activity shows the address of the
+ * client. Returns false when out of memory.
+ */
 static bool add_host(struct client_link *client, struct parameter_draft *draft)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -35,7 +38,7 @@ static bool add_host(struct client_link *client, struct parameter_draft *draft)
 		name = "app";
 	length = strlen(name);
 	room = sizeof(text) - strlen(" - ") - strlen(address) - 1;
-	/* A name cut within a character is none that a server takes. */
+	/* A server refuses a name that ends within a character. */
 	snprintf(text, sizeof(text), "%.*s - %s", (int)text_utf8_cut(name, length, room), name,
 		address);
 	return parameter_draft_track(draft, (unsigned)index, text);
@@ -49,7 +52,7 @@ static bool is_ignored(const struct registry *registry, const char *name, bool i
 		(in_options && text_list_has(ignored, "options"));
 }
 
-/* What concerns one transaction only has no effect at the start of a session. */
+/* Parameters of a transaction have no effect at the start of a session. */
 static bool has_no_effect(const char *name)
 {
 	return strcasecmp(name, "transaction_isolation") == 0 ||
@@ -57,14 +60,17 @@ static bool has_no_effect(const char *name)
 		strcasecmp(name, "transaction_deferrable") == 0;
 }
 
-/* Does the configuration allow to follow it, and can it be taken back from a session at all? */
+/* Does the configuration allow to follow the parameter? `seed` cannot be reset in a session. */
 static bool may_follow(const struct registry *registry, const char *name)
 {
 	return registry->process->settings->startup_parameters == STARTUP_FOLLOW &&
 		strcasecmp(name, "seed") != 0;
 }
 
-/* The client will have to be told which names stood in its options, if one is not known. */
+/*
+ * Follow a parameter. Remember its name if it is from `options`: the client gets another error
+ * for an unknown parameter there.
+ */
 static enum drafted follow(struct client_link *client, struct parameter_draft *draft,
 	const char *name, const char *value, bool in_options)
 {
@@ -73,7 +79,10 @@ static enum drafted follow(struct client_link *client, struct parameter_draft *d
 	return parameter_draft_follow(draft, name, value);
 }
 
-/* Names that PostgreSQL has given up and still takes for the present ones. */
+/*
+ * Returns the present name of a parameter that PostgreSQL has renamed; it still accepts the
+ * old.
+ */
 static const char *present_name(const char *name)
 {
 	if (strcasecmp(name, "sort_mem") == 0)
@@ -81,7 +90,7 @@ static const char *present_name(const char *name)
 	return strcasecmp(name, "vacuum_mem") == 0 ? "maintenance_work_mem" : name;
 }
 
-/* One setting of the startup message. */
+/* Add one parameter of the startup message to the draft. */
 static enum drafted take_setting(struct client_link *client, struct parameter_draft *draft,
 	const char *name, const char *value, bool in_options)
 {
@@ -111,7 +120,7 @@ static struct failure unsupported(
 		name);
 }
 
-/* False: `why` says what is wrong with it. */
+/* As take_setting(). Returns false, with the failure in `why`, if it cannot be added. */
 static bool draft_setting(struct client_link *client, struct parameter_draft *draft,
 	const char *name, const char *value, bool in_options, struct failure *why)
 {
@@ -128,7 +137,7 @@ static bool draft_setting(struct client_link *client, struct parameter_draft *dr
 	return false;
 }
 
-/* Has a walk come to its end? */
+/* Returns whether a walk over parameters has ended without an error; if not, sets `why`. */
 static bool has_ended(enum startup_step step, struct failure *why)
 {
 	*why = failure_of(
@@ -149,7 +158,10 @@ static bool draft_walk(struct client_link *client, struct parameter_draft *draft
 	return has_ended(step, why);
 }
 
-/* The settings of the message, in its order; those in options, unless there are none for us. */
+/*
+ * Add the parameters of the message in their order; those in `options` too, unless
+ * wanted->options is NULL.
+ */
 static bool draft_parameters(struct client_link *client, struct parameter_draft *draft,
 	const struct startup_login *wanted, const uint8_t *message, size_t total,
 	struct failure *why)
@@ -179,8 +191,8 @@ static bool draft_switches(struct client_link *client, struct parameter_draft *d
 }
 
 /*
- * As PostgreSQL does it: options are switches of its command line, and the parameters beside them
- * come later, so that they count.
+ * As PostgreSQL: `options` are command-line switches, and the other parameters of the message
+ * come after them, so that they win.
  */
 static bool draft_as_server(struct client_link *client, struct parameter_draft *draft,
 	const struct startup_login *wanted, const uint8_t *message, size_t total,

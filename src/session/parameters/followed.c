@@ -21,8 +21,8 @@ bool followed_forget(struct server_link *server)
 	return good;
 }
 
-/* Its next client finds other parameters than its own, and they are set. */
-static bool doubt(struct server_link *server)
+/* Note that followed parameters may have changed: they are set for the next client. */
+static bool note_unknown(struct server_link *server)
 {
 	server->follows = false;
 	return link_take_parameters(
@@ -33,11 +33,13 @@ bool followed_note_command(const struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	/* A client's DISCARD ALL is followed by the rest of its own transaction or session. */
+	/*
+	 * The rest of the client's transaction or session runs without its followed parameters.
+	 */
 	if (relay_has_tag(run, "DISCARD ALL"))
 		return followed_forget(server);
 	if (relay_has_tag(run, "SET") || relay_has_tag(run, "RESET"))
-		return doubt(server);
+		return note_unknown(server);
 	return true;
 }
 

@@ -16,7 +16,7 @@
 #include "wire/sql.h"
 #include "wire/writer.h"
 
-/* --- what both have in the end ------------------------------------------------------------ */
+/* --- parameters of both after the SETs ---------------------------------------------------- */
 
 void parameter_sync_log_spelling(const struct client_link *client, const struct parameters *set)
 {
@@ -35,7 +35,7 @@ void parameter_sync_log_spelling(const struct client_link *client, const struct 
 	}
 }
 
-/* What the server follows is what the client does. */
+/* Note the client's followed parameters for the server. Returns false when out of memory. */
 static bool take_followed(struct server_link *server, const struct client_link *client)
 {
 	struct parameter_table *table = link_registry(&server->link)->parameters;
@@ -57,13 +57,13 @@ bool parameter_sync_adopt(struct client_link *client, struct server_link *server
 	return link_take_parameters(&client->link, set) && take_followed(server, client);
 }
 
-/* --- what may fail ------------------------------------------------------------------------ */
+/* --- SETs that may fail ------------------------------------------------------------------- */
 
 /*
- * Does it follow what depends on more than its value: on rights, or on what the session has
- * done?
+ * Is a followed parameter among them whose SET may fail although its value is valid: for lack
+ * of rights, or because of earlier commands in the session?
  */
-static bool follows_delicate(const struct parameters *set)
+static bool has_risky_followed(const struct parameters *set)
 {
 	static const char *const names[] = {"role", "session_authorization", "temp_buffers"};
 	struct parameter_values values;
@@ -77,8 +77,11 @@ static bool follows_delicate(const struct parameters *set)
 	return found;
 }
 
-/* Behind RESETs comes connect_query, of which nobody knows what it is. */
-static bool has_prelude(const struct server_link *server, const struct buffer *sql)
+/*
+ * Do the SETs begin with RESETs? connect_query is executed after these, and any SQL may be in
+ * it.
+ */
+static bool runs_connect_query(const struct server_link *server, const struct buffer *sql)
 {
 	static const char reset[] = "RESET ";
 
@@ -87,19 +90,20 @@ static bool has_prelude(const struct server_link *server, const struct buffer *s
 }
 
 /*
- * May they fail though their values are good? What is not ASCII is read before BEGIN is done.
+ * May the SETs fail although the values are valid? Text that is not ASCII is decoded before
+ * BEGIN is executed.
  */
 static bool may_fail(const struct client_link *client, const struct server_link *server,
 	const struct buffer *sql)
 {
-	return !text_is_ascii(sql->data, sql->length) || has_prelude(server, sql) ||
-		follows_delicate(client->link.parameters) ||
-		follows_delicate(server->link.parameters);
+	return !text_is_ascii(sql->data, sql->length) || runs_connect_query(server, sql) ||
+		has_risky_followed(client->link.parameters) ||
+		has_risky_followed(server->link.parameters);
 }
 
-/* --- what is said ------------------------------------------------------------------------- */
+/* --- writing the SETs --------------------------------------------------------------------- */
 
-static void write_gathered(const struct buffer *sql, struct buffer *message)
+static void write_transaction(const struct buffer *sql, struct buffer *message)
 {
 	static const char begin[] = "BEGIN;", commit[] = "COMMIT";
 	struct buffer whole = {0};
@@ -113,8 +117,8 @@ static void write_gathered(const struct buffer *sql, struct buffer *message)
 }
 
 /*
- * What is not ASCII is read in the encoding that is in force when its query begins, so that is
- * set by a query before it.
+ * The server decodes a query with the client_encoding that is in force when the query begins.
+ * So if the SETs are not ASCII, client_encoding is set by a Query of its own before.
  */
 static void write_encoding(const struct client_link *client, struct server_link *server,
 	const struct buffer *sql, struct buffer *message)
@@ -136,8 +140,8 @@ static void write_encoding(const struct client_link *client, struct server_link 
 	server->sync_queries++;
 }
 
-/* Until it is sent it stands where the client's messages will be kept. */
-static enum setting write_settings(
+/* Write the SETs to server->kept, where the client's messages are kept after they were sent. */
+static enum sync_need write_sets(
 	const struct client_link *client, struct server_link *server, const struct buffer *sql)
 {
 	struct buffer *message = &server->kept;
@@ -152,7 +156,7 @@ static enum setting write_settings(
 		write_encoding(client, server, sql, message);
 		writer_query_text(message, sql->data, sql->length);
 	} else {
-		write_gathered(sql, message);
+		write_transaction(sql, message);
 	}
 	if (!message->failed)
 		return SYNC_NEEDED;
@@ -160,9 +164,9 @@ static enum setting write_settings(
 	return SYNC_NO_MEMORY;
 }
 
-enum setting parameter_sync_prepare(struct client_link *client, struct server_link *server)
+enum sync_need parameter_sync_prepare(struct client_link *client, struct server_link *server)
 {
-	enum setting setting = SYNC_NOT_NEEDED;
+	enum sync_need need = SYNC_NOT_NEEDED;
 	struct buffer sql;
 	int count;
 
@@ -170,25 +174,28 @@ enum setting parameter_sync_prepare(struct client_link *client, struct server_li
 	count = parameters_difference(client->link.parameters, server->link.parameters,
 		own_query_prelude(server), &sql);
 	if (count > 0)
-		setting = write_settings(client, server, &sql);
+		need = write_sets(client, server, &sql);
 	else if (count < 0 && !sql.failed)
-		setting = SYNC_IMPOSSIBLE;
+		need = SYNC_IMPOSSIBLE;
 	else if (count < 0 || !parameter_sync_adopt(client, server))
-		setting = SYNC_NO_MEMORY;
+		need = SYNC_NO_MEMORY;
 	buffer_free(&sql);
-	return setting;
+	return need;
 }
 
 /* --- before the client's first message ---------------------------------------------------- */
 
-/* More is not kept. */
-static bool is_much(const struct relay_run *run)
+/* Are the client's messages too long to be kept? */
+static bool is_too_long_to_keep(const struct relay_run *run)
 {
 	return run->end - run->start > RELAY_KEPT_MAX;
 }
 
-/* Nothing has been sent to the server: so there is room for these. */
-static bool owe(struct server_link *server)
+/*
+ * Add our Queries to the requests in flight, of which there are none, so the ring has room.
+ * Returns false when out of memory.
+ */
+static bool add_requests(struct server_link *server)
 {
 	while (server->sync_queries > 0) {
 		if (!requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW))
@@ -198,13 +205,13 @@ static bool owe(struct server_link *server)
 	return true;
 }
 
-/* Any message of a client whose server needs our SETs first. */
+/* The judge of all messages of a client whose server needs our SETs first. */
 static enum verdict judge_before_sync(struct relay_run *run)
 {
 	struct server_link *server = run->server;
-	const bool alone = server->sync_alone || is_much(run);
+	const bool alone = server->sync_alone || is_too_long_to_keep(run);
 
-	if (!owe(server))
+	if (!add_requests(server))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	relay_insert_lent(run, server->kept.data, server->kept.length);
 	server->sync_followed = parameters_has_followed(run->from->parameters) ||
@@ -220,7 +227,7 @@ static enum verdict judge_before_sync(struct relay_run *run)
 	return RELAY_AGAIN;
 }
 
-/* --- what has come of them ---------------------------------------------------------------- */
+/* --- the end of the SETs ------------------------------------------------------------------ */
 
 void parameter_sync_done(struct server_link *server)
 {
@@ -232,7 +239,10 @@ void parameter_sync_done(struct server_link *server)
 		return;
 	}
 	if (server->dirty) {
-		/* It died between our SETs and the client's message, which can go elsewhere. */
+		/*
+		 * It sent something unrequested after our SETs: the client's messages can go to
+		 * another.
+		 */
 		pair_unpair(&server->link);
 		server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
 	}

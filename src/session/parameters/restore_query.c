@@ -10,20 +10,19 @@
 #include "wire/writer.h"
 
 enum {
-	/* Name, value, and how a name that stands in no list of settings looks when it was reset. */
-	TEXTS_PER_WISH = 3,
-	WISHES_MAX = PARAMETERS_MAX + PARAMETERS_FOLLOWED_MAX,
+	/* Name, value, and the value after RESET of a parameter that is not in pg_settings. */
+	TEXTS_EACH = 3,
+	PARAMETERS_TO_RESTORE_MAX = PARAMETERS_MAX + PARAMETERS_FOLLOWED_MAX,
 };
 
-/* One value that may have to be set again. */
-struct wish {
+/* One startup parameter that may have to be set again. */
+struct restored {
 	const char *name, *value;
-	const char *
-		plain; /* what it is after a RESET, where the server does not tell its source */
+	const char *after_reset; /* its value after RESET, if it is not in pg_settings */
 	char lower[PARAMETER_NAME_SIZE];
 };
 
-static const char *plain_value(const struct server_link *server, const char *name)
+static const char *value_after_reset(const struct server_link *server, const char *name)
 {
 	if (strcmp(name, "role") == 0)
 		return "none";
@@ -32,35 +31,35 @@ static const char *plain_value(const struct server_link *server, const char *nam
 	return "";
 }
 
-static void add_wish(const struct server_link *server, struct wish *wish, const char *name,
-	const char *value)
+static void add_parameter(const struct server_link *server, struct restored *parameter,
+	const char *name, const char *value)
 {
-	parameter_name_lower(name, wish->lower);
-	wish->name = wish->lower;
-	wish->value = value;
-	wish->plain = plain_value(server, wish->lower);
+	parameter_name_lower(name, parameter->lower);
+	parameter->name = parameter->lower;
+	parameter->value = value;
+	parameter->after_reset = value_after_reset(server, parameter->lower);
 }
 
-/* In the order in which it can be set. */
-static unsigned list_wishes(const struct server_link *server, struct parameter_values *asked,
-	struct wish wishes[WISHES_MAX])
+/* List the client's startup parameters in the order in which they can be set. */
+static unsigned list_parameters(const struct server_link *server,
+	struct parameter_values *asked, struct restored restored[PARAMETERS_TO_RESTORE_MAX])
 {
 	const struct parameter_table *table = link_registry(&server->link)->parameters;
 	unsigned count = 0, i;
 
 	for (i = 0; i < parameter_count(table); i++) {
 		if (asked->tracked[i])
-			add_wish(server, &wishes[count++], parameter_name(table, i),
+			add_parameter(server, &restored[count++], parameter_name(table, i),
 				asked->tracked[i]);
 	}
 	parameter_values_put_identity_last(asked);
 	for (i = 0; i < asked->count; i++)
-		add_wish(server, &wishes[count++], asked->followed[i].name,
+		add_parameter(server, &restored[count++], asked->followed[i].name,
 			asked->followed[i].value);
 	return count;
 }
 
-/* The client's own unnamed statement and portal stay as they are. */
+/* Name of our statement and portal: the client's unnamed ones must not change. */
 static const char own_name[] = "PGUSHER_RESTORE";
 
 static void write_close(struct buffer *out, char kind)
@@ -81,9 +80,12 @@ static void write_execute(struct buffer *out)
 	writer_end(out, mark);
 }
 
-/* One left behind by an error is in the way no longer. */
-static void write_statement(
-	struct buffer *out, const struct buffer *sql, const struct wish *wishes, unsigned count)
+/*
+ * Write the messages for one SELECT. They begin with Close, since an error may have left the
+ * statement of an earlier attempt.
+ */
+static void write_statement(struct buffer *out, const struct buffer *sql,
+	const struct restored *restored, unsigned count)
 {
 	size_t mark;
 
@@ -98,12 +100,12 @@ static void write_statement(
 	writer_string(out, own_name);
 	writer_string(out, own_name);
 	writer_int16(out, 0);
-	writer_int16(out, (uint16_t)(TEXTS_PER_WISH * count));
+	writer_int16(out, (uint16_t)(TEXTS_EACH * count));
 	for (unsigned i = 0; i < count; i++) {
-		const char *texts[TEXTS_PER_WISH] = {
-			wishes[i].name, wishes[i].value, wishes[i].plain};
+		const char *texts[TEXTS_EACH] = {
+			restored[i].name, restored[i].value, restored[i].after_reset};
 
-		for (unsigned each = 0; each < TEXTS_PER_WISH; each++) {
+		for (unsigned each = 0; each < TEXTS_EACH; each++) {
 			writer_int32(out, (uint32_t)strlen(texts[each]));
 			writer_bytes(out, texts[each], strlen(texts[each]));
 		}
@@ -117,8 +119,8 @@ static void write_statement(
 }
 
 /*
- * What the server tells of its settings: those that were SET in its session, and all that it has
- * in its list, where custom ones and roles do not stand.
+ * Two lists from pg_settings: parameters that were SET in the session, and all parameters.
+ * Custom parameters and roles are not in pg_settings.
  */
 #define SETTINGS                                                                               \
 	" FROM (SELECT"                                                                        \
@@ -129,26 +131,29 @@ static void write_statement(
 
 #define IS_CHANGED(name) "COALESCE(" name " OPERATOR(pg_catalog.=) ANY (known.changed), false)"
 
-/* It has to be in force for the values that follow, but stays only where it was reset. */
+/*
+ * client_encoding must be in force for the values that follow, but stays only if it was reset.
+ */
 static void write_encoding(struct buffer *out, const char *encoding, bool asked)
 {
-	struct wish wish = {"client_encoding", encoding, asked ? "" : "other", ""};
+	struct restored parameter = {"client_encoding", encoding, asked ? "" : "other", ""};
 	struct buffer sql = {0};
 
 	buffer_printf(&sql,
 		"SELECT pg_catalog.set_config($1,$2," IS_CHANGED(
 			"$1") " OR $3 OPERATOR(pg_catalog.<>) '')" SETTINGS);
-	write_statement(out, &sql, &wish, 1);
+	write_statement(out, &sql, &parameter, 1);
 	buffer_free(&sql);
 }
 
-static void write_wishes(struct buffer *out, const struct wish *wishes, unsigned count)
+static void write_parameters(
+	struct buffer *out, const struct restored *restored, unsigned count)
 {
 	struct buffer sql = {0};
 
 	buffer_printf(&sql, "SELECT ");
 	for (unsigned i = 0; i < count; i++) {
-		const unsigned first = TEXTS_PER_WISH * i + 1;
+		const unsigned first = TEXTS_EACH * i + 1;
 
 		buffer_printf(&sql,
 			"%sCASE WHEN NOT COALESCE($%u OPERATOR(pg_catalog.=)"
@@ -159,20 +164,20 @@ static void write_wishes(struct buffer *out, const struct wish *wishes, unsigned
 			i > 0 ? "," : "", first, first, first, first + 2, first, first + 1);
 	}
 	buffer_printf(&sql, SETTINGS);
-	write_statement(out, &sql, wishes, count);
+	write_statement(out, &sql, restored, count);
 	buffer_free(&sql);
 }
 
-static bool is_ascii(const struct wish *wishes, unsigned count)
+static bool is_ascii(const struct restored *restored, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		if (!text_is_ascii(wishes[i].value, strlen(wishes[i].value)))
+		if (!text_is_ascii(restored[i].value, strlen(restored[i].value)))
 			return false;
 	}
 	return true;
 }
 
-/* The values are what they were in the encoding of the client's start. */
+/* The values are encoded in the client_encoding of the startup message: set that first. */
 static void set_encoding_first(
 	const struct pool *pool, struct parameter_values *asked, struct buffer *out)
 {
@@ -190,17 +195,17 @@ void restore_write_query(const struct server_link *server, struct buffer *out)
 	const struct client_link *client = (const struct client_link *)server->link.peer;
 	const struct pool *pool = server->link.pool;
 	struct parameter_values asked;
-	struct wish wishes[WISHES_MAX];
+	struct restored restored[PARAMETERS_TO_RESTORE_MAX];
 	unsigned count;
 
 	parameter_values_read(client->asked, &asked);
-	count = list_wishes(server, &asked, wishes);
-	if (!is_ascii(wishes, count) && pool->welcome) {
+	count = list_parameters(server, &asked, restored);
+	if (!is_ascii(restored, count) && pool->welcome) {
 		parameter_values_read(client->asked, &asked);
 		set_encoding_first(pool, &asked, out);
-		count = list_wishes(server, &asked, wishes);
+		count = list_parameters(server, &asked, restored);
 	}
 	if (count > 0)
-		write_wishes(out, wishes, count);
+		write_parameters(out, restored, count);
 	writer_message(out, PQ_SYNC, NULL, 0);
 }

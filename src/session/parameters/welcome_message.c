@@ -8,7 +8,7 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-/* The next ParameterStatus of the head at or behind `at`; NULL: there is none. */
+/* Returns the next ParameterStatus of the head at or after `at`; NULL: there is none. */
 static const uint8_t *next_report(const struct pool *pool, const uint8_t *at,
 	struct frame *frame, const char **name, const char **value)
 {
@@ -41,7 +41,7 @@ const char *welcome_message_value(const struct pool *pool, const char *name)
 	return NULL;
 }
 
-/* What the client has asked for is told in place of what the server began with. */
+/* Append the head, with the client's followed parameters in place of the server's values. */
 static void append_head(struct pool *pool, const struct parameters *given)
 {
 	const struct buffer *head = &pool->welcome_head;
@@ -71,10 +71,6 @@ void welcome_message_drop(struct pool *pool)
 	pool->welcome_asked = NULL;
 }
 
-/*
- * Make the part of the welcome that depends on the parameters only. Most clients of a pool ask
- * for the same ones, so the last one made is kept. False: no memory.
- */
 bool welcome_message_make(struct pool *pool, struct parameters *asked)
 {
 	struct parameters *given;

@@ -33,7 +33,7 @@ struct server_link *pairing_next_idle(struct pool *pool)
 }
 
 /* Those who cannot have it are told why. */
-static enum taken refuse(struct client_link *client, enum setting setting)
+static enum taken refuse(struct client_link *client, enum sync_need setting)
 {
 	client_close_for(client,
 		setting == SYNC_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER
@@ -44,7 +44,7 @@ static enum taken refuse(struct client_link *client, enum setting setting)
 /* Join them; in what the server differs is set before the client's first message. */
 static enum taken pair_with_sync(struct client_link *client, struct server_link *server)
 {
-	const enum setting setting = parameter_sync_prepare(client, server);
+	const enum sync_need setting = parameter_sync_prepare(client, server);
 
 	if (setting == SYNC_IMPOSSIBLE || setting == SYNC_NO_MEMORY)
 		return refuse(client, setting);
