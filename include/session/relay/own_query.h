@@ -12,13 +12,13 @@
  * Send a query of our own. The relay reports its end as the event own_query_done. Returns false
  * when it could not be sent; the server is closed then.
  */
-bool own_query_ask(struct server_link *server, const char *sql);
+bool own_query_send(struct server_link *server, const char *sql);
 
 /*
  * The connect_query, which has to be run again after parameters of the session were reset. NULL
  * if there is none, or if it has failed on this server.
  */
-const char *own_query_prelude(const struct server_link *server);
+const char *own_query_connect_query(const struct server_link *server);
 
 /*
  * Log the ErrorResponse with this body, which the server has sent for a query of our own, and

@@ -68,7 +68,11 @@ struct relay_run {
 	bool replay_due; /* of a server: its client's batch must be replayed */
 	uint32_t in_flight; /* of a client: requests in flight when the run began */
 	const uint8_t *batch; /* end of the run's last Sync or Query; NULL: none in this run */
-	const uint8_t *last_batch; /* end of the Sync or Query before that; NULL: none */
+	/*
+	 * Valid if `batch` is set: start of the batch that its Sync has ended; NULL: it began with
+	 * the run or before. After a Query: as `batch`.
+	 */
+	const uint8_t *last_batch;
 	struct failure failure; /* valid if doomed */
 	bool doomed; /* close `from` for `failure` when everything before it was sent */
 	int count; /* of pieces */

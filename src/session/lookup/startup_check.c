@@ -124,7 +124,7 @@ static unsigned prepare(struct server_link *server, struct buffer *out)
 
 	if (base)
 		count = parameters_difference(
-			base, server->link.parameters, own_query_prelude(server), &sql);
+			base, server->link.parameters, own_query_connect_query(server), &sql);
 	parameters_unref(base);
 	if (count > 0)
 		writer_query_text(out, sql.data, sql.length);

@@ -85,7 +85,7 @@ static bool runs_connect_query(const struct server_link *server, const struct bu
 {
 	static const char reset[] = "RESET ";
 
-	return own_query_prelude(server) && sql->length >= sizeof(reset) - 1 &&
+	return own_query_connect_query(server) && sql->length >= sizeof(reset) - 1 &&
 		memcmp(sql->data, reset, sizeof(reset) - 1) == 0;
 }
 
@@ -172,7 +172,7 @@ enum sync_need parameter_sync_prepare(struct client_link *client, struct server_
 
 	buffer_init(&sql);
 	count = parameters_difference(client->link.parameters, server->link.parameters,
-		own_query_prelude(server), &sql);
+		own_query_connect_query(server), &sql);
 	if (count > 0)
 		need = write_sets(client, server, &sql);
 	else if (count < 0 && !sql.failed)

@@ -306,7 +306,7 @@ static void finish(struct server_link *server)
 	if (server->transaction_status == 'I')
 		give_back(server);
 	else
-		own_query_ask(server, "ROLLBACK");
+		own_query_send(server, "ROLLBACK");
 }
 
 void draining_proceed(struct server_link *server, size_t length)

@@ -99,7 +99,7 @@ static inline void reset(struct server_link *server, const struct settings *sett
 		return;
 	}
 	server_enter(server, SERVER_RESETTING);
-	own_query_ask(server, settings->server_reset_query);
+	own_query_send(server, settings->server_reset_query);
 }
 
 /* Pools of the database that wait for a place below max_db_connections try again. */

@@ -7,7 +7,7 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-bool own_query_ask(struct server_link *server, const char *sql)
+bool own_query_send(struct server_link *server, const char *sql)
 {
 	struct buffer message;
 	bool sent;
@@ -26,7 +26,7 @@ bool own_query_ask(struct server_link *server, const char *sql)
 	return sent;
 }
 
-const char *own_query_prelude(const struct server_link *server)
+const char *own_query_connect_query(const struct server_link *server)
 {
 	return server->connect_query_failed
 		? NULL

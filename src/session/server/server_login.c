@@ -131,7 +131,7 @@ static void on_ready(struct server_link *server, const uint8_t *body, size_t len
 	} else if (query) {
 		server_enter(server, SERVER_PREPARING);
 		stream_set_handlers(&server->link.stream, server->login->owner->session);
-		own_query_ask(server, query);
+		own_query_send(server, query);
 	} else {
 		server_login_done(server);
 	}

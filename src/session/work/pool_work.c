@@ -71,7 +71,7 @@ static void check_server(struct server_link *server)
 		return_to_pool(server);
 	} else {
 		server_enter(server, SERVER_CHECKING);
-		own_query_ask(server, strcmp(query, "<empty>") == 0 ? "" : query);
+		own_query_send(server, strcmp(query, "<empty>") == 0 ? "" : query);
 	}
 }
 
