@@ -103,7 +103,7 @@ struct login {
 	bool checked; /* the client's parameters are correct: see lookup/startup_check */
 	bool expired; /* the password was right, but has expired */
 	bool answered_first; /* the client-first-message of SCRAM was handled */
-	bool never; /* refuse whatever the client answers, as there is no secret to check */
+	bool always_refused; /* there is no secret: refuse any answer of the client */
 	bool deriving; /* a helper thread derives the keys of the verifier */
 	usec_t not_before; /* a refusal is not sent before this time: see auth/scram */
 	struct event *held_refusal; /* owned: timer that sends the refusal; NULL: none */

@@ -2,7 +2,7 @@
 /*
  * Our SETs, which give the session of a server the parameters of its client.
  *
- * They are sent in one write with the client's messages, whose answers come after theirs. Until
+ * They are sent in one write with the client's messages, and are answered first. Until
  * the SETs have succeeded the client is not read, and the messages sent with them are kept
  * (server.kept). The SETs are sent alone, and the client's messages wait for their end, if they
  * may fail for another reason than their values, or if the client has sent too much to be kept.

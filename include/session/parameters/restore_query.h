@@ -9,9 +9,9 @@
 #include "model/server_link.h"
 
 /*
- * Append the messages, up to their Sync, for a paired server whose client has startup
- * parameters (client->asked). They do not change the client's unnamed statement and portal.
- * Protocol: "Message Flow", Extended Query. Sets out->failed when out of memory.
+ * Append the messages, up to their Sync, for a paired server. Its client must have startup
+ * parameters (client->asked). The messages do not change the client's unnamed statement and
+ * portal. Protocol: "Message Flow", Extended Query. Sets out->failed when out of memory.
  */
 void restore_write_query(const struct server_link *server, struct buffer *out);
 

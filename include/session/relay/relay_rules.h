@@ -33,15 +33,12 @@ extern const struct relay_rule relay_tracked_client[RELAY_TYPES];
  */
 extern const struct relay_rule relay_forgetting_client[RELAY_TYPES];
 
-/*
- * From a client whose parameters must be set on its server first: see
- * parameters/parameter_sync.
- */
+/* From a client before our SETs were sent to its server: see parameters/parameter_sync. */
 extern const struct relay_rule relay_differing_client[RELAY_TYPES];
 
 /*
- * From an idle client whose waiting query was cancelled: the first message of that query, and
- * the messages after it that are skipped up to a Sync.
+ * From an idle client after its waiting query was cancelled: the first message of that query,
+ * and the messages after it that are skipped up to a Sync.
  */
 extern const struct relay_rule relay_canceled_client[RELAY_TYPES];
 extern const struct relay_rule relay_skipping_client[RELAY_TYPES];

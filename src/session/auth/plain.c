@@ -25,7 +25,7 @@ static void on_derived(struct registry *registry, const struct derivation_owner 
 		return;
 	client->login->deriving = false;
 	client->login->steps->proceed(client,
-		keys && !client->login->never && scram_secret_accepts(parameters, keys)
+		keys && !client->login->always_refused && scram_secret_accepts(parameters, keys)
 			? AUTH_PASSED
 			: exchange_refuse(client));
 }
@@ -75,7 +75,7 @@ static enum auth_result refuse_after_derivation(
 	if (!registry->process->has_scram_secrets)
 		return exchange_refuse(client);
 	random_fill(&registry->loop->random, mock.salt, SCRAM_SALT_SIZE);
-	client->login->never = true;
+	client->login->always_refused = true;
 	return derive(client, password, &mock);
 }
 

@@ -76,7 +76,7 @@ static bool mock_verifier(struct client_link *client, struct scram_secret *out)
 	memcpy(out->salt, digest, SCRAM_SALT_SIZE);
 	random_fill(&registry->loop->random, out->stored_key, sizeof(out->stored_key));
 	random_fill(&registry->loop->random, out->server_key, sizeof(out->server_key));
-	client->login->never = true;
+	client->login->always_refused = true;
 	return true;
 }
 
@@ -298,7 +298,7 @@ static enum auth_result check_final(
 	buffer_init(&out);
 	if (scram_server_final(&login->scram, message, length, login->verifier.stored_key,
 		    login->verifier.server_key, client_key, &out) != SCRAM_GOOD ||
-		login->never) {
+		login->always_refused) {
 		result = refusal_at(client, login->not_before);
 	} else {
 		remember_client_key(client, client_key);

@@ -60,8 +60,8 @@ bool parameter_sync_adopt(struct client_link *client, struct server_link *server
 /* --- SETs that may fail ------------------------------------------------------------------- */
 
 /*
- * Is a followed parameter among them whose SET may fail although its value is valid: for lack
- * of rights, or because of earlier commands in the session?
+ * Does the set follow a parameter that cannot always be set to a valid value: for lack of
+ * rights, or because of earlier commands in the session?
  */
 static bool has_risky_followed(const struct parameters *set)
 {
@@ -205,7 +205,7 @@ static bool add_requests(struct server_link *server)
 	return true;
 }
 
-/* The judge of all messages of a client whose server needs our SETs first. */
+/* The judge of all messages of a client before our SETs were sent to its server. */
 static enum verdict judge_before_sync(struct relay_run *run)
 {
 	struct server_link *server = run->server;
