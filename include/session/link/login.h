@@ -65,7 +65,7 @@ struct login_steps {
 	 * An external method has accepted this password: a user with it is set for the client,
 	 * and servers are logged in with it. The result is for proceed().
 	 */
-	enum auth_result (*learn)(struct client_link *client, const char *password);
+	enum auth_result (*accept_password)(struct client_link *client, const char *password);
 	/* A LOOKING_UP client is this user with this secret (empty: no password is correct). */
 	void (*found)(
 		struct client_link *client, const char *user, struct credential *credential);

@@ -84,7 +84,7 @@ static void finish(struct client_link *client, struct external_auth *request)
 	client->login->external_auth = NULL;
 	client->login->expired = request->expired;
 	if (request->answer == EXTERNAL_AUTH_RIGHT)
-		result = client->login->steps->learn(client, request->password);
+		result = client->login->steps->accept_password(client, request->password);
 	else
 		result = exchange_refuse(client);
 	external_auth_free(request);

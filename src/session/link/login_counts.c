@@ -40,7 +40,7 @@ static enum login_outcome outcome_of(enum reason reason)
 }
 
 /* A client gets the same error for a wrong password and an unknown user; the counts differ. */
-static enum auth_failure distinguish(const struct login *login, enum auth_failure failure)
+static enum auth_failure exact_failure(const struct login *login, enum auth_failure failure)
 {
 	if (failure != AUTH_FAILED_PASSWORD)
 		return failure;
@@ -55,7 +55,7 @@ static void count_failure(const struct client_link *client, enum reason reason)
 	const enum auth_failure failure = reason_auth_failed(reason);
 
 	if (failure < AUTH_FAILURES)
-		counters_for(client)->auth_failed[distinguish(client->login, failure)]++;
+		counters_for(client)->auth_failed[exact_failure(client->login, failure)]++;
 }
 
 void login_counts_failed(

@@ -318,7 +318,7 @@ void client_greeting_resume(struct client_link *client)
 
 static const struct login_steps login_steps = {
 	.proceed = client_login_proceed,
-	.learn = client_login_learn,
+	.accept_password = client_login_learn,
 	.found = client_login_found,
 	.checked = client_login_checked,
 	.resume = client_greeting_resume,

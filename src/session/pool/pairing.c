@@ -33,23 +33,22 @@ struct server_link *pairing_next_idle(struct pool *pool)
 }
 
 /* Those who cannot have it are told why. */
-static enum taken refuse(struct client_link *client, enum sync_need setting)
+static enum taken refuse(struct client_link *client, enum sync_need need)
 {
 	client_close_for(client,
-		setting == SYNC_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER
-					   : REASON_NO_MEMORY);
+		need == SYNC_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER : REASON_NO_MEMORY);
 	return TAKEN_CLOSED;
 }
 
 /* Join them; in what the server differs is set before the client's first message. */
 static enum taken pair_with_sync(struct client_link *client, struct server_link *server)
 {
-	const enum sync_need setting = parameter_sync_prepare(client, server);
+	const enum sync_need need = parameter_sync_prepare(client, server);
 
-	if (setting == SYNC_IMPOSSIBLE || setting == SYNC_NO_MEMORY)
-		return refuse(client, setting);
+	if (need == SYNC_IMPOSSIBLE || need == SYNC_NO_MEMORY)
+		return refuse(client, need);
 	pair_join(client, server);
-	if (setting == SYNC_NEEDED)
+	if (need == SYNC_NEEDED)
 		client_set_step(client, CLIENT_STEP_SYNC_DUE);
 	return TAKEN_READY;
 }

@@ -29,7 +29,7 @@ static uint32_t count_back(const struct requests *requests, bool ended)
 }
 
 /* Returns how many of the last `last` requests come first and are answered by pgusher. */
-static uint32_t count_ours(const struct requests *requests, uint32_t last)
+static uint32_t count_answered(const struct requests *requests, uint32_t last)
 {
 	uint32_t answered = 0;
 
@@ -92,7 +92,7 @@ static bool begin_batch(struct relay_run *run, const uint8_t *from, bool ended)
 	if (from >= run->at || !may_need_replay(run, first, ended))
 		return false;
 	count = count_requests(run, first, ended);
-	server->kept_answers = count_ours(&server->requests, count);
+	server->kept_answers = count_answered(&server->requests, count);
 	server->kept_requests = count - server->kept_answers;
 	if (server->kept_requests == 0)
 		return false;
