@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/rules/server_answers.h"
+
+#include "session/parameters/followed.h"
+#include "session/rules/restore.h"
+#include "session/statements/replay.h"
+#include "wire/report.h"
+
+/* The same, where it is not simply the oldest request's answer that goes on. */
+static enum verdict judge_odd_answer(struct relay_run *run, uint8_t type)
+{
+	struct server_link *server = run->server;
+	const struct request *first = requests_first(&server->requests);
+	enum verdict verdict = RELAY_PASS;
+
+	/* A simple Query is ended by its ReadyForQuery and by nothing before. */
+	if (!first || first->type == PQ_QUERY)
+		return RELAY_PASS;
+	first = server_answers_first(server);
+	if (!first || first->type != type)
+		return RELAY_PASS;
+	/* What we owe comes before what the server says. */
+	if (request_is(first, REQUEST_ANSWER)) {
+		statement_answers_insert(run);
+		return RELAY_AGAIN;
+	}
+	verdict = request_is(first, REQUEST_SWALLOW) ? RELAY_DROP : RELAY_PASS;
+	if (first->action & REQUEST_NOTED)
+		statements_done(server);
+	requests_drop(&server->requests);
+	return server_answers_add_own(run, verdict);
+}
+
+/* The message is the answer to requests of this type. */
+static inline enum verdict judge_answer(struct relay_run *run, uint8_t type)
+{
+	struct server_link *server = run->server;
+	const struct request *first = requests_first(&server->requests);
+
+	if (!first || first->type != type || first->action != REQUEST_FORWARD)
+		return judge_odd_answer(run, type);
+	requests_drop(&server->requests);
+	return server_answers_add_own(run, RELAY_PASS);
+}
+
+enum verdict server_answers_parse_complete(struct relay_run *run)
+{
+	return judge_answer(run, PQ_PARSE);
+}
+
+enum verdict server_answers_bind_complete(struct relay_run *run)
+{
+	return judge_answer(run, PQ_BIND);
+}
+
+enum verdict server_answers_close_complete(struct relay_run *run)
+{
+	return judge_answer(run, PQ_CLOSE);
+}
+
+/* Does it run what stands in for a DEALLOCATE of the client's? See session/statements/statements. */
+static bool stands_for_deallocate(const struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && first->action == (REQUEST_FORWARD | REQUEST_NOTED) &&
+		(first->type == PQ_QUERY || first->type == PQ_EXECUTE);
+}
+
+/*
+ * Describe of a statement is answered in two messages, and the error of a plan out of date comes
+ * between them: when that one heals, the first has not been either.
+ */
+enum verdict server_answers_parameter_description(struct relay_run *run)
+{
+	const uint8_t *behind = run->at + run->frame.total;
+	struct report report;
+	struct frame next;
+
+	/* An error that is too long to wait for, or what it follows, goes on as it comes. */
+	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !replay_may_begin(run))
+		return RELAY_PASS;
+	switch (frame_peek(behind, (size_t)(run->end - behind), run->max_message, &next)) {
+	case FRAME_WHOLE:
+		report_parse(frame_body(behind), frame_body_size(&next), &report);
+		return next.type == PQ_ERROR_RESPONSE && replay_is_stale(&report) ? RELAY_DROP
+										  : RELAY_PASS;
+	case FRAME_PARTIAL:
+		return next.type == PQ_ERROR_RESPONSE && next.total <= RELAY_WHOLE_MAX / 2
+			? RELAY_MORE
+			: RELAY_PASS;
+	case FRAME_SHORT:
+		return RELAY_MORE;
+	case FRAME_MALFORMED:
+		break;
+	}
+	return RELAY_PASS;
+}
+
+/* RowDescription and NoData answer Describe. */
+enum verdict server_answers_description(struct relay_run *run)
+{
+	return judge_answer(run, PQ_DESCRIBE);
+}
+
+/* EmptyQueryResponse and PortalSuspended answer Execute. */
+enum verdict server_answers_executed(struct relay_run *run)
+{
+	return judge_answer(run, PQ_EXECUTE);
+}
+
+/* In place of what the server has said of what stood in. A Query is ended by ReadyForQuery. */
+static enum verdict answer_deallocate(struct relay_run *run)
+{
+	static const char message[] = "C\0\0\0\017DEALLOCATE";
+	struct server_link *server = run->server;
+
+	relay_insert(run, message, sizeof(message));
+	if (requests_first(&server->requests)->type == PQ_QUERY)
+		return RELAY_DROP;
+	statements_done(server);
+	requests_drop(&server->requests);
+	return server_answers_add_own(run, RELAY_DROP);
+}
+
+/* SET, RESET, DISCARD ALL, DEALLOCATE ALL: messages of these lengths are looked at. */
+static inline bool may_tell(const struct relay_run *run)
+{
+	enum { BEFORE_TAG = FRAME_HEADER_SIZE };
+	static const uint32_t lengths = 1u << (BEFORE_TAG + sizeof("SET")) |
+		1u << (BEFORE_TAG + sizeof("RESET")) |
+		1u << (BEFORE_TAG + sizeof("DISCARD ALL")) |
+		1u << (BEFORE_TAG + sizeof("DEALLOCATE ALL"));
+
+	return run->frame.total < 32 && (lengths >> run->frame.total & 1);
+}
+
+/* Commands that change the session behind the back of what is known about it. */
+static bool note_command(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (server->follows && !followed_note_command(run))
+		return false;
+	restore_note_command(run);
+	if (relay_forgets_all(run))
+		statements_forget_all(server, run->client);
+	return true;
+}
+
+enum verdict server_answers_command_complete(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (may_tell(run) && !note_command(run))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	if (stands_for_deallocate(server))
+		return answer_deallocate(run);
+	if (!server->copy)
+		return server_answers_executed(run);
+	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);
+	server->copy = COPY_NONE;
+	return server_answers_add_own(run, RELAY_PASS);
+}
+
+enum verdict server_answers_copy_in(struct relay_run *run)
+{
+	run->server->copy = COPY_IN;
+	return RELAY_PASS;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/rules/server_errors.h"
+
+#include "session/rules/server_answers.h"
+#include "session/server/failover.h"
+#include "session/statements/replay.h"
+#include "wire/report.h"
+#include "wire/writer.h"
+
+/* Protocol: "Message Flow", Extended Query: an error in it is followed by silence up to a Sync. */
+static bool is_extended(const struct request *request)
+{
+	return request && request->type != PQ_QUERY && request->type != PQ_FUNCTION_CALL &&
+		request->type != PQ_SYNC;
+}
+
+/* One that is too long to be whole: the code stands in front. */
+static void read_error(const struct relay_run *run, struct report *report)
+{
+	const size_t there = (size_t)(run->end - run->at);
+
+	report_parse(run->at + FRAME_HEADER_SIZE,
+		(there < run->frame.total ? there : run->frame.total) - FRAME_HEADER_SIZE,
+		report);
+}
+
+/* The request was made to fail so that our words can stand for the server's. */
+static enum verdict tell_refusal(struct relay_run *run, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+	struct buffer message;
+
+	buffer_init(&message);
+	writer_error(&message, "ERROR", why.sqlstate, why.text);
+	if (!message.failed)
+		relay_insert(run, message.data, message.length);
+	buffer_free(&message);
+	return RELAY_DROP;
+}
+
+/* As PostgreSQL says it: drivers that know what to do look at the routine. */
+static enum verdict tell_stale(struct relay_run *run)
+{
+	static const char names[] = "SERROR\0VERROR\0C0A000\0M";
+	const struct failure why = failure_of(REASON_CACHED_PLAN_CHANGED);
+	struct buffer message;
+	size_t mark;
+
+	buffer_init(&message);
+	mark = writer_begin(&message, PQ_ERROR_RESPONSE);
+	writer_bytes(&message, names, sizeof(names) - 1);
+	writer_string(&message, why.text);
+	writer_string(&message, "RRevalidateCachedQuery");
+	writer_byte(&message, 0);
+	writer_end(&message, mark);
+	if (!message.failed)
+		relay_insert(run, message.data, message.length);
+	buffer_free(&message);
+	return RELAY_DROP;
+}
+
+/* An error is passed on, or ours in its place. */
+static enum verdict tell_error(struct relay_run *run, const struct report *report)
+{
+	const struct request *first = server_answers_first(run->server);
+
+	if (!first || !(report_is(report, "26000") || report_is(report, "25P02")))
+		return RELAY_PASS;
+	if (request_is(first, REQUEST_UNKNOWN))
+		return tell_refusal(run, REASON_PREPARED_STATEMENT_DID_NOT_EXIST);
+	if (request_is(first, REQUEST_REFUSED))
+		return tell_refusal(run, REASON_PREPARED_STATEMENTS_TOO_LARGE);
+	if (request_is(first, REQUEST_STALE) && report_is(report, "26000"))
+		return tell_stale(run);
+	return RELAY_PASS;
+}
+
+/* Nothing of what was sent is done until the next Sync, or the end of the Query. */
+static void skip_requests(struct server_link *server)
+{
+	const bool skips = is_extended(server_answers_first(server));
+
+	if (server->copy)
+		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);
+	server->copy = COPY_NONE;
+	if (server->request_error == REQUEST_ERROR_NONE)
+		server->request_error = REQUEST_ERROR_UNTIL_READY;
+	if (skips) {
+		statements_failed(server);
+		requests_drop_until(&server->requests, PQ_SYNC);
+		server->request_error = requests_is_empty(&server->requests)
+			? REQUEST_ERROR_UNTIL_SYNC
+			: REQUEST_ERROR_UNTIL_READY;
+	}
+	statements_lost(server);
+}
+
+enum verdict server_errors_judge(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct report report;
+	enum verdict verdict;
+
+	/* The last words of a dying server, between two clients: nobody's business. */
+	if (server_answers_unsolicited(run) && server_mode(server) != POOL_MODE_SESSION)
+		return RELAY_DROP;
+	read_error(run, &report);
+	if (replay_begin(run, &report))
+		return RELAY_DROP;
+	if (run->client)
+		pool_count_error(server->link.pool, report.sqlstate);
+	if (report_is(&report, "25006"))
+		failover_server_is_read_only(server);
+	verdict = tell_error(run, &report);
+	skip_requests(server);
+	return verdict;
+}
