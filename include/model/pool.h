@@ -39,7 +39,7 @@ struct pool {
 	struct link_list cancels; /* CANCEL_WAITING and CANCEL_SENT */
 	struct link_list servers[SERVER_LISTS];
 	struct lookup_list lookups; /* look-ups that wait for a server, oldest first */
-	struct lookup *lookups_by_what; /* the same; uthash */
+	struct lookup *lookups_by_key; /* the same; uthash */
 	unsigned lookups_waiting, lookups_running;
 	unsigned looking_up; /* client logins that wait for any look-up */
 	unsigned client_count[CLIENT_STATES];

@@ -104,7 +104,7 @@ static void rest_clients(struct link_list *clients)
 		if (client_mode(client_of(link)) == POOL_MODE_SESSION)
 			continue;
 		if (link->stream.handlers == &client_session_handlers)
-			stream_set_handlers(&link->stream, &client_resting_handlers);
+			stream_set_handlers(&link->stream, &client_suspend_handlers);
 		if (link->state == CLIENT_IDLE && link->held_length == 0 &&
 			link->remaining == 0 && !link->stream.frozen)
 			stream_freeze(&link->stream);
@@ -217,7 +217,7 @@ static void detach(struct link *link, const struct handover *handover)
 static void attach(struct link *link, const struct handover *handover)
 {
 	(void)handover;
-	if (link->stream.handlers == &client_resting_handlers)
+	if (link->stream.handlers == &client_suspend_handlers)
 		stream_set_handlers(&link->stream, &client_session_handlers);
 	if (link->stream.frozen)
 		stream_attach(&link->stream);

@@ -315,7 +315,7 @@ static void end_registry(struct daemon *daemon)
 	/* Logins that wait for a helper end first: it hands back what belongs to them. */
 	helper_free(registry->derivations);
 	helper_free(registry->system_users);
-	control_drop_all(
+	control_close_all(
 		registry, has_foreign_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
 	daemon->is_left_at_work = external_auth_queue_free(registry->ldap) +

@@ -38,7 +38,7 @@ static void refuse_waiters(struct registry *registry)
 static void end_shutdown(struct registry *registry)
 {
 	log_write(LEVEL_WARNING, "shutdown_timeout is over, exiting");
-	control_tell_and_drop(registry, REASON_SERVER_SHUTTING_DOWN);
+	control_close_pools(registry, REASON_SERVER_SHUTTING_DOWN);
 	loop_stop(registry->loop);
 }
 

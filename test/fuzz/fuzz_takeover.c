@@ -153,7 +153,7 @@ static void answer_all(void)
 
 static void end(void)
 {
-	control_drop_all(&registry, REASON_DISKO_OVER);
+	control_close_all(&registry, REASON_DISKO_OVER);
 	loop_end_turn(&loop);
 	require(registry.process->limits.clients == 0 &&
 		registry.process->cancel_keys.used == 0);

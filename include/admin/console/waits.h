@@ -69,7 +69,7 @@ struct wait_view waits_view(const struct registry *registry, const struct consol
 	char text[WAIT_TEXT_SIZE]);
 
 /* `2 server connections, one of them used by client 12 (main/app) for 33 s`. */
-void waits_describe(const struct registry *registry, const struct control_census *census,
+void waits_describe(const struct registry *registry, const struct busy_servers *census,
 	char text[WAIT_TEXT_SIZE]);
 
 /* Does a console wait with a command of this kind for this database (NULL: all databases)? */

@@ -29,9 +29,9 @@ void lookup_begin(struct client_link *client, struct pool *pool, const struct lo
 void lookup_run(struct lookup *lookup, struct server_link *server);
 
 enum lookup_progress {
-	LOOKUP_GOES_ON,
-	LOOKUP_ENDS, /* that was the last of it */
-	LOOKUP_BREAKS, /* it is not what we asked for: close the server for that reason */
+	LOOKUP_CONTINUES,
+	LOOKUP_IS_DONE, /* that was the last of it */
+	LOOKUP_FAILED, /* it is not what we asked for: close the server for that reason */
 };
 
 /* One message of the server, whole. */
@@ -42,10 +42,10 @@ enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
 void lookup_done(struct server_link *server);
 
 /* The server of a look-up is closed: another one may do, else its logins fail. */
-void lookup_server_gone(struct server_link *server, const struct failure *why);
+void lookup_server_closed(struct server_link *server, const struct failure *why);
 
 /* The client of a login is closing. */
-void lookup_client_gone(struct login *login);
+void lookup_client_closed(struct login *login);
 
 /* No server will come for those who wait for one in this pool: close them. */
 void lookup_refuse(struct pool *pool, const struct failure *why);

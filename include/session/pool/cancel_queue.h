@@ -18,7 +18,7 @@ void cancel_queue_add(
 	struct client_link *client, struct pool *pool, struct server_link *target);
 
 /* The target is released: close the clients whose requests for it have not been sent. */
-void cancel_queue_forget(struct server_link *target);
+void cancel_queue_drop(struct server_link *target);
 
 /*
  * The client that has waited longest for a connection to the same address as `there`; any client
@@ -28,7 +28,7 @@ struct client_link *cancel_queue_next_client(
 	const struct pool *pool, const struct server_link *there);
 
 /* The same of DRAINING servers that a request of our own has to cancel. */
-struct server_link *cancel_queue_next_due(
+struct server_link *cancel_queue_next_draining(
 	const struct pool *pool, const struct server_link *there);
 
 /* Of such a client and such a server, is it the client that has waited longer? Either may be NULL. */

@@ -23,13 +23,13 @@
  * server to the pool if it is clean, else drain it, else close it. politely: the client has sent
  * Terminate, so what it had sent before may finish by itself.
  */
-void draining_client_left(struct server_link *server, bool politely);
+void draining_client_unpaired(struct server_link *server, bool politely);
 
 /* It has said something, of so many bytes; all of that has been judged. */
 void draining_proceed(struct server_link *server, size_t length);
 
 /* A query of our own has ended on it: our SETs for the client that has gone, or a ROLLBACK. */
-void draining_own_done(struct server_link *server);
+void draining_own_query_done(struct server_link *server);
 
 /* For judges: it expects the data of a COPY. False: it cannot be told that none come. */
 bool draining_end_copy(struct server_link *server);
@@ -38,13 +38,13 @@ bool draining_end_copy(struct server_link *server);
  * For judges: our SETs have ended, behind which its client's messages had gone. False: nobody can
  * say how those will end.
  */
-bool draining_set_out(struct server_link *server);
+bool draining_start(struct server_link *server);
 
 /* For judges: one of several requests has ended, so that the next one runs now. */
-void draining_next_request(struct server_link *server);
+void draining_request_ended(struct server_link *server);
 
 /* The last cancel request on its way to it has ended. */
-void draining_canceled(struct server_link *server);
+void draining_cancel_done(struct server_link *server);
 
 /* It waits for a connection that carries a cancel request no longer. */
 void draining_withdraw_cancel(struct server_link *server);

@@ -19,7 +19,7 @@ bool launch_server(struct pool *pool, bool top_up);
  * Open one for a client of replication, which waits for it: idle servers of the pool make room if
  * it is full. What a server refused to others need not hold for it. False when nothing was opened.
  */
-bool launch_for(struct client_link *client);
+bool launch_for_replication(struct client_link *client);
 
 /* Did the last attempt fail so recently that the next one has to wait? */
 bool launch_must_pause(const struct pool *pool);

@@ -20,8 +20,8 @@ struct lookup;
 
 /* What happened to a look-up that the server answers with an error. */
 enum lookup_error {
-	LOOKUP_ERROR_ENDS, /* that was the answer */
-	LOOKUP_ERROR_BREAKS, /* the server is not to be trusted with another one */
+	LOOKUP_ERROR_IS_ANSWER, /* that was the answer */
+	LOOKUP_ERROR_CLOSES, /* the server is not to be trusted with another one */
 };
 
 /* What is peculiar to a kind of look-up. */
@@ -60,24 +60,24 @@ struct lookup_kind {
 
 struct lookup {
 	TAILQ_ENTRY(lookup) in_queue; /* of the pool, while it waits */
-	UT_hash_handle by_what; /* likewise */
+	UT_hash_handle by_key; /* likewise */
 	struct pool *pool; /* that asks */
 	struct server_link *server; /* runs it; NULL: it waits, or is over */
 	struct login_list logins; /* never empty but at its end */
 	usec_t since; /* the first of them came */
 	usec_t started; /* the server was asked; valid while it has one */
 	bool queued; /* stands in the pool's queue */
-	bool heard; /* the server has begun to answer */
+	bool answered; /* the server has begun to answer */
 	unsigned preludes; /* queries before the look-up proper that have not ended yet */
 	unsigned statements, step; /* of the answer: see session/lookup/lookup_server */
 	/* What auth_query has found. */
 	struct credential *credential; /* counted: of the last row; NULL: none has come */
 	char name[CLIENT_USER_NAME_MAX + 1]; /* likewise: who it really is */
 	/* What a proof has found. */
-	struct parameters *spelt; /* counted; NULL: nothing yet */
+	struct parameters *canonical; /* counted; NULL: nothing yet */
 	struct failure refusal; /* valid if refused: what the server says */
 	bool refused;
-	/* What is asked; these three in one piece are the key of by_what. */
+	/* What is asked; these three in one piece are the key of by_key. */
 	const struct lookup_kind *kind;
 	const void *subject; /* auth_query: the database; proof: the values, counted */
 	char user[]; /* auth_query: whom they said to be */
@@ -97,7 +97,7 @@ struct lookup *lookup_next(const struct pool *pool);
 void lookup_start(struct lookup *lookup, struct server_link *server);
 
 /* Its server was none: it is the first of the queue again. */
-void lookup_start_again(struct lookup *lookup);
+void lookup_requeue(struct lookup *lookup);
 
 /* It has ended with its server: it stands nowhere any more. */
 void lookup_end(struct lookup *lookup);
@@ -106,6 +106,6 @@ void lookup_end(struct lookup *lookup);
 struct login *lookup_take_login(struct lookup *lookup);
 
 /* The login's client is closing. Returns the server that works in vain then, or NULL. */
-struct server_link *lookup_leave(struct login *login);
+struct server_link *lookup_remove_login(struct login *login);
 
 #endif

@@ -11,7 +11,7 @@
 extern const struct stream_handlers client_session_handlers;
 
 /* The same, for one that is to come to rest: see session/work/suspend. */
-extern const struct stream_handlers client_resting_handlers;
+extern const struct stream_handlers client_suspend_handlers;
 
 /* How the stream of a console client reports: to the hooks of the registry. */
 extern const struct stream_handlers client_console_handlers;

@@ -33,13 +33,13 @@ void replication_write_startup(const struct server_link *server, struct buffer *
 void replication_begin(struct server_link *server, struct buffer *head);
 
 /* The server logs in for nobody any more; returns for whom it did, who waits on. NULL: nobody. */
-struct client_link *replication_let_go(struct server_link *server);
+struct client_link *replication_detach(struct server_link *server);
 
 /* The client needs no server any more: what logs in for it is closed. Else nothing happens. */
-void replication_give_up(struct client_link *client);
+void replication_close_server(struct client_link *client);
 
 /* The client is closing: let go of all that it has by this module. */
-void replication_client_gone(struct client_link *client);
+void replication_client_closed(struct client_link *client);
 
 /*
  * Is the server's session one of replication that could go on for ever: a stream, or one in which

@@ -12,7 +12,7 @@
 extern const struct stream_handlers server_session_handlers;
 
 /* The same, for one that is to come to rest: see session/work/suspend. */
-extern const struct stream_handlers server_resting_handlers;
+extern const struct stream_handlers server_suspend_handlers;
 
 /* The query of our own has ended (ReadyForQuery): what it was for decides what comes next. */
 void server_session_own_query_done(struct server_link *server);

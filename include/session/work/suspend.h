@@ -16,15 +16,15 @@
 bool suspend_begin(struct registry *registry);
 
 /* Is everything at rest? */
-bool suspend_is_quiet(const struct registry *registry);
+bool suspend_is_complete(const struct registry *registry);
 
 /* Look at once what has come to rest, and what must not be kept; may end the suspension. */
-void suspend_look(struct registry *registry);
+void suspend_check(struct registry *registry);
 
 /* Read on; nothing happens if it was not suspended. */
 void suspend_end(struct registry *registry);
 
 /* Does a client that has a server keep on with it, for the sake of those who wait? */
-bool suspend_lets_go_on(const struct client_link *client);
+bool suspend_may_continue(const struct client_link *client);
 
 #endif

@@ -185,8 +185,8 @@ static enum command_end cmd_pause(struct command_call *call)
 {
 	announce(call, "PAUSE");
 	control_pause(call->registry, call->database);
-	return wait_or_done(
-		call, WAIT_PAUSE, control_is_quiet(call->registry, call->database), "PAUSE");
+	return wait_or_done(call, WAIT_PAUSE,
+		control_pause_is_done(call->registry, call->database), "PAUSE");
 }
 
 static enum command_end cmd_resume(struct command_call *call)
@@ -234,7 +234,7 @@ static enum command_end cmd_suspend(struct command_call *call)
 	announce(call, "SUSPEND");
 	if (!suspend_begin(registry))
 		return refuse(call, "no mem");
-	return wait_or_done(call, WAIT_SUSPEND, suspend_is_quiet(registry), "SUSPEND");
+	return wait_or_done(call, WAIT_SUSPEND, suspend_is_complete(registry), "SUSPEND");
 }
 
 static enum command_end cmd_disable(struct command_call *call)

@@ -65,7 +65,7 @@ static void add_consoles(struct result *result, const struct registry *registry,
 static void add_pause(struct result *result, const struct registry *registry,
 	const struct database *database, usec_t since)
 {
-	const struct control_census census = control_count_working(registry, database);
+	const struct busy_servers census = control_count_busy(registry, database);
 	const char *name = database ? database->name : NULL;
 	char text[WAIT_TEXT_SIZE];
 

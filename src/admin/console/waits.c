@@ -38,7 +38,7 @@ struct wait_rules {
 	bool (*holds)(const struct registry *registry, const struct database *database);
 	bool (*is_over)(const struct registry *registry, const struct database *database);
 	/* The servers that it waits for. */
-	struct control_census (*count)(
+	struct busy_servers (*count)(
 		const struct registry *registry, const struct database *database);
 };
 
@@ -56,7 +56,7 @@ static bool suspend_holds(const struct registry *registry, const struct database
 static bool is_suspended(const struct registry *registry, const struct database *database)
 {
 	(void)database;
-	return suspend_is_quiet(registry);
+	return suspend_is_complete(registry);
 }
 
 static bool is_retired(const struct registry *registry, const struct database *database)
@@ -65,10 +65,10 @@ static bool is_retired(const struct registry *registry, const struct database *d
 }
 
 static const struct wait_rules rules[WAIT_KINDS] = {
-	[WAIT_PAUSE] = {"PAUSE", "PAUSE was ended by RESUME", pause_holds, control_is_quiet,
-		control_count_working},
+	[WAIT_PAUSE] = {"PAUSE", "PAUSE was ended by RESUME", pause_holds,
+		control_pause_is_done, control_count_busy},
 	[WAIT_SUSPEND] = {"SUSPEND", "SUSPEND was ended by RESUME", suspend_holds, is_suspended,
-		control_count_working},
+		control_count_busy},
 	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_marked},
 };
 
@@ -230,7 +230,7 @@ static bool end_one(struct registry *registry)
 
 /* --- notices and SHOW WAITS --------------------------------------------------------------- */
 
-void waits_describe(const struct registry *registry, const struct control_census *census,
+void waits_describe(const struct registry *registry, const struct busy_servers *census,
 	char text[WAIT_TEXT_SIZE])
 {
 	const struct client_link *longest = census->longest;
@@ -250,7 +250,7 @@ void waits_describe(const struct registry *registry, const struct control_census
 struct wait_view waits_view(const struct registry *registry, const struct console_wait *wait,
 	char text[WAIT_TEXT_SIZE])
 {
-	const struct control_census census =
+	const struct busy_servers census =
 		rules[wait->kind].count(registry, database_of(registry, wait));
 
 	waits_describe(registry, &census, text);
@@ -325,7 +325,7 @@ void waits_look(struct registry *registry)
 {
 	if (LIST_EMPTY(&registry->process->console_waits))
 		return;
-	control_rest(registry);
+	control_close_unused(registry);
 	/* Start over after each: its client may have been closed, which frees other waits. */
 	while (end_one(registry))
 		;

@@ -134,7 +134,7 @@ static void list(struct show_stream *show)
 
 	show->result.kept.secret = true;
 	/* The process that takes over assumes that the session of an idle server is clean. */
-	suspend_look(registry);
+	suspend_check(registry);
 	registry_sort(registry);
 	while (registry->process->listeners &&
 		(listener = listeners_next(registry->process->listeners, listener)) != NULL)

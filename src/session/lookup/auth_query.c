@@ -159,7 +159,7 @@ static enum lookup_error take_error(struct server_link *server, const struct rep
 	link_log_repeated(&server->link, LEVEL_ERROR, "S: error in auth_query: %s: %s",
 		report->severity ? report->severity : "ERROR",
 		report->text ? report->text : "no message");
-	return LOOKUP_ERROR_BREAKS;
+	return LOOKUP_ERROR_CLOSES;
 }
 
 /* --- what comes of it --------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ void login_end(struct client_link *client, enum client_state state)
 
 	if (state > CLIENT_WELCOMING || !login)
 		return;
-	lookup_client_gone(login);
+	lookup_client_closed(login);
 	if (login->mock) {
 		if (client->user == login->mock)
 			client->user = NULL;

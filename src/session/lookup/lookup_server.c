@@ -160,22 +160,22 @@ static enum lookup_progress take_error(
 	struct report report;
 
 	report_parse(body, length, &report);
-	if (!lookup->heard && report_is_of(&report, "57P")) {
+	if (!lookup->answered && report_is_of(&report, "57P")) {
 		*why = REASON_SERVER_CONN_CRASHED;
-		return LOOKUP_BREAKS;
+		return LOOKUP_FAILED;
 	}
 	if (lookup->preludes > 0 || lookup->step >= all_steps(lookup)) {
 		link_log_repeated(&server->link, LEVEL_ERROR, "S: error in %s: %s: %s",
 			lookup->kind->name, report.severity ? report.severity : "ERROR",
 			report.text ? report.text : "no message");
-		return LOOKUP_BREAKS;
+		return LOOKUP_FAILED;
 	}
-	if (lookup->kind->take_error(server, &report) == LOOKUP_ERROR_BREAKS)
-		return LOOKUP_BREAKS;
+	if (lookup->kind->take_error(server, &report) == LOOKUP_ERROR_CLOSES)
+		return LOOKUP_FAILED;
 	/* Protocol: "Message Flow", Extended Query: it is silent up to the Sync. */
-	lookup->heard = true;
+	lookup->answered = true;
 	lookup->step = all_steps(lookup);
-	return LOOKUP_GOES_ON;
+	return LOOKUP_CONTINUES;
 }
 
 static enum lookup_progress take_ready(
@@ -184,12 +184,12 @@ static enum lookup_progress take_ready(
 	struct lookup *lookup = server->lookup;
 
 	if (length != 1 || body[0] != READY_IDLE)
-		return LOOKUP_BREAKS;
+		return LOOKUP_FAILED;
 	if (lookup->preludes > 0) {
 		lookup->preludes--;
-		return lookup->kind->fit(server) ? LOOKUP_GOES_ON : LOOKUP_BREAKS;
+		return lookup->kind->fit(server) ? LOOKUP_CONTINUES : LOOKUP_FAILED;
 	}
-	return lookup->step == all_steps(lookup) ? LOOKUP_ENDS : LOOKUP_BREAKS;
+	return lookup->step == all_steps(lookup) ? LOOKUP_IS_DONE : LOOKUP_FAILED;
 }
 
 enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
@@ -204,9 +204,9 @@ enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
 		return take_ready(server, body, length);
 	/* What the queries before it have to say is not for us. */
 	if (lookup->preludes > 0)
-		return LOOKUP_GOES_ON;
-	lookup->heard = true;
-	return take_step(server, type, body, length) ? LOOKUP_GOES_ON : LOOKUP_BREAKS;
+		return LOOKUP_CONTINUES;
+	lookup->answered = true;
+	return take_step(server, type, body, length) ? LOOKUP_CONTINUES : LOOKUP_FAILED;
 }
 
 /* --- what comes of it --------------------------------------------------------------------- */
@@ -238,14 +238,14 @@ void lookup_done(struct server_link *server)
 static bool deserves_another(const struct lookup *lookup, const struct server_link *server,
 	const struct failure *why)
 {
-	if (lookup->heard)
+	if (lookup->answered)
 		return false;
 	if (reason_breaks_connection(why->reason))
 		return server->touched || server->link.connect_time < lookup->since;
 	return why->reason == lookup->kind->broken && lookup->preludes > 0;
 }
 
-void lookup_server_gone(struct server_link *server, const struct failure *why)
+void lookup_server_closed(struct server_link *server, const struct failure *why)
 {
 	struct lookup *lookup = server->lookup;
 	struct failure told;
@@ -253,7 +253,7 @@ void lookup_server_gone(struct server_link *server, const struct failure *why)
 	if (!lookup)
 		return;
 	if (deserves_another(lookup, server, why)) {
-		lookup_start_again(lookup);
+		lookup_requeue(lookup);
 		start_clocks(lookup);
 		return;
 	}
@@ -266,9 +266,9 @@ void lookup_server_gone(struct server_link *server, const struct failure *why)
 	fail(lookup, &told);
 }
 
-void lookup_client_gone(struct login *login)
+void lookup_client_closed(struct login *login)
 {
-	struct server_link *server = lookup_leave(login);
+	struct server_link *server = lookup_remove_login(login);
 
 	if (server)
 		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);

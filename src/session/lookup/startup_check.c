@@ -66,8 +66,8 @@ static void finish(struct lookup *lookup)
 	struct parameters *set = (struct parameters *)startup_query_values(lookup);
 	struct login *login;
 
-	if (!lookup->refused && lookup->spelt && lookup->pool->welcome)
-		checked_parameters_add(&lookup->pool->checked, set, lookup->spelt);
+	if (!lookup->refused && lookup->canonical && lookup->pool->welcome)
+		checked_parameters_add(&lookup->pool->checked, set, lookup->canonical);
 	while ((login = lookup_take_login(lookup)) != NULL) {
 		struct client_link *client = login->client;
 
@@ -75,7 +75,7 @@ static void finish(struct lookup *lookup)
 			const struct failure why = refusal_of(lookup, client);
 
 			client_close(client, &why);
-		} else if (take_over(client, lookup->spelt ? lookup->spelt : set)) {
+		} else if (take_over(client, lookup->canonical ? lookup->canonical : set)) {
 			client->login->steps->checked(client);
 		}
 	}

@@ -204,15 +204,15 @@ static bool take_spelling(
 	memcpy(text, answer->data, answer->length);
 	text[answer->length] = '\0';
 	if (wish->index >= 0)
-		set = parameters_with(table, lookup->spelt, (unsigned)wish->index, text);
+		set = parameters_with(table, lookup->canonical, (unsigned)wish->index, text);
 	else if (welcome_message_value(lookup->pool, wish->name))
-		set = parameters_refollow(table, lookup->spelt, wish->name, text);
+		set = parameters_refollow(table, lookup->canonical, wish->name, text);
 	else
 		return true; /* nobody will be told, and not all that is shown can be set */
 	if (!set)
 		return false;
-	parameters_unref(lookup->spelt);
-	lookup->spelt = set;
+	parameters_unref(lookup->canonical);
+	lookup->canonical = set;
 	return true;
 }
 
@@ -226,8 +226,8 @@ bool startup_query_take_row(
 	struct row_value values[WISHES_MAX];
 	unsigned count = list_wishes(set, wishes);
 
-	if (!lookup->spelt)
-		lookup->spelt = parameters_ref((struct parameters *)set);
+	if (!lookup->canonical)
+		lookup->canonical = parameters_ref((struct parameters *)set);
 	if (is_encoding(lookup, statement, count)) {
 		wishes[0] = (struct wish){"client_encoding", NULL, (int)encoding};
 		count = 1;
@@ -286,5 +286,5 @@ enum lookup_error startup_query_take_error(
 	lookup->refusal = failure_from_server(report->text, report->sqlstate);
 	if (unknown)
 		text_copy(lookup->name, sizeof(lookup->name), unknown);
-	return LOOKUP_ERROR_ENDS;
+	return LOOKUP_ERROR_IS_ANSWER;
 }

@@ -33,7 +33,7 @@ void cancel_queue_add(struct client_link *client, struct pool *pool, struct serv
 	pool_needs_work(client->link.pool);
 }
 
-void cancel_queue_forget(struct server_link *target)
+void cancel_queue_drop(struct server_link *target)
 {
 	struct link *link, *next;
 
@@ -73,7 +73,7 @@ struct client_link *cancel_queue_next_client(
 }
 
 /* The same of servers that are DRAINING. */
-struct server_link *cancel_queue_next_due(
+struct server_link *cancel_queue_next_draining(
 	const struct pool *pool, const struct server_link *there)
 {
 	struct link *link;
@@ -97,7 +97,7 @@ bool cancel_queue_client_first(const struct client_link *client, const struct se
 const struct server_link *cancel_queue_next_target(const struct pool *pool)
 {
 	const struct client_link *client = cancel_queue_next_client(pool, NULL);
-	const struct server_link *due = cancel_queue_next_due(pool, NULL);
+	const struct server_link *due = cancel_queue_next_draining(pool, NULL);
 
 	return cancel_queue_client_first(client, due) ? client->cancel : due;
 }

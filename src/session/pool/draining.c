@@ -236,7 +236,7 @@ void draining_withdraw_cancel(struct server_link *server)
 	server->link.pool->cancels_due--;
 }
 
-void draining_next_request(struct server_link *server)
+void draining_request_ended(struct server_link *server)
 {
 	server->draining.canceled = false;
 	server->draining.bytes = 0;
@@ -300,7 +300,7 @@ static void give_back(struct server_link *server)
 static void finish(struct server_link *server)
 {
 	draining_withdraw_cancel(server);
-	cancel_queue_forget(server);
+	cancel_queue_drop(server);
 	if (server->cancels > 0)
 		return;
 	if (server->transaction_status == 'I')
@@ -326,7 +326,7 @@ void draining_proceed(struct server_link *server, size_t length)
 		halt(server);
 }
 
-void draining_own_done(struct server_link *server)
+void draining_own_query_done(struct server_link *server)
 {
 	const bool was_syncing = server_is_syncing(server);
 
@@ -339,7 +339,7 @@ void draining_own_done(struct server_link *server)
 		give_up(server);
 }
 
-void draining_canceled(struct server_link *server)
+void draining_cancel_done(struct server_link *server)
 {
 	read_on(server);
 	if (is_quiet(server))
@@ -367,7 +367,7 @@ static bool may_drain(const struct server_link *server, bool politely)
 		(server->cancel_key || !(is_busy(server) || server_has_gathered(server)));
 }
 
-bool draining_set_out(struct server_link *server)
+bool draining_start(struct server_link *server)
 {
 	if (!server->draining.polite && is_busy(server) && !server->copy)
 		ask_for_cancel(server);
@@ -386,14 +386,14 @@ static void begin(struct server_link *server, bool politely)
 		.polite = politely,
 	};
 	server_enter_last(server, SERVER_DRAINING);
-	if (!server_is_syncing(server) && !draining_set_out(server)) {
+	if (!server_is_syncing(server) && !draining_start(server)) {
 		give_up(server);
 		return;
 	}
 	draining_proceed(server, 0);
 }
 
-void draining_client_left(struct server_link *server, bool politely)
+void draining_client_unpaired(struct server_link *server, bool politely)
 {
 	if (server->link.state != SERVER_PAIRED)
 		return;

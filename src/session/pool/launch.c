@@ -198,7 +198,7 @@ static bool make_room(struct pool *pool)
 }
 
 /* A pool without a welcome may have no more than others: this login will not bring it one. */
-bool launch_for(struct client_link *client)
+bool launch_for_replication(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
 	bool reserve = false;

@@ -33,7 +33,7 @@ static struct lookup *find(const struct pool *pool, const struct lookup_kind *ki
 	struct lookup *found = NULL;
 
 	memcpy(key.user, user, strlen(user));
-	HASH_FIND_BYHASHVALUE(by_what, pool->lookups_by_what, &key, length,
+	HASH_FIND_BYHASHVALUE(by_key, pool->lookups_by_key, &key, length,
 		hash_key(pool, &key, length), found);
 	return found;
 }
@@ -44,15 +44,15 @@ static void make_known(struct lookup *lookup)
 	struct pool *pool = lookup->pool;
 	const size_t length = key_length(lookup->user);
 
-	HASH_ADD_KEYPTR_BYHASHVALUE(by_what, pool->lookups_by_what, &lookup->kind, length,
+	HASH_ADD_KEYPTR_BYHASHVALUE(by_key, pool->lookups_by_key, &lookup->kind, length,
 		hash_key(pool, &lookup->kind, length), lookup);
 }
 
 static void forget(struct lookup *lookup)
 {
-	if (lookup->by_what.tbl)
-		HASH_DELETE(by_what, lookup->pool->lookups_by_what, lookup);
-	lookup->by_what.tbl = NULL;
+	if (lookup->by_key.tbl)
+		HASH_DELETE(by_key, lookup->pool->lookups_by_key, lookup);
+	lookup->by_key.tbl = NULL;
 }
 
 /* --- the queue ---------------------------------------------------------------------------- */
@@ -138,13 +138,13 @@ static void part_from_server(struct lookup *lookup)
 	lookup->server = NULL;
 }
 
-void lookup_start_again(struct lookup *lookup)
+void lookup_requeue(struct lookup *lookup)
 {
 	struct pool *pool = lookup->pool;
 	struct login *login;
 
 	part_from_server(lookup);
-	lookup->heard = false;
+	lookup->answered = false;
 	lookup->queued = true;
 	TAILQ_INSERT_HEAD(&pool->lookups, lookup, in_queue);
 	pool->lookups_waiting++;
@@ -163,7 +163,7 @@ void lookup_end(struct lookup *lookup)
 static void free_lookup(struct lookup *lookup)
 {
 	credential_unref(lookup->credential);
-	parameters_unref(lookup->spelt);
+	parameters_unref(lookup->canonical);
 	if (lookup->kind->let_go)
 		lookup->kind->let_go(lookup->subject);
 	free(lookup);
@@ -187,7 +187,7 @@ struct login *lookup_take_login(struct lookup *lookup)
 	return login;
 }
 
-struct server_link *lookup_leave(struct login *login)
+struct server_link *lookup_remove_login(struct login *login)
 {
 	struct lookup *lookup = login->lookup;
 	struct server_link *server = NULL;

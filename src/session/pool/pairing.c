@@ -33,15 +33,16 @@ struct server_link *pairing_next_idle(struct pool *pool)
 }
 
 /* Those who cannot have it are told why. */
-static enum taken refuse(struct client_link *client, enum sync_need need)
+static enum pairing_result refuse(struct client_link *client, enum sync_need need)
 {
 	client_close_for(client,
 		need == SYNC_IMPOSSIBLE ? REASON_INVALID_SERVER_PARAMETER : REASON_NO_MEMORY);
-	return TAKEN_CLOSED;
+	return PAIRING_CLOSED;
 }
 
 /* Join them; in what the server differs is set before the client's first message. */
-static enum taken pair_with_sync(struct client_link *client, struct server_link *server)
+static enum pairing_result pair_with_sync(
+	struct client_link *client, struct server_link *server)
 {
 	const enum sync_need need = parameter_sync_prepare(client, server);
 
@@ -50,19 +51,19 @@ static enum taken pair_with_sync(struct client_link *client, struct server_link 
 	pair_join(client, server);
 	if (need == SYNC_NEEDED)
 		client_set_step(client, CLIENT_STEP_SYNC_DUE);
-	return TAKEN_READY;
+	return PAIRING_READY;
 }
 
-enum taken pairing_give(struct client_link *client, struct server_link *server)
+enum pairing_result pairing_give(struct client_link *client, struct server_link *server)
 {
 	/* Most clients have the same parameters, and the same set of them: see wire/parameters. */
 	if (client->link.parameters != server->link.parameters)
 		return pair_with_sync(client, server);
 	pair_join(client, server);
-	return TAKEN_READY;
+	return PAIRING_READY;
 }
 
-static enum taken wait_for_server(struct client_link *client)
+static enum pairing_result wait_for_server(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
 
@@ -71,7 +72,7 @@ static enum taken wait_for_server(struct client_link *client)
 	client_enter(client, client->replica ? CLIENT_LAUNCHING : CLIENT_WAITING);
 	client_limits_start(client);
 	pool_needs_work(pool);
-	return TAKEN_WAITING;
+	return PAIRING_WAITING;
 }
 
 /* No server is up, and the last attempt to get one failed: do not let the client wait for it. */
@@ -95,7 +96,7 @@ bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)
 	return true;
 }
 
-enum taken pairing_take(struct client_link *client)
+enum pairing_result pairing_take(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
 	struct server_link *server;
@@ -110,11 +111,11 @@ enum taken pairing_take(struct client_link *client)
 			(server = pairing_next_idle(pool)) != NULL)
 			return pairing_give(client, server);
 		if (pairing_refuse_hopeless(client, pool))
-			return TAKEN_CLOSED;
+			return PAIRING_CLOSED;
 	}
 	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
-		return TAKEN_CLOSED;
+		return PAIRING_CLOSED;
 	}
 	return wait_for_server(client);
 }

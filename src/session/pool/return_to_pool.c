@@ -122,7 +122,7 @@ static inline void leave_use(struct server_link *server, const struct settings *
 	const struct pool *pool = server->link.pool;
 
 	if (server->cancels_queued > 0)
-		cancel_queue_forget(server);
+		cancel_queue_drop(server);
 	if (retire_old(server, settings))
 		return;
 	if (!close_unwanted(server)) {

@@ -146,14 +146,14 @@ static enum verdict judge_unknown_from_client(struct relay_run *run)
 static enum verdict take_server(struct relay_run *run)
 {
 	switch (pairing_take(run->client)) {
-	case TAKEN_READY:
+	case PAIRING_READY:
 		run->to = run->from->peer;
 		run->server = server_of(run->to);
 		run->in_flight = run->server->requests.count;
 		return RELAY_AGAIN;
-	case TAKEN_WAITING:
+	case PAIRING_WAITING:
 		return RELAY_HOLD;
-	case TAKEN_CLOSED:
+	case PAIRING_CLOSED:
 		break;
 	}
 	return RELAY_STOP;

@@ -33,9 +33,9 @@ static void client_closed(struct client_link *client, enum client_state state)
 static void after_client_closed(
 	struct client_link *client, struct server_link *server, bool terminated)
 {
-	replication_client_gone(client);
+	replication_client_closed(client);
 	if (server)
-		draining_client_left(server, terminated);
+		draining_client_unpaired(server, terminated);
 }
 
 static void server_closed(
@@ -43,8 +43,8 @@ static void server_closed(
 {
 	statements_server_closed(server);
 	cancel_server_closed(server);
-	server_failure_finish(server, state, why, replication_let_go(server));
-	lookup_server_gone(server, why);
+	server_failure_finish(server, state, why, replication_detach(server));
+	lookup_server_closed(server, why);
 }
 
 static void query_unsent(struct client_link *client, const struct failure *why)

@@ -117,18 +117,18 @@ static enum verdict judge_looked_up(struct relay_run *run)
 	enum reason why = run->server->lookup->kind->broken;
 	size_t length;
 	const uint8_t *body = relay_body(run, &length);
-	enum lookup_progress progress = LOOKUP_BREAKS;
+	enum lookup_progress progress = LOOKUP_FAILED;
 
 	if (relay_forgets_all(run))
 		statements_forget_all(run->server, NULL);
 	if (run->whole)
 		progress = lookup_answer(run->server, run->frame.type, body, length, &why);
 	switch (progress) {
-	case LOOKUP_GOES_ON:
+	case LOOKUP_CONTINUES:
 		return RELAY_DROP;
-	case LOOKUP_ENDS:
+	case LOOKUP_IS_DONE:
 		return relay_end_own(run, READY_IDLE);
-	case LOOKUP_BREAKS:
+	case LOOKUP_FAILED:
 		break;
 	}
 	return relay_fail(run, failure_of(why));

@@ -86,7 +86,7 @@ static enum verdict end_gathered(struct relay_run *run)
 
 	drop_sync(run);
 	if (server->link.state == SERVER_DRAINING) {
-		if (!draining_set_out(server))
+		if (!draining_start(server))
 			return relay_fail(run, failure_of(REASON_CLIENT_DISCONNECT_NOT_READY));
 	} else if (!return_to_client(server, run->client)) {
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));

@@ -145,7 +145,7 @@ static enum verdict judge_drained_ready(struct relay_run *run)
 	if (run->server->transaction_status != 0)
 		run->server->dirty = true;
 	else if (!take_ready(run, (char)*status, &verdict))
-		draining_next_request(run->server);
+		draining_request_ended(run->server);
 	return verdict == RELAY_AGAIN ? RELAY_AGAIN : RELAY_DROP;
 }
 

@@ -184,7 +184,7 @@ bool cancel_use_connection(struct server_link *carrier)
 
 	drop_stale(carrier->link.pool);
 	client = cancel_queue_next_client(carrier->link.pool, carrier);
-	due = cancel_queue_next_due(carrier->link.pool, carrier);
+	due = cancel_queue_next_draining(carrier->link.pool, carrier);
 	if (cancel_queue_client_first(client, due)) {
 		carry_for_client(carrier, client);
 	} else if (due) {
@@ -251,7 +251,7 @@ static void carrier_gone(struct server_link *carrier)
 	else if (target->cancels == 0 && target->link.state == SERVER_HELD)
 		return_to_pool(target);
 	else if (target->cancels == 0 && target->link.state == SERVER_DRAINING)
-		draining_canceled(target);
+		draining_cancel_done(target);
 }
 
 /* A request that was sent for ourselves has had what effect it could. */
@@ -276,7 +276,7 @@ void cancel_server_closed(struct server_link *server)
 {
 	if (server->cancel_target || server->canceling)
 		carrier_gone(server);
-	cancel_queue_forget(server);
+	cancel_queue_drop(server);
 	draining_withdraw_cancel(server);
 	if (server->cancels > 0)
 		leave_carriers(server);

@@ -46,9 +46,9 @@ void cancel_unsent_answer(struct client_link *client)
 
 	if (peer) {
 		pair_unpair(peer);
-		draining_client_left(server_of(peer), true);
+		draining_client_unpaired(server_of(peer), true);
 	} else if (client->link.state != CLIENT_IDLE) {
-		replication_give_up(client);
+		replication_close_server(client);
 		client_enter(client, CLIENT_IDLE);
 	}
 	client->query_start = client->transaction_start = 0;

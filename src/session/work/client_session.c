@@ -55,13 +55,13 @@ static void on_last_readable(struct stream *stream)
 {
 	struct client_link *client = (struct client_link *)stream;
 
-	if (client->link.state == CLIENT_PAIRED && suspend_lets_go_on(client))
+	if (client->link.state == CLIENT_PAIRED && suspend_may_continue(client))
 		relay_client_readable(client);
 	else
 		relay_receive_rest(&client->link);
 }
 
-const struct stream_handlers client_resting_handlers = {
+const struct stream_handlers client_suspend_handlers = {
 	.readable = on_last_readable,
 	.drained = on_drained,
 	.hung_up = on_hung_up,

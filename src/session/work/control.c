@@ -39,7 +39,7 @@ static void close_servers(struct pool *pool, unsigned lists, enum reason reason)
 	}
 }
 
-void control_rest(struct registry *registry)
+void control_close_unused(struct registry *registry)
 {
 	struct pool *pool;
 
@@ -69,12 +69,12 @@ void control_pause(struct registry *registry, struct database *database)
 		suspend_end(registry); /* a shutdown, which may come at any time */
 		set_operation(registry, OPERATION_PAUSED);
 	}
-	control_rest(registry);
+	control_close_unused(registry);
 }
 
 /* --- what a command waits for --------------------------------------------------------------- */
 
-static void count_server(struct control_census *census, const struct server_link *server)
+static void count_server(struct busy_servers *census, const struct server_link *server)
 {
 	const struct link *peer = server->link.peer;
 	const struct client_link *client = (const struct client_link *)peer;
@@ -91,10 +91,10 @@ static void count_server(struct control_census *census, const struct server_link
 }
 
 /* Count the servers in these lists of the pools that are meant; only those marked, if asked. */
-static struct control_census count_servers(const struct registry *registry,
+static struct busy_servers count_servers(const struct registry *registry,
 	const struct database *database, unsigned lists, bool only_marked)
 {
-	struct control_census census = {0};
+	struct busy_servers census = {0};
 	const struct pool *pool;
 	struct link *link;
 
@@ -110,19 +110,19 @@ static struct control_census count_servers(const struct registry *registry,
 	return census;
 }
 
-struct control_census control_count_working(
+struct busy_servers control_count_busy(
 	const struct registry *registry, const struct database *database)
 {
 	return count_servers(registry, database, working, false);
 }
 
-struct control_census control_count_marked(
+struct busy_servers control_count_marked(
 	const struct registry *registry, const struct database *database)
 {
 	return count_servers(registry, database, ~0u, true);
 }
 
-bool control_is_quiet(const struct registry *registry, const struct database *database)
+bool control_pause_is_done(const struct registry *registry, const struct database *database)
 {
 	const struct pool *pool;
 
@@ -221,7 +221,7 @@ void control_kill(struct registry *registry, struct database *database, bool pau
 	}
 }
 
-void control_tell_and_drop(struct registry *registry, enum reason reason)
+void control_close_pools(struct registry *registry, enum reason reason)
 {
 	struct pool *pool;
 
@@ -233,7 +233,7 @@ void control_tell_and_drop(struct registry *registry, enum reason reason)
 	}
 }
 
-void control_drop_all(struct registry *registry, enum reason reason)
+void control_close_all(struct registry *registry, enum reason reason)
 {
 	struct pool *pool;
 

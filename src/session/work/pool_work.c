@@ -23,7 +23,7 @@ static void serve_one(struct pool *pool, struct server_link *server)
 
 	if (lookup && (!client || lookup->since <= client->wait_start))
 		lookup_run(lookup, server);
-	else if (pairing_give(client, server) == TAKEN_READY)
+	else if (pairing_give(client, server) == PAIRING_READY)
 		relay_client_resume(client);
 }
 

@@ -51,7 +51,7 @@ void replication_launch(struct pool *pool)
 	struct client_link *client = first_without(pool);
 
 	if (client)
-		launch_for(client);
+		launch_for_replication(client);
 }
 
 bool replication_is_next(const struct pool *pool)
@@ -93,7 +93,7 @@ void replication_write_startup(const struct server_link *server, struct buffer *
 		write_pair(message, "options", client->replica->options);
 }
 
-struct client_link *replication_let_go(struct server_link *server)
+struct client_link *replication_detach(struct server_link *server)
 {
 	struct client_link *client = server->launched_for;
 
@@ -106,7 +106,7 @@ struct client_link *replication_let_go(struct server_link *server)
 
 void replication_begin(struct server_link *server, struct buffer *head)
 {
-	struct client_link *client = replication_let_go(server);
+	struct client_link *client = replication_detach(server);
 
 	if (!parameter_sync_adopt(client, server))
 		client_close_for(client, REASON_NO_MEMORY);
@@ -122,19 +122,19 @@ void replication_begin(struct server_link *server, struct buffer *head)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
-void replication_give_up(struct client_link *client)
+void replication_close_server(struct client_link *client)
 {
 	struct server_link *server = client->replica ? client->replica->server : NULL;
 
 	if (!server)
 		return;
-	replication_let_go(server);
+	replication_detach(server);
 	server_close_for(server, REASON_REPLICATION_CLIENT_WAS_CLOSED);
 }
 
-void replication_client_gone(struct client_link *client)
+void replication_client_closed(struct client_link *client)
 {
-	replication_give_up(client);
+	replication_close_server(client);
 	free(client->replica);
 	client->replica = NULL;
 }

@@ -22,7 +22,7 @@ void server_session_own_query_done(struct server_link *server)
 		lookup_done(server);
 		break;
 	case SERVER_DRAINING:
-		draining_own_done(server);
+		draining_own_query_done(server);
 		break;
 	case SERVER_PREPARING:
 		if (server->transaction_status == 'I')
@@ -86,7 +86,7 @@ static void on_last_readable(struct stream *stream)
 	relay_receive_rest((struct link *)stream);
 }
 
-const struct stream_handlers server_resting_handlers = {
+const struct stream_handlers server_suspend_handlers = {
 	.readable = on_last_readable,
 	.drained = on_drained,
 };

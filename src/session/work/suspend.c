@@ -38,8 +38,8 @@ static bool settle(struct link *link)
 		stream_freeze(&link->stream);
 	else if (!link->stream.frozen)
 		stream_set_handlers(&link->stream,
-			link->kind == LINK_CLIENT ? &client_resting_handlers
-						  : &server_resting_handlers);
+			link->kind == LINK_CLIENT ? &client_suspend_handlers
+						  : &server_suspend_handlers);
 	return is_at_rest(link);
 }
 
@@ -52,7 +52,7 @@ static bool has_waiters(const struct pool *pool)
 		0;
 }
 
-bool suspend_lets_go_on(const struct client_link *client)
+bool suspend_may_continue(const struct client_link *client)
 {
 	const struct pool *pool = client->link.pool;
 
@@ -63,13 +63,13 @@ bool suspend_lets_go_on(const struct client_link *client)
 static void prepare(struct link *client)
 {
 	if (client->stream.handlers == &client_session_handlers)
-		stream_set_handlers(&client->stream, &client_resting_handlers);
+		stream_set_handlers(&client->stream, &client_suspend_handlers);
 }
 
 /* What is to be set for a client is set first: nobody could say how that has ended. */
 static bool settle_client(struct link *link)
 {
-	const bool go_on = suspend_lets_go_on(client_of(link));
+	const bool go_on = suspend_may_continue(client_of(link));
 
 	if (link->peer && server_is_syncing(server_of(link->peer))) {
 		prepare(link);
@@ -248,7 +248,7 @@ static void set_timer(const struct suspension *suspension)
 	event_add(suspension->timer, &interval);
 }
 
-void suspend_look(struct registry *registry)
+void suspend_check(struct registry *registry)
 {
 	struct suspension *suspension = registry->process->suspension;
 	bool quiet;
@@ -277,7 +277,7 @@ static void on_timer(evutil_socket_t fd, short what, void *argument)
 {
 	(void)fd;
 	(void)what;
-	suspend_look(argument);
+	suspend_check(argument);
 }
 
 bool suspend_begin(struct registry *registry)
@@ -298,11 +298,11 @@ bool suspend_begin(struct registry *registry)
 	registry->process->operation_at = suspension->began;
 	registry->process->suspend.accept(registry, false);
 	set_timer(suspension);
-	suspend_look(registry);
+	suspend_check(registry);
 	return true;
 }
 
-bool suspend_is_quiet(const struct registry *registry)
+bool suspend_is_complete(const struct registry *registry)
 {
 	return registry->process->suspension && registry->process->suspension->quiet;
 }
@@ -312,8 +312,8 @@ static void wake(struct link_list *list, const struct stream_handlers *handlers)
 	struct link *link;
 
 	TAILQ_FOREACH (link, list, place) {
-		if (link->stream.handlers == &client_resting_handlers ||
-			link->stream.handlers == &server_resting_handlers)
+		if (link->stream.handlers == &client_suspend_handlers ||
+			link->stream.handlers == &server_suspend_handlers)
 			stream_set_handlers(&link->stream, handlers);
 		if (link->stream.frozen)
 			stream_thaw(&link->stream);

@@ -475,7 +475,7 @@ static void test_end_of_the_process_is_not_sent_to_clients(void **state)
 	send_letters(waiting, "Q");
 	send_startup(welcoming, PROTOCOL_3_0, "user", "bob", "database", "db", NULL);
 	assert_state(welcoming, CLIENT_WELCOMING);
-	control_drop_all(&fake_registry, REASON_PROCESS_ENDS);
+	control_close_all(&fake_registry, REASON_PROCESS_ENDS);
 	fake_turn();
 	assert_closed_silently(login);
 	assert_closed_silently(idle);

@@ -1217,7 +1217,7 @@ static void test_look_ups_wait_while_the_database_is_paused(void **state)
 	control_resume(&fake_registry, lookup_pool->database);
 	fake_turn();
 	assert_auth_query_for(server, "alice");
-	assert_false(control_is_quiet(&fake_registry, lookup_pool->database));
+	assert_false(control_pause_is_done(&fake_registry, lookup_pool->database));
 	answer(server, "alice", "secret");
 	assert_received(client, "RKZ");
 }

@@ -305,13 +305,13 @@ static void test_pause_closes_idle_servers_and_waits_for_paired_ones(void **stat
 	assert_closed(idle);
 	assert_closed(stale);
 	assert_state(busy, SERVER_PAIRED);
-	assert_false(control_is_quiet(&fake_registry, NULL));
+	assert_false(control_pause_is_done(&fake_registry, NULL));
 	send_letters(waiting, "Q");
 	answer(busy);
 	assert_served(client);
 	assert_closed(busy);
 	assert_true(fake_logged("closing because: pause mode"));
-	assert_true(control_is_quiet(&fake_registry, NULL));
+	assert_true(control_pause_is_done(&fake_registry, NULL));
 	assert_state(waiting, CLIENT_WAITING);
 	control_resume(&fake_registry, NULL);
 	fake_turn();

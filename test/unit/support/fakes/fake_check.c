@@ -284,7 +284,7 @@ static void check_lookups(const struct pool *pool)
 	assert_int_equal(pool->lookups_waiting, waiting);
 	assert_int_equal(pool->lookups_running, running);
 	assert_int_equal(pool->looking_up, logins);
-	assert_true(HASH_CNT(by_what, pool->lookups_by_what) <= waiting);
+	assert_true(HASH_CNT(by_key, pool->lookups_by_key) <= waiting);
 }
 
 /* --- pools -------------------------------------------------------------------------------- */

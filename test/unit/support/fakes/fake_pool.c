@@ -219,7 +219,7 @@ void fake_forget(struct endpoint *endpoint)
 int fake_end(void **state)
 {
 	(void)state;
-	control_drop_all(&fake_registry, REASON_PROCESS_ENDS);
+	control_close_all(&fake_registry, REASON_PROCESS_ENDS);
 	fake_turn();
 	helper_free(fake_registry.derivations);
 	helper_free(fake_registry.system_users);

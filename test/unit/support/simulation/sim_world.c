@@ -508,7 +508,7 @@ static bool operator_acts(void)
 		control_kill_client(&fake_registry, link_number(link_of(client)));
 		break;
 	default:
-		control_rest(&fake_registry);
+		control_close_unused(&fake_registry);
 	}
 	return true;
 }
