@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Users who stand in no file are looked up by a query: auth_user, auth_query, auth_dbname.
+ * Looks up users that are in no file by a query: auth_user, auth_query, auth_dbname.
  *
- * The query runs in a pool like any other, as auth_user, by the extended protocol, for every
- * login anew. Nothing that clients chose is in force on its connection: their parameters are
- * never set there, and a server that a client has used before is made as new first, since that
- * one may have left a search_path, a role or a temporary pg_authid behind.
- * Protocol: "Message Flow", Extended Query.
+ * The query runs once for every login, as auth_user, on a server of an ordinary pool. Clients
+ * cannot influence it: their parameters are not set on this server, and a server that a client
+ * has used before is reset first, since its session may have a search_path, a role or a
+ * temporary pg_authid of the client. Protocol: "Message Flow", Extended Query.
  */
 #ifndef PGUSHER_SESSION_LOOKUP_AUTH_QUERY_H
 #define PGUSHER_SESSION_LOOKUP_AUTH_QUERY_H
@@ -14,15 +13,15 @@
 #include "model/registry.h"
 
 /*
- * As whom users of this database are looked up: its entry's auth_user, else the global one. NULL:
- * they are not. A database without an entry of its own, which is yet to be made, has none here.
+ * Returns the auth_user that looks up users of this database: of its entry, else the global
+ * one. Returns NULL if users are not looked up. The text belongs to the configuration.
  */
 const char *auth_query_user(
 	const struct registry *registry, const struct database_config *entry);
 
 /*
- * Look up who this client, AUTHENTICATING, says to be: it is LOOKING_UP now, and goes on with
- * client_login_found() or is closed; or it was closed at once.
+ * Look up this user for an AUTHENTICATING client. The client is LOOKING_UP when this returns,
+ * or was closed. It continues with login_steps.found, or is closed when the look-up fails.
  */
 void auth_query_begin(struct client_link *client, const char *user);
 

@@ -6,9 +6,9 @@
 #include "model/client_link.h"
 
 /*
- * Free the client's login, if it has one, and wipe the secrets in it. `state` is the state in which
- * the client logged in. What the login waits for (a look-up, a helper thread, an external
- * authority) is abandoned; the server of a look-up that nothing else waits for is closed.
+ * Free the client's login, if it has one, and wipe the secrets in it. `state` is the state in
+ * which the client logged in. Pending work of the login (a look-up, a helper thread, an
+ * external authority) is abandoned. The server of a look-up without other logins is closed.
  */
 void login_end(struct client_link *client, enum client_state state);
 

@@ -1,53 +1,66 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How a look-up is asked on a server: by the extended protocol, strictly.
+ * Runs a look-up on a server, by the extended protocol.
  *
- * What a server has to be told before the question proper goes out in the same write. Exactly the
- * answer that was asked for is taken; with anything else the server is closed, and if it has not
- * said a word of the answer yet another one is asked. Protocol: "Message Flow", Extended Query.
+ * Queries that have to run first are sent in the same write. The server must answer exactly as
+ * expected; after any other message it is closed. If it had not begun to answer the look-up,
+ * another server may run the look-up again. Protocol: "Message Flow", Extended Query.
  */
 #ifndef PGUSHER_SESSION_LOOKUP_LOOKUP_SERVER_H
 #define PGUSHER_SESSION_LOOKUP_LOOKUP_SERVER_H
 
 #include "session/pool/lookup.h"
 
-/* Parse, Bind, Describe, Execute: the unnamed statement and portal, everything as text. */
+/*
+ * Append Parse, Bind, Describe and Execute of this statement, unnamed, with `count` parameters.
+ * All values are in text format.
+ */
 void lookup_write_statement(
 	struct buffer *out, const char *sql, const char *const *values, unsigned count);
 
-/* Log that the server's answer is none that was asked for. Returns false. */
+/* Log that the answer of the server is invalid, and why. Returns false. */
 bool lookup_reject(const struct server_link *server, const char *what);
 
 /*
- * Have the login of an AUTHENTICATING or WELCOMING client wait for this look-up in that pool: it is
- * LOOKING_UP now, and the kind goes on with it or it is closed; or it was closed at once.
+ * Make the login of an AUTHENTICATING or WELCOMING client wait for a look-up of this kind in
+ * the pool. The client is LOOKING_UP when this returns, or was closed. The look-up itself
+ * starts at the end of the turn at the earliest. lookup_kind.finish continues the login.
  */
 void lookup_begin(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
 	const void *subject, const char *user);
 
-/* An idle server runs the look-up whose turn it is. It may be closed by this. */
+/*
+ * Run the look-up that lookup_next() has returned on this IDLE server, which may be closed when
+ * this returns.
+ */
 void lookup_run(struct lookup *lookup, struct server_link *server);
 
 enum lookup_progress {
-	LOOKUP_CONTINUES,
-	LOOKUP_IS_DONE, /* that was the last of it */
-	LOOKUP_FAILED, /* it is not what we asked for: close the server for that reason */
+	LOOKUP_CONTINUES, /* the answer has more messages */
+	LOOKUP_IS_DONE, /* the answer is complete: call lookup_done() */
+	LOOKUP_FAILED, /* close the server for the reason *why */
 };
 
-/* One message of the server, whole. */
+/* Judge a whole message of a LOOKING_UP server. */
 enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
 	const uint8_t *body, size_t length, enum reason *why);
 
-/* The server has answered all: it is released, and the logins go on. */
+/*
+ * The server has answered the look-up: return it to its pool, and continue the logins. The
+ * server and clients may be closed when this returns.
+ */
 void lookup_done(struct server_link *server);
 
-/* The server of a look-up is closed: another one may do, else its logins fail. */
+/*
+ * A server was closed for this reason. If it was running a look-up, queue the look-up again if
+ * another server may succeed, else close the clients of its logins.
+ */
 void lookup_server_closed(struct server_link *server, const struct failure *why);
 
-/* The client of a login is closing. */
+/* The client of this login is closing. Closes the server of a look-up without other logins. */
 void lookup_client_closed(struct login *login);
 
-/* No server will come for those who wait for one in this pool: close them. */
+/* Close the clients of all look-ups that wait for a server of this pool. */
 void lookup_refuse(struct pool *pool, const struct failure *why);
 
 #endif

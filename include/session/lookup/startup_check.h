@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a client asks for at its start is tried on a server before the client is let in, so that a
- * bad value is told at login, as PostgreSQL does, and a good one in the server's spelling.
+ * Checks the startup parameters of a client on a server before the login succeeds. So a login
+ * with an invalid value fails, as with PostgreSQL, and valid values are reported as the server
+ * spells them.
  *
- * A server of the client's own pool is asked to set the values for one transaction, so nothing of
- * it stays. What it took is remembered by the pool, and what the pool's welcome says anyway need
- * not be asked. With startup_parameters=strict, and for replication, nobody is asked.
+ * A server of the client's pool sets the values for one transaction only
+ * (lookup/startup_query). The pool caches values that were accepted. Values that equal the
+ * pool's welcome are not checked, and neither are clients of replication, or any client with
+ * startup_parameters=strict.
  */
 #ifndef PGUSHER_SESSION_LOOKUP_STARTUP_CHECK_H
 #define PGUSHER_SESSION_LOOKUP_STARTUP_CHECK_H
@@ -13,9 +15,9 @@
 #include "model/registry.h"
 
 /*
- * Settle the parameters of a client, AUTHENTICATING or WELCOMING, whose pool knows its welcome.
- * False: they are asked for, and it is LOOKING_UP and goes on with client_login_checked(); or it
- * was closed.
+ * Check the parameters of an AUTHENTICATING or WELCOMING client; its pool must have a welcome.
+ * Returns true if they are valid, and the login can go on. Returns false if the client was
+ * closed, or is LOOKING_UP and continues with login_steps.checked.
  */
 bool startup_check_begin(struct client_link *client);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Opening server connections within every limit, and what is remembered of attempts that failed.
+ * Opens server connections within all limits, and pauses after attempts that failed.
  */
 #ifndef PGUSHER_SESSION_POOL_LAUNCH_H
 #define PGUSHER_SESSION_POOL_LAUNCH_H
@@ -8,20 +8,23 @@
 #include "model/registry.h"
 
 /*
- * Open a connection for the pool if every limit allows: one attempt at a time, a pause after a
- * failed one, pool size, reserve, limits of database and user (evicting the least recently used
- * idle server there). top_up: only for min_pool_size, which never evicts and never takes from
- * the reserve. False when nothing was opened.
+ * Open a connection for the pool if all limits allow it: one login at a time, the pause after a
+ * failed one, pool size, reserve, limits of the database and the user. If one of the latter two
+ * is reached, the least recently used idle server that counts there is closed to make room.
+ * top_up: the connection is only for min_pool_size, so no server is closed and the reserve is
+ * not used. Returns false if no connection was opened.
  */
 bool launch_server(struct pool *pool, bool top_up);
 
 /*
- * Open one for a client of replication, which waits for it: idle servers of the pool make room if
- * it is full. What a server refused to others need not hold for it. False when nothing was opened.
+ * Open a connection for this client, which wants replication and waits for its own server. If
+ * the pool is full, idle servers of it are closed. An ErrorResponse to other logins of the pool
+ * causes no pause, since it may not apply to replication. Returns false if no connection was
+ * opened.
  */
 bool launch_for_replication(struct client_link *client);
 
-/* Did the last attempt fail so recently that the next one has to wait? */
+/* Returns true if the last attempt has failed and the next one is not due yet. */
 bool launch_must_pause(const struct pool *pool);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Logins that have to ask a server something: what they ask, in which order, and for how many of
- * them a pool has servers at the same time.
+ * Look-ups: queries of our own that client logins wait for. This is their queue, which limits
+ * how many servers of a pool run look-ups at the same time.
  *
- * A look-up is of a kind: who somebody is (session/lookup/auth_query), or whether values are good
- * (session/lookup/startup_check). Logins that want to know the same before it was sent share it: the query still
- * runs after each of them came. Its logins own it: the last one that leaves takes it along. How
- * a server is asked is session/lookup/lookup_server's.
+ * There are two kinds: which user a client is (lookup/auth_query), and whether startup
+ * parameters are valid (lookup/startup_check). Logins with the same question share a look-up as
+ * long as its query has not been sent, so that the query always runs after each of them has
+ * arrived. A look-up belongs to its logins: it is freed with the last of them.
+ * lookup/lookup_server runs it on a server.
  */
 #ifndef PGUSHER_SESSION_POOL_LOOKUP_H
 #define PGUSHER_SESSION_POOL_LOOKUP_H
@@ -18,94 +19,108 @@ TAILQ_HEAD(login_list, login);
 
 struct lookup;
 
-/* What happened to a look-up that the server answers with an error. */
+/* What follows from an ErrorResponse of the server to a look-up. */
 enum lookup_error {
-	LOOKUP_ERROR_IS_ANSWER, /* that was the answer */
-	LOOKUP_ERROR_CLOSES, /* the server is not to be trusted with another one */
+	LOOKUP_ERROR_IS_ANSWER, /* the error answers the question: the server stays in use */
+	LOOKUP_ERROR_CLOSES, /* close the server */
 };
 
-/* What is peculiar to a kind of look-up. */
+/* What the two kinds of look-ups do differently. */
 struct lookup_kind {
 	const char *name; /* for the log */
-	/* The subject is held, and let go of; NULL: it need not be. */
-	const void *(*hold)(const void *subject);
-	void (*let_go)(const void *subject);
+	/* Take and drop a reference to the subject; both NULL: the subject is not counted. */
+	const void *(*ref)(const void *subject);
+	void (*unref)(const void *subject);
 	/*
-	 * Append queries that have to come first; returns how many, each with a ReadyForQuery of
-	 * its own.
+	 * Append the queries that have to run before the look-up. Returns their number; each is
+	 * answered by its own ReadyForQuery.
 	 */
-	unsigned (*prepare)(struct server_link *server, struct buffer *out);
-	/* One more of these has ended: lookup->preludes are left. False: no memory. */
-	bool (*fit)(struct server_link *server);
+	unsigned (*write_preludes)(struct server_link *server, struct buffer *out);
 	/*
-	 * Append statements, each by lookup_write_statement(), without the Sync behind them;
-	 * returns how many.
+	 * One of these queries has ended; lookup->preludes of them are left. Returns false when
+	 * out of memory.
 	 */
-	unsigned (*ask)(const struct lookup *lookup, const struct server_link *server,
+	bool (*prelude_done)(struct server_link *server);
+	/*
+	 * Append the statements, each by lookup_write_statement(), without the Sync after them.
+	 * Returns their number.
+	 */
+	unsigned (*write)(const struct lookup *lookup, const struct server_link *server,
 		struct buffer *out);
-	/* How many columns the result of one has. */
+	/* Returns the number of columns that the result of a statement has. */
 	unsigned (*columns)(const struct lookup *lookup, unsigned statement);
-	/* A row of that result. False: the server is none to be trusted. */
+	/* Read a row of that result. Returns false if it is invalid: the server is closed. */
 	bool (*take_row)(struct server_link *server, unsigned statement, const uint8_t *body,
 		size_t length);
-	/* The server says that it cannot be done. */
+	/* The server has answered a statement by this ErrorResponse. */
 	enum lookup_error (*take_error)(
 		struct server_link *server, const struct report *report);
-	/* It has ended well: take the logins out one by one, and on with them. */
+	/*
+	 * The server has answered everything. Take the logins with lookup_take_login() until it
+	 * returns NULL, and continue each of them.
+	 */
 	void (*finish)(struct lookup *lookup);
-	enum reason broken; /* why a server is closed that answers something else */
-	/* What the logins are told then; REASON_COUNT: what became of the server. */
+	enum reason broken; /* closes a server with any other answer */
+	/* Closes the clients in that case; REASON_COUNT: the reason that closed the server. */
 	enum reason failure;
 };
 
 struct lookup {
 	TAILQ_ENTRY(lookup) in_queue; /* of the pool, while it waits */
 	UT_hash_handle by_key; /* likewise */
-	struct pool *pool; /* that asks */
-	struct server_link *server; /* runs it; NULL: it waits, or is over */
-	struct login_list logins; /* never empty but at its end */
-	usec_t since; /* the first of them came */
-	usec_t started; /* the server was asked; valid while it has one */
-	bool queued; /* stands in the pool's queue */
-	bool answered; /* the server has begun to answer */
-	unsigned preludes; /* queries before the look-up proper that have not ended yet */
-	unsigned statements, step; /* of the answer: see session/lookup/lookup_server */
-	/* What auth_query has found. */
-	struct credential *credential; /* counted: of the last row; NULL: none has come */
-	char name[CLIENT_USER_NAME_MAX + 1]; /* likewise: who it really is */
-	/* What a proof has found. */
-	struct parameters *canonical; /* counted; NULL: nothing yet */
-	struct failure refusal; /* valid if refused: what the server says */
+	struct pool *pool; /* a server of this pool runs it */
+	struct server_link *server; /* runs it; NULL: it waits, or has ended */
+	struct login_list logins; /* never empty before the end */
+	usec_t since; /* arrival of the first login */
+	usec_t started; /* when the query was sent; valid while it has a server */
+	bool queued; /* in pool.lookups */
+	bool answered; /* the server has begun to answer the look-up itself */
+	unsigned preludes; /* queries before the look-up that have not ended */
+	unsigned statements, step; /* of the answer: see lookup/lookup_server */
+	/* Result of auth_query. */
+	struct credential *credential; /* counted: of the last row; NULL: no row yet */
+	/* The user name of that row; of startup_check: an unknown parameter, or empty. */
+	char name[CLIENT_USER_NAME_MAX + 1];
+	/* Result of startup_check. */
+	struct parameters *canonical; /* values as the server spells them; counted, or NULL */
+	struct failure refusal; /* valid if refused: from the ErrorResponse of the server */
 	bool refused;
-	/* What is asked; these three in one piece are the key of by_key. */
+	/* The question. These three members in one piece are the key of by_key. */
 	const struct lookup_kind *kind;
-	const void *subject; /* auth_query: the database; proof: the values, counted */
-	char user[]; /* auth_query: whom they said to be */
+	const void *subject; /* auth_query: the database; startup_check: the values, counted */
+	char user[]; /* auth_query: the user name of the StartupMessage */
 };
 
 /*
- * Have the client's login wait for the answer. The kind says whether the subject has to be held.
- * False: no memory.
+ * Make the login of this client wait for a look-up in this pool: a queued one with the same
+ * question, else a new one at the end of the queue. Returns false when out of memory.
  */
 bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
 	const void *subject, const char *user);
 
-/* The one whose turn it is to get a server; NULL: none waits, or enough of them have one. */
+/* Returns the look-up that may get the next server; NULL: none waits, or enough of them run. */
 struct lookup *lookup_next(const struct pool *pool);
 
-/* The first of the queue has a server now. */
+/* Take the look-up out of the queue: this server runs it from now on. */
 void lookup_start(struct lookup *lookup, struct server_link *server);
 
-/* Its server was none: it is the first of the queue again. */
+/* Take the look-up from its server, which could not run it, and put it first in the queue. */
 void lookup_requeue(struct lookup *lookup);
 
-/* It has ended with its server: it stands nowhere any more. */
+/* Take the look-up out of the queue, or from its server. It keeps its logins. */
 void lookup_end(struct lookup *lookup);
 
-/* The first login that has not left yet, which leaves it now; NULL: none, and it is freed. */
+/*
+ * Remove the first login of a look-up that has ended, and return it. Returns NULL if no login
+ * was left; the look-up is freed then.
+ */
 struct login *lookup_take_login(struct lookup *lookup);
 
-/* The login's client is closing. Returns the server that works in vain then, or NULL. */
+/*
+ * The client of this login is closing: remove the login from its look-up, if it has one. A
+ * look-up without logins is freed. Returns the server that was running it, which the caller
+ * closes; else NULL.
+ */
 struct server_link *lookup_remove_login(struct login *login);
 
 #endif

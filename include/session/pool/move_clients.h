@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Moves clients to the pool that is theirs when a reload has changed as whom their database logs
- * in to its servers.
+ * Moves clients to another pool after a reload has changed the user with which their database
+ * logs in to servers.
  *
- * Nobody is cut: those with a server keep it to the end of their transaction or session and go
- * over when they next need one. What they leave behind is dropped once nobody is in it.
+ * No client is closed: a client with a server keeps it until the end of its transaction or
+ * session, and moves when it next needs a server. The old pool is dropped when it has no
+ * clients left.
  */
 #ifndef PGUSHER_SESSION_POOL_MOVE_CLIENTS_H
 #define PGUSHER_SESSION_POOL_MOVE_CLIENTS_H
 
 #include "model/registry.h"
 
-/* The database has another forced user, none any more, or one for the first time. */
+/* The forced user of the database has changed, was removed, or was set for the first time. */
 void move_clients_of_database(struct registry *registry, struct database *database);
 
-/* Look once more who may go over, and whether the pool is still one that was left behind. */
+/* Move the clients of this pool that can move, and set pool.left_behind again. */
 void move_clients_of_pool(struct pool *pool);
 
 /*
- * An IDLE, WAITING or WELCOMING client: move it to its own pool if it stands in another one.
- * Without memory it stays where it is.
+ * Move an IDLE, WAITING, WELCOMING or LAUNCHING client to the pool that it belongs to, if it is
+ * in another one. When out of memory the client stays in its pool.
  */
 void move_clients_one(struct client_link *client);
 

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Cancel requests whose key another process has given out (SO_REUSEPORT lets several share a
- * port): they are passed on to it, each over a connection of its own.
+ * Forwards cancel requests with a key that another process has issued (with SO_REUSEPORT
+ * several processes share a port), each over a connection of its own.
  *
- * A key says in its second and third byte who gave it out, and in the last two bits of its eighth
- * how often it may still be passed on.
+ * The second and third byte of a key are the peer_id of the process that issued it; the last
+ * two bits of its eighth byte count how often the request may be forwarded.
  */
 #ifndef PGUSHER_SESSION_POOL_PEERING_H
 #define PGUSHER_SESSION_POOL_PEERING_H
 
 #include "model/peer.h"
 
-/* Does the key belong to another process, as far as it says so itself? */
+/* Returns true if the key has the peer_id of another process. Keys are not authenticated. */
 bool peering_is_foreign(const struct registry *registry, const uint8_t *key, size_t length);
 
-/* Pass the request on, or close the client that brought it. */
+/*
+ * Queue the cancel request of this client for the peer that issued the key. The client is
+ * closed if that peer is not configured, has too many requests, or the key must not be
+ * forwarded again.
+ */
 void peering_forward(struct client_link *client, const uint8_t *key, size_t length);
 
-/* Regular upkeep: tries that came to nothing are made again. */
+/* Regular upkeep: try again to connect to peers for which requests wait. */
 void peering_work(struct registry *registry);
 
-/* The configuration has changed: forget peers that are gone, and turn to where others are now. */
+/* The configuration has changed: free peers that were removed, and use the new addresses. */
 void peering_apply(struct registry *registry);
 
-/* Connections to peers, in any state. */
+/* Returns the number of connections to peers, in any state. */
 unsigned peering_count_servers(const struct registry *registry);
 
-/* Close all of them, and whoever waits for them. */
+/* Close all connections to peers, and the clients with requests that wait for one. */
 void peering_drop_all(struct registry *registry, enum reason reason);
 
 #endif

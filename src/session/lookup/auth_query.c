@@ -9,12 +9,12 @@
 #include "wire/row.h"
 #include "wire/writer.h"
 
-/* What makes a session as new as the protocol can; connect_query follows it as after a login. */
-static const char make_new[] = "DISCARD ALL";
+/* Resets the session of a server. connect_query runs after it, as after a login. */
+static const char reset_query[] = "DISCARD ALL";
 
 enum { RESULT_COLUMNS = 2 };
 
-/* --- whom, where and how ------------------------------------------------------------------ */
+/* --- where to look up --------------------------------------------------------------------- */
 
 static const char *first_of(const char *own, const char *global)
 {
@@ -29,7 +29,10 @@ const char *auth_query_user(
 	return first_of(entry->auth_user, registry->process->settings->auth_user);
 }
 
-/* The database to ask in; NULL: there is none, and the client was closed for it. */
+/*
+ * Returns the database to run the query in, or NULL if there is none; the client was closed
+ * then.
+ */
 static struct database *find_target(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -90,26 +93,26 @@ static const char *query_of(const struct lookup *lookup)
 	return own ? own : lookup->pool->registry->process->settings->auth_query;
 }
 
-static unsigned prepare(struct server_link *server, struct buffer *out)
+static unsigned write_preludes(struct server_link *server, struct buffer *out)
 {
 	const char *connect_query = server->link.pool->database->config->connect_query;
 
 	if (!server->touched)
 		return 0;
-	writer_query(out, make_new);
+	writer_query(out, reset_query);
 	if (!connect_query)
 		return 1;
 	writer_query(out, connect_query);
 	return 2;
 }
 
-static bool fit(struct server_link *server)
+static bool prelude_done(struct server_link *server)
 {
 	server->touched = server->lookup->preludes > 0;
 	return !parameters_has_followed(server->link.parameters) || followed_forget(server);
 }
 
-static unsigned ask(
+static unsigned write_query(
 	const struct lookup *lookup, const struct server_link *server, struct buffer *out)
 {
 	const char *user = lookup->user;
@@ -128,7 +131,9 @@ static unsigned columns(const struct lookup *lookup, unsigned statement)
 	return RESULT_COLUMNS;
 }
 
-/* Of several rows the last one counts. False: none that can be meant. */
+/*
+ * The last of several rows counts. Returns false if the row is invalid, or when out of memory.
+ */
 static bool take_row(
 	struct server_link *server, unsigned statement, const uint8_t *body, size_t length)
 {
@@ -145,7 +150,7 @@ static bool take_row(
 		(secret->length > 0 && memchr(secret->data, '\0', secret->length)))
 		return lookup_reject(server, "text with a NUL in it");
 	credential_unref(lookup->credential);
-	/* NULL is no word that somebody could guess: see struct credential. */
+	/* With NULL no password is right: see struct credential. */
 	lookup->credential = credential_new(secret->data, secret->length);
 	memset(lookup->name, 0, sizeof(lookup->name));
 	memcpy(lookup->name, name->data,
@@ -153,7 +158,7 @@ static bool take_row(
 	return lookup->credential != NULL;
 }
 
-/* The server's words are for the log only. */
+/* The text of the error goes to the log only, not to clients. */
 static enum lookup_error take_error(struct server_link *server, const struct report *report)
 {
 	link_log_repeated(&server->link, LEVEL_ERROR, "S: error in auth_query: %s: %s",
@@ -162,7 +167,7 @@ static enum lookup_error take_error(struct server_link *server, const struct rep
 	return LOOKUP_ERROR_CLOSES;
 }
 
-/* --- what comes of it --------------------------------------------------------------------- */
+/* --- the result --------------------------------------------------------------------------- */
 
 static void refuse_unknown(struct client_link *client, const char *user)
 {
@@ -186,9 +191,9 @@ static void finish(struct lookup *lookup)
 
 static const struct lookup_kind kind = {
 	.name = "auth_query",
-	.prepare = prepare,
-	.fit = fit,
-	.ask = ask,
+	.write_preludes = write_preludes,
+	.prelude_done = prelude_done,
+	.write = write_query,
 	.columns = columns,
 	.take_row = take_row,
 	.take_error = take_error,

@@ -13,7 +13,7 @@
 #include "wire/row.h"
 #include "wire/writer.h"
 
-/* The answer to one statement, step by step; rows may come before the last. */
+/* The messages that answer one statement, in order. Before the last come the rows. */
 static const uint8_t steps[] = {
 	PQ_PARSE_COMPLETE,
 	PQ_BIND_COMPLETE,
@@ -23,7 +23,7 @@ static const uint8_t steps[] = {
 
 enum { STEPS = sizeof(steps), STEP_OF_ROWS = STEPS - 1 };
 
-/* --- before there is a server ------------------------------------------------------------- */
+/* --- into the queue ----------------------------------------------------------------------- */
 
 void lookup_begin(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
 	const void *subject, const char *user)
@@ -41,7 +41,7 @@ void lookup_begin(struct client_link *client, struct pool *pool, const struct lo
 	client_enter(client, CLIENT_LOOKING_UP);
 	stream_pause(&client->link.stream);
 	client_limits_start(client);
-	/* At the end of the turn, so that all who came in it share what they have in common. */
+	/* Start at the end of the turn, so that all logins of this turn can share look-ups. */
 	pool_needs_work(pool);
 }
 
@@ -83,8 +83,8 @@ void lookup_write_statement(
 	write_portal_message(out, PQ_EXECUTE, "", every_row, sizeof(every_row));
 }
 
-/* The time for which its logins may take is that of a login again. */
-static void start_clocks(const struct lookup *lookup)
+/* The clients no longer wait for a server: the time limit for logins counts again. */
+static void start_limits(const struct lookup *lookup)
 {
 	const struct login *login;
 
@@ -99,8 +99,8 @@ void lookup_run(struct lookup *lookup, struct server_link *server)
 
 	lookup->step = 0;
 	buffer_init(&message);
-	lookup->preludes = lookup->kind->prepare(server, &message);
-	lookup->statements = lookup->kind->ask(lookup, server, &message);
+	lookup->preludes = lookup->kind->write_preludes(server, &message);
+	lookup->statements = lookup->kind->write(lookup, server, &message);
 	writer_message(&message, PQ_SYNC, NULL, 0);
 	server_enter(server, SERVER_LOOKING_UP);
 	server->transaction_status = 0;
@@ -111,7 +111,7 @@ void lookup_run(struct lookup *lookup, struct server_link *server)
 			STREAM_SENT_NOT;
 	buffer_free(&message);
 	if (sent)
-		start_clocks(lookup);
+		start_limits(lookup);
 	else
 		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
 }
@@ -152,7 +152,7 @@ static bool take_step(
 	return true;
 }
 
-/* Class 57 is the server's operator's: another server will do. */
+/* With an error of class 57P (operator intervention) another server may succeed. */
 static enum lookup_progress take_error(
 	struct server_link *server, const uint8_t *body, size_t length, enum reason *why)
 {
@@ -172,7 +172,7 @@ static enum lookup_progress take_error(
 	}
 	if (lookup->kind->take_error(server, &report) == LOOKUP_ERROR_CLOSES)
 		return LOOKUP_FAILED;
-	/* Protocol: "Message Flow", Extended Query: it is silent up to the Sync. */
+	/* Protocol: "Message Flow", Extended Query: it ignores messages up to the Sync. */
 	lookup->answered = true;
 	lookup->step = all_steps(lookup);
 	return LOOKUP_CONTINUES;
@@ -187,7 +187,7 @@ static enum lookup_progress take_ready(
 		return LOOKUP_FAILED;
 	if (lookup->preludes > 0) {
 		lookup->preludes--;
-		return lookup->kind->fit(server) ? LOOKUP_CONTINUES : LOOKUP_FAILED;
+		return lookup->kind->prelude_done(server) ? LOOKUP_CONTINUES : LOOKUP_FAILED;
 	}
 	return lookup->step == all_steps(lookup) ? LOOKUP_IS_DONE : LOOKUP_FAILED;
 }
@@ -202,14 +202,14 @@ enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
 		return take_error(server, body, length, why);
 	if (type == PQ_READY_FOR_QUERY)
 		return take_ready(server, body, length);
-	/* What the queries before it have to say is not for us. */
+	/* Answers of the queries before the look-up are not needed. */
 	if (lookup->preludes > 0)
 		return LOOKUP_CONTINUES;
 	lookup->answered = true;
 	return take_step(server, type, body, length) ? LOOKUP_CONTINUES : LOOKUP_FAILED;
 }
 
-/* --- what comes of it --------------------------------------------------------------------- */
+/* --- the result --------------------------------------------------------------------------- */
 
 static void fail(struct lookup *lookup, const struct failure *why)
 {
@@ -232,10 +232,10 @@ void lookup_done(struct server_link *server)
 }
 
 /*
- * Would another server have known? One that was there before and died unheard, or that could not
- * be made fit, says nothing of the look-up.
+ * Returns true if the look-up may succeed on another server: this one sent no answer to it, and
+ * either is an older connection that has broken, or has failed in a query before the look-up.
  */
-static bool deserves_another(const struct lookup *lookup, const struct server_link *server,
+static bool may_retry(const struct lookup *lookup, const struct server_link *server,
 	const struct failure *why)
 {
 	if (lookup->answered)
@@ -248,13 +248,13 @@ static bool deserves_another(const struct lookup *lookup, const struct server_li
 void lookup_server_closed(struct server_link *server, const struct failure *why)
 {
 	struct lookup *lookup = server->lookup;
-	struct failure told;
+	struct failure hidden;
 
 	if (!lookup)
 		return;
-	if (deserves_another(lookup, server, why)) {
+	if (may_retry(lookup, server, why)) {
 		lookup_requeue(lookup);
-		start_clocks(lookup);
+		start_limits(lookup);
 		return;
 	}
 	lookup_end(lookup);
@@ -262,8 +262,8 @@ void lookup_server_closed(struct server_link *server, const struct failure *why)
 		fail(lookup, why);
 		return;
 	}
-	told = failure_of(lookup->kind->failure);
-	fail(lookup, &told);
+	hidden = failure_of(lookup->kind->failure);
+	fail(lookup, &hidden);
 }
 
 void lookup_client_closed(struct login *login)

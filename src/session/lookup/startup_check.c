@@ -13,9 +13,9 @@
 #include "session/parameters/welcome_message.h"
 #include "wire/parameter_values.h"
 
-/* --- what comes of it --------------------------------------------------------------------- */
+/* --- the result --------------------------------------------------------------------------- */
 
-/* Did this name stand in the client's options, rather than beside them? */
+/* Returns true if the client has set this name in `options`, not as a parameter of its own. */
 static bool was_in_options(const struct login *login, const char *name)
 {
 	const struct buffer *names = &login->option_names;
@@ -46,11 +46,11 @@ static struct failure refusal_of(const struct lookup *lookup, struct client_link
 		name);
 }
 
-/* The client has the server's spelling from now on. False: it was closed. */
-static bool take_over(struct client_link *client, const struct parameters *spelt)
+/* Give the client the values as the server spells them. Returns false if it was closed. */
+static bool adopt_values(struct client_link *client, const struct parameters *canonical)
 {
 	struct parameters *set = parameters_merge(
-		link_registry(&client->link)->parameters, client->link.parameters, spelt);
+		link_registry(&client->link)->parameters, client->link.parameters, canonical);
 
 	parameter_sync_log_spelling(client, set);
 	if (!link_take_parameters(&client->link, set)) {
@@ -75,7 +75,7 @@ static void finish(struct lookup *lookup)
 			const struct failure why = refusal_of(lookup, client);
 
 			client_close(client, &why);
-		} else if (take_over(client, lookup->canonical ? lookup->canonical : set)) {
+		} else if (adopt_values(client, lookup->canonical ? lookup->canonical : set)) {
 			client->login->steps->checked(client);
 		}
 	}
@@ -83,11 +83,11 @@ static void finish(struct lookup *lookup)
 
 static const struct lookup_kind kind = {
 	.name = "startup parameters",
-	.hold = startup_query_hold,
-	.let_go = startup_query_release,
-	.prepare = startup_query_prepare,
-	.fit = startup_query_fit,
-	.ask = startup_query_ask,
+	.ref = startup_query_ref,
+	.unref = startup_query_unref,
+	.write_preludes = startup_query_write_preludes,
+	.prelude_done = startup_query_prelude_done,
+	.write = startup_query_write,
 	.columns = startup_query_columns,
 	.take_row = startup_query_take_row,
 	.take_error = startup_query_take_error,
@@ -96,7 +96,7 @@ static const struct lookup_kind kind = {
 	.failure = REASON_COUNT,
 };
 
-/* --- who has to ask ----------------------------------------------------------------------- */
+/* --- what has to be checked --------------------------------------------------------------- */
 
 static bool is_exempt(const struct client_link *client)
 {
@@ -105,42 +105,47 @@ static bool is_exempt(const struct client_link *client)
 		STARTUP_FOLLOW;
 }
 
-/* Any server takes it: it has been cleaned. */
-static bool is_name(const struct parameter_table *table, unsigned index)
+/* application_name is never checked: clean_name() makes every value valid. */
+static bool is_application_name(const struct parameter_table *table, unsigned index)
 {
 	return strcmp(parameter_name(table, index), "application_name") == 0;
 }
 
-/* Do servers begin with this value? Names, of applications or in lists, have letters of their own. */
-static bool is_usual(const struct parameter_table *table, unsigned index, const char *value,
-	const char *usual)
+/*
+ * Returns true if servers begin with this value. Case matters only in application_name and in
+ * lists of names.
+ */
+static bool is_initial(const struct parameter_table *table, unsigned index, const char *value,
+	const char *initial)
 {
-	if (!value || !usual)
+	if (!value || !initial)
 		return false;
-	if (parameter_is_name_list(parameter_name(table, index)) || is_name(table, index))
-		return strcmp(value, usual) == 0;
-	return strcasecmp(value, usual) == 0;
+	if (parameter_is_name_list(parameter_name(table, index)) ||
+		is_application_name(table, index))
+		return strcmp(value, initial) == 0;
+	return strcasecmp(value, initial) == 0;
 }
 
-/* The values in question: none that the welcome has anyway. NULL: no memory. Counted. */
-static struct parameters *doubtful(
+/* Returns the values that differ from the welcome. Counted; NULL when out of memory. */
+static struct parameters *values_to_check(
 	const struct parameters *asked, const struct parameters *welcome)
 {
 	struct parameter_table *table = parameters_table(asked);
-	struct parameter_values values, usual;
+	struct parameter_values values, initial;
 
 	parameter_values_read(asked, &values);
-	parameter_values_read(welcome, &usual);
+	parameter_values_read(welcome, &initial);
 	for (unsigned i = 0; i < parameter_count(table); i++) {
 		const char **value = &values.tracked[i];
 
-		if (is_name(table, i) || is_usual(table, i, *value, usual.tracked[i]))
+		if (is_application_name(table, i) ||
+			is_initial(table, i, *value, initial.tracked[i]))
 			*value = NULL;
 	}
 	return parameter_values_intern(table, &values);
 }
 
-/* What the pool's servers do not report is followed like anything else. */
+/* Parameters that the servers of the pool do not report become followed ones. */
 static bool follow_unreported(struct client_link *client)
 {
 	return link_take_parameters(&client->link,
@@ -148,32 +153,35 @@ static bool follow_unreported(struct client_link *client)
 			client->link.parameters, client->link.pool->welcome));
 }
 
-/* Who asks for what the welcome has anyway, be it in other letters, has it as servers spell it. */
-static bool spell_as_welcome(struct client_link *client)
+/* Values that differ from the welcome only in case get the spelling of the welcome. */
+static bool adopt_welcome_spelling(struct client_link *client)
 {
 	struct parameter_table *table = link_registry(&client->link)->parameters;
-	struct parameter_values values, usual;
+	struct parameter_values values, initial;
 	struct parameters *set;
 
 	parameter_values_read(client->link.parameters, &values);
-	parameter_values_read(client->link.pool->welcome, &usual);
+	parameter_values_read(client->link.pool->welcome, &initial);
 	for (unsigned i = 0; i < parameter_count(table); i++) {
-		if (is_usual(table, i, values.tracked[i], usual.tracked[i]))
-			values.tracked[i] = usual.tracked[i];
+		if (is_initial(table, i, values.tracked[i], initial.tracked[i]))
+			values.tracked[i] = initial.tracked[i];
 	}
 	set = parameter_values_intern(table, &values);
 	parameter_sync_log_spelling(client, set);
 	return link_take_parameters(&client->link, set);
 }
 
-/* They have to be asked for, unless the pool knows them. False: it waits, or was closed. */
-static bool prove(struct client_link *client, const struct parameters *asked)
+/*
+ * Check the values, unless the pool has cached them. Returns false if the client waits for a
+ * look-up, or was closed.
+ */
+static bool check_values(struct client_link *client, const struct parameters *asked)
 {
 	struct pool *pool = client->link.pool;
-	const struct parameters *spelt = checked_parameters_find(&pool->checked, asked);
+	const struct parameters *canonical = checked_parameters_find(&pool->checked, asked);
 
-	if (spelt)
-		return take_over(client, spelt);
+	if (canonical)
+		return adopt_values(client, canonical);
 	if (!client_login_send_sasl_final(client))
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 	else
@@ -181,7 +189,7 @@ static bool prove(struct client_link *client, const struct parameters *asked)
 	return false;
 }
 
-/* It may be any bytes, and nobody need be asked what becomes of them. */
+/* Replace bytes in application_name as the server would. */
 static bool clean_name(struct client_link *client)
 {
 	struct parameter_table *table = link_registry(&client->link)->parameters;
@@ -205,15 +213,15 @@ bool startup_check_begin(struct client_link *client)
 
 	if (is_exempt(client))
 		return true;
-	if (follow_unreported(client) && spell_as_welcome(client) && clean_name(client))
-		asked = doubtful(client->link.parameters, client->link.pool->welcome);
+	if (follow_unreported(client) && adopt_welcome_spelling(client) && clean_name(client))
+		asked = values_to_check(client->link.parameters, client->link.pool->welcome);
 	if (!asked) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
 	none = parameters_empty(parameters_table(asked));
 	if (asked != none)
-		good = prove(client, asked);
+		good = check_values(client, asked);
 	parameters_unref(none);
 	parameters_unref(asked);
 	return good;

@@ -16,26 +16,26 @@
 #include "wire/writer.h"
 
 enum {
-	/* Values that are asked for in one statement. */
-	WISHES_MAX = PARAMETERS_MAX + PARAMETERS_FOLLOWED_MAX,
-	/* Characters of an answer; a longer one is not taken for the server's spelling. */
+	/* Values that are checked by one statement. */
+	VALUES_MAX = PARAMETERS_MAX + PARAMETERS_FOLLOWED_MAX,
+	/* Longest value in an answer; of a longer value the client's own spelling is kept. */
 	SPELLING_MAX = 128,
 };
 
-/* One value that is asked for. */
-struct wish {
+/* One value to be checked. */
+struct checked_value {
 	const char *name, *value;
-	int index; /* in the table; -1: it is followed */
+	int index; /* in the parameter table; -1: a followed parameter */
 };
 
-/* --- what is asked ------------------------------------------------------------------------ */
+/* --- the values --------------------------------------------------------------------------- */
 
-const void *startup_query_hold(const void *subject)
+const void *startup_query_ref(const void *subject)
 {
 	return parameters_ref((struct parameters *)subject);
 }
 
-void startup_query_release(const void *subject)
+void startup_query_unref(const void *subject)
 {
 	parameters_unref((struct parameters *)subject);
 }
@@ -45,8 +45,11 @@ static unsigned encoding_index(const struct parameter_table *table)
 	return (unsigned)parameter_index(table, "client_encoding");
 }
 
-/* What stands in the set but the encoding, in the order in which it can be set. */
-static unsigned list_wishes(const struct parameters *set, struct wish wishes[WISHES_MAX])
+/*
+ * List the values of the set except client_encoding, in the order in which they can be set.
+ * Returns their number.
+ */
+static unsigned list_values(const struct parameters *set, struct checked_value list[VALUES_MAX])
 {
 	const struct parameter_table *table = parameters_table(set);
 	struct parameter_values values;
@@ -55,19 +58,20 @@ static unsigned list_wishes(const struct parameters *set, struct wish wishes[WIS
 	parameter_values_read(set, &values);
 	for (i = 0; i < parameter_count(table); i++) {
 		if (values.tracked[i] && i != encoding_index(table))
-			wishes[count++] = (struct wish){
+			list[count++] = (struct checked_value){
 				parameter_name(table, i), values.tracked[i], (int)i};
 	}
 	parameter_values_put_identity_last(&values);
 	for (i = 0; i < values.count; i++)
-		wishes[count++] =
-			(struct wish){values.followed[i].name, values.followed[i].value, -1};
+		list[count++] = (struct checked_value){
+			values.followed[i].name, values.followed[i].value, -1};
 	return count;
 }
 
 /*
- * The encoding in which the values are to be read: the client's. NULL: the server has it already,
- * and nobody asks whether it is one.
+ * Returns the client_encoding to set first, so that the server reads the values in the encoding
+ * of the client. Returns NULL if the server has this encoding already and it need not be
+ * checked.
  */
 static const char *encoding_to_set(
 	const struct lookup *lookup, const struct server_link *server)
@@ -76,21 +80,22 @@ static const char *encoding_to_set(
 				*welcome = lookup->pool->welcome;
 	const unsigned index = encoding_index(parameters_table(set));
 	const char *asked = parameters_get(set, index);
-	const char *usual = welcome ? parameters_get(welcome, index) : NULL;
+	const char *initial = welcome ? parameters_get(welcome, index) : NULL;
 	const char *present = parameters_get(server->link.parameters, index);
 
-	if (asked || !usual || (present && strcasecmp(usual, present) == 0))
+	if (asked || !initial || (present && strcasecmp(initial, present) == 0))
 		return asked;
-	return usual;
+	return initial;
 }
 
 /* --- to the server ------------------------------------------------------------------------ */
 
 /*
- * What the server should have before it is asked: nothing of what others follow, and the DateStyle
- * that it began with, since one that names no order of day and month leaves that as it is.
+ * Returns the parameters that the server must have before the check: no followed parameters of
+ * other clients, and the DateStyle that it began with, since a DateStyle without an order of
+ * day and month keeps the present order. Counted; NULL when out of memory.
  */
-static struct parameters *base_of(const struct server_link *server)
+static struct parameters *initial_parameters(const struct server_link *server)
 {
 	struct parameter_table *table = link_registry(&server->link)->parameters;
 	const struct parameters *present = server->link.parameters;
@@ -107,10 +112,10 @@ static struct parameters *base_of(const struct server_link *server)
 	return base;
 }
 
-/* What others have set is taken back first: a role, say, or a statement_timeout. */
-unsigned startup_query_prepare(struct server_link *server, struct buffer *out)
+/* Undo what other clients have set: a role or a statement_timeout, for example. */
+unsigned startup_query_write_preludes(struct server_link *server, struct buffer *out)
 {
-	struct parameters *base = base_of(server);
+	struct parameters *base = initial_parameters(server);
 	struct buffer sql = {0};
 	int count = -1;
 
@@ -126,7 +131,7 @@ unsigned startup_query_prepare(struct server_link *server, struct buffer *out)
 	return count > 0;
 }
 
-bool startup_query_fit(struct server_link *server)
+bool startup_query_prelude_done(struct server_link *server)
 {
 	return followed_forget(server);
 }
@@ -137,16 +142,16 @@ static void write_encoding(struct buffer *out, const char *encoding)
 		out, "SELECT pg_catalog.set_config('client_encoding',$1,true)", &encoding, 1);
 }
 
-/* The answer is cut, since a server would give a value back that is as long as a message. */
-static void write_wishes(struct buffer *out, const struct wish *wishes, unsigned count)
+/* left() limits the answer: a value may be as long as a message. */
+static void write_values(struct buffer *out, const struct checked_value *list, unsigned count)
 {
-	const char *texts[2 * WISHES_MAX];
+	const char *texts[2 * VALUES_MAX];
 	struct buffer sql = {0};
 
 	buffer_printf(&sql, "SELECT ");
 	for (unsigned i = 0; i < count; i++) {
-		texts[2 * i] = wishes[i].name;
-		texts[2 * i + 1] = wishes[i].value;
+		texts[2 * i] = list[i].name;
+		texts[2 * i + 1] = list[i].value;
 		buffer_printf(&sql, "%spg_catalog.left(pg_catalog.set_config($%u,$%u,true),%d)",
 			i > 0 ? "," : "", 2 * i + 1, 2 * i + 2, SPELLING_MAX);
 	}
@@ -158,40 +163,48 @@ static void write_wishes(struct buffer *out, const struct wish *wishes, unsigned
 	buffer_free(&sql);
 }
 
-/* Two statements in one transaction: the second is read in the encoding that the first has set. */
-unsigned startup_query_ask(
+/*
+ * Two statements in one transaction: the first sets the encoding in which the second is read.
+ */
+unsigned startup_query_write(
 	const struct lookup *lookup, const struct server_link *server, struct buffer *out)
 {
 	const char *encoding = encoding_to_set(lookup, server);
-	struct wish wishes[WISHES_MAX];
-	const unsigned count = list_wishes(startup_query_values(lookup), wishes);
+	struct checked_value list[VALUES_MAX];
+	const unsigned count = list_values(startup_query_values(lookup), list);
 
 	if (encoding)
 		write_encoding(out, encoding);
 	if (count > 0)
-		write_wishes(out, wishes, count);
+		write_values(out, list, count);
 	return (encoding != NULL) + (count > 0);
 }
 
 /* --- from the server ---------------------------------------------------------------------- */
 
-/* Is this statement the one about the encoding, rather than that about everything else? */
-static bool is_encoding(const struct lookup *lookup, unsigned statement, unsigned wishes)
+/*
+ * Returns true for the statement that sets the encoding, false for the one with all other
+ * values.
+ */
+static bool is_encoding(const struct lookup *lookup, unsigned statement, unsigned count)
 {
-	return statement == 0 && (lookup->statements > 1 || wishes == 0);
+	return statement == 0 && (lookup->statements > 1 || count == 0);
 }
 
 unsigned startup_query_columns(const struct lookup *lookup, unsigned statement)
 {
-	struct wish wishes[WISHES_MAX];
-	const unsigned count = list_wishes(startup_query_values(lookup), wishes);
+	struct checked_value list[VALUES_MAX];
+	const unsigned count = list_values(startup_query_values(lookup), list);
 
 	return is_encoding(lookup, statement, count) ? 1 : count;
 }
 
-/* Keep the server's spelling of one value. False: no memory, or no text. */
-static bool take_spelling(
-	struct lookup *lookup, const struct wish *wish, const struct row_value *answer)
+/*
+ * Keep one value as the server spells it. Returns false when out of memory, or if it is no
+ * text.
+ */
+static bool keep_spelling(struct lookup *lookup, const struct checked_value *checked,
+	const struct row_value *answer)
 {
 	struct parameter_table *table = lookup->pool->registry->parameters;
 	char text[SPELLING_MAX];
@@ -203,12 +216,12 @@ static bool take_spelling(
 		return true;
 	memcpy(text, answer->data, answer->length);
 	text[answer->length] = '\0';
-	if (wish->index >= 0)
-		set = parameters_with(table, lookup->canonical, (unsigned)wish->index, text);
-	else if (welcome_message_value(lookup->pool, wish->name))
-		set = parameters_refollow(table, lookup->canonical, wish->name, text);
+	if (checked->index >= 0)
+		set = parameters_with(table, lookup->canonical, (unsigned)checked->index, text);
+	else if (welcome_message_value(lookup->pool, checked->name))
+		set = parameters_refollow(table, lookup->canonical, checked->name, text);
 	else
-		return true; /* nobody will be told, and not all that is shown can be set */
+		return true; /* not reported to clients, and some spellings cannot be set */
 	if (!set)
 		return false;
 	parameters_unref(lookup->canonical);
@@ -222,14 +235,14 @@ bool startup_query_take_row(
 	struct lookup *lookup = server->lookup;
 	const struct parameters *set = startup_query_values(lookup);
 	const unsigned encoding = encoding_index(parameters_table(set));
-	struct wish wishes[WISHES_MAX];
-	struct row_value values[WISHES_MAX];
-	unsigned count = list_wishes(set, wishes);
+	struct checked_value list[VALUES_MAX];
+	struct row_value values[VALUES_MAX];
+	unsigned count = list_values(set, list);
 
 	if (!lookup->canonical)
 		lookup->canonical = parameters_ref((struct parameters *)set);
 	if (is_encoding(lookup, statement, count)) {
-		wishes[0] = (struct wish){"client_encoding", NULL, (int)encoding};
+		list[0] = (struct checked_value){"client_encoding", NULL, (int)encoding};
 		count = 1;
 		if (!parameters_get(set, encoding))
 			return true;
@@ -237,13 +250,13 @@ bool startup_query_take_row(
 	if (row_read(body, length, values, (int)count) != (int)count)
 		return lookup_reject(server, "malformed row");
 	for (unsigned i = 0; i < count; i++) {
-		if (!take_spelling(lookup, &wishes[i], &values[i]))
+		if (!keep_spelling(lookup, &list[i], &values[i]))
 			return lookup_reject(server, "malformed value");
 	}
 	return true;
 }
 
-/* Does the text have this name in it, and not only as a part of a longer one? */
+/* Returns true if the text contains this name, not only as a part of a longer one. */
 static bool mentions(const char *text, const char *name)
 {
 	static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -259,7 +272,7 @@ static bool mentions(const char *text, const char *name)
 	return false;
 }
 
-/* The name that a server does not know, by what it says; NULL: it says something else. */
+/* Returns the parameter that the server does not know, according to this error, or NULL. */
 static const char *unknown_name(const struct lookup *lookup, const struct report *report)
 {
 	static const char undefined_object[] = "42704";

@@ -14,8 +14,11 @@ static void ignore(struct stream *stream)
 	(void)stream;
 }
 
-/* Nothing more is read from it, not even its end: many do not wait for ours. */
-static const struct stream_handlers asker_handlers = {
+/*
+ * Nothing more is read from the client, not even its end: many clients close the connection at
+ * once, and their request counts nevertheless.
+ */
+static const struct stream_handlers requester_handlers = {
 	.readable = ignore,
 	.drained = ignore,
 };
@@ -27,7 +30,7 @@ void cancel_queue_add(struct client_link *client, struct pool *pool, struct serv
 	if (target)
 		target->cancels_queued++;
 	client_enter(client, CLIENT_CANCEL_WAITING);
-	stream_set_handlers(&client->link.stream, &asker_handlers);
+	stream_set_handlers(&client->link.stream, &requester_handlers);
 	stream_pause(&client->link.stream);
 	client_limits_start(client);
 	pool_needs_work(client->link.pool);
@@ -49,13 +52,12 @@ void cancel_queue_drop(struct server_link *target)
 
 /* --- the next one ------------------------------------------------------------------------- */
 
-static bool same_place(const struct server_link *a, const struct server_link *b)
+static bool has_same_address(const struct server_link *a, const struct server_link *b)
 {
 	return a->where_length == b->where_length &&
 		memcmp(&a->where, &b->where, a->where_length) == 0;
 }
 
-/* The client that has waited longest, of those whose request may go there; NULL: to any place. */
 struct client_link *cancel_queue_next_client(
 	const struct pool *pool, const struct server_link *there)
 {
@@ -64,15 +66,14 @@ struct client_link *cancel_queue_next_client(
 	TAILQ_FOREACH (link, &pool->cancels, place) {
 		const struct server_link *target = client_of(link)->cancel;
 
-		/* A peer is one place for all of them. */
+		/* Requests for a peer have no target: all go to the same address. */
 		if (link->state == CLIENT_CANCEL_WAITING &&
-			(!there || !target || same_place(target, there)))
+			(!there || !target || has_same_address(target, there)))
 			return client_of(link);
 	}
 	return NULL;
 }
 
-/* The same of servers that are DRAINING. */
 struct server_link *cancel_queue_next_draining(
 	const struct pool *pool, const struct server_link *there)
 {
@@ -82,13 +83,12 @@ struct server_link *cancel_queue_next_draining(
 		return NULL;
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_BEING_CANCELED], place) {
 		if (server_of(link)->draining.cancel == DRAINING_CANCEL_DUE &&
-			(!there || same_place(server_of(link), there)))
+			(!there || has_same_address(server_of(link), there)))
 			return server_of(link);
 	}
 	return NULL;
 }
 
-/* Of a client and a server, the one that has waited longer. Either may be NULL. */
 bool cancel_queue_client_first(const struct client_link *client, const struct server_link *due)
 {
 	return client && (!due || client->link.request_time <= due->draining.since);

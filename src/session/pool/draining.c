@@ -11,21 +11,21 @@
 #include "wire/writer.h"
 
 enum {
-	/* What is read of an answer that nobody waits for, before it is cancelled. */
+	/* Bytes of an answer that are dropped before the query is cancelled. */
 	BYTES_BEFORE = 1024 * 1024,
-	/* And afterwards: the buffers of two sockets may be full of it. */
+	/* And after the cancel request: the buffers of two sockets may be full. */
 	BYTES_AFTER = 16 * 1024 * 1024,
 };
 
-/* How long what was sent before a Terminate may run. */
+/* How long requests that were sent before a Terminate may run. */
 #define GRACE (2 * USEC_PER_SEC)
 
-/* How long all of it may take where cancel requests have no limit. */
+/* How long draining may take if cancel_wait_timeout sets no limit. */
 #define LONGEST (10 * USEC_PER_SEC)
 
-/* --- the end that cannot be reached ------------------------------------------------------- */
+/* --- servers that cannot be drained ------------------------------------------------------- */
 
-static void give_up(struct server_link *server)
+static void close_undrained(struct server_link *server)
 {
 	if (server->transaction_status != 'I' || server_is_syncing(server))
 		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);
@@ -35,8 +35,8 @@ static void give_up(struct server_link *server)
 		server_close_for(server, REASON_CLIENT_DISCONNECT_BEFORE_SENT);
 }
 
-/* What keeps it from being given back. */
-static enum unclean_release uncleanness(const struct server_link *server)
+/* Returns why the server cannot return to its pool at once. */
+static enum unclean_release why_unclean(const struct server_link *server)
 {
 	if (server->dirty || server->link.remaining > 0)
 		return UNCLEAN_OUT_OF_SYNC;
@@ -47,15 +47,15 @@ static enum unclean_release uncleanness(const struct server_link *server)
 	return server->transaction_status != 'I' ? UNCLEAN_OPEN_TX : UNCLEAN_OUT_OF_SYNC;
 }
 
-/* --- how its client left it --------------------------------------------------------------- */
+/* --- what the client left open ------------------------------------------------------------ */
 
 enum tail {
-	TAIL_ENDED, /* ReadyForQuery will come, or has come, for all that was asked */
+	TAIL_ENDED, /* ReadyForQuery has answered, or will answer, all requests */
 	TAIL_FAILED, /* a batch has failed, and its Sync has not been sent */
 	TAIL_OPEN, /* a batch without its Sync */
-	TAIL_COPY, /* a simple query waits for the data of its COPY */
-	TAIL_BATCH_COPY, /* a batch does, and its Sync was not sent or will be ignored */
-	TAIL_UNCLEAR, /* who could say what is answered next? */
+	TAIL_COPY, /* a COPY of a simple query waits for data */
+	TAIL_BATCH_COPY, /* a COPY of a batch; its Sync was not sent or will be ignored */
+	TAIL_UNCLEAR, /* it is unknown what the server answers next */
 };
 
 static bool is_copy_end(uint8_t type)
@@ -63,89 +63,94 @@ static bool is_copy_end(uint8_t type)
 	return type == PQ_COPY_DONE || type == PQ_COPY_FAIL;
 }
 
-/* Does ReadyForQuery answer it? */
+/* Returns true for requests that ReadyForQuery ends. */
 static bool is_whole_request(uint8_t type)
 {
 	return type == PQ_QUERY || type == PQ_FUNCTION_CALL || type == PQ_SYNC;
 }
 
-/* What a ring of requests consists of; what follows a COPY's end is not looked into. */
-struct census {
-	uint32_t copy_end; /* where the first one is; as many as all: nowhere */
-	uint32_t syncs; /* before that */
+/* The requests in the ring, as far as they matter for a COPY. */
+struct request_summary {
+	uint32_t copy_end; /* index of the first CopyDone or CopyFail; none: the count */
+	uint32_t syncs; /* number of Syncs before that */
 	uint8_t first, last;
-	uint8_t last_request; /* that is no end of a COPY */
+	uint8_t last_request; /* last that is not CopyDone or CopyFail */
 };
 
-static struct census count_requests(const struct requests *requests)
+static struct request_summary summarize_requests(const struct requests *requests)
 {
-	struct census census = {.copy_end = requests->count};
+	struct request_summary summary = {.copy_end = requests->count};
 
 	for (uint32_t i = 0; i < requests->count; i++) {
 		const uint8_t type = requests_at(requests, i)->type;
 
-		census.first = i == 0 ? type : census.first;
-		census.last = type;
+		summary.first = i == 0 ? type : summary.first;
+		summary.last = type;
 		if (!is_copy_end(type))
-			census.last_request = type;
-		else if (census.copy_end == requests->count)
-			census.copy_end = i;
-		if (type == PQ_SYNC && census.copy_end == requests->count)
-			census.syncs++;
+			summary.last_request = type;
+		else if (summary.copy_end == requests->count)
+			summary.copy_end = i;
+		if (type == PQ_SYNC && summary.copy_end == requests->count)
+			summary.syncs++;
 	}
-	return census;
+	return summary;
 }
 
 /*
- * Protocol: "Message Flow", COPY: a Sync before the end of the data is not answered; anything else
- * before that is an error, and one that hides what it was.
+ * Returns true if only Syncs come before the end of the data, which the server does not answer.
+ * Any other message there causes an error that does not name the message. Protocol: "Message
+ * Flow", COPY.
  */
-static bool is_plain_copy(const struct census *census)
+static bool is_plain_copy(const struct request_summary *summary)
 {
-	return census->first == PQ_QUERY
-		? census->copy_end == 1
-		: census->first == PQ_EXECUTE && census->copy_end == 1 + census->syncs;
+	return summary->first == PQ_QUERY
+		? summary->copy_end == 1
+		: summary->first == PQ_EXECUTE && summary->copy_end == 1 + summary->syncs;
 }
 
-/* In a COPY that waits for data: have all of them been sent, and what behind them? */
-static enum tail tail_of_copy(const struct server_link *server, const struct census *census)
+/* The server waits for COPY data: returns whether their end was sent, and what follows it. */
+static enum tail tail_of_copy(
+	const struct server_link *server, const struct request_summary *summary)
 {
-	if (!is_plain_copy(census))
+	if (!is_plain_copy(summary))
 		return TAIL_UNCLEAR;
-	if (census->copy_end == server->requests.count)
-		return census->first == PQ_QUERY ? TAIL_COPY : TAIL_BATCH_COPY;
-	if (is_whole_request(census->last) ||
-		(is_copy_end(census->last) && census->last_request == PQ_QUERY))
+	if (summary->copy_end == server->requests.count)
+		return summary->first == PQ_QUERY ? TAIL_COPY : TAIL_BATCH_COPY;
+	if (is_whole_request(summary->last) ||
+		(is_copy_end(summary->last) && summary->last_request == PQ_QUERY))
 		return TAIL_ENDED;
 	return TAIL_OPEN;
 }
 
 static enum tail tail_of(const struct server_link *server)
 {
-	const struct census census = count_requests(&server->requests);
+	const struct request_summary summary = summarize_requests(&server->requests);
 
 	if (server->copy)
-		return tail_of_copy(server, &census);
+		return tail_of_copy(server, &summary);
 	if (server->requests.count == 0) {
 		if (server->transaction_status != 0)
 			return TAIL_ENDED;
 		return server->request_error == REQUEST_ERROR_UNTIL_SYNC ? TAIL_FAILED
 									 : TAIL_OPEN;
 	}
-	if (is_whole_request(census.last) || census.last_request == PQ_QUERY)
+	if (is_whole_request(summary.last) || summary.last_request == PQ_QUERY)
 		return TAIL_ENDED;
-	/* Whether that Sync will be answered depends on there being a COPY. */
-	return census.last_request == PQ_SYNC ? TAIL_UNCLEAR : TAIL_OPEN;
+	/* The Sync is not answered if one of the requests before it starts a COPY. */
+	return summary.last_request == PQ_SYNC ? TAIL_UNCLEAR : TAIL_OPEN;
 }
 
-/* --- what it is sent ---------------------------------------------------------------------- */
+/* --- ending it ---------------------------------------------------------------------------- */
 
-/* Protocol: "Message Flow", COPY and Extended Query. Of these each has a row in what is owed. */
+/*
+ * Protocol: "Message Flow", COPY and Extended Query. Each of these messages adds an entry to
+ * the ring of requests.
+ */
 static bool add_copy_fail(struct server_link *server, struct buffer *out)
 {
 	const size_t mark = writer_begin(out, PQ_COPY_FAIL);
 
-	writer_string(out, "the client has gone");
+	writer_string(out, "the client has disconnected");
 	writer_end(out, mark);
 	return requests_add(&server->requests, PQ_COPY_FAIL, REQUEST_SWALLOW);
 }
@@ -165,8 +170,9 @@ static bool add_sync(struct server_link *server, struct buffer *out)
 }
 
 /*
- * End what its client left open. A Sync alone would commit a batch, so a ROLLBACK goes before it:
- * where the batch has failed, the server says nothing of either before the Sync.
+ * Append what ends the requests of the client. A Sync alone would commit a batch, so a ROLLBACK
+ * precedes it; if the batch has failed, the server ignores the ROLLBACK. Returns false if it is
+ * unknown what ends them, or when out of memory.
  */
 static bool add_end(struct server_link *server, struct buffer *out)
 {
@@ -208,15 +214,15 @@ bool draining_end_copy(struct server_link *server)
 
 /* --- cancel requests of ours -------------------------------------------------------------- */
 
-/* Does it run something of its client's? */
+/* Returns true while the server runs requests of its former client. */
 static bool is_busy(const struct server_link *server)
 {
 	return !requests_is_empty(&server->requests) && !server_is_syncing(server) &&
 		server->task != SERVER_TASK_OWN_QUERY;
 }
 
-/* One that somebody else has sent, or is about to, will do. */
-static void ask_for_cancel(struct server_link *server)
+/* Request a cancel connection, unless a cancel request for this server is on its way. */
+static void request_cancel(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
@@ -244,59 +250,60 @@ void draining_request_ended(struct server_link *server)
 		return;
 	if (server->draining.cancel == DRAINING_CANCEL_NONE)
 		server->draining.cancel = DRAINING_CANCEL_AGAIN;
-	ask_for_cancel(server);
+	request_cancel(server);
 }
 
 /*
- * Too much for an answer that nobody wants: without its client PostgreSQL would end it too. Where it
- * stops now the server waits, since we do not read on.
+ * The answer is too long to be dropped, so the query is cancelled. PostgreSQL would end the
+ * query too when its client disconnects. The server is not read meanwhile, so that it stops
+ * sending.
  */
-static void halt(struct server_link *server)
+static void pause_for_cancel(struct server_link *server)
 {
 	if (!server->cancel_key) {
-		give_up(server);
+		close_undrained(server);
 		return;
 	}
 	server->draining.polite = false;
 	stream_pause(&server->link.stream);
-	ask_for_cancel(server);
+	request_cancel(server);
 }
 
-static void read_on(struct server_link *server)
+static void resume_reading(struct server_link *server)
 {
 	server->draining.canceled = true;
 	server->draining.bytes = 0;
 	stream_resume(&server->link.stream);
 }
 
-/* --- from step to step -------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------- */
 
-/* Has it answered everything, and is nothing half-said? */
-static bool is_quiet(const struct server_link *server)
+/* Returns true if the server has answered everything, and no message is incomplete. */
+static bool has_answered_all(const struct server_link *server)
 {
 	return server->transaction_status != 0 && requests_is_empty(&server->requests) &&
 		!server->copy && !server_is_syncing(server) && server->link.remaining == 0 &&
 		server->link.held_length == 0 && !stream_is_blocked(&server->link.stream);
 }
 
-/* A batch has failed, and the Query that was to end it is skipped with it. */
+/* Returns true if a batch has failed, so that the server ignores our Query until a Sync. */
 static bool waits_for_sync(const struct server_link *server)
 {
 	return server->request_error == REQUEST_ERROR_UNTIL_SYNC &&
 		requests_is_empty(&server->requests) && server->link.remaining == 0;
 }
 
-/* As clean as any. In session mode its reset query has to succeed: see own_query_error(). */
-static void give_back(struct server_link *server)
+/* In session mode the reset query of a drained server has to succeed: see own_query_error(). */
+static void return_drained(struct server_link *server)
 {
-	link_log(&server->link, LEVEL_DEBUG, "drained after its client had gone");
+	link_log(&server->link, LEVEL_DEBUG, "drained after its client had disconnected");
 	server->drained = true;
-	server->unnamed = 0; /* a Query of ours ends it */
+	server->unnamed = 0; /* a Query of ours removes the unnamed statement */
 	return_to_pool(server);
 	server->drained = server->link.state == SERVER_RESETTING;
 }
 
-/* A cancel request on its way would hit what comes next. */
+/* A cancel request in flight could hit the next query, so its end is awaited first. */
 static void finish(struct server_link *server)
 {
 	draining_withdraw_cancel(server);
@@ -304,7 +311,7 @@ static void finish(struct server_link *server)
 	if (server->cancels > 0)
 		return;
 	if (server->transaction_status == 'I')
-		give_back(server);
+		return_drained(server);
 	else
 		own_query_send(server, "ROLLBACK");
 }
@@ -315,15 +322,15 @@ void draining_proceed(struct server_link *server, size_t length)
 
 	draining->bytes += length < BYTES_AFTER ? (uint32_t)length : BYTES_AFTER;
 	if (server->dirty || server->link.remaining > BYTES_AFTER)
-		give_up(server);
-	else if (is_quiet(server))
+		close_undrained(server);
+	else if (has_answered_all(server))
 		finish(server);
 	else if (waits_for_sync(server) && !end_tail(server))
-		give_up(server);
+		close_undrained(server);
 	else if (draining->canceled && draining->bytes > BYTES_AFTER)
-		give_up(server);
+		close_undrained(server);
 	else if (!draining->canceled && draining->bytes > BYTES_BEFORE)
-		halt(server);
+		pause_for_cancel(server);
 }
 
 void draining_own_query_done(struct server_link *server)
@@ -334,24 +341,24 @@ void draining_own_query_done(struct server_link *server)
 	if (was_syncing)
 		draining_proceed(server, 0);
 	else if (server_is_clean(server))
-		give_back(server);
+		return_drained(server);
 	else
-		give_up(server);
+		close_undrained(server);
 }
 
 void draining_cancel_done(struct server_link *server)
 {
-	read_on(server);
-	if (is_quiet(server))
+	resume_reading(server);
+	if (has_answered_all(server))
 		finish(server);
 	else if (server->draining.cancel == DRAINING_CANCEL_AGAIN)
-		ask_for_cancel(server);
-	/* Else its answer is on its way; if not, draining_inspect() asks again. */
+		request_cancel(server);
+	/* Else the answer is in flight; if it is not, draining_inspect() cancels again. */
 }
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- start -------------------------------------------------------------------------------- */
 
-/* Who rests, or is handed over, waits for nobody that has no client. */
+/* SUSPEND and a takeover do not wait for servers without a client, so these are closed. */
 static bool may_drain(const struct server_link *server, bool politely)
 {
 	const struct registry *registry = server->link.pool->registry;
@@ -370,15 +377,15 @@ static bool may_drain(const struct server_link *server, bool politely)
 bool draining_start(struct server_link *server)
 {
 	if (!server->draining.polite && is_busy(server) && !server->copy)
-		ask_for_cancel(server);
+		request_cancel(server);
 	return end_tail(server);
 }
 
-static void begin(struct server_link *server, bool politely)
+static void drain(struct server_link *server, bool politely)
 {
-	counters_unclean(server, uncleanness(server));
+	counters_unclean(server, why_unclean(server));
 	if (!may_drain(server, politely)) {
-		give_up(server);
+		close_undrained(server);
 		return;
 	}
 	server->draining = (struct draining){
@@ -387,7 +394,7 @@ static void begin(struct server_link *server, bool politely)
 	};
 	server_enter_last(server, SERVER_DRAINING);
 	if (!server_is_syncing(server) && !draining_start(server)) {
-		give_up(server);
+		close_undrained(server);
 		return;
 	}
 	draining_proceed(server, 0);
@@ -406,10 +413,10 @@ void draining_client_unpaired(struct server_link *server, bool politely)
 	if (server_is_clean(server))
 		return_to_pool(server);
 	else
-		begin(server, politely);
+		drain(server, politely);
 }
 
-/* --- its time ----------------------------------------------------------------------------- */
+/* --- time limits -------------------------------------------------------------------------- */
 
 void draining_inspect(struct server_link *server, usec_t now)
 {
@@ -420,7 +427,7 @@ void draining_inspect(struct server_link *server, usec_t now)
 	if (draining->polite && now - draining->since > GRACE)
 		draining->polite = false;
 	if (now - draining->since > limit)
-		give_up(server);
+		close_undrained(server);
 	else if (!draining->polite && is_busy(server))
-		ask_for_cancel(server);
+		request_cancel(server);
 }

@@ -9,10 +9,13 @@
 #include "session/pool/lookup.h"
 #include "session/server/server_login.h"
 
-/* What will be over soon, a server's start or our own want, is tried again sooner than the rest. */
+/*
+ * Longest pause after failures that usually end soon: the server is starting up, or pgusher
+ * lacks descriptors, memory or ports.
+ */
 #define SOON_RETRY USEC_PER_SEC
 
-/* Without a pause a server that refuses connections would be asked as fast as it refuses. */
+/* Shortest pause, so that pgusher does not retry as fast as a server can refuse connections. */
 #define SHORTEST_RETRY (USEC_PER_SEC / 20)
 
 /* --- limits ------------------------------------------------------------------------------- */
@@ -34,7 +37,7 @@ bool launch_must_pause(const struct pool *pool)
 		loop_now(pool->registry->loop) - pool->last_launch < retry_pause(pool);
 }
 
-/* Who waits longest for a server, be it for a look-up; NULL: nobody. */
+/* Returns the client that has waited longest for a server or a look-up, or NULL. */
 static const struct client_link *longest_waiter(const struct pool *pool)
 {
 	const struct client_link *client = pool_first_waiter(pool);
@@ -45,7 +48,7 @@ static const struct client_link *longest_waiter(const struct pool *pool)
 	return client;
 }
 
-/* He has waited long enough for a server from the reserve. */
+/* Returns true after reserve_pool_timeout, if the reserve is not used up. */
 static bool may_use_reserve(
 	const struct pool *pool, const struct client_link *first, unsigned servers)
 {
@@ -57,15 +60,15 @@ static bool may_use_reserve(
 	return servers < (unsigned)(pool_size(pool) + pool_reserve_size(pool));
 }
 
-/* The idle server, of those in the pool, that was used least recently. */
-static void find_oldest(const struct pool *pool, struct server_link **oldest)
+/* Set *oldest to the idle server of this pool that was used least recently, if it is older. */
+static void find_least_used(const struct pool *pool, struct server_link **oldest)
 {
 	const bool busy = pool_wanted_servers(pool) > 0;
 
 	for (enum server_list list = SERVERS_IDLE; list <= SERVERS_TESTED; list++) {
 		struct link *link;
 
-		/* Used and tested ones are about to serve those who wait in their own pool. */
+		/* Used and tested servers will soon serve clients that wait in their pool. */
 		if (list == SERVERS_ACTIVE || (busy && list != SERVERS_IDLE))
 			continue;
 		TAILQ_FOREACH (link, &pool->servers[list], place) {
@@ -81,7 +84,7 @@ static bool evict_for_database(struct database *database)
 	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &database->pools, in_database)
-		find_oldest(pool, &oldest);
+		find_least_used(pool, &oldest);
 	if (oldest)
 		server_close_for(oldest, REASON_EVICTED);
 	return oldest != NULL;
@@ -93,14 +96,17 @@ static bool evict_for_user(struct user *user)
 	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &user->pools, in_user)
-		find_oldest(pool, &oldest);
+		find_least_used(pool, &oldest);
 	if (oldest)
 		server_close_for(oldest, REASON_EVICTED);
 	return oldest != NULL;
 }
 
-/* Room below max_db_connections and max_user_connections, made if need be. */
-static bool has_room_elsewhere(struct pool *pool, bool may_evict)
+/*
+ * Returns true if max_db_connections and max_user_connections allow one more server. may_evict:
+ * close idle servers until they do.
+ */
+static bool limits_allow_server(struct pool *pool, bool may_evict)
 {
 	while (!limits_allow_database_server(pool)) {
 		if (!may_evict || !evict_for_database(pool->database)) {
@@ -130,7 +136,7 @@ static void log_reserve(const struct client_link *client)
 	link_log(&client->link, LEVEL_WARNING, "taking connection from reserve_pool");
 }
 
-/* Connect to a peer for a cancel request that waits, if it may have one connection more. */
+/* Connect to a peer if a cancel request waits and the limit of its pool allows it. */
 static bool launch_to_peer(struct pool *pool)
 {
 	const int size = pool_size(pool);
@@ -160,7 +166,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	if (pool_is_paused(pool))
 		return false;
-	/* A pool that does not know its welcome may have one more, or it might never learn it. */
+	/* A pool without a welcome may launch one more, or it might never get a welcome. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
 		reserve = !top_up && may_use_reserve(pool, longest_waiter(pool), servers);
 		if (!reserve) {
@@ -169,7 +175,7 @@ bool launch_server(struct pool *pool, bool top_up)
 			return false;
 		}
 	}
-	if (!has_room_elsewhere(pool, !top_up))
+	if (!limits_allow_server(pool, !top_up))
 		return false;
 	if (reserve)
 		log_reserve(longest_waiter(pool));
@@ -183,13 +189,13 @@ static bool is_full(const struct pool *pool)
 	return size > 0 && pool_servers(pool) >= (unsigned)size;
 }
 
-/* Room in the pool itself: idle servers go, the one that was used least recently first. */
+/* Close idle servers, the least recently used first, until the pool is below its size. */
 static bool make_room(struct pool *pool)
 {
 	while (is_full(pool)) {
 		struct server_link *oldest = NULL;
 
-		find_oldest(pool, &oldest);
+		find_least_used(pool, &oldest);
 		if (!oldest)
 			return false;
 		server_close_for(oldest, REASON_EVICTED);
@@ -197,7 +203,7 @@ static bool make_room(struct pool *pool)
 	return true;
 }
 
-/* A pool without a welcome may have no more than others: this login will not bring it one. */
+/* Keeps to the pool size even without a welcome: a replication login does not set one. */
 bool launch_for_replication(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
@@ -211,7 +217,7 @@ bool launch_for_replication(struct client_link *client)
 		if (!reserve)
 			return false;
 	}
-	if (!has_room_elsewhere(pool, true))
+	if (!limits_allow_server(pool, true))
 		return false;
 	if (reserve)
 		log_reserve(client);

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "crypt/keyed_hash.h"
 
-/* --- by what they ask --------------------------------------------------------------------- */
+/* --- the table by question ---------------------------------------------------------------- */
 
 struct key {
 	const struct lookup_kind *kind;
@@ -38,8 +38,8 @@ static struct lookup *find(const struct pool *pool, const struct lookup_kind *ki
 	return found;
 }
 
-/* Without memory for the table it is only not found by others. */
-static void make_known(struct lookup *lookup)
+/* When out of memory, other logins do not find the look-up, and make their own. */
+static void add_to_table(struct lookup *lookup)
 {
 	struct pool *pool = lookup->pool;
 	const size_t length = key_length(lookup->user);
@@ -48,7 +48,7 @@ static void make_known(struct lookup *lookup)
 		hash_key(pool, &lookup->kind, length), lookup);
 }
 
-static void forget(struct lookup *lookup)
+static void remove_from_table(struct lookup *lookup)
 {
 	if (lookup->by_key.tbl)
 		HASH_DELETE(by_key, lookup->pool->lookups_by_key, lookup);
@@ -61,13 +61,13 @@ static void leave_queue(struct lookup *lookup)
 {
 	struct pool *pool = lookup->pool;
 
-	forget(lookup);
+	remove_from_table(lookup);
 	TAILQ_REMOVE(&pool->lookups, lookup, in_queue);
 	pool->lookups_waiting--;
 	lookup->queued = false;
 }
 
-static struct lookup *make(struct pool *pool, const struct lookup_kind *kind,
+static struct lookup *create(struct pool *pool, const struct lookup_kind *kind,
 	const void *subject, const char *user)
 {
 	const size_t length = strlen(user);
@@ -78,13 +78,13 @@ static struct lookup *make(struct pool *pool, const struct lookup_kind *kind,
 	TAILQ_INIT(&lookup->logins);
 	lookup->pool = pool;
 	lookup->kind = kind;
-	lookup->subject = kind->hold ? kind->hold(subject) : subject;
+	lookup->subject = kind->ref ? kind->ref(subject) : subject;
 	lookup->since = loop_now(pool->registry->loop);
 	memcpy(lookup->user, user, length + 1);
 	lookup->queued = true;
 	TAILQ_INSERT_TAIL(&pool->lookups, lookup, in_queue);
 	pool->lookups_waiting++;
-	make_known(lookup);
+	add_to_table(lookup);
 	return lookup;
 }
 
@@ -95,7 +95,7 @@ bool lookup_join(struct client_link *client, struct pool *pool, const struct loo
 	struct lookup *lookup = find(pool, kind, subject, user);
 
 	if (!lookup)
-		lookup = make(pool, kind, subject, user);
+		lookup = create(pool, kind, subject, user);
 	if (!lookup)
 		return false;
 	TAILQ_INSERT_TAIL(&lookup->logins, login, in_lookup);
@@ -111,7 +111,7 @@ struct lookup *lookup_next(const struct pool *pool)
 	return pool_startable_lookups(pool) > 0 ? TAILQ_FIRST(&pool->lookups) : NULL;
 }
 
-/* --- its life ----------------------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------------------------ */
 
 void lookup_start(struct lookup *lookup, struct server_link *server)
 {
@@ -131,7 +131,7 @@ void lookup_start(struct lookup *lookup, struct server_link *server)
 	}
 }
 
-static void part_from_server(struct lookup *lookup)
+static void detach_server(struct lookup *lookup)
 {
 	lookup->pool->lookups_running--;
 	lookup->server->lookup = NULL;
@@ -143,7 +143,7 @@ void lookup_requeue(struct lookup *lookup)
 	struct pool *pool = lookup->pool;
 	struct login *login;
 
-	part_from_server(lookup);
+	detach_server(lookup);
 	lookup->answered = false;
 	lookup->queued = true;
 	TAILQ_INSERT_HEAD(&pool->lookups, lookup, in_queue);
@@ -157,19 +157,19 @@ void lookup_end(struct lookup *lookup)
 	if (lookup->queued)
 		leave_queue(lookup);
 	else if (lookup->server)
-		part_from_server(lookup);
+		detach_server(lookup);
 }
 
 static void free_lookup(struct lookup *lookup)
 {
 	credential_unref(lookup->credential);
 	parameters_unref(lookup->canonical);
-	if (lookup->kind->let_go)
-		lookup->kind->let_go(lookup->subject);
+	if (lookup->kind->unref)
+		lookup->kind->unref(lookup->subject);
 	free(lookup);
 }
 
-static void part_from_login(struct lookup *lookup, struct login *login)
+static void detach_login(struct lookup *lookup, struct login *login)
 {
 	TAILQ_REMOVE(&lookup->logins, login, in_lookup);
 	login->lookup = NULL;
@@ -181,7 +181,7 @@ struct login *lookup_take_login(struct lookup *lookup)
 	struct login *login = TAILQ_FIRST(&lookup->logins);
 
 	if (login)
-		part_from_login(lookup, login);
+		detach_login(lookup, login);
 	else
 		free_lookup(lookup);
 	return login;
@@ -194,8 +194,8 @@ struct server_link *lookup_remove_login(struct login *login)
 
 	if (!lookup)
 		return NULL;
-	part_from_login(lookup, login);
-	/* One that stands nowhere is in the hands of whoever takes its logins out. */
+	detach_login(lookup, login);
+	/* A look-up that has ended is freed by lookup_take_login(). */
 	if (!TAILQ_EMPTY(&lookup->logins) || (!lookup->queued && !lookup->server))
 		return NULL;
 	server = lookup->server;

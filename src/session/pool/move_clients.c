@@ -14,14 +14,14 @@ void move_clients_one(struct client_link *client)
 	pool = registry_open_pool(registry, client->database, user);
 	if (!pool)
 		return;
-	/* What logs in for it does so as somebody else. */
+	/* The server that is logging in for the client uses the old user. */
 	if (client->replica && client->replica->server)
 		server_close_for(client->replica->server, REASON_CONNECT_STRING_CHANGED);
 	client_move(client, pool);
 	pool_needs_work(pool);
 }
 
-static bool is_stranger(const struct client_link *client)
+static bool is_in_other_pool(const struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 
@@ -29,30 +29,32 @@ static bool is_stranger(const struct client_link *client)
 		client->link.pool->user;
 }
 
-/* Those who have no server. True if there are strangers among the others. */
+/*
+ * Move the clients of this list that have no server. Returns true if a client with a server
+ * belongs to another pool.
+ */
 static bool move_clients_of_list(struct link_list *clients)
 {
 	struct link *link, *next;
-	bool strangers = false;
+	bool others = false;
 
 	TAILQ_FOREACH_SAFE (link, clients, place, next) {
 		if (link->state == CLIENT_PAIRED)
-			strangers = strangers || is_stranger(client_of(link));
+			others = others || is_in_other_pool(client_of(link));
 		else
 			move_clients_one(client_of(link));
 	}
-	return strangers;
+	return others;
 }
 
 void move_clients_of_pool(struct pool *pool)
 {
-	bool strangers = move_clients_of_list(&pool->clients);
+	bool others = move_clients_of_list(&pool->clients);
 
 	move_clients_of_list(&pool->welcoming);
 	move_clients_of_list(&pool->waiting);
-	/* Where nobody is forced any more, a pool may well go on with those who are its own. */
-	pool->left_behind =
-		strangers || (pool->database->config->user && !pool_is_forced(pool));
+	/* Without a forced user a pool stays in use if all its clients belong to it. */
+	pool->left_behind = others || (pool->database->config->user && !pool_is_forced(pool));
 }
 
 void move_clients_of_database(struct registry *registry, struct database *database)

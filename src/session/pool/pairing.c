@@ -12,9 +12,6 @@
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
 
-/* --- taking ------------------------------------------------------------------------------- */
-
-/* The next server that is fit for use; what is not goes on the way. */
 struct server_link *pairing_next_idle(struct pool *pool)
 {
 	struct link *link;
@@ -32,7 +29,7 @@ struct server_link *pairing_next_idle(struct pool *pool)
 	return NULL;
 }
 
-/* Those who cannot have it are told why. */
+/* Close a client for which the parameters of the server cannot be set. */
 static enum pairing_result refuse(struct client_link *client, enum sync_need need)
 {
 	client_close_for(client,
@@ -40,7 +37,7 @@ static enum pairing_result refuse(struct client_link *client, enum sync_need nee
 	return PAIRING_CLOSED;
 }
 
-/* Join them; in what the server differs is set before the client's first message. */
+/* Pair them. Parameters that differ are set before the first message of the client. */
 static enum pairing_result pair_with_sync(
 	struct client_link *client, struct server_link *server)
 {
@@ -56,7 +53,7 @@ static enum pairing_result pair_with_sync(
 
 enum pairing_result pairing_give(struct client_link *client, struct server_link *server)
 {
-	/* Most clients have the same parameters, and the same set of them: see wire/parameters. */
+	/* Equal parameters are mostly the same set: see wire/parameters. */
 	if (client->link.parameters != server->link.parameters)
 		return pair_with_sync(client, server);
 	pair_join(client, server);
@@ -75,7 +72,7 @@ static enum pairing_result wait_for_server(struct client_link *client)
 	return PAIRING_WAITING;
 }
 
-/* No server is up, and the last attempt to get one failed: do not let the client wait for it. */
+/* Returns true if no server is up and the last attempt to launch one failed. */
 static bool is_hopeless(const struct pool *pool)
 {
 	return pool->failing && !pool->wanting &&
@@ -106,7 +103,7 @@ enum pairing_result pairing_take(struct client_link *client)
 		pool = client->link.pool;
 	}
 	if (!pool_is_paused(pool)) {
-		/* Nobody passes those who wait already, and replication takes no server of others. */
+		/* The queue goes first, and replication needs a server of its own. */
 		if (!client->replica && pool_wanted_servers(pool) == 0 &&
 			(server = pairing_next_idle(pool)) != NULL)
 			return pairing_give(client, server);

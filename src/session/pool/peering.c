@@ -6,10 +6,10 @@
 #include "session/link/close.h"
 #include "session/pool/cancel_queue.h"
 
-/* How often a request may still be passed on, in the last byte of its key. */
+/* The bits of a key that count how often its request may be forwarded. */
 enum { TTL_BITS = 3, TTL_BYTE = 7 };
 
-/* Requests that may wait for a peer; it is no matter here whose they are. */
+/* Requests that may wait for a peer, of all clients together. */
 enum { WAITING_MAX = 1000 };
 
 static unsigned peer_of_key(const uint8_t *key)
@@ -42,7 +42,7 @@ void peering_forward(struct client_link *client, const uint8_t *key, size_t leng
 		return;
 	}
 	memcpy(client->key, key, length);
-	client->key[TTL_BYTE]--; /* of the bits that are not 0 */
+	client->key[TTL_BYTE]--; /* the bits are not 0, so no other bit changes */
 	client->key_length = (uint8_t)length;
 	cancel_queue_add(client, peer->pool, NULL);
 }
@@ -69,7 +69,7 @@ static void close_list(struct link_list *list, enum reason reason)
 	}
 }
 
-static void empty(struct pool *pool, enum reason reason)
+static void close_all(struct pool *pool, enum reason reason)
 {
 	close_list(&pool->cancels, reason);
 	close_list(&pool->servers[SERVERS_LOGIN], reason);
@@ -82,7 +82,7 @@ void peering_apply(struct registry *registry)
 
 	TAILQ_FOREACH_SAFE (peer, &registry->process->peers, entry, next) {
 		if (peer_is_configured(peer)) {
-			/* One that is being connected to may be elsewhere now. */
+			/* The address may have changed: connect again. */
 			close_list(&peer->pool->servers[SERVERS_LOGIN],
 				REASON_CONNECT_STRING_CHANGED);
 			if (!peer_renew(peer))
@@ -90,7 +90,7 @@ void peering_apply(struct registry *registry)
 			pool_needs_work(peer->pool);
 			continue;
 		}
-		empty(peer->pool, REASON_PEER_REMOVED);
+		close_all(peer->pool, REASON_PEER_REMOVED);
 		peer_free(registry, peer);
 	}
 }
@@ -110,5 +110,5 @@ void peering_drop_all(struct registry *registry, enum reason reason)
 	struct peer *peer;
 
 	TAILQ_FOREACH (peer, &registry->process->peers, entry)
-		empty(peer->pool, reason);
+		close_all(peer->pool, reason);
 }

@@ -8,9 +8,12 @@
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
 
-/* --- leaving instead ---------------------------------------------------------------------- */
+/* --- closing instead ---------------------------------------------------------------------- */
 
-/* Due for replacement, and the last such closing is long enough ago? Spreads closings out. */
+/*
+ * Returns true if the server has reached server_lifetime, and the last server that was closed
+ * for that reason is long enough ago: closings are spread over the lifetime.
+ */
 static inline bool lifetime_is_over(
 	const struct server_link *server, const struct settings *settings)
 {
@@ -64,8 +67,8 @@ static inline void enter_idle_list(struct server_link *server, const struct sett
 		server_enter(server, SERVER_IDLE);
 }
 
-/* The last step: the client that has waited longest gets the server, or it is idle. */
-static inline void offer(struct server_link *server, const struct settings *settings)
+/* The last step: the server is idle, or goes to the client that has waited longest. */
+static inline void make_available(struct server_link *server, const struct settings *settings)
 {
 	struct pool *pool = server->link.pool;
 
@@ -79,11 +82,11 @@ static bool needs_check(const struct settings *settings)
 	return settings->server_check_delay == 0 && settings->server_check_query[0] != '\0';
 }
 
-/* The server is checked when a client next needs it, if servers are checked before each use. */
-static inline void leave_to_check(struct server_link *server, const struct settings *settings)
+/* If servers are checked before each use, check this one when a client next needs it. */
+static inline void mark_for_check(struct server_link *server, const struct settings *settings)
 {
 	if (!needs_check(settings)) {
-		offer(server, settings);
+		make_available(server, settings);
 		return;
 	}
 	server_enter(server, SERVER_STALE);
@@ -95,7 +98,7 @@ static inline void reset(struct server_link *server, const struct settings *sett
 	if (settings->server_reset_query[0] == '\0' ||
 		(!settings->server_reset_query_always &&
 			server->link.pool->mode != POOL_MODE_SESSION)) {
-		leave_to_check(server, settings);
+		mark_for_check(server, settings);
 		return;
 	}
 	server_enter(server, SERVER_RESETTING);
@@ -116,8 +119,8 @@ static inline void wake_database(const struct pool *pool, const struct settings 
 	}
 }
 
-/* The first step: the server has just been used. A cancel request in flight may still hit it. */
-static inline void leave_use(struct server_link *server, const struct settings *settings)
+/* The first step after use. A server is HELD while a cancel request in flight may hit it. */
+static inline void end_use(struct server_link *server, const struct settings *settings)
 {
 	const struct pool *pool = server->link.pool;
 
@@ -134,7 +137,7 @@ static inline void leave_use(struct server_link *server, const struct settings *
 	wake_database(pool, settings);
 }
 
-/* --- the way back ------------------------------------------------------------------------- */
+/* --- from the state to the step ----------------------------------------------------------- */
 
 void return_to_pool(struct server_link *server)
 {
@@ -144,7 +147,7 @@ void return_to_pool(struct server_link *server)
 	case SERVER_PAIRED:
 	case SERVER_DRAINING:
 	case SERVER_LOOKING_UP:
-		leave_use(server, settings);
+		end_use(server, settings);
 		break;
 	case SERVER_HELD:
 		reset(server, settings);
@@ -152,15 +155,15 @@ void return_to_pool(struct server_link *server)
 	case SERVER_RESETTING:
 		server->drained = false;
 		counters_reset(server, RESET_OK);
-		leave_to_check(server, settings);
+		mark_for_check(server, settings);
 		break;
 	case SERVER_CHECKING:
 		counters_host(server, true);
-		offer(server, settings);
+		make_available(server, settings);
 		break;
 	case SERVER_STALE:
 	case SERVER_IDLE:
-		offer(server, settings);
+		make_available(server, settings);
 		break;
 	case SERVER_CONNECTING:
 	case SERVER_AUTHENTICATING:
@@ -172,7 +175,7 @@ void return_to_pool(struct server_link *server)
 	}
 }
 
-/* A server that said what nobody asked for serves nobody any more; its client has its answer. */
+/* Close a server that has sent a message without a request; its client has its whole answer. */
 static void drop_dirty(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
@@ -180,7 +183,7 @@ static void drop_dirty(struct server_link *server)
 	pair_unpair(&server->link);
 	counters_unclean(server, UNCLEAN_OUT_OF_SYNC);
 	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
-	/* It may be paused, since the server took nothing more: the tail of a failed COPY. */
+	/* The client may be paused, if the server took no more data of a failed COPY. */
 	if (client->link.stream.paused)
 		relay_client_resume(client);
 }
@@ -193,7 +196,7 @@ void return_if_free(struct server_link *server)
 		server_mode(server) == POOL_MODE_SESSION)
 		return;
 	client = client_of(server->link.peer);
-	/* Half of what nobody asked for may have reached the client: it hears the rest too. */
+	/* The client must get the rest of a message of which it has a part. */
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
