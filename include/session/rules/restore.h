@@ -1,30 +1,40 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a client asked for at its start is what its RESET goes back to, as with PostgreSQL.
+ * Sets the startup parameters of a client again after its RESET: as with PostgreSQL, RESET
+ * restores the values of the StartupMessage.
  *
- * Our servers have begun with other values. So when a client has said RESET or DISCARD ALL, and
- * something of what it asked for may be gone, its ReadyForQuery waits: first its server is asked
- * to set again what nobody has SET in its session, which the server itself knows best. Only
- * outside of a transaction, since that query is one; until then the client is told what the
- * server really has.
+ * The server session has begun with other values. So after a RESET or DISCARD ALL that may have
+ * changed startup parameters, ReadyForQuery is delayed: a query of our own sets again the
+ * parameters that the session has not SET itself (parameters/restore_query). This is done
+ * outside of transactions only, since the query is a transaction; until then the client gets
+ * the reports that the server sends.
  *
- * From the command's tag on the server points at relay_reset_server, and while it runs our query
- * at relay_restoring_server. Reports of what the client asked for are kept back then, and what has
- * come of them is told in front of ReadyForQuery. Not under startup_parameters=strict, and not for replication, whose
- * servers have begun with what their clients want.
+ * The server has the rules relay_reset_server from the CommandComplete on, and
+ * relay_restoring_server while our query runs. Meanwhile reports of startup parameters are
+ * withheld; changes are reported before ReadyForQuery. Nothing is restored with
+ * startup_parameters=strict, or for replication, where the server session has begun with the
+ * values of the client.
  */
 #ifndef PGUSHER_SESSION_RULES_RESTORE_H
 #define PGUSHER_SESSION_RULES_RESTORE_H
 
 #include "session/relay/relay.h"
 
-/* A paired server's whole CommandComplete has come: does its tag say that something was reset? */
+/*
+ * For a whole CommandComplete of a paired server: if its tag is RESET or DISCARD ALL, and the
+ * client has startup parameters, change the rules of the server to relay_reset_server.
+ */
 void restore_note_command(const struct relay_run *run);
 
-/* Is what the server reports under this name kept back, since it may yet be restored? */
-bool restore_keeps_report(const struct relay_run *run, const char *name);
+/*
+ * Returns true if reports of this parameter are withheld from the client until ReadyForQuery.
+ */
+bool restore_withholds_report(const struct relay_run *run, const char *name);
 
-/* A whole ReadyForQuery from a server whose client has said RESET since the last that ended all. */
+/*
+ * Judges a whole ReadyForQuery of a server with the rules relay_reset_server: sends the query
+ * if it is needed, else passes the message on after the withheld reports.
+ */
 enum verdict restore_judge_ready(struct relay_run *run);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What a server's answers to requests mean: the ring of requests says what is answered next. */
+/*
+ * Judges the answers of a server to requests. The ring of requests has the request that is
+ * answered next.
+ */
 #ifndef PGUSHER_SESSION_RULES_SERVER_ANSWERS_H
 #define PGUSHER_SESSION_RULES_SERVER_ANSWERS_H
 
@@ -8,7 +11,10 @@
 #include "session/statements/statement_answers.h"
 #include "wire/message.h"
 
-/* The oldest request, past the end of a COPY that never began. */
+/*
+ * Returns the oldest request, or NULL. Removes CopyDone and CopyFail before it if their COPY
+ * never began.
+ */
 static inline const struct request *server_answers_first(struct server_link *server)
 {
 	const struct request *first;
@@ -22,17 +28,20 @@ static inline const struct request *server_answers_first(struct server_link *ser
 	return first;
 }
 
-/* The message is passed or dropped, and what we owe behind it is given. */
+/*
+ * The message gets this verdict (RELAY_PASS or RELAY_DROP). If our own answers are due after
+ * it, insert them and return RELAY_AGAIN, else return the verdict.
+ */
 static inline enum verdict server_answers_add_own(struct relay_run *run, enum verdict verdict)
 {
 	const struct server_statements *statements = run->server->statements;
 	const struct request *next;
 
-	/* Each of them is noted, and nearly always nothing is. */
+	/* Own answers are always noted, and there is rarely a noted request. */
 	if (!statements || statements->in_flight == 0)
 		return verdict;
 	next = server_answers_first(run->server);
-	/* Behind half a message nothing can be said: relay.c does it when the rest has passed. */
+	/* After a part of a message nothing can be inserted: relay.c does it after its end. */
 	if (!next || !request_is(next, REQUEST_ANSWER) || !run->whole)
 		return verdict;
 	relay_step_over(run, verdict);
@@ -41,15 +50,19 @@ static inline enum verdict server_answers_add_own(struct relay_run *run, enum ve
 }
 
 /*
- * Is the message one that the server sends of itself: it has answered everything, and said
- * nothing else since?
+ * Returns true if the server has answered everything before this message, and has sent nothing
+ * else since but notices.
  */
 static inline bool server_answers_unsolicited(const struct relay_run *run)
 {
 	return run->requested && run->requested == run->at;
 }
 
-/* The rows of the tables for servers: functions that judge the messages of these names. */
+/*
+ * The judges of these messages, for the tables of servers. `description` is for RowDescription
+ * and NoData, `executed` for EmptyQueryResponse and PortalSuspended, `copy_in` for
+ * CopyInResponse.
+ */
 enum verdict server_answers_parse_complete(struct relay_run *run);
 enum verdict server_answers_bind_complete(struct relay_run *run);
 enum verdict server_answers_close_complete(struct relay_run *run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the messages of clients mean: to one that has a server, and to one that has none. */
+/* Judges the messages of clients, with and without a server. */
 #include "session/pool/pairing.h"
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
@@ -7,12 +7,14 @@
 #include "session/statements/statements.h"
 #include "wire/message.h"
 
-/* Protocol: "Message Flow", Extended Query and Simple Query: every one of these is answered. */
+/*
+ * Judge a message that is answered. Protocol: "Message Flow", Extended Query and Simple Query.
+ */
 static enum verdict judge_request(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	/* What is skipped needs no place in the ring, which might not have enough of them. */
+	/* A message that the server will skip gets no entry in the ring, which may be full. */
 	if (server->request_error != REQUEST_ERROR_UNTIL_SYNC || run->frame.type == PQ_SYNC) {
 		if (!requests_add(&server->requests, run->frame.type, REQUEST_FORWARD)) {
 			run->client->ring_full = true;
@@ -39,15 +41,18 @@ static enum verdict judge_query(struct relay_run *run)
 	return judge_request(run);
 }
 
-/* Could it be a DEALLOCATE, DISCARD, or one of these behind a comment or white space? */
-static inline bool may_forget(const struct relay_run *run)
+/* Returns true if it may be a DEALLOCATE or DISCARD, maybe after a comment or white space. */
+static inline bool may_deallocate(const struct relay_run *run)
 {
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
 	return text < run->end && ((*text | 0x20) == 'd' || *text <= '/');
 }
 
-/* It is the end of what was said before, and nothing of a batch itself: see session/statements/replay. */
+/*
+ * A Query or FunctionCall ends the batch before it, and is no part of one: see
+ * statements/replay.
+ */
 static void end_batch(struct relay_run *run)
 {
 	run->batch = run->last_batch = run->at + run->frame.total;
@@ -64,8 +69,8 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
 	end_batch(run);
-	/* Most who say Query say nothing else. */
-	if (!run->client->statements && !run->client->unnamed && !may_forget(run) &&
+	/* Most clients that use Query use no prepared statements. */
+	if (!run->client->statements && !run->client->unnamed && !may_deallocate(run) &&
 		!(run->server->statements && run->server->statements->in_flight > 0)) {
 		run->server->unnamed = 0;
 		run->server->unnamed_passing = false;
@@ -74,13 +79,13 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 	return statements_judge_query(run);
 }
 
-/* Will its next Execute end a name of the client's? */
+/* Returns true if the next Execute may deallocate a statement of the client. */
 static inline bool deallocates(const struct relay_run *run)
 {
 	return run->client->statements && run->client->statements->deallocates;
 }
 
-/* What comes behind a Sync is done whatever became of the messages before it. */
+/* The server handles messages after a Sync even if messages before it have failed. */
 static enum verdict judge_tracked_sync(struct relay_run *run)
 {
 	const enum verdict verdict = judge_request(run);
@@ -98,7 +103,7 @@ static enum verdict judge_tracked_sync(struct relay_run *run)
 	return verdict;
 }
 
-/* Nearly always it means nothing to us, and neither does the portal that is described before. */
+/* An Execute matters only if the portal may be a DEALLOCATE. */
 static enum verdict judge_tracked_execute(struct relay_run *run)
 {
 	return deallocates(run) ? statements_judge_execute(run) : judge_request(run);
@@ -114,8 +119,8 @@ static enum verdict judge_tracked_describe(struct relay_run *run)
 }
 
 /*
- * The end of a COPY has an entry of its own: Syncs before it are not answered. What comes when
- * the server owes nothing is the tail of a COPY that has failed: nobody waits for it.
+ * The end of a COPY has an entry in the ring, since Syncs before it are not answered. If the
+ * server owes no answer, the COPY has failed and its end is dropped.
  */
 static enum verdict judge_copy_end(struct relay_run *run)
 {
@@ -142,7 +147,7 @@ static enum verdict judge_unknown_from_client(struct relay_run *run)
 	return relay_fail(run, failure_of(REASON_UNKNOWN_PKT));
 }
 
-/* Have a server for an idle client. */
+/* Get a server for an idle client. */
 static enum verdict take_server(struct relay_run *run)
 {
 	switch (pairing_take(run->client)) {
@@ -159,7 +164,7 @@ static enum verdict take_server(struct relay_run *run)
 	return RELAY_STOP;
 }
 
-/* The first message of an idle client: now it needs a server. */
+/* The first message of an idle client that needs a server. */
 static enum verdict judge_first_request(struct relay_run *run)
 {
 	query_clocks_start(run->client);
@@ -167,8 +172,9 @@ static enum verdict judge_first_request(struct relay_run *run)
 }
 
 /*
- * Flush is answered by nothing: so it has no place in the ring and starts no clock. With a body it
- * would be answered by an error and by silence, which might come when somebody else has the server.
+ * Flush has no answer, so it gets no entry in the ring and starts no time limit. A Flush with a
+ * body is refused: the server would send an error and skip messages up to a Sync, perhaps when
+ * another client has the server.
  */
 static enum verdict judge_flush(struct relay_run *run)
 {
@@ -181,7 +187,7 @@ static enum verdict judge_first_flush(struct relay_run *run)
 						     : relay_refuse_header(run);
 }
 
-/* Close of a statement needs no server, since no server knows of it. */
+/* Close of a statement needs no server: it concerns the names of the client only. */
 static enum verdict judge_first_close(struct relay_run *run)
 {
 	const enum verdict verdict = statements_judge_idle_close(run);
@@ -189,15 +195,15 @@ static enum verdict judge_first_close(struct relay_run *run)
 	return verdict == RELAY_PASS ? judge_first_request(run) : verdict;
 }
 
-/* CopyData, CopyDone and CopyFail of a COPY that failed long ago. */
+/* CopyData, CopyDone and CopyFail of a COPY that has failed before. */
 static enum verdict judge_late_copy(struct relay_run *run)
 {
 	(void)run;
 	return RELAY_DROP;
 }
 
-/* Not before the server has answered, and then as ever. */
-static enum verdict judge_behind_forgetting(struct relay_run *run)
+/* Wait until the server has answered everything, then judge by the usual rules. */
+static enum verdict judge_after_deallocate(struct relay_run *run)
 {
 	if (!requests_is_empty(&run->server->requests)) {
 		run->client->ring_full = true;
@@ -209,10 +215,7 @@ static enum verdict judge_behind_forgetting(struct relay_run *run)
 
 /* --- the tables --------------------------------------------------------------------------- */
 
-/*
- * Each table says first what all types mean and then which of them mean something else, so the
- * later initializer of the same element is the one that is meant.
- */
+/* In each table the first row is the default, which later initializers override. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 const struct relay_rule relay_idle_client[RELAY_TYPES] = {
@@ -232,7 +235,7 @@ const struct relay_rule relay_idle_client[RELAY_TYPES] = {
 	[PQ_TERMINATE] = {judge_terminate},
 };
 
-/* What means the same from every client that is paired. */
+/* Rows that are the same for all paired clients. */
 #define PAIRED                                                                                 \
 	RELAY_EVERY(judge_unknown_from_client),                                                \
 		[PQ_FUNCTION_CALL] = {judge_request},                                          \
@@ -264,6 +267,6 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 };
 
 const struct relay_rule relay_forgetting_client[RELAY_TYPES] = {
-	RELAY_EVERY(judge_behind_forgetting),
+	RELAY_EVERY(judge_after_deallocate),
 	[PQ_TERMINATE] = {judge_terminate},
 };

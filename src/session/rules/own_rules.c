@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the messages of a server mean that answers us, or that was asked nothing. */
+/* Judges the messages of servers that run a query of our own, or none. */
 #include <string.h>
 
 #include "model/client_group.h"
@@ -13,8 +13,11 @@
 #include "wire/parameters.h"
 #include "wire/report.h"
 
-/* `later`: the client is not told so now. False: no memory. */
-static bool remember(
+/*
+ * Store a reported value for the server and its client. later: the client does not get the
+ * report now, so its value does not change. Returns false when out of memory.
+ */
+static bool store_parameter(
 	const struct relay_run *run, const char *name, const char *value, bool later)
 {
 	const int index = parameter_index(link_registry(run->from)->parameters, name);
@@ -41,13 +44,13 @@ enum verdict relay_remember_parameter(struct relay_run *run)
 
 	if (!run->whole || !report_parse_parameter(body, length, &name, &value))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
-	later = server_is_syncing(run->server) || restore_keeps_report(run, name);
-	if (!remember(run, name, value, later))
+	later = server_is_syncing(run->server) || restore_withholds_report(run, name);
+	if (!store_parameter(run, name, value, later))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
 	return later ? RELAY_DROP : RELAY_PASS;
 }
 
-/* --- from a server that answers us -------------------------------------------------------- */
+/* --- from a server that runs a query of our own ------------------------------------------- */
 
 enum verdict relay_drop_own(struct relay_run *run)
 {
@@ -60,12 +63,12 @@ enum verdict relay_judge_own_parameter(struct relay_run *run)
 	return relay_remember_parameter(run) == RELAY_STOP ? RELAY_STOP : RELAY_DROP;
 }
 
-/* A reset query, say; connect_query comes before anything is followed. */
+/* Reset queries may change followed parameters; connect_query runs before any is followed. */
 static enum verdict judge_own_command(struct relay_run *run)
 {
 	if (parameters_has_followed(run->from->parameters) && !followed_note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
-	/* Our reset query may well be DISCARD ALL. */
+	/* The reset query may be DISCARD ALL. */
 	if (relay_forgets_all(run))
 		statements_forget_all(run->server, NULL);
 	return RELAY_DROP;
@@ -111,8 +114,8 @@ static enum verdict judge_own_ready(struct relay_run *run)
 
 /* --- from a server that runs a look-up ---------------------------------------------------- */
 
-/* One that is too long to be whole is longer than any secret. */
-static enum verdict judge_looked_up(struct relay_run *run)
+/* A message that is too long to be whole is longer than any secret. */
+static enum verdict judge_lookup(struct relay_run *run)
 {
 	enum reason why = run->server->lookup->kind->broken;
 	size_t length;
@@ -134,7 +137,7 @@ static enum verdict judge_looked_up(struct relay_run *run)
 	return relay_fail(run, failure_of(why));
 }
 
-/* --- from a server that was asked nothing ------------------------------------------------- */
+/* --- from a server without requests ------------------------------------------------------- */
 
 static enum verdict judge_unused(struct relay_run *run)
 {
@@ -156,10 +159,7 @@ static enum verdict judge_unused_notification(struct relay_run *run)
 
 /* --- the tables --------------------------------------------------------------------------- */
 
-/*
- * Each table says first what all types mean and then which of them mean something else, so the
- * later initializer of the same element is the one that is meant.
- */
+/* In each table the first row is the default, which later initializers override. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 const struct relay_rule relay_own_server[RELAY_TYPES] = {
@@ -171,7 +171,7 @@ const struct relay_rule relay_own_server[RELAY_TYPES] = {
 };
 
 const struct relay_rule relay_lookup_server[RELAY_TYPES] = {
-	[0 ... RELAY_TYPES - 1] = {judge_looked_up, .whole = true},
+	[0 ... RELAY_TYPES - 1] = {judge_lookup, .whole = true},
 	[PQ_NOTICE_RESPONSE] = {relay_drop_own},
 	[PQ_NOTIFICATION_RESPONSE] = {relay_drop_own},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the messages of a server mean that runs our SETs. */
+/* Judges the messages of servers that run our SETs. */
 #include <string.h>
 
 #include "model/statements_in_flight.h"
@@ -12,12 +12,12 @@
 #include "wire/message.h"
 #include "wire/report.h"
 
-/* --- they fail ---------------------------------------------------------------------------- */
+/* --- the SETs fail ------------------------------------------------------------------------ */
 
-/* Why the server is of no use to this client. */
-static enum reason reason_of_refusal(const struct server_link *server)
+/* Returns the reason to close the server with. */
+static enum reason reason_of_error(const struct server_link *server)
 {
-	/* It may have been a RESET, of what is none of this client's. */
+	/* The RESET of a parameter of another client may have failed. */
 	return !server_has_gathered(server) && parameters_has_followed(server->link.parameters)
 		? REASON_RESET_QUERY_FAILED
 		: REASON_INVALID_SERVER_PARAMETER;
@@ -33,19 +33,19 @@ static enum verdict judge_set_error(struct relay_run *run)
 	if (run->whole)
 		report_parse(body, length, &report);
 	if (report_is_of(&report, "57P")) {
-		/* Its session was ended, whatever we ask of it, before it came to anything else. */
+		/* The server session ends: it has not run the messages after the SETs. */
 		parameter_sync_take_back(server);
 		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
 	}
 	if (run->whole)
 		own_query_error(server, body, length);
 	if (!report_is(&report, "57014"))
-		return relay_fail(run, failure_of(reason_of_refusal(server)));
+		return relay_fail(run, failure_of(reason_of_error(server)));
 	server->request_error = REQUEST_ERROR_UNTIL_READY;
 	return RELAY_DROP;
 }
 
-/* Somebody has cancelled them: it is the client's query that he meant. */
+/* A cancel request has hit our SETs; it was meant for the query of the client. */
 static enum verdict end_canceled(struct relay_run *run, char status)
 {
 	struct server_link *server = run->server;
@@ -56,7 +56,7 @@ static enum verdict end_canceled(struct relay_run *run, char status)
 	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
 }
 
-/* --- they are through ----------------------------------------------------------------------- */
+/* --- the SETs succeed --------------------------------------------------------------------- */
 
 static void drop_sync(struct relay_run *run)
 {
@@ -70,16 +70,16 @@ static void drop_sync(struct relay_run *run)
 	}
 }
 
-/* False: no memory. */
+/* Returns false when out of memory. */
 static bool return_to_client(struct server_link *server, struct client_link *client)
 {
-	/* It is read on when this run is over, or the server has taken what it was sent. */
+	/* The client is resumed after this run, or when the server has taken what was sent. */
 	if (!stream_is_blocked(&server->link.stream))
 		client->ring_full = true;
 	return parameter_sync_adopt(client, server);
 }
 
-/* What the server says from here on answers what went with our SETs. */
+/* From here on the server answers the messages that were sent together with our SETs. */
 static enum verdict end_gathered(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -98,7 +98,7 @@ static enum verdict end_gathered(struct relay_run *run)
 	return RELAY_AGAIN;
 }
 
-/* Those that go alone may be two queries, of which the last one counts. */
+/* SETs that were sent alone may be two queries: the second ends them. */
 static enum verdict judge_set_ready(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -120,7 +120,7 @@ static enum verdict judge_set_ready(struct relay_run *run)
 
 /* --- the table ---------------------------------------------------------------------------- */
 
-/* What all types mean is said first; later initializers are the ones that are meant. */
+/* The first row is the default, which later initializers override. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 const struct relay_rule relay_syncing_server[RELAY_TYPES] = {

@@ -12,10 +12,10 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-/* A query of ours that a late cancel request has hit is asked again, but not for ever. */
+/* How often our query is sent, if a late cancel request has hit it. */
 enum { RESTORE_ATTEMPTS = 2 };
 
-/* --- has anything to be restored? --------------------------------------------------------- */
+/* --- what has to be restored -------------------------------------------------------------- */
 
 void restore_note_command(const struct relay_run *run)
 {
@@ -28,8 +28,8 @@ void restore_note_command(const struct relay_run *run)
 	server_set_task(server, SERVER_TASK_WATCH_RESET);
 }
 
-/* What was not asked for is told as it comes, in the server's order. */
-bool restore_keeps_report(const struct relay_run *run, const char *name)
+/* Reports of other parameters are passed on in the order of the server. */
+bool restore_withholds_report(const struct relay_run *run, const char *name)
 {
 	const enum server_task task = run->server->task;
 	const struct parameters *asked = run->client ? run->client->asked : NULL;
@@ -42,7 +42,7 @@ bool restore_keeps_report(const struct relay_run *run, const char *name)
 			  : parameters_get_followed(asked, name) != NULL;
 }
 
-static bool tracked_is_gone(const struct parameter_values *asked,
+static bool tracked_has_changed(const struct parameter_values *asked,
 	const struct parameter_values *present, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -53,8 +53,8 @@ static bool tracked_is_gone(const struct parameter_values *asked,
 	return false;
 }
 
-/* Under this name another value is known. */
-static bool has_another(const struct parameters *set, const struct followed *asked)
+/* Returns true if the set has another value for this parameter. */
+static bool has_other_value(const struct parameters *set, const struct followed *asked)
 {
 	const char *value = parameters_get_followed(set, asked->name);
 
@@ -62,10 +62,11 @@ static bool has_another(const struct parameters *set, const struct followed *ask
 }
 
 /*
- * In other modes what is followed is set anyway for the client's next transaction, if its set has
- * the value that it asked for: that of another one was reported.
+ * Outside of session mode, our SETs before the next transaction restore followed parameters.
+ * This does not work for values that the server has reported differently, since these have
+ * replaced the startup values in the set of the client.
  */
-static bool followed_is_gone(
+static bool followed_has_changed(
 	const struct server_link *server, const struct parameter_values *asked)
 {
 	const struct link *client = server->link.peer;
@@ -77,7 +78,7 @@ static bool followed_is_gone(
 		const char *known =
 			parameters_get_followed(server->link.parameters, each->name);
 
-		if (has_another(known ? server->link.parameters : client->parameters, each))
+		if (has_other_value(known ? server->link.parameters : client->parameters, each))
 			return true;
 	}
 	return false;
@@ -92,12 +93,12 @@ static bool is_due(const struct server_link *server)
 		return false;
 	parameter_values_read(client->asked, &asked);
 	parameter_values_read(server->link.parameters, &present);
-	return tracked_is_gone(&asked, &present,
+	return tracked_has_changed(&asked, &present,
 		       parameter_count(link_registry(&server->link)->parameters)) ||
-		followed_is_gone(server, &asked);
+		followed_has_changed(server, &asked);
 }
 
-/* Does this ReadyForQuery end the last of what the client has sent? */
+/* Returns true if this ReadyForQuery answers the last request of the client. */
 static bool ends_all(struct server_link *server)
 {
 	const struct request *first = requests_first(&server->requests);
@@ -107,10 +108,13 @@ static bool ends_all(struct server_link *server)
 		(first->type == PQ_QUERY || first->type == PQ_SYNC);
 }
 
-/* --- the server is asked ------------------------------------------------------------------- */
+/* --- our query ---------------------------------------------------------------------------- */
 
-/* What it does not follow any more since a DISCARD ALL, and will again, may be anything. */
-static bool doubt_followed(struct server_link *server)
+/*
+ * Mark the parameters unknown that the server has stopped to follow after a DISCARD ALL, and
+ * that our query sets again. Returns false when out of memory.
+ */
+static bool mark_unknown(struct server_link *server)
 {
 	struct parameter_values present, wanted;
 	struct parameters *set;
@@ -130,8 +134,8 @@ static bool doubt_followed(struct server_link *server)
 	return link_take_parameters(&server->link, set);
 }
 
-/* The client's request is ended by the ReadyForQuery of our query instead of its own. */
-static enum verdict ask(struct relay_run *run)
+/* Send our query. Its ReadyForQuery answers the request of the client instead of this one. */
+static enum verdict send_query(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 	struct buffer message;
@@ -139,7 +143,7 @@ static enum verdict ask(struct relay_run *run)
 
 	buffer_init(&message);
 	restore_write_query(server, &message);
-	good = !message.failed && doubt_followed(server);
+	good = !message.failed && mark_unknown(server);
 	if (good)
 		sent = stream_send_bytes(&server->link.stream, message.data, message.length) !=
 			STREAM_SENT_NOT;
@@ -153,7 +157,7 @@ static enum verdict ask(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* --- what the client is told -------------------------------------------------------------- */
+/* --- reports to the client ---------------------------------------------------------------- */
 
 static void insert(struct relay_run *run, const struct buffer *message)
 {
@@ -168,7 +172,10 @@ static void insert(struct relay_run *run, const struct buffer *message)
 	}
 }
 
-/* Followed ones that servers report besides: the client's set has their values from now on. */
+/*
+ * Report followed parameters that have changed, of those that servers report, and take their
+ * values into the set of the client. Returns false when out of memory.
+ */
 static bool take_followed(
 	struct client_link *client, const struct parameters *server, struct buffer *out)
 {
@@ -181,7 +188,7 @@ static bool take_followed(
 		const struct followed *present = &values.followed[i];
 		struct parameters *next;
 
-		if (!present->value || !has_another(client->link.parameters, present) ||
+		if (!present->value || !has_other_value(client->link.parameters, present) ||
 			!welcome_message_value(client->link.pool, present->name))
 			continue;
 		next = parameters_refollow(table, set, present->name, present->value);
@@ -210,8 +217,8 @@ static bool take_tracked(
 		&client->link, parameters_adopt(table, client->link.parameters, server));
 }
 
-/* Reports were kept back: tell what is different now. False: no memory. */
-static bool tell(struct relay_run *run)
+/* Report what has changed since reports were withheld. Returns false when out of memory. */
+static bool report_changes(struct relay_run *run)
 {
 	struct parameters *present = run->server->link.parameters;
 	struct buffer message;
@@ -228,10 +235,10 @@ static bool tell(struct relay_run *run)
 	return good;
 }
 
-/* ReadyForQuery means what it means to any paired server, with what has changed before it. */
-static enum verdict judge_as_ever(struct relay_run *run)
+/* Judge ReadyForQuery as of any paired server, after a report of what has changed. */
+static enum verdict judge_paired_ready(struct relay_run *run)
 {
-	if (!tell(run))
+	if (!report_changes(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	return relay_paired_server[PQ_READY_FOR_QUERY].judge(run);
 }
@@ -241,14 +248,14 @@ enum verdict restore_judge_ready(struct relay_run *run)
 	size_t length;
 	const uint8_t *status = relay_body(run, &length);
 
-	/* In a suspension nothing new begins. */
+	/* During a SUSPEND no query of our own is started. */
 	if (length == 1 && *status == READY_IDLE && ends_all(run->server) &&
 		!link_registry(run->from)->process->suspension) {
 		if (is_due(run->server))
-			return ask(run);
+			return send_query(run);
 		server_set_task(run->server, SERVER_TASK_NONE);
 	}
-	return judge_as_ever(run);
+	return judge_paired_ready(run);
 }
 
 /* --- from a server that runs our query ---------------------------------------------------- */
@@ -260,8 +267,9 @@ static enum verdict judge_answer(struct relay_run *run)
 }
 
 /*
- * The client has done nothing wrong: it goes on with what it has, unless the server ends. What a
- * late cancel request has hit is asked once more, at ReadyForQuery.
+ * The client does not get the error, and continues with the parameters that it has, unless the
+ * server session ends. A query that a late cancel request has hit is sent again at
+ * ReadyForQuery.
  */
 static enum verdict judge_error(struct relay_run *run)
 {
@@ -284,7 +292,7 @@ static enum verdict judge_error(struct relay_run *run)
 static enum verdict judge_ready(struct relay_run *run)
 {
 	server_set_task(run->server, SERVER_TASK_NONE);
-	return judge_as_ever(run);
+	return judge_paired_ready(run);
 }
 
 #pragma GCC diagnostic ignored "-Woverride-init"

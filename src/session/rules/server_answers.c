@@ -6,20 +6,20 @@
 #include "session/statements/replay.h"
 #include "wire/report.h"
 
-/* The same, where it is not simply the oldest request's answer that goes on. */
-static enum verdict judge_odd_answer(struct relay_run *run, uint8_t type)
+/* As judge_answer(), when it is not simply a forwarded answer to the oldest request. */
+static enum verdict judge_other_answer(struct relay_run *run, uint8_t type)
 {
 	struct server_link *server = run->server;
 	const struct request *first = requests_first(&server->requests);
 	enum verdict verdict = RELAY_PASS;
 
-	/* A simple Query is ended by its ReadyForQuery and by nothing before. */
+	/* Only ReadyForQuery ends a simple Query. */
 	if (!first || first->type == PQ_QUERY)
 		return RELAY_PASS;
 	first = server_answers_first(server);
 	if (!first || first->type != type)
 		return RELAY_PASS;
-	/* What we owe comes before what the server says. */
+	/* Our own answer precedes this message. */
 	if (request_is(first, REQUEST_ANSWER)) {
 		statement_answers_insert(run);
 		return RELAY_AGAIN;
@@ -31,14 +31,14 @@ static enum verdict judge_odd_answer(struct relay_run *run, uint8_t type)
 	return server_answers_add_own(run, verdict);
 }
 
-/* The message is the answer to requests of this type. */
+/* Judge a message that answers a request of this type. */
 static inline enum verdict judge_answer(struct relay_run *run, uint8_t type)
 {
 	struct server_link *server = run->server;
 	const struct request *first = requests_first(&server->requests);
 
 	if (!first || first->type != type || first->action != REQUEST_FORWARD)
-		return judge_odd_answer(run, type);
+		return judge_other_answer(run, type);
 	requests_drop(&server->requests);
 	return server_answers_add_own(run, RELAY_PASS);
 }
@@ -58,8 +58,10 @@ enum verdict server_answers_close_complete(struct relay_run *run)
 	return judge_answer(run, PQ_CLOSE);
 }
 
-/* Does it run what stands in for a DEALLOCATE of the client's? See session/statements/statements. */
-static bool stands_for_deallocate(const struct server_link *server)
+/*
+ * Returns true if the server runs the substitute for a DEALLOCATE: see statements/statements.
+ */
+static bool runs_deallocate_substitute(const struct server_link *server)
 {
 	const struct request *first = requests_first(&server->requests);
 
@@ -68,8 +70,8 @@ static bool stands_for_deallocate(const struct server_link *server)
 }
 
 /*
- * Describe of a statement is answered in two messages, and the error of a plan out of date comes
- * between them: when that one heals, the first has not been either.
+ * Describe of a statement is answered by two messages, and the error of an outdated plan comes
+ * between them. If the batch will be replayed for that error, the first message is dropped too.
  */
 enum verdict server_answers_parameter_description(struct relay_run *run)
 {
@@ -77,7 +79,7 @@ enum verdict server_answers_parameter_description(struct relay_run *run)
 	struct report report;
 	struct frame next;
 
-	/* An error that is too long to wait for, or what it follows, goes on as it comes. */
+	/* Long messages, and messages before a long error, are passed on as they arrive. */
 	if (!run->whole || run->frame.total > RELAY_WHOLE_MAX / 2 || !replay_may_begin(run))
 		return RELAY_PASS;
 	switch (frame_peek(behind, (size_t)(run->end - behind), run->max_message, &next)) {
@@ -109,7 +111,7 @@ enum verdict server_answers_executed(struct relay_run *run)
 	return judge_answer(run, PQ_EXECUTE);
 }
 
-/* In place of what the server has said of what stood in. A Query is ended by ReadyForQuery. */
+/* Answer the DEALLOCATE instead of its substitute. ReadyForQuery ends it if it was a Query. */
 static enum verdict answer_deallocate(struct relay_run *run)
 {
 	static const char message[] = "C\0\0\0\017DEALLOCATE";
@@ -123,8 +125,8 @@ static enum verdict answer_deallocate(struct relay_run *run)
 	return server_answers_add_own(run, RELAY_DROP);
 }
 
-/* SET, RESET, DISCARD ALL, DEALLOCATE ALL: messages of these lengths are looked at. */
-static inline bool may_tell(const struct relay_run *run)
+/* Returns true if the length is that of a tag SET, RESET, DISCARD ALL or DEALLOCATE ALL. */
+static inline bool may_change_session(const struct relay_run *run)
 {
 	enum { BEFORE_TAG = FRAME_HEADER_SIZE };
 	static const uint32_t lengths = 1u << (BEFORE_TAG + sizeof("SET")) |
@@ -135,7 +137,7 @@ static inline bool may_tell(const struct relay_run *run)
 	return run->frame.total < 32 && (lengths >> run->frame.total & 1);
 }
 
-/* Commands that change the session behind the back of what is known about it. */
+/* Handle a command that changes parameters or statements. Returns false when out of memory. */
 static bool note_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -152,9 +154,9 @@ enum verdict server_answers_command_complete(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (may_tell(run) && !note_command(run))
+	if (may_change_session(run) && !note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
-	if (stands_for_deallocate(server))
+	if (runs_deallocate_substitute(server))
 		return answer_deallocate(run);
 	if (!server->copy)
 		return server_answers_executed(run);

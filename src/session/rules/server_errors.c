@@ -7,14 +7,17 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-/* Protocol: "Message Flow", Extended Query: an error in it is followed by silence up to a Sync. */
+/*
+ * Returns true for messages of the extended protocol: after an error the server ignores them up
+ * to a Sync. Protocol: "Message Flow", Extended Query.
+ */
 static bool is_extended(const struct request *request)
 {
 	return request && request->type != PQ_QUERY && request->type != PQ_FUNCTION_CALL &&
 		request->type != PQ_SYNC;
 }
 
-/* One that is too long to be whole: the code stands in front. */
+/* Of a message that is too long to be whole, its start has the SQLSTATE. */
 static void read_error(const struct relay_run *run, struct report *report)
 {
 	const size_t there = (size_t)(run->end - run->at);
@@ -24,8 +27,8 @@ static void read_error(const struct relay_run *run, struct report *report)
 		report);
 }
 
-/* The request was made to fail so that our words can stand for the server's. */
-static enum verdict tell_refusal(struct relay_run *run, enum reason reason)
+/* Send an error of ours instead: the request was made to fail for that purpose. */
+static enum verdict send_refusal(struct relay_run *run, enum reason reason)
 {
 	const struct failure why = failure_of(reason);
 	struct buffer message;
@@ -38,8 +41,8 @@ static enum verdict tell_refusal(struct relay_run *run, enum reason reason)
 	return RELAY_DROP;
 }
 
-/* As PostgreSQL says it: drivers that know what to do look at the routine. */
-static enum verdict tell_stale(struct relay_run *run)
+/* The same error as PostgreSQL sends: some drivers check the routine to prepare again. */
+static enum verdict send_plan_changed(struct relay_run *run)
 {
 	static const char names[] = "SERROR\0VERROR\0C0A000\0M";
 	const struct failure why = failure_of(REASON_CACHED_PLAN_CHANGED);
@@ -59,23 +62,23 @@ static enum verdict tell_stale(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* An error is passed on, or ours in its place. */
-static enum verdict tell_error(struct relay_run *run, const struct report *report)
+/* Pass the error on, or send another one instead. */
+static enum verdict replace_error(struct relay_run *run, const struct report *report)
 {
 	const struct request *first = server_answers_first(run->server);
 
 	if (!first || !(report_is(report, "26000") || report_is(report, "25P02")))
 		return RELAY_PASS;
 	if (request_is(first, REQUEST_UNKNOWN))
-		return tell_refusal(run, REASON_PREPARED_STATEMENT_DID_NOT_EXIST);
+		return send_refusal(run, REASON_PREPARED_STATEMENT_DID_NOT_EXIST);
 	if (request_is(first, REQUEST_REFUSED))
-		return tell_refusal(run, REASON_PREPARED_STATEMENTS_TOO_LARGE);
+		return send_refusal(run, REASON_PREPARED_STATEMENTS_TOO_LARGE);
 	if (request_is(first, REQUEST_STALE) && report_is(report, "26000"))
-		return tell_stale(run);
+		return send_plan_changed(run);
 	return RELAY_PASS;
 }
 
-/* Nothing of what was sent is done until the next Sync, or the end of the Query. */
+/* The server skips requests up to the next Sync, or to the end of the Query. */
 static void skip_requests(struct server_link *server)
 {
 	const bool skips = is_extended(server_answers_first(server));
@@ -101,7 +104,7 @@ enum verdict server_errors_judge(struct relay_run *run)
 	struct report report;
 	enum verdict verdict;
 
-	/* The last words of a dying server, between two clients: nobody's business. */
+	/* An error between two transactions (the server shuts down) fails no request: drop it. */
 	if (server_answers_unsolicited(run) && server_mode(server) != POOL_MODE_SESSION)
 		return RELAY_DROP;
 	read_error(run, &report);
@@ -111,7 +114,7 @@ enum verdict server_errors_judge(struct relay_run *run)
 		pool_count_error(server->link.pool, report.sqlstate);
 	if (report_is(&report, "25006"))
 		failover_server_is_read_only(server);
-	verdict = tell_error(run, &report);
+	verdict = replace_error(run, &report);
 	skip_requests(server);
 	return verdict;
 }

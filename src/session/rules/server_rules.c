@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the messages of a server mean that a client is paired with, or was. */
+/* Judges the messages of servers that are paired with a client, or were (DRAINING). */
 #include "session/pool/draining.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
@@ -8,7 +8,7 @@
 #include "session/rules/server_errors.h"
 #include "wire/message.h"
 
-/* NoticeResponse and NotificationResponse may come at any time and change nothing. */
+/* NoticeResponse and NotificationResponse may arrive at any time and change no state. */
 static enum verdict judge_notice(struct relay_run *run)
 {
 	if (server_answers_unsolicited(run))
@@ -16,7 +16,7 @@ static enum verdict judge_notice(struct relay_run *run)
 	return RELAY_PASS;
 }
 
-/* ReadyForQuery ends a Query, a FunctionCall or a Sync. Does it go on to the client? */
+/* ReadyForQuery ends a Query, a FunctionCall or a Sync. Returns its verdict. */
 static inline enum verdict end_request(struct server_link *server)
 {
 	const struct request *first = server_answers_first(server);
@@ -44,8 +44,8 @@ static inline enum verdict end_request(struct server_link *server)
 	return verdict;
 }
 
-/* The batch has failed for a reason that is none of the client's: it is said again. */
-static enum verdict begin_anew(struct relay_run *run, char status)
+/* The failed batch is replayed: its error does not come from the client. */
+static enum verdict start_replay(struct relay_run *run, char status)
 {
 	run->server->replaying = false;
 	run->server->transaction_status = status;
@@ -53,7 +53,7 @@ static enum verdict begin_anew(struct relay_run *run, char status)
 	return RELAY_DROP;
 }
 
-/* What the batch had to say so far is not told either. */
+/* Drop what this run has of the answer: it is replaced by our error. */
 static enum verdict refuse_transaction(struct relay_run *run)
 {
 	run->count = 0;
@@ -62,8 +62,8 @@ static enum verdict refuse_transaction(struct relay_run *run)
 }
 
 /*
- * True: that was the last of all, and the server's status is known. The verdict is for the message
- * itself.
+ * Returns true if this ReadyForQuery answers the last request, so that the transaction status
+ * is known. Sets *verdict for the message.
  */
 static inline bool take_ready(struct relay_run *run, char status, enum verdict *verdict)
 {
@@ -71,7 +71,7 @@ static inline bool take_ready(struct relay_run *run, char status, enum verdict *
 
 	*verdict = end_request(server);
 	if (server->replaying) {
-		*verdict = begin_anew(run, status);
+		*verdict = start_replay(run, status);
 		return false;
 	}
 	run->requested = run->at + run->frame.total;
@@ -93,7 +93,7 @@ static enum verdict judge_ready(struct relay_run *run)
 	if (length != 1 || !relay_is_status(*status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
 	if (*status != READY_IDLE) {
-		/* What has been sent behind the BEGIN is said in a transaction. */
+		/* What follows a BEGIN cannot be replayed. */
 		run->server->kept_requests = 0;
 		if (server_mode(run->server) == POOL_MODE_STATEMENT)
 			return refuse_transaction(run);
@@ -119,8 +119,8 @@ static enum verdict judge_unknown_from_server(struct relay_run *run)
 }
 
 /*
- * Protocol: "Streaming Replication Protocol", START_REPLICATION. What flows now both ways ends
- * when somebody wants it to: it is no query that could take too long.
+ * Protocol: "Streaming Replication Protocol", START_REPLICATION. A stream is not a query, so no
+ * time limit applies to it.
  */
 static enum verdict judge_copy_both(struct relay_run *run)
 {
@@ -131,7 +131,7 @@ static enum verdict judge_copy_both(struct relay_run *run)
 	return RELAY_PASS;
 }
 
-/* --- from one whose client has gone: see session/pool/draining --------------------------------- */
+/* --- from a DRAINING server: see pool/draining -------------------------------------------- */
 
 static enum verdict judge_drained_ready(struct relay_run *run)
 {
@@ -141,7 +141,7 @@ static enum verdict judge_drained_ready(struct relay_run *run)
 
 	if (length != 1 || !relay_is_status(*status))
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-	/* What it says once too often may be the answer to somebody else's query later. */
+	/* A ReadyForQuery too many could later be taken for the answer of another client. */
 	if (run->server->transaction_status != 0)
 		run->server->dirty = true;
 	else if (!take_ready(run, (char)*status, &verdict))
@@ -159,15 +159,12 @@ static enum verdict judge_drained_copy_in(struct relay_run *run)
 
 /* --- the tables --------------------------------------------------------------------------- */
 
-/*
- * Each table says first what all types mean and then which of them mean something else, so the
- * later initializer of the same element is the one that is meant.
- */
+/* In each table the first row is the default, which later initializers override. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 /*
- * What a server's answers mean to what it owes, whether or not its client is still there: in these
- * rows' judges run->client may be NULL, and what passes then goes to nobody.
+ * Answers to requests, with or without a client: in these judges run->client may be NULL, and
+ * then messages that pass are dropped.
  */
 #define ANSWERS                                                                                \
 	RELAY_EVERY(judge_unknown_from_server),                                                \
