@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Cancel requests: from the key that a client shows to the server that runs its query.
+ * Cancel requests: from the CancelRequest of a client to the server that runs the query.
  *
- * A request is queued in the pool of its target until a connection to that server is up, is then
- * sent on it, and ends when the server closes that connection. A target that is released
- * meanwhile is held back until then, so that nobody else's query is hit.
- * Protocol: "Message Flow", Canceling Requests in Progress.
+ * A request waits in the queue of its target's pool until a new connection to that server is
+ * up, the cancel connection. It is sent there, and has ended when the server closes the
+ * connection. Until then the target is not given to another client, so that no other query is
+ * cancelled. Protocol: "Message Flow", Canceling Requests in Progress.
  */
 #ifndef PGUSHER_SESSION_WORK_CANCEL_H
 #define PGUSHER_SESSION_WORK_CANCEL_H
 
 #include "model/registry.h"
 
-/* A client (GREETING) has sent a CancelRequest. NULL: with a key of an impossible length. */
+/*
+ * A client (GREETING) has sent a CancelRequest with this key; NULL: the length of its key is
+ * invalid. The client waits in a cancel queue when this returns, or was closed. Other clients
+ * may be closed.
+ */
 void cancel_request(struct client_link *client, const uint8_t *key, size_t length);
 
 /*
- * A new connection of the pool is up. If a request waits for that very server it is used for
- * it and true is returned.
+ * A new connection of the pool is up. If a cancel request for the server at its address waits,
+ * use the connection for it and return true; the connection may be closed then. Else return
+ * false.
  */
-bool cancel_use_connection(struct server_link *carrier);
+bool cancel_use_connection(struct server_link *connection);
 
 /* A client that was in this state is closed: withdraw its cancel request if it had one. */
 void cancel_client_closed(struct client_link *client, enum client_state state);
 
-/* A server is closed: as a carrier (the request has ended) or as a target. */
+/*
+ * A server was closed: end the request if it was a cancel connection; drop all requests for it
+ * if it was a target. Closes the clients of these requests, and may close other servers.
+ */
 void cancel_server_closed(struct server_link *server);
 
 #endif

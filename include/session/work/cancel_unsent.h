@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A query that is cancelled while it still waits for a server: its client is answered by us.
+ * Cancels a query that waits for a server: pgusher itself sends the ErrorResponse.
  *
- * Nothing of it has reached a server, so what is left of it is only skipped, in the extended
- * protocol up to its Sync, which may come later. The session goes on.
+ * No server has received any of the query, so its messages are dropped, in the extended
+ * protocol up to its Sync, which may arrive later. The session continues.
  */
 #ifndef PGUSHER_SESSION_WORK_CANCEL_UNSENT_H
 #define PGUSHER_SESSION_WORK_CANCEL_UNSENT_H
@@ -11,9 +11,10 @@
 #include "model/client_link.h"
 
 /*
- * End the query of a client (WAITING, or PAIRED with a server that is still being prepared for it)
- * with an error; may close the client. It runs the client's next messages, so nothing that lies in
- * the loop's buffer may be needed any more.
+ * End the query of a client with an error. The client is WAITING or LAUNCHING, PAIRED with a
+ * server that runs our SETs first, or IDLE after such a server was closed. The next messages of
+ * the client are handled before this returns, so the contents of the loop's buffer are lost.
+ * The client may be closed.
  */
 void cancel_unsent_answer(struct client_link *client);
 

@@ -1,69 +1,77 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an operator does to pools: PAUSE, RESUME, KILL, RECONNECT and their kin, as verbs. The
- * console and the signals both call these; rights, arguments and answers are the console's.
+ * Administrative commands on pools: PAUSE, RESUME, KILL, RECONNECT and the like. The console
+ * and signals call them; the console checks rights and arguments, and sends the answers.
+ *
+ * `database` selects a database; NULL selects all but the console.
  */
 #ifndef PGUSHER_SESSION_WORK_CONTROL_H
 #define PGUSHER_SESSION_WORK_CONTROL_H
 
 #include "model/registry.h"
 
-/* Stop giving out servers, for one database or (NULL) for all. Idle servers are closed. */
+/* Stop pairing clients with servers. Closes servers that are not in use. */
 void control_pause(struct registry *registry, struct database *database);
 
 /*
- * Close what has come to rest in paused pools since. Part of the regular upkeep too; asked for
- * here by those who wait for a pause, so that what is quiet has no server left.
+ * Close the servers of paused pools that are no longer in use. Regular upkeep does this too;
+ * the console calls it before it reports the end of a PAUSE.
  */
 void control_close_unused(struct registry *registry);
 
-/* Servers that something waits for, and who has had one of them for the longest. */
+/*
+ * The servers that a command waits for, and the client that has had one of them for the
+ * longest.
+ */
 struct busy_servers {
 	unsigned servers;
-	const struct client_link *longest; /* lent for this turn; NULL: no client has any */
-	usec_t since; /* when his transaction began, or when he was last heard of */
+	const struct client_link *longest; /* valid in this turn; NULL: no client has one */
+	usec_t since; /* start of its transaction, else its last request */
 };
 
-/* What a pause of the database (NULL: of all) still has to wait for: servers in use. */
+/* Returns the servers in use, which a pause waits for. */
 struct busy_servers control_count_busy(
 	const struct registry *registry, const struct database *database);
 
-/* Is nothing of what was paused in use any more? */
+/* Returns true if no server is in use, so that the pause is complete. */
 bool control_pause_is_done(const struct registry *registry, const struct database *database);
 
-/* Go on. */
+/* End a pause; for all databases, also a SUSPEND. */
 void control_resume(struct registry *registry, struct database *database);
 
-/* Retire every server of the database (NULL: of all), without cutting a transaction. */
+/*
+ * Retire all servers: each is closed when it is free. Servers that log in are closed at once.
+ */
 void control_reconnect(struct registry *registry, struct database *database);
 
-/* The same for another cause, which metrics tell. */
+/* The same for another cause, which metrics show. */
 void control_retire(
 	struct registry *registry, struct database *database, enum server_closing cause);
 
-/* Servers of the database (NULL: of any) that still have to be retired. */
+/* Returns the retired servers that are not closed yet. */
 struct busy_servers control_count_marked(
 	const struct registry *registry, const struct database *database);
 
-/* Is there any of these? */
+/* Returns true if there is such a server. */
 bool control_is_reconnecting(const struct registry *registry, const struct database *database);
 
 /*
- * Cut every client and server of the database (NULL: of all but the console) and drop its pools;
- * paused: leave it paused, as KILL does.
+ * Close all clients and servers, and drop their pools. paused: pause the database too, as KILL
+ * does.
  */
 void control_kill(struct registry *registry, struct database *database, bool paused);
 
-/* Cut every client but those of the console, who are told why, and every server. */
+/* Close all servers, and with an error all clients but those of the console. */
 void control_close_pools(struct registry *registry, enum reason reason);
 
 /*
- * The process ends: close all there is, the console too, without a word to clients; DISKO_OVER:
- * nor to servers, since another process has both.
+ * The process ends: close all clients and servers, the console too. Clients are sent no error.
+ * With REASON_DISKO_OVER servers are sent no Terminate either, since another process has the
+ * connections.
  */
 void control_close_all(struct registry *registry, enum reason reason);
 
-/* Cut the client with that id (SHOW CLIENTS). False: there is none. */
+/* Close the client with this id (SHOW CLIENTS). Returns false if there is none. */
 bool control_kill_client(struct registry *registry, uint64_t id);
 
 #endif

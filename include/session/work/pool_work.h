@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a pool has to do: give idle servers to clients that wait, check servers before use, launch
- * new ones.
+ * The work of pools: give idle servers to waiting clients, check servers before use, launch new
+ * servers.
  */
 #ifndef PGUSHER_SESSION_WORK_POOL_WORK_H
 #define PGUSHER_SESSION_WORK_POOL_WORK_H
@@ -9,14 +9,15 @@
 #include "model/registry.h"
 
 /*
- * Give the idle servers of the pool to its waiting clients and look-ups, the one that has waited
- * longest first. Clients and servers may be closed by this. This is registry.serve.
+ * Give the idle servers of the pool to its waiting clients and look-ups, the one that has
+ * waited longest first. Clients and servers may be closed when this returns. This is
+ * registry.serve.
  */
 void pool_work_serve(struct pool *pool);
 
 /*
- * At the end of a turn: serve every pool of registry.work, check its used servers, and launch new
- * ones within the limits. The task is registry.work_task; this is registry.do_work.
+ * At the end of a turn: for each pool in registry.work, serve its clients, check used servers,
+ * and launch servers within the limits. `task` is registry.work_task; this is registry.do_work.
  */
 void pool_work_run(struct loop_task *task);
 

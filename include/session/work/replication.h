@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Clients that asked for replication: each has a server connection of its own, which logs in for
- * it with its wishes and ends with it. Who waits for that stands in pool.welcoming.
+ * Clients with replication: each has a server connection of its own, which logs in with the
+ * startup parameters of the client and is closed with it. A client that waits for its server is
+ * in pool.welcoming.
  *
- * They count as servers and clients like all others; nothing else of the pool is theirs.
+ * These clients and servers count in all limits, but use no other servers or clients of the
+ * pool.
  */
 #ifndef PGUSHER_SESSION_WORK_REPLICATION_H
 #define PGUSHER_SESSION_WORK_REPLICATION_H
@@ -11,43 +13,52 @@
 #include "model/registry.h"
 #include "wire/startup.h"
 
-/* Remember what a client wants that logs in. False: no memory. */
+/*
+ * For a client that logs in: store the replication mode and options of its StartupMessage, if
+ * it has any. Returns false when out of memory.
+ */
 bool replication_want(struct client_link *client, const struct startup_login *wanted);
 
-/* Launch a server for the one that waits longest for its own, if every limit allows. */
+/*
+ * Launch a server for the client that has waited longest for its own, if all limits allow it.
+ */
 void replication_launch(struct pool *pool);
 
 /*
- * Does one of them wait longer than all who want any server, and for nothing but a place in the
- * pool?
+ * Returns true if a client with replication has waited longer than all other clients and
+ * look-ups, and the pool is full.
  */
 bool replication_is_next(const struct pool *pool);
 
-/* Append what its StartupMessage has for the sake of the client that it is for. */
+/* Append to the StartupMessage the parameters of the client that the server is launched for. */
 void replication_write_startup(const struct server_link *server, struct buffer *message);
 
 /*
- * The server has logged in: its client gets it, after a welcome with the server's own parameters
- * if it still waits for that. `head` is the beginning of one, and is written to.
+ * The server has logged in: pair it with its client, and first finish the login of the client
+ * if it is WELCOMING. `head` is the beginning of a welcome with the parameters of the server,
+ * which is appended to. Client and server may be closed when this returns.
  */
 void replication_begin(struct server_link *server, struct buffer *head);
 
-/* The server logs in for nobody any more; returns for whom it did, who waits on. NULL: nobody. */
+/*
+ * Separate a server that logs in from its client, which waits on. Returns the client, or NULL
+ * if the server had none.
+ */
 struct client_link *replication_detach(struct server_link *server);
 
-/* The client needs no server any more: what logs in for it is closed. Else nothing happens. */
+/* Close the server that is logging in for this client, if there is one. */
 void replication_close_server(struct client_link *client);
 
-/* The client is closing: let go of all that it has by this module. */
+/* The client is closing: close its server that logs in, and free client->replica. */
 void replication_client_closed(struct client_link *client);
 
 /*
- * Is the server's session one of replication that could go on for ever: a stream, or one in which
- * nothing runs?
+ * Returns true for a replication session without an end of its own: it streams, or runs no
+ * query.
  */
 bool replication_is_endless(const struct server_link *server);
 
-/* If no client is left but such ones, tell them that the process ends. */
+/* During a shutdown: if only such clients are left, close them with an error. */
 void replication_end_last(struct registry *registry);
 
 #endif

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SUSPEND: every connection comes to rest between two messages and is not read any further, so
- * that the descriptors can be taken over by another process.
+ * SUSPEND: stops to read every connection between two messages, so that another process can
+ * take over the descriptors.
  *
- * First the clients, and whatever they wait for: logins end, those who wait for a server get one.
- * Then the servers, whose answers are left unread. What is not quiet after suspend_timeout is
- * cut. It ends by RESUME, or when no console is left to give that.
+ * First the clients are suspended, after what they wait for: logins end, and waiting clients
+ * get a server. Then the servers are suspended; their answers remain unread. Connections that
+ * are not suspended after suspend_timeout are closed. A SUSPEND ends by RESUME, or with the
+ * last console client.
  */
 #ifndef PGUSHER_SESSION_WORK_SUSPEND_H
 #define PGUSHER_SESSION_WORK_SUSPEND_H
 
 #include "model/registry.h"
 
-/* Begin. False: no memory, nothing has changed. */
+/* Begin a SUSPEND. Returns false when out of memory; nothing has changed then. */
 bool suspend_begin(struct registry *registry);
 
-/* Is everything at rest? */
+/* Returns true if all connections are suspended. */
 bool suspend_is_complete(const struct registry *registry);
 
-/* Look at once what has come to rest, and what must not be kept; may end the suspension. */
+/*
+ * Suspend the connections that can be suspended now, and close those that cannot be kept. Does
+ * nothing without a SUSPEND. May end the SUSPEND; clients and servers may be closed.
+ */
 void suspend_check(struct registry *registry);
 
-/* Read on; nothing happens if it was not suspended. */
+/* End the SUSPEND: read all connections again. Does nothing without a SUSPEND. */
 void suspend_end(struct registry *registry);
 
-/* Does a client that has a server keep on with it, for the sake of those who wait? */
+/*
+ * Returns true if a client with a server may continue during a SUSPEND, so that its server
+ * becomes free for waiting clients.
+ */
 bool suspend_may_continue(const struct client_link *client);
 
 #endif

@@ -13,15 +13,15 @@
 #include "wire/startup.h"
 
 enum {
-	/* Requests that may wait in a pool; the first one for a query always may. */
+	/* Requests that may wait in a pool; the first one for a query is always accepted. */
 	WAITING_FOR_SERVERS = 100,
 };
 
 static void on_readable(struct stream *stream);
 
-/* --- the asker ---------------------------------------------------------------------------- */
+/* --- the requester ------------------------------------------------------------------------ */
 
-/* Does its query still wait for a server, or for our SETs on one? */
+/* Returns true if the query of the client waits for a server, or for our SETs there. */
 static bool is_unsent(const struct client_link *owner)
 {
 	const struct server_link *server = (const struct server_link *)owner->link.peer;
@@ -31,8 +31,8 @@ static bool is_unsent(const struct client_link *owner)
 		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
 }
 
-/* Does its server run something for it? Between two queries of a transaction it does not. */
-static bool is_served(const struct client_link *owner)
+/* Returns true if its server runs a query, so not between two queries of a transaction. */
+static bool is_running(const struct client_link *owner)
 {
 	const struct server_link *server = (const struct server_link *)owner->link.peer;
 
@@ -40,13 +40,13 @@ static bool is_served(const struct client_link *owner)
 		(!requests_is_empty(&server->requests) || server->transaction_status == 0);
 }
 
-/* Ask the server of this client, which has a key. */
-static void queue_for(struct client_link *client, const struct client_link *owner)
+/* Queue the request for the server of `owner`, which has a key. */
+static void queue_request(struct client_link *client, const struct client_link *owner)
 {
 	struct pool *pool = owner->link.pool;
 	struct server_link *target = server_of(owner->link.peer);
 
-	/* Who says the same for the hundredth time does not keep a descriptor for that. */
+	/* A repeated request must not occupy one more descriptor. */
 	if (target->cancels_queued > 0 &&
 		pool->client_count[CLIENT_CANCEL_WAITING] >= WAITING_FOR_SERVERS) {
 		client_close_for(client, REASON_CANCEL_WAITS_ALREADY);
@@ -76,13 +76,13 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 	} else if (is_unsent(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);
 		cancel_unsent_answer(owner);
-	} else if (!is_served(owner)) {
+	} else if (!is_running(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_IDLE_CLIENT);
 	} else if (!server_of(owner->link.peer)->cancel_key) {
-		/* A server without a key cannot be asked. */
+		/* A server without a key accepts no cancel requests. */
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
 	} else {
-		queue_for(client, owner);
+		queue_request(client, owner);
 	}
 }
 
@@ -91,18 +91,18 @@ void cancel_client_closed(struct client_link *client, enum client_state state)
 	if (state == CLIENT_CANCEL_WAITING && client->cancel)
 		client->cancel->cancels_queued--;
 	else if (state == CLIENT_CANCEL_SENT && client->cancel)
-		client->cancel->canceling = NULL; /* the request itself goes on */
+		client->cancel->canceling = NULL; /* the request remains in flight */
 	client->cancel = NULL;
 }
 
-/* --- the carrier -------------------------------------------------------------------------- */
+/* --- the cancel connection ---------------------------------------------------------------- */
 
-static const struct stream_handlers carrier_handlers = {
+static const struct stream_handlers connection_handlers = {
 	.readable = on_readable,
 	.drained = on_readable,
 };
 
-/* Is another query of its client's running now, or none? Its server has not been released. */
+/* Returns true if the client of the target runs another query now, or none. */
 static bool is_stale(const struct client_link *client)
 {
 	const struct server_link *target = client->cancel;
@@ -122,8 +122,8 @@ static void drop_stale(struct pool *pool)
 	}
 }
 
-/* With the key of the server, or for a peer with the one that was brought. */
-static bool send_request(struct server_link *carrier, const void *key, size_t length)
+/* Send a CancelRequest with this key: of the server, or for a peer the key of the requester. */
+static bool send_request(struct server_link *connection, const void *key, size_t length)
 {
 	struct buffer message;
 	bool sent;
@@ -131,83 +131,86 @@ static bool send_request(struct server_link *carrier, const void *key, size_t le
 	buffer_init(&message);
 	startup_write_cancel(&message, key, length);
 	sent = !message.failed &&
-		stream_send_bytes(&carrier->link.stream, message.data, message.length) ==
+		stream_send_bytes(&connection->link.stream, message.data, message.length) ==
 			STREAM_SENT_ALL;
 	buffer_wipe(&message);
 	return sent;
 }
 
-/* Send it, for this client or, without one, for ourselves. False: the carrier is closed. */
-static bool carry(struct server_link *carrier, struct server_link *target,
+/*
+ * Send the request of this client, or of our own if client is NULL. Returns false if the
+ * connection was closed.
+ */
+static bool send_on_connection(struct server_link *connection, struct server_link *target,
 	const struct client_link *client)
 {
-	server_enter(carrier, SERVER_CANCELING);
-	stream_set_handlers(&carrier->link.stream, &carrier_handlers);
-	/* A peer has answered: that is its whole login. */
+	server_enter(connection, SERVER_CANCELING);
+	stream_set_handlers(&connection->link.stream, &connection_handlers);
+	/* A peer needs no login, so the attempt has succeeded. */
 	if (!target)
-		carrier->link.pool->failing = false;
-	if (target ? !send_request(carrier, target->cancel_key, target->cancel_key_length)
-		   : !send_request(carrier, client->key, client->key_length)) {
-		server_close_for(carrier, REASON_SERVER_CONNECTION_CLOSED);
+		connection->link.pool->failing = false;
+	if (target ? !send_request(connection, target->cancel_key, target->cancel_key_length)
+		   : !send_request(connection, client->key, client->key_length)) {
+		server_close_for(connection, REASON_SERVER_CONNECTION_CLOSED);
 		return false;
 	}
 	if (target)
 		target->cancels++;
-	carrier->cancel_target = target;
-	carrier->link.request_time = loop_now(carrier->link.stream.loop);
-	/* Others that wait need connections of their own. */
-	pool_needs_work(carrier->link.pool);
+	connection->cancel_target = target;
+	connection->link.request_time = loop_now(connection->link.stream.loop);
+	/* Each waiting request needs a connection of its own. */
+	pool_needs_work(connection->link.pool);
 	return true;
 }
 
-/* What does not reach the server is not tried again at once: there would be no pause before it. */
-static void carry_for_client(struct server_link *carrier, struct client_link *client)
+/* A request that could not be sent is not retried: there would be no pause before. */
+static void send_for_client(struct server_link *connection, struct client_link *client)
 {
 	struct server_link *target = client->cancel;
 
-	if (!carry(carrier, target, client)) {
+	if (!send_on_connection(connection, target, client)) {
 		client_close_for(client, REASON_FAILED_CANCEL_REQUEST);
 		return;
 	}
 	if (target)
 		target->cancels_queued--;
-	carrier->canceling = client;
-	client->cancel = carrier;
+	connection->canceling = client;
+	client->cancel = connection;
 	client_enter(client, CLIENT_CANCEL_SENT);
 	client_limits_start(client);
 }
 
-bool cancel_use_connection(struct server_link *carrier)
+bool cancel_use_connection(struct server_link *connection)
 {
 	struct client_link *client;
 	struct server_link *due;
 
-	drop_stale(carrier->link.pool);
-	client = cancel_queue_next_client(carrier->link.pool, carrier);
-	due = cancel_queue_next_draining(carrier->link.pool, carrier);
+	drop_stale(connection->link.pool);
+	client = cancel_queue_next_client(connection->link.pool, connection);
+	due = cancel_queue_next_draining(connection->link.pool, connection);
 	if (cancel_queue_client_first(client, due)) {
-		carry_for_client(carrier, client);
+		send_for_client(connection, client);
 	} else if (due) {
 		draining_withdraw_cancel(due);
-		carry(carrier, due, NULL);
+		send_on_connection(connection, due, NULL);
 	}
 	return client || due;
 }
 
-/* The server answers a CancelRequest by closing the connection, whatever it did about it. */
+/* The server answers a CancelRequest by closing the connection, with or without effect. */
 static void on_readable(struct stream *stream)
 {
-	struct server_link *carrier = (struct server_link *)stream;
+	struct server_link *connection = (struct server_link *)stream;
 	uint8_t ignored[256];
 	const ssize_t got = stream_receive(stream, ignored, sizeof(ignored));
 
 	if (got == STREAM_AGAIN || got > 0)
 		return;
-	carrier->cancel_done = true;
-	server_close_for(carrier, REASON_CANCEL_SENT);
+	connection->cancel_done = true;
+	server_close_for(connection, REASON_CANCEL_SENT);
 }
 
-/* The connection is gone, but not by the server's doing: the request may still be on its way. */
+/* The server has not closed the cancel connection, so the request may take effect later. */
 static void lose_request(struct server_link *target)
 {
 	if (target->link.state == SERVER_HELD || target->link.state == SERVER_DRAINING)
@@ -216,8 +219,9 @@ static void lose_request(struct server_link *target)
 		server_retire(target, SERVER_CLOSED_OTHER);
 }
 
-/* What was asked for before it was sent has been done along with it. */
-static void answer_others(const struct server_link *carrier, const struct server_link *target)
+/* Requests that arrived before this one was sent are answered by it too. */
+static void answer_others(
+	const struct server_link *connection, const struct server_link *target)
 {
 	struct link *link, *next;
 
@@ -225,18 +229,18 @@ static void answer_others(const struct server_link *carrier, const struct server
 		return;
 	TAILQ_FOREACH_SAFE (link, &target->link.pool->cancels, place, next) {
 		if (link->state == CLIENT_CANCEL_WAITING && client_of(link)->cancel == target &&
-			link->request_time <= carrier->link.request_time)
+			link->request_time <= connection->link.request_time)
 			client_close_for(client_of(link), REASON_CANCEL_SENT);
 	}
 }
 
-static void carrier_gone(struct server_link *carrier)
+static void connection_closed(struct server_link *connection)
 {
-	struct client_link *client = carrier->canceling;
-	struct server_link *target = carrier->cancel_target;
+	struct client_link *client = connection->canceling;
+	struct server_link *target = connection->cancel_target;
 
-	carrier->canceling = NULL;
-	carrier->cancel_target = NULL;
+	connection->canceling = NULL;
+	connection->cancel_target = NULL;
 	if (client) {
 		client->cancel = NULL;
 		client_close_for(client, REASON_CANCEL_SENT);
@@ -244,9 +248,9 @@ static void carrier_gone(struct server_link *carrier)
 	if (!target)
 		return;
 	target->cancels--;
-	if (carrier->cancel_done)
-		answer_others(carrier, target);
-	if (!carrier->cancel_done)
+	if (connection->cancel_done)
+		answer_others(connection, target);
+	if (!connection->cancel_done)
 		lose_request(target);
 	else if (target->cancels == 0 && target->link.state == SERVER_HELD)
 		return_to_pool(target);
@@ -254,20 +258,20 @@ static void carrier_gone(struct server_link *carrier)
 		draining_cancel_done(target);
 }
 
-/* A request that was sent for ourselves has had what effect it could. */
-static void leave_carriers(struct server_link *target)
+/* The target was closed: close the connections with requests of our own for it. */
+static void detach_connections(struct server_link *target)
 {
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (
 		link, &target->link.pool->servers[SERVERS_ACTIVE_CANCEL], place, next) {
-		struct server_link *carrier = server_of(link);
+		struct server_link *connection = server_of(link);
 
-		if (carrier->cancel_target != target)
+		if (connection->cancel_target != target)
 			continue;
-		carrier->cancel_target = NULL;
-		if (!carrier->canceling)
-			server_close_for(carrier, REASON_CANCEL_SENT);
+		connection->cancel_target = NULL;
+		if (!connection->canceling)
+			server_close_for(connection, REASON_CANCEL_SENT);
 	}
 	target->cancels = 0;
 }
@@ -275,9 +279,9 @@ static void leave_carriers(struct server_link *target)
 void cancel_server_closed(struct server_link *server)
 {
 	if (server->cancel_target || server->canceling)
-		carrier_gone(server);
+		connection_closed(server);
 	cancel_queue_drop(server);
 	draining_withdraw_cancel(server);
 	if (server->cancels > 0)
-		leave_carriers(server);
+		detach_connections(server);
 }

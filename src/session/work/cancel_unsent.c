@@ -11,33 +11,33 @@
 #include "wire/message.h"
 #include "wire/writer.h"
 
-/* To a client that has no server, so that nothing else is being said to it. */
-static bool tell(struct client_link *client, struct buffer *message)
+/* The client has no server, so no other message to it is incomplete. Frees the message. */
+static bool send_message(struct client_link *client, struct buffer *message)
 {
-	const bool told = !message->failed &&
+	const bool sent = !message->failed &&
 		stream_send_bytes(&client->link.stream, message->data, message->length) !=
 			STREAM_SENT_NOT;
 
 	buffer_free(message);
-	return told;
+	return sent;
 }
 
-static bool tell_error(struct client_link *client)
+static bool send_error(struct client_link *client)
 {
 	struct buffer message;
 
 	buffer_init(&message);
 	writer_error(&message, "ERROR", "57014", "canceling statement due to user request");
-	return tell(client, &message);
+	return send_message(client, &message);
 }
 
-static bool tell_ready(struct client_link *client)
+static bool send_ready(struct client_link *client)
 {
 	struct buffer message;
 
 	buffer_init(&message);
 	writer_ready(&message, READY_IDLE);
-	return tell(client, &message);
+	return send_message(client, &message);
 }
 
 void cancel_unsent_answer(struct client_link *client)
@@ -54,31 +54,33 @@ void cancel_unsent_answer(struct client_link *client)
 	client->query_start = client->transaction_start = 0;
 	client_set_step(client, CLIENT_STEP_CANCELED);
 	client_limits_start(client);
-	if (tell_error(client))
+	if (send_error(client))
 		relay_client_resume(client);
 	else
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 }
 
-/* --- what its messages mean --------------------------------------------------------------- */
+/* --- messages of the cancelled query ------------------------------------------------------ */
 
-/* Protocol: "Message Flow", Extended Query: after an error all is skipped up to a Sync. */
+/*
+ * Protocol: "Message Flow", Extended Query: after an error messages are skipped up to a Sync.
+ */
 static enum verdict judge_skipped(struct relay_run *run)
 {
 	client_set_step(run->client, CLIENT_STEP_SKIPPING);
 	return RELAY_DROP;
 }
 
-/* The end of what was cancelled: a simple query by itself, a batch at its Sync. */
+/* The end of the query: a simple Query itself, the Sync of a batch. */
 static enum verdict judge_end(struct relay_run *run)
 {
 	client_set_step(run->client, CLIENT_STEP_NONE);
-	if (!tell_ready(run->client))
+	if (!send_ready(run->client))
 		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
 	return RELAY_DROP;
 }
 
-/* What is no part of a query. */
+/* Other messages are not part of a query. */
 static enum verdict judge_otherwise(struct relay_run *run)
 {
 	client_set_step(run->client, CLIENT_STEP_NONE);
@@ -87,10 +89,7 @@ static enum verdict judge_otherwise(struct relay_run *run)
 
 /* --- the tables --------------------------------------------------------------------------- */
 
-/*
- * Each table says first what all types mean and then which of them mean something else, so the
- * later initializer of the same element is the one that is meant.
- */
+/* In each table the first row is the default, which later initializers override. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 #define SKIPPED                                                                                \

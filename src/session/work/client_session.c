@@ -15,7 +15,7 @@ static void on_readable(struct stream *stream)
 	relay_client_readable((struct client_link *)stream);
 }
 
-/* The client has taken all that was written: its server may be read, or given back. */
+/* The client has taken all data: its server may be read again, or returned to the pool. */
 static void on_drained(struct stream *stream)
 {
 	struct client_link *client = (struct client_link *)stream;
@@ -28,7 +28,7 @@ static void on_drained(struct stream *stream)
 	}
 	server = server_of(client->link.peer);
 	stream_resume(&server->link.stream);
-	/* It may have been paused for answers of ours. */
+	/* The client may have been paused because of answers of our own. */
 	if (!client->ring_full && !server_is_syncing(server) && !server->replaying &&
 		!stream_is_blocked(&server->link.stream))
 		relay_client_resume(client);
@@ -48,10 +48,10 @@ const struct stream_handlers client_session_handlers = {
 };
 
 /*
- * It is to come to rest. As long as somebody waits for a server, those who have one go on: it is
- * them for whom he waits.
+ * During a SUSPEND. While clients wait for servers, a client with a server continues, so that
+ * its server becomes free.
  */
-static void on_last_readable(struct stream *stream)
+static void on_suspend_readable(struct stream *stream)
 {
 	struct client_link *client = (struct client_link *)stream;
 
@@ -62,7 +62,7 @@ static void on_last_readable(struct stream *stream)
 }
 
 const struct stream_handlers client_suspend_handlers = {
-	.readable = on_last_readable,
+	.readable = on_suspend_readable,
 	.drained = on_drained,
 	.hung_up = on_hung_up,
 };
@@ -85,7 +85,7 @@ void client_session_begin(struct client_link *client)
 	stream_set_handlers(&client->link.stream, &client_session_handlers);
 	client_enter(client, CLIENT_IDLE);
 	client_group_join(client);
-	/* Out of the wheel, or each idle client would be woken once to see that nothing is due. */
+	/* Remove the login timeout, or it would wake each idle client once for nothing. */
 	wheel_remove(&client->link.stream.loop->wheel, &client->deadline);
 	client_limits_start(client);
 }

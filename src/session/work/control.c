@@ -8,14 +8,14 @@
 
 #define BIT(list) (1u << SERVERS_##list)
 
-/* Servers that nobody uses: a pause takes them at once. */
-static const unsigned resting = BIT(LOGIN) | BIT(IDLE) | BIT(USED);
+/* Servers that are not in use: a pause closes them at once. */
+static const unsigned unused = BIT(LOGIN) | BIT(IDLE) | BIT(USED);
 
-/* Servers for which a pause waits. Those that carry cancel requests go by themselves. */
-static const unsigned working = BIT(ACTIVE) | BIT(TESTED) | BIT(BEING_CANCELED);
+/* Servers in use, which a pause waits for. Cancel connections close by themselves. */
+static const unsigned in_use = BIT(ACTIVE) | BIT(TESTED) | BIT(BEING_CANCELED);
 
-/* Is the pool meant by a command for this database, or for all? Never the console's. */
-static bool is_meant(const struct pool *pool, const struct database *database)
+/* Returns true if a command for this database (NULL: all) includes the pool. */
+static bool is_selected(const struct pool *pool, const struct database *database)
 {
 	return !pool->database->console && (!database || pool->database == database);
 }
@@ -28,7 +28,7 @@ static void close_clients(struct link_list *list, enum reason reason)
 		client_close_for(client_of(link), reason);
 }
 
-/* Close the servers that stand in these lists. */
+/* Close the servers in these lists. */
 static void close_servers(struct pool *pool, unsigned lists, enum reason reason)
 {
 	struct link *link;
@@ -45,7 +45,7 @@ void control_close_unused(struct registry *registry)
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (!pool->database->console && pool_is_paused(pool))
-			close_servers(pool, resting, REASON_PAUSE_MODE);
+			close_servers(pool, unused, REASON_PAUSE_MODE);
 	}
 }
 
@@ -72,48 +72,50 @@ void control_pause(struct registry *registry, struct database *database)
 	control_close_unused(registry);
 }
 
-/* --- what a command waits for --------------------------------------------------------------- */
+/* --- what a command waits for ------------------------------------------------------------- */
 
-static void count_server(struct busy_servers *census, const struct server_link *server)
+static void count_server(struct busy_servers *busy, const struct server_link *server)
 {
 	const struct link *peer = server->link.peer;
 	const struct client_link *client = (const struct client_link *)peer;
 	usec_t since;
 
-	census->servers++;
+	busy->servers++;
 	if (!peer)
 		return;
 	since = client->transaction_start ? client->transaction_start : peer->request_time;
-	if (!census->longest || since < census->since) {
-		census->longest = client;
-		census->since = since;
+	if (!busy->longest || since < busy->since) {
+		busy->longest = client;
+		busy->since = since;
 	}
 }
 
-/* Count the servers in these lists of the pools that are meant; only those marked, if asked. */
+/*
+ * Count the servers in these lists, of the selected pools; only_marked: only retired servers.
+ */
 static struct busy_servers count_servers(const struct registry *registry,
 	const struct database *database, unsigned lists, bool only_marked)
 {
-	struct busy_servers census = {0};
+	struct busy_servers busy = {0};
 	const struct pool *pool;
 	struct link *link;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		for (unsigned i = 0; i < SERVER_LISTS && is_meant(pool, database); i++) {
+		for (unsigned i = 0; i < SERVER_LISTS && is_selected(pool, database); i++) {
 			TAILQ_FOREACH (link, &pool->servers[i], place) {
 				if ((lists & 1u << i) &&
 					(!only_marked || server_of(link)->close_needed))
-					count_server(&census, server_of(link));
+					count_server(&busy, server_of(link));
 			}
 		}
 	}
-	return census;
+	return busy;
 }
 
 struct busy_servers control_count_busy(
 	const struct registry *registry, const struct database *database)
 {
-	return count_servers(registry, database, working, false);
+	return count_servers(registry, database, in_use, false);
 }
 
 struct busy_servers control_count_marked(
@@ -127,15 +129,15 @@ bool control_pause_is_done(const struct registry *registry, const struct databas
 	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		for (unsigned i = 0; i < SERVER_LISTS && is_meant(pool, database); i++) {
-			if ((working & 1u << i) && pool->server_count[i] > 0)
+		for (unsigned i = 0; i < SERVER_LISTS && is_selected(pool, database); i++) {
+			if ((in_use & 1u << i) && pool->server_count[i] > 0)
 				return false;
 		}
 	}
 	return true;
 }
 
-/* --- verbs ---------------------------------------------------------------------------------- */
+/* --- commands ----------------------------------------------------------------------------- */
 
 void control_resume(struct registry *registry, struct database *database)
 {
@@ -148,7 +150,7 @@ void control_resume(struct registry *registry, struct database *database)
 	else
 		set_operation(registry, OPERATION_RUNNING);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (is_meant(pool, database))
+		if (is_selected(pool, database))
 			pool_needs_work(pool);
 	}
 }
@@ -164,7 +166,7 @@ void control_retire(
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (!is_meant(pool, database))
+		if (!is_selected(pool, database))
 			continue;
 		pool_mark_close_needed(pool, cause);
 		close_servers(pool, BIT(LOGIN), REASON_CONNECT_STRING_CHANGED);
@@ -178,9 +180,9 @@ bool control_is_reconnecting(const struct registry *registry, const struct datab
 }
 
 /*
- * Those who wait go first, or they would be given what the others let go of; then servers, so
- * that each takes its client along and none goes back to the pool: those last that carry cancel
- * requests, because their targets are held for them.
+ * Waiting clients are closed first, or they would get the servers that become free. Servers are
+ * closed with their clients, so that none returns to the pool; cancel connections last, since
+ * their targets are reserved for them.
  */
 static void empty_pool(struct pool *pool, enum reason reason)
 {
@@ -243,7 +245,7 @@ void control_close_all(struct registry *registry, enum reason reason)
 		empty_pool(pool, reason);
 }
 
-/* SHOW has no room for more than 31 bits. */
+/* Compares the id as SHOW CLIENTS has it, cut to 31 bits. */
 static bool has_id(const struct link *link, uint64_t id)
 {
 	return link_number(link) == id;
@@ -264,7 +266,7 @@ static struct client_link *find_client(const struct pool *pool, uint64_t id)
 	return NULL;
 }
 
-/* One that waits for its user to be looked up is listed too, though it stands in no pool. */
+/* SHOW CLIENTS has clients that wait for a look-up too; they are in no pool. */
 static struct client_link *find_looking_up(const struct registry *registry, uint64_t id)
 {
 	struct link *link;

@@ -13,7 +13,7 @@
 
 static void ready_for_client(struct server_link *server, struct buffer *head)
 {
-	/* A refusal of other logins by the server still holds. */
+	/* If the server refuses other logins, this login does not change that. */
 	server->link.pool->failing = server->link.pool->failing && server->link.pool->refused;
 	replication_begin(server, head);
 }
@@ -34,8 +34,10 @@ static void ready(struct server_link *server, struct buffer *head)
 
 /* --- a login has failed ------------------------------------------------------------------- */
 
-/* A client of replication hears what its own server says, and nothing else. */
-static struct link *first_of_all(const struct link_list *list)
+/*
+ * Returns the first client without replication; one with it gets errors of its own server only.
+ */
+static struct link *first_common_client(const struct link_list *list)
 {
 	struct link *link;
 
@@ -46,15 +48,15 @@ static struct link *first_of_all(const struct link_list *list)
 	return link;
 }
 
-static void close_all(struct link_list *list, const struct failure *why)
+static void close_clients(struct link_list *list, const struct failure *why)
 {
 	struct link *link;
 
-	while ((link = first_of_all(list)) != NULL)
+	while ((link = first_common_client(list)) != NULL)
 		client_close(client_of(link), why);
 }
 
-/* Servers that anybody could be given. */
+/* Returns true if the pool has servers that are not for replication. */
 static bool has_common_servers(const struct pool *pool)
 {
 	unsigned count = pool_connected_servers(pool);
@@ -72,8 +74,8 @@ static void failed(struct pool *pool, const struct failure *why, bool refused)
 	pool->last_failure = *why;
 	if (!refused || (has_common_servers(pool) && pool->welcome))
 		return;
-	close_all(&pool->welcoming, why);
-	close_all(&pool->waiting, why);
+	close_clients(&pool->welcoming, why);
+	close_clients(&pool->waiting, why);
 	lookup_refuse(pool, why);
 }
 

@@ -15,7 +15,7 @@
 
 /* --- idle servers for waiting clients ----------------------------------------------------- */
 
-/* Who has waited longer, somebody for a look-up or a client? */
+/* Give the server to a look-up or to a client, whichever has waited longer. */
 static void serve_one(struct pool *pool, struct server_link *server)
 {
 	struct client_link *client = pool_first_waiter(pool);
@@ -27,7 +27,7 @@ static void serve_one(struct pool *pool, struct server_link *server)
 		relay_client_resume(client);
 }
 
-/* Who waits longest can use no server of others: its own takes the place of this one. */
+/* The client that has waited longest wants replication: close this server to make room. */
 static void make_room(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
@@ -37,8 +37,8 @@ static void make_room(struct server_link *server)
 }
 
 /*
- * Idle servers go to those who wait, oldest first. Whoever gives one back at once, since what it
- * says is not answered, does so from in here: the next one is served by us, and not by the one before.
+ * A message without an answer makes a client return its server at once, which calls this
+ * function again: pool.serving prevents the recursion.
  */
 void pool_work_serve(struct pool *pool)
 {
@@ -61,13 +61,13 @@ void pool_work_serve(struct pool *pool)
 static void check_server(struct server_link *server)
 {
 	const struct settings *settings = server->link.pool->registry->process->settings;
-	const usec_t quiet = loop_now(server->link.stream.loop) - server->link.request_time;
+	const usec_t unused = loop_now(server->link.stream.loop) - server->link.request_time;
 	const char *query = settings->server_check_query;
 
 	if (server->dirty || !server_is_clean(server)) {
 		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
 	} else if (query[0] == '\0' ||
-		(settings->server_check_delay > 0 && quiet < settings->server_check_delay)) {
+		(settings->server_check_delay > 0 && unused < settings->server_check_delay)) {
 		return_to_pool(server);
 	} else {
 		server_enter(server, SERVER_CHECKING);
@@ -75,8 +75,11 @@ static void check_server(struct server_link *server)
 	}
 }
 
-/* Waiters that no idle server could serve: tested ones will come back, used ones need a check. */
-static void help_waiters(struct pool *pool)
+/*
+ * Get servers for waiting clients that no idle server could serve: tested servers will be idle
+ * soon, used servers need a check, else a server is launched.
+ */
+static void find_servers(struct pool *pool)
 {
 	unsigned waiting = pool_wanted_servers(pool);
 	const unsigned tested = pool->server_count[SERVERS_TESTED];
@@ -96,7 +99,7 @@ static void help_waiters(struct pool *pool)
 static void work(struct pool *pool)
 {
 	pool_work_serve(pool);
-	/* Also in a pause, which waits for queries that end sooner for it. */
+	/* Cancel requests are sent in a pause too: it waits for the queries to end. */
 	if (pool_waiting_cancels(pool) > 0 && launch_server(pool, false))
 		return;
 	if (pool_is_paused(pool))
@@ -107,7 +110,7 @@ static void work(struct pool *pool)
 		if (welcome_is_wanted(pool))
 			launch_server(pool, false);
 	}
-	help_waiters(pool);
+	find_servers(pool);
 }
 
 void pool_work_run(struct loop_task *task)
@@ -118,8 +121,8 @@ void pool_work_run(struct loop_task *task)
 	unsigned count = 0;
 
 	if (registry->process->still)
-		return; /* it is taken up again when things move */
-	/* What the work itself sets off is for the next turn, or it might never end. */
+		return; /* continued if the takeover fails */
+	/* Pools that are added meanwhile wait for the next turn, or this might never end. */
 	TAILQ_FOREACH (pool, &registry->work, in_work)
 		count++;
 	while (count-- > 0 && (pool = TAILQ_FIRST(&registry->work)) != NULL) {

@@ -30,10 +30,10 @@ bool replication_want(struct client_link *client, const struct startup_login *wa
 	return true;
 }
 
-/* --- a server of its own ------------------------------------------------------------------ */
+/* --- the server of a client --------------------------------------------------------------- */
 
-/* The one that waits longest without a server that logs in for it; NULL: there is none. */
-static struct client_link *first_without(const struct pool *pool)
+/* Returns the client that has waited longest and has no server that logs in for it, or NULL. */
+static struct client_link *first_without_server(const struct pool *pool)
 {
 	struct link *link;
 
@@ -48,7 +48,7 @@ static struct client_link *first_without(const struct pool *pool)
 
 void replication_launch(struct pool *pool)
 {
-	struct client_link *client = first_without(pool);
+	struct client_link *client = first_without_server(pool);
 
 	if (client)
 		launch_for_replication(client);
@@ -56,7 +56,7 @@ void replication_launch(struct pool *pool)
 
 bool replication_is_next(const struct pool *pool)
 {
-	const struct client_link *client = first_without(pool);
+	const struct client_link *client = first_without_server(pool);
 	const struct client_link *waiter = pool_first_waiter(pool);
 	const struct lookup *lookup = lookup_next(pool);
 	const int size = pool_size(pool);
@@ -148,7 +148,7 @@ bool replication_is_endless(const struct server_link *server)
 		: server->transaction_status == 'I' && requests_is_empty(&server->requests);
 }
 
-/* --- when the process ends ---------------------------------------------------------------- */
+/* --- shutdown ----------------------------------------------------------------------------- */
 
 static bool is_endless(const struct link *link)
 {

@@ -59,7 +59,7 @@ static void on_readable(struct stream *stream)
 	relay_server_readable((struct server_link *)stream);
 }
 
-/* The server has taken all that was written: its client may be read again. */
+/* The server has taken all data: its client may be read again. */
 static void on_drained(struct stream *stream)
 {
 	struct server_link *server = (struct server_link *)stream;
@@ -80,13 +80,13 @@ const struct stream_handlers server_session_handlers = {
 	.drained = on_drained,
 };
 
-/* It is to come to rest. */
-static void on_last_readable(struct stream *stream)
+/* During a SUSPEND. */
+static void on_suspend_readable(struct stream *stream)
 {
 	relay_receive_rest((struct link *)stream);
 }
 
 const struct stream_handlers server_suspend_handlers = {
-	.readable = on_last_readable,
+	.readable = on_suspend_readable,
 	.drained = on_drained,
 };

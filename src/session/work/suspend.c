@@ -10,29 +10,32 @@
 #include "session/work/server_session.h"
 
 enum {
-	/* How often to look, while coming to rest and afterwards: somebody waits for it. */
-	LOOK_MILLISECONDS = 2,
-	LOOK_AT_REST_MILLISECONDS = 50,
+	/* Interval of the checks until all connections are suspended, and afterwards. */
+	CHECK_MILLISECONDS = 2,
+	CHECK_SUSPENDED_MILLISECONDS = 50,
 };
 
 struct suspension {
 	struct registry *registry;
 	struct event *timer; /* owned */
 	usec_t began;
-	bool quiet;
+	bool complete;
 };
 
-/* --- coming to rest ----------------------------------------------------------------------- */
+/* --- suspending connections --------------------------------------------------------------- */
 
-/* Between two messages, with nothing on its way in either direction? */
-static bool is_at_rest(const struct link *link)
+/* Returns true if the link is frozen between two messages, with no data in its buffers. */
+static bool is_suspended(const struct link *link)
 {
 	return link->stream.frozen && link->held_length == 0 && link->remaining == 0 &&
 		!stream_is_blocked(&link->stream);
 }
 
-/* Stop to read it as soon as it is between two messages; is it at rest? */
-static bool settle(struct link *link)
+/*
+ * Freeze the link if it is between two messages, else have it frozen when it is. Returns true
+ * if it is suspended.
+ */
+static bool suspend_link(struct link *link)
 {
 	if (!link->stream.frozen && link->held_length == 0 && link->remaining == 0)
 		stream_freeze(&link->stream);
@@ -40,10 +43,10 @@ static bool settle(struct link *link)
 		stream_set_handlers(&link->stream,
 			link->kind == LINK_CLIENT ? &client_suspend_handlers
 						  : &server_suspend_handlers);
-	return is_at_rest(link);
+	return is_suspended(link);
 }
 
-/* Does anybody in the pool wait for something that is still to be done for him? */
+/* Returns true if clients or cancel requests of the pool wait for a server. */
 static bool has_waiters(const struct pool *pool)
 {
 	return pool_waiting_clients(pool) + pool->client_count[CLIENT_CANCEL_WAITING] +
@@ -60,36 +63,36 @@ bool suspend_may_continue(const struct client_link *client)
 		(pool->registry->process->draining || has_waiters(pool));
 }
 
-static void prepare(struct link *client)
+static void set_suspend_handlers(struct link *client)
 {
 	if (client->stream.handlers == &client_session_handlers)
 		stream_set_handlers(&client->stream, &client_suspend_handlers);
 }
 
-/* What is to be set for a client is set first: nobody could say how that has ended. */
-static bool settle_client(struct link *link)
+/* Our SETs have to end first, since their result could not be known after a takeover. */
+static bool suspend_client(struct link *link)
 {
-	const bool go_on = suspend_may_continue(client_of(link));
+	const bool may_continue = suspend_may_continue(client_of(link));
 
 	if (link->peer && server_is_syncing(server_of(link->peer))) {
-		prepare(link);
+		set_suspend_handlers(link);
 		return false;
 	}
-	if (go_on)
-		prepare(link);
-	return (go_on && link->state == CLIENT_PAIRED) || settle(link);
+	if (may_continue)
+		set_suspend_handlers(link);
+	return (may_continue && link->state == CLIENT_PAIRED) || suspend_link(link);
 }
 
-static bool settle_clients(struct pool *pool)
+static bool suspend_clients(struct pool *pool)
 {
-	bool settled = !has_waiters(pool);
+	bool suspended = !has_waiters(pool);
 	struct link *link;
 
 	TAILQ_FOREACH (link, &pool->waiting, place)
-		prepare(link);
+		set_suspend_handlers(link);
 	TAILQ_FOREACH (link, &pool->clients, place)
-		settled = settle_client(link) && settled;
-	return settled;
+		suspended = suspend_client(link) && suspended;
+	return suspended;
 }
 
 static void close_list(struct pool *pool, enum server_list list)
@@ -100,47 +103,47 @@ static void close_list(struct pool *pool, enum server_list list)
 		server_close_for(server_of(link), REASON_UNSAFE_ON_SUSPEND);
 }
 
-/* Something that has to end before it rests: whoever takes over may not know what it is. */
-static bool runs_ours(const struct server_link *server)
+/* Returns true if the server runs a query that a process which takes over might not know. */
+static bool runs_own_query(const struct server_link *server)
 {
 	return server->link.state == SERVER_LOOKING_UP || server_is_syncing(server) ||
 		server->task == SERVER_TASK_RESTORE;
 }
 
-static bool settle_list(struct pool *pool, enum server_list list)
+static bool suspend_list(struct pool *pool, enum server_list list)
 {
-	bool settled = true;
+	bool suspended = true;
 	struct link *link;
 
 	TAILQ_FOREACH (link, &pool->servers[list], place) {
-		/* Whose client waits for our query does not come to rest before that has ended. */
-		settled = server_of(link)->task != SERVER_TASK_RESTORE && settle(link) &&
-			settled && !runs_ours(server_of(link));
+		/* A query that restores startup parameters has to end first. */
+		suspended = server_of(link)->task != SERVER_TASK_RESTORE &&
+			suspend_link(link) && suspended && !runs_own_query(server_of(link));
 	}
-	return settled;
+	return suspended;
 }
 
-/* Nobody waits for those that are logging in: they would be nothing to whoever takes over. */
-static bool settle_servers(struct pool *pool)
+/* Servers that are logging in are closed: a takeover cannot use them. */
+static bool suspend_servers(struct pool *pool)
 {
-	bool settled;
+	bool suspended;
 
 	close_list(pool, SERVERS_LOGIN);
-	settled = settle_list(pool, SERVERS_ACTIVE);
-	settled = settle_list(pool, SERVERS_IDLE) && settled;
-	return settled && pool->server_count[SERVERS_BEING_CANCELED] == 0;
+	suspended = suspend_list(pool, SERVERS_ACTIVE);
+	suspended = suspend_list(pool, SERVERS_IDLE) && suspended;
+	return suspended && pool->server_count[SERVERS_BEING_CANCELED] == 0;
 }
 
-static bool settle_all(struct registry *registry, bool (*settle_pool)(struct pool *pool))
+static bool suspend_pools(struct registry *registry, bool (*suspend_pool)(struct pool *pool))
 {
 	struct pool *pool;
-	bool settled = true;
+	bool suspended = true;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (!pool->database->console)
-			settled = settle_pool(pool) && settled;
+			suspended = suspend_pool(pool) && suspended;
 	}
-	return settled;
+	return suspended;
 }
 
 static void close_draining(struct pool *pool)
@@ -153,7 +156,7 @@ static void close_draining(struct pool *pool)
 	}
 }
 
-/* Those that are between two uses, but not clean yet. */
+/* Close servers that are between two uses and not clean. */
 static void close_unsafe(struct registry *registry)
 {
 	struct pool *pool;
@@ -165,46 +168,46 @@ static void close_unsafe(struct registry *registry)
 	}
 }
 
-static bool settle_everything(struct registry *registry)
+static bool suspend_all(struct registry *registry)
 {
 	close_unsafe(registry);
-	/* Servers only when nobody can need them any more. */
-	return settle_all(registry, settle_clients) && TAILQ_EMPTY(&registry->logins) &&
-		settle_all(registry, settle_servers);
+	/* Suspend servers last, when no client needs one. */
+	return suspend_pools(registry, suspend_clients) && TAILQ_EMPTY(&registry->logins) &&
+		suspend_pools(registry, suspend_servers);
 }
 
-/* --- what does not come to rest ----------------------------------------------------------- */
+/* --- after suspend_timeout ---------------------------------------------------------------- */
 
-static void cut_clients(struct link_list *list, bool all)
+static void close_clients(struct link_list *list, bool all)
 {
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (link, list, place, next) {
-		if (all || !is_at_rest(link))
+		if (all || !is_suspended(link))
 			client_close_for(client_of(link), REASON_SUSPEND_TIMEOUT);
 	}
 }
 
-/* Each takes its client along, which may be the next of no list of ours. */
-static void cut_servers(struct pool *pool, enum server_list list)
+/* Clients are closed with their servers, but are in other lists, so `next` stays valid. */
+static void close_servers(struct pool *pool, enum server_list list)
 {
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (link, &pool->servers[list], place, next) {
-		if (!is_at_rest(link) || runs_ours(server_of(link)))
+		if (!is_suspended(link) || runs_own_query(server_of(link)))
 			server_close_for(server_of(link), REASON_SUSPEND_TIMEOUT);
 	}
 }
 
-static void cut_waiters(struct registry *registry)
+static void close_waiting(struct registry *registry)
 {
 	struct pool *pool;
 
-	cut_clients(&registry->logins, true);
+	close_clients(&registry->logins, true);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		cut_clients(&pool->waiting, true);
-		cut_clients(&pool->welcoming, true);
-		cut_clients(&pool->cancels, true);
+		close_clients(&pool->waiting, true);
+		close_clients(&pool->welcoming, true);
+		close_clients(&pool->cancels, true);
 		while (!TAILQ_EMPTY(&pool->servers[SERVERS_ACTIVE_CANCEL]))
 			server_close_for(
 				server_of(TAILQ_FIRST(&pool->servers[SERVERS_ACTIVE_CANCEL])),
@@ -212,21 +215,21 @@ static void cut_waiters(struct registry *registry)
 	}
 }
 
-/* Those who would have come to rest now that nobody waits get a last chance at that. */
-static void cut_the_rest(struct registry *registry)
+/* Close waiting clients, then all connections that cannot be suspended without these. */
+static void close_unsuspended(struct registry *registry)
 {
 	struct pool *pool;
 
-	cut_waiters(registry);
-	if (settle_everything(registry))
+	close_waiting(registry);
+	if (suspend_all(registry))
 		return;
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (pool->database->console)
 			continue;
-		cut_clients(&pool->clients, false);
-		cut_servers(pool, SERVERS_ACTIVE);
-		cut_servers(pool, SERVERS_IDLE);
-		cut_servers(pool, SERVERS_BEING_CANCELED);
+		close_clients(&pool->clients, false);
+		close_servers(pool, SERVERS_ACTIVE);
+		close_servers(pool, SERVERS_IDLE);
+		close_servers(pool, SERVERS_BEING_CANCELED);
 	}
 }
 
@@ -238,11 +241,12 @@ static bool is_over_time(const struct suspension *suspension)
 	return limit > 0 && loop_now(registry->loop) - suspension->began > limit;
 }
 
-/* --- the whole ---------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------ */
 
 static void set_timer(const struct suspension *suspension)
 {
-	const int wait = suspension->quiet ? LOOK_AT_REST_MILLISECONDS : LOOK_MILLISECONDS;
+	const int wait =
+		suspension->complete ? CHECK_SUSPENDED_MILLISECONDS : CHECK_MILLISECONDS;
 	const struct timeval interval = {.tv_usec = wait * 1000};
 
 	event_add(suspension->timer, &interval);
@@ -251,7 +255,7 @@ static void set_timer(const struct suspension *suspension)
 void suspend_check(struct registry *registry)
 {
 	struct suspension *suspension = registry->process->suspension;
-	bool quiet;
+	bool complete;
 
 	if (!suspension)
 		return;
@@ -261,14 +265,14 @@ void suspend_check(struct registry *registry)
 		registry->process->suspend.changed(registry);
 		return;
 	}
-	quiet = settle_everything(registry);
-	if (!quiet && is_over_time(suspension)) {
-		cut_the_rest(registry);
-		quiet = settle_everything(registry);
+	complete = suspend_all(registry);
+	if (!complete && is_over_time(suspension)) {
+		close_unsuspended(registry);
+		complete = suspend_all(registry);
 	}
-	if (quiet == suspension->quiet)
+	if (complete == suspension->complete)
 		return;
-	suspension->quiet = quiet;
+	suspension->complete = complete;
 	set_timer(suspension);
 	registry->process->suspend.changed(registry);
 }
@@ -304,10 +308,10 @@ bool suspend_begin(struct registry *registry)
 
 bool suspend_is_complete(const struct registry *registry)
 {
-	return registry->process->suspension && registry->process->suspension->quiet;
+	return registry->process->suspension && registry->process->suspension->complete;
 }
 
-static void wake(struct link_list *list, const struct stream_handlers *handlers)
+static void resume_list(struct link_list *list, const struct stream_handlers *handlers)
 {
 	struct link *link;
 
@@ -333,10 +337,10 @@ void suspend_end(struct registry *registry)
 	event_free(suspension->timer);
 	free(suspension);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		wake(&pool->clients, &client_session_handlers);
-		wake(&pool->waiting, &client_session_handlers);
+		resume_list(&pool->clients, &client_session_handlers);
+		resume_list(&pool->waiting, &client_session_handlers);
 		for (unsigned i = 0; i < SERVER_LISTS; i++)
-			wake(&pool->servers[i], &server_session_handlers);
+			resume_list(&pool->servers[i], &server_session_handlers);
 		if (!pool->database->console)
 			pool_needs_work(pool);
 	}

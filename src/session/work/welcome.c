@@ -17,7 +17,7 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-/* What comes after the parameters; the key in it is this client's alone. False: no memory. */
+/* Append the end of the welcome, with a new cancel key. Returns false when out of memory. */
 static bool write_end(struct client_link *client, struct buffer *message)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -33,7 +33,7 @@ static bool write_end(struct client_link *client, struct buffer *message)
 	return !message->failed;
 }
 
-/* In one call, and one packet, with the last word of the client's exchange. */
+/* Send the message in one packet with AuthenticationSASLFinal, if that has not been sent. */
 static enum stream_sent send_with_sasl_final(
 	struct client_link *client, const struct buffer *message)
 {
@@ -48,7 +48,7 @@ static enum stream_sent send_with_sasl_final(
 	return stream_send(&client->link.stream, pieces, 2);
 }
 
-/* What it has asked for is what its RESET goes back to, and not among what it has from now on. */
+/* Keep the startup parameters for RESET (rules/restore). The caller sets link.parameters. */
 static void keep_asked(struct client_link *client)
 {
 	if (link_registry(&client->link)->process->settings->startup_parameters ==
@@ -81,8 +81,8 @@ static enum stream_sent send_welcome(struct client_link *client)
 	return sent;
 }
 
-/* Its welcome is on the way, or was lost. False: it was closed. */
-static bool let_in(struct client_link *client, enum stream_sent sent)
+/* Finish the login if the welcome was sent. Returns false if the client was closed. */
+static bool finish_login(struct client_link *client, enum stream_sent sent)
 {
 	const enum client_state state = client_state(client);
 
@@ -104,15 +104,15 @@ static void welcome(struct client_link *client)
 {
 	if (!startup_check_begin(client))
 		return;
-	/* What came behind the last message of the login is a query already. */
-	if (let_in(client, send_welcome(client)))
+	/* Queries may have arrived together with the last message of the login. */
+	if (finish_login(client, send_welcome(client)))
 		relay_client_resume(client);
 }
 
 bool welcome_replica(struct client_link *client, struct buffer *head)
 {
 	parameters_report(client->link.parameters, head);
-	return let_in(client,
+	return finish_login(client,
 		write_end(client, head) ? send_with_sasl_final(client, head) : STREAM_SENT_NOT);
 }
 
@@ -140,7 +140,7 @@ void welcome_or_wait(struct client_link *client)
 	pool_needs_work(pool);
 }
 
-/* The first that waits for the pool's welcome, and not for what its own server will say. */
+/* Returns the first client that waits for the welcome of the pool, not for its own server. */
 static struct client_link *first_to_welcome(const struct pool *pool)
 {
 	struct link *link;
