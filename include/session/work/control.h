@@ -49,7 +49,7 @@ void control_retire(
 	struct registry *registry, struct database *database, enum server_closing cause);
 
 /* Returns the retired servers that are not closed yet. */
-struct busy_servers control_count_marked(
+struct busy_servers control_count_retired(
 	const struct registry *registry, const struct database *database);
 
 /* Returns true if there is such a server. */

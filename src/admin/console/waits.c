@@ -69,7 +69,7 @@ static const struct wait_rules rules[WAIT_KINDS] = {
 		control_pause_is_done, control_count_busy},
 	[WAIT_SUSPEND] = {"SUSPEND", "SUSPEND was ended by RESUME", suspend_holds, is_suspended,
 		control_count_busy},
-	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_marked},
+	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_retired},
 };
 
 /* --- the list ----------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct server_link *pairing_next_idle(struct pool *pool)
 	return NULL;
 }
 
-/* Close a client for which the parameters of the server cannot be set. */
+/* Close a client because its parameters cannot be set on the server. */
 static enum pairing_result refuse(struct client_link *client, enum sync_need need)
 {
 	client_close_for(client,

@@ -77,7 +77,7 @@ static const struct relay_events relay_events = {
 
 /* --- what messages mean ------------------------------------------------------------------- */
 
-/* A state that no message is relayed in has a table too: it takes every message as unexpected. */
+/* States in which no message is relayed have a table too: every message is unexpected there. */
 static const struct link_rules link_rules = {
 	.server_states =
 		{

@@ -12,7 +12,7 @@
 #include "wire/report.h"
 #include "wire/writer.h"
 
-/* How often our query is sent, if a late cancel request has hit it. */
+/* How often our query is sent: again if a late cancel request has hit it. */
 enum { RESTORE_ATTEMPTS = 2 };
 
 /* --- what has to be restored -------------------------------------------------------------- */

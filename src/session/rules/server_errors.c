@@ -104,7 +104,7 @@ enum verdict server_errors_judge(struct relay_run *run)
 	struct report report;
 	enum verdict verdict;
 
-	/* An error between two transactions (the server shuts down) fails no request: drop it. */
+	/* An error between transactions (the server shuts down) fails no request: drop it. */
 	if (server_answers_unsolicited(run) && server_mode(server) != POOL_MODE_SESSION)
 		return RELAY_DROP;
 	read_error(run, &report);

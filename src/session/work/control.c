@@ -91,10 +91,10 @@ static void count_server(struct busy_servers *busy, const struct server_link *se
 }
 
 /*
- * Count the servers in these lists, of the selected pools; only_marked: only retired servers.
+ * Count the servers in these lists, of the selected pools; only_retired: only those.
  */
 static struct busy_servers count_servers(const struct registry *registry,
-	const struct database *database, unsigned lists, bool only_marked)
+	const struct database *database, unsigned lists, bool only_retired)
 {
 	struct busy_servers busy = {0};
 	const struct pool *pool;
@@ -104,7 +104,7 @@ static struct busy_servers count_servers(const struct registry *registry,
 		for (unsigned i = 0; i < SERVER_LISTS && is_selected(pool, database); i++) {
 			TAILQ_FOREACH (link, &pool->servers[i], place) {
 				if ((lists & 1u << i) &&
-					(!only_marked || server_of(link)->close_needed))
+					(!only_retired || server_of(link)->close_needed))
 					count_server(&busy, server_of(link));
 			}
 		}
@@ -118,7 +118,7 @@ struct busy_servers control_count_busy(
 	return count_servers(registry, database, in_use, false);
 }
 
-struct busy_servers control_count_marked(
+struct busy_servers control_count_retired(
 	const struct registry *registry, const struct database *database)
 {
 	return count_servers(registry, database, ~0u, true);
@@ -176,7 +176,7 @@ void control_retire(
 
 bool control_is_reconnecting(const struct registry *registry, const struct database *database)
 {
-	return control_count_marked(registry, database).servers > 0;
+	return control_count_retired(registry, database).servers > 0;
 }
 
 /*
