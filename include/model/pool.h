@@ -20,6 +20,7 @@
 #include "model/user.h"
 
 struct lookup;
+struct registry;
 
 TAILQ_HEAD(lookup_list, lookup);
 
@@ -68,6 +69,15 @@ struct pool {
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */
 	uint64_t notified; /* clients that got the notice that they wait */
 };
+
+/*
+ * Make an empty pool, which is only in the lists of its database and user. Returns NULL when
+ * out of memory.
+ */
+struct pool *pool_new(struct registry *registry, struct database *database, struct user *user);
+
+/* Remove a pool from the lists of its database and user, and free it. It must have no links. */
+void pool_free(struct pool *pool);
 
 /*
  * Return the sizes that apply: from the [users] entry of the server user, else the database,

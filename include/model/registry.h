@@ -133,15 +133,6 @@ static inline bool pool_is_paused(const struct pool *pool)
 			pool->database->peer_id == 0);
 }
 
-/*
- * Make an empty pool, which is only in the lists of its database and user. Returns NULL when
- * out of memory.
- */
-struct pool *pool_new(struct registry *registry, struct database *database, struct user *user);
-
-/* Remove a pool from the lists of its database and user, and free it. It must have no links. */
-void pool_free(struct pool *pool);
-
 /* Remove a pool without links from all lists and free it. Its user is freed if not needed. */
 void registry_drop_pool(struct registry *registry, struct pool *pool);
 

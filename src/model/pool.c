@@ -294,3 +294,39 @@ size_t pool_prepared_statements(const struct pool *pool)
 	}
 	return prepared;
 }
+
+/* --- making and freeing ------------------------------------------------------------------- */
+
+struct pool *pool_new(struct registry *registry, struct database *database, struct user *user)
+{
+	struct pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	pool->registry = registry;
+	pool->database = database;
+	pool->user = user;
+	pool_reconfigure(pool);
+	TAILQ_INIT(&pool->clients);
+	TAILQ_INIT(&pool->waiting);
+	TAILQ_INIT(&pool->welcoming);
+	TAILQ_INIT(&pool->lookups);
+	TAILQ_INIT(&pool->cancels);
+	for (unsigned i = 0; i < SERVER_LISTS; i++)
+		TAILQ_INIT(&pool->servers[i]);
+	pool->last_used = loop_now(registry->loop);
+	TAILQ_INSERT_TAIL(&database->pools, pool, in_database);
+	TAILQ_INSERT_TAIL(&user->pools, pool, in_user);
+	return pool;
+}
+
+void pool_free(struct pool *pool)
+{
+	TAILQ_REMOVE(&pool->database->pools, pool, in_database);
+	TAILQ_REMOVE(&pool->user->pools, pool, in_user);
+	pool_forget_welcome(pool);
+	pool_set_credential(pool, NULL);
+	pool_drop_counts(pool);
+	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);
+	free(pool);
+}
