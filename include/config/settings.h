@@ -9,7 +9,7 @@
  * read as 0. The struct owns its texts; NULL means not set.
  *
  * A new setting is one row; a new type of value is one row of the table of kinds in
- * settings.c.
+ * settings_kinds.c.
  */
 #ifndef PGUSHER_CONFIG_SETTINGS_H
 #define PGUSHER_CONFIG_SETTINGS_H

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One row per kind of value: how its text is parsed into the field, and how the field is
+ * printed. Kinds with keywords as values share the same functions and differ in their
+ * keywords.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "config/settings_parts.h"
+
+/* --- keywords ----------------------------------------------------------------------------- */
+
+static const struct setting_word pool_mode_words[] = {
+	{"session", POOL_MODE_SESSION, false},
+	{"transaction", POOL_MODE_TRANSACTION, false},
+	{"statement", POOL_MODE_STATEMENT, false},
+	{NULL, 0, false},
+};
+
+static const struct setting_word auth_type_words[] = {
+	{"any", AUTH_TYPE_ANY, false},
+	{"trust", AUTH_TYPE_TRUST, false},
+	{"plain", AUTH_TYPE_PLAIN, false},
+	{"md5", AUTH_TYPE_MD5, false},
+	{"scram-sha-256", AUTH_TYPE_SCRAM_SHA_256, false},
+	{"cert", AUTH_TYPE_CERT, false},
+	{"hba", AUTH_TYPE_HBA, false},
+	{"ldap", AUTH_TYPE_LDAP, !HAVE_LDAP},
+	{"pam", AUTH_TYPE_PAM, !HAVE_PAM},
+	{NULL, 0, false},
+};
+
+static const struct setting_word tls_mode_words[] = {
+	{"disable", TLS_MODE_DISABLE, false},
+	{"allow", TLS_MODE_ALLOW, false},
+	{"prefer", TLS_MODE_PREFER, false},
+	{"require", TLS_MODE_REQUIRE, false},
+	{"verify-ca", TLS_MODE_VERIFY_CA, false},
+	{"verify-full", TLS_MODE_VERIFY_FULL, false},
+	{NULL, 0, false},
+};
+
+static const struct setting_word tls_negotiation_words[] = {
+	{"postgres", TLS_NEGOTIATION_POSTGRES, false},
+	{"direct", TLS_NEGOTIATION_DIRECT, false},
+	{NULL, 0, false},
+};
+
+static const struct setting_word startup_policy_words[] = {
+	{"follow", STARTUP_FOLLOW, false},
+	{"strict", STARTUP_STRICT, false},
+	{NULL, 0, false},
+};
+
+static const struct setting_word log_format_words[] = {
+	{"text", LOG_FORMAT_TEXT, false},
+	{"json", LOG_FORMAT_JSON, false},
+	{NULL, 0, false},
+};
+
+const struct setting_word *setting_find_word(const struct setting_word *words, const char *text)
+{
+	for (; words->text; words++) {
+		if (!words->absent && strcasecmp(words->text, text) == 0)
+			return words;
+	}
+	return NULL;
+}
+
+const char *setting_word_of(const struct setting_word *words, unsigned value)
+{
+	for (; words->text; words++) {
+		if (words->value == value)
+			return words->text;
+	}
+	return NULL;
+}
+
+const char *pool_mode_name(enum pool_mode mode)
+{
+	return setting_word_of(pool_mode_words, mode);
+}
+
+const char *auth_type_name(enum auth_type type)
+{
+	return setting_word_of(auth_type_words, type);
+}
+
+bool pool_mode_of(const char *name, enum pool_mode *out)
+{
+	const struct setting_word *word = setting_find_word(pool_mode_words, name);
+
+	if (!word)
+		return false;
+	*out = word->value;
+	return true;
+}
+
+/* --- error texts -------------------------------------------------------------------------- */
+
+static void list_words(const struct setting_row *row, char *out, size_t size)
+{
+	const char *before = "";
+	size_t length = 0;
+
+	for (const struct setting_word *word = row->kind->words; word->text; word++) {
+		if (word->absent)
+			continue;
+		if (length < size)
+			length += (size_t)snprintf(
+				out + length, size - length, "%s%s", before, word->text);
+		before = ", ";
+	}
+}
+
+void settings_allowed(const struct setting_row *row, char *out, size_t size)
+{
+	const char *what = row->kind->allowed;
+
+	if (row->kind->words)
+		list_words(row, out, size);
+	else if (row->most < LLONG_MAX)
+		snprintf(out, size, "%s from %lld to %lld", what, row->least, row->most);
+	else if (row->least > LLONG_MIN)
+		snprintf(out, size, "%s, at least %lld", what, row->least);
+	else
+		snprintf(out, size, "%s", what);
+}
+
+static bool refuse(const struct setting_request *request)
+{
+	const size_t length = (size_t)snprintf(request->why, request->size, "allowed is ");
+
+	if (length < request->size)
+		settings_allowed(request->row, request->why + length, request->size - length);
+	return false;
+}
+
+static bool refuse_no_memory(const struct setting_request *request)
+{
+	snprintf(request->why, request->size, "out of memory");
+	return false;
+}
+
+/* --- kinds -------------------------------------------------------------------------------- */
+
+static bool is_within(const struct setting_request *request, long long number)
+{
+	return number >= request->row->least && number <= request->row->most;
+}
+
+static bool read_integer(const struct setting_request *request, void *field)
+{
+	long long number;
+
+	if (!text_to_integer(request->text, &number) || !is_within(request, number) ||
+		number < INT_MIN || number > INT_MAX)
+		return refuse(request);
+	*(int *)field = (int)number;
+	return true;
+}
+
+static const char *render_integer(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%d", *(const int *)field);
+	return out;
+}
+
+static bool read_count(const struct setting_request *request, void *field)
+{
+	int number;
+
+	if (!read_integer(request, &number))
+		return false;
+	*(int *)field = number < 0 ? 0 : number;
+	return true;
+}
+
+/* The conventional port of such metrics, used for `on`. */
+enum { METRICS_PORT_USUAL = 9127 };
+
+static bool read_metrics_port(const struct setting_request *request, void *field)
+{
+	if (strcasecmp(request->text, "on") == 0)
+		*(int *)field = METRICS_PORT_USUAL;
+	else if (strcasecmp(request->text, "off") == 0)
+		*(int *)field = 0;
+	else
+		return read_integer(request, field);
+	return true;
+}
+
+static bool read_boolean(const struct setting_request *request, void *field)
+{
+	long long number;
+
+	if (!text_to_integer(request->text, &number))
+		return refuse(request);
+	*(bool *)field = number != 0;
+	return true;
+}
+
+static const char *render_boolean(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%d", *(const bool *)field);
+	return out;
+}
+
+/* Parse a size up to `limit`; a negative number counts as 0, as in PgBouncer. */
+static bool read_size(
+	const struct setting_request *request, unsigned long long limit, long long *out)
+{
+	unsigned long long bytes;
+	long long number;
+
+	if (text_to_integer(request->text, &number) && number < 0)
+		bytes = 0;
+	else if (!text_to_size(request->text, &bytes) || bytes > limit)
+		return refuse(request);
+	if (!is_within(request, (long long)bytes))
+		return refuse(request);
+	*out = (long long)bytes;
+	return true;
+}
+
+static bool read_bytes(const struct setting_request *request, void *field)
+{
+	long long bytes = 0;
+
+	if (!read_size(request, INT_MAX, &bytes))
+		return false;
+	*(int *)field = (int)bytes;
+	return true;
+}
+
+static bool read_unsigned(const struct setting_request *request, void *field)
+{
+	long long bytes = 0;
+
+	if (!read_size(request, UINT32_MAX, &bytes))
+		return false;
+	*(uint32_t *)field = (uint32_t)bytes;
+	return true;
+}
+
+static const char *render_unsigned(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%u", *(const uint32_t *)field);
+	return out;
+}
+
+static bool read_duration(const struct setting_request *request, void *field)
+{
+	usec_t duration;
+
+	if (!text_to_duration(request->text, &duration))
+		return refuse(request);
+	*(usec_t *)field = duration;
+	return true;
+}
+
+static const char *render_duration(const void *field, char *out, size_t size)
+{
+	snprintf(out, size, "%g", (double)*(const usec_t *)field / USEC_PER_SEC);
+	return out;
+}
+
+/*
+ * Parse a time in whole `unit`s: a C integer (negative ones count as 0), or a duration with a
+ * unit, which ends in a letter.
+ */
+static bool read_whole(const struct setting_request *request, usec_t unit, int *out)
+{
+	const size_t length = strlen(request->text);
+	usec_t duration;
+	long long number;
+
+	if (!text_to_integer(request->text, &number)) {
+		if (length == 0 || (request->text[length - 1] | 0x20) < 'a' ||
+			!text_to_duration(request->text, &duration) || duration % unit != 0)
+			return refuse(request);
+		number = duration / unit;
+	}
+	if (!is_within(request, number) || number > INT_MAX)
+		return refuse(request);
+	*out = number < 0 ? 0 : (int)number;
+	return true;
+}
+
+static bool read_whole_seconds(const struct setting_request *request, void *field)
+{
+	return read_whole(request, USEC_PER_SEC, field);
+}
+
+static bool read_whole_milliseconds(const struct setting_request *request, void *field)
+{
+	return read_whole(request, USEC_PER_MSEC, field);
+}
+
+static bool read_string(const struct setting_request *request, void *field)
+{
+	char **text = field;
+	char *copy = strdup(request->text);
+
+	if (!copy)
+		return refuse_no_memory(request);
+	free(*text);
+	*text = copy;
+	return true;
+}
+
+static const char *render_string(const void *field, char *out, size_t size)
+{
+	(void)out;
+	(void)size;
+	return *(char *const *)field;
+}
+
+static bool read_database_name(const struct setting_request *request, void *field)
+{
+	if (strcmp(request->text, "pgbouncer") == 0) {
+		snprintf(request->why, request->size,
+			"cannot use the reserved \"pgbouncer\" database as an %s",
+			request->row->name);
+		return false;
+	}
+	return read_string(request, field);
+}
+
+static bool read_word(const struct setting_request *request, void *field)
+{
+	const struct setting_word *word =
+		setting_find_word(request->row->kind->words, request->text);
+
+	if (!word)
+		return refuse(request);
+	*(unsigned *)field = word->value;
+	return true;
+}
+
+/* Console users must not learn the password for the LDAP server. */
+static const char *render_ldap_options(const void *field, char *out, size_t size)
+{
+	const char *text = render_string(field, out, size);
+
+	if (!text || !strcasestr(text, "passwd"))
+		return text;
+	snprintf(out, size, "(hidden: it has a password)");
+	return out;
+}
+
+#define KIND(NAME, ...)                                                                        \
+	const struct setting_kind setting_kind_##NAME = {                                      \
+		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
+#define WHOLE .allowed = "a whole number"
+#define SIZE .allowed = "a number of bytes, or one with B, kB, MB or GB"
+#define WHOLE_TIME(unit)                                                                       \
+	.allowed = "a whole number of " unit ", or a time with ms, s, min, h or d"
+KIND(INTEGER, WHOLE, .read = read_integer, .render = render_integer);
+KIND(COUNT, WHOLE, .read = read_count, .render = render_integer);
+KIND(METRICS_PORT, .allowed = "on, off, or a whole number", .read = read_metrics_port,
+	.render = render_integer);
+KIND(BOOLEAN, .allowed = "1 (on) or 0 (off)", .read = read_boolean, .render = render_boolean);
+KIND(BYTES, SIZE, .read = read_bytes, .render = render_integer);
+KIND(UNSIGNED, SIZE, .read = read_unsigned, .render = render_unsigned);
+KIND(DURATION, .allowed = "a number of seconds, or one with us, ms, s, min, h or d",
+	.read = read_duration, .render = render_duration);
+KIND(WHOLE_SECONDS, WHOLE_TIME("seconds"), .read = read_whole_seconds,
+	.render = render_integer);
+KIND(WHOLE_MILLISECONDS, WHOLE_TIME("milliseconds"), .read = read_whole_milliseconds,
+	.render = render_integer);
+KIND(STRING, .allowed = "any text", .read = read_string, .render = render_string,
+	.is_text = true);
+KIND(LDAP_OPTIONS, .allowed = "any text", .read = read_string, .render = render_ldap_options,
+	.is_text = true);
+KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
+	.render = render_string, .is_text = true);
+KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
+KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
+KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
+KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
+KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
+KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
+#undef WHOLE
+#undef SIZE
+#undef WHOLE_TIME
+#undef KIND
