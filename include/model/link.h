@@ -22,6 +22,7 @@
 #include "wire/parameters.h"
 #include "wire/startup.h"
 
+struct buffer;
 struct pool;
 struct registry;
 struct relay_rule;
@@ -142,6 +143,12 @@ bool link_take_parameters(struct link *link, struct parameters *set);
  * set would become too large; the link keeps its parameters then.
  */
 bool link_set_parameter(struct link *link, unsigned index, const char *value);
+
+/*
+ * Send the message and free it; a secret buffer is wiped. Returns false when the message has
+ * failed (out of memory) or the stream is broken; the caller then closes the link.
+ */
+bool link_send(struct link *link, struct buffer *message);
 
 /*
  * Append bytes to the held ones, until they can be passed on. Returns false when out of memory

@@ -290,6 +290,16 @@ void link_drop_held(struct link *link)
 	link->held_length = link->held_capacity = 0;
 }
 
+bool link_send(struct link *link, struct buffer *message)
+{
+	const bool sent = !message->failed &&
+		stream_send_bytes(&link->stream, message->data, message->length) !=
+			STREAM_SENT_NOT;
+
+	buffer_free(message);
+	return sent;
+}
+
 bool link_set_parameter(struct link *link, unsigned index, const char *value)
 {
 	struct registry *registry = link_registry(link);

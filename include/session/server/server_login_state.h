@@ -69,10 +69,4 @@ struct server_link *server_login_new(struct pool *pool, const struct server_logi
 /* Wipe and free the server's login, if it has one. The server stays. */
 void server_login_free(struct server_link *server);
 
-/*
- * Send a message, then wipe and free the buffer. Returns false when the message could not be
- * built or the stream is broken.
- */
-bool server_login_send(struct server_link *server, struct buffer *message);
-
 #endif

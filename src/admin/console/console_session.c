@@ -7,7 +7,6 @@
 
 bool console_session_send(struct client_link *client, struct buffer *out)
 {
-	enum stream_sent sent;
 	bool failed = out->failed;
 
 	if (failed) {
@@ -20,10 +19,9 @@ bool console_session_send(struct client_link *client, struct buffer *out)
 	if (failed) {
 		client_close_for(client, REASON_NO_MEMORY);
 	} else {
-		sent = stream_send_bytes(&client->link.stream, out->data, out->length);
-		if (sent == STREAM_SENT_NOT)
+		failed = !link_send(&client->link, out);
+		if (failed)
 			client_close_for(client, REASON_UNEXPECTED_EOF);
-		failed = sent == STREAM_SENT_NOT;
 	}
 	buffer_free(out);
 	return !failed;

@@ -160,8 +160,7 @@ static void answer(struct console_wait *wait, struct buffer *out, bool failed)
 		writer_ready(out, READY_IDLE);
 	if (out->failed)
 		client_close_for(client, REASON_NO_MEMORY);
-	else if (stream_send_bytes(&client->link.stream, out->data, out->length) ==
-		STREAM_SENT_NOT)
+	else if (!link_send(&client->link, out))
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 	else if (answered)
 		answered(client, failed);

@@ -21,10 +21,7 @@ bool exchange_ask(struct client_link *client, unsigned request, const void *data
 
 	buffer_init(&message);
 	writer_authentication(&message, (enum authentication_request)request, data, length);
-	sent = !message.failed &&
-		stream_send_bytes(&client->link.stream, message.data, message.length) !=
-			STREAM_SENT_NOT;
-	buffer_free(&message);
+	sent = link_send(&client->link, &message);
 	if (!sent)
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 	return sent;

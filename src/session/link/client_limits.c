@@ -134,11 +134,8 @@ static void notify_waiting(struct client_link *client)
 	buffer_init(&message);
 	writer_notice(&message, "NOTICE", "00000",
 		"No server connection available in postgres backend, client being queued");
-	if (message.failed ||
-		stream_send_bytes(&client->link.stream, message.data, message.length) ==
-			STREAM_SENT_NOT)
+	if (!link_send(&client->link, &message))
 		client_close_for(client, REASON_UNEXPECTED_EOF);
-	buffer_free(&message);
 }
 
 /* Logged in, and with a query that waits for its server. */

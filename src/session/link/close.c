@@ -175,9 +175,7 @@ static void send_terminate(struct server_link *server, const struct failure *why
 		return;
 	buffer_init(&message);
 	writer_terminate(&message);
-	if (!message.failed)
-		stream_send_bytes(&server->link.stream, message.data, message.length);
-	buffer_free(&message);
+	link_send(&server->link, &message);
 }
 
 /*

@@ -249,10 +249,9 @@ static bool negotiate(struct client_link *client, const struct startup_login *wa
 
 	buffer_init(&out);
 	if (startup_write_negotiation(&out, wanted, message, total))
-		good = !out.failed &&
-			stream_send_bytes(&client->link.stream, out.data, out.length) !=
-				STREAM_SENT_NOT;
-	buffer_free(&out);
+		good = link_send(&client->link, &out);
+	else
+		buffer_free(&out);
 	if (!good)
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 	return good;

@@ -95,7 +95,6 @@ static void start_limits(const struct lookup *lookup)
 void lookup_run(struct lookup *lookup, struct server_link *server)
 {
 	struct buffer message;
-	bool sent;
 
 	lookup->step = 0;
 	buffer_init(&message);
@@ -106,14 +105,13 @@ void lookup_run(struct lookup *lookup, struct server_link *server)
 	server->transaction_status = 0;
 	lookup_start(lookup, server);
 	server->unnamed = 0;
-	sent = requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW) && !message.failed &&
-		stream_send_bytes(&server->link.stream, message.data, message.length) !=
-			STREAM_SENT_NOT;
-	buffer_free(&message);
-	if (sent)
+	if (requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW) &&
+		link_send(&server->link, &message)) {
 		start_limits(lookup);
-	else
-		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+		return;
+	}
+	buffer_free(&message);
+	server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
 }
 
 /* --- from the server ---------------------------------------------------------------------- */

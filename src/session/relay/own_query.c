@@ -10,20 +10,18 @@
 bool own_query_send(struct server_link *server, const char *sql)
 {
 	struct buffer message;
-	bool sent;
 
 	buffer_init(&message);
 	writer_query(&message, sql);
 	server_set_task(server, SERVER_TASK_OWN_QUERY);
 	server->transaction_status = 0;
 	server->unnamed = 0;
-	sent = !message.failed && requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW) &&
-		stream_send_bytes(&server->link.stream, message.data, message.length) !=
-			STREAM_SENT_NOT;
+	if (requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW) &&
+		link_send(&server->link, &message))
+		return true;
 	buffer_free(&message);
-	if (!sent)
-		server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
-	return sent;
+	server_close_for(server, REASON_SERVER_CONNECTION_CLOSED);
+	return false;
 }
 
 const char *own_query_connect_query(const struct server_link *server)

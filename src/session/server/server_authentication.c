@@ -60,7 +60,7 @@ static void answer_cleartext(struct server_link *server)
 	}
 	buffer_init_secret(&message);
 	writer_password(&message, secret, strlen(secret) + 1);
-	if (!server_login_send(server, &message))
+	if (!link_send(&server->link, &message))
 		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
@@ -89,7 +89,7 @@ static void answer_md5(struct server_link *server, struct reader *reader)
 	writer_password(&message, response, sizeof(response));
 	explicit_bzero(hashed, sizeof(hashed));
 	explicit_bzero(response, sizeof(response));
-	if (!server_login_send(server, &message))
+	if (!link_send(&server->link, &message))
 		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
@@ -156,12 +156,12 @@ static void begin_scram(struct server_link *server, struct reader *reader)
 		return;
 	}
 	buffer_init(&first);
-	buffer_init(&message);
+	buffer_init_secret(&message);
 	random_fill(&server->link.stream.loop->random, nonce, sizeof(nonce));
 	login->scram_begun = scram_client_first(&login->scram, nonce, &first) == SCRAM_GOOD;
 	writer_sasl_initial(&message, mechanism, first.data, first.length);
 	buffer_free(&first);
-	if (!login->scram_begun || !server_login_send(server, &message))
+	if (!login->scram_begun || !link_send(&server->link, &message))
 		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
@@ -171,11 +171,11 @@ static void answer_scram(struct server_link *server, const struct scram_keys *ke
 	enum scram_result result;
 
 	buffer_init(&final);
-	buffer_init(&message);
+	buffer_init_secret(&message);
 	result = scram_client_answer(&server->login->scram, keys, &final);
 	writer_password(&message, final.data, final.length);
 	buffer_free(&final);
-	if (result != SCRAM_GOOD || !server_login_send(server, &message))
+	if (result != SCRAM_GOOD || !link_send(&server->link, &message))
 		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 

@@ -34,7 +34,7 @@ void server_greeting_start_up(struct server_link *server)
 	writer_string(&message, "user");
 	writer_string(&message, pool->user->name);
 	startup_end(&message, mark);
-	if (server_login_send(server, &message))
+	if (link_send(&server->link, &message))
 		server_enter(server, SERVER_AUTHENTICATING);
 	else
 		server_close_for(server, REASON_STARTUP_PKT_FAILED);
@@ -61,7 +61,7 @@ static void request_tls(struct server_link *server)
 
 	buffer_init(&message);
 	startup_write_request(&message, SSL_REQUEST_CODE);
-	server->login->tls_requested = server_login_send(server, &message);
+	server->login->tls_requested = link_send(&server->link, &message);
 	if (!server->login->tls_requested)
 		server_close_for(server, REASON_SSLREQ_PROCESSING_FAILED);
 }

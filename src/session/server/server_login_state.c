@@ -50,13 +50,3 @@ void server_login_free(struct server_link *server)
 	free(login);
 	server->login = NULL;
 }
-
-bool server_login_send(struct server_link *server, struct buffer *message)
-{
-	const bool sent = !message->failed &&
-		stream_send_bytes(&server->link.stream, message->data, message->length) !=
-			STREAM_SENT_NOT;
-
-	buffer_wipe(message);
-	return sent;
-}

@@ -11,24 +11,13 @@
 #include "wire/message.h"
 #include "wire/writer.h"
 
-/* The client has no server, so no other message to it is incomplete. Frees the message. */
-static bool send_message(struct client_link *client, struct buffer *message)
-{
-	const bool sent = !message->failed &&
-		stream_send_bytes(&client->link.stream, message->data, message->length) !=
-			STREAM_SENT_NOT;
-
-	buffer_free(message);
-	return sent;
-}
-
 static bool send_error(struct client_link *client)
 {
 	struct buffer message;
 
 	buffer_init(&message);
 	writer_error(&message, "ERROR", "57014", "canceling statement due to user request");
-	return send_message(client, &message);
+	return link_send(&client->link, &message);
 }
 
 static bool send_ready(struct client_link *client)
@@ -37,7 +26,7 @@ static bool send_ready(struct client_link *client)
 
 	buffer_init(&message);
 	writer_ready(&message, READY_IDLE);
-	return send_message(client, &message);
+	return link_send(&client->link, &message);
 }
 
 void cancel_unsent_answer(struct client_link *client)
