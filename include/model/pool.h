@@ -80,6 +80,28 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 void pool_free(struct pool *pool);
 
 /*
+ * A walk over all clients or all servers of a pool, list by list, each in its order. Before the
+ * next call the returned link may be closed or enter another state; the link behind it in its
+ * list must not be closed.
+ */
+struct pool_walk {
+	const struct pool *pool;
+	unsigned list, end; /* the list to be walked next, and the first one not to be */
+	struct link *next; /* in the list that is being walked; NULL: at its end */
+};
+
+/*
+ * Begin a walk over the clients (`clients`, `waiting`, `welcoming`, `cancels`), over the
+ * servers, or over the servers and then the clients.
+ */
+struct pool_walk pool_walk_clients(const struct pool *pool);
+struct pool_walk pool_walk_servers(const struct pool *pool);
+struct pool_walk pool_walk_links(const struct pool *pool);
+
+/* Returns the next link; NULL after the last one. */
+struct link *pool_walk_next(struct pool_walk *walk);
+
+/*
  * Return the sizes that apply: from the [users] entry of the server user, else the database,
  * else the settings. 0: unlimited.
  */

@@ -56,16 +56,15 @@ static void each_of(
 static void each_link(link_function *act, const struct handover *handover)
 {
 	struct registry *registry = &handover->daemon->registry;
+	struct link *link;
 	struct pool *pool;
 
 	each_of(&registry->logins, act, handover);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		for (unsigned i = 0; i < SERVER_LISTS; i++)
-			each_of(&pool->servers[i], act, handover);
-		each_of(&pool->clients, act, handover);
-		each_of(&pool->waiting, act, handover);
-		each_of(&pool->welcoming, act, handover);
-		each_of(&pool->cancels, act, handover);
+		struct pool_walk walk = pool_walk_links(pool);
+
+		while ((link = pool_walk_next(&walk)) != NULL)
+			act(link, handover);
 	}
 }
 
@@ -84,13 +83,12 @@ static struct client_link *find_console(const struct handover *handover)
 
 static bool has_encrypted_server(const struct pool *pool)
 {
+	struct pool_walk walk = pool_walk_servers(pool);
 	const struct link *link;
 
-	for (unsigned i = 0; i < SERVER_LISTS; i++) {
-		TAILQ_FOREACH (link, &pool->servers[i], place) {
-			if (link->stream.tls)
-				return true;
-		}
+	while ((link = pool_walk_next(&walk)) != NULL) {
+		if (link->stream.tls)
+			return true;
 	}
 	return false;
 }

@@ -92,26 +92,20 @@ static void compare_database(struct registry *registry, struct database *databas
 
 /* --- taking over -------------------------------------------------------------------------- */
 
-static void renew_limits(const struct link_list *clients)
-{
-	struct link *link;
-
-	TAILQ_FOREACH (link, clients, place)
-		client_limits_start(client_of(link));
-}
-
 /* Limits may be nearer now, and pools larger. */
 static void look_at_everybody(struct registry *registry)
 {
+	struct pool_walk walk;
+	struct link *link;
 	struct pool *pool;
 
-	renew_limits(&registry->logins);
+	TAILQ_FOREACH (link, &registry->logins, place)
+		client_limits_start(client_of(link));
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		pool_reconfigure(pool);
-		renew_limits(&pool->clients);
-		renew_limits(&pool->waiting);
-		renew_limits(&pool->welcoming);
-		renew_limits(&pool->cancels);
+		walk = pool_walk_clients(pool);
+		while ((link = pool_walk_next(&walk)) != NULL)
+			client_limits_start(client_of(link));
 		pool_needs_work(pool);
 	}
 }

@@ -150,12 +150,11 @@ void pool_forget_welcome(struct pool *pool)
 
 void pool_retire_servers(struct pool *pool, enum server_closing cause)
 {
-	for (unsigned i = 0; i < SERVER_LISTS; i++) {
-		struct link *link;
+	struct pool_walk walk = pool_walk_servers(pool);
+	struct link *link;
 
-		TAILQ_FOREACH (link, &pool->servers[i], place)
-			server_retire(server_of(link), cause);
-	}
+	while ((link = pool_walk_next(&walk)) != NULL)
+		server_retire(server_of(link), cause);
 }
 
 void pool_mark_close_needed(struct pool *pool, enum server_closing cause)
@@ -282,17 +281,56 @@ void pool_needs_work(struct pool *pool)
 
 size_t pool_prepared_statements(const struct pool *pool)
 {
+	struct pool_walk walk = pool_walk_servers(pool);
 	const struct link *link;
 	size_t prepared = 0;
 
-	for (unsigned list = 0; list < SERVER_LISTS; list++) {
-		TAILQ_FOREACH (link, &pool->servers[list], place) {
-			const struct server_link *server = (const struct server_link *)link;
+	while ((link = pool_walk_next(&walk)) != NULL) {
+		const struct server_link *server = (const struct server_link *)link;
 
-			prepared += server->statements ? server->statements->count : 0;
-		}
+		prepared += server->statements ? server->statements->count : 0;
 	}
 	return prepared;
+}
+
+/* --- walks -------------------------------------------------------------------------------- */
+
+/* The lists of a walk: those of servers, then those of clients. */
+enum { CLIENT_LISTS = 4, ALL_LISTS = SERVER_LISTS + CLIENT_LISTS };
+
+static const struct link_list *list_of(const struct pool *pool, unsigned list)
+{
+	const struct link_list *const clients[CLIENT_LISTS] = {
+		&pool->clients, &pool->waiting, &pool->welcoming, &pool->cancels};
+
+	return list < SERVER_LISTS ? &pool->servers[list] : clients[list - SERVER_LISTS];
+}
+
+struct pool_walk pool_walk_clients(const struct pool *pool)
+{
+	return (struct pool_walk){.pool = pool, .list = SERVER_LISTS, .end = ALL_LISTS};
+}
+
+struct pool_walk pool_walk_servers(const struct pool *pool)
+{
+	return (struct pool_walk){.pool = pool, .list = 0, .end = SERVER_LISTS};
+}
+
+struct pool_walk pool_walk_links(const struct pool *pool)
+{
+	return (struct pool_walk){.pool = pool, .list = 0, .end = ALL_LISTS};
+}
+
+struct link *pool_walk_next(struct pool_walk *walk)
+{
+	struct link *link;
+
+	while (!walk->next && walk->list < walk->end)
+		walk->next = TAILQ_FIRST(list_of(walk->pool, walk->list++));
+	link = walk->next;
+	if (link)
+		walk->next = TAILQ_NEXT(link, place);
+	return link;
 }
 
 /* --- making and freeing ------------------------------------------------------------------- */

@@ -35,20 +35,17 @@ static bool is_at(const struct server_link *server, const struct address *old)
 
 static unsigned retire_moved(struct pool *pool, const char *name, const struct address *old)
 {
+	struct pool_walk walk = pool_walk_servers(pool);
+	struct link *link;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < SERVER_LISTS; i++) {
-		struct link *link;
+	while ((link = pool_walk_next(&walk)) != NULL) {
+		struct server_link *server = server_of(link);
 
-		TAILQ_FOREACH (link, &pool->servers[i], place) {
-			struct server_link *server = server_of(link);
-
-			if (server->close_needed || !is_at(server, old) ||
-				!has_host(server, name))
-				continue;
-			server_retire(server, SERVER_CLOSED_DNS);
-			count++;
-		}
+		if (server->close_needed || !is_at(server, old) || !has_host(server, name))
+			continue;
+		server_retire(server, SERVER_CLOSED_DNS);
+		count++;
 	}
 	return count;
 }

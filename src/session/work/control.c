@@ -253,15 +253,12 @@ static bool has_id(const struct link *link, uint64_t id)
 
 static struct client_link *find_client(const struct pool *pool, uint64_t id)
 {
-	const struct link_list *const lists[] = {
-		&pool->clients, &pool->waiting, &pool->welcoming, &pool->cancels};
+	struct pool_walk walk = pool_walk_clients(pool);
 	struct link *link;
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		TAILQ_FOREACH (link, lists[i], place) {
-			if (has_id(link, id))
-				return client_of(link);
-		}
+	while ((link = pool_walk_next(&walk)) != NULL) {
+		if (has_id(link, id))
+			return client_of(link);
 	}
 	return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The settings that apply to a pool, its counts, and its welcome. */
+#include "session/link/close.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/sqlstate.h"
 
@@ -258,6 +259,38 @@ static void test_mark_close_needed_retires_all_servers_and_drops_the_welcome(voi
 	pool_forget_welcome(pool);
 }
 
+static void test_walk_visits_each_list_in_order_while_links_are_closed(void **state)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct client_link *waiting = endpoint_client(fake_client(pool));
+	struct link *first = endpoint_link(fake_client(pool));
+	struct link *second = endpoint_link(fake_client(pool));
+	struct server_link *stale = endpoint_server(fake_server(pool));
+	struct link *idle = endpoint_link(fake_server(pool));
+	struct pool_walk walk = pool_walk_clients(pool);
+
+	(void)state;
+	server_enter(stale, SERVER_STALE);
+	waiting->wait_start = loop_now(&fake_loop);
+	client_enter(waiting, CLIENT_WAITING);
+	stream_pause(&waiting->link.stream);
+	assert_ptr_equal(pool_walk_next(&walk), first);
+	client_close_for(client_of(first), REASON_ADMIN_FORCED_DISCONNECT);
+	assert_ptr_equal(pool_walk_next(&walk), second);
+	assert_ptr_equal(pool_walk_next(&walk), &waiting->link);
+	assert_null(pool_walk_next(&walk));
+	assert_null(pool_walk_next(&walk));
+	walk = pool_walk_links(pool);
+	assert_ptr_equal(pool_walk_next(&walk), idle);
+	assert_ptr_equal(pool_walk_next(&walk), &stale->link);
+	assert_ptr_equal(pool_walk_next(&walk), second);
+	walk = pool_walk_servers(pool);
+	assert_ptr_equal(pool_walk_next(&walk), idle);
+	server_close_for(server_of(idle), REASON_ADMIN_FORCED_DISCONNECT);
+	assert_ptr_equal(pool_walk_next(&walk), &stale->link);
+	assert_null(pool_walk_next(&walk));
+}
+
 static unsigned worked;
 
 static void count_work(struct loop_task *task)
@@ -309,6 +342,7 @@ int main(void)
 		TEST(counts_of_a_pool_can_be_added_to_another),
 		TEST(credential_of_a_login_overrides_the_auth_file),
 		TEST(mark_close_needed_retires_all_servers_and_drops_the_welcome),
+		TEST(walk_visits_each_list_in_order_while_links_are_closed),
 		TEST(work_is_queued_once_a_turn),
 	};
 
