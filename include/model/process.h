@@ -13,6 +13,7 @@
 #include "config/snapshot.h"
 #include "model/cancel_keys.h"
 #include "model/limits.h"
+#include "net/loop.h"
 
 struct actions;
 struct client_link;
@@ -50,6 +51,7 @@ LIST_HEAD(console_wait_list, console_wait);
 struct process {
 	struct snapshot *config; /* a reference */
 	const struct settings *settings; /* of config */
+	struct loop_clock clock; /* of all loops */
 	struct limits limits;
 	struct cancel_keys cancel_keys;
 	struct tls_context *client_tls, *server_tls; /* references; NULL: none (tls_setup) */

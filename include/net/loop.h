@@ -47,14 +47,23 @@ struct loop_queue {
 	struct loop_task *running; /* tasks of the current run that are still to be run */
 };
 
+/*
+ * What the loops of one process agree on: time in which the process was stopped (SIGSTOP, a
+ * suspend of the machine) counts for none of them. The first loop that notices adds it.
+ */
+struct loop_clock {
+	usec_t stopped; /* sum of these times; subtracted from loop.now */
+	usec_t counted_until; /* the monotonic clock at the end of the last of them; 0: none */
+};
+
 struct loop {
 	struct event_base *base;
+	struct loop_clock *clock; /* owned by the process */
 	int timer_fd; /* our own timer: libevent's would read the clock many times a turn */
 	struct event *timer;
 	usec_t timer_due; /* when the timer expires; 0: not armed */
 	usec_t now; /* time of this turn; valid if now_known */
 	usec_t real; /* the monotonic clock when `now` was last read */
-	usec_t stolen; /* time in which the process was stopped; subtracted from `now` */
 	usec_t may_sleep_until; /* a wait that ends much later: the process was stopped */
 	bool now_known;
 	bool stopping;
@@ -77,8 +86,11 @@ struct loop {
 	void *owner; /* set and used by the floors above */
 };
 
-/* Make a loop. Returns false when libevent fails, or memory or descriptors are short. */
-bool loop_init(struct loop *loop);
+/*
+ * Make a loop. The clock, all zero at first, is shared by all loops of the process and must
+ * outlive them. Returns false when libevent fails, or memory or descriptors are short.
+ */
+bool loop_init(struct loop *loop, struct loop_clock *clock);
 
 /* Free the contents of the loop. All streams on it must be closed before. */
 void loop_free(struct loop *loop);

@@ -86,7 +86,7 @@ static bool refuse(const char *why)
 
 static bool make_loop(struct daemon *daemon)
 {
-	daemon->has_loop = loop_init(&daemon->loop);
+	daemon->has_loop = loop_init(&daemon->loop, &daemon->process.clock);
 	/* From here on a signal is neither lost nor deadly. */
 	if (!daemon->has_loop || !signals_start(daemon))
 		return refuse("cannot make the event loop");

@@ -85,11 +85,11 @@ static void free_parts(struct loop *loop)
 	*loop = (struct loop){.hang_ups = -1, .timer_fd = -1};
 }
 
-bool loop_init(struct loop *loop)
+bool loop_init(struct loop *loop, struct loop_clock *clock)
 {
 	struct event_config *config = event_config_new();
 
-	*loop = (struct loop){.hang_ups = -1, .timer_fd = -1};
+	*loop = (struct loop){.clock = clock, .hang_ups = -1, .timer_fd = -1};
 	event_set_log_callback(on_libevent_log);
 	if (!config)
 		return false;
@@ -131,6 +131,17 @@ void loop_free(struct loop *loop)
 	free_parts(loop);
 }
 
+/* Each part of a stop counts once: another loop may have noticed it before. */
+static void count_stop(struct loop_clock *clock, usec_t begin, usec_t end)
+{
+	if (begin < clock->counted_until)
+		begin = clock->counted_until;
+	if (begin >= end)
+		return;
+	clock->stopped += end - begin;
+	clock->counted_until = end;
+}
+
 usec_t loop_read_clock(struct loop *loop)
 {
 	const usec_t real = clock_monotonic();
@@ -138,10 +149,10 @@ usec_t loop_read_clock(struct loop *loop)
 		loop->may_sleep_until > loop->real ? loop->may_sleep_until : loop->real;
 
 	if (real > expected + STOPPED_AFTER && loop->may_sleep_until != 0)
-		loop->stolen += real - expected;
+		count_stop(loop->clock, expected, real);
 	loop->real = real;
 	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
-	loop->now = real - loop->stolen;
+	loop->now = real - loop->clock->stopped;
 	loop->now_known = true;
 	return loop->now;
 }

@@ -60,8 +60,8 @@ static void begin(void)
 		snapshot_parse("fuzz.ini", config, sizeof(config) - 1, NULL, &problems);
 
 	problems_free(&problems);
-	require(snapshot && log_configure(&quiet) && loop_init(&loop));
 	process = (struct process){0};
+	require(snapshot && log_configure(&quiet) && loop_init(&loop, &process.clock));
 	process_init(&process, &loop.random, snapshot);
 	registry = (struct registry){0};
 	life_attach(&registry);

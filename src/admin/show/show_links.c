@@ -55,7 +55,7 @@ static void begin(struct show_stream *show)
 
 	*listing_of(show) = (struct listing){
 		/* Read both clocks together, so that every SHOW renders a time alike. */
-		.wall = clock_wall() - clock_monotonic() + registry->loop->stolen,
+		.wall = clock_wall() - clock_monotonic() + registry->process->clock.stopped,
 		.application_name = parameter_index(registry->parameters, "application_name"),
 	};
 	registry_sort(show->registry);

@@ -15,6 +15,7 @@
 #include "net/helper.h"
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static struct helper *helper;
 
 /* A gate that blocks work() until the test opens it. */
@@ -129,7 +130,7 @@ static int set_up(void **state)
 	atomic_store(&running, 0);
 	atomic_store(&most_running, 0);
 	loop_thread = pthread_self();
-	return loop_init(&loop) ? 0 : -1;
+	return loop_init(&loop, &loop_clock) ? 0 : -1;
 }
 
 static int tear_down(void **state)

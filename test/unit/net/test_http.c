@@ -18,6 +18,7 @@
 #include "net/http.h"
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static struct http *http;
 static int port;
 static usec_t fake_now;
@@ -84,7 +85,7 @@ static int set_up(void **state)
 	asked_count = replied_count = released_count = 0;
 	fake_now = 1000 * USEC_PER_SEC;
 	clock_set_source(fake_clock);
-	if (!loop_init(&loop))
+	if (!loop_init(&loop, &loop_clock))
 		return -1;
 	http = http_open(&loop, &options, why, sizeof(why));
 	return http ? 0 : -1;

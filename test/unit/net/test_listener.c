@@ -22,6 +22,7 @@
 #include "net/listener.h"
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static struct listeners set;
 static char folder[64]; /* for Unix sockets and the log */
 static char log_path[96];
@@ -70,7 +71,7 @@ static int set_up(void **state)
 	snprintf(log_path, sizeof(log_path), "%s/log", folder);
 	log_configure(&(struct log_options){.file = log_path});
 	TAILQ_INIT(&set.list);
-	return loop_init(&loop) ? 0 : -1;
+	return loop_init(&loop, &loop_clock) ? 0 : -1;
 }
 
 static int tear_down(void **state)

@@ -14,6 +14,7 @@
 #include "net/loop.h"
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static char diary[64]; /* a letter for each event */
 
 static void note(char what)
@@ -57,7 +58,8 @@ static int set_up(void **state)
 	(void)state;
 	alarm(20); /* a loop that waits forever fails instead of hanging */
 	diary[0] = '\0';
-	return loop_init(&loop) ? 0 : -1;
+	loop_clock = (struct loop_clock){0};
+	return loop_init(&loop, &loop_clock) ? 0 : -1;
 }
 
 static int set_up_faked(void **state)
@@ -347,6 +349,30 @@ static void test_time_in_which_the_process_was_stopped_does_not_count(void **sta
 	assert_string_equal(diary, "ww");
 }
 
+static void test_loops_of_a_process_count_a_stop_once(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline}, other = {.expire = on_deadline};
+	struct loop second;
+	usec_t before;
+
+	(void)state;
+	assert_true(loop_init(&second, &loop_clock));
+	loop_turn(&loop, false);
+	before = loop_now(&loop);
+	wheel_set(&loop.wheel, &deadline, before + 20 * USEC_PER_SEC);
+	wheel_set(&second.wheel, &other, before + 10 * USEC_PER_SEC);
+	loop_turn(&loop, false);
+	loop_turn(&second, false);
+	fake_now += 60 * USEC_PER_SEC;
+	loop_turn(&second, false);
+	loop_turn(&loop, false);
+	/* The loop that was to wake first has counted the stop, and both agree. */
+	assert_int_equal(loop_clock.stopped, 50 * USEC_PER_SEC);
+	assert_int_equal(loop_now(&second), before + 10 * USEC_PER_SEC);
+	assert_int_equal(loop_now(&loop), before + 10 * USEC_PER_SEC);
+	loop_free(&second);
+}
+
 static void test_long_wait_without_deadlines_counts(void **state)
 {
 	usec_t before;
@@ -482,6 +508,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_time_in_which_the_process_was_stopped_does_not_count, set_up_faked,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_loops_of_a_process_count_a_stop_once, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_long_wait_without_deadlines_counts, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(

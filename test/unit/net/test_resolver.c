@@ -24,6 +24,7 @@ enum { DNS_TYPE_A = 1, DNS_TYPE_CNAME = 5, DNS_TYPE_SOA = 6, DNS_TYPE_AAAA = 28 
 enum { DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3 };
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static struct resolver *resolver;
 static char log_path[] = "/tmp/pgusher-test-log.XXXXXX";
 static char why[128];
@@ -383,7 +384,7 @@ static int set_up(void **state)
 	clock_set_source(shifted_clock);
 	strcpy(log_path + strlen(log_path) - 6, "XXXXXX");
 	fd = mkstemp(log_path);
-	if (fd < 0 || close(fd) != 0 || !loop_init(&loop) || start_server() != 0)
+	if (fd < 0 || close(fd) != 0 || !loop_init(&loop, &loop_clock) || start_server() != 0)
 		return -1;
 	log_configure(&(struct log_options){.file = log_path});
 	start_resolver(15 * USEC_PER_SEC, 5 * USEC_PER_SEC, 100);

@@ -18,6 +18,7 @@
 #include "support/fakes/scripted_stream.h"
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static struct stream stream;
 static int peer; /* the other end of the stream; -1: none */
 
@@ -90,7 +91,7 @@ static int set_up_loop(void **state)
 	close_when_readable = close_when_hung_up = resume_when_drained = false;
 	peer = -1;
 	memset(&stream, 0, sizeof(stream));
-	return loop_init(&loop) ? 0 : -1;
+	return loop_init(&loop, &loop_clock) ? 0 : -1;
 }
 
 static int set_up(void **state)

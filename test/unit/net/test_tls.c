@@ -18,6 +18,7 @@
 enum { BULK = 300 * 1000 };
 
 static struct loop loop;
+static struct loop_clock loop_clock;
 static struct stream near, far; /* the TLS client, the TLS server */
 static char folder[64], why[256];
 static struct certificate authority, leaf;
@@ -99,7 +100,7 @@ static int set_up(void **state)
 	alarm(60);
 	near_seen = far_seen = (struct seen){0};
 	strcpy(folder, "/tmp/pgusher-test.XXXXXX");
-	if (!mkdtemp(folder) || !loop_init(&loop))
+	if (!mkdtemp(folder) || !loop_init(&loop, &loop_clock))
 		return -1;
 	path_of(ca_path, "ca");
 	path_of(cert_path, "cert");

@@ -81,12 +81,12 @@ static int start(void **state)
 	(void)state;
 	problems_free(&problems);
 	assert_non_null(config);
-	assert_true(loop_init(&loop));
 	process = (struct process){
 		.console = console_hooks,
 		.actions = &actions,
 		.version = "PgBouncer 1.25.2 (pgusher 9.9.9)",
 	};
+	assert_true(loop_init(&loop, &process.clock));
 	process_init(&process, &loop.random, config);
 	registry = (struct registry){0};
 	life_attach(&registry);

@@ -164,12 +164,12 @@ void fake_start(const char *config)
 	start_log();
 	now = 1000 * USEC_PER_SEC;
 	clock_set_source(fake_clock);
-	assert_true(loop_init(&fake_loop));
-	random_seed(&fake_loop.random, 1);
 	fake_process = (struct process){
 		.console = {on_console_begin, on_console_readable, on_console_canceled,
 			on_console_closed},
 	};
+	assert_true(loop_init(&fake_loop, &fake_process.clock));
+	random_seed(&fake_loop.random, 1);
 	process_init(&fake_process, &fake_loop.random, snapshot);
 	fake_registry = (struct registry){0};
 	life_attach(&fake_registry);

@@ -9,7 +9,8 @@ int fake_statements_set_up(void **state)
 	static const uint8_t key[KEYED_HASH_KEY_SIZE] = "not for others";
 	struct fake_statements *world = calloc(1, sizeof(*world));
 
-	if (!world || !loop_init(&world->loop) || !keyed_hash_init(&world->hash, key))
+	if (!world || !loop_init(&world->loop, &world->clock) ||
+		!keyed_hash_init(&world->hash, key))
 		return -1;
 	statement_table_init(&world->table, &world->loop, &world->hash);
 	*state = world;

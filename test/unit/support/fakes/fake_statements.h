@@ -7,6 +7,7 @@
 
 struct fake_statements {
 	struct loop loop;
+	struct loop_clock clock;
 	struct keyed_hash hash;
 	struct statement_table table;
 };
