@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Settings whose effect is not in the model but in what the process has open: the log, listening
- * sockets, the resolver.
+ * Applies settings to what the process has open: the log, listening sockets, the resolver,
+ * metrics. All other settings are read from the configuration in force wherever they are
+ * needed.
  */
 #ifndef PGUSHER_DAEMON_APPLY_H
 #define PGUSHER_DAEMON_APPLY_H
@@ -9,19 +10,19 @@
 #include <stdbool.h>
 
 #include "config/settings.h"
-#include "daemon/lifecycle.h"
+#include "daemon/daemon.h"
 
 /*
- * Set up the log as the settings and the command line say; its file is opened anew. False, and
- * the log as it was, when that file cannot be opened, which is logged.
+ * Set up the log from the settings and the command line, and open its file anew. If the file
+ * cannot be opened, logs that, leaves the log unchanged and returns false.
  */
 bool apply_log(const struct settings *settings, const struct options *options);
 
-/* The same, if these settings say something else about the log than the old ones. */
+/* Call apply_log() if these settings differ from the old ones in a setting of the log. */
 void apply_changed_log(const struct settings *settings, const struct settings *old,
 	const struct options *options);
 
-/* The settings in force have changed, and were these before: all but the log. */
+/* Apply the settings in force, which replace `old`: all but those of the log. */
 void apply_settings(struct daemon *daemon, const struct settings *old);
 
 #endif

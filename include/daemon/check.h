@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * --check: reads the configuration as a start would, and tells all that is wrong with it.
+ * --check: reads the configuration as a start does, and prints all problems that it finds.
  */
 #ifndef PGUSHER_DAEMON_CHECK_H
 #define PGUSHER_DAEMON_CHECK_H
@@ -11,13 +11,13 @@
 #include "daemon/options.h"
 
 /*
- * Write each problem to stdout as `FILE:LINE: TEXT`, warnings as `FILE:LINE: warning: TEXT`. True
- * if there is no error, and no line that would be left out, so that a start would go well as far
- * as files can tell.
+ * Write each problem to stdout as `FILE:LINE: TEXT`, warnings as `FILE:LINE: warning: TEXT`.
+ * Returns true if there are neither errors nor lines that a start would leave out, so that a
+ * start would succeed as far as the files can tell.
  */
 bool check_configuration(const struct options *options);
 
-/* Write all problems to the log, in its words for them. */
+/* Write all problems to the log, in the wording that the log has for them. */
 void check_log_problems(const struct problems *problems);
 
 #endif

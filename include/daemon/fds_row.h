@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A row of a PgBouncer's SHOW FDS: a descriptor, and what its new owner is told about it.
+ * A row of SHOW FDS of an old PgBouncer: describes one descriptor that the process sends along.
  */
 #ifndef PGUSHER_DAEMON_FDS_ROW_H
 #define PGUSHER_DAEMON_FDS_ROW_H
@@ -9,15 +9,19 @@
 
 struct fds_row;
 
-/* Is the body of this DataRow about a listening socket? */
+/* Does the body of this DataRow describe a listening socket? */
 bool fds_row_is_listener(const uint8_t *body, size_t length);
 
-/* From the body of a DataRow. NULL: no memory, or it is no such row. */
+/*
+ * Parse the body of a DataRow, which is copied. Returns NULL when out of memory, or if it is no
+ * such row. Free it with fds_row_free().
+ */
 struct fds_row *fds_row_new(const uint8_t *body, size_t length);
 
 /*
- * Have the connection adopted, whose descriptor is taken over. Pairs are told by the numbers that
- * the descriptors had in the old process. The row must stay until the adoption wakes.
+ * Add the connection of this row to the adoption. Takes over the descriptor, and closes it if
+ * the connection cannot be used. The two links of a pair refer to each other by the numbers
+ * that their descriptors had in the old process. The row must stay until adoption_activate().
  */
 void fds_row_adopt(const struct fds_row *row, struct adoption *adoption, int fd);
 

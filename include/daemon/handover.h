@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An online restart as the old process sees it: the command HANDOVER, which a new process gives
- * (daemon/takeover), has everything written down and sent to it.
+ * The old process's side of an online restart. The command HANDOVER, which the new process
+ * sends (daemon/takeover), makes this process send its inventory and its descriptors.
  *
- *   settling > sending > (committed >) leaving
- *   settling, sending > given up: all goes on as if nothing had happened
+ *   settling > sending > sent > committed
+ *   settling, sending, sent > given up: this process goes on as if nothing had happened
  *
- * While settling nobody new is let in, logins and cancel requests come to their end, and all else
- * goes on. While sending nothing at all moves, which takes milliseconds. Whatever becomes of the
- * new process up to HANDOVER COMMIT, its connection ends, or says nothing for long, and that gives
- * it up. What is encrypted cannot go: it stays here until its transaction is over, or
- * shutdown_timeout.
+ * Settling: no new connections are accepted, logins and cancel requests run to their end, all
+ * else goes on. Sending and sent: all links are out of the loop, for milliseconds. The handover
+ * is given up if the connection to the new process closes, or no HANDOVER COMMIT arrives for a
+ * long time. Encrypted connections cannot be sent: they stay in this process until their
+ * transaction ends, or shutdown_timeout is over.
  */
 #ifndef PGUSHER_DAEMON_HANDOVER_H
 #define PGUSHER_DAEMON_HANDOVER_H
@@ -21,19 +21,24 @@ struct client_link;
 struct daemon;
 struct handover;
 
-/* Begin to hand over to this console; NULL, or why not. It is answered when all has been sent. */
+/*
+ * Begin a handover to the new process on this console. Returns NULL, or the text of the error.
+ * The answer to the command follows the inventory, when all of it has been sent.
+ */
 const char *handover_begin(struct daemon *daemon, struct client_link *console);
 
-/* The console has everything: let go. NULL, or why not. The console may be closed. */
+/*
+ * The new process has received everything: close all that was sent, and start a shutdown.
+ * Returns NULL, or the text of the error; on NULL the console is closed.
+ */
 const char *handover_commit(struct daemon *daemon, struct client_link *console);
 
-/* Give it up, if it is under way. */
+/*
+ * Give up a handover that is not committed. Does nothing if there is none. Closes its console.
+ */
 void handover_give_up(struct daemon *daemon);
 
-/* Has another process got all that could go? Then what the configuration says is for that one. */
-bool handover_has_left(const struct daemon *daemon);
-
-/* The process ends. */
+/* Free the handover when the process ends. */
 void handover_end(struct daemon *daemon);
 
 #endif

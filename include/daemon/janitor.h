@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The regular upkeep, three times a second: of servers (daemon/server_upkeep), pools and automatic
- * databases (pool_upkeep), statistics (stats_line), the end of a shutdown (shutdown).
+ * The regular upkeep, three times a second: of servers (daemon/server_upkeep), pools and
+ * automatic databases (pool_upkeep), statistics (stats_line), and of a shutdown (shutdown).
  *
- * It walks pools and servers, never clients: what limits a client is a deadline of its own.
+ * It walks pools and servers, never clients: each client has its own deadline for its limits.
  */
 #ifndef PGUSHER_DAEMON_JANITOR_H
 #define PGUSHER_DAEMON_JANITOR_H
@@ -13,23 +13,23 @@
 
 struct janitor {
 	struct deadline deadline;
-	struct loop_task shutdown; /* see janitor_shut_down() */
+	struct loop_task shutdown; /* see janitor_begin_shutdown() */
 	struct registry *registry;
-	/* Called at the end of each run, for what waits on pools to change; may be NULL. */
+	/* Called at the end of each run, when pools may have changed; may be NULL. */
 	void (*after)(struct registry *registry);
-	usec_t stats_began; /* the present stats period */
+	usec_t stats_began; /* start of the current stats period */
 };
 
-/* Start; the janitor must stay where it is until janitor_stop(). */
+/* Start. The janitor must stay at its address until janitor_stop(). */
 void janitor_start(struct janitor *janitor, struct registry *registry,
 	void (*after)(struct registry *registry));
 
 void janitor_stop(struct janitor *janitor);
 
 /*
- * A shutdown has begun. Where nobody is left whom it must wait for, it ends with this turn instead
- * of a third of a second later; those count as gone whose leaving has reached us.
+ * A shutdown has begun: check at the end of this turn whether it is over already, instead of at
+ * the next run of the janitor. Disconnects that the kernel has reported by then are counted.
  */
-void janitor_shut_down(struct janitor *janitor);
+void janitor_begin_shutdown(struct janitor *janitor);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The command line. Only read here; who acts on it is main.
+ * Parses the command line. The main program acts on the result.
  */
 #ifndef PGUSHER_DAEMON_OPTIONS_H
 #define PGUSHER_DAEMON_OPTIONS_H
 
 #include <stdbool.h>
 
-enum options_wish {
+enum options_action {
 	OPTIONS_RUN,
-	OPTIONS_CHECK, /* read the configuration, tell what is wrong with it, and end */
+	OPTIONS_CHECK, /* read the configuration, print its problems, and exit */
 	OPTIONS_VERSION,
 	OPTIONS_HELP,
-	OPTIONS_WRONG, /* a mistake, of which stderr has been told */
+	OPTIONS_INVALID, /* the command line is wrong; the error is on stderr */
 };
 
-/* Texts are those of the command line. */
 enum { OPTIONS_PRESETS_MOST = 32 };
 
+/* Texts point into the arguments of the program. */
 struct options {
-	const char *program; /* as it was called */
+	const char *program; /* name by which the program was called */
 	const char *config; /* the file; set for OPTIONS_RUN and OPTIONS_CHECK only */
-	const char *user; /* to become; NULL: as the settings say */
-	int verbose; /* how often -v was given */
+	const char *user; /* system user to become; NULL: the setting user */
+	int verbose; /* number of -v */
 	const char *presets[OPTIONS_PRESETS_MOST + 1]; /* `NAME=VALUE`; ends with NULL */
 	unsigned preset_count;
 	bool background;
@@ -30,10 +30,10 @@ struct options {
 	bool reboot; /* take over from a running process */
 };
 
-/* Read the command line; what it asks for. May be called again. */
-enum options_wish options_read(int argc, char **argv, struct options *out);
+/* Parse the command line into `out` and return the requested action. May be called again. */
+enum options_action options_read(int argc, char **argv, struct options *out);
 
-/* What --help shows, to stdout. */
+/* Print the text of --help to stdout. */
 void options_print_help(const struct options *options);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * As whom the process runs. It needs no rights but those of an ordinary user, and keeps none.
+ * The system user that the process runs as. It needs no privileges beyond those of an ordinary
+ * user, and keeps none.
  */
 #ifndef PGUSHER_DAEMON_PRIVILEGES_H
 #define PGUSHER_DAEMON_PRIVILEGES_H
@@ -8,12 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is there such a system user? */
+/* Does this system user exist? */
 bool privileges_knows_user(const char *user);
 
 /*
- * Become that system user, with his primary group and, if we are root, no other groups. False
- * with the fatal text in `why`; the process may then have changed half-way and must end.
+ * Become this system user, with the user's primary group and, if the process is root, no other
+ * groups. Returns false with the text of a fatal error in `why`; the process may have changed
+ * its group only, and must end.
  */
 bool privileges_assume(const char *user, char *why, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operating system is asked for once, at the start: descriptors, background, memory.
+ * One-time setup of the process at start: descriptors, background, memory.
  */
 #ifndef PGUSHER_DAEMON_PROCESS_H
 #define PGUSHER_DAEMON_PROCESS_H
@@ -8,18 +8,21 @@
 #include <stdbool.h>
 
 /*
- * Open what is missing of stdin, stdout and stderr, so that no connection ever gets one of their
- * numbers and with it what is meant for stderr.
+ * Open /dev/null in place of a closed stdin, stdout or stderr. Otherwise a connection could get
+ * one of their numbers, and with it the output that is meant for stderr.
  */
 void process_fill_descriptors(void);
 
-/* Fit it for tens of thousands of small connections over months. Before anything is allocated. */
+/*
+ * Prepare signals and malloc for tens of thousands of small connections over months. Call it
+ * before the first allocation.
+ */
 void process_tune(void);
 
 /*
- * Go to the background: only the process that stays returns, with true, stdin, stdout and stderr
- * on /dev/null and no terminal. False with errno when that failed. No thread may have been
- * started before, and no random bytes drawn.
+ * Go to the background. Only the background process returns, with true; it has no terminal, and
+ * its stdin, stdout and stderr are /dev/null. Returns false with errno on failure. Call it
+ * before any thread is started and before random bytes are drawn.
  */
 bool process_go_background(void);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Changing the configuration of a running daemon: everything is read and checked first, then all
- * of it is taken over at once, or nothing. Afterwards the daemon is what a start with that file
- * would have made it, but for what needs a restart.
+ * Changes the configuration of a running daemon. Everything is read and checked first; then all
+ * of it is applied at once, or nothing. Afterwards the daemon is in the state that a start with
+ * that file would give, except for settings that need a restart.
  *
- * A database that is no longer there goes with its connections; one that leads elsewhere now has
- * its servers retired, as RECONNECT does; all else notices nothing.
+ * A database that is no longer configured is removed with its connections. A database with
+ * another target has its servers retired, as RECONNECT does. All other connections stay as they
+ * are.
  */
 #ifndef PGUSHER_DAEMON_RELOAD_H
 #define PGUSHER_DAEMON_RELOAD_H
@@ -13,9 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/lifecycle.h"
+#include "daemon/daemon.h"
 
-/* Read the file of the setting conffile. False: it has mistakes, which were logged. */
+/*
+ * Read the file that the setting conffile names, and apply it. Returns false if it has errors,
+ * which were logged.
+ */
 bool reload_run(struct daemon *daemon);
 
 /* Give one setting another value until the next reload; see actions.set. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What signals ask of the daemon. They are handled by the loop, between other events, as if the
- * console had given the command.
+ * Signals of the daemon. The loop handles them between other events, as it does the commands of
+ * the console.
  */
 #ifndef PGUSHER_DAEMON_SIGNALS_H
 #define PGUSHER_DAEMON_SIGNALS_H
@@ -17,10 +17,13 @@ struct signals {
 	struct event *events[SIGNALS_MOST]; /* owned */
 };
 
-/* Handle signals from now on; those that come before the loop runs wait for it. */
+/*
+ * Handle signals from now on; signals that arrive before the loop runs are handled when it
+ * does. Returns false when out of memory.
+ */
 bool signals_start(struct daemon *daemon);
 
-/* Leave them to the system again. */
+/* Restore the system's handling of signals. */
 void signals_end(struct daemon *daemon);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "model/registry.h"
 
-/* Of the period that ends now. */
-void stats_line_tell(const struct registry *registry, usec_t now);
+/* Write the line of the period that ends now. */
+void stats_line_write(const struct registry *registry, usec_t now);
 
 #endif

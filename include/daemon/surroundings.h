@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What --check says beyond the files' own mistakes: what a start would find out next about the
- * machine that it is on, and settings that are right each alone and let nobody in together.
+ * Checks of --check beyond the syntax of the files: problems that a start would meet on this
+ * machine, and settings that are valid one by one but together allow no login.
  */
 #ifndef PGUSHER_DAEMON_SURROUNDINGS_H
 #define PGUSHER_DAEMON_SURROUNDINGS_H
@@ -10,8 +10,8 @@
 #include "daemon/options.h"
 
 /*
- * Add what a start would fail of as errors, and as warnings what it would be fine with and people
- * would not. It may wait for the system's resolver.
+ * Add to the problems: as errors what would make a start fail, as warnings what a start accepts
+ * but the operator hardly wants. May block on the system's resolver.
  */
 void surroundings_check(const struct options *options, const struct snapshot *config,
 	struct problems *problems);

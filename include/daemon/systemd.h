@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The service manager: what it is told about us, and the sockets it passes.
+ * The service manager: notifications to it, and the sockets that it passes.
  *
- * Everything here does nothing in a process that no service manager has started, and libsystemd
- * is not even loaded then. Protocol: sd_notify(3), sd_listen_fds(3), sd_watchdog_enabled(3).
- * Telling never waits: what a manager that hangs has no room for is lost, but READY=1 goes out
- * in front of the next message that it takes.
+ * All functions do nothing in a process that was not started by a service manager, and
+ * libsystemd is not even loaded then. Protocol: sd_notify(3), sd_listen_fds(3),
+ * sd_watchdog_enabled(3). Notifications never block: if the socket of a hanging manager is full
+ * they are lost, but a lost READY=1 is sent again before the next notification.
  */
 #ifndef PGUSHER_DAEMON_SYSTEMD_H
 #define PGUSHER_DAEMON_SYSTEMD_H
@@ -16,39 +16,40 @@
 
 enum { SYSTEMD_SOCKETS_MOST = 64 };
 
-/* Sockets that were passed, by what their unit calls them. */
+/* Passed sockets, sorted by the names that their units give them. */
 struct systemd_sockets {
-	int clients
-		[SYSTEMD_SOCKETS_MOST]; /* to accept clients on: any name but the one below */
+	int clients[SYSTEMD_SOCKETS_MOST]; /* accept clients; any name but `metrics` */
 	unsigned client_count;
-	int metrics; /* called `metrics`; -1: none */
+	int metrics; /* named `metrics`; -1: none */
 };
 
-/* Is there anything in the environment that means us? */
+/* Was this process started by a service manager, as its environment shows? */
 bool systemd_is_there(void);
 
-/* Was this program built to speak with it? */
+/* Was this program built with libsystemd? */
 bool systemd_is_built(void);
 
 /*
- * Take the passed sockets, which are the caller's from now on, and their words out of the
- * environment. Before anything forks. False when they cannot be taken.
+ * Take the passed sockets, which the caller owns from now on, and remove their variables from
+ * the environment. Call it before any fork. Returns false when the sockets cannot be taken.
  */
 bool systemd_take_sockets(struct systemd_sockets *out);
 
-/* Tell it that we are up, or that a reload is over. */
+/* Notify the manager that the start, or a reload, is complete. */
 void systemd_ready(void);
 
-/* ... that the configuration is being read anew. */
+/* ... that a reload begins. */
 void systemd_reloading(void);
 
-/* ... that we are about to end. */
+/* ... that a shutdown begins. */
 void systemd_stopping(void);
 
-/* ... how we are, in a line. */
+/* ... of the status, one line of text. */
 void systemd_status(const char *text);
 
-/* Where it watches us: give a sign of life in good time, as long as the loop turns. */
+/*
+ * If the manager has a watchdog: send it keep-alive messages in time, as long as the loop runs.
+ */
 void systemd_watchdog_start(struct loop *loop);
 void systemd_watchdog_stop(struct loop *loop);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An online restart as the new process sees it: asks the process that listens on our Unix socket
- * for all it has, and goes on with that once it has let go.
+ * The new process's side of an online restart: connects to the process that listens on the
+ * configured Unix socket, receives all that it has, and goes on with that after the commit.
  *
- *   asked > told > (in the background, everything made) > committed
+ *   connected > received > (in the background, all parts made) > committed
  *
- * Everything up to the commit can fail, and this process with it: the old one then goes on as if
- * nothing had been. An old pgusher is asked for its inventory (session/takeover/inventory); one that does
- * not know what that is, a PgBouncer, for SUSPEND and SHOW FDS. Nothing here is asynchronous,
- * since nothing else is to be done.
+ * Up to the commit every step may fail, and this process with it: the old process then goes on
+ * as if nothing had happened. An old pgusher is asked for its inventory (session/takeover/inventory). A
+ * process that does not know that command, a PgBouncer, is asked for SUSPEND and SHOW FDS. All
+ * calls block, since the new process has nothing else to do.
  */
 #ifndef PGUSHER_DAEMON_TAKEOVER_H
 #define PGUSHER_DAEMON_TAKEOVER_H
@@ -20,27 +20,38 @@
 struct takeover;
 
 /*
- * Have everything told that the process on this Unix socket has. NULL: that failed, and `why` has
- * the fatal text.
+ * Receive everything from the process on the Unix socket of these settings. Returns NULL on
+ * failure, with the text of a fatal error in `why`. Free the result with takeover_free().
  */
 struct takeover *takeover_begin(const struct settings *settings, char *why, size_t size);
 
-/* The listening sockets that were told; they are the caller's now. Returns how many. */
+/*
+ * Set `sockets` to the received listening sockets, which the caller owns from now on; the array
+ * stays the takeover's. Returns their number.
+ */
 unsigned takeover_listeners(struct takeover *takeover, const int **sockets);
 
-/* Rebuild all of it. False: no memory, or what was told makes no sense. */
+/*
+ * Rebuild databases, pools and connections in the registry. Returns false when out of memory,
+ * or if the received records make no sense.
+ */
 bool takeover_adopt(struct takeover *takeover, struct registry *registry);
 
-/* Have the old process let go. False, with the fatal text: it has not, and goes on. */
+/*
+ * Make the old process close everything that was sent. Returns false with the text of a fatal
+ * error in `why` if it did not; it then goes on.
+ */
 bool takeover_commit(struct takeover *takeover, char *why, size_t size);
 
-/* After the commit: wait until its pidfile is gone. */
-void takeover_wait(const struct takeover *takeover, const char *pidfile);
+/*
+ * After the commit: wait until the old process has removed this pidfile (NULL or empty: none).
+ */
+void takeover_wait(const char *pidfile);
 
-/* Go on with all that was adopted. */
+/* Start reading and writing on all adopted connections. */
 void takeover_resume(struct takeover *takeover);
 
-/* What was not adopted is closed. NULL is allowed. */
+/* Also closes descriptors that were not adopted. NULL is allowed. */
 void takeover_free(struct takeover *takeover);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the bodies of daemon/takeover have for one another, and nobody else: bytes and descriptors of
- * the old process, what is said to it and told by it, and what becomes of that. Where one of them
- * fails, `why` has the text.
+ * Shared by the sources of daemon/takeover only: the received bytes and descriptors, the
+ * socket, and the commands sent to the old process. Where one of these functions fails, `why`
+ * has the text.
  */
 #ifndef PGUSHER_DAEMON_TAKEOVER_PARTS_H
 #define PGUSHER_DAEMON_TAKEOVER_PARTS_H
@@ -12,21 +12,21 @@
 #include "wire/frame.h"
 #include "wire/writer.h"
 
-/* Something that was told, and the descriptor that came with it. */
+/* A received record of an inventory, or row of SHOW FDS, and its descriptor. */
 struct takeover_item {
-	size_t start, length; /* in takeover.told */
-	int fd; /* -1: none, or it has a new owner */
+	size_t start, length; /* of its message, in takeover.messages */
+	int fd; /* -1: it has none, or the descriptor has been handed on */
 };
 
 struct takeover {
 	int socket;
-	bool is_silent; /* the old process hangs */
-	bool is_ours; /* what was told is an inventory, else rows of SHOW FDS */
-	uint8_t expected; /* the type of messages that are items now; 0: none are */
-	struct buffer input; /* received and not yet looked at; with all below, secret */
-	struct buffer told; /* messages that are items */
+	bool timed_out; /* the old process did not answer in time */
+	bool is_pgusher; /* the old process: items are records, else rows of SHOW FDS */
+	uint8_t item_type; /* the type of messages that are items now; 0: none are */
+	struct buffer input; /* received and not yet parsed; with all below, secret */
+	struct buffer messages; /* messages of the items */
 	struct buffer items; /* struct takeover_item */
-	struct buffer descriptors; /* int: received, of messages that are not yet whole */
+	struct buffer descriptors; /* int: received, their messages not yet complete */
 	struct buffer listeners; /* int */
 	struct buffer rows; /* struct fds_row *: owned, for as long as links borrow from them */
 	struct adoption *adoption;
@@ -36,32 +36,38 @@ struct takeover {
 
 /* --- src/daemon/takeover_wire.c ----------------------------------------------------------- */
 
-/* A signal is a message for the log and an end, not a sudden one; the loop sets its own later. */
+/*
+ * Handle SIGTERM and SIGINT: the call in progress fails with an error for the log, instead of
+ * the process being killed at once. The loop replaces these handlers later.
+ */
 void takeover_watch_signals(void);
 
-/* Always false; whoever was interrupted fails because of that. */
+/* Set the text of the error; after a signal, that of an interruption. Always returns false. */
 bool takeover_fail(struct takeover *takeover, const char *why);
 
-/* Whoever says and takes nothing for that long hangs; 0: there is no saying. */
-void takeover_set_patience(const struct takeover *takeover, usec_t patience);
+/* How long each send or receive may block; 0: no limit. */
+void takeover_set_timeout(const struct takeover *takeover, usec_t limit);
 
-/* All of it. */
+/* Send the whole message. */
 bool takeover_send(struct takeover *takeover, const struct buffer *message);
 
-/* Have the next message whole, at the front of the input. */
+/* Receive until the next message is complete, at the front of the input. */
 bool takeover_next_message(struct takeover *takeover, struct frame *frame);
 
-/* The oldest descriptor that came, which is the caller's now; -1: none. */
+/* The oldest received descriptor, which the caller owns from now on; -1: none. */
 int takeover_take_descriptor(struct takeover *takeover);
 
-/* --- src/daemon/takeover_talk.c ----------------------------------------------------------- */
+/* --- src/daemon/takeover_commands.c ------------------------------------------------------- */
 
 enum takeover_answer { TAKEOVER_ANSWER_DONE, TAKEOVER_ANSWER_UNKNOWN, TAKEOVER_ANSWER_FAILED };
 
-/* Give a command; UNKNOWN: the old process has none of that name. What it tells is kept. */
+/*
+ * Send a command, read its answer, and keep the items in it. Returns UNKNOWN if the old process
+ * has no command of that name.
+ */
 enum takeover_answer takeover_ask(struct takeover *takeover, const char *sql);
 
-/* From the connect until everything has been told. */
-bool takeover_converse(struct takeover *takeover, const struct settings *settings);
+/* Connect, log in, and receive all items. */
+bool takeover_receive_all(struct takeover *takeover, const struct settings *settings);
 
 #endif

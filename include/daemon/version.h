@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who we are, for --version, SHOW VERSION and the log: PgBouncer's version first, because tools
- * pick the first number out of it and mean the interface by it.
+ * The version of this program and of its libraries, for --version, SHOW VERSION and the log.
+ * The text starts with PgBouncer's version, because tools use its first number to identify the
+ * interface.
  */
 #ifndef PGUSHER_DAEMON_VERSION_H
 #define PGUSHER_DAEMON_VERSION_H
 
-/* `PgBouncer 1.25.2 (pgusher X.Y.Z)`. */
+/* `PgBouncer X.Y.Z (pgusher X.Y.Z)`. */
 extern const char version_text[];
 
-/* The library that looks up host names: `c-ares N`. */
+/* The library that looks up host names: `c-ares N`. Static, overwritten by the next call. */
 const char *version_of_adns(void);
 
-/* The library that has the cryptography. */
+/* The library of TLS and cryptography. Static. */
 const char *version_of_tls(void);
 
-/* What --version shows, to stdout. */
+/* Print the text of --version to stdout. */
 void version_print(void);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "config/tcp_settings.h"
-#include "daemon/handover.h"
 
 bool apply_log(const struct settings *settings, const struct options *options)
 {
@@ -28,13 +27,13 @@ void apply_changed_log(const struct settings *settings, const struct settings *o
 		apply_log(settings, options);
 }
 
-/* Metrics that cannot be had are no reason to refuse a configuration. */
+/* A failure is only logged: it does not make the configuration invalid. */
 static void apply_metrics(struct daemon *daemon)
 {
 	char why[512];
 
-	/* The place is another process's now. */
-	if (handover_has_left(daemon))
+	/* The new process has taken over the port. */
+	if (daemon->handed_over)
 		return;
 	if (!metrics_follow(&daemon->metrics, why, sizeof(why)))
 		log_write(LEVEL_ERROR, "cannot serve metrics: %s", why);

@@ -23,9 +23,9 @@ void check_log_problems(const struct problems *problems)
 		log_problem(problem);
 }
 
-/* --- telling ------------------------------------------------------------------------------ */
+/* --- --check ------------------------------------------------------------------------------ */
 
-static void print(const struct problem *problem)
+static void print_problem(const struct problem *problem)
 {
 	const char *mark = problem->severity == PROBLEM_WARNING ? "warning: " : "";
 
@@ -46,7 +46,7 @@ bool check_configuration(const struct options *options)
 	if (config)
 		surroundings_check(options, config, &problems);
 	while ((problem = problems_next(&problems, problem)) != NULL)
-		print(problem);
+		print_problem(problem);
 	mistakes = problems.errors + problems.skipped;
 	found = mistakes + problems.warnings;
 	if (found > problems.count)

@@ -28,18 +28,18 @@ enum column {
 	COLUMNS,
 };
 
-/* Versions before 1.16 have fewer; what is not told is NULL. */
+/* Versions before 1.16 send fewer columns; missing cells are NULL. */
 enum { COLUMNS_LEAST = COLUMN_TIMEZONE + 1, KEY_SIZE = 8 };
 
 struct fds_row {
-	char *cells[COLUMNS]; /* owned; NULL is NULL */
+	char *cells[COLUMNS]; /* owned; NULL: SQL's NULL, or no such column */
 	uint8_t key[KEY_SIZE], client_key[SCRAM_KEY_SIZE];
 	struct buffer parameters;
 };
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-/* The next cell, lent and without a NUL; NULL is NULL. */
+/* The next cell, borrowed from the message and without a NUL; NULL for SQL's NULL. */
 static const uint8_t *next_cell(struct reader *reader, uint32_t *length)
 {
 	*length = reader_int32(reader);
@@ -87,7 +87,7 @@ static long long number(const struct fds_row *row, enum column column)
 	return row->cells[column] && text_to_integer(row->cells[column], &out) ? out : 0;
 }
 
-/* A cancel key is printed as a number without a sign. */
+/* SHOW FDS has the cancel key as an unsigned number. */
 static uint64_t key_number(const struct fds_row *row)
 {
 	return row->cells[COLUMN_CANCEL] ? strtoull(row->cells[COLUMN_CANCEL], NULL, 10) : 0;
@@ -100,7 +100,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* `\x` and hex digits: so many bytes of them. */
+/* Decode `\x` and hex digits that stand for `size` bytes. Returns false for any other text. */
 static bool read_hex(const char *text, uint8_t *out, size_t size)
 {
 	if (!text || strlen(text) != 2 + 2 * size || strncmp(text, "\\x", 2) != 0)
@@ -123,7 +123,7 @@ static void write_parameter(struct fds_row *row, const char *name, enum column c
 	writer_string(&row->parameters, row->cells[column]);
 }
 
-static bool digest(struct fds_row *row)
+static bool convert(struct fds_row *row)
 {
 	const uint64_t key = key_number(row);
 
@@ -144,7 +144,7 @@ struct fds_row *fds_row_new(const uint8_t *body, size_t length)
 	if (!row)
 		return NULL;
 	reader_init(&reader, body, length);
-	if (read_cells(row, &reader) && digest(row))
+	if (read_cells(row, &reader) && convert(row))
 		return row;
 	fds_row_free(row);
 	return NULL;
@@ -170,25 +170,25 @@ static struct address address_of_peer(const struct fds_row *row, int fd)
 {
 	struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
 	socklen_t length = sizeof(peer);
-	struct ucred who;
+	struct ucred credentials;
 
 	if (!row->cells[COLUMN_ADDRESS] || strcmp(row->cells[COLUMN_ADDRESS], "unix") != 0) {
 		getpeername(fd, (struct sockaddr *)&peer, &length);
 		return address_of((struct sockaddr *)&peer, length);
 	}
-	length = sizeof(who);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
-		who.pid = 0;
+	length = sizeof(credentials);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+		credentials.pid = 0;
 	return (struct address){
 		.family = AF_UNIX,
 		.port = (uint16_t)number(row, COLUMN_PORT),
-		.pid = who.pid,
+		.pid = credentials.pid,
 	};
 }
 
 /*
- * What was asked before is not known to us, so the server of a pair goes when it is released: the
- * answer to one that we have not heard of must never reach anybody else.
+ * The requests of a pair that are in flight are unknown, so its server is closed when the
+ * client releases it: no other client may receive an answer to one of them.
  */
 static void describe_server(struct link_record *record)
 {
@@ -198,10 +198,11 @@ static void describe_server(struct link_record *record)
 }
 
 /*
- * Those who have not said yet who they are say it again elsewhere. A server without a key is still
- * being logged in to, which PgBouncer does not tell; what an idle one has said is not for anybody.
+ * Returns whether the connection can be used. Left out are clients that have not sent their
+ * startup packet, idle servers without a cancel key, since their login is not over (SHOW FDS
+ * has no column for that), and idle servers that have sent something unasked or disconnected.
  */
-static bool is_of_use(const struct fds_row *row, bool is_client, int fd)
+static bool is_usable(const struct fds_row *row, bool is_client, int fd)
 {
 	const char *user = row->cells[COLUMN_USER], *database = row->cells[COLUMN_DATABASE];
 	char byte;
@@ -228,7 +229,7 @@ void fds_row_adopt(const struct fds_row *row, struct adoption *adoption, int fd)
 		.parameters = {row->parameters.data, row->parameters.length},
 	};
 
-	if (!is_of_use(row, is_client, fd)) {
+	if (!is_usable(row, is_client, fd)) {
 		close(fd);
 		return;
 	}

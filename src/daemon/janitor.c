@@ -21,14 +21,14 @@ static void end_stats_period(struct janitor *janitor, usec_t now)
 	if (now - janitor->stats_began < period)
 		return;
 	janitor->stats_began = now;
-	stats_line_tell(registry, now);
+	stats_line_write(registry, now);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		pool_end_period(pool);
 	registry->stats_older_at = registry->stats_newer_at;
 	registry->stats_newer_at = now;
 }
 
-static void look_after_all(struct janitor *janitor, usec_t now)
+static void run_upkeep(struct janitor *janitor, usec_t now)
 {
 	struct registry *registry = janitor->registry;
 	struct pool *pool, *next;
@@ -45,7 +45,7 @@ static void look_after_all(struct janitor *janitor, usec_t now)
 		server_upkeep_logins(peer->pool, now);
 	peering_work(registry);
 	end_stats_period(janitor, now);
-	shutdown_look_after(registry);
+	shutdown_advance(registry);
 }
 
 static void run(struct deadline *deadline)
@@ -54,9 +54,11 @@ static void run(struct deadline *deadline)
 	struct registry *registry = janitor->registry;
 	const usec_t now = loop_now(registry->loop);
 
-	/* A suspension looks after itself. */
+	/*
+	 * During SUSPEND session/work/suspend does the upkeep; during a handover nothing may change.
+	 */
 	if (registry->process->operation != OPERATION_SUSPENDED && !registry->process->still)
-		look_after_all(janitor, now);
+		run_upkeep(janitor, now);
 	if (janitor->after)
 		janitor->after(registry);
 	wheel_set(&registry->loop->wheel, &janitor->deadline, now + PERIOD);
@@ -84,10 +86,10 @@ static void on_shutdown(struct loop_task *task)
 	struct janitor *janitor =
 		(struct janitor *)((char *)task - offsetof(struct janitor, shutdown));
 
-	shutdown_look_after(janitor->registry);
+	shutdown_advance(janitor->registry);
 }
 
-void janitor_shut_down(struct janitor *janitor)
+void janitor_begin_shutdown(struct janitor *janitor)
 {
 	loop_defer_late(janitor->registry->loop, &janitor->shutdown, on_shutdown);
 }

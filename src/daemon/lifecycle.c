@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "config/tcp_settings.h"
 #include "daemon/apply.h"
+#include "daemon/console_actions.h"
 #include "daemon/handover.h"
-#include "daemon/reload.h"
 #include "daemon/takeover.h"
 #include "daemon/version.h"
 #include "net/tls_context.h"
@@ -21,60 +21,18 @@
 #include "session/work/suspend.h"
 
 enum {
-	/* A derivation takes milliseconds of a processor; the loop wants one too. */
+	/* A derivation takes milliseconds of CPU time; the loop needs a CPU too. */
 	DERIVATION_THREADS = 2,
-	/* Logins wait for theirs: this many may come at once after a restart. */
+	/* Logins wait for their derivation: after a restart this many may arrive at once. */
 	DERIVATIONS_MOST = 16384,
-	/* Nearly always these are answered from a file; a directory may have one thread hang. */
+	/* Nearly always a look-up reads a file; a directory service may block one thread. */
 	SYSTEM_USER_THREADS = 2,
 	SYSTEM_USERS_MOST = 16384,
-	/* Names come from the configuration, so this is not for peers to fill. */
+	/* Names come from the configuration, so clients cannot fill the cache. */
 	RESOLVER_NAMES = 4096,
-	/* Descriptors beyond those of links: the log, listening sockets, the loop's own. */
+	/* Descriptors besides those of links: the log, listening sockets, the loop's own. */
 	OTHER_DESCRIPTORS = 10,
 };
-
-/* --- what the console may ask of us ------------------------------------------------------- */
-
-static bool on_reload(struct registry *registry)
-{
-	return reload_run(daemon_of(registry));
-}
-
-static bool on_set(
-	struct registry *registry, const char *key, const char *value, char *why, size_t size)
-{
-	return reload_set(daemon_of(registry), key, value, why, size);
-}
-
-static void on_shutdown(struct registry *registry, enum shutdown_mode mode, bool now)
-{
-	/* Nor would the process that takes over know that it is to end. */
-	handover_give_up(daemon_of(registry));
-	if (now)
-		lifecycle_stop(daemon_of(registry));
-	else
-		lifecycle_shut_down(daemon_of(registry), mode);
-}
-
-static const char *on_hand_over(struct registry *registry, struct client_link *console)
-{
-	return handover_begin(daemon_of(registry), console);
-}
-
-static const char *on_commit(struct registry *registry, struct client_link *console)
-{
-	return handover_commit(daemon_of(registry), console);
-}
-
-/* A suspension begins or ends. */
-static void on_accept(struct registry *registry, bool accept)
-{
-	if (accept)
-		listeners_resume(&daemon_of(registry)->listeners);
-	else
-		listeners_pause(&daemon_of(registry)->listeners);
-}
 
 /* --- start -------------------------------------------------------------------------------- */
 
@@ -86,11 +44,11 @@ static bool refuse(const char *why)
 
 static bool make_loop(struct daemon *daemon)
 {
-	daemon->has_loop = loop_init(&daemon->loop, &daemon->process.clock);
-	/* From here on a signal is neither lost nor deadly. */
-	if (!daemon->has_loop || !signals_start(daemon))
+	if (!loop_init(&daemon->loop, &daemon->process.clock))
 		return refuse("cannot make the event loop");
-	return true;
+	daemon->made = DAEMON_MADE_LOOP;
+	/* From here on signals are kept for the loop, and do not kill the process. */
+	return signals_start(daemon) || refuse("cannot make the event loop");
 }
 
 static bool make_registry(struct daemon *daemon, struct snapshot *config)
@@ -98,17 +56,13 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	struct registry *registry = &daemon->registry;
 	struct process *process = &daemon->process;
 
-	daemon->actions =
-		(struct actions){on_reload, on_set, on_shutdown, on_hand_over, on_commit};
-	process->suspend = (struct suspend_hooks){on_accept, console_tick};
-	process->actions = &daemon->actions;
-	process->console = console_hooks;
 	process->version = version_text;
 	process_init(process, &daemon->loop.random, config);
 	life_attach(registry);
-	daemon->has_registry = registry_init(registry, process, &daemon->loop);
-	if (!daemon->has_registry)
+	console_actions_connect(daemon);
+	if (!registry_init(registry, process, &daemon->loop))
 		return refuse("no memory for the configuration");
+	daemon->made = DAEMON_MADE_REGISTRY;
 	registry->derivations = helper_new(&daemon->loop, DERIVATION_THREADS, DERIVATIONS_MOST);
 	if (!registry->derivations)
 		return refuse("cannot make a helper for key derivations");
@@ -136,7 +90,7 @@ static bool make_resolver(struct daemon *daemon)
 	return true;
 }
 
-/* What pools may come to hold if every user uses every database. */
+/* The number of servers if every user uses every database. */
 static unsigned long long expected_servers(const struct registry *registry)
 {
 	const unsigned users = registry_count_users(registry);
@@ -151,7 +105,7 @@ static unsigned long long expected_servers(const struct registry *registry)
 	return sum;
 }
 
-static void note_descriptor_limit(struct registry *registry)
+static void read_descriptor_limit(struct registry *registry)
 {
 	struct rlimit limit = {0};
 
@@ -191,10 +145,12 @@ static bool listen_all(struct daemon *daemon)
 	};
 	char why[512];
 
-	daemon->is_listening = listeners_open(&daemon->listeners, &daemon->loop, &options,
-		client_greeting_accept, &daemon->registry, why, sizeof(why));
 	daemon->registry.process->listeners = &daemon->listeners;
-	return daemon->is_listening ? true : refuse(why);
+	if (!listeners_open(&daemon->listeners, &daemon->loop, &options, client_greeting_accept,
+		    &daemon->registry, why, sizeof(why)))
+		return refuse(why);
+	daemon->made = DAEMON_MADE_LISTENERS;
+	return true;
 }
 
 static bool serve_metrics(struct daemon *daemon)
@@ -209,7 +165,7 @@ static bool serve_metrics(struct daemon *daemon)
 	return false;
 }
 
-/* What the end of a link may have made possible. */
+/* Work that depends on closed links: their descriptors and pools are free now. */
 static void after_upkeep(struct registry *registry)
 {
 	log_report_repeats();
@@ -219,7 +175,8 @@ static void after_upkeep(struct registry *registry)
 }
 
 /*
- * Everything is made: from the commit on all of it is ours, and nothing that fails may end us.
+ * All parts are made. From the commit on the connections belong to this process, so later
+ * errors must not end it.
  */
 static bool finish_takeover(struct daemon *daemon)
 {
@@ -231,7 +188,7 @@ static bool finish_takeover(struct daemon *daemon)
 	if (!takeover_commit(takeover, why, sizeof(why)))
 		return refuse(why);
 	daemon->takeover = NULL;
-	takeover_wait(takeover, daemon->registry.process->settings->pidfile);
+	takeover_wait(daemon->registry.process->settings->pidfile);
 	takeover_resume(takeover);
 	takeover_free(takeover);
 	serve_metrics(daemon);
@@ -250,7 +207,7 @@ bool lifecycle_start(
 		return false;
 	if (!tls_setup_start(&daemon->registry))
 		return refuse("TLS setup failed");
-	note_descriptor_limit(&daemon->registry);
+	read_descriptor_limit(&daemon->registry);
 	if (!listen_all(daemon))
 		return false;
 	systemd_watchdog_start(&daemon->loop);
@@ -272,38 +229,14 @@ bool lifecycle_run(struct daemon *daemon)
 	return !daemon->failed;
 }
 
-void lifecycle_shut_down(struct daemon *daemon, enum shutdown_mode mode)
-{
-	/* What is at rest would never come to its end. */
-	if (daemon->registry.process->operation == OPERATION_SUSPENDED)
-		control_resume(&daemon->registry, NULL);
-	daemon->registry.process->shutdown = mode;
-	daemon->registry.process->shutdown_at = loop_now(&daemon->loop);
-	listeners_close_tcp(&daemon->listeners);
-	if (mode == SHUTDOWN_WAIT_FOR_SERVERS)
-		control_pause(&daemon->registry, NULL);
-	janitor_shut_down(&daemon->janitor);
-}
-
-void lifecycle_stop(struct daemon *daemon)
-{
-	loop_stop(&daemon->loop);
-}
-
-void lifecycle_fail(struct daemon *daemon, const char *why)
-{
-	log_write(LEVEL_FATAL, "%s", why);
-	daemon->failed = true;
-	loop_stop(&daemon->loop);
-}
-
 /* --- end ---------------------------------------------------------------------------------- */
 
 /*
- * Does another process have our connections, or have we those of another one? Then neither a word
- * to them, nor a hand on the socket's file.
+ * Are descriptors shared with another process: connections of this process that a new one has
+ * taken over, or those of an old process that are not committed? Then nothing is sent on them,
+ * and the file of the Unix socket is not removed.
  */
-static bool has_foreign_links(const struct daemon *daemon)
+static bool shares_links(const struct daemon *daemon)
 {
 	return daemon->registry.process->operation == OPERATION_SUSPENDED || daemon->takeover;
 }
@@ -312,13 +245,13 @@ static void end_registry(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
 
-	/* Logins that wait for a helper end first: it hands back what belongs to them. */
+	/* Helpers first: they hand back jobs, which belong to logins that wait for them. */
 	helper_free(registry->derivations);
 	helper_free(registry->system_users);
 	control_close_all(
-		registry, has_foreign_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
+		registry, shares_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
-	daemon->is_left_at_work = external_auth_queue_free(registry->ldap) +
+	daemon->threads_remain = external_auth_queue_free(registry->ldap) +
 			external_auth_queue_free(registry->pam) >
 		0;
 	resolver_free(registry->resolver);
@@ -332,16 +265,16 @@ static void end_registry(struct daemon *daemon)
 void lifecycle_end(struct daemon *daemon)
 {
 	handover_end(daemon);
-	if (daemon->is_listening) {
+	if (daemon->made >= DAEMON_MADE_LISTENERS) {
 		systemd_watchdog_stop(&daemon->loop);
 		janitor_stop(&daemon->janitor);
-		listeners_close_all(&daemon->listeners, !has_foreign_links(daemon));
+		listeners_close_all(&daemon->listeners, !shares_links(daemon));
 	}
-	if (daemon->has_registry) {
+	if (daemon->made >= DAEMON_MADE_REGISTRY) {
 		metrics_close(&daemon->metrics);
 		end_registry(daemon);
 	}
-	if (daemon->has_loop) {
+	if (daemon->made >= DAEMON_MADE_LOOP) {
 		signals_end(daemon);
 		loop_free(&daemon->loop);
 	}

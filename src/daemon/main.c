@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The start, step by step. What can be found out without sockets is found out before going to
- * the background, where whoever started us can see it.
+ * The start, step by step. Errors that can be found without sockets are found before the
+ * process goes to the background, so that the calling process sees them on stderr and in the
+ * exit code.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -21,11 +22,11 @@
 #include "daemon/version.h"
 #include "session/auth/method.h"
 
-/* A daemon that is being started. */
+/* The state of a start. */
 struct start {
 	const struct options *options;
 	struct daemon *daemon;
-	struct snapshot *config; /* NULL once the daemon has it */
+	struct snapshot *config; /* counted; NULL once the daemon has taken it over */
 	const struct settings *settings;
 	struct problems problems;
 };
@@ -36,7 +37,7 @@ static bool refuse(const char *why)
 	return false;
 }
 
-/* Until the settings are known there is stderr, or nothing. */
+/* Until the settings are known, log to stderr, or nowhere. */
 static bool begin_log(const struct start *start)
 {
 	const struct log_options first = {
@@ -49,7 +50,7 @@ static bool begin_log(const struct start *start)
 	return true;
 }
 
-/* Before anything else opens a descriptor or forks. */
+/* Call it before anything else opens a descriptor or forks. */
 static bool take_sockets(const struct start *start)
 {
 	return systemd_take_sockets(&start->daemon->passed) ||
@@ -91,12 +92,12 @@ static bool assume_user(const struct start *start)
 	return getuid() != 0 || refuse("PgBouncer should not run as root");
 }
 
-/* Only now, so that the file belongs to whoever writes to it from now on. */
+/* After the change of user, so that the file belongs to the user that writes to it. */
 static bool open_log(const struct start *start)
 {
 	struct options visible = *start->options;
 
-	visible.background = false; /* not yet */
+	visible.background = false; /* log to stderr until the process is in the background */
 	if (!apply_log(start->settings, &visible))
 		return false;
 	check_log_problems(&start->problems);
@@ -107,7 +108,7 @@ static bool open_log(const struct start *start)
 	return true;
 }
 
-/* A process that is there has something to hand over; without one it is a start like others. */
+/* Take over from the process on the Unix socket; without one, start normally. */
 static bool take_over(const struct start *start)
 {
 	const struct settings *settings = start->settings;
@@ -125,7 +126,7 @@ static bool take_over(const struct start *start)
 	return start->daemon->takeover || refuse(why);
 }
 
-static bool is_alone(const struct start *start)
+static bool check_running_process(const struct start *start)
 {
 	const struct settings *settings = start->settings;
 	char why[512];
@@ -163,7 +164,9 @@ static bool start_daemon(struct start *start)
 		return false;
 	if (pidfile_write(&start->daemon->pidfile, start->settings->pidfile, why, sizeof(why)))
 		return true;
-	/* There is nobody left who could go on with what we have taken over. */
+	/*
+	 * The old process has ended, so this one must serve the connections without the file.
+	 */
 	if (takes_over)
 		log_write(LEVEL_ERROR, "%s", why);
 	return takes_over || refuse(why);
@@ -175,24 +178,25 @@ static bool run(const struct options *options)
 		.options = options,
 		.daemon = calloc(1, sizeof(struct daemon)),
 	};
-	bool is_left_at_work = false;
+	bool threads_remain = false;
 	bool started = start.daemon && begin_log(&start) && take_sockets(&start) &&
-		load(&start) && assume_user(&start) && open_log(&start) && is_alone(&start) &&
-		go_to_background(&start) && start_daemon(&start);
+		load(&start) && assume_user(&start) && open_log(&start) &&
+		check_running_process(&start) && go_to_background(&start) &&
+		start_daemon(&start);
 
 	problems_free(&start.problems);
 	if (started && !lifecycle_run(start.daemon))
 		started = false;
 	if (start.daemon) {
 		lifecycle_end(start.daemon);
-		is_left_at_work = start.daemon->is_left_at_work;
+		threads_remain = start.daemon->threads_remain;
 	}
 	snapshot_unref(start.config);
 	free(start.daemon);
 	log_close();
 	libevent_global_shutdown();
-	/* What libraries do at exit() would take apart what such a thread works with. */
-	if (is_left_at_work)
+	/* At exit() libraries would free memory that the running thread uses. */
+	if (threads_remain)
 		_exit(started ? EXIT_SUCCESS : EXIT_FAILURE);
 	return started;
 }
@@ -214,7 +218,7 @@ int main(int argc, char **argv)
 	case OPTIONS_HELP:
 		options_print_help(&options);
 		return EXIT_SUCCESS;
-	case OPTIONS_WRONG:
+	case OPTIONS_INVALID:
 		break;
 	}
 	return EXIT_FAILURE;

@@ -4,7 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-/* What a long option without a letter is known by. */
+/* Values that getopt_long() returns for long options without a letter. */
 enum { CHECK = 256, PRESET };
 
 static const struct option long_options[] = {
@@ -20,13 +20,13 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static enum options_wish refuse(const struct options *options)
+static enum options_action refuse(const struct options *options)
 {
 	fprintf(stderr, "Try \"%s --help\" for more information.\n", options->program);
-	return OPTIONS_WRONG;
+	return OPTIONS_INVALID;
 }
 
-/* The last place stays NULL. */
+/* The last element of the array stays NULL. */
 static bool add_preset(struct options *out)
 {
 	if (out->preset_count < OPTIONS_PRESETS_MOST) {
@@ -37,10 +37,10 @@ static bool add_preset(struct options *out)
 	return false;
 }
 
-/* Whatever may be wrong elsewhere on the line, who asks for help gets it. */
-static enum options_wish read_letters(int argc, char **argv, struct options *out)
+/* --help and --version win over errors behind them on the command line. */
+static enum options_action read_letters(int argc, char **argv, struct options *out)
 {
-	enum options_wish wish = OPTIONS_RUN;
+	enum options_action action = OPTIONS_RUN;
 	int letter;
 
 	while ((letter = getopt_long(argc, argv, "dqRu:vVh", long_options, NULL)) != -1) {
@@ -61,7 +61,7 @@ static enum options_wish read_letters(int argc, char **argv, struct options *out
 			out->verbose++;
 			break;
 		case CHECK:
-			wish = OPTIONS_CHECK;
+			action = OPTIONS_CHECK;
 			break;
 		case PRESET:
 			if (!add_preset(out))
@@ -75,24 +75,24 @@ static enum options_wish read_letters(int argc, char **argv, struct options *out
 			return refuse(out);
 		}
 	}
-	return wish;
+	return action;
 }
 
-enum options_wish options_read(int argc, char **argv, struct options *out)
+enum options_action options_read(int argc, char **argv, struct options *out)
 {
-	enum options_wish wish;
+	enum options_action action;
 
 	*out = (struct options){.program = argv[0] ? argv[0] : "pgusher"};
-	optind = 0; /* starts getopt anew, its GNU permutation included */
-	wish = read_letters(argc, argv, out);
-	if (wish != OPTIONS_RUN && wish != OPTIONS_CHECK)
-		return wish;
+	optind = 0; /* restart getopt_long(), including its GNU permutation of arguments */
+	action = read_letters(argc, argv, out);
+	if (action != OPTIONS_RUN && action != OPTIONS_CHECK)
+		return action;
 	if (optind + 1 != argc) {
 		fprintf(stderr, "%s: no configuration file specified\n", out->program);
 		return refuse(out);
 	}
 	out->config = argv[optind];
-	return wish;
+	return action;
 }
 
 void options_print_help(const struct options *options)
@@ -106,7 +106,7 @@ void options_print_help(const struct options *options)
 	       "  -u, --user=USERNAME  become this system user\n"
 	       "  -v, --verbose        log more; twice: much more\n"
 	       "      --preset=NAME=VALUE  the value of a setting that the file does not name\n"
-	       "      --check          tell what is wrong with the configuration, and exit\n"
+	       "      --check          print the problems of the configuration, and exit\n"
 	       "  -V, --version        show versions, and exit\n"
 	       "  -h, --help           show this help, and exit\n");
 }

@@ -20,20 +20,20 @@ static bool is_named(const char *path)
 	return path && path[0] != '\0';
 }
 
-/* The number in the file; 0: it holds none. */
+/* The process id in the file; 0: there is none. */
 static pid_t parse(char *text)
 {
 	long long number;
 
 	text[strcspn(text, " \t\r\n")] = '\0';
-	/* Other than in the settings no 0x and no octal: nobody writes them. */
+	/* Decimal only, without the 0x and octal numbers that settings allow. */
 	if (strspn(text, "0123456789") != strlen(text) || text[0] == '0' ||
 		!text_to_integer(text, &number) || number > INT_MAX)
 		return 0;
 	return (pid_t)number;
 }
 
-/* False with errno: the file cannot be read. */
+/* Returns false with errno when the file cannot be read. */
 static bool read_number(const char *path, pid_t *out)
 {
 	char text[NUMBER_SIZE] = "";
@@ -54,8 +54,8 @@ static bool read_number(const char *path, pid_t *out)
 }
 
 /*
- * A container that is started again gives its one process the same number again: a file with our
- * own number was written by somebody who is gone.
+ * A restarted container gives its only process the same process id again. So a file with this
+ * process's own id was written by an earlier process, which no longer runs.
  */
 static bool is_alive(pid_t pid)
 {
@@ -87,7 +87,7 @@ bool pidfile_check(const char *path, char *why, size_t size)
 	return true;
 }
 
-/* Write and remember which file it is. False with errno. */
+/* Write the process id, and store the file's device and inode. Returns false with errno. */
 static bool fill(struct pidfile *pidfile, int fd)
 {
 	char text[NUMBER_SIZE];
@@ -120,7 +120,7 @@ bool pidfile_write(struct pidfile *pidfile, const char *path, char *why, size_t 
 	pidfile->path = strdup(path);
 	done = pidfile->path && fill(pidfile, fd);
 	error = errno;
-	/* On some file systems a full disk is told only now. */
+	/* Some file systems report a full disk only on close. */
 	if (close(fd) != 0 && done) {
 		error = errno;
 		done = false;

@@ -20,7 +20,7 @@ void pool_upkeep_open_forced(struct registry *registry)
 	}
 }
 
-/* --- what nobody uses --------------------------------------------------------------------- */
+/* --- unused pools and databases ----------------------------------------------------------- */
 
 static bool is_unused(const struct pool *pool)
 {
@@ -28,12 +28,12 @@ static bool is_unused(const struct pool *pool)
 		pool_servers(pool) == 0;
 }
 
-/* Nobody will come back to a pool whose database logs in as somebody else now. */
+/* The database logs in as another user now, so this pool gets no clients any more. */
 static void drop_pool_left_behind(struct pool *pool)
 {
 	struct pool *other = TAILQ_FIRST(&pool->database->pools);
 
-	/* What the database has done stays with it: its totals never go down. */
+	/* Another pool of the database takes over the counts, so that totals never decrease. */
 	if (other == pool)
 		other = TAILQ_NEXT(pool, in_database);
 	if (other)
@@ -44,29 +44,28 @@ static void drop_pool_left_behind(struct pool *pool)
 	registry_drop_pool(pool->registry, pool);
 }
 
-bool pool_upkeep_drop_idle(struct pool *pool, usec_t now)
+void pool_upkeep_drop_idle(struct pool *pool, usec_t now)
 {
 	const usec_t limit = pool->registry->process->settings->pool_idle_timeout;
 	const usec_t age = now - pool->last_used;
 
 	if (pool->left_behind && is_unused(pool)) {
 		drop_pool_left_behind(pool);
-		return true;
+		return;
 	}
 	if (pool->left_behind)
 		move_clients_of_pool(pool);
 	if (!is_unused(pool)) {
 		pool->last_used = now;
-		return false;
+		return;
 	}
 	if (limit <= 0 || age <= limit || pool->database->console ||
 		(pool_is_forced(pool) && pool_min_size(pool) > 0))
-		return false;
+		return;
 	log_write(LEVEL_LOG,
 		"cleaning up idle pool for user %s on db %s because: pool idle timeout (age= %llds)",
 		pool->user->name, pool->database->name, (long long)(age / USEC_PER_SEC));
 	registry_drop_pool(pool->registry, pool);
-	return true;
 }
 
 static bool is_unused_database(const struct database *database)
@@ -82,7 +81,10 @@ static bool is_unused_database(const struct database *database)
 	return true;
 }
 
-/* Has no server of it ever let us in? Names that nobody has but who asks for them cost memory. */
+/*
+ * Has no server of this database ever accepted a login? Then its name is probably a client's
+ * mistake, and the database is dropped sooner to save memory.
+ */
 static bool has_never_worked(const struct database *database)
 {
 	const struct pool *pool;
@@ -94,7 +96,7 @@ static bool has_never_worked(const struct database *database)
 	return !TAILQ_EMPTY(&database->pools);
 }
 
-/* How long an automatic database stays that nobody uses; 0: for ever. */
+/* How long an unused automatic database is kept; 0: for ever. */
 static usec_t idle_limit(const struct database *database, const struct settings *settings)
 {
 	const usec_t limit = settings->autodb_idle_timeout;

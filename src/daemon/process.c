@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Blocks from this size on are mapped, and as much free memory at the end of the heap is kept. */
+/* malloc maps larger blocks, and keeps at most that much free memory at the end of the heap. */
 enum { MALLOC_THRESHOLD = 128 * 1024 };
 
 void process_fill_descriptors(void)
@@ -23,22 +23,22 @@ void process_fill_descriptors(void)
 
 void process_tune(void)
 {
-	/* Whoever writes to a peer that has gone learns it from the call. */
+	/* A write to a closed connection reports EPIPE instead. */
 	signal(SIGPIPE, SIG_IGN);
-	/* Pages of 2 MB for what needs a few kB would make a small process a large one. */
+	/* Huge pages of 2 MB for a few kB each would multiply the memory in use. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	/* Helper threads allocate next to nothing: not worth a heap of their own. */
+	/* Helper threads allocate too little to need an arena of their own. */
 	mallopt(M_ARENA_MAX, 1);
 	/*
-	 * Fixed, since malloc would raise both when the first large block is freed, to as much as
-	 * 32 and 64 MB, and keep that much after each burst.
+	 * Fixed thresholds: otherwise malloc raises both when the first large block is freed,
+	 * to up to 32 and 64 MB, and keeps that much memory after each burst.
 	 */
 	mallopt(M_MMAP_THRESHOLD, MALLOC_THRESHOLD);
 	mallopt(M_TRIM_THRESHOLD, MALLOC_THRESHOLD);
 }
 
-/* The parent ends here, without what a normal end would run. */
-static bool fork_on(void)
+/* Returns true in the child. The parent exits here, without running exit handlers. */
+static bool continue_in_child(void)
 {
 	const pid_t child = fork();
 
@@ -54,9 +54,10 @@ bool process_go_background(void)
 
 	if (null < 0)
 		return false;
-	/* Twice, so that the one who stays leads no session and can get no terminal. */
-	done = fork_on() && setsid() >= 0 && fork_on() && dup2(null, STDIN_FILENO) >= 0 &&
-		dup2(null, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0;
+	/* Two forks: the second child leads no session, so it can never get a terminal. */
+	done = continue_in_child() && setsid() >= 0 && continue_in_child() &&
+		dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+		dup2(null, STDERR_FILENO) >= 0;
 	close(null);
 	return done;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Fills in the reference page of the configuration: copies a text and puts, in place of a line
- * such as `@settings@`, what the table of that name says. Used when the page is made; it is not
- * installed.
+ * Makes the reference page of the configuration: copies a text, and replaces each line such as
+ * `@settings@` by the table of that name. The build runs this program; it is not installed.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +17,7 @@
 
 /* --- Markdown ----------------------------------------------------------------------------- */
 
-/* Pandoc takes any mark behind a backslash for itself. */
+/* Pandoc prints any punctuation behind a backslash literally. */
 static void write_escaped(const char *text)
 {
 	for (; *text != '\0'; text++) {
@@ -108,7 +107,7 @@ static const struct {
 	const char *line;
 	void (*write)(void);
 } tables[] = {
-	/* Sorted by name. */
+	/* Sorted by line. */
 	{"@databases@\n", write_databases},
 	{"@peers@\n", write_peers},
 	{"@settings@\n", write_settings},

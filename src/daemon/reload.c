@@ -16,8 +16,8 @@
 
 /* --- databases ---------------------------------------------------------------------------- */
 
-/* Those who are still logging in stand in no pool. */
-static void cut_logins(struct registry *registry, const struct database *database)
+/* Clients that log in are not in a pool yet, but may have a database already. */
+static void close_logins(struct registry *registry, const struct database *database)
 {
 	struct link *link, *next;
 
@@ -32,13 +32,16 @@ static void drop_database(struct registry *registry, struct database *database)
 	log_write(LEVEL_WARNING,
 		"dropping database '%s' as it does not exist anymore or inactive auto-database",
 		database->name);
-	cut_logins(registry, database);
+	close_logins(registry, database);
 	control_kill(registry, database, false);
 	registry_drop_database(registry, database);
 }
 
-/* As whom it logs in, where, and with what: each has its consequence for those who are there. */
-static void turn_to(struct registry *registry, struct database *database,
+/*
+ * Switch to another configuration of a database. Another user moves the clients to another
+ * pool; another target retires the servers.
+ */
+static void switch_config(struct registry *registry, struct database *database,
 	const struct database_config *old, const struct database_config *new)
 {
 	database->config = new;
@@ -51,10 +54,10 @@ static void turn_to(struct registry *registry, struct database *database,
 }
 
 /*
- * An automatic database goes on with what the template says now. Without memory it goes on as it
- * was: it has its configuration to itself.
+ * Configure an automatic database by the new template. When out of memory it keeps its old
+ * configuration, which no other database refers to.
  */
-static void remake_automatic(struct registry *registry, struct database *database)
+static void reconfigure_automatic(struct registry *registry, struct database *database)
 {
 	struct database_config *old = database->own_config;
 	struct database_config *new = database_config_from_template(
@@ -66,15 +69,15 @@ static void remake_automatic(struct registry *registry, struct database *databas
 		return;
 	}
 	database->own_config = new;
-	turn_to(registry, database, old, new);
+	switch_config(registry, database, old, new);
 	database_config_free(old);
 }
 
 /*
- * One database that is known, and the new configuration, which is in force already but for
- * database->config. An automatic one may have got a line of its own.
+ * Update an existing database. The new configuration is in force already, except for
+ * database->config. An automatic database may be configured by name now.
  */
-static void compare_database(struct registry *registry, struct database *database)
+static void update_database(struct registry *registry, struct database *database)
 {
 	const struct database_config *new =
 		snapshot_find_database(registry->process->config, database->name);
@@ -82,18 +85,18 @@ static void compare_database(struct registry *registry, struct database *databas
 	if (database->console)
 		return;
 	if (new) {
-		turn_to(registry, database, database->config, new);
+		switch_config(registry, database, database->config, new);
 	} else if (database->own_config && snapshot_template(registry->process->config)) {
-		remake_automatic(registry, database);
+		reconfigure_automatic(registry, database);
 	} else {
 		drop_database(registry, database);
 	}
 }
 
-/* --- taking over -------------------------------------------------------------------------- */
+/* --- the new configuration ---------------------------------------------------------------- */
 
-/* Limits may be nearer now, and pools larger. */
-static void look_at_everybody(struct registry *registry)
+/* Time limits may be shorter now, and pools larger. */
+static void refresh_pools(struct registry *registry)
 {
 	struct pool_walk walk;
 	struct link *link;
@@ -110,8 +113,8 @@ static void look_at_everybody(struct registry *registry)
 	}
 }
 
-/* Put a configuration in force; its count is taken over. */
-static void adopt(struct daemon *daemon, struct snapshot *config)
+/* Put a configuration in force, and take over its reference. */
+static void apply_config(struct daemon *daemon, struct snapshot *config)
 {
 	struct registry *registry = &daemon->registry;
 	struct snapshot *old = registry->process->config;
@@ -121,10 +124,10 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 	registry->process->config = config;
 	registry->process->settings = snapshot_settings(config);
 	HASH_ITER (by_name, registry->databases, database, next)
-		compare_database(registry, database);
+		update_database(registry, database);
 	complete = registry_apply_databases(registry);
 	complete = registry_apply_users(registry) && complete;
-	look_at_everybody(registry);
+	refresh_pools(registry);
 	registry->process->cancel_keys.peer_id = (uint16_t)registry->process->settings->peer_id;
 	peering_apply(registry);
 	apply_settings(daemon, snapshot_settings(old));
@@ -134,11 +137,11 @@ static void adopt(struct daemon *daemon, struct snapshot *config)
 	if (complete)
 		snapshot_unref(old);
 	else
-		/* Something may still point into the old one, so it stays. */
+		/* Not freed, since objects may still point into the old configuration. */
 		log_write(LEVEL_ERROR, "no memory for all of the new configuration");
 }
 
-static bool take_files(struct daemon *daemon)
+static bool load_files(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
 	struct problems problems = {0};
@@ -155,10 +158,10 @@ static bool take_files(struct daemon *daemon)
 	}
 	if (!config) {
 		log_write(LEVEL_WARNING, "config file loading failed");
-		log_reopen(); /* who has moved its file away relies on that */
+		log_reopen(); /* for logrotate, also when the configuration is wrong */
 		return false;
 	}
-	adopt(daemon, config);
+	apply_config(daemon, config);
 	resolver_renew(registry->resolver);
 	apply_log(registry->process->settings, daemon->options);
 	if (tls_setup_apply(registry))
@@ -171,7 +174,7 @@ static bool take_files(struct daemon *daemon)
 bool reload_run(struct daemon *daemon)
 {
 	struct counters *counters = &daemon->registry.counters;
-	const bool good = take_files(daemon);
+	const bool good = load_files(daemon);
 
 	counters->reloads[good ? RELOAD_OK : RELOAD_ERROR]++;
 	counters->last_reload_failed = !good;
@@ -200,7 +203,7 @@ bool reload_set(
 		return false;
 	}
 	snapshot_ref(old);
-	adopt(daemon, config);
+	apply_config(daemon, config);
 	apply_changed_log(
 		daemon->registry.process->settings, snapshot_settings(old), daemon->options);
 	snapshot_unref(old);

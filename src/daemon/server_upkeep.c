@@ -9,7 +9,7 @@
 #include "session/server/server_login.h"
 #include "session/work/replication.h"
 
-/* --- resting servers ---------------------------------------------------------------------- */
+/* --- servers not in use ------------------------------------------------------------------- */
 
 static bool idle_too_long(const struct server_link *server, usec_t now)
 {
@@ -21,7 +21,7 @@ static bool idle_too_long(const struct server_link *server, usec_t now)
 		(least <= 0 || pool_connected_servers(pool) > (unsigned)least);
 }
 
-/* An idle server that has not been heard of for a while is checked before its next use. */
+/* A server that has been idle for server_check_delay is checked before its next use. */
 static bool needs_check(const struct server_link *server, usec_t now)
 {
 	const struct settings *settings = server->link.pool->registry->process->settings;
@@ -30,8 +30,8 @@ static bool needs_check(const struct server_link *server, usec_t now)
 		now - server->link.request_time > settings->server_check_delay;
 }
 
-/* The first rule that applies to a server nobody uses. */
-static void inspect_resting(struct server_link *server, usec_t now)
+/* Apply the first matching rule to a server that is not in use. */
+static void inspect_unused(struct server_link *server, usec_t now)
 {
 	const enum server_state state = server_state(server);
 
@@ -56,7 +56,7 @@ static void inspect_list(struct pool *pool, enum server_list list, usec_t now)
 	struct link *link, *next;
 
 	TAILQ_FOREACH_SAFE (link, &pool->servers[list], place, next)
-		inspect_resting(server_of(link), now);
+		inspect_unused(server_of(link), now);
 }
 
 /* --- servers in use ----------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static bool is_over(usec_t now, usec_t start, usec_t limit)
 	return limit > 0 && start > 0 && now - start > limit;
 }
 
-/* A query of ours: there is no transaction to be timed, and nobody to be idle in it. */
+/* A query of ours: it has query_timeout only, since no client can be idle in a transaction. */
 static void inspect_lookup(struct server_link *server, usec_t now)
 {
 	const struct user_config *user = server->link.pool->user->config;
@@ -82,8 +82,11 @@ static void inspect_lookup(struct server_link *server, usec_t now)
 		server_close_for(server, REASON_QUERY_TIMEOUT);
 }
 
-/* Is it to be closed though its client has not left it? A session of replication might never end. */
-static bool is_retired(const struct server_link *server, const struct settings *settings)
+/*
+ * Is a server to be closed while its client still uses it? Always with replication, since its
+ * session might never end; in session mode with server_fast_close, outside of a transaction.
+ */
+static bool must_close_in_use(const struct server_link *server, const struct settings *settings)
 {
 	if (!server->close_needed)
 		return false;
@@ -94,8 +97,8 @@ static bool is_retired(const struct server_link *server, const struct settings *
 }
 
 /*
- * Limits of a running query or transaction: those of the pool's user win over the global ones. It is
- * the client that ends; its server is relieved of the query, and stays.
+ * Apply the limits of a running query or transaction; those of the pool's user win over the
+ * global ones. They close the client. Its query is canceled on the server, which stays.
  */
 static void inspect_active(struct server_link *server, usec_t now)
 {
@@ -108,7 +111,7 @@ static void inspect_active(struct server_link *server, usec_t now)
 	const bool between =
 		(status == 'T' || status == 'E') && requests_is_empty(&server->requests);
 
-	if (is_retired(server, settings))
+	if (must_close_in_use(server, settings))
 		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
 	else if (pool_is_paused(pool) && replication_is_endless(server))
 		server_close_for(server,
@@ -116,7 +119,7 @@ static void inspect_active(struct server_link *server, usec_t now)
 				? REASON_PAUSE_MODE
 				: REASON_SERVER_SHUTTING_DOWN);
 	else if (server->replication == REPLICATION_PHYSICAL)
-		return; /* knows neither queries nor transactions */
+		return; /* has neither queries nor transactions */
 	else if (is_over(now, client->query_start,
 			 own_or(own->query_timeout, settings->query_timeout)))
 		client_close_for(client, REASON_QUERY_TIMEOUT);
@@ -150,7 +153,7 @@ void server_upkeep_logins(struct pool *pool, usec_t now)
 
 /* --- sizes -------------------------------------------------------------------------------- */
 
-/* Close unused servers beyond the pool's size, the longest unused ones first. */
+/* Close unused servers beyond the pool's size, those unused for the longest time first. */
 static void shrink(struct pool *pool)
 {
 	const int size = pool_size(pool);
@@ -169,7 +172,9 @@ static void shrink(struct pool *pool)
 	}
 }
 
-/* One server a run towards min_pool_size, while the pool is in use or belongs to one user. */
+/*
+ * Launch one server per run towards min_pool_size, if the pool is in use or has a forced user.
+ */
 static void top_up(struct pool *pool)
 {
 	const int least = pool_min_size(pool), size = pool_size(pool);

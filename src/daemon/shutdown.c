@@ -18,8 +18,8 @@ static bool has_servers(const struct registry *registry)
 	return peering_count_servers(registry) > 0;
 }
 
-/* No server is given out any more: those who wait for one wait in vain. */
-static void refuse_waiters(struct registry *registry)
+/* Close clients that wait for a server, since no pool assigns one any more. */
+static void close_waiting_clients(struct registry *registry)
 {
 	const struct failure why = failure_of(REASON_SERVER_SHUTTING_DOWN);
 	struct pool *pool;
@@ -34,15 +34,15 @@ static void refuse_waiters(struct registry *registry)
 	}
 }
 
-/* Who is left is told why he has to go. */
-static void end_shutdown(struct registry *registry)
+/* shutdown_timeout is over: send the reason to all remaining clients and stop. */
+static void stop_after_timeout(struct registry *registry)
 {
 	log_write(LEVEL_WARNING, "shutdown_timeout is over, exiting");
 	control_close_pools(registry, REASON_SERVER_SHUTTING_DOWN);
 	loop_stop(registry->loop);
 }
 
-static bool is_shutdown_over(const struct registry *registry)
+static bool is_timeout_over(const struct registry *registry)
 {
 	const usec_t limit = registry->process->settings->shutdown_timeout;
 
@@ -50,17 +50,17 @@ static bool is_shutdown_over(const struct registry *registry)
 		loop_now(registry->loop) - registry->process->shutdown_at >= limit;
 }
 
-void shutdown_look_after(struct registry *registry)
+void shutdown_advance(struct registry *registry)
 {
-	if (is_shutdown_over(registry)) {
-		end_shutdown(registry);
+	if (is_timeout_over(registry)) {
+		stop_after_timeout(registry);
 		return;
 	}
 	switch (registry->process->shutdown) {
 	case SHUTDOWN_NONE:
 		break;
 	case SHUTDOWN_WAIT_FOR_SERVERS:
-		refuse_waiters(registry);
+		close_waiting_clients(registry);
 		if (has_servers(registry))
 			break;
 		log_write(LEVEL_LOG, "server connections dropped, exiting");

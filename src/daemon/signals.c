@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Each signal is a row of the table below, and a function. */
+/* Each signal has a row in the table below, and a function. */
 #include "daemon/signals.h"
 
 #include <event2/event.h>
@@ -7,9 +7,10 @@
 
 #include "admin/console/console.h"
 #include "base/log.h"
+#include "daemon/daemon.h"
 #include "daemon/handover.h"
-#include "daemon/lifecycle.h"
 #include "daemon/reload.h"
+#include "daemon/stop.h"
 #include "session/work/control.h"
 
 static void on_hangup(struct daemon *daemon)
@@ -24,18 +25,21 @@ static void shut_down_or_stop(
 	struct daemon *daemon, enum shutdown_mode mode, const char *name, const char *text)
 {
 	if (daemon->registry.process->operation == OPERATION_SUSPENDED) {
-		/* Whoever takes over is not to find half of what there was. */
-		lifecycle_fail(daemon, "suspend was in progress, going down immediately");
+		/*
+		 * A new process may be taking over the connections: it must not get only a
+		 * part.
+		 */
+		stop_failed(daemon, "suspend was in progress, going down immediately");
 		return;
 	}
 	if (daemon->registry.process->shutdown != SHUTDOWN_NONE) {
 		log_write(LEVEL_LOG, "got %s while shutting down, fast exit", name);
-		lifecycle_stop(daemon);
+		stop_now(daemon);
 		return;
 	}
 	log_write(LEVEL_LOG, "got %s, shutting down, %s", name, text);
 	systemd_stopping();
-	lifecycle_shut_down(daemon, mode);
+	stop_gracefully(daemon, mode);
 }
 
 static void on_terminate(struct daemon *daemon)
@@ -53,7 +57,7 @@ static void on_interrupt(struct daemon *daemon)
 static void on_quit(struct daemon *daemon)
 {
 	log_write(LEVEL_LOG, "got SIGQUIT, fast exit");
-	lifecycle_stop(daemon);
+	stop_now(daemon);
 }
 
 static void on_pause(struct daemon *daemon)
@@ -76,7 +80,7 @@ static void on_resume(struct daemon *daemon)
 		log_write(LEVEL_LOG, "got SIGUSR2, continuing from %s",
 			registry->process->operation == OPERATION_PAUSED ? "PAUSE" : "SUSPEND");
 		control_resume(registry, NULL);
-		console_tick(registry); /* whose PAUSE this was is told now */
+		console_tick(registry); /* answer the console that waits for its PAUSE */
 	} else {
 		log_write(LEVEL_LOG, "got SIGUSR2, but not paused/suspended");
 	}
@@ -100,7 +104,7 @@ _Static_assert((int)ROWS <= (int)SIGNALS_MOST, "each signal has an event");
 static void on_signal(evutil_socket_t number, short what, void *argument)
 {
 	(void)what;
-	/* What a signal asks for is done to all there is, not to what may be somebody else's. */
+	/* Until its commit a handover can be given up: signals then act on all connections. */
 	handover_give_up(argument);
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].number == number)

@@ -14,7 +14,7 @@ static void sum_pools(const struct registry *registry, struct stats *sum)
 		stats_add(sum, &pool->stats);
 }
 
-/* The averages of the last period; `us` is how microseconds are spelled. */
+/* Write the averages of the last period; `us` is the unit for microseconds. */
 static void format_stats(const struct totals *average, const char *us, char *out, size_t size)
 {
 	snprintf(out, size,
@@ -29,7 +29,7 @@ static void format_stats(const struct totals *average, const char *us, char *out
 		(unsigned long long)average->wait_time, us);
 }
 
-void stats_line_tell(const struct registry *registry, usec_t now)
+void stats_line_write(const struct registry *registry, usec_t now)
 {
 	struct stats sum;
 	struct totals average;

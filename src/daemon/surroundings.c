@@ -23,9 +23,9 @@ struct survey {
 	struct problems *problems;
 };
 
-static void tell(const struct survey *survey, enum problem_severity severity,
+static void report(const struct survey *survey, enum problem_severity severity,
 	const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void tell(
+static void report(
 	const struct survey *survey, enum problem_severity severity, const char *format, ...)
 {
 	va_list arguments;
@@ -49,18 +49,18 @@ static void check_tls(const struct survey *survey)
 	char why[512];
 
 	if (!tls_setup_check(survey->settings, why, sizeof(why)))
-		tell(survey, PROBLEM_ERROR, "%s", why);
+		report(survey, PROBLEM_ERROR, "%s", why);
 	else if (!tls_setup_check_servers(survey->settings, why, sizeof(why)))
-		tell(survey, PROBLEM_WARNING, "no server can be connected to: %s", why);
+		report(survey, PROBLEM_WARNING, "no server can be connected to: %s", why);
 }
 
-/* What logins take: libraries that may not be installed. */
+/* Libraries that the configured logins need and that may not be installed. */
 static void check_libraries(const struct survey *survey)
 {
 	char why[512];
 
 	if (!auth_load(survey->config, why, sizeof(why)))
-		tell(survey, PROBLEM_ERROR, "%s", why);
+		report(survey, PROBLEM_ERROR, "%s", why);
 }
 
 static void check_user(const struct survey *survey)
@@ -69,7 +69,7 @@ static void check_user(const struct survey *survey)
 		survey->options->user ? survey->options->user : survey->settings->user;
 
 	if (user && !privileges_knows_user(user))
-		tell(survey, PROBLEM_ERROR, "user: there is no system user '%s'", user);
+		report(survey, PROBLEM_ERROR, "user: there is no system user '%s'", user);
 }
 
 static void check_socket_directory(const struct survey *survey)
@@ -80,12 +80,13 @@ static void check_socket_directory(const struct survey *survey)
 	if (path[0] == '\0' || path[0] == '@')
 		return;
 	if (stat(path, &status) != 0)
-		tell(survey, PROBLEM_ERROR, "unix_socket_dir: '%s': %s", path, strerror(errno));
+		report(survey, PROBLEM_ERROR, "unix_socket_dir: '%s': %s", path,
+			strerror(errno));
 	else if (!S_ISDIR(status.st_mode))
-		tell(survey, PROBLEM_ERROR, "unix_socket_dir: '%s' is not a directory", path);
+		report(survey, PROBLEM_ERROR, "unix_socket_dir: '%s' is not a directory", path);
 }
 
-/* The group and the mode of the socket's file. */
+/* The group and the access mode of the Unix socket's file. */
 static void check_socket_rights(const struct survey *survey)
 {
 	const struct settings *settings = survey->settings;
@@ -95,15 +96,15 @@ static void check_socket_rights(const struct survey *survey)
 	if (settings->unix_socket_dir[0] == '\0' || settings->unix_socket_dir[0] == '@')
 		return;
 	if (*group && !getgrnam(group) && !text_to_integer(group, &number))
-		tell(survey, PROBLEM_ERROR, "unix_socket_group: there is no system group '%s'",
-			group);
+		report(survey, PROBLEM_ERROR,
+			"unix_socket_group: there is no system group '%s'", group);
 	if (settings->unix_socket_mode > 0777)
-		tell(survey, PROBLEM_WARNING,
+		report(survey, PROBLEM_WARNING,
 			"unix_socket_mode: %d is 0%o: octal numbers begin with a 0",
 			settings->unix_socket_mode, (unsigned)settings->unix_socket_mode);
 }
 
-/* A file that we are going to write. */
+/* A file that the daemon writes. */
 static void check_file(const struct survey *survey, const char *setting, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -112,7 +113,7 @@ static void check_file(const struct survey *survey, const char *setting, const c
 
 	if (stat(path, &status) == 0) {
 		if (S_ISDIR(status.st_mode))
-			tell(survey, PROBLEM_ERROR, "%s: '%s' is a directory", setting, path);
+			report(survey, PROBLEM_ERROR, "%s: '%s' is a directory", setting, path);
 		return;
 	}
 	if (!slash || slash == path || (size_t)(slash - path) >= sizeof(folder))
@@ -120,7 +121,7 @@ static void check_file(const struct survey *survey, const char *setting, const c
 	memcpy(folder, path, (size_t)(slash - path));
 	folder[slash - path] = '\0';
 	if (stat(folder, &status) != 0)
-		tell(survey, PROBLEM_ERROR, "%s: '%s': %s", setting, folder, strerror(errno));
+		report(survey, PROBLEM_ERROR, "%s: '%s': %s", setting, folder, strerror(errno));
 }
 
 static void check_files(const struct survey *survey)
@@ -130,9 +131,9 @@ static void check_files(const struct survey *survey)
 	check_file(survey, "logfile", settings->logfile);
 	check_file(survey, "pidfile", settings->pidfile);
 	if (survey->options->background && settings->pidfile[0] == '\0')
-		tell(survey, PROBLEM_ERROR, "daemon needs pidfile configured");
+		report(survey, PROBLEM_ERROR, "daemon needs pidfile configured");
 	if (*settings->resolv_conf && access(settings->resolv_conf, R_OK) != 0)
-		tell(survey, PROBLEM_WARNING, "resolv_conf: '%s': %s", settings->resolv_conf,
+		report(survey, PROBLEM_WARNING, "resolv_conf: '%s': %s", settings->resolv_conf,
 			strerror(errno));
 }
 
@@ -145,7 +146,8 @@ static void check_address(const struct survey *survey, const char *item)
 	if (error == 0)
 		freeaddrinfo(found);
 	else
-		tell(survey, PROBLEM_ERROR, "listen_addr: '%s': %s", item, gai_strerror(error));
+		report(survey, PROBLEM_ERROR, "listen_addr: '%s': %s", item,
+			gai_strerror(error));
 }
 
 static void check_addresses(const struct survey *survey)
@@ -155,7 +157,7 @@ static void check_addresses(const struct survey *survey)
 	char item[256];
 
 	if (*at == '\0' && settings->unix_socket_dir[0] == '\0')
-		tell(survey, PROBLEM_ERROR,
+		report(survey, PROBLEM_ERROR,
 			"nowhere to listen on: neither listen_addr nor unix_socket_dir is set");
 	while (text_next_item(&at, ", \t", item, sizeof(item), NULL)) {
 		if (strcmp(item, "*") != 0)
@@ -168,23 +170,23 @@ static void check_syslog(const struct survey *survey)
 	const char *facility = survey->settings->syslog_facility;
 
 	if (*facility && !log_sinks_know_facility(facility))
-		tell(survey, PROBLEM_WARNING,
+		report(survey, PROBLEM_WARNING,
 			"syslog_facility: there is no '%s', so it is daemon: allowed is auth, "
 			"authpriv, daemon, user, local0 to local7",
 			facility);
 }
 
-/* --- who may log in ----------------------------------------------------------------------- */
+/* --- logins ------------------------------------------------------------------------------- */
 
-/* With auth_type any each database names who works in it. */
+/* With auth_type any each database must have a forced user. */
 static void check_forced_users(const struct survey *survey)
 {
 	const struct database_config *database;
 
 	for (size_t i = 0; (database = snapshot_database(survey->config, i)) != NULL; i++) {
 		if (!database->user)
-			tell(survey, PROBLEM_WARNING,
-				"auth_type any: nobody can log in to %s, which has no user=",
+			report(survey, PROBLEM_WARNING,
+				"auth_type any: no user can log in to %s, which has no user=",
 				database->name);
 	}
 }
@@ -200,8 +202,8 @@ static void check_secrets(const struct survey *survey)
 		if (database->auth_user)
 			return;
 	}
-	tell(survey, PROBLEM_WARNING,
-		"nobody can log in: neither auth_file nor auth_user says who there is");
+	report(survey, PROBLEM_WARNING,
+		"no user can log in: neither auth_file nor auth_user is set");
 }
 
 static void check_auth_type(const struct survey *survey)
@@ -214,8 +216,8 @@ static void check_auth_type(const struct survey *survey)
 		break;
 	case AUTH_TYPE_LDAP:
 		if (!is_set(settings->auth_ldap_options))
-			tell(survey, PROBLEM_WARNING,
-				"auth_type ldap: nobody can log in without auth_ldap_options");
+			report(survey, PROBLEM_WARNING,
+				"auth_type ldap: no user can log in without auth_ldap_options");
 		break;
 	case AUTH_TYPE_TRUST:
 	case AUTH_TYPE_PLAIN:
@@ -236,29 +238,30 @@ static bool is_served(const struct survey *survey, const char *database)
 		snapshot_find_database(survey->config, database);
 }
 
-/* Of the setting, or of a database of that name. */
-static void check_look_up(
-	const struct survey *survey, const char *whose, const char *query, const char *place)
+/* Check auth_query and auth_dbname of the settings, or of the database that `prefix` names. */
+static void check_auth_query(
+	const struct survey *survey, const char *prefix, const char *query, const char *place)
 {
 	if (query && !strstr(query, "$1"))
-		tell(survey, PROBLEM_WARNING,
-			"%sauth_query: nobody can be found by a query without the parameter $1",
-			whose);
+		report(survey, PROBLEM_WARNING,
+			"%sauth_query: no user can be found by a query without the parameter $1",
+			prefix);
 	if (is_set(place) && !is_served(survey, place))
-		tell(survey, PROBLEM_WARNING, "%sauth_dbname: [databases] has no '%s'", whose,
-			place);
+		report(survey, PROBLEM_WARNING, "%sauth_dbname: [databases] has no '%s'",
+			prefix, place);
 }
 
-static void check_look_ups(const struct survey *survey)
+static void check_auth_queries(const struct survey *survey)
 {
 	const struct database_config *database;
 
-	check_look_up(survey, "", survey->settings->auth_query, survey->settings->auth_dbname);
+	check_auth_query(
+		survey, "", survey->settings->auth_query, survey->settings->auth_dbname);
 	for (size_t i = 0; (database = snapshot_database(survey->config, i)) != NULL; i++) {
-		char whose[DATABASE_NAME_LIMIT + 3];
+		char prefix[DATABASE_NAME_LIMIT + 3];
 
-		snprintf(whose, sizeof(whose), "%s: ", database->name);
-		check_look_up(survey, whose, database->auth_query, database->auth_dbname);
+		snprintf(prefix, sizeof(prefix), "%s: ", database->name);
+		check_auth_query(survey, prefix, database->auth_query, database->auth_dbname);
 	}
 }
 
@@ -275,7 +278,7 @@ void surroundings_check(
 		check_addresses,
 		check_syslog,
 		check_auth_type,
-		check_look_ups,
+		check_auth_queries,
 	};
 	const struct survey survey = {
 		.options = options,

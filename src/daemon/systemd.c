@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * Loaded where there is a service manager only: it brings five libraries for compression and
- * cryptography along, nearly a megabyte that nobody else has to pay for.
+ * libsystemd is loaded only if there is a service manager: it brings five libraries for
+ * compression and cryptography along, nearly a megabyte.
  */
 static struct {
 	bool tried;
@@ -46,8 +46,8 @@ static bool load(void)
 }
 
 /*
- * sd_notify(3), whose protocol is for everybody, would wait for a manager that does not read.
- * False: it was not told.
+ * Send a notification by the documented protocol of sd_notify(3); the function itself would
+ * block if the manager does not read. Returns false if nothing was sent.
  */
 static bool send_state(const char *state)
 {
@@ -65,13 +65,13 @@ static bool send_state(const char *state)
 	return sent >= 0;
 }
 
-static int passed(char ***names)
+static int list_sockets(char ***names)
 {
 	return load() ? library.listen_fds(1, names) : -1;
 }
 
-/* Microseconds after which it gives us up; 0: it does not watch. */
-static usec_t patience(void)
+/* Time after which the manager's watchdog kills a silent process; 0: it has no watchdog. */
+static usec_t watchdog_timeout(void)
 {
 	uint64_t limit = 0;
 
@@ -93,13 +93,13 @@ static bool send_state(const char *state)
 	return false;
 }
 
-static int passed(char ***names)
+static int list_sockets(char ***names)
 {
 	(void)names;
 	return -1;
 }
 
-static usec_t patience(void)
+static usec_t watchdog_timeout(void)
 {
 	return 0;
 }
@@ -142,7 +142,7 @@ bool systemd_take_sockets(struct systemd_sockets *out)
 	*out = (struct systemd_sockets){.metrics = -1};
 	if (!getenv("LISTEN_FDS"))
 		return true;
-	count = passed(&names);
+	count = list_sockets(&names);
 	done = count >= 0 && sort_sockets(out, names, count);
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);
@@ -150,21 +150,21 @@ bool systemd_take_sockets(struct systemd_sockets *out)
 	return done;
 }
 
-/* --- telling ------------------------------------------------------------------------------ */
+/* --- notifications ------------------------------------------------------------------------ */
 
-/* The one message that it waits for, and has not had room for yet. */
-static bool is_ready_due;
+/* READY=1, which the manager waits for, could not be sent yet. */
+static bool ready_pending;
 
-static void tell(const char *state)
+static void notify(const char *state)
 {
-	if (is_ready_due)
-		is_ready_due = !send_state("READY=1");
+	if (ready_pending)
+		ready_pending = !send_state("READY=1");
 	(void)send_state(state);
 }
 
 void systemd_ready(void)
 {
-	is_ready_due = !send_state("READY=1");
+	ready_pending = !send_state("READY=1");
 }
 
 void systemd_reloading(void)
@@ -176,12 +176,12 @@ void systemd_reloading(void)
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		(unsigned long long)now.tv_sec * USEC_PER_SEC +
 			(unsigned long long)now.tv_nsec / 1000);
-	tell(text);
+	notify(text);
 }
 
 void systemd_stopping(void)
 {
-	tell("STOPPING=1");
+	notify("STOPPING=1");
 }
 
 void systemd_status(const char *text)
@@ -189,7 +189,7 @@ void systemd_status(const char *text)
 	char state[600];
 
 	snprintf(state, sizeof(state), "STATUS=%s", text);
-	tell(state);
+	notify(state);
 }
 
 /* --- watchdog ----------------------------------------------------------------------------- */
@@ -197,24 +197,24 @@ void systemd_status(const char *text)
 static struct {
 	struct deadline deadline;
 	struct loop *loop;
-	usec_t period; /* 0: nobody watches */
+	usec_t period; /* 0: no watchdog */
 } watchdog;
 
-static void bark(struct deadline *deadline)
+static void keep_alive(struct deadline *deadline)
 {
-	tell("WATCHDOG=1");
+	notify("WATCHDOG=1");
 	wheel_set(&watchdog.loop->wheel, deadline, loop_now(watchdog.loop) + watchdog.period);
 }
 
 void systemd_watchdog_start(struct loop *loop)
 {
-	/* Twice in the time it has, as sd_watchdog_enabled(3) recommends. */
-	watchdog.period = patience() / 2;
+	/* Half of the time limit, as sd_watchdog_enabled(3) recommends. */
+	watchdog.period = watchdog_timeout() / 2;
 	if (watchdog.period == 0)
 		return;
 	watchdog.loop = loop;
-	watchdog.deadline.expire = bark;
-	bark(&watchdog.deadline);
+	watchdog.deadline.expire = keep_alive;
+	keep_alive(&watchdog.deadline);
 }
 
 void systemd_watchdog_stop(struct loop *loop)

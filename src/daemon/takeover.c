@@ -32,9 +32,9 @@ struct takeover *takeover_begin(const struct settings *settings, char *why, size
 	takeover->why = why;
 	takeover->why_size = size;
 	buffer_init_secret(&takeover->input);
-	buffer_init_secret(&takeover->told);
+	buffer_init_secret(&takeover->messages);
 	takeover_watch_signals();
-	if (takeover_converse(takeover, settings))
+	if (takeover_receive_all(takeover, settings))
 		return takeover;
 	takeover_free(takeover);
 	return NULL;
@@ -53,7 +53,7 @@ static const uint8_t *body_of(
 	const struct takeover *takeover, const struct takeover_item *item, size_t *length)
 {
 	*length = item->length - FRAME_HEADER_SIZE;
-	return takeover->told.data + item->start + FRAME_HEADER_SIZE;
+	return takeover->messages.data + item->start + FRAME_HEADER_SIZE;
 }
 
 static bool is_listener(const struct takeover *takeover, const struct takeover_item *item)
@@ -61,8 +61,8 @@ static bool is_listener(const struct takeover *takeover, const struct takeover_i
 	size_t length;
 	const uint8_t *body = body_of(takeover, item, &length);
 
-	return takeover->is_ours ? body[0] == INVENTORY_LISTENER
-				 : fds_row_is_listener(body, length);
+	return takeover->is_pgusher ? body[0] == INVENTORY_LISTENER
+				    : fds_row_is_listener(body, length);
 }
 
 unsigned takeover_listeners(struct takeover *takeover, const int **sockets)
@@ -79,7 +79,10 @@ unsigned takeover_listeners(struct takeover *takeover, const int **sockets)
 	return (unsigned)(takeover->listeners.length / sizeof(int));
 }
 
-/* The row is kept: links borrow from it until they wake. False: no memory, or no row. */
+/*
+ * Keeps the row, since links borrow from it. Returns false when out of memory, or if it is no
+ * row.
+ */
 static bool adopt_row(struct takeover *takeover, const uint8_t *body, size_t length, int fd)
 {
 	struct fds_row *row = fds_row_new(body, length);
@@ -102,7 +105,7 @@ static bool adopt_item(struct takeover *takeover, struct takeover_item *item)
 	item->fd = -1;
 	if (is_listener(takeover, item))
 		return true;
-	if (takeover->is_ours)
+	if (takeover->is_pgusher)
 		return adoption_record(takeover->adoption, body[0], body + 1, length - 1, fd);
 	return adopt_row(takeover, body, length, fd);
 }
@@ -114,12 +117,14 @@ bool takeover_adopt(struct takeover *takeover, struct registry *registry)
 	takeover->adoption = adoption_new(registry);
 	if (!takeover->adoption)
 		return false;
-	if (!takeover->is_ours)
+	if (!takeover->is_pgusher)
 		adoption_statements_skip_pgbouncer_numbers(registry);
 	for (size_t i = 0; (item = item_at(takeover, i)) != NULL; i++) {
 		if (adopt_item(takeover, item))
 			continue;
-		/* Before the registry goes, since it has counts there. */
+		/*
+		 * The caller frees the registry first, in which the adoption holds references.
+		 */
 		adoption_free(takeover->adoption);
 		takeover->adoption = NULL;
 		return false;
@@ -128,9 +133,12 @@ bool takeover_adopt(struct takeover *takeover, struct registry *registry)
 	return true;
 }
 
-/* --- the end ------------------------------------------------------------------------------ */
+/* --- commit and end ----------------------------------------------------------------------- */
 
-/* PgBouncer answers by its end; ours in words, since its end might be an accident. */
+/*
+ * A PgBouncer answers SHUTDOWN by closing the connection. A pgusher sends an answer, since the
+ * connection might also close because the process crashed.
+ */
 static bool commit_old_pgbouncer(struct takeover *takeover)
 {
 	struct buffer message = {0};
@@ -153,10 +161,10 @@ bool takeover_commit(struct takeover *takeover, char *why, size_t size)
 
 	takeover->why = why;
 	takeover->why_size = size;
-	snprintf(why, size, "the old process has not let go");
-	takeover_set_patience(
-		takeover, 0); /* whoever gave up now could not tell whose all of it is */
-	if (takeover->is_ours)
+	snprintf(why, size, "the old process has not confirmed the handover");
+	/* No timeout: after one it would be unknown which process has the connections. */
+	takeover_set_timeout(takeover, 0);
+	if (takeover->is_pgusher)
 		good = takeover_ask(takeover, "HANDOVER COMMIT;") == TAKEOVER_ANSWER_DONE;
 	else
 		good = commit_old_pgbouncer(takeover);
@@ -165,9 +173,8 @@ bool takeover_commit(struct takeover *takeover, char *why, size_t size)
 	return good;
 }
 
-void takeover_wait(const struct takeover *takeover, const char *pidfile)
+void takeover_wait(const char *pidfile)
 {
-	(void)takeover;
 	if (pidfile && pidfile[0] != '\0' && access(pidfile, F_OK) == 0) {
 		log_write(LEVEL_LOG, "waiting for old pidfile to go away");
 		for (int i = 0; i < PIDFILE_POLLS_MOST && access(pidfile, F_OK) == 0; i++)
@@ -207,7 +214,7 @@ void takeover_free(struct takeover *takeover)
 	buffer_free(&takeover->rows);
 	buffer_free(&takeover->items);
 	buffer_wipe(&takeover->input);
-	buffer_wipe(&takeover->told);
+	buffer_wipe(&takeover->messages);
 	adoption_free(takeover->adoption);
 	free(takeover);
 }

@@ -8,10 +8,12 @@
 #include "daemon/takeover_parts.h"
 
 enum {
-	/* Longest message, which may be what a slow client has not taken of a large result. */
+	/*
+	 * Longest message: a record may hold the backlog of a slow client with a large result.
+	 */
 	MESSAGE_MAX = 1 << 30,
 	RECEIVE_SIZE = 64 * 1024,
-	/* Descriptors that one receive may bring. */
+	/* Most descriptors that one recvmsg() returns. */
 	DESCRIPTORS_AT_ONCE = 16,
 };
 
@@ -38,7 +40,7 @@ bool takeover_fail(struct takeover *takeover, const char *why)
 	return false;
 }
 
-void takeover_set_patience(const struct takeover *takeover, usec_t patience)
+void takeover_set_timeout(const struct takeover *takeover, usec_t patience)
 {
 	const struct timeval limit = {
 		.tv_sec = patience / USEC_PER_SEC,
@@ -49,13 +51,13 @@ void takeover_set_patience(const struct takeover *takeover, usec_t patience)
 	setsockopt(takeover->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-/* Nothing could be received. */
-static bool fail_to_hear(struct takeover *takeover)
+/* recvmsg() failed, with errno. */
+static bool fail_receive(struct takeover *takeover)
 {
-	takeover->is_silent = errno == EAGAIN || errno == EWOULDBLOCK;
+	takeover->timed_out = errno == EAGAIN || errno == EWOULDBLOCK;
 	return takeover_fail(takeover,
-		takeover->is_silent ? "the old process does not answer"
-				    : "the old process has gone, or does not let us");
+		takeover->timed_out ? "the old process does not answer"
+				    : "the old process has closed the connection");
 }
 
 /* --- bytes -------------------------------------------------------------------------------- */
@@ -74,7 +76,7 @@ bool takeover_send(struct takeover *takeover, const struct buffer *message)
 			at += (size_t)sent;
 	}
 	return at == message->length ||
-		takeover_fail(takeover, "the old process does not listen any more");
+		takeover_fail(takeover, "cannot send to the old process");
 }
 
 static void keep_descriptors(struct takeover *takeover, struct msghdr *message)
@@ -107,9 +109,9 @@ static bool receive(struct takeover *takeover)
 	if (got < 0 && errno == EINTR && !interrupted)
 		return true;
 	if (got == 0)
-		return takeover_fail(takeover, "the old process has gone, or does not let us");
+		return takeover_fail(takeover, "the old process has closed the connection");
 	if (got < 0)
-		return fail_to_hear(takeover);
+		return fail_receive(takeover);
 	keep_descriptors(takeover, &message);
 	buffer_append(&takeover->input, bytes, (size_t)got);
 	explicit_bzero(bytes, (size_t)got);

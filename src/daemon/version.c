@@ -6,9 +6,10 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 
+#include "base/compat.h"
 #include "daemon/systemd.h"
 
-const char version_text[] = "PgBouncer 1.25.2 (pgusher " PACKAGE_VERSION ")";
+const char version_text[] = "PgBouncer " COMPAT_VERSION " (pgusher " PACKAGE_VERSION ")";
 
 const char *version_of_adns(void)
 {

@@ -224,15 +224,15 @@ DOUBTFUL = {
     ),
     "no secrets": (
         {"auth_file": None},
-        "nobody can log in: neither auth_file nor auth_user says who there is",
+        "no user can log in: neither auth_file nor auth_user is set",
     ),
     "any without a user": (
         {"auth_type": "any"},
-        "auth_type any: nobody can log in to main, which has no user=",
+        "auth_type any: no user can log in to main, which has no user=",
     ),
     "auth_query": (
         {"auth_query": "SELECT * FROM users"},
-        "auth_query: nobody can be found by a query without the parameter $1",
+        "auth_query: no user can be found by a query without the parameter $1",
     ),
     "auth_dbname": ({"auth_dbname": "gone"}, "auth_dbname: [databases] has no 'gone'"),
 }
@@ -257,7 +257,7 @@ def test_check_warns_of_entries_that_accept_no_client(new_pooler):
     assert out.splitlines() == [
         f"{pooler.config_path}: warning: main: {text}"
         for text in (
-            "auth_query: nobody can be found by a query without the parameter $1",
+            "auth_query: no user can be found by a query without the parameter $1",
             "auth_dbname: [databases] has no 'gone'",
         )
     ]
@@ -275,7 +275,7 @@ def test_check_asks_for_the_options_of_ldap_and_the_file_of_hba(new_pooler):
     pooler.write_config()
     code, out, _ = output("--check", pooler.config_path)
     if code == 0:  # and support was built in
-        expected = "warning: auth_type ldap: nobody can log in without auth_ldap_options"
+        expected = "warning: auth_type ldap: no user can log in without auth_ldap_options"
         assert out == f"{pooler.config_path}: {expected}\n"
 
 

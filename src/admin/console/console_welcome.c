@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "admin/console/console_welcome.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "admin/console/reply.h"
+#include "base/compat.h"
 #include "model/registry.h"
 #include "wire/writer.h"
-
-/* `1.25.2/bouncer`, made from `PgBouncer 1.25.2 (...)`. */
-static void report_version(struct buffer *out, const char *version)
-{
-	char text[32];
-	const char *number = version + strcspn(version, "0123456789");
-	const size_t length = strcspn(number, " ");
-
-	snprintf(text, sizeof(text), "%.*s/bouncer", (int)length, number);
-	writer_parameter_status(out, "server_version", text);
-}
 
 void console_welcome_write(const struct client_link *client, struct buffer *out)
 {
@@ -25,7 +12,7 @@ void console_welcome_write(const struct client_link *client, struct buffer *out)
 	const char *notice = registry->process->settings->login_notify_message;
 
 	writer_authentication(out, AUTH_OK, NULL, 0);
-	report_version(out, registry->process->version);
+	writer_parameter_status(out, "server_version", COMPAT_VERSION "/bouncer");
 	writer_parameter_status(out, "client_encoding", "UTF8");
 	writer_parameter_status(out, "server_encoding", "UTF8");
 	writer_parameter_status(out, "DateStyle", "ISO");

@@ -13,6 +13,7 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "admin/metrics/metrics.h"
+#include "base/compat.h"
 #include "net/dns_zones.h"
 #include "net/tls_context.h"
 
@@ -92,7 +93,7 @@ static void collect_build(struct metric_samples *samples, const struct metric_co
 	(void)context;
 	(void)detail;
 	metric_samples_label(samples, "version", PACKAGE_VERSION);
-	metric_samples_label(samples, "compat", "1.25.2");
+	metric_samples_label(samples, "compat", COMPAT_VERSION);
 	metric_samples_label(samples, "libevent", event_get_version());
 	metric_samples_label(samples, "openssl", OpenSSL_version(OPENSSL_VERSION_STRING));
 	metric_samples_label(samples, "cares", ares_version(NULL));

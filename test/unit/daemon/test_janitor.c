@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The stats period: what its line says, and what it leaves for averages and latencies. */
+/* The end of a stats period: its log line, and the snapshots for averages and latencies. */
 #include "daemon/janitor.h"
 #include "support/fakes/fake_pool.h"
 
@@ -34,7 +34,7 @@ static void pass(unsigned seconds)
 	fake_advance(seconds * USEC_PER_SEC);
 }
 
-/* What happened in a period whose averages are easily told. */
+/* The traffic of a period with round averages. */
 static void add_traffic(void)
 {
 	const struct totals traffic = {
@@ -51,14 +51,14 @@ static void add_traffic(void)
 	totals_add(&pool->stats.current, &traffic);
 }
 
-static void test_the_line_tells_the_averages_of_exactly_one_period(void **state)
+static void test_line_has_the_averages_of_exactly_one_period(void **state)
 {
 	(void)state;
 	add_traffic();
 	pass(11);
 	assert_int_equal(fake_log_count("stats: "), 1);
 	assert_true(fake_logged(" xact 70 us, query 30 us, wait 5 us"));
-	/* Nothing more has happened, so the next one tells of nothing. */
+	/* The next period has no traffic, so its averages are 0. */
 	pass(11);
 	assert_int_equal(fake_log_count("stats: "), 2);
 	assert_true(fake_logged(
@@ -66,7 +66,7 @@ static void test_the_line_tells_the_averages_of_exactly_one_period(void **state)
 		"in 0 B/s, out 0 B/s, xact 0 us, query 0 us, wait 0 us"));
 }
 
-static void test_rates_are_counts_by_the_time_that_has_passed(void **state)
+static void test_rates_are_counts_divided_by_elapsed_time(void **state)
 {
 	(void)state;
 	start_with("stats_period = 100\n");
@@ -74,43 +74,43 @@ static void test_rates_are_counts_by_the_time_that_has_passed(void **state)
 	pool->stats.current.queries = 950;
 	pool->stats.current.received = 350;
 	pool->stats.current.sent = 705000;
-	/* A period ends with the first upkeep behind its last second: 100 s, and at most a bit. */
+	/* A period ends with the first upkeep after its last second: after a little over 100 s. */
 	pass(101);
 	assert_true(fake_logged("stats: 5 xacts/s, 9 queries/s, 0 client parses/s, "
 				"0 server parses/s, 0 binds/s, in 3 B/s, out 70"));
 }
 
-static void test_no_line_is_written_that_nobody_wants(void **state)
+static void test_without_log_stats_no_line_is_written(void **state)
 {
 	(void)state;
 	fake_set("log_stats", "0");
 	add_traffic();
 	pass(11);
 	assert_int_equal(fake_log_count("stats: "), 0);
-	/* The period ends all the same. */
+	/* The period ends nevertheless. */
 	assert_int_equal(pool->stats.newer.queries, 400);
 }
 
 static void test_snapshots_are_a_period_apart(void **state)
 {
-	const usec_t begun = loop_now(&fake_loop);
+	const usec_t start_time = loop_now(&fake_loop);
 
 	(void)state;
 	add_traffic();
 	pass(11);
 	assert_int_equal(pool->stats.newer.queries, 400);
 	assert_int_equal(pool->stats.older.queries, 0);
-	assert_int_equal(fake_registry.stats_older_at, begun);
+	assert_int_equal(fake_registry.stats_older_at, start_time);
 	add_traffic();
 	pass(11);
 	assert_int_equal(pool->stats.newer.queries, 800);
 	assert_int_equal(pool->stats.older.queries, 400);
 	assert_true(fake_registry.stats_newer_at - fake_registry.stats_older_at >=
 		10 * USEC_PER_SEC);
-	assert_true(fake_registry.stats_older_at > begun);
+	assert_true(fake_registry.stats_older_at > start_time);
 }
 
-static void test_latencies_are_those_of_two_periods(void **state)
+static void test_latencies_cover_two_periods(void **state)
 {
 	(void)state;
 	pool_open_latency(pool);
@@ -126,12 +126,11 @@ static void test_latencies_are_those_of_two_periods(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_the_line_tells_the_averages_of_exactly_one_period),
-		cmocka_unit_test_teardown(
-			test_rates_are_counts_by_the_time_that_has_passed, stop),
-		TEST(test_no_line_is_written_that_nobody_wants),
+		TEST(test_line_has_the_averages_of_exactly_one_period),
+		cmocka_unit_test_teardown(test_rates_are_counts_divided_by_elapsed_time, stop),
+		TEST(test_without_log_stats_no_line_is_written),
 		TEST(test_snapshots_are_a_period_apart),
-		TEST(test_latencies_are_those_of_two_periods),
+		TEST(test_latencies_cover_two_periods),
 	};
 
 	return cmocka_run_group_tests_name("janitor", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The command line: what is asked for, in any order, and what is refused with which words. */
+/* The command line: options in any order, and the errors of invalid ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,16 +14,16 @@
 
 enum { WORDS_MOST = 8 };
 
-static char told[1024]; /* on stderr, by the last read_line() */
+static char error_output[1024]; /* written to stderr by the last read_line() */
 
-/* Read a command line of these words, NULL at the end; the program's name is put before them. */
-static enum options_wish read_line(struct options *options, const char *const words[])
+/* Parse a command line of the program's name and these words, which end with NULL. */
+static enum options_action read_line(struct options *options, const char *const words[])
 {
 	static char texts[WORDS_MOST + 1][64] = {"pgusher"}; /* the options point to them */
 	char *arguments[WORDS_MOST + 2] = {texts[0]};
 	FILE *capture = tmpfile();
 	const int before = dup(STDERR_FILENO);
-	enum options_wish wish;
+	enum options_action action;
 	int count = 1;
 	size_t length;
 
@@ -34,20 +34,20 @@ static enum options_wish read_line(struct options *options, const char *const wo
 	}
 	assert_non_null(capture);
 	dup2(fileno(capture), STDERR_FILENO);
-	wish = options_read(count, arguments, options);
+	action = options_read(count, arguments, options);
 	fflush(stderr);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	rewind(capture);
-	length = fread(told, 1, sizeof(told) - 1, capture);
-	told[length] = '\0';
+	length = fread(error_output, 1, sizeof(error_output) - 1, capture);
+	error_output[length] = '\0';
 	fclose(capture);
-	return wish;
+	return action;
 }
 
 #define READ(options, ...) read_line(options, (const char *const[]){__VA_ARGS__, NULL})
 
-static void test_file_alone_means_run(void **state)
+static void test_file_alone_runs_the_daemon(void **state)
 {
 	struct options options;
 
@@ -58,7 +58,7 @@ static void test_file_alone_means_run(void **state)
 	assert_null(options.user);
 	assert_false(options.background || options.quiet || options.reboot);
 	assert_int_equal(options.verbose, 0);
-	assert_string_equal(told, "");
+	assert_string_equal(error_output, "");
 }
 
 static void test_short_options(void **state)
@@ -99,17 +99,17 @@ static void test_order_is_free(void **state)
 	assert_false(options.quiet);
 }
 
-static void test_check_wants_a_file(void **state)
+static void test_check_needs_a_file(void **state)
 {
 	struct options options;
 
 	(void)state;
 	assert_int_equal(READ(&options, "--check", "x.ini"), OPTIONS_CHECK);
 	assert_string_equal(options.config, "x.ini");
-	assert_int_equal(READ(&options, "--check"), OPTIONS_WRONG);
+	assert_int_equal(READ(&options, "--check"), OPTIONS_INVALID);
 }
 
-static void test_help_and_version_want_no_file(void **state)
+static void test_help_and_version_need_no_file(void **state)
 {
 	struct options options;
 
@@ -127,10 +127,10 @@ static void test_no_file_or_two_are_refused(void **state)
 	struct options options;
 
 	(void)state;
-	assert_int_equal(READ(&options, "-d"), OPTIONS_WRONG);
-	assert_string_equal(told, refusal);
-	assert_int_equal(READ(&options, "a.ini", "b.ini"), OPTIONS_WRONG);
-	assert_string_equal(told, refusal);
+	assert_int_equal(READ(&options, "-d"), OPTIONS_INVALID);
+	assert_string_equal(error_output, refusal);
+	assert_int_equal(READ(&options, "a.ini", "b.ini"), OPTIONS_INVALID);
+	assert_string_equal(error_output, refusal);
 }
 
 static void test_unknown_option_is_refused_by_name(void **state)
@@ -138,23 +138,23 @@ static void test_unknown_option_is_refused_by_name(void **state)
 	struct options options;
 
 	(void)state;
-	assert_int_equal(READ(&options, "-x", "x.ini"), OPTIONS_WRONG);
-	assert_non_null(strstr(told, "'x'"));
-	assert_non_null(strstr(told, "Try \"pgusher --help\" for more information.\n"));
-	assert_int_equal(READ(&options, "--nonsense", "x.ini"), OPTIONS_WRONG);
-	assert_non_null(strstr(told, "nonsense"));
-	assert_int_equal(READ(&options, "x.ini", "-u"), OPTIONS_WRONG);
+	assert_int_equal(READ(&options, "-x", "x.ini"), OPTIONS_INVALID);
+	assert_non_null(strstr(error_output, "'x'"));
+	assert_non_null(strstr(error_output, "Try \"pgusher --help\" for more information.\n"));
+	assert_int_equal(READ(&options, "--nonsense", "x.ini"), OPTIONS_INVALID);
+	assert_non_null(strstr(error_output, "nonsense"));
+	assert_int_equal(READ(&options, "x.ini", "-u"), OPTIONS_INVALID);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file_alone_means_run),
+		cmocka_unit_test(test_file_alone_runs_the_daemon),
 		cmocka_unit_test(test_short_options),
 		cmocka_unit_test(test_long_options_may_be_abbreviated),
 		cmocka_unit_test(test_order_is_free),
-		cmocka_unit_test(test_check_wants_a_file),
-		cmocka_unit_test(test_help_and_version_want_no_file),
+		cmocka_unit_test(test_check_needs_a_file),
+		cmocka_unit_test(test_help_and_version_need_no_file),
 		cmocka_unit_test(test_no_file_or_two_are_refused),
 		cmocka_unit_test(test_unknown_option_is_refused_by_name),
 	};

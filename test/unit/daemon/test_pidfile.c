@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Who may start beside a pidfile, what is written to it, and who removes it. */
+/* Whether a process may start with an existing pidfile, its content, and its removal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static const char *in_use(void)
 	return text;
 }
 
-static void test_without_a_file_anybody_may_start(void **state)
+static void test_without_a_file_a_process_may_start(void **state)
 {
 	(void)state;
 	assert_true(check());
@@ -69,7 +69,7 @@ static void test_without_a_file_anybody_may_start(void **state)
 	assert_true(pidfile_check("", why, sizeof(why)));
 }
 
-static void test_file_of_a_living_process_is_in_use(void **state)
+static void test_file_of_a_running_process_is_in_use(void **state)
 {
 	char text[32];
 
@@ -78,13 +78,13 @@ static void test_file_of_a_living_process_is_in_use(void **state)
 	put(text);
 	assert_false(check());
 	assert_string_equal(why, in_use());
-	/* Somebody else's process is alive too, even if we may not send it signals. */
+	/* A process of another user runs too, although kill() fails with EPERM. */
 	put("1\n");
 	assert_false(check());
 	assert_true(exists());
 }
 
-static void test_file_of_a_process_that_is_gone_is_removed(void **state)
+static void test_stale_file_is_removed(void **state)
 {
 	const pid_t child = fork();
 	char text[32];
@@ -99,7 +99,7 @@ static void test_file_of_a_process_that_is_gone_is_removed(void **state)
 	assert_false(exists());
 }
 
-static void test_our_own_number_is_that_of_a_predecessor(void **state)
+static void test_file_with_our_own_process_id_is_stale(void **state)
 {
 	char text[32];
 
@@ -110,7 +110,7 @@ static void test_our_own_number_is_that_of_a_predecessor(void **state)
 	assert_false(exists());
 }
 
-static void test_file_that_nobody_understands_is_in_use(void **state)
+static void test_file_without_a_process_id_is_in_use(void **state)
 {
 	static const char *const texts[] = {"", "\n", "x\n", "0\n", "-1\n", "1x\n", "0x10\n",
 		"99999999999999999999\n", "4294967297\n"};
@@ -124,14 +124,14 @@ static void test_file_that_nobody_understands_is_in_use(void **state)
 	}
 }
 
-static void test_file_that_cannot_be_read_is_no_go(void **state)
+static void test_unreadable_file_is_an_error(void **state)
 {
 	(void)state;
 	assert_false(pidfile_check(folder, why, sizeof(why)));
 	assert_non_null(strstr(why, "could not open pidfile"));
 }
 
-static void test_file_holds_our_number_until_it_is_removed(void **state)
+static void test_file_holds_our_process_id_until_removed(void **state)
 {
 	struct pidfile pidfile = {0};
 	struct stat status;
@@ -154,7 +154,7 @@ static void test_file_holds_our_number_until_it_is_removed(void **state)
 	pidfile_remove(&pidfile);
 }
 
-static void test_file_that_exists_is_not_written_over(void **state)
+static void test_existing_file_is_not_overwritten(void **state)
 {
 	struct pidfile pidfile = {0};
 
@@ -166,14 +166,14 @@ static void test_file_that_exists_is_not_written_over(void **state)
 	assert_true(exists());
 }
 
-static void test_file_of_a_successor_is_left_alone(void **state)
+static void test_file_of_another_process_is_not_removed(void **state)
 {
 	struct pidfile pidfile = {0};
 	char other[160];
 
 	(void)state;
 	assert_true(pidfile_write(&pidfile, path, why, sizeof(why)));
-	/* Made before the old one goes, so that it cannot get the same number. */
+	/* A second name keeps the old inode, so that the new file cannot get the same number. */
 	snprintf(other, sizeof(other), "%s.new", path);
 	assert_int_equal(link(path, other), 0);
 	assert_int_equal(unlink(path), 0);
@@ -198,15 +198,15 @@ static void test_without_a_path_nothing_is_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_without_a_file_anybody_may_start),
-		TEST(test_file_of_a_living_process_is_in_use),
-		TEST(test_file_of_a_process_that_is_gone_is_removed),
-		TEST(test_our_own_number_is_that_of_a_predecessor),
-		TEST(test_file_that_nobody_understands_is_in_use),
-		TEST(test_file_that_cannot_be_read_is_no_go),
-		TEST(test_file_holds_our_number_until_it_is_removed),
-		TEST(test_file_that_exists_is_not_written_over),
-		TEST(test_file_of_a_successor_is_left_alone),
+		TEST(test_without_a_file_a_process_may_start),
+		TEST(test_file_of_a_running_process_is_in_use),
+		TEST(test_stale_file_is_removed),
+		TEST(test_file_with_our_own_process_id_is_stale),
+		TEST(test_file_without_a_process_id_is_in_use),
+		TEST(test_unreadable_file_is_an_error),
+		TEST(test_file_holds_our_process_id_until_removed),
+		TEST(test_existing_file_is_not_overwritten),
+		TEST(test_file_of_another_process_is_not_removed),
 		TEST(test_without_a_path_nothing_is_written),
 	};
 

@@ -12,22 +12,22 @@
 #include "wire/startup.h"
 
 enum {
-	/* What has nothing to wait for answers sooner, unless it hangs. */
-	SILENCE_SECONDS = 10,
+	/* A process that has nothing to wait for answers sooner, unless it hangs. */
+	ANSWER_SECONDS = 10,
 };
 
 static bool keep_item(struct takeover *takeover, const struct frame *frame, bool has_descriptor)
 {
 	const struct takeover_item item = {
-		.start = takeover->told.length,
+		.start = takeover->messages.length,
 		.length = frame->total,
 		.fd = has_descriptor ? takeover_take_descriptor(takeover) : -1,
 	};
 
 	if (has_descriptor && item.fd < 0)
 		return takeover_fail(
-			takeover, "the old process told of a descriptor and sent none");
-	return (buffer_append(&takeover->told, takeover->input.data, frame->total) &&
+			takeover, "the old process sent a message without its descriptor");
+	return (buffer_append(&takeover->messages, takeover->input.data, frame->total) &&
 		       buffer_append(&takeover->items, &item, sizeof(item))) ||
 		takeover_fail(takeover, "no memory for a takeover");
 }
@@ -38,31 +38,31 @@ static bool comes_with_descriptor(uint8_t kind)
 		kind == INVENTORY_SERVER;
 }
 
-/* An inventory is all CopyData, and SHOW FDS all rows: nothing else is told. */
+/* An inventory consists of CopyData only, SHOW FDS of DataRows only. */
 static bool take_item(struct takeover *takeover, const struct frame *frame)
 {
-	if (frame->type != takeover->expected || frame->total == FRAME_HEADER_SIZE)
+	if (frame->type != takeover->item_type || frame->total == FRAME_HEADER_SIZE)
 		return takeover_fail(takeover, "the old process speaks another protocol");
 	return keep_item(takeover, frame,
 		frame->type == PQ_DATA_ROW ||
 			comes_with_descriptor(takeover->input.data[FRAME_HEADER_SIZE]));
 }
 
-/* An ErrorResponse: is it that the command is not known? */
-static enum takeover_answer judge_error(struct takeover *takeover, const struct frame *frame)
+/* An ErrorResponse: UNKNOWN if the old process does not have the command, else FAILED. */
+static enum takeover_answer classify_error(struct takeover *takeover, const struct frame *frame)
 {
 	struct report report;
 
 	report_parse(frame_body(takeover->input.data), frame_body_size(frame), &report);
 	if (report.text && strncmp(report.text, "invalid command", 15) == 0)
 		return TAKEOVER_ANSWER_UNKNOWN;
-	snprintf(takeover->why, takeover->why_size, "the old process says: %s",
+	snprintf(takeover->why, takeover->why_size, "the old process answers: %s",
 		report.text ? report.text : "no");
 	return TAKEOVER_ANSWER_FAILED;
 }
 
-/* Whoever runs as another user is asked for a password. */
-static bool is_welcome(const struct buffer *input, const struct frame *frame)
+/* Without AuthenticationOk the console wants a password: the old process has another user. */
+static bool is_authenticated(const struct buffer *input, const struct frame *frame)
 {
 	struct reader reader;
 
@@ -70,7 +70,7 @@ static bool is_welcome(const struct buffer *input, const struct frame *frame)
 	return reader_int32(&reader) == AUTH_OK && !reader.failed;
 }
 
-/* Read an answer up to its ReadyForQuery, and keep what is told in it. */
+/* Read an answer up to its ReadyForQuery, and keep its items. */
 static enum takeover_answer read_answer(struct takeover *takeover)
 {
 	enum takeover_answer answer = TAKEOVER_ANSWER_DONE;
@@ -83,14 +83,14 @@ static enum takeover_answer read_answer(struct takeover *takeover)
 			return TAKEOVER_ANSWER_FAILED;
 		switch (frame.type) {
 		case PQ_ERROR_RESPONSE:
-			answer = judge_error(takeover, &frame);
+			answer = classify_error(takeover, &frame);
 			break;
 		case PQ_COPY_DATA:
 		case PQ_DATA_ROW:
 			good = take_item(takeover, &frame);
 			break;
 		case PQ_AUTHENTICATION:
-			good = is_welcome(&takeover->input, &frame);
+			good = is_authenticated(&takeover->input, &frame);
 			break;
 		default:
 			break;
@@ -115,14 +115,17 @@ enum takeover_answer takeover_ask(struct takeover *takeover, const char *sql)
 	return sent ? read_answer(takeover) : TAKEOVER_ANSWER_FAILED;
 }
 
-/* In a folder like /tmp anybody may listen, and offer listeners that get our clients' passwords. */
-static bool is_one_of_us(int socket)
+/*
+ * In a directory like /tmp any system user can listen, and pass listeners that would give that
+ * user the passwords of our clients.
+ */
+static bool is_trusted_peer(int socket)
 {
-	struct ucred who;
-	socklen_t length = sizeof(who);
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
 
-	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-		(who.uid == geteuid() || who.uid == 0);
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+		(peer.uid == geteuid() || peer.uid == 0);
 }
 
 static bool open_socket(struct takeover *takeover, const struct settings *settings)
@@ -135,12 +138,12 @@ static bool open_socket(struct takeover *takeover, const struct settings *settin
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return takeover_fail(takeover, "unix_socket_dir is too long");
 	takeover->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	takeover_set_patience(takeover, SILENCE_SECONDS * USEC_PER_SEC);
+	takeover_set_timeout(takeover, ANSWER_SECONDS * USEC_PER_SEC);
 	if (takeover->socket < 0 ||
 		connect(takeover->socket, (const struct sockaddr *)&address,
 			address_unix(&address, path)) != 0)
 		return takeover_fail(takeover, "cannot connect to the old process");
-	return is_one_of_us(takeover->socket) ||
+	return is_trusted_peer(takeover->socket) ||
 		takeover_fail(takeover, "the old process runs as another user");
 }
 
@@ -162,53 +165,55 @@ static bool log_in(struct takeover *takeover)
 	buffer_free(&message);
 	if (sent && read_answer(takeover) == TAKEOVER_ANSWER_DONE)
 		return true;
-	if (takeover->is_silent)
+	if (takeover->timed_out)
 		return false;
 	return takeover_fail(takeover, "takeover: login failed");
 }
 
-static bool ask_for_descriptors(struct takeover *takeover)
+static bool ask_pgbouncer(struct takeover *takeover)
 {
 	log_write(LEVEL_LOG, "login OK, sending SUSPEND");
-	takeover->expected = 0;
+	takeover->item_type = 0;
 	if (takeover_ask(takeover, "SUSPEND;") != TAKEOVER_ANSWER_DONE)
 		return false;
 	log_write(LEVEL_LOG, "SUSPEND finished, sending SHOW FDS");
-	takeover->expected = PQ_DATA_ROW;
+	takeover->item_type = PQ_DATA_ROW;
 	if (takeover_ask(takeover, "SHOW FDS;") != TAKEOVER_ANSWER_DONE)
 		return false;
 	log_write(LEVEL_LOG, "SHOW FDS finished");
 	return true;
 }
 
-bool takeover_converse(struct takeover *takeover, const struct settings *settings)
+bool takeover_receive_all(struct takeover *takeover, const struct settings *settings)
 {
 	char sql[32];
 
 	log_write(LEVEL_LOG, "takeover_init: launching connection");
 	if (!open_socket(takeover, settings) || !log_in(takeover))
 		return false;
-	/* Its clients have that long to come to rest; where they have for ever, so has it. */
+	/*
+	 * The old process answers when its clients have come to rest, within suspend_timeout.
+	 */
 	if (settings->suspend_timeout > 0)
-		takeover_set_patience(
-			takeover, settings->suspend_timeout + SILENCE_SECONDS * USEC_PER_SEC);
+		takeover_set_timeout(
+			takeover, settings->suspend_timeout + ANSWER_SECONDS * USEC_PER_SEC);
 	else
-		takeover_set_patience(takeover, 0);
+		takeover_set_timeout(takeover, 0);
 	snprintf(sql, sizeof(sql), "HANDOVER %d;", INVENTORY_VERSION);
-	takeover->expected = PQ_COPY_DATA;
+	takeover->item_type = PQ_COPY_DATA;
 	switch (takeover_ask(takeover, sql)) {
 	case TAKEOVER_ANSWER_DONE:
-		takeover->is_ours = true;
+		takeover->is_pgusher = true;
 		log_write(LEVEL_LOG, "HANDOVER finished");
 		break;
 	case TAKEOVER_ANSWER_UNKNOWN:
-		if (!ask_for_descriptors(takeover))
+		if (!ask_pgbouncer(takeover))
 			return false;
 		break;
 	case TAKEOVER_ANSWER_FAILED:
 		return false;
 	}
-	takeover->expected = 0;
+	takeover->item_type = 0;
 	log_write(LEVEL_LOG, "disko over, going background");
 	return true;
 }

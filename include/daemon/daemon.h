@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * All parts of the running daemon, in one object. The modules of this floor take it as their
+ * first argument; daemon/lifecycle makes the parts and takes them apart again.
+ */
+#ifndef PGUSHER_DAEMON_DAEMON_H
+#define PGUSHER_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "admin/console/actions.h"
+#include "admin/metrics/metrics.h"
+#include "daemon/janitor.h"
+#include "daemon/options.h"
+#include "daemon/pidfile.h"
+#include "daemon/signals.h"
+#include "daemon/systemd.h"
+#include "model/registry.h"
+#include "net/listener.h"
+#include "net/loop.h"
+
+struct handover;
+struct takeover;
+
+/* The parts that lifecycle_start() has made, in this order, and lifecycle_end() has to free. */
+enum daemon_made {
+	DAEMON_MADE_NOTHING,
+	DAEMON_MADE_LOOP,
+	DAEMON_MADE_REGISTRY,
+	DAEMON_MADE_LISTENERS,
+};
+
+struct daemon {
+	const struct options *options;
+	struct loop loop;
+	struct process process;
+	struct registry registry;
+	struct listeners listeners;
+	struct signals signals;
+	struct janitor janitor;
+	struct actions actions; /* functions that the console's commands call */
+	struct metrics metrics;
+	struct pidfile pidfile;
+	struct handover *handover; /* owned; to a new process; NULL: none in progress */
+	struct takeover *takeover; /* owned; from an old process; NULL: none, or completed */
+	struct systemd_sockets passed; /* sockets that the service manager passed */
+	enum daemon_made made;
+	bool handed_over; /* a new process has the listeners and all links that could be sent */
+	bool failed; /* it ends because of an error, so the exit code is not 0 */
+	bool threads_remain; /* after lifecycle_end(): a helper's thread is still running */
+};
+
+static inline struct daemon *daemon_of(struct registry *registry)
+{
+	return (struct daemon *)((char *)registry - offsetof(struct daemon, registry));
+}
+
+#endif
