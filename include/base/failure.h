@@ -5,7 +5,7 @@
  * Every reason is a row of reasons.def with PgBouncer's text, which users and tools match on.
  * The function that detects a reason makes a failure on the stack; the failure is sent and
  * logged where the connection is closed, and is never stored.
- * model/reason_facts.h hands out what else a row says.
+ * model/statistics/reason_facts.h hands out what else a row says.
  */
 #ifndef PGUSHER_BASE_FAILURE_H
 #define PGUSHER_BASE_FAILURE_H

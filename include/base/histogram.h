@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Histogram of durations, in the buckets that all our metrics share. Counts only ever grow.
- * For percentiles use model/latency, which has finer buckets.
+ * For percentiles use model/statistics/latency, which has finer buckets.
  */
 #ifndef PGUSHER_BASE_HISTOGRAM_H
 #define PGUSHER_BASE_HISTOGRAM_H

@@ -14,9 +14,9 @@
 #include "model/checked_parameters.h"
 #include "model/client_link.h"
 #include "model/database.h"
-#include "model/latency.h"
 #include "model/server_link.h"
-#include "model/stats.h"
+#include "model/statistics/latency.h"
+#include "model/statistics/stats.h"
 #include "model/user.h"
 
 struct lookup;
@@ -46,7 +46,8 @@ struct pool {
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
 	unsigned cancels_due; /* DRAINING servers that wait for a cancel connection */
-	struct client_group *groups; /* of its clients, owned: see model/client_group */
+	struct client_group
+		*groups; /* of its clients, owned: see model/statistics/client_group */
 	struct parameters *welcome; /* tracked parameters of a new session; NULL: not known */
 	struct buffer welcome_head; /* AuthenticationOk and untracked ParameterStatus */
 	/* The last welcome message that was made, and for which parameters; NULL: none yet. */

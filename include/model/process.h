@@ -59,7 +59,7 @@ struct process {
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
 	enum operation operation;
 	bool draining; /* for a takeover: clients with a server continue, the others stop */
-	bool still; /* for a takeover: no link may change any more (daemon/handover) */
+	bool still; /* for a takeover: no link may change any more (daemon/takeover/handover) */
 	struct suspension *suspension; /* SUSPENDED: see session/suspend */
 	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;

@@ -13,11 +13,11 @@
 
 #include "base/slab.h"
 #include "crypt/keyed_hash.h"
-#include "model/counters.h"
 #include "model/held.h"
 #include "model/pool.h"
 #include "model/process.h"
 #include "model/statement.h"
+#include "model/statistics/counters.h"
 #include "net/helper.h"
 #include "net/loop.h"
 #include "net/resolver.h"

@@ -19,10 +19,10 @@
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
 #define PGUSHER_MODEL_SERVER_LINK_H
 
-#include "model/labels.h"
 #include "model/link.h"
 #include "model/requests.h"
 #include "model/server_statements.h"
+#include "model/statistics/labels.h"
 #include "net/resolver.h"
 
 struct client_link;

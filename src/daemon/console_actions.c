@@ -3,9 +3,9 @@
 
 #include "admin/console/console.h"
 #include "daemon/daemon.h"
-#include "daemon/handover.h"
 #include "daemon/reload.h"
 #include "daemon/stop.h"
+#include "daemon/takeover/handover.h"
 
 static bool on_reload(struct registry *registry)
 {

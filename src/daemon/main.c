@@ -18,7 +18,7 @@
 #include "daemon/pidfile.h"
 #include "daemon/privileges.h"
 #include "daemon/process.h"
-#include "daemon/takeover.h"
+#include "daemon/takeover/takeover.h"
 #include "daemon/version.h"
 #include "session/auth/method.h"
 

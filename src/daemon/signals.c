@@ -8,9 +8,9 @@
 #include "admin/console/console.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/handover.h"
 #include "daemon/reload.h"
 #include "daemon/stop.h"
+#include "daemon/takeover/handover.h"
 #include "session/work/control.h"
 
 static void on_hangup(struct daemon *daemon)

@@ -2,9 +2,9 @@
 #include "model/client_link.h"
 
 #include "base/check.h"
-#include "model/client_group.h"
 #include "model/pool.h"
 #include "model/registry.h"
+#include "model/statistics/client_group.h"
 
 #define MAY(state) (1u << CLIENT_##state)
 

@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "config/snapshot.h"
-#include "daemon/fds_row.h"
+#include "daemon/takeover/fds_row.h"
 #include "session/rules/life.h"
 #include "session/takeover/adoption.h"
 #include "session/takeover/inventory.h"

@@ -8,8 +8,8 @@
 #define PGUSHER_SESSION_RELAY_QUERY_CLOCKS_H
 
 #include "model/client_link.h"
-#include "model/latency.h"
 #include "model/pool.h"
+#include "model/statistics/latency.h"
 
 /*
  * The client sends a message: start the clocks that do not run. The query clock starts with the

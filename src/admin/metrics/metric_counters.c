@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Metrics that count events, by closed sets of labels (model/labels). A counter of a database has a
+ * Metrics that count events, by closed sets of labels (model/statistics/labels). A counter of a database has a
  * sample once it is not 0, a counter of the process always.
  */
 #include <stdlib.h>

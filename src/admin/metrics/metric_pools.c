@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "admin/metrics/metric_sources.h"
-#include "model/client_group.h"
+#include "model/statistics/client_group.h"
 
 static void add_pool_labels(struct metric_samples *samples, const struct pool *pool)
 {

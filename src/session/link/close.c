@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/client_group.h"
 #include "model/link_walk.h"
-#include "model/reason_facts.h"
 #include "model/registry.h"
+#include "model/statistics/client_group.h"
+#include "model/statistics/reason_facts.h"
 #include "net/tls.h"
 #include "session/link/login_counts.h"
 #include "wire/writer.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/link/login_counts.h"
 
-#include "model/reason_facts.h"
 #include "model/registry.h"
+#include "model/statistics/reason_facts.h"
 #include "session/link/login.h"
 
 static struct counters *counters_for(const struct client_link *client)

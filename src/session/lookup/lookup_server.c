@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/reason_facts.h"
+#include "model/statistics/reason_facts.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/pool/pairing.h"

@@ -2,8 +2,8 @@
 /* Judges the messages of servers that run a query of our own, or none. */
 #include <string.h>
 
-#include "model/client_group.h"
 #include "model/statements_in_flight.h"
+#include "model/statistics/client_group.h"
 #include "session/lookup/lookup_server.h"
 #include "session/parameters/followed.h"
 #include "session/relay/own_query.h"

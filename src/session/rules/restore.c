@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/client_group.h"
+#include "model/statistics/client_group.h"
 #include "session/parameters/restore_query.h"
 #include "session/parameters/welcome_message.h"
 #include "session/relay/relay_rules.h"

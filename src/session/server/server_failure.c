@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/reason_facts.h"
+#include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
 #include "session/server/server_login_state.h"
 #include "wire/report.h"

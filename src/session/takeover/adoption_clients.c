@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/client_group.h"
 #include "model/statements_in_flight.h"
+#include "model/statistics/client_group.h"
 #include "session/link/client_limits.h"
 #include "session/link/login.h"
 #include "session/login/client_greeting.h"

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "model/labels.h"
+#include "model/statistics/labels.h"
 #include "wire/sqlstate.h"
 
 /* --- families ----------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/work/client_session.h"
 
-#include "model/client_group.h"
 #include "model/registry.h"
+#include "model/statistics/client_group.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/pool/return_to_pool.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Every allowed step between the states of a client, the list it leads to, and the counts there. */
-#include "model/client_group.h"
+#include "model/statistics/client_group.h"
 #include "support/fakes/fake_pool.h"
 #include "support/fakes/state_walk.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The invariants that hold between any two events: see fake_check(). */
-#include "model/client_group.h"
+#include "model/statistics/client_group.h"
 #include "session/pool/lookup.h"
 #include "support/fakes/fake_pool.h"
 

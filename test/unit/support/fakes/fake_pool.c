@@ -7,8 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "model/client_group.h"
 #include "model/link_walk.h"
+#include "model/statistics/client_group.h"
 #include "session/auth/external_auth.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/stats.h"
+#include "model/statistics/stats.h"
 
 void totals_add(struct totals *a, const struct totals *b)
 {

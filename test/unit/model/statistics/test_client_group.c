@@ -2,7 +2,7 @@
 /*
  * Clients with the same application_name are counted together; the number of groups is limited.
  */
-#include "model/client_group.h"
+#include "model/statistics/client_group.h"
 #include "support/fakes/fake_pool.h"
 
 static struct pool *pool;

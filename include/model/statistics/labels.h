@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The labels of metrics about connections: for each metric an enum and an array with its words.
- * model/counters counts by them.
+ * model/statistics/counters counts by them.
  */
-#ifndef PGUSHER_MODEL_LABELS_H
-#define PGUSHER_MODEL_LABELS_H
+#ifndef PGUSHER_MODEL_STATISTICS_LABELS_H
+#define PGUSHER_MODEL_STATISTICS_LABELS_H
 
 enum server_closing {
 	SERVER_CLOSED_LIFETIME,

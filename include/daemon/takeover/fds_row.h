@@ -2,8 +2,8 @@
 /*
  * A row of SHOW FDS of an old PgBouncer: describes one descriptor that the process sends along.
  */
-#ifndef PGUSHER_DAEMON_FDS_ROW_H
-#define PGUSHER_DAEMON_FDS_ROW_H
+#ifndef PGUSHER_DAEMON_TAKEOVER_FDS_ROW_H
+#define PGUSHER_DAEMON_TAKEOVER_FDS_ROW_H
 
 #include "session/takeover/adoption.h"
 

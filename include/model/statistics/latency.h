@@ -11,8 +11,8 @@
  * Allocated when the first query of a pool gets a server, with a fixed size: counting a sample
  * allocates nothing.
  */
-#ifndef PGUSHER_MODEL_LATENCY_H
-#define PGUSHER_MODEL_LATENCY_H
+#ifndef PGUSHER_MODEL_STATISTICS_LATENCY_H
+#define PGUSHER_MODEL_STATISTICS_LATENCY_H
 
 #include <stdint.h>
 

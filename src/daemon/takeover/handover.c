@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "daemon/handover.h"
+#include "daemon/takeover/handover.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -9,8 +9,8 @@
 #include "admin/console/console.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/handover_parts.h"
 #include "daemon/stop.h"
+#include "daemon/takeover/handover_parts.h"
 #include "net/passing.h"
 #include "session/link/close.h"
 #include "session/takeover/inventory.h"

@@ -3,10 +3,10 @@
  * Counters of events since the start of the process, for the metrics. They never decrease.
  *
  * The labels are those of model/labels. Counters of a database are freed with it; the others
- * belong to the process. model/stats counts traffic.
+ * belong to the process. model/statistics/stats counts traffic.
  */
-#ifndef PGUSHER_MODEL_COUNTERS_H
-#define PGUSHER_MODEL_COUNTERS_H
+#ifndef PGUSHER_MODEL_STATISTICS_COUNTERS_H
+#define PGUSHER_MODEL_STATISTICS_COUNTERS_H
 
 #include <stdbool.h>
 

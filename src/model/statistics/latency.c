@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/latency.h"
+#include "model/statistics/latency.h"
 
 const char *const latency_kind_names[LATENCY_KINDS] = {
 	[LATENCY_QUERY] = "query",

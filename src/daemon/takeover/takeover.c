@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "daemon/takeover.h"
+#include "daemon/takeover/takeover.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/fds_row.h"
 #include "daemon/pidfile.h"
-#include "daemon/takeover_parts.h"
+#include "daemon/takeover/fds_row.h"
+#include "daemon/takeover/takeover_parts.h"
 #include "session/takeover/adoption_statements.h"
 #include "session/takeover/inventory.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/takeover_parts.h"
+#include "daemon/takeover/takeover_parts.h"
 #include "session/takeover/inventory.h"
 #include "wire/message.h"
 #include "wire/report.h"

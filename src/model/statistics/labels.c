@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/labels.h"
+#include "model/statistics/labels.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * after CLIENT_GROUP_NAMES of them in one pool, the clients with other names share the group
  * `other`.
  */
-#ifndef PGUSHER_MODEL_CLIENT_GROUP_H
-#define PGUSHER_MODEL_CLIENT_GROUP_H
+#ifndef PGUSHER_MODEL_STATISTICS_CLIENT_GROUP_H
+#define PGUSHER_MODEL_STATISTICS_CLIENT_GROUP_H
 
 #include "model/client_link.h"
 

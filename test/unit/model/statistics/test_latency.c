@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/latency.h"
+#include "model/statistics/latency.h"
 
 static struct latency latency;
 

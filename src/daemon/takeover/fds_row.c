@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "daemon/fds_row.h"
+#include "daemon/takeover/fds_row.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
  * process that does not know that command, a PgBouncer, is asked for SUSPEND and SHOW FDS. All
  * calls block, since the new process has nothing else to do.
  */
-#ifndef PGUSHER_DAEMON_TAKEOVER_H
-#define PGUSHER_DAEMON_TAKEOVER_H
+#ifndef PGUSHER_DAEMON_TAKEOVER_TAKEOVER_H
+#define PGUSHER_DAEMON_TAKEOVER_TAKEOVER_H
 
 #include "config/settings.h"
 #include "model/registry.h"

@@ -2,8 +2,8 @@
 /* The counters of metrics: closed connections, servers that are opened, reset or unclean. */
 #include <errno.h>
 
-#include "model/counters.h"
-#include "model/reason_facts.h"
+#include "model/statistics/counters.h"
+#include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_pool.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The old process's side of an online restart. The command HANDOVER, which the new process
- * sends (daemon/takeover), makes this process send its inventory and its descriptors.
+ * sends (daemon/takeover/takeover), makes this process send its inventory and its descriptors.
  *
  *   settling > sending > sent > committed
  *   settling, sending, sent > given up: this process goes on as if nothing had happened
@@ -12,8 +12,8 @@
  * long time. Encrypted connections cannot be sent: they stay in this process until their
  * transaction ends, or shutdown_timeout is over.
  */
-#ifndef PGUSHER_DAEMON_HANDOVER_H
-#define PGUSHER_DAEMON_HANDOVER_H
+#ifndef PGUSHER_DAEMON_TAKEOVER_TAKEOVER_HANDOVER_H
+#define PGUSHER_DAEMON_TAKEOVER_TAKEOVER_HANDOVER_H
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/takeover_parts.h"
+#include "daemon/takeover/takeover_parts.h"
 
 enum {
 	/*

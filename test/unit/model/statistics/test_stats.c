@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/stats.h"
+#include "model/statistics/stats.h"
 
 static const struct totals some = {
 	.assignments = 1,

@@ -5,8 +5,8 @@
  * A query, as counted here, begins with the first message of a client and ends with the
  * ReadyForQuery after which all requests are answered.
  */
-#ifndef PGUSHER_MODEL_STATS_H
-#define PGUSHER_MODEL_STATS_H
+#ifndef PGUSHER_MODEL_STATISTICS_STATS_H
+#define PGUSHER_MODEL_STATISTICS_STATS_H
 
 #include <stdint.h>
 

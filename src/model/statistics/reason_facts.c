@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/reason_facts.h"
+#include "model/statistics/reason_facts.h"
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/client_group.h"
+#include "model/statistics/client_group.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/counters.h"
+#include "model/statistics/counters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/pool.h"
-#include "model/reason_facts.h"
 #include "model/registry.h"
+#include "model/statistics/reason_facts.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
 

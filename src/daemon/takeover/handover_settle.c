@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "daemon/handover_parts.h"
+#include "daemon/takeover/handover_parts.h"
 #include "session/takeover/inventory.h"
 #include "session/work/client_session.h"
 

@@ -3,13 +3,13 @@
  * What a reason means beyond its text: how a connection that is closed for it is counted, and
  * what it means for a server. The facts are columns of base/reasons.def, explained there.
  */
-#ifndef PGUSHER_MODEL_REASON_FACTS_H
-#define PGUSHER_MODEL_REASON_FACTS_H
+#ifndef PGUSHER_MODEL_STATISTICS_REASON_FACTS_H
+#define PGUSHER_MODEL_STATISTICS_REASON_FACTS_H
 
 #include <stdbool.h>
 
 #include "base/failure.h"
-#include "model/labels.h"
+#include "model/statistics/labels.h"
 
 /* What counts a client, or a server, that is closed. */
 enum client_closing reason_client_closed(enum reason reason);
