@@ -66,7 +66,7 @@ own_cluster() {
 }
 
 # The same for slapd, Prometheus and PgBouncer: no directory is set up, and none of them starts, unless the
-# owner says how himself.
+# owner has configured them.
 own_services() {
 	policy=/usr/sbin/policy-rc.d
 	case $missing$1 in

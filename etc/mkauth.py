@@ -4,10 +4,10 @@
 
     mkauth.py DEST CONNSTR
 
-DEST is the file, or - for standard output; CONNSTR is what psql -d takes, as a user who may read
-pg_shadow. Users without a password, and those whose password has expired, are left out. The file
-is replaced in one step, and left alone if nothing has changed, so the call is fit for cron; then
-send SIGHUP, or RELOAD. A new file can be read by its owner only.
+DEST is the file, or - for standard output; CONNSTR is what psql -d takes, for a user that may
+read pg_shadow. Users without a password or with an expired one are left out. The file is replaced
+in one step, and not touched if nothing has changed, so cron may run this; then send SIGHUP, or
+RELOAD. Only its owner can read a new file.
 """
 
 import os

@@ -95,7 +95,7 @@ def check_sizes():
 
 
 def check_headers():
-    """Headers whose guard is not their path, so that two could shut each other out."""
+    """Headers without the guard that their path demands: two headers could share a guard."""
     for path in sources("include"):
         guard = "PGUSHER_" + re.sub(r"\W", "_", "/".join(path.parts[1:])).upper()
         if not re.search(rf"^#ifndef {guard}\n#define {guard}\n", read(path), re.MULTILINE):

@@ -20,7 +20,7 @@ def rows():
 
 
 def misplaced():
-    """Rows whose file does not define the function."""
+    """Rows with a file that does not define the function."""
     for what, name, function in rows():
         if not (TOP / name).is_file():
             yield f"{what}: no file {name}"

@@ -12,8 +12,8 @@
  * long time. Encrypted connections cannot be sent: they stay in this process until their
  * transaction ends, or shutdown_timeout is over.
  */
-#ifndef PGUSHER_DAEMON_TAKEOVER_TAKEOVER_HANDOVER_H
-#define PGUSHER_DAEMON_TAKEOVER_TAKEOVER_HANDOVER_H
+#ifndef PGUSHER_DAEMON_TAKEOVER_HANDOVER_H
+#define PGUSHER_DAEMON_TAKEOVER_HANDOVER_H
 
 #include <stdbool.h>
 

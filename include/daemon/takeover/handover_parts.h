@@ -6,8 +6,8 @@
  * A link can be sent if inventory_includes() says so; encrypted links and links paired with one stay
  * in this process.
  */
-#ifndef PGUSHER_DAEMON_TAKEOVER_TAKEOVER_HANDOVER_PARTS_H
-#define PGUSHER_DAEMON_TAKEOVER_TAKEOVER_HANDOVER_PARTS_H
+#ifndef PGUSHER_DAEMON_TAKEOVER_HANDOVER_PARTS_H
+#define PGUSHER_DAEMON_TAKEOVER_HANDOVER_PARTS_H
 
 #include "model/registry.h"
 
