@@ -47,8 +47,9 @@ enum client_state {
 };
 
 /*
- * What an IDLE or PAIRED client is in the middle of, as a part of its state: it decides, before the
- * state, what the messages of the client mean (struct link_rules). client_enter() sets NONE.
+ * What an IDLE or PAIRED client is in the middle of, as a part of its state: it decides, before
+ * the state, what the messages of the client mean (struct link_rules). client_enter() sets
+ * NONE.
  */
 enum client_step {
 	CLIENT_STEP_NONE,

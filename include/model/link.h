@@ -139,8 +139,8 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
 bool link_take_parameters(struct link *link, struct parameters *set);
 
 /*
- * Change one tracked value of the link's parameters. Returns false when out of memory or when the
- * set would become too large; the link keeps its parameters then.
+ * Change one tracked value of the link's parameters. Returns false when out of memory or when
+ * the set would become too large; the link keeps its parameters then.
  */
 bool link_set_parameter(struct link *link, unsigned index, const char *value);
 

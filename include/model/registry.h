@@ -30,8 +30,8 @@ struct server_login_owner;
 LIST_HEAD(link_walk_list, link_walk);
 
 /*
- * Tables of the relay (256 struct relay_rule each) by the state, or the task or step, of the link
- * that a message comes from. A task or step without a table leaves it to the state.
+ * Tables of the relay (256 struct relay_rule each) by the state, or the task or step, of the
+ * link that a message comes from. A task or step without a table leaves it to the state.
  */
 struct link_rules {
 	const struct relay_rule *server_states[SERVER_STATES];
@@ -58,7 +58,10 @@ struct registry {
 	bool sorted; /* databases, users and pools are in order */
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct loop_task work_task;
-	/* Functions of modules above, for those below; session/rules/life sets all of these once. */
+	/*
+	 * Functions of modules above, for those below; session/rules/life sets all of these
+	 * once.
+	 */
 	loop_function *do_work; /* pool_work_run(), for work_task */
 	void (*serve)(struct pool *pool); /* pair idle servers with waiting clients */
 	const struct link_rules *rules; /* what messages mean, by the state of their sender */

@@ -60,9 +60,9 @@ enum server_list {
 };
 
 /*
- * What a server runs beside the requests of its client, as a part of its state: it decides, before
- * the state, what the messages of the server mean (struct link_rules). server_enter() sets NONE,
- * but parameters go on being set while the server is DRAINING.
+ * What a server runs beside the requests of its client, as a part of its state: it decides,
+ * before the state, what the messages of the server mean (struct link_rules). server_enter()
+ * sets NONE, but parameters go on being set while the server is DRAINING.
  */
 enum server_task {
 	SERVER_TASK_NONE,
@@ -76,7 +76,9 @@ enum server_task {
 	SERVER_TASKS,
 };
 
-/* A COPY from the client, between the server's CopyInResponse or CopyBothResponse and the end. */
+/*
+ * A COPY from the client, between the server's CopyInResponse or CopyBothResponse and the end.
+ */
 enum copy_mode { COPY_NONE, COPY_IN, COPY_BOTH };
 
 /* Protocol: "Message Flow", Extended Query: what a server does after an ErrorResponse. */

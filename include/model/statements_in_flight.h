@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the requests in flight do to prepared statements: operations are done when the server has
- * answered them, and undone when the server skips them after an error or the pair is split.
+ * What the requests in flight do to prepared statements: operations are done when the server
+ * has answered them, and undone when the server skips them after an error or the pair is split.
  *
  * It changes only what is known of the client's and the server's statements (client_statements,
  * server_statements) and of requests; it sends nothing. Protocol: "Message Flow", Pipelining.
@@ -18,7 +18,10 @@ void statements_done(struct server_link *server);
 /* The server skips requests after an error (requests.lost): undo their operations. */
 void statements_lost(struct server_link *server);
 
-/* The server's oldest request has failed: the statement of a Parse does not exist, nor its name. */
+/*
+ * The server's oldest request has failed: the statement of a Parse does not exist, nor its
+ * name.
+ */
 void statements_failed(struct server_link *server);
 
 /* Returns true if pgusher itself has to answer the server's oldest request. */
@@ -36,8 +39,8 @@ static inline bool statements_are_due(const struct server_link *server)
 void statements_forget_all(struct server_link *server, struct client_link *client);
 
 /*
- * The client has no unnamed statement from here on. A Parse of an earlier batch that is in flight
- * will not bring one back if it fails.
+ * The client has no unnamed statement from here on. A Parse of an earlier batch that is in
+ * flight will not bring one back if it fails.
  */
 void statements_forget_unnamed(struct server_link *server);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Options of TCP sockets: keepalive, timeouts, buffer sizes. TCP_NODELAY is always set. Used for
- * listening sockets (accepted connections inherit the options, tcp(7)) and for connections to
- * servers.
+ * Options of TCP sockets: keepalive, timeouts, buffer sizes. TCP_NODELAY is always set. Used
+ * for listening sockets (accepted connections inherit the options, tcp(7)) and for connections
+ * to servers.
  */
 #ifndef PGUSHER_NET_TCP_OPTIONS_H
 #define PGUSHER_NET_TCP_OPTIONS_H
@@ -11,15 +11,18 @@
 
 struct tcp_options {
 	bool keepalive;
-	/* Probes, and seconds before the first and between two; 0: the system's. Unused if !keepalive. */
+	/*
+	 * Probes, and seconds before the first and between two; 0: the system's. Unused if
+	 * !keepalive.
+	 */
 	int keepcnt, keepidle, keepintvl;
 	int user_timeout; /* milliseconds; 0: off */
 	int buffer; /* bytes of the send and of the receive buffer, each; 0: the system's */
 };
 
 /*
- * Set these options on a new TCP socket. Returns false, with errno of the first failure, when the
- * kernel refuses one; the others are set nevertheless.
+ * Set these options on a new TCP socket. Returns false, with errno of the first failure, when
+ * the kernel refuses one; the others are set nevertheless.
  */
 bool tcp_options_apply(int fd, const struct tcp_options *options);
 

@@ -9,7 +9,9 @@ enum {
 	KEY_TEXT_SIZE = BASE64_SIZE(SCRAM_KEY_SIZE),
 };
 
-/* --- Reading messages ------------------------------------------------------------------------ */
+/*
+ * --- Reading messages ------------------------------------------------------------------------
+ */
 
 struct scram_cursor scram_cursor_over(const char *message, size_t length)
 {
@@ -129,7 +131,9 @@ bool scram_read_key(struct scram_span text, uint8_t out[SCRAM_KEY_SIZE])
 	return base64_decode(text.at, text.length, out, SCRAM_KEY_SIZE) == SCRAM_KEY_SIZE;
 }
 
-/* --- Writing messages ------------------------------------------------------------------------ */
+/*
+ * --- Writing messages ------------------------------------------------------------------------
+ */
 
 void scram_append_text(struct buffer *out, const char *text)
 {

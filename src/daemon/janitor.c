@@ -55,7 +55,8 @@ static void run(struct deadline *deadline)
 	const usec_t now = loop_now(registry->loop);
 
 	/*
-	 * During SUSPEND session/work/suspend does the upkeep; during a handover nothing may change.
+	 * During SUSPEND session/work/suspend does the upkeep; during a handover nothing may
+	 * change.
 	 */
 	if (registry->process->operation != OPERATION_SUSPENDED && !registry->process->still)
 		run_upkeep(janitor, now);

@@ -127,8 +127,8 @@ static void give_name_back(
 }
 
 /*
- * What was to happen to it did not. If nothing else is in flight the server has what it has; else
- * that is decided by what is still to come.
+ * What was to happen to it did not. If nothing else is in flight the server has what it has;
+ * else that is decided by what is still to come.
  */
 static void unchange(struct server_link *server, struct server_statement *entry)
 {
@@ -169,7 +169,9 @@ void statements_forget_unnamed(struct server_link *server)
 	statements->forgotten = i;
 }
 
-/* This is the client's unnamed statement, or was before another Parse; the count is taken over. */
+/*
+ * This is the client's unnamed statement, or was before another Parse; the count is taken over.
+ */
 static void restore_unnamed(struct server_link *server, struct statement *statement)
 {
 	struct statement_operation *later =
@@ -210,7 +212,9 @@ static void undo(
 	}
 }
 
-/* Of several Parses of the unnamed statement the first says what was there before all of them. */
+/*
+ * Of several Parses of the unnamed statement the first says what was there before all of them.
+ */
 static void undo_some(struct server_link *server, uint32_t count)
 {
 	struct server_statements *statements = server->statements;

@@ -74,7 +74,9 @@ static bool reset(int fd, int fresh)
 	if (!copy_buffer_size(fd, fresh, SO_SNDBUF) || !copy_buffer_size(fd, fresh, SO_RCVBUF))
 		return false;
 #ifdef SO_BUF_LOCK
-	/* A size that was set turned off the kernel's tuning; older kernels cannot turn it on. */
+	/*
+	 * A size that was set turned off the kernel's tuning; older kernels cannot turn it on.
+	 */
 	(void)set(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
 #endif
 	return true;

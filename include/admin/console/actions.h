@@ -10,14 +10,14 @@
 
 struct actions {
 	/*
-	 * Load the configuration again. Returns false if that failed; the old configuration then
-	 * stays in force.
+	 * Load the configuration again. Returns false if that failed; the old configuration
+	 * then stays in force.
 	 */
 	bool (*reload)(struct registry *registry);
 	/*
-	 * Give a setting another value until the next reload. Returns true, without effect, for a
-	 * setting that cannot change at run time; false if the setting is unknown or the value is
-	 * not valid. `why` gets a text for the log, or "".
+	 * Give a setting another value until the next reload. Returns true, without effect, for
+	 * a setting that cannot change at run time; false if the setting is unknown or the
+	 * value is not valid. `why` gets a text for the log, or "".
 	 */
 	bool (*set)(struct registry *registry, const char *key, const char *value, char *why,
 		size_t size);
@@ -25,8 +25,8 @@ struct actions {
 	void (*shutdown)(struct registry *registry, enum shutdown_mode mode, bool now);
 	/*
 	 * Takeover: hand connections over to the process that asks on this console, and, later,
-	 * commit. Both return NULL or the text of an error. `hand_over` answers the console later;
-	 * after `commit` there is no answer.
+	 * commit. Both return NULL or the text of an error. `hand_over` answers the console
+	 * later; after `commit` there is no answer.
 	 */
 	const char *(*hand_over)(struct registry *registry, struct client_link *console);
 	const char *(*commit)(struct registry *registry, struct client_link *console);

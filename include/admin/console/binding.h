@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Parses a Bind message. Pure; admin/console/extended looks up the names. Values are only counted,
- * because commands of the console take none. Protocol: "Message Formats", Bind.
+ * Parses a Bind message. Pure; admin/console/extended looks up the names. Values are only
+ * counted, because commands of the console take none. Protocol: "Message Formats", Bind.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_BINDING_H
 #define PGUSHER_ADMIN_CONSOLE_BINDING_H
@@ -19,8 +19,8 @@ struct binding {
 bool binding_read(struct reader *reader, struct binding *out);
 
 /*
- * The binary columns, as struct result_options has them. One format applies to all columns; without
- * formats all columns are text.
+ * The binary columns, as struct result_options has them. One format applies to all columns;
+ * without formats all columns are text.
  */
 uint64_t binding_binary_columns(const struct binding *binding, unsigned columns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands of the console: a command is one row of the table in commands.c and one function.
- * admin/console/dispatch finds the row, and checks the argument and the client's right to give the
- * command, before it calls the function.
+ * The commands of the console: a command is one row of the table in commands.c and one
+ * function. admin/console/dispatch finds the row, and checks the argument and the client's
+ * right to give the command, before it calls the function.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_COMMANDS_H
 #define PGUSHER_ADMIN_CONSOLE_COMMANDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The state of one console (client->console), and what the modules of the console share: sending
- * answers, and reading only as fast as the client takes them.
+ * The state of one console (client->console), and what the modules of the console share:
+ * sending answers, and reading only as fast as the client takes them.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_CONSOLE_SESSION_H
 #define PGUSHER_ADMIN_CONSOLE_CONSOLE_SESSION_H
@@ -31,8 +31,8 @@ struct console_session {
 };
 
 /*
- * Send an answer and free the buffer's memory. If the buffer has failed an error is sent instead.
- * Returns false if the client was closed.
+ * Send an answer and free the buffer's memory. If the buffer has failed an error is sent
+ * instead. Returns false if the client was closed.
  */
 bool console_session_send(struct client_link *client, struct buffer *out);
 
@@ -43,8 +43,8 @@ bool console_session_flush(struct console_session *session);
 void console_session_schedule(struct console_session *session);
 
 /*
- * Read, or leave further commands in the kernel: while the client does not read its answers, and
- * while more commands have come than could be run.
+ * Read, or leave further commands in the kernel: while the client does not read its answers,
+ * and while more commands have come than could be run.
  */
 void console_session_read_or_pause(struct console_session *session);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a client gets when it has logged in to the console: AuthenticationOk, parameters, cancel key
- * and ReadyForQuery. Protocol: "Message Flow", Start-up.
+ * What a client gets when it has logged in to the console: AuthenticationOk, parameters, cancel
+ * key and ReadyForQuery. Protocol: "Message Flow", Start-up.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_CONSOLE_WELCOME_H
 #define PGUSHER_ADMIN_CONSOLE_CONSOLE_WELCOME_H

@@ -11,16 +11,16 @@
 #include "admin/console/commands.h"
 
 /*
- * Is the text a command, whether or not the client has the right to give it? Sets `topic` to the
- * topic of a SHOW, else to NULL. Returns false after appending the error to `out`.
+ * Is the text a command, whether or not the client has the right to give it? Sets `topic` to
+ * the topic of a SHOW, else to NULL. Returns false after appending the error to `out`.
  */
 bool dispatch_check(struct client_link *client, const char *text, const struct topic **topic,
 	struct buffer *out);
 
 /*
  * Run the command in this text and append its answer to `out`. `options` may be NULL. With
- * COMMAND_CONTINUES `show` is set to the stream of the remaining answer, which the caller frees;
- * else to NULL. The command may close the client.
+ * COMMAND_CONTINUES `show` is set to the stream of the remaining answer, which the caller
+ * frees; else to NULL. The command may close the client.
  */
 enum command_end dispatch_run(struct client_link *client, const char *text,
 	const struct result_options *options, struct buffer *out, struct show_stream **show);

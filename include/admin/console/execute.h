@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Execute: runs the command of a portal and sends as many rows of its answer as the client asks for.
- * Protocol: "Message Flow", Extended Query; "Message Formats", Execute.
+ * Execute: runs the command of a portal and sends as many rows of its answer as the client asks
+ * for. Protocol: "Message Flow", Extended Query; "Message Formats", Execute.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_EXECUTE_H
 #define PGUSHER_ADMIN_CONSOLE_EXECUTE_H

@@ -3,9 +3,9 @@
  * The extended protocol on the console: statements and portals of one client, answered as by a
  * PostgreSQL server that is never in a transaction block.
  *
- * Parse checks a command, Execute runs it; parameters are not supported. Sync drops portals. After
- * an error all messages up to the next Sync are skipped. Protocol: "Message Flow", Extended Query.
- * Answers are appended to a buffer, which admin/console/console sends.
+ * Parse checks a command, Execute runs it; parameters are not supported. Sync drops portals.
+ * After an error all messages up to the next Sync are skipped. Protocol: "Message Flow",
+ * Extended Query. Answers are appended to a buffer, which admin/console/console sends.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_EXTENDED_H
 #define PGUSHER_ADMIN_CONSOLE_EXTENDED_H
@@ -31,8 +31,8 @@ enum command_end extended_take(struct extended *extended, struct client_link *cl
 	uint8_t type, const uint8_t *body, size_t length, struct buffer *out);
 
 /*
- * Build the next slice of the rows that an Execute waits for. To be called while extended_take()
- * or this function returned COMMAND_CONTINUES.
+ * Build the next slice of the rows that an Execute waits for. To be called while
+ * extended_take() or this function returned COMMAND_CONTINUES.
  */
 enum command_end extended_continue(
 	struct extended *extended, struct client_link *client, struct buffer *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One message of the extended protocol being handled, and the errors that answer it. SQLSTATEs and
- * texts are PostgreSQL's.
+ * One message of the extended protocol being handled, and the errors that answer it. SQLSTATEs
+ * and texts are PostgreSQL's.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_EXTENDED_CALL_H
 #define PGUSHER_ADMIN_CONSOLE_EXTENDED_CALL_H
@@ -18,8 +18,8 @@ struct extended_call {
 };
 
 /*
- * Append an error to the answer and skip messages up to the next Sync. All return COMMAND_DONE, so
- * that a handler can return their result.
+ * Append an error to the answer and skip messages up to the next Sync. All return COMMAND_DONE,
+ * so that a handler can return their result.
  */
 enum command_end extended_call_fail(struct extended_call *call, const char *sqlstate,
 	const char *format, ...) __attribute__((format(printf, 3, 4)));

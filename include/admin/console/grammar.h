@@ -8,8 +8,8 @@
  *	word     :=  one or more of [0-9A-Za-z_]  |  '"' any-chars '"'   ("" is one quote)
  *	value    :=  word  |  '\'' any-chars '\''                        ('' is one quote)
  *
- * admin/console/commands gives the words their meaning; admin/show/clauses parses the clauses of a
- * SHOW.
+ * admin/console/commands gives the words their meaning; admin/show/clauses parses the clauses
+ * of a SHOW.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_GRAMMAR_H
 #define PGUSHER_ADMIN_CONSOLE_GRAMMAR_H

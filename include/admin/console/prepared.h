@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The prepared statements and portals of one console. A statement is the text of a command that was
- * checked; a portal is one run of it with the part of the answer that was not sent yet. The number
- * of both is limited, and so are the bytes of their texts.
+ * The prepared statements and portals of one console. A statement is the text of a command that
+ * was checked; a portal is one run of it with the part of the answer that was not sent yet. The
+ * number of both is limited, and so are the bytes of their texts.
  *
  * A portal keeps its text when its statement is closed.
  */
@@ -61,8 +61,8 @@ struct console_statement *prepared_find_statement(
 struct console_portal *prepared_find_portal(const struct prepared *prepared, const char *name);
 
 /*
- * Add a statement or portal under a name that is not in use. Texts are copied. Returns NULL when
- * out of memory or when a limit is reached.
+ * Add a statement or portal under a name that is not in use. Texts are copied. Returns NULL
+ * when out of memory or when a limit is reached.
  */
 struct console_statement *prepared_add_statement(struct prepared *prepared, const char *name,
 	const char *text, const struct topic *topic);

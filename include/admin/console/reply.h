@@ -2,8 +2,8 @@
 /*
  * The console's errors and notices.
  *
- * An error is appended to the client's answer and logged twice, as PgBouncer does: the bare text,
- * and as the pooler error of this client.
+ * An error is appended to the client's answer and logged twice, as PgBouncer does: the bare
+ * text, and as the pooler error of this client.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_REPLY_H
 #define PGUSHER_ADMIN_CONSOLE_REPLY_H
@@ -15,8 +15,8 @@
 #define CONSOLE_SQLSTATE "08P01"
 
 /*
- * Append an ErrorResponse of severity ERROR, after which the connection continues. A very long text
- * is cut.
+ * Append an ErrorResponse of severity ERROR, after which the connection continues. A very long
+ * text is cut.
  */
 void reply_error(struct buffer *out, const struct client_link *client, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

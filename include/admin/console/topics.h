@@ -12,8 +12,8 @@
 const struct topic *topics_find(const char *name);
 
 /*
- * Append the lines of SHOW HELP that name the topics, each preceded by a newline and a tab: those
- * that PgBouncer has (`ours` is false), or those that only pgusher has.
+ * Append the lines of SHOW HELP that name the topics, each preceded by a newline and a tab:
+ * those that PgBouncer has (`ours` is false), or those that only pgusher has.
  */
 void topics_help(struct buffer *out, bool ours);
 

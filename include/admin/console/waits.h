@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands that are answered later: PAUSE and SUSPEND when no server works for a client any more,
- * WAIT_CLOSE when all servers that were marked have been retired.
+ * Commands that are answered later: PAUSE and SUSPEND when no server works for a client any
+ * more, WAIT_CLOSE when all servers that were marked have been retired.
  *
  * Each wait is an object in process.console_waits, so that a client may send further commands
- * meanwhile. waits_look() checks the condition of every wait. A wait ends with its reason: a RESUME
- * answers a waiting PAUSE with an error. Every few seconds a notice reports to the client what the
- * command waits for; SHOW WAITS shows all waits.
+ * meanwhile. waits_look() checks the condition of every wait. A wait ends with its reason: a
+ * RESUME answers a waiting PAUSE with an error. Every few seconds a notice reports to the
+ * client what the command waits for; SHOW WAITS shows all waits.
  */
 #ifndef PGUSHER_ADMIN_CONSOLE_WAITS_H
 #define PGUSHER_ADMIN_CONSOLE_WAITS_H
@@ -29,8 +29,8 @@ struct wait_view {
 enum { WAIT_TEXT_SIZE = 256 };
 
 /*
- * Add a wait for a command that is done but for the waiting. `database` may be NULL: all databases.
- * Returns false when out of memory or when the client has too many waits.
+ * Add a wait for a command that is done but for the waiting. `database` may be NULL: all
+ * databases. Returns false when out of memory or when the client has too many waits.
  */
 bool waits_add(
 	struct client_link *client, enum wait_kind kind, const struct database *database);
@@ -43,8 +43,8 @@ typedef void wait_answered(struct client_link *client, bool failed);
 void waits_answer_to(struct client_link *client, wait_answered *answered);
 
 /*
- * Delay the answers of this client's waits (`delay`) while another answer is being sent, or send
- * those that are due. May close the client.
+ * Delay the answers of this client's waits (`delay`) while another answer is being sent, or
+ * send those that are due. May close the client.
  */
 void waits_delay(struct client_link *client, bool delay);
 

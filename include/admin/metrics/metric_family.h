@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The table of metrics. A family is a row: its name, type, unit, source of samples and help text. A
- * source collects the samples of all its families, which are neighbours in the table, at one moment.
+ * The table of metrics. A family is a row: its name, type, unit, source of samples and help
+ * text. A source collects the samples of all its families, which are neighbours in the table,
+ * at one moment.
  *
  * The order of the table is the order of the page, the most important family first: if the page
  * would become too long, families at its end are left out.

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Writes the page of metrics in pieces: the families of the table one after the other, each from
- * samples of one moment, in the text format 0.0.4 or as OpenMetrics 1.0.
+ * Writes the page of metrics in pieces: the families of the table one after the other, each
+ * from samples of one moment, in the text format 0.0.4 or as OpenMetrics 1.0.
  *
  * A family with which the page would have more than max_metric_series samples is left out as a
- * whole, so that sums over a family stay correct; pgusher_metric_series_dropped counts its samples.
+ * whole, so that sums over a family stay correct; pgusher_metric_series_dropped counts its
+ * samples.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRIC_PAGE_H
 #define PGUSHER_ADMIN_METRICS_METRIC_PAGE_H
@@ -36,8 +37,8 @@ void metric_page_begin(struct metric_page *page, enum metric_format format,
 	struct registry *registry, const struct metrics *metrics);
 
 /*
- * Continue: collect the samples of one source, or write about `lines` lines from them. Returns false
- * when the page is complete, or when out of memory (out.failed).
+ * Continue: collect the samples of one source, or write about `lines` lines from them. Returns
+ * false when the page is complete, or when out of memory (out.failed).
  */
 bool metric_page_write(struct metric_page *page, unsigned lines);
 

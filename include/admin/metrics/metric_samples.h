@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The samples of a source at one moment: rows of labels and figures, copied from the model, so that
- * a family that is written over several turns is consistent.
+ * The samples of a source at one moment: rows of labels and figures, copied from the model, so
+ * that a family that is written over several turns is consistent.
  *
- * The figures of a row are a struct of int64_t and struct histogram; all rows have the same struct.
+ * The figures of a row are a struct of int64_t and struct histogram; all rows have the same
+ * struct.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRIC_SAMPLES_H
 #define PGUSHER_ADMIN_METRICS_METRIC_SAMPLES_H
@@ -47,14 +48,15 @@ static inline bool metric_samples_failed(const struct metric_samples *samples)
 }
 
 /*
- * Add a label to the current row; it is escaped here. NULL is an empty value, a value that is not
- * UTF-8 becomes `<invalid>`.
+ * Add a label to the current row; it is escaped here. NULL is an empty value, a value that is
+ * not UTF-8 becomes `<invalid>`.
  */
 void metric_samples_label(struct metric_samples *samples, const char *name, const char *value);
 
 /*
- * Complete the current row with these figures. If altering has made its labels those of another row,
- * the figures are added to that row's. After METRIC_ALTERED_ROWS altered rows a new one is dropped.
+ * Complete the current row with these figures. If altering has made its labels those of another
+ * row, the figures are added to that row's. After METRIC_ALTERED_ROWS altered rows a new one is
+ * dropped.
  */
 void metric_samples_add(struct metric_samples *samples, const void *figures);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sources that the table of metrics names, and the figures of their rows. Sources read counters
- * that are kept up to date all the time: no source walks over clients.
+ * The sources that the table of metrics names, and the figures of their rows. Sources read
+ * counters that are kept up to date all the time: no source walks over clients.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRIC_SOURCES_H
 #define PGUSHER_ADMIN_METRICS_METRIC_SOURCES_H
@@ -13,7 +13,10 @@ struct metric_number {
 	int64_t number;
 };
 
-/* --- admin/metrics/metric_pools.c ----------------------------------------------------------------- */
+/*
+ * --- admin/metrics/metric_pools.c
+ * -----------------------------------------------------------------
+ */
 
 /* A row for each row of SHOW POOLS. */
 struct pool_figures {
@@ -43,7 +46,10 @@ struct capacity_figures {
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
 	metric_client_groups, metric_capacity, metric_hosts;
 
-/* --- admin/metrics/metric_prepared.c --------------------------------------------------------------- */
+/*
+ * --- admin/metrics/metric_prepared.c
+ * ---------------------------------------------------------------
+ */
 
 /* A row for each database in which statements were prepared. */
 struct prepared_figures {
@@ -52,7 +58,10 @@ struct prepared_figures {
 
 extern const struct metric_source metric_prepared, metric_prepared_bytes;
 
-/* --- admin/metrics/metric_process.c --------------------------------------------------------------- */
+/*
+ * --- admin/metrics/metric_process.c
+ * ---------------------------------------------------------------
+ */
 
 /* One row. */
 struct list_figures {
@@ -80,7 +89,10 @@ extern const struct metric_source metric_lists, metric_config, metric_version, m
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
 	metric_certificates, metric_dropped;
 
-/* --- admin/metrics/metric_counters.c --------------------------------------------------------------- */
+/*
+ * --- admin/metrics/metric_counters.c
+ * ---------------------------------------------------------------
+ */
 
 /* One row. */
 struct reload_figures {
@@ -94,11 +106,14 @@ extern const struct metric_source metric_errors, metric_client_rejected, metric_
 	metric_unclean_release, metric_server_errors, metric_accept_paused, metric_log_messages,
 	metric_dns_lookups, metric_dns_changes;
 
-/* --- admin/metrics/metric_times.c ------------------------------------------------------------------ */
+/*
+ * --- admin/metrics/metric_times.c
+ * ------------------------------------------------------------------
+ */
 
 /*
- * The figures are one histogram, except metric_loop_busy's. metric_queries, _transactions and _waits
- * have a row for each pool that had a query.
+ * The figures are one histogram, except metric_loop_busy's. metric_queries, _transactions and
+ * _waits have a row for each pool that had a query.
  */
 extern const struct metric_source metric_server_connects, metric_client_logins, metric_queries,
 	metric_transactions, metric_waits, metric_handshakes, metric_loop_lag, metric_loop_busy;

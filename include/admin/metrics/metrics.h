@@ -3,9 +3,10 @@
  * The HTTP endpoint: /metrics for Prometheus, /healthz and /readyz for load balancers and
  * orchestrators, and a short page with links.
  *
- * The daemon owns it. One page is written at a time, a piece in every turn of the loop; requests
- * that come meanwhile share the next page. A page stays in memory until it has been sent to its last
- * reader. There are at most METRICS_PAGES: if slow readers keep them, new requests get the newest.
+ * The daemon owns it. One page is written at a time, a piece in every turn of the loop;
+ * requests that come meanwhile share the next page. A page stays in memory until it has been
+ * sent to its last reader. There are at most METRICS_PAGES: if slow readers keep them, new
+ * requests get the newest.
  */
 #ifndef PGUSHER_ADMIN_METRICS_METRICS_H
 #define PGUSHER_ADMIN_METRICS_METRICS_H
@@ -40,15 +41,15 @@ struct metrics {
 };
 
 /*
- * Initialize; nothing is opened yet. The struct must not move while the loop exists. `passed` is a
- * socket to be used instead of the address in the settings, or -1.
+ * Initialize; nothing is opened yet. The struct must not move while the loop exists. `passed`
+ * is a socket to be used instead of the address in the settings, or -1.
  */
 void metrics_init(struct metrics *metrics, struct registry *registry,
 	const struct listeners *listeners, int passed);
 
 /*
- * Follow the settings: start to listen, listen elsewhere, or stop. Returns false and sets `why` if
- * the address cannot be used; the endpoint then listens where it did before.
+ * Follow the settings: start to listen, listen elsewhere, or stop. Returns false and sets `why`
+ * if the address cannot be used; the endpoint then listens where it did before.
  */
 bool metrics_follow(struct metrics *metrics, char *why, size_t size);
 

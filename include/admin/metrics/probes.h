@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The pages for health checks: /healthz succeeds while the event loop runs, /readyz while clients
- * are accepted; and a page with links.
+ * The pages for health checks: /healthz succeeds while the event loop runs, /readyz while
+ * clients are accepted; and a page with links.
  */
 #ifndef PGUSHER_ADMIN_METRICS_PROBES_H
 #define PGUSHER_ADMIN_METRICS_PROBES_H
@@ -11,8 +11,8 @@
 #include "net/listener.h"
 
 /*
- * The paths and status codes by which the endpoint counts its answers; any other path or code counts
- * as the last one.
+ * The paths and status codes by which the endpoint counts its answers; any other path or code
+ * counts as the last one.
  */
 enum { PROBES_PATHS = 4, PROBES_CODES = 4 };
 extern const char *const probes_paths[PROBES_PATHS];

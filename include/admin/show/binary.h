@@ -7,7 +7,10 @@
 
 #include "admin/show/result.h"
 
-/* Append the length and the binary value of a cell, given as admin/show/result renders the type. */
+/*
+ * Append the length and the binary value of a cell, given as admin/show/result renders the
+ * type.
+ */
 void binary_write(struct buffer *out, enum column_type type, const char *text, size_t length);
 
 #endif

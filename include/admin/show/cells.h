@@ -15,7 +15,10 @@ struct decimal {
 	bool negative;
 };
 
-/* Read a number like `-12.50`, which blanks may precede. Returns false if the text is no number. */
+/*
+ * Read a number like `-12.50`, which blanks may precede. Returns false if the text is no
+ * number.
+ */
 bool cells_read_decimal(const char *text, size_t length, struct decimal *out);
 
 /* Less than, equal to, or more than 0, as a is to b. */
@@ -25,8 +28,8 @@ int cells_compare_decimals(const struct decimal *a, const struct decimal *b);
 int cells_compare_texts(const char *a, size_t a_length, const char *b, size_t b_length);
 
 /*
- * SQL's LIKE: `%` matches any text, `_` any one byte, a backslash makes the next character match
- * itself only.
+ * SQL's LIKE: `%` matches any text, `_` any one byte, a backslash makes the next character
+ * match itself only.
  */
 bool cells_are_alike(const char *text, size_t length, const char *pattern);
 

@@ -10,8 +10,8 @@
  *	value   :=  one or more of [0-9A-Za-z_.+-]  |  "..."  |  '...'
  *
  * Pure; admin/show/selection applies the clauses to rows. Columns of numbers are compared as
- * numbers, other columns byte by byte; a number without quotes is compared as a number with a text
- * column too.
+ * numbers, other columns byte by byte; a number without quotes is compared as a number with a
+ * text column too.
  */
 #ifndef PGUSHER_ADMIN_SHOW_CLAUSES_H
 #define PGUSHER_ADMIN_SHOW_CLAUSES_H
@@ -64,7 +64,10 @@ struct clause_fault {
 	char text[256];
 };
 
-/* Parse clauses about these columns into `out`. Returns false and sets `fault` if they are wrong. */
+/*
+ * Parse clauses about these columns into `out`. Returns false and sets `fault` if they are
+ * wrong.
+ */
 bool clauses_parse(const char *text, const struct column *columns, unsigned column_count,
 	struct clauses *out, struct clause_fault *fault);
 

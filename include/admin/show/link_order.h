@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The order of rows in SHOW CLIENTS, SERVERS and SOCKETS: pools in the registry's order, within each
- * pool its lists of links, and last the links without a pool.
+ * The order of rows in SHOW CLIENTS, SERVERS and SOCKETS: pools in the registry's order, within
+ * each pool its lists of links, and last the links without a pool.
  *
- * For each topic there are two functions, of struct topic_walk: one lists all links in order, the
- * other returns the place of a single link in the same order; 0: the link has no row.
+ * For each topic there are two functions, of struct topic_walk: one lists all links in order,
+ * the other returns the place of a single link in the same order; 0: the link has no row.
  */
 #ifndef PGUSHER_ADMIN_SHOW_LINK_ORDER_H
 #define PGUSHER_ADMIN_SHOW_LINK_ORDER_H

@@ -2,11 +2,11 @@
 /*
  * Builds a result set: a RowDescription and DataRows, cell by cell, at the end of a buffer.
  *
- * The caller gives the cells in the order of the columns, one call each; they are rendered as text.
- * WHERE, ORDER BY, LIMIT and binary formats are applied here, so that every SHOW has them: a row
- * that is not wanted is removed as soon as it is built; rows that must be sorted are kept until the
- * end. Between two rows, and between calls of result_end_partly(), the caller may take the
- * buffer's content away. Lack of memory shows at the end (buffer.failed).
+ * The caller gives the cells in the order of the columns, one call each; they are rendered as
+ * text. WHERE, ORDER BY, LIMIT and binary formats are applied here, so that every SHOW has
+ * them: a row that is not wanted is removed as soon as it is built; rows that must be sorted
+ * are kept until the end. Between two rows, and between calls of result_end_partly(), the
+ * caller may take the buffer's content away. Lack of memory shows at the end (buffer.failed).
  * Protocol: "Message Formats".
  */
 #ifndef PGUSHER_ADMIN_SHOW_RESULT_H
@@ -74,16 +74,17 @@ void result_describe(struct buffer *out, const struct column *columns, unsigned 
 	uint64_t binary);
 
 /*
- * Build a result set: begin, rows, end. `options` may be NULL. result_end() writes rows that were kept
- * for sorting and frees what the result owns.
+ * Build a result set: begin, rows, end. `options` may be NULL. result_end() writes rows that
+ * were kept for sorting and frees what the result owns.
  */
 void result_begin(struct result *result, struct buffer *out, const struct column *columns,
 	unsigned column_count, const struct result_options *options);
 void result_end(struct result *result);
 
 /*
- * Do a part of result_end(): about `effort` comparisons' worth, which is subtracted from it. Returns
- * true when the result set is complete or memory ran out; the caller then calls result_free().
+ * Do a part of result_end(): about `effort` comparisons' worth, which is subtracted from it.
+ * Returns true when the result set is complete or memory ran out; the caller then calls
+ * result_free().
  */
 bool result_end_partly(struct result *result, unsigned *effort);
 
@@ -103,7 +104,9 @@ void result_end_row(struct result *result);
 /* A text; NULL is SQL's NULL. */
 void result_text(struct result *result, const char *text);
 
-/* A number; in an int4 column a value that does not fit becomes the largest or smallest int4. */
+/*
+ * A number; in an int4 column a value that does not fit becomes the largest or smallest int4.
+ */
 void result_number(struct result *result, int64_t number);
 
 /* A counter of 64 bits. */

@@ -27,9 +27,9 @@ bool scan_keyword(struct scan *scan, const char *keyword);
 bool scan_symbol(struct scan *scan, const char *symbol);
 
 /*
- * Take a quoted text and write it to `out` without its quotes; a doubled quote inside stands for
- * one. `out` is always terminated; a text that does not fit is cut. Returns false, and takes
- * nothing, if there is no quoted text or its closing quote is missing.
+ * Take a quoted text and write it to `out` without its quotes; a doubled quote inside stands
+ * for one. `out` is always terminated; a text that does not fit is cut. Returns false, and
+ * takes nothing, if there is no quoted text or its closing quote is missing.
  */
 bool scan_quoted(struct scan *scan, char quote, char *out, size_t size);
 

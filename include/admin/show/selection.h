@@ -17,8 +17,8 @@ struct row_bytes {
 bool selection_accepts(const struct clauses *clauses, struct row_bytes row);
 
 /*
- * Less than, equal to, or more than 0: the order of two rows by the keys of ORDER BY. NULL is the
- * largest value.
+ * Less than, equal to, or more than 0: the order of two rows by the keys of ORDER BY. NULL is
+ * the largest value.
  */
 int selection_compare(const struct clauses *clauses, const struct column *columns,
 	struct row_bytes a, struct row_bytes b);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The answer of a SHOW, built in slices over several turns of the event loop, so that traffic goes
- * on however many rows there are. Only this module knows of slices: a topic lists the objects that
- * it has rows about, and then adds the rows of one object after the other.
+ * The answer of a SHOW, built in slices over several turns of the event loop, so that traffic
+ * goes on however many rows there are. Only this module knows of slices: a topic lists the
+ * objects that it has rows about, and then adds the rows of one object after the other.
  *
- * Objects are listed first, by handle, in the order of their rows. An object may be freed, move to
- * another list or change before its rows are built: a freed object is left out, no object is shown
- * twice, and rows have the values of the moment in which they are built. Links are listed list by
- * list if they are few. Many links are listed in the order of their ids, which takes several turns,
- * and are then sorted by the place that the topic gives them.
+ * Objects are listed first, by handle, in the order of their rows. An object may be freed, move
+ * to another list or change before its rows are built: a freed object is left out, no object is
+ * shown twice, and rows have the values of the moment in which they are built. Links are listed
+ * list by list if they are few. Many links are listed in the order of their ids, which takes
+ * several turns, and are then sorted by the place that the topic gives them.
  */
 #ifndef PGUSHER_ADMIN_SHOW_SHOW_STREAM_H
 #define PGUSHER_ADMIN_SHOW_SHOW_STREAM_H
@@ -36,8 +36,8 @@ struct show_stream {
 };
 
 /*
- * The answer to this request; nothing is built yet. The request and its clauses are copied. Returns
- * NULL when out of memory.
+ * The answer to this request; nothing is built yet. The request and its clauses are copied.
+ * Returns NULL when out of memory.
  */
 struct show_stream *show_stream_new(const struct show_request *request);
 
@@ -45,8 +45,9 @@ struct show_stream *show_stream_new(const struct show_request *request);
 void show_stream_free(struct show_stream *show);
 
 /*
- * Append the next slice to `out`; it may be empty. Returns true when the answer is complete, its
- * CommandComplete included, or when memory ran out (out->failed). The caller frees the stream.
+ * Append the next slice to `out`; it may be empty. Returns true when the answer is complete,
+ * its CommandComplete included, or when memory ran out (out->failed). The caller frees the
+ * stream.
  */
 bool show_stream_continue(struct show_stream *show, struct buffer *out);
 

@@ -28,8 +28,8 @@ struct sorting {
 bool sorting_begin(struct sorting *sorting, size_t *numbers, size_t count);
 
 /*
- * Continue with at most `effort` comparisons, which are subtracted from it. Returns true when the
- * numbers are sorted.
+ * Continue with at most `effort` comparisons, which are subtracted from it. Returns true when
+ * the numbers are sorted.
  */
 bool sorting_continue(struct sorting *sorting, sorting_compare *compare, const void *context,
 	unsigned *effort);

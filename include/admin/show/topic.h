@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What SHOW can show. A topic has a name, columns, and a source of rows. A topic with few rows has
- * one function that adds all of them; a topic that may have many rows first lists the objects that
- * it has rows about and then adds the rows of one object after the other (admin/show/show_stream).
+ * What SHOW can show. A topic has a name, columns, and a source of rows. A topic with few rows
+ * has one function that adds all of them; a topic that may have many rows first lists the
+ * objects that it has rows about and then adds the rows of one object after the other
+ * (admin/show/show_stream).
  *
  * Columns, their order and their types are an interface: programs read them by position.
  */
@@ -31,19 +32,19 @@ struct show_request {
 struct topic_walk {
 	void (*begin)(struct show_stream *show); /* prepare show->state; may be NULL */
 	/*
-	 * List every object that there are rows about, with show_stream_add_object(). Rows about
-	 * things without a handle are added to the result at once.
+	 * List every object that there are rows about, with show_stream_add_object(). Rows
+	 * about things without a handle are added to the result at once.
 	 */
 	void (*list)(struct show_stream *show);
 	/*
-	 * For topics about links: instead of calling `list` when there are many links, show_stream
-	 * asks for the position of each link's row among the others, ascending; 0: the link has no
-	 * row. NULL: there are never so many objects.
+	 * For topics about links: instead of calling `list` when there are many links,
+	 * show_stream asks for the position of each link's row among the others, ascending; 0:
+	 * the link has no row. NULL: there are never so many objects.
 	 */
 	uint32_t (*place)(const struct link *link);
 	/*
-	 * Add the rows of one object, which still exists; there may be none. `kind` is the value
-	 * that it was listed with.
+	 * Add the rows of one object, which still exists; there may be none. `kind` is the
+	 * value that it was listed with.
 	 */
 	void (*add_rows)(struct show_stream *show, void *object, unsigned kind);
 	size_t state_size; /* of show->state, which these functions share */

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Functions of the handover that only daemon/takeover/handover calls: they work on the links of the
- * registry, whereas daemon/takeover/handover.c has the stages, the timer and the console.
+ * Functions of the handover that only daemon/takeover/handover calls: they work on the links of
+ * the registry, whereas daemon/takeover/handover.c has the stages, the timer and the console.
  *
- * A link can be sent if inventory_includes() says so; encrypted links and links paired with one stay
- * in this process.
+ * A link can be sent if inventory_includes() says so; encrypted links and links paired with one
+ * stay in this process.
  */
 #ifndef PGUSHER_DAEMON_TAKEOVER_HANDOVER_PARTS_H
 #define PGUSHER_DAEMON_TAKEOVER_HANDOVER_PARTS_H
 
 #include "model/registry.h"
 
-/* --- src/daemon/takeover/handover_settle.c --------------------------------------------------------- */
+/*
+ * --- src/daemon/takeover/handover_settle.c
+ * ---------------------------------------------------------
+ */
 
 /*
  * Stop clients that are bound to an encrypted server from beginning another transaction, and
@@ -20,7 +23,10 @@
  */
 bool handover_settle(struct registry *registry, usec_t waited);
 
-/* --- src/daemon/takeover/handover_links.c ---------------------------------------------------------- */
+/*
+ * --- src/daemon/takeover/handover_links.c
+ * ----------------------------------------------------------
+ */
 
 /*
  * Take all links but the console of this id out of the loop, so that nothing changes while the

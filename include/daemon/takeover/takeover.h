@@ -6,9 +6,10 @@
  *   connected > received > (in the background, all parts made) > committed
  *
  * Up to the commit every step may fail, and this process with it: the old process then goes on
- * as if nothing had happened. An old pgusher is asked for its inventory (session/takeover/inventory). A
- * process that does not know that command, a PgBouncer, is asked for SUSPEND and SHOW FDS. All
- * calls block, since the new process has nothing else to do.
+ * as if nothing had happened. An old pgusher is asked for its inventory
+ * (session/takeover/inventory). A process that does not know that command, a PgBouncer, is
+ * asked for SUSPEND and SHOW FDS. All calls block, since the new process has nothing else to
+ * do.
  */
 #ifndef PGUSHER_DAEMON_TAKEOVER_TAKEOVER_H
 #define PGUSHER_DAEMON_TAKEOVER_TAKEOVER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Shared by the sources of daemon/takeover/takeover only: the received bytes and descriptors, the
- * socket, and the commands sent to the old process. Where one of these functions fails, `why`
- * has the text.
+ * Shared by the sources of daemon/takeover/takeover only: the received bytes and descriptors,
+ * the socket, and the commands sent to the old process. Where one of these functions fails,
+ * `why` has the text.
  */
 #ifndef PGUSHER_DAEMON_TAKEOVER_TAKEOVER_PARTS_H
 #define PGUSHER_DAEMON_TAKEOVER_TAKEOVER_PARTS_H
@@ -34,7 +34,10 @@ struct takeover {
 	size_t why_size;
 };
 
-/* --- src/daemon/takeover/takeover_wire.c ----------------------------------------------------------- */
+/*
+ * --- src/daemon/takeover/takeover_wire.c
+ * -----------------------------------------------------------
+ */
 
 /*
  * Handle SIGTERM and SIGINT: the call in progress fails with an error for the log, instead of
@@ -57,7 +60,10 @@ bool takeover_next_message(struct takeover *takeover, struct frame *frame);
 /* The oldest received descriptor, which the caller owns from now on; -1: none. */
 int takeover_take_descriptor(struct takeover *takeover);
 
-/* --- src/daemon/takeover/takeover_commands.c ------------------------------------------------------- */
+/*
+ * --- src/daemon/takeover/takeover_commands.c
+ * -------------------------------------------------------
+ */
 
 enum takeover_answer { TAKEOVER_ANSWER_DONE, TAKEOVER_ANSWER_UNKNOWN, TAKEOVER_ANSWER_FAILED };
 

@@ -10,8 +10,9 @@
 #include "model/registry.h"
 
 /*
- * Make that part (pool.welcome_made) for a client that asked for these parameters. The pool keeps
- * the last one made, since most of its clients ask for the same. Returns false when out of memory.
+ * Make that part (pool.welcome_made) for a client that asked for these parameters. The pool
+ * keeps the last one made, since most of its clients ask for the same. Returns false when out
+ * of memory.
  */
 bool welcome_message_make(struct pool *pool, struct parameters *asked);
 
@@ -19,8 +20,8 @@ bool welcome_message_make(struct pool *pool, struct parameters *asked);
 void welcome_message_drop(struct pool *pool);
 
 /*
- * The value that the pool's welcome reports for this parameter, which is not tracked. Lent by the
- * pool; NULL: it reports none.
+ * The value that the pool's welcome reports for this parameter, which is not tracked. Lent by
+ * the pool; NULL: it reports none.
  */
 const char *welcome_message_value(const struct pool *pool, const char *name);
 

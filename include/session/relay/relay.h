@@ -69,8 +69,8 @@ struct relay_run {
 	uint32_t in_flight; /* of a client: requests in flight when the run began */
 	const uint8_t *batch; /* end of the run's last Sync or Query; NULL: none in this run */
 	/*
-	 * Valid if `batch` is set: start of the batch that its Sync has ended; NULL: it began with
-	 * the run or before. After a Query: as `batch`.
+	 * Valid if `batch` is set: start of the batch that its Sync has ended; NULL: it began
+	 * with the run or before. After a Query: as `batch`.
 	 */
 	const uint8_t *last_batch;
 	struct failure failure; /* valid if doomed */

@@ -294,8 +294,9 @@ static enum command_end cmd_wait_close(struct command_call *call)
 }
 
 /*
- * For the takeover by a new process of the same inventory version. For any other version HANDOVER
- * is an unknown command, as it is in PgBouncer; the new process then sends SUSPEND and SHOW FDS.
+ * For the takeover by a new process of the same inventory version. For any other version
+ * HANDOVER is an unknown command, as it is in PgBouncer; the new process then sends SUSPEND and
+ * SHOW FDS.
  */
 static enum command_end cmd_handover(struct command_call *call)
 {

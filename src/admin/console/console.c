@@ -69,7 +69,9 @@ static void run_commands(struct loop_task *task)
 	taken = run_input(session);
 	if (!session->client || session->is_over || !console_session_flush(session))
 		return;
-	/* If the client does not read, the answer continues with the next event of its socket. */
+	/*
+	 * If the client does not read, the answer continues with the next event of its socket.
+	 */
 	if (console_session_is_showing(session) &&
 		!stream_is_blocked(&session->client->link.stream))
 		console_session_schedule(session);
@@ -134,7 +136,9 @@ static void on_readable(struct client_link *client)
 	console_session_schedule(session);
 }
 
-/* Resume everything, as PgBouncer does: a cancel request interrupts a PAUSE that does not end. */
+/*
+ * Resume everything, as PgBouncer does: a cancel request interrupts a PAUSE that does not end.
+ */
 static void on_canceled(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);

@@ -53,8 +53,8 @@ static struct portion move_portion(
 }
 
 /*
- * Send the rows that Execute asked for. The rest stays in the portal for the next Execute; rows that
- * are missing are built first.
+ * Send the rows that Execute asked for. The rest stays in the portal for the next Execute; rows
+ * that are missing are built first.
  */
 static enum command_end send_portion(
 	struct extended_call *call, struct console_portal *portal, uint32_t max_rows)

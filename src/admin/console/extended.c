@@ -108,7 +108,9 @@ static enum command_end on_bind(struct extended_call *call)
 	return add_portal(call, &binding, statement);
 }
 
-/* --- Describe and Close -------------------------------------------------------------------- */
+/*
+ * --- Describe and Close --------------------------------------------------------------------
+ */
 
 /* Read the name and the kind, statement or portal, of a Describe or Close. */
 static bool read_name(struct reader *reader, char *kind, const char **name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW HELP and SHOW COMMANDS, made from the tables of topics and commands: a notice to be read,
- * and the same as rows for programs.
+ * SHOW HELP and SHOW COMMANDS, made from the tables of topics and commands: a notice to be
+ * read, and the same as rows for programs.
  */
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW WAITS, which PgBouncer does not have: what consoles and the process wait for. A command that
- * a console waits for is a row with the id of that console; a pause or shutdown that was started by
- * a signal, or by a console that has closed, is a row without an id.
+ * SHOW WAITS, which PgBouncer does not have: what consoles and the process wait for. A command
+ * that a console waits for is a row with the id of that console; a pause or shutdown that was
+ * started by a signal, or by a console that has closed, is a row without an id.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Metrics that count events, by closed sets of labels (model/statistics/labels). A counter of a database has a
- * sample once it is not 0, a counter of the process always.
+ * Metrics that count events, by closed sets of labels (model/statistics/labels). A counter of a
+ * database has a sample once it is not 0, a counter of the process always.
  */
 #include <stdlib.h>
 #include <string.h>

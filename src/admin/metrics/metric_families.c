@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The table of metrics. Families that begin with pgbouncer_ have the names and labels of PgBouncer's
- * exporter, which must not change. First come families that do not grow with the number of pools
- * and databases.
+ * The table of metrics. Families that begin with pgbouncer_ have the names and labels of
+ * PgBouncer's exporter, which must not change. First come families that do not grow with the
+ * number of pools and databases.
  */
 #include "admin/metrics/metric_family.h"
 #include "admin/metrics/metric_sources.h"

@@ -47,7 +47,9 @@ static char *digits_before(char *end, uint64_t number, unsigned least)
 	return end;
 }
 
-/* Write `.` and six digits in front of `end`, and cut zeros at the end. Returns the beginning. */
+/*
+ * Write `.` and six digits in front of `end`, and cut zeros at the end. Returns the beginning.
+ */
 static char *put_fraction(char *end, uint64_t micros)
 {
 	char *begin = digits_before(end, micros, 6);
@@ -212,8 +214,8 @@ static void next_family(struct metric_page *page)
 }
 
 /*
- * Write the HELP and TYPE lines of the family, or leave it out. The last family, which counts the
- * samples that were left out, is always written.
+ * Write the HELP and TYPE lines of the family, or leave it out. The last family, which counts
+ * the samples that were left out, is always written.
  */
 static void begin_family(struct metric_page *page)
 {

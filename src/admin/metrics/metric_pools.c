@@ -179,8 +179,8 @@ const struct metric_source metric_databases = {
 /* --- clients by application --------------------------------------------------------------- */
 
 /*
- * The clients of the group in all states that are shown by the same word; 0 if an earlier state has
- * that word, so that each word has one sample.
+ * The clients of the group in all states that are shown by the same word; 0 if an earlier state
+ * has that word, so that each word has one sample.
  */
 static unsigned count_alike(const struct client_group *group,
 	const char *const words[CLIENT_STATES], unsigned state)

@@ -127,7 +127,9 @@ static int64_t open_descriptors(void)
 	return folder.st_size;
 }
 
-/* proc(5): field 22 is the start time in ticks since boot; field 2, a name, may contain blanks. */
+/*
+ * proc(5): field 22 is the start time in ticks since boot; field 2, a name, may contain blanks.
+ */
 usec_t metric_process_start(void)
 {
 	struct timespec up;

@@ -93,8 +93,8 @@ static void add_figures(const struct metric_samples *samples, uint8_t *row, cons
 }
 
 /*
- * If a row has the same altered labels as the current row, add the figures to it: no two samples
- * of a page may have the same labels. Returns whether there was such a row.
+ * If a row has the same altered labels as the current row, add the figures to it: no two
+ * samples of a page may have the same labels. Returns whether there was such a row.
  */
 static bool was_merged(struct metric_samples *samples, const void *figures)
 {

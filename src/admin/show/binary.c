@@ -15,8 +15,8 @@ static uint64_t read_number(const char *text, size_t length)
 }
 
 /*
- * As PostgreSQL's numeric_send(): number of groups of four digits, weight of the first group, sign,
- * digits behind the decimal point, groups. Groups of zeros at the end are left out.
+ * As PostgreSQL's numeric_send(): number of groups of four digits, weight of the first group,
+ * sign, digits behind the decimal point, groups. Groups of zeros at the end are left out.
  */
 static void write_numeric(struct buffer *out, uint64_t number)
 {

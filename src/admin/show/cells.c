@@ -107,7 +107,10 @@ bool cells_are_alike(const char *text, size_t length, const char *pattern)
 	const char *const end = text + length;
 	const char *last_percent = NULL, *taken_by_it = text;
 
-	/* After a mismatch only the last `%` has to match more: earlier ones need not be tried again. */
+	/*
+	 * After a mismatch only the last `%` has to match more: earlier ones need not be tried
+	 * again.
+	 */
 	while (text < end) {
 		if (*pattern == '%') {
 			last_percent = ++pattern;

@@ -76,8 +76,8 @@ static uint32_t place(const struct link *link, unsigned list)
 }
 
 /*
- * The lists of a pool in the order in which the functions above and below list them. NO_LIST: the
- * link is in none of them.
+ * The lists of a pool in the order in which the functions above and below list them. NO_LIST:
+ * the link is in none of them.
  */
 enum { NO_LIST, CLIENTS, WAITING, WELCOMING, CANCELS_SENT, CANCELS_WAITING, LOGINS, SERVERS };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW FDS: the descriptors that another process can take over, with their facts. The rows are an
- * interface between versions and programs. A process that takes over gets the descriptors
+ * SHOW FDS: the descriptors that another process can take over, with their facts. The rows are
+ * an interface between versions and programs. A process that takes over gets the descriptors
  * themselves along with the rows: see admin/console/pass_rows.
  */
 #include "admin/show/show_stream.h"

@@ -62,8 +62,8 @@ static void add_kinds(struct result *result, const char *database, const char *u
 }
 
 /*
- * Objects are listed as: each pool of a database, to add its figures to the sum; the database, for
- * the sum's rows; each pool again, for its own rows.
+ * Objects are listed as: each pool of a database, to add its figures to the sum; the database,
+ * for the sum's rows; each pool again, for its own rows.
  */
 enum { KIND_SUMMAND, KIND_DATABASE, KIND_POOL };
 

@@ -6,9 +6,9 @@
 #include "admin/show/show_stream.h"
 
 /*
- * The counters in the order of their columns, with the names that they have as a total and as an
- * average of SHOW STATS, in STATS_TOTALS, in STATS_AVERAGES and, behind a prefix, in TOTALS. The
- * names are PgBouncer's.
+ * The counters in the order of their columns, with the names that they have as a total and as
+ * an average of SHOW STATS, in STATS_TOTALS, in STATS_AVERAGES and, behind a prefix, in TOTALS.
+ * The names are PgBouncer's.
  */
 #define COUNTERS_OF(ROW)                                                                       \
 	ROW(assignments, "total_server_assignment_count", "avg_server_assignment_count",       \
@@ -62,9 +62,13 @@ static struct totals averages(const struct registry *registry, const struct stat
 		loop_now(registry->loop) - registry->stats_older_at);
 }
 
-/* --- rows of databases ---------------------------------------------------------------------- */
+/*
+ * --- rows of databases ----------------------------------------------------------------------
+ */
 
-/* Objects are listed as: each pool of a database, to add its counters to the sum; the database. */
+/*
+ * Objects are listed as: each pool of a database, to add its counters to the sum; the database.
+ */
 enum { KIND_POOL, KIND_DATABASE };
 
 /* The sum over the pools of one database, as far as they have been added. */

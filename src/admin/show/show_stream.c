@@ -7,12 +7,14 @@
 #include "wire/writer.h"
 
 /*
- * What all answers together may spend in one turn, in comparisons of two rows, and what the rows of
- * one object cost. Measured: a turn's share takes less than a millisecond.
+ * What all answers together may spend in one turn, in comparisons of two rows, and what the
+ * rows of one object cost. Measured: a turn's share takes less than a millisecond.
  */
 enum { SLICE_EFFORT = 2048, OBJECT_EFFORT = 8, LEAST_EFFORT = 8 * OBJECT_EFFORT };
 
-/* Up to so many links are listed in one turn; to look at one may cost as much as a comparison. */
+/*
+ * Up to so many links are listed in one turn; to look at one may cost as much as a comparison.
+ */
 enum { FEW_LINKS = 512 };
 
 /* On a slow machine a slice ends after this time, at the next look at the clock. */
@@ -200,7 +202,10 @@ static void add_rows(struct show_stream *show, size_t number)
 		show->topic->walk->add_rows(show, object, listed->kind);
 }
 
-/* Has the slice enough bytes or taken enough time? The clock is read once in CLOCK_PERIOD calls. */
+/*
+ * Has the slice enough bytes or taken enough time? The clock is read once in CLOCK_PERIOD
+ * calls.
+ */
 static bool is_over(const struct show_stream *show, usec_t end, unsigned objects)
 {
 	return show->result.out->length > RESULT_SLICE_SIZE ||

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Merge sort, bottom up: merges runs of 1, 2, 4 and so on. Four numbers are the state of a pause. */
+/*
+ * Merge sort, bottom up: merges runs of 1, 2, 4 and so on. Four numbers are the state of a
+ * pause.
+ */
 #include "admin/show/sorting.h"
 
 #include <stdlib.h>
@@ -17,7 +20,9 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Move the smaller of the next numbers of the two runs. Returns false if both are at their end. */
+/*
+ * Move the smaller of the next numbers of the two runs. Returns false if both are at their end.
+ */
 static bool merge_one(struct sorting *sorting, sorting_compare *compare, const void *context)
 {
 	const size_t *from = sorting->is_swapped ? sorting->spare : sorting->numbers;

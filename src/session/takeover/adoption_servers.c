@@ -128,8 +128,8 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 
 	server->transaction_status = status;
 	/*
-	 * How much of its batch the client has sent is not in the record: assume that the Sync is
-	 * still missing (see statements/replay).
+	 * How much of its batch the client has sent is not in the record: assume that the Sync
+	 * is still missing (see statements/replay).
 	 */
 	server->batch_open = status == 0;
 	server->host = (uint16_t)record->host;
