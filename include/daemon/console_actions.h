@@ -8,7 +8,7 @@
 
 struct daemon;
 
-/* Hand these functions, and those of the console, to the registry. */
+/* Hand these functions, and those of the console, to the process. Before the registry is made. */
 void console_actions_connect(struct daemon *daemon);
 
 #endif

@@ -49,11 +49,11 @@ static void on_accept(struct registry *registry, bool accept)
 
 void console_actions_connect(struct daemon *daemon)
 {
-	struct registry *registry = &daemon->registry;
+	struct process *process = &daemon->process;
 
 	daemon->actions =
 		(struct actions){on_reload, on_set, on_shutdown, on_hand_over, on_commit};
-	registry->process->suspend = (struct suspend_hooks){on_accept, console_tick};
-	registry->process->actions = &daemon->actions;
-	registry->process->console = console_hooks;
+	process->suspend = (struct suspend_hooks){on_accept, console_tick};
+	process->actions = &daemon->actions;
+	process->console = console_hooks;
 }
