@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The version of PgBouncer whose interface this program has: settings, console, log lines,
+ * The version of PgBouncer that this program has the interface of: settings, console, log lines,
  * texts.
  */
 #ifndef PGUSHER_BASE_COMPAT_H

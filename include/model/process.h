@@ -45,7 +45,7 @@ struct suspend_hooks {
 	void (*changed)(struct registry *registry); /* all links are at rest, or it is over */
 };
 
-/* The commands whose consoles wait for their end: see admin/console/waits. */
+/* Commands that a console waits for: see admin/console/waits. */
 LIST_HEAD(console_wait_list, console_wait);
 
 struct process {

@@ -28,7 +28,7 @@ struct dns_zones {
 	struct dns_channel *channel;
 	dns_zone_function *moved;
 	struct dns_zone *by_name; /* hash table */
-	struct dns_zone_list order; /* the zone whose last query is oldest stands first */
+	struct dns_zone_list order; /* the zone with the oldest query stands first */
 	size_t count;
 	usec_t period; /* 0: no queries */
 	struct deadline due; /* of the next round */

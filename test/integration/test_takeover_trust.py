@@ -123,7 +123,7 @@ def field(tag, value):
         (wire.message("d") + END, "another protocol"),
         (b"d\xff\xff\xff\xff", "another protocol"),
         (b"d\x7f\xff\xff\xffB", "another protocol"),
-        (wire.message("d", b"B" + field(4, b"main\0")), "the old process has gone"),
+        (wire.message("d", b"B" + field(4, b"main\0")), "the old process has closed the connection"),
         (wire.message("d", b"C") + END, "sent a message without its descriptor"),
         (wire.message("d", b"L") + END, "sent a message without its descriptor"),
         (wire.message("d", b"B" + field(4, b"main\0")[:-1]) + END, "cannot rebuild"),
