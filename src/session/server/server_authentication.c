@@ -161,8 +161,10 @@ static void begin_scram(struct server_link *server, struct reader *reader)
 	login->scram_begun = scram_client_first(&login->scram, nonce, &first) == SCRAM_GOOD;
 	writer_sasl_initial(&message, mechanism, first.data, first.length);
 	buffer_free(&first);
-	if (!login->scram_begun || !link_send(&server->link, &message))
-		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+	if (login->scram_begun && link_send(&server->link, &message))
+		return;
+	buffer_free(&message);
+	server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
 static void answer_scram(struct server_link *server, const struct scram_keys *keys)
@@ -175,8 +177,10 @@ static void answer_scram(struct server_link *server, const struct scram_keys *ke
 	result = scram_client_answer(&server->login->scram, keys, &final);
 	writer_password(&message, final.data, final.length);
 	buffer_free(&final);
-	if (result != SCRAM_GOOD || !link_send(&server->link, &message))
-		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
+	if (result == SCRAM_GOOD && link_send(&server->link, &message))
+		return;
+	buffer_free(&message);
+	server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
 static struct server_link *find_login(const struct pool *pool, uint64_t id)
