@@ -88,6 +88,13 @@ enum request_error {
 	REQUEST_ERROR_UNTIL_SYNC, /* it ignores messages until a Sync, which has not been sent */
 };
 
+/* The batch of the client: its messages up to a Sync, which `kept` may have. */
+enum batch_progress {
+	BATCH_ENDED, /* its Sync was sent, or none has begun */
+	BATCH_OPEN, /* the client has begun it and not sent the Sync yet */
+	BATCH_FAILED, /* it is replayed after the server's ReadyForQuery: see statements/replay */
+};
+
 /* The cancel request of our own for a DRAINING server. */
 enum draining_cancel {
 	DRAINING_CANCEL_NONE,
@@ -133,8 +140,7 @@ struct server_link {
 	bool sync_followed; /* they set followed parameters, known from the client only */
 	bool sync_alone; /* no message of the client may be sent together with them */
 	uint8_t sync_queries; /* number of our Queries in `kept` that are to be sent first */
-	bool batch_open; /* its client has begun a batch and not sent the Sync yet */
-	bool replaying; /* a batch has failed, and is replayed after its ReadyForQuery */
+	enum batch_progress batch_progress : 8;
 	bool forgetting; /* this batch may deallocate all statements of the server */
 	bool unnamed_passing; /* it has its client's unnamed statement, which was not kept */
 	bool fresh; /* nothing was sent to it since it was paired */
@@ -196,6 +202,12 @@ void server_set_task(struct server_link *server, enum server_task task);
 static inline bool server_is_syncing(const struct server_link *server)
 {
 	return server->task >= SERVER_TASK_SYNC_ALONE && server->task <= SERVER_TASK_SYNC_ENDED;
+}
+
+/* Returns whether the client is not read because of what its server does for us. */
+static inline bool server_stops_client(const struct server_link *server)
+{
+	return server_is_syncing(server) || server->batch_progress == BATCH_FAILED;
 }
 
 /* Returns whether messages of the client were sent together with our SETs. */

@@ -50,9 +50,9 @@ void statements_undo(struct server_link *server, struct client_link *client);
 /* The pair is split: requests in flight no longer concern the client. */
 static inline void statements_unpair(struct server_link *server, struct client_link *client)
 {
-	server->replaying = server->unnamed_passing = server->forgetting = false;
+	server->unnamed_passing = server->forgetting = false;
 	server->kept_requests = 0;
-	server->batch_open = false;
+	server->batch_progress = BATCH_ENDED;
 	if (server->statements && server->statements->in_flight > 0)
 		statements_undo(server, client);
 }

@@ -35,7 +35,16 @@ static inline void query_clocks_start(struct client_link *client)
 }
 
 /* Log the durations of a query, and of a transaction if that ends too, at level debug. */
-void query_clocks_log(const struct client_link *client, bool ends_transaction, usec_t now);
+static inline void query_clocks_log(
+	const struct client_link *client, bool ends_transaction, usec_t now)
+{
+	if (client->query_start)
+		link_log(&client->link, LEVEL_DEBUG, "query time: %lld us",
+			(long long)(now - client->query_start));
+	if (ends_transaction && client->transaction_start)
+		link_log(&client->link, LEVEL_DEBUG, "transaction time: %lld us",
+			(long long)(now - client->transaction_start));
+}
 
 /* Returns the time since `start` without the wait for a server, which is counted separately. */
 static inline uint64_t query_clocks_served(

@@ -75,7 +75,7 @@ static bool has_transient_server(const struct pool *pool)
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
 		const struct server_link *server = (const struct server_link *)link;
 
-		if (server->replaying || server_has_gathered(server))
+		if (server->batch_progress == BATCH_FAILED || server_has_gathered(server))
 			return true;
 	}
 	return false;

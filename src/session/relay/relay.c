@@ -439,7 +439,7 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
-	if (run.replayable || run.batch != run.at || run.server->batch_open)
+	if (run.replayable || run.batch != run.at || run.server->batch_progress == BATCH_OPEN)
 		events_of(&run)->keep_batch(&run, data);
 	else
 		run.server->kept_requests = 0;
@@ -554,7 +554,7 @@ void relay_client_resume(struct client_link *client)
  */
 static void resume_client_if_room(struct client_link *client, const struct server_link *server)
 {
-	if (!client->ring_full || server_is_syncing(server) || server->replaying ||
+	if (!client->ring_full || server_stops_client(server) ||
 		server->requests.count > REQUESTS_MAX / 2)
 		return;
 	client->ring_full = false;

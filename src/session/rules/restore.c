@@ -103,7 +103,7 @@ static bool ends_all(struct server_link *server)
 {
 	const struct request *first = requests_first(&server->requests);
 
-	return first && server->requests.count == 1 && !server->replaying &&
+	return first && server->requests.count == 1 && server->batch_progress != BATCH_FAILED &&
 		!request_is(first, REQUEST_SWALLOW) &&
 		(first->type == PQ_QUERY || first->type == PQ_SYNC);
 }

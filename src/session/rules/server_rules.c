@@ -47,7 +47,7 @@ static inline enum verdict end_request(struct server_link *server)
 /* The failed batch is replayed: its error does not come from the client. */
 static enum verdict start_replay(struct relay_run *run, char status)
 {
-	run->server->replaying = false;
+	run->server->batch_progress = BATCH_ENDED;
 	run->server->transaction_status = status;
 	run->replay_due = true;
 	return RELAY_DROP;
@@ -70,7 +70,7 @@ static inline bool take_ready(struct relay_run *run, char status, enum verdict *
 	struct server_link *server = run->server;
 
 	*verdict = end_request(server);
-	if (server->replaying) {
+	if (server->batch_progress == BATCH_FAILED) {
 		*verdict = start_replay(run, status);
 		return false;
 	}

@@ -126,7 +126,7 @@ static bool keep_whole_batch(struct relay_run *run)
 	const size_t length = (size_t)(run->at - run->start);
 
 	if (run->in_flight > 0 || run->status != READY_IDLE || run->at != run->batch ||
-		run->last_batch || server->batch_open || run->is_replay ||
+		run->last_batch || server->batch_progress == BATCH_OPEN || run->is_replay ||
 		length > server->kept.capacity || statements_are_due(server))
 		return false;
 	memcpy(server->kept.data, run->start, length);
@@ -141,9 +141,9 @@ static void keep_piece(struct relay_run *run, const uint8_t *data)
 	struct server_link *server = run->server;
 	const bool ended = run->batch == run->at;
 	const uint8_t *from = ended ? run->last_batch : run->batch;
-	const bool goes_on = server->batch_open && from == NULL;
+	const bool goes_on = server->batch_progress == BATCH_OPEN && from == NULL;
 
-	server->batch_open = !ended;
+	server->batch_progress = ended ? BATCH_ENDED : BATCH_OPEN;
 	if (!(goes_on ? continue_batch(run, data) : begin_batch(run, from, ended)))
 		server->kept_requests = 0;
 }
@@ -257,7 +257,6 @@ static bool end_batch(struct server_link *server)
 		stream_send_bytes(&server->link.stream, sync, sizeof(sync)) == STREAM_SENT_NOT)
 		return false;
 	server->batch++;
-	server->batch_open = false;
 	return true;
 }
 
@@ -273,12 +272,12 @@ bool replay_begin(struct relay_run *run, const struct report *report)
 			run->client->statements->told = stale;
 		return false;
 	}
-	if (server->batch_open && !end_batch(server))
+	if (server->batch_progress == BATCH_OPEN && !end_batch(server))
 		return false;
 	requests_drop_until(&server->requests, PQ_SYNC);
 	statements_lost(server);
 	requests_swallow_first(&server->requests);
-	server->replaying = true;
+	server->batch_progress = BATCH_FAILED;
 	stream_pause(&run->client->link.stream);
 	return true;
 }

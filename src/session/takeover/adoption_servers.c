@@ -131,7 +131,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	 * How much of its batch the client has sent is not in the record: assume that the Sync
 	 * is still missing (see statements/replay).
 	 */
-	server->batch_open = status == 0;
+	server->batch_progress = status == 0 ? BATCH_OPEN : BATCH_ENDED;
 	server->host = (uint16_t)record->host;
 	server->replication = record->replication;
 	server->copy = copy_of(record);

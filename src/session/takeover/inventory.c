@@ -56,7 +56,7 @@ static bool is_replaying(const struct link *link)
 {
 	const struct link *server = link->kind == LINK_SERVER ? link : link->peer;
 
-	return server && ((const struct server_link *)server)->replaying;
+	return server && ((const struct server_link *)server)->batch_progress == BATCH_FAILED;
 }
 
 bool inventory_includes(const struct link *link)

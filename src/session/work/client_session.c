@@ -29,7 +29,7 @@ static void on_drained(struct stream *stream)
 	server = server_of(client->link.peer);
 	stream_resume(&server->link.stream);
 	/* The client may have been paused because of answers of our own. */
-	if (!client->ring_full && !server_is_syncing(server) && !server->replaying &&
+	if (!client->ring_full && !server_stops_client(server) &&
 		!stream_is_blocked(&server->link.stream))
 		relay_client_resume(client);
 	if (server->link.peer)

@@ -70,7 +70,7 @@ static void on_drained(struct stream *stream)
 	if (!server->link.peer)
 		return;
 	client = client_of(server->link.peer);
-	if (!client->ring_full && !server_is_syncing(server) && !server->replaying)
+	if (!client->ring_full && !server_stops_client(server))
 		stream_resume(&client->link.stream);
 	return_if_free(server);
 }

@@ -310,7 +310,7 @@ static void test_batch_begun_in_another_process_is_not_replayed(void **state)
 	assert_received(client, "2");
 	/* As session/takeover/adoption leaves it. */
 	endpoint_server(server)->kept_requests = 0;
-	assert_true(endpoint_server(server)->batch_open);
+	assert_int_equal(endpoint_server(server)->batch_progress, BATCH_OPEN);
 	send_batch();
 	assert_received(server, "BES");
 	send_stale_plan_error();

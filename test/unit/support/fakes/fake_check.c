@@ -66,7 +66,7 @@ static void check_paired_client(const struct client_link *client)
 	if (!stream_is_blocked(&client->link.stream))
 		check_pause(&client->link,
 			stream_is_blocked(&server->link.stream) || server_is_syncing(server) ||
-				client->ring_full || server->replaying);
+				client->ring_full || server->batch_progress == BATCH_FAILED);
 	check_pause_of_server(&server->link, &client->link.stream);
 }
 
