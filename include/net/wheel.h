@@ -5,7 +5,8 @@
  * Thousands of clients may each have a deadline that moves with every query. So moving one is
  * usually a store: a deadline that moves into the future stays in its old slot, and is put into
  * the right one when the old slot is due. Deadlines are embedded in their owners; the wheel
- * owns none. A deadline fires up to one slot late, never early.
+ * owns none. A deadline fires up to one slot late, never early; one that is set as exact fires in
+ * the turn after it is due. Exact ones are kept in a sorted list, so there should be few.
  */
 #ifndef PGUSHER_NET_WHEEL_H
 #define PGUSHER_NET_WHEEL_H
@@ -17,7 +18,7 @@
 
 #include "base/clock.h"
 
-enum { WHEEL_SLOTS = 512 };
+enum { WHEEL_SLOTS = 512, WHEEL_EXACT = -1 };
 
 #define WHEEL_TICK (USEC_PER_SEC / 10)
 
@@ -32,7 +33,7 @@ typedef void deadline_function(struct deadline *deadline);
 struct deadline {
 	TAILQ_ENTRY(deadline) entry;
 	usec_t due; /* 0: none */
-	int64_t tick; /* the slot that it is in; 0: none */
+	int64_t tick; /* the slot that it is in; 0: none; WHEEL_EXACT: the list of exact ones */
 	deadline_function *expire;
 };
 
@@ -41,6 +42,7 @@ TAILQ_HEAD(deadline_list, deadline);
 struct wheel {
 	struct deadline_list slots[WHEEL_SLOTS];
 	uint64_t used[WHEEL_SLOTS / 64]; /* a bit for each slot that may be non-empty */
+	struct deadline_list exact; /* the earliest first */
 	int64_t tick; /* all slots up to this one have been run */
 };
 
@@ -49,6 +51,12 @@ void wheel_init(struct wheel *wheel, usec_t now);
 
 /* Set or move a deadline; its `expire` must be set. A time of 0 is deadline_cancel(). */
 void wheel_set(struct wheel *wheel, struct deadline *deadline, usec_t due);
+
+/*
+ * As wheel_set(), but the deadline fires without the delay of up to a slot. It is removed from
+ * its slot, and with a time of 0 from the wheel. Unset it with wheel_remove().
+ */
+void wheel_set_exact(struct wheel *wheel, struct deadline *deadline, usec_t due);
 
 /* Unset the deadline but leave it in its slot, which is cheap. It must not be freed then. */
 static inline void deadline_cancel(struct deadline *deadline)

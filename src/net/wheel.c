@@ -18,6 +18,7 @@ void wheel_init(struct wheel *wheel, usec_t now)
 		TAILQ_INIT(&wheel->slots[i]);
 	for (unsigned i = 0; i < WHEEL_SLOTS / 64; i++)
 		wheel->used[i] = 0;
+	TAILQ_INIT(&wheel->exact);
 	wheel->tick = now / WHEEL_TICK;
 }
 
@@ -37,24 +38,48 @@ static void place(struct wheel *wheel, struct deadline *deadline)
 	wheel->used[slot_of(tick) / 64] |= UINT64_C(1) << (slot_of(tick) % 64);
 }
 
+/* Remove the deadline from its slot, or from the list of exact ones. */
+static void take_out(struct wheel *wheel, struct deadline *deadline)
+{
+	if (deadline->tick > 0)
+		TAILQ_REMOVE(&wheel->slots[slot_of(deadline->tick)], deadline, entry);
+	else if (deadline->tick == WHEEL_EXACT)
+		TAILQ_REMOVE(&wheel->exact, deadline, entry);
+	deadline->tick = 0;
+}
+
 void wheel_set(struct wheel *wheel, struct deadline *deadline, usec_t due)
 {
 	deadline->due = due;
 	if (due == 0)
 		return;
-	if (deadline->tick != 0) {
-		if (deadline->tick <= tick_of(due))
-			return;
-		TAILQ_REMOVE(&wheel->slots[slot_of(deadline->tick)], deadline, entry);
-	}
+	if (deadline->tick > 0 && deadline->tick <= tick_of(due))
+		return;
+	take_out(wheel, deadline);
 	place(wheel, deadline);
+}
+
+void wheel_set_exact(struct wheel *wheel, struct deadline *deadline, usec_t due)
+{
+	struct deadline *before;
+
+	take_out(wheel, deadline);
+	deadline->due = due;
+	if (due == 0)
+		return;
+	before = TAILQ_LAST(&wheel->exact, deadline_list);
+	while (before && before->due > due)
+		before = TAILQ_PREV(before, deadline_list, entry);
+	if (before)
+		TAILQ_INSERT_AFTER(&wheel->exact, before, deadline, entry);
+	else
+		TAILQ_INSERT_HEAD(&wheel->exact, deadline, entry);
+	deadline->tick = WHEEL_EXACT;
 }
 
 void wheel_remove(struct wheel *wheel, struct deadline *deadline)
 {
-	if (deadline->tick != 0)
-		TAILQ_REMOVE(&wheel->slots[slot_of(deadline->tick)], deadline, entry);
-	deadline->tick = 0;
+	take_out(wheel, deadline);
 	deadline->due = 0;
 }
 
@@ -83,10 +108,26 @@ static void run_slot(struct wheel *wheel, unsigned slot, usec_t now)
 	}
 }
 
+/* Runs at most as many as there are now, so that a function which sets its own again ends. */
+static void run_exact(struct wheel *wheel, usec_t now)
+{
+	struct deadline *deadline;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (deadline, &wheel->exact, entry)
+		count++;
+	while (count-- > 0 && (deadline = TAILQ_FIRST(&wheel->exact)) != NULL &&
+		deadline->due <= now) {
+		wheel_remove(wheel, deadline);
+		deadline->expire(deadline);
+	}
+}
+
 void wheel_run(struct wheel *wheel, usec_t now)
 {
 	const int64_t until = now / WHEEL_TICK;
 
+	run_exact(wheel, now);
 	/* After a long time without a run, one pass over all slots is enough. */
 	if (until - wheel->tick > WHEEL_SLOTS)
 		wheel->tick = until - WHEEL_SLOTS;
@@ -98,7 +139,8 @@ void wheel_run(struct wheel *wheel, usec_t now)
 	}
 }
 
-usec_t wheel_next(const struct wheel *wheel)
+/* Returns when the next slot that is used is due; 0 if none is. */
+static usec_t next_slot(const struct wheel *wheel)
 {
 	for (int64_t tick = wheel->tick + 1; tick < wheel->tick + WHEEL_SLOTS; tick++) {
 		const unsigned slot = slot_of(tick);
@@ -109,4 +151,12 @@ usec_t wheel_next(const struct wheel *wheel)
 			tick += 63 - slot % 64; /* nothing more in this word */
 	}
 	return 0;
+}
+
+usec_t wheel_next(const struct wheel *wheel)
+{
+	const struct deadline *exact = TAILQ_FIRST(&wheel->exact);
+	const usec_t slot = next_slot(wheel);
+
+	return exact && (slot == 0 || exact->due < slot) ? exact->due : slot;
 }

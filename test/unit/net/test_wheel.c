@@ -305,6 +305,45 @@ static void test_random_steps_agree_with_a_plain_list(void **state)
 	}
 }
 
+static void test_exact_deadlines_fire_in_order_without_delay(void **state)
+{
+	struct probe late = probe_of(), early = probe_of(), removed = probe_of();
+
+	(void)state;
+	wheel_set(&wheel, &late.deadline, now + USEC_PER_SEC);
+	wheel_set_exact(&wheel, &late.deadline, now + 7000);
+	wheel_set_exact(&wheel, &early.deadline, now + 5000);
+	wheel_set_exact(&wheel, &removed.deadline, now + 6000);
+	wheel_remove(&wheel, &removed.deadline);
+	assert_int_equal(wheel_next(&wheel), now + 5000);
+	run_until(START + 5000, 1000);
+	assert_int_equal(early.fired_at, START + 5000);
+	assert_int_equal(late.fired, 0);
+	assert_int_equal(wheel_next(&wheel), START + 7000);
+	run_until(START + 3 * USEC_PER_SEC, 1000);
+	assert_int_equal(late.fired_at, START + 7000);
+	assert_int_equal(late.fired, 1);
+	assert_int_equal(early.fired, 1);
+	assert_int_equal(removed.fired, 0);
+	assert_int_equal(wheel_next(&wheel), 0);
+}
+
+static void test_exact_deadline_becomes_one_of_a_slot(void **state)
+{
+	struct probe probe = probe_of();
+
+	(void)state;
+	wheel_set_exact(&wheel, &probe.deadline, now + 5000);
+	wheel_set(&wheel, &probe.deadline, now + USEC_PER_SEC);
+	assert_true(wheel_next(&wheel) >= now + USEC_PER_SEC);
+	run_until(START + 2 * USEC_PER_SEC, WHEEL_TICK / 4);
+	assert_true(probe.fired_at >= START + USEC_PER_SEC);
+	assert_int_equal(probe.fired, 1);
+	wheel_set_exact(&wheel, &probe.deadline, now + 5000);
+	wheel_set_exact(&wheel, &probe.deadline, 0);
+	assert_int_equal(wheel_next(&wheel), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +367,9 @@ int main(void)
 		cmocka_unit_test_setup(test_deadline_may_set_itself_again, set_up),
 		cmocka_unit_test_setup(test_next_is_when_the_first_slot_in_use_is_due, set_up),
 		cmocka_unit_test_setup(test_waiting_until_next_fires_all_in_time, set_up),
+		cmocka_unit_test_setup(
+			test_exact_deadlines_fire_in_order_without_delay, set_up),
+		cmocka_unit_test_setup(test_exact_deadline_becomes_one_of_a_slot, set_up),
 		cmocka_unit_test_setup(test_random_steps_agree_with_a_plain_list, set_up),
 	};
 
