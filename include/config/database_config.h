@@ -42,6 +42,7 @@ struct database_config {
 	int pool_size, min_pool_size,
 		reserve_pool_size; /* -1: inherit; 0: no limit, none, none */
 	int max_db_connections, max_db_client_connections; /* 0: inherit */
+	int pool_weight; /* of its pools; 0: 1 */
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
 	enum load_balance load_balance_hosts;
 	uint16_t port;

@@ -20,6 +20,7 @@ struct user_config {
 	/* As server user: apply to its pools. */
 	int pool_size, reserve_pool_size; /* -1: inherit; 0: no limit, none */
 	int max_user_connections; /* 0: inherit */
+	int pool_weight; /* 0: inherit */
 	usec_t query_timeout, idle_transaction_timeout, transaction_timeout; /* 0: inherit */
 
 	/* As login user: apply to its clients. */

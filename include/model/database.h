@@ -16,6 +16,7 @@
 #include <uthash.h>
 
 #include "config/snapshot.h"
+#include "model/cap.h"
 
 struct database_counters;
 struct pool;
@@ -36,7 +37,7 @@ struct database {
 	struct pool_list pools;
 	struct prepared_counts prepared;
 	struct database_counters *counters; /* owned; NULL: nothing was counted yet */
-	unsigned servers; /* connections of all its pools, in any state */
+	struct cap cap; /* of the servers of all its pools */
 	unsigned clients; /* that have asked for it, logged in or not */
 	unsigned peer_id; /* it represents this peer process (model/peer); 0: a real database */
 	bool console; /* the admin console */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Counts and limits of clients and servers, for the whole process, a database or a user. Each
+ * Counts and limits of clients, for the whole process, a database or a user. Each
  * limits_take_...() must be followed by one limits_give_...() when the connection is closed. A
- * limit of 0 or less means no limit, except for max_client_conn.
+ * limit of 0 or less means no limit, except for max_client_conn. Limits of servers are in
+ * model/cap.
  */
 #ifndef PGUSHER_MODEL_LIMITS_H
 #define PGUSHER_MODEL_LIMITS_H
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/failure.h"
+#include "model/cap.h"
 
 struct client_link;
 struct database;
@@ -19,6 +21,7 @@ struct user;
 
 struct limits {
 	unsigned clients; /* accepted sockets that are open, of clients of all kinds */
+	struct cap servers; /* max_server_connections */
 };
 
 /* Count, or uncount, the socket of a client: it was accepted, or closed. */
@@ -45,13 +48,5 @@ bool limits_take_user(struct client_link *client, struct user *user, bool exempt
  * needs it any more, and so is a database that is no longer configured.
  */
 void limits_give_client(struct client_link *client);
-
-/* Return whether the pool's database, or its user, may have one more server connection. */
-bool limits_allow_database_server(const struct pool *pool);
-bool limits_allow_user_server(const struct pool *pool);
-
-/* Count, or uncount, a server connection of the pool's database and user. */
-void limits_take_server(struct pool *pool);
-void limits_give_server(struct pool *pool);
 
 #endif

@@ -32,6 +32,10 @@ struct pool {
 	struct database *database;
 	struct user *user; /* the user that logs in to servers */
 	enum pool_mode mode; /* from the configuration: read three times a transaction */
+	uint8_t caps; /* those that have a limit: bits by enum cap_kind */
+	unsigned granted; /* min_pool_size */
+	unsigned weight; /* pool_weight */
+	struct cap_wait wait; /* its place in the queue of a cap */
 	/* The credential of the last client login that had one; a reference, or NULL. */
 	struct credential *credential;
 	struct link_list clients; /* IDLE, PAIRED, CONSOLE */
@@ -110,7 +114,10 @@ int pool_size(const struct pool *pool);
 int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 
-/* Read the pool mode again, after the configuration has changed. */
+/* Returns its pool_weight: of the [users] entry of the server user, else of the database. */
+unsigned pool_weight(const struct pool *pool);
+
+/* Read the pool mode and the caps again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);
 
 /* Return the mode of the pool; a client with replication, and its server, use session mode. */

@@ -57,6 +57,8 @@ struct registry {
 	unsigned pool_count;
 	bool sorted; /* databases, users and pools are in order */
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
+	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
+	struct pool *cap_called; /* the next of a queue, about to launch a server; or NULL */
 	struct loop_task work_task;
 	/*
 	 * Functions of modules above, for those below; session/rules/life sets all of these

@@ -19,6 +19,7 @@
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
 #define PGUSHER_MODEL_SERVER_LINK_H
 
+#include "model/cap.h"
 #include "model/link.h"
 #include "model/requests.h"
 #include "model/server_statements.h"
@@ -155,6 +156,10 @@ struct server_link {
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */
 	bool cancel_done; /* CANCELING: closed by the server, so the request has taken effect */
 	struct draining draining; /* DRAINING */
+	uint8_t in_caps; /* the caps that list it as free: see model/cap */
+	TAILQ_ENTRY(server_link) in_cap[CAPS];
+	usec_t free_since; /* when it was listed there */
+	usec_t login_time; /* duration of its login; 0: it was taken over */
 	uint16_t host; /* index of its host: see database_config_host() */
 	uint32_t cancels; /* cancel requests in flight for it */
 	uint32_t cancels_queued; /* and those that wait for a connection */

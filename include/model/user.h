@@ -23,7 +23,7 @@ struct user {
 	const char *secret; /* from the auth_file; NULL: not in it */
 	struct user_keys *keys; /* NULL until needed; a reference */
 	struct pool_list pools; /* pools that log in to servers as this user */
-	unsigned servers; /* connections of all these pools */
+	struct cap cap; /* of the servers of all these pools */
 	unsigned clients; /* that log in, or are logged in, as this user */
 	unsigned derivations; /* of keys in progress for its servers: keep the user */
 	bool forced; /* the configuration of a database names it */

@@ -53,6 +53,11 @@ static const struct entry_key keys[] = {
 	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
 		"Server connections of each pool, in place of default_pool_size; 0: no "
 		"limit; -1: use the setting."},
+	{"pool_weight", ENTRY_LIMIT, FIELD(pool_weight),
+		"Share of each pool below max_db_connections, max_user_connections and "
+		"max_server_connections, compared with other pools: one of weight 2 gets "
+		"twice the connections of one of weight 1, beyond min_pool_size. 1 by "
+		"default."},
 	{"port", ENTRY_PORT, FIELD(port),
 		"Port of the server, or of each in a list, or the number in the name of its "
 		"Unix socket. 5432 by default."},

@@ -28,6 +28,9 @@ static const struct entry_key keys[] = {
 	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
 		"Server connections of each such pool, in place of the database's and the "
 		"setting; 0: no limit; -1: use them."},
+	{"pool_weight", ENTRY_LIMIT, FIELD(pool_weight),
+		"Share of such pools below limits of server connections that pools share, "
+		"in place of the database's; 0: use it."},
 	{"query_timeout", ENTRY_TIME, FIELD(query_timeout),
 		"For clients of such pools, in place of the setting; 0: use the setting."},
 	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),

@@ -73,27 +73,3 @@ void limits_give_client(struct client_link *client)
 			registry_drop_database(link_registry(&client->link), client->database);
 	}
 }
-
-bool limits_allow_database_server(const struct pool *pool)
-{
-	return within(pool->database->servers + 1,
-		database_max_servers(pool->database, pool->registry->process->settings));
-}
-
-bool limits_allow_user_server(const struct pool *pool)
-{
-	return within(pool->user->servers + 1,
-		user_max_servers(pool->user, pool->registry->process->settings));
-}
-
-void limits_take_server(struct pool *pool)
-{
-	pool->database->servers++;
-	pool->user->servers++;
-}
-
-void limits_give_server(struct pool *pool)
-{
-	pool->database->servers--;
-	pool->user->servers--;
-}

@@ -40,6 +40,7 @@ static struct database *make_database(const struct peer_config *config)
 		return NULL;
 	memcpy(database->name, config->name, size);
 	TAILQ_INIT(&database->pools);
+	cap_init(&database->cap, CAP_DATABASE);
 	database->peer_id = config->id;
 	database->config = database->own_config = make_config(config);
 	if (database->config)
@@ -52,8 +53,10 @@ static struct user *make_user(void)
 {
 	struct user *user = calloc(1, sizeof(*user) + 1);
 
-	if (user)
-		TAILQ_INIT(&user->pools);
+	if (!user)
+		return NULL;
+	TAILQ_INIT(&user->pools);
+	cap_init(&user->cap, CAP_USER);
 	return user;
 }
 

@@ -30,6 +30,15 @@ int pool_min_size(const struct pool *pool)
 	return database_min_pool_size(pool->database, pool->registry->process->settings);
 }
 
+unsigned pool_weight(const struct pool *pool)
+{
+	const struct user_config *user = pool->user->config;
+	const int weight = user && user->pool_weight > 0 ? user->pool_weight
+							 : pool->database->config->pool_weight;
+
+	return weight > 0 ? (unsigned)weight : 1;
+}
+
 static enum pool_mode mode_of(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
@@ -46,6 +55,7 @@ static enum pool_mode mode_of(const struct pool *pool)
 void pool_reconfigure(struct pool *pool)
 {
 	pool->mode = mode_of(pool);
+	cap_configure_pool(pool);
 }
 
 const char *pool_secret(const struct pool *pool)
@@ -344,7 +354,6 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 	pool->registry = registry;
 	pool->database = database;
 	pool->user = user;
-	pool_reconfigure(pool);
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);
 	TAILQ_INIT(&pool->welcoming);
@@ -352,6 +361,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 	TAILQ_INIT(&pool->cancels);
 	for (unsigned i = 0; i < SERVER_LISTS; i++)
 		TAILQ_INIT(&pool->servers[i]);
+	pool_reconfigure(pool);
 	pool->last_used = loop_now(registry->loop);
 	TAILQ_INSERT_TAIL(&database->pools, pool, in_database);
 	TAILQ_INSERT_TAIL(&user->pools, pool, in_user);
@@ -360,6 +370,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 
 void pool_free(struct pool *pool)
 {
+	cap_forget_pool(pool);
 	TAILQ_REMOVE(&pool->database->pools, pool, in_database);
 	TAILQ_REMOVE(&pool->user->pools, pool, in_user);
 	pool_forget_welcome(pool);

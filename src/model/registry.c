@@ -61,6 +61,7 @@ static struct database *add_database(struct registry *registry, const char *name
 		return NULL;
 	memcpy(database->name, name, length + 1);
 	TAILQ_INIT(&database->pools);
+	cap_init(&database->cap, CAP_DATABASE);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_name, registry->databases, database->name, length, hash, database);
 	if (!database->by_name.tbl) { /* uthash was out of memory */
@@ -200,6 +201,7 @@ struct user *registry_open_user(struct registry *registry, const char *name)
 		return NULL;
 	memcpy(user->name, name, length + 1);
 	TAILQ_INIT(&user->pools);
+	cap_init(&user->cap, CAP_USER);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_name, registry->users, user->name, length, hash_name(registry, name), user);
 	if (!user->by_name.tbl) {
@@ -354,6 +356,7 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	loop->owner = registry;
 	TAILQ_INIT(&registry->pools);
 	TAILQ_INIT(&registry->work);
+	TAILQ_INIT(&registry->caps_due);
 	TAILQ_INIT(&registry->links);
 	TAILQ_INIT(&registry->logins);
 	slab_init(&registry->clients, "client_cache", sizeof(struct client_link));

@@ -91,6 +91,21 @@ static __attribute__((noinline)) void enter_with_task(
 			: SERVER_TASK_NONE);
 }
 
+/* The servers of these lists may be closed to make places below a cap. */
+static bool is_free_list(enum server_list list)
+{
+	return list == SERVERS_IDLE || list == SERVERS_USED;
+}
+
+static __attribute__((noinline)) void track_in_caps(
+	struct server_link *server, enum server_list list)
+{
+	if (is_free_list(list))
+		cap_server_is_free(server);
+	else
+		cap_server_is_used(server);
+}
+
 static void enter(struct server_link *server, enum server_state state, bool last)
 {
 	struct pool *pool = server->link.pool;
@@ -105,6 +120,8 @@ static void enter(struct server_link *server, enum server_state state, bool last
 		server->link.rules = pool->registry->rules->server_states[state];
 	if (old == new)
 		return;
+	if (pool->caps != 0)
+		track_in_caps(server, new);
 	TAILQ_REMOVE(&pool->servers[old], &server->link, place);
 	pool->server_count[old]--;
 	if (new == SERVERS_NOWHERE)
@@ -141,6 +158,8 @@ void server_place(struct server_link *server, enum server_state state)
 	server->link.state = (uint8_t)state;
 	server->link.pool->server_count[list]++;
 	TAILQ_INSERT_TAIL(&server->link.pool->servers[list], &server->link, place);
+	if (is_free_list(list))
+		cap_server_is_free(server);
 	set_rules(server);
 }
 

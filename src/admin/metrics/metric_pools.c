@@ -151,7 +151,7 @@ static void add_database(struct metric_samples *samples, const struct database *
 		.pool_size = database_pool_size(database, settings),
 		.reserve_pool = database_reserve_pool_size(database, settings),
 		.max_connections = database_max_servers(database, settings),
-		.current_connections = database->servers,
+		.current_connections = database->cap.servers,
 		.paused = database->paused,
 		.disabled = database->disabled,
 	};

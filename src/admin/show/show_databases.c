@@ -56,7 +56,7 @@ static void add_database(
 						       : pool_mode_name(config->pool_mode));
 	result_text(result, load_balance(database));
 	result_number(result, database_max_servers(database, settings));
-	result_number(result, database->servers);
+	result_number(result, database->cap.servers);
 	result_number(result, database_max_clients(database, settings));
 	result_number(result, database->clients);
 	result_number(result, database->paused);

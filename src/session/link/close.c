@@ -229,7 +229,7 @@ void server_close(struct server_link *server, const struct failure *why)
 		free(server->cancel_key);
 		server->cancel_key = NULL;
 	}
-	limits_give_server(pool);
+	cap_give_server(pool);
 	loop_defer(pool->registry->loop, &link->ending, free_server);
 	events->server_closed(server, state, why);
 	pool_needs_work(pool);

@@ -6,6 +6,7 @@
 #include "model/peer.h"
 #include "session/link/close.h"
 #include "session/pool/cancel_queue.h"
+#include "session/pool/caps.h"
 #include "session/pool/lookup.h"
 #include "session/server/server_login.h"
 
@@ -78,57 +79,21 @@ static void find_least_used(const struct pool *pool, struct server_link **oldest
 	}
 }
 
-static bool evict_for_database(struct database *database)
+/* Since when the client, or look-up, that has waited longest for this pool has waited. */
+static usec_t waits_since(const struct pool *pool)
 {
-	struct server_link *oldest = NULL;
-	const struct pool *pool;
+	const struct lookup *lookup = lookup_next(pool);
+	const struct link *welcoming = TAILQ_FIRST(&pool->welcoming);
+	const struct client_link *client = pool_first_waiter(pool);
+	usec_t since = loop_now(pool->registry->loop);
 
-	TAILQ_FOREACH (pool, &database->pools, in_database)
-		find_least_used(pool, &oldest);
-	if (oldest)
-		server_close_for(oldest, REASON_EVICTED);
-	return oldest != NULL;
-}
-
-static bool evict_for_user(struct user *user)
-{
-	struct server_link *oldest = NULL;
-	const struct pool *pool;
-
-	TAILQ_FOREACH (pool, &user->pools, in_user)
-		find_least_used(pool, &oldest);
-	if (oldest)
-		server_close_for(oldest, REASON_EVICTED);
-	return oldest != NULL;
-}
-
-/*
- * Returns true if max_db_connections and max_user_connections allow one more server. may_evict:
- * close idle servers until they do.
- */
-static bool limits_allow_server(struct pool *pool, bool may_evict)
-{
-	while (!limits_allow_database_server(pool)) {
-		if (!may_evict || !evict_for_database(pool->database)) {
-			log_write(LEVEL_DEBUG,
-				"launch_new_connection: database '%s' full (%u >= %d)",
-				pool->database->name, pool->database->servers,
-				database_max_servers(
-					pool->database, pool->registry->process->settings));
-			return false;
-		}
-	}
-	while (!limits_allow_user_server(pool)) {
-		if (!may_evict || !evict_for_user(pool->user)) {
-			log_write(LEVEL_DEBUG,
-				"launch_new_connection: user '%s' full (%u >= %d)",
-				pool->user->name, pool->user->servers,
-				user_max_servers(
-					pool->user, pool->registry->process->settings));
-			return false;
-		}
-	}
-	return true;
+	if (lookup && lookup->since < since)
+		since = lookup->since;
+	if (client && client->wait_start < since)
+		since = client->wait_start;
+	if (welcoming && ((const struct client_link *)welcoming)->wait_start < since)
+		since = ((const struct client_link *)welcoming)->wait_start;
+	return since;
 }
 
 static void log_reserve(const struct client_link *client)
@@ -175,7 +140,8 @@ bool launch_server(struct pool *pool, bool top_up)
 			return false;
 		}
 	}
-	if (!limits_allow_server(pool, !top_up))
+	if (!caps_allow_server(
+		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)))
 		return false;
 	if (reserve)
 		log_reserve(longest_waiter(pool));
@@ -217,7 +183,7 @@ bool launch_for_replication(struct client_link *client)
 		if (!reserve)
 			return false;
 	}
-	if (!limits_allow_server(pool, true))
+	if (!caps_allow_server(pool, CAPS_FOR_REPLICATION, client->wait_start))
 		return false;
 	if (reserve)
 		log_reserve(client);

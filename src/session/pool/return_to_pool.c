@@ -4,6 +4,7 @@
 #include "model/registry.h"
 #include "session/link/close.h"
 #include "session/pool/cancel_queue.h"
+#include "session/pool/caps.h"
 #include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
@@ -105,36 +106,23 @@ static inline void reset(struct server_link *server, const struct settings *sett
 	own_query_send(server, settings->server_reset_query);
 }
 
-/* Pools of the database that wait for a place below max_db_connections try again. */
-static inline void wake_database(const struct pool *pool, const struct settings *settings)
+/* Returns true if the server was closed, because another pool is to have its place. */
+static inline bool passes_on(struct server_link *server)
 {
-	struct database *database = pool->database;
-	struct pool *other;
-
-	if (database->config->max_db_connections <= 0 && settings->max_db_connections <= 0)
-		return;
-	TAILQ_FOREACH (other, &database->pools, in_database) {
-		if (pool_wanted_servers(other) + pool_welcoming_clients(other) > 0)
-			pool_needs_work(other);
-	}
+	return server->link.pool->caps != 0 && caps_take_back(server);
 }
 
 /* The first step after use. A server is HELD while a cancel request in flight may hit it. */
 static inline void end_use(struct server_link *server, const struct settings *settings)
 {
-	const struct pool *pool = server->link.pool;
-
 	if (server->cancels_queued > 0)
 		cancel_queue_drop(server);
-	if (retire_old(server, settings))
+	if (retire_old(server, settings) || close_unwanted(server))
 		return;
-	if (!close_unwanted(server)) {
-		if (server->cancels > 0)
-			server_enter(server, SERVER_HELD);
-		else
-			reset(server, settings);
-	}
-	wake_database(pool, settings);
+	if (server->cancels > 0)
+		server_enter(server, SERVER_HELD);
+	else if (!passes_on(server))
+		reset(server, settings);
 }
 
 /* --- from the state to the step ----------------------------------------------------------- */
@@ -150,7 +138,8 @@ void return_to_pool(struct server_link *server)
 		end_use(server, settings);
 		break;
 	case SERVER_HELD:
-		reset(server, settings);
+		if (!passes_on(server))
+			reset(server, settings);
 		break;
 	case SERVER_RESETTING:
 		server->drained = false;

@@ -94,6 +94,8 @@ void server_login_done(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
+	server->login_time = loop_now(pool->registry->loop) - server->link.connect_time;
+
 	/*
 	 * Close the server when the pool gets no welcome: no client could log in and use the
 	 * server, so further servers would be launched in vain.

@@ -32,7 +32,7 @@ struct server_link *server_login_new(struct pool *pool, const struct server_logi
 	server->login = login;
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
-	limits_take_server(pool);
+	cap_take_server(pool);
 	counters_server_opened(pool->database);
 	return server;
 }

@@ -189,7 +189,7 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		drop_server(server);
 		return;
 	}
-	limits_take_server(pool);
+	cap_take_server(pool);
 	server->task = task_of(state, record);
 	server_place(server, state);
 	server->restores = server->task == SERVER_TASK_WATCH_RESET;

@@ -5,6 +5,7 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/pool/caps.h"
 #include "session/pool/launch.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
@@ -130,4 +131,6 @@ void pool_work_run(struct loop_task *task)
 		pool->has_work = false;
 		work(pool);
 	}
+	while ((pool = caps_next_pool(registry)) != NULL)
+		work(pool);
 }

@@ -104,37 +104,6 @@ static void test_without_a_limit_all_clients_are_allowed(void **state)
 	}
 	for (size_t i = 0; i < COUNT(clients); i++)
 		limits_give_client(&clients[i]);
-	for (int i = 0; i < 100; i++)
-		limits_take_server(other);
-	assert_true(limits_allow_database_server(other));
-	assert_true(limits_allow_user_server(other));
-	for (int i = 0; i < 100; i++)
-		limits_give_server(other);
-}
-
-static void test_servers_count_for_their_database_and_their_user(void **state)
-{
-	struct pool *same_database = fake_pool("db", "bob");
-	struct pool *same_user = fake_pool("free", "alice");
-
-	(void)state;
-	assert_true(limits_allow_database_server(pool));
-	assert_true(limits_allow_user_server(pool));
-	limits_take_server(pool);
-	assert_true(limits_allow_database_server(same_database));
-	assert_false(limits_allow_user_server(pool));
-	assert_false(limits_allow_user_server(same_user));
-	assert_true(limits_allow_user_server(same_database));
-	limits_take_server(same_database);
-	assert_false(limits_allow_database_server(pool));
-	assert_false(limits_allow_database_server(same_database));
-	assert_true(limits_allow_database_server(same_user));
-	limits_give_server(pool);
-	assert_true(limits_allow_database_server(pool));
-	assert_true(limits_allow_user_server(same_user));
-	limits_give_server(same_database);
-	assert_int_equal(pool->database->servers, 0);
-	assert_int_equal(pool->user->servers, 0);
 }
 
 static void test_dropped_database_is_freed_with_its_last_client(void **state)
@@ -163,7 +132,6 @@ int main(void)
 		TEST(client_above_the_limit_of_a_user_is_counted),
 		TEST(client_is_uncounted_once_and_only_where_it_counted),
 		TEST(without_a_limit_all_clients_are_allowed),
-		TEST(servers_count_for_their_database_and_their_user),
 		TEST(dropped_database_is_freed_with_its_last_client),
 	};
 

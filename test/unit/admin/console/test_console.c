@@ -261,7 +261,7 @@ static struct server_link *add_server(
 	server->link.state = (uint8_t)state;
 	TAILQ_INSERT_TAIL(&pool->servers[list], &server->link, place);
 	pool->server_count[list]++;
-	limits_take_server(pool);
+	cap_take_server(pool);
 	return server;
 }
 

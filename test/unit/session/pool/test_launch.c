@@ -122,11 +122,11 @@ static void test_launched_server_is_counted_until_it_is_closed(void **state)
 {
 	(void)state;
 	assert_true(launch_server(pool, false));
-	assert_int_equal(pool->database->servers, 1);
-	assert_int_equal(pool->user->servers, 1);
+	assert_int_equal(pool->database->cap.servers, 1);
+	assert_int_equal(pool->user->cap.servers, 1);
 	fake_connected(fake_launched(), ECONNREFUSED);
-	assert_int_equal(pool->database->servers, 0);
-	assert_int_equal(pool->user->servers, 0);
+	assert_int_equal(pool->database->cap.servers, 0);
+	assert_int_equal(pool->user->cap.servers, 0);
 }
 
 static void test_immediate_connect_failure_is_a_failed_launch(void **state)
@@ -229,7 +229,7 @@ static void test_idle_server_of_the_same_database_is_evicted(void **state)
 	assert_received(idle, "X");
 	assert_closed(idle);
 	assert_true(fake_logged("closing because: evicted"));
-	assert_int_equal(pool->database->servers, 1);
+	assert_int_equal(pool->database->cap.servers, 1);
 	log_in(fake_launched());
 	assert_received(client, "TDCZ");
 }
@@ -239,20 +239,21 @@ static void test_server_idle_for_the_longest_time_is_evicted(void **state)
 	struct pool *pools[3] = {
 		fake_pool("db", "bob"), fake_pool("db", "carol"), fake_pool("db", "dora")};
 	struct endpoint *servers[6];
-	static const int last_request[6] = {
-		30, 50, 20, 60, 10, 40}; /* seconds since the last request */
+	static const int order[6] = {3, 1, 5, 0, 2, 4}; /* the one longest unused first */
 
 	(void)state;
-	fake_advance(100 * USEC_PER_SEC);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 6; i++)
 		servers[i] = fake_server(pools[i / 2]);
-		endpoint_link(servers[i])->request_time -= last_request[i] * USEC_PER_SEC;
-	}
 	fake_set("max_db_connections", "6");
+	for (int i = 0; i < 6; i++) {
+		fake_advance(10 * USEC_PER_SEC);
+		server_enter(endpoint_server(servers[order[i]]), SERVER_PAIRED);
+		server_enter(endpoint_server(servers[order[i]]), SERVER_IDLE);
+	}
 	assert_true(launch_server(pool, false));
 	assert_closed(servers[3]);
 	log_in(fake_launched());
-	assert_int_equal(pool->database->servers, 6);
+	assert_int_equal(pool->database->cap.servers, 6);
 	assert_true(launch_server(pool, false));
 	assert_closed(servers[1]);
 	log_in(fake_launched());
@@ -263,7 +264,7 @@ static void test_server_idle_for_the_longest_time_is_evicted(void **state)
 	assert_closed(servers[0]);
 	assert_closed(servers[2]);
 	assert_false(is_closed(servers[4]));
-	assert_int_equal(pool->database->servers, 4);
+	assert_int_equal(pool->database->cap.servers, 4);
 }
 
 static void test_paired_server_is_evicted_when_it_is_free(void **state)
@@ -288,7 +289,7 @@ static void test_paired_server_is_evicted_when_it_is_free(void **state)
 static void test_stale_server_is_evicted_unless_its_clients_wait(void **state)
 {
 	struct pool *bobs = fake_pool("db", "bob");
-	struct endpoint *used = fake_server(bobs), *bob;
+	struct endpoint *used = fake_server(bobs), *client = fake_client(pool), *bob;
 
 	(void)state;
 	fake_set("max_db_connections", "1");
@@ -298,9 +299,14 @@ static void test_stale_server_is_evicted_unless_its_clients_wait(void **state)
 	assert_state(used, SERVER_CHECKING);
 	assert_false(launch_server(pool, false));
 	assert_false(is_closed(used));
+	send_letters(client, "Q");
+	assert_false(is_closed(used));
+	/* The check ends, and no client of that pool needs the server any more. */
 	disconnect(bob);
-	assert_true(launch_server(pool, false));
+	send_letters(used, "CZ");
 	assert_closed(used);
+	log_in(fake_launched());
+	assert_received(client, "TDCZ");
 }
 
 static void test_min_pool_size_evicts_no_server(void **state)
@@ -329,7 +335,7 @@ static void test_idle_server_of_the_same_user_is_evicted(void **state)
 	assert_false(is_closed(bobs));
 	log_in(fake_launched());
 	assert_received(client, "TDCZ");
-	assert_int_equal(pool->user->servers, 1);
+	assert_int_equal(pool->user->cap.servers, 1);
 }
 
 static void test_paired_server_of_the_same_user_is_not_evicted(void **state)
@@ -344,9 +350,7 @@ static void test_paired_server_of_the_same_user_is_not_evicted(void **state)
 	assert_state(client, CLIENT_WAITING);
 	assert_null(fake_launched());
 	assert_true(fake_logged("launch_new_connection: user 'alice' full (1 >= 1)"));
-	/* When the server is free again, the janitor's next run serves the waiting client. */
 	send_letters(busy, "CZ");
-	do_pool_work();
 	assert_closed(busy);
 	log_in(fake_launched());
 	assert_received(client, "TDCZ");
@@ -363,7 +367,6 @@ static void test_closed_server_of_the_same_user_makes_room(void **state)
 	client = client_with_query(pool);
 	assert_state(client, CLIENT_WAITING);
 	disconnect(busy);
-	do_pool_work();
 	log_in(fake_launched());
 	assert_received(client, "TDCZ");
 }

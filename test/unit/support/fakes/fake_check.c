@@ -354,7 +354,7 @@ void fake_check(void)
 	assert_int_equal(fake_registry.process->limits.clients, tally.sockets);
 	assert_int_equal(fake_registry.process->cancel_keys.used, tally.keys);
 	HASH_ITER (by_name, fake_registry.databases, database, next_database)
-		assert_int_equal(database->servers, servers_of(database, NULL));
+		assert_int_equal(database->cap.servers, servers_of(database, NULL));
 	HASH_ITER (by_name, fake_registry.users, user, next_user)
-		assert_int_equal(user->servers, servers_of(NULL, user));
+		assert_int_equal(user->cap.servers, servers_of(NULL, user));
 }

@@ -369,7 +369,7 @@ struct endpoint *fake_server(struct pool *pool)
 	random_fill(&fake_loop.random, server->cancel_key, server->cancel_key_length);
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
-	limits_take_server(pool);
+	cap_take_server(pool);
 	server_enter(server, SERVER_AUTHENTICATING);
 	server_enter(server, SERVER_IDLE);
 	fake_check();

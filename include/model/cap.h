@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A cap: a limit of server connections that several pools share. There is one of each database
+ * (max_db_connections), of each user (max_user_connections) and of the process
+ * (max_server_connections).
+ *
+ * A cap has a queue of the pools that wait for a place below it, and a list of the free servers
+ * of its pools, which may be closed to make places. Both take the same time with any number of
+ * pools. Which pool is entitled to a place is decided by its load: the number of its servers
+ * beyond min_pool_size, divided by its pool_weight.
+ *
+ * Only servers of pools with the cap's bit in pool.caps are in its list: a server of a pool
+ * without a cap costs nothing.
+ */
+#ifndef PGUSHER_MODEL_CAP_H
+#define PGUSHER_MODEL_CAP_H
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/wheel.h"
+
+struct pool;
+struct registry;
+struct server_link;
+
+enum cap_kind { CAP_DATABASE, CAP_USER, CAP_PROCESS, CAPS };
+
+RB_HEAD(cap_queue, pool);
+TAILQ_HEAD(cap_servers, server_link);
+
+struct cap {
+	TAILQ_ENTRY(cap) due_entry; /* in registry.caps_due */
+	struct cap_servers idle; /* IDLE and STALE servers, the one longest unused first */
+	struct cap_queue waiting; /* pools in order of their load, then of their wait */
+	unsigned servers; /* connections of all its pools, in any state */
+	unsigned minima; /* sum of min_pool_size of its pools */
+	enum cap_kind kind : 8;
+	bool is_due; /* in registry.caps_due */
+	struct deadline unused; /* when the first of `idle` may be closed for any pool */
+};
+
+TAILQ_HEAD(cap_list, cap);
+
+/* A pool's place in the queue of a cap. */
+struct cap_wait {
+	RB_ENTRY(pool) entry;
+	struct cap *cap; /* NULL: the pool does not wait for a place */
+	unsigned load; /* what its load would be with one more server, without the weight */
+	usec_t since; /* its client that has waited longest has waited since then */
+};
+
+/* Initialise a cap without pools. */
+void cap_init(struct cap *cap, enum cap_kind kind);
+
+/* Returns the cap of this kind that counts the servers of the pool. */
+struct cap *cap_of(const struct pool *pool, enum cap_kind kind);
+
+/* Returns the limit that is in force for the pool's cap of this kind; 0: none. */
+unsigned cap_limit(const struct pool *pool, enum cap_kind kind);
+
+/* Returns whether the pool's cap of this kind has no place left. */
+bool cap_is_full(const struct pool *pool, enum cap_kind kind);
+
+/*
+ * A pool was made, or the configuration has changed: set pool.caps to the caps that have a
+ * limit, and list its free servers there. The pool leaves the queue that it is in.
+ */
+void cap_configure_pool(struct pool *pool);
+
+/* The pool is freed: it has no servers. */
+void cap_forget_pool(struct pool *pool);
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+/* Count, or uncount, a server connection of the pool. A pool in a queue changes its place. */
+void cap_take_server(struct pool *pool);
+void cap_give_server(struct pool *pool);
+
+/* A server of a pool with pool.caps has entered, or left, IDLE or STALE. */
+void cap_server_is_free(struct server_link *server);
+void cap_server_is_used(struct server_link *server);
+
+/*
+ * Remove the server from the list of the cap: it is one of those that min_pool_size keeps. It
+ * is listed again when the pool has more servers.
+ */
+void cap_keep_server(struct server_link *server, enum cap_kind kind);
+
+/* --- the queue ---------------------------------------------------------------------------- */
+
+/*
+ * Put the pool, which is in no queue, in the queue of its cap of this kind: the client that has
+ * waited longest waits since then.
+ */
+void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since);
+
+/* Take the pool out of its queue, if it is in one. */
+void cap_leave(struct pool *pool);
+
+/* Returns the pool that gets the next place below the cap, or NULL. */
+struct pool *cap_first_waiting(struct cap *cap);
+
+/*
+ * Returns whether the pool, in no queue, would come before the first pool of the queue, if it
+ * waited since then. True if the queue is empty.
+ */
+bool cap_is_next(struct pool *pool, enum cap_kind kind, usec_t since);
+
+/*
+ * Have registry.do_work serve the pools that wait for the cap, at the end of this turn: a place
+ * may be free.
+ */
+void cap_is_due(struct registry *registry, struct cap *cap);
+
+/* --- shares ------------------------------------------------------------------------------- */
+
+/*
+ * Returns whether `to` is entitled to a place that `from` has: `to` has no more, with that
+ * place, than `from` has, by their loads. A pool never loses what min_pool_size grants.
+ */
+bool cap_may_pass(const struct pool *from, const struct pool *to, enum cap_kind kind);
+
+/* Returns whether one more server is within the min_pool_size of the pool. */
+bool cap_is_granted(const struct pool *pool, enum cap_kind kind);
+
+/* Returns whether min_pool_size grants the pool all servers that it has. */
+bool cap_keeps_all(const struct pool *pool, enum cap_kind kind);
+
+#endif

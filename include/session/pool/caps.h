@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Shares the server connections below a cap (model/cap) among the pools that want them.
+ *
+ * A place below a full cap is made by closing a free server of another pool: one that has been
+ * unused for some milliseconds, or, without that delay, one of a pool that has at least as many
+ * servers as the pool in need would have then (both beyond min_pool_size and divided by
+ * pool_weight). A pool that finds no such server waits in the queue of the cap. Then the next
+ * server that a pool with as many servers returns is closed for it, even if clients of that
+ * pool wait, too: so each pool gets its share.
+ *
+ * A new server is not closed for other pools until it has been used a few times as long as its
+ * login took, or is unused: else pools that take turns would do nothing but log in.
+ */
+#ifndef PGUSHER_SESSION_POOL_CAPS_H
+#define PGUSHER_SESSION_POOL_CAPS_H
+
+#include "model/registry.h"
+
+/* What a server is to be launched for. */
+enum caps_purpose {
+	CAPS_FOR_CLIENTS, /* free servers of other pools are closed; the pool waits in a queue */
+	CAPS_FOR_REPLICATION, /* the same, but free servers of this pool are closed, too */
+	CAPS_FOR_MINIMUM, /* no server is closed, and the pool waits in no queue */
+};
+
+/*
+ * Returns whether all caps of the pool allow one more server now; closes servers if that makes
+ * it so. `since`: its client that has waited longest has waited since then.
+ */
+bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t since);
+
+/*
+ * A server is free, and its pool has caps. Returns true if it was closed, because another pool
+ * is to have its place.
+ */
+bool caps_take_back(struct server_link *server);
+
+/*
+ * Returns the next pool that may get a place below a cap that has changed in this turn, after
+ * taking it out of its queue; NULL: none. The caller launches a server for it.
+ */
+struct pool *caps_next_pool(struct registry *registry);
+
+#endif

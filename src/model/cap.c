@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/cap.h"
+
+#include "model/registry.h"
+
+/* --- loads -------------------------------------------------------------------------------- */
+
+/*
+ * Minima count only while the cap can grant all of them. Else pools without one would never
+ * get a place.
+ */
+static unsigned granted(const struct pool *pool, enum cap_kind kind)
+{
+	return cap_of(pool, kind)->minima <= cap_limit(pool, kind) ? pool->granted : 0;
+}
+
+/* Returns how many of so many servers are beyond the minimum of the pool. */
+static unsigned beyond(const struct pool *pool, enum cap_kind kind, unsigned servers)
+{
+	const unsigned least = granted(pool, kind);
+
+	return servers > least ? servers - least : 0;
+}
+
+bool cap_is_granted(const struct pool *pool, enum cap_kind kind)
+{
+	return beyond(pool, kind, pool_servers(pool) + 1) == 0;
+}
+
+bool cap_keeps_all(const struct pool *pool, enum cap_kind kind)
+{
+	return beyond(pool, kind, pool_servers(pool)) == 0;
+}
+
+bool cap_may_pass(const struct pool *from, const struct pool *to, enum cap_kind kind)
+{
+	const uint64_t has = beyond(from, kind, pool_servers(from));
+	const uint64_t wants = beyond(to, kind, pool_servers(to) + 1);
+
+	return has > 0 && wants * from->weight <= has * to->weight;
+}
+
+/* The order of the queue: by load, then by wait, then any order that does not change. */
+static int compare(const struct pool *a, const struct pool *b)
+{
+	const uint64_t load_a = (uint64_t)a->wait.load * b->weight;
+	const uint64_t load_b = (uint64_t)b->wait.load * a->weight;
+
+	if (load_a != load_b)
+		return load_a < load_b ? -1 : 1;
+	if (a->wait.since != b->wait.since)
+		return a->wait.since < b->wait.since ? -1 : 1;
+	return a == b ? 0 : (uintptr_t)a < (uintptr_t)b ? -1 : 1;
+}
+
+/* RB_GENERATE_STATIC() uses an attribute that libbsd does not define with glibc. */
+#define UNUSED_STATIC __attribute__((unused)) static
+RB_PROTOTYPE_INTERNAL(cap_queue, pool, wait.entry, compare, UNUSED_STATIC)
+RB_GENERATE_INTERNAL(cap_queue, pool, wait.entry, compare, UNUSED_STATIC)
+
+/* --- caps --------------------------------------------------------------------------------- */
+
+void cap_init(struct cap *cap, enum cap_kind kind)
+{
+	*cap = (struct cap){.kind = kind};
+	TAILQ_INIT(&cap->idle);
+	RB_INIT(&cap->waiting);
+}
+
+struct cap *cap_of(const struct pool *pool, enum cap_kind kind)
+{
+	if (kind == CAP_DATABASE)
+		return &pool->database->cap;
+	return kind == CAP_USER ? &pool->user->cap : &pool->registry->process->limits.servers;
+}
+
+unsigned cap_limit(const struct pool *pool, enum cap_kind kind)
+{
+	const struct settings *settings = pool->registry->process->settings;
+	int limit = settings->max_server_connections;
+
+	if (pool->database->console || pool->database->peer_id > 0)
+		return 0;
+	if (kind == CAP_DATABASE)
+		limit = database_max_servers(pool->database, settings);
+	else if (kind == CAP_USER)
+		limit = user_max_servers(pool->user, settings);
+	return limit > 0 ? (unsigned)limit : 0;
+}
+
+bool cap_is_full(const struct pool *pool, enum cap_kind kind)
+{
+	const unsigned limit = cap_limit(pool, kind);
+
+	return limit > 0 && cap_of(pool, kind)->servers >= limit;
+}
+
+void cap_is_due(struct registry *registry, struct cap *cap)
+{
+	if (cap->is_due || RB_EMPTY(&cap->waiting))
+		return;
+	cap->is_due = true;
+	TAILQ_INSERT_TAIL(&registry->caps_due, cap, due_entry);
+	loop_defer_work(registry->loop, &registry->work_task, registry->do_work);
+}
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+static void set_granted(struct pool *pool, unsigned least)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++)
+		cap_of(pool, kind)->minima += least - pool->granted;
+	pool->granted = least;
+}
+
+/* List the free servers of the pool that are in no list, as if they became free now. */
+static void list_servers(struct pool *pool)
+{
+	static const enum server_list lists[] = {SERVERS_IDLE, SERVERS_USED};
+	struct link *link;
+
+	for (unsigned i = 0; i < 2; i++) {
+		TAILQ_FOREACH_REVERSE (link, &pool->servers[lists[i]], link_list, place)
+			cap_server_is_free(server_of(link));
+	}
+}
+
+static void unlist_servers(struct pool *pool)
+{
+	static const enum server_list lists[] = {SERVERS_IDLE, SERVERS_USED};
+	struct link *link;
+
+	for (unsigned i = 0; i < 2; i++) {
+		TAILQ_FOREACH (link, &pool->servers[lists[i]], place)
+			cap_server_is_used(server_of(link));
+	}
+}
+
+void cap_configure_pool(struct pool *pool)
+{
+	const int least = pool_min_size(pool);
+	uint8_t caps = 0;
+
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if (cap_limit(pool, kind) > 0)
+			caps |= (uint8_t)(1u << kind);
+	}
+	if (pool->wait.cap)
+		pool_needs_work(pool);
+	cap_leave(pool);
+	set_granted(pool, least > 0 ? (unsigned)least : 0);
+	pool->weight = pool_weight(pool);
+	if (caps != pool->caps)
+		unlist_servers(pool);
+	pool->caps = caps;
+	list_servers(pool);
+}
+
+void cap_forget_pool(struct pool *pool)
+{
+	cap_leave(pool);
+	set_granted(pool, 0);
+	if (pool->registry->cap_called == pool)
+		pool->registry->cap_called = NULL;
+}
+
+/* --- servers ------------------------------------------------------------------------------ */
+
+/* A connection to a peer is not one to PostgreSQL, so the process does not count it. */
+static bool counts(const struct pool *pool, enum cap_kind kind)
+{
+	return kind != CAP_PROCESS || pool->database->peer_id == 0;
+}
+
+/* The load of the pool has changed. */
+static void move_in_queue(struct pool *pool)
+{
+	struct cap *cap = pool->wait.cap;
+
+	if (!cap)
+		return;
+	cap_leave(pool);
+	cap_wait(pool, cap->kind, pool->wait.since);
+}
+
+void cap_take_server(struct pool *pool)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if (counts(pool, kind))
+			cap_of(pool, kind)->servers++;
+	}
+	move_in_queue(pool);
+	/* Those that were kept may be closed if the pool is above its minimum now. */
+	if (pool->caps && pool_servers(pool) == pool->granted + 1)
+		list_servers(pool);
+}
+
+void cap_give_server(struct pool *pool)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		struct cap *cap = cap_of(pool, kind);
+
+		if (!counts(pool, kind))
+			continue;
+		cap->servers--;
+		cap_is_due(pool->registry, cap);
+	}
+	move_in_queue(pool);
+}
+
+void cap_server_is_free(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const uint8_t bit = (uint8_t)(1u << kind);
+		struct cap *cap = cap_of(pool, kind);
+
+		if (!(pool->caps & bit & ~server->in_caps))
+			continue;
+		TAILQ_INSERT_TAIL(&cap->idle, server, in_cap[kind]);
+		server->in_caps |= bit;
+		server->free_since = loop_now(pool->registry->loop);
+		cap_is_due(pool->registry, cap);
+	}
+}
+
+void cap_keep_server(struct server_link *server, enum cap_kind kind)
+{
+	const uint8_t bit = (uint8_t)(1u << kind);
+
+	if (!(server->in_caps & bit))
+		return;
+	TAILQ_REMOVE(&cap_of(server->link.pool, kind)->idle, server, in_cap[kind]);
+	server->in_caps &= (uint8_t)~bit;
+}
+
+void cap_server_is_used(struct server_link *server)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++)
+		cap_keep_server(server, kind);
+}
+
+/* --- the queue ---------------------------------------------------------------------------- */
+
+static void set_key(struct pool *pool, enum cap_kind kind, usec_t since)
+{
+	pool->wait.load = beyond(pool, kind, pool_servers(pool) + 1);
+	pool->wait.since = since;
+}
+
+void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since)
+{
+	struct cap *cap = cap_of(pool, kind);
+
+	set_key(pool, kind, since);
+	pool->wait.cap = cap;
+	RB_INSERT(cap_queue, &cap->waiting, pool);
+}
+
+void cap_leave(struct pool *pool)
+{
+	struct cap *cap = pool->wait.cap;
+
+	if (!cap)
+		return;
+	RB_REMOVE(cap_queue, &cap->waiting, pool);
+	pool->wait.cap = NULL;
+	if (RB_EMPTY(&cap->waiting))
+		wheel_remove(&pool->registry->loop->wheel, &cap->unused);
+}
+
+struct pool *cap_first_waiting(struct cap *cap)
+{
+	return RB_MIN(cap_queue, &cap->waiting);
+}
+
+bool cap_is_next(struct pool *pool, enum cap_kind kind, usec_t since)
+{
+	const struct pool *first = cap_first_waiting(cap_of(pool, kind));
+
+	set_key(pool, kind, since);
+	return !first || compare(pool, first) <= 0;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pool/caps.h"
+
+#include "session/link/close.h"
+
+/*
+ * A server that is unused for so long may be closed for any other pool. It is long enough for
+ * a client to send its next query, and too short to be noticed by one that waits.
+ */
+#define UNUSED_ENOUGH (USEC_PER_SEC / 200)
+
+/* How long a server is kept in use, in terms of the duration of its login; and at most. */
+enum { USES_PER_LOGIN = 4 };
+#define LONGEST_USE (USEC_PER_SEC / 4)
+
+/* --- which server may be closed ----------------------------------------------------------- */
+
+static usec_t now_of(const struct pool *pool)
+{
+	return loop_now(pool->registry->loop);
+}
+
+static bool is_unused(const struct server_link *server)
+{
+	return now_of(server->link.pool) - server->free_since >= UNUSED_ENOUGH;
+}
+
+static bool was_used_enough(const struct server_link *server)
+{
+	const usec_t use = USES_PER_LOGIN * server->login_time;
+	const usec_t age = now_of(server->link.pool) - server->link.connect_time;
+
+	return age - server->login_time >= (use < LONGEST_USE ? use : LONGEST_USE);
+}
+
+/* May this free server be closed, so that the other pool gets its place? */
+static bool may_close(const struct server_link *server, const struct pool *to,
+	enum cap_kind kind, bool returns)
+{
+	const struct pool *from = server->link.pool;
+
+	if (cap_keeps_all(from, kind))
+		return false;
+	if (!returns && is_unused(server))
+		return true;
+	return cap_may_pass(from, to, kind) &&
+		(was_used_enough(server) || !pool_has_clients(from) ||
+			cap_is_granted(to, kind));
+}
+
+/* Clients of its pool wait, and will get this server after it was checked. */
+static bool is_wanted(const struct server_link *server)
+{
+	return server->link.state != SERVER_IDLE && pool_wanted_servers(server->link.pool) > 0;
+}
+
+/*
+ * Returns the server that is closed to make a place for the pool, or NULL. The one that is
+ * longest unused decides: those behind it are in use more often.
+ */
+static struct server_link *victim_of(
+	const struct pool *pool, enum cap_kind kind, enum caps_purpose purpose)
+{
+	struct server_link *server = TAILQ_FIRST(&cap_of(pool, kind)->idle), *next;
+
+	for (; server; server = next) {
+		next = TAILQ_NEXT(server, in_cap[kind]);
+		if (cap_keeps_all(server->link.pool, kind))
+			cap_keep_server(server, kind);
+		else if (server->link.pool == pool && purpose == CAPS_FOR_REPLICATION)
+			return server;
+		else if (server->link.pool != pool && !is_wanted(server))
+			return may_close(server, pool, kind, false) ? server : NULL;
+	}
+	return NULL;
+}
+
+/* Returns the first cap that is full and has no server to be closed; CAPS: none. */
+static enum cap_kind obstacle_of(const struct pool *pool, enum caps_purpose purpose)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if (cap_is_full(pool, kind) &&
+			(purpose == CAPS_FOR_MINIMUM || !victim_of(pool, kind, purpose)))
+			return kind;
+	}
+	return CAPS;
+}
+
+/* --- launching ---------------------------------------------------------------------------- */
+
+static void log_full(const struct pool *pool, enum cap_kind kind)
+{
+	const unsigned servers = cap_of(pool, kind)->servers, limit = cap_limit(pool, kind);
+
+	if (kind == CAP_PROCESS)
+		log_write(LEVEL_DEBUG,
+			"launch_new_connection: max_server_connections reached (%u >= %u)",
+			servers, limit);
+	else
+		log_write(LEVEL_DEBUG, "launch_new_connection: %s '%s' full (%u >= %u)",
+			kind == CAP_DATABASE ? "database" : "user",
+			kind == CAP_DATABASE ? pool->database->name : pool->user->name, servers,
+			limit);
+}
+
+/* Returns the first cap with a queue in which other pools come first; CAPS: none. */
+static enum cap_kind turn_of_others(struct pool *pool, usec_t since)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if ((pool->caps & (1u << kind)) && !cap_is_next(pool, kind, since))
+			return kind;
+	}
+	return CAPS;
+}
+
+/* Close servers until no cap is full. Returns the first one that still is; CAPS: none. */
+static enum cap_kind make_places(const struct pool *pool, enum caps_purpose purpose)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		struct server_link *server;
+
+		while (cap_is_full(pool, kind) &&
+			(server = victim_of(pool, kind, purpose)) != NULL)
+			server_close_for(server, REASON_EVICTED);
+		if (cap_is_full(pool, kind))
+			return kind;
+	}
+	return CAPS;
+}
+
+bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t since)
+{
+	struct registry *registry = pool->registry;
+	const bool is_called = registry->cap_called == pool;
+	enum cap_kind obstacle;
+
+	if (pool->caps == 0)
+		return true;
+	registry->cap_called = NULL;
+	cap_leave(pool);
+	obstacle = obstacle_of(pool, purpose);
+	if (obstacle != CAPS)
+		log_full(pool, obstacle);
+	else if (!is_called)
+		obstacle = turn_of_others(pool, since);
+	if (obstacle == CAPS)
+		obstacle = make_places(pool, purpose);
+	if (obstacle == CAPS)
+		return true;
+	if (purpose != CAPS_FOR_MINIMUM) {
+		cap_wait(pool, obstacle, since);
+		cap_is_due(registry, pool->wait.cap);
+	}
+	return false;
+}
+
+/* --- the queue ---------------------------------------------------------------------------- */
+
+static bool is_in_need(const struct pool *pool)
+{
+	return pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 &&
+		!pool_is_paused(pool);
+}
+
+/*
+ * Returns the first cap of the pool that would keep it from launching a server even if `from`,
+ * another pool, had one server less; CAPS: none.
+ */
+static enum cap_kind obstacle_without(const struct pool *pool, const struct pool *from)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if (cap_of(pool, kind) != cap_of(from, kind) && cap_is_full(pool, kind) &&
+			!victim_of(pool, kind, CAPS_FOR_CLIENTS))
+			return kind;
+	}
+	return CAPS;
+}
+
+/* Returns the first pool that waits for the cap and could use a place of `from`, or NULL. */
+static struct pool *first_in_need(struct cap *cap, const struct pool *from)
+{
+	struct pool *pool;
+
+	while ((pool = cap_first_waiting(cap)) != NULL && pool != from) {
+		enum cap_kind obstacle;
+
+		if (!is_in_need(pool)) {
+			cap_leave(pool);
+			continue;
+		}
+		obstacle = obstacle_without(pool, from);
+		if (obstacle == CAPS)
+			return pool;
+		cap_leave(pool);
+		cap_wait(pool, obstacle, pool->wait.since);
+	}
+	return NULL;
+}
+
+bool caps_take_back(struct server_link *server)
+{
+	struct pool *from = server->link.pool;
+
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const struct pool *to = NULL;
+
+		if (from->caps & (1u << kind))
+			to = first_in_need(cap_of(from, kind), from);
+		if (to && may_close(server, to, kind, true)) {
+			server_close_for(server, REASON_EVICTED);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- places that become free ----------------------------------------------------------------- */
+
+static void on_unused(struct deadline *deadline)
+{
+	struct cap *cap = (struct cap *)((char *)deadline - offsetof(struct cap, unused));
+	const struct pool *pool = cap_first_waiting(cap);
+
+	if (pool)
+		cap_is_due(pool->registry, cap);
+}
+
+/* Try again when the server that is unused for the longest time may be closed. */
+static void wait_until_unused(struct registry *registry, struct cap *cap)
+{
+	const struct server_link *server = TAILQ_FIRST(&cap->idle);
+
+	if (!server || !cap_first_waiting(cap) || is_unused(server))
+		return;
+	cap->unused.expire = on_unused;
+	wheel_set_exact(
+		&registry->loop->wheel, &cap->unused, server->free_since + UNUSED_ENOUGH);
+}
+
+struct pool *caps_next_pool(struct registry *registry)
+{
+	struct cap *cap;
+
+	registry->cap_called = NULL;
+	while ((cap = TAILQ_FIRST(&registry->caps_due)) != NULL) {
+		struct pool *pool = cap_first_waiting(cap);
+
+		if (pool &&
+			(!cap_is_full(pool, cap->kind) ||
+				victim_of(pool, cap->kind, CAPS_FOR_CLIENTS))) {
+			cap_leave(pool);
+			registry->cap_called = pool;
+			return pool;
+		}
+		TAILQ_REMOVE(&registry->caps_due, cap, due_entry);
+		cap->is_due = false;
+		wait_until_unused(registry, cap);
+	}
+	return NULL;
+}
