@@ -93,7 +93,7 @@ void cap_keep_server(struct server_link *server, enum cap_kind kind);
 
 /*
  * Put the pool, which is in no queue, in the queue of its cap of this kind: the client that has
- * waited longest waits since then.
+ * waited longest waits since then. The cap is due.
  */
 void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since);
 

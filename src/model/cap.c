@@ -106,13 +106,6 @@ void cap_is_due(struct registry *registry, struct cap *cap)
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-static void set_granted(struct pool *pool, unsigned least)
-{
-	for (enum cap_kind kind = 0; kind < CAPS; kind++)
-		cap_of(pool, kind)->minima += least - pool->granted;
-	pool->granted = least;
-}
-
 /* List the free servers of the pool that are in no list, as if they became free now. */
 static void list_servers(struct pool *pool)
 {
@@ -123,6 +116,43 @@ static void list_servers(struct pool *pool)
 		TAILQ_FOREACH_REVERSE (link, &pool->servers[lists[i]], link_list, place)
 			cap_server_is_free(server_of(link));
 	}
+}
+
+/* Minima count again, or not any more: list the servers that were kept. */
+static void list_servers_of(const struct pool *pool, enum cap_kind kind)
+{
+	struct pool *other;
+
+	switch (kind) {
+	case CAP_DATABASE:
+		TAILQ_FOREACH (other, &pool->database->pools, in_database)
+			list_servers(other);
+		break;
+	case CAP_USER:
+		TAILQ_FOREACH (other, &pool->user->pools, in_user)
+			list_servers(other);
+		break;
+	case CAP_PROCESS:
+		TAILQ_FOREACH (other, &pool->registry->pools, in_registry)
+			list_servers(other);
+		break;
+	case CAPS:
+		break;
+	}
+}
+
+static void set_granted(struct pool *pool, unsigned least)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		struct cap *cap = cap_of(pool, kind);
+		const unsigned limit = cap_limit(pool, kind);
+		const bool counted = cap->minima <= limit;
+
+		cap->minima += least - pool->granted;
+		if (limit > 0 && counted && cap->minima > limit)
+			list_servers_of(pool, kind);
+	}
+	pool->granted = least;
 }
 
 static void unlist_servers(struct pool *pool)
@@ -256,6 +286,8 @@ void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since)
 	set_key(pool, kind, since);
 	pool->wait.cap = cap;
 	RB_INSERT(cap_queue, &cap->waiting, pool);
+	/* Find out when a free server may be closed for it. */
+	cap_is_due(pool->registry, cap);
 }
 
 void cap_leave(struct pool *pool)

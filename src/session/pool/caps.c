@@ -147,10 +147,8 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 		obstacle = make_places(pool, purpose);
 	if (obstacle == CAPS)
 		return true;
-	if (purpose != CAPS_FOR_MINIMUM) {
+	if (purpose != CAPS_FOR_MINIMUM)
 		cap_wait(pool, obstacle, since);
-		cap_is_due(registry, pool->wait.cap);
-	}
 	return false;
 }
 
@@ -176,19 +174,24 @@ static enum cap_kind obstacle_without(const struct pool *pool, const struct pool
 	return CAPS;
 }
 
-/* Returns the first pool that waits for the cap and could use a place of `from`, or NULL. */
-static struct pool *first_in_need(struct cap *cap, const struct pool *from)
+/* Returns the first pool of the queue that is still in need; those before it leave. */
+static struct pool *first_in_need(struct cap *cap)
 {
 	struct pool *pool;
 
-	while ((pool = cap_first_waiting(cap)) != NULL && pool != from) {
-		enum cap_kind obstacle;
+	while ((pool = cap_first_waiting(cap)) != NULL && !is_in_need(pool))
+		cap_leave(pool);
+	return pool;
+}
 
-		if (!is_in_need(pool)) {
-			cap_leave(pool);
-			continue;
-		}
-		obstacle = obstacle_without(pool, from);
+/* Returns the first pool that waits for the cap and could use a place of `from`, or NULL. */
+static struct pool *first_for_place_of(struct cap *cap, const struct pool *from)
+{
+	struct pool *pool;
+
+	while ((pool = first_in_need(cap)) != NULL && pool != from) {
+		const enum cap_kind obstacle = obstacle_without(pool, from);
+
 		if (obstacle == CAPS)
 			return pool;
 		cap_leave(pool);
@@ -205,7 +208,7 @@ bool caps_take_back(struct server_link *server)
 		const struct pool *to = NULL;
 
 		if (from->caps & (1u << kind))
-			to = first_in_need(cap_of(from, kind), from);
+			to = first_for_place_of(cap_of(from, kind), from);
 		if (to && may_close(server, to, kind, true)) {
 			server_close_for(server, REASON_EVICTED);
 			return true;
@@ -243,7 +246,7 @@ struct pool *caps_next_pool(struct registry *registry)
 
 	registry->cap_called = NULL;
 	while ((cap = TAILQ_FIRST(&registry->caps_due)) != NULL) {
-		struct pool *pool = cap_first_waiting(cap);
+		struct pool *pool = first_in_need(cap);
 
 		if (pool &&
 			(!cap_is_full(pool, cap->kind) ||

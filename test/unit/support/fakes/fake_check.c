@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The invariants that hold between any two events: see fake_check(). */
 #include "model/statistics/client_group.h"
+#include "session/pool/launch.h"
 #include "session/pool/lookup.h"
 #include "support/fakes/fake_pool.h"
 
@@ -287,6 +288,95 @@ static void check_lookups(const struct pool *pool)
 	assert_true(HASH_CNT(by_key, pool->lookups_by_key) <= waiting);
 }
 
+/* --- caps --------------------------------------------------------------------------------- */
+
+/* Free servers are listed below each cap, but for those that min_pool_size keeps. */
+static void check_listed(const struct server_link *server)
+{
+	const struct pool *pool = server->link.pool;
+	const bool is_free =
+		server->link.state == SERVER_IDLE || server->link.state == SERVER_STALE;
+
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const unsigned bit = 1u << kind;
+
+		if (!is_free || !(pool->caps & bit))
+			assert_false(server->in_caps & bit);
+		else if (!(server->in_caps & bit))
+			assert_true(cap_keeps_all(pool, kind));
+	}
+}
+
+/* May this server be closed for any other pool? The time is that of model: session/pool/caps. */
+static bool is_unused_below(const struct server_link *server, enum cap_kind kind)
+{
+	return (server->in_caps & (1u << kind)) && !cap_keeps_all(server->link.pool, kind) &&
+		(server->link.state == SERVER_IDLE ||
+			pool_wanted_servers(server->link.pool) == 0) &&
+		loop_now(&fake_loop) - server->free_since > USEC_PER_SEC / 100;
+}
+
+static bool is_full(const struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	return size > 0 && pool_servers(pool) >= (unsigned)size;
+}
+
+/* No place is free, and no server is unused, while a pool waits for the cap. */
+static void check_queue(const struct pool *waiting)
+{
+	const enum cap_kind kind = waiting->wait.cap->kind;
+	const struct pool *pool;
+	const struct link *link;
+
+	assert_true(waiting->caps & (1u << kind));
+	assert_ptr_equal(waiting->wait.cap, cap_of(waiting, kind));
+	if (!TAILQ_EMPTY(&fake_registry.work) || !TAILQ_EMPTY(&fake_registry.caps_due) ||
+		pool_wanted_servers(waiting) + pool_welcoming_clients(waiting) == 0 ||
+		pool_is_paused(waiting) || launch_must_pause(waiting) || is_full(waiting))
+		return;
+	assert_true(cap_is_full(waiting, kind));
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+		if (pool == waiting || cap_of(pool, kind) != waiting->wait.cap)
+			continue;
+		TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
+			assert_false(is_unused_below((const struct server_link *)link, kind));
+		TAILQ_FOREACH (link, &pool->servers[SERVERS_USED], place)
+			assert_false(is_unused_below((const struct server_link *)link, kind));
+	}
+}
+
+/*
+ * A pool with clients that wait, and without a reason of its own to launch no server, is in the
+ * queue of a cap that has no place.
+ */
+static void check_turn(const struct pool *pool)
+{
+	if (pool->caps == 0 || pool->has_work || !TAILQ_EMPTY(&fake_registry.caps_due) ||
+		pool->client_count[CLIENT_WAITING] == 0 || pool_is_paused(pool) ||
+		pool->failing || pool->left_behind ||
+		pool->server_count[SERVERS_LOGIN] + pool->server_count[SERVERS_TESTED] +
+				pool->server_count[SERVERS_USED] >
+			0 ||
+		is_full(pool) || fake_registry.process->operation == OPERATION_SUSPENDED ||
+		fake_registry.process->still || fake_registry.process->draining)
+		return;
+	assert_non_null(pool->wait.cap);
+}
+
+static void check_caps(const struct pool *pool)
+{
+	struct pool_walk walk = pool_walk_servers(pool);
+	struct link *link;
+
+	while ((link = pool_walk_next(&walk)) != NULL)
+		check_listed(server_of(link));
+	if (pool->wait.cap)
+		check_queue(pool);
+	check_turn(pool);
+}
+
 /* --- pools -------------------------------------------------------------------------------- */
 
 #define BIT(state) (1u << CLIENT_##state)
@@ -311,6 +401,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 	assert_int_equal(pool->cancels_due, count_due(pool));
 	check_groups(pool, &tally);
 	check_waiters(pool);
+	check_caps(pool);
 	check_lookups(pool);
 	TAILQ_FOREACH (other, &fake_registry.work, in_work)
 		has_work = has_work || other == pool;
@@ -357,4 +448,5 @@ void fake_check(void)
 		assert_int_equal(database->cap.servers, servers_of(database, NULL));
 	HASH_ITER (by_name, fake_registry.users, user, next_user)
 		assert_int_equal(user->cap.servers, servers_of(NULL, user));
+	assert_int_equal(fake_registry.process->limits.servers.servers, servers_of(NULL, NULL));
 }

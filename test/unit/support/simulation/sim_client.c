@@ -19,7 +19,7 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 	writer_string(&client->out, "user");
 	writer_string(&client->out, user);
 	writer_string(&client->out, "database");
-	writer_string(&client->out, "db");
+	writer_string(&client->out, sim_chance(70) ? "db" : "other");
 	if (sim_chance(50)) {
 		snprintf(name, sizeof(name), "c%u.start", number);
 		writer_string(&client->out, "application_name");

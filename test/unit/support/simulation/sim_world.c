@@ -24,7 +24,7 @@ static struct canceler cancelers[SIM_CANCELERS];
 static struct sim_profile profile;
 static unsigned numbers; /* number of clients so far */
 static uint8_t old_keys[OLD_KEYS][32]; /* keys of closed clients */
-static char settings[1024];
+static char settings[2048];
 static struct janitor janitor;
 static bool is_running;
 
@@ -43,14 +43,18 @@ static void draw_setting(const char *name, const char *const *values, unsigned c
 static void draw_settings(const char *pool_mode)
 {
 	snprintf(settings, sizeof(settings),
-		"[databases]\ndb = host=/tmp\n[pgbouncer]\nauth_type = trust\n"
+		"[databases]\ndb = host=/tmp\nother = host=/tmp pool_weight=2\n"
+		"[pgbouncer]\nauth_type = trust\n"
 		"log_connections = 0\nlog_disconnections = 0\nlog_pooler_errors = 0\n"
 		"server_login_retry = 1\nclient_login_timeout = 0\npool_mode = %s\n",
 		pool_mode);
 	DRAW("default_pool_size", "1", "2", "3", "4");
 	DRAW("reserve_pool_size", "0", "0", "1");
 	DRAW("reserve_pool_timeout", "0", "1");
-	DRAW("max_db_connections", "0", "0", "2", "3");
+	DRAW("max_db_connections", "0", "0", "1", "2", "3");
+	DRAW("max_user_connections", "0", "0", "1", "3");
+	DRAW("max_server_connections", "0", "0", "2", "4");
+	DRAW("min_pool_size", "0", "0", "1", "2");
 	DRAW("server_round_robin", "0", "1");
 	DRAW("server_check_delay", "0", "30");
 	DRAW("server_check_query", "", "select 1", "select 1");
@@ -483,6 +487,17 @@ static bool time_passes(void)
 	return true;
 }
 
+/* As daemon/reload does. */
+static void reload(const char *name, const char *value)
+{
+	struct pool *pool;
+
+	sim_trace("operator", 0, "reloads", 0, name);
+	fake_set(name, value);
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
+		pool_needs_work(pool);
+}
+
 static bool operator_acts(void)
 {
 	struct sim_client *client = any_client();
@@ -497,8 +512,10 @@ static bool operator_acts(void)
 		control_reconnect(&fake_registry, NULL);
 		break;
 	case 2:
-		sim_trace("operator", 0, "reloads", 0, NULL);
-		fake_set("default_pool_size", sim_chance(50) ? "1" : "3");
+		if (sim_chance(50))
+			reload("default_pool_size", sim_chance(50) ? "1" : "3");
+		else
+			reload("max_server_connections", sim_chance(50) ? "0" : "2");
 		break;
 	case 3:
 		if (!client->endpoint)
