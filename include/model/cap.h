@@ -66,9 +66,10 @@ bool cap_is_full(const struct pool *pool, enum cap_kind kind);
 
 /*
  * A pool was made, or the configuration has changed: set pool.caps to the caps that have a
- * limit, and list its free servers there. The pool leaves the queue that it is in.
+ * limit, and list its free servers there. The pool leaves the queue that it is in. `least` is
+ * its min_pool_size, `weight` its pool_weight, at least 1.
  */
-void cap_configure_pool(struct pool *pool);
+void cap_configure_pool(struct pool *pool, unsigned least, unsigned weight);
 
 /* The pool is freed: it has no servers. */
 void cap_forget_pool(struct pool *pool);
@@ -117,14 +118,18 @@ void cap_is_due(struct registry *registry, struct cap *cap);
 
 /* --- shares ------------------------------------------------------------------------------- */
 
-/*
- * Returns whether `to` is entitled to a place that `from` has: `to` has no more, with that
- * place, than `from` has, by their loads. A pool never loses what min_pool_size grants.
- */
-bool cap_may_pass(const struct pool *from, const struct pool *to, enum cap_kind kind);
+/* How two pools compare if one of them passed a place to the other. */
+enum cap_claim {
+	CAP_CLAIM_NONE, /* the other would have more than the one has now */
+	CAP_CLAIM_EQUAL, /* as much: they may take turns */
+	CAP_CLAIM_BETTER, /* less */
+};
 
-/* Returns whether one more server is within the min_pool_size of the pool. */
-bool cap_is_granted(const struct pool *pool, enum cap_kind kind);
+/*
+ * Returns whether `to` is entitled to a place that `from` has, by their loads. A pool never
+ * loses what min_pool_size grants.
+ */
+enum cap_claim cap_claim_of(const struct pool *to, const struct pool *from, enum cap_kind kind);
 
 /* Returns whether min_pool_size grants the pool all servers that it has. */
 bool cap_keeps_all(const struct pool *pool, enum cap_kind kind);

@@ -33,8 +33,9 @@ struct pool {
 	struct user *user; /* the user that logs in to servers */
 	enum pool_mode mode; /* from the configuration: read three times a transaction */
 	uint8_t caps; /* those that have a limit: bits by enum cap_kind */
+	unsigned places; /* its servers, as they count below caps */
 	unsigned granted; /* min_pool_size */
-	unsigned weight; /* pool_weight */
+	unsigned weight; /* pool_weight: of the server user, else of the database, else 1 */
 	struct cap_wait wait; /* its place in the queue of a cap */
 	/* The credential of the last client login that had one; a reference, or NULL. */
 	struct credential *credential;
@@ -59,6 +60,7 @@ struct pool {
 	struct buffer welcome_made;
 	struct checked_parameters checked; /* startup parameters that its servers accept */
 	usec_t last_launch; /* start of the last attempt to connect to a server; 0: never */
+	usec_t login_at, login_time; /* the last login of a server: its end, its duration */
 	usec_t last_lifetime_close; /* when server_lifetime last closed a server */
 	usec_t last_used; /* last time that it had a client or a connected server */
 	bool failing; /* the last attempt to log in failed, and none has succeeded since */
@@ -113,9 +115,6 @@ struct link *pool_walk_next(struct pool_walk *walk);
 int pool_size(const struct pool *pool);
 int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
-
-/* Returns its pool_weight: of the [users] entry of the server user, else of the database. */
-unsigned pool_weight(const struct pool *pool);
 
 /* Read the pool mode and the caps again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);

@@ -159,7 +159,6 @@ struct server_link {
 	uint8_t in_caps; /* the caps that list it as free: see model/cap */
 	TAILQ_ENTRY(server_link) in_cap[CAPS];
 	usec_t free_since; /* when it was listed there */
-	usec_t login_time; /* duration of its login; 0: it was taken over */
 	uint16_t host; /* index of its host: see database_config_host() */
 	uint32_t cancels; /* cancel requests in flight for it */
 	uint32_t cancels_queued; /* and those that wait for a connection */

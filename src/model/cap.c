@@ -22,22 +22,19 @@ static unsigned beyond(const struct pool *pool, enum cap_kind kind, unsigned ser
 	return servers > least ? servers - least : 0;
 }
 
-bool cap_is_granted(const struct pool *pool, enum cap_kind kind)
-{
-	return beyond(pool, kind, pool_servers(pool) + 1) == 0;
-}
-
 bool cap_keeps_all(const struct pool *pool, enum cap_kind kind)
 {
-	return beyond(pool, kind, pool_servers(pool)) == 0;
+	return beyond(pool, kind, pool->places) == 0;
 }
 
-bool cap_may_pass(const struct pool *from, const struct pool *to, enum cap_kind kind)
+enum cap_claim cap_claim_of(const struct pool *to, const struct pool *from, enum cap_kind kind)
 {
-	const uint64_t has = beyond(from, kind, pool_servers(from));
-	const uint64_t wants = beyond(to, kind, pool_servers(to) + 1);
+	const uint64_t has = beyond(from, kind, from->places) * (uint64_t)to->weight;
+	const uint64_t wants = beyond(to, kind, to->places + 1) * (uint64_t)from->weight;
 
-	return has > 0 && wants * from->weight <= has * to->weight;
+	if (has == 0 || wants > has)
+		return CAP_CLAIM_NONE;
+	return wants < has ? CAP_CLAIM_BETTER : CAP_CLAIM_EQUAL;
 }
 
 /* The order of the queue: by load, then by wait, then any order that does not change. */
@@ -166,20 +163,17 @@ static void unlist_servers(struct pool *pool)
 	}
 }
 
-void cap_configure_pool(struct pool *pool)
+void cap_configure_pool(struct pool *pool, unsigned least, unsigned weight)
 {
-	const int least = pool_min_size(pool);
 	uint8_t caps = 0;
 
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		if (cap_limit(pool, kind) > 0)
 			caps |= (uint8_t)(1u << kind);
 	}
-	if (pool->wait.cap)
-		pool_needs_work(pool);
 	cap_leave(pool);
-	set_granted(pool, least > 0 ? (unsigned)least : 0);
-	pool->weight = pool_weight(pool);
+	set_granted(pool, least);
+	pool->weight = weight;
 	if (caps != pool->caps)
 		unlist_servers(pool);
 	pool->caps = caps;
@@ -219,14 +213,16 @@ void cap_take_server(struct pool *pool)
 		if (counts(pool, kind))
 			cap_of(pool, kind)->servers++;
 	}
+	pool->places++;
 	move_in_queue(pool);
 	/* Those that were kept may be closed if the pool is above its minimum now. */
-	if (pool->caps && pool_servers(pool) == pool->granted + 1)
+	if (pool->caps && pool->places == pool->granted + 1)
 		list_servers(pool);
 }
 
 void cap_give_server(struct pool *pool)
 {
+	pool->places--;
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		struct cap *cap = cap_of(pool, kind);
 
@@ -275,7 +271,7 @@ void cap_server_is_used(struct server_link *server)
 
 static void set_key(struct pool *pool, enum cap_kind kind, usec_t since)
 {
-	pool->wait.load = beyond(pool, kind, pool_servers(pool) + 1);
+	pool->wait.load = beyond(pool, kind, pool->places + 1);
 	pool->wait.since = since;
 }
 

@@ -30,7 +30,7 @@ int pool_min_size(const struct pool *pool)
 	return database_min_pool_size(pool->database, pool->registry->process->settings);
 }
 
-unsigned pool_weight(const struct pool *pool)
+static unsigned weight_of(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
 	const int weight = user && user->pool_weight > 0 ? user->pool_weight
@@ -54,8 +54,12 @@ static enum pool_mode mode_of(const struct pool *pool)
 
 void pool_reconfigure(struct pool *pool)
 {
+	const int least = pool_min_size(pool);
+
 	pool->mode = mode_of(pool);
-	cap_configure_pool(pool);
+	if (pool->wait.cap)
+		pool_needs_work(pool);
+	cap_configure_pool(pool, least > 0 ? (unsigned)least : 0, weight_of(pool));
 }
 
 const char *pool_secret(const struct pool *pool)

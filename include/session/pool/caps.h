@@ -9,8 +9,8 @@
  * server that a pool with as many servers returns is closed for it, even if clients of that
  * pool wait, too: so each pool gets its share.
  *
- * A new server is not closed for other pools until it has been used a few times as long as its
- * login took, or is unused: else pools that take turns would do nothing but log in.
+ * Pools that have equally many take turns. A turn lasts a few times as long as the login of a
+ * server, so that most of the time is spent on queries.
  */
 #ifndef PGUSHER_SESSION_POOL_CAPS_H
 #define PGUSHER_SESSION_POOL_CAPS_H

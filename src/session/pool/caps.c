@@ -9,9 +9,12 @@
  */
 #define UNUSED_ENOUGH (USEC_PER_SEC / 200)
 
-/* How long a server is kept in use, in terms of the duration of its login; and at most. */
-enum { USES_PER_LOGIN = 4 };
-#define LONGEST_USE (USEC_PER_SEC / 4)
+/*
+ * How long a pool keeps the places that it has after a login, in terms of the duration of this
+ * login, and at most.
+ */
+enum { USES_PER_LOGIN = 3 };
+#define LONGEST_USE (USEC_PER_SEC / 10)
 
 /* --- which server may be closed ----------------------------------------------------------- */
 
@@ -25,27 +28,24 @@ static bool is_unused(const struct server_link *server)
 	return now_of(server->link.pool) - server->free_since >= UNUSED_ENOUGH;
 }
 
-static bool was_used_enough(const struct server_link *server)
+/*
+ * Pools with equal claims take turns. If they did so with each query, they would do little but
+ * log in.
+ */
+static bool has_had_its_turn(const struct pool *pool)
 {
-	const usec_t use = USES_PER_LOGIN * server->login_time;
-	const usec_t age = now_of(server->link.pool) - server->link.connect_time;
+	const usec_t use = USES_PER_LOGIN * pool->login_time;
 
-	return age - server->login_time >= (use < LONGEST_USE ? use : LONGEST_USE);
+	return !pool_has_clients(pool) ||
+		now_of(pool) - pool->login_at >= (use < LONGEST_USE ? use : LONGEST_USE);
 }
 
-/* May this free server be closed, so that the other pool gets its place? */
-static bool may_close(const struct server_link *server, const struct pool *to,
-	enum cap_kind kind, bool returns)
+static bool is_entitled(const struct pool *to, const struct pool *from, enum cap_kind kind)
 {
-	const struct pool *from = server->link.pool;
+	const enum cap_claim claim = cap_claim_of(to, from, kind);
 
-	if (cap_keeps_all(from, kind))
-		return false;
-	if (!returns && is_unused(server))
-		return true;
-	return cap_may_pass(from, to, kind) &&
-		(was_used_enough(server) || !pool_has_clients(from) ||
-			cap_is_granted(to, kind));
+	return claim == CAP_CLAIM_BETTER ||
+		(claim == CAP_CLAIM_EQUAL && has_had_its_turn(from));
 }
 
 /* Clients of its pool wait, and will get this server after it was checked. */
@@ -70,7 +70,9 @@ static struct server_link *victim_of(
 		else if (server->link.pool == pool && purpose == CAPS_FOR_REPLICATION)
 			return server;
 		else if (server->link.pool != pool && !is_wanted(server))
-			return may_close(server, pool, kind, false) ? server : NULL;
+			return is_unused(server) || is_entitled(pool, server->link.pool, kind)
+				? server
+				: NULL;
 	}
 	return NULL;
 }
@@ -209,7 +211,7 @@ bool caps_take_back(struct server_link *server)
 
 		if (from->caps & (1u << kind))
 			to = first_for_place_of(cap_of(from, kind), from);
-		if (to && may_close(server, to, kind, true)) {
+		if (to && is_entitled(to, from, kind)) {
 			server_close_for(server, REASON_EVICTED);
 			return true;
 		}

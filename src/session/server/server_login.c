@@ -94,7 +94,8 @@ void server_login_done(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
-	server->login_time = loop_now(pool->registry->loop) - server->link.connect_time;
+	pool->login_at = loop_now(pool->registry->loop);
+	pool->login_time = pool->login_at - server->link.connect_time;
 
 	/*
 	 * Close the server when the pool gets no welcome: no client could log in and use the

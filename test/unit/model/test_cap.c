@@ -155,24 +155,29 @@ static void test_of_equal_loads_the_longest_wait_is_next(void **state)
 	leave_all();
 }
 
-static void test_a_place_passes_until_both_have_the_same(void **state)
+static enum cap_claim claim_of(const struct pool *to, const struct pool *from)
+{
+	return cap_claim_of(to, from, CAP_PROCESS);
+}
+
+static void test_the_pool_with_fewer_servers_has_the_better_claim(void **state)
 {
 	struct pool *a = fake_pool("free", "carol"), *b = fake_pool("free", "dora");
 	struct pool *heavy = fake_pool("heavy", "dora");
 
 	(void)state;
-	assert_false(cap_may_pass(a, b, CAP_PROCESS));
+	assert_int_equal(claim_of(b, a), CAP_CLAIM_NONE);
 	take(a, 1);
-	assert_true(cap_may_pass(a, b, CAP_PROCESS));
+	assert_int_equal(claim_of(b, a), CAP_CLAIM_EQUAL);
 	take(b, 1);
-	assert_false(cap_may_pass(a, b, CAP_PROCESS));
-	take(a, 1);
-	assert_true(cap_may_pass(a, b, CAP_PROCESS));
-	take(heavy, 5);
-	/* 6 of weight 3 are as many as 2 of weight 1. */
-	assert_true(cap_may_pass(a, heavy, CAP_PROCESS));
+	assert_int_equal(claim_of(b, a), CAP_CLAIM_NONE);
+	take(a, 2);
+	assert_int_equal(claim_of(b, a), CAP_CLAIM_BETTER);
+	take(heavy, 8);
+	/* 9 of weight 3 are as many as 3 of weight 1. */
+	assert_int_equal(claim_of(heavy, a), CAP_CLAIM_EQUAL);
 	take(heavy, 1);
-	assert_false(cap_may_pass(a, heavy, CAP_PROCESS));
+	assert_int_equal(claim_of(heavy, a), CAP_CLAIM_NONE);
 }
 
 static void test_min_pool_size_is_granted_before_anything_is_shared(void **state)
@@ -182,19 +187,17 @@ static void test_min_pool_size_is_granted_before_anything_is_shared(void **state
 	(void)state;
 	fake_set("max_server_connections", "4");
 	take(warm, 2);
-	assert_false(cap_may_pass(warm, other, CAP_PROCESS));
+	take(other, 1);
+	assert_int_equal(claim_of(other, warm), CAP_CLAIM_NONE);
 	assert_true(cap_keeps_all(warm, CAP_PROCESS));
-	take(warm, 1);
-	assert_true(cap_may_pass(warm, other, CAP_PROCESS));
-	assert_false(cap_is_granted(other, CAP_PROCESS));
+	take(warm, 2);
+	assert_int_equal(claim_of(other, warm), CAP_CLAIM_EQUAL);
+	assert_int_equal(claim_of(fake_pool("warm", "dora"), other), CAP_CLAIM_BETTER);
 	/* Minima that the cap cannot grant together count for nothing. */
-	fake_set("max_server_connections", "1");
-	assert_false(cap_keeps_all(warm, CAP_PROCESS));
-	fake_pool("warm", "dora");
 	fake_set("max_server_connections", "3");
-	assert_false(cap_keeps_all(warm, CAP_PROCESS));
-	fake_set("max_server_connections", "4");
-	assert_true(cap_is_granted(fake_pool("warm", "dora"), CAP_PROCESS));
+	assert_false(cap_keeps_all(fake_pool("warm", "dora"), CAP_PROCESS) &&
+		pool_servers(fake_pool("warm", "dora")) > 0);
+	assert_int_equal(claim_of(fake_pool("warm", "dora"), other), CAP_CLAIM_EQUAL);
 }
 
 int main(void)
@@ -207,7 +210,7 @@ int main(void)
 		TEST(a_new_limit_lists_the_servers_that_are_free_already),
 		TEST(the_pool_with_the_smallest_load_is_next),
 		TEST(of_equal_loads_the_longest_wait_is_next),
-		TEST(a_place_passes_until_both_have_the_same),
+		TEST(the_pool_with_fewer_servers_has_the_better_claim),
 		TEST(min_pool_size_is_granted_before_anything_is_shared),
 	};
 
