@@ -85,7 +85,7 @@ def test_a_busy_user_does_not_keep_another_out(new_pooler, cluster):
 
 
 @pytest.mark.alone
-def test_users_with_one_client_have_their_share_beside_one_with_many(new_pooler, cluster, users):
+def test_users_with_one_client_have_their_share_beside_one_with_many(users, new_pooler, cluster):
     pooler = make(new_pooler, max_db_connections=4, max_client_conn=100)
     clients = run_clients(("127.0.0.1", pooler.port),
                           [("app", "main")] * 40 + [(name, "main") for name in users[:3]], 3)
@@ -94,7 +94,7 @@ def test_users_with_one_client_have_their_share_beside_one_with_many(new_pooler,
 
 
 @pytest.mark.alone
-def test_many_users_share_few_connections_fairly(new_pooler, cluster, users):
+def test_many_users_share_few_connections_fairly(users, new_pooler, cluster):
     pooler = make(new_pooler, max_db_connections=3, max_client_conn=100)
     clients = run_clients(("127.0.0.1", pooler.port), [(name, "main") for name in users], 4)
     done = [each.done for each in clients]
