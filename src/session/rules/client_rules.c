@@ -181,10 +181,10 @@ static enum verdict judge_flush(struct relay_run *run)
 	return run->frame.total == FRAME_HEADER_SIZE ? RELAY_PASS : relay_refuse_header(run);
 }
 
-static enum verdict judge_first_flush(struct relay_run *run)
+/* A client without a server has got all its answers: there is nothing to flush. */
+static enum verdict judge_idle_flush(struct relay_run *run)
 {
-	return run->frame.total == FRAME_HEADER_SIZE ? take_server(run)
-						     : relay_refuse_header(run);
+	return run->frame.total == FRAME_HEADER_SIZE ? RELAY_DROP : relay_refuse_header(run);
 }
 
 /* Close of a statement needs no server: it concerns the names of the client only. */
@@ -227,7 +227,7 @@ const struct relay_rule relay_idle_client[RELAY_TYPES] = {
 	[PQ_EXECUTE] = {judge_first_request},
 	[PQ_CLOSE] = {judge_first_close},
 	[PQ_SYNC] = {judge_first_request},
-	[PQ_FLUSH] = {judge_first_flush, .at_once = true},
+	[PQ_FLUSH] = {judge_idle_flush, .at_once = true},
 	[PQ_FUNCTION_CALL] = {judge_first_request},
 	[PQ_COPY_DATA] = {judge_late_copy},
 	[PQ_COPY_DONE] = {judge_late_copy},

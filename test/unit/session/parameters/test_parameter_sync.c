@@ -301,16 +301,17 @@ static void test_session_client_has_its_parameters_set_once(void **state)
 	assert_received(server, "Q");
 }
 
-static void test_flush_after_the_sets_does_not_keep_the_server(void **state)
+static void test_flush_of_an_idle_client_needs_no_server(void **state)
 {
 	(void)state;
 	make_time_zones_differ();
 	send_letters(client, "H");
-	assert_received(server, "QH");
-	answer_set("");
+	assert_received(server, "");
 	assert_state(server, SERVER_IDLE);
 	assert_state(client, CLIENT_IDLE);
 	assert_received(client, "");
+	send_letters(client, "HQ");
+	assert_sent_together(server, SET_ZONE, "QQ");
 }
 
 static void test_value_set_by_the_client_replaces_the_synchronized_one(void **state)
@@ -987,7 +988,7 @@ int main(void)
 		TEST(client_is_read_again_when_its_sets_have_succeeded),
 		TEST(incomplete_message_after_the_sets_is_kept),
 		SESSION_TEST(session_client_has_its_parameters_set_once),
-		TEST(flush_after_the_sets_does_not_keep_the_server),
+		TEST(flush_of_an_idle_client_needs_no_server),
 		TEST(value_set_by_the_client_replaces_the_synchronized_one),
 		TEST(spelling_of_the_server_is_stored_for_the_client),
 		TEST(value_that_differs_only_in_case_is_not_set),

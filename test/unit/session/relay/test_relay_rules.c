@@ -190,7 +190,7 @@ static void test_lone_sync_is_answered(void **state)
 static void test_flush_is_not_answered(void **state)
 {
 	(void)state;
-	play(":H # :PDH =2 .1tT =0 + :BEH .2DC + :H + :S .Z #");
+	play(":PDH =2 .1tT =0 + :BEH .2DC + :H + :S .Z #");
 }
 
 static void test_pipelined_batches_are_answered_in_order(void **state)
