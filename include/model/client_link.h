@@ -17,6 +17,7 @@
 #ifndef PGUSHER_MODEL_CLIENT_LINK_H
 #define PGUSHER_MODEL_CLIENT_LINK_H
 
+#include "base/failure.h"
 #include "model/link.h"
 #include "net/wheel.h"
 
@@ -53,7 +54,7 @@ enum client_state {
  */
 enum client_step {
 	CLIENT_STEP_NONE,
-	CLIENT_STEP_CANCELED, /* its waiting query was canceled: see session/work/cancel_unsent */
+	CLIENT_STEP_ENDING, /* its query ends unsent, with an error: see session/work/unsent_query */
 	CLIENT_STEP_SKIPPING, /* likewise: its messages are ignored until a Sync */
 	CLIENT_STEP_SYNC_DUE, /* before its next message parameters are set on its server */
 	CLIENT_STEP_FORGETTING, /* its server is to deallocate all statements first */
@@ -94,6 +95,7 @@ struct client_link {
 	union {
 		usec_t wait_start; /* WAITING, WELCOMING, LAUNCHING */
 		usec_t served; /* PAIRED: end of its wait for the server; 0: it did not wait */
+		enum reason ending; /* CLIENT_STEP_ENDING: why its query ends */
 	};
 	struct replica *replica; /* owned; NULL: it did not ask for replication */
 	uint8_t key[CANCEL_KEY_MAX]; /* its cancel key; CANCEL_*: of its CancelRequest */

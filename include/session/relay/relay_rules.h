@@ -3,7 +3,7 @@
  * The tables of rules for messages: one for each direction and mode of a link. A link points at
  * one of them (link.rules), indexed by the message's type byte.
  *
- * The tables for clients are in rules/client_rules.c, work/cancel_unsent.c and
+ * The tables for clients are in rules/client_rules.c, work/unsent_query.c and
  * parameters/parameter_sync.c; those for a server that is or was paired in rules/server_rules.c
  * and rules/restore.c; those for the answers to our own queries in rules/own_rules.c and
  * rules/parameter_sync_rules.c.
@@ -37,10 +37,10 @@ extern const struct relay_rule relay_forgetting_client[RELAY_TYPES];
 extern const struct relay_rule relay_differing_client[RELAY_TYPES];
 
 /*
- * From an idle client after its waiting query was cancelled: the first message of that query,
- * and the messages after it that are skipped up to a Sync.
+ * From an idle client with a query that ends before a server has received any of it: the first
+ * message of that query, and the messages after it that are skipped up to a Sync.
  */
-extern const struct relay_rule relay_canceled_client[RELAY_TYPES];
+extern const struct relay_rule relay_ending_client[RELAY_TYPES];
 extern const struct relay_rule relay_skipping_client[RELAY_TYPES];
 
 /* From a server that is paired. */

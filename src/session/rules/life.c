@@ -14,11 +14,11 @@
 #include "session/statements/replay.h"
 #include "session/statements/statement_answers.h"
 #include "session/work/cancel.h"
-#include "session/work/cancel_unsent.h"
 #include "session/work/launch_outcome.h"
 #include "session/work/pool_work.h"
 #include "session/work/replication.h"
 #include "session/work/server_session.h"
+#include "session/work/unsent_query.h"
 
 /* --- a link closes ------------------------------------------------------------------------ */
 
@@ -50,7 +50,7 @@ static void server_closed(
 static void query_unsent(struct client_link *client, const struct failure *why)
 {
 	if (why->reason == REASON_SETTING_CANCELED)
-		cancel_unsent_answer(client);
+		unsent_query_end(client, why->reason);
 	else
 		relay_client_resume(client);
 }
@@ -117,7 +117,7 @@ static const struct link_rules link_rules = {
 		},
 	.client_steps =
 		{
-			[CLIENT_STEP_CANCELED] = relay_canceled_client,
+			[CLIENT_STEP_ENDING] = relay_ending_client,
 			[CLIENT_STEP_SKIPPING] = relay_skipping_client,
 			[CLIENT_STEP_SYNC_DUE] = relay_differing_client,
 			[CLIENT_STEP_FORGETTING] = relay_forgetting_client,

@@ -9,7 +9,7 @@
 #include "session/pool/draining.h"
 #include "session/pool/peering.h"
 #include "session/pool/return_to_pool.h"
-#include "session/work/cancel_unsent.h"
+#include "session/work/unsent_query.h"
 #include "wire/startup.h"
 
 enum {
@@ -75,7 +75,7 @@ void cancel_request(struct client_link *client, const uint8_t *key, size_t lengt
 		client_close_for(client, REASON_CANCEL_FOR_CONSOLE_CLIENT);
 	} else if (is_unsent(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_WAITING_CLIENT);
-		cancel_unsent_answer(owner);
+		unsent_query_end(owner, REASON_SETTING_CANCELED);
 	} else if (!is_running(owner)) {
 		client_close_for(client, REASON_CANCEL_FOR_IDLE_CLIENT);
 	} else if (!server_of(owner->link.peer)->cancel_key) {

@@ -9,6 +9,7 @@
 #include "session/pool/draining.h"
 #include "session/work/cancel.h"
 #include "session/work/control.h"
+#include "session/work/unsent_query.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/startup.h"
@@ -210,7 +211,7 @@ static void resume_pool(void)
 
 static void test_waiting_query_is_cancelled_at_once(void **state)
 {
-	static const char *const cases[] = {"Q", "F", "S", "PBDES", "PBES", "HS", "CS"};
+	static const char *const cases[] = {"Q", "F", "PBDES", "PBES", "HES", "CS"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -242,6 +243,39 @@ static void test_query_after_a_cancelled_one_still_waits(void **state)
 	assert_received(server, "Q");
 	send_letters(server, "CZ");
 	assert_received(client, "CZ");
+}
+
+/* Each is sent with the query behind it in one message of the client. */
+static void test_cancelled_query_is_not_sent_again_for_a_server_that_fails(void **state)
+{
+	static const char *const cases[] = {"QQ", "PBESQ", "FQ"};
+	struct endpoint *server = fake_server(pool), *broken, *client;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		client = waiting_client(cases[i]);
+		broken = fake_server(pool);
+		scripted_break(broken->script);
+		pool->database->paused = false;
+		unsent_query_end(endpoint_client(client), REASON_SETTING_CANCELED);
+		assert_received(client, "EZ");
+		assert_closed(broken);
+		assert_received(server, "Q");
+		send_letters(server, "CZ");
+		assert_received(client, "CZ");
+	}
+}
+
+/* PostgreSQL cannot cancel a Sync. */
+static void test_waiting_sync_is_answered_without_an_error(void **state)
+{
+	struct endpoint *client = waiting_client("S");
+
+	(void)state;
+	assert_canceler_closed(
+		cancel(client), "closing because: cancel request for waiting client");
+	assert_received(client, "Z");
+	assert_state(client, CLIENT_IDLE);
 }
 
 static void test_cancelled_batch_is_dropped_up_to_its_sync(void **state)
@@ -1048,6 +1082,8 @@ int main(void)
 		TEST(request_for_the_previous_query_is_dropped),
 		TEST(waiting_query_is_cancelled_at_once),
 		TEST(query_after_a_cancelled_one_still_waits),
+		TEST(cancelled_query_is_not_sent_again_for_a_server_that_fails),
+		TEST(waiting_sync_is_answered_without_an_error),
 		TEST(cancelled_batch_is_dropped_up_to_its_sync),
 		TEST(client_may_terminate_within_a_cancelled_batch),
 		TEST(unknown_message_in_a_cancelled_batch_closes_the_client),
