@@ -41,9 +41,11 @@ struct database_config {
 	usec_t query_wait_timeout; /* -1: inherit; 0: no limit */
 	int pool_size, min_pool_size,
 		reserve_pool_size; /* -1: inherit; 0: no limit, none, none */
+	int max_pool_waiters; /* -1: inherit; 0: no limit */
 	int max_db_connections, max_db_client_connections; /* 0: inherit */
 	int pool_weight; /* of its pools; 0: 1 */
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
+	enum wait_action query_wait_timeout_action; /* WAIT_ACTION_INHERIT: inherit */
 	enum load_balance load_balance_hosts;
 	uint16_t port;
 };

@@ -26,6 +26,7 @@ enum entry_kind {
 	ENTRY_TIME, /* usec_t; negative ones are 0 */
 	ENTRY_WAIT, /* usec_t; negative ones are -1 */
 	ENTRY_POOL_MODE, /* enum pool_mode */
+	ENTRY_WAIT_ACTION, /* enum wait_action */
 	ENTRY_LOAD_BALANCE, /* enum load_balance */
 };
 

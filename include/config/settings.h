@@ -56,6 +56,13 @@ enum tls_negotiation { TLS_NEGOTIATION_POSTGRES, TLS_NEGOTIATION_DIRECT };
 /* Handling of startup parameters that are neither special, tracked nor ignored. */
 enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 
+/* What happens to a client that has waited for a server for too long. */
+enum wait_action {
+	WAIT_ACTION_INHERIT, /* in databases and users only: not given */
+	WAIT_ACTION_DISCONNECT, /* it is closed */
+	WAIT_ACTION_ERROR, /* its query ends with an error */
+};
+
 /* Types of values: the text that is allowed, and the type of the field. */
 #define SETTING_TYPE_INTEGER int /* a C integer */
 #define SETTING_TYPE_COUNT int /* a C integer; negative ones count as 0 */
@@ -75,6 +82,7 @@ enum startup_policy { STARTUP_FOLLOW, STARTUP_STRICT };
 #define SETTING_TYPE_TLS_NEGOTIATION enum tls_negotiation
 #define SETTING_TYPE_STARTUP_POLICY enum startup_policy
 #define SETTING_TYPE_LOG_FORMAT enum log_format
+#define SETTING_TYPE_WAIT_ACTION enum wait_action
 
 struct settings {
 #define SETTING(name, KIND, DEFAULT, RANGE, WHEN, GROUP, DOC) SETTING_TYPE_##KIND name;
@@ -171,5 +179,8 @@ const char *auth_type_name(enum auth_type type);
 
 /* The mode of this name, letter case ignored. POOL_MODE_INHERIT has no name. */
 bool pool_mode_of(const char *name, enum pool_mode *out);
+
+/* Likewise the action of this name. */
+bool wait_action_of(const char *name, enum wait_action *out);
 
 #endif

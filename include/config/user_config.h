@@ -19,6 +19,7 @@ struct user_config {
 
 	/* As server user: apply to its pools. */
 	int pool_size, reserve_pool_size; /* -1: inherit; 0: no limit, none */
+	int max_pool_waiters; /* -1: inherit; 0: no limit */
 	int max_user_connections; /* 0: inherit */
 	int pool_weight; /* 0: inherit */
 	usec_t query_timeout, idle_transaction_timeout, transaction_timeout; /* 0: inherit */
@@ -27,6 +28,7 @@ struct user_config {
 	int max_user_client_connections; /* 0: inherit */
 	usec_t client_idle_timeout; /* 0: inherit */
 	usec_t query_wait_timeout; /* -1: inherit; 0: no limit */
+	enum wait_action query_wait_timeout_action; /* WAIT_ACTION_INHERIT: inherit */
 };
 
 /*

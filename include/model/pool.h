@@ -15,6 +15,7 @@
 #include "model/client_link.h"
 #include "model/database.h"
 #include "model/server_link.h"
+#include "model/statistics/labels.h"
 #include "model/statistics/latency.h"
 #include "model/statistics/stats.h"
 #include "model/user.h"
@@ -75,6 +76,7 @@ struct pool {
 	struct latency *latency; /* owned; NULL until a query has had a server */
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */
 	uint64_t notified; /* clients that got the notice that they wait */
+	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
 };
 
 /*
@@ -115,6 +117,7 @@ struct link *pool_walk_next(struct pool_walk *walk);
 int pool_size(const struct pool *pool);
 int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
+int pool_max_waiters(const struct pool *pool);
 
 /* Read the pool mode and the caps again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);

@@ -66,6 +66,8 @@ struct registry {
 	 */
 	loop_function *do_work; /* pool_work_run(), for work_task */
 	void (*serve)(struct pool *pool); /* pair idle servers with waiting clients */
+	/* End the query of a waiting client with an error; the client stays connected. */
+	void (*end_query)(struct client_link *client, enum reason reason);
 	const struct link_rules *rules; /* what messages mean, by the state of their sender */
 	const struct close_events *close_events; /* called when a link is closed */
 	const struct relay_events *relay_events; /* called at the end of a run of the relay */

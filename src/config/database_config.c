@@ -44,6 +44,9 @@ static const struct entry_key keys[] = {
 	{"max_db_connections", ENTRY_LIMIT, FIELD(max_db_connections),
 		"Server connections of this database, in place of the setting; 0: use "
 		"the setting."},
+	{"max_pool_waiters", ENTRY_SIZE, FIELD(max_pool_waiters),
+		"Clients that may wait in each pool, in place of the setting; 0: no limit; "
+		"-1: use the setting."},
 	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size),
 		"Server connections that each pool in use keeps open, in place of the "
 		"setting; -1: use the setting."},
@@ -63,6 +66,8 @@ static const struct entry_key keys[] = {
 		"Unix socket. 5432 by default."},
 	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
 		"For its clients, in place of the setting; 0: no limit; -1: use the setting."},
+	{"query_wait_timeout_action", ENTRY_WAIT_ACTION, FIELD(query_wait_timeout_action),
+		"For its clients, in place of the setting."},
 	{"reserve_pool", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"The older name of reserve_pool_size."},
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
@@ -118,6 +123,7 @@ struct database_config *database_config_parse(const struct ini_place *place, con
 	struct database_config config = {
 		.name = name,
 		.query_wait_timeout = -1,
+		.max_pool_waiters = -1,
 		.pool_size = -1,
 		.min_pool_size = -1,
 		.reserve_pool_size = -1,

@@ -148,6 +148,7 @@ static const struct {
 	[ENTRY_TIME] = {"a number of seconds, or one with us, ms, s, min, h or d"},
 	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d"},
 	[ENTRY_POOL_MODE] = {"session, transaction, statement", "pool mode"},
+	[ENTRY_WAIT_ACTION] = {"disconnect, error"},
 	[ENTRY_LOAD_BALANCE] = {"round-robin, disable"},
 };
 
@@ -264,6 +265,8 @@ static bool read_value(
 		return read_time(value, -1, field);
 	case ENTRY_POOL_MODE:
 		return pool_mode_of(value, field);
+	case ENTRY_WAIT_ACTION:
+		return wait_action_of(value, field);
 	case ENTRY_LOAD_BALANCE:
 		return read_load_balance(value, field);
 	}

@@ -63,6 +63,12 @@ static const struct setting_word log_format_words[] = {
 	{NULL, 0, false},
 };
 
+static const struct setting_word wait_action_words[] = {
+	{"disconnect", WAIT_ACTION_DISCONNECT, false},
+	{"error", WAIT_ACTION_ERROR, false},
+	{NULL, 0, false},
+};
+
 const struct setting_word *setting_find_word(const struct setting_word *words, const char *text)
 {
 	for (; words->text; words++) {
@@ -94,6 +100,16 @@ const char *auth_type_name(enum auth_type type)
 bool pool_mode_of(const char *name, enum pool_mode *out)
 {
 	const struct setting_word *word = setting_find_word(pool_mode_words, name);
+
+	if (!word)
+		return false;
+	*out = word->value;
+	return true;
+}
+
+bool wait_action_of(const char *name, enum wait_action *out)
+{
+	const struct setting_word *word = setting_find_word(wait_action_words, name);
 
 	if (!word)
 		return false;
@@ -386,6 +402,7 @@ KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
 KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
+KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);
 #undef WHOLE
 #undef SIZE
 #undef WHOLE_TIME

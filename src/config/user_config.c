@@ -16,6 +16,9 @@ static const struct entry_key keys[] = {
 	{"idle_transaction_timeout", ENTRY_TIME, FIELD(idle_transaction_timeout),
 		"For clients of pools with this server user, in place of the setting; "
 		"0: use the setting."},
+	{"max_pool_waiters", ENTRY_SIZE, FIELD(max_pool_waiters),
+		"Clients that may wait in each pool with this server user, in place of the "
+		"database's and the setting; 0: no limit; -1: use them."},
 	{"max_user_client_connections", ENTRY_LIMIT, FIELD(max_user_client_connections),
 		"Client connections that log in under this name, in place of the setting; "
 		"0: use the setting."},
@@ -36,6 +39,9 @@ static const struct entry_key keys[] = {
 	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
 		"For clients that log in under this name, in place of the database's and "
 		"the setting; 0: no limit; -1: use them."},
+	{"query_wait_timeout_action", ENTRY_WAIT_ACTION, FIELD(query_wait_timeout_action),
+		"For clients that log in under this name, in place of the database's and the "
+		"setting."},
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"Reserve size of such pools, in place of the database's and the setting; 0: "
 		"none; -1: use them."},
@@ -64,6 +70,7 @@ struct user_config *user_config_parse(const struct ini_place *place, const char 
 		.pool_size = -1,
 		.reserve_pool_size = -1,
 		.query_wait_timeout = -1,
+		.max_pool_waiters = -1,
 	};
 	struct user_config *made = NULL;
 	const size_t length = strlen(name);

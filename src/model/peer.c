@@ -26,6 +26,7 @@ static struct database_config *make_config(const struct peer_config *config)
 		.min_pool_size = -1,
 		.reserve_pool_size = -1,
 		.query_wait_timeout = -1,
+		.max_pool_waiters = -1,
 	};
 
 	return database_config_from_template(&model, config->name);

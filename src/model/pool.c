@@ -39,6 +39,17 @@ static unsigned weight_of(const struct pool *pool)
 	return weight > 0 ? (unsigned)weight : 1;
 }
 
+int pool_max_waiters(const struct pool *pool)
+{
+	const struct user_config *user = pool->user->config;
+
+	if (user && user->max_pool_waiters >= 0)
+		return user->max_pool_waiters;
+	if (pool->database->config->max_pool_waiters >= 0)
+		return pool->database->config->max_pool_waiters;
+	return pool->registry->process->settings->max_pool_waiters;
+}
+
 static enum pool_mode mode_of(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
@@ -212,6 +223,8 @@ void pool_leave_counts(const struct pool *pool, struct pool *to)
 {
 	stats_add(&to->stats, &pool->stats);
 	to->notified += pool->notified;
+	for (unsigned i = 0; i < UNSENT_ENDINGS; i++)
+		to->unsent[i] += pool->unsent[i];
 	if (pool->latency)
 		pool_open_latency(to);
 	if (pool->latency && to->latency)

@@ -21,6 +21,7 @@ static const struct database_config console_config = {
 	.reserve_pool_size = -1,
 	.pool_mode = POOL_MODE_STATEMENT,
 	.query_wait_timeout = -1,
+	.max_pool_waiters = -1,
 };
 
 static unsigned hash_name(struct registry *registry, const char *name)

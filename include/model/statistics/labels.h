@@ -96,6 +96,15 @@ enum unclean_release {
 	UNCLEAN_RELEASES,
 };
 
+/* Why a query ended before a server received any of it, while its client stayed connected. */
+enum unsent_ending {
+	UNSENT_CANCELED,
+	UNSENT_QUEUE_FULL,
+	UNSENT_QUERY_WAIT_TIMEOUT,
+	UNSENT_QUERY_TIMEOUT,
+	UNSENT_ENDINGS,
+};
+
 enum connect_outcome {
 	CONNECT_OK,
 	CONNECT_REFUSED,
@@ -133,6 +142,7 @@ extern const char *const protocol_error_labels[PROTOCOL_ERRORS];
 extern const char *const cancel_outcome_labels[CANCEL_OUTCOMES];
 extern const char *const reset_outcome_labels[RESET_OUTCOMES];
 extern const char *const unclean_release_labels[UNCLEAN_RELEASES];
+extern const char *const unsent_ending_labels[UNSENT_ENDINGS];
 extern const char *const connect_outcome_labels[CONNECT_OUTCOMES];
 extern const char *const login_method_labels[LOGIN_METHODS];
 extern const char *const login_outcome_labels[LOGIN_OUTCOMES];

@@ -27,6 +27,9 @@ enum protocol_error reason_protocol_error(enum reason reason, enum protocol_side
 /* The outcome of a cancel request; CANCEL_OUTCOMES: the reason is not about one. */
 enum cancel_outcome reason_cancel_outcome(enum reason reason);
 
+/* What counts a query that ends unsent; the reason must be one of those. */
+enum unsent_ending reason_unsent_ending(enum reason reason);
+
 /* The outcome of an attempt to log in to a server that is closed. */
 enum connect_outcome reason_connect_outcome(enum reason reason);
 

@@ -12,6 +12,7 @@
 enum pairing_result {
 	PAIRING_READY, /* paired: pass the message on */
 	PAIRING_WAITING, /* in the queue: hold the message */
+	PAIRING_FULL, /* the queue is full (max_pool_waiters): end the query with an error */
 	PAIRING_CLOSED, /* the client was closed with an error */
 };
 

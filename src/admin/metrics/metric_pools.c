@@ -61,6 +61,7 @@ static void collect_capacity(struct metric_samples *samples,
 		const struct capacity_figures figures = {
 			.size = pool_size(pool),
 			.reserve_in_use = pool_reserve_in_use(pool),
+			.waiters_limit = pool_max_waiters(pool),
 			.notified = (int64_t)pool->notified,
 			.oldest_transaction = pool_oldest_transaction(pool, context->now),
 			.oldest_idle_transaction =
@@ -74,6 +75,28 @@ static void collect_capacity(struct metric_samples *samples,
 
 const struct metric_source metric_capacity = {
 	collect_capacity, sizeof(struct capacity_figures), NULL};
+
+/* A sample for each reason that a pool has counted. */
+static void collect_unsent(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
+{
+	const struct pool *pool;
+
+	(void)detail;
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+		for (unsigned i = 0; i < UNSENT_ENDINGS; i++) {
+			const struct metric_number figures = {(int64_t)pool->unsent[i]};
+
+			if (figures.number == 0)
+				continue;
+			add_pool_labels(samples, pool);
+			metric_samples_label(samples, "reason", unsent_ending_labels[i]);
+			metric_samples_add(samples, &figures);
+		}
+	}
+}
+
+const struct metric_source metric_unsent = {collect_unsent, sizeof(struct metric_number), NULL};
 
 /* --- traffic ------------------------------------------------------------------------------ */
 

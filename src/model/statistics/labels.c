@@ -90,6 +90,13 @@ const char *const unclean_release_labels[UNCLEAN_RELEASES] = {
 	[UNCLEAN_OUT_OF_SYNC] = "out_of_sync",
 };
 
+const char *const unsent_ending_labels[UNSENT_ENDINGS] = {
+	[UNSENT_CANCELED] = "canceled",
+	[UNSENT_QUEUE_FULL] = "queue_full",
+	[UNSENT_QUERY_WAIT_TIMEOUT] = "query_wait_timeout",
+	[UNSENT_QUERY_TIMEOUT] = "query_timeout",
+};
+
 const char *const connect_outcome_labels[CONNECT_OUTCOMES] = {
 	[CONNECT_OK] = "ok",
 	[CONNECT_REFUSED] = "refused",

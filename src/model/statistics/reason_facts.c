@@ -14,6 +14,7 @@ struct facts {
 	uint8_t auth;
 	uint8_t cancel;
 	uint8_t connect;
+	uint8_t unsent;
 	bool broken;
 	bool no_login_failure;
 };
@@ -25,6 +26,7 @@ struct facts {
 #define AUTH(word) .auth = AUTH_FAILED_##word + 1
 #define CANCEL(word) .cancel = CANCEL_##word + 1
 #define CONNECT(word) .connect = CONNECT_##word + 1
+#define UNSENT(word) .unsent = UNSENT_##word + 1
 #define BROKEN .broken = true
 #define NO_LOGIN_FAILURE .no_login_failure = true
 
@@ -91,6 +93,12 @@ enum cancel_outcome reason_cancel_outcome(enum reason reason)
 enum connect_outcome reason_connect_outcome(enum reason reason)
 {
 	return (enum connect_outcome)word_or(facts_of(reason)->connect, CONNECT_OTHER);
+}
+
+enum unsent_ending reason_unsent_ending(enum reason reason)
+{
+	CHECK(facts_of(reason)->unsent > 0);
+	return (enum unsent_ending)(facts_of(reason)->unsent - 1);
 }
 
 bool reason_is_server_error(enum reason reason)

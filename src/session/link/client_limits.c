@@ -42,6 +42,20 @@ static usec_t wait_limit(const struct client_link *client, const struct settings
 	return settings->query_wait_timeout;
 }
 
+/* As for the limit, the user's value wins over the database's, that over the global one. */
+static enum wait_action wait_action(
+	const struct client_link *client, const struct settings *settings)
+{
+	const struct user_config *user = client->user ? client->user->config : NULL;
+
+	if (user && user->query_wait_timeout_action != WAIT_ACTION_INHERIT)
+		return user->query_wait_timeout_action;
+	if (client->database &&
+		client->database->config->query_wait_timeout_action != WAIT_ACTION_INHERIT)
+		return client->database->config->query_wait_timeout_action;
+	return settings->query_wait_timeout_action;
+}
+
 /* Since when a client waits: since the query's first message, or the last one of its login. */
 static usec_t waiting_since(const struct client_link *client)
 {
@@ -144,15 +158,26 @@ static bool is_queued(const struct client_link *client)
 	return client->link.state == CLIENT_WAITING || client->link.state == CLIENT_LAUNCHING;
 }
 
+/* The client has waited for too long. One that logs in, or wants replication, is closed. */
+static void end_wait(
+	struct client_link *client, const struct settings *settings, enum reason reason)
+{
+	if (client->link.state == CLIENT_WAITING &&
+		wait_action(client, settings) == WAIT_ACTION_ERROR)
+		link_registry(&client->link)->end_query(client, reason);
+	else
+		client_close_for(client, reason);
+}
+
 static void expire_waiting(
 	struct client_link *client, const struct settings *settings, usec_t now)
 {
 	const usec_t since = waiting_since(client);
 
 	if (is_exceeded(now, since, settings->query_timeout))
-		client_close_for(client, REASON_QUERY_TIMEOUT_WAITING);
+		end_wait(client, settings, REASON_QUERY_TIMEOUT_WAITING);
 	else if (is_exceeded(now, since, wait_limit(client, settings)))
-		client_close_for(client, REASON_QUERY_WAIT_TIMEOUT);
+		end_wait(client, settings, REASON_QUERY_WAIT_TIMEOUT);
 	else if (client->link.state == CLIENT_WELCOMING &&
 		is_exceeded(now, login_since(client), settings->client_login_timeout))
 		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/pool/pairing.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -60,6 +61,32 @@ enum pairing_result pairing_give(struct client_link *client, struct server_link 
 	return PAIRING_READY;
 }
 
+/* Returns how many waiting clients will get a server of their own, by the limits of servers. */
+static unsigned servers_to_come(const struct pool *pool)
+{
+	const unsigned servers = pool_servers(pool), login = pool->server_count[SERVERS_LOGIN];
+	const int size = pool_size(pool);
+
+	if (pool_is_paused(pool))
+		return 0;
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if (cap_is_full(pool, kind))
+			return login;
+	}
+	if (size <= 0)
+		return INT_MAX;
+	return login + (servers < (unsigned)size ? (unsigned)size - servers : 0);
+}
+
+/* May no more clients wait? Those for which servers are launched are not counted. */
+static bool is_queue_full(const struct pool *pool)
+{
+	const unsigned limit = (unsigned)pool_max_waiters(pool);
+	const unsigned waiting = pool->client_count[CLIENT_WAITING];
+
+	return limit > 0 && waiting >= limit && waiting - limit >= servers_to_come(pool);
+}
+
 static enum pairing_result wait_for_server(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
@@ -114,5 +141,7 @@ enum pairing_result pairing_take(struct client_link *client)
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
 		return PAIRING_CLOSED;
 	}
+	if (!client->replica && is_queue_full(pool))
+		return PAIRING_FULL;
 	return wait_for_server(client);
 }

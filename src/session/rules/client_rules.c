@@ -5,6 +5,7 @@
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
 #include "session/statements/statements.h"
+#include "session/work/unsent_query.h"
 #include "wire/message.h"
 
 /*
@@ -158,6 +159,8 @@ static enum verdict take_server(struct relay_run *run)
 		return RELAY_AGAIN;
 	case PAIRING_WAITING:
 		return RELAY_HOLD;
+	case PAIRING_FULL:
+		return unsent_query_refuse(run, REASON_MAX_POOL_WAITERS);
 	case PAIRING_CLOSED:
 		break;
 	}

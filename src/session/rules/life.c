@@ -130,6 +130,7 @@ void life_attach(struct registry *registry)
 {
 	registry->do_work = pool_work_run;
 	registry->serve = pool_work_serve;
+	registry->end_query = unsent_query_end;
 	registry->rules = &link_rules;
 	registry->close_events = &close_events;
 	registry->relay_events = &relay_events;

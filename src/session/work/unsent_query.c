@@ -2,6 +2,7 @@
 #include "session/work/unsent_query.h"
 
 #include "model/registry.h"
+#include "model/statistics/reason_facts.h"
 #include "session/link/client_limits.h"
 #include "session/pool/draining.h"
 #include "session/relay/pair.h"
@@ -35,6 +36,8 @@ void unsent_query_end(struct client_link *client, enum reason reason)
 		replication_close_server(client);
 		client_enter(client, CLIENT_IDLE);
 	}
+	/* The client is idle from now on, or client_idle_timeout would count the wait. */
+	client->link.request_time = loop_now(client->link.stream.loop);
 	begin_to_end(client, reason);
 	client_limits_start(client);
 	relay_client_resume(client);
@@ -42,10 +45,22 @@ void unsent_query_end(struct client_link *client, enum reason reason)
 
 /* --- answers ------------------------------------------------------------------------------ */
 
+/* A cancel request is the client's own wish, so no line is logged for it. */
+static void log_error(const struct client_link *client)
+{
+	const char *text = reason_text(client->ending);
+
+	if (client->ending != REASON_SETTING_CANCELED &&
+		link_registry(&client->link)->process->settings->log_pooler_errors)
+		link_log_kind(&client->link, LEVEL_WARNING, text, 0, "pooler error: %s", text);
+}
+
 static void write_error(struct client_link *client, struct buffer *answer)
 {
 	const enum reason reason = client->ending;
 
+	client->link.pool->unsent[reason_unsent_ending(reason)]++;
+	log_error(client);
 	writer_error(answer, "ERROR", reason_sqlstate(reason), reason_text(reason));
 }
 

@@ -165,6 +165,7 @@ static const struct {
 	{"53300", "no more connections allowed (max_client_conn)"},
 	{"53300", "client connections exceeded (max_db_client_connections)"},
 	{"53300", "client connections exceeded (max_user_client_connections)"},
+	{"53300", "too many clients wait for a server (max_pool_waiters)"},
 	{"57P03", "pooler is shutting down"},
 	{"57P03", "client_login_timeout (server down)"},
 	{"57P01", "server shutting down"},

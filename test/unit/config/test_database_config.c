@@ -40,6 +40,8 @@ static void test_empty_entry_inherits_everything(void **state)
 	assert_int_equal(config->max_db_connections, 0);
 	assert_int_equal(config->server_lifetime, 0);
 	assert_int_equal(config->query_wait_timeout, -1);
+	assert_int_equal(config->query_wait_timeout_action, WAIT_ACTION_INHERIT);
+	assert_int_equal(config->max_pool_waiters, -1);
 	assert_int_equal(config->load_balance_hosts, LOAD_BALANCE_ROUND_ROBIN);
 	database_config_free(config);
 }
@@ -51,7 +53,8 @@ static void test_keys_fill_their_fields(void **state)
 		"min_pool_size=1 reserve_pool=2 pool_mode=Statement max_db_connections=9 "
 		"max_db_client_connections=8 server_lifetime=60 query_wait_timeout=0 "
 		"connect_query='set x = 1; set y = ''z''' client_encoding=UTF8 datestyle=ISO "
-		"timezone=UTC application_name=pool");
+		"timezone=UTC application_name=pool max_pool_waiters=0 "
+		"query_wait_timeout_action=Error");
 
 	(void)state;
 	assert_string_equal(config->host, "/run/pg");
@@ -67,6 +70,8 @@ static void test_keys_fill_their_fields(void **state)
 	assert_int_equal(config->max_db_client_connections, 8);
 	assert_int_equal(config->server_lifetime, 60 * USEC_PER_SEC);
 	assert_int_equal(config->query_wait_timeout, 0);
+	assert_int_equal(config->query_wait_timeout_action, WAIT_ACTION_ERROR);
+	assert_int_equal(config->max_pool_waiters, 0);
 	assert_string_equal(config->connect_query, "set x = 1; set y = 'z'");
 	assert_string_equal(config->client_encoding, "UTF8");
 	assert_string_equal(config->datestyle, "ISO");

@@ -19,6 +19,8 @@ static void test_empty_entry_inherits_everything(void **state)
 	assert_int_equal(config->max_user_connections, 0);
 	assert_int_equal(config->query_timeout, 0);
 	assert_int_equal(config->query_wait_timeout, -1);
+	assert_int_equal(config->query_wait_timeout_action, WAIT_ACTION_INHERIT);
+	assert_int_equal(config->max_pool_waiters, -1);
 	user_config_free(config);
 }
 
@@ -28,7 +30,8 @@ static void test_keys_fill_their_fields(void **state)
 	struct user_config *config = user_config_parse(&place, "u",
 		"pool_mode=session pool_size=0 reserve_pool_size=2 max_user_connections=3 "
 		"query_timeout=4 idle_transaction_timeout=5 transaction_timeout=6 "
-		"max_user_client_connections=7 client_idle_timeout=8 query_wait_timeout=0",
+		"max_user_client_connections=7 client_idle_timeout=8 query_wait_timeout=0 "
+		"max_pool_waiters=9 query_wait_timeout_action=disconnect",
 		&problems);
 
 	(void)state;
@@ -43,6 +46,8 @@ static void test_keys_fill_their_fields(void **state)
 	assert_int_equal(config->max_user_client_connections, 7);
 	assert_int_equal(config->client_idle_timeout, 8 * USEC_PER_SEC);
 	assert_int_equal(config->query_wait_timeout, 0);
+	assert_int_equal(config->query_wait_timeout_action, WAIT_ACTION_DISCONNECT);
+	assert_int_equal(config->max_pool_waiters, 9);
 	user_config_free(config);
 }
 
@@ -54,6 +59,7 @@ static void test_mistakes_have_pgbouncers_texts(void **state)
 		{"pool_size", "syntax error in user settings"},
 		{"min_pool_size=1", "unrecognized user parameter: min_pool_size"},
 		{"pool_mode=x", "invalid pool mode: x"},
+		{"query_wait_timeout_action=x", "invalid query_wait_timeout_action: x"},
 	};
 
 	(void)state;

@@ -179,6 +179,7 @@ static void test_counts_of_a_pool_can_be_added_to_another(void **state)
 	(void)state;
 	from->stats.current.queries = 3;
 	from->notified = 4;
+	from->unsent[UNSENT_QUEUE_FULL] = 5;
 	pool_count_error(from, "22012");
 	pool_count_error(from, NULL);
 	pool_open_latency(from);
@@ -187,6 +188,7 @@ static void test_counts_of_a_pool_can_be_added_to_another(void **state)
 		pool_leave_counts(from, to);
 	assert_int_equal(to->stats.current.queries, 6);
 	assert_int_equal(to->notified, 8);
+	assert_int_equal(to->unsent[UNSENT_QUEUE_FULL], 10);
 	assert_int_equal(to->errors[sqlstate_class("22012")], 2);
 	assert_int_equal(to->errors[sqlstate_class("XX000")], 2);
 	assert_true(pool_histogram(to, LATENCY_QUERY, &told));

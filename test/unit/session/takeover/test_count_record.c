@@ -123,12 +123,15 @@ static void test_times_and_errors_of_a_pool_are_restored(void **state)
 	pool_count_error(pool, "23505");
 	pool_count_error(pool, "57014");
 	pool->notified = 3;
+	for (unsigned i = 0; i < UNSENT_ENDINGS; i++)
+		pool->unsent[i] = 5 + i;
 	count_record_write_pool(&field, TAG, pool);
 	count_record_add_pool(other, written_field().bytes, written_field().length);
 	assert_memory_equal(other->latency, pool->latency, sizeof(*pool->latency));
 	assert_memory_equal(
 		other->errors, pool->errors, SQLSTATE_CLASSES * sizeof(*pool->errors));
 	assert_int_equal(other->notified, 3);
+	assert_memory_equal(other->unsent, pool->unsent, sizeof(pool->unsent));
 }
 
 static void test_record_is_added_to_existing_counts(void **state)
