@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/simulation/sim_oracle.h"
 #include "support/simulation/sim_trace.h"
 #include "support/simulation/sim_world.h"
 
@@ -94,10 +95,12 @@ static void run_mode(uint64_t mode)
 		run(seed);
 		steps += sim_trace_steps();
 	}
-	print_message("# %s: %llu runs, %llu steps\n", modes[mode], (unsigned long long)runs,
-		(unsigned long long)steps);
+	print_message("# %s: %llu runs, %llu steps, %llu refused, %llu timed out\n",
+		modes[mode], (unsigned long long)runs, (unsigned long long)steps,
+		sim_oracle_refusals, sim_oracle_timeouts);
 	assert_true(runs >= RUNS_AT_LEAST);
 	assert_true(steps >= runs * STEPS);
+	assert_true(runs < RUNS || (sim_oracle_refusals > 0 && sim_oracle_timeouts > 0));
 }
 
 static void test_random_orders_of_events_in_session_mode(void **state)

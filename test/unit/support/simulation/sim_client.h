@@ -60,6 +60,7 @@ struct sim_client {
 	uint8_t key[32];
 	size_t key_length;
 	unsigned cancel_requests; /* number of cancel requests with its key */
+	bool has_waited; /* time has passed while it had no server */
 	unsigned close_causes; /* enum sim_close_cause */
 	unsigned names; /* number of portal names used so far */
 	unsigned answers; /* number of ReadyForQuery messages in all */

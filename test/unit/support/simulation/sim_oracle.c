@@ -134,17 +134,59 @@ static bool is_unsolicited(const uint8_t *message, size_t total)
 	return false;
 }
 
-/* --- a query that was cancelled before it had a server ------------------------------------ */
+/* --- a query that ended before it had a server -------------------------------------------- */
 
-static bool is_canceled_by_us(const uint8_t *message, size_t total)
+unsigned long long sim_oracle_refusals, sim_oracle_timeouts;
+
+static const struct settings *settings(void)
+{
+	return fake_registry.process->settings;
+}
+
+static bool was_cancelled(const struct sim_client *client)
+{
+	return client->cancel_requests > 0;
+}
+
+static bool was_refused(const struct sim_client *client)
+{
+	(void)client;
+	sim_oracle_refusals++;
+	return settings()->max_pool_waiters > 0;
+}
+
+static bool has_waited(const struct sim_client *client)
+{
+	sim_oracle_timeouts++;
+	return client->has_waited && settings()->query_wait_timeout > 0 &&
+		settings()->query_wait_timeout_action == WAIT_ACTION_ERROR;
+}
+
+/* The pooler's own errors that end a query only, and when a client may receive them. */
+static const struct own_error {
+	const char *sqlstate, *text;
+	bool (*may_be)(const struct sim_client *client);
+} own_errors[] = {
+	{"57014", "canceling statement due to user request", was_cancelled},
+	{"53300", "too many clients wait for a server (max_pool_waiters)", was_refused},
+	{"57014", "query_wait_timeout", has_waited},
+};
+
+/* Returns the error that the message is; NULL: it is another message. */
+static const struct own_error *own_error_of(const uint8_t *message, size_t total)
 {
 	struct report report;
 
 	if (message[0] != PQ_ERROR_RESPONSE)
-		return false;
+		return NULL;
 	report_parse(message + 5, total - 5, &report);
-	return report.text &&
-		strcmp(report.text, "canceling statement due to user request") == 0;
+	for (size_t i = 0; report.text && i < COUNT(own_errors); i++)
+		if (strcmp(report.text, own_errors[i].text) == 0) {
+			assert_string_equal(report.severity, "ERROR");
+			assert_string_equal(report.sqlstate, own_errors[i].sqlstate);
+			return &own_errors[i];
+		}
+	return NULL;
 }
 
 /* The oracle skips the query, as PostgreSQL does after an error. */
@@ -154,12 +196,12 @@ static void skip_next(struct sim_client *client)
 	struct frame frame = {0};
 	const uint8_t *message;
 
-	while ((message = next_request(client, &frame)) != NULL && strchr("dcf", frame.type))
+	while ((message = next_request(client, &frame)) != NULL && strchr("dcfH", frame.type))
 		take_request(client, frame.total);
-	if (!message)
-		fail_msg(
-			"client %u was cancelled, without a request in flight", client->number);
-	if (frame.type == PQ_QUERY || frame.type == PQ_FUNCTION_CALL || frame.type == PQ_SYNC) {
+	if (!message || frame.type == PQ_SYNC)
+		fail_msg("client %u receives an error, without a query in flight",
+			client->number);
+	if (frame.type == PQ_QUERY || frame.type == PQ_FUNCTION_CALL) {
 		sim_tokens_skip((char)frame.type, frame_body(message), frame_body_size(&frame));
 		take_request(client, frame.total);
 		writer_ready(&oracle->out, READY_IDLE);
@@ -168,15 +210,17 @@ static void skip_next(struct sim_client *client)
 	}
 }
 
-static void check_cancel(struct sim_client *client)
+static void check_own_error(struct sim_client *client, const struct own_error *error)
 {
 	const struct sim_postgres *oracle = &client->oracle;
 
-	if (client->cancel_requests == 0)
-		fail_msg("client %u was cancelled, without a request", client->number);
+	if (!error->may_be(client))
+		fail_msg("client %u receives \"%s\", without a reason", client->number,
+			error->text);
 	if (sim_postgres_output(oracle) > 0 || oracle->stuck || oracle->skipping ||
 		oracle->copy != SIM_NO_COPY || oracle->status != 'I')
-		fail_msg("client %u was cancelled within a request", client->number);
+		fail_msg("client %u receives \"%s\" within a request", client->number,
+			error->text);
 	skip_next(client);
 	client->awaits_copy = false;
 }
@@ -256,6 +300,7 @@ static void note(struct sim_client *client, const uint8_t *message)
 
 size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t available)
 {
+	const struct own_error *error;
 	struct frame frame;
 
 	if (client->pooler_ended)
@@ -270,8 +315,8 @@ size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t a
 			client->number);
 	if (!client->logged_in) {
 		check_welcome(client, data, frame.total);
-	} else if (is_canceled_by_us(data, frame.total)) {
-		check_cancel(client);
+	} else if ((error = own_error_of(data, frame.total)) != NULL) {
+		check_own_error(client, error);
 	} else if (!is_unsolicited(data, frame.total)) {
 		compare(client, data, frame.total);
 		note(client, data);
@@ -316,13 +361,20 @@ static const struct {
 	{SIM_BEGAN_TRANSACTION, "08P01"},
 };
 
+/* A query of a client that has logged in ends its wait without the connection then. */
+static bool waits_without_end(const struct sim_client *client)
+{
+	return client->logged_in && settings()->query_wait_timeout_action == WAIT_ACTION_ERROR;
+}
+
 void sim_oracle_check_close(const struct sim_client *client)
 {
 	if (client->reads_little && client->close_causes != 0 && client->fatal[0] == '\0')
 		return;
 	for (size_t i = 0; i < COUNT(endings); i++)
 		if ((client->close_causes & endings[i].cause) != 0 &&
-			strcmp(client->fatal, endings[i].fatal) == 0)
+			strcmp(client->fatal, endings[i].fatal) == 0 &&
+			!(endings[i].cause == SIM_WAITED && waits_without_end(client)))
 			return;
 	fail_msg("client %u was closed with \"%s\", with the causes %x", client->number,
 		client->fatal, client->close_causes);

@@ -11,6 +11,12 @@
  */
 size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t available);
 
+/*
+ * Number of queries that ended with an error of the pooler because the queue was full, and because
+ * they had waited for too long; in all runs.
+ */
+extern unsigned long long sim_oracle_refusals, sim_oracle_timeouts;
+
 /* Checks the beginning of a message that will not be completed. */
 void sim_oracle_check_tail(struct sim_client *client, const uint8_t *data, size_t length);
 

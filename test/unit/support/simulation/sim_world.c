@@ -59,6 +59,8 @@ static void draw_settings(const char *pool_mode)
 	DRAW("server_check_delay", "0", "30");
 	DRAW("server_check_query", "", "select 1", "select 1");
 	DRAW("query_wait_timeout", "0", "0", "5");
+	DRAW("query_wait_timeout_action", "disconnect", "error");
+	DRAW("max_pool_waiters", "0", "0", "1", "3");
 	DRAW("query_wait_notify", "0", "1");
 	DRAW("pkt_buf", "4096", "4096", "64");
 	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
@@ -168,8 +170,10 @@ void sim_world_check_cancel(const struct link *server)
 static void add_close_cause_without_server(enum sim_close_cause cause)
 {
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (clients[i].endpoint && !link_of(&clients[i])->peer)
+		if (clients[i].endpoint && !link_of(&clients[i])->peer) {
 			clients[i].close_causes |= cause;
+			clients[i].has_waited |= cause == SIM_WAITED;
+		}
 }
 
 static void add_close_cause(enum sim_close_cause cause)
