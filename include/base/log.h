@@ -5,7 +5,7 @@
  *
  * Writing never blocks. If a sink would block, or fails, the line is lost for that sink; lost
  * lines are counted, and their number is written to the sink once it accepts lines again.
- * SIGPIPE must be ignored or blocked.
+ * SIGPIPE and SIGXFSZ must be ignored or blocked.
  *
  * Events that peers or broken servers can cause at any rate go through log_write_repeated():
  * of similar lines only the first few of each second are written, then one line with the

@@ -25,6 +25,8 @@ void process_tune(void)
 {
 	/* A write to a closed connection reports EPIPE instead. */
 	signal(SIGPIPE, SIG_IGN);
+	/* A write beyond RLIMIT_FSIZE reports EFBIG instead: a lost log line ends nothing. */
+	signal(SIGXFSZ, SIG_IGN);
 	/* Huge pages of 2 MB for a few kB each would multiply the memory in use. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	/* Helper threads allocate too little to need an arena of their own. */

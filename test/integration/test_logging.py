@@ -199,6 +199,27 @@ def test_a_full_disk_delays_no_client(new_pooler):
     assert re.search(r"WARNING log: \d+ lines were lost here$", first)
 
 
+def test_a_file_at_its_size_limit_ends_nothing(new_pooler):
+    """The kernel sends SIGXFSZ with the error of such a write."""
+    pooler = new_pooler(start=False)
+    path = pooler.settings["logfile"] = pooler.path("log")
+    pooler.write_config()
+    pooler.start()
+    limit = os.path.getsize(path) + 100
+    limit_file_size(pooler, limit)
+    serve(pooler, 5)
+    assert os.path.getsize(path) <= limit
+    limit_file_size(pooler, "unlimited")
+    pooler.client("alice")
+    wait_until(lambda: "user=alice" in read(path))
+    # The limit may have cut a line, which its end is missing of; the others are counted.
+    assert len(re.findall(r"WARNING log: \d+ lines were lost here\n", read(path))) == 1
+
+
+def limit_file_size(pooler, limit):
+    run(["prlimit", f"--pid={pooler.process.pid}", f"--fsize={limit}:"])
+
+
 def test_a_log_folder_that_was_removed_delays_no_client(new_pooler):
     pooler = new_pooler(start=False)
     folder = pooler.path("logs")
