@@ -7,8 +7,8 @@
  * the oldest connection that has sent no complete request, or else the oldest one, so that
  * silent connections cannot block the others. A connection is closed HTTP_TIME after it was
  * accepted, in any state. A request has a request line and headers of at most HTTP_HEADERS_SIZE
- * bytes together, and no body; requests other than GET and HEAD are answered here. Each
- * response closes its connection.
+ * bytes together, and no body; requests other than GET and HEAD are answered here. A client may
+ * end its side of the connection behind its request. Each response closes its connection.
  */
 #ifndef PGUSHER_NET_HTTP_H
 #define PGUSHER_NET_HTTP_H

@@ -199,6 +199,17 @@ unsigned http_connections(const struct http *http)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
+/*
+ * Read no more from the connection of this request. evhttp closes a connection at the end of
+ * its input, also if the client has only ended its requests (shutdown(2)) and waits for the
+ * response; and it reads on when it sends. A client that has disconnected is noticed by the
+ * failing write, or at the end of HTTP_TIME.
+ */
+static void stop_reading(struct evhttp_connection *from)
+{
+	bufferevent_disable(evhttp_connection_get_bufferevent(from), EV_READ);
+}
+
 static void mark_as_asked(struct http *http, struct evhttp_request *evhttp)
 {
 	const struct evhttp_connection *from = evhttp_request_get_connection(evhttp);
@@ -224,6 +235,7 @@ static void on_request(struct evhttp_request *evhttp, void *argument)
 	struct http_request *request = malloc(sizeof(*request));
 
 	mark_as_asked(http, evhttp);
+	stop_reading(evhttp_request_get_connection(evhttp));
 	if (!request) {
 		evhttp_send_error(evhttp, HTTP_SERVUNAVAIL, NULL);
 		return;
@@ -296,6 +308,8 @@ static void add_headers(struct evhttp_request *evhttp, const struct http_answer 
 void http_reply(struct http_request *request, const struct http_answer *answer)
 {
 	struct evhttp_request *evhttp = request->evhttp;
+	/* NULL when it is closed; evhttp then frees the request when it gets the response. */
+	struct evhttp_connection *from = evhttp_request_get_connection(evhttp);
 	struct http *http = request->http;
 	const bool wants_body = evhttp_request_get_command(evhttp) != EVHTTP_REQ_HEAD;
 	struct evbuffer *body = wants_body && answer->length > 0 ? evbuffer_new() : NULL;
@@ -307,6 +321,8 @@ void http_reply(struct http_request *request, const struct http_answer *answer)
 		evhttp_send_error(evhttp, HTTP_SERVUNAVAIL, NULL);
 	else
 		evhttp_send_reply(evhttp, answer->code, NULL, body);
+	if (from)
+		stop_reading(from);
 	if (body)
 		evbuffer_free(body);
 	if (!taken && answer->release)

@@ -721,6 +721,21 @@ def test_a_reader_that_disconnects_while_the_page_is_written(served):
     assert scrape(pooler.metrics).value("pgbouncer_up") == 1
 
 
+def test_a_client_that_ends_its_side_gets_the_whole_page(served):
+    """As `printf ... | nc -N` does."""
+    pooler = served()
+    whole = ask(pooler.metrics)
+    with socket.create_connection((HOST, pooler.metrics), 10) as client:
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        found = b""
+        while data := client.recv(65536):
+            found += data
+    head, body = found.split(b"\r\n\r\n", 1)
+    assert int(re.search(rb"Content-Length: (\d+)", head)[1]) == len(body)
+    assert len(body) > len(whole.text) / 2
+
+
 def test_the_process_ends_while_readers_wait(served):
     pooler = served()
     for sent in (b"", b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /metrics HTTP/1.1\r\n\r\n"):

@@ -124,10 +124,12 @@ static int connected(const char *said)
 	return fd;
 }
 
+static size_t heard_length; /* of the last text heard */
+
 /* Returns all bytes received so far; NULL when the server has not closed the connection yet. */
 static const char *heard(int fd)
 {
-	static char text[65536];
+	static char text[8 * 1024 * 1024];
 	size_t length = 0;
 	ssize_t more;
 
@@ -135,6 +137,7 @@ static const char *heard(int fd)
 	while ((more = recv(fd, text + length, sizeof(text) - 1 - length, 0)) > 0)
 		length += (size_t)more;
 	text[length] = '\0';
+	heard_length = length;
 	if (more < 0 && errno == EAGAIN)
 		return NULL;
 	close(fd);
@@ -183,6 +186,36 @@ static void test_response_to_head_has_no_body(void **state)
 	assert_int_equal(released_count, 1);
 }
 
+/* A response larger than what the kernel takes at once. */
+static void test_client_may_end_its_side_behind_its_request(void **state)
+{
+	static char body[4 * 1024 * 1024];
+	const struct http_answer answer = {
+		200, "text/x", body, sizeof(body), on_released, &released_count};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		const int fd = connected(i == 0 ? ask : "");
+		size_t length = 0;
+
+		if (i > 0) /* the request and its end arrive together */
+			assert_int_equal(send(fd, ask, strlen(ask), MSG_NOSIGNAL), strlen(ask));
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		turn(4);
+		assert_int_equal(asked_count, 1);
+		http_reply(asked[--asked_count], &answer);
+		for (unsigned tries = 0; tries < 1000; tries++) {
+			const char *text = heard(fd);
+
+			length += heard_length;
+			if (text)
+				break;
+		}
+		assert_true(length > sizeof(body));
+		assert_int_equal(released_count, i + 1);
+	}
+}
+
 static void test_request_of_a_closed_connection_may_be_answered(void **state)
 {
 	const struct http_answer answer = {
@@ -196,6 +229,8 @@ static void test_request_of_a_closed_connection_may_be_answered(void **state)
 	close(fds[0]);
 	turn(4);
 	fake_now += HTTP_TIME + USEC_PER_SEC;
+	turn(4);
+	fake_now += USEC_PER_SEC; /* deadlines fire a little after such a jump */
 	turn(4);
 	assert_int_equal(http_connections(http), 0);
 	while (asked_count > 0)
@@ -378,6 +413,7 @@ int main(void)
 		TEST(a_request_may_be_answered_in_a_later_turn),
 		TEST(passed_socket_must_listen),
 		TEST(response_to_head_has_no_body),
+		TEST(client_may_end_its_side_behind_its_request),
 		TEST(request_of_a_closed_connection_may_be_answered),
 		TEST(time_limit_starts_at_the_accept),
 		TEST(one_connection_too_many_closes_the_oldest_without_a_request),
