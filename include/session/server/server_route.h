@@ -5,8 +5,11 @@
  *
  * A counter of the pool chooses the first host, and every host that is tried advances the
  * counter. Each candidate but the last gets a share of server_connect_timeout, so that a silent
- * host leaves time for the others. A route is embedded in its server_login. It does not know
- * the protocol: its search ends when the server has sent anything.
+ * host leaves time for the others. A Unix socket with a full queue (EAGAIN, connect(2)) is
+ * tried again for as long as a silent host is waited for.
+ *
+ * A route is embedded in its server_login. It does not know the protocol: its search ends when
+ * the server has sent anything.
  */
 #ifndef PGUSHER_SESSION_SERVER_SERVER_ROUTE_H
 #define PGUSHER_SESSION_SERVER_SERVER_ROUTE_H
@@ -24,6 +27,8 @@ struct server_route {
 	bool answered; /* the server has sent something */
 	bool resolved; /* an address of the name is known */
 	bool tried; /* there is a present candidate */
+	bool queue_full; /* of the present candidate's Unix socket: try again */
+	struct deadline retry; /* when that is */
 	bool short_of_resources; /* connecting failed for want of local descriptors or memory */
 };
 

@@ -10,6 +10,9 @@
 #include "config/tcp_settings.h"
 #include "session/link/close.h"
 
+/* Until the next attempt at a Unix socket with a full queue. */
+#define QUEUE_RETRY (USEC_PER_SEC / 20)
+
 /* Each candidate gets at least this time to answer, however many hosts there are. */
 #define SHORTEST_SHARE USEC_PER_SEC
 
@@ -53,10 +56,7 @@ void server_route_check_progress(struct server_route *route, usec_t now)
 
 /* --- connecting --------------------------------------------------------------------------- */
 
-/*
- * Errors of a local shortage, which will pass and are not the server's fault. A Unix socket
- * with a full queue gives EAGAIN.
- */
+/* Errors of a local shortage, which will pass and are not the server's fault. */
 static bool is_shortage(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
@@ -75,17 +75,54 @@ static bool open_connection(struct server_route *route)
 		(server->where.ss_family == AF_UNIX || tcp_options_apply(stream->fd, &options));
 }
 
-/* Start connecting to server->where. Returns false when that failed at once. */
+static bool connect_now(struct server_route *route);
+
+static void on_retry(struct deadline *retry)
+{
+	struct server_route *route =
+		(struct server_route *)((char *)retry - offsetof(struct server_route, retry));
+
+	if (!connect_now(route))
+		server_route_next(route, REASON_CONNECT_FAILED);
+}
+
+/*
+ * The server lives but accepts connections too slowly: go on trying until its share of
+ * server_connect_timeout, or all of it, is over.
+ */
+static void wait_for_queue(struct server_route *route)
+{
+	struct loop *loop = link_registry(&route->server->link)->loop;
+
+	if (!route->queue_full)
+		link_log_repeated(&route->server->link, LEVEL_WARNING,
+			"the queue of the server's Unix socket is full, trying again");
+	route->queue_full = true;
+	route->retry.expire = on_retry;
+	wheel_set(&loop->wheel, &route->retry, loop_now(loop) + QUEUE_RETRY);
+}
+
+/*
+ * Start connecting to server->where, now or when its queue has room. Returns false when that
+ * failed at once.
+ */
 static bool connect_now(struct server_route *route)
 {
 	struct server_link *server = route->server;
+	const bool is_unix = server->where.ss_family == AF_UNIX;
 	char address[ADDRESS_TEXT_SIZE];
 
-	if (server->where.ss_family != AF_UNIX)
+	if (!is_unix)
 		server->link.remote =
 			address_of((struct sockaddr *)&server->where, server->where_length);
-	if (open_connection(route)) {
+	if (!route->queue_full)
 		set_share(route);
+	if (open_connection(route)) {
+		route->queue_full = false;
+		return true;
+	}
+	if (is_unix && errno == EAGAIN) {
+		wait_for_queue(route);
 		return true;
 	}
 	route->short_of_resources = is_shortage(errno);
@@ -189,9 +226,16 @@ static bool try_listed_host(struct server_route *route, bool first, enum reason 
 	return try_host(route, host, reason);
 }
 
+static void stop_waiting(struct server_route *route)
+{
+	wheel_remove(&link_registry(&route->server->link)->loop->wheel, &route->retry);
+	route->queue_full = false;
+}
+
 /* Close the present candidate's connection or look-up, and count its failure. */
 static void drop_candidate(struct server_route *route)
 {
+	stop_waiting(route);
 	if (route->tried && !route->short_of_resources)
 		counters_host(route->server, false);
 	resolver_cancel(&route->query);
@@ -276,6 +320,8 @@ bool server_route_begin_at(struct server_route *route, struct server_link *serve
 
 void server_route_end(struct server_route *route)
 {
+	if (route->server)
+		stop_waiting(route);
 	resolver_cancel(&route->query);
 	free(route->host);
 	route->host = NULL;

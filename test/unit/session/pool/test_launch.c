@@ -134,7 +134,7 @@ static void test_immediate_connect_failure_is_a_failed_launch(void **state)
 	struct endpoint *client = fake_client(pool);
 
 	(void)state;
-	fake_refuses_connects = true;
+	fake_connect_error = ECONNREFUSED;
 	send_letters(client, "Q");
 	assert_state(client, CLIENT_WAITING);
 	assert_true(pool->failing);

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/server_upkeep.h"
 #include "session/pool/launch.h"
 #include "session/server/server_login.h"
 #include "support/fakes/fake_pool.h"
@@ -167,13 +168,73 @@ static void test_attempt_fails_at_once_when_no_host_can_be_connected_to(void **s
 {
 	(void)state;
 	start_with("host=/a,/b,/c");
-	fake_refuses_connects = true;
+	fake_connect_error = ECONNREFUSED;
 	assert_false(launch_server(pool, false));
 	assert_null(fake_launched());
 	assert_true(pool->failing);
 	assert_int_equal(pool->next_host, 3);
 	assert_int_equal(pool_servers(pool), 0);
-	fake_refuses_connects = false;
+	fake_connect_error = 0;
+}
+
+/* The kernel refuses with EAGAIN to connect to a Unix socket with a full queue. */
+static void test_full_queue_of_a_unix_socket_is_tried_again(void **state)
+{
+	(void)state;
+	start_with("host=/a");
+	fake_connect_error = EAGAIN;
+	assert_true(launch_server(pool, false));
+	assert_null(fake_launched());
+	fake_advance(3 * USEC_PER_SEC);
+	fake_turn();
+	assert_false(pool->failing);
+	assert_int_equal(pool_servers(pool), 1);
+	assert_true(fake_logged("the queue of the server's Unix socket is full, trying again"));
+	fake_connect_error = 0;
+	fake_advance(USEC_PER_SEC / 5);
+	fake_turn();
+	server = fake_launched();
+	assert_non_null(server);
+	assert_at("/a");
+	log_in();
+	assert_false(pool->failing);
+}
+
+static void test_full_queue_is_waited_for_until_the_share_of_its_host_is_over(void **state)
+{
+	(void)state;
+	start_with("host=/a,/b");
+	fake_connect_error = EAGAIN;
+	assert_true(launch_server(pool, false));
+	fake_advance(5 * USEC_PER_SEC);
+	server_upkeep_logins(pool, loop_now(&fake_loop));
+	assert_int_equal(pool->next_host, 1);
+	fake_advance(USEC_PER_SEC);
+	fake_connect_error = 0;
+	server_upkeep_logins(pool, loop_now(&fake_loop));
+	server = fake_launched();
+	assert_non_null(server);
+	assert_at("/b");
+	log_in();
+	fake_advance(USEC_PER_SEC);
+	fake_turn();
+	assert_null(fake_launched());
+}
+
+static void test_full_queue_is_a_failure_after_server_connect_timeout(void **state)
+{
+	(void)state;
+	start_with("host=/a");
+	fake_connect_error = EAGAIN;
+	assert_true(launch_server(pool, false));
+	fake_advance(13 * USEC_PER_SEC);
+	server_upkeep_logins(pool, loop_now(&fake_loop));
+	assert_int_equal(pool_servers(pool), 0);
+	assert_true(pool->failing);
+	fake_connect_error = 0;
+	fake_advance(USEC_PER_SEC);
+	fake_turn();
+	assert_null(fake_launched());
 }
 
 static void test_host_with_a_path_too_long_is_skipped(void **state)
@@ -393,6 +454,9 @@ int main(void)
 		TEST(load_balance_disabled_uses_the_next_host_after_a_refused_login),
 		TEST(attempt_fails_when_all_hosts_have_failed),
 		TEST(attempt_fails_at_once_when_no_host_can_be_connected_to),
+		TEST(full_queue_of_a_unix_socket_is_tried_again),
+		TEST(full_queue_is_waited_for_until_the_share_of_its_host_is_over),
+		TEST(full_queue_is_a_failure_after_server_connect_timeout),
 		TEST(host_with_a_path_too_long_is_skipped),
 		TEST(host_list_may_mix_addresses_and_sockets),
 		TEST(cancel_request_is_sent_to_the_host_of_its_server_only),

@@ -847,7 +847,7 @@ static void test_number_of_waiting_requests_is_limited(void **state)
 	client = busy_client();
 	fake_server(pool);
 	other = busy_client();
-	fake_refuses_connects = true;
+	fake_connect_error = ECONNREFUSED;
 	for (int i = 0; i < 10000; i++)
 		cancel(client);
 	assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 100);

@@ -26,7 +26,7 @@ struct loop fake_loop;
 struct process fake_process;
 struct registry fake_registry;
 struct fake_console fake_console;
-bool fake_refuses_connects;
+int fake_connect_error;
 
 static LIST_HEAD(, endpoint) endpoints = LIST_HEAD_INITIALIZER(endpoints);
 static struct endpoint *launched[512]; /* the most recent ones, in order */
@@ -71,8 +71,8 @@ bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 
 	(void)address;
 	assert_true(length > 0);
-	if (fake_refuses_connects) {
-		errno = ECONNREFUSED;
+	if (fake_connect_error != 0) {
+		errno = fake_connect_error;
 		return false;
 	}
 	endpoint = add_endpoint((struct link *)stream, FROM_SERVER);
@@ -179,7 +179,7 @@ void fake_start(const char *config)
 	assert_non_null(fake_registry.derivations);
 	assert_non_null(fake_registry.system_users);
 	fake_console = (struct fake_console){0};
-	fake_refuses_connects = false;
+	fake_connect_error = 0;
 	launches = launches_returned = 0;
 }
 

@@ -54,8 +54,8 @@ extern struct fake_console {
 	unsigned begun, readable, canceled, closed;
 } fake_console;
 
-/* While true, connects to servers fail at once. */
-extern bool fake_refuses_connects;
+/* While not 0, connects to servers fail at once with this errno. */
+extern int fake_connect_error;
 
 /* --- fixtures ----------------------------------------------------------------------------- */
 
