@@ -65,6 +65,8 @@ struct loop {
 	usec_t now; /* time of this turn; valid if now_known */
 	usec_t real; /* the monotonic clock when `now` was last read */
 	usec_t may_sleep_until; /* a wait that ends much later: the process was stopped */
+	/* On the monotonic clock: no deadline fires before, since the process did not run. */
+	usec_t caught_up;
 	bool now_known;
 	bool stopping;
 	uint64_t turn; /* number of turns */
@@ -104,7 +106,12 @@ usec_t loop_busy(void);
 /* Run turns until loop_stop(). */
 void loop_run(struct loop *loop);
 
-/* Run one turn: wait for events (only if `wait`), handle them, then run the queues. */
+/*
+ * Run one turn: wait for events (only if `wait`), handle them, then run the queues. After a
+ * time in which the process did not run (SIGSTOP, a suspend of the machine, no processor),
+ * deadlines fire a quarter of a second later: what had arrived is handled before they are
+ * judged.
+ */
 void loop_turn(struct loop *loop, bool wait);
 
 /* loop_run() returns after the current turn. */

@@ -14,6 +14,16 @@
 /* A turn that is this much too late means that the process was stopped (SIGSTOP, a suspend). */
 #define STOPPED_AFTER USEC_PER_SEC
 
+/*
+ * A wait that ends this much too late: the process did not run for a while. What peers have
+ * sent meanwhile waits in the sockets, so deadlines are judged only after CATCH_UP_TIME, in
+ * which messages and the answers to them are handled. On a machine that is always late there is
+ * a CATCH_UP_PAUSE between two of these, in which deadlines fire as usual.
+ */
+#define LATE_AFTER (USEC_PER_SEC / 4)
+#define CATCH_UP_TIME (USEC_PER_SEC / 4)
+#define CATCH_UP_PAUSE (2 * USEC_PER_SEC)
+
 /* Most hang-ups that are handled per event. */
 enum { HANG_UPS_MOST = 256 };
 
@@ -142,6 +152,11 @@ static void count_stop(struct loop_clock *clock, usec_t begin, usec_t end)
 	clock->counted_until = end;
 }
 
+static bool is_catching_up(const struct loop *loop)
+{
+	return loop->real < loop->caught_up;
+}
+
 usec_t loop_read_clock(struct loop *loop)
 {
 	const usec_t real = clock_monotonic();
@@ -150,6 +165,9 @@ usec_t loop_read_clock(struct loop *loop)
 
 	if (real > expected + STOPPED_AFTER && loop->may_sleep_until != 0)
 		count_stop(loop->clock, expected, real);
+	if (real > expected + LATE_AFTER && loop->may_sleep_until != 0 &&
+		real > loop->caught_up + CATCH_UP_PAUSE)
+		loop->caught_up = real + CATCH_UP_TIME;
 	loop->real = real;
 	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
 	loop->now = real - loop->clock->stopped;
@@ -251,10 +269,21 @@ void loop_end_turn(struct loop *loop)
 	run_endings(loop);
 }
 
+/* When to run the wheel next; 0: never. */
+static usec_t next_due(struct loop *loop)
+{
+	const usec_t due = wheel_next(&loop->wheel);
+	const usec_t now = loop_now(loop);
+
+	if (due == 0 || !is_catching_up(loop) || due > now + loop->caught_up - loop->real)
+		return due;
+	return now + loop->caught_up - loop->real;
+}
+
 /* Sleep no longer than until the next deadline. */
 static void arm_timer(struct loop *loop)
 {
-	const usec_t due = wheel_next(&loop->wheel);
+	const usec_t due = next_due(loop);
 	const usec_t left = due - loop_now(loop);
 	struct itimerspec wait = {0};
 
@@ -295,6 +324,8 @@ static void poll_events(struct loop *loop, bool wait)
 
 void loop_turn(struct loop *loop, bool wait)
 {
+	usec_t now;
+
 	arm_timer(loop);
 	loop->turn++;
 	loop->now_known = false;
@@ -306,7 +337,9 @@ void loop_turn(struct loop *loop, bool wait)
 		!loop->arrivals.first;
 	poll_events(loop, wait);
 	run_queue(&loop->arrivals);
-	wheel_run(&loop->wheel, loop_now(loop));
+	now = loop_now(loop);
+	if (!is_catching_up(loop))
+		wheel_run(&loop->wheel, now);
 	run_queue(&loop->work);
 	run_endings(loop);
 	if (loop->late.first) {

@@ -1022,6 +1022,34 @@ def test_a_stopped_process_continues(new_pooler):  # F72
     assert not pooler.lines("timeout")
 
 
+@pytest.mark.parametrize(
+    "setting", ["transaction_timeout", "idle_transaction_timeout", "client_idle_timeout"]
+)
+def test_what_had_arrived_counts_after_a_stop(new_pooler, setting):
+    """A message that came while the process was stopped comes before a limit that ended then.
+
+    There are more clients than libevent handles in its first poll.
+    """
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 60})
+    clients = [pooler.client() for _ in range(50)]
+    for sql in ("BEGIN", "COMMIT"):  # launches the servers
+        for client in clients:
+            client.query(sql)
+    pooler.settings[setting] = 0.9
+    pooler.write_config()
+    pooler.reload()
+    for client in clients:
+        client.query("SELECT 1" if setting == "client_idle_timeout" else "BEGIN")
+    pooler.signal(signal.SIGSTOP)
+    for client in clients:
+        client.send(wire.query("COMMIT"))
+    assert clients[0].silent(0.95)
+    pooler.signal(signal.SIGCONT)
+    for client in clients:
+        assert client.checked(5).tag == "COMMIT"
+    assert not pooler.lines("timeout")
+
+
 def test_programs_that_are_started_inherit_no_descriptors(pooler):
     """All descriptors but the standard ones are closed when another program is run."""
     pooler.client().query("SELECT 1")

@@ -195,6 +195,13 @@ static void on_byte(evutil_socket_t fd, short what, void *argument)
 	note(byte);
 }
 
+/* Read the byte, and send another one to the descriptor. */
+static void pass_byte(evutil_socket_t fd, short what, void *descriptor)
+{
+	on_byte(fd, what, NULL);
+	assert_int_equal(write(*(int *)descriptor, "s", 1), 1);
+}
+
 static void leave_byte(evutil_socket_t fd, short what, void *argument)
 {
 	(void)fd;
@@ -257,7 +264,7 @@ static void test_turn_runs_events_deadlines_deferred_poll_late(void **state)
 	loop_defer(&loop, &nudge.task, send_byte);
 	wheel_set(&loop.wheel, &deadline, loop_now(&loop));
 	assert_int_equal(write(pair[0], "1", 1), 1);
-	fake_now += USEC_PER_SEC / 2;
+	fake_now += USEC_PER_SEC / 5;
 	loop_turn(&loop, false);
 	/* What the deferred task sent was received before the late one ran. */
 	assert_string_equal(diary, "1wdel");
@@ -339,6 +346,9 @@ static void test_time_in_which_the_process_was_stopped_does_not_count(void **sta
 	fake_now += 60 * USEC_PER_SEC;
 	loop_turn(&loop, false);
 	assert_true(loop_now(&loop) <= before + 3 * USEC_PER_SEC);
+	fake_now += USEC_PER_SEC / 4; /* in which only events are handled */
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "w");
 	wheel_set(&loop.wheel, &deadline, before + 20 * USEC_PER_SEC);
 	loop_turn(&loop, false);
 	assert_string_equal(diary, "w");
@@ -347,6 +357,60 @@ static void test_time_in_which_the_process_was_stopped_does_not_count(void **sta
 		loop_turn(&loop, false);
 	}
 	assert_string_equal(diary, "ww");
+}
+
+/*
+ * A client's message arrives while the process does not run, and the server answers it a
+ * little later: both come before the deadline that was due meanwhile.
+ */
+static void test_what_arrived_is_handled_before_deadlines_after_a_late_wait(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline};
+	int client[2], server[2];
+	struct event of_client, of_server;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, client), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, server), 0);
+	event_assign(
+		&of_client, loop.base, client[0], EV_READ | EV_PERSIST, pass_byte, &server[1]);
+	event_assign(&of_server, loop.base, server[0], EV_READ | EV_PERSIST, on_byte, NULL);
+	event_add(&of_client, NULL);
+	event_add(&of_server, NULL);
+	loop_turn(&loop, false);
+	wheel_set(&loop.wheel, &deadline, loop_now(&loop) + USEC_PER_SEC / 10);
+	loop_turn(&loop, false);
+	assert_int_equal(write(client[1], "c", 1), 1);
+	fake_now += USEC_PER_SEC / 2;
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "c");
+	loop_turn(&loop, false);
+	assert_string_equal(diary, "cs");
+	fake_now += USEC_PER_SEC / 4;
+	loop_turn(&loop, true); /* the timer wakes it */
+	assert_string_equal(diary, "csw");
+	event_del(&of_client);
+	event_del(&of_server);
+	for (int i = 0; i < 2; i++) {
+		close(client[i]);
+		close(server[i]);
+	}
+}
+
+static void test_deadlines_fire_on_a_machine_that_is_always_late(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline};
+
+	(void)state;
+	loop_turn(&loop, false);
+	for (int i = 0; i < 10; i++) {
+		if (deadline.due == 0)
+			wheel_set(&loop.wheel, &deadline, loop_now(&loop) + WHEEL_TICK);
+		loop_turn(&loop, false);
+		fake_now += USEC_PER_SEC / 2;
+	}
+	loop_turn(&loop, false);
+	assert_true(strlen(diary) >= 7);
 }
 
 static void test_loops_of_a_process_count_a_stop_once(void **state)
@@ -507,6 +571,12 @@ int main(void)
 			test_time_is_constant_within_a_turn, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_time_in_which_the_process_was_stopped_does_not_count, set_up_faked,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_arrived_is_handled_before_deadlines_after_a_late_wait,
+			set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_deadlines_fire_on_a_machine_that_is_always_late, set_up_faked,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_loops_of_a_process_count_a_stop_once, set_up_faked, tear_down),
