@@ -16,6 +16,7 @@
 #include "daemon/pidfile.h"
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
+#include "daemon/takeover/succession.h"
 #include "model/registry.h"
 #include "net/listener.h"
 #include "net/loop.h"
@@ -44,6 +45,7 @@ struct daemon {
 	struct pidfile pidfile;
 	struct handover *handover; /* owned; to a new process; NULL: none in progress */
 	struct takeover *takeover; /* owned; from an old process; NULL: none, or completed */
+	struct succession succession; /* to the old process's pidfile and metrics address */
 	struct systemd_sockets passed; /* sockets that the service manager passed */
 	enum daemon_made made;
 	bool handed_over; /* a new process has the listeners and all links that could be sent */

@@ -153,12 +153,16 @@ static bool listen_all(struct daemon *daemon)
 	return true;
 }
 
+static void make_metrics(struct daemon *daemon)
+{
+	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
+		daemon->passed.metrics);
+}
+
 static bool serve_metrics(struct daemon *daemon)
 {
 	char why[512];
 
-	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
-		daemon->passed.metrics);
 	if (metrics_follow(&daemon->metrics, why, sizeof(why)))
 		return true;
 	log_write(LEVEL_FATAL, "cannot serve metrics: %s", why);
@@ -188,10 +192,9 @@ static bool finish_takeover(struct daemon *daemon)
 	if (!takeover_commit(takeover, why, sizeof(why)))
 		return refuse(why);
 	daemon->takeover = NULL;
-	takeover_wait(daemon->registry.process->settings->pidfile);
 	takeover_resume(takeover);
 	takeover_free(takeover);
-	serve_metrics(daemon);
+	succession_begin(daemon);
 	return true;
 }
 
@@ -210,6 +213,7 @@ bool lifecycle_start(
 	read_descriptor_limit(&daemon->registry);
 	if (!listen_all(daemon))
 		return false;
+	make_metrics(daemon);
 	systemd_watchdog_start(&daemon->loop);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
 	if (daemon->takeover)
@@ -266,6 +270,7 @@ void lifecycle_end(struct daemon *daemon)
 {
 	handover_end(daemon);
 	if (daemon->made >= DAEMON_MADE_LISTENERS) {
+		succession_end(daemon);
 		systemd_watchdog_stop(&daemon->loop);
 		janitor_stop(&daemon->janitor);
 		listeners_close_all(&daemon->listeners, !shares_links(daemon));

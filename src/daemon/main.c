@@ -162,14 +162,11 @@ static bool start_daemon(struct start *start)
 	start->config = NULL;
 	if (!lifecycle_start(start->daemon, start->options, config))
 		return false;
-	if (pidfile_write(&start->daemon->pidfile, start->settings->pidfile, why, sizeof(why)))
-		return true;
-	/*
-	 * The old process has ended, so this one must serve the connections without the file.
-	 */
-	if (takes_over)
-		log_write(LEVEL_ERROR, "%s", why);
-	return takes_over || refuse(why);
+	/* After a takeover daemon/takeover/succession writes the file. */
+	return takes_over ||
+		pidfile_write(
+			&start->daemon->pidfile, start->settings->pidfile, why, sizeof(why)) ||
+		refuse(why);
 }
 
 static bool run(const struct options *options)

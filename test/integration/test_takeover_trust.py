@@ -7,11 +7,12 @@ import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 from support import wire
 from support.clients.metrics_page import scrape
-from support.process import free_port, service_user, wait_until
+from support.process import free_port, own, service_user, wait_until
 
 WELCOME = wire.message("R", struct.pack("!I", 0)) + wire.message("Z", b"I")
 END = wire.message("C", wire.text("HANDOVER")) + wire.message("Z", b"I")
@@ -181,8 +182,39 @@ def test_pidfile_that_cannot_be_written_closes_no_client(make):
     pooler.allow("could not open pidfile")
     pooler.close_console()
     pooler.take_over()
-    assert pooler.lines("could not open pidfile '.*/missing/pid'")
+    pooler.wait_log("could not open pidfile '.*/missing/pid'")
     assert client.query("COMMIT").tag == "COMMIT"
+
+
+def test_pidfile_that_stays_delays_no_client(new_pooler):
+    """The old process cannot unlink it, in a folder without write permission."""
+    pooler = new_pooler({"pool_mode": "transaction", "metrics_port": free_port()}, start=False)
+    folder = pooler.path("unwritable")
+    os.mkdir(folder)
+    own(folder)
+    pooler.settings["pidfile"] = os.path.join(folder, "pid")
+    pooler.settings["server_tls_sslmode"] = "disable"
+    pooler.write_config()
+    pooler.start()
+    client = pooler.client()
+    client.query("BEGIN")
+    pooler.allow("pidfile")
+    pooler.close_console()
+    os.chmod(folder, 0o555)
+    try:
+        began = time.monotonic()
+        pooler.take_over()
+        assert client.query("COMMIT").tag == "COMMIT"
+        assert pooler.client().value("SELECT 1") == "1"
+        assert time.monotonic() - began < 5
+        pooler.wait_log("waiting for old pidfile to go away")
+        pooler.wait_log("serving metrics", count=2)
+        # It still waits when it ends, or is taken over itself.
+        pooler.close_console()
+        pooler.take_over()
+        assert client.value("SELECT 1") == "1"
+    finally:
+        os.chmod(folder, 0o755)
 
 
 def test_servers_of_another_address_are_retired(make):

@@ -45,11 +45,8 @@ bool takeover_adopt(struct takeover *takeover, struct registry *registry);
 bool takeover_commit(struct takeover *takeover, char *why, size_t size);
 
 /*
- * After the commit: wait until the old process has removed this pidfile (NULL or empty: none).
+ * After the commit, without any wait: start reading and writing on all adopted connections.
  */
-void takeover_wait(const char *pidfile);
-
-/* Start reading and writing on all adopted connections. */
 void takeover_resume(struct takeover *takeover);
 
 /* Also closes descriptors that were not adopted. NULL is allowed. */

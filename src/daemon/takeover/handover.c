@@ -132,6 +132,7 @@ static void finish(struct handover *handover)
 
 	handover_close_sent(registry);
 	listeners_close_all(&daemon->listeners, false);
+	succession_end(daemon);
 	pidfile_remove(&daemon->pidfile);
 	metrics_close(&daemon->metrics);
 	handover->stage = STAGE_COMMITTED;

@@ -2,23 +2,16 @@
 #include "daemon/takeover/takeover.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/pidfile.h"
 #include "daemon/takeover/fds_row.h"
 #include "daemon/takeover/takeover_parts.h"
 #include "session/takeover/adoption_statements.h"
 #include "session/takeover/inventory.h"
-
-enum {
-	PIDFILE_POLL_MILLISECONDS = 20,
-	PIDFILE_POLLS_MOST = 1000,
-};
 
 struct takeover *takeover_begin(const struct settings *settings, char *why, size_t size)
 {
@@ -173,19 +166,10 @@ bool takeover_commit(struct takeover *takeover, char *why, size_t size)
 	return good;
 }
 
-void takeover_wait(const char *pidfile)
-{
-	if (pidfile && pidfile[0] != '\0' && access(pidfile, F_OK) == 0) {
-		log_write(LEVEL_LOG, "waiting for old pidfile to go away");
-		for (int i = 0; i < PIDFILE_POLLS_MOST && access(pidfile, F_OK) == 0; i++)
-			poll(NULL, 0, PIDFILE_POLL_MILLISECONDS);
-	}
-	log_write(LEVEL_LOG, "old process killed, resuming work");
-}
-
 void takeover_resume(struct takeover *takeover)
 {
 	adoption_activate(takeover->adoption);
+	log_write(LEVEL_LOG, "old process killed, resuming work");
 }
 
 static void close_descriptors(struct buffer *descriptors)
