@@ -100,7 +100,8 @@ struct client_link {
 	struct replica *replica; /* owned; NULL: it did not ask for replication */
 	uint8_t key[CANCEL_KEY_MAX]; /* its cancel key; CANCEL_*: of its CancelRequest */
 	uint8_t key_length; /* 0: none issued yet */
-	bool counted_in_database, counted_in_user; /* limits_give_client() must uncount it */
+	/* limits_give_client() must uncount it. */
+	bool counted_in_process, counted_in_consoles, counted_in_database, counted_in_user;
 	bool notified; /* it got the notice that it waits */
 	bool admin; /* on the console: may use commands that change something */
 	enum client_step step : 8; /* set by client_set_step() only */

@@ -21,6 +21,8 @@ struct user;
 
 struct limits {
 	unsigned clients; /* accepted sockets that are open, of clients of all kinds */
+	unsigned admitted; /* of these clients: limits_admit_client() */
+	unsigned consoles; /* of the admitted ones: clients of the console */
 	struct cap servers; /* max_server_connections */
 };
 
@@ -35,6 +37,12 @@ void limits_give_socket(struct registry *registry);
 bool limits_allow_client(const struct registry *registry, bool console);
 
 /*
+ * The client has said what it wants and may stay, as far as the process is concerned: count it
+ * as admitted until limits_give_client().
+ */
+void limits_admit_client(struct client_link *client, bool console);
+
+/*
  * Set the client's database or user and count the client there, until limits_give_client().
  * Returns false when that exceeds the limit; the client is counted nevertheless. `exempt`:
  * always returns true. limits_take_user() with another user uncounts the client for the
@@ -44,7 +52,7 @@ bool limits_take_database(struct client_link *client, struct database *database,
 bool limits_take_user(struct client_link *client, struct user *user, bool exempt);
 
 /*
- * The client is closed: uncount it for its user and database. The user is freed if nothing
+ * The client is closed: uncount it for the process, its user and database. The user is freed if nothing
  * needs it any more, and so is a database that is no longer configured.
  */
 void limits_give_client(struct client_link *client);

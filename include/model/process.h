@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "config/snapshot.h"
 #include "model/cancel_keys.h"
+#include "model/descriptors.h"
 #include "model/limits.h"
 #include "net/loop.h"
 
@@ -66,7 +67,7 @@ struct process {
 	usec_t operation_at, shutdown_at; /* when these two last changed */
 	uint64_t last_id; /* of links, for SHOW */
 	struct handles handles; /* of the objects that a SHOW names */
-	int descriptor_limit; /* of open files, when the process started */
+	struct descriptors descriptors;
 	uint8_t mock_salt[32]; /* for SCRAM exchanges with unknown users */
 	bool has_scram_secrets; /* a user has one: a password may take long to check; stays true */
 	struct console_hooks console;

@@ -8,7 +8,9 @@
  *
  * When descriptors run out, no connection is accepted only to be closed: the set rests for some
  * seconds, and connections wait in the kernel's queue. The set keeps one spare descriptor, and
- * closes it while it rests, so that the rest of the process can open one.
+ * closes it while it rests, so that the rest of the process can open one. A set whose owner has
+ * no room for one more connection rests for some milliseconds; if the owner has room and the
+ * kernel has not, the spare one is used for the connection.
  */
 #ifndef PGUSHER_NET_LISTENER_H
 #define PGUSHER_NET_LISTENER_H
@@ -37,6 +39,9 @@ enum {
  */
 typedef void listener_function(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
+
+/* Returns whether one more connection may be accepted; must not close listeners. */
+typedef bool listener_room_function(void *context);
 
 /* listeners_open() keeps no reference to these options, nor to their texts. */
 struct listen_options {
@@ -86,13 +91,14 @@ struct listeners {
 	struct listener_list list; /* TCP in the order of listen_addr, then Unix */
 	struct loop *loop;
 	listener_function *accepted;
-	void *context;
+	listener_room_function *has_room; /* the owner may set it; NULL: always */
+	void *context; /* of both */
 	struct deadline retry; /* end of a rest */
 	usec_t complained; /* when a rest was last logged; 0: never */
 	uint64_t rests_for_descriptors, rests_for_memory; /* since the process started */
 	int spare; /* the spare descriptor; -1 while it is closed */
 	bool paused; /* listeners_pause() was called */
-	bool resting; /* accept() failed for want of descriptors or memory */
+	bool resting; /* no room, or accept() failed for want of descriptors or memory */
 };
 
 /*
@@ -125,13 +131,13 @@ void listeners_close_all(struct listeners *set, bool unlink_file);
 void listeners_pause(struct listeners *set);
 void listeners_resume(struct listeners *set);
 
-/* End the rest if the spare descriptor can be opened again. */
+/* Open the spare descriptor again, if it is closed; end the rest if that works. */
 void listeners_try_again(struct listeners *set);
 
 /* To be called after a descriptor was closed: ends a rest. */
 static inline void listeners_descriptor_freed(struct listeners *set)
 {
-	if (set->resting)
+	if (set->resting || set->spare < 0)
 		listeners_try_again(set);
 }
 

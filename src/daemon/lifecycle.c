@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/lifecycle.h"
 
-#include <sys/resource.h>
-
 #include "admin/console/console.h"
 #include "base/log.h"
 #include "config/tcp_settings.h"
 #include "daemon/apply.h"
 #include "daemon/console_actions.h"
+#include "daemon/descriptor_limit.h"
 #include "daemon/takeover/handover.h"
 #include "daemon/takeover/takeover.h"
 #include "daemon/version.h"
@@ -30,8 +29,6 @@ enum {
 	SYSTEM_USERS_MOST = 16384,
 	/* Names come from the configuration, so clients cannot fill the cache. */
 	RESOLVER_NAMES = 4096,
-	/* Descriptors besides those of links: the log, listening sockets, the loop's own. */
-	OTHER_DESCRIPTORS = 10,
 };
 
 /* --- start -------------------------------------------------------------------------------- */
@@ -90,38 +87,6 @@ static bool make_resolver(struct daemon *daemon)
 	return true;
 }
 
-/* The number of servers if every user uses every database. */
-static unsigned long long expected_servers(const struct registry *registry)
-{
-	const unsigned users = registry_count_users(registry);
-	const struct database *database, *next;
-	unsigned long long sum = 0;
-
-	HASH_ITER (by_name, registry->databases, database, next) {
-		const int size = database_pool_size(database, registry->process->settings);
-
-		sum += (unsigned long long)size * (database->config->user ? 1 : users);
-	}
-	return sum;
-}
-
-static void read_descriptor_limit(struct registry *registry)
-{
-	struct rlimit limit = {0};
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	registry->process->descriptor_limit =
-		limit.rlim_cur > INT32_MAX ? INT32_MAX : (int)limit.rlim_cur;
-	log_write(LEVEL_LOG,
-		"kernel file descriptor limit: %llu (hard: %llu); max_client_conn: %d, max expected "
-		"fd use: %llu",
-		(unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max,
-		registry->process->settings->max_client_conn,
-		(unsigned long long)registry->process->settings->max_client_conn +
-			OTHER_DESCRIPTORS + expected_servers(registry));
-}
-
 static bool listen_all(struct daemon *daemon)
 {
 	const struct settings *settings = daemon->registry.process->settings;
@@ -149,6 +114,7 @@ static bool listen_all(struct daemon *daemon)
 	if (!listeners_open(&daemon->listeners, &daemon->loop, &options, client_greeting_accept,
 		    &daemon->registry, why, sizeof(why)))
 		return refuse(why);
+	daemon->listeners.has_room = client_greeting_has_room;
 	daemon->made = DAEMON_MADE_LISTENERS;
 	return true;
 }
@@ -174,6 +140,7 @@ static void after_upkeep(struct registry *registry)
 {
 	log_report_repeats();
 	console_tick(registry);
+	descriptor_limit_review(registry);
 	listeners_descriptor_freed(&daemon_of(registry)->listeners);
 	metrics_upkeep(&daemon_of(registry)->metrics);
 }
@@ -210,15 +177,16 @@ bool lifecycle_start(
 		return false;
 	if (!tls_setup_start(&daemon->registry))
 		return refuse("TLS setup failed");
-	read_descriptor_limit(&daemon->registry);
+	descriptor_limit_log(&daemon->registry);
 	if (!listen_all(daemon))
 		return false;
 	make_metrics(daemon);
 	systemd_watchdog_start(&daemon->loop);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
-	if (daemon->takeover)
-		return finish_takeover(daemon);
-	return serve_metrics(daemon);
+	if (!(daemon->takeover ? finish_takeover(daemon) : serve_metrics(daemon)))
+		return false;
+	descriptor_limit_count_others(&daemon->registry);
+	return true;
 }
 
 /* --- life --------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "daemon/check.h"
+#include "daemon/descriptor_limit.h"
 #include "daemon/lifecycle.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
@@ -204,6 +205,7 @@ int main(int argc, char **argv)
 
 	process_fill_descriptors();
 	process_tune();
+	descriptor_limit_raise();
 	switch (options_read(argc, argv, &options)) {
 	case OPTIONS_RUN:
 		return run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -27,6 +27,16 @@ bool limits_allow_client(const struct registry *registry, bool console)
 		registry->process->settings->max_client_conn;
 }
 
+void limits_admit_client(struct client_link *client, bool console)
+{
+	struct limits *limits = &link_registry(&client->link)->process->limits;
+
+	client->counted_in_process = true;
+	client->counted_in_consoles = console;
+	limits->admitted++;
+	limits->consoles += console;
+}
+
 bool limits_take_database(struct client_link *client, struct database *database, bool exempt)
 {
 	const struct registry *registry = link_registry(&client->link);
@@ -59,8 +69,19 @@ bool limits_take_user(struct client_link *client, struct user *user, bool exempt
 		within(user->clients, user_max_clients(user, registry->process->settings));
 }
 
+static void give_process(struct client_link *client)
+{
+	struct limits *limits = &link_registry(&client->link)->process->limits;
+
+	limits->admitted--;
+	limits->consoles -= client->counted_in_consoles;
+	client->counted_in_process = client->counted_in_consoles = false;
+}
+
 void limits_give_client(struct client_link *client)
 {
+	if (client->counted_in_process)
+		give_process(client);
 	if (client->counted_in_user) {
 		client->counted_in_user = false;
 		give_user(client, client->user);

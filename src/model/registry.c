@@ -295,6 +295,7 @@ struct pool *registry_open_pool(
 	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
 	pool->order = registry->pool_count++;
 	registry->sorted = false;
+	descriptors_add_pool(pool);
 	return pool;
 }
 

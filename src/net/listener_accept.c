@@ -12,6 +12,9 @@
 /* How long the set rests after accept() failed. */
 #define REST_TIME (5 * USEC_PER_SEC)
 
+/* How long it rests when there is no room: clients that are refused leave soon. */
+#define ROOM_TIME (USEC_PER_SEC / 50)
+
 enum {
 	/* Most connections accepted per event, so that other connections get their turn. */
 	ACCEPT_MOST = 64,
@@ -63,34 +66,60 @@ bool listeners_take_spare(struct listeners *set)
 }
 
 /* While descriptors are short many rests may end early: log once per full rest. */
-static void complain(struct listeners *set, int error)
+static bool must_complain(struct listeners *set)
 {
 	const usec_t now = loop_now(set->loop);
 
 	if (set->complained != 0 && now - set->complained < REST_TIME)
-		return;
+		return false;
 	set->complained = now;
-	errno = error;
-	log_write(LEVEL_ERROR, "accept() failed: %m");
+	return true;
+}
+
+static void rest_for(struct listeners *set, usec_t time)
+{
+	set->resting = true;
+	watch_all(set);
+	wheel_set(&set->loop->wheel, &set->retry, loop_now(set->loop) + time);
+}
+
+static bool has_room(const struct listeners *set)
+{
+	return !set->has_room || set->has_room(set->context);
+}
+
+static void rest_without_room(struct listeners *set)
+{
+	if (must_complain(set))
+		log_write(LEVEL_ERROR,
+			"accepting no connections for now: all file descriptors are in use "
+			"(RLIMIT_NOFILE)");
+	set->rests_for_descriptors++;
+	rest_for(set, ROOM_TIME);
 }
 
 static void rest(struct listeners *set, int error)
 {
-	complain(set, error);
-	set->resting = true;
+	if (must_complain(set)) {
+		errno = error;
+		log_write(LEVEL_ERROR, "accept() failed: %m");
+	}
 	if (error == EMFILE || error == ENFILE) {
 		set->rests_for_descriptors++;
 		listeners_give_spare(set);
 	} else {
 		set->rests_for_memory++;
 	}
-	watch_all(set);
-	wheel_set(&set->loop->wheel, &set->retry, loop_now(set->loop) + REST_TIME);
+	rest_for(set, REST_TIME);
 }
 
 void listeners_try_again(struct listeners *set)
 {
-	if (!set->resting || !listeners_take_spare(set))
+	if (!set->resting) {
+		listeners_take_spare(set);
+		return;
+	}
+	if (!has_room(set) || !listeners_take_spare(set))
 		return;
 	set->resting = false;
 	deadline_cancel(&set->retry);
@@ -104,7 +133,8 @@ void listeners_on_rested(struct deadline *retry)
 
 	listeners_try_again(set);
 	if (set->resting)
-		wheel_set(&set->loop->wheel, &set->retry, loop_now(set->loop) + REST_TIME);
+		wheel_set(&set->loop->wheel, &set->retry,
+			loop_now(set->loop) + (set->spare >= 0 ? ROOM_TIME : REST_TIME));
 }
 
 /* --- accepting -------------------------------------------------------------------------- */
@@ -137,9 +167,16 @@ static enum accept_result accept_one(struct listener *listener)
 	struct listeners *set = listener->set;
 	struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
 	socklen_t length = sizeof(from);
-	const int fd = accept4(
+	int fd = accept4(
 		listener->fd, (struct sockaddr *)&from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+	/* The owner knows of room where the kernel has none: the limit was lowered. */
+	if (fd < 0 && errno == EMFILE && set->has_room && set->spare >= 0) {
+		listeners_give_spare(set);
+		length = sizeof(from);
+		fd = accept4(listener->fd, (struct sockaddr *)&from, &length,
+			SOCK_NONBLOCK | SOCK_CLOEXEC);
+	}
 	if (fd >= 0) {
 		set->accepted(set->context, fd, (const struct sockaddr *)&from, length,
 			listener->is_unix);
@@ -176,8 +213,15 @@ static void accept_some(struct loop_task *task)
 	const unsigned most = allowance(listener);
 	unsigned taken = 0;
 
-	while (taken < most && must_accept(listener->set) && accept_one(listener) != NONE_WAITS)
+	while (taken < most && must_accept(listener->set)) {
+		if (!has_room(listener->set)) {
+			rest_without_room(listener->set);
+			break;
+		}
+		if (accept_one(listener) == NONE_WAITS)
+			break;
 		taken++;
+	}
 	if (taken > 1)
 		listener->eager = EAGER_TIMES;
 	else if (listener->eager > 0)

@@ -22,6 +22,12 @@ void client_greeting_accept(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
 
 /*
+ * Callback for listeners, as above: is there a descriptor for one more connection? Clients that
+ * have been silent in their login are closed to make room.
+ */
+bool client_greeting_has_room(void *context);
+
+/*
  * A client was not read from while its user or its parameters were looked up: handle what it
  * has sent before, and read from it again. May close the client.
  */

@@ -9,12 +9,6 @@
 #include "model/registry.h"
 
 /*
- * A connection was accepted with this descriptor: if its number shows that few descriptors are
- * left, close one silent client.
- */
-void drop_silent_logins_make_room(struct registry *registry, int fd);
-
-/*
  * Close one client, chosen at random among the oldest that have been silent in their login for
  * long, but never `except`. `why` is the rejection that metrics count. Returns false when there
  * is no such client.

@@ -24,6 +24,12 @@ bool launch_server(struct pool *pool, bool top_up);
  */
 bool launch_for_replication(struct client_link *client);
 
+/*
+ * Close the least recently used idle server of all pools, for its descriptor. Returns false if
+ * there is none, or a search shortly before found none.
+ */
+bool launch_evict_for_process(struct registry *registry);
+
 /* Returns true if the last attempt has failed and the next one is not due yet. */
 bool launch_must_pause(const struct pool *pool);
 

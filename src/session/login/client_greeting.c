@@ -35,6 +35,17 @@ static void log_accepted(const struct client_link *client)
 			address_text(&client->link.remote, from), address_text(&local, to));
 }
 
+bool client_greeting_has_room(void *context)
+{
+	struct registry *registry = context;
+
+	while (!descriptors_allow_login(registry->process)) {
+		if (!drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT))
+			return false;
+	}
+	return true;
+}
+
 void client_greeting_accept(
 	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
 {
@@ -70,7 +81,6 @@ void client_greeting_accept(
 	registry->login_count++;
 	limits_take_socket(registry);
 	client_limits_start(client);
-	drop_silent_logins_make_room(registry, fd);
 	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */
 	if (!is_unix && registry->process->settings->tcp_defer_accept &&
 		client->link.state == CLIENT_GREETING)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/login/client_login.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "session/auth/client_login_state.h"
@@ -13,6 +14,7 @@
 #include "session/login/drop_silent_logins.h"
 #include "session/lookup/auth_query.h"
 #include "session/parameters/client_parameters.h"
+#include "session/pool/launch.h"
 #include "session/work/replication.h"
 #include "wire/startup.h"
 
@@ -220,7 +222,7 @@ static void log_in(struct client_link *client, const struct startup_login *wante
  * Returns false when the client exceeds max_client_conn. Silent clients that have not logged in
  * are closed first to make room.
  */
-static bool is_admitted(struct client_link *client, bool console)
+static bool is_within_max_client_conn(struct client_link *client, bool console)
 {
 	struct registry *registry = link_registry(&client->link);
 
@@ -228,6 +230,35 @@ static bool is_admitted(struct client_link *client, bool console)
 		if (!drop_silent_logins_one(registry, client, CLIENT_REJECTED_MAX_CLIENT_CONN))
 			return false;
 	}
+	return true;
+}
+
+/* Close an idle server beyond those that descriptors are kept for, or a silent client. */
+static bool free_descriptor(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+
+	return (descriptors_servers_exceed(registry->process) &&
+		       launch_evict_for_process(registry)) ||
+		drop_silent_logins_one(registry, client, CLIENT_REJECTED_FD_LIMIT);
+}
+
+/* Returns false when no descriptor is left for the client, which is closed then. */
+static bool has_descriptor(struct client_link *client, bool console)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct failure why;
+	char limit[16];
+
+	while (!descriptors_allow_client(registry->process, console)) {
+		if (free_descriptor(client))
+			continue;
+		snprintf(limit, sizeof(limit), "%u", registry->process->descriptors.limit);
+		why = failure_of(REASON_NO_DESCRIPTORS, limit);
+		client_close(client, &why);
+		return false;
+	}
+	limits_admit_client(client, console);
 	return true;
 }
 
@@ -270,6 +301,7 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 {
 	const struct registry *registry = link_registry(&client->link);
 	struct startup_login wanted;
+	bool console;
 
 	switch (startup_read(message, total, &wanted)) {
 	case STARTUP_GOOD:
@@ -292,10 +324,13 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 	}
 	if (!client_parameters_take(client, &wanted, message, total))
 		return;
-	if (!is_admitted(client, names_console(registry, wanted.database))) {
+	console = names_console(registry, wanted.database);
+	if (!is_within_max_client_conn(client, console)) {
 		client_close_for(client, REASON_MAX_CLIENT_CONN);
 		return;
 	}
+	if (!has_descriptor(client, console))
+		return;
 	if (negotiate(client, &wanted, message, total))
 		log_in(client, &wanted);
 }

@@ -5,8 +5,6 @@
 #include "session/link/login.h"
 
 enum {
-	/* Descriptors reserved for servers, logs and the clients that log in now. */
-	DESCRIPTORS_KEPT = 64,
 	/* The client to close is chosen among this many of the oldest. */
 	CANDIDATES = 32,
 };
@@ -46,11 +44,4 @@ bool drop_silent_logins_one(
 	client_close_for(candidates[random_below(&registry->loop->random, count)],
 		REASON_CLIENT_LOGIN_TIMEOUT);
 	return true;
-}
-
-void drop_silent_logins_make_room(struct registry *registry, int fd)
-{
-	if (registry->process->descriptor_limit > DESCRIPTORS_KEPT &&
-		fd >= registry->process->descriptor_limit - DESCRIPTORS_KEPT)
-		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT);
 }

@@ -19,6 +19,9 @@
 /* Shortest pause, so that pgusher does not retry as fast as a server can refuse connections. */
 #define SHORTEST_RETRY (USEC_PER_SEC / 20)
 
+/* After a search for an idle server among all pools in vain. */
+#define SEARCH_PAUSE (USEC_PER_SEC / 20)
+
 /* --- limits ------------------------------------------------------------------------------- */
 
 static usec_t retry_pause(const struct pool *pool)
@@ -96,6 +99,44 @@ static usec_t waits_since(const struct pool *pool)
 	return since;
 }
 
+bool launch_evict_for_process(struct registry *registry)
+{
+	struct descriptors *descriptors = &registry->process->descriptors;
+	const usec_t now = loop_now(registry->loop);
+	struct server_link *oldest = NULL;
+	const struct pool *pool;
+
+	if (descriptors->searched != 0 && now - descriptors->searched < SEARCH_PAUSE)
+		return false;
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		find_least_used(pool, &oldest);
+	descriptors->searched = oldest ? 0 : now;
+	if (oldest)
+		server_close_for(oldest, REASON_EVICTED);
+	return oldest != NULL;
+}
+
+/*
+ * Returns true if there is a descriptor for one more server. may_evict: close an idle server of
+ * any pool if there is none.
+ */
+static bool descriptors_allow(struct registry *registry, bool may_evict)
+{
+	static const struct log_likeness likeness = {
+		.kind = "no descriptor for a server", .about = ""};
+
+	while (!descriptors_allow_server(registry->process, false)) {
+		if (may_evict && launch_evict_for_process(registry))
+			continue;
+		if (may_evict)
+			log_write_repeated(LEVEL_WARNING, NULL, &likeness,
+				"no file descriptor is left for a server (RLIMIT_NOFILE %u)",
+				registry->process->descriptors.limit);
+		return false;
+	}
+	return true;
+}
+
 static void log_reserve(const struct client_link *client)
 {
 	link_log(&client->link, LEVEL_WARNING, "taking connection from reserve_pool");
@@ -111,6 +152,8 @@ static bool launch_to_peer(struct pool *pool)
 		return false;
 	if (size > 0 && pool_servers(pool) >= (unsigned)size)
 		return false;
+	if (!descriptors_allow_server(pool->registry->process, true))
+		return false;
 	return server_login_begin(pool, NULL, pool->registry->login_owner);
 }
 
@@ -125,7 +168,8 @@ bool launch_server(struct pool *pool, bool top_up)
 		return launch_to_peer(pool);
 	if (pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
 		return false;
-	if (target && (size <= 0 || servers < 2 * (unsigned)size))
+	if (target && (size <= 0 || servers < 2 * (unsigned)size) &&
+		descriptors_allow_server(pool->registry->process, true))
 		return server_login_begin(pool, target, pool->registry->login_owner);
 	if (target && pool_wanted_servers(pool) == 0)
 		return false;
@@ -141,7 +185,8 @@ bool launch_server(struct pool *pool, bool top_up)
 		}
 	}
 	if (!caps_allow_server(
-		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)))
+		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)) ||
+		!descriptors_allow(pool->registry, !top_up))
 		return false;
 	if (reserve)
 		log_reserve(longest_waiter(pool));
@@ -183,7 +228,8 @@ bool launch_for_replication(struct client_link *client)
 		if (!reserve)
 			return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_REPLICATION, client->wait_start))
+	if (!caps_allow_server(pool, CAPS_FOR_REPLICATION, client->wait_start) ||
+		!descriptors_allow(pool->registry, true))
 		return false;
 	if (reserve)
 		log_reserve(client);

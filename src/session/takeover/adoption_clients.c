@@ -165,6 +165,7 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 		state == CLIENT_GREETING ? &client_greeting_handlers : &client_session_handlers,
 		link_record_is_set(record, LINK_RECORD_PAUSED) || is_waiting(state));
 	limits_take_socket(registry);
+	limits_admit_client(client, false);
 	if (!adoption_links_fill(registry, &client->link, record) ||
 		!fill_client(client, record, state) ||
 		!adoption_statements_fill_client(

@@ -163,6 +163,8 @@ static const struct {
 	{"55000", "database \"%s\" is disabled"},
 	{"55000", "authentication database \"%s\" is disabled"},
 	{"53300", "no more connections allowed (max_client_conn)"},
+	{"53300",
+		"no more connections allowed (RLIMIT_NOFILE: the limit of %s open files is reached)"},
 	{"53300", "client connections exceeded (max_db_client_connections)"},
 	{"53300", "client connections exceeded (max_user_client_connections)"},
 	{"53300", "too many clients wait for a server (max_pool_waiters)"},

@@ -698,6 +698,46 @@ static void test_freed_descriptor_ends_the_rest(void **state)
 	close(peers[1]);
 }
 
+static int room; /* so many connections may be accepted */
+
+static bool has_room(void *context)
+{
+	assert_ptr_equal(context, &set);
+	return accepted_count < room;
+}
+
+static void test_without_room_the_set_rests_shortly(void **state)
+{
+	const struct listen_options options = tcp_on("127.0.0.1");
+	int peers[3];
+
+	(void)state;
+	assert_true(open_with(&options));
+	set.has_room = has_room;
+	room = 1;
+	for (unsigned i = 0; i < 3; i++)
+		peers[i] = connect_tcp(listeners_next(&set, NULL));
+	turn(3);
+	assert_int_equal(accepted_count, 1);
+	assert_true(set.resting);
+	assert_true(set.spare >= 0);
+	assert_int_equal(set.rests_for_descriptors, 1);
+	for (int i = 0; i < 10; i++)
+		advance(USEC_PER_SEC / 10);
+	assert_int_equal(accepted_count, 1);
+	listeners_descriptor_freed(&set);
+	assert_true(set.resting);
+	room = 3;
+	advance(USEC_PER_SEC / 10);
+	assert_false(set.resting);
+	turn(3);
+	assert_int_equal(accepted_count, 3);
+	assert_int_equal(
+		logged("ERROR accepting no connections for now: all file descriptors"), 1);
+	for (unsigned i = 0; i < 3; i++)
+		close(peers[i]);
+}
+
 static void test_rest_does_not_end_a_pause(void **state)
 {
 	const struct listen_options options = tcp_on("127.0.0.1");
@@ -750,6 +790,7 @@ int main(void)
 		TEST(test_paused_set_accepts_after_it_is_resumed),
 		TEST(test_without_descriptors_the_set_rests_and_tries_again),
 		TEST(test_freed_descriptor_ends_the_rest),
+		TEST(test_without_room_the_set_rests_shortly),
 		TEST(test_rest_does_not_end_a_pause),
 	};
 

@@ -7,6 +7,7 @@
 
 #include "crypt/md5.h"
 #include "crypt/scram.h"
+#include "session/login/client_greeting.h"
 #include "session/login/client_login.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_login.h"
@@ -837,18 +838,45 @@ static void test_new_connection_is_not_dropped_as_silent(void **state)
 
 static void test_silent_login_is_dropped_when_descriptors_run_out(void **state)
 {
-	struct endpoint *silent, *next;
+	struct endpoint *silent[3];
+	unsigned closed = 0;
 
 	(void)state;
-	fake_registry.process->descriptor_limit = 100;
-	silent = fake_accept(30);
+	/* One of the four is for files. */
+	fake_registry.process->descriptors = (struct descriptors){.limit = 20, .others = 16};
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(client_greeting_has_room(&fake_registry));
+		silent[i] = fake_accept(-1);
+	}
+	assert_false(client_greeting_has_room(&fake_registry));
 	fake_advance(USEC_PER_SEC);
-	next = fake_accept(35);
-	assert_false(is_closed(silent));
-	fake_advance(USEC_PER_SEC);
-	fake_accept(36);
-	assert_int_equal(is_closed(silent) + is_closed(next), 1);
+	assert_true(client_greeting_has_room(&fake_registry));
+	for (unsigned i = 0; i < 3; i++)
+		closed += is_closed(silent[i]);
+	assert_int_equal(closed, 1);
 	assert_int_equal(fake_registry.login_count, 2);
+}
+
+static void test_client_without_a_descriptor_is_refused_and_the_console_is_not(void **state)
+{
+	struct endpoint *first, *console;
+
+	(void)state;
+	/* One each is for files, logins and the console. */
+	fake_registry.process->descriptors = (struct descriptors){.limit = 20, .others = 16};
+	first = startup("alice", "db");
+	assert_false(is_closed(first));
+	assert_closed_with_error(startup("alice", "db"), "53300",
+		"no more connections allowed (RLIMIT_NOFILE: the limit of 20 open files is "
+		"reached)");
+	console = startup("boss", "pgbouncer");
+	assert_false(is_closed(console));
+	assert_closed_with_error(startup("boss", "pgbouncer"), "53300",
+		"no more connections allowed (RLIMIT_NOFILE: the limit of 20 open files is "
+		"reached)");
+	assert_int_equal(fake_registry.process->limits.admitted, 2);
+	disconnect(first);
+	assert_int_equal(fake_registry.process->limits.admitted, 1);
 }
 
 /* --- the welcome message ------------------------------------------------------------------ */
@@ -1800,6 +1828,7 @@ int main(void)
 		TRUST_TEST(silent_login_is_dropped_for_a_client_with_a_startup_message),
 		TRUST_TEST(new_connection_is_not_dropped_as_silent),
 		TRUST_TEST(silent_login_is_dropped_when_descriptors_run_out),
+		TRUST_TEST(client_without_a_descriptor_is_refused_and_the_console_is_not),
 		TRUST_TEST(first_clients_wait_for_the_parameters_of_a_server),
 		TRUST_TEST(welcome_message_has_its_order),
 		TRUST_TEST(later_parameter_reports_do_not_change_the_welcome),

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/descriptors.h"
+
+#include "model/registry.h"
+
+/* Each part is a fraction of the limit, at least one and at most so many. */
+enum {
+	FILES_FRACTION = 16,
+	FILES_MOST = 64,
+	LOGINS_FRACTION = 32,
+	LOGINS_MOST = 32,
+	CONSOLES_FRACTION = 64,
+	CONSOLES_MOST = 16,
+	SERVERS_FRACTION = 4,
+};
+
+static unsigned part(unsigned limit, unsigned fraction, unsigned most)
+{
+	const unsigned share = limit / fraction;
+
+	if (share == 0)
+		return 1;
+	return share < most ? share : most;
+}
+
+static unsigned files(const struct descriptors *descriptors)
+{
+	return part(descriptors->limit, FILES_FRACTION, FILES_MOST);
+}
+
+static unsigned logins(const struct descriptors *descriptors)
+{
+	return part(descriptors->limit, LOGINS_FRACTION, LOGINS_MOST);
+}
+
+static unsigned consoles(const struct descriptors *descriptors)
+{
+	return part(descriptors->limit, CONSOLES_FRACTION, CONSOLES_MOST);
+}
+
+/* Servers that the pool may have: all of a pool without a limit. */
+static unsigned needed(const struct pool *pool, unsigned all)
+{
+	const int size = pool_size(pool);
+
+	if (pool->database->console)
+		return 0;
+	return size > 0 ? (unsigned)(size + pool_reserve_size(pool)) : all;
+}
+
+void descriptors_add_pool(const struct pool *pool)
+{
+	struct descriptors *descriptors = &pool->registry->process->descriptors;
+	const unsigned most = descriptors->limit / SERVERS_FRACTION;
+
+	descriptors->kept += needed(pool, most);
+	if (descriptors->kept > most)
+		descriptors->kept = most;
+}
+
+void descriptors_review(struct registry *registry, unsigned limit)
+{
+	struct descriptors *descriptors = &registry->process->descriptors;
+	const unsigned most = limit / SERVERS_FRACTION;
+	const struct pool *pool;
+	unsigned sum = 0;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (sum >= most)
+			break;
+		sum += needed(pool, most);
+	}
+	descriptors->limit = limit;
+	descriptors->kept = sum < most ? sum : most;
+}
+
+/* --- what is allowed ---------------------------------------------------------------------- */
+
+static unsigned servers_or_kept(const struct process *process)
+{
+	const unsigned servers = process->limits.servers.servers;
+
+	return servers > process->descriptors.kept ? servers : process->descriptors.kept;
+}
+
+/* Is there room for so many connections, besides the others and the files? */
+static bool fits(const struct process *process, uint64_t connections)
+{
+	const struct descriptors *descriptors = &process->descriptors;
+
+	return descriptors->limit == 0 ||
+		connections + descriptors->others + files(descriptors) <= descriptors->limit;
+}
+
+/* The limit was lowered below what is in use. */
+static bool is_overdrawn(const struct process *process)
+{
+	return !fits(
+		process, (uint64_t)process->limits.admitted + servers_or_kept(process) + 1);
+}
+
+bool descriptors_allow_login(const struct process *process)
+{
+	const struct limits *limits = &process->limits;
+
+	/* One at a time at least, so that each client gets an answer. */
+	if (limits->clients == limits->admitted && is_overdrawn(process))
+		return true;
+	return fits(process, (uint64_t)limits->clients + servers_or_kept(process) + 1);
+}
+
+bool descriptors_allow_client(const struct process *process, bool console)
+{
+	const struct descriptors *descriptors = &process->descriptors;
+
+	if (console && process->limits.consoles < consoles(descriptors))
+		return true;
+	return fits(process,
+		(uint64_t)process->limits.admitted + servers_or_kept(process) +
+			logins(descriptors) + (console ? 0 : consoles(descriptors)) + 1);
+}
+
+bool descriptors_servers_exceed(const struct process *process)
+{
+	return process->limits.servers.servers > process->descriptors.kept;
+}
+
+bool descriptors_allow_server(const struct process *process, bool for_cancel)
+{
+	const struct descriptors *descriptors = &process->descriptors;
+	const struct limits *limits = &process->limits;
+
+	if (!fits(process, (uint64_t)limits->clients + limits->servers.servers + 1))
+		return false;
+	return for_cancel || limits->servers.servers < descriptors->kept ||
+		fits(process,
+			(uint64_t)limits->admitted + limits->servers.servers +
+				logins(descriptors) + consoles(descriptors) + 1);
+}
