@@ -67,6 +67,7 @@ struct stream_kind {
 };
 
 struct backlog;
+struct tcp_options;
 struct tls;
 
 struct stream {
@@ -104,12 +105,14 @@ void stream_open(struct stream *stream, struct loop *loop, int fd,
 bool stream_watch(struct stream *stream);
 
 /*
- * Open a socket and start to connect to the address. Returns false with errno when that fails
- * at once; the stream is then closed. Otherwise handlers->connected is called later, never from
- * inside this call. After a success the stream is watched.
+ * Open a socket, set these options unless it is a Unix socket, and start to connect to the
+ * address. Returns false with errno when that fails at once; the stream is then closed.
+ * Otherwise handlers->connected is called later, never from inside this call. After a success
+ * the stream is watched.
  */
 bool stream_connect(struct stream *stream, struct loop *loop, const struct sockaddr *address,
-	socklen_t length, const struct stream_handlers *handlers);
+	socklen_t length, const struct tcp_options *options,
+	const struct stream_handlers *handlers);
 
 /*
  * Replace the handlers of an open stream. If the stream is paused and the old handlers did not

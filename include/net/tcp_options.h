@@ -3,6 +3,11 @@
  * Options of TCP sockets: keepalive, timeouts, buffer sizes. TCP_NODELAY is always set. Used
  * for listening sockets (accepted connections inherit the options, tcp(7)) and for connections
  * to servers.
+ *
+ * Both get them before the handshake of TCP: the size of the receive buffer then decides the
+ * first window and the window scale of the connection (RFC 7323). If a buffer gets smaller than
+ * the window that was announced, the peer fills all of it with one segment, the window closes,
+ * and each time only a probe of the peer's, 200 ms later, opens it again.
  */
 #ifndef PGUSHER_NET_TCP_OPTIONS_H
 #define PGUSHER_NET_TCP_OPTIONS_H

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "net/stream_backlog.h"
+#include "net/tcp_options.h"
 
 /* --- the plain socket ------------------------------------------------------------------- */
 
@@ -205,7 +206,8 @@ static void on_connected(evutil_socket_t fd, short what, void *argument)
 }
 
 bool stream_connect(struct stream *stream, struct loop *loop, const struct sockaddr *address,
-	socklen_t length, const struct stream_handlers *handlers)
+	socklen_t length, const struct tcp_options *options,
+	const struct stream_handlers *handlers)
 {
 	const int fd =
 		socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -214,6 +216,8 @@ bool stream_connect(struct stream *stream, struct loop *loop, const struct socka
 	if (fd < 0)
 		return false;
 	start(stream, loop, fd, handlers);
+	if (address->sa_family != AF_UNIX && !tcp_options_apply(fd, options))
+		goto failed;
 	if (connect(fd, address, length) != 0 && errno != EINPROGRESS)
 		goto failed;
 	/* An immediate success is also reported by an event. */

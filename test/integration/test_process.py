@@ -614,6 +614,28 @@ def test_tcp_options_may_be_left_to_the_system(new_pooler, cluster):
         )
 
 
+@pytest.mark.parametrize("buffer", [1, 4096])
+@pytest.mark.parametrize("direction", ["out", "in"])
+def test_bulk_data_passes_with_small_socket_buffers(new_pooler, buffer, direction):
+    # setting: tcp_socket_buffer
+    # A receive window that closes after each receive lets 40 kB pass in a second.
+    pooler = new_pooler({"pool_mode": "transaction", "tcp_socket_buffer": buffer})
+    client = pooler.client()
+    if direction == "out":
+        sql = "SELECT repeat('x', 1000) FROM generate_series(1, 3000)"
+        result = client.query(sql, timeout=15)
+        assert len(result.rows) == 3000
+    else:
+        client.send(
+            wire.query("CREATE TEMP TABLE sink (line text) ON COMMIT DROP;COPY sink FROM STDIN")
+        )
+        client.read_until("G")
+        for _ in range(300):
+            client.send(wire.copy_data(b"x" * 9999 + b"\n"))
+        client.send(wire.copy_done())
+        assert client.result().tags[-1] == "COPY 300"
+
+
 def backlogs(pid):
     """The backlog of each TCP listener of the daemon."""
     found = []

@@ -67,12 +67,10 @@ static bool open_connection(struct server_route *route)
 {
 	struct server_link *server = route->server;
 	const struct tcp_options options = tcp_settings_options(settings_of(route));
-	struct stream *stream = &server->link.stream;
 
-	return stream_connect(stream, link_registry(&server->link)->loop,
-		       (const struct sockaddr *)&server->where, server->where_length,
-		       route->handlers) &&
-		(server->where.ss_family == AF_UNIX || tcp_options_apply(stream->fd, &options));
+	return stream_connect(&server->link.stream, link_registry(&server->link)->loop,
+		(const struct sockaddr *)&server->where, server->where_length, &options,
+		route->handlers);
 }
 
 static bool connect_now(struct server_route *route);

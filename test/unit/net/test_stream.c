@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,11 +16,13 @@
 
 #include "net/address.h"
 #include "net/stream.h"
+#include "net/tcp_options.h"
 #include "support/fakes/scripted_stream.h"
 
 static struct loop loop;
 static struct loop_clock loop_clock;
 static struct stream stream;
+static const struct tcp_options options;
 static int peer; /* the other end of the stream; -1: none */
 
 /* What the handlers have recorded. */
@@ -139,8 +142,8 @@ static void connect_over_tcp(void)
 	struct sockaddr_in address;
 	const int listening = listen_on_loopback(&address);
 
-	assert_true(stream_connect(
-		&stream, &loop, (struct sockaddr *)&address, sizeof(address), &handlers));
+	assert_true(stream_connect(&stream, &loop, (struct sockaddr *)&address, sizeof(address),
+		&options, &handlers));
 	assert_int_equal(connects, 0);
 	while (connects == 0)
 		loop_turn(&loop, true);
@@ -603,8 +606,8 @@ static void test_refused_connect_reports_its_error(void **state)
 
 	(void)state;
 	close(listen_on_loopback(&address));
-	if (stream_connect(
-		    &stream, &loop, (struct sockaddr *)&address, sizeof(address), &handlers)) {
+	if (stream_connect(&stream, &loop, (struct sockaddr *)&address, sizeof(address),
+		    &options, &handlers)) {
 		while (connects == 0)
 			loop_turn(&loop, true);
 		assert_int_equal(connect_error, ECONNREFUSED);
@@ -622,11 +625,49 @@ static void test_connect_to_no_unix_socket_fails_at_once(void **state)
 
 	(void)state;
 	errno = 0;
-	assert_false(
-		stream_connect(&stream, &loop, (struct sockaddr *)&address, length, &handlers));
+	assert_false(stream_connect(
+		&stream, &loop, (struct sockaddr *)&address, length, &options, &handlers));
 	assert_int_equal(errno, ECONNREFUSED);
 	assert_false(stream_is_open(&stream));
 	assert_int_equal(stream.fd, -1);
+}
+
+/*
+ * A receive buffer that is made smaller behind the handshake does not fit its window scale, and
+ * the window closes for 200 ms at a time: see net/tcp_options.h.
+ */
+static void test_buffer_size_is_set_before_the_handshake(void **state)
+{
+	const struct tcp_options small = {.buffer = 4096};
+	struct sockaddr_in address;
+	const int listening = listen_on_loopback(&address);
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	(void)state;
+	assert_true(stream_connect(&stream, &loop, (struct sockaddr *)&address, sizeof(address),
+		&small, &handlers));
+	while (connects == 0)
+		loop_turn(&loop, true);
+	assert_int_equal(connect_error, 0);
+	assert_int_equal(getsockopt(stream.fd, IPPROTO_TCP, TCP_INFO, &info, &length), 0);
+	assert_int_equal(info.tcpi_rcv_wscale, 0);
+	close(listening);
+}
+
+static void test_unsuitable_options_make_the_connect_fail(void **state)
+{
+	const struct tcp_options bad = {.user_timeout = -1};
+	struct sockaddr_in address;
+	const int listening = listen_on_loopback(&address);
+
+	(void)state;
+	errno = 0;
+	assert_false(stream_connect(
+		&stream, &loop, (struct sockaddr *)&address, sizeof(address), &bad, &handlers));
+	assert_int_equal(errno, EINVAL);
+	assert_false(stream_is_open(&stream));
+	close(listening);
 }
 
 static void test_connecting_stream_may_be_closed(void **state)
@@ -635,8 +676,8 @@ static void test_connecting_stream_may_be_closed(void **state)
 	const int listening = listen_on_loopback(&address);
 
 	(void)state;
-	assert_true(stream_connect(
-		&stream, &loop, (struct sockaddr *)&address, sizeof(address), &handlers));
+	assert_true(stream_connect(&stream, &loop, (struct sockaddr *)&address, sizeof(address),
+		&options, &handlers));
 	stream_close(&stream);
 	turn(3);
 	assert_int_equal(connects, 0);
@@ -770,6 +811,8 @@ int main(void)
 		CONNECT_TEST(test_connected_stream_sends_and_receives),
 		CONNECT_TEST(test_refused_connect_reports_its_error),
 		CONNECT_TEST(test_connect_to_no_unix_socket_fails_at_once),
+		CONNECT_TEST(test_buffer_size_is_set_before_the_handshake),
+		CONNECT_TEST(test_unsuitable_options_make_the_connect_fail),
 		CONNECT_TEST(test_connecting_stream_may_be_closed),
 		SOCKET_TEST(test_opening_takes_the_descriptor_over),
 		SCRIPTED_TEST(test_scripted_stream_receives_what_is_fed),

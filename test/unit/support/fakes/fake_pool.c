@@ -51,7 +51,7 @@ static struct endpoint *add_endpoint(struct link *link, enum sender sender)
 void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers);
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
-	const struct sockaddr *address, socklen_t length,
+	const struct sockaddr *address, socklen_t length, const struct tcp_options *options,
 	const struct stream_handlers *handlers);
 
 void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
@@ -64,12 +64,13 @@ void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 }
 
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
-	const struct sockaddr *address, socklen_t length,
+	const struct sockaddr *address, socklen_t length, const struct tcp_options *options,
 	const struct stream_handlers *handlers)
 {
 	struct endpoint *endpoint;
 
 	(void)address;
+	(void)options;
 	assert_true(length > 0);
 	if (fake_connect_error != 0) {
 		errno = fake_connect_error;
