@@ -150,7 +150,13 @@ struct server_link {
 	bool connect_query_failed; /* connect_query failed, and is not run again */
 	bool close_needed; /* retired: to be closed when it is free */
 	enum server_closing close_cause : 8; /* valid if close_needed */
-	bool dirty; /* it sent something that was not requested */
+	/* Two bits of one byte: return_if_free() tests both at once. */
+	bool dirty : 1; /* it sent something that was not requested */
+	/*
+	 * It was the only one to get a long unnamed statement, which no Bind of the client has
+	 * used yet: if unnamed_passing is set, the server stays with the client.
+	 */
+	bool awaits_bind : 1;
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */
 	enum startup_replication replication : 8; /* the kind of its session */
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */
@@ -212,6 +218,12 @@ static inline bool server_is_syncing(const struct server_link *server)
 static inline bool server_stops_client(const struct server_link *server)
 {
 	return server_is_syncing(server) || server->batch_progress == BATCH_FAILED;
+}
+
+/* Returns whether the server stays with its client, between two transactions, for a Bind. */
+static inline bool server_awaits_bind(const struct server_link *server)
+{
+	return server->awaits_bind && server->unnamed_passing;
 }
 
 /* Returns whether messages of the client were sent together with our SETs. */

@@ -50,7 +50,7 @@ void statements_undo(struct server_link *server, struct client_link *client);
 /* The pair is split: requests in flight no longer concern the client. */
 static inline void statements_unpair(struct server_link *server, struct client_link *client)
 {
-	server->unnamed_passing = server->forgetting = false;
+	server->unnamed_passing = server->awaits_bind = server->forgetting = false;
 	server->kept_requests = 0;
 	server->batch_progress = BATCH_ENDED;
 	if (server->statements && server->statements->in_flight > 0)

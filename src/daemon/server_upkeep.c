@@ -108,8 +108,8 @@ static void inspect_active(struct server_link *server, usec_t now)
 	const struct user_config *own = pool->user->config ? pool->user->config : &none;
 	struct client_link *client = client_of(server->link.peer);
 	const char status = server->transaction_status;
-	const bool between =
-		(status == 'T' || status == 'E') && requests_is_empty(&server->requests);
+	const bool between = (status == 'T' || status == 'E' || server_awaits_bind(server)) &&
+		requests_is_empty(&server->requests);
 
 	if (must_close_in_use(server, settings))
 		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);

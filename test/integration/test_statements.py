@@ -645,6 +645,58 @@ def test_long_unnamed_statements_work_while_they_are_needed(one):
         assert result.rows == [["x" * length]]
 
 
+LONG = "SELECT $1::text || '" + "x" * 70000 + "'"
+
+
+def test_a_long_unnamed_statement_of_one_batch_can_be_used_in_the_next(one):
+    first, second = one.client(), one.client()
+    for client in (first, second):
+        assert ask(client, wire.parse(LONG), wire.describe("S")).types == "1tTZ"
+    for client, value in ((first, "a"), (second, "b"), (first, "c")):
+        assert run(client, "", [value]) == [[value + "x" * 70000]]
+
+
+def test_a_server_stays_for_the_bind_of_an_unnamed_statement_beyond_max_prepared_memory(
+    new_pooler, cluster
+):
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "default_pool_size": 1,
+            "max_prepared_memory": 200000,
+            "idle_transaction_timeout": 600,
+        }
+    )
+    first, second = pooler.client(), pooler.client()
+    assert ask(first, wire.parse(LONG), wire.describe("S")).types == "1tTZ"
+    second.send(wire.query("SELECT 'waits'"))
+    wait_until(lambda: pooler.pool()["cl_waiting"] == 1, 10, "the second to wait")
+    assert run(first, "", ["a"]) == [["a" + "x" * 70000]]
+    assert second.result().rows == [("waits",)]
+    # The statement went with the server.
+    with pytest.raises(ServerError, match="26000"):
+        run(first, "", ["b"])
+    # The client may go without having used it.
+    assert ask(first, wire.parse(LONG)).types == "1Z"
+    first.close()
+    assert second.query("SELECT 'served'").value == "served"
+
+
+def test_a_server_that_stays_for_a_bind_is_under_idle_transaction_timeout(new_pooler):
+    pooler = new_pooler(
+        {
+            "pool_mode": "transaction",
+            "default_pool_size": 1,
+            "max_prepared_memory": 200000,
+            "idle_transaction_timeout": 0.2,
+        }
+    )
+    first, second = pooler.client(), pooler.client()
+    assert ask(first, wire.parse(LONG)).types == "1Z"
+    assert second.query("SELECT 'served'").value == "served"
+    assert first.fatal().text == "idle transaction timeout"
+
+
 # Outdated plans
 
 

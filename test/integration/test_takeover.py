@@ -961,6 +961,21 @@ def test_unnamed_statement_continues(make):
     assert execute(client, "") == "my own"
 
 
+@pytest.mark.parametrize("memory", [0, 200000])
+def test_long_unnamed_statement_continues(make, memory):
+    pooler = make({"default_pool_size": 1, "max_prepared_memory": memory})
+    client, other = pooler.client(), pooler.client()
+    text = "x" * 70000
+    assert ask(client, wire.parse(f"SELECT '{text}'")).types == "1Z"
+    take_over(pooler)
+    other.send(wire.query("SELECT 'of the other'"))
+    if memory == 0:
+        assert other.result().value == "of the other"
+    assert execute(client, "") == text
+    if memory > 0:
+        assert other.result().value == "of the other"
+
+
 def test_statement_used_last_is_kept_longest(make):
     pooler = make({"default_pool_size": 1, "max_prepared_statements": 2})
     client = pooler.client()

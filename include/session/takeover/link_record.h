@@ -34,6 +34,7 @@ enum link_record_flag {
 	LINK_RECORD_GATHERED = 1 << 17,
 	LINK_RECORD_RESET = 1 << 18, /* of a server: see rules/restore */
 	LINK_RECORD_RESTORING = 1 << 19,
+	LINK_RECORD_AWAITS_BIND = 1 << 20,
 };
 
 /* Bytes that belong to the message that was read. */

@@ -177,6 +177,26 @@ static void drop_dirty(struct server_link *server)
 		relay_client_resume(client);
 }
 
+static void unpair_and_return(struct server_link *server)
+{
+	if (!server_is_clean(server))
+		return;
+	pair_unpair(&server->link);
+	return_to_pool(server);
+}
+
+/*
+ * As the end of return_if_free(), for a server that is dirty or may have to await a Bind. A
+ * function of its own, so that both bits are tested by one instruction.
+ */
+__attribute__((noinline)) static void return_unusual(struct server_link *server)
+{
+	if (server->dirty)
+		drop_dirty(server);
+	else if (!server_awaits_bind(server))
+		unpair_and_return(server);
+}
+
 void return_if_free(struct server_link *server)
 {
 	const struct client_link *client;
@@ -189,10 +209,8 @@ void return_if_free(struct server_link *server)
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
-	if (server->dirty) {
-		drop_dirty(server);
-	} else if (server_is_clean(server)) {
-		pair_unpair(&server->link);
-		return_to_pool(server);
-	}
+	if (server->dirty || server->awaits_bind)
+		return_unusual(server);
+	else
+		unpair_and_return(server);
 }

@@ -3,8 +3,8 @@
 #include "session/statements/prepare.h"
 #include "session/statements/statements.h"
 
-/* Maximum length of an unnamed statement that is kept; a longer Parse is relayed by length. */
-enum { UNNAMED_KEPT_MAX = 64 * 1024 };
+/* An unnamed statement above this length is kept only while half of the memory is free. */
+enum { UNNAMED_SHORT = 64 * 1024 };
 
 /* Does max_prepared_memory allow so many more bytes of statements to the client? */
 static bool is_affordable(const struct relay_run *run, size_t bytes)
@@ -143,14 +143,30 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 /* --- the unnamed statement ---------------------------------------------------------------- */
 
 /*
- * The unnamed statement is too long to be kept, or memory is short: it can be used as long as
- * the server stays with this client.
+ * May the client keep an unnamed statement of so many bytes? Long ones leave half of the memory
+ * to named statements: without room a Parse of these fails, but an unnamed one does not.
+ */
+static bool may_keep(const struct relay_run *run, size_t bytes)
+{
+	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
+
+	return is_affordable(run, bytes) &&
+		(bytes <= UNNAMED_SHORT || most == 0 ||
+			prepare_table(run)->bytes + bytes <= most / 2);
+}
+
+/*
+ * The unnamed statement is too long to be kept, or memory is short: only this server has it. So
+ * the server stays with the client until a Bind has come, maybe behind a Sync.
  */
 static void discard_unnamed(struct relay_run *run)
 {
+	struct server_link *server = run->server;
+
 	prepare_set_unnamed(run->client, NULL);
-	run->server->unnamed = 0;
-	run->server->unnamed_passing = true;
+	server->unnamed = 0;
+	server->unnamed_passing = true;
+	server->awaits_bind = true;
 }
 
 /* Keep the unnamed statement of this Parse for the client. */
@@ -167,9 +183,8 @@ static void keep_unnamed(struct relay_run *run, const char *content)
 		run->server->unnamed = client->unnamed->id;
 		return;
 	}
-	statement = length <= UNNAMED_KEPT_MAX && is_affordable(run, length)
-		? statement_open(prepare_table(run), content, length)
-		: NULL;
+	statement = may_keep(run, length) ? statement_open(prepare_table(run), content, length)
+					  : NULL;
 	if (!statement) {
 		discard_unnamed(run);
 		return;
@@ -224,7 +239,7 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 
 	if (!prepare_has_room(run))
 		return prepare_hold_back(run);
-	if (!run->whole && run->frame.total <= UNNAMED_KEPT_MAX)
+	if (!run->whole && may_keep(run, run->frame.total) && !prepare_is_crowded(run))
 		return RELAY_MORE;
 	if (!run->whole) {
 		discard_unnamed(run);

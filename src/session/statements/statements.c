@@ -26,8 +26,6 @@ static bool has_unnamed(const struct relay_run *run)
 {
 	const struct server_link *server = run->server;
 
-	if (server->unnamed_passing)
-		return true;
 	return run->client->unnamed && server->unnamed == run->client->unnamed->id &&
 		(server->unnamed_batch == server->batch ||
 			requests_is_empty(&server->requests));
@@ -45,12 +43,27 @@ static void prepare_unnamed(struct relay_run *run)
 	run->server->unnamed_batch = run->server->batch;
 }
 
+/* A Bind or Describe of the unnamed statement, which only this server has. */
+static enum verdict use_passing(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (run->frame.type == PQ_BIND)
+		server->awaits_bind = false;
+	if (server->unnamed_batch != server->batch)
+		run->replayable = true;
+	return prepare_pass_request(run, REQUEST_FORWARD);
+}
+
 /* A Bind or Describe of the unnamed statement. */
 static enum verdict use_unnamed(struct relay_run *run)
 {
 	const struct server_link *server = run->server;
-	const bool has = has_unnamed(run);
+	bool has;
 
+	if (server->unnamed_passing)
+		return use_passing(run);
+	has = has_unnamed(run);
 	/* The usual case: its Parse is in the same batch. */
 	if (has && server->unnamed_batch == server->batch)
 		return prepare_pass_request(run, REQUEST_FORWARD);

@@ -144,6 +144,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->close_needed = link_record_is_set(record, LINK_RECORD_CLOSE_NEEDED);
 	server->dirty = link_record_is_set(record, LINK_RECORD_DIRTY);
 	server->unnamed_passing = link_record_is_set(record, LINK_RECORD_UNNAMED_PASSING);
+	server->awaits_bind = link_record_is_set(record, LINK_RECORD_AWAITS_BIND);
 	server->close_cause = record->close_cause < SERVER_CLOSINGS
 		? (enum server_closing)record->close_cause
 		: SERVER_CLOSED_OTHER;

@@ -332,6 +332,169 @@ static void test_unnamed_statement_is_dropped_by_a_failed_parse(void **state)
 	assert_received(server, "DES"); /* a Describe, to get an error */
 }
 
+/* --- long unnamed statements -------------------------------------------------------------- */
+
+/* The memory for statements in these tests; one client may use a quarter of it. */
+enum { MEMORY = 1000000, KEPT = 200000, NOT_KEPT = 300000 };
+
+static char long_text[NOT_KEPT + 1];
+
+/* The client sends Parse and Sync of an unnamed statement of this length. */
+static void parse_long_unnamed(size_t length)
+{
+	fake_set("max_prepared_memory", "1000000");
+	memset(long_text, 'x', length);
+	long_text[length] = '\0';
+	message_parse(&outgoing, "", long_text);
+	send_with("S");
+	assert_received(server, "PS");
+	send_letters(server, "1Z");
+	assert_received(client, "1Z");
+	scripted_forget_output(server->script);
+	server->read_offset = server->answered_offset = 0;
+}
+
+/* The client sends Bind, Execute and Sync; the server gets these messages for them. */
+static void bind_unnamed(const char *expected)
+{
+	message_bind(&outgoing, "", 0);
+	send_with("ES");
+	assert_received(server, expected);
+}
+
+static void assert_server_is_returned(void)
+{
+	assert_state(client, CLIENT_IDLE);
+	assert_state(server, SERVER_IDLE);
+}
+
+static void assert_server_stays(void)
+{
+	assert_ptr_equal(client->link->peer, server->link);
+}
+
+static void test_long_unnamed_statement_is_prepared_again_behind_its_sync(void **state)
+{
+	(void)state;
+	parse_long_unnamed(KEPT);
+	assert_server_is_returned();
+	endpoint_server(server)->unnamed = 0; /* another client has replaced it */
+	bind_unnamed("PBES");
+	assert_string_equal(last_parsed(), long_text);
+}
+
+static void test_server_stays_for_the_bind_of_a_statement_that_is_not_kept(void **state)
+{
+	(void)state;
+	parse_long_unnamed(NOT_KEPT);
+	assert_server_stays();
+	message_describe(&outgoing, "");
+	send_with("S");
+	assert_received(server, "DS");
+	send_letters(server, "tnZ");
+	assert_server_stays();
+	bind_unnamed("BES");
+	send_letters(server, "2CZ");
+	assert_server_is_returned();
+}
+
+static void test_statement_that_arrives_in_pieces_is_kept_too(void **state)
+{
+	const size_t piece = 50000;
+	size_t at = 0;
+	struct buffer whole;
+
+	(void)state;
+	fake_set("max_prepared_memory", "1000000");
+	memset(long_text, 'x', KEPT);
+	long_text[KEPT] = '\0';
+	buffer_init(&whole);
+	message_parse(&whole, "", long_text);
+	letters_write(&whole, FROM_CLIENT, "S");
+	for (; at < whole.length; at += piece) {
+		const size_t left = whole.length - at;
+
+		buffer_append(&outgoing, whole.data + at, left < piece ? left : piece);
+		send_buffer(client, &outgoing);
+	}
+	buffer_free(&whole);
+	assert_received(server, "PS");
+	send_letters(server, "1Z");
+	assert_server_is_returned();
+	endpoint_server(server)->unnamed = 0;
+	bind_unnamed("PBES");
+}
+
+/* Half of the memory is for named statements, a Parse of which fails without room. */
+static void test_long_unnamed_statements_leave_room_for_named_ones(void **state)
+{
+	(void)state;
+	prepare_s();
+	fake_registry.statements.bytes += MEMORY / 2;
+	parse_long_unnamed(KEPT);
+	assert_server_stays();
+	bind_unnamed("BES");
+	send_letters(server, "2CZ");
+	fake_registry.statements.bytes -= MEMORY / 2;
+	assert_server_is_returned();
+}
+
+static void test_bind_in_the_batch_of_its_long_parse_returns_the_server(void **state)
+{
+	(void)state;
+	fake_set("max_prepared_memory", "1000000");
+	memset(long_text, 'x', NOT_KEPT);
+	long_text[NOT_KEPT] = '\0';
+	message_parse(&outgoing, "", long_text);
+	message_bind(&outgoing, "", 0);
+	send_with("ES");
+	send_letters(server, "12CZ");
+	assert_server_is_returned();
+	scripted_forget_output(server->script);
+	server->read_offset = server->answered_offset = 0;
+}
+
+static void test_server_does_not_stay_for_a_statement_that_was_replaced(void **state)
+{
+	static const char *const enders[] = {"Q", "PS", "QPS"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(enders); i++) {
+		parse_long_unnamed(NOT_KEPT);
+		assert_server_stays();
+		letters_write(&outgoing, FROM_CLIENT, enders[i]);
+		send_buffer(client, &outgoing);
+		send_letters(server, i == 0 ? "CZ" : i == 1 ? "1Z" : "CZ1Z");
+		assert_server_is_returned();
+		read_letters(server);
+		read_letters(client);
+	}
+}
+
+static void test_server_does_not_stay_for_a_long_parse_that_failed(void **state)
+{
+	(void)state;
+	fake_set("max_prepared_memory", "1000000");
+	memset(long_text, 'x', NOT_KEPT);
+	long_text[NOT_KEPT] = '\0';
+	message_parse(&outgoing, "", long_text);
+	send_with("S");
+	send_letters(server, "EZ");
+	assert_server_is_returned();
+	scripted_forget_output(server->script);
+	server->read_offset = server->answered_offset = 0;
+}
+
+static void test_server_that_stays_for_a_bind_outlives_its_client(void **state)
+{
+	(void)state;
+	parse_long_unnamed(NOT_KEPT);
+	disconnect(client);
+	assert_closed(client);
+	assert_state(server, SERVER_IDLE);
+	assert_false(endpoint_server(server)->awaits_bind);
+}
+
 static void test_client_blocked_by_a_synthesized_answer_is_not_read(void **state)
 {
 	(void)state;
@@ -544,6 +707,14 @@ int main(void)
 		TEST(unnamed_statement_is_restored_after_a_failed_batch),
 		TEST(unnamed_statement_survives_a_skipped_query),
 		TEST(unnamed_statement_is_dropped_by_a_failed_parse),
+		TEST(long_unnamed_statement_is_prepared_again_behind_its_sync),
+		TEST(server_stays_for_the_bind_of_a_statement_that_is_not_kept),
+		TEST(statement_that_arrives_in_pieces_is_kept_too),
+		TEST(long_unnamed_statements_leave_room_for_named_ones),
+		TEST(bind_in_the_batch_of_its_long_parse_returns_the_server),
+		TEST(server_does_not_stay_for_a_statement_that_was_replaced),
+		TEST(server_does_not_stay_for_a_long_parse_that_failed),
+		TEST(server_that_stays_for_a_bind_outlives_its_client),
 		TEST(client_blocked_by_a_synthesized_answer_is_not_read),
 		TEST(deallocated_statement_is_prepared_again),
 		TEST(batch_with_a_synthesized_parse_answer_is_replayed),
