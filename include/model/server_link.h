@@ -141,6 +141,13 @@ struct server_link {
 	bool sync_followed; /* they set followed parameters, known from the client only */
 	bool sync_alone; /* no message of the client may be sent together with them */
 	uint8_t sync_queries; /* number of our Queries in `kept` that are to be sent first */
+	/*
+	 * It had another client before, the time limits of which may end our SETs; a cancel
+	 * request for its client was sent since they began.
+	 */
+	bool sync_reused, sync_canceled;
+	uint8_t limits_asked; /* time limits that our SETs ask for, and that have not come */
+	bool altered; /* a client has run SET, and may have left a time limit in the session */
 	enum batch_progress batch_progress : 8;
 	bool forgetting; /* this batch may deallocate all statements of the server */
 	bool unnamed_passing; /* it has its client's unnamed statement, which was not kept */

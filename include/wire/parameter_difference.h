@@ -11,7 +11,10 @@
  * that differs in more than letter case (lists of names: at all), and for each followed one
  * that differs at all. Followed lists of names are set by set_config(),
  * which takes them unchanged. The session's identity (role, session_authorization) is reset
- * before everything else and set after it, since it decides which parameters may be set.
+ * before everything else and set after it, since it decides which parameters may be set. Time
+ * limits are reset even before that, and set at the very end, so that they do not limit this SQL;
+ * those that both follow are set again if there is anything to set: the caller may have lifted
+ * them.
  *
  * RESET goes back to the values that the session started with, so after RESETs all values are
  * set again: first `prelude` (NULL: none), then all of the client's values.

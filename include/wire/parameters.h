@@ -67,6 +67,12 @@ bool parameter_name_is_legal(const char *name);
 /* Whether the parameter's value is a list of names, which SQL does not take as one literal. */
 bool parameter_is_name_list(const char *name);
 
+/*
+ * Whether the parameter, with a name in lower case, limits the time of a query or transaction;
+ * its value 0 means no limit.
+ */
+bool parameter_is_time_limit(const char *name);
+
 /* Copy a legal name in lower case. */
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE]);
 

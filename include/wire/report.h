@@ -34,6 +34,25 @@ static inline bool report_is_of(const struct report *report, const char *front)
 }
 
 /*
+ * Whether a time limit of the session may have caused the error: statement_timeout (as a cancel
+ * request), lock_timeout, transaction_timeout.
+ */
+static inline bool report_is_time_limit(const struct report *report)
+{
+	return report_is(report, "57014") || report_is(report, "55P03") ||
+		report_is(report, "25P04");
+}
+
+/*
+ * Whether the session ends with this error: an operator has intervened, or it was in a
+ * transaction for longer than transaction_timeout.
+ */
+static inline bool report_ends_session(const struct report *report)
+{
+	return report_is_of(report, "57P") || report_is(report, "25P04");
+}
+
+/*
  * Parse the body of an ErrorResponse or NoticeResponse. Returns false if it is malformed;
  * `*out` then has the fields before the fault.
  */

@@ -135,6 +135,24 @@ static void remove_followed(struct parameter_values *values, unsigned place)
 	memmove(at, at + 1, (values->count - place) * sizeof(*at));
 }
 
+/* Reset the time limits that are not wanted, and forget the others: they are set again. */
+static void reset_time_limits(struct batch *batch)
+{
+	unsigned i = 0;
+
+	while (i < batch->present.count) {
+		const char *name = batch->present.followed[i].name;
+
+		if (!parameter_is_time_limit(name)) {
+			i++;
+			continue;
+		}
+		if (!is_followed(&batch->wanted, name))
+			reset(batch, name);
+		remove_followed(&batch->present, i);
+	}
+}
+
 static void reset_identity(struct batch *batch)
 {
 	unsigned i;
@@ -187,14 +205,16 @@ static bool set_tracked(struct batch *batch)
 	return true;
 }
 
-static bool set_followed(struct batch *batch)
+/* Set the followed parameters that are time limits, or those that are not. */
+static bool set_followed(struct batch *batch, bool limits)
 {
 	unsigned i;
 
 	for (i = 0; i < batch->wanted.count; i++) {
 		const struct followed *wanted = &batch->wanted.followed[i];
 
-		if (!is_identity(wanted->name) && !has_as_followed(batch, wanted) &&
+		if (parameter_is_time_limit(wanted->name) == limits &&
+			!is_identity(wanted->name) && !has_as_followed(batch, wanted) &&
 			!set_value(batch, wanted->name, wanted->value))
 			return false;
 	}
@@ -230,10 +250,12 @@ int parameters_difference(const struct parameters *client, const struct paramete
 	parameter_values_read(server, &batch.present);
 	if (!differ(&batch))
 		return 0;
+	reset_time_limits(&batch);
 	reset_identity(&batch);
 	reset_others(&batch);
 	append_prelude(&batch, prelude);
-	if (set_tracked(&batch) && set_followed(&batch) && set_identity(&batch))
+	if (set_tracked(&batch) && set_followed(&batch, false) && set_identity(&batch) &&
+		set_followed(&batch, true))
 		return batch.count;
 	sql->length = start;
 	return -1;

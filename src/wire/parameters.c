@@ -203,6 +203,12 @@ bool parameter_is_name_list(const char *name)
 	return false;
 }
 
+bool parameter_is_time_limit(const char *name)
+{
+	return strcmp(name, "statement_timeout") == 0 || strcmp(name, "lock_timeout") == 0 ||
+		strcmp(name, "transaction_timeout") == 0;
+}
+
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE])
 {
 	size_t i;

@@ -794,3 +794,107 @@ def test_parameters_survive_an_online_restart(one_server):
     assert plain.value("SHOW work_mem") == "4MB"
     assert plain.value("SHOW geqo") == "on"
     assert one.value("SHOW work_mem") == "1MB"
+
+
+# Time limits of a client end no query of the pooler's that another client needs
+
+TIMED_OUT = wire.error("57014", "canceling statement due to statement timeout") + wire.ready()
+
+
+def limited_once(ours):
+    """A script for servers: the first connection ends our queries of this kind by a time limit,
+    from the first SET of a client on."""
+
+    def answer(connection, sql):
+        if not isinstance(sql, str):
+            return None
+        if connection.number == 0 and connection.limited and re.match(ours, sql):
+            return TIMED_OUT
+        if "statement_timeout=" in sql.replace(" ", ""):
+            connection.limited = True
+            count = sql.count(";")
+            return wire.command_complete("SET") * max(1, count) + wire.ready()
+        return None
+
+    def script(connection):
+        connection.limited = False
+        connection.login()
+        connection.serve(answer)
+
+    return script
+
+
+@pytest.mark.parametrize("how", ["followed", "set"])
+def test_a_time_limit_that_ends_our_sets_is_not_the_next_clients(new_pooler, new_server, how):
+    server = new_server(limited_once("BEGIN;|SET |RESET |SHOW "))
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1},
+        databases={"main": server.target()},
+    )
+    if how == "followed":
+        first = pooler.client(statement_timeout="1", application_name="first")
+        first.query("SELECT 'first'")
+    else:
+        first = pooler.client(application_name="first")
+        first.query("SET statement_timeout = 1")
+    second = pooler.client(application_name="second")
+    for text in ("SELECT 'one'", "SELECT 'two'"):
+        assert second.value(text) == text
+    assert server.count == 2
+    assert pooler.lines("closing because: time limit of another client ended")
+
+
+def test_a_session_that_was_not_reset_for_a_time_limit_is_not_used_again(new_pooler, new_server):
+    server = new_server(limited_once("DISCARD ALL"))
+    pooler = new_pooler(
+        {"pool_mode": "session", "default_pool_size": 1, "server_reset_query": "DISCARD ALL"},
+        databases={"main": server.target()},
+    )
+    first = pooler.client()
+    first.query("SET statement_timeout = 1")
+    first.leave()
+    assert pooler.client().value("SELECT 'next'") == "SELECT 'next'"
+    assert server.count == 2
+
+
+def test_a_check_of_a_login_that_a_time_limit_ends_is_repeated(new_pooler, new_server):
+    def script(connection):
+        connection.login()
+        while True:
+            found = connection.next_query()
+            if connection.number == 0 and not isinstance(found, str):
+                while found.type != "S":
+                    found = connection.next_query()
+                connection.send(TIMED_OUT)
+            elif isinstance(found, str) and found.startswith("SET "):
+                connection.send(wire.command_complete("SET"), wire.ready())
+            elif isinstance(found, str):
+                connection.send(wire.one_row(found))
+            else:
+                connection.send(connection.answer_startup_check(found) or b"")
+
+    server = new_server(script)
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1},
+        databases={"main": server.target()},
+    )
+    pooler.client().query("SET statement_timeout = 1")
+    pooler.client(work_mem="1MB").leave()
+    assert server.count == 2
+
+
+def test_long_setting_of_parameters_is_under_no_time_limit_of_clients(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1},
+        databases={"main": {"connect_query": "SELECT pg_sleep(0.05)"}},
+    )
+    first = pooler.client(statement_timeout="1", lock_timeout="1", work_mem="1MB")
+    second = pooler.client(statement_timeout="5s")
+    servers = None
+    for _ in range(3):
+        first.send(wire.query("SELECT pg_sleep(1)"))
+        assert first.result().error.sqlstate == "57014"
+        assert second.value("SHOW statement_timeout") == "5s"
+        assert second.value("SHOW lock_timeout") == "0"
+        servers = servers or pooler.servers()
+    assert [each["ptr"] for each in pooler.servers()] == [each["ptr"] for each in servers]

@@ -7,6 +7,12 @@
  * (server.kept). The SETs are sent alone, and the client's messages wait for their end, if they
  * may fail for another reason than their values, or if the client has sent too much to be kept.
  *
+ * A time limit that the server has for its last client (statement_timeout, lock_timeout,
+ * transaction_timeout) must not end our SETs. If the server follows one, or a client has run SET
+ * of some parameter on it, the SETs are sent alone, behind a Query that lifts the limits that are
+ * known. If they are ended by a limit nevertheless, the server is closed, and the client goes on
+ * with another one.
+ *
  * SETs that are sent with a client's messages are one Query with a transaction:
  *
  *     BEGIN;SET …;COMMIT
@@ -45,6 +51,12 @@ bool parameter_sync_adopt(struct client_link *client, struct server_link *server
  */
 void parameter_sync_log_spelling(
 	const struct client_link *client, const struct parameters *set);
+
+/*
+ * A DataRow of a server that runs our SETs: the first ones are its time limits if these were
+ * asked for. Others are ignored.
+ */
+void parameter_sync_take_limit(struct server_link *server, const uint8_t *row, size_t length);
 
 /*
  * SETs that were sent alone have succeeded: resume the client. May close the client, or the

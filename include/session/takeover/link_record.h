@@ -35,6 +35,7 @@ enum link_record_flag {
 	LINK_RECORD_RESET = 1 << 18, /* of a server: see rules/restore */
 	LINK_RECORD_RESTORING = 1 << 19,
 	LINK_RECORD_AWAITS_BIND = 1 << 20,
+	LINK_RECORD_ALTERED = 1 << 21,
 };
 
 /* Bytes that belong to the message that was read. */

@@ -192,6 +192,7 @@ static bool is_query_unsent(const struct server_link *server, const struct failu
 		return false;
 	return why->reason == REASON_RESET_QUERY_FAILED ||
 		why->reason == REASON_SETTING_CANCELED ||
+		why->reason == REASON_SETTING_TIMED_OUT ||
 		(reason_breaks_connection(why->reason) &&
 			server->link.connect_time < client->query_start);
 }

@@ -150,7 +150,10 @@ static bool take_step(
 	return true;
 }
 
-/* With an error of class 57P (operator intervention) another server may succeed. */
+/*
+ * With an error of class 57P (operator intervention), or with a time limit that a client may
+ * have left in this session, another server may succeed.
+ */
 static enum lookup_progress take_error(
 	struct server_link *server, const uint8_t *body, size_t length, enum reason *why)
 {
@@ -160,6 +163,10 @@ static enum lookup_progress take_error(
 	report_parse(body, length, &report);
 	if (!lookup->answered && report_is_of(&report, "57P")) {
 		*why = REASON_SERVER_CONN_CRASHED;
+		return LOOKUP_FAILED;
+	}
+	if (server->altered && report_is_time_limit(&report)) {
+		*why = REASON_SETTING_TIMED_OUT;
 		return LOOKUP_FAILED;
 	}
 	if (lookup->preludes > 0 || lookup->step >= all_steps(lookup)) {
@@ -230,12 +237,15 @@ void lookup_done(struct server_link *server)
 }
 
 /*
- * Returns true if the look-up may succeed on another server: this one sent no answer to it, and
- * either is an older connection that has broken, or has failed in a query before the look-up.
+ * Returns true if the look-up may succeed on another server: a time limit of a client has ended
+ * it; or this one sent no answer to it, and either is an older connection that has broken, or
+ * has failed in a query before the look-up.
  */
 static bool may_retry(const struct lookup *lookup, const struct server_link *server,
 	const struct failure *why)
 {
+	if (why->reason == REASON_SETTING_TIMED_OUT)
+		return true;
 	if (lookup->answered)
 		return false;
 	if (reason_breaks_connection(why->reason))

@@ -13,6 +13,7 @@
 #include "wire/message.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
+#include "wire/row.h"
 #include "wire/sql.h"
 #include "wire/writer.h"
 
@@ -60,12 +61,13 @@ bool parameter_sync_adopt(struct client_link *client, struct server_link *server
 /* --- SETs that may fail ------------------------------------------------------------------- */
 
 /*
- * Does the set follow a parameter that cannot always be set to a valid value: for lack of
- * rights, or because of earlier commands in the session?
+ * Does the set follow a parameter that cannot always be set to a valid value (for lack of
+ * rights, or because of earlier commands in the session), or that may end our SETs?
  */
 static bool has_risky_followed(const struct parameters *set)
 {
-	static const char *const names[] = {"role", "session_authorization", "temp_buffers"};
+	static const char *const names[] = {"role", "session_authorization", "temp_buffers",
+		"statement_timeout", "lock_timeout", "transaction_timeout"};
 	struct parameter_values values;
 	bool found = false;
 
@@ -96,7 +98,8 @@ static bool runs_connect_query(const struct server_link *server, const struct bu
 static bool may_fail(const struct client_link *client, const struct server_link *server,
 	const struct buffer *sql)
 {
-	return !text_is_ascii(sql->data, sql->length) || runs_connect_query(server, sql) ||
+	return server->altered || !text_is_ascii(sql->data, sql->length) ||
+		runs_connect_query(server, sql) ||
 		has_risky_followed(client->link.parameters) ||
 		has_risky_followed(server->link.parameters);
 }
@@ -140,6 +143,56 @@ static void write_encoding(const struct client_link *client, struct server_link 
 	server->sync_queries++;
 }
 
+/*
+ * Lift the time limits that the server has for another client, by a Query of its own: it is too
+ * short to reach any of them, while the SETs may be long.
+ */
+static void lift_time_limits(struct server_link *server, struct buffer *message)
+{
+	struct parameter_values values;
+	struct buffer sql = {0};
+
+	if (!parameters_has_followed(server->link.parameters))
+		return;
+	parameter_values_read(server->link.parameters, &values);
+	for (unsigned i = 0; i < values.count; i++) {
+		if (parameter_is_time_limit(values.followed[i].name))
+			buffer_printf(&sql, "SET %s=0;", values.followed[i].name);
+	}
+	if (sql.length > 0) {
+		writer_query_text(message, sql.data, sql.length);
+		server->sync_queries++;
+	}
+	message->failed = message->failed || sql.failed;
+	buffer_free(&sql);
+}
+
+/*
+ * The server's clients have run SETs of unknown parameters: ask for the time limits, so that
+ * later SETs of ours can be sent with the messages of clients again. See
+ * parameter_sync_take_limit().
+ */
+static void ask_for_limits(struct server_link *server, struct buffer *message)
+{
+	static const char sql[] = "SHOW statement_timeout;SHOW lock_timeout";
+
+	writer_query_text(message, sql, sizeof(sql) - 1);
+	server->sync_queries++;
+	server->limits_asked = 2;
+	server->altered = false;
+}
+
+void parameter_sync_take_limit(struct server_link *server, const uint8_t *row, size_t length)
+{
+	struct row_value value;
+
+	if (server->limits_asked == 0)
+		return;
+	server->limits_asked--;
+	if (row_read(row, length, &value, 1) != 1 || value.length != 1 || *value.data != '0')
+		server->altered = true;
+}
+
 /* Write the SETs to server->kept, where the client's messages are kept after they were sent. */
 static enum sync_need write_sets(
 	const struct client_link *client, struct server_link *server, const struct buffer *sql)
@@ -151,8 +204,14 @@ static enum sync_need write_sets(
 	buffer_clear(message);
 	server->kept_requests = 0;
 	server->sync_queries = 1;
+	server->sync_reused = server->touched;
+	server->sync_canceled = false;
+	server->limits_asked = 0;
 	server->sync_alone = may_fail(client, server, sql);
 	if (server->sync_alone) {
+		lift_time_limits(server, message);
+		if (server->altered)
+			ask_for_limits(server, message);
 		write_encoding(client, server, sql, message);
 		writer_query_text(message, sql->data, sql->length);
 	} else {

@@ -45,8 +45,9 @@ void own_query_error(struct server_link *server, const uint8_t *body, size_t len
 	else if (server->link.state == SERVER_PREPARING)
 		link_log_repeated(&server->link, LEVEL_ERROR,
 			"S: error while executing exec_on_query: %s: %s", severity, text);
-	else if (server->drained)
-		server->dirty = true;
+	else if (server->drained ||
+		(server->link.state == SERVER_RESETTING && report_is_time_limit(&report)))
+		server->dirty = true; /* the session is not reset */
 	server->connect_query_failed =
 		server->connect_query_failed || server->link.state == SERVER_PREPARING;
 	/* Errors of other reset and check queries are ignored: their ReadyForQuery decides. */

@@ -69,6 +69,8 @@ static enum verdict judge_own_command(struct relay_run *run)
 	if (parameters_has_followed(run->from->parameters) && !followed_note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	/* The reset query may be DISCARD ALL. */
+	if (relay_has_tag(run, "DISCARD ALL"))
+		run->server->altered = false;
 	if (relay_forgets_all(run))
 		statements_forget_all(run->server, NULL);
 	return RELAY_DROP;

@@ -23,6 +23,15 @@ static enum reason reason_of_error(const struct server_link *server)
 		: REASON_INVALID_SERVER_PARAMETER;
 }
 
+/*
+ * Has a time limit that another client has left ended our SETs? Not in a session that had no
+ * client before: another one would have the same limit.
+ */
+static bool hit_time_limit(const struct server_link *server)
+{
+	return server->sync_reused && !server->sync_canceled;
+}
+
 static enum verdict judge_set_error(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -32,20 +41,27 @@ static enum verdict judge_set_error(struct relay_run *run)
 
 	if (run->whole)
 		report_parse(body, length, &report);
-	if (report_is_of(&report, "57P")) {
-		/* The server session ends: it has not run the messages after the SETs. */
+	if (report_ends_session(&report)) {
+		/* It has not run the messages after the SETs. */
 		parameter_sync_take_back(server);
-		return relay_fail(run, failure_of(REASON_SERVER_CONN_CRASHED));
+		return relay_fail(run,
+			failure_of(report_is_time_limit(&report) && hit_time_limit(server)
+					? REASON_SETTING_TIMED_OUT
+					: REASON_SERVER_CONN_CRASHED));
 	}
 	if (run->whole)
 		own_query_error(server, body, length);
-	if (!report_is(&report, "57014"))
+	if (!report_is(&report, "57014") &&
+		!(report_is_time_limit(&report) && hit_time_limit(server)))
 		return relay_fail(run, failure_of(reason_of_error(server)));
 	server->request_error = REQUEST_ERROR_UNTIL_READY;
 	return RELAY_DROP;
 }
 
-/* A cancel request has hit our SETs; it was meant for the query of the client. */
+/*
+ * A time limit of another client has hit our SETs, or a cancel request, which was meant for the
+ * query of the client.
+ */
 static enum verdict end_canceled(struct relay_run *run, char status)
 {
 	struct server_link *server = run->server;
@@ -53,7 +69,9 @@ static enum verdict end_canceled(struct relay_run *run, char status)
 	if (status == READY_FAILED_TRANSACTION && run->client &&
 		not_executed_is_certain(run->client, &server->kept))
 		parameter_sync_take_back(server);
-	return relay_fail(run, failure_of(REASON_SETTING_CANCELED));
+	return relay_fail(run,
+		failure_of(hit_time_limit(server) ? REASON_SETTING_TIMED_OUT
+						  : REASON_SETTING_CANCELED));
 }
 
 /* --- the SETs succeed --------------------------------------------------------------------- */
@@ -98,7 +116,17 @@ static enum verdict end_gathered(struct relay_run *run)
 	return RELAY_AGAIN;
 }
 
-/* SETs that were sent alone may be two queries: the second ends them. */
+static enum verdict judge_set_row(struct relay_run *run)
+{
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		parameter_sync_take_limit(run->server, body, length);
+	return RELAY_DROP;
+}
+
+/* SETs that were sent alone may be several queries: the last ends them. */
 static enum verdict judge_set_ready(struct relay_run *run)
 {
 	struct server_link *server = run->server;
@@ -125,6 +153,7 @@ static enum verdict judge_set_ready(struct relay_run *run)
 
 const struct relay_rule relay_syncing_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
+	[PQ_DATA_ROW] = {judge_set_row, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_set_ready, .whole = true},

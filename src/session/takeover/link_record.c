@@ -228,6 +228,7 @@ static void write_server(struct buffer *out, const struct server_link *server)
 			flag(server->dirty, LINK_RECORD_DIRTY) |
 			flag(server->unnamed_passing, LINK_RECORD_UNNAMED_PASSING) |
 			flag(server->awaits_bind, LINK_RECORD_AWAITS_BIND) |
+			flag(server->altered || server->limits_asked > 0, LINK_RECORD_ALTERED) |
 			flag(server->task == SERVER_TASK_WATCH_RESET, LINK_RECORD_RESET) |
 			flag(server->task == SERVER_TASK_RESTORE, LINK_RECORD_RESTORING));
 }

@@ -154,8 +154,10 @@ static bool send_on_connection(struct server_link *connection, struct server_lin
 		server_close_for(connection, REASON_SERVER_CONNECTION_CLOSED);
 		return false;
 	}
-	if (target)
+	if (target) {
 		target->cancels++;
+		target->sync_canceled = target->sync_canceled || server_is_syncing(target);
+	}
 	connection->cancel_target = target;
 	connection->link.request_time = loop_now(connection->link.stream.loop);
 	/* Each waiting request needs a connection of its own. */

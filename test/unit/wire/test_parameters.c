@@ -442,6 +442,26 @@ static void test_followed_values_are_set_reset_or_unchanged(void **state)
 		"SET TimeZone='UTC';");
 }
 
+/* Both sides' time limits must not limit the SETs themselves. */
+static void test_time_limits_are_reset_first_and_set_last(void **state)
+{
+	struct parameter_table *table = table_of(state);
+
+	assert_difference(
+		following(table, "lock_timeout", "2", "role", "r", "work_mem", "1MB", NULL),
+		following(table, "geqo", "off", "role", "s", "statement_timeout", "1",
+			"transaction_timeout", "3", NULL),
+		7,
+		"RESET statement_timeout;RESET transaction_timeout;RESET role;RESET geqo;"
+		"SET work_mem='1MB';SET role='r';SET lock_timeout='2';");
+	/* One that both have was lifted before. */
+	assert_difference(following(table, "geqo", "on", "lock_timeout", "2", NULL),
+		following(table, "geqo", "off", "lock_timeout", "2", NULL), 2,
+		"SET geqo='on';SET lock_timeout='2';");
+	assert_difference(following(table, "lock_timeout", "2", NULL),
+		following(table, "lock_timeout", "2", NULL), 0, "");
+}
+
 static void test_followed_lists_are_set_as_written(void **state)
 {
 	struct parameter_table *table = table_of(state);
@@ -675,6 +695,7 @@ int main(void)
 		WITH_TABLE(test_the_number_of_followed_parameters_is_limited),
 		WITH_TABLE(test_followed_values_are_set_reset_or_unchanged),
 		WITH_TABLE(test_followed_lists_are_set_as_written),
+		WITH_TABLE(test_time_limits_are_reset_first_and_set_last),
 		WITH_TABLE(test_values_in_doubt_are_set_or_reset),
 		WITH_TABLE(test_after_resets_come_the_prelude_and_all_values),
 		WITH_TABLE(test_the_session_identity_is_reset_first_and_set_last),

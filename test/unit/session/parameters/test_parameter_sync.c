@@ -803,6 +803,7 @@ static void test_cancelled_sets_check_the_statement_of_a_bind(void **state)
 		make_time_zones_differ();
 		write_bind(cases[i].name);
 		send_with("ES");
+		endpoint_server(server)->sync_canceled = true;
 		send_error(server, "57014", "canceling statement due to user request");
 		send_letters(server, "!");
 		assert_string_equal(read_letters(client), cases[i].is_cancelled ? "EZ" : "E");
@@ -822,6 +823,153 @@ static void test_sets_cancelled_before_begin_close_both(void **state)
 	send_letters(server, "Z");
 	assert_closed_with_error(client, "57014", "canceling statement due to user request");
 	assert_closed(server);
+}
+
+/* --- time limits that another client has left --------------------------------------------- */
+
+/* A second server, which is used first and had another client; returns the first one. */
+static struct endpoint *use_server_again(void)
+{
+	struct endpoint *other = server;
+
+	server = fake_server(pool);
+	send_letters(client, "Q");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
+	return other;
+}
+
+/* The server is closed, and the other one sets the parameters and runs the query. */
+static void assert_moved_to(struct endpoint *other, const char *queries)
+{
+	assert_closed(server);
+	assert_received(client, "");
+	server = other;
+	assert_received(server, queries);
+}
+
+static void test_time_limits_of_a_server_are_lifted_before_the_sets(void **state)
+{
+	static const char *const names[] = {
+		"lock_timeout", "statement_timeout", "transaction_timeout"};
+	char sql[100];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		make_time_zones_differ();
+		follow_parameter(server, names[i], "1");
+		send_letters(client, "Q");
+		snprintf(sql, sizeof(sql), "SET %s=0;", names[i]);
+		assert_first_query(server, sql);
+		assert_received(server, "QQ");
+		send_letters(server, "CZ");
+		assert_received(server, "");
+		send_letters(server, "CCZ");
+		assert_received(server, "Q");
+		send_letters(server, "CZ");
+		assert_received(client, "CZ");
+	}
+}
+
+static void test_client_goes_on_with_another_server_after_a_time_limit(void **state)
+{
+	static const char *const states[] = {"57014", "55P03", "25P04"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(states); i++) {
+		struct endpoint *other = use_server_again();
+
+		set_parameter(client, "TimeZone", "UTC");
+		set_parameter(other, "TimeZone", "UTC");
+		set_parameter(server, "TimeZone", "GMT");
+		follow_parameter(server, "statement_timeout", "1");
+		send_letters(client, "Q");
+		assert_received(server, "QQ");
+		send_error(server, states[i], "canceling statement due to statement timeout");
+		if (strcmp(states[i], "25P04") != 0)
+			send_letters(server, "Z");
+		assert_moved_to(other, "Q");
+		send_letters(server, "CZ");
+		assert_received(client, "CZ");
+	}
+	assert_int_equal(fake_log_count("time limit of another client ended"), 3);
+}
+
+/* A function may have set the limit, which shows in no tag of a command. */
+static void test_messages_behind_sets_that_hit_an_unknown_time_limit_are_taken_back(
+	void **state)
+{
+	struct endpoint *other = use_server_again();
+
+	(void)state;
+	set_parameter(client, "TimeZone", "UTC");
+	set_parameter(other, "TimeZone", "UTC");
+	set_parameter(server, "TimeZone", "GMT");
+	send_letters(client, "PBES");
+	assert_received(server, "QPBES");
+	send_error(server, "57014", "canceling statement due to statement timeout");
+	send_letters(server, "!");
+	assert_moved_to(other, "PBES");
+	send_letters(server, "12CZ");
+	assert_received(client, "12CZ");
+}
+
+static void test_cancel_request_that_hits_the_sets_is_no_time_limit(void **state)
+{
+	(void)state;
+	use_server_again();
+	set_parameter(client, "TimeZone", "UTC");
+	set_parameter(server, "TimeZone", "GMT");
+	send_letters(client, "PBES");
+	endpoint_server(server)->sync_canceled = true;
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "!");
+	assert_closed(server);
+	assert_received(client, "EZ");
+}
+
+/* The answer to a SET of the client, and the row of a time limit in our SETs. */
+static const uint8_t set_done[] = "C\0\0\0\010SET", no_limit[] = "D\0\0\0\013\0\1\0\0\0\0010",
+		     some_limit[] = "D\0\0\0\013\0\1\0\0\0\0019";
+
+/* A client runs a SET on the server, the effect of which is unknown. */
+static void run_set(void)
+{
+	send_letters(client, "Q");
+	read_letters(server);
+	send_bytes(server, set_done, sizeof(set_done));
+	send_letters(server, "Z");
+	read_letters(client);
+}
+
+/* SETs are sent alone, behind the question for the limits; these rows answer it. */
+static void assert_limits_are_asked(const uint8_t row[sizeof(no_limit)])
+{
+	make_time_zones_differ();
+	send_letters(client, "Q");
+	assert_first_query(server, "SHOW statement_timeout;SHOW lock_timeout");
+	assert_received(server, "QQ");
+	send_bytes(server, no_limit, sizeof(no_limit) - 1);
+	send_bytes(server, row, sizeof(no_limit) - 1);
+	send_letters(server, "CZ");
+	send_letters(server, "CZ");
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
+}
+
+static void test_sets_wait_where_a_client_may_have_left_a_time_limit(void **state)
+{
+	(void)state;
+	run_set();
+	assert_limits_are_asked(some_limit);
+	assert_limits_are_asked(no_limit);
+	make_time_zones_differ();
+	send_letters(client, "Q");
+	assert_sent_together(server, SET_ZONE, "QQ");
+	send_letters(server, "CCCZCZ");
+	assert_received(client, "CZ");
 }
 
 static void test_cancelled_sets_before_the_query_cancel_it(void **state)
@@ -1016,6 +1164,11 @@ int main(void)
 		TEST(cancelled_sets_before_an_end_of_transaction_close_both),
 		TEST(cancelled_sets_check_the_statement_of_a_bind),
 		TEST(sets_cancelled_before_begin_close_both),
+		TEST(time_limits_of_a_server_are_lifted_before_the_sets),
+		TEST(client_goes_on_with_another_server_after_a_time_limit),
+		TEST(messages_behind_sets_that_hit_an_unknown_time_limit_are_taken_back),
+		TEST(cancel_request_that_hits_the_sets_is_no_time_limit),
+		TEST(sets_wait_where_a_client_may_have_left_a_time_limit),
 		TEST(cancelled_sets_before_the_query_cancel_it),
 		TEST(sets_that_leave_a_transaction_open_close_both),
 		TEST(blocked_server_is_waited_for),

@@ -88,6 +88,15 @@ static enum sim_run run_show(struct sim_postgres *pg, const struct call *call)
 	return complete(pg, "SHOW");
 }
 
+/* The pooler asks for the time limits that a client may have left with its SETs. */
+static enum sim_run run_show_limit(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	write_heading(pg);
+	write_row(pg, sim_chance(20) ? "1ms" : "0");
+	return complete(pg, "SHOW");
+}
+
 static enum sim_run run_fail(struct sim_postgres *pg, const struct call *call)
 {
 	sim_postgres_fail(pg, "22012", call->result);
@@ -230,6 +239,8 @@ static const struct word {
 	bool has_token, has_rows;
 } words[] = {
 	{"row ", run_row, true, true},
+	{"show statement_timeout", run_show_limit, false, true},
+	{"show lock_timeout", run_show_limit, false, true},
 	{"show ", run_show, true, true},
 	{"slow ", run_slow, true, true},
 	{"fail ", run_fail, true, false},
