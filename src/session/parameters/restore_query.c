@@ -168,6 +168,30 @@ static void write_parameters(
 	buffer_free(&sql);
 }
 
+/*
+ * The client has set time limits in its session: lift them up to the Sync. Not those that may
+ * have to be restored, since a limit that is set here counts as SET in the session; and not
+ * transaction_timeout, which old servers do not know.
+ */
+static void write_lift(struct buffer *out, const struct restored *restored, unsigned count)
+{
+	static const char *const limits[] = {"statement_timeout", "lock_timeout"};
+	struct buffer sql = {0};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		bool is_asked = false;
+
+		for (unsigned each = 0; each < count; each++)
+			is_asked = is_asked || strcmp(restored[each].name, limits[i]) == 0;
+		if (!is_asked)
+			buffer_printf(&sql, "%spg_catalog.set_config('%s','0',true)",
+				sql.length > 0 ? "," : "SELECT ", limits[i]);
+	}
+	if (sql.length > 0)
+		write_statement(out, &sql, NULL, 0);
+	buffer_free(&sql);
+}
+
 static bool is_ascii(const struct restored *restored, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -200,6 +224,7 @@ void restore_write_query(const struct server_link *server, struct buffer *out)
 
 	parameter_values_read(client->asked, &asked);
 	count = list_parameters(server, &asked, restored);
+	write_lift(out, restored, count);
 	if (!is_ascii(restored, count) && pool->welcome) {
 		parameter_values_read(client->asked, &asked);
 		set_encoding_first(pool, &asked, out);

@@ -20,7 +20,10 @@
  * Close, Parse, Bind, Execute, Close, Close, Sync: our restore query; and the server's answer
  * to it.
  */
-#define RESTORE_QUERY "CPBECCS"
+/* Time limits of the session are lifted first. */
+#define RESTORE_QUERY                                                                          \
+	"CPBECC"                                                                               \
+	"CPBECCS"
 #define RESTORE_ANSWER "312DC33Z"
 
 static struct endpoint *client, *server;
@@ -112,6 +115,27 @@ static void send_reset_answer(void)
 	send_command_complete("RESET");
 	send_parameter_status(server, "TimeZone", "UTC");
 	send_letters(server, "Z");
+}
+
+static void test_restore_is_under_no_time_limit_that_the_client_has_set(void **state)
+{
+	static const char lifted[] =
+		"SELECT pg_catalog.set_config('statement_timeout','0',true),"
+		"pg_catalog.set_config('lock_timeout','0',true)",
+			  restored[] = "SELECT CASE";
+	const uint8_t *output, *lift, *restore;
+	size_t length;
+
+	(void)state;
+	send_reset_answer();
+	assert_received(server, RESTORE_QUERY);
+	output = scripted_output(server->script, &length);
+	lift = memmem(output, length, lifted, sizeof(lifted));
+	restore = memmem(output, length, restored, sizeof(restored) - 1);
+	assert_non_null(lift);
+	assert_non_null(restore);
+	assert_true(lift < restore);
+	send_letters(server, "312C33312DC3Z");
 }
 
 static void test_client_receives_only_ready_for_query_of_a_restore(void **state)
@@ -315,6 +339,7 @@ static void test_client_without_known_startup_values_restores_nothing(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TRANSACTION(test_restore_is_under_no_time_limit_that_the_client_has_set),
 		TRANSACTION(test_client_receives_only_ready_for_query_of_a_restore),
 		TRANSACTION(test_reset_of_another_parameter_restores_nothing),
 		TRANSACTION(test_parameter_changed_by_another_command_is_reported_at_once),
