@@ -9,7 +9,8 @@
 struct nearest {
 	const char *asked;
 	const char *found; /* NULL: no similar name so far */
-	unsigned distance; /* number of letters in which it differs */
+	unsigned
+		distance; /* number of letters in which it differs, upper and lower case alike */
 };
 
 void nearest_consider(struct nearest *nearest, const char *name);

@@ -79,6 +79,8 @@ enum report_field {
 	REPORT_SEVERITY = 'S', /* may be translated */
 	REPORT_SQLSTATE = 'C',
 	REPORT_TEXT = 'M',
+	REPORT_DETAIL = 'D',
+	REPORT_HINT = 'H',
 	REPORT_ROUTINE = 'R', /* function in the server's source */
 };
 

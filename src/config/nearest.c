@@ -15,7 +15,12 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c)
 	return least < c ? least : c;
 }
 
-/* Levenshtein distance: the number of letters to change, insert or delete. */
+static char lower(char c)
+{
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+/* Levenshtein distance: the number of letters to change, insert or delete, whatever their case. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[NAME_SIZE];
@@ -28,7 +33,8 @@ static unsigned distance(const char *a, const char *b)
 
 		row[0] = i;
 		for (size_t j = 1; j <= length; j++) {
-			const unsigned changed = diagonal + (a[i - 1] != b[j - 1]);
+			const unsigned changed =
+				diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
 
 			diagonal = row[j];
 			row[j] = smallest(row[j] + 1, row[j - 1] + 1, changed);
@@ -44,8 +50,8 @@ void nearest_consider(struct nearest *nearest, const char *name)
 	if (strlen(nearest->asked) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
 		return;
 	far = distance(nearest->asked, name);
-	/* A short name differs by its whole length from any other name. */
-	if (far > FARTHEST || far >= strlen(name) ||
+	/* A short name differs by most of its length from any other name. */
+	if (far > FARTHEST || 2 * far > strlen(name) ||
 		(nearest->found && far >= nearest->distance))
 		return;
 	nearest->found = name;

@@ -129,7 +129,7 @@ def error_of(client, sql):
     client.send(wire.query(sql))
     result = client.result()
     assert result.types == "EZ" and result.status == "I"
-    assert list(result.error.fields) == ["S", "C", "M"]
+    assert [field for field in result.error.fields if field != "H"] == ["S", "C", "M"]
     return result.error
 
 
@@ -720,16 +720,14 @@ def test_commands_are_read_leniently(pooler, sql):
 @pytest.mark.parametrize(
     "sql",
     [
-        "",
-        ";",
-        "SELECT 1",
-        "BEGIN",
+        "SELECT 1 + 1",
         "SHOW",
         "SHOW NOTHING",
         "SHOW STATE x",
         "SHOW STATE; SHOW STATE",
         "SHOW STATE;;",
         "SHOW STATE -- why",
+        "SAVEPOINT x",
         "NONSENSE",
         "RELOAD now",
         "SHUTDOWN SOON",
@@ -772,6 +770,8 @@ FAKED = {
     "standard_conforming_strings": "on",
     "datestyle": "ISO",
     "timezone": "GMT",
+    "extra_float_digits": "1",
+    "application_name": "",
 }
 
 
@@ -833,8 +833,8 @@ def test_set_changes_a_setting_at_once(pooler):
 @pytest.mark.parametrize(
     "sql",
     [
-        "SET extra_float_digits=3",
-        "SET application_name=x",
+        "SET role=x",
+        "SET server_version=15",
         "SET DEFAULT_POOL_SIZE = 3",
         "SET default_pool_size = many",
         "SET pool_mode = chaotic",

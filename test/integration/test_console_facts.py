@@ -263,7 +263,7 @@ def test_help_and_commands_list_everything(pooler):
 
 
 @pytest.mark.parametrize(
-    "item", ["PREPARED STATEMENTS", "CLIENT", "POOL", "", "ALL", "search_path", '"POOLS', "1"]
+    "item", ["PREPARED STATEMENTS", "CLIENT", "POOL", "", "ALL", "work_mem", '"POOLS', "1"]
 )
 def test_there_are_no_other_items(pooler, item):
     error = error_of(pooler.console(), f"SHOW {item}")
@@ -275,7 +275,7 @@ def error_of(client, sql):
     client.send(wire.query(sql))
     result = client.result()
     assert result.types == "EZ" and result.status == "I"
-    assert list(result.error.fields) == ["S", "C", "M"]
+    assert [field for field in result.error.fields if field != "H"] == ["S", "C", "M"]
     return result.error
 
 
@@ -562,12 +562,10 @@ CATALOG = [
     " (pg_catalog.quote_ident(c.relname) LIKE 'po%') LIMIT 1000",
     "SELECT name FROM (SELECT pg_catalog.lower(name) AS name FROM pg_catalog.pg_settings) ss"
     " WHERE name LIKE 'tim%' LIMIT 1000",
-    "SELECT 1",
-    "SELECT version()",
-    "BEGIN",
-    "",
-    ";",
-    "SELECT pg_catalog.set_config('search_path', '', false)",
+    "SELECT 1 + 1",
+    "SELECT version() FROM x",
+    "SAVEPOINT x",
+    "SELECT pg_catalog.set_config('work_mem', '', false)",
     "SHOW pools FROM x WHERE a = 1",
     "x " * 1500,
 ]

@@ -70,4 +70,7 @@ extern const struct command commands[];
 /* Is this the name of a mode of SHUTDOWN? */
 bool commands_has_mode(const char *word);
 
+/* The mode of SHUTDOWN most similar to this word; NULL: none is similar. */
+const char *commands_nearest_mode(const char *word);
+
 #endif

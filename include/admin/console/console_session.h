@@ -25,6 +25,7 @@ struct console_session {
 	struct show_stream *show; /* rest of the answer to a simple query; NULL: none */
 	struct passing *passing; /* an answer with descriptors being sent; NULL: none */
 	bool is_waiting; /* an answer of the extended protocol comes later; messages wait for it */
+	bool in_transaction; /* between a driver's BEGIN and COMMIT or ROLLBACK */
 	bool is_counted; /* its first command was counted as a query */
 	bool is_over; /* the process ends: no more commands */
 	bool has_ended; /* the client closed its side, but `input` is not processed yet */
@@ -35,6 +36,9 @@ struct console_session {
  * instead. Returns false if the client was closed.
  */
 bool console_session_send(struct client_link *client, struct buffer *out);
+
+/* Append ReadyForQuery with the status of the client's transaction block. */
+void console_session_write_ready(const struct client_link *client, struct buffer *out);
 
 /* Send the answers of the extended protocol. Returns false if the client was closed. */
 bool console_session_flush(struct console_session *session);

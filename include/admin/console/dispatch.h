@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Parses the text of a command, checks the client's right to give it, and runs it.
+ * Parses the text of a command, checks the client's right to give it, and runs it. What is no
+ * command of the console may be SQL that drivers send (admin/console/driver_sql).
  *
  * Answers are appended to a buffer, without ReadyForQuery. admin/console/console sends them;
  * admin/console/extended keeps statements and portals.
@@ -9,13 +10,21 @@
 #define PGUSHER_ADMIN_CONSOLE_DISPATCH_H
 
 #include "admin/console/commands.h"
+#include "admin/console/prepared.h"
 
 /*
- * Is the text a command, whether or not the client has the right to give it? Sets `topic` to
- * the topic of a SHOW, else to NULL. Returns false after appending the error to `out`.
+ * Is the text a command, whether or not the client has the right to give it? Sets `shape` to what
+ * the command returns. Returns false after appending the error to `out`.
  */
-bool dispatch_check(struct client_link *client, const char *text, const struct topic **topic,
+bool dispatch_check(struct client_link *client, const char *text, struct answer_shape *shape,
 	struct buffer *out);
+
+/*
+ * Append the RowDescription of a text that dispatch_check() has accepted, or NoData; bit N of
+ * `binary` is set if column N comes in binary format.
+ */
+void dispatch_describe(
+	struct client_link *client, const char *text, uint64_t binary, struct buffer *out);
 
 /*
  * Run the command in this text and append its answer to `out`. `options` may be NULL. With

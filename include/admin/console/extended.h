@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The extended protocol on the console: statements and portals of one client, answered as by a
- * PostgreSQL server that is never in a transaction block.
+ * PostgreSQL server.
  *
- * Parse checks a command, Execute runs it; parameters are not supported. Sync drops portals.
+ * Parse checks a command, Execute runs it; parameters are not supported. Sync drops portals,
+ * except in a transaction block.
  * After an error all messages up to the next Sync are skipped. Protocol: "Message Flow",
  * Extended Query. Answers are appended to a buffer, which admin/console/console sends.
  */
@@ -40,8 +41,11 @@ enum command_end extended_continue(
 /* The answer that was sent later was an error: skip to the next Sync. */
 void extended_fail(struct extended *extended);
 
-/* A simple query: drop the unnamed statement and all portals. */
-void extended_interrupt(struct extended *extended);
+/*
+ * A simple query: drop the unnamed statement and all portals, in a transaction block only the
+ * unnamed portal.
+ */
+void extended_interrupt(struct extended *extended, bool in_transaction);
 
 /* Free all statements and portals. */
 void extended_free(struct extended *extended);

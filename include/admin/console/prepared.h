@@ -23,10 +23,16 @@ enum {
 	PREPARED_TEXT_MAX = 1024 * 1024, /* bytes of all statements and portals together */
 };
 
+/* What a command returns, apart from the names and types of its columns. */
+struct answer_shape {
+	unsigned column_count; /* 0: no rows */
+	const char *end_tag; /* answers an Execute when all rows have been sent */
+};
+
 /* A text, shared by a statement and the portals made from it. */
 struct console_query {
 	unsigned references;
-	const struct topic *topic; /* of a SHOW; NULL: the command returns no rows */
+	struct answer_shape shape;
 	size_t length;
 	char text[];
 };
@@ -65,7 +71,7 @@ struct console_portal *prepared_find_portal(const struct prepared *prepared, con
  * when out of memory or when a limit is reached.
  */
 struct console_statement *prepared_add_statement(struct prepared *prepared, const char *name,
-	const char *text, const struct topic *topic);
+	const char *text, const struct answer_shape *shape);
 struct console_portal *prepared_add_portal(
 	struct prepared *prepared, const char *name, struct console_query *query);
 
@@ -73,8 +79,9 @@ struct console_portal *prepared_add_portal(
 void prepared_drop_statement(struct prepared *prepared, struct console_statement *statement);
 void prepared_drop_portal(struct prepared *prepared, struct console_portal *portal);
 
-/* Remove and free all portals, or all portals and statements. */
+/* Remove and free all portals, all statements, or both. */
 void prepared_drop_portals(struct prepared *prepared);
+void prepared_drop_statements(struct prepared *prepared);
 void prepared_drop_all(struct prepared *prepared);
 
 /* Bytes of memory that the answers of portals take. */

@@ -20,8 +20,10 @@
  */
 void reply_error(struct buffer *out, const struct client_link *client, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same with this SQLSTATE, and a hint, which may be NULL and is not logged. */
 void reply_error_as(struct buffer *out, const struct client_link *client, const char *sqlstate,
-	const char *text);
+	const char *text, const char *hint);
 
 /* Append a NoticeResponse; `detail` may be NULL. */
 void reply_notice(struct buffer *out, const char *text, const char *detail);

@@ -25,7 +25,11 @@ enum column_type {
 	COLUMN_INT8,
 	COLUMN_NUMERIC,
 	COLUMN_BYTEA,
-	COLUMN_TIME
+	COLUMN_TIME,
+	/* Of SQL that drivers send only. */
+	COLUMN_BOOL,
+	COLUMN_NAME,
+	COLUMN_VOID
 };
 
 struct column {

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Parameters that drivers SET or SHOW when they connect. They have a fixed value and no effect.
+ * Parameters of PostgreSQL sessions that the console has in name only: drivers and tools ask for
+ * them and set them when they connect. Their values are constants, in letter case and type as
+ * PostgreSQL would show them.
  */
 #ifndef PGUSHER_ADMIN_SHOW_SHOW_FAKES_H
 #define PGUSHER_ADMIN_SHOW_SHOW_FAKES_H
 
 #include "admin/show/topic.h"
 
-/* The topic of the parameter with this name, in any case; NULL: there is none. */
+/* The parameter of that name, in any case, as a topic of SHOW; NULL: there is none. */
 const struct topic *show_fakes_find(const char *name);
+
+/* The value of a parameter that show_fakes_find() has returned. */
+const char *show_fakes_value(const struct topic *fake);
+
+/* Does PostgreSQL refuse SET of this parameter, which show_fakes_find() has returned? */
+bool show_fakes_is_fixed(const struct topic *fake);
 
 #endif

@@ -13,6 +13,7 @@
 #include "admin/show/show_fakes.h"
 #include "admin/show/show_stream.h"
 #include "base/text.h"
+#include "config/nearest.h"
 #include "session/link/peer_credentials.h"
 #include "session/takeover/inventory.h"
 #include "session/work/control.h"
@@ -90,13 +91,27 @@ static enum command_end cmd_show(struct command_call *call)
 	return COMMAND_DONE;
 }
 
+/* A name that does not exist may be misspelt. */
+static enum command_end refuse_setting(const struct command_call *call)
+{
+	const char *name = call->words->argument;
+	const char *nearest = settings_find(name) ? NULL : settings_nearest(name);
+	char hint[128];
+
+	snprintf(hint, sizeof(hint), "did you mean SET %s?", nearest ? nearest : "");
+	reply_error_as(
+		call->out, call->client, CONSOLE_SQLSTATE, "SET failed", nearest ? hint : NULL);
+	return COMMAND_DONE;
+}
+
 static enum command_end cmd_set(struct command_call *call)
 {
 	const struct command_words *words = call->words;
+	const struct topic *parameter = show_fakes_find(words->argument);
 	char why[256] = "", tag[COMMAND_ARGUMENT_SIZE + COMMAND_VALUE_SIZE + 8];
 	bool is_set;
 
-	if (show_fakes_find(words->argument)) {
+	if (parameter && !show_fakes_is_fixed(parameter)) {
 		reply_notice(call->out, "SET ignored", NULL);
 		return done(call, "SET");
 	}
@@ -108,7 +123,7 @@ static enum command_end cmd_set(struct command_call *call)
 		log_write(is_set ? LEVEL_WARNING : LEVEL_ERROR, "SET %s: %s", words->argument,
 			why);
 	if (!is_set)
-		return refuse(call, "SET failed");
+		return refuse_setting(call);
 	if (why[0] != '\0')
 		reply_notice(call->out, why, NULL);
 	snprintf(tag, sizeof(tag), "SET %s=%s", words->argument, words->value);
@@ -123,7 +138,7 @@ static enum command_end cmd_reload(struct command_call *call)
 	if (call->registry->process->actions->reload(call->registry))
 		return done(call, "RELOAD");
 	reply_error_as(call->out, call->client, "F0000",
-		"RELOAD failed, see logs for additional details");
+		"RELOAD failed, see logs for additional details", NULL);
 	return COMMAND_DONE;
 }
 
@@ -150,6 +165,15 @@ static unsigned find_mode(const char *word)
 bool commands_has_mode(const char *word)
 {
 	return find_mode(word) < MODES;
+}
+
+const char *commands_nearest_mode(const char *word)
+{
+	struct nearest nearest = {.asked = word};
+
+	for (unsigned i = 0; i < MODES; i++)
+		nearest_consider(&nearest, modes[i].word);
+	return nearest.found;
 }
 
 static enum command_end cmd_shutdown(struct command_call *call)

@@ -73,7 +73,7 @@ static void send_slice(struct console_session *session, struct buffer *out, bool
 	if (is_last || out->failed)
 		end_show(session);
 	if (is_last)
-		writer_ready(out, READY_IDLE);
+		console_session_write_ready(session->client, out);
 	if (out->length > 0 || out->failed)
 		console_session_send(session->client, out);
 }
@@ -88,11 +88,13 @@ static void run_query(struct console_session *session, const char *text)
 	count_first(session);
 	end = dispatch_run(client, text, NULL, &out, &session->show);
 	session->is_over = end == COMMAND_EXITS;
+	if (!session->in_transaction)
+		prepared_drop_portals(&session->extended.prepared);
 	if (end == COMMAND_DONE && session->client) {
-		writer_ready(&out, READY_IDLE);
+		console_session_write_ready(client, &out);
 		console_session_send(client, &out);
 	} else if (end == COMMAND_PASSES_FDS && session->client) {
-		writer_ready(&out, READY_IDLE);
+		console_session_write_ready(client, &out);
 		pass(session, &out);
 	} else if (end == COMMAND_CONTINUES) {
 		waits_delay(client, true);
@@ -115,7 +117,7 @@ static void on_query(
 	else if (link_registry(&client->link)->process->settings->disable_pqexec)
 		client_close_for(client, REASON_PQEXEC_DISALLOWED);
 	else if (!session->extended.is_skipping && console_session_flush(session)) {
-		extended_interrupt(&session->extended);
+		extended_interrupt(&session->extended, session->in_transaction);
 		run_query(session, text);
 	}
 }
@@ -180,7 +182,7 @@ static void refuse_message(struct client_link *client, const char *text)
 	struct buffer out = {0};
 
 	reply_error(&out, client, "%s", text);
-	writer_ready(&out, READY_IDLE);
+	console_session_write_ready(client, &out);
 	if (console_session_send(client, &out))
 		client_close_for(client, REASON_CONSOLE_BAD_PACKET);
 }

@@ -5,6 +5,11 @@
 #include "session/link/close.h"
 #include "wire/writer.h"
 
+void console_session_write_ready(const struct client_link *client, struct buffer *out)
+{
+	writer_ready(out, client->console->in_transaction ? READY_IN_TRANSACTION : READY_IDLE);
+}
+
 bool console_session_send(struct client_link *client, struct buffer *out)
 {
 	bool failed = out->failed;
@@ -13,7 +18,7 @@ bool console_session_send(struct client_link *client, struct buffer *out)
 		/* No memory for the answer; an error takes very little. */
 		buffer_free(out);
 		reply_error(out, client, "no mem");
-		writer_ready(out, READY_IDLE);
+		console_session_write_ready(client, out);
 		failed = out->failed;
 	}
 	if (failed) {

@@ -6,10 +6,13 @@
 #include <strings.h>
 
 #include "admin/console/commands.h"
+#include "admin/console/driver_answer.h"
+#include "admin/console/hints.h"
 #include "admin/console/reply.h"
 #include "admin/console/topics.h"
 #include "admin/show/clauses.h"
 #include "base/text.h"
+#include "wire/writer.h"
 
 /* Bytes of a command that an error repeats. */
 enum { QUOTED_COMMAND_MAX = 900 };
@@ -18,7 +21,9 @@ enum { QUOTED_COMMAND_MAX = 900 };
 struct command_request {
 	struct command_words words;
 	struct clauses clauses;
-	const struct command *command;
+	const struct command *command; /* NULL: SQL of a driver */
+	unsigned statements; /* of a driver */
+	struct driver_statement first; /* of them */
 };
 
 static enum command_end refuse(const struct command_call *call, const char *text)
@@ -27,13 +32,17 @@ static enum command_end refuse(const struct command_call *call, const char *text
 	return COMMAND_DONE;
 }
 
-static bool refuse_as_invalid(const struct command_call *call)
+static void refuse_as_invalid(const struct command_call *call, enum grammar grammar,
+	const struct command_words *words)
 {
 	const size_t length = text_utf8_cut(call->text, strlen(call->text), QUOTED_COMMAND_MAX);
+	char text[QUOTED_COMMAND_MAX + 64], hint[HINT_SIZE];
+	const bool has_words = grammar == GRAMMAR_COMMAND || grammar == GRAMMAR_SHOW;
 
-	reply_error(call->out, call->client, "invalid command '%.*s', use SHOW HELP;",
-		(int)length, call->text);
-	return false;
+	snprintf(text, sizeof(text), "invalid command '%.*s', use SHOW HELP;", (int)length,
+		call->text);
+	reply_error_as(call->out, call->client, CONSOLE_SQLSTATE, text,
+		has_words && hints_for_command(words, hint) ? hint : NULL);
 }
 
 /* --- parsing ------------------------------------------------------------------------------ */
@@ -69,26 +78,37 @@ static bool takes_argument(
 	return true;
 }
 
-/* Find the topic of SHOW and parse its clauses. Returns false after appending the error. */
-static bool parse_topic(struct command_call *call, struct command_request *request)
+/* Find the command, and the topic of SHOW. Returns false if the text is none. */
+static bool find_request(
+	struct command_call *call, enum grammar grammar, struct command_request *request)
+{
+	if (grammar == GRAMMAR_INVALID || grammar == GRAMMAR_TOO_LONG)
+		return false;
+	request->command = find_command(request->words.word);
+	if (!request->command || !takes_argument(request->command, grammar, &request->words))
+		return false;
+	if (request->command->argument != ARGUMENT_TOPIC)
+		return true;
+	call->topic = topics_find(request->words.argument);
+	return call->topic;
+}
+
+/* Parse the clauses of SHOW. Returns false after appending the error. */
+static bool parse_clauses(struct command_call *call, struct command_request *request)
 {
 	struct clause_fault fault;
+	char text[sizeof(fault.text) + 32];
 
-	call->topic = topics_find(request->words.argument);
-	if (!call->topic)
-		return refuse_as_invalid(call);
-	if (!request->words.clauses)
+	if (!call->topic || !request->words.clauses)
 		return true;
-	if (!clauses_parse(request->words.clauses, call->topic->columns,
+	if (clauses_parse(request->words.clauses, call->topic->columns,
 		    call->topic->column_count, &request->clauses, &fault)) {
-		char text[sizeof(fault.text) + 32];
-
-		snprintf(text, sizeof(text), "SHOW %s: %s", call->topic->name, fault.text);
-		reply_error_as(call->out, call->client, fault.sqlstate, text);
-		return false;
+		call->options.clauses = &request->clauses;
+		return true;
 	}
-	call->options.clauses = &request->clauses;
-	return true;
+	snprintf(text, sizeof(text), "SHOW %s: %s", call->topic->name, fault.text);
+	reply_error_as(call->out, call->client, fault.sqlstate, text, NULL);
+	return false;
 }
 
 /* Parse the text. Returns false after appending the error. */
@@ -97,16 +117,28 @@ static bool parse_request(struct command_call *call, struct command_request *req
 	const enum grammar grammar = grammar_parse(call->text, &request->words);
 
 	call->words = &request->words;
-	if (grammar == GRAMMAR_TOO_LONG) {
+	request->statements = 0;
+	request->first.action = DRIVER_NOTHING;
+	request->first.column_count = 0;
+	if (find_request(call, grammar, request))
+		return parse_clauses(call, request);
+	request->command = NULL;
+	request->statements = driver_sql_count(call->text, &request->first);
+	if (request->statements > 0)
+		return true;
+	if (grammar == GRAMMAR_TOO_LONG)
 		refuse(call, "bad arguments");
-		return false;
-	}
-	if (grammar == GRAMMAR_INVALID)
-		return refuse_as_invalid(call);
-	request->command = find_command(request->words.word);
-	if (!request->command || !takes_argument(request->command, grammar, &request->words))
-		return refuse_as_invalid(call);
-	return request->command->argument != ARGUMENT_TOPIC || parse_topic(call, request);
+	else
+		refuse_as_invalid(call, grammar, &request->words);
+	return false;
+}
+
+/* The columns of the answer; 0: it has no rows. They live as long as the request. */
+static const struct column *columns_of(
+	const struct command_call *call, const struct command_request *request, unsigned *count)
+{
+	*count = call->topic ? call->topic->column_count : request->first.column_count;
+	return call->topic ? call->topic->columns : request->first.columns;
 }
 
 /* --- databases ---------------------------------------------------------------------------- */
@@ -172,7 +204,7 @@ static struct command_call call_of(
 	};
 }
 
-bool dispatch_check(struct client_link *client, const char *text, const struct topic **topic,
+bool dispatch_check(struct client_link *client, const char *text, struct answer_shape *shape,
 	struct buffer *out)
 {
 	struct command_call call = call_of(client, text, out);
@@ -180,8 +212,31 @@ bool dispatch_check(struct client_link *client, const char *text, const struct t
 
 	if (!parse_request(&call, &request))
 		return false;
-	*topic = call.topic;
+	if (request.statements > 1) {
+		reply_error_as(out, client, "42601",
+			"cannot insert multiple commands into a prepared statement", NULL);
+		return false;
+	}
+	columns_of(&call, &request, &shape->column_count);
+	shape->end_tag = request.first.action == DRIVER_SELECT ? "SELECT 0" : "SHOW";
 	return true;
+}
+
+void dispatch_describe(
+	struct client_link *client, const char *text, uint64_t binary, struct buffer *out)
+{
+	struct command_call call = call_of(client, text, out);
+	struct command_request request;
+	const struct column *columns;
+	unsigned count = 0;
+
+	if (parse_request(&call, &request)) {
+		columns = columns_of(&call, &request, &count);
+		if (count > 0)
+			result_describe(out, columns, count, binary);
+		else
+			writer_message(out, PQ_NO_DATA, NULL, 0);
+	}
 }
 
 enum command_end dispatch_run(struct client_link *client, const char *text,
@@ -198,6 +253,10 @@ enum command_end dispatch_run(struct client_link *client, const char *text,
 	if (!parse_request(&call, &request))
 		return COMMAND_DONE;
 	command = request.command;
+	if (!command) {
+		driver_answer_write(client, text, options, out);
+		return COMMAND_DONE;
+	}
 	if (command->right == RIGHT_ADMIN && !client->admin)
 		return refuse(&call, "admin access needed");
 	end = names_database(command) ? run_on_database(command, &call) : command->run(&call);

@@ -131,7 +131,7 @@ static enum command_end resume_portal(
 {
 	if (portal->answer.length > 0 || portal->show)
 		return send_portion(call, portal, max_rows);
-	writer_command_complete(call->out, "SHOW"); /* all rows have been sent */
+	writer_command_complete(call->out, portal->query->shape.end_tag);
 	return COMMAND_DONE;
 }
 
@@ -150,7 +150,7 @@ enum command_end execute_message(struct extended_call *call)
 		return extended_call_fail_without_portal(call, name);
 	if (!portal->has_run)
 		return run_portal(call, portal, max_rows);
-	if (!portal->query->topic || portal->query->topic->column_count == 0)
+	if (portal->query->shape.column_count == 0)
 		return extended_call_fail(call, "55000", "portal \"%s\" cannot be run", name);
 	return resume_portal(call, portal, max_rows);
 }

@@ -2,6 +2,7 @@
 #include "admin/console/extended.h"
 
 #include "admin/console/binding.h"
+#include "admin/console/console_session.h"
 #include "admin/console/dispatch.h"
 #include "admin/console/execute.h"
 #include "admin/console/extended_call.h"
@@ -25,17 +26,17 @@ static enum command_end add_statement(
 {
 	struct prepared *prepared = &call->extended->prepared;
 	struct console_statement *present = prepared_find_statement(prepared, name);
-	const struct topic *topic;
+	struct answer_shape shape;
 
 	if (present && name[0] != '\0')
 		return extended_call_fail(
 			call, "42P05", "prepared statement \"%s\" already exists", name);
 	prepared_drop_statement(prepared, present);
-	if (!dispatch_check(call->client, text, &topic, call->out)) {
+	if (!dispatch_check(call->client, text, &shape, call->out)) {
 		extended_fail(call->extended);
 		return COMMAND_DONE;
 	}
-	if (!prepared_add_statement(prepared, name, text, topic))
+	if (!prepared_add_statement(prepared, name, text, &shape))
 		return extended_call_fail(
 			call, "54000", "too many or too long prepared statements");
 	extended_call_write(call, PQ_PARSE_COMPLETE);
@@ -64,7 +65,6 @@ static enum command_end add_portal(struct extended_call *call, const struct bind
 {
 	struct prepared *prepared = &call->extended->prepared;
 	struct console_portal *present = prepared_find_portal(prepared, binding->portal);
-	const struct topic *topic = statement->query->topic;
 	struct console_portal *portal;
 
 	if (present && binding->portal[0] != '\0')
@@ -75,7 +75,7 @@ static enum command_end add_portal(struct extended_call *call, const struct bind
 	if (!portal)
 		return extended_call_fail(
 			call, "54000", "too many portals, or too long a name");
-	portal->binary = binding_binary_columns(binding, topic ? topic->column_count : 0);
+	portal->binary = binding_binary_columns(binding, statement->query->shape.column_count);
 	extended_call_write(call, PQ_BIND_COMPLETE);
 	return COMMAND_DONE;
 }
@@ -83,8 +83,8 @@ static enum command_end add_portal(struct extended_call *call, const struct bind
 static enum command_end on_bind(struct extended_call *call)
 {
 	struct console_statement *statement;
-	const struct topic *topic;
 	struct binding binding;
+	unsigned columns;
 
 	if (!binding_read(&call->reader, &binding))
 		return extended_call_fail_as_malformed(call);
@@ -99,12 +99,11 @@ static enum command_end on_bind(struct extended_call *call)
 	if (binding_unknown_format(&binding) != 0)
 		return extended_call_fail(call, "22023", "unsupported format code: %u",
 			binding_unknown_format(&binding));
-	topic = statement->query->topic;
-	if (topic && topic->column_count > 0 && binding.formats > 1 &&
-		binding.formats != topic->column_count)
+	columns = statement->query->shape.column_count;
+	if (columns > 0 && binding.formats > 1 && binding.formats != columns)
 		return extended_call_fail(call, "08P01",
 			"bind message has %u result formats but query has %u columns",
-			binding.formats, topic->column_count);
+			binding.formats, columns);
 	return add_portal(call, &binding, statement);
 }
 
@@ -120,14 +119,6 @@ static bool read_name(struct reader *reader, char *kind, const char **name)
 	return reader_done(reader);
 }
 
-static void describe_rows(struct buffer *out, const struct topic *topic, uint64_t binary)
-{
-	if (topic && topic->column_count > 0)
-		result_describe(out, topic->columns, topic->column_count, binary);
-	else
-		writer_message(out, PQ_NO_DATA, NULL, 0);
-}
-
 static enum command_end describe_statement(struct extended_call *call, const char *name)
 {
 	const struct console_statement *statement =
@@ -136,7 +127,7 @@ static enum command_end describe_statement(struct extended_call *call, const cha
 	if (!statement)
 		return fail_without_statement(call, name);
 	writer_message(call->out, PQ_PARAMETER_DESCRIPTION, "\0\0", 2);
-	describe_rows(call->out, statement->query->topic, 0);
+	dispatch_describe(call->client, statement->query->text, 0, call->out);
 	return COMMAND_DONE;
 }
 
@@ -147,7 +138,7 @@ static enum command_end describe_portal(struct extended_call *call, const char *
 
 	if (!portal)
 		return extended_call_fail_without_portal(call, name);
-	describe_rows(call->out, portal->query->topic, portal->binary);
+	dispatch_describe(call->client, portal->query->text, portal->binary, call->out);
 	return COMMAND_DONE;
 }
 
@@ -189,8 +180,9 @@ static enum command_end on_close(struct extended_call *call)
 static enum command_end on_sync(struct extended_call *call)
 {
 	call->extended->is_skipping = false;
-	prepared_drop_portals(&call->extended->prepared);
-	writer_ready(call->out, READY_IDLE);
+	if (!call->client->console->in_transaction)
+		prepared_drop_portals(&call->extended->prepared);
+	console_session_write_ready(call->client, call->out);
 	return COMMAND_DONE;
 }
 
@@ -254,11 +246,15 @@ void extended_fail(struct extended *extended)
 	extended->is_skipping = true;
 }
 
-void extended_interrupt(struct extended *extended)
+void extended_interrupt(struct extended *extended, bool in_transaction)
 {
-	prepared_drop_portals(&extended->prepared);
-	prepared_drop_statement(
-		&extended->prepared, prepared_find_statement(&extended->prepared, ""));
+	struct prepared *prepared = &extended->prepared;
+
+	if (in_transaction)
+		prepared_drop_portal(prepared, prepared_find_portal(prepared, ""));
+	else
+		prepared_drop_portals(prepared);
+	prepared_drop_statement(prepared, prepared_find_statement(prepared, ""));
 }
 
 void extended_free(struct extended *extended)

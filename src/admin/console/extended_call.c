@@ -16,7 +16,7 @@ enum command_end extended_call_fail(
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	reply_error_as(call->out, call->client, sqlstate, text);
+	reply_error_as(call->out, call->client, sqlstate, text, NULL);
 	call->extended->is_skipping = true;
 	return COMMAND_DONE;
 }

@@ -32,7 +32,7 @@ struct console_portal *prepared_find_portal(const struct prepared *prepared, con
 /* --- texts -------------------------------------------------------------------------------- */
 
 static struct console_query *new_query(
-	struct prepared *prepared, const char *text, const struct topic *topic)
+	struct prepared *prepared, const struct answer_shape *shape, const char *text)
 {
 	const size_t length = strlen(text);
 	struct console_query *query = NULL;
@@ -41,7 +41,7 @@ static struct console_query *new_query(
 		query = malloc(sizeof(*query) + length + 1);
 	if (!query)
 		return NULL;
-	*query = (struct console_query){.references = 1, .topic = topic, .length = length};
+	*query = (struct console_query){.references = 1, .shape = *shape, .length = length};
 	memcpy(query->text, text, length + 1);
 	prepared->text_bytes += length;
 	return query;
@@ -58,14 +58,14 @@ static void release_query(struct prepared *prepared, struct console_query *query
 /* --- statements --------------------------------------------------------------------------- */
 
 struct console_statement *prepared_add_statement(struct prepared *prepared, const char *name,
-	const char *text, const struct topic *topic)
+	const char *text, const struct answer_shape *shape)
 {
 	const size_t size = strlen(name) + 1;
 	struct console_statement *statement = NULL;
 	struct console_query *query = NULL;
 
 	if (prepared->statement_count < PREPARED_STATEMENTS && size <= PREPARED_NAME_SIZE)
-		query = new_query(prepared, text, topic);
+		query = new_query(prepared, shape, text);
 	if (query)
 		statement = malloc(sizeof(*statement) + size);
 	if (!statement) {
@@ -129,11 +129,16 @@ void prepared_drop_portals(struct prepared *prepared)
 		prepared_drop_portal(prepared, LIST_FIRST(&prepared->portals));
 }
 
+void prepared_drop_statements(struct prepared *prepared)
+{
+	while (!LIST_EMPTY(&prepared->statements))
+		prepared_drop_statement(prepared, LIST_FIRST(&prepared->statements));
+}
+
 void prepared_drop_all(struct prepared *prepared)
 {
 	prepared_drop_portals(prepared);
-	while (!LIST_EMPTY(&prepared->statements))
-		prepared_drop_statement(prepared, LIST_FIRST(&prepared->statements));
+	prepared_drop_statements(prepared);
 }
 
 size_t prepared_held(const struct prepared *prepared)

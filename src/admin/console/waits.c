@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/console/console_session.h"
 #include "admin/console/reply.h"
 #include "base/text.h"
 #include "session/link/close.h"
@@ -157,7 +158,7 @@ static void answer(struct console_wait *wait, struct buffer *out, bool failed)
 
 	end_wait(wait);
 	if (!answered)
-		writer_ready(out, READY_IDLE);
+		console_session_write_ready(client, out);
 	if (out->failed)
 		client_close_for(client, REASON_NO_MEMORY);
 	else if (!link_send(&client->link, out))

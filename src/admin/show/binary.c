@@ -67,6 +67,12 @@ void binary_write(struct buffer *out, enum column_type type, const char *text, s
 	case COLUMN_BYTEA:
 		write_bytea(out, text, length);
 		break;
+	case COLUMN_BOOL:
+		writer_int32(out, 1);
+		writer_byte(out, text[0] == 't');
+		break;
+	case COLUMN_NAME:
+	case COLUMN_VOID:
 	case COLUMN_TEXT:
 	case COLUMN_TIME:
 		writer_int32(out, (uint32_t)length);

@@ -22,6 +22,9 @@ static const struct {
 	[COLUMN_NUMERIC] = {1700, UINT16_MAX},
 	[COLUMN_BYTEA] = {17, UINT16_MAX},
 	[COLUMN_TIME] = {25, UINT16_MAX},
+	[COLUMN_BOOL] = {16, 1},
+	[COLUMN_NAME] = {19, 64},
+	[COLUMN_VOID] = {2278, 4},
 };
 
 void result_describe(struct buffer *out, const struct column *columns, unsigned column_count,

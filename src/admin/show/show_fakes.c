@@ -3,31 +3,67 @@
 
 #include <strings.h>
 
+#include "base/compat.h"
+
 struct fake {
 	struct topic topic; /* first: fill() finds the fake from its topic */
 	const char *value;
+	bool is_fixed;
 };
+
+static const struct fake *fake_of(const struct topic *topic)
+{
+	return (const struct fake *)topic;
+}
 
 static void fill(struct result *result, const struct show_request *request)
 {
 	result_begin_row(result);
-	result_text(result, ((const struct fake *)request->topic)->value);
+	result_text(result, fake_of(request->topic)->value);
 	result_end_row(result);
 }
 
 /* One column, named as the topic is. */
-#define FAKE(name, value)                                                                      \
+#define ROW(name, value, is_fixed)                                                             \
 	{                                                                                      \
 		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL}, \
-			value                                                                  \
+			value, is_fixed                                                        \
 	}
+#define FAKE(name, value) ROW(name, value, false)
+#define FIXED(name, value) ROW(name, value, true)
 
 static const struct fake fakes[] = {
+	/* PgBouncer's, with its spelling; the last one since 1.26. */
 	FAKE("client_encoding", "UTF-8"),
 	FAKE("default_transaction_isolation", "read committed"),
 	FAKE("standard_conforming_strings", "on"),
 	FAKE("datestyle", "ISO"),
 	FAKE("timezone", "GMT"),
+	FAKE("extra_float_digits", "1"),
+	/* Ours, with PostgreSQL's. */
+	FAKE("application_name", ""),
+	FAKE("bytea_output", "hex"),
+	FAKE("client_min_messages", "notice"),
+	FAKE("default_transaction_deferrable", "off"),
+	FAKE("default_transaction_read_only", "off"),
+	FAKE("escape_string_warning", "on"),
+	FAKE("idle_in_transaction_session_timeout", "0"),
+	FAKE("idle_session_timeout", "0"),
+	FIXED("in_hot_standby", "off"),
+	FIXED("integer_datetimes", "on"),
+	FAKE("IntervalStyle", "postgres"),
+	FIXED("is_superuser", "on"),
+	FAKE("lock_timeout", "0"),
+	FIXED("max_identifier_length", "63"),
+	FAKE("row_security", "on"),
+	FAKE("search_path", "\"$user\", public"),
+	FIXED("server_encoding", "UTF8"),
+	FIXED("server_version", COMPAT_VERSION "/bouncer"),
+	FAKE("statement_timeout", "0"),
+	FAKE("synchronous_commit", "on"),
+	FAKE("transaction_deferrable", "off"),
+	FAKE("transaction_isolation", "read committed"),
+	FAKE("transaction_read_only", "off"),
 };
 
 const struct topic *show_fakes_find(const char *name)
@@ -37,4 +73,14 @@ const struct topic *show_fakes_find(const char *name)
 			return &fakes[i].topic;
 	}
 	return NULL;
+}
+
+const char *show_fakes_value(const struct topic *fake)
+{
+	return fake_of(fake)->value;
+}
+
+bool show_fakes_is_fixed(const struct topic *fake)
+{
+	return fake_of(fake)->is_fixed;
 }

@@ -28,7 +28,7 @@ class ConsoleClient {
                 statement.execute("DISABLE main");
             }
             try (Statement statement = connection.createStatement()) {
-                statement.executeQuery("SELECT 1");
+                statement.executeQuery("SELECT x");
             } catch (SQLException error) {
                 System.out.println(error.getSQLState() + " " + error.getMessage());
             }
