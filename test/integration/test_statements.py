@@ -1058,6 +1058,20 @@ def test_show_statements_can_be_searched_and_sorted(one):
     assert [row[-1] for row in rows] == ["SELECT 4", "SELECT 2"]
 
 
+def test_texts_of_statements_need_admin_rights(one):
+    """They may contain literals of any client."""
+    prepare(one.client(), "s", "SELECT 'a secret'")
+    console = one.console("stats")
+    result = console.query("SHOW STATEMENTS")
+    (row,) = result.rows
+    assert result.dicts()[0]["query"] is None and result.dicts()[0]["parses"] == "1"
+    for clause in ("WHERE query LIKE '%secret%'", "WHERE query IS NOT NULL"):
+        assert console.query(f"SHOW STATEMENTS {clause}").rows == []
+        assert len(one.command(f"SHOW STATEMENTS {clause}").rows) == 1
+    console.send(wire.extended("SHOW STATEMENTS"), wire.sync())
+    assert console.result().rows == [row]
+
+
 def test_connections_show_how_many_statements_they_have(one):
     client = one.client()
     prepare(client, "a", "SELECT 1")

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: ISC */
-/* SHOW STATEMENTS: prepared statements, each once, however many clients and servers have it. */
+/*
+ * SHOW STATEMENTS: prepared statements, each once, however many clients and servers have it.
+ *
+ * Texts may contain literals, which are data of the databases: only administrators see them, and
+ * for other users the column is NULL, also where WHERE and ORDER BY look at it.
+ */
 #include "admin/show/show_stream.h"
 
 static const struct column columns[] = {
-	{"id", COLUMN_INT8},
-	{"name", COLUMN_TEXT}, /* on servers */
+	{"id", COLUMN_INT8}, {"name", COLUMN_TEXT}, /* on servers */
 	{"clients", COLUMN_INT4}, /* names that clients have for it */
-	{"servers", COLUMN_INT4},
-	{"parses", COLUMN_INT8}, /* by clients */
+	{"servers", COLUMN_INT4}, {"parses", COLUMN_INT8}, /* by clients */
 	{"binds", COLUMN_INT8}, /* by clients */
 	{"size", COLUMN_INT4},
 	{"generation", COLUMN_INT4}, /* how often its plans were dropped */
 	{"parameter_types", COLUMN_INT4}, /* how many types Parse gave */
-	{"query", COLUMN_TEXT},
+	{"query", COLUMN_TEXT}, /* NULL for users without admin rights */
 };
 
 static void add_rows(struct show_stream *show, void *object, unsigned kind)
@@ -34,7 +37,7 @@ static void add_rows(struct show_stream *show, void *object, unsigned kind)
 	result_number(result, (int64_t)statement_size(statement));
 	result_number(result, statement->generation);
 	result_number(result, statement_parameter_types(statement));
-	result_text(result, statement_text(statement));
+	result_text(result, show->client->admin ? statement_text(statement) : NULL);
 	result_end_row(result);
 }
 

@@ -30,6 +30,7 @@ static int start(void **state)
 		   "max_client_conn = 5000\n");
 	pool = fake_pool("db", "alice");
 	console = fake_client(fake_pool("another", "bob"));
+	endpoint_client(console)->admin = true; /* sees the texts of statements */
 	return 0;
 }
 
