@@ -3,9 +3,10 @@
  * The log: levels, rate limit, and the sinks that lines are written to (file, stderr or the
  * journal, syslog). base/log_line formats the lines.
  *
- * Writing never blocks. If a sink would block, or fails, the line is lost for that sink; lost
- * lines are counted, and their number is written to the sink once it accepts lines again.
- * SIGPIPE and SIGXFSZ must be ignored or blocked.
+ * Writing never blocks, except where the kernel waits for the disk of a log file. If a sink
+ * would block, or fails, the line is lost for that sink; lost lines are counted, and their
+ * number is written to the sink once it accepts lines again. SIGPIPE and SIGXFSZ must be
+ * ignored or blocked.
  *
  * Events that peers or broken servers can cause at any rate go through log_write_repeated():
  * of similar lines only the first few of each second are written, then one line with the

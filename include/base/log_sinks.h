@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sinks of the log: which are open, and writing to them. Never blocks. Takes no lock:
- * base/log holds it.
+ * The sinks of the log: which are open, and writing to them. Never blocks, except where the
+ * kernel waits for the disk of the file. Takes no lock: base/log holds it.
  */
 #ifndef PGUSHER_BASE_LOG_SINKS_H
 #define PGUSHER_BASE_LOG_SINKS_H

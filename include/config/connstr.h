@@ -5,7 +5,8 @@
  *
  * Only spaces separate pairs. A value may be in single quotes, in which '' is one quote; any
  * character after the closing quote is taken as the separator. Empty values and keys are
- * malformed; an empty string has no pairs.
+ * malformed; an empty string has no pairs. A ; or # where a key would begin starts a comment,
+ * because no key has one; in a value they mean themselves.
  */
 #ifndef PGUSHER_CONFIG_CONNSTR_H
 #define PGUSHER_CONFIG_CONNSTR_H

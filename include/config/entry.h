@@ -21,10 +21,11 @@ enum entry_kind {
 	ENTRY_TEXT, /* const char * */
 	ENTRY_HOST, /* const char *; a comma-separated list without empty items */
 	ENTRY_PORT, /* uint16_t, not 0 */
-	ENTRY_SIZE, /* int; negative ones are -1 */
-	ENTRY_LIMIT, /* int; negative ones are 0 */
-	ENTRY_TIME, /* usec_t; negative ones are 0 */
-	ENTRY_WAIT, /* usec_t; negative ones are -1 */
+	/* Numbers are at least -1, which means that the key is not set. */
+	ENTRY_SIZE, /* int; -1 stays */
+	ENTRY_LIMIT, /* int; -1 is 0 */
+	ENTRY_TIME, /* usec_t; -1 is 0 */
+	ENTRY_WAIT, /* usec_t; -1 stays */
 	ENTRY_POOL_MODE, /* enum pool_mode */
 	ENTRY_WAIT_ACTION, /* enum wait_action */
 	ENTRY_LOAD_BALANCE, /* enum load_balance */

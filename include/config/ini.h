@@ -7,8 +7,8 @@
  * so that one pass finds all mistakes.
  *
  * Keys are bare words of letters, digits and `_.-*`, or anything in single quotes. Values are
- * taken verbatim up to the end of the line with white space trimmed; there is no quoting and
- * no trailing comment. Text after a `]` is parsed as a line of its own.
+ * taken verbatim up to the end of the line with white space trimmed; there is no quoting. Whether
+ * a comment may be behind a value depends on the key, so it is the caller's business. Text after a `]` is parsed as a line of its own.
  *
  * A section continues into an included file and after it. %include of a directory reads its
  * *.ini files in byte order of their names; each starts in the section of the including line,

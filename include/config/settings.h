@@ -5,8 +5,7 @@
  *
  * Times are usec_t, except those that are whole numbers by nature and keep their unit:
  * stats_period, query_wait_notify, tcp_keepidle and tcp_keepintvl are seconds,
- * tcp_user_timeout is milliseconds. Counts and limits are never negative: a negative number is
- * read as 0. The struct owns its texts; NULL means not set.
+ * tcp_user_timeout is milliseconds. Counts and limits are never negative: -1 is read as 0. The struct owns its texts; NULL means not set.
  *
  * A new setting is one row; a new type of value is one row of the table of kinds in
  * settings_kinds.c.
@@ -65,7 +64,7 @@ enum wait_action {
 
 /* Types of values: the text that is allowed, and the type of the field. */
 #define SETTING_TYPE_INTEGER int /* a C integer */
-#define SETTING_TYPE_COUNT int /* a C integer; negative ones count as 0 */
+#define SETTING_TYPE_COUNT int /* a C integer; -1 counts as 0 */
 #define SETTING_TYPE_BOOLEAN bool /* a C integer; true unless 0 */
 #define SETTING_TYPE_BYTES int /* a C integer, optionally with B, kB, MB, GB */
 #define SETTING_TYPE_METRICS_PORT int /* a C integer, `off`, or `on` */
@@ -74,6 +73,8 @@ enum wait_action {
 #define SETTING_TYPE_WHOLE_SECONDS int /* a C integer of seconds, or with a unit */
 #define SETTING_TYPE_WHOLE_MILLISECONDS int /* a C integer of milliseconds, or with a unit */
 #define SETTING_TYPE_STRING char *
+#define SETTING_TYPE_NAMES char * /* without ; and # */
+#define SETTING_TYPE_FREE_TEXT char * /* SQL or a message, in which ; and # are usual */
 #define SETTING_TYPE_LDAP_OPTIONS char * /* shown only if it contains no password */
 #define SETTING_TYPE_DATABASE_NAME char * /* any database except the console's */
 #define SETTING_TYPE_POOL_MODE enum pool_mode
@@ -88,6 +89,13 @@ struct settings {
 #define SETTING(name, KIND, DEFAULT, RANGE, WHEN, GROUP, DOC) SETTING_TYPE_##KIND name;
 #include "config/settings.def"
 #undef SETTING
+};
+
+/* What a ; or # in the value of a file means. */
+enum setting_comment {
+	SETTING_COMMENT_CUT, /* it starts a comment: a value cannot have one */
+	SETTING_COMMENT_DOUBTED, /* behind a blank it is taken for a mistake, and obeyed */
+	SETTING_COMMENT_NONE, /* it belongs to the value */
 };
 
 /* When a changed value takes effect. */
@@ -136,6 +144,13 @@ const struct setting_row *settings_find(const char *name);
  * out of memory; the struct can be passed to settings_free() in either case.
  */
 bool settings_defaults(struct settings *settings);
+
+/*
+ * Find the ; or # that starts, or seems to start, a comment behind the value of a setting. Returns
+ * its place in bytes, and which of both it is in `kind`; the length of the value if there is none.
+ */
+size_t settings_find_comment(
+	const struct setting_row *row, const char *value, enum setting_comment *kind);
 
 /*
  * Set one value from the text of a file or of SET on the console. Returns false, with the

@@ -28,6 +28,8 @@ struct setting_kind {
 	bool (*read)(const struct setting_request *request, void *field);
 	const char *(*render)(const void *field, char *out, size_t size);
 	const char *allowed; /* the allowed values, without the range; unused with keywords */
+	bool takes_minus; /* without a range, -1 is allowed and read as 0 */
+	enum setting_comment comment;
 	const struct setting_word *words; /* NULL: none; else `render` is unused */
 	bool is_text; /* the field is an owned text */
 	size_t size;
@@ -52,6 +54,8 @@ extern const struct setting_kind setting_kind_DURATION;
 extern const struct setting_kind setting_kind_WHOLE_SECONDS;
 extern const struct setting_kind setting_kind_WHOLE_MILLISECONDS;
 extern const struct setting_kind setting_kind_STRING;
+extern const struct setting_kind setting_kind_NAMES;
+extern const struct setting_kind setting_kind_FREE_TEXT;
 extern const struct setting_kind setting_kind_LDAP_OPTIONS;
 extern const struct setting_kind setting_kind_DATABASE_NAME;
 extern const struct setting_kind setting_kind_POOL_MODE;

@@ -69,7 +69,7 @@ enum connstr_result connstr_next(struct connstr *walk)
 	char *key = skip_spaces(walk->at);
 	char *value;
 
-	if (*key == '\0')
+	if (*key == '\0' || *key == ';' || *key == '#')
 		return CONNSTR_END;
 	value = cut_key(key);
 	if (!value)

@@ -143,10 +143,10 @@ static const struct {
 	[ENTRY_TEXT] = {"any text but an empty one"},
 	[ENTRY_HOST] = {"names, addresses or folders, separated by commas, without blanks"},
 	[ENTRY_PORT] = {"a number from 1 to 65535"},
-	[ENTRY_SIZE] = {"a whole number"},
-	[ENTRY_LIMIT] = {"a whole number"},
-	[ENTRY_TIME] = {"a number of seconds, or one with us, ms, s, min, h or d"},
-	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d"},
+	[ENTRY_SIZE] = {"a whole number, at least -1"},
+	[ENTRY_LIMIT] = {"a whole number, at least -1"},
+	[ENTRY_TIME] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
+	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
 	[ENTRY_POOL_MODE] = {"session, transaction, statement", "pool mode"},
 	[ENTRY_WAIT_ACTION] = {"disconnect, error"},
 	[ENTRY_LOAD_BALANCE] = {"round-robin, disable"},
@@ -157,11 +157,12 @@ const char *entry_allowed(const struct entry_key *key)
 	return kinds[key->kind].allowed;
 }
 
+/* -1, "not set", becomes `for_negative`. */
 static bool read_int(const char *value, int for_negative, int *out)
 {
 	long long number;
 
-	if (!read_number(value, &number) || number > INT_MAX)
+	if (!read_number(value, &number) || number < -1 || number > INT_MAX)
 		return false;
 	*out = number < 0 ? for_negative : (int)number;
 	return true;
@@ -179,7 +180,7 @@ static bool read_time(const char *value, usec_t for_negative, usec_t *out)
 
 	if (value[0] == '-' && read_number(value, &number)) {
 		*out = for_negative;
-		return true;
+		return number == -1;
 	}
 	if (!text_to_duration(value, &duration))
 		return false;

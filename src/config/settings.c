@@ -103,6 +103,20 @@ bool settings_defaults(struct settings *settings)
 	return done;
 }
 
+size_t settings_find_comment(
+	const struct setting_row *row, const char *value, enum setting_comment *kind)
+{
+	size_t at = strcspn(value, ";#");
+
+	*kind = row->kind->comment;
+	if (*kind == SETTING_COMMENT_NONE)
+		return strlen(value);
+	while (*kind == SETTING_COMMENT_DOUBTED && value[at] != '\0' && at > 0 &&
+		value[at - 1] != ' ' && value[at - 1] != '\t')
+		at += 1 + strcspn(value + at + 1, ";#");
+	return at;
+}
+
 bool settings_set(
 	struct settings *settings, const char *name, const char *value, char *why, size_t size)
 {

@@ -144,6 +144,8 @@ void settings_allowed(const struct setting_row *row, char *out, size_t size)
 		snprintf(out, size, "%s from %lld to %lld", what, row->least, row->most);
 	else if (row->least > LLONG_MIN)
 		snprintf(out, size, "%s, at least %lld", what, row->least);
+	else if (row->kind->takes_minus)
+		snprintf(out, size, "%s, at least 0, or -1, which is read as 0", what);
 	else
 		snprintf(out, size, "%s", what);
 }
@@ -167,7 +169,11 @@ static bool refuse_no_memory(const struct setting_request *request)
 
 static bool is_within(const struct setting_request *request, long long number)
 {
-	return number >= request->row->least && number <= request->row->most;
+	const struct setting_row *row = request->row;
+
+	if (row->kind->takes_minus && row->least == LLONG_MIN && number < -1)
+		return false;
+	return number >= row->least && number <= row->most;
 }
 
 static bool read_integer(const struct setting_request *request, void *field)
@@ -227,20 +233,21 @@ static const char *render_boolean(const void *field, char *out, size_t size)
 	return out;
 }
 
-/* Parse a size up to `limit`; a negative number counts as 0, as in PgBouncer. */
+/* Parse a size up to `limit`. */
 static bool read_size(
 	const struct setting_request *request, unsigned long long limit, long long *out)
 {
 	unsigned long long bytes;
 	long long number;
 
-	if (text_to_integer(request->text, &number) && number < 0)
-		bytes = 0;
-	else if (!text_to_size(request->text, &bytes) || bytes > limit)
+	if (!text_to_integer(request->text, &number) || number >= 0) {
+		if (!text_to_size(request->text, &bytes) || bytes > limit)
+			return refuse(request);
+		number = (long long)bytes;
+	}
+	if (!is_within(request, number))
 		return refuse(request);
-	if (!is_within(request, (long long)bytes))
-		return refuse(request);
-	*out = (long long)bytes;
+	*out = number < 0 ? 0 : number;
 	return true;
 }
 
@@ -287,8 +294,8 @@ static const char *render_duration(const void *field, char *out, size_t size)
 }
 
 /*
- * Parse a time in whole `unit`s: a C integer (negative ones count as 0), or a duration with a
- * unit, which ends in a letter.
+ * Parse a time in whole `unit`s: a C integer (-1 counts as 0), or a duration with a unit, which
+ * ends in a letter.
  */
 static bool read_whole(const struct setting_request *request, usec_t unit, int *out)
 {
@@ -374,11 +381,14 @@ static const char *render_ldap_options(const void *field, char *out, size_t size
 	const struct setting_kind setting_kind_##NAME = {                                      \
 		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
 #define WHOLE .allowed = "a whole number"
-#define SIZE .allowed = "a number of bytes, or one with B, kB, MB or GB"
+#define SIZE .allowed = "a number of bytes, or one with B, kB, MB or GB", .takes_minus = true
 #define WHOLE_TIME(unit)                                                                       \
-	.allowed = "a whole number of " unit ", or a time with ms, s, min, h or d"
+	.allowed = "a whole number of " unit ", or a time with ms, s, min, h or d",            \
+	.takes_minus = true
+#define TEXT                                                                                   \
+	.allowed = "any text", .read = read_string, .render = render_string, .is_text = true
 KIND(INTEGER, WHOLE, .read = read_integer, .render = render_integer);
-KIND(COUNT, WHOLE, .read = read_count, .render = render_integer);
+KIND(COUNT, WHOLE, .takes_minus = true, .read = read_count, .render = render_integer);
 KIND(METRICS_PORT, .allowed = "on, off, or a whole number", .read = read_metrics_port,
 	.render = render_integer);
 KIND(BOOLEAN, .allowed = "1 (on) or 0 (off)", .read = read_boolean, .render = render_boolean);
@@ -390,12 +400,13 @@ KIND(WHOLE_SECONDS, WHOLE_TIME("seconds"), .read = read_whole_seconds,
 	.render = render_integer);
 KIND(WHOLE_MILLISECONDS, WHOLE_TIME("milliseconds"), .read = read_whole_milliseconds,
 	.render = render_integer);
-KIND(STRING, .allowed = "any text", .read = read_string, .render = render_string,
-	.is_text = true);
+KIND(STRING, TEXT, .comment = SETTING_COMMENT_DOUBTED);
+KIND(NAMES, TEXT);
+KIND(FREE_TEXT, TEXT, .comment = SETTING_COMMENT_NONE);
 KIND(LDAP_OPTIONS, .allowed = "any text", .read = read_string, .render = render_ldap_options,
-	.is_text = true);
+	.is_text = true, .comment = SETTING_COMMENT_NONE);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
-	.render = render_string, .is_text = true);
+	.render = render_string, .is_text = true, .comment = SETTING_COMMENT_DOUBTED);
 KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
 KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
 KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
@@ -406,4 +417,5 @@ KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);
 #undef WHOLE
 #undef SIZE
 #undef WHOLE_TIME
+#undef TEXT
 #undef KIND

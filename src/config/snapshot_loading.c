@@ -8,6 +8,9 @@
 
 struct loading;
 
+/* Room for a value that has a comment behind it: numbers, keywords, lists of addresses. */
+enum { PLAIN_VALUE_SIZE = 1024 };
+
 typedef void pair_reader(struct loading *loading, const struct ini_place *place,
 	const char *name, const char *value);
 
@@ -39,17 +42,45 @@ static void refuse_unknown_setting(struct loading *loading, const struct ini_pla
 		place->file, place->line);
 }
 
+/*
+ * Set `plain` to the value without the comment behind it, if it is certain to be one; a comment
+ * that may be a part of the value gets a warning. Returns the value to use.
+ */
+static const char *without_comment(struct loading *loading, const struct ini_place *place,
+	const struct setting_row *row, const char *value, char plain[PLAIN_VALUE_SIZE])
+{
+	enum setting_comment kind;
+	size_t length = settings_find_comment(row, value, &kind);
+
+	if (value[length] == '\0')
+		return value;
+	if (kind == SETTING_COMMENT_DOUBTED) {
+		problems_add(loading->problems, PROBLEM_WARNING, place->file, place->line,
+			"%s: \"%s\" is part of the value: write a comment on a line of its own",
+			row->name, value + length);
+		return value;
+	}
+	if (length >= PLAIN_VALUE_SIZE)
+		return value;
+	while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t'))
+		length--;
+	memcpy(plain, value, length);
+	plain[length] = '\0';
+	return plain;
+}
+
 static void read_setting(struct loading *loading, const struct ini_place *place,
 	const char *name, const char *value)
 {
 	struct settings *settings = &loading->snapshot->settings;
 	const struct setting_row *row = settings_find(name);
-	char why[256];
+	char why[256], plain[PLAIN_VALUE_SIZE];
 
 	if (!row) {
 		refuse_unknown_setting(loading, place, name, value);
 		return;
 	}
+	value = without_comment(loading, place, row, value, plain);
 	if (!settings_set(settings, name, value, why, sizeof(why))) {
 		problems_add(loading->problems, PROBLEM_ERROR, place->file, place->line,
 			"invalid value \"%s\" for parameter %s: %s", value, name, why);

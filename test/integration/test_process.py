@@ -96,7 +96,7 @@ MISTAKES = [
     ("pgbouncer = host=127.0.0.1", 'pgbouncer: database name "pgbouncer" is reserved'),
     ("[user]", 'invalid section "user": allowed is databases, peers, pgbouncer, pgusher, users'),
     ("[users]", None),
-    ("alice = pool_size=ten", "alice: invalid pool_size: ten: allowed is a whole number"),
+    ("alice = pool_size=ten", "alice: invalid pool_size: ten: allowed is a whole number, at least -1"),
     ("[pgbouncer]", None),
     (
         "pool_mod = session",
@@ -247,6 +247,47 @@ def test_check_warns_of_configurations_that_accept_no_client(new_pooler, fault):
     (line,) = out.splitlines()
     assert line.startswith(f"{pooler.config_path}: warning: {text}")
     pooler.start()
+
+
+def test_comments_behind_values_are_taken_or_named_in_one_line(new_pooler):
+    """As tutorials print them; PgBouncer refuses each of these lines."""
+    settings = {
+        "pool_mode": "transaction ; session is the default",
+        "max_client_conn": "50 # few",
+        "default_pool_size": "3;each",
+        "client_tls_protocols": "secure ; 1.2 and 1.3",
+    }
+    pooler = new_pooler(settings, start=False)
+    assert output("--check", pooler.config_path) == (0, "", "")
+    pooler.start()
+    assert pooler.setting("pool_mode") == "transaction"
+    assert pooler.setting("default_pool_size") == "3"
+    other = new_pooler({**settings, "stats_users": "stats ; they only read"}, start=False)
+    code, out, _ = output("--check", other.config_path)
+    (line,) = out.splitlines()
+    warning = (
+        'stats_users: "; they only read" is part of the value: write a comment on a line of its own'
+    )
+    assert code == 0 and line.startswith(other.config_path) and line.endswith("warning: " + warning)
+    other.start()
+    other.wait_log(r"\] WARNING " + re.escape(warning) + r" \(.*:\d+\)$")
+
+
+NEGATIVE = {
+    "default_pool_size": "a whole number, at least 0, or -1, which is read as 0",
+    "max_user_connections": "a whole number, at least 0, or -1, which is read as 0",
+    "max_client_conn": "a whole number, at least 0",
+    "tcp_keepcnt": "a whole number, at least 0, or -1, which is read as 0",
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_numbers_have_a_lower_bound(new_pooler, name):
+    pooler = new_pooler({name: "-3"}, start=False)
+    code, out, _ = output("--check", pooler.config_path)
+    (line,) = out.splitlines()
+    assert code == 1
+    assert line.endswith(f'invalid value "-3" for parameter {name}: allowed is {NEGATIVE[name]}')
 
 
 def test_check_warns_of_entries_that_accept_no_client(new_pooler):

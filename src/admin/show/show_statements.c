@@ -8,14 +8,16 @@
 #include "admin/show/show_stream.h"
 
 static const struct column columns[] = {
-	{"id", COLUMN_INT8}, {"name", COLUMN_TEXT}, /* on servers */
+	{"id", COLUMN_INT8},
+	{"name", COLUMN_TEXT}, /* on servers */
 	{"clients", COLUMN_INT4}, /* names that clients have for it */
-	{"servers", COLUMN_INT4}, {"parses", COLUMN_INT8}, /* by clients */
+	{"servers", COLUMN_INT4},
+	{"parses", COLUMN_INT8}, /* by clients */
 	{"binds", COLUMN_INT8}, /* by clients */
 	{"size", COLUMN_INT4},
 	{"generation", COLUMN_INT4}, /* how often its plans were dropped */
 	{"parameter_types", COLUMN_INT4}, /* how many types Parse gave */
-	{"query", COLUMN_TEXT}, /* NULL for users without admin rights */
+	{"query", COLUMN_TEXT},
 };
 
 static void add_rows(struct show_stream *show, void *object, unsigned kind)

@@ -38,6 +38,10 @@ static void test_pairs_are_split(void **state)
 		{"a='x',b=y", "a=[x]b=[y]"},
 		{"host= port=5", "host=[port=5]"},
 		{"a==b", "a=[=b]"},
+		{"host=a port=5 ; the main one", "host=[a]port=[5]"},
+		{"host=a # port=5", "host=[a]"},
+		{"password='a ; b' user=c;d ;e=f", "password=[a ; b]user=[c;d]"},
+		{"; nothing", ""},
 	};
 	char out[200];
 

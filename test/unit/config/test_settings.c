@@ -110,7 +110,9 @@ static void test_values_are_parsed_by_their_kind(void **state)
 		{"log_stats", "7", "1"},
 		{"log_stats", "-1", "1"},
 		{"pkt_buf", "64kB", "65536"},
-		{"tcp_socket_buffer", "-5", "0"},
+		{"tcp_socket_buffer", "-1", "0"},
+		{"default_pool_size", "-1", "0"},
+		{"max_client_conn", "0", "0"},
 		{"max_packet_size", "1GB", "1073741824"},
 		{"max_packet_size", "4294967295", "4294967295"},
 		{"query_timeout", "0.5", "0.5"},
@@ -120,7 +122,7 @@ static void test_values_are_parsed_by_their_kind(void **state)
 		{"query_timeout", "1.2345678", "1.23457"},
 		{"stats_period", "010", "8"},
 		{"stats_period", "2min", "120"},
-		{"query_wait_notify", "-3", "0"},
+		{"query_wait_notify", "-1", "0"},
 		{"tcp_keepidle", "1h", "3600"},
 		{"tcp_user_timeout", "1500", "1500"},
 		{"tcp_user_timeout", "30s", "30000"},
@@ -154,6 +156,22 @@ static void test_other_values_are_refused_and_change_nothing(void **state)
 		{"max_client_conn", "9999999999", "allowed is a whole number"},
 		{"max_client_conn", "1.0", "allowed is a whole number"},
 		{"scram_iterations", "0", "at least 1"},
+		{"default_pool_size", "-3", "at least 0, or -1, which is read as 0"},
+		{"max_db_connections", "-2", "at least 0"},
+		{"max_client_conn", "-1", "at least 0"},
+		{"max_prepared_memory", "-1", "at least 0"},
+		{"verbose", "-1", "at least 0"},
+		{"listen_backlog", "-2", "at least -1"},
+		{"listen_port", "-1", "from 0 to 65535"},
+		{"unix_socket_mode", "-1", "from 0"},
+		{"tcp_socket_buffer", "-5", "at least 0"},
+		{"tcp_keepidle", "-2", "at least 0"},
+		{"tcp_user_timeout", "-2", "at least 0"},
+		{"query_wait_notify", "-3", "at least 0"},
+		{"max_packet_size", "-1", "at least 64"},
+		{"max_packet_size", "0", "at least 64"},
+		{"stats_period", "-1", "at least 1"},
+		{"pkt_buf", "-1", "at least 1"},
 		{"log_stats", "yes", "allowed is 1 (on) or 0 (off)"},
 		{"pkt_buf", "0", "at least 1"},
 		{"pkt_buf", "3GB", "allowed is a number of bytes"},
@@ -331,6 +349,46 @@ static void test_sample_file_has_every_setting_with_its_default(void **state)
 	assert_int_equal(found, count);
 }
 
+/* The sample has the word, between blanks, commas or the ends of a line. */
+static void assert_sample_names(const char *sample, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (const char *at = sample; (at = strstr(at, word)) != NULL; at += length) {
+		if (strchr(" \n;,", at[-1]) && strchr(" \n,:", at[length]))
+			return;
+	}
+	fail_msg("etc/pgusher.ini does not have %s", word);
+}
+
+static void test_sample_file_names_every_key_and_method(void **state)
+{
+	const char *top = getenv("srcdir");
+	const struct entry_grammar *grammars[] = {
+		database_config_grammar(), user_config_grammar()};
+	char path[1000], sample[64 * 1024];
+	size_t length;
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/etc/pgusher.ini", top ? top : ".");
+	file = fopen(path, "r");
+	assert_non_null(file);
+	length = fread(sample, 1, sizeof(sample) - 1, file);
+	sample[length] = '\0';
+	fclose(file);
+	for (size_t i = 0; i < COUNT(grammars); i++) {
+		for (size_t j = 0; j < grammars[i]->key_count; j++) {
+			const char *name = grammars[i]->keys[j].name;
+
+			if (strcmp(name, "reserve_pool") != 0) /* the older name */
+				assert_sample_names(sample, name);
+		}
+	}
+	for (unsigned type = AUTH_TYPE_ANY; type <= AUTH_TYPE_PAM; type++)
+		assert_sample_names(sample, auth_type_name(type));
+}
+
 #define WITH_DEFAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 static void assert_has_description(const char *name, const char *doc)
@@ -369,7 +427,7 @@ static void test_allowed_values_are_described(void **state)
 	static const struct {
 		const char *name, *allowed;
 	} cases[] = {
-		{"default_pool_size", "a whole number"},
+		{"default_pool_size", "a whole number, at least 0, or -1, which is read as 0"},
 		{"listen_port", "a whole number from 0 to 65535"},
 		{"scram_iterations", "a whole number, at least 1"},
 		{"log_stats", "1 (on) or 0 (off)"},
@@ -377,8 +435,8 @@ static void test_allowed_values_are_described(void **state)
 		{"pkt_buf", "a number of bytes, or one with B, kB, MB or GB, at least 1"},
 		{"query_timeout", "a number of seconds, or one with us, ms, s, min, h or d"},
 		{"tcp_user_timeout",
-			"a whole number of milliseconds, or a time with ms, s, min, h or "
-			"d"},
+			"a whole number of milliseconds, or a time with ms, s, min, h or d, "
+			"at least 0, or -1, which is read as 0"},
 	};
 	char allowed[256];
 
@@ -406,6 +464,7 @@ int main(void)
 		WITH_DEFAULTS(test_differences_are_found_by_group),
 		cmocka_unit_test(test_misspelt_names_get_the_nearest_name),
 		WITH_DEFAULTS(test_sample_file_has_every_setting_with_its_default),
+		cmocka_unit_test(test_sample_file_names_every_key_and_method),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

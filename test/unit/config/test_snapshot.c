@@ -103,6 +103,67 @@ static void test_later_values_win_and_a_repeated_section_continues(void **state)
 	snapshot_unref(snapshot);
 }
 
+static void test_comments_are_taken_behind_values_that_cannot_have_them(void **state)
+{
+	struct snapshot *snapshot = parse("[databases] ; those that clients see\n"
+					  "a = host=h port=5 ; the main one\n"
+					  "b = host=h password=x;y # another\n"
+					  "[users]\n"
+					  "u = pool_size=3 ; few\n"
+					  "[pgbouncer]\n"
+					  "listen_addr = 127.0.0.1, ::1 ; not *\n"
+					  "listen_port = 6433; usual\n"
+					  "pool_mode = transaction ; comment\n"
+					  "default_pool_size = 7\t# each\n"
+					  "query_timeout = 5min ; long\n"
+					  "log_connections = 0 ; off\n"
+					  "max_packet_size = 1MB ;\n"
+					  "server_reset_query = SET a = 1; SET b = 2 ; c\n"
+					  "login_notify_message = see #ops\n");
+	const struct settings *settings;
+
+	(void)state;
+	assert_int_equal(problems.count, 0);
+	assert_int_equal(snapshot_find_database(snapshot, "a")->port, 5);
+	assert_string_equal(snapshot_find_database(snapshot, "b")->password, "x;y");
+	assert_int_equal(snapshot_find_user(snapshot, "u")->pool_size, 3);
+	settings = snapshot_settings(snapshot);
+	assert_string_equal(settings->listen_addr, "127.0.0.1, ::1");
+	assert_int_equal(settings->listen_port, 6433);
+	assert_int_equal(settings->pool_mode, POOL_MODE_TRANSACTION);
+	assert_int_equal(settings->default_pool_size, 7);
+	assert_int_equal(settings->query_timeout, 300 * USEC_PER_SEC);
+	assert_false(settings->log_connections);
+	assert_int_equal(settings->max_packet_size, 1024 * 1024);
+	assert_string_equal(settings->server_reset_query, "SET a = 1; SET b = 2 ; c");
+	assert_string_equal(settings->login_notify_message, "see #ops");
+	snapshot_unref(snapshot);
+}
+
+static void test_a_comment_that_may_be_part_of_the_value_gets_a_warning(void **state)
+{
+	struct snapshot *snapshot = parse("[pgbouncer]\n"
+					  "admin_users = root ; and others\n"
+					  "logfile = /a;b#c\n"
+					  "job_name = ;none\n");
+
+	(void)state;
+	assert_non_null(snapshot);
+	assert_int_equal(problems.errors, 0);
+	assert_int_equal(problems.count, 2);
+	assert_int_equal(problems.list[0].line, 2);
+	assert_string_equal(problems.list[0].text,
+		"admin_users: \"; and others\" is part of the value: write a comment on a line "
+		"of its own");
+	assert_int_equal(problems.list[1].line, 4);
+	assert_string_equal(snapshot_settings(snapshot)->admin_users, "root ; and others");
+	assert_string_equal(snapshot_settings(snapshot)->logfile, "/a;b#c");
+	snapshot_unref(snapshot);
+	assert_null(parse("[pgbouncer]\nlisten_port = ; usual\n"));
+	assert_int_equal(problems.errors, 1);
+	problems_free(&problems);
+}
+
 static void test_every_mistake_is_reported_with_its_line(void **state)
 {
 	static const struct {
@@ -561,6 +622,8 @@ int main(void)
 		cmocka_unit_test(test_both_names_of_the_main_section_are_accepted),
 		cmocka_unit_test(test_entries_are_found_and_listed_by_name),
 		cmocka_unit_test(test_later_values_win_and_a_repeated_section_continues),
+		cmocka_unit_test(test_comments_are_taken_behind_values_that_cannot_have_them),
+		cmocka_unit_test(test_a_comment_that_may_be_part_of_the_value_gets_a_warning),
 		cmocka_unit_test(test_every_mistake_is_reported_with_its_line),
 		cmocka_unit_test(test_broken_template_is_a_warning_and_no_template),
 		cmocka_unit_test(
