@@ -412,3 +412,9 @@ def test_psycopg_works_without_autocommit(pooler):
         with connection.transaction():
             assert connection.execute("DISABLE main").statusmessage == "DISABLE"
     assert pooler.show("DATABASES", name="main")[0]["disabled"] == "1"
+
+
+def test_startup_parameters_of_drivers_do_no_harm(pooler):
+    """pgjdbc before 42.7.5 has extra_float_digits among them."""
+    client = pooler.console(extra_float_digits="3", search_path="x", application_name="tool")
+    assert client.query("SHOW extra_float_digits").rows == [("1",)]

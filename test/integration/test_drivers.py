@@ -176,14 +176,45 @@ def kit_folder(kit):
     return os.path.join(top, kit)
 
 
-@pytest.mark.parametrize("name", KITS)
-def test_a_driver_of_a_registry_works_with_its_defaults(new_drivers_pooler, mode, name):
+def kit_program(name):
+    """The command of a driver's program, its folder, and variables that name its packages."""
     kit, command = KITS[name]
     folder = kit_folder(kit)
     if not shutil.which(command[0]):
         command = [os.path.join(folder, command[0]), *command[1:]]
-    packages = {"PYTHONPATH": os.path.join(folder, "packages")} if kit == "python" else {}
+    return command, folder, {"PYTHONPATH": os.path.join(folder, "packages")} if kit == "python" else {}
+
+
+@pytest.mark.parametrize("name", KITS)
+def test_a_driver_of_a_registry_works_with_its_defaults(new_drivers_pooler, mode, name):
+    command, folder, packages = kit_program(name)
     drive(command, new_drivers_pooler(mode), mode, folder, **packages)
+
+
+# --- the console --------------------------------------------------------------------------------
+
+# Frameworks look into the catalog when they connect.
+NOT_FOR_THE_CONSOLE = ("django", "rails", "sqlalchemy-asyncpg")
+
+
+def drive_console(command, pooler, folder, **more):
+    names = {"PGDATABASE": "pgbouncer", "PGUSER": "admin", **more}
+    printed = run(command, pooler, "console", folder, **names)
+    assert printed.count("ok 1 - the console\n1..1\n") == 1 and "not ok" not in printed, printed
+
+
+@pytest.mark.parametrize("name", [name for name in DEBIAN if name not in NOT_FOR_THE_CONSOLE])
+def test_a_driver_of_debian_works_on_the_console(new_drivers_pooler, name):
+    command, question = DEBIAN[name]
+    if not os.access(command[0], os.X_OK) or subprocess.run(question, capture_output=True).returncode:
+        pytest.skip(f"what {name} needs is not installed: {question[-1]}")
+    drive_console(command, new_drivers_pooler("transaction"), SOURCES)
+
+
+@pytest.mark.parametrize("name", [name for name in KITS if name not in NOT_FOR_THE_CONSOLE])
+def test_a_driver_of_a_registry_works_on_the_console(new_drivers_pooler, name):
+    command, folder, packages = kit_program(name)
+    drive_console(command, new_drivers_pooler("transaction"), folder, **packages)
 
 
 # --- PostgreSQL's own programs ------------------------------------------------------------------

@@ -150,6 +150,9 @@ static bool parse_set(struct scan *scan, struct driver_statement *out)
 		take_modes(scan);
 		return scan->at > start;
 	}
+	if (take_phrase(scan, "session authorization default") ||
+		take_phrase(scan, "role none"))
+		return true;
 	if (!take_phrase(scan, "session"))
 		take_phrase(scan, "local");
 	if (take_phrase(scan, "time zone") || take_phrase(scan, "names"))

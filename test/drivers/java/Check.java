@@ -74,6 +74,39 @@ class Check {
         throw new AssertionError("no error " + state);
     }
 
+    static boolean isConsole() {
+        return "console".equals(System.getenv("DRIVER_MODE"));
+    }
+
+    /** What tools do with a connection to the console; pgjdbc begins by SET extra_float_digits. */
+    static void useConsole(Connection client) throws Exception {
+        that(client.isValid(5), "is not valid");
+        for (int turn = 0; turn < 8; turn++) {
+            same(one(client, "SELECT 1"), 1);
+            that(((String) one(client, "SELECT version()")).startsWith("PostgreSQL"), "no version");
+            same(client.getSchema(), "public");
+            same(client.getCatalog(), System.getenv("PGDATABASE"));
+        }
+        same(client.getTransactionIsolation(), Connection.TRANSACTION_READ_COMMITTED);
+        client.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+        client.setReadOnly(true);
+        client.setAutoCommit(false);
+        try (Statement statement = client.createStatement()) {
+            statement.setFetchSize(7); // in portions, from a portal that lives on
+            ResultSet rows = statement.executeQuery("SHOW CONFIG");
+            int count = 0;
+            while (rows.next())
+                count++;
+            that(count > 50, count);
+        }
+        client.commit();
+        that(one(client, "SHOW POOLS") != null, "no pool");
+        client.rollback();
+        client.setAutoCommit(true);
+        // At last: HikariCP closes a connection that reports an error of this class.
+        fails("08P01", () -> one(client, "SELECT * FROM x"));
+    }
+
     static void finish() {
         System.out.println("1.." + results.size());
         System.exit(results.isEmpty() || results.contains(false) ? 1 : 0);

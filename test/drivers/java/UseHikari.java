@@ -92,6 +92,18 @@ class UseHikari extends Check {
     }
 
     public static void main(String[] arguments) throws Exception {
+        if (isConsole()) {
+            check("the console", number -> {
+                try (HikariDataSource pool = pool(number)) {
+                    for (int turn = 0; turn < 3; turn++) {
+                        try (Connection connection = pool.getConnection()) {
+                            useConsole(connection);
+                        }
+                    }
+                }
+            }, 1);
+            finish();
+        }
         check("connects", UseHikari::connects);
         check("threads borrow connections", UseHikari::borrows);
         check("connections are reset", UseHikari::resets);

@@ -337,6 +337,18 @@ class UsePgjdbc extends Check {
 
     public static void main(String[] arguments) throws Exception {
         System.err.println("# pgjdbc " + org.postgresql.Driver.getVersion());
+        if (isConsole()) {
+            check("the console", number -> {
+                for (String mode : List.of("extended", "simple", "extendedCacheEverything")) {
+                    try (Connection client = connect("preferQueryMode", mode, "targetServerType",
+                             "primary", "ApplicationName", "tool")) {
+                        useConsole(client);
+                        same(one(client, "SELECT 1"), 1);
+                    }
+                }
+            }, 1);
+            finish();
+        }
         check("connects", UsePgjdbc::connects);
         check("startup parameters stay the client's own", UsePgjdbc::settings);
         check("statements go by name after five executions", UsePgjdbc::prepared);

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import pg from "pg";
 import copies from "pg-copy-streams";
 import Cursor from "pg-cursor";
-import { check, fails, finish, HAS_SESSION, HEALS } from "./check.js";
+import { check, fails, finish, HAS_SESSION, HEALS, MODE } from "./check.js";
 
 const clients = [];
 
@@ -18,6 +18,26 @@ async function connected(options) {
 
 const value = async (client, ...query) =>
 	Object.values((await client.query(...query)).rows[0])[0];
+
+if (MODE === "console") {
+	await check("the console", async () => {
+		const client = await connected({ application_name: "tool", statement_timeout: 41000 });
+		assert.equal(await value(client, "SELECT 1"), 1);
+		assert.match(await value(client, "SELECT version()"), /^PostgreSQL/);
+		await client.query("BEGIN");
+		assert.ok((await client.query("SHOW POOLS")).rows.length);
+		await fails("08P01", client.query("SELECT * FROM x"));
+		await client.query("COMMIT");
+		const named = { name: "config", text: "SHOW CONFIG" };
+		for (let turn = 0; turn < 3; turn++)
+			assert.ok((await client.query(named)).rows.length > 50);
+		await client.end();
+		const pool = new pg.Pool({ max: 2 });
+		for (let turn = 0; turn < 5; turn++) assert.ok((await pool.query("SHOW LISTS")).rows.length);
+		await pool.end();
+	}, 1);
+	finish();
+}
 
 await check("connects", async (number) => {
 	const client = await connected({ application_name: `node ${number}` });

@@ -4,10 +4,24 @@ import assert from "node:assert/strict";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
 import postgres from "postgres";
-import { check, fails, finish, HAS_SESSION } from "./check.js";
+import { check, fails, finish, HAS_SESSION, MODE } from "./check.js";
 
 const pools = [];
 const quiet = { onnotice: () => {} };
+
+if (MODE === "console") {
+	await check("the console", async () => {
+		// By default it reads the catalog of types.
+		const sql = postgres({ max: 2, fetch_types: false, ...quiet });
+		const [{ one }] = await sql`SELECT 1 AS one`;
+		assert.equal(one, 1);
+		for (let turn = 0; turn < 3; turn++) assert.ok((await sql`SHOW POOLS`).length);
+		await sql.begin(async (inside) => assert.ok((await inside`SHOW CONFIG`).length > 50));
+		await fails("08P01", sql`SELECT * FROM x`);
+		await sql.end();
+	}, 1);
+	finish();
+}
 
 await check("connects", async (number) => {
 	const connection = { application_name: `postgres.js ${number}` };

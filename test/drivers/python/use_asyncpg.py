@@ -9,7 +9,7 @@ import uuid
 
 import asyncpg
 
-from check import CLIENTS, HAS_SESSION, check_async, finish
+from check import CLIENTS, HAS_SESSION, MODE, check_async, finish
 
 connections = [None] * CLIENTS
 
@@ -245,7 +245,26 @@ async def closes(number):
     await connections[number].close()
 
 
+async def console(_):
+    async with asyncpg.create_pool(min_size=1, max_size=2) as pool:
+        for _ in range(3):  # the pool resets a connection that is given back
+            async with pool.acquire() as connection:
+                assert await connection.fetchval("SELECT 1") == 1
+                assert await connection.fetchval("SELECT current_user") == "admin"
+                assert await connection.fetchval("SELECT pg_is_in_recovery()") is False
+                assert await connection.fetch("SHOW POOLS")
+                async with connection.transaction(isolation="serializable", readonly=True):
+                    assert await connection.fetch("SHOW DATABASES")
+                try:
+                    await connection.fetch("SELECT * FROM x")
+                except asyncpg.PostgresError as failure:
+                    assert failure.sqlstate == "08P01"
+
+
 async def main():
+    if MODE == "console":
+        await check_async("the console", console, 1)
+        finish()
     await check_async("connects", connect)
     await check_async("startup parameters stay the client's own", settings)
     await check_async("statements are prepared by name", prepared)

@@ -9,7 +9,7 @@ import uuid
 
 import pg8000
 
-from check import CLIENTS, HAS_SESSION, HEALS, check, fails, finish
+from check import CLIENTS, HAS_SESSION, HEALS, MODE, check, fails, finish
 
 try:
     from pg8000.exceptions import DatabaseError
@@ -143,9 +143,25 @@ def notifications(number):
     connection.close()
 
 
+def console(_):
+    connection = new_connection()
+    assert ask(connection, "SELECT 1") == [(1,)]
+    assert ask(connection, "SHOW POOLS")
+    connection.commit()
+    fails(DatabaseError, lambda: ask(connection, "SELECT * FROM x"))
+    connection.rollback()
+    connection.autocommit = True
+    assert ask(connection, "SELECT version()")[0][0].startswith("PostgreSQL")
+    connection.close()
+
+
 def closes(number):
     connections[number].close()
 
+
+if MODE == "console":
+    check("the console", console, 1)
+    finish()
 
 check("connects", connect)
 check("statements are prepared", prepared)

@@ -10,7 +10,7 @@ import psycopg2.extras
 import psycopg2.pool
 from psycopg2 import errors
 
-from check import CLIENTS, HAS_SESSION, check, fails, finish
+from check import CLIENTS, HAS_SESSION, MODE, check, fails, finish
 
 connections = [None] * CLIENTS
 
@@ -157,9 +157,30 @@ def notifications(number):
     connection.close()
 
 
+def console(_):
+    connection = psycopg2.connect("")
+    connection.set_client_encoding("UTF8")
+    assert one(connection, "SELECT 1") == (1,)
+    assert one(connection, "SHOW VERSION")[0].startswith("PgBouncer")
+    assert one(connection, "SELECT version()")[0].startswith("PostgreSQL")
+    fails(psycopg2.Error, lambda: one(connection, "SELECT * FROM x"))
+    connection.rollback()
+    connection.set_session(readonly=True, isolation_level="SERIALIZABLE")
+    with connection:
+        assert one(connection, "SHOW POOLS")
+    connection.autocommit = True
+    assert one(connection, "SHOW POOLS")
+    connection.reset()
+    connection.close()
+
+
 def closes(number):
     connections[number].close()
 
+
+if MODE == "console":
+    check("the console", console, 1)
+    finish()
 
 check("connects, and changes its encoding", connect)
 check("startup parameters stay the client's own", settings)

@@ -16,7 +16,7 @@ try:
 except ImportError:
     psycopg_pool = None
 
-from check import HAS_SESSION, HEALS, CLIENTS, check, fails, finish
+from check import HAS_SESSION, HEALS, CLIENTS, MODE, check, fails, finish
 
 connections = [None] * CLIENTS
 
@@ -281,9 +281,34 @@ def notifications(number):
         connection.execute("SELECT a FROM own")
 
 
+def console(_):
+    """It sends BEGIN before the first command, and COMMIT behind the block."""
+    with psycopg.connect("") as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert connection.execute("SHOW DATABASES").fetchall()
+        assert connection.execute("SELECT version()").fetchone()[0].startswith("PostgreSQL")
+        fails(errors.ProtocolViolation, lambda: connection.execute("SELECT * FROM x"))
+        for _ in range(8):  # prepared after five
+            assert connection.execute("SHOW VERSION", binary=True).fetchone()
+        connection.rollback()
+        with connection.transaction():
+            assert connection.execute("SHOW POOLS").fetchall()
+    if psycopg_pool:
+        check = getattr(psycopg_pool.ConnectionPool, "check_connection", None)
+        options = {"check": check} if check else {}
+        with psycopg_pool.ConnectionPool("", min_size=1, **options) as pool:
+            for _ in range(3):
+                with pool.connection() as connection:
+                    assert connection.execute("SHOW POOLS").fetchall()
+
+
 def closes(number):
     connections[number].close()
 
+
+if MODE == "console":
+    check("the console", console, 1)
+    finish()
 
 check("connects", connect)
 check("startup parameters stay the client's own", settings)

@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session, declarative_base, relationship
 
-from check import CLIENTS, HAS_SESSION, check, check_async, fails, finish
+from check import CLIENTS, HAS_SESSION, MODE, check, check_async, fails, finish
 
 DRIVER = sys.argv[1]
 Base = declarative_base()
@@ -178,6 +178,21 @@ async def main_async():
     await check_async("closes", end)
 
 
+def console(_):
+    """Where the driver looks up hstore in the catalog, it is told not to."""
+    options = {"use_native_hstore": False} if DRIVER.startswith("psycopg") else {}
+    engine = sqlalchemy.create_engine(url(), pool_pre_ping=True, **options)
+    for _ in range(3):
+        with engine.connect() as connection:
+            assert connection.execute(text("SHOW POOLS")).fetchall()
+            fails(DBAPIError, lambda: connection.execute(text("SELECT * FROM x")))
+            assert connection.execute(text("SELECT 1")).scalar() == 1
+    engine.dispose()
+
+
+if MODE == "console":
+    check("the console", console, 1)
+    finish()
 if DRIVER == "asyncpg":
     asyncio.run(main_async())
 else:

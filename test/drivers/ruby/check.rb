@@ -3,6 +3,7 @@
 
 CLIENTS = 6
 HAS_SESSION = ENV["DRIVER_MODE"] != "transaction"
+IS_CONSOLE = ENV["DRIVER_MODE"] == "console"
 RESULTS = []
 $stdout.sync = true
 

@@ -5,6 +5,21 @@ require_relative "check"
 
 CONNECTIONS = Array.new(CLIENTS)
 
+if IS_CONSOLE
+  check("the console", 1) do
+    connection = PG.connect(application_name: "tool")
+    same connection.exec_params("SELECT 1", []).getvalue(0, 0), "1"
+    same connection.exec("SELECT current_user").getvalue(0, 0), "admin"
+    connection.transaction { |inside| raise "no pools" if inside.exec("SHOW POOLS").ntuples == 0 }
+    fails(PG::Error) { connection.exec("SELECT * FROM x") }
+    same connection.transaction_status, PG::PQTRANS_IDLE
+    connection.prepare("config", "SHOW CONFIG")
+    raise "no rows" if connection.exec_prepared("config").ntuples < 50
+    connection.close
+  end
+  finish
+end
+
 check("connects") do |number|
   connection = CONNECTIONS[number] = PG.connect(application_name: "ruby #{number}")
   same connection.exec("SHOW application_name").getvalue(0, 0), "ruby #{number}"

@@ -21,6 +21,9 @@ var HasSession = os.Getenv("DRIVER_MODE") != "transaction"
 // Heals is true where the pooler replays a batch that failed because a table has changed.
 var Heals = os.Getenv("DRIVER_MODE") == "transaction"
 
+// IsConsole is true where the database is the console.
+var IsConsole = os.Getenv("DRIVER_MODE") == "console"
+
 var results []bool
 
 type wrong struct{ words string }

@@ -313,8 +313,40 @@ func notifications(number int) {
 	Good(client.Close(background))
 }
 
+func console(int) {
+	for _, options := range []string{"target_session_attrs=read-write", "target_session_attrs=primary"} {
+		client := connected(options)
+		Good(client.Ping(background))
+		That(one[int](client, "SELECT 1") == 1, "not 1")
+		That(one[string](client, "SELECT current_database()") == "pgbouncer", "another database")
+		That(!one[bool](client, "SELECT pg_is_in_recovery()"), "in recovery")
+		transaction, err := client.BeginTx(background, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+		Good(err)
+		rows, err := transaction.Query(background, "SHOW POOLS")
+		Good(err)
+		for rows.Next() {
+		}
+		Good(rows.Err())
+		Good(transaction.Commit(background))
+		_, err = client.Exec(background, "SELECT * FROM x")
+		HasCode(err, "08P01")
+		_, err = client.Exec(background, "SHOW STATE", pgx.QueryExecModeSimpleProtocol)
+		Good(err)
+		Good(client.DeallocateAll(background))
+		Good(client.Close(background))
+	}
+	pool, err := pgxpool.New(background, "")
+	Good(err)
+	That(one[string](pool, "SHOW VERSION") != "", "no version")
+	pool.Close()
+}
+
 func main() {
 	os.Unsetenv("PGSERVICE")
+	if IsConsole {
+		RunFor(1, "the console", console)
+		Finish()
+	}
 	Run("connects", connect)
 	Run("startup parameters stay the client's own", settings)
 	Run("statements are prepared and cached", prepared)

@@ -196,7 +196,25 @@ func notifications(number int) {
 	Good(listener.Close())
 }
 
+func console(int) {
+	database := opened("")
+	Good(database.Ping())
+	That(one[int](database, "SELECT 1") == 1, "not 1")
+	transaction, err := database.BeginTx(background, &sql.TxOptions{ReadOnly: true})
+	Good(err)
+	That(one[string](transaction, "SHOW VERSION") != "", "no version")
+	Good(transaction.Commit())
+	_, err = database.Exec("SELECT * FROM x")
+	HasCode(err, "08P01")
+	Good(database.Ping())
+	Good(database.Close())
+}
+
 func main() {
+	if IsConsole {
+		RunFor(1, "the console", console)
+		Finish()
+	}
 	Run("connects", connect)
 	Run("startup parameters stay the client's own", settings)
 	Run("the unnamed statement, Parse and Bind apart", unnamed)

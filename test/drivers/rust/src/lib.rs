@@ -14,6 +14,11 @@ pub fn has_session() -> bool {
     variable("DRIVER_MODE") != "transaction"
 }
 
+/// Whether the database is the console.
+pub fn is_console() -> bool {
+    variable("DRIVER_MODE") == "console"
+}
+
 pub fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }

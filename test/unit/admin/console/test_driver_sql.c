@@ -76,12 +76,15 @@ static void test_parameters(void **state)
 		"SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", DRIVER_SET, "SET");
 	assert_tagged("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", DRIVER_SET, "SET");
 	assert_tagged("SET bytea_output TO DEFAULT", DRIVER_SET, "SET");
+	assert_tagged("SET SESSION AUTHORIZATION DEFAULT", DRIVER_SET, "SET");
+	assert_tagged("SET ROLE NONE", DRIVER_SET, "SET");
 	assert_tagged("RESET timezone", DRIVER_NOTHING, "RESET");
 	assert_tagged("RESET ALL", DRIVER_NOTHING, "RESET");
 	assert_unknown("SET pool_mode = 'session'");
 	assert_unknown("SET server_version = '15'");
 	assert_unknown("SET role = 'admin'");
 	assert_unknown("SET SESSION AUTHORIZATION admin");
+	assert_unknown("SET ROLE admin");
 	assert_unknown("SET TRANSACTION");
 	assert_unknown("SET datestyle =");
 	assert_unknown("SET datestyle 'ISO'");

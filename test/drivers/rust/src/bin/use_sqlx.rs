@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use drivers::{check, check_for, finish, has_session, same, variable, words, Outcome, CLIENTS};
+use drivers::{check, check_for, finish, has_session, is_console, same, variable, words, Outcome, CLIENTS};
 use futures_util::TryStreamExt;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, Executor, Row};
@@ -181,8 +181,25 @@ async fn notifications(pool: PgPool, number: usize) -> Outcome {
     same(listener.recv().await.map_err(words)?.payload(), "hello")
 }
 
+async fn console() -> Outcome {
+    let pool = PgPoolOptions::new().max_connections(2).connect_with(options()).await.map_err(words)?;
+    for _ in 0..3 {
+        let row = pool.fetch_one("SELECT 1").await.map_err(words)?;
+        same(row.get::<i32, _>(0), 1)?;
+        let mut transaction = pool.begin().await.map_err(words)?;
+        transaction.fetch_all("SHOW POOLS").await.map_err(words)?;
+        transaction.rollback().await.map_err(words)?;
+        has_code(pool.execute("SELECT * FROM x").await, "08P01")?;
+    }
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() {
+    if is_console() {
+        check_for(1, "the console", |_| console()).await;
+        finish()
+    }
     let mut pools = Vec::new();
     for _ in 0..CLIENTS {
         let pool = PgPoolOptions::new().max_connections(3);

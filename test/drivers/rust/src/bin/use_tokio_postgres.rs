@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drivers::{check, check_for, finish, has_session, same, variable, words, Outcome, CLIENTS};
+use drivers::{check, check_for, finish, has_session, is_console, same, variable, words, Outcome, CLIENTS};
 use futures_util::{future, pin_mut, SinkExt, StreamExt, TryStreamExt};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -227,8 +227,26 @@ async fn notifications(other: Arc<Client>, number: usize) -> Outcome {
     same(receiver.recv().await, Some("hello".to_string()))
 }
 
+async fn console() -> Outcome {
+    let mut client = connected(&config()).await?;
+    let row = client.query_one("SELECT 1", &[]).await.map_err(words)?;
+    same(row.get::<_, i32>(0), 1)?;
+    let transaction = client.transaction().await.map_err(words)?;
+    let rows = transaction.query("SHOW POOLS", &[]).await.map_err(words)?;
+    same(rows.is_empty(), false)?;
+    transaction.commit().await.map_err(words)?;
+    let failure = client.query("SELECT * FROM x", &[]).await.err();
+    same(failure.and_then(|error| error.code().cloned()), Some(SqlState::PROTOCOL_VIOLATION))?;
+    client.simple_query("").await.map_err(words)?;
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() {
+    if is_console() {
+        check_for(1, "the console", |_| console()).await;
+        finish()
+    }
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
         clients.push(Arc::new(connected(&config()).await.unwrap()));
