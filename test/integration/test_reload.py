@@ -337,7 +337,7 @@ BROKEN = {
     "unknown key": "no_such_setting = 1",
     "boolean word": "log_stats = yes",
     "no equals": "default_pool_size",
-    "trailing comment": "pool_mode = session ; why not",
+    "only a comment": "pool_mode = ; why not",
     "unknown section": "[surprise]",
     "blanks in a section": "[ users ]",
     "section not closed": "[users",
