@@ -47,9 +47,9 @@ def receive(client, sql, seconds):
     """Bytes a second of the answer to this query, which does not end in that time."""
     client.send(wire.query(sql))
     sock = client.socket
-    sock.settimeout(seconds)
     room = bytearray(1 << 18)
     sock.recv_into(room)
+    sock.settimeout(seconds)
     began = time.monotonic()
     got = 0
     while (now := time.monotonic()) < began + seconds:

@@ -340,12 +340,28 @@ static uint8_t *bring_held(struct link *link)
 	return start;
 }
 
-/* After a receive: is more data likely, and may it be received in this event? */
-static bool may_go_on(const struct link *link, ssize_t got, int *rounds)
+/* A receive of fewer bytes has emptied the socket, whatever the size of its buffer. */
+enum { FULL_RECEIVE_LEAST = 2048 };
+
+/*
+ * As may_go_on(), for a long receive: it was full if it has filled our buffer or the kernel's.
+ * The latter fills again while it is emptied, if the peer has more.
+ */
+__attribute__((noinline)) static bool goes_on(const struct link *link, ssize_t got, int *rounds)
 {
-	/* A short receive has emptied the socket. */
-	return got == LOOP_RECEIVE_SIZE && --*rounds != 0 && stream_is_open(&link->stream) &&
+	const struct settings *settings = link_registry(link)->process->settings;
+
+	if (got < LOOP_RECEIVE_SIZE &&
+		(settings->tcp_socket_buffer <= 0 || got < settings->tcp_socket_buffer))
+		return false;
+	return ++*rounds != settings->sbuf_loopcnt && stream_is_open(&link->stream) &&
 		!link->stream.paused;
+}
+
+/* After a receive: is more data likely, and may it be received in this event? */
+static inline bool may_go_on(const struct link *link, ssize_t got, int *rounds)
+{
+	return got >= FULL_RECEIVE_LEAST && goes_on(link, got, rounds);
 }
 
 /*
@@ -508,7 +524,7 @@ static bool holds_much(const struct link *link)
 void relay_client_readable(struct client_link *client)
 {
 	struct link *link = &client->link;
-	int rounds = link_registry(link)->process->settings->sbuf_loopcnt;
+	int rounds = 0;
 	ssize_t got;
 
 	do {
@@ -625,7 +641,7 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 void relay_server_readable(struct server_link *server)
 {
 	struct link *link = &server->link;
-	int rounds = link_registry(link)->process->settings->sbuf_loopcnt;
+	int rounds = 0;
 	ssize_t got;
 
 	do {

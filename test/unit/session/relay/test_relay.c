@@ -337,6 +337,35 @@ static void test_sbuf_loopcnt_limits_receives_per_event(void **state)
 }
 
 /*
+ * A receive that has emptied a small buffer of the kernel is followed by another one: the peer's
+ * kernel may have filled it again. Here that one finds the end of the connection.
+ */
+static void test_receive_that_fills_the_socket_buffer_is_repeated(void **state)
+{
+	static const struct {
+		const char *buffer;
+		bool is_repeated;
+	} cases[] = {{"0", false}, {"6000", false}, {"4096", true}, {"1", true}};
+	struct buffer message = large_message(PQ_QUERY, 5000);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct endpoint *other = fake_client(pool);
+
+		fake_set("tcp_socket_buffer", cases[i].buffer);
+		scripted_feed(other->script, message.data, message.length);
+		scripted_end(other->script);
+		assert_true(scripted_run(other->script));
+		assert_int_equal(is_closed(other), cases[i].is_repeated);
+		scripted_run_all(other->script);
+		assert_closed(other);
+		if (is_closed(server) || server->link->state != SERVER_IDLE)
+			server = fake_server(pool);
+	}
+	buffer_free(&message);
+}
+
+/*
  * The server rejects a large message before its end. The rest of the message is still
  * forwarded.
  */
@@ -959,6 +988,7 @@ int main(void)
 		TEST(longer_message_takes_a_server_after_pkt_buf_bytes),
 		TEST(large_messages_are_forwarded_without_being_gathered),
 		TEST(sbuf_loopcnt_limits_receives_per_event),
+		TEST(receive_that_fills_the_socket_buffer_is_repeated),
 		TEST(server_stays_paired_until_the_rejected_message_ends),
 		TEST(slow_client_pauses_its_server),
 		TEST(server_is_not_read_while_its_client_is_slow),
