@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/log.h"
 
 enum pool_mode {
@@ -84,6 +85,7 @@ enum wait_action {
 #define SETTING_TYPE_STARTUP_POLICY enum startup_policy
 #define SETTING_TYPE_LOG_FORMAT enum log_format
 #define SETTING_TYPE_WAIT_ACTION enum wait_action
+#define SETTING_TYPE_COMPAT_VERSION enum compat_version
 
 struct settings {
 #define SETTING(name, KIND, DEFAULT, RANGE, WHEN, GROUP, DOC) SETTING_TYPE_##KIND name;

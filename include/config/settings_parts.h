@@ -65,5 +65,6 @@ extern const struct setting_kind setting_kind_TLS_NEGOTIATION;
 extern const struct setting_kind setting_kind_STARTUP_POLICY;
 extern const struct setting_kind setting_kind_LOG_FORMAT;
 extern const struct setting_kind setting_kind_WAIT_ACTION;
+extern const struct setting_kind setting_kind_COMPAT_VERSION;
 
 #endif

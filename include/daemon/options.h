@@ -20,7 +20,8 @@ enum { OPTIONS_PRESETS_MOST = 32 };
 /* Texts point into the arguments of the program. */
 struct options {
 	const char *program; /* name by which the program was called */
-	const char *config; /* the file; set for OPTIONS_RUN and OPTIONS_CHECK only */
+	/* The file; set for OPTIONS_RUN and OPTIONS_CHECK, and if it follows --version. */
+	const char *config;
 	const char *user; /* system user to become; NULL: the setting user */
 	int verbose; /* number of -v */
 	const char *presets[OPTIONS_PRESETS_MOST + 1]; /* `NAME=VALUE`; ends with NULL */

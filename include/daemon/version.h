@@ -7,8 +7,10 @@
 #ifndef PGUSHER_DAEMON_VERSION_H
 #define PGUSHER_DAEMON_VERSION_H
 
-/* `PgBouncer X.Y.Z (pgusher X.Y.Z)`. */
-extern const char version_text[];
+#include "base/compat.h"
+
+/* Returns `PgBouncer X.Y.Z (pgusher X.Y.Z)` for this version of PgBouncer. Static. */
+const char *version_text(enum compat_version version);
 
 /* The library that looks up host names: `c-ares N`. Static, overwritten by the next call. */
 const char *version_of_adns(void);
@@ -17,6 +19,6 @@ const char *version_of_adns(void);
 const char *version_of_tls(void);
 
 /* Print the text of --version to stdout. */
-void version_print(void);
+void version_print(enum compat_version version);
 
 #endif

@@ -74,7 +74,7 @@ struct process {
 	struct console_wait_list console_waits;
 	unsigned show_streams; /* answers of SHOW in progress: see admin/show/show_stream */
 	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
-	const char *version; /* `PgBouncer 1.25.2 (pgusher X.Y.Z)` */
+	const char *version; /* `PgBouncer 1.26.1 (pgusher X.Y.Z)`; see compat_version */
 };
 
 /*

@@ -69,6 +69,12 @@ static const struct setting_word wait_action_words[] = {
 	{NULL, 0, false},
 };
 
+#define COMPAT_WORD(name, text) {text, name, false},
+static const struct setting_word compat_version_words[] = {
+	COMPAT_VERSIONS_OF(COMPAT_WORD){NULL, 0, false},
+};
+#undef COMPAT_WORD
+
 const struct setting_word *setting_find_word(const struct setting_word *words, const char *text)
 {
 	for (; words->text; words++) {
@@ -411,6 +417,7 @@ KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
 KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
 KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);
 KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
+KIND(COMPAT_VERSION, .read = read_word, .words = compat_version_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);

@@ -53,7 +53,7 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	struct registry *registry = &daemon->registry;
 	struct process *process = &daemon->process;
 
-	process->version = version_text;
+	process->version = version_text(snapshot_settings(config)->compat_version);
 	process_init(process, &daemon->loop.random, config);
 	life_attach(registry);
 	console_actions_connect(daemon);
@@ -194,8 +194,8 @@ bool lifecycle_start(
 bool lifecycle_run(struct daemon *daemon)
 {
 	log_write(LEVEL_LOG, "process up: %s, libevent %s (%s), adns: %s, tls: %s",
-		version_text, event_get_version(), event_base_get_method(daemon->loop.base),
-		version_of_adns(), version_of_tls());
+		daemon->process.version, event_get_version(),
+		event_base_get_method(daemon->loop.base), version_of_adns(), version_of_tls());
 	systemd_ready();
 	loop_run(&daemon->loop);
 	return !daemon->failed;

@@ -199,6 +199,26 @@ static bool run(const struct options *options)
 	return started;
 }
 
+/*
+ * Returns the compat_version of the configuration file, if the command line has one; the default
+ * if the file has mistakes: --version always answers.
+ */
+static enum compat_version version_asked(const struct options *options)
+{
+	const struct presets presets = {options->verbose, options->presets};
+	enum compat_version version = COMPAT_1_26_1;
+	struct problems problems = {0};
+	struct snapshot *config = NULL;
+
+	if (options->config)
+		config = snapshot_start(options->config, &presets, &problems);
+	if (config)
+		version = snapshot_settings(config)->compat_version;
+	snapshot_unref(config);
+	problems_free(&problems);
+	return version;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -212,7 +232,7 @@ int main(int argc, char **argv)
 	case OPTIONS_CHECK:
 		return check_configuration(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_VERSION:
-		version_print();
+		version_print(version_asked(&options));
 		return EXIT_SUCCESS;
 	case OPTIONS_HELP:
 		options_print_help(&options);

@@ -85,6 +85,8 @@ enum options_action options_read(int argc, char **argv, struct options *out)
 	*out = (struct options){.program = argv[0] ? argv[0] : "pgusher"};
 	optind = 0; /* restart getopt_long(), including its GNU permutation of arguments */
 	action = read_letters(argc, argv, out);
+	if (action == OPTIONS_VERSION && optind < argc && argv[optind][0] != '-')
+		out->config = argv[optind];
 	if (action != OPTIONS_RUN && action != OPTIONS_CHECK)
 		return action;
 	if (optind + 1 != argc) {
@@ -107,6 +109,6 @@ void options_print_help(const struct options *options)
 	       "  -v, --verbose        log more; twice: much more\n"
 	       "      --preset=NAME=VALUE  the value of a setting that the file does not name\n"
 	       "      --check          print the problems of the configuration, and exit\n"
-	       "  -V, --version        show versions, and exit\n"
+	       "  -V, --version        show versions, and exit; CONFIG_FILE is optional\n"
 	       "  -h, --help           show this help, and exit\n");
 }

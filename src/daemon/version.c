@@ -6,10 +6,16 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 
-#include "base/compat.h"
 #include "daemon/systemd.h"
 
-const char version_text[] = "PgBouncer " COMPAT_VERSION " (pgusher " PACKAGE_VERSION ")";
+const char *version_text(enum compat_version version)
+{
+#define TEXT(name, text) [name] = "PgBouncer " text " (pgusher " PACKAGE_VERSION ")",
+	static const char *const texts[COMPAT_VERSIONS] = {COMPAT_VERSIONS_OF(TEXT)};
+#undef TEXT
+
+	return texts[version];
+}
 
 const char *version_of_adns(void)
 {
@@ -24,9 +30,9 @@ const char *version_of_tls(void)
 	return OpenSSL_version(OPENSSL_VERSION);
 }
 
-void version_print(void)
+void version_print(enum compat_version version)
 {
-	printf("%s\n", version_text);
+	printf("%s\n", version_text(version));
 	printf("libevent %s\n", event_get_version());
 	printf("adns: %s\n", version_of_adns());
 	printf("tls: %s\n", version_of_tls());

@@ -43,6 +43,7 @@ SETTINGS = {
     "client_tls_key_file": ("", True),
     "client_tls_protocols": ("secure", True),
     "client_tls_sslmode": ("disable", True),
+    "compat_version": ("1.26.1", False),
     "conffile": (None, True),
     "default_pool_size": ("20", True),
     "disable_pqexec": ("0", False),
@@ -138,7 +139,7 @@ def error_of(client, sql):
 
 def test_show_version_is_the_first_line_of_the_program(pooler):
     (row,) = pooler.show("VERSION")
-    assert re.fullmatch(r"PgBouncer 1\.25\.2 \(pgusher \d+\.\d+\.\d+\)", row["version"])
+    assert re.fullmatch(r"PgBouncer 1\.26\.1 \(pgusher \d+\.\d+\.\d+\)", row["version"])
     out = pooler.path("version")
     with open(out, "wb") as file:
         pooler_code = run_for_output(pooler, "--version", file)
@@ -435,6 +436,7 @@ def test_show_totals_has_its_rows_in_order(pooler):
     names = (
         "server_assignment_count xact_count query_count client_bytes server_bytes xact_time"
         " query_time wait_time ps_client_parse_count ps_server_parse_count ps_bind_count"
+        " client_login_count"
     ).split()
     rows = pooler.show("TOTALS")
     assert [row["name"] for row in rows] == [
@@ -568,7 +570,7 @@ def test_averages_follow_the_period(new_pooler):
     line = pooler.wait_log(r" LOG stats: [1-9]")[-1]
     assert re.search(
         r"stats: \d+ xacts/s, \d+ queries/s, \d+ client parses/s, \d+ server parses/s,"
-        r" \d+ binds/s, in \d+ B/s, out \d+ B/s, xact \d+ us, query \d+ us, wait \d+ us$",
+        r" \d+ binds/s, \d+ client logins/s, in \d+ B/s, out \d+ B/s, xact \d+ us, query \d+ us, wait \d+ us$",
         line,
     )
 
@@ -582,7 +584,7 @@ def test_welcome_of_the_console(pooler):
     pairs = [wire.read_pairs(m.body)[0] for m in client.welcome if m.type == "S"]
     assert re.fullmatch("RS+KZ", kinds)
     assert pairs[0][0] == "server_version"
-    assert re.fullmatch(r"1\.25\.2/bouncer", pairs[0][1])
+    assert re.fullmatch(r"1\.26\.1/bouncer", pairs[0][1])
     assert pairs[1:7] == [
         ("client_encoding", "UTF8"),
         ("server_encoding", "UTF8"),

@@ -52,7 +52,7 @@ def test_statements_and_portals_have_names(pooler):
     assert texts(result)[:3] == ["active", "paused", "suspended"]
     # Statements remain, portals end at Sync.
     result = exchange(client, wire.bind((), "v"), wire.execute())
-    assert result.types == "2DCZ" and texts(result)[0].startswith("PgBouncer 1.25.2")
+    assert result.types == "2DCZ" and texts(result)[0].startswith("PgBouncer 1.26.1")
     result = exchange(client, wire.execute("one"))
     assert result.error.is_("ERROR", "34000", 'portal "one" does not exist')
 

@@ -120,17 +120,21 @@ TOPICS = {
         (NUMERIC, "total_server_assignment_count total_xact_count total_query_count"),
         (NUMERIC, "total_received total_sent total_xact_time total_query_time total_wait_time"),
         (NUMERIC, "total_client_parse_count total_server_parse_count total_bind_count"),
+        (NUMERIC, "total_client_login_count"),
         (NUMERIC, "avg_server_assignment_count avg_xact_count avg_query_count avg_recv"),
         (NUMERIC, "avg_sent avg_xact_time avg_query_time avg_wait_time"),
         (NUMERIC, "avg_client_parse_count avg_server_parse_count avg_bind_count"),
+        (NUMERIC, "avg_client_login_count"),
     ),
     "STATS_AVERAGES": columns(
         (TEXT, "database"),
         (NUMERIC, COUNTERS + "avg_client_parse_count avg_server_parse_count avg_bind_count"),
+        (NUMERIC, "avg_client_login_count"),
     ),
     "STATS_TOTALS": columns(
         (TEXT, "database"),
         (NUMERIC, COUNTERS + "client_parse_count server_parse_count bind_count"),
+        (NUMERIC, "client_login_count"),
     ),
     "TOTALS": columns((TEXT, "name"), (NUMERIC, "value")),
     "USERS": columns(
@@ -297,6 +301,7 @@ def test_row_orders(busy):
     names = (
         "server_assignment_count xact_count query_count client_bytes server_bytes xact_time"
         " query_time wait_time ps_client_parse_count ps_server_parse_count ps_bind_count"
+        " client_login_count"
     ).split()
     assert [row["name"] for row in busy.show("TOTALS")] == [
         prefix + name for prefix in ("total_", "avg_") for name in names
@@ -606,7 +611,7 @@ def test_psql_with_completion_and_catalog_commands(pooler):
         for typed in (b"SELECT * FROM po\t\t", b"SHOW t\t\t", b"SET tim\t\t"):
             os.write(terminal, typed + b"\x15")
         os.write(terminal, b"\nSHOW VERSION;\n")
-        expect(b"PgBouncer 1.25.2")
+        expect(b"PgBouncer 1.26.1")
         os.write(terminal, b"\\q\n")
     finally:
         with contextlib.suppress(OSError):

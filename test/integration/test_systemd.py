@@ -129,7 +129,8 @@ def test_the_status_is_the_line_of_the_stats(new_pooler, manager):
     number = r"\d+"
     assert re.fullmatch(
         f"STATUS=stats: {number} xacts/s, {number} queries/s, {number} client parses/s, "
-        f"{number} server parses/s, {number} binds/s, in {number} B/s, out {number} B/s, "
+        f"{number} server parses/s, {number} binds/s, {number} client logins/s, "
+        f"in {number} B/s, out {number} B/s, "
         f"xact {number} μs, query {number} μs, wait {number} μs", text)
 
 

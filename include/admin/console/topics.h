@@ -8,8 +8,11 @@
 
 #include "admin/show/topic.h"
 
-/* The topic of that name, in any case, parameters of drivers included; NULL: there is none. */
-const struct topic *topics_find(const char *name);
+/*
+ * The topic of that name, in any case, as this version of PgBouncer has it; parameters of
+ * drivers included; NULL: there is none.
+ */
+const struct topic *topics_find(const char *name, enum compat_version version);
 
 /*
  * Append the lines of SHOW HELP that name the topics, each preceded by a newline and a tab:

@@ -58,18 +58,29 @@ struct topic {
 	void (*fill)(struct result *result, const struct show_request *request);
 	enum right right;
 	const struct topic_walk *walk; /* instead of `fill` */
+	/* The topic as PgBouncer 1.25.2 has it; NULL: as this one. */
+	const struct topic *in_1_25;
 };
 
 /* A topic with an array of columns. */
 #define TOPIC(name, columns, fill)                                                             \
 	{                                                                                      \
-		name, columns, sizeof(columns) / sizeof((columns)[0]), fill, RIGHT_STATS, NULL \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), fill, RIGHT_STATS,      \
+			NULL, NULL                                                             \
 	}
 
 /* The same for a topic with many rows. */
 #define WALKED_TOPIC(name, columns, walk)                                                      \
 	{                                                                                      \
-		name, columns, sizeof(columns) / sizeof((columns)[0]), NULL, RIGHT_STATS, walk \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), NULL, RIGHT_STATS,      \
+			walk, NULL                                                             \
+	}
+
+/* The same for a topic that has other columns in PgBouncer 1.25.2. */
+#define WALKED_TOPIC_CHANGED(name, columns, walk, older)                                       \
+	{                                                                                      \
+		name, columns, sizeof(columns) / sizeof((columns)[0]), NULL, RIGHT_STATS,      \
+			walk, older                                                            \
 	}
 
 /* One variable for each row of topics.def, defined in a file show_*.c. */

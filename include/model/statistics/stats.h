@@ -24,6 +24,7 @@ struct totals {
 	uint64_t client_parses;
 	uint64_t server_parses;
 	uint64_t binds;
+	uint64_t client_logins; /* successful ones */
 };
 
 /* The current totals and two snapshots of them, a stats period apart. */

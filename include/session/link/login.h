@@ -100,6 +100,7 @@ struct login {
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	struct external_auth *external_auth; /* its request to an external method; NULL: none */
 	struct derivation *derivation; /* of this client's password only; NULL: none */
+	bool counted; /* as a successful login, in the totals of its pool */
 	bool checked; /* the client's parameters are correct: see lookup/startup_check */
 	bool expired; /* the password was right, but has expired */
 	bool answered_first; /* the client-first-message of SCRAM was handled */

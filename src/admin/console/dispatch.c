@@ -89,7 +89,8 @@ static bool find_request(
 		return false;
 	if (request->command->argument != ARGUMENT_TOPIC)
 		return true;
-	call->topic = topics_find(request->words.argument);
+	call->topic = topics_find(
+		request->words.argument, call->registry->process->settings->compat_version);
 	return call->topic;
 }
 

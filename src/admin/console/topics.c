@@ -20,11 +20,14 @@ static const struct {
 
 enum { TOPICS = sizeof(topics) / sizeof(topics[0]) };
 
-const struct topic *topics_find(const char *name)
+const struct topic *topics_find(const char *name, enum compat_version version)
 {
 	for (unsigned i = 0; i < TOPICS; i++) {
-		if (strcasecmp(topics[i].topic->name, name) == 0)
-			return topics[i].topic;
+		const struct topic *topic = topics[i].topic;
+
+		if (strcasecmp(topic->name, name) == 0)
+			return version == COMPAT_1_25_2 && topic->in_1_25 ? topic->in_1_25
+									  : topic;
 	}
 	return show_fakes_find(name);
 }

@@ -13,7 +13,6 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "admin/metrics/metrics.h"
-#include "base/compat.h"
 #include "net/dns_zones.h"
 #include "net/tls_context.h"
 
@@ -90,10 +89,10 @@ const struct metric_source metric_version = {
 static void collect_build(struct metric_samples *samples, const struct metric_context *context,
 	const void *detail)
 {
-	(void)context;
 	(void)detail;
 	metric_samples_label(samples, "version", PACKAGE_VERSION);
-	metric_samples_label(samples, "compat", COMPAT_VERSION);
+	metric_samples_label(samples, "compat",
+		compat_text(context->registry->process->settings->compat_version));
 	metric_samples_label(samples, "libevent", event_get_version());
 	metric_samples_label(samples, "openssl", OpenSSL_version(OPENSSL_VERSION_STRING));
 	metric_samples_label(samples, "cares", ares_version(NULL));

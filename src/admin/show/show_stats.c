@@ -10,7 +10,7 @@
  * an average of SHOW STATS, in STATS_TOTALS, in STATS_AVERAGES and, behind a prefix, in TOTALS.
  * The names are PgBouncer's.
  */
-#define COUNTERS_OF(ROW)                                                                       \
+#define COUNTERS_OF_1_25(ROW)                                                                  \
 	ROW(assignments, "total_server_assignment_count", "avg_server_assignment_count",       \
 		"server_assignment_count", "server_assignment_count",                          \
 		"server_assignment_count")                                                     \
@@ -34,6 +34,12 @@
 	ROW(binds, "total_bind_count", "avg_bind_count", "bind_count", "avg_bind_count",       \
 		"ps_bind_count")
 
+/* PgBouncer 1.26 has one more, the last. */
+#define COUNTERS_OF(ROW)                                                                       \
+	COUNTERS_OF_1_25(ROW)                                                                  \
+	ROW(client_logins, "total_client_login_count", "avg_client_login_count",               \
+		"client_login_count", "avg_client_login_count", "client_login_count")
+
 #define COUNTER(field, total, average, in_totals, in_averages, name)                           \
 	{offsetof(struct totals, field), name},
 
@@ -44,14 +50,20 @@ static const struct {
 
 enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
 
+static unsigned shown_counters(const struct registry *registry)
+{
+	return compat_counts_logins(registry->process->settings->compat_version) ? COUNTERS
+										 : COUNTERS - 1;
+}
+
 static uint64_t counter(const struct totals *totals, unsigned i)
 {
 	return *(const uint64_t *)((const char *)totals + counters[i].offset);
 }
 
-static void add_counters(struct result *result, const struct totals *totals)
+static void add_counters(struct result *result, const struct totals *totals, unsigned shown)
 {
-	for (unsigned i = 0; i < COUNTERS; i++)
+	for (unsigned i = 0; i < shown; i++)
 		result_count(result, counter(totals, i));
 }
 
@@ -109,6 +121,7 @@ static void add_row(struct show_stream *show, void *object, unsigned kind, bool 
 	const struct pool *pool = object;
 	const struct database *database = kind == KIND_POOL ? pool->database : object;
 	struct sum *sum = sum_of(show, database);
+	const unsigned shown = shown_counters(show->registry);
 	struct result *result = &show->result;
 	struct totals average;
 
@@ -120,9 +133,9 @@ static void add_row(struct show_stream *show, void *object, unsigned kind, bool 
 	result_begin_row(result);
 	result_text(result, database->name);
 	if (with_totals)
-		add_counters(result, &sum->stats.current);
+		add_counters(result, &sum->stats.current, shown);
 	if (with_averages)
-		add_counters(result, &average);
+		add_counters(result, &average, shown);
 	result_end_row(result);
 }
 
@@ -133,6 +146,8 @@ static void add_row(struct show_stream *show, void *object, unsigned kind, bool 
 
 static const struct column stats_columns[] = {
 	{"database", COLUMN_TEXT}, COUNTERS_OF(TOTAL) COUNTERS_OF(AVERAGE)};
+static const struct column stats_columns_1_25[] = {
+	{"database", COLUMN_TEXT}, COUNTERS_OF_1_25(TOTAL) COUNTERS_OF_1_25(AVERAGE)};
 
 static void add_rows_of_stats(struct show_stream *show, void *object, unsigned kind)
 {
@@ -143,7 +158,10 @@ static const struct topic_walk walk_stats = {.list = list_databases,
 	.add_rows = add_rows_of_stats,
 	.state_size = sizeof(struct sum)};
 
-const struct topic show_stats = WALKED_TOPIC("STATS", stats_columns, &walk_stats);
+static const struct topic stats_1_25 = WALKED_TOPIC("STATS", stats_columns_1_25, &walk_stats);
+
+const struct topic show_stats =
+	WALKED_TOPIC_CHANGED("STATS", stats_columns, &walk_stats, &stats_1_25);
 
 /* --- STATS_TOTALS ------------------------------------------------------------------------- */
 
@@ -152,6 +170,8 @@ const struct topic show_stats = WALKED_TOPIC("STATS", stats_columns, &walk_stats
 
 static const struct column totals_columns[] = {
 	{"database", COLUMN_TEXT}, COUNTERS_OF(IN_TOTALS)};
+static const struct column totals_columns_1_25[] = {
+	{"database", COLUMN_TEXT}, COUNTERS_OF_1_25(IN_TOTALS)};
 
 static void add_rows_of_stats_totals(struct show_stream *show, void *object, unsigned kind)
 {
@@ -162,8 +182,11 @@ static const struct topic_walk walk_stats_totals = {.list = list_databases,
 	.add_rows = add_rows_of_stats_totals,
 	.state_size = sizeof(struct sum)};
 
-const struct topic show_stats_totals =
-	WALKED_TOPIC("STATS_TOTALS", totals_columns, &walk_stats_totals);
+static const struct topic stats_totals_1_25 =
+	WALKED_TOPIC("STATS_TOTALS", totals_columns_1_25, &walk_stats_totals);
+
+const struct topic show_stats_totals = WALKED_TOPIC_CHANGED(
+	"STATS_TOTALS", totals_columns, &walk_stats_totals, &stats_totals_1_25);
 
 /* --- STATS_AVERAGES ----------------------------------------------------------------------- */
 
@@ -172,6 +195,8 @@ const struct topic show_stats_totals =
 
 static const struct column averages_columns[] = {
 	{"database", COLUMN_TEXT}, COUNTERS_OF(IN_AVERAGES)};
+static const struct column averages_columns_1_25[] = {
+	{"database", COLUMN_TEXT}, COUNTERS_OF_1_25(IN_AVERAGES)};
 
 static void add_rows_of_stats_averages(struct show_stream *show, void *object, unsigned kind)
 {
@@ -182,18 +207,22 @@ static const struct topic_walk walk_stats_averages = {.list = list_databases,
 	.add_rows = add_rows_of_stats_averages,
 	.state_size = sizeof(struct sum)};
 
-const struct topic show_stats_averages =
-	WALKED_TOPIC("STATS_AVERAGES", averages_columns, &walk_stats_averages);
+static const struct topic stats_averages_1_25 =
+	WALKED_TOPIC("STATS_AVERAGES", averages_columns_1_25, &walk_stats_averages);
+
+const struct topic show_stats_averages = WALKED_TOPIC_CHANGED(
+	"STATS_AVERAGES", averages_columns, &walk_stats_averages, &stats_averages_1_25);
 
 /* --- TOTALS ------------------------------------------------------------------------------- */
 
 static const struct column name_columns[] = {{"name", COLUMN_TEXT}, {"value", COLUMN_NUMERIC}};
 
-static void add_named(struct result *result, const char *prefix, const struct totals *totals)
+static void add_named(
+	struct result *result, const char *prefix, const struct totals *totals, unsigned shown)
 {
 	char name[64];
 
-	for (unsigned i = 0; i < COUNTERS; i++) {
+	for (unsigned i = 0; i < shown; i++) {
 		snprintf(name, sizeof(name), "%s%s", prefix, counters[i].name);
 		result_begin_row(result);
 		result_text(result, name);
@@ -212,8 +241,8 @@ static void fill_totals(struct result *result, const struct show_request *reques
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		stats_add(&sum, &pool->stats);
 	average = averages(registry, &sum);
-	add_named(result, "total_", &sum.current);
-	add_named(result, "avg_", &average);
+	add_named(result, "total_", &sum.current, shown_counters(registry));
+	add_named(result, "avg_", &average, shown_counters(registry));
 }
 
 const struct topic show_totals = TOPIC("TOTALS", name_columns, fill_totals);

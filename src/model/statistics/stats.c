@@ -14,6 +14,7 @@ void totals_add(struct totals *a, const struct totals *b)
 	a->client_parses += b->client_parses;
 	a->server_parses += b->server_parses;
 	a->binds += b->binds;
+	a->client_logins += b->client_logins;
 }
 
 void stats_add(struct stats *a, const struct stats *b)
@@ -63,6 +64,7 @@ struct totals stats_average(const struct totals *now, const struct totals *then,
 	out.client_parses = per_second(now->client_parses, then->client_parses, span);
 	out.server_parses = per_second(now->server_parses, then->server_parses, span);
 	out.binds = per_second(now->binds, then->binds, span);
+	out.client_logins = per_second(now->client_logins, then->client_logins, span);
 	out.transaction_time = per_thing(now->transaction_time, then->transaction_time,
 		now->transactions, then->transactions);
 	out.query_time =

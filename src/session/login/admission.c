@@ -17,6 +17,17 @@ static void log_failed(const struct client_link *client)
 			client->login->database_name, client->user->name);
 }
 
+/*
+ * Count the login in the totals of the client's pool, once: admission begins again after its
+ * startup parameters were checked.
+ */
+static void count_login(const struct client_link *client)
+{
+	if (!client->login->counted)
+		client->link.pool->stats.current.client_logins++;
+	client->login->counted = true;
+}
+
 void admission_to_console(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -30,6 +41,7 @@ void admission_to_console(struct client_link *client)
 		return;
 	}
 	client->link.pool = registry->console_pool;
+	count_login(client);
 	login_counts_passed(client);
 	login_end(client, CLIENT_AUTHENTICATING);
 	stream_set_handlers(&client->link.stream, &client_console_handlers);
@@ -78,5 +90,6 @@ void admission_begin(struct client_link *client)
 	 */
 	if (!client->database->config->user)
 		pool_set_credential(client->link.pool, client->login->credential);
+	count_login(client);
 	welcome_or_wait(client);
 }

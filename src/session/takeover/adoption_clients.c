@@ -111,6 +111,7 @@ static bool fill_client(
 		if (!client->login)
 			return false;
 		client->login->version = (uint32_t)record->protocol;
+		client->login->counted = true; /* by the old process */
 	} else if (!cancel_keys_keep(&registry->process->cancel_keys, client, record->key.at,
 			   record->key.length)) {
 		return false;

@@ -31,7 +31,7 @@ struct pool *adoption_facts_pool(
 /* The fields of all records but those of links. They point into the record. */
 struct facts {
 	const char *name, *user, *secret;
-	struct link_record_bytes client_key, welcome, head, stats, counts;
+	struct link_record_bytes client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
 		lifetime_age;
 };
@@ -79,6 +79,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_STATS:
 			out->stats = bytes;
+			break;
+		case INVENTORY_CLIENT_LOGINS:
+			out->logins = bytes;
 			break;
 		case INVENTORY_COUNTS:
 			out->counts = bytes;
@@ -173,6 +176,13 @@ static void adopt_credential(
 	credential_unref(credential);
 }
 
+static uint64_t read_number(struct reader *reader)
+{
+	const uint64_t high = reader_int32(reader);
+
+	return high << 32 | reader_int32(reader);
+}
+
 static void read_totals(struct reader *reader, struct totals *totals)
 {
 	uint64_t *const numbers[] = {&totals->assignments, &totals->transactions,
@@ -180,11 +190,8 @@ static void read_totals(struct reader *reader, struct totals *totals)
 		&totals->query_time, &totals->wait_time, &totals->client_parses,
 		&totals->server_parses, &totals->binds};
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const uint64_t high = reader_int32(reader);
-
-		*numbers[i] = high << 32 | reader_int32(reader);
-	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		*numbers[i] = read_number(reader);
 }
 
 static void adopt_stats(struct stats *stats, const struct link_record_bytes *bytes)
@@ -196,6 +203,20 @@ static void adopt_stats(struct stats *stats, const struct link_record_bytes *byt
 	read_totals(&reader, &adopted.current);
 	read_totals(&reader, &adopted.newer);
 	read_totals(&reader, &adopted.older);
+	if (reader_done(&reader))
+		stats_add(stats, &adopted);
+}
+
+/* An old process of an earlier version has not counted them. */
+static void adopt_logins(struct stats *stats, const struct link_record_bytes *bytes)
+{
+	struct stats adopted = {0};
+	struct reader reader;
+
+	reader_init(&reader, bytes->at, bytes->length);
+	adopted.current.client_logins = read_number(&reader);
+	adopted.newer.client_logins = read_number(&reader);
+	adopted.older.client_logins = read_number(&reader);
 	if (reader_done(&reader))
 		stats_add(stats, &adopted);
 }
@@ -223,6 +244,7 @@ static void adopt_pool(struct registry *registry, const struct facts *facts)
 	if (!pool)
 		return;
 	adopt_stats(&pool->stats, &facts->stats);
+	adopt_logins(&pool->stats, &facts->logins);
 	count_record_add_pool(pool, facts->counts.at, facts->counts.length);
 	pool->last_lifetime_close = adoption_facts_moment(registry, facts->lifetime_age);
 	if (facts->secret)

@@ -164,6 +164,11 @@ static void write_stats(struct buffer *out, const struct stats *stats)
 	write_totals(&numbers, &stats->newer);
 	write_totals(&numbers, &stats->older);
 	tagged_bytes(out, INVENTORY_STATS, numbers.data, numbers.length);
+	buffer_clear(&numbers);
+	writer_int64(&numbers, stats->current.client_logins);
+	writer_int64(&numbers, stats->newer.client_logins);
+	writer_int64(&numbers, stats->older.client_logins);
+	tagged_bytes(out, INVENTORY_CLIENT_LOGINS, numbers.data, numbers.length);
 	out->failed = out->failed || numbers.failed;
 	buffer_free(&numbers);
 }

@@ -63,6 +63,7 @@ static void test_line_has_the_averages_of_exactly_one_period(void **state)
 	assert_int_equal(fake_log_count("stats: "), 2);
 	assert_true(fake_logged(
 		"stats: 0 xacts/s, 0 queries/s, 0 client parses/s, 0 server parses/s, 0 binds/s, "
+		"0 client logins/s, "
 		"in 0 B/s, out 0 B/s, xact 0 us, query 0 us, wait 0 us"));
 }
 
@@ -77,7 +78,8 @@ static void test_rates_are_counts_divided_by_elapsed_time(void **state)
 	/* A period ends with the first upkeep after its last second: after a little over 100 s. */
 	pass(101);
 	assert_true(fake_logged("stats: 5 xacts/s, 9 queries/s, 0 client parses/s, "
-				"0 server parses/s, 0 binds/s, in 3 B/s, out 70"));
+				"0 server parses/s, 0 binds/s, 0 client logins/s, in 3 B/s, "
+				"out 70"));
 }
 
 static void test_without_log_stats_no_line_is_written(void **state)

@@ -115,7 +115,9 @@ static void test_help_and_version_need_no_file(void **state)
 
 	(void)state;
 	assert_int_equal(READ(&options, "-V"), OPTIONS_VERSION);
+	assert_null(options.config);
 	assert_int_equal(READ(&options, "--version", "a", "b"), OPTIONS_VERSION);
+	assert_string_equal(options.config, "a");
 	assert_int_equal(READ(&options, "-h"), OPTIONS_HELP);
 	assert_int_equal(READ(&options, "-d", "--help"), OPTIONS_HELP);
 }

@@ -84,7 +84,7 @@ static int start(void **state)
 	process = (struct process){
 		.console = console_hooks,
 		.actions = &actions,
-		.version = "PgBouncer 1.25.2 (pgusher 9.9.9)",
+		.version = "PgBouncer 1.26.1 (pgusher 9.9.9)",
 	};
 	assert_true(loop_init(&loop, &process.clock));
 	process_init(&process, &loop.random, config);
@@ -280,7 +280,7 @@ static void test_welcome_has_its_parameters_in_order(void **state)
 
 	(void)state;
 	assert_string_equal(new_types(console), "RSSSSSSSKZ");
-	assert_non_null(memmem(output, length, "server_version\0001.25.2/bouncer", 30));
+	assert_non_null(memmem(output, length, "server_version\0001.26.1/bouncer", 30));
 }
 
 static void test_commands_run_at_the_end_of_the_turn(void **state)

@@ -52,7 +52,7 @@ static void add_clients(void)
 static struct show_stream *ask(const char *name, const char *wanted)
 {
 	struct clause_fault fault;
-	const struct topic *topic = topics_find(name);
+	const struct topic *topic = topics_find(name, COMPAT_1_26_1);
 	const struct show_request request = {
 		.registry = &fake_registry,
 		.client = endpoint_client(console),

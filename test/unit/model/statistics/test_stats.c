@@ -21,6 +21,7 @@ static const struct totals some = {
 	.client_parses = 9,
 	.server_parses = 10,
 	.binds = 11,
+	.client_logins = 12,
 };
 
 static const struct totals none;
@@ -71,7 +72,8 @@ static void test_counts_are_averaged_per_second(void **state)
 		.sent = 5000,
 		.client_parses = 60,
 		.server_parses = 70,
-		.binds = 80};
+		.binds = 80,
+		.client_logins = 90};
 	const struct totals average = stats_average(&now, &none, 10 * USEC_PER_SEC);
 
 	(void)state;
@@ -83,6 +85,7 @@ static void test_counts_are_averaged_per_second(void **state)
 	assert_int_equal(average.client_parses, 6);
 	assert_int_equal(average.server_parses, 7);
 	assert_int_equal(average.binds, 8);
+	assert_int_equal(average.client_logins, 9);
 }
 
 static void test_times_are_averaged_per_event(void **state)
