@@ -18,7 +18,10 @@ struct followed {
 
 struct parameter_values {
 	const char *tracked[PARAMETERS_MAX]; /* by index of the table; NULL: unknown */
-	struct followed followed[PARAMETERS_FOLLOWED_MAX]; /* sorted by name, each once */
+	/*
+	 * Sorted by name, each once. There is room for the tracked ones, which may be moved here.
+	 */
+	struct followed followed[PARAMETERS_FOLLOWED_MAX + PARAMETERS_MAX];
 	unsigned count; /* entries of followed */
 };
 
@@ -37,7 +40,7 @@ unsigned parameter_values_place(
 
 /*
  * Set the value of a followed name, which must be in lower case. Name and value are borrowed.
- * Returns false if PARAMETERS_FOLLOWED_MAX others are followed.
+ * Returns false if there is no room.
  */
 bool parameter_values_follow(
 	struct parameter_values *values, const char *name, const char *value);
@@ -46,7 +49,18 @@ bool parameter_values_follow(
 enum { PARAMETER_IDENTITIES = 2 };
 extern const char *const parameter_identity[PARAMETER_IDENTITIES];
 
-/* Reorder followed: identity parameters move to the end, in the order in which they are set. */
-void parameter_values_put_identity_last(struct parameter_values *values);
+/*
+ * If session_authorization is tracked and known, make it a followed parameter, unless its value
+ * is `usual` (NULL: none is): then it becomes unknown.
+ */
+void parameter_values_follow_user(const struct parameter_table *table,
+	struct parameter_values *values, const char *usual);
+
+/*
+ * Make session_authorization a followed parameter, and reorder these: identity parameters move to
+ * the end, in the order in which they are set.
+ */
+void parameter_values_put_identity_last(
+	const struct parameter_table *table, struct parameter_values *values);
 
 #endif

@@ -26,7 +26,7 @@
 #include "base/buffer.h"
 
 enum {
-	PARAMETERS_MAX = 32, /* tracked names in a table */
+	PARAMETERS_MAX = 40, /* tracked names in a table */
 	PARAMETERS_FOLLOWED_MAX = 64, /* followed names in one set */
 	PARAMETER_NAME_SIZE = 64, /* PostgreSQL's limit for names, NUL included */
 	/*
@@ -42,9 +42,9 @@ struct parameters;
 /* ---- Names ------------------------------------------------------------------------------ */
 
 /*
- * Make the table of tracked parameters: DateStyle, client_encoding, TimeZone,
- * standard_conforming_strings, application_name, then the names in `extra` (separated by
- * commas or white space; NULL: none), without duplicates. Returns NULL with errno: EINVAL for
+ * Make the table of tracked parameters: all that some version of PostgreSQL reports and that a
+ * session can change (PostgreSQL 18, "Message Flow", Asynchronous Operations), then the names
+ * in `extra` (separated by commas or white space; NULL: none), without duplicates. Returns NULL with errno: EINVAL for
  * a name that cannot be a parameter's, E2BIG for more than PARAMETERS_MAX, ENOMEM. The caller
  * frees it.
  */
@@ -72,6 +72,12 @@ bool parameter_is_name_list(const char *name);
  * its value 0 means no limit.
  */
 bool parameter_is_time_limit(const char *name);
+
+/*
+ * Whether values of the parameter that differ in letter case only are different: lists of names,
+ * and names of roles.
+ */
+bool parameter_minds_case(const char *name);
 
 /* Copy a legal name in lower case. */
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE]);

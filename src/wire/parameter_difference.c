@@ -39,10 +39,9 @@ static bool tracked_differs(const struct batch *batch, unsigned index)
 		return false;
 	if (batch->reset_done)
 		return true;
-	/* In a list of names "A" and "a" are two schemas. */
-	return parameter_is_name_list(parameter_name(batch->table, index))
-		? strcmp(wanted, present) != 0
-		: strcasecmp(wanted, present) != 0;
+	return strcmp(wanted, present) != 0 &&
+		(strcasecmp(wanted, present) != 0 ||
+			parameter_minds_case(parameter_name(batch->table, index)));
 }
 
 static bool is_followed(const struct parameter_values *values, const char *name)
@@ -237,26 +236,48 @@ static bool set_identity(struct batch *batch)
 	return true;
 }
 
-int parameters_difference(const struct parameters *client, const struct parameters *server,
-	const char *prelude, struct buffer *sql)
+/* Unpack the two sets, and replace in them what depends on the start of the session. */
+static void read_sets(struct batch *batch, const struct parameters *client,
+	const struct parameters *server, const struct parameters *usual)
 {
-	const size_t start = sql->length;
+	struct parameter_values start;
+	const int user = parameter_index(batch->table, "session_authorization");
+	unsigned i;
+
+	parameter_values_read(client, &batch->wanted);
+	parameter_values_read(server, &batch->present);
+	if (usual == NULL)
+		return;
+	parameter_values_read(usual, &start);
+	for (i = 0; i < parameter_count(batch->table); i++) {
+		if (batch->wanted.tracked[i] == NULL)
+			batch->wanted.tracked[i] = start.tracked[i];
+	}
+	if (user < 0 || start.tracked[user] == NULL || batch->present.tracked[user] == NULL)
+		return;
+	parameter_values_follow_user(batch->table, &batch->wanted, start.tracked[user]);
+	parameter_values_follow_user(batch->table, &batch->present, start.tracked[user]);
+}
+
+int parameters_difference(const struct parameters *client, const struct parameters *server,
+	const struct session_start *start, struct buffer *sql)
+{
+	const size_t before = sql->length;
 	struct batch batch = {.table = parameters_table(client), .sql = sql};
 
 	if (client == server)
 		return 0;
 	CHECK(parameter_count(batch.table) == parameter_count(parameters_table(server)));
-	parameter_values_read(client, &batch.wanted);
-	parameter_values_read(server, &batch.present);
+	read_sets(&batch, client, server, start->usual);
 	if (!differ(&batch))
 		return 0;
 	reset_time_limits(&batch);
 	reset_identity(&batch);
 	reset_others(&batch);
-	append_prelude(&batch, prelude);
+	append_prelude(&batch, start->prelude);
 	if (set_tracked(&batch) && set_followed(&batch, false) && set_identity(&batch) &&
 		set_followed(&batch, true))
 		return batch.count;
-	sql->length = start;
+	sql->length = before;
 	return -1;
 }

@@ -35,7 +35,7 @@ bool parameter_values_follow(
 	struct followed *at = &values->followed[place];
 
 	if (!present) {
-		if (values->count == PARAMETERS_FOLLOWED_MAX)
+		if (values->count == sizeof(values->followed) / sizeof(*values->followed))
 			return false;
 		memmove(at + 1, at, (values->count - place) * sizeof(*at));
 		values->count++;
@@ -44,10 +44,25 @@ bool parameter_values_follow(
 	return true;
 }
 
-void parameter_values_put_identity_last(struct parameter_values *values)
+void parameter_values_follow_user(
+	const struct parameter_table *table, struct parameter_values *values, const char *usual)
+{
+	const int index = parameter_index(table, "session_authorization");
+	const char *user = index >= 0 ? values->tracked[index] : NULL;
+
+	if (user == NULL)
+		return;
+	values->tracked[index] = NULL;
+	if (usual == NULL || strcmp(user, usual) != 0)
+		parameter_values_follow(values, "session_authorization", user);
+}
+
+void parameter_values_put_identity_last(
+	const struct parameter_table *table, struct parameter_values *values)
 {
 	unsigned i, place;
 
+	parameter_values_follow_user(table, values, NULL);
 	for (i = PARAMETER_IDENTITIES; i-- > 0;) {
 		for (place = 0; place < values->count; place++) {
 			struct followed *at = &values->followed[place], found = *at;

@@ -172,7 +172,9 @@ struct parameters *parameter_values_intern(
 /* ---- Names ------------------------------------------------------------------------------ */
 
 static const char *const always_tracked[] = {"DateStyle", "client_encoding", "TimeZone",
-	"standard_conforming_strings", "application_name"};
+	"standard_conforming_strings", "application_name", "IntervalStyle",
+	"default_transaction_read_only", "scram_iterations", "search_path",
+	"session_authorization"};
 
 /* A dot separates an extension's prefix. */
 bool parameter_name_is_legal(const char *name)
@@ -207,6 +209,11 @@ bool parameter_is_time_limit(const char *name)
 {
 	return strcmp(name, "statement_timeout") == 0 || strcmp(name, "lock_timeout") == 0 ||
 		strcmp(name, "transaction_timeout") == 0;
+}
+
+bool parameter_minds_case(const char *name)
+{
+	return parameter_is_name_list(name) || strcasecmp(name, "session_authorization") == 0;
 }
 
 void parameter_name_lower(const char *name, char out[PARAMETER_NAME_SIZE])

@@ -58,7 +58,7 @@ static void read_parameter(struct parameter_table *table, struct parameters **se
 	if (next == NULL)
 		return;
 	require(strcmp(parameters_get(next, (unsigned)index), value) == 0);
-	require(parameters_difference(next, *set, NULL, &sql) <= 1);
+	require(parameters_difference(next, *set, &(struct session_start){0}, &sql) <= 1);
 	parameters_unref(*set);
 	*set = next;
 	buffer_free(&sql);

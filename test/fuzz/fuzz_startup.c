@@ -35,14 +35,14 @@ static void read_pair(const char *name, const char *value)
 static void follow_settings(struct parameters *set, struct parameters *none)
 {
 	struct buffer there = {0}, back = {0};
-	const int count = parameters_difference(set, none, NULL, &there);
+	const int count = parameters_difference(set, none, &(struct session_start){0}, &there);
 	const char *word = "RESET";
 
 	/* Only tracked lists of names can be invalid. */
 	require(count >= 0);
 	require((count > 0) == (there.length > 0));
-	require((parameters_difference(none, set, "SELECT 1", &back) > 0) ==
-		parameters_has_followed(set));
+	require((parameters_difference(none, set, &(struct session_start){"SELECT 1", NULL},
+			 &back) > 0) == parameters_has_followed(set));
 	require(back.length == 0 || memcmp(back.data, word, strlen(word)) == 0);
 	require(back.length == 0 || memchr(back.data, '\'', back.length) == NULL);
 	buffer_free(&there);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "session/auth/client_login_state.h"
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
@@ -112,15 +113,14 @@ static bool is_application_name(const struct parameter_table *table, unsigned in
 }
 
 /*
- * Returns true if servers begin with this value. Case matters only in application_name and in
- * lists of names.
+ * Returns true if servers begin with this value. In application_name case matters too.
  */
 static bool is_initial(const struct parameter_table *table, unsigned index, const char *value,
 	const char *initial)
 {
 	if (!value || !initial)
 		return false;
-	if (parameter_is_name_list(parameter_name(table, index)) ||
+	if (parameter_minds_case(parameter_name(table, index)) ||
 		is_application_name(table, index))
 		return strcmp(value, initial) == 0;
 	return strcasecmp(value, initial) == 0;
@@ -145,12 +145,33 @@ static struct parameters *values_to_check(
 	return parameter_values_intern(table, &values);
 }
 
-/* Parameters that the servers of the pool do not report become followed ones. */
+/*
+ * Parameters that the servers of the pool do not report become followed ones, unless they are to
+ * be ignored: the operator has named them when PgBouncer did not track them.
+ */
 static bool follow_unreported(struct client_link *client)
 {
-	return link_take_parameters(&client->link,
-		parameters_follow_unknown(link_registry(&client->link)->parameters,
-			client->link.parameters, client->link.pool->welcome));
+	struct registry *registry = link_registry(&client->link);
+	const char *ignored = registry->process->settings->ignore_startup_parameters;
+	struct parameter_table *table = registry->parameters;
+	const struct parameters *welcome = client->link.pool->welcome;
+	struct parameter_values asked, reported;
+	bool found = false;
+
+	parameter_values_read(client->link.parameters, &asked);
+	parameter_values_read(welcome, &reported);
+	for (unsigned i = 0; i < parameter_count(table); i++) {
+		if (!asked.tracked[i] || reported.tracked[i])
+			continue;
+		found = true;
+		if (text_list_has(ignored, parameter_name(table, i)))
+			asked.tracked[i] = NULL;
+	}
+	if (!found)
+		return true;
+	return link_take_parameters(&client->link, parameter_values_intern(table, &asked)) &&
+		link_take_parameters(&client->link,
+			parameters_follow_unknown(table, client->link.parameters, welcome));
 }
 
 /* Values that differ from the welcome only in case get the spelling of the welcome. */

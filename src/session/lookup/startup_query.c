@@ -56,12 +56,12 @@ static unsigned list_values(const struct parameters *set, struct checked_value l
 	unsigned count = 0, i;
 
 	parameter_values_read(set, &values);
+	parameter_values_put_identity_last(table, &values);
 	for (i = 0; i < parameter_count(table); i++) {
 		if (values.tracked[i] && i != encoding_index(table))
 			list[count++] = (struct checked_value){
 				parameter_name(table, i), values.tracked[i], (int)i};
 	}
-	parameter_values_put_identity_last(&values);
 	for (i = 0; i < values.count; i++)
 		list[count++] = (struct checked_value){
 			values.followed[i].name, values.followed[i].value, -1};
@@ -92,36 +92,34 @@ static const char *encoding_to_set(
 
 /*
  * Returns the parameters that the server must have before the check: no followed parameters of
- * other clients, and the DateStyle that it began with, since a DateStyle without an order of
- * day and month keeps the present order. Counted; NULL when out of memory.
+ * other clients, and the session_authorization and the DateStyle that it began with (unknown here),
+ * since a DateStyle without an order of day and month keeps the present order. Counted; NULL when
+ * out of memory.
  */
 static struct parameters *initial_parameters(const struct server_link *server)
 {
+	static const char *const names[] = {"DateStyle", "session_authorization"};
 	struct parameter_table *table = link_registry(&server->link)->parameters;
-	const struct parameters *present = server->link.parameters;
-	const struct parameters *welcome = server->link.pool->welcome;
-	const unsigned index = (unsigned)parameter_index(table, "DateStyle");
-	struct parameters *none = parameters_empty(table);
-	struct parameters *bare = parameters_follow(table, present, none), *base = bare;
+	struct parameter_values values;
 
-	parameters_unref(none);
-	if (bare && welcome && parameters_get(welcome, index)) {
-		base = parameters_with(table, bare, index, parameters_get(welcome, index));
-		parameters_unref(bare);
-	}
-	return base;
+	parameter_values_read(server->link.parameters, &values);
+	values.count = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		values.tracked[parameter_index(table, names[i])] = NULL;
+	return parameter_values_intern(table, &values);
 }
 
 /* Undo what other clients have set: a role or a statement_timeout, for example. */
 unsigned startup_query_write_preludes(struct server_link *server, struct buffer *out)
 {
+	const struct session_start start = {
+		own_query_connect_query(server), server->link.pool->welcome};
 	struct parameters *base = initial_parameters(server);
 	struct buffer sql = {0};
 	int count = -1;
 
 	if (base)
-		count = parameters_difference(
-			base, server->link.parameters, own_query_connect_query(server), &sql);
+		count = parameters_difference(base, server->link.parameters, &start, &sql);
 	parameters_unref(base);
 	if (count > 0)
 		writer_query_text(out, sql.data, sql.length);

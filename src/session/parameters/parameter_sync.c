@@ -79,6 +79,21 @@ static bool has_risky_followed(const struct parameters *set)
 	return found;
 }
 
+/* Does one of them act as another user than a new session of this server does? */
+static bool has_other_user(const struct client_link *client, const struct server_link *server)
+{
+	const struct parameter_table *table = link_registry(&client->link)->parameters;
+	const unsigned index = (unsigned)parameter_index(table, "session_authorization");
+	const struct parameters *welcome = server->link.pool->welcome;
+	const char *wanted = parameters_get(client->link.parameters, index);
+	const char *present = parameters_get(server->link.parameters, index);
+	const char *usual = welcome ? parameters_get(welcome, index) : present;
+
+	return usual &&
+		((wanted && strcmp(wanted, usual) != 0) ||
+			(present && strcmp(present, usual) != 0));
+}
+
 /*
  * Do the SETs begin with RESETs? connect_query is executed after these, and any SQL may be in
  * it.
@@ -99,7 +114,7 @@ static bool may_fail(const struct client_link *client, const struct server_link 
 	const struct buffer *sql)
 {
 	return server->altered || !text_is_ascii(sql->data, sql->length) ||
-		runs_connect_query(server, sql) ||
+		runs_connect_query(server, sql) || has_other_user(client, server) ||
 		has_risky_followed(client->link.parameters) ||
 		has_risky_followed(server->link.parameters);
 }
@@ -225,13 +240,15 @@ static enum sync_need write_sets(
 
 enum sync_need parameter_sync_prepare(struct client_link *client, struct server_link *server)
 {
+	const struct session_start start = {
+		own_query_connect_query(server), server->link.pool->welcome};
 	enum sync_need need = SYNC_NOT_NEEDED;
 	struct buffer sql;
 	int count;
 
 	buffer_init(&sql);
-	count = parameters_difference(client->link.parameters, server->link.parameters,
-		own_query_connect_query(server), &sql);
+	count = parameters_difference(
+		client->link.parameters, server->link.parameters, &start, &sql);
 	if (count > 0)
 		need = write_sets(client, server, &sql);
 	else if (count < 0 && !sql.failed)

@@ -47,12 +47,12 @@ static unsigned list_parameters(const struct server_link *server,
 	const struct parameter_table *table = link_registry(&server->link)->parameters;
 	unsigned count = 0, i;
 
+	parameter_values_put_identity_last(table, asked);
 	for (i = 0; i < parameter_count(table); i++) {
 		if (asked->tracked[i])
 			add_parameter(server, &restored[count++], parameter_name(table, i),
 				asked->tracked[i]);
 	}
-	parameter_values_put_identity_last(asked);
 	for (i = 0; i < asked->count; i++)
 		add_parameter(server, &restored[count++], asked->followed[i].name,
 			asked->followed[i].value);

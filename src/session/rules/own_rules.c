@@ -27,6 +27,9 @@ static bool store_parameter(
 			followed_note_status(run, name, value, later);
 	if (!link_set_parameter(run->from, (unsigned)index, value))
 		return false;
+	/* Other servers of the pool may be of a version that does not report it. */
+	if (!server_is_syncing(run->server) && !followed_note_status(run, name, value, later))
+		return false;
 	if (!run->client || later)
 		return true;
 	if (!link_set_parameter(&run->client->link, (unsigned)index, value))

@@ -21,7 +21,7 @@ static struct parameter_table *table_of(void **state)
 
 static int make_table(void **state)
 {
-	*state = parameter_table_new("IntervalStyle, search_path");
+	*state = parameter_table_new("search_path, my.own");
 	return *state != NULL ? 0 : -1;
 }
 
@@ -61,31 +61,43 @@ static const char *get(
 	return parameters_get(set, (unsigned)parameter_index(table, name));
 }
 
-/* Check the SQL made from a difference. Takes over the references to both sets. */
-static void assert_difference(
-	struct parameters *client, struct parameters *server, int count, const char *sql)
+static const struct session_start plain_start;
+
+/* Check the SQL made from a difference. Takes over the references to all sets. */
+static void assert_difference_from(struct parameters *usual, struct parameters *client,
+	struct parameters *server, int count, const char *sql)
 {
+	const struct session_start start = {NULL, usual};
 	struct buffer buffer = {0};
 
 	buffer_append(&buffer, ">", 1);
-	assert_int_equal(parameters_difference(client, server, NULL, &buffer), count);
+	assert_int_equal(parameters_difference(client, server, &start, &buffer), count);
 	assert_int_equal(buffer.length, 1 + strlen(sql));
 	assert_memory_equal(buffer.data + 1, sql, strlen(sql));
 	buffer_free(&buffer);
+	parameters_unref(usual);
 	parameters_unref(client);
 	parameters_unref(server);
+}
+
+/* The same when it is not known what new sessions of the server have. */
+static void assert_difference(
+	struct parameters *client, struct parameters *server, int count, const char *sql)
+{
+	assert_difference_from(NULL, client, server, count, sql);
 }
 
 static void test_the_table_has_its_names_in_order(void **state)
 {
 	const char *const names[] = {"DateStyle", "client_encoding", "TimeZone",
 		"standard_conforming_strings", "application_name", "IntervalStyle",
-		"search_path"};
+		"default_transaction_read_only", "scram_iterations", "search_path",
+		"session_authorization", "my.own"};
 	struct parameter_table *table = table_of(state);
 	unsigned i;
 
-	assert_int_equal(parameter_count(table), 7);
-	for (i = 0; i < 7; i++)
+	assert_int_equal(parameter_count(table), sizeof(names) / sizeof(*names));
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
 		assert_string_equal(parameter_name(table, i), names[i]);
 }
 
@@ -102,16 +114,16 @@ static void test_names_are_found_in_any_letter_case(void **state)
 
 static void test_names_are_tracked_once(void **state)
 {
-	struct parameter_table *table = parameter_table_new("timezone search_path,Search_Path");
+	struct parameter_table *table = parameter_table_new("timezone my.own,My.Own");
 
 	(void)state;
 	assert_non_null(table);
-	assert_int_equal(parameter_count(table), 6);
+	assert_int_equal(parameter_count(table), 11);
 	assert_string_equal(parameter_name(table, 2), "TimeZone");
 	parameter_table_free(table);
 	table = parameter_table_new(NULL);
 	assert_non_null(table);
-	assert_int_equal(parameter_count(table), 5);
+	assert_int_equal(parameter_count(table), 10);
 	parameter_table_free(table);
 }
 
@@ -130,7 +142,7 @@ static void test_impossible_names_are_refused(void **state)
 	too_long[64] = '\0';
 	assert_null(parameter_table_new(too_long));
 	assert_int_equal(errno, EINVAL);
-	for (i = 5; i < PARAMETERS_MAX; i++)
+	for (i = 10; i < PARAMETERS_MAX; i++)
 		sprintf(many + strlen(many), "my.n%u ", i);
 	parameter_table_free(parameter_table_new(many));
 	strcat(many, "other");
@@ -505,15 +517,16 @@ static void test_after_resets_come_the_prelude_and_all_values(void **state)
 	static const char all[] = "RESET \"a\".\"b\";SELECT 1 --\n;SET TimeZone='UTC';"
 				  "SET geqo='off';SET work_mem='1MB';";
 	static const char none[] = "SET work_mem='1MB';";
+	static const struct session_start start = {"SELECT 1 --", NULL};
 
-	assert_int_equal(parameters_difference(client, server, "SELECT 1 --", &sql), 4);
+	assert_int_equal(parameters_difference(client, server, &start, &sql), 4);
 	assert_int_equal(sql.length, strlen(all));
 	assert_memory_equal(sql.data, all, sql.length);
 	parameters_unref(server);
 	/* No RESET, so not all values are set again. */
 	server = following(table, "TimeZone", "UTC", "geqo", "off", NULL);
 	buffer_clear(&sql);
-	assert_int_equal(parameters_difference(client, server, "SELECT 1 --", &sql), 1);
+	assert_int_equal(parameters_difference(client, server, &start, &sql), 1);
 	assert_int_equal(sql.length, strlen(none));
 	assert_memory_equal(sql.data, none, sql.length);
 	buffer_free(&sql);
@@ -525,11 +538,13 @@ static void test_the_session_identity_is_reset_first_and_set_last(void **state)
 {
 	struct parameter_table *table = table_of(state);
 
-	assert_difference(following(table, "role", "a", "session_authorization", "b",
-				  "work_mem", "1MB", NULL),
-		following(table, NULL), 3,
+	assert_difference_from(set_of(table, "session_authorization", "app", NULL),
+		following(table, "role", "a", "session_authorization", "b", "work_mem", "1MB",
+			NULL),
+		set_of(table, "session_authorization", "app", NULL), 3,
 		"SET work_mem='1MB';SET session_authorization='b';SET role='a';");
-	assert_difference(following(table, "work_mem", "1MB", NULL),
+	assert_difference_from(set_of(table, "session_authorization", "app", NULL),
+		following(table, "session_authorization", "app", "work_mem", "1MB", NULL),
 		following(table, "role", "a", "session_authorization", "b", "geqo", "1", NULL),
 		4, "RESET role;RESET session_authorization;RESET geqo;SET work_mem='1MB';");
 	/* Equal in both sets, but another value changes. */
@@ -538,6 +553,45 @@ static void test_the_session_identity_is_reset_first_and_set_last(void **state)
 		"RESET role;SET work_mem='1MB';SET role='a';");
 	assert_difference(following(table, "role", "a", NULL),
 		following(table, "role", "a", NULL), 0, "");
+}
+
+static void test_session_authorization_is_reset_only_where_it_is_not_the_usual_one(void **state)
+{
+	struct parameter_table *table = table_of(state);
+
+	/* Both have the usual one: only what differs is set, and nothing is reset. */
+	assert_difference_from(set_of(table, "session_authorization", "app", NULL),
+		set_of(table, "session_authorization", "app", "TimeZone", "UTC", NULL),
+		set_of(table, "session_authorization", "app", "TimeZone", "GMT", NULL), 1,
+		"SET TimeZone='UTC';");
+	/* Names of roles differ by letter case. */
+	assert_difference_from(set_of(table, "session_authorization", "app", NULL),
+		set_of(table, "session_authorization", "Bob", NULL),
+		set_of(table, "session_authorization", "bob", NULL), 2,
+		"RESET session_authorization;SET session_authorization='Bob';");
+	/* Both act as another user, who might not be allowed to set the rest. */
+	assert_difference_from(set_of(table, "session_authorization", "app", NULL),
+		following(table, "session_authorization", "bob", "log_statement", "all", NULL),
+		set_of(table, "session_authorization", "bob", NULL), 3,
+		"RESET session_authorization;SET log_statement='all';"
+		"SET session_authorization='bob';");
+	assert_difference_from(set_of(table, "session_authorization", "app", NULL),
+		set_of(table, "session_authorization", "bob", NULL),
+		set_of(table, "session_authorization", "bob", NULL), 0, "");
+	/* Without knowledge of the usual one it is set as any other. */
+	assert_difference(set_of(table, "session_authorization", "App", NULL),
+		set_of(table, "session_authorization", "app", NULL), 1,
+		"SET session_authorization='App';");
+}
+
+static void test_values_unknown_of_the_client_are_the_usual_ones(void **state)
+{
+	struct parameter_table *table = table_of(state);
+
+	assert_difference_from(set_of(table, "search_path", "public", "TimeZone", "UTC", NULL),
+		set_of(table, "TimeZone", "GMT", NULL),
+		set_of(table, "search_path", "tenant", "TimeZone", "GMT", NULL), 1,
+		"SET search_path=public;");
 }
 
 static void test_a_server_takes_over_the_followed_values_of_its_client(void **state)
@@ -589,7 +643,7 @@ static void test_out_of_memory_is_reported(void **state)
 	struct parameters *server = set_of(table, "TimeZone", "GMT", NULL);
 	struct buffer buffer = {.failed = true};
 
-	assert_int_equal(parameters_difference(client, server, NULL, &buffer), -1);
+	assert_int_equal(parameters_difference(client, server, &plain_start, &buffer), -1);
 	buffer_free(&buffer);
 	parameters_unref(client);
 	parameters_unref(server);
@@ -598,7 +652,7 @@ static void test_out_of_memory_is_reported(void **state)
 static void test_sets_of_two_equal_tables_can_be_compared(void **state)
 {
 	struct parameter_table *table = table_of(state);
-	struct parameter_table *other = parameter_table_new("IntervalStyle, search_path");
+	struct parameter_table *other = parameter_table_new("search_path, my.own");
 
 	assert_difference(set_of(table, "TimeZone", "UTC", NULL),
 		set_of(other, "TimeZone", "GMT", NULL), 1, "SET TimeZone='UTC';");
@@ -699,6 +753,9 @@ int main(void)
 		WITH_TABLE(test_values_in_doubt_are_set_or_reset),
 		WITH_TABLE(test_after_resets_come_the_prelude_and_all_values),
 		WITH_TABLE(test_the_session_identity_is_reset_first_and_set_last),
+		WITH_TABLE(
+			test_session_authorization_is_reset_only_where_it_is_not_the_usual_one),
+		WITH_TABLE(test_values_unknown_of_the_client_are_the_usual_ones),
 		WITH_TABLE(test_a_server_takes_over_the_followed_values_of_its_client),
 		WITH_TABLE(test_the_servers_spelling_is_adopted),
 		WITH_TABLE(test_out_of_memory_is_reported),
