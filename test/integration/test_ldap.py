@@ -23,6 +23,7 @@ from support.process import (
 )
 from support.servers.ldap_server import (
     BASE,
+    DEEP,
     HIDDEN,
     LONG_PASSWORD,
     MANAGER,
@@ -114,6 +115,16 @@ def test_the_right_password_is_accepted_and_others_are_not(ldap_pooler, mode):
     assert not let_in(pooler, "unknown", "wrong")
     # The auth_file has another password.
     assert not let_in(pooler, password="a secret that plays no role")
+
+
+def test_a_dn_may_be_longer_than_256_bytes(ldap_pooler):
+    """PgBouncer 1.25 cut it: what is made of prefix, name and suffix, and what a search found."""
+    assert len(DEEP) > 300
+    pooler = ldap_pooler(ldapprefix="uid=", ldapsuffix=f",{DEEP}")
+    assert let_in(pooler, "expired_login", "at the bottom")
+    pooler = ldap_pooler(ldapbasedn=BASE)
+    assert let_in(pooler, "expired_login", "at the bottom")
+    assert not let_in(pooler, "expired_login", "wrong")
 
 
 @pytest.mark.parametrize("mode", [SIMPLE, SEARCH], ids=["simple", "search"])

@@ -333,6 +333,24 @@ def test_the_server_of_a_failed_copy_is_released_at_the_late_end(one_server, cop
     assert free_again(one_server)
 
 
+def test_a_failed_copy_that_goes_on_blocks_no_pool(one_server, copy_table):
+    """The server says ReadyForQuery in the middle, and the client sends a megabyte more: PgBouncer
+    1.25 kept that server."""
+    client, other = one_server.client(), one_server.client()
+    start_copy(client)
+    client.send(wire.copy_data(b"not a number\tx\n"))
+    assert client.result().error.sqlstate == "22P02"
+    for _ in range(16):
+        client.send(wire.copy_data(b"1\tone\n" * 8192))
+        other.send(wire.query("SELECT 'served'"))
+        client.send(wire.copy_data(b"2\ttwo\n"))
+        assert other.checked(5).value == "served"
+    client.send(wire.copy_done())
+    assert client.value("SELECT 'again'") == "again"
+    assert copy_table() == 0
+    assert free_again(one_server)
+
+
 def test_a_failed_copy_of_the_extended_protocol(one_server, copy_table):
     client = one_server.client()
     client.send(wire.parse(COPY), wire.bind(), wire.execute(), wire.sync())

@@ -102,6 +102,9 @@ def test_query_timeout_leaves_an_idle_transaction_alone(new_pooler):
     client = pooler.client()
     client.query("BEGIN")
     assert client.silent(1.3)
+    # The clock of the next query starts with it.
+    assert client.value("SELECT 'after'") == "after"
+    assert client.silent(0.8)
     assert client.query("COMMIT").tag == "COMMIT"
 
 
@@ -465,3 +468,60 @@ def test_no_limit_means_none(new_pooler):
     holder.query("BEGIN")
     stays(lambda: len(pooler.clients()) == 2, 1)
     assert idle.value("SELECT 1") == holder.value("SELECT 1") == "1"
+
+
+# query_wait_timeout of users and databases, as PgBouncer 1.26 has it
+
+
+@pytest.fixture
+def waiting(new_pooler):
+    """Make a daemon with a pool of one, the only server taken; returns a client that waits."""
+
+    def make(settings, user="app", **options):
+        pooler = new_pooler(
+            {"pool_mode": "transaction", "default_pool_size": 1, **settings}, **options
+        )
+        holder = pooler.client("carol")
+        holder.query("BEGIN")
+        client = pooler.client(user)
+        client.send(wire.query("SELECT 'served'"))
+        return client, holder
+
+    return make
+
+
+FORCED = {"main": {"user": "app"}}
+
+
+@pytest.mark.parametrize("database", [{}, {"query_wait_timeout": 60}])
+def test_a_users_query_wait_timeout_works_where_no_other_limit_is_set(waiting, database):
+    """PgBouncer's source of July 2026 never looks at it then."""
+    client, _ = waiting(
+        {"query_timeout": 0, "query_wait_timeout": 0, "client_idle_timeout": 0},
+        databases={"main": {"user": "app", **database}},
+        users={"app": {"query_wait_timeout": 1}},
+    )
+    assert client.fatal(5).is_("FATAL", "57014", "query_wait_timeout")
+
+
+@pytest.mark.parametrize("level", ["databases", "users"])
+def test_a_query_wait_timeout_of_minus_one_inherits(waiting, level):
+    """It is documented as not set; PgBouncer's source makes it practically for ever."""
+    keys = {"query_wait_timeout": -1}
+    client, _ = waiting(
+        {"query_wait_timeout": 0.5},
+        databases={"main": {"user": "app", **(keys if level == "databases" else {})}},
+        users={"app": keys if level == "users" else {"query_timeout": 0}},
+    )
+    assert client.fatal(5).is_("FATAL", "57014", "query_wait_timeout")
+
+
+def test_a_query_wait_timeout_of_zero_is_no_limit(waiting):
+    client, holder = waiting(
+        {"query_wait_timeout": 0.3},
+        databases=FORCED,
+        users={"app": {"query_wait_timeout": 0}},
+    )
+    assert client.silent(1)
+    holder.query("COMMIT")
+    assert client.checked().value == "served"

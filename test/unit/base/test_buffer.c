@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -146,6 +147,26 @@ static void test_sizes_that_overflow_are_refused(void **state)
 	buffer_free(&buffer);
 }
 
+/*
+ * CVE-2026-6668: capacities that double in 32 bits never reach such a length. The memory is not
+ * touched; a system without that much fails at once.
+ */
+static void test_growth_beyond_two_gigabytes_ends(void **state)
+{
+	struct buffer buffer = {0};
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* it would write the shadow of all that memory */
+#endif
+	alarm(20);
+	assert_true(
+		buffer_extend(&buffer, (size_t)UINT32_MAX / 2 + 2) != NULL || buffer.failed);
+	assert_true(buffer.failed || buffer.capacity > UINT32_MAX / 2 + 1);
+	alarm(0);
+	buffer_free(&buffer);
+}
+
 static void test_secret_buffer_keeps_its_content_while_growing(void **state)
 {
 	struct buffer buffer;
@@ -177,6 +198,7 @@ int main(void)
 		cmocka_unit_test(test_printf_appends_text_without_nul),
 		cmocka_unit_test(test_failure_is_kept_and_content_too),
 		cmocka_unit_test(test_sizes_that_overflow_are_refused),
+		cmocka_unit_test(test_growth_beyond_two_gigabytes_ends),
 		cmocka_unit_test(test_secret_buffer_keeps_its_content_while_growing),
 	};
 

@@ -14,6 +14,9 @@ from support.servers.certificates import Authority
 BASE = "dc=example,dc=net"
 PEOPLE = f"ou=people,{BASE}"
 HIDDEN = f"ou=hidden,{BASE}"
+# Longer than 256 bytes.
+DEEP_UNITS = [name * 100 for name in "edcb"]
+DEEP = "".join(f"ou={name}," for name in reversed(DEEP_UNITS)) + BASE
 MANAGER = f"cn=manager,{BASE}"
 MANAGER_PASSWORD = 'manager, "quoted"'
 
@@ -79,13 +82,17 @@ def entries():
         f"dn: {PEOPLE}\nobjectClass: organizationalUnit\nou: people\n",
         f"dn: {HIDDEN}\nobjectClass: organizationalUnit\nou: hidden\n",
     ]
+    parent = BASE
+    for name in DEEP_UNITS:
+        parent = f"ou={name},{parent}"
+        tree.append(f"dn: {parent}\nobjectClass: organizationalUnit\nou: {name}\n")
     people = [
         person(uid, password, mail=f"mail-{number}@example.net", employeeType="worker")
         for number, (uid, password) in enumerate(PASSWORDS.items())
     ]
     # Two users with the same mail, and one that only authenticated users can find.
     people += [person(f"twin{number}", "twin", mail="twin@example.net") for number in (1, 2)]
-    people += [person("carol", "hidden secret", HIDDEN)]
+    people += [person("carol", "hidden secret", HIDDEN), person("expired_login", "at the bottom", DEEP)]
     return "\n".join(tree + people)
 
 
