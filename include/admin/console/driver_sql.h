@@ -39,6 +39,7 @@ enum driver_action {
 /* Where the value of a column of SELECT comes from. */
 enum driver_value {
 	DRIVER_VALUE_TEXT, /* `text` */
+	DRIVER_VALUE_PARAMETER, /* `parameter` */
 	DRIVER_VALUE_VERSION,
 	DRIVER_VALUE_DATABASE,
 	DRIVER_VALUE_USER,
@@ -54,6 +55,7 @@ struct driver_statement {
 	struct column columns[DRIVER_SELECT_ITEMS];
 	struct driver_cell { /* of SELECT */
 		enum driver_value value;
+		const struct topic *parameter;
 		char label[DRIVER_NAME_SIZE], text[DRIVER_NAME_SIZE];
 	} cells[DRIVER_SELECT_ITEMS];
 };

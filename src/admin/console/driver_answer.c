@@ -5,6 +5,7 @@
 
 #include "admin/console/console_session.h"
 #include "admin/console/reply.h"
+#include "admin/show/show_fakes.h"
 #include "base/compat.h"
 #include "model/registry.h"
 #include "wire/writer.h"
@@ -17,10 +18,11 @@
  */
 static void add_version(struct result *result, const struct client_link *client)
 {
+	const struct process *process = link_registry(&client->link)->process;
 	char text[256];
 
-	snprintf(text, sizeof(text), "PostgreSQL " COMPAT_VERSION "/bouncer on %s",
-		link_registry(&client->link)->process->version);
+	snprintf(text, sizeof(text), "PostgreSQL %s/bouncer on %s",
+		compat_text(process->settings->compat_version), process->version);
 	result_text(result, text);
 }
 
@@ -30,6 +32,11 @@ static void add_cell(
 	switch (cell->value) {
 	case DRIVER_VALUE_TEXT:
 		result_text(result, cell->text);
+		break;
+	case DRIVER_VALUE_PARAMETER:
+		result_text(result,
+			show_fakes_value(cell->parameter,
+				link_registry(&client->link)->process->settings->compat_version));
 		break;
 	case DRIVER_VALUE_VERSION:
 		add_version(result, client);

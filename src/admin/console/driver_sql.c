@@ -309,8 +309,8 @@ static bool take_current_setting(struct scan *scan, struct driver_statement *out
 	parameter = show_fakes_find(name);
 	if (!parameter || !take_symbol(scan, ")"))
 		return false;
-	cell = fill_cell(out, COLUMN_TEXT, "current_setting", DRIVER_VALUE_TEXT);
-	snprintf(cell->text, sizeof(cell->text), "%s", show_fakes_value(parameter));
+	cell = fill_cell(out, COLUMN_TEXT, "current_setting", DRIVER_VALUE_PARAMETER);
+	cell->parameter = parameter;
 	return true;
 }
 

@@ -7,7 +7,7 @@
 
 struct fake {
 	struct topic topic; /* first: fill() finds the fake from its topic */
-	const char *value;
+	const char *value; /* NULL: it depends on the setting compat_version */
 	bool is_fixed;
 };
 
@@ -16,17 +16,30 @@ static const struct fake *fake_of(const struct topic *topic)
 	return (const struct fake *)topic;
 }
 
+const char *show_fakes_value(const struct topic *fake, enum compat_version version)
+{
+#define SERVER_VERSION(name, text) [name] = (text "/bouncer"),
+	static const char *const server_versions[COMPAT_VERSIONS] = {
+		COMPAT_VERSIONS_OF(SERVER_VERSION)};
+#undef SERVER_VERSION
+	const char *value = fake_of(fake)->value;
+
+	return value ? value : server_versions[version];
+}
+
 static void fill(struct result *result, const struct show_request *request)
 {
 	result_begin_row(result);
-	result_text(result, fake_of(request->topic)->value);
+	result_text(result,
+		show_fakes_value(
+			request->topic, request->registry->process->settings->compat_version));
 	result_end_row(result);
 }
 
 /* One column, named as the topic is. */
 #define ROW(name, value, is_fixed)                                                             \
 	{                                                                                      \
-		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL}, \
+		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL, NULL}, \
 			value, is_fixed                                                        \
 	}
 #define FAKE(name, value) ROW(name, value, false)
@@ -58,7 +71,7 @@ static const struct fake fakes[] = {
 	FAKE("row_security", "on"),
 	FAKE("search_path", "\"$user\", public"),
 	FIXED("server_encoding", "UTF8"),
-	FIXED("server_version", COMPAT_VERSION "/bouncer"),
+	FIXED("server_version", NULL),
 	FAKE("statement_timeout", "0"),
 	FAKE("synchronous_commit", "on"),
 	FAKE("transaction_deferrable", "off"),
@@ -73,11 +86,6 @@ const struct topic *show_fakes_find(const char *name)
 			return &fakes[i].topic;
 	}
 	return NULL;
-}
-
-const char *show_fakes_value(const struct topic *fake)
-{
-	return fake_of(fake)->value;
 }
 
 bool show_fakes_is_fixed(const struct topic *fake)
