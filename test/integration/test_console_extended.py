@@ -79,7 +79,7 @@ def test_unnamed_statements_and_portals_are_replaced(pooler):
     [
         ("SHOW POOLS", [25, 25] + [23] * 13 + [25, 25]),
         ("SHOW DATABASES WHERE name = main", [25, 25, 23, 25, 25] + [23] * 4 + [25, 25] + [23] * 6),
-        ("select stats_totals limit 1", [25] + [1700] * 11),
+        ("select stats_totals limit 1", [25] + [1700] * 12),
         ("SHOW timezone", [25]),
         ("SHOW HELP", None),
         ("PAUSE nowhere", None),
