@@ -7,6 +7,7 @@
 #ifndef PGUSHER_CRYPT_DIGEST_H
 #define PGUSHER_CRYPT_DIGEST_H
 
+#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +32,8 @@ bool digest_of(
 /* HMAC of RFC 2104, for keys of exactly the digest's size. Returns false when out of memory. */
 bool digest_hmac_sha256(const uint8_t key[SHA256_SIZE], const void *data, size_t length,
 	uint8_t out[SHA256_SIZE]);
+
+/* Returns SHA-256 for functions of OpenSSL that take a digest; it is never freed. */
+const EVP_MD *digest_sha256(void);
 
 #endif

@@ -7,8 +7,7 @@
  * trusted: they need no NUL and may hold any byte; each step either succeeds or ends the
  * exchange.
  *
- * scram_derive() is the only slow function. It uses nothing but its arguments and may run on a
- * helper thread.
+ * scram_derive() is the only slow function; crypt/scram_derivation does the same in slices.
  *
  * Channel binding: set `binding` before the first step to bind the exchange; the data is then
  * part of the c= attribute. Without it the client side sends "n,," and the server side refuses
@@ -35,10 +34,19 @@ enum {
 	SCRAM_MAX_NONCE = 1024, /* of a peer, in characters */
 	/* Of a peer, in bytes; longer ones are refused without parsing. */
 	SCRAM_MAX_MESSAGE = 8 * 1024,
-	SCRAM_MAX_ITERATIONS = 1000000, /* accepted from a server */
+	/*
+	 * Of a derivation, for whatever secret or server: about a second on a slow processor.
+	 * PostgreSQL stores secrets with 4096 unless scram_iterations is set there.
+	 */
+	SCRAM_MAX_ITERATIONS = 1000000,
 };
 
-enum scram_result { SCRAM_GOOD, SCRAM_REFUSED, SCRAM_NO_MEMORY };
+enum scram_result {
+	SCRAM_GOOD,
+	SCRAM_REFUSED,
+	SCRAM_NO_MEMORY,
+	SCRAM_TOO_MANY_ITERATIONS, /* a server demands more than SCRAM_MAX_ITERATIONS */
+};
 
 /* Everything derived from a password, a salt and an iteration count. The caller wipes it. */
 struct scram_keys {
@@ -70,9 +78,14 @@ struct scram_binding {
 bool scram_secret_parse(const char *text, struct scram_secret *out);
 
 /*
- * Derive the keys, including SASLprep of the password. Takes time proportional to `iterations`
- * (at least 1; limit a peer's). Returns false when out of memory or if an argument is out of
- * range.
+ * Whether the secret has at most SCRAM_MAX_ITERATIONS. A role of PostgreSQL may choose any
+ * number for its own secret; one with more is not used.
+ */
+bool scram_secret_is_usable(const struct scram_secret *secret);
+
+/*
+ * Derive the keys in one go, including SASLprep of the password. Returns false when out of
+ * memory or if an argument is out of range: iterations are 1 to SCRAM_MAX_ITERATIONS.
  */
 bool scram_derive(const char *password, const uint8_t *salt, size_t salt_length,
 	uint32_t iterations, struct scram_keys *out);
@@ -128,7 +141,7 @@ struct scram_client {
 	struct scram_binding binding; /* type NULL: none, "n,," */
 
 	/* Valid after scram_client_challenge(). */
-	uint32_t iterations; /* 1 to SCRAM_MAX_ITERATIONS */
+	uint32_t iterations; /* 1 to SCRAM_MAX_ITERATIONS, or those of a refused challenge */
 	size_t salt_length;
 	uint8_t salt[SCRAM_MAX_SALT];
 
@@ -147,7 +160,8 @@ enum scram_result scram_client_first(
 
 /*
  * Process server-first. GOOD: iterations and salt are set, so the keys can be derived.
- * REFUSED: the message is invalid or exceeds the limits above.
+ * REFUSED: the message is invalid or exceeds the limits above. TOO_MANY_ITERATIONS: the same,
+ * and `iterations` has the number.
  */
 enum scram_result scram_client_challenge(
 	struct scram_client *client, const char *message, size_t length);

@@ -10,6 +10,7 @@
 #ifndef PGUSHER_MODEL_CREDENTIAL_H
 #define PGUSHER_MODEL_CREDENTIAL_H
 
+#include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,6 +20,10 @@
  * Kinds of secrets. As in the auth_file, a text that is not exactly MD5 or SCRAM is a password.
  */
 enum secret_kind { SECRET_NONE, SECRET_EMPTY, SECRET_PLAIN, SECRET_MD5, SECRET_SCRAM };
+
+struct login;
+
+TAILQ_HEAD(login_list, login);
 
 /*
  * Keys derived from one secret, or received in an exchange that it verified. They have a
@@ -30,6 +35,7 @@ struct user_keys {
 	struct scram_keys keys;
 	bool is_scram; /* the secret is a SCRAM secret */
 	bool verifier_known; /* parsed from a SCRAM secret, or derived from a password */
+	struct login_list waiting; /* logins that wait until the verifier is derived */
 	bool client_key_known; /* received from a client that passed: usable for servers */
 };
 

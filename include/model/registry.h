@@ -23,6 +23,7 @@
 #include "net/resolver.h"
 
 struct close_events;
+struct derivations;
 struct external_auth_queue;
 struct relay_events;
 struct server_login_owner;
@@ -82,7 +83,8 @@ struct registry {
 	struct slab clients, servers, helds; /* memory of links and of small held blocks */
 	size_t held_bytes; /* size of the large held blocks: see model/held */
 	struct resolver *resolver;
-	struct helper *derivations; /* threads that derive SCRAM keys */
+	struct derivations
+		*derivations; /* of SCRAM keys, on threads: session/link/derivation */
 	usec_t derivation_time; /* duration of the longest recent derivation; 0: none yet */
 	struct helper
 		*system_users; /* threads that look up user names, perhaps over the network */

@@ -25,7 +25,6 @@ struct user {
 	struct pool_list pools; /* pools that log in to servers as this user */
 	struct cap cap; /* of the servers of all these pools */
 	unsigned clients; /* that log in, or are logged in, as this user */
-	unsigned derivations; /* of keys in progress for its servers: keep the user */
 	bool forced; /* the configuration of a database names it */
 	char name[];
 };
@@ -39,9 +38,7 @@ struct user_keys *user_keys(struct user *user);
 /* Drop its reference to the keys. */
 void user_drop_keys(struct user *user);
 
-/*
- * Returns whether the configuration names the user, or clients, pools or derivations need it.
- */
+/* Returns whether the configuration names the user, or clients or pools need it. */
 bool user_is_needed(const struct user *user);
 
 /* Return the limits that apply to the user: of its [users] entry, else of the settings. */

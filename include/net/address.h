@@ -47,6 +47,15 @@ const char *address_text(const struct address *address, char out[ADDRESS_TEXT_SI
 bool address_equal(const struct address *a, const struct address *b);
 
 /*
+ * Returns what stands for the one at the other end of a connection where clients are counted by
+ * their addresses: without port and pid. An IPv6 address is cut to its network of 64 bits, of
+ * which one host may use all addresses (RFC 4291 section 2.5.4); an IPv4 address in an IPv6
+ * address (`::ffff:10.0.0.1`) is the IPv4 address. All bytes are set, so that results can be
+ * compared and hashed as memory.
+ */
+struct address address_source(const struct address *address);
+
+/*
  * Write the address of a Unix socket with this path into `out`; a leading @ means the abstract
  * name space (unix(7)). Returns the length to pass to bind() or connect(), 0 when the path is
  * too long.

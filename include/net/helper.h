@@ -5,9 +5,8 @@
  *
  * Each kind of work has a helper of its own, with its own threads and its own bounded queue, so
  * that a slow directory server cannot delay key derivations. Threads are started when jobs
- * arrive, and end with the helper. A job refers to a client by the id of its link only: done()
- * looks the link up, and drops the result when there is no such link any more. A job that has
- * not begun can be withdrawn.
+ * arrive, and end with the helper. A login that ends before its job tells the job so, and done()
+ * then drops the result.
  */
 #ifndef PGUSHER_NET_HELPER_H
 #define PGUSHER_NET_HELPER_H
@@ -33,9 +32,6 @@ struct helper_job {
 	TAILQ_ENTRY(helper_job) entry;
 	helper_function *work; /* runs on a thread; may use the memory of the job only */
 	helper_function *done; /* runs on the loop's thread; except: helper_leave() */
-	uint64_t link; /* id of the link that the job is for; the helper does not use it */
-	bool urgent; /* runs before jobs that are not urgent */
-	bool begun; /* set by the helper: a thread has taken the job */
 	bool cancelled; /* set before done(): ignore the result, work() may not have run */
 };
 
@@ -46,16 +42,11 @@ struct helper_job {
 struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max);
 
 /*
- * Wait until the running jobs have ended (this blocks), then call done() with `cancelled` for
- * all jobs that are left, and free the helper. NULL is allowed.
- */
-void helper_free(struct helper *helper);
-
-/*
- * As helper_free(), but without waiting for running jobs, which may hang. When such a job ends,
- * its done() is called with `cancelled` on the job's thread: it may use the memory of the job
- * only. Returns the number of threads that are still running a job; all others have ended. The
- * last of them frees the helper. NULL is allowed, and returns 0.
+ * End the helper at the end of the process, without waiting for running jobs, which may take
+ * long or hang. done() is called with `cancelled` for all jobs that are left; for a running one
+ * when it ends, on its thread: done() may use the memory of the job only. Returns the number of
+ * threads that are still running a job; all others have ended. The last of them frees the
+ * helper. NULL is allowed, and returns 0.
  */
 unsigned helper_leave(struct helper *helper);
 
@@ -64,13 +55,6 @@ unsigned helper_leave(struct helper *helper);
  * thread can be started: the caller then still owns the job.
  */
 bool helper_submit(struct helper *helper, struct helper_job *job);
-
-/*
- * Withdraw a job that was submitted and is not done. Returns true when it had not begun: its
- * done() has then been called from inside this call, with `cancelled`. Returns false when it
- * has begun: it continues, and its done() is called later.
- */
-bool helper_withdraw(struct helper *helper, struct helper_job *job);
 
 /* Returns the number of jobs submitted and not done. */
 size_t helper_pending(const struct helper *helper);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "config/file.h"
+#include "crypt/scram.h"
 
 struct userlist {
 	atomic_uint references;
@@ -78,11 +79,24 @@ static ssize_t unquote(struct parsing *parsing)
 	return parsing->at++ - start;
 }
 
+/* The user stays known, but no login of it passes. */
+static void warn_of_costly_secret(struct parsing *parsing, unsigned line, const char *secret)
+{
+	struct scram_secret parsed;
+
+	if (scram_secret_parse(secret, &parsed) && !scram_secret_is_usable(&parsed))
+		problems_add(parsing->problems, PROBLEM_WARNING, parsing->name, line,
+			"SCRAM secret in auth file with %u iterations; more than %u are not allowed",
+			(unsigned)parsed.iterations, (unsigned)SCRAM_MAX_ITERATIONS);
+	explicit_bzero(&parsed, sizeof(parsed));
+}
+
 /* Parse the user at the front, which starts with a quote. Returns false if parsing stops. */
 static bool parse_user(struct parsing *parsing)
 {
 	static const char pattern[] = "a line is \"name\" \"secret\"";
 	const unsigned line = parsing->line;
+	const char *secret;
 	ssize_t length;
 
 	length = unquote(parsing);
@@ -96,6 +110,7 @@ static bool parse_user(struct parsing *parsing)
 	skip_to(parsing, '"');
 	if (parsing->at == parsing->end)
 		return stop(parsing, line, "broken auth file", pattern);
+	secret = parsing->out;
 	length = unquote(parsing);
 	if (length < 0)
 		return stop(parsing, line, "broken auth file", pattern);
@@ -103,6 +118,7 @@ static bool parse_user(struct parsing *parsing)
 		return stop(parsing, line, "password too long in auth file",
 			"65530 bytes are allowed");
 	*parsing->out++ = '\0';
+	warn_of_costly_secret(parsing, line, secret);
 	skip_to(parsing, '\n');
 	return true;
 }

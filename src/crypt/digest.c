@@ -30,6 +30,11 @@ static const EVP_MD *digest_named(enum digest_kind kind)
 	return found[kind] ? found[kind] : kinds[kind].unfetched();
 }
 
+const EVP_MD *digest_sha256(void)
+{
+	return digest_named(DIGEST_SHA256);
+}
+
 static bool run(EVP_MD_CTX *context, const EVP_MD *digest, const struct digest_piece *pieces,
 	size_t count, uint8_t *out)
 {

@@ -3,12 +3,9 @@
 
 #include <limits.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "crypt/digest.h"
-#include "crypt/saslprep.h"
 #include "crypt/scram_parts.h"
 
 bool scram_hmac(const uint8_t key[SCRAM_KEY_SIZE], const void *data, size_t length,
@@ -67,32 +64,9 @@ bool scram_secret_parse(const char *text, struct scram_secret *out)
 	return good;
 }
 
-bool scram_derive(const char *password, const uint8_t *salt, size_t salt_length,
-	uint32_t iterations, struct scram_keys *out)
+bool scram_secret_is_usable(const struct scram_secret *secret)
 {
-	static const char client_label[] = "Client Key", server_label[] = "Server Key";
-	uint8_t salted[SCRAM_KEY_SIZE];
-	char *prepared;
-	bool good = false;
-
-	if (iterations == 0 || iterations > INT_MAX || salt_length > SCRAM_MAX_SALT)
-		return false;
-	prepared = saslprep(password);
-	if (prepared == NULL)
-		return false;
-	if (strlen(prepared) <= INT_MAX) {
-		good = PKCS5_PBKDF2_HMAC(prepared, (int)strlen(prepared), salt,
-			       (int)salt_length, (int)iterations, EVP_sha256(), sizeof(salted),
-			       salted) == 1 &&
-			scram_hmac(
-				salted, client_label, strlen(client_label), out->client_key) &&
-			scram_sha256(out->client_key, out->stored_key) &&
-			scram_hmac(salted, server_label, strlen(server_label), out->server_key);
-	}
-	explicit_bzero(salted, sizeof(salted));
-	explicit_bzero(prepared, strlen(prepared));
-	free(prepared);
-	return good;
+	return secret->iterations <= SCRAM_MAX_ITERATIONS;
 }
 
 bool scram_secret_accepts(const struct scram_secret *secret, const struct scram_keys *keys)

@@ -48,8 +48,10 @@ enum scram_result scram_client_challenge(
 		return SCRAM_REFUSED;
 	if (!scram_is_nonce(nonce) || !extends_ours(nonce, &client->nonce) ||
 		!scram_read_salt(salt, client->salt, &client->salt_length) ||
-		!scram_read_number(iterations, SCRAM_MAX_ITERATIONS, &client->iterations))
+		!scram_read_number(iterations, UINT32_MAX, &client->iterations))
 		return SCRAM_REFUSED;
+	if (client->iterations > SCRAM_MAX_ITERATIONS)
+		return SCRAM_TOO_MANY_ITERATIONS;
 
 	(void)buffer_append(&client->nonce, nonce.at + client->nonce.length,
 		nonce.length - client->nonce.length);
@@ -86,7 +88,8 @@ enum scram_result scram_client_answer(
 	uint8_t stored_key[SCRAM_KEY_SIZE], proof[SCRAM_KEY_SIZE];
 	bool good;
 
-	if (client->iterations == 0 || client->answered)
+	if (client->iterations == 0 || client->iterations > SCRAM_MAX_ITERATIONS ||
+		client->answered)
 		return SCRAM_REFUSED;
 	if (!append_without_proof(client, out))
 		return SCRAM_NO_MEMORY;

@@ -12,6 +12,7 @@
 #include "daemon/version.h"
 #include "net/tls_context.h"
 #include "session/auth/external_auth.h"
+#include "session/link/derivation.h"
 #include "session/link/tls_setup.h"
 #include "session/login/client_greeting.h"
 #include "session/rules/life.h"
@@ -22,8 +23,11 @@
 enum {
 	/* A derivation takes milliseconds of CPU time; the loop needs a CPU too. */
 	DERIVATION_THREADS = 2,
-	/* Logins wait for their derivation: after a restart this many may arrive at once. */
-	DERIVATIONS_MOST = 16384,
+	/*
+	 * Logins wait for their derivation: after a restart a quarter of this number may arrive
+	 * at once from one address, or of one user.
+	 */
+	DERIVATIONS_MOST = 65536,
 	/* Nearly always a look-up reads a file; a directory service may block one thread. */
 	SYSTEM_USER_THREADS = 2,
 	SYSTEM_USERS_MOST = 16384,
@@ -60,8 +64,7 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	if (!registry_init(registry, process, &daemon->loop))
 		return refuse("no memory for the configuration");
 	daemon->made = DAEMON_MADE_REGISTRY;
-	registry->derivations = helper_new(&daemon->loop, DERIVATION_THREADS, DERIVATIONS_MOST);
-	if (!registry->derivations)
+	if (!derivations_start(registry, DERIVATION_THREADS, DERIVATIONS_MOST))
 		return refuse("cannot make a helper for key derivations");
 	registry->system_users =
 		helper_new(&daemon->loop, SYSTEM_USER_THREADS, SYSTEM_USERS_MOST);
@@ -217,13 +220,13 @@ static void end_registry(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
 
-	/* Helpers first: they hand back jobs, which belong to logins that wait for them. */
-	helper_free(registry->derivations);
-	helper_free(registry->system_users);
 	control_close_all(
 		registry, shares_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
-	daemon->threads_remain = external_auth_queue_free(registry->ldap) +
+	/* All logins have ended. Threads that are busy are left behind, not waited for. */
+	daemon->threads_remain = derivations_end(registry) +
+			helper_leave(registry->system_users) +
+			external_auth_queue_free(registry->ldap) +
 			external_auth_queue_free(registry->pam) >
 		0;
 	resolver_free(registry->resolver);

@@ -32,6 +32,7 @@ struct user_keys *user_keys_new(const char *secret)
 	if (!keys)
 		return NULL;
 	keys->references = 1;
+	TAILQ_INIT(&keys->waiting);
 	if (secret)
 		keys->is_scram = keys->verifier_known =
 			scram_secret_parse(secret, &keys->verifier);

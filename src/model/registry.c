@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "crypt/keyed_hash.h"
 #include "model/peer.h"
 
@@ -302,13 +303,9 @@ struct pool *registry_open_pool(
 void registry_drop_pool(struct registry *registry, struct pool *pool)
 {
 	struct user *user = pool->user;
-	struct link *link;
 
-	/* Clients that are logging in look their pool up again at the end of the login. */
-	TAILQ_FOREACH (link, &registry->logins, place) {
-		if (link->pool == pool)
-			link->pool = NULL;
-	}
+	/* A client that logs in has no pool yet, except while it looks something up there. */
+	CHECK(!pool_has_clients(pool));
 	if (pool->has_work)
 		TAILQ_REMOVE(&registry->work, pool, in_work);
 	TAILQ_REMOVE(&registry->pools, pool, in_registry);

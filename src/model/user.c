@@ -29,7 +29,7 @@ struct user_keys *user_keys(struct user *user)
 bool user_is_needed(const struct user *user)
 {
 	return user->config || user->secret || user->forced || user->clients > 0 ||
-		user->derivations > 0 || !TAILQ_EMPTY(&user->pools);
+		!TAILQ_EMPTY(&user->pools);
 }
 
 int user_max_servers(const struct user *user, const struct settings *settings)

@@ -91,6 +91,26 @@ bool address_equal(const struct address *a, const struct address *b)
 	return memcmp(a->bytes, b->bytes, a->family == AF_INET ? 4 : 16) == 0;
 }
 
+struct address address_source(const struct address *address)
+{
+	enum { NETWORK_SIZE = 8 };
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct address out;
+
+	memset(&out, 0, sizeof(out));
+	out.family = address->family;
+	if (address->family == AF_INET) {
+		memcpy(out.bytes, address->bytes, 4);
+	} else if (address->family == AF_INET6 &&
+		memcmp(address->bytes, mapped, sizeof(mapped)) == 0) {
+		out.family = AF_INET;
+		memcpy(out.bytes, address->bytes + sizeof(mapped), 4);
+	} else if (address->family == AF_INET6) {
+		memcpy(out.bytes, address->bytes, NETWORK_SIZE);
+	}
+	return out;
+}
+
 socklen_t address_unix(struct sockaddr_un *out, const char *path)
 {
 	const size_t length = strlen(path);

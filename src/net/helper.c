@@ -29,8 +29,8 @@ struct helper {
 	unsigned started, threads_max; /* used by the loop's thread only */
 
 	pthread_mutex_t lock; /* protects all that follows */
-	pthread_cond_t more; /* `urgent`, `waiting` or `stopping` has changed */
-	struct job_list urgent, waiting, finished;
+	pthread_cond_t more; /* `waiting` or `stopping` has changed */
+	struct job_list waiting, finished;
 	unsigned users; /* running threads, and helper_leave() */
 	bool stopping;
 	bool left; /* helper_leave() was called: the last user frees the helper */
@@ -74,22 +74,13 @@ static void drop_user(struct helper *helper)
 		destroy(helper);
 }
 
-static struct job_list *list_of(struct helper *helper, const struct helper_job *job)
-{
-	return job->urgent ? &helper->urgent : &helper->waiting;
-}
-
 /* Returns NULL when no job waits. */
 static struct helper_job *take_next(struct helper *helper)
 {
-	struct helper_job *job = TAILQ_FIRST(&helper->urgent);
+	struct helper_job *job = TAILQ_FIRST(&helper->waiting);
 
-	if (!job)
-		job = TAILQ_FIRST(&helper->waiting);
-	if (job) {
-		TAILQ_REMOVE(list_of(helper, job), job, entry);
-		job->begun = true;
-	}
+	if (job)
+		TAILQ_REMOVE(&helper->waiting, job, entry);
 	return job;
 }
 
@@ -173,7 +164,6 @@ struct helper *helper_new(struct loop *loop, unsigned threads, size_t jobs_max)
 		goto not_added;
 	helper->threads_max = threads;
 	helper->jobs_max = jobs_max;
-	TAILQ_INIT(&helper->urgent);
 	TAILQ_INIT(&helper->waiting);
 	TAILQ_INIT(&helper->finished);
 	pthread_mutex_init(&helper->lock, NULL);
@@ -237,7 +227,6 @@ unsigned helper_leave(struct helper *helper)
 	helper->users++; /* this function, until it returns */
 	busy = detach_busy(helper);
 	TAILQ_CONCAT(&left, &helper->finished, entry);
-	TAILQ_CONCAT(&left, &helper->urgent, entry);
 	TAILQ_CONCAT(&left, &helper->waiting, entry);
 	pthread_mutex_unlock(&helper->lock);
 	join(helper);
@@ -245,19 +234,6 @@ unsigned helper_leave(struct helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	drop_user(helper);
 	return busy;
-}
-
-void helper_free(struct helper *helper)
-{
-	if (!helper)
-		return;
-	stop(helper);
-	join(helper);
-	end_jobs(helper, &helper->finished, true);
-	end_jobs(helper, &helper->urgent, true);
-	end_jobs(helper, &helper->waiting, true);
-	event_free(helper->event);
-	destroy(helper);
 }
 
 /* The new thread blocks all signals: the event loop handles them. */
@@ -295,31 +271,14 @@ bool helper_submit(struct helper *helper, struct helper_job *job)
 	if (helper->started == 0 && !start_thread(helper))
 		return false;
 	helper->pending++;
-	job->begun = job->cancelled = false;
+	job->cancelled = false;
 	pthread_mutex_lock(&helper->lock);
-	TAILQ_INSERT_TAIL(list_of(helper, job), job, entry);
+	TAILQ_INSERT_TAIL(&helper->waiting, job, entry);
 	pthread_cond_signal(&helper->more);
 	pthread_mutex_unlock(&helper->lock);
 	/* A failure is harmless: at least one thread runs. */
 	if (helper->pending > helper->started && helper->started < helper->threads_max)
 		(void)start_thread(helper);
-	return true;
-}
-
-bool helper_withdraw(struct helper *helper, struct helper_job *job)
-{
-	bool begun;
-
-	pthread_mutex_lock(&helper->lock);
-	begun = job->begun;
-	if (!begun)
-		TAILQ_REMOVE(list_of(helper, job), job, entry);
-	pthread_mutex_unlock(&helper->lock);
-	if (begun)
-		return false;
-	helper->pending--;
-	job->cancelled = true;
-	job->done(job);
 	return true;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The state of a client's login (link/login): made and found here, freed by lookup/login_end.
- */
+/* The state of a client's login (link/login): made here, freed by lookup/login_end. */
 #ifndef PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
 #define PGUSHER_SESSION_AUTH_CLIENT_LOGIN_STATE_H
 
@@ -15,8 +13,8 @@
 bool client_login_new(struct client_link *client, const struct startup_login *wanted,
 	const struct login_steps *steps);
 
-/* Return the client that is AUTHENTICATING under this link id, or NULL. */
-struct client_link *client_login_find(const struct registry *registry, uint64_t id);
+/* The login waits no longer for a verifier that is being derived, if it did. */
+void client_login_stop_waiting(struct login *login);
 
 /*
  * Return the length of the cancel key that the client is to get, in bytes: longer in protocol

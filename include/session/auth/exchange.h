@@ -32,6 +32,12 @@ const char *exchange_secret(const struct client_link *client);
  */
 struct user_keys *exchange_keys(struct client_link *client);
 
+/*
+ * Returns whether the client's SCRAM secret may be used. If it has too many iterations that is
+ * logged: the client gets the same refusal as with an unknown user.
+ */
+bool exchange_may_use(const struct client_link *client, const struct scram_secret *secret);
+
 /* Compare two strings; among strings of the same length in constant time. */
 bool exchange_equal(const char *a, const char *b);
 

@@ -39,6 +39,7 @@ struct external_auth {
 	TAILQ_ENTRY(external_auth) entry; /* EXTERNAL_AUTH_WAITING: in queue->waiting */
 	struct external_auth_queue *queue;
 	const struct external_auth_method *method;
+	struct client_link *client; /* that logs in; until its login ends */
 	enum external_auth_state state;
 	struct deadline delayed; /* EXTERNAL_AUTH_DELAYED: when the refusal is sent */
 	_Atomic bool abandoned; /* the login has ended: no check is needed any more */

@@ -48,9 +48,9 @@ struct auth_method {
 };
 
 struct derivation;
-
 struct event;
 struct external_auth;
+struct name_lookup;
 
 struct lookup;
 
@@ -86,7 +86,7 @@ struct login {
 	struct credential *credential;
 	struct lookup *lookup; /* LOOKING_UP: the look-up that it waits for; NULL: none */
 	TAILQ_ENTRY(login) in_lookup;
-	struct client_link *client; /* the client of this login; set while in a look-up */
+	struct client_link *client; /* the client of this login */
 	/* Since when its look-up waits for a server; 0: it has one, or needs none. */
 	usec_t queued_at;
 	usec_t queued; /* total time that it has waited for servers */
@@ -99,13 +99,16 @@ struct login {
 	size_t end_point_length; /* 0: no channel binding */
 	struct scram_secret verifier; /* of a SCRAM exchange */
 	struct external_auth *external_auth; /* its request to an external method; NULL: none */
+	struct name_lookup *name_lookup; /* of its system user: see auth/peer; NULL: none */
 	struct derivation *derivation; /* of this client's password only; NULL: none */
 	bool counted; /* as a successful login, in the totals of its pool */
+	/* The keys, not its own, whose verifier it waits for, in keys->waiting; NULL: none. */
+	struct user_keys *awaited;
+	TAILQ_ENTRY(login) in_awaited;
 	bool checked; /* the client's parameters are correct: see lookup/startup_check */
 	bool expired; /* the password was right, but has expired */
 	bool answered_first; /* the client-first-message of SCRAM was handled */
 	bool always_refused; /* there is no secret: refuse any answer of the client */
-	bool deriving; /* a helper thread derives the keys of the verifier */
 	usec_t not_before; /* a refusal is not sent before this time: see auth/scram */
 	struct event *held_refusal; /* owned: timer that sends the refusal; NULL: none */
 	struct buffer final; /* a client-final-message that waits for the helper thread */

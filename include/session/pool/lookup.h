@@ -15,8 +15,6 @@
 #include "session/link/login.h"
 #include "wire/report.h"
 
-TAILQ_HEAD(login_list, login);
-
 struct lookup;
 
 /* What follows from an ErrorResponse of the server to a look-up. */

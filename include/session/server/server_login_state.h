@@ -38,6 +38,8 @@ struct server_login_owner {
 	void (*failed)(struct pool *pool, const struct failure *why, bool refused);
 };
 
+struct derivation;
+
 struct server_login {
 	const struct server_login_owner *owner;
 	struct server_route route; /* the host that it connects to */
@@ -47,6 +49,7 @@ struct server_login {
 	struct scram_client scram;
 	uint8_t end_point[TLS_BINDING_MAX]; /* channel binding data of the SCRAM exchange */
 	size_t end_point_length; /* 0: none */
+	struct derivation *derivation; /* of the keys for its salt; NULL: none */
 	bool scram_begun;
 	bool scram_verified; /* the server has proved that it knows the secret too */
 	bool authenticated; /* AuthenticationOk was received */

@@ -15,6 +15,7 @@ bool client_login_new(struct client_link *client, const struct startup_login *wa
 	if (!login)
 		return false;
 	client->login = login;
+	login->client = client;
 	login->steps = steps;
 	login->version = startup_version_spoken(wanted->version);
 	buffer_init_secret(&login->final);
@@ -22,15 +23,11 @@ bool client_login_new(struct client_link *client, const struct startup_login *wa
 	return login->database_name != NULL;
 }
 
-struct client_link *client_login_find(const struct registry *registry, uint64_t id)
+void client_login_stop_waiting(struct login *login)
 {
-	struct link *link;
-
-	TAILQ_FOREACH (link, &registry->logins, place) {
-		if (link->id == id && link->state == CLIENT_AUTHENTICATING)
-			return client_of(link);
-	}
-	return NULL;
+	if (login->awaited)
+		TAILQ_REMOVE(&login->awaited->waiting, login, in_awaited);
+	login->awaited = NULL;
 }
 
 size_t client_login_key_length(const struct client_link *client)

@@ -56,6 +56,16 @@ struct user_keys *exchange_keys(struct client_link *client)
 	return credential ? credential_keys(credential) : user_keys(client->user);
 }
 
+bool exchange_may_use(const struct client_link *client, const struct scram_secret *secret)
+{
+	if (scram_secret_is_usable(secret))
+		return true;
+	link_log_repeated(&client->link, LEVEL_WARNING,
+		"the SCRAM secret of this user is not used: it has %u iterations, more than %u",
+		(unsigned)secret->iterations, (unsigned)SCRAM_MAX_ITERATIONS);
+	return false;
+}
+
 bool exchange_equal(const char *a, const char *b)
 {
 	const size_t length = strlen(a);

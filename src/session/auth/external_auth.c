@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/auth/client_login_state.h"
 #include "session/auth/exchange.h"
 
 enum {
@@ -95,13 +94,8 @@ static void on_delay_over(struct deadline *deadline)
 {
 	struct external_auth *request = (struct external_auth *)((char *)deadline -
 		offsetof(struct external_auth, delayed));
-	struct client_link *client =
-		client_login_find(request->queue->registry, request->job.link);
 
-	if (client)
-		finish(client, request);
-	else
-		external_auth_free(request);
+	finish(request->client, request);
 }
 
 static void delay_refusal(struct external_auth *request)
@@ -138,22 +132,19 @@ static void check(struct helper_job *job)
 static void on_answer(struct helper_job *job)
 {
 	struct external_auth *request = (struct external_auth *)job;
-	struct client_link *client = NULL;
 
-	if (!job->cancelled) {
+	if (!job->cancelled)
 		submit_waiting(request->queue);
-		client = client_login_find(request->queue->registry, job->link);
-	}
-	if (!client || request->abandoned) {
+	if (job->cancelled || request->abandoned) {
 		external_auth_free(request);
 		return;
 	}
 	if (request->answer != EXTERNAL_AUTH_RIGHT)
-		log_refusal(client, request);
+		log_refusal(request->client, request);
 	if (request->answer != EXTERNAL_AUTH_RIGHT && request->delay > 0)
 		delay_refusal(request);
 	else
-		finish(client, request);
+		finish(request->client, request);
 }
 
 /* --- the queue ---------------------------------------------------------------------------- */
@@ -201,7 +192,7 @@ bool external_auth_start(struct client_link *client, struct external_auth_queue 
 	request->method = method;
 	request->job.work = check;
 	request->job.done = on_answer;
-	request->job.link = client->link.id;
+	request->client = client;
 	client->login->external_auth = request;
 	enqueue(*queue, request);
 	return true;

@@ -7,12 +7,13 @@
  * helper thread. This is also done for unknown database users, so that the time of the refusal
  * does not show which users exist.
  */
+#include "session/auth/peer.h"
+
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/auth/client_login_state.h"
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "session/link/peer_credentials.h"
@@ -24,7 +25,7 @@ enum {
 
 struct name_lookup {
 	struct helper_job job;
-	struct registry *registry;
+	struct client_link *client; /* that logs in; NULL: its login has ended */
 	uid_t uid;
 	char *name; /* owned: the result; NULL: there is no such user */
 };
@@ -90,11 +91,12 @@ static enum auth_result decide(struct client_link *client, const struct name_loo
 static void finish(struct helper_job *job)
 {
 	struct name_lookup *lookup = (struct name_lookup *)job;
-	struct client_link *client =
-		job->cancelled ? NULL : client_login_find(lookup->registry, job->link);
+	struct client_link *client = job->cancelled ? NULL : lookup->client;
 
-	if (client)
+	if (client) {
+		client->login->name_lookup = NULL;
 		client->login->steps->proceed(client, decide(client, lookup));
+	}
 	free(lookup->name);
 	free(lookup);
 }
@@ -108,13 +110,20 @@ static bool submit(struct client_link *client, uid_t uid)
 		return false;
 	lookup->job.work = look_up;
 	lookup->job.done = finish;
-	lookup->job.link = client->link.id;
-	lookup->registry = registry;
+	lookup->client = client;
 	lookup->uid = uid;
-	if (helper_submit(registry->system_users, &lookup->job))
+	if (helper_submit(registry->system_users, &lookup->job)) {
+		client->login->name_lookup = lookup;
 		return true;
+	}
 	free(lookup);
 	return false;
+}
+
+void peer_abandon(struct name_lookup *lookup)
+{
+	if (lookup)
+		lookup->client = NULL;
 }
 
 static enum auth_result begin(struct client_link *client)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "crypt/md5.h"
-#include "session/auth/client_login_state.h"
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "session/link/derivation.h"
@@ -19,11 +18,9 @@ static enum auth_result begin(struct client_link *client)
 static void on_derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
-	struct client_link *client = client_login_find(registry, owner->link);
+	struct client_link *client = client_of(owner->link);
 
-	if (!client)
-		return;
-	client->login->deriving = false;
+	(void)registry;
 	client->login->steps->proceed(client,
 		keys && !client->login->always_refused && scram_secret_accepts(parameters, keys)
 			? AUTH_PASSED
@@ -34,28 +31,14 @@ static enum auth_result derive(
 	struct client_link *client, const char *password, const struct scram_secret *parameters)
 {
 	const struct derivation_owner owner = {
-		.link = client->link.id,
+		.link = &client->link,
 		.handle = &client->login->derivation,
 	};
 
 	if (!derivation_start(
 		    link_registry(&client->link), &owner, password, parameters, on_derived))
 		return exchange_refuse(client);
-	client->login->deriving = true;
 	return AUTH_PENDING;
-}
-
-static enum auth_result check_scram(
-	struct client_link *client, const char *secret, const char *password)
-{
-	struct scram_secret parsed;
-	enum auth_result result;
-
-	link_registry(&client->link)->process->has_scram_secrets = true;
-	result = scram_secret_parse(secret, &parsed) ? derive(client, password, &parsed)
-						     : exchange_refuse(client);
-	explicit_bzero(&parsed, sizeof(parsed));
-	return result;
 }
 
 /*
@@ -79,6 +62,21 @@ static enum auth_result refuse_after_derivation(
 	return derive(client, password, &mock);
 }
 
+static enum auth_result check_scram(
+	struct client_link *client, const char *secret, const char *password)
+{
+	struct scram_secret parsed;
+	enum auth_result result;
+
+	link_registry(&client->link)->process->has_scram_secrets = true;
+	if (!scram_secret_parse(secret, &parsed))
+		return exchange_refuse(client);
+	result = exchange_may_use(client, &parsed) ? derive(client, password, &parsed)
+						   : refuse_after_derivation(client, password);
+	explicit_bzero(&parsed, sizeof(parsed));
+	return result;
+}
+
 static bool check_md5(struct client_link *client, const char *secret, const char *password)
 {
 	char hashed[36];
@@ -96,7 +94,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	bool hash_equal, equal = false;
 
 	/* A second password is refused while the first one is checked. */
-	if (client->login->deriving || !exchange_is_password(body, length))
+	if (client->login->derivation || !exchange_is_password(body, length))
 		return exchange_refuse(client);
 	/* For every kind of secret, and for none: the time must not show which kind it is. */
 	hash_equal = check_md5(client, secret ? secret : "", password);

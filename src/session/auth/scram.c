@@ -17,6 +17,7 @@
 #include "crypt/digest.h"
 #include "crypt/md5.h"
 #include "crypt/scram.h"
+#include "session/auth/client_login_state.h"
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
 #include "session/auth/refusal.h"
@@ -89,49 +90,46 @@ static bool same_salt(const struct scram_secret *a, const struct scram_secret *b
 		memcmp(a->salt, b->salt, a->salt_length) == 0;
 }
 
-/* Does the login wait for the keys of this salt, which is random and names the derivation? */
-static bool waits_for(const struct login *login, const struct scram_secret *parameters)
+/* Wait for the verifier of these keys, which is being derived. */
+static void await_verifier(struct login *login, struct user_keys *keys)
 {
-	return login && login->deriving && same_salt(&login->verifier, parameters);
+	login->awaited = keys;
+	TAILQ_INSERT_TAIL(&keys->waiting, login, in_awaited);
 }
 
 /*
- * Continue the logins that wait for these keys: those that have received the client's final
- * message are checked now. A login with another secret by now is refused.
+ * Take a login from those that wait for the verifier with this salt, which is random and names
+ * the derivation. NULL: none is left. Others in the list wait for a later derivation.
  */
-static void proceed_waiting(struct registry *registry, const struct user_keys *keys,
-	const struct scram_secret *verifier)
+static struct login *take_waiting(struct user_keys *keys, const struct scram_secret *parameters)
 {
-	struct link *link, *next;
+	struct login *login;
 
-	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
-		struct client_link *client = client_of(link);
-		struct login *login = client->login;
-
-		if (!waits_for(login, verifier))
-			continue;
-		login->deriving = false;
-		login->verifier = *verifier;
-		if (exchange_keys(client) != keys)
-			client->login->steps->proceed(client, exchange_refuse(client));
-		else if (login->final.length > 0)
-			client->login->steps->proceed(client,
-				check_final(client, (const char *)login->final.data,
-					login->final.length));
+	TAILQ_FOREACH (login, &keys->waiting, in_awaited) {
+		if (same_salt(&login->verifier, parameters)) {
+			client_login_stop_waiting(login);
+			return login;
+		}
 	}
+	return NULL;
 }
 
-/* The derivation for this salt has failed: refuse all logins that wait for its keys. */
-static void refuse_waiting(struct registry *registry, const struct scram_secret *parameters)
+/*
+ * Continue the login: if it has received the client's final message, this is checked now. A
+ * login with another secret by now is refused.
+ */
+static void proceed_waiting(
+	struct login *login, const struct user_keys *keys, const struct scram_secret *verifier)
 {
-	struct link *link, *next;
+	struct client_link *client = login->client;
 
-	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
-		struct client_link *client = client_of(link);
-
-		if (waits_for(client->login, parameters))
-			client->login->steps->proceed(client, exchange_refuse(client));
-	}
+	login->verifier = *verifier;
+	if (exchange_keys(client) != keys)
+		login->steps->proceed(client, exchange_refuse(client));
+	else if (login->final.length > 0)
+		login->steps->proceed(client,
+			check_final(
+				client, (const char *)login->final.data, login->final.length));
 }
 
 /*
@@ -145,11 +143,14 @@ static void on_derived(struct registry *registry, const struct derivation_owner 
 	/* False: the secret or the iteration count has changed, and a new salt was chosen. */
 	const bool is_current = same_salt(verifier, parameters);
 	struct scram_secret made = *parameters;
+	struct login *login;
 
+	(void)registry;
 	if (!keys) {
 		if (is_current)
 			verifier->salt_length = 0; /* the next login starts another one */
-		refuse_waiting(registry, parameters);
+		while ((login = take_waiting(owner->into, parameters)) != NULL)
+			login->steps->proceed(login->client, exchange_refuse(login->client));
 		return;
 	}
 	memcpy(made.stored_key, keys->stored_key, SCRAM_KEY_SIZE);
@@ -158,7 +159,8 @@ static void on_derived(struct registry *registry, const struct derivation_owner 
 		*verifier = made;
 		owner->into->verifier_known = true;
 	}
-	proceed_waiting(registry, owner->into, &made);
+	while ((login = take_waiting(owner->into, parameters)) != NULL)
+		proceed_waiting(login, owner->into, &made);
 	explicit_bzero(&made, sizeof(made));
 }
 
@@ -166,7 +168,7 @@ static void on_derived(struct registry *registry, const struct derivation_owner 
 static bool start_derivation(struct client_link *client, struct user_keys *keys)
 {
 	struct registry *registry = link_registry(&client->link);
-	const struct derivation_owner owner = {.link = client->link.id, .into = keys};
+	const struct derivation_owner owner = {.link = &client->link, .into = keys};
 
 	keys->verifier.iterations = (uint32_t)registry->process->settings->scram_iterations;
 	keys->verifier.salt_length = SCRAM_SALT_SIZE;
@@ -204,13 +206,16 @@ static bool choose_verifier(struct client_link *client)
 	keys = exchange_keys(client);
 	if (!keys)
 		return false;
+	if (keys->is_scram && !exchange_may_use(client, &keys->verifier))
+		return mock_verifier(client, &login->verifier);
 	forget_outdated(client, keys);
 	/* Without a salt no derivation of this plain secret's keys has been started yet. */
 	if (!keys->verifier_known && keys->verifier.salt_length == 0 &&
 		!start_derivation(client, keys))
 		return false;
-	login->deriving = !keys->verifier_known;
 	login->verifier = keys->verifier;
+	if (!keys->verifier_known)
+		await_verifier(login, keys);
 	return true;
 }
 
@@ -322,7 +327,7 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 	 */
 	if (length > SCRAM_MAX_MESSAGE || login->final.length > 0 || refusal_is_pending(login))
 		return exchange_refuse(client);
-	if (!login->deriving)
+	if (!login->awaited)
 		return check_final(client, (const char *)body, length);
 	/* The keys are not derived yet: keep the message until they are. */
 	if (!buffer_append(&login->final, body, length))

@@ -99,28 +99,9 @@ static void begin_authentication(struct client_link *client)
 	client_login_proceed(client, client->login->method->begin(client));
 }
 
-/* Set the client's pool, if it exists already, so that log lines name database and user. */
-static void set_pool(struct client_link *client)
-{
-	struct registry *registry = link_registry(&client->link);
-	struct user *user;
-
-	if (!client->database || !exchange_is_known(client) ||
-		client->login->mock == client->user)
-		return;
-	if (client_identity_is_console(client)) {
-		client->link.pool = registry->console_pool;
-		return;
-	}
-	user = registry_server_user(registry, client->database, client->user);
-	if (user)
-		client->link.pool = registry_find_pool(client->database, user);
-}
-
 /* The client's user is set: check its rights on the console, then begin the authentication. */
 static void authenticate(struct client_link *client, const char *name)
 {
-	set_pool(client);
 	log_attempt(client, name);
 	if (client_identity_check_rights(client, name))
 		begin_authentication(client);

@@ -20,8 +20,8 @@ static bool is_silent(const struct client_link *client, usec_t now)
 {
 	if (client->link.state == CLIENT_GREETING)
 		return true;
-	return client->link.state != CLIENT_LOOKING_UP && !client->login->deriving &&
-		now - client->link.request_time >= ANSWER_GRACE;
+	return client->link.state != CLIENT_LOOKING_UP && !client->login->derivation &&
+		!client->login->awaited && now - client->link.request_time >= ANSWER_GRACE;
 }
 
 bool drop_silent_logins_one(

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/auth/client_login_state.h"
 #include "session/auth/external_auth.h"
+#include "session/auth/peer.h"
 #include "session/auth/refusal.h"
 #include "session/link/derivation.h"
 #include "session/link/login.h"
@@ -22,9 +24,11 @@ void login_end(struct client_link *client, enum client_state state)
 			client->user = NULL;
 		free(login->mock);
 	}
+	client_login_stop_waiting(login);
+	peer_abandon(login->name_lookup);
 	if (login->external_auth)
 		external_auth_abandon(login->external_auth);
-	derivation_abandon(link_registry(&client->link), login->derivation);
+	derivation_abandon(login->derivation);
 	refusal_cancel(login);
 	credential_unref(login->credential);
 	hba_unref(login->hba);

@@ -99,7 +99,6 @@ bool lookup_join(struct client_link *client, struct pool *pool, const struct loo
 	if (!lookup)
 		return false;
 	TAILQ_INSERT_TAIL(&lookup->logins, login, in_lookup);
-	login->client = client;
 	login->lookup = lookup;
 	login->queued_at = loop_now(pool->registry->loop);
 	pool->looking_up++;

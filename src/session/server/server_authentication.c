@@ -183,36 +183,31 @@ static void answer_scram(struct server_link *server, const struct scram_keys *ke
 	server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 }
 
-static struct server_link *find_login(const struct pool *pool, uint64_t id)
-{
-	struct link *link;
-
-	TAILQ_FOREACH (link, &pool->servers[SERVERS_LOGIN], place) {
-		if (link->id == id)
-			return server_of(link);
-	}
-	return NULL;
-}
-
 /* The keys for the server's salt have been derived; keys is NULL when out of memory. */
 static void on_derived(struct registry *registry, const struct derivation_owner *owner,
 	const struct scram_secret *parameters, const struct scram_keys *keys)
 {
-	const struct pool *pool;
+	struct server_link *server = server_of(owner->link);
 
 	(void)registry;
 	(void)parameters;
-	TAILQ_FOREACH (pool, &owner->user->pools, in_user) {
-		struct server_link *server = find_login(pool, owner->link);
+	if (keys)
+		answer_scram(server, keys);
+	else
+		server_close_for(server, REASON_NO_MEMORY);
+}
 
-		if (!server)
-			continue;
-		if (keys)
-			answer_scram(server, keys);
-		else
-			server_close_for(server, REASON_NO_MEMORY);
-		return;
-	}
+/*
+ * Close a server that demands more iterations than are run for any server. The failure is
+ * final: waiting clients get it.
+ */
+static void refuse_iterations(struct server_link *server, uint32_t iterations)
+{
+	link_log_repeated(&server->link, LEVEL_ERROR,
+		"server demands %u SCRAM iterations, more than %u", (unsigned)iterations,
+		(unsigned)SCRAM_MAX_ITERATIONS);
+	server->login->refused = true;
+	server_close_for(server, REASON_SERVER_TOO_MANY_ITERATIONS);
 }
 
 static void continue_scram(struct server_link *server, struct reader *reader)
@@ -223,14 +218,19 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 	const char *message = (const char *)reader_bytes(reader, length);
 	const char *secret = secret_of(server);
 	const struct derivation_owner owner = {
-		.link = server->link.id,
-		.user = server->link.pool->user,
-		.urgent = true,
+		.link = &server->link,
+		.handle = &login->derivation,
 	};
 	struct scram_secret parameters = {0};
+	enum scram_result challenge = SCRAM_REFUSED;
 
-	if (!login->scram_begun ||
-		scram_client_challenge(&login->scram, message, length) != SCRAM_GOOD) {
+	if (login->scram_begun)
+		challenge = scram_client_challenge(&login->scram, message, length);
+	if (challenge == SCRAM_TOO_MANY_ITERATIONS) {
+		refuse_iterations(server, login->scram.iterations);
+		return;
+	}
+	if (challenge != SCRAM_GOOD) {
 		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 		return;
 	}

@@ -110,6 +110,7 @@ static bool fill_client(
 		client->login = calloc(1, sizeof(*client->login));
 		if (!client->login)
 			return false;
+		client->login->client = client;
 		client->login->version = (uint32_t)record->protocol;
 		client->login->counted = true; /* by the old process */
 	} else if (!cancel_keys_keep(&registry->process->cancel_keys, client, record->key.at,

@@ -159,6 +159,7 @@ static const struct {
 	{"28000",
 		"server login failed: none of the server's SASL authentication mechanisms are supported"},
 	{"28000", "server login failed: invalid server signature"},
+	{"28000", "server login failed: the server demands too many SCRAM iterations"},
 	{"3D000", "no such database: %s"},
 	{"55000", "database \"%s\" is disabled"},
 	{"55000", "authentication database \"%s\" is disabled"},

@@ -68,6 +68,28 @@ static void test_lines_give_names_and_secrets(void **state)
 	}
 }
 
+static void test_scram_secret_with_too_many_iterations_is_reported(void **state)
+{
+	static const char keys[] =
+		":W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbs"
+		"T4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=\"\n";
+	char text[400];
+	struct parsed parsed;
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		"\"a\" \"SCRAM-SHA-256$1000000%s\"b\" \"SCRAM-SHA-256$1000001%s\"c\" \"x\"\n",
+		keys, keys);
+	parsed = parse(text);
+	assert_false(parsed.broken);
+	assert_int_equal(userlist_count(parsed.list), 3);
+	assert_int_equal(parsed.problems.count, 1);
+	assert_string_equal(parsed.problems.list[0].log[0],
+		"SCRAM secret in auth file with 1000001 iterations; "
+		"more than 1000000 are not allowed (users:2)");
+	end(&parsed);
+}
+
 static void test_reading_stops_at_a_broken_line(void **state)
 {
 	static const struct {
@@ -302,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_give_names_and_secrets),
+		cmocka_unit_test(test_scram_secret_with_too_many_iterations_is_reported),
 		cmocka_unit_test(test_reading_stops_at_a_broken_line),
 		cmocka_unit_test(test_users_after_a_broken_line_are_not_loaded),
 		cmocka_unit_test(test_nul_byte_stops_reading),

@@ -14,7 +14,9 @@
 #include <cmocka.h>
 
 #include "crypt/base64.h"
+#include "crypt/digest.h"
 #include "crypt/scram.h"
+#include "crypt/scram_derivation.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -94,8 +96,74 @@ static void test_derivation_refuses_arguments_out_of_range(void **state)
 	(void)state;
 	assert_false(scram_derive("x", salt, sizeof(salt), 0, &keys));
 	assert_false(scram_derive("x", salt, sizeof(salt), UINT32_MAX, &keys));
+	assert_false(scram_derive("x", salt, sizeof(salt), SCRAM_MAX_ITERATIONS + 1, &keys));
 	assert_false(scram_derive("x", salt, SIZE_MAX, 1, &keys));
 	assert_true(scram_derive("", salt, sizeof(salt), 1, &keys));
+}
+
+/* As PKCS5_PBKDF2_HMAC() derives them, for passwords around the size of a block of the hash. */
+static void assert_as_openssl(const char *password, size_t salt_length, uint32_t iterations)
+{
+	static const uint8_t long_salt[SCRAM_MAX_SALT] = "salt";
+	uint8_t salted[SCRAM_KEY_SIZE], client_key[SCRAM_KEY_SIZE];
+	struct scram_keys keys;
+
+	assert_int_equal(
+		PKCS5_PBKDF2_HMAC(password, (int)strlen(password), long_salt, (int)salt_length,
+			(int)iterations, EVP_sha256(), sizeof(salted), salted),
+		1);
+	assert_true(digest_hmac_sha256(salted, "Client Key", 10, client_key));
+	assert_true(scram_derive(password, long_salt, salt_length, iterations, &keys));
+	assert_memory_equal(keys.client_key, client_key, sizeof(client_key));
+}
+
+static void test_derivation_is_pbkdf2(void **state)
+{
+	static const size_t lengths[] = {0, 1, 63, 64, 65, 200};
+	char password[201];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		memset(password, 'x', lengths[i]);
+		password[lengths[i]] = '\0';
+		assert_as_openssl(password, 16, 1);
+		assert_as_openssl(password, 1, 2);
+		assert_as_openssl(password, SCRAM_MAX_SALT, 100);
+	}
+}
+
+static void test_slices_of_a_derivation_give_the_keys_of_the_whole(void **state)
+{
+	struct scram_keys whole, keys;
+
+	(void)state;
+	assert_true(scram_derive("pencil", salt, sizeof(salt), 100, &whole));
+	for (uint32_t most = 1; most <= 101; most++) {
+		struct scram_derivation *derivation =
+			scram_derivation_new("pencil", salt, sizeof(salt), 100);
+		unsigned slices = 1;
+
+		while (scram_derivation_run(derivation, most, &keys) ==
+			SCRAM_DERIVATION_UNFINISHED)
+			slices++;
+		assert_memory_equal(&keys, &whole, sizeof(keys));
+		assert_int_equal(slices, (99 + most - 1) / most);
+		scram_derivation_free(derivation);
+	}
+	scram_derivation_free(scram_derivation_new("pencil", salt, sizeof(salt), 100));
+	scram_derivation_free(NULL);
+}
+
+static void test_secret_with_too_many_iterations_is_not_usable(void **state)
+{
+	struct scram_secret secret = vector_secret();
+
+	(void)state;
+	assert_true(scram_secret_is_usable(&secret));
+	secret.iterations = SCRAM_MAX_ITERATIONS;
+	assert_true(scram_secret_is_usable(&secret));
+	secret.iterations++;
+	assert_false(scram_secret_is_usable(&secret));
 }
 
 static void test_malformed_secrets_are_clear_passwords(void **state)
@@ -738,8 +806,6 @@ static void test_server_first_that_breaks_a_rule_is_refused(void **state)
 		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=+5",
 		"r=" CLIENT_NONCE "x,s=c2FsdA==,i= 5",
 		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=5x",
-		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=1000001",
-		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=10000000",
 		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=4294967297",
 		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=18446744073709551617",
 	};
@@ -752,6 +818,20 @@ static void test_server_first_that_breaks_a_rule_is_refused(void **state)
 	assert_int_equal(try_challenge("r=" CLIENT_NONCE "x,s=c2FsdA==,i=4096\0",
 				 strlen("r=" CLIENT_NONCE "x,s=c2FsdA==,i=4096") + 1),
 		SCRAM_REFUSED);
+}
+
+static void test_server_first_with_too_many_iterations_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=1000001",
+		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=30000000",
+		"r=" CLIENT_NONCE "x,s=c2FsdA==,i=4294967295",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(
+			try_challenge(bad[i], strlen(bad[i])), SCRAM_TOO_MANY_ITERATIONS);
 }
 
 static void test_long_server_nonce_is_refused(void **state)
@@ -864,6 +944,9 @@ int main(void)
 		cmocka_unit_test(test_keys_of_the_vector_are_derived),
 		cmocka_unit_test(test_password_is_prepared_before_derivation),
 		cmocka_unit_test(test_derivation_refuses_arguments_out_of_range),
+		cmocka_unit_test(test_derivation_is_pbkdf2),
+		cmocka_unit_test(test_slices_of_a_derivation_give_the_keys_of_the_whole),
+		cmocka_unit_test(test_secret_with_too_many_iterations_is_not_usable),
 		cmocka_unit_test(test_malformed_secrets_are_clear_passwords),
 		cmocka_unit_test(test_salt_of_a_secret_is_capped),
 		cmocka_unit_test(test_client_side_of_the_vector),
@@ -886,6 +969,7 @@ int main(void)
 		cmocka_unit_test(test_proof_cannot_be_used_twice),
 		cmocka_unit_test(test_server_first_forms_that_are_accepted),
 		cmocka_unit_test(test_server_first_that_breaks_a_rule_is_refused),
+		cmocka_unit_test(test_server_first_with_too_many_iterations_is_refused),
 		cmocka_unit_test(test_long_server_nonce_is_refused),
 		cmocka_unit_test(test_long_server_salt_is_refused),
 		cmocka_unit_test(test_client_steps_out_of_order_are_refused),

@@ -336,21 +336,6 @@ static void test_dropped_pool_is_removed_everywhere(void **state)
 	fake_turn();
 }
 
-static void test_dropped_pool_is_removed_from_logins(void **state)
-{
-	struct pool *pool = fake_pool("zoo", "alice");
-	struct client_link *one = endpoint_client(fake_accept(-1));
-	struct client_link *other = endpoint_client(fake_accept(-1));
-
-	(void)state;
-	one->link.pool = pool;
-	other->link.pool = fake_registry.console_pool;
-	registry_drop_pool(&fake_registry, pool);
-	assert_null(one->link.pool);
-	assert_ptr_equal(other->link.pool, fake_registry.console_pool);
-	other->link.pool = NULL;
-}
-
 static bool is_known(const char *name)
 {
 	return registry_find_user(&fake_registry, name) != NULL;
@@ -371,8 +356,6 @@ static void test_unconfigured_user_is_freed_with_its_last_client_and_pool(void *
 
 static void test_configured_user_is_kept(void **state)
 {
-	struct user *user = registry_open_user(&fake_registry, "passing");
-
 	(void)state;
 	fake_user("secretive", "secret");
 	registry_let_go_user(&fake_registry, registry_find_user(&fake_registry, "secretive"));
@@ -381,12 +364,6 @@ static void test_configured_user_is_kept(void **state)
 	assert_true(is_known("alice"));
 	registry_drop_pool(&fake_registry, fake_pool("forced", "carol"));
 	assert_true(is_known("carol"));
-	user->derivations++;
-	registry_let_go_user(&fake_registry, user);
-	assert_true(is_known("passing"));
-	user->derivations--;
-	registry_let_go_user(&fake_registry, user);
-	assert_false(is_known("passing"));
 }
 
 static void test_dropped_database_is_freed_with_its_last_client(void **state)
@@ -623,7 +600,6 @@ int main(void)
 		TEST(pool_is_made_once_for_each_pair),
 		TEST(server_user_is_the_forced_user_or_the_clients),
 		TEST(dropped_pool_is_removed_everywhere),
-		TEST(dropped_pool_is_removed_from_logins),
 		TEST(unconfigured_user_is_freed_with_its_last_client_and_pool),
 		TEST(configured_user_is_kept),
 		TEST(dropped_database_is_freed_with_its_last_client),

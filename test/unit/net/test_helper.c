@@ -48,13 +48,13 @@ static void wait_for(atomic_int *count, int least)
 
 struct sum {
 	struct helper_job job;
-	int a, b, total;
+	int a, b, total, number;
 	pthread_t worker;
 	bool signals_blocked;
 };
 
 static int done_count, cancelled_count;
-static uint64_t last_link;
+static int last_number;
 static int last_total;
 static bool done_on_loop, worked_elsewhere, signals_blocked;
 static pthread_t loop_thread;
@@ -84,7 +84,7 @@ static void done(struct helper_job *job)
 
 	done_count++;
 	cancelled_count += job->cancelled;
-	last_link = job->link;
+	last_number = sum->number;
 	last_total = sum->total;
 	done_on_loop = pthread_equal(pthread_self(), loop_thread);
 	if (!job->cancelled) {
@@ -94,20 +94,21 @@ static void done(struct helper_job *job)
 	free(sum);
 }
 
-static struct sum *sum_new(int a, int b, uint64_t link)
+static struct sum *sum_new(int a, int b, int number)
 {
 	struct sum *sum = calloc(1, sizeof(*sum));
 
 	assert_non_null(sum);
-	sum->job = (struct helper_job){.work = work, .done = done, .link = link};
+	sum->job = (struct helper_job){.work = work, .done = done};
+	sum->number = number;
 	sum->a = a;
 	sum->b = b;
 	return sum;
 }
 
-static bool submit(int a, int b, uint64_t link)
+static bool submit(int a, int b, int number)
 {
-	struct sum *sum = sum_new(a, b, link);
+	struct sum *sum = sum_new(a, b, number);
 
 	if (helper_submit(helper, &sum->job))
 		return true;
@@ -136,7 +137,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	helper_free(helper);
+	(void)helper_leave(helper);
 	helper = NULL;
 	loop_free(&loop);
 	return 0;
@@ -147,12 +148,12 @@ static void test_work_runs_on_a_thread_and_done_on_the_loop(void **state)
 	(void)state;
 	helper = helper_new(&loop, 2, 10);
 	assert_non_null(helper);
-	assert_true(submit(20, 22, 0x123456789abcdef0));
+	assert_true(submit(20, 22, 1234));
 	assert_int_equal(done_count, 0);
 	assert_int_equal(helper_pending(helper), 1);
 	turn_until_done(1);
 	assert_int_equal(last_total, 42);
-	assert_true(last_link == 0x123456789abcdef0);
+	assert_true(last_number == 1234);
 	assert_true(done_on_loop);
 	assert_true(worked_elsewhere);
 	assert_int_equal(helper_pending(helper), 0);
@@ -186,7 +187,7 @@ static void test_full_queue_refuses_a_job(void **state)
 	turn_until_done(3);
 	assert_true(submit(4, 0, 4));
 	turn_until_done(4);
-	assert_true(last_link == 4);
+	assert_true(last_number == 4);
 }
 
 static void test_helper_without_a_queue_refuses_all_jobs(void **state)
@@ -242,94 +243,6 @@ static void test_done_may_submit_the_next_job(void **state)
 	assert_true(helper_submit(helper, &sum->job));
 	turn_until_done(2);
 	assert_int_equal(last_total, 10);
-}
-
-static void test_urgent_jobs_run_first(void **state)
-{
-	struct sum *urgent = sum_new(40, 2, 7);
-
-	(void)state;
-	helper = helper_new(&loop, 1, 10);
-	shut_gate(true);
-	assert_true(submit(1, 0, 1));
-	wait_for(&running, 1);
-	assert_true(submit(2, 0, 2));
-	urgent->job.urgent = true;
-	assert_true(helper_submit(helper, &urgent->job));
-	shut_gate(false);
-	turn_until_done(3);
-	assert_int_equal(last_total, 2); /* the job that is not urgent is done last */
-	assert_int_equal(cancelled_count, 0);
-}
-
-static void test_job_that_has_not_begun_can_be_withdrawn(void **state)
-{
-	struct sum *sums[4];
-
-	(void)state;
-	helper = helper_new(&loop, 1, 4);
-	shut_gate(true);
-	for (int i = 0; i < 4; i++) {
-		sums[i] = sum_new(i, 0, 1);
-		sums[i]->job.urgent = i == 3;
-		assert_true(helper_submit(helper, &sums[i]->job));
-		if (i == 0)
-			wait_for(&running, 1);
-	}
-	assert_true(helper_withdraw(helper, &sums[1]->job));
-	assert_true(helper_withdraw(helper, &sums[3]->job));
-	assert_int_equal(done_count, 2);
-	assert_int_equal(cancelled_count, 2);
-	/* The queue has room again; the running job continues. */
-	assert_true(submit(5, 0, 1));
-	assert_true(submit(6, 0, 1));
-	assert_false(submit(7, 0, 1));
-	assert_false(helper_withdraw(helper, &sums[0]->job));
-	shut_gate(false);
-	turn_until_done(6);
-	assert_int_equal(atomic_load(&worked), 4);
-	assert_int_equal(cancelled_count, 2);
-	assert_int_equal(helper_pending(helper), 0);
-}
-
-static void *open_gate(void *argument)
-{
-	(void)argument;
-	shut_gate(false);
-	return NULL;
-}
-
-static void test_free_cancels_jobs_that_are_not_done(void **state)
-{
-	(void)state;
-	helper = helper_new(&loop, 1, 10);
-	assert_true(submit(1, 0, 1));
-	wait_for(&worked, 1);
-	for (int i = 0; i < 5; i++)
-		assert_true(submit(1, 0, 2));
-	helper_free(helper);
-	helper = NULL;
-	assert_int_equal(done_count, 6);
-	assert_int_equal(cancelled_count, 6);
-	assert_true(done_on_loop);
-}
-
-static void test_free_waits_for_running_jobs_and_drops_the_others(void **state)
-{
-	pthread_t opener;
-
-	(void)state;
-	helper = helper_new(&loop, 1, 10);
-	shut_gate(true);
-	for (int i = 0; i < 5; i++)
-		assert_true(submit(1, 0, 2));
-	wait_for(&running, 1);
-	assert_int_equal(pthread_create(&opener, NULL, open_gate, NULL), 0);
-	helper_free(helper);
-	helper = NULL;
-	pthread_join(opener, NULL);
-	assert_int_equal(cancelled_count, 5);
-	assert_true(atomic_load(&worked) >= 1);
 }
 
 static atomic_int ended_elsewhere;
@@ -439,10 +352,6 @@ int main(void)
 		TEST(test_jobs_run_on_no_more_threads_than_allowed),
 		TEST(test_many_jobs_in_small_batches_are_all_done),
 		TEST(test_done_may_submit_the_next_job),
-		TEST(test_urgent_jobs_run_first),
-		TEST(test_job_that_has_not_begun_can_be_withdrawn),
-		TEST(test_free_cancels_jobs_that_are_not_done),
-		TEST(test_free_waits_for_running_jobs_and_drops_the_others),
 		TEST(test_leave_does_not_wait_for_running_jobs),
 		TEST(test_leave_frees_an_idle_helper),
 		TEST(test_leave_waits_for_idle_threads),

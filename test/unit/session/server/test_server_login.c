@@ -7,6 +7,7 @@
 
 #include "crypt/md5.h"
 #include "crypt/scram.h"
+#include "session/link/derivation.h"
 #include "session/pool/launch.h"
 #include "session/server/server_login.h"
 #include "session/work/control.h"
@@ -116,7 +117,7 @@ static void assert_wrong_secret_kind(struct endpoint *server)
 
 static void wait_for_helper(void)
 {
-	while (helper_pending(fake_registry.derivations) > 0)
+	while (derivations_pending(&fake_registry) > 0)
 		fake_wait();
 }
 
@@ -671,8 +672,8 @@ static void send_challenge(struct endpoint *server, const char *tail)
 static void test_scram_challenge_with_invalid_values_is_refused(void **state)
 {
 	static const char *const tails[] = {",s=c2FsdA==,i=0", ",s=c2FsdA==,i=-5",
-		",s=c2FsdA==,i=1000001", ",s=c2FsdA==,i=10000000000", ",s=c2FsdA==,i=x",
-		",s=,i=4096", ",s=!!!!,i=4096", ",i=4096", ",s=c2FsdA=="};
+		",s=c2FsdA==,i=10000000000", ",s=c2FsdA==,i=x", ",s=,i=4096", ",s=!!!!,i=4096",
+		",i=4096", ",s=c2FsdA=="};
 
 	(void)state;
 	fake_user("alice", "secret");
@@ -685,6 +686,24 @@ static void test_scram_challenge_with_invalid_values_is_refused(void **state)
 		wait_for_helper();
 		assert_failed(server, "failed to answer authreq");
 	}
+}
+
+static void test_server_that_demands_too_many_iterations_is_refused(void **state)
+{
+	struct endpoint *server;
+
+	(void)state;
+	fake_user("alice", "secret");
+	server = launch();
+	send_authentication(server, AUTH_SASL, "SCRAM-SHA-256\0\0", 15);
+	assert_received(server, "p");
+	send_challenge(server, ",s=c2FsdA==,i=1000001");
+	assert_int_equal(derivations_pending(&fake_registry), 0);
+	assert_closed_silently(server);
+	assert_true(fake_logged("server demands 1000001 SCRAM iterations, more than 1000000"));
+	assert_closed_with_error(waiting_client, "28000",
+		"server login failed: the server demands too many SCRAM iterations");
+	prepare_next_attempt();
 }
 
 static void test_server_may_disconnect_while_keys_are_derived(void **state)
@@ -1007,6 +1026,7 @@ int main(void)
 		TEST(scram_messages_out_of_order_are_refused),
 		TEST(malformed_scram_challenge_is_refused),
 		TEST(scram_challenge_with_invalid_values_is_refused),
+		TEST(server_that_demands_too_many_iterations_is_refused),
 		TEST(server_may_disconnect_while_keys_are_derived),
 		TEST(ready_for_query_before_authentication_is_refused),
 		TEST(login_that_ends_in_a_transaction_is_refused),

@@ -12,6 +12,7 @@
 #include "session/auth/external_auth.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/link/derivation.h"
 #include "session/login/client_greeting.h"
 #include "session/relay/relay_rules.h"
 #include "session/rules/life.h"
@@ -175,9 +176,8 @@ void fake_start(const char *config)
 	fake_registry = (struct registry){0};
 	life_attach(&fake_registry);
 	assert_true(registry_init(&fake_registry, &fake_process, &fake_loop));
-	fake_registry.derivations = helper_new(&fake_loop, 1, 16);
+	assert_true(derivations_start(&fake_registry, 1, 64));
 	fake_registry.system_users = helper_new(&fake_loop, 1, 16);
-	assert_non_null(fake_registry.derivations);
 	assert_non_null(fake_registry.system_users);
 	fake_console = (struct fake_console){0};
 	fake_connect_error = 0;
@@ -222,8 +222,8 @@ int fake_end(void **state)
 	(void)state;
 	control_close_all(&fake_registry, REASON_PROCESS_ENDS);
 	fake_turn();
-	helper_free(fake_registry.derivations);
-	helper_free(fake_registry.system_users);
+	(void)derivations_end(&fake_registry);
+	(void)helper_leave(fake_registry.system_users);
 	external_auth_queue_free(fake_registry.ldap);
 	external_auth_queue_free(fake_registry.pam);
 	assert_int_equal(fake_registry.clients.used, 0);
@@ -560,11 +560,12 @@ const uint8_t *received_body(const struct endpoint *endpoint, size_t *length)
 
 /* --- the helper --------------------------------------------------------------------------- */
 
-static sem_t held_up;
+static sem_t held_up, blocked;
 
 static void wait_for_release(struct helper_job *job)
 {
 	(void)job;
+	sem_post(&blocked);
 	while (sem_wait(&held_up) != 0)
 		;
 }
@@ -579,12 +580,21 @@ void fake_block_helper(void)
 	static struct helper_job job = {.work = wait_for_release, .done = ignore_job};
 
 	sem_init(&held_up, 0, 0);
-	assert_true(helper_submit(fake_registry.derivations, &job));
+	sem_init(&blocked, 0, 0);
+	assert_true(helper_submit(fake_registry.derivations->helper, &job));
+	while (sem_wait(&blocked) != 0)
+		;
+}
+
+void fake_release_helper(void)
+{
+	sem_post(&held_up);
 }
 
 void fake_wait_for_helper(void)
 {
-	sem_post(&held_up);
-	while (helper_pending(fake_registry.derivations) > 0)
+	fake_release_helper();
+	while (helper_pending(fake_registry.derivations->helper) > 0 ||
+		derivations_pending(&fake_registry) > 0)
 		fake_wait();
 }

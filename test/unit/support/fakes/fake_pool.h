@@ -204,12 +204,15 @@ const uint8_t *received_body(const struct endpoint *endpoint, size_t *length);
 	} while (0)
 
 /*
- * Keys are derived on another thread. This blocks it, so that no derivation ends too early. The
- * job that blocks it counts as pending too.
+ * Keys are derived on another thread. This blocks it, so that no derivation ends too early.
+ * Returns when the thread is blocked.
  */
 void fake_block_helper(void);
 
-/* Unblocks the helper, and waits until no job is pending. */
+/* Unblocks the helper. */
+void fake_release_helper(void);
+
+/* Unblocks the helper, and waits until no derivation is pending. */
 void fake_wait_for_helper(void);
 
 #endif
