@@ -77,6 +77,7 @@ enum wait_action {
 #define SETTING_TYPE_NAMES char * /* without ; and # */
 #define SETTING_TYPE_FREE_TEXT char * /* SQL or a message, in which ; and # are usual */
 #define SETTING_TYPE_LDAP_OPTIONS char * /* shown only if it contains no password */
+#define SETTING_TYPE_NETWORKS char * /* a list of networks and addresses */
 #define SETTING_TYPE_DATABASE_NAME char * /* any database except the console's */
 #define SETTING_TYPE_POOL_MODE enum pool_mode
 #define SETTING_TYPE_AUTH_TYPE enum auth_type

@@ -16,6 +16,7 @@
 #include "model/held.h"
 #include "model/pool.h"
 #include "model/process.h"
+#include "model/sources.h"
 #include "model/statement.h"
 #include "model/statistics/counters.h"
 #include "net/helper.h"
@@ -76,6 +77,7 @@ struct registry {
 	struct pool *console_pool;
 	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */
 	unsigned login_count;
+	struct sources sources; /* counts by client address */
 	struct link_list links; /* all open links, oldest first */
 	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;

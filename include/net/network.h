@@ -17,6 +17,9 @@ struct network {
  */
 bool network_parse(const char *text, struct network *out);
 
+/* As network_parse(), or an address alone, `10.0.0.1`: a range of this one address. */
+bool network_parse_any(const char *text, struct network *out);
+
 /*
  * Parse an address and a mask: `10.0.0.0` and `255.0.0.0`. Returns false unless both are
  * addresses of the same family.

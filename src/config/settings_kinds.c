@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "config/settings_parts.h"
+#include "net/network.h"
 
 /* --- keywords ----------------------------------------------------------------------------- */
 
@@ -361,6 +362,19 @@ static bool read_database_name(const struct setting_request *request, void *fiel
 	return read_string(request, field);
 }
 
+static bool read_networks(const struct setting_request *request, void *field)
+{
+	const char *cursor = request->text;
+	struct network network;
+	char text[64];
+	bool whole;
+
+	while (text_next_item(&cursor, TEXT_LIST_SEPARATORS, text, sizeof(text), &whole))
+		if (!whole || !network_parse_any(text, &network) || network_is_empty(&network))
+			return refuse(request);
+	return read_string(request, field);
+}
+
 static bool read_word(const struct setting_request *request, void *field)
 {
 	const struct setting_word *word =
@@ -411,6 +425,10 @@ KIND(NAMES, TEXT);
 KIND(FREE_TEXT, TEXT, .comment = SETTING_COMMENT_NONE);
 KIND(LDAP_OPTIONS, .allowed = "any text", .read = read_string, .render = render_ldap_options,
 	.is_text = true, .comment = SETTING_COMMENT_NONE);
+KIND(NETWORKS,
+	.allowed =
+		"addresses and networks such as 10.0.0.0/8 and fd00::/8, separated by commas",
+	.read = read_networks, .render = render_string, .is_text = true);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
 	.render = render_string, .is_text = true, .comment = SETTING_COMMENT_DOUBTED);
 KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);

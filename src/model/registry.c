@@ -368,9 +368,9 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
-	return keyed_hash_init(&registry->name_hash, key) && registry->parameters &&
-		make_console(registry) && registry_apply_databases(registry) &&
-		registry_apply_users(registry);
+	return keyed_hash_init(&registry->name_hash, key) && sources_init(registry) &&
+		registry->parameters && make_console(registry) &&
+		registry_apply_databases(registry) && registry_apply_users(registry);
 }
 
 void registry_free(struct registry *registry)
@@ -394,6 +394,7 @@ void registry_free(struct registry *registry)
 		free(user);
 	}
 	statement_table_free(&registry->statements);
+	sources_free(registry);
 	keyed_hash_free(&registry->name_hash);
 	parameter_table_free(registry->parameters);
 	slab_destroy(&registry->clients);

@@ -60,6 +60,19 @@ bool network_parse(const char *text, struct network *out)
 	return true;
 }
 
+bool network_parse_any(const char *text, struct network *out)
+{
+	struct network network = {0};
+
+	if (strchr(text, '/'))
+		return network_parse(text, out);
+	if (!parse_address(text, &network.family, network.bytes))
+		return false;
+	set_bits(network.mask, 8 * (unsigned)size_of(network.family));
+	*out = network;
+	return true;
+}
+
 bool network_parse_masked(const char *address, const char *mask, struct network *out)
 {
 	struct network network = {0};

@@ -101,6 +101,7 @@ struct reload_figures {
 };
 
 /* Rows for each value of a label; counters of databases have rows only where they are not 0. */
+extern const struct metric_source metric_logins_delayed;
 extern const struct metric_source metric_errors, metric_client_rejected, metric_auth_failures,
 	metric_protocol_errors, metric_cancel_requests, metric_reloads, metric_last_reload,
 	metric_server_opened, metric_server_closed, metric_client_closed, metric_server_reset,

@@ -35,6 +35,7 @@ struct counters {
 	uint64_t auth_failed[AUTH_FAILURES];
 	uint64_t protocol_errors[PROTOCOL_SIDES][PROTOCOL_ERRORS];
 	uint64_t cancel_requests[CANCEL_OUTCOMES];
+	uint64_t logins_delayed; /* those that waited because of auth_failure_delay */
 	uint64_t client_logins; /* successful logins, also to the console */
 	struct histogram logins[LOGIN_METHODS][LOGIN_OUTCOMES];
 	struct database_counters nowhere; /* of clients that had no database yet */

@@ -43,6 +43,7 @@ enum client_closing {
 /* Clients that were rejected for a reason other than a failed authentication. */
 enum client_rejection {
 	CLIENT_REJECTED_MAX_CLIENT_CONN,
+	CLIENT_REJECTED_ADDRESS_LIMIT,
 	CLIENT_REJECTED_DB_LIMIT,
 	CLIENT_REJECTED_USER_LIMIT,
 	CLIENT_REJECTED_HBA,

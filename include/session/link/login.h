@@ -81,6 +81,8 @@ struct login {
 	const struct auth_method *method;
 	enum reason refusal;
 	uint32_t version; /* of the protocol, as in the startup message */
+	struct deadline delayed; /* when it begins, if delayed_user is set */
+	char *delayed_user; /* owned: the user that logs in then; NULL: it is not delayed */
 	struct user *mock; /* owned: the client's user if its name is unknown; or NULL */
 	/* A reference: the secret of this login, from a look-up; NULL: the user's is used. */
 	struct credential *credential;

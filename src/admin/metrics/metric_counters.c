@@ -299,6 +299,16 @@ static void collect_dns_lookups(struct metric_samples *samples,
 const struct metric_source metric_dns_lookups = {
 	collect_dns_lookups, sizeof(struct metric_number), NULL};
 
+static void collect_logins_delayed(struct metric_samples *samples,
+	const struct metric_context *context, const void *detail)
+{
+	(void)detail;
+	add_number(samples, context->registry->counters.logins_delayed);
+}
+
+const struct metric_source metric_logins_delayed = {
+	collect_logins_delayed, sizeof(struct metric_number), NULL};
+
 static void collect_dns_changes(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {

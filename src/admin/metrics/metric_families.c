@@ -96,6 +96,9 @@ const struct metric_family metric_families[] = {
 		&metric_last_reload, FIGURE(reload, succeeded_at),
 		"When a configuration was last put in force, since 1970"},
 	/* Only ours: refused clients and malformed input. */
+	{"pgusher_client_logins_delayed_total", METRIC_COUNTER, METRIC_NUMBER,
+		&metric_logins_delayed, NUMBER,
+		"Logins that waited since others from their address had failed"},
 	{"pgusher_client_rejected_total", METRIC_COUNTER, METRIC_NUMBER,
 		&metric_client_rejected, NUMBER,
 		"Clients that were not let in for other reasons than what they proved to be"},

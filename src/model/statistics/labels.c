@@ -37,6 +37,7 @@ const char *const client_closing_labels[CLIENT_CLOSINGS] = {
 
 const char *const client_rejection_labels[CLIENT_REJECTIONS] = {
 	[CLIENT_REJECTED_MAX_CLIENT_CONN] = "max_client_conn",
+	[CLIENT_REJECTED_ADDRESS_LIMIT] = "address_limit",
 	[CLIENT_REJECTED_DB_LIMIT] = "db_limit",
 	[CLIENT_REJECTED_USER_LIMIT] = "user_limit",
 	[CLIENT_REJECTED_HBA] = "hba",

@@ -138,6 +138,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	link->parameters = client->asked = NULL;
 	limits_give_client(client);
 	limits_give_socket(registry);
+	sources_give(client);
 	explicit_bzero(client->key, sizeof(client->key));
 	loop_defer(registry->loop, &link->ending, free_client);
 	registry->close_events->after_client_closed(

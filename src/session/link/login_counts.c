@@ -58,11 +58,20 @@ static void count_failure(const struct client_link *client, enum reason reason)
 		counters_for(client)->auth_failed[exact_failure(client->login, failure)]++;
 }
 
+/* A wrong message or method is a mistake of the client, but no attempt to get in. */
+static bool is_guess(enum auth_failure failure)
+{
+	return failure == AUTH_FAILED_PASSWORD || failure == AUTH_FAILED_NO_USER ||
+		failure == AUTH_FAILED_HBA;
+}
+
 void login_counts_failed(
 	const struct client_link *client, enum client_state state, const struct failure *why)
 {
 	if (state > CLIENT_WELCOMING || !client->login)
 		return;
+	if (is_guess(reason_auth_failed(why->reason)))
+		sources_login_failed(client);
 	/* Before a method is chosen the client has not been asked to authenticate. */
 	if (client->login->method) {
 		count_time(client, outcome_of(why->reason));

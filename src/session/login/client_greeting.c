@@ -80,6 +80,7 @@ void client_greeting_accept(
 	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
 	registry->login_count++;
 	limits_take_socket(registry);
+	sources_take(client);
 	client_limits_start(client);
 	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */
 	if (!is_unix && registry->process->settings->tcp_defer_accept &&

@@ -2,6 +2,7 @@
 #include "session/login/client_login.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "session/auth/client_login_state.h"
@@ -167,13 +168,13 @@ void client_login_found(
 
 /* --- the steps of a login ----------------------------------------------------------------- */
 
-static void log_in(struct client_link *client, const struct startup_login *wanted)
+static void log_in(struct client_link *client, const char *name)
 {
 	struct registry *registry = link_registry(&client->link);
 
-	if (!client_identity_take_database(client, wanted->user))
+	if (!client_identity_take_database(client, name))
 		return;
-	if (client_identity_is_operator(client, wanted->user)) {
+	if (client_identity_is_operator(client, name)) {
 		client->user = registry->console_pool->user;
 		client->link.pool = registry->console_pool;
 		client->admin = true;
@@ -182,21 +183,61 @@ static void log_in(struct client_link *client, const struct startup_login *wante
 		admission_to_console(client);
 		return;
 	}
-	if (strlen(wanted->user) > CLIENT_USER_NAME_MAX) {
+	if (strlen(name) > CLIENT_USER_NAME_MAX) {
 		if (registry->process->settings->log_connections)
 			link_log_repeated(&client->link, LEVEL_LOG,
 				"login failed: db=%s user=%.128s", client->login->database_name,
-				wanted->user);
+				name);
 		client_close_for(client, REASON_USERNAME_TOO_LONG);
 		return;
 	}
 	/* The auth_query may have to run in an automatic database that is not made yet. */
-	if (client_identity_needs_lookup(client, wanted->user) &&
-		client_identity_open_database(client))
-		look_up(client, wanted->user);
-	else if (client->link.state != CLIENT_CLOSED &&
-		client_identity_take_user(client, wanted->user))
-		authenticate(client, wanted->user);
+	if (client_identity_needs_lookup(client, name) && client_identity_open_database(client))
+		look_up(client, name);
+	else if (client->link.state != CLIENT_CLOSED && client_identity_take_user(client, name))
+		authenticate(client, name);
+}
+
+/* --- logins after failures of their address ------------------------------------------------ */
+
+static void on_delay_over(struct deadline *deadline)
+{
+	struct login *login =
+		(struct login *)((char *)deadline - offsetof(struct login, delayed));
+	char *name = login->delayed_user;
+
+	login->delayed_user = NULL;
+	log_in(login->client, name);
+	free(name);
+}
+
+/*
+ * Begin the login, or let it wait if logins from its address have failed. This is before
+ * anything is looked up or checked, so that a waiting login takes nothing but its memory, and
+ * its time depends on the address only. A password that the client sends meanwhile was not
+ * asked for: it closes the client.
+ */
+static void log_in_or_wait(struct client_link *client, const char *name)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct login *login = client->login;
+	const usec_t delay = sources_delay(client);
+
+	if (delay == 0) {
+		log_in(client, name);
+		return;
+	}
+	login->delayed_user = strdup(name);
+	if (!login->delayed_user) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return;
+	}
+	registry->counters.logins_delayed++;
+	link_log_repeated(&client->link, LEVEL_LOG,
+		"login waits for %.1f s, since logins from its address have failed",
+		(double)delay / USEC_PER_SEC);
+	login->delayed.expire = on_delay_over;
+	wheel_set(&registry->loop->wheel, &login->delayed, loop_now(registry->loop) + delay);
 }
 
 /*
@@ -306,6 +347,11 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 	if (!client_parameters_take(client, &wanted, message, total))
 		return;
 	console = names_console(registry, wanted.database);
+	/* First, so that no silent client is closed in favour of one that is refused. */
+	if (!sources_allow(client)) {
+		client_close_for(client, REASON_MAX_CLIENT_CONN_PER_ADDRESS);
+		return;
+	}
 	if (!is_within_max_client_conn(client, console)) {
 		client_close_for(client, REASON_MAX_CLIENT_CONN);
 		return;
@@ -313,7 +359,7 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 	if (!has_descriptor(client, console))
 		return;
 	if (negotiate(client, &wanted, message, total))
-		log_in(client, &wanted);
+		log_in_or_wait(client, wanted.user);
 }
 
 void client_login_password(struct client_link *client, const uint8_t *body, size_t length)

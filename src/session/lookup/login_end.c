@@ -24,6 +24,8 @@ void login_end(struct client_link *client, enum client_state state)
 			client->user = NULL;
 		free(login->mock);
 	}
+	wheel_remove(&link_registry(&client->link)->loop->wheel, &login->delayed);
+	free(login->delayed_user);
 	client_login_stop_waiting(login);
 	peer_abandon(login->name_lookup);
 	if (login->external_auth)

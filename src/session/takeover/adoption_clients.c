@@ -128,6 +128,7 @@ static void drop_client(struct client_link *client)
 	statements_client_closed(client);
 	limits_give_client(client);
 	limits_give_socket(registry);
+	sources_give(client);
 	free(client->login);
 	free(client->replica);
 	parameters_unref(client->asked);
@@ -176,6 +177,7 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 		drop_client(client);
 		return;
 	}
+	sources_take(client);
 	client_place(client, state);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);

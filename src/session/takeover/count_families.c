@@ -37,6 +37,7 @@ static const struct count_family process_families[] = {
 	GRID("protocol_errors", struct counters, protocol_errors, protocol_side_labels,
 		protocol_error_labels, COUNT_NUMBER, sizeof(uint64_t)),
 	SET("cancel_requests", struct counters, cancel_requests, cancel_outcome_labels),
+	ONE("logins_delayed", struct counters, logins_delayed),
 	ONE("client_logins", struct counters, client_logins),
 	GRID("login_times", struct counters, logins, login_method_labels, login_outcome_labels,
 		COUNT_HISTOGRAM, sizeof(struct histogram)),

@@ -166,6 +166,7 @@ static const struct {
 	{"53300", "no more connections allowed (max_client_conn)"},
 	{"53300",
 		"no more connections allowed (RLIMIT_NOFILE: the limit of %s open files is reached)"},
+	{"53300", "client connections exceeded (max_client_conn_per_address)"},
 	{"53300", "client connections exceeded (max_db_client_connections)"},
 	{"53300", "client connections exceeded (max_user_client_connections)"},
 	{"53300", "too many clients wait for a server (max_pool_waiters)"},

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Where clients come from: how many connections an address has (max_client_conn_per_address),
+ * and how many of its logins have failed lately (auth_failure_delay).
+ *
+ * A source is an IPv4 address or an IPv6 network of 64 bits (address_source). Unix sockets and
+ * the networks of per_address_exempt have none. With both settings off nothing is kept.
+ * Otherwise there is memory for each source with an open connection, and for at most
+ * SOURCES_FAILED_MOST others: beyond that the oldest failure is forgotten.
+ *
+ * All operations take constant time, except for sources_follow().
+ */
+#ifndef PGUSHER_MODEL_SOURCES_H
+#define PGUSHER_MODEL_SOURCES_H
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+
+#include "base/clock.h"
+
+enum { SOURCES_FAILED_MOST = 16384 };
+
+struct client_link;
+struct network;
+struct registry;
+struct source;
+
+TAILQ_HEAD(source_list, source);
+
+struct sources {
+	struct source *by_address; /* uthash, by struct address */
+	struct source_list failed; /* those with failures, the oldest first */
+	unsigned failed_count;
+	struct network *exempt; /* of per_address_exempt */
+	unsigned exempt_count;
+};
+
+/* Initialise the registry's sources by its settings. Returns false when out of memory. */
+bool sources_init(struct registry *registry);
+
+/* Free all of them. */
+void sources_free(struct registry *registry);
+
+/*
+ * The settings have changed: count the clients of all open links by the new ones, and forget
+ * failures if they do not matter any more. Returns false when out of memory: exempt networks
+ * are not so then.
+ */
+bool sources_follow(struct registry *registry);
+
+/* Count a client, whose address is set, or uncount it, if it is counted. */
+void sources_take(struct client_link *client);
+void sources_give(struct client_link *client);
+
+/* Returns whether the client's address has at most max_client_conn_per_address clients. */
+bool sources_allow(const struct client_link *client);
+
+/* Logging in as this client has failed because of what it has proved to be, or not. */
+void sources_login_failed(const struct client_link *client);
+
+/*
+ * Returns how long the login that this client begins now has to wait: auth_failure_delay after
+ * the first failure of its address, and twice as long after each further one, up to 32 times;
+ * but at most half of client_login_timeout, so that the right password is always accepted in
+ * time. Each minute without a failure one failure is forgotten. 0: not at all.
+ */
+usec_t sources_delay(const struct client_link *client);
+
+#endif
