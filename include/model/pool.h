@@ -62,6 +62,12 @@ struct pool {
 	struct checked_parameters checked; /* startup parameters that its servers accept */
 	usec_t last_launch; /* start of the last attempt to connect to a server; 0: never */
 	usec_t login_at, login_time; /* the last login of a server: its end, its duration */
+	/*
+	 * When a login failed; 0: never, or one that began later has succeeded. See
+	 * session/pool/login_concurrency.
+	 */
+	usec_t login_failed_at;
+	struct alarm reserve_alarm; /* a client has then waited for reserve_pool_timeout */
 	usec_t last_lifetime_close; /* when server_lifetime last closed a server */
 	usec_t last_used; /* last time that it had a client or a connected server */
 	bool failing; /* the last attempt to log in failed, and none has succeeded since */

@@ -154,7 +154,7 @@ def test_a_cancel_that_comes_too_late_is_dropped(new_pooler, new_server):
             connection.login()
             connection.serve(lambda connection, sql: wire.one_row(sql) if sql != "slow" else b"")
         elif connection.number == 1:
-            # A slow login: it takes the only connection attempt that a pool makes at a time.
+            # A slow login: it takes the only connection attempt that the pool may make.
             connection.accept_startup()
             connection.server.gate.wait(10)
             connection.welcome()
@@ -163,7 +163,10 @@ def test_a_cancel_that_comes_too_late_is_dropped(new_pooler, new_server):
             connection.server.cancels.append(connection.read_bytes(16))
 
     server = new_server(script)
-    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "server_login_concurrency": 1},
+        databases={"main": server.target()},
+    )
     client, waiter = pooler.client(), pooler.client()
     client.send(wire.query("slow"))
     pooler.wait_pool(sv_active=1)

@@ -89,6 +89,7 @@ SETTINGS = {
     "server_fast_close": ("0", True),
     "server_idle_timeout": ("600", True),
     "server_lifetime": ("3600", True),
+    "server_login_concurrency": ("8", True),
     "server_login_retry": ("15", True),
     "server_reset_query": ("DISCARD ALL", True),
     "server_reset_query_always": ("0", True),

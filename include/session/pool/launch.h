@@ -8,8 +8,8 @@
 #include "model/registry.h"
 
 /*
- * Open a connection for the pool if all limits allow it: one login at a time, the pause after a
- * failed one, pool size, reserve, limits of the database and the user. If one of the latter two
+ * Open a connection for the pool if all limits allow it: logins at the same time
+ * (login_concurrency), the pause after a failed one, pool size, reserve, limits of the database and the user. If one of the latter two
  * is reached, the least recently used idle server that counts there is closed to make room.
  * top_up: the connection is only for min_pool_size, so no server is closed and the reserve is
  * not used. Returns false if no connection was opened.

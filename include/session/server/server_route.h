@@ -3,10 +3,11 @@
  * Chooses the host of a server login: takes a host of the database's list, resolves its name,
  * connects, and goes on to the next address or host if this one does not answer.
  *
- * A counter of the pool chooses the first host, and every host that is tried advances the
- * counter. Each candidate but the last gets a share of server_connect_timeout, so that a silent
- * host leaves time for the others. A Unix socket with a full queue (EAGAIN, connect(2)) is
- * tried again for as long as a silent host is waited for.
+ * A counter of the pool chooses the first host; the hosts behind it follow in their order, and
+ * every host that is tried advances the counter, unless another login has done so meanwhile.
+ * Each candidate but the last gets a share of server_connect_timeout, so that a silent host
+ * leaves time for the others. A Unix socket with a full queue (EAGAIN, connect(2)) is tried
+ * again for as long as a silent host is waited for.
  *
  * A route is embedded in its server_login. It does not know the protocol: its search ends when
  * the server has sent anything.
@@ -24,6 +25,7 @@ struct server_route {
 	usec_t share_end; /* when the next candidate is tried; 0: there is none */
 	unsigned hosts; /* of the list that were not tried yet */
 	unsigned others; /* further addresses of the name that this attempt may try */
+	bool connected; /* to the present candidate */
 	bool answered; /* the server has sent something */
 	bool resolved; /* an address of the name is known */
 	bool tried; /* there is a present candidate */

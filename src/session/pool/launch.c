@@ -7,7 +7,9 @@
 #include "session/link/close.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
+#include "session/pool/login_concurrency.h"
 #include "session/pool/lookup.h"
+#include "session/pool/reserve.h"
 #include "session/server/server_login.h"
 
 /*
@@ -39,29 +41,6 @@ bool launch_must_pause(const struct pool *pool)
 {
 	return pool->failing &&
 		loop_now(pool->registry->loop) - pool->last_launch < retry_pause(pool);
-}
-
-/* Returns the client that has waited longest for a server or a look-up, or NULL. */
-static const struct client_link *longest_waiter(const struct pool *pool)
-{
-	const struct client_link *client = pool_first_waiter(pool);
-	const struct lookup *lookup = lookup_next(pool);
-
-	if (lookup && (!client || lookup->since <= client->wait_start))
-		return TAILQ_FIRST(&lookup->logins)->client;
-	return client;
-}
-
-/* Returns true after reserve_pool_timeout, if the reserve is not used up. */
-static bool may_use_reserve(
-	const struct pool *pool, const struct client_link *first, unsigned servers)
-{
-	const usec_t timeout = pool->registry->process->settings->reserve_pool_timeout;
-
-	if (timeout == 0 || !first ||
-		loop_now(pool->registry->loop) - first->link.request_time < timeout)
-		return false;
-	return servers < (unsigned)(pool_size(pool) + pool_reserve_size(pool));
 }
 
 /* Set *oldest to the idle server of this pool that was used least recently, if it is older. */
@@ -137,11 +116,6 @@ static bool descriptors_allow(struct registry *registry, bool may_evict)
 	return true;
 }
 
-static void log_reserve(const struct client_link *client)
-{
-	link_log(&client->link, LEVEL_WARNING, "taking connection from reserve_pool");
-}
-
 /* Connect to a peer if a cancel request waits and the limit of its pool allows it. */
 static bool launch_to_peer(struct pool *pool)
 {
@@ -157,18 +131,28 @@ static bool launch_to_peer(struct pool *pool)
 	return server_login_begin(pool, NULL, pool->registry->login_owner);
 }
 
+/*
+ * Any connection that is being opened may take a cancel request, so that one for each request
+ * is enough. Cancel requests may use as many connections as clients.
+ */
+static bool may_launch_for_cancel(const struct pool *pool, unsigned servers, int size)
+{
+	return login_concurrency_connecting(pool) < pool_waiting_cancels(pool) &&
+		(size <= 0 || servers < 2 * (unsigned)size);
+}
+
 bool launch_server(struct pool *pool, bool top_up)
 {
 	const unsigned servers = pool_servers(pool);
 	const int size = pool_size(pool);
 	const struct server_link *target = cancel_queue_next_target(pool);
-	bool reserve = false;
+	const struct client_link *waiter = NULL; /* gets a server of the reserve */
 
 	if (peer_of_pool(pool) > 0)
 		return launch_to_peer(pool);
-	if (pool->server_count[SERVERS_LOGIN] > 0 || launch_must_pause(pool))
+	if (!login_concurrency_allows(pool) || launch_must_pause(pool))
 		return false;
-	if (target && (size <= 0 || servers < 2 * (unsigned)size) &&
+	if (target && may_launch_for_cancel(pool, servers, size) &&
 		descriptors_allow_server(pool->registry->process, true))
 		return server_login_begin(pool, target, pool->registry->login_owner);
 	if (target && pool_wanted_servers(pool) == 0)
@@ -177,8 +161,8 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	/* A pool without a welcome may launch one more, or it might never get a welcome. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
-		reserve = !top_up && may_use_reserve(pool, longest_waiter(pool), servers);
-		if (!reserve) {
+		waiter = top_up ? NULL : reserve_first_waiter(pool);
+		if (!reserve_may_be_used(pool, waiter)) {
 			log_write(LEVEL_DEBUG, "launch_new_connection: pool full (%u >= %d)",
 				servers, size);
 			return false;
@@ -188,8 +172,8 @@ bool launch_server(struct pool *pool, bool top_up)
 		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)) ||
 		!descriptors_allow(pool->registry, !top_up))
 		return false;
-	if (reserve)
-		log_reserve(longest_waiter(pool));
+	if (waiter)
+		reserve_log_use(waiter);
 	return server_login_begin(pool, NULL, pool->registry->login_owner);
 }
 
@@ -220,11 +204,10 @@ bool launch_for_replication(struct client_link *client)
 	struct pool *pool = client->link.pool;
 	bool reserve = false;
 
-	if (pool->server_count[SERVERS_LOGIN] > 0 ||
-		(launch_must_pause(pool) && !pool->refused))
+	if (!login_concurrency_allows(pool) || (launch_must_pause(pool) && !pool->refused))
 		return false;
 	if (!make_room(pool)) {
-		reserve = may_use_reserve(pool, client, pool_servers(pool));
+		reserve = reserve_may_be_used(pool, client);
 		if (!reserve)
 			return false;
 	}
@@ -232,6 +215,6 @@ bool launch_for_replication(struct client_link *client)
 		!descriptors_allow(pool->registry, true))
 		return false;
 	if (reserve)
-		log_reserve(client);
+		reserve_log_use(client);
 	return server_login_begin_replication(client, pool->registry->login_owner);
 }

@@ -9,6 +9,7 @@
 #include "session/link/close.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/launch.h"
+#include "session/pool/login_concurrency.h"
 #include "session/pool/move_clients.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
@@ -103,7 +104,8 @@ static enum pairing_result wait_for_server(struct client_link *client)
 static bool is_hopeless(const struct pool *pool)
 {
 	return pool->failing && !pool->wanting &&
-		pool_servers(pool) == pool->server_count[SERVERS_LOGIN];
+		pool_servers(pool) == pool->server_count[SERVERS_LOGIN] &&
+		!login_concurrency_is_undecided(pool);
 }
 
 bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)

@@ -265,6 +265,7 @@ static void on_connected(struct stream *stream, int error)
 		server_route_next(&server->login->route, REASON_CONNECT_FAILED);
 		return;
 	}
+	server->login->route.connected = true;
 	log_connected(server);
 	if (server->login->owner->connected(server))
 		return;

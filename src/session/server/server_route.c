@@ -173,19 +173,33 @@ static bool set_unix_address(struct server_link *server, const char *directory)
 }
 
 /*
- * The index of the next host. Without load balancing it stays the same until an attempt fails.
+ * The index of the first host of a login. Without load balancing it stays the same until an
+ * attempt fails.
  */
-static unsigned next_index(struct server_route *route, bool first)
+static unsigned first_index(struct server_route *route, unsigned count)
 {
 	struct pool *pool = route->server->link.pool;
-	const struct database_config *config = config_of(route);
-	const unsigned count = database_config_hosts(config);
 
-	if (config->load_balance_hosts == LOAD_BALANCE_ROUND_ROBIN)
+	if (config_of(route)->load_balance_hosts == LOAD_BALANCE_ROUND_ROBIN)
 		return pool->next_host++ % count;
-	if (!first || pool->failing)
+	if (pool->failing)
 		pool->next_host++;
 	return pool->next_host % count;
+}
+
+/*
+ * The index of the next host of a login: the one behind its last host, so that it tries every
+ * host once. The pool's counter advances too, unless other logins have advanced it meanwhile.
+ */
+static unsigned following_index(struct server_route *route, unsigned count)
+{
+	struct pool *pool = route->server->link.pool;
+	const unsigned last = route->server->host, next = (last + 1) % count;
+	const bool balanced = config_of(route)->load_balance_hosts == LOAD_BALANCE_ROUND_ROBIN;
+
+	if (pool->next_host % count == (balanced ? next : last))
+		pool->next_host++;
+	return next;
 }
 
 /* Returns false and the reason when the host cannot even be tried. */
@@ -211,7 +225,9 @@ static bool try_host(struct server_route *route, const char *host, enum reason *
 
 static bool try_listed_host(struct server_route *route, bool first, enum reason *reason)
 {
-	const unsigned index = next_index(route, first);
+	const unsigned count = database_config_hosts(config_of(route));
+	const unsigned index =
+		first ? first_index(route, count) : following_index(route, count);
 	size_t length;
 	const char *start = database_config_host(config_of(route), index, &length);
 	char host[DATABASE_HOST_LIMIT + 1];
@@ -239,6 +255,7 @@ static void drop_candidate(struct server_route *route)
 	resolver_cancel(&route->query);
 	stream_close(&route->server->link.stream);
 	route->share_end = 0;
+	route->connected = false;
 	route->short_of_resources = false;
 	route->server->link.remote = (struct address){.family = AF_UNSPEC};
 	if (route->server->link.state != SERVER_CONNECTING)

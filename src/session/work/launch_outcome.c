@@ -3,6 +3,7 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/pool/login_concurrency.h"
 #include "session/pool/return_to_pool.h"
 #include "session/work/cancel.h"
 #include "session/work/replication.h"
@@ -20,6 +21,7 @@ static void ready_for_client(struct server_link *server, struct buffer *head)
 
 static void ready(struct server_link *server, struct buffer *head)
 {
+	login_concurrency_note_success(server);
 	if (head) {
 		ready_for_client(server, head);
 		return;
@@ -72,7 +74,10 @@ static void failed(struct pool *pool, const struct failure *why, bool refused)
 	pool->failing = true;
 	pool->refused = refused;
 	pool->last_failure = *why;
-	if (!refused || (has_common_servers(pool) && pool->welcome))
+	login_concurrency_note_failure(pool);
+	/* The last of several logins decides: the server may have accepted some of them. */
+	if (!refused || login_concurrency_is_undecided(pool) ||
+		(has_common_servers(pool) && pool->welcome))
 		return;
 	close_clients(&pool->welcoming, why);
 	close_clients(&pool->waiting, why);

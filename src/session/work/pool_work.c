@@ -7,6 +7,7 @@
 #include "session/lookup/lookup_server.h"
 #include "session/pool/caps.h"
 #include "session/pool/launch.h"
+#include "session/pool/login_concurrency.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/own_query.h"
@@ -78,7 +79,7 @@ static void check_server(struct server_link *server)
 
 /*
  * Get servers for waiting clients that no idle server could serve: tested servers will be idle
- * soon, used servers need a check, else a server is launched.
+ * soon, used servers need a check, else servers are launched, one for each client.
  */
 static void find_servers(struct pool *pool)
 {
@@ -93,8 +94,10 @@ static void find_servers(struct pool *pool)
 		check_server(server_of(link));
 		waiting--;
 	}
-	if (waiting > 0 && pool_wanted_servers(pool) > 0)
-		launch_server(pool, false);
+	while (waiting > login_concurrency_for_clients(pool) && pool_wanted_servers(pool) > 0) {
+		if (!launch_server(pool, false))
+			break;
+	}
 }
 
 static void work(struct pool *pool)

@@ -48,10 +48,10 @@ static struct client_link *first_without_server(const struct pool *pool)
 
 void replication_launch(struct pool *pool)
 {
-	struct client_link *client = first_without_server(pool);
+	struct client_link *client;
 
-	if (client)
-		launch_for_replication(client);
+	while ((client = first_without_server(pool)) != NULL && launch_for_replication(client))
+		;
 }
 
 bool replication_is_next(const struct pool *pool)

@@ -789,10 +789,11 @@ static void test_new_server_serves_the_first_waiting_client(void **state)
 	struct endpoint *one = fake_client(pool), *two = fake_client(pool), *server;
 
 	(void)state;
+	fake_set("server_login_concurrency", "1");
 	send_letters(one, "Q");
 	send_letters(two, "Q");
 	server = fake_launched();
-	assert_null(fake_launched()); /* one launch at a time */
+	assert_null(fake_launched());
 	disconnect(one);
 	fake_connected(server, 0);
 	postgres_work(server);
@@ -817,6 +818,7 @@ static void test_next_server_is_launched_when_the_previous_has_logged_in(void **
 	struct endpoint *clients[4], *server;
 
 	(void)state;
+	fake_set("server_login_concurrency", "1");
 	for (size_t i = 0; i < COUNT(clients); i++) {
 		clients[i] = fake_client(pool);
 		send_query(clients[i], "slow");
@@ -913,7 +915,8 @@ static void test_waiting_clients_keep_waiting_when_a_connect_fails(void **state)
 		clients[i] = fake_client(pool);
 		send_letters(clients[i], "Q");
 	}
-	fake_connected(fake_launched(), ECONNREFUSED);
+	for (size_t i = 0; i < COUNT(clients); i++)
+		fake_connected(fake_launched(), ECONNREFUSED);
 	for (size_t i = 0; i < COUNT(clients); i++)
 		assert_state(clients[i], CLIENT_WAITING);
 	fake_advance(14 * USEC_PER_SEC);

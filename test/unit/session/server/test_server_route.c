@@ -150,6 +150,38 @@ static void test_load_balance_disabled_uses_the_next_host_after_a_refused_login(
 	launch("/b");
 }
 
+static void test_each_of_several_logins_tries_every_host(void **state)
+{
+	static const char *const lists[] = {
+		"host=/a,/b", "host=/a,/b load_balance_hosts=disable"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lists); i++) {
+		struct endpoint *first, *second;
+
+		start_with(lists[i]);
+		assert_true(launch_server(pool, false));
+		assert_true(launch_server(pool, false));
+		first = fake_launched();
+		second = fake_launched();
+		/* /a is down. In the second list both logins begin with it. */
+		server = first;
+		refuse_and_expect("/b");
+		log_in();
+		server = second;
+		if (i == 0) {
+			assert_at("/b");
+		} else {
+			assert_at("/a");
+			refuse_and_expect("/b");
+		}
+		log_in();
+		assert_false(pool->failing);
+		if (i + 1 < COUNT(lists))
+			fake_end(NULL);
+	}
+}
+
 static void test_attempt_fails_when_all_hosts_have_failed(void **state)
 {
 	(void)state;
@@ -446,6 +478,7 @@ int main(void)
 		TEST(host_that_refused_has_used_its_turn),
 		TEST(load_balance_disabled_uses_the_next_host_after_a_failure_only),
 		TEST(load_balance_disabled_uses_the_next_host_after_a_refused_login),
+		TEST(each_of_several_logins_tries_every_host),
 		TEST(attempt_fails_when_all_hosts_have_failed),
 		TEST(attempt_fails_at_once_when_no_host_can_be_connected_to),
 		TEST(full_queue_of_a_unix_socket_is_tried_again),

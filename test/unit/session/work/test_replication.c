@@ -151,11 +151,28 @@ static void test_ordinary_login_does_not_use_the_replication_server(void **state
 	assert_state(other, CLIENT_IDLE);
 }
 
-static void test_one_server_login_runs_at_a_time(void **state)
+static void test_each_client_gets_a_login_at_the_same_time(void **state)
+{
+	struct endpoint *first = replication_client(), *second = replication_client();
+	struct endpoint *servers[2];
+
+	(void)state;
+	send_letters(first, "Q");
+	send_letters(second, "Q");
+	servers[0] = launched_for(first);
+	servers[1] = launched_for(second);
+	complete_login(servers[1]);
+	assert_state(second, CLIENT_PAIRED);
+	complete_login(servers[0]);
+	assert_state(first, CLIENT_PAIRED);
+}
+
+static void test_server_login_concurrency_1_is_one_login_at_a_time(void **state)
 {
 	struct endpoint *first = replication_client(), *second = replication_client(), *server;
 
 	(void)state;
+	fake_set("server_login_concurrency", "1");
 	send_letters(first, "Q");
 	send_letters(second, "Q");
 	server = launched_for(first);
@@ -511,7 +528,8 @@ int main(void)
 		TEST(test_server_is_launched_for_the_first_query),
 		TEST(test_server_is_launched_at_the_login_without_a_welcome),
 		TEST(test_ordinary_login_does_not_use_the_replication_server),
-		TEST(test_one_server_login_runs_at_a_time),
+		TEST(test_each_client_gets_a_login_at_the_same_time),
+		TEST(test_server_login_concurrency_1_is_one_login_at_a_time),
 		TEST_SMALL(test_idle_server_is_closed_to_make_room),
 		TEST_SMALL(test_freed_server_is_closed_for_an_earlier_replication_client),
 		TEST_SMALL(test_freed_server_is_paired_with_an_earlier_ordinary_client),

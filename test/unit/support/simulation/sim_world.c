@@ -55,6 +55,7 @@ static void draw_settings(const char *pool_mode)
 	DRAW("max_user_connections", "0", "0", "1", "3");
 	DRAW("max_server_connections", "0", "0", "2", "4");
 	DRAW("min_pool_size", "0", "0", "1", "2");
+	DRAW("server_login_concurrency", "1", "2", "8");
 	DRAW("server_round_robin", "0", "1");
 	DRAW("server_check_delay", "0", "30");
 	DRAW("server_check_query", "", "select 1", "select 1");

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/pool/reserve.h"
+
+#include "session/pool/login_concurrency.h"
+#include "session/pool/lookup.h"
+
+const struct client_link *reserve_first_waiter(const struct pool *pool)
+{
+	const struct lookup *lookup = lookup_next(pool);
+	struct link *link = TAILQ_FIRST(&pool->waiting);
+	unsigned provided = login_concurrency_for_clients(pool);
+
+	if (provided == 0 && lookup && (!link || lookup->since <= client_of(link)->wait_start))
+		return TAILQ_FIRST(&lookup->logins)->client;
+	for (; link && provided > 0; provided--)
+		link = TAILQ_NEXT(link, place);
+	return link ? client_of(link) : NULL;
+}
+
+static void on_due(struct alarm *alarm)
+{
+	pool_needs_work((struct pool *)((char *)alarm - offsetof(struct pool, reserve_alarm)));
+}
+
+/* An earlier alarm stays: then this client's turn is looked at again. */
+static void look_again(struct pool *pool, usec_t due)
+{
+	struct alarm *alarm = &pool->reserve_alarm;
+
+	if (alarm->due != 0 && alarm->due <= due)
+		return;
+	alarm->expire = on_due;
+	loop_set_alarm(pool->registry->loop, alarm, due);
+}
+
+bool reserve_may_be_used(struct pool *pool, const struct client_link *waiter)
+{
+	const usec_t timeout = pool->registry->process->settings->reserve_pool_timeout;
+	const int reserve = pool_reserve_size(pool);
+	usec_t due;
+
+	if (timeout == 0 || reserve <= 0 || !waiter ||
+		pool_servers(pool) >= (unsigned)(pool_size(pool) + reserve))
+		return false;
+	due = waiter->link.request_time + timeout;
+	if (loop_now(pool->registry->loop) >= due)
+		return true;
+	look_again(pool, due);
+	return false;
+}
+
+void reserve_log_use(const struct client_link *waiter)
+{
+	link_log(&waiter->link, LEVEL_WARNING, "taking connection from reserve_pool");
+}
