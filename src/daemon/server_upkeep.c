@@ -140,7 +140,7 @@ void server_upkeep_logins(struct pool *pool, usec_t now)
 
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_LOGIN], place, next) {
 		if (is_over(now, link->connect_time, settings->server_connect_timeout))
-			server_close_for(server_of(link), REASON_CONNECT_TIMEOUT);
+			server_login_time_out(server_of(link));
 		else
 			server_login_check_progress(server_of(link), now);
 	}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """Every time limit: which connections it ends, when, with which text, and which it does not."""
 
+import contextlib
+import socket
 import time
 
 import pytest
@@ -274,6 +276,30 @@ def test_server_connect_timeout_in_the_login(new_pooler, new_server):  # F56
     # The client stays queued, and another attempt is made after the retry time.
     server.wait_count(2)
     assert client.fatal().text == "client_login_timeout (server down)"
+
+
+@pytest.fixture
+def deaf_port():
+    """A TCP port where connections are never established: the queue of the socket is full."""
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            fill = stack.enter_context(socket.socket())
+            fill.setblocking(False)
+            fill.connect_ex(listening.getsockname())
+        yield listening.getsockname()[1]
+
+
+def test_server_connect_timeout_before_tcp_is_up(new_pooler, deaf_port):
+    """PgBouncer's text for it is that of a refused connection."""
+    pooler = new_pooler(
+        {"server_connect_timeout": 0.7, "query_wait_timeout": 2},
+        databases={"main": {"host": "127.0.0.1", "port": deaf_port}},
+    )
+    client = pooler.raw().send_startup()
+    assert pooler.wait_log("S-.* closing because: connect failed")
+    assert client.fatal().text == "query_wait_timeout"
+    assert not pooler.lines("connect timeout")
 
 
 def test_server_connect_timeout_after_authentication(new_pooler, new_server):  # F56

@@ -64,4 +64,10 @@ void server_close(struct server_link *server, const struct failure *why);
 /* As server_close(), for a reason with a fixed text. */
 void server_close_for(struct server_link *server, enum reason reason);
 
+/*
+ * Write the log line of a server that is closed for this reason, for one that goes on with
+ * another host.
+ */
+void server_log_closing(struct server_link *server, enum reason reason);
+
 #endif

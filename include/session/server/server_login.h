@@ -35,6 +35,11 @@ bool server_login_begin_replication(
 void server_login_check_progress(struct server_link *server, usec_t now);
 
 /*
+ * Close a server that logs in, or connects for a cancel request: server_connect_timeout is over.
+ */
+void server_login_time_out(struct server_link *server);
+
+/*
  * The server has logged in and has executed its connect_query: hand it to the login's owner.
  * May close the server.
  */

@@ -247,3 +247,10 @@ void server_close_for(struct server_link *server, enum reason reason)
 
 	server_close(server, &why);
 }
+
+void server_log_closing(struct server_link *server, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
+	log_closing(&server->link, &why);
+}

@@ -62,6 +62,16 @@ void server_login_check_progress(struct server_link *server, usec_t now)
 		server_route_check_progress(&server->login->route, now);
 }
 
+/* A host name that is still being looked up counts as what hangs later. */
+void server_login_time_out(struct server_link *server)
+{
+	const bool is_connecting =
+		server->login && !server->login->route.connected && server->where_length > 0;
+
+	server_close_for(
+		server, is_connecting ? REASON_CONNECT_UNANSWERED : REASON_CONNECT_TIMEOUT);
+}
+
 /* --- end ---------------------------------------------------------------------------------- */
 
 static void finish(struct server_link *server, struct buffer *head)

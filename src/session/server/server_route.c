@@ -139,6 +139,9 @@ static void on_resolved(struct resolver_query *query, const struct sockaddr *add
 
 	if (status != RESOLVER_FOUND) {
 		route->others = 0;
+		/* Log parsers know a host without an address by this line. */
+		if (route->hosts > 0)
+			server_log_closing(server, REASON_SERVER_DNS_LOOKUP_FAILED);
 		server_route_next(route, REASON_SERVER_DNS_LOOKUP_FAILED);
 		return;
 	}

@@ -376,6 +376,29 @@ static void test_host_that_closes_before_any_message_is_skipped(void **state)
 	assert_failed("server conn crashed?");
 }
 
+static uint64_t timed_out(void)
+{
+	const struct histogram *found = pool->database->counters->connects[CONNECT_TIMED_OUT];
+
+	return found ? histogram_count(found) : 0;
+}
+
+static void test_text_of_a_timeout_says_whether_tcp_was_up(void **state)
+{
+	(void)state;
+	start_with("host=/a");
+	launch("/a");
+	server_login_time_out(endpoint_server(server));
+	assert_failed("connect failed");
+	assert_int_equal(timed_out(), 1);
+	fake_advance(15 * USEC_PER_SEC);
+	launch("/a");
+	fake_connected(server, 0);
+	server_login_time_out(endpoint_server(server));
+	assert_failed("connect timeout");
+	assert_int_equal(timed_out(), 2);
+}
+
 static void test_no_host_times_out_without_server_connect_timeout(void **state)
 {
 	(void)state;
@@ -491,6 +514,7 @@ int main(void)
 		TEST(host_that_accepts_without_an_answer_times_out),
 		TEST(host_that_has_answered_is_waited_for),
 		TEST(host_that_closes_before_any_message_is_skipped),
+		TEST(text_of_a_timeout_says_whether_tcp_was_up),
 		TEST(no_host_times_out_without_server_connect_timeout),
 		TEST(each_of_many_hosts_has_at_least_a_second),
 		TEST(host_name_that_is_not_resolved_in_time_is_skipped),
