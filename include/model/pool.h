@@ -68,7 +68,12 @@ struct pool {
 	 */
 	usec_t login_failed_at;
 	struct alarm reserve_alarm; /* a client has then waited for reserve_pool_timeout */
+	/* The ends of its servers by server_lifetime: see session/pool/lifetime. */
+	usec_t lifetime_least; /* from the configuration: a younger server has not reached it */
 	usec_t last_lifetime_close; /* when server_lifetime last closed a server */
+	unsigned lifetime_closes; /* how many it closed, with less than a second between them */
+	bool renewal_due; /* a server is to be launched in place of an old one */
+	usec_t last_client; /* last time that it had a client */
 	usec_t last_used; /* last time that it had a client or a connected server */
 	bool failing; /* the last attempt to log in failed, and none has succeeded since */
 	bool wanting; /* valid if failing: because descriptors, memory or ports were short */
@@ -125,7 +130,7 @@ int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 int pool_max_waiters(const struct pool *pool);
 
-/* Read the pool mode and the caps again, after the configuration has changed. */
+/* Read the pool mode, the caps and lifetime_least again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);
 
 /* Return the mode of the pool; a client with replication, and its server, use session mode. */

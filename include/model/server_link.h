@@ -155,6 +155,8 @@ struct server_link {
 	bool touched; /* it was paired before: its session may differ from a new one */
 	bool follows; /* its `parameters` include followed ones, with correct values */
 	bool connect_query_failed; /* connect_query failed, and is not run again */
+	bool replacement; /* launched in place of one that has reached server_lifetime */
+	bool replaced; /* by such a server: to be closed when it is free */
 	bool close_needed; /* retired: to be closed when it is free */
 	enum server_closing close_cause : 8; /* valid if close_needed */
 	/* Two bits of one byte: return_if_free() tests both at once. */

@@ -4,8 +4,8 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/pool/draining.h"
-#include "session/pool/launch.h"
-#include "session/pool/return_to_pool.h"
+#include "session/pool/lifetime.h"
+#include "session/pool/minimum.h"
 #include "session/server/server_login.h"
 #include "session/work/replication.h"
 
@@ -15,10 +15,9 @@ static bool idle_too_long(const struct server_link *server, usec_t now)
 {
 	const struct pool *pool = server->link.pool;
 	const usec_t limit = pool->registry->process->settings->server_idle_timeout;
-	const int least = pool_min_size(pool);
 
 	return limit > 0 && now - server->link.request_time > limit &&
-		(least <= 0 || pool_connected_servers(pool) > (unsigned)least);
+		pool_connected_servers(pool) > minimum_size(pool);
 }
 
 /* A server that has been idle for server_check_delay is checked before its next use. */
@@ -43,7 +42,7 @@ static void inspect_unused(struct server_link *server, usec_t now)
 		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
 	else if (idle_too_long(server, now))
 		server_close_for(server, REASON_SERVER_IDLE_TIMEOUT);
-	else if (return_retire_old(server))
+	else if (lifetime_close_old(server))
 		return;
 	else if (pool_is_paused(server->link.pool))
 		server_close_for(server, REASON_PAUSE_MODE);
@@ -172,22 +171,6 @@ static void shrink(struct pool *pool)
 	}
 }
 
-/*
- * Launch one server per run towards min_pool_size, if the pool is in use or has a forced user.
- */
-static void top_up(struct pool *pool)
-{
-	const int least = pool_min_size(pool), size = pool_size(pool);
-	const unsigned connected = pool_connected_servers(pool);
-
-	if (least <= 0 || connected >= (unsigned)least || pool_is_paused(pool) ||
-		pool->left_behind || pool->registry->process->shutdown != SHUTDOWN_NONE ||
-		(size > 0 && connected >= (unsigned)size))
-		return;
-	if (pool_has_clients(pool) || pool_is_forced(pool))
-		launch_server(pool, true);
-}
-
 /* --- one pool ----------------------------------------------------------------------------- */
 
 void server_upkeep_pool(struct pool *pool, usec_t now)
@@ -209,7 +192,9 @@ void server_upkeep_pool(struct pool *pool, usec_t now)
 	}
 	server_upkeep_logins(pool, now);
 	shrink(pool);
-	top_up(pool);
+	if (pool_has_clients(pool))
+		pool->last_client = now;
+	minimum_fill(pool);
 	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) +
 			pool_waiting_cancels(pool) >
 		0)

@@ -66,8 +66,11 @@ static enum pool_mode mode_of(const struct pool *pool)
 void pool_reconfigure(struct pool *pool)
 {
 	const int least = pool_min_size(pool);
+	const usec_t lifetime =
+		database_server_lifetime(pool->database, pool->registry->process->settings);
 
 	pool->mode = mode_of(pool);
+	pool->lifetime_least = lifetime - lifetime / 10;
 	if (pool->wait.cap)
 		pool_needs_work(pool);
 	cap_configure_pool(pool, least > 0 ? (unsigned)least : 0, weight_of(pool));
@@ -379,7 +382,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 	for (unsigned i = 0; i < SERVER_LISTS; i++)
 		TAILQ_INIT(&pool->servers[i]);
 	pool_reconfigure(pool);
-	pool->last_used = loop_now(registry->loop);
+	pool->last_used = pool->last_client = loop_now(registry->loop);
 	TAILQ_INSERT_TAIL(&database->pools, pool, in_database);
 	TAILQ_INSERT_TAIL(&user->pools, pool, in_user);
 	return pool;

@@ -16,6 +16,18 @@
  */
 bool launch_server(struct pool *pool, bool top_up);
 
+enum launch_result {
+	LAUNCH_BEGUN,
+	LAUNCH_NOT_NOW, /* it may be tried again */
+	LAUNCH_NO_ROOM, /* a limit of the database or the user is reached */
+};
+
+/*
+ * Open a connection that replaces a server of the pool: the pool may exceed its size by one. No
+ * server is closed for it.
+ */
+enum launch_result launch_replacement(struct pool *pool);
+
 /*
  * Open a connection for this client, which wants replication and waits for its own server. If
  * the pool is full, idle servers of it are closed. An ErrorResponse to other logins of the pool

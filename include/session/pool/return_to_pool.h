@@ -30,10 +30,4 @@ void return_if_free(struct server_link *server);
  */
 void return_to_pool(struct server_link *server);
 
-/*
- * Close the server if it has reached server_lifetime; closings of a pool are spread over the
- * lifetime. Returns true if it was closed.
- */
-bool return_retire_old(struct server_link *server);
-
 #endif

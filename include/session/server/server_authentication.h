@@ -17,4 +17,10 @@
 void server_authentication_answer(
 	struct server_link *server, const uint8_t *body, size_t length);
 
+/*
+ * Returns whether the pool has a secret for servers, of a kind that some of them accept: a
+ * password, an MD5 secret, or a SCRAM secret together with the keys of a client.
+ */
+bool server_authentication_has_secret(const struct pool *pool);
+
 #endif

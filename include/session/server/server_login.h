@@ -22,6 +22,12 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
 	const struct server_login_owner *owner);
 
 /*
+ * Start a connection for the pool that is marked as a replacement. Returns false as
+ * server_login_begin() does.
+ */
+bool server_login_begin_replacement(struct pool *pool, const struct server_login_owner *owner);
+
+/*
  * Start a connection that only this replication client will use, in the client's pool. Returns
  * false as server_login_begin() does.
  */

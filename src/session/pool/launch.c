@@ -177,6 +177,20 @@ bool launch_server(struct pool *pool, bool top_up)
 	return server_login_begin(pool, NULL, pool->registry->login_owner);
 }
 
+enum launch_result launch_replacement(struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	if (!login_concurrency_allows(pool) || launch_must_pause(pool) ||
+		pool_is_paused(pool) || (size > 0 && pool_servers(pool) > (unsigned)size))
+		return LAUNCH_NOT_NOW;
+	if (!caps_allow_server(pool, CAPS_FOR_MINIMUM, loop_now(pool->registry->loop)))
+		return LAUNCH_NO_ROOM;
+	return server_login_begin_replacement(pool, pool->registry->login_owner)
+		? LAUNCH_BEGUN
+		: LAUNCH_NOT_NOW;
+}
+
 static bool is_full(const struct pool *pool)
 {
 	const int size = pool_size(pool);

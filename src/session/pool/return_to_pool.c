@@ -5,44 +5,12 @@
 #include "session/link/close.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
+#include "session/pool/lifetime.h"
 #include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
 
 /* --- closing instead ---------------------------------------------------------------------- */
-
-/*
- * Returns true if the server has reached server_lifetime, and the last server that was closed
- * for that reason is long enough ago: closings are spread over the lifetime.
- */
-static inline bool lifetime_is_over(
-	const struct server_link *server, const struct settings *settings)
-{
-	const struct pool *pool = server->link.pool;
-	const usec_t now = loop_now(server->link.stream.loop);
-	const usec_t lifetime = database_server_lifetime(pool->database, settings);
-	int size;
-
-	if (now - server->link.connect_time < lifetime)
-		return false;
-	size = pool_size(pool);
-	return size <= 0 || pool->last_lifetime_close == 0 ||
-		now - pool->last_lifetime_close >= lifetime / size;
-}
-
-static inline bool retire_old(struct server_link *server, const struct settings *settings)
-{
-	if (!lifetime_is_over(server, settings))
-		return false;
-	server->link.pool->last_lifetime_close = loop_now(server->link.stream.loop);
-	server_close_for(server, REASON_SERVER_LIFETIME_OVER);
-	return true;
-}
-
-bool return_retire_old(struct server_link *server)
-{
-	return retire_old(server, server->link.pool->registry->process->settings);
-}
 
 /* Close the server if it must not be used again. Returns true if it was closed. */
 static bool close_unwanted(struct server_link *server)
@@ -117,7 +85,7 @@ static inline void end_use(struct server_link *server, const struct settings *se
 {
 	if (server->cancels_queued > 0)
 		cancel_queue_drop(server);
-	if (retire_old(server, settings) || close_unwanted(server))
+	if (lifetime_close_old(server) || close_unwanted(server))
 		return;
 	if (server->cancels > 0)
 		server_enter(server, SERVER_HELD);

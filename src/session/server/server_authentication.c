@@ -14,10 +14,8 @@
 /*
  * The secret to log in with: the database's password of a forced user, else the pool's secret.
  */
-static const char *secret_of(const struct server_link *server)
+static const char *secret_of(const struct pool *pool)
 {
-	const struct pool *pool = server->link.pool;
-
 	if (pool_is_forced(pool) && pool->database->config->password)
 		return pool->database->config->password;
 	return pool_secret(pool);
@@ -27,10 +25,10 @@ static const char *secret_of(const struct server_link *server)
  * A password that a client has sent is always a plain secret, even if it looks like a stored
  * MD5 or SCRAM secret.
  */
-static enum secret_kind secret_kind_of(const struct server_link *server)
+static enum secret_kind secret_kind_of(const struct pool *pool)
 {
-	const struct credential *credential = server->link.pool->credential;
-	const char *secret = secret_of(server);
+	const struct credential *credential = pool->credential;
+	const char *secret = secret_of(pool);
 
 	return credential && credential->is_password && secret == credential->secret
 		? SECRET_PLAIN
@@ -51,10 +49,10 @@ static void refuse_secret(struct server_link *server, const char *method, const 
 
 static void answer_cleartext(struct server_link *server)
 {
-	const char *secret = secret_of(server);
+	const char *secret = secret_of(server->link.pool);
 	struct buffer message;
 
-	if (secret_kind_of(server) != SECRET_PLAIN) {
+	if (secret_kind_of(server->link.pool) != SECRET_PLAIN) {
 		refuse_secret(server, "cleartext", "wrong password type");
 		return;
 	}
@@ -67,8 +65,8 @@ static void answer_cleartext(struct server_link *server)
 static void answer_md5(struct server_link *server, struct reader *reader)
 {
 	const uint8_t *salt = reader_bytes(reader, 4);
-	const char *secret = secret_of(server);
-	const enum secret_kind kind = secret_kind_of(server);
+	const char *secret = secret_of(server->link.pool);
+	const enum secret_kind kind = secret_kind_of(server->link.pool);
 	char hashed[36], response[36];
 	struct buffer message;
 
@@ -120,9 +118,8 @@ static const char *choose_mechanism(struct server_login *login, struct reader *r
  * Return the SCRAM keys that a client has presented, or NULL when there are none. The server
  * accepts them if it stores the same SCRAM secret as pgusher.
  */
-static const struct scram_keys *client_keys(const struct server_link *server)
+static const struct scram_keys *client_keys(const struct pool *pool)
 {
-	const struct pool *pool = server->link.pool;
 	const struct user_keys *keys = pool_keys(pool);
 
 	/* With a forced user the client's keys belong to another user. */
@@ -131,10 +128,18 @@ static const struct scram_keys *client_keys(const struct server_link *server)
 	return &keys->keys;
 }
 
+bool server_authentication_has_secret(const struct pool *pool)
+{
+	const enum secret_kind kind = secret_kind_of(pool);
+
+	return kind == SECRET_PLAIN || kind == SECRET_MD5 ||
+		(kind == SECRET_SCRAM && client_keys(pool));
+}
+
 static void begin_scram(struct server_link *server, struct reader *reader)
 {
 	struct server_login *login = server->login;
-	const enum secret_kind kind = secret_kind_of(server);
+	const enum secret_kind kind = secret_kind_of(server->link.pool);
 	uint8_t nonce[SCRAM_NONCE_SIZE];
 	const char *mechanism;
 	struct buffer first, message;
@@ -146,7 +151,7 @@ static void begin_scram(struct server_link *server, struct reader *reader)
 		server_close_for(server, REASON_SERVER_NO_SASL_MECHANISM);
 		return;
 	}
-	if (kind == SECRET_SCRAM && !client_keys(server)) {
+	if (kind == SECRET_SCRAM && !client_keys(server->link.pool)) {
 		refuse_secret(server, "SCRAM",
 			"password is SCRAM secret but client authentication did not provide SCRAM keys");
 		return;
@@ -216,7 +221,7 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 	struct registry *registry = link_registry(&server->link);
 	const size_t length = reader_left(reader);
 	const char *message = (const char *)reader_bytes(reader, length);
-	const char *secret = secret_of(server);
+	const char *secret = secret_of(server->link.pool);
 	const struct derivation_owner owner = {
 		.link = &server->link,
 		.handle = &login->derivation,
@@ -234,8 +239,8 @@ static void continue_scram(struct server_link *server, struct reader *reader)
 		server_close_for(server, REASON_FAILED_TO_ANSWER_AUTHREQ);
 		return;
 	}
-	if (secret_kind_of(server) != SECRET_PLAIN) {
-		const struct scram_keys *keys = client_keys(server);
+	if (secret_kind_of(server->link.pool) != SECRET_PLAIN) {
+		const struct scram_keys *keys = client_keys(server->link.pool);
 
 		if (keys)
 			answer_scram(server, keys);

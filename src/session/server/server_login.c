@@ -43,6 +43,17 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
 	return server_route_begin(&login->route, server, &login_handlers);
 }
 
+bool server_login_begin_replacement(struct pool *pool, const struct server_login_owner *owner)
+{
+	struct server_link *server = server_login_new(pool, owner);
+
+	if (!server)
+		return false;
+	pool->last_launch = server->link.connect_time;
+	server->replacement = true;
+	return server_route_begin(&server->login->route, server, &login_handlers);
+}
+
 bool server_login_begin_replication(
 	struct client_link *client, const struct server_login_owner *owner)
 {

@@ -3,7 +3,9 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/pool/lifetime.h"
 #include "session/pool/login_concurrency.h"
+#include "session/pool/minimum.h"
 #include "session/pool/return_to_pool.h"
 #include "session/work/cancel.h"
 #include "session/work/replication.h"
@@ -19,19 +21,29 @@ static void ready_for_client(struct server_link *server, struct buffer *head)
 	replication_begin(server, head);
 }
 
+static void ready_for_pool(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+	const bool replacement = server->replacement;
+
+	/* Enter the idle list first, so that clients which are welcomed now find the server. */
+	server_enter(server, SERVER_IDLE);
+	pool->failing = false;
+	welcome_waiting(pool);
+	if (server->link.state == SERVER_IDLE)
+		return_to_pool(server);
+	if (replacement)
+		lifetime_replace(pool);
+	minimum_fill(pool);
+}
+
 static void ready(struct server_link *server, struct buffer *head)
 {
 	login_concurrency_note_success(server);
-	if (head) {
+	if (head)
 		ready_for_client(server, head);
-		return;
-	}
-	/* Enter the idle list first, so that clients which are welcomed now find the server. */
-	server_enter(server, SERVER_IDLE);
-	server->link.pool->failing = false;
-	welcome_waiting(server->link.pool);
-	if (server->link.state == SERVER_IDLE)
-		return_to_pool(server);
+	else
+		ready_for_pool(server);
 }
 
 /* --- a login has failed ------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "session/lookup/lookup_server.h"
 #include "session/pool/caps.h"
 #include "session/pool/launch.h"
+#include "session/pool/lifetime.h"
 #include "session/pool/login_concurrency.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
@@ -114,6 +115,8 @@ static void work(struct pool *pool)
 		if (welcome_is_wanted(pool))
 			launch_server(pool, false);
 	}
+	/* First: the pool leaves the queues of its caps for it, and may join them again then. */
+	lifetime_renew(pool);
 	find_servers(pool);
 }
 

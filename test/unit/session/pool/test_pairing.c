@@ -361,46 +361,6 @@ static void test_released_server_is_closed_first_for_its_age(void **state)
 	assert_true(fake_logged("closing because: server lifetime over"));
 }
 
-static void test_old_servers_are_closed_one_after_the_other(void **state)
-{
-	struct endpoint *servers[3], *client = fake_client(pool);
-
-	(void)state;
-	fake_set("server_lifetime", "90");
-	for (size_t i = 0; i < COUNT(servers); i++)
-		servers[i] = fake_server(pool);
-	fake_advance(100 * USEC_PER_SEC);
-	send_letters(client, "Q");
-	answer(servers[2]);
-	assert_closed(servers[2]);
-	/* With three servers the next one is closed a third of server_lifetime later. */
-	fake_advance(29 * USEC_PER_SEC);
-	send_letters(client, "Q");
-	answer(servers[1]);
-	assert_state(servers[1], SERVER_IDLE);
-	fake_advance(1 * USEC_PER_SEC);
-	send_letters(client, "Q");
-	answer(servers[1]);
-	assert_closed(servers[1]);
-}
-
-static void test_old_servers_are_closed_at_once_without_a_pool_size(void **state)
-{
-	struct endpoint *servers[3], *client = fake_client(pool);
-
-	(void)state;
-	fake_set("default_pool_size", "0");
-	fake_set("server_lifetime", "90");
-	for (size_t i = 0; i < COUNT(servers); i++)
-		servers[i] = fake_server(pool);
-	fake_advance(100 * USEC_PER_SEC);
-	for (int i = 2; i >= 0; i--) {
-		send_letters(client, "Q");
-		answer(servers[i]);
-		assert_closed(servers[i]);
-	}
-}
-
 static void test_server_lifetime_0_closes_a_server_after_one_use(void **state)
 {
 	struct endpoint *client = fake_client(pool), *server;
@@ -1013,8 +973,6 @@ int main(void)
 		TEST(pause_closes_idle_servers_and_waits_for_paired_ones),
 		FULL_TEST(shutdown_wait_for_servers_refuses_waiting_clients),
 		TEST(released_server_is_closed_first_for_its_age),
-		TEST(old_servers_are_closed_one_after_the_other),
-		TEST(old_servers_are_closed_at_once_without_a_pool_size),
 		TEST(server_lifetime_0_closes_a_server_after_one_use),
 		TEST(released_server_is_closed_next_after_reconnect),
 		OWN_TEST(released_server_is_reset_next_in_session_mode),

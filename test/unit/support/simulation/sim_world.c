@@ -56,6 +56,7 @@ static void draw_settings(const char *pool_mode)
 	DRAW("max_server_connections", "0", "0", "2", "4");
 	DRAW("min_pool_size", "0", "0", "1", "2");
 	DRAW("server_login_concurrency", "1", "2", "8");
+	DRAW("server_lifetime", "3600", "3600", "1", "3", "0");
 	DRAW("server_round_robin", "0", "1");
 	DRAW("server_check_delay", "0", "30");
 	DRAW("server_check_query", "", "select 1", "select 1");
@@ -765,6 +766,8 @@ static void check_pools(void)
 void sim_world_settle(void)
 {
 	operator_resumes();
+	/* Servers that are kept are renewed without end. */
+	fake_set("min_pool_size", "0");
 	check_everything();
 	run_until_idle(sim_client_finish_transaction);
 	/* In session mode finished clients keep their servers while others wait. */
