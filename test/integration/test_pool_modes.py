@@ -612,15 +612,15 @@ def test_min_pool_size_opens_servers_once_a_client_has_connected(new_pooler):
 
 
 def test_min_pool_size_is_kept_without_clients_if_the_secret_is_known(new_pooler):
-    pooler = new_pooler({"pool_mode": "transaction", "min_pool_size": 3})
+    pooler = new_pooler({"pool_mode": "transaction", "min_pool_size": 3}, auth={"app": "secret"})
     client = pooler.client()
     pooler.wait_pool(sv_idle=3)
     client.close()
+    pooler.wait_pool(cl_active=0)
     old = pids(pooler)
     for server in old:
         pooler.cluster.terminate(int(server))
     wait_until(lambda: len(set(pids(pooler)) - set(old)) == 3)
-    assert pooler.pool()["cl_active"] == 0
 
 
 def test_min_pool_size_with_a_forced_user_needs_no_client(new_pooler):
