@@ -36,7 +36,7 @@ struct cap {
 	struct cap_servers idle; /* IDLE and STALE servers, the one longest unused first */
 	struct cap_queue waiting; /* pools in order of their load, then of their wait */
 	unsigned servers; /* connections of all its pools, in any state */
-	unsigned minima; /* sum of min_pool_size of its pools */
+	uint64_t minima; /* sum of min_pool_size of its pools */
 	enum cap_kind kind : 8;
 	bool is_due; /* in registry.caps_due */
 	struct deadline unused; /* when the first of `idle` may be closed for any pool */
@@ -115,6 +115,9 @@ bool cap_is_next(struct pool *pool, enum cap_kind kind, usec_t since);
  * may be free.
  */
 void cap_is_due(struct registry *registry, struct cap *cap);
+
+/* The pools that wait for the cap were served. A cap without such pools is not due. */
+void cap_is_done(struct registry *registry, struct cap *cap);
 
 /* --- shares ------------------------------------------------------------------------------- */
 

@@ -38,6 +38,7 @@ struct pool {
 	unsigned granted; /* min_pool_size */
 	unsigned weight; /* pool_weight: of the server user, else of the database, else 1 */
 	struct cap_wait wait; /* its place in the queue of a cap */
+	usec_t turn_over_at; /* when a server was closed for a pool in a queue; 0: never */
 	/* The credential of the last client login that had one; a reference, or NULL. */
 	struct credential *credential;
 	struct link_list clients; /* IDLE, PAIRED, CONSOLE */

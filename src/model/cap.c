@@ -71,12 +71,18 @@ struct cap *cap_of(const struct pool *pool, enum cap_kind kind)
 	return kind == CAP_USER ? &pool->user->cap : &pool->registry->process->limits.servers;
 }
 
+/* The console has no servers, and peers are not servers of PostgreSQL. */
+static bool takes_part(const struct pool *pool)
+{
+	return !pool->database->console && pool->database->peer_id == 0;
+}
+
 unsigned cap_limit(const struct pool *pool, enum cap_kind kind)
 {
 	const struct settings *settings = pool->registry->process->settings;
 	int limit = settings->max_server_connections;
 
-	if (pool->database->console || pool->database->peer_id > 0)
+	if (!takes_part(pool))
 		return 0;
 	if (kind == CAP_DATABASE)
 		limit = database_max_servers(pool->database, settings);
@@ -99,6 +105,14 @@ void cap_is_due(struct registry *registry, struct cap *cap)
 	cap->is_due = true;
 	TAILQ_INSERT_TAIL(&registry->caps_due, cap, due_entry);
 	loop_defer_work(registry->loop, &registry->work_task, registry->do_work);
+}
+
+void cap_is_done(struct registry *registry, struct cap *cap)
+{
+	if (!cap->is_due)
+		return;
+	cap->is_due = false;
+	TAILQ_REMOVE(&registry->caps_due, cap, due_entry);
 }
 
 /* --- pools -------------------------------------------------------------------------------- */
@@ -145,7 +159,7 @@ static void set_granted(struct pool *pool, unsigned least)
 		const unsigned limit = cap_limit(pool, kind);
 		const bool counted = cap->minima <= limit;
 
-		cap->minima += least - pool->granted;
+		cap->minima = cap->minima - pool->granted + least;
 		if (limit > 0 && counted && cap->minima > limit)
 			list_servers_of(pool, kind);
 	}
@@ -172,7 +186,7 @@ void cap_configure_pool(struct pool *pool, unsigned least, unsigned weight)
 			caps |= (uint8_t)(1u << kind);
 	}
 	cap_leave(pool);
-	set_granted(pool, least);
+	set_granted(pool, takes_part(pool) ? least : 0);
 	pool->weight = weight;
 	if (caps != pool->caps)
 		unlist_servers(pool);
@@ -294,8 +308,11 @@ void cap_leave(struct pool *pool)
 		return;
 	RB_REMOVE(cap_queue, &cap->waiting, pool);
 	pool->wait.cap = NULL;
-	if (RB_EMPTY(&cap->waiting))
-		wheel_remove(&pool->registry->loop->wheel, &cap->unused);
+	if (!RB_EMPTY(&cap->waiting))
+		return;
+	/* The last pool of a database or user may be dropped now, and then the cap is freed. */
+	cap_is_done(pool->registry, cap);
+	wheel_remove(&pool->registry->loop->wheel, &cap->unused);
 }
 
 struct pool *cap_first_waiting(struct cap *cap)

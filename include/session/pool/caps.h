@@ -9,8 +9,9 @@
  * server that a pool with as many servers returns is closed for it, even if clients of that
  * pool wait, too: so each pool gets its share.
  *
- * Pools that have equally many take turns. A turn lasts a few times as long as the login of a
- * server, so that most of the time is spent on queries.
+ * Pools that have equally many take turns, however long clients of the one that had its turn
+ * have waited. A turn lasts a few times as long as the login of a server, so that most of the
+ * time is spent on queries.
  */
 #ifndef PGUSHER_SESSION_POOL_CAPS_H
 #define PGUSHER_SESSION_POOL_CAPS_H
@@ -19,8 +20,7 @@
 
 /* What a server is to be launched for. */
 enum caps_purpose {
-	CAPS_FOR_CLIENTS, /* free servers of other pools are closed; the pool waits in a queue */
-	CAPS_FOR_REPLICATION, /* the same, but free servers of this pool are closed, too */
+	CAPS_FOR_CLIENTS, /* free servers are closed; the pool waits in a queue */
 	CAPS_FOR_MINIMUM, /* no server is closed, and the pool waits in no queue */
 };
 

@@ -54,7 +54,7 @@ static void resume_links(struct handover *handover)
 
 	registry->process->draining = registry->process->still = false;
 	handover_attach_links(registry);
-	if (!TAILQ_EMPTY(&registry->work))
+	if (!TAILQ_EMPTY(&registry->work) || !TAILQ_EMPTY(&registry->caps_due))
 		loop_defer_work(registry->loop, &registry->work_task, registry->do_work);
 	console_resume(registry);
 }

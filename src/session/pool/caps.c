@@ -51,15 +51,27 @@ static bool is_entitled(const struct pool *to, const struct pool *from, enum cap
 /* Clients of its pool wait, and will get this server after it was checked. */
 static bool is_wanted(const struct server_link *server)
 {
-	return server->link.state != SERVER_IDLE && pool_wanted_servers(server->link.pool) > 0;
+	const struct pool *pool = server->link.pool;
+
+	return server->link.state != SERVER_IDLE &&
+		pool_wanted_servers(pool) > pool->server_count[SERVERS_TESTED];
 }
 
 /*
- * Returns the server that is closed to make a place for the pool, or NULL. The one that is
- * longest unused decides: those behind it are in use more often.
+ * Returns a free server of the pool itself, or NULL. It is of no use for the client in need:
+ * this one wants replication, or the server is retired and the pool has no welcome.
  */
-static struct server_link *victim_of(
-	const struct pool *pool, enum cap_kind kind, enum caps_purpose purpose)
+static struct server_link *own_free_server(const struct pool *pool)
+{
+	struct link *link = TAILQ_LAST(&pool->servers[SERVERS_USED], link_list);
+
+	if (!link || is_wanted(server_of(link)))
+		link = TAILQ_LAST(&pool->servers[SERVERS_IDLE], link_list);
+	return link ? server_of(link) : NULL;
+}
+
+/* The one that is longest unused decides: those behind it are in use more often. */
+static struct server_link *free_server_of_others(const struct pool *pool, enum cap_kind kind)
 {
 	struct server_link *server = TAILQ_FIRST(&cap_of(pool, kind)->idle), *next;
 
@@ -67,8 +79,6 @@ static struct server_link *victim_of(
 		next = TAILQ_NEXT(server, in_cap[kind]);
 		if (cap_keeps_all(server->link.pool, kind))
 			cap_keep_server(server, kind);
-		else if (server->link.pool == pool && purpose == CAPS_FOR_REPLICATION)
-			return server;
 		else if (server->link.pool != pool && !is_wanted(server))
 			return is_unused(server) || is_entitled(pool, server->link.pool, kind)
 				? server
@@ -77,12 +87,20 @@ static struct server_link *victim_of(
 	return NULL;
 }
 
+/* Returns the server that is closed to make a place for the pool, or NULL. */
+static struct server_link *victim_of(const struct pool *pool, enum cap_kind kind)
+{
+	struct server_link *server = free_server_of_others(pool, kind);
+
+	return server ? server : own_free_server(pool);
+}
+
 /* Returns the first cap that is full and has no server to be closed; CAPS: none. */
 static enum cap_kind obstacle_of(const struct pool *pool, enum caps_purpose purpose)
 {
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		if (cap_is_full(pool, kind) &&
-			(purpose == CAPS_FOR_MINIMUM || !victim_of(pool, kind, purpose)))
+			(purpose == CAPS_FOR_MINIMUM || !victim_of(pool, kind)))
 			return kind;
 	}
 	return CAPS;
@@ -116,13 +134,12 @@ static enum cap_kind turn_of_others(struct pool *pool, usec_t since)
 }
 
 /* Close servers until no cap is full. Returns the first one that still is; CAPS: none. */
-static enum cap_kind make_places(const struct pool *pool, enum caps_purpose purpose)
+static enum cap_kind make_places(const struct pool *pool)
 {
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		struct server_link *server;
 
-		while (cap_is_full(pool, kind) &&
-			(server = victim_of(pool, kind, purpose)) != NULL)
+		while (cap_is_full(pool, kind) && (server = victim_of(pool, kind)) != NULL)
 			server_close_for(server, REASON_EVICTED);
 		if (cap_is_full(pool, kind))
 			return kind;
@@ -140,13 +157,15 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 		return true;
 	registry->cap_called = NULL;
 	cap_leave(pool);
+	if (since < pool->turn_over_at)
+		since = pool->turn_over_at;
 	obstacle = obstacle_of(pool, purpose);
 	if (obstacle != CAPS)
 		log_full(pool, obstacle);
 	else if (!is_called)
 		obstacle = turn_of_others(pool, since);
 	if (obstacle == CAPS)
-		obstacle = make_places(pool, purpose);
+		obstacle = make_places(pool);
 	if (obstacle == CAPS)
 		return true;
 	if (purpose != CAPS_FOR_MINIMUM)
@@ -170,7 +189,7 @@ static enum cap_kind obstacle_without(const struct pool *pool, const struct pool
 {
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		if (cap_of(pool, kind) != cap_of(from, kind) && cap_is_full(pool, kind) &&
-			!victim_of(pool, kind, CAPS_FOR_CLIENTS))
+			!victim_of(pool, kind))
 			return kind;
 	}
 	return CAPS;
@@ -209,9 +228,13 @@ bool caps_take_back(struct server_link *server)
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		const struct pool *to = NULL;
 
-		if (from->caps & (1u << kind))
+		/* A place that is free already goes to the first pool. */
+		if ((from->caps & (1u << kind)) && cap_is_full(from, kind))
 			to = first_for_place_of(cap_of(from, kind), from);
 		if (to && is_entitled(to, from, kind)) {
+			/* It joins the queue again as one that has not waited before. */
+			cap_leave(from);
+			from->turn_over_at = now_of(from);
 			server_close_for(server, REASON_EVICTED);
 			return true;
 		}
@@ -250,15 +273,12 @@ struct pool *caps_next_pool(struct registry *registry)
 	while ((cap = TAILQ_FIRST(&registry->caps_due)) != NULL) {
 		struct pool *pool = first_in_need(cap);
 
-		if (pool &&
-			(!cap_is_full(pool, cap->kind) ||
-				victim_of(pool, cap->kind, CAPS_FOR_CLIENTS))) {
+		if (pool && (!cap_is_full(pool, cap->kind) || victim_of(pool, cap->kind))) {
 			cap_leave(pool);
 			registry->cap_called = pool;
 			return pool;
 		}
-		TAILQ_REMOVE(&registry->caps_due, cap, due_entry);
-		cap->is_due = false;
+		cap_is_done(registry, cap);
 		wait_until_unused(registry, cap);
 	}
 	return NULL;

@@ -225,7 +225,7 @@ bool launch_for_replication(struct client_link *client)
 		if (!reserve)
 			return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_REPLICATION, client->wait_start) ||
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, client->wait_start) ||
 		!descriptors_allow(pool->registry, true))
 		return false;
 	if (reserve)

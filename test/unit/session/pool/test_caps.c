@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* How pools share a limit of connections: which server is closed for which pool, and when. */
 #include "session/pool/caps.h"
+#include "session/work/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
+#include "wire/startup.h"
 
 static const char config[] = "[databases]\n"
 			     "db = host=/tmp\n"
@@ -10,6 +12,7 @@ static const char config[] = "[databases]\n"
 			     "heavy = host=/tmp pool_weight=3\n"
 			     "warm = host=/tmp min_pool_size=1\n"
 			     "[pgbouncer]\n"
+			     "auth_type = trust\n"
 			     "pool_mode = transaction\n"
 			     "server_reset_query =\n"
 			     "query_wait_notify = 0\n"
@@ -26,6 +29,7 @@ static int start(void **state)
 	(void)state;
 	fake_start(config);
 	alices = fake_pool("db", "alice");
+	fake_user("alice", "");
 	bobs = fake_pool("db", "bob");
 	return 0;
 }
@@ -56,6 +60,16 @@ static struct endpoint *log_in_after(usec_t time)
 	postgres_work(server);
 	fake_turn();
 	return server;
+}
+
+/* A client that asks for this user and the database db, and maybe for replication. */
+static struct endpoint *log_in(const char *user, const char *replication)
+{
+	struct endpoint *client = fake_accept(-1);
+
+	send_startup(client, PROTOCOL_3_0, "user", user, "database", "db",
+		replication ? "replication" : NULL, replication, NULL);
+	return client;
 }
 
 /* --- shares ------------------------------------------------------------------------------- */
@@ -136,6 +150,63 @@ static void test_a_heavier_pool_gets_a_larger_share(void **state)
 	assert_int_equal(pool_servers(heavy), 3);
 	answer(servers[3]);
 	assert_false(is_closed(servers[3]));
+}
+
+/* The server of a query that was just answered is free, but the turn does not end yet. */
+static void answer_in_this_turn(struct endpoint *server)
+{
+	struct buffer letters;
+
+	buffer_init(&letters);
+	letters_write(&letters, FROM_SERVER, "CZ");
+	assert_false(letters.failed);
+	scripted_feed(server->script, letters.data, letters.length);
+	scripted_run_all(server->script);
+	buffer_free(&letters);
+}
+
+static void test_one_waiting_pool_gets_one_of_the_servers_that_return_in_a_turn(void **state)
+{
+	struct endpoint *servers[4];
+	unsigned closed = 0;
+
+	(void)state;
+	fake_set("max_db_connections", "4");
+	for (int i = 0; i < 4; i++) {
+		servers[i] = fake_server(alices);
+		client_with_query(alices);
+	}
+	for (int i = 0; i < 4; i++)
+		client_with_query(alices);
+	client_with_query(bobs);
+	for (int i = 0; i < 4; i++)
+		answer_in_this_turn(servers[i]);
+	fake_turn();
+	for (int i = 0; i < 4; i++)
+		closed += is_closed(servers[i]);
+	assert_int_equal(closed, 1);
+	assert_int_equal(bobs->places, 1);
+}
+
+static void test_a_pool_whose_turn_is_over_waits_anew(void **state)
+{
+	struct endpoint *server = fake_server(alices), *second, *bob;
+
+	(void)state;
+	fake_set("max_db_connections", "1");
+	client_with_query(alices);
+	second = client_with_query(alices);
+	fake_advance(USEC_PER_MSEC);
+	bob = client_with_query(bobs);
+	fake_advance(USEC_PER_MSEC);
+	answer(server);
+	/* Else the server would be closed for nothing. */
+	assert_closed(server);
+	assert_int_equal(alices->places, 0);
+	log_in_after(0);
+	assert_received(bob, "TDCZ");
+	log_in_after(0);
+	assert_received(second, "TDCZ");
 }
 
 /* --- which servers are left alone --------------------------------------------------------- */
@@ -220,6 +291,25 @@ static void test_a_server_within_min_pool_size_is_never_closed_for_others(void *
 	assert_int_equal(is_closed(kept) + is_closed(more), 1);
 }
 
+static void test_pools_without_connections_to_servers_need_no_minimum(void **state)
+{
+	struct pool *warm = fake_pool("warm", "alice"), *others = fake_pool("other", "alice");
+	struct endpoint *kept = fake_server(warm);
+
+	(void)state;
+	/* The console and peers inherit it, too. */
+	fake_set("min_pool_size", "1");
+	fake_set("max_server_connections", "4");
+	assert_int_equal(fake_registry.process->limits.servers.minima, 4);
+	for (int i = 0; i < 3; i++) {
+		fake_server(others);
+		client_with_query(others);
+	}
+	client_with_query(others);
+	fake_advance(10 * USEC_PER_SEC);
+	assert_false(is_closed(kept));
+}
+
 static void test_a_pool_below_min_pool_size_gets_the_next_place(void **state)
 {
 	struct pool *warm = fake_pool("warm", "alice"), *other = fake_pool("other", "alice");
@@ -235,6 +325,38 @@ static void test_a_pool_below_min_pool_size_gets_the_next_place(void **state)
 	assert_closed(server);
 	log_in_after(0);
 	assert_received(client, "TDCZ");
+}
+
+/* --- servers of the pool itself ------------------------------------------------------------ */
+
+static void test_a_login_closes_an_obsolete_server_of_its_own_pool(void **state)
+{
+	struct endpoint *server = fake_server(alices), *client;
+
+	(void)state;
+	fake_set("max_db_connections", "1");
+	pool_mark_close_needed(alices, SERVER_CLOSED_RECONNECT);
+	client = log_in("alice", NULL);
+	assert_state(client, CLIENT_WELCOMING);
+	assert_closed(server);
+	assert_non_null(fake_launched());
+}
+
+static void test_replication_gets_the_place_of_the_next_free_server_of_its_pool(void **state)
+{
+	struct endpoint *server = fake_server(alices), *client, *replica;
+
+	(void)state;
+	fake_set("max_db_connections", "1");
+	client = client_with_query(alices);
+	replica = log_in("alice", "database");
+	send_letters(replica, "Q");
+	assert_state(replica, CLIENT_LAUNCHING);
+	assert_false(is_closed(server));
+	answer(server);
+	assert_received(client, "CZ");
+	assert_closed(server);
+	assert_non_null(fake_launched());
 }
 
 /* --- several caps ------------------------------------------------------------------------- */
@@ -328,6 +450,25 @@ static void test_a_release_costs_the_same_with_any_number_of_waiting_pools(void 
 	}
 }
 
+static void test_a_database_may_go_while_a_place_of_it_is_free(void **state)
+{
+	struct pool *others = fake_pool("other", "carol");
+	struct database *gone = alices->database;
+
+	(void)state;
+	fake_set("max_db_connections", "1");
+	fake_server(alices);
+	client_with_query(alices);
+	client_with_query(bobs);
+	client_with_query(others);
+	fake_turn();
+	/* Its pools are closed one after the other, so a place is free while one still waits. */
+	control_kill(&fake_registry, gone, false);
+	assert_true(TAILQ_EMPTY(&fake_registry.caps_due));
+	registry_drop_database(&fake_registry, gone);
+	fake_turn();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
@@ -344,6 +485,12 @@ int main(void)
 		TEST(the_process_has_a_limit_too),
 		TEST(a_paused_pool_leaves_its_place_to_others),
 		TEST(a_release_costs_the_same_with_any_number_of_waiting_pools),
+		TEST(one_waiting_pool_gets_one_of_the_servers_that_return_in_a_turn),
+		TEST(a_pool_whose_turn_is_over_waits_anew),
+		TEST(a_login_closes_an_obsolete_server_of_its_own_pool),
+		TEST(replication_gets_the_place_of_the_next_free_server_of_its_pool),
+		TEST(pools_without_connections_to_servers_need_no_minimum),
+		TEST(a_database_may_go_while_a_place_of_it_is_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
