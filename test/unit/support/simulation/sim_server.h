@@ -9,7 +9,11 @@
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/sim_postgres.h"
 
-enum { SIM_SERVERS = 16 };
+/*
+ * Most servers at a time: four pools have up to 4 and the reserve, as many cancel connections,
+ * and one for a welcome.
+ */
+enum { SIM_SERVERS = 40 };
 
 struct sim_server {
 	struct endpoint *endpoint; /* NULL: unused */
