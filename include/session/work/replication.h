@@ -26,7 +26,7 @@ void replication_launch(struct pool *pool);
 
 /*
  * Returns true if a client with replication has waited longer than all other clients and
- * look-ups, and the pool is full.
+ * look-ups, and the pool is full, or it is the next one below a cap that is full.
  */
 bool replication_is_next(const struct pool *pool);
 

@@ -54,6 +54,14 @@ void replication_launch(struct pool *pool)
 		;
 }
 
+/* Would the pool get the place below a cap if one of its servers were closed? */
+static bool is_next_below_cap(const struct pool *pool)
+{
+	struct cap *cap = pool->wait.cap;
+
+	return cap && cap_is_full(pool, cap->kind) && cap_first_waiting(cap) == pool;
+}
+
 bool replication_is_next(const struct pool *pool)
 {
 	const struct client_link *client = first_without_server(pool);
@@ -61,7 +69,9 @@ bool replication_is_next(const struct pool *pool)
 	const struct lookup *lookup = lookup_next(pool);
 	const int size = pool_size(pool);
 
-	return client && size > 0 && pool_servers(pool) >= (unsigned)size &&
+	return client &&
+		((size > 0 && pool_servers(pool) >= (unsigned)size) ||
+			is_next_below_cap(pool)) &&
 		(!waiter || client->wait_start < waiter->wait_start) &&
 		(!lookup || client->wait_start < lookup->since);
 }

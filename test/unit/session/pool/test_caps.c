@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* How pools share a limit of connections: which server is closed for which pool, and when. */
+/* How pools share a limit of connections: which server is closed for which
+ * pool, and when. */
 #include "session/pool/caps.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_pool.h"
@@ -62,7 +63,8 @@ static struct endpoint *log_in_after(usec_t time)
 	return server;
 }
 
-/* A client that asks for this user and the database db, and maybe for replication. */
+/* A client that asks for this user and the database db, and maybe for
+ * replication. */
 static struct endpoint *log_in(const char *user, const char *replication)
 {
 	struct endpoint *client = fake_accept(-1);
@@ -72,7 +74,9 @@ static struct endpoint *log_in(const char *user, const char *replication)
 	return client;
 }
 
-/* --- shares ------------------------------------------------------------------------------- */
+/* --- shares
+ * -------------------------------------------------------------------------------
+ */
 
 static void test_a_place_goes_to_another_pool_though_clients_of_its_own_wait(void **state)
 {
@@ -152,7 +156,8 @@ static void test_a_heavier_pool_gets_a_larger_share(void **state)
 	assert_false(is_closed(servers[3]));
 }
 
-/* The server of a query that was just answered is free, but the turn does not end yet. */
+/* The server of a query that was just answered is free, but the turn does not
+ * end yet. */
 static void answer_in_this_turn(struct endpoint *server)
 {
 	struct buffer letters;
@@ -209,7 +214,8 @@ static void test_a_pool_whose_turn_is_over_waits_anew(void **state)
 	assert_received(second, "TDCZ");
 }
 
-/* --- which servers are left alone --------------------------------------------------------- */
+/* --- which servers are left alone
+ * --------------------------------------------------------- */
 
 static void test_a_server_is_left_alone_between_two_queries_of_its_client(void **state)
 {
@@ -224,12 +230,14 @@ static void test_a_server_is_left_alone_between_two_queries_of_its_client(void *
 	alice = client_with_query(alices);
 	answer(alice_server);
 	assert_received(alice, "CZ");
-	/* One server each: the waiting client does not get the one that has just become free. */
+	/* One server each: the waiting client does not get the one that has just
+   * become free. */
 	assert_false(is_closed(alice_server));
 	send_letters(alice, "Q");
 	answer(alice_server);
 	assert_received(alice, "CZ");
-	/* But it does when that one is not used any more, without the help of the janitor. */
+	/* But it does when that one is not used any more, without the help of the
+   * janitor. */
 	fake_turn();
 	fake_advance(UNUSED_ENOUGH);
 	assert_closed(alice_server);
@@ -271,7 +279,9 @@ static void test_a_server_without_clients_is_closed_at_once(void **state)
 	assert_closed(server);
 }
 
-/* --- guarantees --------------------------------------------------------------------------- */
+/* --- guarantees
+ * ---------------------------------------------------------------------------
+ */
 
 static void test_a_server_within_min_pool_size_is_never_closed_for_others(void **state)
 {
@@ -321,13 +331,15 @@ static void test_a_pool_below_min_pool_size_gets_the_next_place(void **state)
 	server = log_in_after(USEC_PER_SEC / 50);
 	assert_received(first, "TDCZ");
 	client = client_with_query(warm);
-	/* It is free, though it was used for a shorter time than others would have to wait. */
+	/* It is free, though it was used for a shorter time than others would have to
+   * wait. */
 	assert_closed(server);
 	log_in_after(0);
 	assert_received(client, "TDCZ");
 }
 
-/* --- servers of the pool itself ------------------------------------------------------------ */
+/* --- servers of the pool itself
+ * ------------------------------------------------------------ */
 
 static void test_a_login_closes_an_obsolete_server_of_its_own_pool(void **state)
 {
@@ -359,7 +371,26 @@ static void test_replication_gets_the_place_of_the_next_free_server_of_its_pool(
 	assert_non_null(fake_launched());
 }
 
-/* --- several caps ------------------------------------------------------------------------- */
+static void test_a_replication_client_that_waits_longest_gets_a_place_of_its_pool(void **state)
+{
+	struct endpoint *server = fake_server(alices), *replica, *later;
+
+	(void)state;
+	fake_set("max_db_connections", "1");
+	client_with_query(alices);
+	replica = log_in("alice", "database");
+	send_letters(replica, "Q");
+	fake_advance(USEC_PER_SEC);
+	later = client_with_query(alices);
+	answer(server);
+	assert_closed(server);
+	assert_state(later, CLIENT_WAITING);
+	assert_ptr_equal(
+		endpoint_server(fake_launched())->launched_for, endpoint_client(replica));
+}
+
+/* --- several caps
+ * ------------------------------------------------------------------------- */
 
 static void test_a_pool_waits_for_each_of_its_caps_in_turn(void **state)
 {
@@ -462,7 +493,8 @@ static void test_a_database_may_go_while_a_place_of_it_is_free(void **state)
 	client_with_query(bobs);
 	client_with_query(others);
 	fake_turn();
-	/* Its pools are closed one after the other, so a place is free while one still waits. */
+	/* Its pools are closed one after the other, so a place is free while one
+   * still waits. */
 	control_kill(&fake_registry, gone, false);
 	assert_true(TAILQ_EMPTY(&fake_registry.caps_due));
 	registry_drop_database(&fake_registry, gone);
@@ -489,6 +521,7 @@ int main(void)
 		TEST(a_pool_whose_turn_is_over_waits_anew),
 		TEST(a_login_closes_an_obsolete_server_of_its_own_pool),
 		TEST(replication_gets_the_place_of_the_next_free_server_of_its_pool),
+		TEST(a_replication_client_that_waits_longest_gets_a_place_of_its_pool),
 		TEST(pools_without_connections_to_servers_need_no_minimum),
 		TEST(a_database_may_go_while_a_place_of_it_is_free),
 	};
