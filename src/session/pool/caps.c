@@ -232,9 +232,9 @@ bool caps_take_back(struct server_link *server)
 		if ((from->caps & (1u << kind)) && cap_is_full(from, kind))
 			to = first_for_place_of(cap_of(from, kind), from);
 		if (to && is_entitled(to, from, kind)) {
-			/* It joins the queue again as one that has not waited before. */
+			/* It joins the queue again, behind all that wait now. */
 			cap_leave(from);
-			from->turn_over_at = now_of(from);
+			from->turn_over_at = now_of(from) + 1;
 			server_close_for(server, REASON_EVICTED);
 			return true;
 		}
