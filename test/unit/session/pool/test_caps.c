@@ -265,6 +265,23 @@ static void test_a_new_server_is_used_some_time_before_it_is_closed(void **state
 	assert_closed(server);
 }
 
+static void test_a_server_is_closed_while_another_is_checked_for_the_only_client(void **state)
+{
+	struct endpoint *one = fake_server(alices), *other = fake_server(alices);
+
+	(void)state;
+	fake_set("max_db_connections", "2");
+	fake_set("server_check_query", "select 1");
+	server_enter(endpoint_server(one), SERVER_STALE);
+	server_enter(endpoint_server(other), SERVER_STALE);
+	fake_set("server_check_delay", "0");
+	client_with_query(alices);
+	assert_int_equal(alices->server_count[SERVERS_TESTED], 1);
+	fake_advance(UNUSED_ENOUGH);
+	client_with_query(bobs);
+	assert_int_equal(is_closed(one) + is_closed(other), 1);
+}
+
 static void test_a_server_without_clients_is_closed_at_once(void **state)
 {
 	struct endpoint *server, *alice;
@@ -522,6 +539,7 @@ int main(void)
 		TEST(a_login_closes_an_obsolete_server_of_its_own_pool),
 		TEST(replication_gets_the_place_of_the_next_free_server_of_its_pool),
 		TEST(a_replication_client_that_waits_longest_gets_a_place_of_its_pool),
+		TEST(a_server_is_closed_while_another_is_checked_for_the_only_client),
 		TEST(pools_without_connections_to_servers_need_no_minimum),
 		TEST(a_database_may_go_while_a_place_of_it_is_free),
 	};
