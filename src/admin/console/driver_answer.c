@@ -36,7 +36,8 @@ static void add_cell(
 	case DRIVER_VALUE_PARAMETER:
 		result_text(result,
 			show_fakes_value(cell->parameter,
-				link_registry(&client->link)->process->settings->compat_version));
+				link_registry(&client->link)
+					->process->settings->compat_version));
 		break;
 	case DRIVER_VALUE_VERSION:
 		add_version(result, client);

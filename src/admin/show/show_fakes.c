@@ -39,7 +39,8 @@ static void fill(struct result *result, const struct show_request *request)
 /* One column, named as the topic is. */
 #define ROW(name, value, is_fixed)                                                             \
 	{                                                                                      \
-		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL, NULL}, \
+		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL,  \
+			NULL},                                                                 \
 			value, is_fixed                                                        \
 	}
 #define FAKE(name, value) ROW(name, value, false)

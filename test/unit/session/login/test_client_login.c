@@ -7,8 +7,8 @@
 
 #include "crypt/md5.h"
 #include "crypt/scram.h"
-#include "session/login/client_greeting.h"
 #include "session/link/derivation.h"
+#include "session/login/client_greeting.h"
 #include "session/login/client_login.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_login.h"
