@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "admin/console/driver_sql.h"
+#include "admin/show/show_fakes.h"
 
 static struct driver_statement statement;
 
@@ -140,7 +141,14 @@ static void test_values(void **state)
 	assert_selects("select pg_is_in_recovery()", 1);
 	assert_column(0, "pg_is_in_recovery", COLUMN_BOOL, DRIVER_VALUE_TEXT);
 	assert_selects("SELECT current_setting('TimeZone', true)", 1);
-	assert_string_equal(statement.cells[0].text, "GMT");
+	assert_column(0, "current_setting", COLUMN_TEXT, DRIVER_VALUE_PARAMETER);
+	assert_string_equal(
+		show_fakes_value(statement.cells[0].parameter, COMPAT_1_26_1), "GMT");
+	assert_selects("SELECT current_setting('server_version')", 1);
+	assert_string_equal(show_fakes_value(statement.cells[0].parameter, COMPAT_1_26_1),
+		"1.26.1/bouncer");
+	assert_string_equal(show_fakes_value(statement.cells[0].parameter, COMPAT_1_25_2),
+		"1.25.2/bouncer");
 	assert_selects(
 		"SELECT set_config('bytea_output','hex',false) FROM pg_show_all_settings() "
 		"WHERE name = 'bytea_output'",
