@@ -68,7 +68,7 @@ struct pool {
 	 * session/pool/login_concurrency.
 	 */
 	usec_t login_failed_at;
-	struct alarm reserve_alarm; /* a client has then waited for reserve_pool_timeout */
+	struct deadline reserve_due; /* a client has then waited for reserve_pool_timeout */
 	/* The ends of its servers by server_lifetime: see session/pool/lifetime. */
 	usec_t lifetime_least; /* from the configuration: a younger server has not reached it */
 	usec_t last_lifetime_close; /* when server_lifetime last closed a server */

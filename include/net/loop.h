@@ -19,7 +19,6 @@
 #include "base/histogram.h"
 #include "base/random.h"
 #include "base/slab.h"
-#include "net/alarms.h"
 #include "net/wheel.h"
 
 enum {
@@ -78,9 +77,6 @@ struct loop {
 	struct event *hang_up;
 	uint8_t *receive; /* LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE bytes */
 	struct wheel wheel;
-	struct alarms alarms;
-	int alarm_fd; /* their timer; -1 until one is set, so that they cost nothing before */
-	struct event *alarm;
 	struct random random;
 	struct slab backlogs; /* unsent bytes of streams: see net/stream */
 	struct tls_buffers *tls_buffers; /* NULL until the first TLS connection */
@@ -158,18 +154,6 @@ void loop_defer_work(struct loop *loop, struct loop_task *task, loop_function *r
  * Run the task at the end of this turn, after one more poll, so that all events came before it.
  */
 void loop_defer_late(struct loop *loop, struct loop_task *task, loop_function *run);
-
-/*
- * Set or move an alarm: see net/alarms. Its `expire` must be set; it is called in the events of
- * a turn. When descriptors or memory are short, alarms do not fire before others are set.
- */
-void loop_set_alarm(struct loop *loop, struct alarm *alarm, usec_t due);
-
-/* Remove an alarm, if it is set. Required before its memory is freed. */
-void loop_remove_alarm(struct loop *loop, struct alarm *alarm);
-
-/* Call the functions of the alarms that are due; the loop does so when their timer expires. */
-void loop_run_alarms(struct loop *loop);
 
 /* Remove a task from its queue; does nothing if it is not queued. */
 void loop_forget(struct loop *loop, struct loop_task *task);

@@ -396,7 +396,7 @@ void pool_free(struct pool *pool)
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
 	pool_drop_counts(pool);
-	loop_remove_alarm(pool->registry->loop, &pool->reserve_alarm);
+	wheel_remove(&pool->registry->loop->wheel, &pool->reserve_due);
 	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);
 	free(pool);
 }

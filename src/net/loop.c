@@ -85,26 +85,21 @@ static void free_parts(struct loop *loop)
 		event_free(loop->timer);
 	if (loop->hang_up)
 		event_free(loop->hang_up);
-	if (loop->alarm)
-		event_free(loop->alarm);
 	if (loop->base)
 		event_base_free(loop->base);
 	if (loop->hang_ups >= 0)
 		close(loop->hang_ups);
 	if (loop->timer_fd >= 0)
 		close(loop->timer_fd);
-	if (loop->alarm_fd >= 0)
-		close(loop->alarm_fd);
 	free(loop->receive);
-	*loop = (struct loop){.hang_ups = -1, .timer_fd = -1, .alarm_fd = -1};
+	*loop = (struct loop){.hang_ups = -1, .timer_fd = -1};
 }
 
 bool loop_init(struct loop *loop, struct loop_clock *clock)
 {
 	struct event_config *config = event_config_new();
 
-	*loop = (struct loop){.clock = clock, .hang_ups = -1, .timer_fd = -1, .alarm_fd = -1};
-	TAILQ_INIT(&loop->alarms);
+	*loop = (struct loop){.clock = clock, .hang_ups = -1, .timer_fd = -1};
 	event_set_log_callback(on_libevent_log);
 	if (!config)
 		return false;
@@ -285,88 +280,24 @@ static usec_t next_due(struct loop *loop)
 	return now + loop->caught_up - loop->real;
 }
 
-/* Let the timer expire when `left` has passed; due 0: never. */
-static void set_timer(int fd, usec_t due, usec_t left)
+/* Sleep no longer than until the next deadline. */
+static void arm_timer(struct loop *loop)
 {
+	const usec_t due = next_due(loop);
+	const usec_t left = due - loop_now(loop);
 	struct itimerspec wait = {0};
 
+	loop->may_sleep_until = due ? loop->real + (left > 0 ? left : 0) : 0;
+	if (due == loop->timer_due)
+		return;
+	loop->timer_due = due;
 	if (due != 0 && left > 0) {
 		wait.it_value.tv_sec = left / USEC_PER_SEC;
 		wait.it_value.tv_nsec = left % USEC_PER_SEC * 1000;
 	} else if (due != 0) {
 		wait.it_value.tv_nsec = 1; /* at once: 0 would disarm the timer */
 	}
-	timerfd_settime(fd, 0, &wait, NULL);
-}
-
-/* Sleep no longer than until the next deadline. */
-static void arm_timer(struct loop *loop)
-{
-	const usec_t due = next_due(loop);
-	const usec_t left = due - loop_now(loop);
-
-	loop->may_sleep_until = due ? loop->real + (left > 0 ? left : 0) : 0;
-	if (due == loop->timer_due)
-		return;
-	loop->timer_due = due;
-	set_timer(loop->timer_fd, due, left);
-}
-
-/* --- alarms ------------------------------------------------------------------------------- */
-
-static void arm_alarm(struct loop *loop)
-{
-	const usec_t due = alarms_next(&loop->alarms);
-
-	if (loop->alarm_fd >= 0)
-		set_timer(loop->alarm_fd, due, due - loop_now(loop));
-}
-
-void loop_run_alarms(struct loop *loop)
-{
-	alarms_run(&loop->alarms, loop_now(loop));
-	arm_alarm(loop);
-}
-
-static void on_alarm(evutil_socket_t fd, short what, void *argument)
-{
-	uint64_t expirations;
-
-	(void)what;
-	if (read(fd, &expirations, sizeof(expirations)) > 0)
-		loop_run_alarms(argument);
-}
-
-static void open_alarm_timer(struct loop *loop)
-{
-	loop->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (loop->alarm_fd < 0)
-		return;
-	loop->alarm =
-		event_new(loop->base, loop->alarm_fd, EV_READ | EV_PERSIST, on_alarm, loop);
-	if (loop->alarm && event_add(loop->alarm, NULL) == 0)
-		return;
-	if (loop->alarm)
-		event_free(loop->alarm);
-	close(loop->alarm_fd);
-	loop->alarm = NULL;
-	loop->alarm_fd = -1;
-}
-
-void loop_set_alarm(struct loop *loop, struct alarm *alarm, usec_t due)
-{
-	if (loop->alarm_fd < 0)
-		open_alarm_timer(loop);
-	alarms_set(&loop->alarms, alarm, due);
-	arm_alarm(loop);
-}
-
-void loop_remove_alarm(struct loop *loop, struct alarm *alarm)
-{
-	if (alarm->due == 0)
-		return;
-	alarms_remove(&loop->alarms, alarm);
-	arm_alarm(loop);
+	timerfd_settime(loop->timer_fd, 0, &wait, NULL);
 }
 
 usec_t loop_busy(void)

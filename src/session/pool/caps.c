@@ -147,6 +147,13 @@ static enum cap_kind make_places(const struct pool *pool)
 	return CAPS;
 }
 
+/* A pool that waits in a queue gets its next server there. */
+static bool allow_for_minimum(struct pool *pool, usec_t since)
+{
+	return !pool->wait.cap && obstacle_of(pool, CAPS_FOR_MINIMUM) == CAPS &&
+		turn_of_others(pool, since) == CAPS;
+}
+
 bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t since)
 {
 	struct registry *registry = pool->registry;
@@ -155,10 +162,12 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 
 	if (pool->caps == 0)
 		return true;
-	registry->cap_called = NULL;
-	cap_leave(pool);
 	if (since < pool->turn_over_at)
 		since = pool->turn_over_at;
+	if (purpose == CAPS_FOR_MINIMUM)
+		return allow_for_minimum(pool, since);
+	registry->cap_called = NULL;
+	cap_leave(pool);
 	obstacle = obstacle_of(pool, purpose);
 	if (obstacle != CAPS)
 		log_full(pool, obstacle);
@@ -168,8 +177,7 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 		obstacle = make_places(pool);
 	if (obstacle == CAPS)
 		return true;
-	if (purpose != CAPS_FOR_MINIMUM)
-		cap_wait(pool, obstacle, since);
+	cap_wait(pool, obstacle, since);
 	return false;
 }
 

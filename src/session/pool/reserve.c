@@ -17,20 +17,20 @@ const struct client_link *reserve_first_waiter(const struct pool *pool)
 	return link ? client_of(link) : NULL;
 }
 
-static void on_due(struct alarm *alarm)
+static void on_due(struct deadline *deadline)
 {
-	pool_needs_work((struct pool *)((char *)alarm - offsetof(struct pool, reserve_alarm)));
+	pool_needs_work((struct pool *)((char *)deadline - offsetof(struct pool, reserve_due)));
 }
 
-/* An earlier alarm stays: then this client's turn is looked at again. */
+/* An earlier deadline stays: then this client's turn is looked at again. */
 static void look_again(struct pool *pool, usec_t due)
 {
-	struct alarm *alarm = &pool->reserve_alarm;
+	struct deadline *deadline = &pool->reserve_due;
 
-	if (alarm->due != 0 && alarm->due <= due)
+	if (deadline->due != 0 && deadline->due <= due)
 		return;
-	alarm->expire = on_due;
-	loop_set_alarm(pool->registry->loop, alarm, due);
+	deadline->expire = on_due;
+	wheel_set_exact(&pool->registry->loop->wheel, deadline, due);
 }
 
 bool reserve_may_be_used(struct pool *pool, const struct client_link *waiter)

@@ -167,7 +167,7 @@ static void test_reserve_pool_is_used_after_reserve_pool_timeout(void **state)
 	assert_null(fake_launched());
 	fake_advance(5 * USEC_PER_SEC - 1);
 	assert_null(fake_launched());
-	/* An alarm of the pool launches it, not the upkeep. */
+	/* A deadline of the pool launches it, not the upkeep. */
 	fake_advance(1);
 	log_in(fake_launched());
 	assert_received(first, "TDCZ");
