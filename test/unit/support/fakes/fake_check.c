@@ -342,6 +342,9 @@ static void check_queue(const struct pool *waiting)
 		pool_is_paused(waiting) || launch_must_pause(waiting) || is_full(waiting))
 		return;
 	assert_true(cap_is_full(waiting, kind));
+	/* Beyond the limit, by connections for cancel requests, one server less is no help. */
+	if (waiting->wait.cap->servers > cap_limit(waiting, kind))
+		return;
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
 		if (pool == waiting || cap_of(pool, kind) != waiting->wait.cap)
 			continue;
