@@ -148,6 +148,7 @@ struct server_link {
 	bool sync_reused, sync_canceled;
 	uint8_t limits_asked; /* time limits that our SETs ask for, and that have not come */
 	bool altered; /* a client has run SET, and may have left a time limit in the session */
+	usec_t altered_by; /* the query_start of the client when it ran that SET; 0: not known */
 	enum batch_progress batch_progress : 8;
 	bool forgetting; /* this batch may deallocate all statements of the server */
 	bool unnamed_passing; /* it has its client's unnamed statement, which was not kept */

@@ -64,6 +64,13 @@ const char *parameter_name(const struct parameter_table *table, unsigned index);
 /* Whether this can be the name of a parameter, so that it can be written into SQL. */
 bool parameter_name_is_legal(const char *name);
 
+/*
+ * Whether the parameter, in any letter case, is followed from the time when a client SETs it,
+ * though servers report it. It is not tracked: an operator may change it on a server to keep clients
+ * from writing there (default_transaction_read_only), which no client's old value may undo.
+ */
+bool parameter_follows_its_set(const char *name);
+
 /* Whether the parameter's value is a list of names, which SQL does not take as one literal. */
 bool parameter_is_name_list(const char *name);
 
@@ -133,6 +140,13 @@ struct parameters *parameters_doubt(
  * parameters_with().
  */
 struct parameters *parameters_refollow(struct parameter_table *table,
+	const struct parameters *set, const char *name, const char *value);
+
+/*
+ * Returns `set` with this followed parameter, a name in lower case, in addition. Reference and
+ * NULL as for parameters_with(); also NULL if there would be too many followed names.
+ */
+struct parameters *parameters_follow_also(struct parameter_table *table,
 	const struct parameters *set, const char *name, const char *value);
 
 /*

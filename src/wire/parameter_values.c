@@ -150,6 +150,17 @@ struct parameters *parameters_doubt(
 	return parameter_values_intern(table, &values);
 }
 
+struct parameters *parameters_follow_also(struct parameter_table *table,
+	const struct parameters *set, const char *name, const char *value)
+{
+	struct parameter_values values;
+
+	parameter_values_read(set, &values);
+	if (!parameter_values_follow(&values, name, value))
+		return NULL;
+	return parameter_values_intern(table, &values);
+}
+
 struct parameters *parameters_refollow(struct parameter_table *table,
 	const struct parameters *set, const char *name, const char *value)
 {

@@ -172,9 +172,8 @@ struct parameters *parameter_values_intern(
 /* ---- Names ------------------------------------------------------------------------------ */
 
 static const char *const always_tracked[] = {"DateStyle", "client_encoding", "TimeZone",
-	"standard_conforming_strings", "application_name", "IntervalStyle",
-	"default_transaction_read_only", "scram_iterations", "search_path",
-	"session_authorization"};
+	"standard_conforming_strings", "application_name", "IntervalStyle", "scram_iterations",
+	"search_path", "session_authorization"};
 
 /* A dot separates an extension's prefix. */
 bool parameter_name_is_legal(const char *name)
@@ -190,6 +189,11 @@ bool parameter_name_is_legal(const char *name)
 			return false;
 	}
 	return c - name < PARAMETER_NAME_SIZE;
+}
+
+bool parameter_follows_its_set(const char *name)
+{
+	return strcasecmp(name, "default_transaction_read_only") == 0;
 }
 
 bool parameter_is_name_list(const char *name)

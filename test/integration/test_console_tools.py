@@ -32,11 +32,11 @@ SELECTS = {
     ),
     "SELECT pg_is_in_recovery()": ([("pg_is_in_recovery", BOOL)], ("f",)),
     "SELECT pg_advisory_unlock_all()": ([("pg_advisory_unlock_all", VOID)], ("",)),
-    "SELECT current_setting('server_version')": ([("current_setting", TEXT)], ("1.25.2/bouncer",)),
+    "SELECT current_setting('server_version')": ([("current_setting", TEXT)], ("1.26.1/bouncer",)),
 }
 
 SHOWN = {
-    "SHOW server_version": ("server_version", "1.25.2/bouncer"),
+    "SHOW server_version": ("server_version", "1.26.1/bouncer"),
     "SHOW transaction_read_only": ("transaction_read_only", "off"),
     "show default_transaction_read_only;": ("default_transaction_read_only", "off"),
     "SHOW transaction_isolation": ("transaction_isolation", "read committed"),

@@ -42,9 +42,10 @@ def test_thousands_of_simultaneous_releases_are_served_in_turn(one_server):
     blocker.query("BEGIN")
     waiters = [one_server.keep(one_server.raw().login()) for _ in range(4000)]
     for waiter in waiters:
-        waiter.send(wire.flush())
+        waiter.send(wire.sync())
     one_server.wait_pool(cl_waiting=len(waiters))
     blocker.query("COMMIT")
+    assert waiters[-1].checked().status == "I"
     assert waiters[-1].value("SELECT 7") == "7"
     one_server.wait_pool(cl_waiting=0)
 

@@ -34,7 +34,7 @@ def test_version():
         code, out, err = output(option)
         lines = out.splitlines()
         assert (code, err) == (0, "")
-        assert re.fullmatch(r"PgBouncer 1\.25\.2 \(pgusher \d+\.\d+\.\d+\)", lines[0])
+        assert re.fullmatch(r"PgBouncer 1\.26\.1 \(pgusher \d+\.\d+\.\d+\)", lines[0])
         assert lines[1].startswith("libevent 2.")
         assert lines[2].startswith("adns: c-ares ")
         assert lines[3].startswith("tls: OpenSSL ")
@@ -411,7 +411,7 @@ def test_nowhere_to_listen_is_fatal(new_pooler):
 def test_the_start_is_logged(pooler):
     (line,) = pooler.lines("process up: ")
     assert re.search(
-        r" LOG process up: PgBouncer 1\.25\.2.*, libevent \S+ \(epoll\), adns: c-ares \S+,"
+        r" LOG process up: PgBouncer 1\.26\.1.*, libevent \S+ \(epoll\), adns: c-ares \S+,"
         r" tls: OpenSSL ",
         line,
     )

@@ -125,7 +125,7 @@ def test_a_cancel_request_is_sent_although_its_client_has_closed(new_pooler, new
 
     def script(connection):
         if connection.number == 1:
-            # A slow login: it takes the only connection attempt that a pool makes at a time.
+            # A slow login: it is the only connection attempt at a time.
             connection.accept_startup()
             connection.server.gate.wait(10)
             connection.welcome()
@@ -134,7 +134,8 @@ def test_a_cancel_request_is_sent_although_its_client_has_closed(new_pooler, new
         connection.serve(lambda _, sql: b"" if sql == "slow" else None)
 
     server = new_server(script)
-    pooler = new_pooler({"pool_mode": "transaction"}, databases={"main": server.target()})
+    pooler = new_pooler({"pool_mode": "transaction", "server_login_concurrency": 1},
+                        databases={"main": server.target()})
     client, waiter = pooler.client(), pooler.client()
     client.send(wire.query("slow"))
     pooler.wait_pool(sv_active=1)

@@ -51,6 +51,10 @@ def boss_pooler(new_pooler, boss):
     )
 
 
+# Asked before the SETs that follow a client's SET.
+LIMITS = "SHOW statement_timeout;SHOW lock_timeout"
+
+
 class Reporting:
     """A scripted server that reports what is SET, as PostgreSQL does, and keeps the queries. Its
     connections report these parameters, the last tuple for all further ones."""
@@ -66,29 +70,35 @@ class Reporting:
         connection.login(parameters=first.items())
 
         def run(statement):
-            """The answer to one statement: the report of a changed parameter, and the tag."""
+            """The tag of one statement, and the report of the parameter that it has changed."""
             found = re.fullmatch(
                 r"(?:SET (\w+)=(.*)|RESET (\w+)|SELECT pg_catalog.set_config\('(\w+)','(.*)',false\))",
                 statement,
             )
-            body = b""
+            report = b""
             if found:
                 name = (found[1] or found[3] or found[4]).lower()
                 value = found[2] or found[5]
                 if name in names:
                     value = first[names[name]] if found[3] else value.strip("'") or '""'
-                    body = wire.parameter_status(names[name], value)
-            return body + wire.command_complete(statement.split()[0])
+                    report = wire.parameter_status(names[name], value)
+            return wire.command_complete(statement.split()[0]), report
 
         def answer(_, sql):
             if not isinstance(sql, str):
                 return None
-            self.queries.append(sql)
+            if sql == LIMITS:
+                rows = wire.data_row("0") + wire.command_complete("SHOW")
+                return 2 * (wire.row_description("limit") + rows) + wire.ready()
+            # SETs that the pooler sends alone are kept as those with a transaction around them.
+            alone = sql.startswith(("SET ", "RESET ")) and sql.endswith(";")
+            self.queries.append(f"BEGIN;{sql}COMMIT" if alone else sql)
             if sql == "wait":
                 assert self.server.gate.wait(20)
             if not sql.startswith(("SET ", "BEGIN;", "RESET ")):
                 return simple_answer(sql)
-            return b"".join(run(each) for each in sql.split(";") if each) + wire.ready()
+            tags, reports = zip(*(run(each) for each in sql.split(";") if each))
+            return b"".join(tags + reports) + wire.ready()
 
         connection.serve(answer)
 
@@ -188,11 +198,11 @@ def test_reported_values_of_all_ten_follow_their_client(new_pooler, new_server):
     two.query("SELECT 2")
     one.query("SELECT 1")
     assert reporting.queries == [
-        "BEGIN;SET default_transaction_read_only='off';SET scram_iterations='4096';"
+        "BEGIN;RESET default_transaction_read_only;SET scram_iterations='4096';"
         'SET search_path="$user", public;COMMIT',
         "SELECT 2",
-        "BEGIN;SET default_transaction_read_only='on';SET scram_iterations='5000';"
-        "SET search_path=tenant;COMMIT",
+        "BEGIN;SET scram_iterations='5000';SET search_path=tenant;"
+        "SET default_transaction_read_only='on';COMMIT",
         "SELECT 1",
     ]
 

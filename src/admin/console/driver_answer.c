@@ -69,7 +69,8 @@ static void write_selected(const struct client_link *client,
 static void write_shown(struct client_link *client, const struct topic *shown,
 	const struct result_options *options, struct buffer *out)
 {
-	const struct show_request request = {.client = client, .topic = shown};
+	const struct show_request request = {
+		.registry = link_registry(&client->link), .client = client, .topic = shown};
 	struct result result;
 
 	result_begin(&result, out, shown->columns, shown->column_count, options);

@@ -63,8 +63,9 @@ static bool has_no_effect(const char *name)
 /* Does the configuration allow to follow the parameter? `seed` cannot be reset in a session. */
 static bool may_follow(const struct registry *registry, const char *name)
 {
-	return registry->process->settings->startup_parameters == STARTUP_FOLLOW &&
-		strcasecmp(name, "seed") != 0;
+	return parameter_follows_its_set(name) ||
+		(registry->process->settings->startup_parameters == STARTUP_FOLLOW &&
+			strcasecmp(name, "seed") != 0);
 }
 
 /*

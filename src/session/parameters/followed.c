@@ -43,14 +43,45 @@ bool followed_note_command(const struct relay_run *run)
 	return true;
 }
 
+/*
+ * Is this a report of what the client's query has SET, not of a change in the server's
+ * configuration? Servers send reports before ReadyForQuery, behind all answers of the query.
+ */
+static bool is_of_a_set(const struct server_link *server, const struct client_link *client)
+{
+	return client->query_start != 0 && server->altered_by == client->query_start;
+}
+
+/* The client has SET a reported parameter that is not tracked: follow it from now on. */
+static bool follow_set(
+	struct server_link *server, const char *name, const char *value, bool later)
+{
+	struct parameter_table *table = table_of(server);
+	struct link *client = server->link.peer;
+	char lower[PARAMETER_NAME_SIZE];
+
+	parameter_name_lower(name, lower);
+	server->follows = true;
+	if (!later &&
+		!link_take_parameters(client,
+			parameters_follow_also(table, client->parameters, lower, value)))
+		return false;
+	return link_take_parameters(&server->link,
+		parameters_follow_also(table, server->link.parameters, lower, value));
+}
+
 bool followed_note_status(
 	const struct relay_run *run, const char *name, const char *value, bool later)
 {
 	struct parameter_table *table = table_of(run->server);
 	struct link *server = &run->server->link, *client = server->peer;
 
-	if (!client || !parameters_get_followed(client->parameters, name))
+	if (!client)
 		return true;
+	if (!parameters_get_followed(client->parameters, name))
+		return !parameter_follows_its_set(name) ||
+			!is_of_a_set(run->server, run->client) ||
+			follow_set(run->server, name, value, later);
 	if (!later &&
 		!link_take_parameters(
 			client, parameters_refollow(table, client->parameters, name, value)))

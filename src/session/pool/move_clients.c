@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/pool/move_clients.h"
 
+#include <string.h>
+
 #include "session/link/close.h"
+#include "wire/parameters.h"
+
+/*
+ * Servers of the new pool log in as another user: a client that has not set another session
+ * authorization gets the usual one of the new pool, as with an unknown value. When out of memory
+ * it keeps the old one, and its next query fails unless the new user may set that.
+ */
+static void forget_session_user(struct client_link *client)
+{
+	struct parameter_table *table = link_registry(&client->link)->parameters;
+	const int index = parameter_index(table, "session_authorization");
+	struct parameters *set = client->link.parameters;
+	const char *user = index >= 0 ? parameters_get(set, (unsigned)index) : NULL;
+
+	if (!user || strcmp(user, client->link.pool->user->name) != 0)
+		return;
+	set = parameters_with(table, set, (unsigned)index, NULL);
+	if (!set)
+		return;
+	parameters_unref(client->link.parameters);
+	client->link.parameters = set;
+}
 
 void move_clients_one(struct client_link *client)
 {
@@ -17,6 +41,7 @@ void move_clients_one(struct client_link *client)
 	/* The server that is logging in for the client uses the old user. */
 	if (client->replica && client->replica->server)
 		server_close_for(client->replica->server, REASON_CONNECT_STRING_CHANGED);
+	forget_session_user(client);
 	client_move(client, pool);
 	pool_needs_work(pool);
 }

@@ -145,10 +145,12 @@ static bool note_command(struct relay_run *run)
 	if (server->follows && !followed_note_command(run))
 		return false;
 	restore_note_command(run);
-	if (relay_has_tag(run, "SET"))
+	if (relay_has_tag(run, "SET")) {
 		server->altered = true;
-	else if (relay_has_tag(run, "DISCARD ALL"))
+		server->altered_by = run->client ? run->client->query_start : 0;
+	} else if (relay_has_tag(run, "DISCARD ALL")) {
 		server->altered = false;
+	}
 	if (relay_forgets_all(run))
 		statements_forget_all(server, run->client);
 	return true;
