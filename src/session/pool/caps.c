@@ -70,7 +70,10 @@ static struct server_link *own_free_server(const struct pool *pool)
 	return link ? server_of(link) : NULL;
 }
 
-/* The one that is longest unused decides: those behind it are in use more often. */
+/*
+ * Returns the free server of other pools that is longest unused, or NULL. It decides: those
+ * behind it are in use more often.
+ */
 static struct server_link *free_server_of_others(const struct pool *pool, enum cap_kind kind)
 {
 	struct server_link *server = TAILQ_FIRST(&cap_of(pool, kind)->idle), *next;
@@ -80,9 +83,7 @@ static struct server_link *free_server_of_others(const struct pool *pool, enum c
 		if (cap_keeps_all(server->link.pool, kind))
 			cap_keep_server(server, kind);
 		else if (server->link.pool != pool && !is_wanted(server))
-			return is_unused(server) || is_entitled(pool, server->link.pool, kind)
-				? server
-				: NULL;
+			return server;
 	}
 	return NULL;
 }
@@ -92,7 +93,9 @@ static struct server_link *victim_of(const struct pool *pool, enum cap_kind kind
 {
 	struct server_link *server = free_server_of_others(pool, kind);
 
-	return server ? server : own_free_server(pool);
+	if (server && (is_unused(server) || is_entitled(pool, server->link.pool, kind)))
+		return server;
+	return own_free_server(pool);
 }
 
 /* Returns the first cap that is full and has no server to be closed; CAPS: none. */
@@ -261,12 +264,13 @@ static void on_unused(struct deadline *deadline)
 		cap_is_due(pool->registry, cap);
 }
 
-/* Try again when the server that is unused for the longest time may be closed. */
+/* Try again when the free server that is longest unused may be closed for the first pool. */
 static void wait_until_unused(struct registry *registry, struct cap *cap)
 {
-	const struct server_link *server = TAILQ_FIRST(&cap->idle);
+	const struct pool *pool = cap_first_waiting(cap);
+	const struct server_link *server = pool ? free_server_of_others(pool, cap->kind) : NULL;
 
-	if (!server || !cap_first_waiting(cap) || is_unused(server))
+	if (!server || is_unused(server))
 		return;
 	cap->unused.expire = on_unused;
 	wheel_set_exact(

@@ -83,13 +83,15 @@ static void skip_requests(struct server_link *server)
 {
 	const bool skips = is_extended(server_answers_first(server));
 
+	/* Before the end of a COPY is dropped: what follows it has not failed, it is skipped. */
+	if (skips)
+		statements_failed(server);
 	if (server->copy)
 		requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_FAIL);
 	server->copy = COPY_NONE;
 	if (server->request_error == REQUEST_ERROR_NONE)
 		server->request_error = REQUEST_ERROR_UNTIL_READY;
 	if (skips) {
-		statements_failed(server);
 		requests_drop_until(&server->requests, PQ_SYNC);
 		server->request_error = requests_is_empty(&server->requests)
 			? REQUEST_ERROR_UNTIL_SYNC

@@ -105,8 +105,8 @@ static void work(struct pool *pool)
 {
 	pool_work_serve(pool);
 	/* Cancel requests are sent in a pause too: it waits for the queries to end. */
-	if (pool_waiting_cancels(pool) > 0 && launch_server(pool, false))
-		return;
+	if (pool_waiting_cancels(pool) > 0)
+		launch_server(pool, false);
 	if (pool_is_paused(pool))
 		return;
 	if (pool_welcoming_clients(pool) > 0) {

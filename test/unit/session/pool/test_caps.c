@@ -74,9 +74,7 @@ static struct endpoint *log_in(const char *user, const char *replication)
 	return client;
 }
 
-/* --- shares
- * -------------------------------------------------------------------------------
- */
+/* --- shares ------------------------------------------------------------------------------- */
 
 static void test_a_place_goes_to_another_pool_though_clients_of_its_own_wait(void **state)
 {
@@ -214,8 +212,7 @@ static void test_a_pool_whose_turn_is_over_waits_anew(void **state)
 	assert_received(second, "TDCZ");
 }
 
-/* --- which servers are left alone
- * --------------------------------------------------------- */
+/* --- which servers are left alone --------------------------------------------------------- */
 
 static void test_a_server_is_left_alone_between_two_queries_of_its_client(void **state)
 {
@@ -296,9 +293,7 @@ static void test_a_server_without_clients_is_closed_at_once(void **state)
 	assert_closed(server);
 }
 
-/* --- guarantees
- * ---------------------------------------------------------------------------
- */
+/* --- guarantees --------------------------------------------------------------------------- */
 
 static void test_a_server_within_min_pool_size_is_never_closed_for_others(void **state)
 {
@@ -355,8 +350,7 @@ static void test_a_pool_below_min_pool_size_gets_the_next_place(void **state)
 	assert_received(client, "TDCZ");
 }
 
-/* --- servers of the pool itself
- * ------------------------------------------------------------ */
+/* --- servers of the pool itself ----------------------------------------------------------- */
 
 static void test_a_login_closes_an_obsolete_server_of_its_own_pool(void **state)
 {
@@ -406,8 +400,7 @@ static void test_a_replication_client_that_waits_longest_gets_a_place_of_its_poo
 		endpoint_server(fake_launched())->launched_for, endpoint_client(replica));
 }
 
-/* --- several caps
- * ------------------------------------------------------------------------- */
+/* --- several caps ------------------------------------------------------------------------- */
 
 static void test_a_pool_waits_for_each_of_its_caps_in_turn(void **state)
 {

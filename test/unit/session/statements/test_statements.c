@@ -313,6 +313,22 @@ static void test_unnamed_statement_survives_a_skipped_query(void **state)
 	assert_unnamed_is_one();
 }
 
+/* The server skips the Parse behind the data of a COPY that has failed. */
+static void test_unnamed_statement_survives_a_failed_copy(void **state)
+{
+	(void)state;
+	prepare_unnamed();
+	send_letters(client, "E");
+	send_letters(server, "G");
+	assert_received(client, "G");
+	letters_write(&outgoing, FROM_CLIENT, "dc");
+	message_parse(&outgoing, "", "two");
+	send_with("ES");
+	send_letters(server, "EZ");
+	assert_received(client, "EZ");
+	assert_unnamed_is_one();
+}
+
 /*
  * The client's own Parse failed after another query: PostgreSQL has dropped the previous
  * statement by then.
@@ -706,6 +722,7 @@ int main(void)
 		TEST(parse_after_a_failed_batch_sets_the_name),
 		TEST(unnamed_statement_is_restored_after_a_failed_batch),
 		TEST(unnamed_statement_survives_a_skipped_query),
+		TEST(unnamed_statement_survives_a_failed_copy),
 		TEST(unnamed_statement_is_dropped_by_a_failed_parse),
 		TEST(long_unnamed_statement_is_prepared_again_behind_its_sync),
 		TEST(server_stays_for_the_bind_of_a_statement_that_is_not_kept),

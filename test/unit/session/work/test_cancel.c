@@ -12,6 +12,7 @@
 #include "session/work/unsent_query.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
+#include "wire/message.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
 
@@ -118,6 +119,26 @@ static void test_client_idle_in_transaction_is_not_cancelled(void **state)
 	assert_canceler_closed(
 		cancel(client), "closing because: cancel request for idle client");
 	assert_null(fake_launched());
+}
+
+/* In one turn a client needs the stale server, and a cancel request a connection. */
+static void test_a_stale_server_is_checked_while_a_cancel_request_connects(void **state)
+{
+	static const uint8_t query[] = {PQ_QUERY, 0, 0, 0, 5, 0};
+	struct endpoint *stale = fake_server(pool), *client, *other = fake_client(pool);
+
+	(void)state;
+	server_enter(endpoint_server(stale), SERVER_STALE);
+	fake_server(pool);
+	client = busy_client();
+	fake_advance(60 * USEC_PER_SEC);
+	scripted_feed(other->script, query, sizeof(query));
+	scripted_run_all(other->script);
+	cancel(client);
+	assert_non_null(fake_launched());
+	assert_state(stale, SERVER_CHECKING);
+	send_letters(stale, "IZ");
+	assert_state(other, CLIENT_PAIRED);
 }
 
 static void test_request_for_the_previous_query_is_dropped(void **state)
@@ -1101,6 +1122,7 @@ int main(void)
 		TEST(prefix_of_a_key_is_refused),
 		TEST(idle_client_is_not_cancelled),
 		TEST(client_idle_in_transaction_is_not_cancelled),
+		TEST(a_stale_server_is_checked_while_a_cancel_request_connects),
 		TEST(request_for_the_previous_query_is_dropped),
 		TEST(waiting_query_is_cancelled_at_once),
 		TEST(query_after_a_cancelled_one_still_waits),
