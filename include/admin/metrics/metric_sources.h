@@ -13,10 +13,7 @@ struct metric_number {
 	int64_t number;
 };
 
-/*
- * --- admin/metrics/metric_pools.c
- * -----------------------------------------------------------------
- */
+/* --- admin/metrics/metric_pools.c --------------------------------------------------------- */
 
 /* A row for each row of SHOW POOLS. */
 struct pool_figures {
@@ -47,10 +44,7 @@ struct capacity_figures {
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
 	metric_client_groups, metric_capacity, metric_hosts, metric_unsent;
 
-/*
- * --- admin/metrics/metric_prepared.c
- * ---------------------------------------------------------------
- */
+/* --- admin/metrics/metric_prepared.c ------------------------------------------------------ */
 
 /* A row for each database in which statements were prepared. */
 struct prepared_figures {
@@ -59,10 +53,7 @@ struct prepared_figures {
 
 extern const struct metric_source metric_prepared, metric_prepared_bytes;
 
-/*
- * --- admin/metrics/metric_process.c
- * ---------------------------------------------------------------
- */
+/* --- admin/metrics/metric_process.c ------------------------------------------------------- */
 
 /* One row. */
 struct list_figures {
@@ -90,10 +81,7 @@ extern const struct metric_source metric_lists, metric_config, metric_version, m
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
 	metric_certificates, metric_dropped;
 
-/*
- * --- admin/metrics/metric_counters.c
- * ---------------------------------------------------------------
- */
+/* --- admin/metrics/metric_counters.c ------------------------------------------------------ */
 
 /* One row. */
 struct reload_figures {
@@ -108,10 +96,7 @@ extern const struct metric_source metric_errors, metric_client_rejected, metric_
 	metric_unclean_release, metric_server_errors, metric_accept_paused, metric_log_messages,
 	metric_dns_lookups, metric_dns_changes;
 
-/*
- * --- admin/metrics/metric_times.c
- * ------------------------------------------------------------------
- */
+/* --- admin/metrics/metric_times.c --------------------------------------------------------- */
 
 /*
  * The figures are one histogram, except metric_loop_busy's. metric_queries, _transactions and

@@ -11,10 +11,7 @@
 
 #include "model/registry.h"
 
-/*
- * --- src/daemon/takeover/handover_settle.c
- * ---------------------------------------------------------
- */
+/* --- src/daemon/takeover/handover_settle.c ------------------------------------------------ */
 
 /*
  * Stop clients that are bound to an encrypted server from beginning another transaction, and
@@ -23,10 +20,7 @@
  */
 bool handover_settle(struct registry *registry, usec_t waited);
 
-/*
- * --- src/daemon/takeover/handover_links.c
- * ----------------------------------------------------------
- */
+/* --- src/daemon/takeover/handover_links.c ------------------------------------------------- */
 
 /*
  * Take all links but the console of this id out of the loop, so that nothing changes while the

@@ -34,10 +34,7 @@ struct takeover {
 	size_t why_size;
 };
 
-/*
- * --- src/daemon/takeover/takeover_wire.c
- * -----------------------------------------------------------
- */
+/* --- src/daemon/takeover/takeover_wire.c -------------------------------------------------- */
 
 /*
  * Handle SIGTERM and SIGINT: the call in progress fails with an error for the log, instead of
@@ -60,10 +57,7 @@ bool takeover_next_message(struct takeover *takeover, struct frame *frame);
 /* The oldest received descriptor, which the caller owns from now on; -1: none. */
 int takeover_take_descriptor(struct takeover *takeover);
 
-/*
- * --- src/daemon/takeover/takeover_commands.c
- * -------------------------------------------------------
- */
+/* --- src/daemon/takeover/takeover_commands.c ---------------------------------------------- */
 
 enum takeover_answer { TAKEOVER_ANSWER_DONE, TAKEOVER_ANSWER_UNKNOWN, TAKEOVER_ANSWER_FAILED };
 
