@@ -82,7 +82,8 @@ struct stream {
 	bool parked; /* the read event is removed: it fired while paused, or frozen is set */
 	bool watched; /* while parked: loop_watch_hang_up() is active */
 	bool frozen; /* stream_freeze(): only stream_thaw() adds the read event again */
-	bool unread; /* more to receive that no event of the kernel reports */
+	/* More to receive that no event of the kernel reports; until the kind's next receive. */
+	bool unread;
 };
 
 /* The kind of a plain socket, and its functions, which kinds on top of it also use. */

@@ -17,6 +17,8 @@ struct tls {
 	const uint8_t
 		*in; /* received and not yet read by OpenSSL; used within a receive only */
 	size_t in_length;
+	struct buffer
+		spare; /* decrypted, and longer than the caller of a receive had room for */
 	char *name; /* required in the server's certificate; NULL: not checked */
 	bool shaking_hands; /* the handshake is not done */
 	usec_t begun; /* start of the handshake */

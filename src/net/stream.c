@@ -59,6 +59,24 @@ const struct stream_kind stream_raw = {
 	.close = stream_raw_close,
 };
 
+/*
+ * More than the socket of the other side has room for would be sent in two steps, and reading
+ * would pause in between.
+ */
+static ssize_t receive_some(struct stream *stream, void *data, size_t size)
+{
+	const size_t limit = stream->loop->receive_limit;
+
+	return stream_raw_receive(stream, data, limit > 0 && limit < size ? limit : size);
+}
+
+/* A kind of its own, so that streams without the limit need not look for it. */
+static const struct stream_kind stream_limited = {
+	.receive = receive_some,
+	.send = stream_raw_send,
+	.close = stream_raw_close,
+};
+
 /* --- reading ---------------------------------------------------------------------------- */
 
 static void on_hang_up(evutil_socket_t fd, short what, void *argument)
@@ -116,7 +134,6 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
 		park(stream);
 		return;
 	}
-	stream->unread = false;
 	stream->handlers->readable(stream);
 }
 
@@ -176,7 +193,7 @@ static void start(struct stream *stream, struct loop *loop, int fd,
 	stream->loop = loop;
 	stream->fd = fd;
 	stream->handlers = handlers;
-	stream->kind = &stream_raw;
+	stream->kind = loop->receive_limit > 0 ? &stream_limited : &stream_raw;
 	stream->backlog = NULL;
 	stream->tls = NULL;
 	stream->paused = stream->parked = stream->watched = stream->frozen = false;

@@ -12,6 +12,10 @@
 
 enum {
 	RECORD_MAX = 17 * 1024, /* the longest encrypted record. RFC 8446 section 5.2 */
+	PART_LEAST = 1024, /* fewer bytes without a whole record are no sign of a long one */
+	/* There is room for the bytes of one receive and of an incomplete record. */
+	ROOM_LEAST = 2 * RECORD_MAX,
+	PARTS_MOST = RECORD_MAX / PART_LEAST,
 };
 
 static const struct stream_kind stream_tls;
@@ -267,26 +271,90 @@ static ssize_t receive_sealed(struct stream *stream, uint8_t *data, size_t size)
 
 /*
  * Receive no more than fits into `data` after decryption, together with the part of an
- * incomplete record that OpenSSL may still hold.
+ * incomplete record that OpenSSL may still hold. Sets *part if the bytes received may have been
+ * a part of a record.
  */
-static ssize_t receive(struct stream *stream, void *data, size_t size)
+static ssize_t receive_part(struct stream *stream, void *data, size_t size, bool *part)
 {
 	struct tls *tls = stream->tls;
 	ssize_t got;
 
-	CHECK(size > 2 * (size_t)RECORD_MAX);
-	if (tls->ended)
-		return STREAM_END;
 	tls_buffers_clear(tls->buffers);
-	size -= RECORD_MAX;
 	got = stream_raw_receive(stream, tls->buffers->received,
-		size < TLS_RECEIVED_SIZE ? size : TLS_RECEIVED_SIZE);
+		size - RECORD_MAX < TLS_RECEIVED_SIZE ? size - RECORD_MAX : TLS_RECEIVED_SIZE);
 	if (got <= 0)
 		return got;
+	*part = got >= PART_LEAST;
 	tls->in = tls->buffers->received;
 	tls->in_length = (size_t)got;
 	ERR_clear_error();
-	return receive_sealed(stream, data, size + RECORD_MAX);
+	return receive_sealed(stream, data, size);
+}
+
+/*
+ * A socket buffer shorter than a record (tcp_socket_buffer) has the next part of the record as
+ * soon as this one was received: a turn of the loop for each part would take longer.
+ */
+static ssize_t receive_records(struct stream *stream, void *data, size_t size)
+{
+	const struct tls *tls = stream->tls;
+	int parts = 0;
+	ssize_t got;
+	bool part;
+
+	CHECK(size > ROOM_LEAST);
+	do {
+		if (tls->ended)
+			return STREAM_END;
+		part = false;
+		got = receive_part(stream, data, size, &part);
+	} while (got == STREAM_AGAIN && part && stream_is_open(stream) && !tls->shaking_hands &&
+		++parts < PARTS_MOST);
+	return got;
+}
+
+/* Hand out decrypted bytes for which the caller had no room before. */
+static ssize_t take_spare(struct stream *stream, void *data, size_t size)
+{
+	struct buffer *spare = &stream->tls->spare;
+	const size_t length = size < spare->length ? size : spare->length;
+
+	memcpy(data, spare->data, length);
+	buffer_consume(spare, length);
+	if (spare->length > 0)
+		stream_announce_unread(stream);
+	else
+		buffer_wipe(spare);
+	return (ssize_t)length;
+}
+
+/* `data` may be too short for what a record holds. */
+static ssize_t receive_little(struct stream *stream, void *data, size_t size)
+{
+	struct buffer *spare = &stream->tls->spare;
+	uint8_t *area = buffer_extend(spare, TLS_RECEIVED_SIZE);
+	ssize_t got;
+
+	if (!area)
+		return STREAM_BROKEN;
+	got = receive_records(stream, area, TLS_RECEIVED_SIZE);
+	if (got <= 0) {
+		if (stream_is_open(stream))
+			buffer_wipe(spare);
+		return got;
+	}
+	buffer_shorten(spare, (size_t)got);
+	return take_spare(stream, data, size);
+}
+
+static ssize_t receive(struct stream *stream, void *data, size_t size)
+{
+	stream->unread = false;
+	if (stream->tls->spare.length > 0)
+		return take_spare(stream, data, size);
+	if (size <= ROOM_LEAST)
+		return receive_little(stream, data, size);
+	return receive_records(stream, data, size);
 }
 
 ssize_t tls_receive_again(struct stream *stream, uint8_t *data, size_t length, size_t size)
@@ -310,6 +378,7 @@ static void free_tls(struct tls *tls)
 		return;
 	SSL_free(tls->ssl);
 	tls_context_unref(tls->context);
+	buffer_wipe(&tls->spare);
 	free(tls->name);
 	free(tls);
 }

@@ -658,6 +658,61 @@ def encrypted(pooler, user="app"):
     return client.value("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == "t"
 
 
+def unread_from(client):
+    """How many bytes the daemon's kernel has from this client that the daemon has not received.
+    proc(5), /proc/net/tcp."""
+    ports = [f"{address[1]:04X}" for address in (client.socket.getpeername(), client.socket.getsockname())]
+    with open("/proc/net/tcp") as file:
+        for line in file:
+            fields = line.split()
+            if [field.rpartition(":")[2] for field in fields[1:3]] == ports:
+                return int(fields[4].rpartition(":")[2], 16)
+    raise AssertionError("the connection is gone")
+
+
+@pytest.mark.parametrize("length", [60_000, 70_000, 90_000, 130_000, 200_000])
+def test_a_long_statement_arrives_in_parts(tls_pooler, authority, tls_cluster, length):
+    pooler = tls_pooler(
+        settings={"server_tls_sslmode": "require"},
+        databases={"main": f"host={HOST} port={tls_cluster.port}"},
+    )
+    sql = f"SELECT length('{'x' * length}')"
+    for cut in (length // 2, 65_600, length - 10):
+        client = tls_client(pooler, authority).login("app", "main")
+        message = wire.parse(sql, "long") + wire.bind((), "long") + wire.execute() + wire.sync()
+        client.send(message[:cut])
+        wait_until(lambda: unread_from(client) == 0, 5, "the first part to be received")
+        client.send(message[cut:])
+        assert client.result().rows == [(str(length),)]
+
+
+def test_suspend_with_a_part_of_a_message(tls_pooler, authority):
+    pooler = tls_pooler()
+    client = tls_client(pooler, authority).login("app", "main")
+    message = wire.query("SELECT 1")
+    client.send(message[:7])
+    wait_until(lambda: unread_from(client) == 0, 5, "the part to be received")
+    console = pooler.console()
+    console.send(wire.query("SUSPEND"))
+    client.send(message[7:] + wire.query("SELECT 2"))
+    assert console.result().tag == "SUSPEND"
+    console.query("RESUME")
+    assert client.result().rows == [("1",)]
+    assert client.result().rows == [("2",)]
+
+
+def test_a_cancel_request_reaches_a_server_by_tls(tls_pooler, authority, tls_cluster):
+    pooler = tls_pooler(
+        settings={"server_tls_sslmode": "require"},
+        databases={"main": f"host={HOST} port={tls_cluster.port}"},
+    )
+    client = tls_client(pooler, authority).login("app", "main")
+    client.send(wire.query("SELECT pg_sleep(60)"))
+    wait_until(lambda: tls_cluster.backends(wait_event="PgSleep"), 10, "the query to run")
+    cancel(pooler.address, client.key)
+    client.result().error.is_("ERROR", "57014", "canceling statement due to user request")
+
+
 def server_pooler(new_pooler, cluster, mode, **settings):
     """A daemon before that cluster with this server_tls_sslmode."""
     return new_pooler(

@@ -29,6 +29,7 @@ struct seen {
 	uint8_t *bytes;
 	size_t length;
 	ssize_t last;
+	size_t room; /* for one receive; 0: the usual */
 	int reads, secured;
 	bool closes_when_secured, speaks_when_secured;
 };
@@ -45,7 +46,7 @@ static void on_readable(struct stream *stream)
 	uint8_t *into = loop.receive;
 
 	seen->reads++;
-	seen->last = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
+	seen->last = stream_receive(stream, into, seen->room ? seen->room : LOOP_RECEIVE_SIZE);
 	if (!stream_is_open(stream))
 		return;
 	if (seen->last > 0) {
@@ -300,6 +301,29 @@ static void test_records_may_come_byte_by_byte(void **state)
 	assert_far_has("hello");
 	close(pair[0]);
 	close(pair[1]);
+}
+
+/* Long messages are completed by receives that ask for their rest only. */
+static void test_records_longer_than_the_room_are_received_in_parts(void **state)
+{
+	char large[1000];
+
+	(void)state;
+	meet();
+	memset(large, 'x', sizeof(large));
+	far_seen.room = 300;
+	assert_int_equal(stream_send_bytes(&near, large, sizeof(large)), STREAM_SENT_ALL);
+	assert_int_equal(stream_send_bytes(&near, "end", 3), STREAM_SENT_ALL);
+	far_seen.reads = 0;
+	turn(10);
+	/* No event of the kernel reports the rest. */
+	assert_int_equal(far_seen.reads, 4);
+	assert_int_equal(far_seen.length, sizeof(large) + 3);
+	assert_memory_equal(far_seen.bytes, large, sizeof(large));
+	assert_memory_equal(far_seen.bytes + sizeof(large), "end", 3);
+	stream_close(&near);
+	turn(3);
+	assert_int_equal(far_seen.last, STREAM_END);
 }
 
 static void test_close_notify_ends_the_stream_after_the_last_bytes(void **state)
@@ -796,6 +820,7 @@ int main(void)
 		TEST(test_pieces_arrive_in_order),
 		TEST(test_blocked_bytes_are_sent_later_in_order),
 		TEST(test_records_may_come_byte_by_byte),
+		TEST(test_records_longer_than_the_room_are_received_in_parts),
 		TEST(test_close_notify_ends_the_stream_after_the_last_bytes),
 		TEST(test_close_notify_alone_is_reported_even_after_a_pause),
 		TEST(test_end_without_close_notify_ends_the_stream_too),
