@@ -22,6 +22,9 @@ bool apply_log(const struct settings *settings, const struct options *options);
 void apply_changed_log(const struct settings *settings, const struct settings *old,
 	const struct options *options);
 
+/* Limit what new streams receive at once to tcp_socket_buffer. Before streams are opened. */
+void apply_receive_limit(struct daemon *daemon);
+
 /* Apply the settings in force, which replace `old`: all but those of the log. */
 void apply_settings(struct daemon *daemon, const struct settings *old);
 

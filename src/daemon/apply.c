@@ -4,6 +4,9 @@
 #include "base/log.h"
 #include "config/tcp_settings.h"
 
+/* Any socket has room for as much, however small its buffers are: socket(7), SO_SNDBUF. */
+enum { LEAST_RECEIVE = 4096 };
+
 bool apply_log(const struct settings *settings, const struct options *options)
 {
 	const struct log_options log = {
@@ -39,6 +42,15 @@ static void apply_metrics(struct daemon *daemon)
 		log_write(LEVEL_ERROR, "cannot serve metrics: %s", why);
 }
 
+void apply_receive_limit(struct daemon *daemon)
+{
+	const int buffer = daemon->registry.process->settings->tcp_socket_buffer;
+	const int limit = buffer < LEAST_RECEIVE ? LEAST_RECEIVE : buffer;
+
+	daemon->loop.receive_limit =
+		buffer > 0 && limit < LOOP_RECEIVE_SIZE ? (size_t)limit : 0;
+}
+
 void apply_settings(struct daemon *daemon, const struct settings *old)
 {
 	const struct settings *settings = daemon->registry.process->settings;
@@ -48,6 +60,7 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 		listeners_set_defer_accept(&daemon->listeners, settings->tcp_defer_accept);
 	if (settings_group_differs(settings, old, SETTING_GROUP_TCP))
 		listeners_set_tcp_options(&daemon->listeners, &tcp);
+	apply_receive_limit(daemon);
 	resolver_set_lives(
 		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
 	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);

@@ -178,6 +178,7 @@ bool lifecycle_start(
 	}
 	if (!make_registry(daemon, config) || !make_resolver(daemon))
 		return false;
+	apply_receive_limit(daemon);
 	if (!tls_setup_start(&daemon->registry))
 		return refuse("TLS setup failed");
 	descriptor_limit_log(&daemon->registry);
