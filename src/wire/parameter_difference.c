@@ -87,10 +87,25 @@ static void append_text(struct buffer *sql, const char *text)
 	buffer_append(sql, text, strlen(text));
 }
 
+/* Set a list of names, exactly as the client wrote it. */
+static bool set_written(struct batch *batch, const char *name, const char *value)
+{
+	append_text(batch->sql, "SELECT pg_catalog.set_config(");
+	sql_append_literal(batch->sql, name);
+	append_text(batch->sql, ",");
+	sql_append_literal(batch->sql, value);
+	append_text(batch->sql, ",false);");
+	batch->count++;
+	return !batch->sql->failed;
+}
+
+/* SET has no form for an empty list: '' is a list of one name. */
 static bool set(struct batch *batch, const char *name, const char *value)
 {
 	bool good = true;
 
+	if (value[0] == '\0' && parameter_is_name_list(name))
+		return set_written(batch, name, value);
 	append_text(batch->sql, "SET ");
 	sql_append_setting_name(batch->sql, name);
 	append_text(batch->sql, "=");
@@ -103,18 +118,10 @@ static bool set(struct batch *batch, const char *name, const char *value)
 	return good && !batch->sql->failed;
 }
 
-/* Set a followed value; a list of names by set_config(), exactly as the client wrote it. */
 static bool set_value(struct batch *batch, const char *name, const char *value)
 {
-	if (!parameter_is_name_list(name))
-		return set(batch, name, value);
-	append_text(batch->sql, "SELECT pg_catalog.set_config(");
-	sql_append_literal(batch->sql, name);
-	append_text(batch->sql, ",");
-	sql_append_literal(batch->sql, value);
-	append_text(batch->sql, ",false);");
-	batch->count++;
-	return !batch->sql->failed;
+	return parameter_is_name_list(name) ? set_written(batch, name, value)
+					    : set(batch, name, value);
 }
 
 static void reset(struct batch *batch, const char *name)

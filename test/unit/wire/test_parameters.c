@@ -323,6 +323,10 @@ static void test_values_are_quoted(void **state)
 	assert_difference(set_of(table, "application_name", "it's \\ me", NULL),
 		set_of(table, "application_name", "", NULL), 1,
 		"SET application_name=E'it''s \\\\ me';");
+	/* An empty list, which a startup message may ask for, is not a list of an empty name. */
+	assert_difference(set_of(table, "search_path", "", NULL),
+		set_of(table, "search_path", "a", NULL), 1,
+		"SELECT pg_catalog.set_config('search_path','',false);");
 	assert_difference(set_of(table, "search_path", "\"\"", NULL),
 		set_of(table, "search_path", "\"$user\", public", NULL), 1,
 		"SET search_path='';");
