@@ -48,6 +48,9 @@ def wrong_map():
     for word in sorted(words - floors - folders):
         if not any(fnmatch(module, word) for module in modules):
             yield f"{word}: in the map of doc/architecture.md, and no module"
+    for floor, times in Counter(re.findall(r"^([a-z]+) ", text, re.M)).items():
+        if times > 1:
+            yield f"{floor}: twice in the map of doc/architecture.md, as a merge may leave it"
 
 
 def unlisted_tests():
