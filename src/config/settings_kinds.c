@@ -70,7 +70,7 @@ static const struct setting_word wait_action_words[] = {
 	{NULL, 0, false},
 };
 
-#define COMPAT_WORD(name, text) {text, name, false},
+#define COMPAT_WORD(name, text, number) {text, name, false},
 static const struct setting_word compat_version_words[] = {
 	COMPAT_VERSIONS_OF(COMPAT_WORD){NULL, 0, false},
 };

@@ -65,7 +65,7 @@ static bool read_client_final(const char *message, size_t length, struct scram_s
 	struct scram_span *binding, struct scram_span *nonce, uint8_t proof[SCRAM_KEY_SIZE])
 {
 	struct scram_cursor cursor = scram_cursor_over(message, length);
-	struct scram_span startup_check_text;
+	struct scram_span proof_text;
 
 	if (!scram_is_acceptable(message, length) ||
 		!scram_cursor_attribute(&cursor, "c=", binding) ||
@@ -73,8 +73,8 @@ static bool read_client_final(const char *message, size_t length, struct scram_s
 		!scram_cursor_skip_extensions(&cursor, ",p="))
 		return false;
 	*without = (struct scram_span){.at = message, .length = (size_t)(cursor.at - message)};
-	return scram_cursor_attribute(&cursor, ",p=", &startup_check_text) &&
-		scram_cursor_left(&cursor) == 0 && scram_read_key(startup_check_text, proof);
+	return scram_cursor_attribute(&cursor, ",p=", &proof_text) &&
+		scram_cursor_left(&cursor) == 0 && scram_read_key(proof_text, proof);
 }
 
 static bool span_equals(struct scram_span span, const struct buffer *buffer)

@@ -10,7 +10,7 @@
 
 const char *version_text(enum compat_version version)
 {
-#define TEXT(name, text) [name] = "PgBouncer " text " (pgusher " PACKAGE_VERSION ")",
+#define TEXT(name, text, number) [name] = "PgBouncer " text " (pgusher " PACKAGE_VERSION ")",
 	static const char *const texts[COMPAT_VERSIONS] = {COMPAT_VERSIONS_OF(TEXT)};
 #undef TEXT
 

@@ -56,6 +56,10 @@ def test_columns_texts_and_the_line_of_the_log_are_those_of_one_version(new_pool
     (row,) = pooler.show("VERSION")
     assert row["version"].startswith(f"PgBouncer {version} (pgusher ")
     assert pooler.console().parameters["server_version"] == f"{version}/bouncer"
+    assert pooler.command("SHOW server_version").rows == [(f"{version}/bouncer",)]
+    # As a number, it is what libpq makes of the text.
+    number = pooler.connect("admin", "pgbouncer").info.server_version
+    assert pooler.command("SHOW server_version_num").rows == [(str(number),)]
     assert pooler.lines(f"process up: PgBouncer {re.escape(version)} ")
     shown = run([binary(), "--version", pooler.config_path]).stdout
     assert shown.splitlines()[0] == row["version"]

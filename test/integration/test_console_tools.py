@@ -37,6 +37,7 @@ SELECTS = {
 
 SHOWN = {
     "SHOW server_version": ("server_version", "1.26.1/bouncer"),
+    "SHOW server_version_num": ("server_version_num", "12601"),
     "SHOW transaction_read_only": ("transaction_read_only", "off"),
     "show default_transaction_read_only;": ("default_transaction_read_only", "off"),
     "SHOW transaction_isolation": ("transaction_isolation", "read committed"),
@@ -51,6 +52,8 @@ TAGS = {
     "SET application_name = 'DBeaver 25.0 - Main <pgbouncer>'": ("NC", "SET"),
     "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY": ("NC", "SET"),
     "SET statement_timeout TO '30s'": ("NC", "SET"),
+    # Sequelize's, for the time zone that it is configured with.
+    "SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE": ("NC", "SET"),
     "RESET ALL": ("C", "RESET"),
     "DISCARD ALL": ("C", "DISCARD ALL"),
     "UNLISTEN *": ("C", "UNLISTEN"),

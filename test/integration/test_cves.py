@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: ISC
 """Every CVE of PgBouncer since 1.25.2, tried on this daemon. Each test names its CVE.
 
+CVE-2026-6668 needs a message of two gigabytes, which the daemon never makes:
+test/unit/base/test_buffer.c shows that growth beyond that ends, and the test here that messages
+with long names are whole.
+
 Older ones are tested beside what they are about: CVE-2015-4054 in test_attacks, CVE-2015-6817,
 CVE-2025-2291 and CVE-2025-12819 in test_auth_query, CVE-2021-3935 in test_startup and test_tls.
 """

@@ -212,7 +212,7 @@ def test_a_file_at_its_size_limit_ends_nothing(new_pooler):
     limit_file_size(pooler, "unlimited")
     pooler.client("alice")
     wait_until(lambda: "user=alice" in read(path))
-    # The limit may have cut a line, which its end is missing of; the others are counted.
+    # The line that the limit cut has lost its end; those behind it are counted.
     assert len(re.findall(r"WARNING log: \d+ lines were lost here\n", read(path))) == 1
 
 

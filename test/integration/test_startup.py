@@ -53,7 +53,7 @@ def test_ssl_request_on_the_unix_socket_is_answered(pooler):
         (wire.gssenc_request(), "received unencrypted data after GSSAPI encryption request"),
     ],
 )
-def test_bytes_after_an_encryption_request_are_never_executed(pooler, request_, text):  # F31
+def test_bytes_after_an_encryption_request_are_never_executed(pooler, request_, text):  # F31, CVE-2021-3935
     client = pooler.raw()
     client.send(request_, wire.startup({"user": "app", "database": "main"}))
     assert client.fatal().is_("FATAL", "08P01", text)

@@ -158,7 +158,7 @@ def test_request_inside_of_tls_ends_the_connection(tls_pooler, authority):
 
 
 @pytest.mark.parametrize("request_code", [wire.SSL_REQUEST, wire.GSSENC_REQUEST])
-def test_bytes_sent_with_a_request_are_never_read(tls_pooler, request_code):
+def test_bytes_sent_with_a_request_are_never_read(tls_pooler, request_code):  # CVE-2021-3935
     pooler = tls_pooler("allow")
     client = pooler.raw()
     client.send(wire.untyped(request_code), STARTUP)

@@ -3,7 +3,7 @@
 
 A test names what it shows: `@pytest.mark.setting("pool_mode", "databases.pool_mode")` above one of
 test/integration, or `# setting: NAME NAME` on a line within; `/* setting: NAME */` above one of
-test/unit.
+test/unit. And doc/differences.md has the settings that PgBouncer does not have.
 """
 
 import ast
@@ -70,6 +70,21 @@ def marks():
                 yield str(path), name
 
 
+def settings_of_pgbouncer():
+    """The keys of SETTINGS in test_console.py."""
+    for statement in ast.parse(read("test/integration/test_console.py")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "SETTINGS":
+            return {ast.literal_eval(key) for key in statement.value.keys}
+    return set()
+
+
+def settings_of_the_table():
+    """The names in the first column of the table of settings in doc/differences.md."""
+    table = read("doc/differences.md").split("| Setting that PgBouncer", 1)[1].split("\n\n", 1)[0]
+    for line in table.splitlines():
+        yield from re.findall(r"`(\w+)`", line.split("|")[1] if line.startswith("|") else "")
+
+
 KNOWN = [*settings(), *keys()]
 MARKS = list(marks())
 TESTED = {name for _, name in MARKS}
@@ -86,9 +101,24 @@ settled = [
     if name in TESTED or name not in KNOWN
 ]
 
+theirs = settings_of_pgbouncer()
+named = set(settings_of_the_table())
+undescribed = [
+    f"{name}: not in the table of doc/differences.md"
+    for name in settings()
+    if name not in theirs | named
+]
+misplaced = [
+    f"{name}: in the table of doc/differences.md, and no setting of pgusher's own"
+    for name in sorted(named)
+    if name in theirs or f"databases.{name}" not in KNOWN and name not in KNOWN
+]
+
 verdict(
     ("there are settings and keys to look at", [] if len(KNOWN) > 100 else ["too few were found"]),
     ("every setting has a test of what it does", untested),
     ("tests name settings that exist", unknown),
     ("no test is awaited that is there", settled),
+    ("doc/differences.md has every setting that PgBouncer does not have", undescribed),
+    ("doc/differences.md has no other setting in its table", misplaced),
 )

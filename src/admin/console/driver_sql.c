@@ -137,6 +137,17 @@ static bool take_values(struct scan *scan)
 	return is_taken;
 }
 
+/* The value of SET TIME ZONE, which may be an interval with its fields behind it. */
+static bool take_time_zone(struct scan *scan)
+{
+	if (!take_phrase(scan, "interval"))
+		return take_values(scan);
+	if (!take_value(scan))
+		return false;
+	take_phrase(scan, "hour to minute");
+	return true;
+}
+
 static bool parse_set(struct scan *scan, struct driver_statement *out)
 {
 	const struct topic *parameter;
@@ -155,7 +166,9 @@ static bool parse_set(struct scan *scan, struct driver_statement *out)
 		return true;
 	if (!take_phrase(scan, "session"))
 		take_phrase(scan, "local");
-	if (take_phrase(scan, "time zone") || take_phrase(scan, "names"))
+	if (take_phrase(scan, "time zone"))
+		return take_time_zone(scan);
+	if (take_phrase(scan, "names"))
 		return take_values(scan);
 	parameter = take_parameter(scan);
 	return parameter && !show_fakes_is_fixed(parameter) &&

@@ -7,7 +7,8 @@
 
 struct fake {
 	struct topic topic; /* first: fill() finds the fake from its topic */
-	const char *value; /* NULL: it depends on the setting compat_version */
+	const char *value; /* NULL: one of `values` */
+	const char *const *values; /* by the setting compat_version */
 	bool is_fixed;
 };
 
@@ -16,15 +17,19 @@ static const struct fake *fake_of(const struct topic *topic)
 	return (const struct fake *)topic;
 }
 
+#define TEXT(name, text, number) [name] = (text "/bouncer"),
+static const char *const server_versions[COMPAT_VERSIONS] = {COMPAT_VERSIONS_OF(TEXT)};
+#undef TEXT
+
+#define NUMBER(name, text, number) [name] = (number),
+static const char *const server_version_nums[COMPAT_VERSIONS] = {COMPAT_VERSIONS_OF(NUMBER)};
+#undef NUMBER
+
 const char *show_fakes_value(const struct topic *fake, enum compat_version version)
 {
-#define SERVER_VERSION(name, text) [name] = (text "/bouncer"),
-	static const char *const server_versions[COMPAT_VERSIONS] = {
-		COMPAT_VERSIONS_OF(SERVER_VERSION)};
-#undef SERVER_VERSION
-	const char *value = fake_of(fake)->value;
+	const struct fake *found = fake_of(fake);
 
-	return value ? value : server_versions[version];
+	return found->value ? found->value : found->values[version];
 }
 
 static void fill(struct result *result, const struct show_request *request)
@@ -37,14 +42,15 @@ static void fill(struct result *result, const struct show_request *request)
 }
 
 /* One column, named as the topic is. */
-#define ROW(name, value, is_fixed)                                                             \
+#define ROW(name, value, values, is_fixed)                                                     \
 	{                                                                                      \
 		{name, &(const struct column){name, COLUMN_TEXT}, 1, fill, RIGHT_STATS, NULL,  \
 			NULL},                                                                 \
-			value, is_fixed                                                        \
+			value, values, is_fixed                                                \
 	}
-#define FAKE(name, value) ROW(name, value, false)
-#define FIXED(name, value) ROW(name, value, true)
+#define FAKE(name, value) ROW(name, value, NULL, false)
+#define FIXED(name, value) ROW(name, value, NULL, true)
+#define VERSION(name, values) ROW(name, NULL, values, true)
 
 static const struct fake fakes[] = {
 	/* PgBouncer's, with its spelling; the last one since 1.26. */
@@ -72,7 +78,8 @@ static const struct fake fakes[] = {
 	FAKE("row_security", "on"),
 	FAKE("search_path", "\"$user\", public"),
 	FIXED("server_encoding", "UTF8"),
-	FIXED("server_version", NULL),
+	VERSION("server_version", server_versions),
+	VERSION("server_version_num", server_version_nums),
 	FAKE("statement_timeout", "0"),
 	FAKE("synchronous_commit", "on"),
 	FAKE("transaction_deferrable", "off"),

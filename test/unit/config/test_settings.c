@@ -336,16 +336,32 @@ static bool check_sample_line(struct settings *settings, char *line)
 	return true;
 }
 
-static void test_sample_file_has_every_setting_with_its_default(void **state)
+static FILE *open_sample(void)
 {
 	const char *top = getenv("srcdir");
-	size_t count, found = 0;
-	char path[1000], line[1000];
+	char path[1000];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/etc/pgusher.ini", top ? top : ".");
 	file = fopen(path, "r");
 	assert_non_null(file);
+	return file;
+}
+
+static void read_sample(char *sample, size_t size)
+{
+	FILE *file = open_sample();
+
+	sample[fread(sample, 1, size - 1, file)] = '\0';
+	fclose(file);
+}
+
+static void test_sample_file_has_every_setting_with_its_default(void **state)
+{
+	FILE *file = open_sample();
+	size_t count, found = 0;
+	char line[1000];
+
 	while (fgets(line, sizeof(line), file))
 		found += check_sample_line(*state, line);
 	fclose(file);
@@ -365,22 +381,40 @@ static void assert_sample_names(const char *sample, const char *word)
 	fail_msg("etc/pgusher.ini does not have %s", word);
 }
 
-static void test_sample_file_names_every_key_and_method(void **state)
+/* How many words the list behind the next `Keys:` has, up to an empty line of the comment. */
+static size_t count_keys(const char **sample)
 {
-	const char *top = getenv("srcdir");
-	const struct entry_grammar *grammars[] = {
-		database_config_grammar(), user_config_grammar()};
-	char path[1000], sample[64 * 1024];
-	size_t length;
-	FILE *file;
+	const char *at = strstr(*sample, "Keys:");
+	size_t count = 0;
+
+	assert_non_null(at);
+	at += strlen("Keys:");
+	for (; *at && strncmp(at, "\n;\n", 3) != 0 && strncmp(at, "\n\n", 2) != 0; at++)
+		count += strchr(" \n;", at[-1]) && !strchr(" \n;", at[0]);
+	*sample = at;
+	return count;
+}
+
+static void test_sample_file_names_each_key_once(void **state)
+{
+	char sample[64 * 1024];
+	const char *at = sample;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/etc/pgusher.ini", top ? top : ".");
-	file = fopen(path, "r");
-	assert_non_null(file);
-	length = fread(sample, 1, sizeof(sample) - 1, file);
-	sample[length] = '\0';
-	fclose(file);
+	read_sample(sample, sizeof(sample));
+	/* The test below finds each of them; only reserve_pool, the older name, is left out. */
+	assert_int_equal(count_keys(&at), database_config_grammar()->key_count - 1);
+	assert_int_equal(count_keys(&at), user_config_grammar()->key_count);
+}
+
+static void test_sample_file_names_every_key_and_method(void **state)
+{
+	const struct entry_grammar *grammars[] = {
+		database_config_grammar(), user_config_grammar()};
+	char sample[64 * 1024];
+
+	(void)state;
+	read_sample(sample, sizeof(sample));
 	for (size_t i = 0; i < COUNT(grammars); i++) {
 		for (size_t j = 0; j < grammars[i]->key_count; j++) {
 			const char *name = grammars[i]->keys[j].name;
@@ -469,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_misspelt_names_get_the_nearest_name),
 		WITH_DEFAULTS(test_sample_file_has_every_setting_with_its_default),
 		cmocka_unit_test(test_sample_file_names_every_key_and_method),
+		cmocka_unit_test(test_sample_file_names_each_key_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

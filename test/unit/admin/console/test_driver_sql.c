@@ -72,6 +72,8 @@ static void test_parameters(void **state)
 	assert_tagged("set session Search_Path to \"$user\", 'a''b', c.d", DRIVER_SET, "SET");
 	assert_tagged("SET LOCAL statement_timeout=-1", DRIVER_SET, "SET");
 	assert_tagged("SET TIME ZONE 'UTC'", DRIVER_SET, "SET");
+	assert_tagged("SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE", DRIVER_SET, "SET");
+	assert_tagged("set session time zone interval '-08:00'", DRIVER_SET, "SET");
 	assert_tagged("SET NAMES utf8", DRIVER_SET, "SET");
 	assert_tagged(
 		"SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", DRIVER_SET, "SET");
@@ -87,6 +89,9 @@ static void test_parameters(void **state)
 	assert_unknown("SET SESSION AUTHORIZATION admin");
 	assert_unknown("SET ROLE admin");
 	assert_unknown("SET TRANSACTION");
+	assert_unknown("SET server_version_num = '150000'");
+	assert_unknown("SET TIME ZONE INTERVAL");
+	assert_unknown("SET TIME ZONE INTERVAL '1' TO MINUTE");
 	assert_unknown("SET datestyle =");
 	assert_unknown("SET datestyle 'ISO'");
 	assert_unknown("SET datestyle = 'ISO");
