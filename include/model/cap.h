@@ -9,6 +9,9 @@
  * pools. Which pool is entitled to a place is decided by its load: the number of its servers
  * beyond min_pool_size, divided by its pool_weight.
  *
+ * A pool waits in one queue at a time. If it needs places below two caps, the place that it gets
+ * first may be promised to it while it waits for the other: it counts as taken for all others.
+ *
  * Only servers of pools with the cap's bit in pool.caps are in its list: a server of a pool
  * without a cap costs nothing.
  */
@@ -40,6 +43,8 @@ struct cap {
 	enum cap_kind kind : 8;
 	bool is_due; /* in registry.caps_due */
 	struct deadline unused; /* when the first of `idle` may be closed for any pool */
+	struct pool *promised_to; /* one place is kept for this pool; NULL: none */
+	struct deadline promise; /* when the promise ends */
 };
 
 TAILQ_HEAD(cap_list, cap);
@@ -50,6 +55,10 @@ struct cap_wait {
 	struct cap *cap; /* NULL: the pool does not wait for a place */
 	unsigned load; /* what its load would be with one more server, without the weight */
 	usec_t since; /* its client that has waited longest has waited since then */
+	enum cap_kind kind; /* of the cap whose queue it is in, or was in last */
+	usec_t joined; /* when it left the queue of a cap of another kind for this one */
+	struct cap *promised; /* keeps a place for it; NULL: none */
+	enum cap_kind promised_last; /* of the cap that gave it the last promise */
 };
 
 /* Initialise a cap without pools. */
@@ -61,7 +70,7 @@ struct cap *cap_of(const struct pool *pool, enum cap_kind kind);
 /* Returns the limit that is in force for the pool's cap of this kind; 0: none. */
 unsigned cap_limit(const struct pool *pool, enum cap_kind kind);
 
-/* Returns whether the pool's cap of this kind has no place left. */
+/* Returns whether the pool's cap of this kind has no place left for it. */
 bool cap_is_full(const struct pool *pool, enum cap_kind kind);
 
 /*
@@ -94,12 +103,15 @@ void cap_keep_server(struct server_link *server, enum cap_kind kind);
 
 /*
  * Put the pool, which is in no queue, in the queue of its cap of this kind: the client that has
- * waited longest waits since then. The cap is due.
+ * waited longest waits since then. The cap is due. A promise of the same cap ends.
  */
 void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since);
 
-/* Take the pool out of its queue, if it is in one. */
+/* Take the pool out of its queue, if it is in one. A place that is promised to it stays so. */
 void cap_leave(struct pool *pool);
+
+/* The pool needs no server: take it out of its queue, and withdraw what is promised to it. */
+void cap_give_up(struct pool *pool);
 
 /* Returns the pool that gets the next place below the cap, or NULL. */
 struct pool *cap_first_waiting(struct cap *cap);
@@ -118,6 +130,17 @@ void cap_is_due(struct registry *registry, struct cap *cap);
 
 /* The pools that wait for the cap were served. A cap without such pools is not due. */
 void cap_is_done(struct registry *registry, struct cap *cap);
+
+/* --- promises ----------------------------------------------------------------------------- */
+
+/*
+ * Keep one place below the cap for the pool until then. Neither has another promise. The place is
+ * free, or becomes so in this turn.
+ */
+void cap_promise(struct pool *pool, enum cap_kind kind, usec_t until);
+
+/* End the promise to the pool, if there is one: it got its server, or others get the place. */
+void cap_withdraw(struct pool *pool);
 
 /* --- shares ------------------------------------------------------------------------------- */
 

@@ -197,6 +197,16 @@ static inline unsigned pool_wanted_servers(const struct pool *pool)
 	return pool->client_count[CLIENT_WAITING] + pool_startable_lookups(pool);
 }
 
+/*
+ * A client or look-up of the pool does not wait any more. If it was the last one, a place below a
+ * cap that is promised to the pool is for others.
+ */
+static inline void pool_need_has_changed(struct pool *pool)
+{
+	if (pool->wait.promised)
+		cap_is_due(pool->registry, pool->wait.promised);
+}
+
 /* Returns the number of clients in pool.welcoming, which wait for a server to log in. */
 static inline unsigned pool_welcoming_clients(const struct pool *pool)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/cap.h"
 
+#include "base/check.h"
 #include "model/registry.h"
 
 /* --- loads -------------------------------------------------------------------------------- */
@@ -94,8 +95,10 @@ unsigned cap_limit(const struct pool *pool, enum cap_kind kind)
 bool cap_is_full(const struct pool *pool, enum cap_kind kind)
 {
 	const unsigned limit = cap_limit(pool, kind);
+	const struct cap *cap = cap_of(pool, kind);
+	const unsigned promised = cap->promised_to && cap->promised_to != pool;
 
-	return limit > 0 && cap_of(pool, kind)->servers >= limit;
+	return limit > 0 && cap->servers + promised >= limit;
 }
 
 void cap_is_due(struct registry *registry, struct cap *cap)
@@ -185,7 +188,7 @@ void cap_configure_pool(struct pool *pool, unsigned least, unsigned weight)
 		if (cap_limit(pool, kind) > 0)
 			caps |= (uint8_t)(1u << kind);
 	}
-	cap_leave(pool);
+	cap_give_up(pool);
 	set_granted(pool, takes_part(pool) ? least : 0);
 	pool->weight = weight;
 	if (caps != pool->caps)
@@ -196,7 +199,7 @@ void cap_configure_pool(struct pool *pool, unsigned least, unsigned weight)
 
 void cap_forget_pool(struct pool *pool)
 {
-	cap_leave(pool);
+	cap_give_up(pool);
 	set_granted(pool, 0);
 	if (pool->registry->cap_called == pool)
 		pool->registry->cap_called = NULL;
@@ -293,7 +296,13 @@ void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since)
 {
 	struct cap *cap = cap_of(pool, kind);
 
+	/* Connections for cancel requests, to which no limit applies, have taken the place. */
+	if (pool->wait.promised == cap)
+		cap_withdraw(pool);
 	set_key(pool, kind, since);
+	if (pool->wait.kind != kind)
+		pool->wait.joined = loop_now(pool->registry->loop);
+	pool->wait.kind = kind;
 	pool->wait.cap = cap;
 	RB_INSERT(cap_queue, &cap->waiting, pool);
 	/* Find out when a free server may be closed for it. */
@@ -315,6 +324,12 @@ void cap_leave(struct pool *pool)
 	wheel_remove(&pool->registry->loop->wheel, &cap->unused);
 }
 
+void cap_give_up(struct pool *pool)
+{
+	cap_leave(pool);
+	cap_withdraw(pool);
+}
+
 struct pool *cap_first_waiting(struct cap *cap)
 {
 	return RB_MIN(cap_queue, &cap->waiting);
@@ -326,4 +341,37 @@ bool cap_is_next(struct pool *pool, enum cap_kind kind, usec_t since)
 
 	set_key(pool, kind, since);
 	return !first || compare(pool, first) <= 0;
+}
+
+/* --- promises ----------------------------------------------------------------------------- */
+
+static void on_promise_over(struct deadline *deadline)
+{
+	struct cap *cap = (struct cap *)((char *)deadline - offsetof(struct cap, promise));
+
+	cap_withdraw(cap->promised_to);
+}
+
+void cap_promise(struct pool *pool, enum cap_kind kind, usec_t until)
+{
+	struct cap *cap = cap_of(pool, kind);
+
+	CHECK(!cap->promised_to && !pool->wait.promised);
+	cap->promised_to = pool;
+	pool->wait.promised = cap;
+	pool->wait.promised_last = kind;
+	cap->promise.expire = on_promise_over;
+	wheel_set_exact(&pool->registry->loop->wheel, &cap->promise, until);
+}
+
+void cap_withdraw(struct pool *pool)
+{
+	struct cap *cap = pool->wait.promised;
+
+	if (!cap)
+		return;
+	cap->promised_to = NULL;
+	pool->wait.promised = NULL;
+	wheel_remove(&pool->registry->loop->wheel, &cap->promise);
+	cap_is_due(pool->registry, cap);
 }

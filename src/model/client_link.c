@@ -99,6 +99,7 @@ static void count(struct client_link *client, enum client_state from, enum clien
 
 	if (is_counted_in_pool(from)) {
 		client->link.pool->client_count[from]--;
+		pool_need_has_changed(client->link.pool);
 		if (client->group)
 			client->group->clients[from]--;
 	} else {
@@ -199,6 +200,7 @@ void client_move(struct client_link *client, struct pool *pool)
 	CHECK(state == CLIENT_IDLE || client_is_waiting(client));
 	TAILQ_REMOVE(place_of(client, state), &client->link, place);
 	client->link.pool->client_count[state]--;
+	pool_need_has_changed(client->link.pool);
 	client_group_leave(client);
 	client->link.pool = pool;
 	pool->client_count[state]++;

@@ -132,6 +132,17 @@ def shares(bench, report, cluster, options):
                f"{ours[40:]} of {sum(ours)}; PgBouncer {theirs[40:]} of {sum(theirs)}", least=True)
 
 
+def two_limits(bench, report, cluster, options):
+    """A client whose database and user both have all their connections in use by others."""
+    databases = [f"{name} = host={HOST} port={cluster.port} dbname=main" for name in ("main", "b")]
+    logins = [("alice", "main")] * 2 + [("app", "b")] * 2 + [("app", "main")]
+    with bench.running(OURS, THEIRS, databases=databases, auth=auth(),
+                       max_db_connections=1, max_user_connections=1) as daemons:
+        ours, theirs = (counts(each, logins, options.seconds) for each in daemons)
+    report.row("a client that needs a place below two full limits: its part",
+               ours[4] / sum(ours), 0.05, f"{ours}; PgBouncer {theirs}", least=True)
+
+
 # Costs
 
 
@@ -195,6 +206,7 @@ def main():
                 waits(bench, report, cluster, options)
             if "shares" in wanted:
                 shares(bench, report, cluster, options)
+                two_limits(bench, report, cluster, options)
         finally:
             cluster.destroy()
         if "costs" in wanted:

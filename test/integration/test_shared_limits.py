@@ -84,6 +84,16 @@ def test_a_busy_user_does_not_keep_another_out(new_pooler, cluster):
     assert done[3] >= 0.2 * sum(done), done
 
 
+def test_a_client_that_needs_places_below_two_full_limits_is_served(new_pooler, cluster):
+    pooler = make(new_pooler, max_db_connections=1, max_user_connections=1)
+    clients = run_clients(
+        ("127.0.0.1", pooler.port),
+        [("alice", "main")] * 2 + [("app", "second")] * 2 + [("app", "main")], 3,
+        "SELECT pg_sleep(0.02)")
+    done = [each.done for each in clients]
+    assert done[4] >= 0.1 * sum(done), done
+
+
 @pytest.mark.alone
 def test_users_with_one_client_have_their_share_beside_one_with_many(users, new_pooler, cluster):
     pooler = make(new_pooler, max_db_connections=4, max_client_conn=100)

@@ -12,6 +12,14 @@
  * Pools that have equally many take turns, however long clients of the one that had its turn
  * have waited. A turn lasts a few times as long as the login of a server, so that most of the
  * time is spent on queries.
+ *
+ * Two caps seldom have a place for a pool in the same moment. A pool without a server that comes
+ * first below both is promised the place that it gets first (cap_promise()), for twice as long as
+ * it has waited for that: so the place below the cap that is slower to free one is kept long
+ * enough for the faster one to follow, and a place of which there is a next one soon is not kept
+ * in vain for long. If the other place does not come meanwhile, the pool waits for that one, and
+ * is promised it in turn, for longer. A pool has one such promise, and a cap gives one, and not to
+ * a pool that waits for a cap with a promise to another: pools never wait for each other.
  */
 #ifndef PGUSHER_SESSION_POOL_CAPS_H
 #define PGUSHER_SESSION_POOL_CAPS_H

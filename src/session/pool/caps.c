@@ -16,6 +16,14 @@
 enum { USES_PER_LOGIN = 3 };
 #define LONGEST_USE (USEC_PER_SEC / 10)
 
+/*
+ * How long a place is kept for a pool that waits for another one, in terms of the time that it has
+ * waited for this one; at least UNUSED_ENOUGH. The longest time bounds the loss, since a place that
+ * is kept serves no client.
+ */
+enum { PROMISE_PER_WAIT = 2 };
+#define LONGEST_PROMISE (5 * USEC_PER_SEC)
+
 /* --- which server may be closed ----------------------------------------------------------- */
 
 static usec_t now_of(const struct pool *pool)
@@ -98,12 +106,24 @@ static struct server_link *victim_of(const struct pool *pool, enum cap_kind kind
 	return own_free_server(pool);
 }
 
-/* Returns the first cap that is full and has no server to be closed; CAPS: none. */
-static enum cap_kind obstacle_of(const struct pool *pool, enum caps_purpose purpose)
+static bool is_obstacle(const struct pool *pool, enum cap_kind kind)
 {
+	return cap_is_full(pool, kind) && !victim_of(pool, kind);
+}
+
+/*
+ * Returns a cap that is full and has no server to be closed; CAPS: none. A pool stays in the queue
+ * that it is in, if it can: the place may come there at last. Else it begins with the cap whose
+ * promise got it its last server, since the place below the other one came sooner then.
+ */
+static enum cap_kind obstacle_of(const struct pool *pool)
+{
+	const enum cap_kind first = pool->wait.cap ? pool->wait.kind : pool->wait.promised_last;
+
+	if (is_obstacle(pool, first))
+		return first;
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		if (cap_is_full(pool, kind) &&
-			(purpose == CAPS_FOR_MINIMUM || !victim_of(pool, kind)))
+		if (is_obstacle(pool, kind))
 			return kind;
 	}
 	return CAPS;
@@ -130,7 +150,8 @@ static void log_full(const struct pool *pool, enum cap_kind kind)
 static enum cap_kind turn_of_others(struct pool *pool, usec_t since)
 {
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		if ((pool->caps & (1u << kind)) && !cap_is_next(pool, kind, since))
+		if ((pool->caps & (1u << kind)) && pool->wait.promised != cap_of(pool, kind) &&
+			!cap_is_next(pool, kind, since))
 			return kind;
 	}
 	return CAPS;
@@ -150,28 +171,70 @@ static enum cap_kind make_places(const struct pool *pool)
 	return CAPS;
 }
 
+/* --- promises ----------------------------------------------------------------------------- */
+
+/*
+ * May a place below this cap be kept for the pool while it waits for the obstacle? Only the first
+ * server is worth it. Places of the process are not kept: the server that makes a place below
+ * another cap makes one there too.
+ */
+static bool may_be_promised(
+	struct pool *pool, enum cap_kind kind, enum cap_kind obstacle, usec_t since)
+{
+	return kind != CAP_PROCESS && kind != obstacle && pool->places == 0 &&
+		!pool->wait.promised && !cap_of(pool, kind)->promised_to &&
+		!cap_of(pool, obstacle)->promised_to && cap_is_next(pool, obstacle, since);
+}
+
+static usec_t promise_end(const struct pool *pool, usec_t since)
+{
+	const struct cap_wait *wait = &pool->wait;
+	const usec_t now = now_of(pool);
+	usec_t time = PROMISE_PER_WAIT * (now - (since > wait->joined ? since : wait->joined));
+
+	if (time < UNUSED_ENOUGH)
+		time = UNUSED_ENOUGH;
+	return now + (time < LONGEST_PROMISE ? time : LONGEST_PROMISE);
+}
+
+/*
+ * The pool has a place below the cap that it has waited for, but not below the obstacle: it waits
+ * there. Returns whether the place is kept for it.
+ */
+static bool wait_for_other(struct pool *pool, enum cap_kind obstacle, usec_t since)
+{
+	bool is_kept;
+
+	cap_leave(pool);
+	is_kept = may_be_promised(pool, pool->wait.kind, obstacle, since);
+	if (is_kept)
+		cap_promise(pool, pool->wait.kind, promise_end(pool, since));
+	cap_wait(pool, obstacle, since);
+	return is_kept;
+}
+
+/* --- launching: the decision -------------------------------------------------------------- */
+
 /* A pool that waits in a queue gets its next server there. */
 static bool allow_for_minimum(struct pool *pool, usec_t since)
 {
-	return !pool->wait.cap && obstacle_of(pool, CAPS_FOR_MINIMUM) == CAPS &&
-		turn_of_others(pool, since) == CAPS;
+	if (pool->wait.cap)
+		return false;
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		if (cap_is_full(pool, kind))
+			return false;
+	}
+	return turn_of_others(pool, since) == CAPS;
 }
 
-bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t since)
+static bool allow_for_clients(struct pool *pool, usec_t since)
 {
 	struct registry *registry = pool->registry;
 	const bool is_called = registry->cap_called == pool;
-	enum cap_kind obstacle;
+	enum cap_kind obstacle = obstacle_of(pool);
 
-	if (pool->caps == 0)
-		return true;
-	if (since < pool->turn_over_at)
-		since = pool->turn_over_at;
-	if (purpose == CAPS_FOR_MINIMUM)
-		return allow_for_minimum(pool, since);
 	registry->cap_called = NULL;
 	cap_leave(pool);
-	obstacle = obstacle_of(pool, purpose);
 	if (obstacle != CAPS)
 		log_full(pool, obstacle);
 	else if (!is_called)
@@ -180,8 +243,26 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 		obstacle = make_places(pool);
 	if (obstacle == CAPS)
 		return true;
-	cap_wait(pool, obstacle, since);
+	if (is_called && !cap_is_full(pool, pool->wait.kind))
+		wait_for_other(pool, obstacle, since);
+	else
+		cap_wait(pool, obstacle, since);
 	return false;
+}
+
+bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t since)
+{
+	bool is_allowed;
+
+	if (pool->caps == 0)
+		return true;
+	if (since < pool->turn_over_at)
+		since = pool->turn_over_at;
+	is_allowed = purpose == CAPS_FOR_MINIMUM ? allow_for_minimum(pool, since)
+						 : allow_for_clients(pool, since);
+	if (is_allowed)
+		cap_withdraw(pool);
+	return is_allowed;
 }
 
 /* --- the queue ---------------------------------------------------------------------------- */
@@ -212,24 +293,23 @@ static struct pool *first_in_need(struct cap *cap)
 	struct pool *pool;
 
 	while ((pool = cap_first_waiting(cap)) != NULL && !is_in_need(pool))
-		cap_leave(pool);
+		cap_give_up(pool);
 	return pool;
 }
 
-/* Returns the first pool that waits for the cap and could use a place of `from`, or NULL. */
-static struct pool *first_for_place_of(struct cap *cap, const struct pool *from)
+/* Returns whether a pool that waits for the cap gets, or is promised, a place of `from`. */
+static bool is_for_others(struct cap *cap, const struct pool *from)
 {
 	struct pool *pool;
 
-	while ((pool = first_in_need(cap)) != NULL && pool != from) {
+	while ((pool = first_in_need(cap)) != NULL && pool != from &&
+		is_entitled(pool, from, cap->kind)) {
 		const enum cap_kind obstacle = obstacle_without(pool, from);
 
-		if (obstacle == CAPS)
-			return pool;
-		cap_leave(pool);
-		cap_wait(pool, obstacle, pool->wait.since);
+		if (obstacle == CAPS || wait_for_other(pool, obstacle, pool->wait.since))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 bool caps_take_back(struct server_link *server)
@@ -237,12 +317,9 @@ bool caps_take_back(struct server_link *server)
 	struct pool *from = server->link.pool;
 
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		const struct pool *to = NULL;
-
 		/* A place that is free already goes to the first pool. */
-		if ((from->caps & (1u << kind)) && cap_is_full(from, kind))
-			to = first_for_place_of(cap_of(from, kind), from);
-		if (to && is_entitled(to, from, kind)) {
+		if ((from->caps & (1u << kind)) && cap_is_full(from, kind) &&
+			is_for_others(cap_of(from, kind), from)) {
 			/* It joins the queue again, behind all that wait now. */
 			cap_leave(from);
 			from->turn_over_at = now_of(from) + 1;
@@ -281,10 +358,15 @@ struct pool *caps_next_pool(struct registry *registry)
 {
 	struct cap *cap;
 
+	/* The last one that was called has not even asked for its server. */
+	if (registry->cap_called)
+		cap_withdraw(registry->cap_called);
 	registry->cap_called = NULL;
 	while ((cap = TAILQ_FIRST(&registry->caps_due)) != NULL) {
 		struct pool *pool = first_in_need(cap);
 
+		if (cap->promised_to && !is_in_need(cap->promised_to))
+			cap_give_up(cap->promised_to);
 		if (pool && (!cap_is_full(pool, cap->kind) || victim_of(pool, cap->kind))) {
 			cap_leave(pool);
 			registry->cap_called = pool;

@@ -64,6 +64,7 @@ static void leave_queue(struct lookup *lookup)
 	remove_from_table(lookup);
 	TAILQ_REMOVE(&pool->lookups, lookup, in_queue);
 	pool->lookups_waiting--;
+	pool_need_has_changed(pool);
 	lookup->queued = false;
 }
 

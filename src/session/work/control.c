@@ -44,8 +44,10 @@ void control_close_unused(struct registry *registry)
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (!pool->database->console && pool_is_paused(pool))
-			close_servers(pool, unused, REASON_PAUSE_MODE);
+		if (pool->database->console || !pool_is_paused(pool))
+			continue;
+		close_servers(pool, unused, REASON_PAUSE_MODE);
+		pool_need_has_changed(pool);
 	}
 }
 

@@ -402,30 +402,6 @@ static void test_a_replication_client_that_waits_longest_gets_a_place_of_its_poo
 
 /* --- several caps ------------------------------------------------------------------------- */
 
-static void test_a_pool_waits_for_each_of_its_caps_in_turn(void **state)
-{
-	struct pool *others = fake_pool("other", "alice");
-	struct endpoint *bob_server = fake_server(bobs), *other_server = fake_server(others);
-	struct endpoint *client;
-
-	(void)state;
-	fake_set("max_db_connections", "1");
-	fake_set("max_user_connections", "1");
-	client_with_query(bobs);
-	client_with_query(others);
-	client = client_with_query(alices);
-	assert_ptr_equal(alices->wait.cap, &alices->database->cap);
-	/* A place of the database alone is no help: bob keeps his server. */
-	answer(bob_server);
-	assert_ptr_equal(alices->wait.cap, &alices->user->cap);
-	assert_false(is_closed(bob_server));
-	answer(other_server);
-	assert_closed(other_server);
-	assert_closed(bob_server);
-	log_in_after(0);
-	assert_received(client, "TDCZ");
-}
-
 static void test_the_process_has_a_limit_too(void **state)
 {
 	struct pool *others = fake_pool("other", "carol");
@@ -523,7 +499,6 @@ int main(void)
 		TEST(a_server_without_clients_is_closed_at_once),
 		TEST(a_server_within_min_pool_size_is_never_closed_for_others),
 		TEST(a_pool_below_min_pool_size_gets_the_next_place),
-		TEST(a_pool_waits_for_each_of_its_caps_in_turn),
 		TEST(the_process_has_a_limit_too),
 		TEST(a_paused_pool_leaves_its_place_to_others),
 		TEST(a_release_costs_the_same_with_any_number_of_waiting_pools),

@@ -312,6 +312,9 @@ static void check_listed(const struct server_link *server)
 	}
 }
 
+/* The longest time for which a place is kept: that of session/pool/caps. */
+#define LONGEST_PROMISE (5 * USEC_PER_SEC)
+
 /* May this server be closed for any other pool? The time is that of model: session/pool/caps. */
 static bool is_unused_below(const struct server_link *server, enum cap_kind kind)
 {
@@ -373,6 +376,35 @@ static void check_turn(const struct pool *pool)
 	assert_non_null(pool->wait.cap);
 }
 
+/* A place is kept for a pool that still needs it, has no server, and waits for another cap. */
+static void check_promise(const struct pool *pool)
+{
+	const struct cap *cap = pool->wait.promised;
+	const bool is_in_need = pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 &&
+		!pool_is_paused(pool);
+
+	if (!cap)
+		return;
+	assert_ptr_equal(cap->promised_to, pool);
+	assert_ptr_equal(cap, cap_of(pool, cap->kind));
+	assert_true(pool->caps & (1u << cap->kind));
+	assert_non_null(pool->wait.cap);
+	assert_ptr_not_equal(pool->wait.cap, cap);
+	assert_int_equal(pool->places, 0);
+	assert_true(cap->promise.due > 0);
+	assert_true(cap->promise.due <= loop_now(&fake_loop) + LONGEST_PROMISE);
+	/* If no pool waits for the place, the promise may end later. */
+	assert_true(is_in_need || cap->is_due || RB_EMPTY(&cap->waiting));
+}
+
+static void check_promises_of(const struct cap *cap)
+{
+	if (cap->promised_to)
+		assert_ptr_equal(cap->promised_to->wait.promised, cap);
+	else
+		assert_int_equal(cap->promise.due, 0);
+}
+
 static void check_caps(const struct pool *pool)
 {
 	struct pool_walk walk = pool_walk_servers(pool);
@@ -383,6 +415,9 @@ static void check_caps(const struct pool *pool)
 	if (pool->wait.cap)
 		check_queue(pool);
 	check_turn(pool);
+	check_promise(pool);
+	for (enum cap_kind kind = 0; kind < CAPS; kind++)
+		check_promises_of(cap_of(pool, kind));
 }
 
 /* --- pools -------------------------------------------------------------------------------- */
