@@ -60,6 +60,8 @@ struct pool {
 	/* The last welcome message that was made, and for which parameters; NULL: none yet. */
 	struct parameters *welcome_asked, *welcome_given;
 	struct buffer welcome_made;
+	/* The last startup parameters that need no change and no check; NULL: none yet. */
+	struct parameters *welcome_kept;
 	struct checked_parameters checked; /* startup parameters that its servers accept */
 	usec_t last_launch; /* start of the last attempt to connect to a server; 0: never */
 	usec_t login_at, login_time; /* the last login of a server: its end, its duration */

@@ -170,7 +170,9 @@ void pool_forget_welcome(struct pool *pool)
 	parameters_unref(pool->welcome);
 	parameters_unref(pool->welcome_asked);
 	parameters_unref(pool->welcome_given);
+	parameters_unref(pool->welcome_kept);
 	pool->welcome = pool->welcome_asked = pool->welcome_given = NULL;
+	pool->welcome_kept = NULL;
 	buffer_free(&pool->welcome_head);
 	buffer_free(&pool->welcome_made);
 	checked_parameters_clear(&pool->checked);

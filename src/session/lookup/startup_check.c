@@ -227,22 +227,40 @@ static bool clean_name(struct client_link *client)
 		&client->link, parameters_with(table, client->link.parameters, index, clean));
 }
 
+/*
+ * Most clients of a pool ask for the same as the last one. Kept are parameters that remained as
+ * they were, so they depend on nothing but the welcome, with which they are forgotten.
+ */
+static void keep_if_same(struct pool *pool, struct parameters *before, struct parameters *after)
+{
+	if (before != after)
+		return;
+	parameters_unref(pool->welcome_kept);
+	pool->welcome_kept = parameters_ref(after);
+}
+
 bool startup_check_begin(struct client_link *client)
 {
-	struct parameters *asked = NULL, *none;
+	struct pool *pool = client->link.pool;
+	struct parameters *before = client->link.parameters, *asked = NULL, *none;
 	bool good = true;
 
-	if (is_exempt(client))
+	if (before == pool->welcome_kept || is_exempt(client))
 		return true;
+	parameters_ref(before);
 	if (follow_unreported(client) && adopt_welcome_spelling(client) && clean_name(client))
-		asked = values_to_check(client->link.parameters, client->link.pool->welcome);
+		asked = values_to_check(client->link.parameters, pool->welcome);
 	if (!asked) {
+		parameters_unref(before);
 		client_close_for(client, REASON_NO_MEMORY);
 		return false;
 	}
 	none = parameters_empty(parameters_table(asked));
 	if (asked != none)
 		good = check_values(client, asked);
+	else
+		keep_if_same(pool, before, client->link.parameters);
+	parameters_unref(before);
 	parameters_unref(none);
 	parameters_unref(asked);
 	return good;

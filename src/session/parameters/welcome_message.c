@@ -68,7 +68,8 @@ void welcome_message_drop(struct pool *pool)
 {
 	buffer_free(&pool->welcome_made);
 	parameters_unref(pool->welcome_asked);
-	pool->welcome_asked = NULL;
+	parameters_unref(pool->welcome_kept);
+	pool->welcome_asked = pool->welcome_kept = NULL;
 }
 
 bool welcome_message_make(struct pool *pool, struct parameters *asked)

@@ -23,7 +23,7 @@ static struct pool *pool;
 
 /* --- a pool of servers that report a few parameters -------------------------------------- */
 
-static struct endpoint *start_server(void)
+static struct endpoint *start_server_in(const char *zone)
 {
 	struct endpoint *server = fake_launched();
 	struct buffer out;
@@ -35,13 +35,18 @@ static struct endpoint *start_server(void)
 	writer_parameter_status(&out, "server_version", "18.0");
 	writer_parameter_status(&out, "search_path", "\"$user\", public");
 	writer_parameter_status(&out, "DateStyle", "ISO, MDY");
-	writer_parameter_status(&out, "TimeZone", "UTC");
+	writer_parameter_status(&out, "TimeZone", zone);
 	writer_parameter_status(&out, "client_encoding", "UTF8");
 	writer_parameter_status(&out, "application_name", "");
 	letters_write(&out, FROM_SERVER, "KZ");
 	send_buffer(server, &out);
 	read_letters(server);
 	return server;
+}
+
+static struct endpoint *start_server(void)
+{
+	return start_server_in("UTC");
 }
 
 static struct endpoint *first; /* the only server, idle */
@@ -250,6 +255,53 @@ static void test_checked_values_are_forgotten_with_the_welcome(void **state)
 	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
 	assert_int_equal(pool->checked.count, 0);
 	assert_null(pool->checked.entries);
+}
+
+/* The pool remembers a set that was good: clients that ask for the same are not looked at. */
+static void test_values_of_an_old_welcome_are_checked_with_the_new_one(void **state)
+{
+	struct endpoint *client, *second;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		client = connect_with("TimeZone", "UTC", "");
+		assert_received(client, "RSSSSSSKZ");
+		assert_ptr_equal(pool->welcome_kept, client_of(endpoint_link(client))->asked);
+	}
+	assert_received(first, "");
+	pool_mark_close_needed(pool, SERVER_CLOSED_RECONNECT);
+	assert_null(pool->welcome_kept);
+	client = connect_with("TimeZone", "UTC", "");
+	second = start_server_in("CET");
+	assert_received(client, "");
+	answer(second, "UTC");
+	assert_received(client, "RSSSSSSKZ");
+	assert_string_equal(welcome_value(client, "TimeZone"), "UTC");
+}
+
+static void test_values_of_strict_mode_are_checked_when_they_are_followed(void **state)
+{
+	struct endpoint *client;
+
+	(void)state;
+	fake_set("startup_parameters", "strict");
+	client = connect_with("TimeZone", "Nowhere", "");
+	assert_received(client, "RSSSSSSKZ");
+	fake_set("startup_parameters", "follow");
+	client = connect_with("TimeZone", "Nowhere", "");
+	assert_received(client, "");
+	refuse(first, "22023", "unknown zone");
+	assert_received(client, "E");
+}
+
+/* The check changes these values, so what the client asked for is not what it keeps. */
+static void test_values_in_another_spelling_are_not_remembered_as_good(void **state)
+{
+	const struct parameters *before = pool->welcome_kept;
+
+	(void)state;
+	assert_received(connect_with("TimeZone", "utc", ""), "RSSSSSSKZ");
+	assert_ptr_equal(pool->welcome_kept, before);
 }
 
 static void test_number_of_remembered_values_is_limited(void **state)
@@ -693,6 +745,9 @@ int main(void)
 		WITH_POOL(test_parameters_of_a_replication_client_are_not_checked),
 		WITH_POOL(test_clients_with_the_same_values_share_a_query),
 		WITH_POOL(test_checked_values_are_forgotten_with_the_welcome),
+		WITH_POOL(test_values_of_an_old_welcome_are_checked_with_the_new_one),
+		WITH_POOL(test_values_of_strict_mode_are_checked_when_they_are_followed),
+		WITH_POOL(test_values_in_another_spelling_are_not_remembered_as_good),
 		WITH_POOL(test_number_of_remembered_values_is_limited),
 		WITH_POOL(test_strict_mode_checks_nothing),
 		WITH_POOL(test_refused_value_is_reported_in_the_words_of_the_server),
