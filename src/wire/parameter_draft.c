@@ -8,7 +8,9 @@
 
 void parameter_draft_begin(struct parameter_draft *draft, struct parameter_table *table)
 {
-	*draft = (struct parameter_draft){.table = table};
+	draft->table = table;
+	memset(draft->values.tracked, 0, sizeof(draft->values.tracked));
+	draft->values.count = 0;
 }
 
 static void drop(const char *text)
@@ -73,13 +75,15 @@ void parameter_draft_drop(struct parameter_draft *draft)
 	struct parameter_values *values = &draft->values;
 	unsigned i;
 
-	for (i = 0; i < PARAMETERS_MAX; i++)
+	for (i = 0; i < parameter_count(draft->table); i++) {
 		drop(values->tracked[i]);
+		values->tracked[i] = NULL;
+	}
 	for (i = 0; i < values->count; i++) {
 		drop(values->followed[i].name);
 		drop(values->followed[i].value);
 	}
-	*values = (struct parameter_values){0};
+	values->count = 0;
 }
 
 struct parameters *parameter_draft_end(struct parameter_draft *draft)

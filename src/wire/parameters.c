@@ -350,11 +350,15 @@ bool parameters_has_followed(const struct parameters *set)
 
 const char *parameters_get(const struct parameters *set, unsigned index)
 {
-	struct parameter_values values;
+	const char *at = (const char *)set->content;
+	unsigned i;
 
 	CHECK(index < set->table->count);
-	parameter_values_read(set, &values);
-	return values.tracked[index];
+	for (i = 0; i < index; i++) {
+		if (*at++ != 0)
+			read_text(&at);
+	}
+	return *at != 0 ? at + 1 : NULL;
 }
 
 const char *parameters_get_followed(const struct parameters *set, const char *name)

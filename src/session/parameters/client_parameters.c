@@ -141,9 +141,11 @@ static bool draft_setting(struct client_link *client, struct parameter_draft *dr
 /* Returns whether a walk over parameters has ended without an error; if not, sets `why`. */
 static bool has_ended(enum startup_step step, struct failure *why)
 {
+	if (step == STARTUP_END)
+		return true;
 	*why = failure_of(
 		step == STARTUP_BROKEN ? REASON_UNSUPPORTED_OPTIONS : REASON_NO_MEMORY);
-	return step == STARTUP_END;
+	return false;
 }
 
 static bool draft_walk(struct client_link *client, struct parameter_draft *draft,
@@ -208,30 +210,36 @@ static bool draft_as_server(struct client_link *client, struct parameter_draft *
 	return draft_parameters(client, draft, &beside, message, total, why);
 }
 
+/* Draft all parameters of the client. Returns false, with the failure in `why`, if it cannot. */
+static bool draft_all(struct client_link *client, struct parameter_draft *draft,
+	const struct startup_login *wanted, const uint8_t *message, size_t total,
+	struct failure *why)
+{
+	const struct settings *settings = link_registry(&client->link)->process->settings;
+	const bool good = settings->startup_parameters == STARTUP_FOLLOW
+		? draft_as_server(client, draft, wanted, message, total, why)
+		: draft_parameters(client, draft, wanted, message, total, why);
+
+	if (!good || !settings->application_name_add_host || add_host(client, draft))
+		return good;
+	*why = failure_of(REASON_NO_MEMORY);
+	return false;
+}
+
 bool client_parameters_take(struct client_link *client, const struct startup_login *wanted,
 	const uint8_t *message, size_t total)
 {
-	struct registry *registry = link_registry(&client->link);
-	const bool follows = registry->process->settings->startup_parameters == STARTUP_FOLLOW;
 	struct parameter_draft draft;
-	struct parameters *set = NULL;
 	struct failure why;
-	bool good;
 
-	parameter_draft_begin(&draft, registry->parameters);
-	good = follows ? draft_as_server(client, &draft, wanted, message, total, &why)
-		       : draft_parameters(client, &draft, wanted, message, total, &why);
-	if (good) {
-		why = failure_of(REASON_NO_MEMORY);
-		good = !registry->process->settings->application_name_add_host ||
-			add_host(client, &draft);
-	}
-	if (good)
-		set = parameter_draft_end(&draft);
-	if (!set) {
+	parameter_draft_begin(&draft, link_registry(&client->link)->parameters);
+	if (!draft_all(client, &draft, wanted, message, total, &why)) {
 		parameter_draft_drop(&draft);
 		client_close(client, &why);
 		return false;
 	}
-	return link_take_parameters(&client->link, set);
+	if (link_take_parameters(&client->link, parameter_draft_end(&draft)))
+		return true;
+	client_close_for(client, REASON_NO_MEMORY);
+	return false;
 }
