@@ -188,8 +188,7 @@ static void forget_outdated(struct client_link *client, struct user_keys *keys)
 {
 	const struct settings *settings = link_registry(&client->link)->process->settings;
 
-	if (keys->verifier.salt_length == 0 ||
-		secret_kind(exchange_secret(client)) != SECRET_PLAIN ||
+	if (keys->verifier.salt_length == 0 || keys->is_scram ||
 		keys->verifier.iterations == (uint32_t)settings->scram_iterations)
 		return;
 	keys->verifier_known = false;
