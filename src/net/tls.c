@@ -321,10 +321,11 @@ static ssize_t take_spare(struct stream *stream, void *data, size_t size)
 
 	memcpy(data, spare->data, length);
 	buffer_consume(spare, length);
-	if (spare->length > 0)
-		stream_announce_unread(stream);
-	else
+	if (spare->length == 0)
 		buffer_wipe(spare);
+	/* No event of the kernel reports the rest, or a close_notify behind it. */
+	if (spare->length > 0 || stream->tls->ended)
+		stream_announce_unread(stream);
 	return (ssize_t)length;
 }
 

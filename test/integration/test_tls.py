@@ -13,6 +13,7 @@ import pytest
 
 from support import wire
 from support.clients.raw import Closed, ServerError, cancel
+from support.clients.unread import unread_by_peer
 from support.process import HOST, own, run, wait_until
 from support.servers.certificates import Authority
 from support.servers.cluster import Cluster, program
@@ -658,18 +659,6 @@ def encrypted(pooler, user="app"):
     return client.value("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == "t"
 
 
-def unread_from(client):
-    """How many bytes the daemon's kernel has from this client that the daemon has not received.
-    proc(5), /proc/net/tcp."""
-    ports = [f"{address[1]:04X}" for address in (client.socket.getpeername(), client.socket.getsockname())]
-    with open("/proc/net/tcp") as file:
-        for line in file:
-            fields = line.split()
-            if [field.rpartition(":")[2] for field in fields[1:3]] == ports:
-                return int(fields[4].rpartition(":")[2], 16)
-    raise AssertionError("the connection is gone")
-
-
 @pytest.mark.parametrize("length", [60_000, 70_000, 90_000, 130_000, 200_000])
 def test_a_long_statement_arrives_in_parts(tls_pooler, authority, tls_cluster, length):
     pooler = tls_pooler(
@@ -681,7 +670,7 @@ def test_a_long_statement_arrives_in_parts(tls_pooler, authority, tls_cluster, l
         client = tls_client(pooler, authority).login("app", "main")
         message = wire.parse(sql, "long") + wire.bind((), "long") + wire.execute() + wire.sync()
         client.send(message[:cut])
-        wait_until(lambda: unread_from(client) == 0, 5, "the first part to be received")
+        wait_until(lambda: unread_by_peer(client.socket) == 0, 5, "the first part to be received")
         client.send(message[cut:])
         assert client.result().rows == [(str(length),)]
 
@@ -691,7 +680,7 @@ def test_suspend_with_a_part_of_a_message(tls_pooler, authority):
     client = tls_client(pooler, authority).login("app", "main")
     message = wire.query("SELECT 1")
     client.send(message[:7])
-    wait_until(lambda: unread_from(client) == 0, 5, "the part to be received")
+    wait_until(lambda: unread_by_peer(client.socket) == 0, 5, "the part to be received")
     console = pooler.console()
     console.send(wire.query("SUSPEND"))
     client.send(message[7:] + wire.query("SELECT 2"))

@@ -357,6 +357,22 @@ static void test_close_notify_alone_is_reported_even_after_a_pause(void **state)
 	close(fd);
 }
 
+/* The last bytes are received in parts, after the close_notify behind them. */
+static void test_close_notify_is_reported_after_the_last_part(void **state)
+{
+	const int fd = dup(near.fd);
+
+	(void)state;
+	meet();
+	far_seen.room = 2;
+	assert_int_equal(stream_send_bytes(&near, "bye", 3), STREAM_SENT_ALL);
+	stream_close(&near);
+	turn(5);
+	assert_far_has("bye");
+	assert_int_equal(far_seen.last, STREAM_END);
+	close(fd);
+}
+
 static void test_end_without_close_notify_ends_the_stream_too(void **state)
 {
 	(void)state;
@@ -823,6 +839,7 @@ int main(void)
 		TEST(test_records_longer_than_the_room_are_received_in_parts),
 		TEST(test_close_notify_ends_the_stream_after_the_last_bytes),
 		TEST(test_close_notify_alone_is_reported_even_after_a_pause),
+		TEST(test_close_notify_is_reported_after_the_last_part),
 		TEST(test_end_without_close_notify_ends_the_stream_too),
 		TEST(test_stream_may_be_closed_when_it_is_secured),
 		TEST(test_stream_may_send_as_soon_as_it_is_secured),
