@@ -59,15 +59,27 @@ const struct stream_kind stream_raw = {
 	.close = stream_raw_close,
 };
 
+/* Fewer bytes have emptied a socket, however small its buffer is. */
+enum { LITTLE = 256 };
+
 /*
- * More than the socket of the other side has room for would be sent in two steps, and reading
- * would pause in between.
+ * With small buffers of the kernel: receive no more than the socket of the other side has room
+ * for, or it would be sent in two steps, and reading would pause in between. The peer sends again
+ * while the buffer is emptied, and only now: if a part stayed in it, it would wait for a timer.
  */
 static ssize_t receive_some(struct stream *stream, void *data, size_t size)
 {
 	const size_t limit = stream->loop->receive_limit;
+	const size_t most = limit > 0 && limit < size ? limit : size;
+	size_t total = 0;
+	ssize_t got;
 
-	return stream_raw_receive(stream, data, limit > 0 && limit < size ? limit : size);
+	do {
+		got = stream_raw_receive(stream, (uint8_t *)data + total, most - total);
+		if (got > 0)
+			total += (size_t)got;
+	} while (got >= LITTLE && total < most);
+	return total > 0 ? (ssize_t)total : got;
 }
 
 /* A kind of its own, so that streams without the limit need not look for it. */

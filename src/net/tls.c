@@ -12,7 +12,7 @@
 
 enum {
 	RECORD_MAX = 17 * 1024, /* the longest encrypted record. RFC 8446 section 5.2 */
-	PART_LEAST = 1024, /* fewer bytes without a whole record are no sign of a long one */
+	PART_LEAST = 256, /* fewer bytes without a whole record are no sign of a long one */
 	/* There is room for the bytes of one receive and of an incomplete record. */
 	ROOM_LEAST = 2 * RECORD_MAX,
 	PARTS_MOST = RECORD_MAX / PART_LEAST,
