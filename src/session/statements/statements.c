@@ -420,7 +420,8 @@ enum verdict statements_judge_execute(struct relay_run *run)
 		return RELAY_PASS;
 	if (!prepare_has_room(run))
 		return prepare_hold_back(run);
-	if (run->whole && run->at[FRAME_HEADER_SIZE] == '\0')
+	if (run->whole && run->frame.total > FRAME_HEADER_SIZE &&
+		run->at[FRAME_HEADER_SIZE] == '\0')
 		return execute_deallocate(run);
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
