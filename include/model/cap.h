@@ -147,6 +147,8 @@ void cap_withdraw(struct pool *pool);
 /* How two pools compare if one of them passed a place to the other. */
 enum cap_claim {
 	CAP_CLAIM_NONE, /* the other would have more than the one has now */
+	/* So it would, but it has none: they take turns, of which the heavier pool has longer ones. */
+	CAP_CLAIM_LIGHT,
 	CAP_CLAIM_EQUAL, /* as much: they may take turns */
 	CAP_CLAIM_BETTER, /* less */
 };

@@ -33,8 +33,10 @@ enum cap_claim cap_claim_of(const struct pool *to, const struct pool *from, enum
 	const uint64_t has = beyond(from, kind, from->places) * (uint64_t)to->weight;
 	const uint64_t wants = beyond(to, kind, to->places + 1) * (uint64_t)from->weight;
 
-	if (has == 0 || wants > has)
+	if (has == 0)
 		return CAP_CLAIM_NONE;
+	if (wants > has)
+		return to->places == 0 ? CAP_CLAIM_LIGHT : CAP_CLAIM_NONE;
 	return wants < has ? CAP_CLAIM_BETTER : CAP_CLAIM_EQUAL;
 }
 
@@ -286,9 +288,10 @@ void cap_server_is_used(struct server_link *server)
 
 /* --- the queue ---------------------------------------------------------------------------- */
 
+/* A pool without a server comes before all that have one, however heavy these are. */
 static void set_key(struct pool *pool, enum cap_kind kind, usec_t since)
 {
-	pool->wait.load = beyond(pool, kind, pool->places + 1);
+	pool->wait.load = pool->places == 0 ? 0 : beyond(pool, kind, pool->places + 1);
 	pool->wait.since = since;
 }
 

@@ -40,20 +40,28 @@ static bool is_unused(const struct server_link *server)
  * Pools with equal claims take turns. If they did so with each query, they would do little but
  * log in.
  */
-static bool has_had_its_turn(const struct pool *pool)
+static bool has_had_turns(const struct pool *pool, unsigned turns)
 {
 	const usec_t use = USES_PER_LOGIN * pool->login_time;
 
 	return !pool_has_clients(pool) ||
-		now_of(pool) - pool->login_at >= (use < LONGEST_USE ? use : LONGEST_USE);
+		now_of(pool) - pool->login_at >=
+		turns * (use < LONGEST_USE ? use : LONGEST_USE);
 }
 
 static bool is_entitled(const struct pool *to, const struct pool *from, enum cap_kind kind)
 {
-	const enum cap_claim claim = cap_claim_of(to, from, kind);
-
-	return claim == CAP_CLAIM_BETTER ||
-		(claim == CAP_CLAIM_EQUAL && has_had_its_turn(from));
+	switch (cap_claim_of(to, from, kind)) {
+	case CAP_CLAIM_NONE:
+		break;
+	case CAP_CLAIM_LIGHT:
+		return has_had_turns(from, (from->weight + to->weight - 1) / to->weight);
+	case CAP_CLAIM_EQUAL:
+		return has_had_turns(from, 1);
+	case CAP_CLAIM_BETTER:
+		return true;
+	}
+	return false;
 }
 
 /* Clients of its pool wait, and will get this server after it was checked. */

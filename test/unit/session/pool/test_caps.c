@@ -154,6 +154,35 @@ static void test_a_heavier_pool_gets_a_larger_share(void **state)
 	assert_false(is_closed(servers[3]));
 }
 
+static void test_a_light_pool_takes_turns_with_a_heavy_one_for_the_only_place(void **state)
+{
+	struct pool *heavy = fake_pool("heavy", "carol"), *light = fake_pool("other", "carol");
+	struct endpoint *server, *client, *waiting, *last;
+
+	(void)state;
+	fake_set("max_user_connections", "1");
+	client = client_with_query(heavy);
+	server = log_in_after(USEC_PER_SEC / 50);
+	assert_received(client, "TDCZ");
+	send_letters(client, "Q");
+	client_with_query(heavy);
+	last = client_with_query(heavy);
+	waiting = client_with_query(light);
+	/* Three turns of three logins each. */
+	fake_advance(9 * USEC_PER_SEC / 50 - 10000);
+	answer(server);
+	assert_false(is_closed(server));
+	fake_advance(20000);
+	answer(server);
+	assert_closed(server);
+	log_in_after(USEC_PER_SEC / 50);
+	assert_received(waiting, "TDCZ");
+	/* The heavy pool has the better claim then. */
+	client_with_query(light);
+	log_in_after(USEC_PER_SEC / 50);
+	assert_received(last, "TDCZ");
+}
+
 /* The server of a query that was just answered is free, but the turn does not
  * end yet. */
 static void answer_in_this_turn(struct endpoint *server)
@@ -494,6 +523,7 @@ int main(void)
 		TEST(a_place_goes_to_another_pool_though_clients_of_its_own_wait),
 		TEST(a_pool_with_more_servers_waits_until_others_are_served),
 		TEST(a_heavier_pool_gets_a_larger_share),
+		TEST(a_light_pool_takes_turns_with_a_heavy_one_for_the_only_place),
 		TEST(a_server_is_left_alone_between_two_queries_of_its_client),
 		TEST(a_new_server_is_used_some_time_before_it_is_closed),
 		TEST(a_server_without_clients_is_closed_at_once),
