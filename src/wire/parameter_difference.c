@@ -99,23 +99,61 @@ static bool set_written(struct batch *batch, const char *name, const char *value
 	return !batch->sql->failed;
 }
 
-/* SET has no form for an empty list: '' is a list of one name. */
-static bool set(struct batch *batch, const char *name, const char *value)
+static void begin_set(struct batch *batch, const char *name)
 {
-	bool good = true;
-
-	if (value[0] == '\0' && parameter_is_name_list(name))
-		return set_written(batch, name, value);
 	append_text(batch->sql, "SET ");
 	sql_append_setting_name(batch->sql, name);
 	append_text(batch->sql, "=");
-	if (parameter_is_name_list(name))
-		good = sql_append_name_list(batch->sql, value);
-	else
-		sql_append_literal(batch->sql, value);
-	append_text(batch->sql, ";");
 	batch->count++;
-	return good && !batch->sql->failed;
+}
+
+/* SQL cuts a name that is too long. */
+static bool has_long_name(const char *list)
+{
+	while (*list != '\0') {
+		const size_t length = strcspn(list, ",");
+
+		if (length >= PARAMETER_NAME_SIZE)
+			return true;
+		list += length + (list[length] == ',');
+	}
+	return false;
+}
+
+/* The value is text that SQL reads as this list, or the list of one empty name. */
+static bool is_read_unchanged(const char *value, const struct buffer *list)
+{
+	return strcmp(value, "\"\"") == 0 ||
+		(!has_long_name(value) && list->length == strlen(value) &&
+			memcmp(list->data, value, list->length) == 0);
+}
+
+/* A list as a server reports it is SET; SET would change what a client has written otherwise. */
+static bool set_list(struct batch *batch, const char *name, const char *value)
+{
+	struct buffer list = {0};
+	bool good = sql_append_name_list(&list, value) && !list.failed;
+
+	if (good && is_read_unchanged(value, &list)) {
+		begin_set(batch, name);
+		buffer_append(batch->sql, list.data, list.length);
+		append_text(batch->sql, ";");
+		good = !batch->sql->failed;
+	} else if (good) {
+		good = set_written(batch, name, value);
+	}
+	buffer_free(&list);
+	return good;
+}
+
+static bool set(struct batch *batch, const char *name, const char *value)
+{
+	if (parameter_is_name_list(name))
+		return set_list(batch, name, value);
+	begin_set(batch, name);
+	sql_append_literal(batch->sql, value);
+	append_text(batch->sql, ";");
+	return !batch->sql->failed;
 }
 
 static bool set_value(struct batch *batch, const char *name, const char *value)

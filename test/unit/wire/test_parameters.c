@@ -316,6 +316,9 @@ static void test_changes_are_in_the_order_of_the_table(void **state)
 		3, "SET DateStyle='German';SET application_name='';SET search_path=s;");
 }
 
+/* SQL cuts names to 63 bytes. */
+#define LONG_NAME "a234567890123456789012345678901234567890123456789012345678901234"
+
 static void test_values_are_quoted(void **state)
 {
 	struct parameter_table *table = table_of(state);
@@ -331,6 +334,12 @@ static void test_values_are_quoted(void **state)
 		set_of(table, "search_path", "\"$user\", public", NULL), 1,
 		"SET search_path='';");
 	assert_difference(set_of(table, "search_path", "\"$user\",PUBLIC", NULL),
+		set_of(table, "search_path", "x", NULL), 1,
+		"SELECT pg_catalog.set_config('search_path','\"$user\",PUBLIC',false);");
+	assert_difference(set_of(table, "search_path", LONG_NAME, NULL),
+		set_of(table, "search_path", "x", NULL), 1,
+		"SELECT pg_catalog.set_config('search_path','" LONG_NAME "',false);");
+	assert_difference(set_of(table, "search_path", "\"$user\", public", NULL),
 		set_of(table, "search_path", "x", NULL), 1,
 		"SET search_path=\"$user\", public;");
 }
