@@ -151,10 +151,26 @@ void client_set_step(struct client_link *client, enum client_step step)
 	set_rules(client);
 }
 
+/* A function of its own: the transitions of each transaction need not save registers for it. */
+static __attribute__((noinline)) void enter_other(
+	struct client_link *client, enum client_state from, enum client_state state)
+{
+	struct link_list *old, *new;
+
+	set_rules(client);
+	count(client, from, state);
+	old = place_of(client, from);
+	new = place_of(client, state);
+	if (old == new)
+		return;
+	TAILQ_REMOVE(old, &client->link, place);
+	if (new)
+		TAILQ_INSERT_TAIL(new, &client->link, place);
+}
+
 void client_enter(struct client_link *client, enum client_state state)
 {
 	const enum client_state from = client_state(client);
-	struct link_list *old, *new;
 
 	CHECK(client_may(from, state));
 	client->link.state = (uint8_t)state;
@@ -170,15 +186,7 @@ void client_enter(struct client_link *client, enum client_state state)
 		count_step(client, from, state);
 		return;
 	}
-	set_rules(client);
-	count(client, from, state);
-	old = place_of(client, from);
-	new = place_of(client, state);
-	if (old == new)
-		return;
-	TAILQ_REMOVE(old, &client->link, place);
-	if (new)
-		TAILQ_INSERT_TAIL(new, &client->link, place);
+	enter_other(client, from, state);
 }
 
 void client_place(struct client_link *client, enum client_state state)

@@ -97,13 +97,31 @@ static bool is_free_list(enum server_list list)
 	return list == SERVERS_IDLE || list == SERVERS_USED;
 }
 
-static __attribute__((noinline)) void track_in_caps(
-	struct server_link *server, enum server_list list)
+static inline void change_list(
+	struct server_link *server, enum server_list old, enum server_list new, bool last)
 {
-	if (is_free_list(list))
+	struct pool *pool = server->link.pool;
+
+	TAILQ_REMOVE(&pool->servers[old], &server->link, place);
+	pool->server_count[old]--;
+	if (new == SERVERS_NOWHERE)
+		return;
+	pool->server_count[new]++;
+	if (last)
+		TAILQ_INSERT_TAIL(&pool->servers[new], &server->link, place);
+	else
+		TAILQ_INSERT_HEAD(&pool->servers[new], &server->link, place);
+}
+
+/* A function of its own, so that pools without caps need not save registers for its calls. */
+static __attribute__((noinline)) void change_list_in_caps(
+	struct server_link *server, enum server_list old, enum server_list new, bool last)
+{
+	if (is_free_list(new))
 		cap_server_is_free(server);
 	else
 		cap_server_is_used(server);
+	change_list(server, old, new, last);
 }
 
 static void enter(struct server_link *server, enum server_state state, bool last)
@@ -121,16 +139,9 @@ static void enter(struct server_link *server, enum server_state state, bool last
 	if (old == new)
 		return;
 	if (pool->caps != 0)
-		track_in_caps(server, new);
-	TAILQ_REMOVE(&pool->servers[old], &server->link, place);
-	pool->server_count[old]--;
-	if (new == SERVERS_NOWHERE)
-		return;
-	pool->server_count[new]++;
-	if (last)
-		TAILQ_INSERT_TAIL(&pool->servers[new], &server->link, place);
+		change_list_in_caps(server, old, new, last);
 	else
-		TAILQ_INSERT_HEAD(&pool->servers[new], &server->link, place);
+		change_list(server, old, new, last);
 }
 
 void server_enter(struct server_link *server, enum server_state state)

@@ -122,6 +122,22 @@ bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)
 	return true;
 }
 
+/* No server is idle. A function of its own, since most clients need not wait. */
+static __attribute__((noinline)) enum pairing_result wait_or_refuse(struct client_link *client)
+{
+	struct pool *pool = client->link.pool;
+
+	if (!pool_is_paused(pool) && pairing_refuse_hopeless(client, pool))
+		return PAIRING_CLOSED;
+	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
+		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
+		return PAIRING_CLOSED;
+	}
+	if (!client->replica && is_queue_full(pool))
+		return PAIRING_FULL;
+	return wait_for_server(client);
+}
+
 enum pairing_result pairing_take(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
@@ -131,19 +147,9 @@ enum pairing_result pairing_take(struct client_link *client)
 		move_clients_one(client);
 		pool = client->link.pool;
 	}
-	if (!pool_is_paused(pool)) {
-		/* The queue goes first, and replication needs a server of its own. */
-		if (!client->replica && pool_wanted_servers(pool) == 0 &&
-			(server = pairing_next_idle(pool)) != NULL)
-			return pairing_give(client, server);
-		if (pairing_refuse_hopeless(client, pool))
-			return PAIRING_CLOSED;
-	}
-	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
-		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
-		return PAIRING_CLOSED;
-	}
-	if (!client->replica && is_queue_full(pool))
-		return PAIRING_FULL;
-	return wait_for_server(client);
+	/* The queue goes first, and replication needs a server of its own. */
+	if (!client->replica && !pool_is_paused(pool) && pool_wanted_servers(pool) == 0 &&
+		(server = pairing_next_idle(pool)) != NULL)
+		return pairing_give(client, server);
+	return wait_or_refuse(client);
 }

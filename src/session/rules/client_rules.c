@@ -148,23 +148,27 @@ static enum verdict judge_unknown_from_client(struct relay_run *run)
 	return relay_fail(run, failure_of(REASON_UNKNOWN_PKT));
 }
 
+/* A function of its own, since most clients get a server at once. */
+static __attribute__((noinline)) enum verdict go_without(
+	struct relay_run *run, enum pairing_result result)
+{
+	if (result == PAIRING_WAITING)
+		return RELAY_HOLD;
+	return result == PAIRING_FULL ? unsent_query_refuse(run, REASON_MAX_POOL_WAITERS)
+				      : RELAY_STOP;
+}
+
 /* Get a server for an idle client. */
 static enum verdict take_server(struct relay_run *run)
 {
-	switch (pairing_take(run->client)) {
-	case PAIRING_READY:
-		run->to = run->from->peer;
-		run->server = server_of(run->to);
-		run->in_flight = run->server->requests.count;
-		return RELAY_AGAIN;
-	case PAIRING_WAITING:
-		return RELAY_HOLD;
-	case PAIRING_FULL:
-		return unsent_query_refuse(run, REASON_MAX_POOL_WAITERS);
-	case PAIRING_CLOSED:
-		break;
-	}
-	return RELAY_STOP;
+	const enum pairing_result result = pairing_take(run->client);
+
+	if (result != PAIRING_READY)
+		return go_without(run, result);
+	run->to = run->from->peer;
+	run->server = server_of(run->to);
+	run->in_flight = run->server->requests.count;
+	return RELAY_AGAIN;
 }
 
 /* The first message of an idle client that needs a server. */
