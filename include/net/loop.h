@@ -76,7 +76,7 @@ struct loop {
 	int hang_ups; /* a second epoll descriptor: see loop_watch_hang_up() */
 	struct event *hang_up;
 	uint8_t *receive; /* LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE bytes */
-	/* The most bytes that a plain stream receives at once; 0: as many as its caller wants. */
+	/* The most bytes that a stream receives at once; 0: as many as its caller wants. */
 	size_t receive_limit;
 	struct wheel wheel;
 	struct random random;

@@ -66,6 +66,7 @@ enum { LITTLE = 256 };
  * With small buffers of the kernel: receive no more than the socket of the other side has room
  * for, or it would be sent in two steps, and reading would pause in between. The peer sends again
  * while the buffer is emptied, and only now: if a part stayed in it, it would wait for a timer.
+ * Half of the limit is worth a send: more receives than that would keep the other side waiting.
  */
 static ssize_t receive_some(struct stream *stream, void *data, size_t size)
 {
@@ -78,7 +79,7 @@ static ssize_t receive_some(struct stream *stream, void *data, size_t size)
 		got = stream_raw_receive(stream, (uint8_t *)data + total, most - total);
 		if (got > 0)
 			total += (size_t)got;
-	} while (got >= LITTLE && total < most);
+	} while (got >= LITTLE && total < most / 2);
 	return total > 0 ? (ssize_t)total : got;
 }
 

@@ -348,9 +348,17 @@ static ssize_t receive_little(struct stream *stream, void *data, size_t size)
 	return take_spare(stream, data, size);
 }
 
+/*
+ * With small buffers of the kernel a long record is handed out in parts: each is sent at once, and
+ * the receiver decrypts it while the next one is sealed.
+ */
 static ssize_t receive(struct stream *stream, void *data, size_t size)
 {
+	const size_t limit = stream->loop->receive_limit;
+
 	stream->unread = false;
+	if (limit > 0 && limit < size)
+		size = limit;
 	if (stream->tls->spare.length > 0)
 		return take_spare(stream, data, size);
 	if (size <= ROOM_LEAST)

@@ -326,6 +326,23 @@ static void test_records_longer_than_the_room_are_received_in_parts(void **state
 	assert_int_equal(far_seen.last, STREAM_END);
 }
 
+/* Each part is sent on while the next one is sealed. */
+static void test_limit_of_a_receive_counts_for_records_too(void **state)
+{
+	char large[10000];
+
+	(void)state;
+	meet();
+	memset(large, 'x', sizeof(large));
+	loop.receive_limit = 4096;
+	assert_int_equal(stream_send_bytes(&near, large, sizeof(large)), STREAM_SENT_ALL);
+	far_seen.reads = 0;
+	turn(10);
+	assert_int_equal(far_seen.reads, 3);
+	assert_int_equal(far_seen.length, sizeof(large));
+	assert_memory_equal(far_seen.bytes, large, sizeof(large));
+}
+
 static void test_close_notify_ends_the_stream_after_the_last_bytes(void **state)
 {
 	(void)state;
@@ -837,6 +854,7 @@ int main(void)
 		TEST(test_blocked_bytes_are_sent_later_in_order),
 		TEST(test_records_may_come_byte_by_byte),
 		TEST(test_records_longer_than_the_room_are_received_in_parts),
+		TEST(test_limit_of_a_receive_counts_for_records_too),
 		TEST(test_close_notify_ends_the_stream_after_the_last_bytes),
 		TEST(test_close_notify_alone_is_reported_even_after_a_pause),
 		TEST(test_close_notify_is_reported_after_the_last_part),
