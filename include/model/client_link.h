@@ -58,6 +58,7 @@ enum client_step {
 	CLIENT_STEP_SKIPPING, /* likewise: its messages are ignored until a Sync */
 	CLIENT_STEP_SYNC_DUE, /* before its next message parameters are set on its server */
 	CLIENT_STEP_FORGETTING, /* its server is to deallocate all statements first */
+	CLIENT_STEP_ASKED, /* its last server is asked for its settings, and then it goes on */
 	CLIENT_STEPS,
 };
 
@@ -88,6 +89,8 @@ struct client_link {
 	};
 	struct client_statements *statements; /* owned; NULL: no named ones so far */
 	struct statement *unnamed; /* its unnamed statement, a reference; NULL: none */
+	/* Owned: names of settings with a dot that it may have SET, each with a NUL; then a NUL. */
+	char *custom_names;
 	/* Parameters of its StartupMessage: values after RESET; a reference; NULL: unknown. */
 	struct parameters *asked;
 	usec_t query_start; /* 0: no query is being timed */
@@ -96,6 +99,7 @@ struct client_link {
 		usec_t wait_start; /* WAITING, WELCOMING, LAUNCHING */
 		usec_t served; /* PAIRED: end of its wait for the server; 0: it did not wait */
 		enum reason ending; /* CLIENT_STEP_ENDING: why its query ends */
+		struct server_link *asking; /* CLIENT_STEP_ASKED: that server */
 	};
 	struct replica *replica; /* owned; NULL: it did not ask for replication */
 	uint8_t key[CANCEL_KEY_MAX]; /* its cancel key; CANCEL_*: of its CancelRequest */

@@ -7,13 +7,14 @@
  *   AUTHENTICATING > CONNECTING                       no answer: try the next host of a list
  *   IDLE > LOOKING_UP > IDLE | RESETTING | STALE      runs a query of ours for logins
  *   PAIRED > HELD | RESETTING > IDLE | STALE          reserved for a cancel request; reset
+ *   PAIRED > ASKING > IDLE | STALE | HELD             asked for what its client has SET
  *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client was closed during a query
  *   IDLE > STALE > CHECKING > IDLE                    server_check_query before the next use
  *   CONNECTING > CANCELING                            sends a CancelRequest
  *   all > CLOSED
  *
  * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, LOOKING_UP), used
- * (STALE), tested (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel
+ * (STALE), tested (RESETTING, CHECKING, ASKING), being_canceled (DRAINING, HELD), active_cancel
  * (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
@@ -43,6 +44,7 @@ enum server_state {
 	SERVER_STALE,
 	SERVER_CHECKING,
 	SERVER_CANCELING,
+	SERVER_ASKING,
 	SERVER_CLOSED,
 	SERVER_STATES,
 };
@@ -69,6 +71,7 @@ enum server_task {
 	SERVER_TASK_NONE,
 	SERVER_TASK_ENDED, /* a query of our own has ended: nothing is expected in this run */
 	SERVER_TASK_OWN_QUERY, /* a query of our own: see session/relay/own_query */
+	SERVER_TASK_QUESTION, /* a query for the settings of the session: see parameters/question */
 	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
 	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
 	SERVER_TASK_SYNC_ENDED, /* our SETs, sent alone, have ended in this run */
@@ -123,6 +126,7 @@ struct server_link {
 	struct lookup *lookup; /* LOOKING_UP: the look-up that it runs */
 	struct client_link *launched_for; /* logs in for this client's replication; or NULL */
 	struct client_link *canceling; /* CANCELING: client with the request; NULL: closed */
+	struct client_link *asked_for; /* ASKING: waits for the answer, or is idle; NULL: closed */
 	struct server_link *cancel_target; /* CANCELING: server to be cancelled; NULL: closed */
 	struct server_statements *statements; /* owned; NULL: never prepared any of ours */
 	struct buffer kept; /* the current batch of the client, in case it must be replayed */
@@ -160,13 +164,14 @@ struct server_link {
 	bool replaced; /* by such a server: to be closed when it is free */
 	bool close_needed; /* retired: to be closed when it is free */
 	enum server_closing close_cause : 8; /* valid if close_needed */
-	/* Two bits of one byte: return_if_free() tests both at once. */
+	/* Three bits of one byte: return_if_free() tests all at once. */
 	bool dirty : 1; /* it sent something that was not requested */
 	/*
 	 * It was the only one to get a long unnamed statement, which no Bind of the client has
 	 * used yet: if unnamed_passing is set, the server stays with the client.
 	 */
 	bool awaits_bind : 1;
+	bool altered_unknown : 1; /* its client has changed settings that are not known */
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */
 	enum startup_replication replication : 8; /* the kind of its session */
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */

@@ -23,7 +23,7 @@ static const struct {
 		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
 		MAY(IDLE) | MAY(DRAINING) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) |
-			MAY(CLOSED)},
+			MAY(ASKING) | MAY(CLOSED)},
 	[SERVER_LOOKING_UP] = {"looking up", "active", "sv_active", SERVERS_ACTIVE,
 		MAY(IDLE) | MAY(RESETTING) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_DRAINING] = {"draining", "being_canceled", "sv_active", SERVERS_BEING_CANCELED,
@@ -38,6 +38,8 @@ static const struct {
 		MAY(IDLE) | MAY(CLOSED)},
 	[SERVER_CANCELING] = {"canceling", "active_cancel", "sv_active", SERVERS_ACTIVE_CANCEL,
 		MAY(CLOSED)},
+	[SERVER_ASKING] = {"asking", "tested", "sv_tested", SERVERS_TESTED,
+		MAY(IDLE) | MAY(STALE) | MAY(HELD) | MAY(RESETTING) | MAY(CLOSED)},
 	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},
 };
 

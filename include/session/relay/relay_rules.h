@@ -62,6 +62,10 @@ extern const struct relay_rule relay_syncing_server[RELAY_TYPES];
 /* From a server that runs a query of our own: connect_query, reset query, check query. */
 extern const struct relay_rule relay_own_server[RELAY_TYPES];
 
+/* From a server that runs a question, and from the client that waits: parameters/question. */
+extern const struct relay_rule relay_asked_server[RELAY_TYPES];
+extern const struct relay_rule relay_asked_client[RELAY_TYPES];
+
 /* From a server that runs a look-up. */
 extern const struct relay_rule relay_lookup_server[RELAY_TYPES];
 

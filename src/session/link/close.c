@@ -125,6 +125,8 @@ void client_close(struct client_link *client, const struct failure *why)
 	if (state == CLIENT_CONSOLE)
 		registry->process->console.closed(client);
 	client_group_leave(client);
+	if (client->step == CLIENT_STEP_ASKED)
+		client->asking->asked_for = NULL;
 	client_enter(client, CLIENT_CLOSED);
 	handles_take_back(&registry->process->handles, &link->handle, link);
 	link_walk_strike(registry, link);

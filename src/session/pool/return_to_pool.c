@@ -3,6 +3,7 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
+#include "session/parameters/question.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
 #include "session/pool/lifetime.h"
@@ -101,6 +102,7 @@ void return_to_pool(struct server_link *server)
 
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
+	case SERVER_ASKING:
 	case SERVER_DRAINING:
 	case SERVER_LOOKING_UP:
 		end_use(server, settings);
@@ -153,6 +155,16 @@ static void unpair_and_return(struct server_link *server)
 	return_to_pool(server);
 }
 
+static void unpair_and_ask(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+
+	if (!server_is_clean(server))
+		return;
+	pair_unpair(&server->link);
+	question_begin(server, client, false);
+}
+
 /*
  * As the end of return_if_free(), for a server that is dirty or may have to await a Bind. A
  * function of its own, so that both bits are tested by one instruction.
@@ -161,7 +173,11 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 {
 	if (server->dirty)
 		drop_dirty(server);
-	else if (!server_awaits_bind(server))
+	else if (server_awaits_bind(server))
+		return;
+	else if (server->altered_unknown)
+		unpair_and_ask(server);
+	else
 		unpair_and_return(server);
 }
 
@@ -177,7 +193,7 @@ void return_if_free(struct server_link *server)
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
-	if (server->dirty || server->awaits_bind)
+	if (server->dirty || server->awaits_bind || server->altered_unknown)
 		return_unusual(server);
 	else
 		unpair_and_return(server);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Judges the messages of clients, with and without a server. */
+#include <string.h>
+
+#include "session/parameters/question.h"
 #include "session/pool/pairing.h"
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
@@ -7,6 +10,7 @@
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
+#include "wire/session_command.h"
 
 /*
  * Judge a message that is answered. Protocol: "Message Flow", Extended Query and Simple Query.
@@ -59,6 +63,40 @@ static void end_batch(struct relay_run *run)
 	run->batch = run->last_batch = run->at + run->frame.total;
 }
 
+/* Is the text, up to the end of the message, maybe a SET? White space may stand before it. */
+static inline bool may_set(const struct relay_run *run, const uint8_t *text)
+{
+	return run->end - text > 4 &&
+		((text[0] | 0x20) == 's' ? (text[2] | 0x20) == 't' : text[0] <= '/');
+}
+
+/* Note the custom setting that this statement SETs: the server can be asked for it by name only. */
+static __attribute__((noinline)) void note_set(struct relay_run *run, const uint8_t *text)
+{
+	const struct session_lexis lexis = {.safe_encoding = true};
+	const uint8_t *end = run->at + run->frame.total;
+	struct session_command command;
+
+	if (!run->whole)
+		return;
+	session_command_init(&command);
+	if (session_command_read((const char *)text, (size_t)(end - text), lexis, &command) ==
+		SESSION_SET)
+		question_note_name(run->client, (const char *)command.name.data);
+	session_command_free(&command);
+}
+
+static enum verdict judge_tracked_parse(struct relay_run *run)
+{
+	const uint8_t *name = run->at + FRAME_HEADER_SIZE;
+	const uint8_t *nul =
+		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
+
+	if (nul && may_set(run, nul + 1))
+		note_set(run, nul + 1);
+	return statements_judge_parse(run);
+}
+
 static enum verdict judge_tracked_call(struct relay_run *run)
 {
 	end_batch(run);
@@ -70,6 +108,8 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
 	end_batch(run);
+	if (may_set(run, run->at + FRAME_HEADER_SIZE))
+		note_set(run, run->at + FRAME_HEADER_SIZE);
 	/* Most clients that use Query use no prepared statements. */
 	if (!run->client->statements && !run->client->unnamed && !may_deallocate(run) &&
 		!(run->server->statements && run->server->statements->in_flight > 0)) {
@@ -265,7 +305,7 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	PAIRED,
 	[PQ_QUERY] = {judge_tracked_query},
 	[PQ_FUNCTION_CALL] = {judge_tracked_call},
-	[PQ_PARSE] = {statements_judge_parse},
+	[PQ_PARSE] = {judge_tracked_parse},
 	[PQ_BIND] = {statements_judge_bind},
 	[PQ_DESCRIBE] = {judge_tracked_describe},
 	[PQ_EXECUTE] = {judge_tracked_execute},

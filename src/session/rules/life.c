@@ -6,6 +6,7 @@
 #include "session/link/close.h"
 #include "session/lookup/login_end.h"
 #include "session/lookup/lookup_server.h"
+#include "session/parameters/question.h"
 #include "session/pool/draining.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/pair.h"
@@ -27,6 +28,7 @@ static void client_closed(struct client_link *client, enum client_state state)
 	if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
 		cancel_client_closed(client, state);
 	login_end(client, state);
+	question_client_closed(client);
 	statements_client_closed(client);
 }
 
@@ -41,6 +43,7 @@ static void after_client_closed(
 static void server_closed(
 	struct server_link *server, enum server_state state, const struct failure *why)
 {
+	question_server_closed(server);
 	statements_server_closed(server);
 	cancel_server_closed(server);
 	server_failure_finish(server, state, why, replication_detach(server));
@@ -93,12 +96,14 @@ static const struct link_rules link_rules = {
 			[SERVER_STALE] = relay_unused_server,
 			[SERVER_CHECKING] = relay_unused_server,
 			[SERVER_CANCELING] = relay_unused_server,
+			[SERVER_ASKING] = relay_unused_server,
 			[SERVER_CLOSED] = relay_unused_server,
 		},
 	.server_tasks =
 		{
 			[SERVER_TASK_ENDED] = relay_unused_server,
 			[SERVER_TASK_OWN_QUERY] = relay_own_server,
+			[SERVER_TASK_QUESTION] = relay_asked_server,
 			[SERVER_TASK_SYNC_ALONE] = relay_syncing_server,
 			[SERVER_TASK_SYNC_GATHERED] = relay_syncing_server,
 			[SERVER_TASK_SYNC_ENDED] = relay_unused_server,
@@ -121,6 +126,7 @@ static const struct link_rules link_rules = {
 			[CLIENT_STEP_SKIPPING] = relay_skipping_client,
 			[CLIENT_STEP_SYNC_DUE] = relay_differing_client,
 			[CLIENT_STEP_FORGETTING] = relay_forgetting_client,
+			[CLIENT_STEP_ASKED] = relay_asked_client,
 		},
 };
 

@@ -125,16 +125,24 @@ static enum verdict answer_deallocate(struct relay_run *run)
 	return server_answers_add_own(run, RELAY_DROP);
 }
 
-/* Returns true if the length is that of a tag SET, RESET, DISCARD ALL or DEALLOCATE ALL. */
+/* Returns true if the length is that of a tag SET, RESET, DO, CALL, DISCARD ALL or DEALLOCATE ALL. */
 static inline bool may_change_session(const struct relay_run *run)
 {
 	enum { BEFORE_TAG = FRAME_HEADER_SIZE };
 	static const uint32_t lengths = 1u << (BEFORE_TAG + sizeof("SET")) |
-		1u << (BEFORE_TAG + sizeof("RESET")) |
+		1u << (BEFORE_TAG + sizeof("RESET")) | 1u << (BEFORE_TAG + sizeof("DO")) |
+		1u << (BEFORE_TAG + sizeof("CALL")) |
 		1u << (BEFORE_TAG + sizeof("DISCARD ALL")) |
 		1u << (BEFORE_TAG + sizeof("DEALLOCATE ALL"));
 
 	return run->frame.total < 32 && (lengths >> run->frame.total & 1);
+}
+
+/* May the command have changed settings that the server does not report? */
+static bool changes_settings(const struct relay_run *run)
+{
+	return relay_has_tag(run, "SET") || relay_has_tag(run, "RESET") ||
+		relay_has_tag(run, "DO") || relay_has_tag(run, "CALL");
 }
 
 /* Handle a command that changes parameters or statements. Returns false when out of memory. */
@@ -145,6 +153,8 @@ static bool note_command(struct relay_run *run)
 	if (server->follows && !followed_note_command(run))
 		return false;
 	restore_note_command(run);
+	if (run->client && changes_settings(run) && server_mode(server) != POOL_MODE_SESSION)
+		server->altered_unknown = true;
 	if (relay_has_tag(run, "SET")) {
 		server->altered = true;
 		server->altered_by = run->client ? run->client->query_start : 0;

@@ -4,6 +4,7 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/parameters/parameter_sync.h"
+#include "session/parameters/question.h"
 #include "session/pool/draining.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
@@ -27,6 +28,12 @@ void server_session_own_query_done(struct server_link *server)
 	case SERVER_PREPARING:
 		if (server->transaction_status == 'I')
 			server_login_done(server);
+		else
+			server_close_for(server, REASON_RESET_QUERY_FAILED);
+		break;
+	case SERVER_ASKING:
+		if (question_done(server))
+			return_to_pool(server);
 		else
 			server_close_for(server, REASON_RESET_QUERY_FAILED);
 		break;
