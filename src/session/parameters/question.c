@@ -7,10 +7,8 @@
 #include "model/registry.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay.h"
-#include "session/relay/relay_rules.h"
 #include "wire/message.h"
 #include "wire/parameter_values.h"
-#include "wire/row.h"
 #include "wire/sql.h"
 
 /* Memory for the names of one client. */
@@ -105,66 +103,6 @@ void question_begin(struct server_link *server, struct client_link *client, bool
 	if (!closing)
 		wait_for_answer(client, server);
 }
-
-/* --- the answer --------------------------------------------------------------------------- */
-
-static enum verdict judge_row(struct relay_run *run)
-{
-	struct buffer *answer = &run->server->kept;
-	struct row_value values[2];
-	size_t length;
-	const uint8_t *body;
-
-	if (!run->whole) {
-		answer->failed = true;
-		return RELAY_DROP;
-	}
-	body = relay_body(run, &length);
-	if (row_read(body, length, values, 2) != 2 || !values[0].data)
-		answer->failed = true;
-	else if (values[1].data) {
-		buffer_append(answer, values[0].data, values[0].length);
-		buffer_append(answer, "", 1);
-		buffer_append(answer, values[1].data, values[1].length);
-		buffer_append(answer, "", 1);
-	}
-	return RELAY_DROP;
-}
-
-static enum verdict judge_error(struct relay_run *run)
-{
-	run->server->kept.failed = true;
-	return RELAY_DROP;
-}
-
-static enum verdict judge_ready(struct relay_run *run)
-{
-	const char status = relay_ready_status(run);
-
-	return status ? relay_end_own(run, status)
-		      : relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
-}
-
-#pragma GCC diagnostic ignored "-Woverride-init"
-
-const struct relay_rule relay_asked_server[RELAY_TYPES] = {
-	RELAY_EVERY(relay_drop_own),
-	[PQ_DATA_ROW] = {judge_row, .whole = true},
-	[PQ_ERROR_RESPONSE] = {judge_error},
-	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
-	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
-};
-
-/* The messages of a client whose last server is being asked. */
-static enum verdict judge_while_asked(struct relay_run *run)
-{
-	(void)run;
-	return RELAY_HOLD;
-}
-
-const struct relay_rule relay_asked_client[RELAY_TYPES] = {
-	RELAY_EVERY(judge_while_asked),
-};
 
 /* --- what follows from it ----------------------------------------------------------------- */
 
