@@ -35,6 +35,7 @@ enum request_action {
 
 	REQUEST_ACTION = 0x0f, /* mask of the above */
 	REQUEST_NOTED = 0x10, /* it has an operation: see model/server_statements */
+	REQUEST_KNOWN = 0x20, /* a SET whose effect is known: see session/parameters/changes */
 };
 
 struct request {
@@ -87,6 +88,13 @@ static inline bool requests_add(struct requests *requests, uint8_t type, unsigne
 	requests->entries[(requests->first + requests->count++) & (requests->capacity - 1)] =
 		(struct request){type, (uint8_t)action};
 	return true;
+}
+
+/* Add a flag to the newest entry, which must exist. */
+static inline void requests_mark_last(struct requests *requests, unsigned flag)
+{
+	requests->entries[(requests->first + requests->count - 1) & (requests->capacity - 1)]
+		.action |= (uint8_t)flag;
 }
 
 /* Returns the oldest entry, or NULL; valid until the ring changes. */

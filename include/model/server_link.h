@@ -126,9 +126,11 @@ struct server_link {
 	struct lookup *lookup; /* LOOKING_UP: the look-up that it runs */
 	struct client_link *launched_for; /* logs in for this client's replication; or NULL */
 	struct client_link *canceling; /* CANCELING: client with the request; NULL: closed */
-	struct client_link *asked_for; /* ASKING: waits for the answer, or is idle; NULL: closed */
+	struct client_link
+		*asked_for; /* ASKING: waits for the answer, or is idle; NULL: closed */
 	struct server_link *cancel_target; /* CANCELING: server to be cancelled; NULL: closed */
 	struct server_statements *statements; /* owned; NULL: never prepared any of ours */
+	struct buffer changes; /* names and values, each with a NUL, that its client has SET */
 	struct buffer kept; /* the current batch of the client, in case it must be replayed */
 	uint32_t kept_requests; /* number of requests in `kept`; 0: none is kept */
 	uint32_t kept_answers; /* number of our own answers that come before theirs */
@@ -164,7 +166,7 @@ struct server_link {
 	bool replaced; /* by such a server: to be closed when it is free */
 	bool close_needed; /* retired: to be closed when it is free */
 	enum server_closing close_cause : 8; /* valid if close_needed */
-	/* Three bits of one byte: return_if_free() tests all at once. */
+	/* Bits of one byte: return_if_free() tests all at once. */
 	bool dirty : 1; /* it sent something that was not requested */
 	/*
 	 * It was the only one to get a long unnamed statement, which no Bind of the client has
@@ -172,6 +174,7 @@ struct server_link {
 	 */
 	bool awaits_bind : 1;
 	bool altered_unknown : 1; /* its client has changed settings that are not known */
+	bool altered_known : 1; /* it has those of `changes`, unless an error undoes them */
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */
 	enum startup_replication replication : 8; /* the kind of its session */
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */

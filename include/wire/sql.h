@@ -24,6 +24,9 @@ void sql_append_literal(struct buffer *buffer, const char *text);
  */
 bool sql_append_name_list(struct buffer *buffer, const char *list);
 
+/* Append one name, in quotes if it needs them to be read unchanged. */
+void sql_append_name(struct buffer *buffer, const char *name);
+
 /*
  * Append the name of a parameter in the form that SET and RESET take: a name with dots is
  * quoted, since any part of it may be a reserved word.

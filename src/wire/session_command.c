@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "wire/parameters.h"
+#include "wire/sql.h"
 #include "wire/sql_scanner.h"
 
 /* The reader of one statement: `token` is the next token, with its text. */
@@ -139,25 +140,13 @@ static bool take_number(struct reading *reading, struct buffer *out)
 	return true;
 }
 
-/* Append an element of a list of names, in quotes. */
-static void append_quoted(struct buffer *out, const char *text)
-{
-	buffer_append(out, "\"", 1);
-	for (; *text; text++) {
-		if (*text == '"')
-			buffer_append(out, "\"", 1);
-		buffer_append(out, text, 1);
-	}
-	buffer_append(out, "\"", 1);
-}
-
 /* One value of a list of names: SQL takes words, names and strings. */
 static bool take_element(struct reading *reading, struct buffer *out)
 {
 	if (reading->token != SQL_WORD && reading->token != SQL_NAME &&
 		reading->token != SQL_STRING)
 		return false;
-	append_quoted(out, text_of(reading));
+	sql_append_name(out, text_of(reading));
 	advance(reading);
 	return true;
 }
@@ -167,7 +156,7 @@ static bool take_list(struct reading *reading, struct buffer *out)
 	if (!take_element(reading, out))
 		return false;
 	while (is_symbol(reading, ',')) {
-		buffer_append(out, ",", 1);
+		buffer_append(out, ", ", 2);
 		advance(reading);
 		if (!take_element(reading, out))
 			return false;

@@ -188,6 +188,29 @@ static void append_name(struct buffer *buffer, const struct name *name)
 		buffer_append(buffer, "\"", 1);
 }
 
+/* Is the name the same when it is folded to lower case? */
+static bool is_lower(const char *name)
+{
+	for (; *name; name++) {
+		if (lower(*name) != *name)
+			return false;
+	}
+	return true;
+}
+
+void sql_append_name(struct buffer *buffer, const char *text)
+{
+	const struct name name = {text, strlen(text), false};
+
+	if (name.length > 0 && is_lower(text) && is_plain(&name)) {
+		buffer_append(buffer, text, name.length);
+		return;
+	}
+	buffer_append(buffer, "\"", 1);
+	append_doubled(buffer, text, "\"");
+	buffer_append(buffer, "\"", 1);
+}
+
 bool sql_append_name_list(struct buffer *buffer, const char *list)
 {
 	const size_t start = buffer->length;

@@ -92,7 +92,8 @@ void question_begin(struct server_link *server, struct client_link *client, bool
 	write_query(client, &sql);
 	server_enter(server, SERVER_ASKING);
 	server->asked_for = NULL;
-	server->altered_unknown = false;
+	server->altered_unknown = server->altered_known = false;
+	buffer_free(&server->changes);
 	buffer_clear(&server->kept);
 	if (!sql.failed)
 		sent = own_query_send(server, (const char *)sql.data);

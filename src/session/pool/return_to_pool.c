@@ -3,6 +3,7 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
+#include "session/parameters/changes.h"
 #include "session/parameters/question.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
@@ -165,6 +166,17 @@ static void unpair_and_ask(struct server_link *server)
 	question_begin(server, client, false);
 }
 
+/* What its client has SET follows it. Out of memory, nothing is known of the session. */
+static void take_and_return(struct server_link *server)
+{
+	if (!server_is_clean(server))
+		return;
+	if (changes_take(server, client_of(server->link.peer)))
+		unpair_and_return(server);
+	else
+		unpair_and_ask(server);
+}
+
 /*
  * As the end of return_if_free(), for a server that is dirty or may have to await a Bind. A
  * function of its own, so that both bits are tested by one instruction.
@@ -177,6 +189,8 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 		return;
 	else if (server->altered_unknown)
 		unpair_and_ask(server);
+	else if (server->altered_known)
+		take_and_return(server);
 	else
 		unpair_and_return(server);
 }
@@ -193,7 +207,8 @@ void return_if_free(struct server_link *server)
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
-	if (server->dirty || server->awaits_bind || server->altered_unknown)
+	if (server->dirty || server->awaits_bind || server->altered_unknown ||
+		server->altered_known)
 		return_unusual(server);
 	else
 		unpair_and_return(server);

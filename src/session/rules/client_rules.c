@@ -2,7 +2,7 @@
 /* Judges the messages of clients, with and without a server. */
 #include <string.h>
 
-#include "session/parameters/question.h"
+#include "session/parameters/changes.h"
 #include "session/pool/pairing.h"
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
@@ -10,7 +10,6 @@
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
-#include "wire/session_command.h"
 
 /*
  * Judge a message that is answered. Protocol: "Message Flow", Extended Query and Simple Query.
@@ -63,27 +62,25 @@ static void end_batch(struct relay_run *run)
 	run->batch = run->last_batch = run->at + run->frame.total;
 }
 
-/* Is the text, up to the end of the message, maybe a SET? White space may stand before it. */
-static inline bool may_set(const struct relay_run *run, const uint8_t *text)
+/* Judge a text whose words may change settings of the session. */
+static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
+	const uint8_t *text, enum verdict (*judge)(struct relay_run *run))
 {
-	return run->end - text > 4 &&
-		((text[0] | 0x20) == 's' ? (text[2] | 0x20) == 't' : text[0] <= '/');
+	const uint8_t *end = run->at + run->frame.total;
+	const bool known = changes_note_text(
+		run, (const char *)text, (size_t)((end < run->end ? end : run->end) - text));
+	const enum verdict verdict = judge(run);
+
+	if (known && run->whole && verdict == RELAY_PASS && run->frame.type == PQ_QUERY)
+		requests_mark_last(&run->server->requests, REQUEST_KNOWN);
+	return verdict;
 }
 
-/* Note the custom setting that this statement SETs: the server can be asked for it by name only. */
-static __attribute__((noinline)) void note_set(struct relay_run *run, const uint8_t *text)
+static inline bool has_words(const struct relay_run *run, const uint8_t *text)
 {
-	const struct session_lexis lexis = {.safe_encoding = true};
 	const uint8_t *end = run->at + run->frame.total;
-	struct session_command command;
 
-	if (!run->whole)
-		return;
-	session_command_init(&command);
-	if (session_command_read((const char *)text, (size_t)(end - text), lexis, &command) ==
-		SESSION_SET)
-		question_note_name(run->client, (const char *)command.name.data);
-	session_command_free(&command);
+	return changes_may_be_in(text, end < run->end ? end : run->end);
 }
 
 static enum verdict judge_tracked_parse(struct relay_run *run)
@@ -92,9 +89,9 @@ static enum verdict judge_tracked_parse(struct relay_run *run)
 	const uint8_t *nul =
 		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
 
-	if (nul && may_set(run, nul + 1))
-		note_set(run, nul + 1);
-	return statements_judge_parse(run);
+	return nul && has_words(run, nul + 1)
+		? judge_words(run, nul + 1, statements_judge_parse)
+		: statements_judge_parse(run);
 }
 
 static enum verdict judge_tracked_call(struct relay_run *run)
@@ -103,13 +100,11 @@ static enum verdict judge_tracked_call(struct relay_run *run)
 	return judge_request(run);
 }
 
-static enum verdict judge_tracked_query(struct relay_run *run)
+static enum verdict judge_plain_query(struct relay_run *run)
 {
 	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
 	end_batch(run);
-	if (may_set(run, run->at + FRAME_HEADER_SIZE))
-		note_set(run, run->at + FRAME_HEADER_SIZE);
 	/* Most clients that use Query use no prepared statements. */
 	if (!run->client->statements && !run->client->unnamed && !may_deallocate(run) &&
 		!(run->server->statements && run->server->statements->in_flight > 0)) {
@@ -118,6 +113,14 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 		return judge_request(run);
 	}
 	return statements_judge_query(run);
+}
+
+static enum verdict judge_tracked_query(struct relay_run *run)
+{
+	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
+
+	return has_words(run, text) ? judge_words(run, text, judge_plain_query)
+				    : judge_plain_query(run);
 }
 
 /* Returns true if the next Execute may deallocate a statement of the client. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_answers.h"
 
+#include "session/parameters/changes.h"
 #include "session/parameters/followed.h"
 #include "session/rules/restore.h"
 #include "session/statements/replay.h"
@@ -141,6 +142,10 @@ static inline bool may_change_session(const struct relay_run *run)
 /* May the command have changed settings that the server does not report? */
 static bool changes_settings(const struct relay_run *run)
 {
+	const struct request *first = requests_first(&run->server->requests);
+
+	if (first && first->action & REQUEST_KNOWN)
+		return false;
 	return relay_has_tag(run, "SET") || relay_has_tag(run, "RESET") ||
 		relay_has_tag(run, "DO") || relay_has_tag(run, "CALL");
 }
@@ -153,6 +158,8 @@ static bool note_command(struct relay_run *run)
 	if (server->follows && !followed_note_command(run))
 		return false;
 	restore_note_command(run);
+	if (server->altered_known && relay_has_tag(run, "ROLLBACK"))
+		changes_doubt(server);
 	if (run->client && changes_settings(run) && server_mode(server) != POOL_MODE_SESSION)
 		server->altered_unknown = true;
 	if (relay_has_tag(run, "SET")) {
@@ -170,7 +177,7 @@ enum verdict server_answers_command_complete(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (may_change_session(run) && !note_command(run))
+	if ((may_change_session(run) || server->altered_known) && !note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	if (runs_deallocate_substitute(server))
 		return answer_deallocate(run);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_errors.h"
 
+#include "session/parameters/changes.h"
 #include "session/rules/server_answers.h"
 #include "session/server/failover.h"
 #include "session/statements/replay.h"
@@ -112,6 +113,7 @@ enum verdict server_errors_judge(struct relay_run *run)
 	read_error(run, &report);
 	if (replay_begin(run, &report))
 		return RELAY_DROP;
+	changes_doubt(server);
 	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
 	if (report_is(&report, "25006"))

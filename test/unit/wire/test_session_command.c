@@ -132,7 +132,7 @@ static void test_numbers_have_one_spelling(void **state)
 static void test_lists_of_names_are_quoted(void **state)
 {
 	(void)state;
-	assert_sets("SET search_path TO a, \"B\", 'C d'", "search_path", "\"a\",\"B\",\"C d\"");
+	assert_sets("SET search_path TO a, \"B\", 'C d'", "search_path", "a, \"B\", \"C d\"");
 	assert_sets("SET search_path = 'a, b'", "search_path", "\"a, b\"");
 	assert_sets("SET search_path = \"x\"\"y\"", "search_path", "\"x\"\"y\"");
 	assert_sets("SET SCHEMA 'Tenant'", "search_path", "\"Tenant\"");
