@@ -45,6 +45,7 @@ struct database_config {
 	int max_db_connections, max_db_client_connections; /* 0: inherit */
 	int pool_weight; /* of its pools; 0: 1 */
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
+	enum session_state session_state; /* SESSION_STATE_INHERIT: inherit */
 	enum wait_action query_wait_timeout_action; /* WAIT_ACTION_INHERIT: inherit */
 	enum load_balance load_balance_hosts;
 	uint16_t port;

@@ -28,6 +28,7 @@ enum entry_kind {
 	ENTRY_WAIT, /* usec_t; -1 stays */
 	ENTRY_POOL_MODE, /* enum pool_mode */
 	ENTRY_WAIT_ACTION, /* enum wait_action */
+	ENTRY_SESSION_STATE, /* enum session_state */
 	ENTRY_LOAD_BALANCE, /* enum load_balance */
 };
 

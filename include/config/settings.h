@@ -63,6 +63,14 @@ enum wait_action {
 	WAIT_ACTION_ERROR, /* its query ends with an error */
 };
 
+/* What happens to session state of clients in transaction and statement mode. */
+enum session_state {
+	SESSION_STATE_INHERIT, /* in databases and users only: not given */
+	SESSION_STATE_FOLLOW, /* settings follow; what cannot follow keeps its server */
+	SESSION_STATE_WARN, /* settings follow; of the rest the client is warned */
+	SESSION_STATE_IGNORE, /* only parameters that servers report follow */
+};
+
 /* Types of values: the text that is allowed, and the type of the field. */
 #define SETTING_TYPE_INTEGER int /* a C integer */
 #define SETTING_TYPE_COUNT int /* a C integer; -1 counts as 0 */
@@ -86,6 +94,8 @@ enum wait_action {
 #define SETTING_TYPE_STARTUP_POLICY enum startup_policy
 #define SETTING_TYPE_LOG_FORMAT enum log_format
 #define SETTING_TYPE_WAIT_ACTION enum wait_action
+#define SETTING_TYPE_SESSION_STATE enum session_state
+#define SETTING_TYPE_SHARE int /* a C integer; a percentage is its negative */
 #define SETTING_TYPE_COMPAT_VERSION enum compat_version
 
 struct settings {
@@ -200,5 +210,6 @@ bool pool_mode_of(const char *name, enum pool_mode *out);
 
 /* Likewise the action of this name. */
 bool wait_action_of(const char *name, enum wait_action *out);
+bool session_state_of(const char *name, enum session_state *out);
 
 #endif

@@ -66,6 +66,8 @@ extern const struct setting_kind setting_kind_TLS_NEGOTIATION;
 extern const struct setting_kind setting_kind_STARTUP_POLICY;
 extern const struct setting_kind setting_kind_LOG_FORMAT;
 extern const struct setting_kind setting_kind_WAIT_ACTION;
+extern const struct setting_kind setting_kind_SESSION_STATE;
+extern const struct setting_kind setting_kind_SHARE;
 extern const struct setting_kind setting_kind_COMPAT_VERSION;
 
 #endif

@@ -28,6 +28,7 @@ struct user_config {
 	int max_user_client_connections; /* 0: inherit */
 	usec_t client_idle_timeout; /* 0: inherit */
 	usec_t query_wait_timeout; /* -1: inherit; 0: no limit */
+	enum session_state session_state; /* SESSION_STATE_INHERIT: inherit */
 	enum wait_action query_wait_timeout_action; /* WAIT_ACTION_INHERIT: inherit */
 };
 

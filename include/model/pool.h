@@ -33,6 +33,8 @@ struct pool {
 	struct database *database;
 	struct user *user; /* the user that logs in to servers */
 	enum pool_mode mode; /* from the configuration: read three times a transaction */
+	/* From the configuration; SESSION_STATE_IGNORE in session mode. */
+	enum session_state session_state;
 	uint8_t caps; /* those that have a limit: bits by enum cap_kind */
 	unsigned places; /* its servers, as they count below caps */
 	unsigned granted; /* min_pool_size */
@@ -52,6 +54,7 @@ struct pool {
 	unsigned looking_up; /* client logins that wait for any look-up */
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
+	unsigned pinned; /* servers that stay with their clients: see session/state/pins */
 	unsigned cancels_due; /* DRAINING servers that wait for a cancel connection */
 	struct client_group
 		*groups; /* of its clients, owned: see model/statistics/client_group */
@@ -132,6 +135,9 @@ int pool_size(const struct pool *pool);
 int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 int pool_max_waiters(const struct pool *pool);
+
+/* Returns how many servers may be pinned (max_pinned): a number, or a part of pool_size. */
+unsigned pool_max_pinned(const struct pool *pool);
 
 /* Read the pool mode, the caps and lifetime_least again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);

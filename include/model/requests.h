@@ -35,7 +35,7 @@ enum request_action {
 
 	REQUEST_ACTION = 0x0f, /* mask of the above */
 	REQUEST_NOTED = 0x10, /* it has an operation: see model/server_statements */
-	REQUEST_KNOWN = 0x20, /* a SET whose effect is known: see session/parameters/changes */
+	REQUEST_KNOWN = 0x20, /* a SET whose effect is known: see session/state/changes */
 };
 
 struct request {

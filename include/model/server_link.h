@@ -7,7 +7,7 @@
  *   AUTHENTICATING > CONNECTING                       no answer: try the next host of a list
  *   IDLE > LOOKING_UP > IDLE | RESETTING | STALE      runs a query of ours for logins
  *   PAIRED > HELD | RESETTING > IDLE | STALE          reserved for a cancel request; reset
- *   PAIRED > ASKING > IDLE | STALE | HELD             asked for what its client has SET
+ *   PAIRED > ASKING > PAIRED | IDLE | STALE | ...     asked for what its client has changed
  *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client was closed during a query
  *   IDLE > STALE > CHECKING > IDLE                    server_check_query before the next use
  *   CONNECTING > CANCELING                            sends a CancelRequest
@@ -24,6 +24,7 @@
 #include "model/link.h"
 #include "model/requests.h"
 #include "model/server_statements.h"
+#include "model/session_topics.h"
 #include "model/statistics/labels.h"
 #include "net/resolver.h"
 
@@ -42,9 +43,9 @@ enum server_state {
 	SERVER_HELD,
 	SERVER_RESETTING,
 	SERVER_STALE,
+	SERVER_ASKING,
 	SERVER_CHECKING,
 	SERVER_CANCELING,
-	SERVER_ASKING,
 	SERVER_CLOSED,
 	SERVER_STATES,
 };
@@ -71,7 +72,7 @@ enum server_task {
 	SERVER_TASK_NONE,
 	SERVER_TASK_ENDED, /* a query of our own has ended: nothing is expected in this run */
 	SERVER_TASK_OWN_QUERY, /* a query of our own: see session/relay/own_query */
-	SERVER_TASK_QUESTION, /* a query for the settings of the session: see parameters/question */
+	SERVER_TASK_QUESTION, /* a query for the settings of the session: see session/state/question */
 	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
 	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
 	SERVER_TASK_SYNC_ENDED, /* our SETs, sent alone, have ended in this run */
@@ -126,8 +127,7 @@ struct server_link {
 	struct lookup *lookup; /* LOOKING_UP: the look-up that it runs */
 	struct client_link *launched_for; /* logs in for this client's replication; or NULL */
 	struct client_link *canceling; /* CANCELING: client with the request; NULL: closed */
-	struct client_link
-		*asked_for; /* ASKING: waits for the answer, or is idle; NULL: closed */
+	struct client_link *asked_for; /* ASKING: holds until the answer; NULL: closed */
 	struct server_link *cancel_target; /* CANCELING: server to be cancelled; NULL: closed */
 	struct server_statements *statements; /* owned; NULL: never prepared any of ours */
 	struct buffer changes; /* names and values, each with a NUL, that its client has SET */
@@ -166,15 +166,18 @@ struct server_link {
 	bool replaced; /* by such a server: to be closed when it is free */
 	bool close_needed; /* retired: to be closed when it is free */
 	enum server_closing close_cause : 8; /* valid if close_needed */
-	/* Bits of one byte: return_if_free() tests all at once. */
+	/* Bits of one word: return_if_free() tests all at once. */
 	bool dirty : 1; /* it sent something that was not requested */
 	/*
 	 * It was the only one to get a long unnamed statement, which no Bind of the client has
 	 * used yet: if unnamed_passing is set, the server stays with the client.
 	 */
 	bool awaits_bind : 1;
-	bool altered_unknown : 1; /* its client has changed settings that are not known */
-	bool altered_known : 1; /* it has those of `changes`, unless an error undoes them */
+	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
+	unsigned suspected : 8; /* session_topics that its client may have changed */
+	unsigned pins : 8; /* session_topics that it has and that keep it with its client */
+	usec_t pinned_since; /* valid if pins */
+	char *pinned_by; /* owned: the object, as the server calls it; NULL: unknown */
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */
 	enum startup_replication replication : 8; /* the kind of its session */
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */

@@ -75,6 +75,8 @@ static const struct entry_key keys[] = {
 		"setting."},
 	{"server_lifetime", ENTRY_TIME, FIELD(server_lifetime),
 		"For its servers, in place of the setting; 0: use the setting."},
+	{"session_state", ENTRY_SESSION_STATE, FIELD(session_state),
+		"For its clients, in place of the setting."},
 	{"timezone", ENTRY_TEXT, FIELD(timezone),
 		"TimeZone of server connections at their start."},
 	{"user", ENTRY_TEXT, FIELD(user),

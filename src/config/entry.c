@@ -149,6 +149,7 @@ static const struct {
 	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
 	[ENTRY_POOL_MODE] = {"session, transaction, statement", "pool mode"},
 	[ENTRY_WAIT_ACTION] = {"disconnect, error"},
+	[ENTRY_SESSION_STATE] = {"follow, warn, ignore"},
 	[ENTRY_LOAD_BALANCE] = {"round-robin, disable"},
 };
 
@@ -268,6 +269,8 @@ static bool read_value(
 		return pool_mode_of(value, field);
 	case ENTRY_WAIT_ACTION:
 		return wait_action_of(value, field);
+	case ENTRY_SESSION_STATE:
+		return session_state_of(value, field);
 	case ENTRY_LOAD_BALANCE:
 		return read_load_balance(value, field);
 	}

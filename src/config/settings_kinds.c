@@ -70,6 +70,13 @@ static const struct setting_word wait_action_words[] = {
 	{NULL, 0, false},
 };
 
+static const struct setting_word session_state_words[] = {
+	{"follow", SESSION_STATE_FOLLOW, false},
+	{"warn", SESSION_STATE_WARN, false},
+	{"ignore", SESSION_STATE_IGNORE, false},
+	{NULL, 0, false},
+};
+
 #define COMPAT_WORD(name, text, number) {text, name, false},
 static const struct setting_word compat_version_words[] = {
 	COMPAT_VERSIONS_OF(COMPAT_WORD){NULL, 0, false},
@@ -117,6 +124,16 @@ bool pool_mode_of(const char *name, enum pool_mode *out)
 bool wait_action_of(const char *name, enum wait_action *out)
 {
 	const struct setting_word *word = setting_find_word(wait_action_words, name);
+
+	if (!word)
+		return false;
+	*out = word->value;
+	return true;
+}
+
+bool session_state_of(const char *name, enum session_state *out)
+{
+	const struct setting_word *word = setting_find_word(session_state_words, name);
 
 	if (!word)
 		return false;
@@ -222,6 +239,32 @@ static bool read_metrics_port(const struct setting_request *request, void *field
 	else
 		return read_integer(request, field);
 	return true;
+}
+
+/* A number, or a percentage from 0 to 100. */
+static bool read_share(const struct setting_request *request, void *field)
+{
+	const size_t length = strlen(request->text);
+	char text[16];
+	long long number;
+
+	if (length == 0 || length > sizeof(text) || request->text[length - 1] != '%')
+		return read_count(request, field);
+	text_copy(text, length, request->text);
+	if (!text_to_integer(text, &number) || number < 0 || number > 100)
+		return refuse(request);
+	*(int *)field = -(int)number;
+	return true;
+}
+
+static const char *render_share(const void *field, char *out, size_t size)
+{
+	const int share = *(const int *)field;
+
+	if (share >= 0)
+		return render_integer(field, out, size);
+	snprintf(out, size, "%d%%", -share);
+	return out;
 }
 
 static bool read_boolean(const struct setting_request *request, void *field)
@@ -439,6 +482,9 @@ KIND(COMPAT_VERSION, .read = read_word, .words = compat_version_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);
+KIND(SESSION_STATE, .read = read_word, .words = session_state_words);
+KIND(SHARE, .allowed = "a whole number, or a percentage such as 50%", .takes_minus = true,
+	.read = read_share, .render = render_share);
 #undef WHOLE
 #undef SIZE
 #undef WHOLE_TIME

@@ -45,6 +45,8 @@ static const struct entry_key keys[] = {
 	{"reserve_pool_size", ENTRY_SIZE, FIELD(reserve_pool_size),
 		"Reserve size of such pools, in place of the database's and the setting; 0: "
 		"none; -1: use them."},
+	{"session_state", ENTRY_SESSION_STATE, FIELD(session_state),
+		"For clients of such pools, in place of the database's and the setting."},
 	{"transaction_timeout", ENTRY_TIME, FIELD(transaction_timeout),
 		"For clients of such pools, in place of the setting; 0: use the setting."},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/pool.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,16 @@ int pool_max_waiters(const struct pool *pool)
 	return pool->registry->process->settings->max_pool_waiters;
 }
 
+unsigned pool_max_pinned(const struct pool *pool)
+{
+	const int share = pool->registry->process->settings->max_pinned;
+	const int size = pool_size(pool);
+
+	if (share >= 0)
+		return (unsigned)share;
+	return size <= 0 ? UINT_MAX : (unsigned)(size * -(long)share / 100);
+}
+
 static enum pool_mode mode_of(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
@@ -63,6 +74,19 @@ static enum pool_mode mode_of(const struct pool *pool)
 	return pool->registry->process->settings->pool_mode;
 }
 
+static enum session_state session_state_of_pool(const struct pool *pool)
+{
+	const struct user_config *user = pool->user->config;
+
+	if (pool->mode == POOL_MODE_SESSION || pool->database->console)
+		return SESSION_STATE_IGNORE;
+	if (user && user->session_state != SESSION_STATE_INHERIT)
+		return user->session_state;
+	if (pool->database->config->session_state != SESSION_STATE_INHERIT)
+		return pool->database->config->session_state;
+	return pool->registry->process->settings->session_state;
+}
+
 void pool_reconfigure(struct pool *pool)
 {
 	const int least = pool_min_size(pool);
@@ -70,6 +94,7 @@ void pool_reconfigure(struct pool *pool)
 		database_server_lifetime(pool->database, pool->registry->process->settings);
 
 	pool->mode = mode_of(pool);
+	pool->session_state = session_state_of_pool(pool);
 	pool->lifetime_least = lifetime - lifetime / 10;
 	if (pool->wait.cap)
 		pool_needs_work(pool);

@@ -39,7 +39,8 @@ static const struct {
 	[SERVER_CANCELING] = {"canceling", "active_cancel", "sv_active", SERVERS_ACTIVE_CANCEL,
 		MAY(CLOSED)},
 	[SERVER_ASKING] = {"asking", "tested", "sv_tested", SERVERS_TESTED,
-		MAY(IDLE) | MAY(STALE) | MAY(HELD) | MAY(RESETTING) | MAY(CLOSED)},
+		MAY(PAIRED) | MAY(IDLE) | MAY(STALE) | MAY(HELD) | MAY(RESETTING) |
+			MAY(CLOSED)},
 	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},
 };
 

@@ -18,6 +18,7 @@ FOLDERS = {
         "relay",
         "statements",
         "parameters",
+        "state",
         "server",
         "pool",
         "auth",

@@ -22,6 +22,12 @@ void pair_join(struct client_link *client, struct server_link *server);
 void pair_bind(struct client_link *client, struct server_link *server);
 
 /*
+ * Pair a client again with the server that was ASKING for it: the server has what belongs to the
+ * client. No assignment is counted.
+ */
+void pair_again(struct client_link *client, struct server_link *server);
+
+/*
  * Split the pair that this link, which must have a peer, belongs to. The client is IDLE then.
  * The state of the server does not change; the caller decides what to do with the server.
  */

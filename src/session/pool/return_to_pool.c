@@ -3,14 +3,15 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
-#include "session/parameters/changes.h"
-#include "session/parameters/question.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
 #include "session/pool/lifetime.h"
 #include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
+#include "session/state/changes.h"
+#include "session/state/pins.h"
+#include "session/state/question.h"
 
 /* --- closing instead ---------------------------------------------------------------------- */
 
@@ -64,8 +65,44 @@ static inline void mark_for_check(struct server_link *server, const struct setti
 	pool_needs_work(server->link.pool);
 }
 
+/* May the session have what belongs to its last client, besides known settings? */
+static inline bool has_state_left(const struct server_link *server)
+{
+	return server->suspected || server->pins || server->changes_known;
+}
+
+/*
+ * Return the session to its beginning; the query must succeed. Nothing undoes LOAD, and a new
+ * session runs connect_query again.
+ */
+static __attribute__((noinline)) void discard_all(struct server_link *server)
+{
+	const session_topics pins = (session_topics)server->pins;
+
+	pins_clear(server);
+	if ((pins & TOPIC_LIBRARY) || server->link.pool->database->config->connect_query) {
+		server_close_for(server, REASON_SESSION_STATE_LEFT);
+		return;
+	}
+	server->drained = true;
+	server_enter(server, SERVER_RESETTING);
+	own_query_send(server, "DISCARD ALL");
+}
+
+/* Now it is as it was before its client, but for the settings that are known. */
+static void forget_state(struct server_link *server)
+{
+	server->suspected = 0;
+	server->changes_known = false;
+	buffer_free(&server->changes);
+}
+
 static inline void reset(struct server_link *server, const struct settings *settings)
 {
+	if (has_state_left(server)) {
+		discard_all(server);
+		return;
+	}
 	if (settings->server_reset_query[0] == '\0' ||
 		(!settings->server_reset_query_always &&
 			server->link.pool->mode != POOL_MODE_SESSION)) {
@@ -114,6 +151,7 @@ void return_to_pool(struct server_link *server)
 		break;
 	case SERVER_RESETTING:
 		server->drained = false;
+		forget_state(server);
 		counters_reset(server, RESET_OK);
 		mark_for_check(server, settings);
 		break;
@@ -160,39 +198,38 @@ static void unpair_and_ask(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
-	if (!server_is_clean(server))
-		return;
 	pair_unpair(&server->link);
-	question_begin(server, client, false);
+	question_begin(server, client);
 }
 
-/* What its client has SET follows it. Out of memory, nothing is known of the session. */
-static void take_and_return(struct server_link *server)
+/* The client loses what its server has, after max_pinned_time. */
+static void end_pins(struct server_link *server)
 {
-	if (!server_is_clean(server))
-		return;
-	if (changes_take(server, client_of(server->link.peer)))
-		unpair_and_return(server);
-	else
-		unpair_and_ask(server);
+	pins_warn_over(server, client_of(server->link.peer));
+	unpair_and_return(server);
 }
 
 /*
- * As the end of return_if_free(), for a server that is dirty or may have to await a Bind. A
- * function of its own, so that both bits are tested by one instruction.
+ * As the end of return_if_free(), for a server that is dirty, may have to await a Bind, or has
+ * state of its client. A function of its own, so that all of that is tested by one instruction.
  */
 __attribute__((noinline)) static void return_unusual(struct server_link *server)
 {
-	if (server->dirty)
+	if (server->dirty) {
 		drop_dirty(server);
-	else if (server_awaits_bind(server))
 		return;
-	else if (server->altered_unknown)
+	}
+	if (server_awaits_bind(server) || !server_is_clean(server))
+		return;
+	if (server->changes_known && !server->suspected &&
+		!changes_take(server, client_of(server->link.peer)))
+		server->suspected = TOPIC_SETTINGS;
+	if (server->suspected)
 		unpair_and_ask(server);
-	else if (server->altered_known)
-		take_and_return(server);
-	else
+	else if (!server->pins)
 		unpair_and_return(server);
+	else if (pins_are_over(server))
+		end_pins(server);
 }
 
 void return_if_free(struct server_link *server)
@@ -207,8 +244,8 @@ void return_if_free(struct server_link *server)
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
-	if (server->dirty || server->awaits_bind || server->altered_unknown ||
-		server->altered_known)
+	if (server->dirty || server->awaits_bind || server->changes_known ||
+		server->suspected || server->pins)
 		return_unusual(server);
 	else
 		unpair_and_return(server);

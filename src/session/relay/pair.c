@@ -64,6 +64,12 @@ void pair_bind(struct client_link *client, struct server_link *server)
 	pair(client, server);
 }
 
+void pair_again(struct client_link *client, struct server_link *server)
+{
+	client->served = 0;
+	pair(client, server);
+}
+
 /* --- unpairing ---------------------------------------------------------------------------- */
 
 /* Has the link passed on the beginning of a message, and not the end yet? */

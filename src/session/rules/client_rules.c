@@ -2,11 +2,12 @@
 /* Judges the messages of clients, with and without a server. */
 #include <string.h>
 
-#include "session/parameters/changes.h"
 #include "session/pool/pairing.h"
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
+#include "session/state/changes.h"
+#include "session/state/suspicion.h"
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
@@ -62,25 +63,39 @@ static void end_batch(struct relay_run *run)
 	run->batch = run->last_batch = run->at + run->frame.total;
 }
 
-/* Judge a text whose words may change settings of the session. */
+/* The end of what has arrived of the message. */
+static inline const uint8_t *end_of_text(const struct relay_run *run)
+{
+	const uint8_t *end = run->at + run->frame.total;
+
+	return end < run->end ? end : run->end;
+}
+
+static inline bool may_change_session(const struct relay_run *run, const uint8_t *text)
+{
+	return run->server->link.pool->session_state != SESSION_STATE_IGNORE &&
+		suspicion_may_be_in(text, end_of_text(run));
+}
+
+/* Judge a text whose words may change the session. */
 static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	const uint8_t *text, enum verdict (*judge)(struct relay_run *run))
 {
-	const uint8_t *end = run->at + run->frame.total;
-	const bool known = changes_note_text(
-		run, (const char *)text, (size_t)((end < run->end ? end : run->end) - text));
-	const enum verdict verdict = judge(run);
+	const size_t length = (size_t)(end_of_text(run) - text);
+	const session_topics topics =
+		suspicion_of_text(run->client, (const char *)text, length, !run->whole);
+	bool known = false;
+	enum verdict verdict;
 
-	if (known && run->whole && verdict == RELAY_PASS && run->frame.type == PQ_QUERY)
-		requests_mark_last(&run->server->requests, REQUEST_KNOWN);
+	if (run->whole && run->frame.type == PQ_QUERY)
+		known = changes_note_text(run, (const char *)text, length);
+	verdict = judge(run);
+	if (verdict == RELAY_PASS) {
+		run->server->suspected |= topics;
+		if (known)
+			requests_mark_last(&run->server->requests, REQUEST_KNOWN);
+	}
 	return verdict;
-}
-
-static inline bool has_words(const struct relay_run *run, const uint8_t *text)
-{
-	const uint8_t *end = run->at + run->frame.total;
-
-	return changes_may_be_in(text, end < run->end ? end : run->end);
 }
 
 static enum verdict judge_tracked_parse(struct relay_run *run)
@@ -89,7 +104,7 @@ static enum verdict judge_tracked_parse(struct relay_run *run)
 	const uint8_t *nul =
 		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
 
-	return nul && has_words(run, nul + 1)
+	return nul && may_change_session(run, nul + 1)
 		? judge_words(run, nul + 1, statements_judge_parse)
 		: statements_judge_parse(run);
 }
@@ -119,8 +134,8 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
-	return has_words(run, text) ? judge_words(run, text, judge_plain_query)
-				    : judge_plain_query(run);
+	return may_change_session(run, text) ? judge_words(run, text, judge_plain_query)
+					     : judge_plain_query(run);
 }
 
 /* Returns true if the next Execute may deallocate a statement of the client. */

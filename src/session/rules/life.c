@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/life.h"
 
+#include "model/custom_names.h"
 #include "model/statements_in_flight.h"
 #include "session/auth/client_login_state.h"
 #include "session/link/close.h"
 #include "session/lookup/login_end.h"
 #include "session/lookup/lookup_server.h"
-#include "session/parameters/question.h"
 #include "session/pool/draining.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
 #include "session/server/server_failure.h"
+#include "session/state/pins.h"
+#include "session/state/question.h"
 #include "session/statements/replay.h"
 #include "session/statements/statement_answers.h"
 #include "session/work/cancel.h"
@@ -28,7 +30,7 @@ static void client_closed(struct client_link *client, enum client_state state)
 	if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
 		cancel_client_closed(client, state);
 	login_end(client, state);
-	question_client_closed(client);
+	custom_names_free(client);
 	statements_client_closed(client);
 }
 
@@ -43,11 +45,16 @@ static void after_client_closed(
 static void server_closed(
 	struct server_link *server, enum server_state state, const struct failure *why)
 {
-	question_server_closed(server);
+	struct client_link *held = question_server_closed(server);
+
+	pins_clear(server);
+	buffer_free(&server->changes);
 	statements_server_closed(server);
 	cancel_server_closed(server);
 	server_failure_finish(server, state, why, replication_detach(server));
 	lookup_server_closed(server, why);
+	if (held)
+		relay_client_resume(held);
 }
 
 static void query_unsent(struct client_link *client, const struct failure *why)

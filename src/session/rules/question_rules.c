@@ -4,11 +4,11 @@
 #include "wire/message.h"
 #include "wire/row.h"
 
-/* Keep the name and the value, each with a NUL. */
+/* Keep the letter, the name and the value, each with a NUL. A value of NULL is none. */
 static enum verdict judge_row(struct relay_run *run)
 {
 	struct buffer *answer = &run->server->kept;
-	struct row_value values[2];
+	struct row_value values[3];
 	size_t length;
 	const uint8_t *body;
 
@@ -17,12 +17,13 @@ static enum verdict judge_row(struct relay_run *run)
 		return RELAY_DROP;
 	}
 	body = relay_body(run, &length);
-	if (row_read(body, length, values, 2) != 2 || !values[0].data)
+	if (row_read(body, length, values, 3) != 3 || !values[0].data ||
+		values[0].length != 1 || !values[1].data) {
 		answer->failed = true;
-	else if (values[1].data) {
-		buffer_append(answer, values[0].data, values[0].length);
-		buffer_append(answer, "", 1);
-		buffer_append(answer, values[1].data, values[1].length);
+		return RELAY_DROP;
+	}
+	for (int i = 0; values[2].data && i < 3; i++) {
+		buffer_append(answer, values[i].data, values[i].length);
 		buffer_append(answer, "", 1);
 	}
 	return RELAY_DROP;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_answers.h"
 
-#include "session/parameters/changes.h"
 #include "session/parameters/followed.h"
 #include "session/rules/restore.h"
+#include "session/state/changes.h"
+#include "session/state/suspicion.h"
 #include "session/statements/replay.h"
 #include "wire/report.h"
 
@@ -126,28 +127,30 @@ static enum verdict answer_deallocate(struct relay_run *run)
 	return server_answers_add_own(run, RELAY_DROP);
 }
 
-/* Returns true if the length is that of a tag SET, RESET, DO, CALL, DISCARD ALL or DEALLOCATE ALL. */
+/* May this be a tag that note_command() handles? */
 static inline bool may_change_session(const struct relay_run *run)
 {
-	enum { BEFORE_TAG = FRAME_HEADER_SIZE };
-	static const uint32_t lengths = 1u << (BEFORE_TAG + sizeof("SET")) |
-		1u << (BEFORE_TAG + sizeof("RESET")) | 1u << (BEFORE_TAG + sizeof("DO")) |
-		1u << (BEFORE_TAG + sizeof("CALL")) |
-		1u << (BEFORE_TAG + sizeof("DISCARD ALL")) |
-		1u << (BEFORE_TAG + sizeof("DEALLOCATE ALL"));
-
-	return run->frame.total < 32 && (lengths >> run->frame.total & 1);
+	return run->whole && run->frame.total > FRAME_HEADER_SIZE + 2 &&
+		suspicion_may_be_tag(run->at + FRAME_HEADER_SIZE);
 }
 
-/* May the command have changed settings that the server does not report? */
-static bool changes_settings(const struct relay_run *run)
+/* Does the server run a statement whose effect on the session is known? */
+static bool runs_known(const struct server_link *server)
 {
-	const struct request *first = requests_first(&run->server->requests);
+	const struct request *first = requests_first(&server->requests);
 
-	if (first && first->action & REQUEST_KNOWN)
-		return false;
-	return relay_has_tag(run, "SET") || relay_has_tag(run, "RESET") ||
-		relay_has_tag(run, "DO") || relay_has_tag(run, "CALL");
+	return first && first->action & REQUEST_KNOWN;
+}
+
+static void suspect(struct server_link *server, const struct relay_run *run)
+{
+	size_t length;
+	const char *tag = (const char *)relay_body(run, &length);
+
+	if (server->link.pool->session_state == SESSION_STATE_IGNORE || server->replication ||
+		runs_known(server) || strnlen(tag, length) == length)
+		return;
+	server->suspected |= suspicion_of_tag(tag, (session_topics)server->pins);
 }
 
 /* Handle a command that changes parameters or statements. Returns false when out of memory. */
@@ -158,10 +161,9 @@ static bool note_command(struct relay_run *run)
 	if (server->follows && !followed_note_command(run))
 		return false;
 	restore_note_command(run);
-	if (server->altered_known && relay_has_tag(run, "ROLLBACK"))
+	if (server->changes_known && relay_has_tag(run, "ROLLBACK"))
 		changes_doubt(server);
-	if (run->client && changes_settings(run) && server_mode(server) != POOL_MODE_SESSION)
-		server->altered_unknown = true;
+	suspect(server, run);
 	if (relay_has_tag(run, "SET")) {
 		server->altered = true;
 		server->altered_by = run->client ? run->client->query_start : 0;
@@ -177,7 +179,7 @@ enum verdict server_answers_command_complete(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if ((may_change_session(run) || server->altered_known) && !note_command(run))
+	if ((may_change_session(run) || server->changes_known) && !note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	if (runs_deallocate_substitute(server))
 		return answer_deallocate(run);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_errors.h"
 
-#include "session/parameters/changes.h"
 #include "session/rules/server_answers.h"
 #include "session/server/failover.h"
+#include "session/state/changes.h"
 #include "session/statements/replay.h"
 #include "wire/report.h"
 #include "wire/writer.h"

@@ -4,14 +4,37 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/parameters/parameter_sync.h"
-#include "session/parameters/question.h"
 #include "session/pool/draining.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
 #include "session/server/server_login.h"
+#include "session/state/question.h"
 #include "wire/message.h"
 #include "wire/report.h"
 #include "wire/writer.h"
+
+/* The server is free before its client goes on, so that this mostly gets it again. */
+static void end_question(struct server_link *server)
+{
+	struct client_link *client = server->asked_for;
+
+	switch (question_done(server)) {
+	case QUESTION_RESET:
+		server->suspected = TOPICS_ALL;
+		return_to_pool(server);
+		break;
+	case QUESTION_FREE:
+		return_to_pool(server);
+		break;
+	case QUESTION_PINS:
+		break;
+	case QUESTION_FAILED:
+		server_close_for(server, REASON_RESET_QUERY_FAILED);
+		break;
+	}
+	if (client)
+		relay_client_resume(client);
+}
 
 void server_session_own_query_done(struct server_link *server)
 {
@@ -32,10 +55,7 @@ void server_session_own_query_done(struct server_link *server)
 			server_close_for(server, REASON_RESET_QUERY_FAILED);
 		break;
 	case SERVER_ASKING:
-		if (question_done(server))
-			return_to_pool(server);
-		else
-			server_close_for(server, REASON_RESET_QUERY_FAILED);
+		end_question(server);
 		break;
 	case SERVER_RESETTING:
 	case SERVER_CHECKING:

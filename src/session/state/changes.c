@@ -1,73 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/parameters/changes.h"
+#include "session/state/changes.h"
 
 #include <string.h>
 
-#include "session/parameters/question.h"
 #include "wire/parameter_values.h"
 #include "wire/session_command.h"
-#include "wire/sql_scanner.h"
 
 /* Memory for the changes of one transaction. */
 enum { CHANGES_SIZE_MAX = 64 * 1024 };
-
-/* --- texts that are not one plain SET ----------------------------------------------------- */
-
-/* Note a name that stands behind SET or in set_config(): `name` is its first part. */
-static void note_dotted(
-	struct client_link *client, struct sql_scanner *scanner, struct buffer *name)
-{
-	char lower[PARAMETER_NAME_SIZE];
-	struct buffer part = {0};
-
-	name->length--; /* the NUL */
-	while (scanner->at < scanner->end && *scanner->at == '.') {
-		scanner->at++;
-		sql_scanner_next(scanner, &part);
-		buffer_append(name, ".", 1);
-		if (part.length > 0)
-			buffer_append(name, part.data, part.length - 1);
-	}
-	buffer_free(&part);
-	if (!buffer_append(name, "", 1) || !parameter_name_is_legal((const char *)name->data))
-		return;
-	parameter_name_lower((const char *)name->data, lower);
-	question_note_name(client, lower);
-}
-
-/*
- * The names of custom settings in any text: a server can be asked for them by name only. Names that
- * are no setting's do no harm.
- */
-static void note_names(struct client_link *client, const char *text, size_t length)
-{
-	struct sql_scanner scanner;
-	struct buffer token = {0};
-	enum sql_token kind;
-	bool behind_set = false;
-
-	sql_scanner_init(&scanner, text, length, false);
-	while ((kind = sql_scanner_next(&scanner, &token)) != SQL_END) {
-		const char *word = (const char *)token.data;
-
-		if (kind == SQL_UNKNOWN && scanner.at < scanner.end)
-			scanner.at++;
-		else if (kind == SQL_WORD &&
-			(strcmp(word, "set") == 0 || strcmp(word, "set_config") == 0))
-			behind_set = true;
-		else if (behind_set && kind == SQL_WORD &&
-			(strcmp(word, "session") == 0 || strcmp(word, "local") == 0))
-			continue;
-		else if (behind_set && kind == SQL_SYMBOL && word[0] == '(')
-			continue;
-		else if (behind_set) {
-			if (kind == SQL_WORD || kind == SQL_NAME || kind == SQL_STRING)
-				note_dotted(client, &scanner, &token);
-			behind_set = false;
-		}
-	}
-	buffer_free(&token);
-}
 
 /* --- a plain SET -------------------------------------------------------------------------- */
 
@@ -96,13 +36,12 @@ static bool note_command(struct relay_run *run, const struct session_command *co
 		return true;
 	if (command->verb != SESSION_SET)
 		return false;
-	question_note_name(run->client, name);
 	if (is_reported(run->server, name))
 		return true;
 	/* The server's spelling of a role is that of its catalog; others it takes as they are. */
 	if (!add(run->server, command))
 		return false;
-	run->server->altered_known = true;
+	run->server->changes_known = true;
 	return true;
 }
 
@@ -113,8 +52,7 @@ bool changes_note_text(struct relay_run *run, const char *text, size_t length)
 	bool known;
 
 	session_command_init(&command);
-	if (session_command_read(text, length, lexis, &command) == SESSION_UNKNOWN)
-		note_names(run->client, text, length);
+	session_command_read(text, length, lexis, &command);
 	known = note_command(run, &command);
 	session_command_free(&command);
 	return known;
@@ -124,10 +62,10 @@ bool changes_note_text(struct relay_run *run, const char *text, size_t length)
 
 void changes_doubt(struct server_link *server)
 {
-	if (!server->altered_known)
+	if (!server->changes_known)
 		return;
-	server->altered_known = false;
-	server->altered_unknown = true;
+	server->changes_known = false;
+	server->suspected |= TOPIC_SETTINGS;
 	buffer_free(&server->changes);
 }
 
@@ -153,7 +91,7 @@ bool changes_take(struct server_link *server, struct client_link *client)
 	const bool good = !server->changes.failed && follow(&client->link, &server->changes) &&
 		follow(&server->link, &server->changes);
 
-	server->altered_known = false;
+	server->changes_known = false;
 	buffer_clear(&server->changes);
 	return good;
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a session may have beyond its transactions, in kinds that a server can be asked for: a set
+ * of them is what a client may have changed, or what its server has of it.
+ */
+#ifndef PGUSHER_MODEL_SESSION_TOPICS_H
+#define PGUSHER_MODEL_SESSION_TOPICS_H
+
+#include <stdint.h>
+
+enum session_topic {
+	TOPIC_SETTINGS = 1 << 0, /* parameters, role, session authorization */
+	TOPIC_TEMPORARY = 1 << 1, /* objects in the temporary schema */
+	TOPIC_LOCKS = 1 << 2, /* advisory locks of the session */
+	TOPIC_CURSORS = 1 << 3, /* cursors WITH HOLD */
+	TOPIC_STATEMENTS = 1 << 4, /* statements that SQL has prepared */
+	TOPIC_CHANNELS = 1 << 5, /* channels that it listens on */
+	TOPIC_LIBRARY = 1 << 6, /* loaded libraries: no question finds them */
+	TOPIC_UNREAD =
+		1 << 7, /* settings of unknown names: they are reset after the question */
+};
+
+enum {
+	TOPICS_ALL = 0xff & ~TOPIC_LIBRARY,
+	/* Those that cannot follow their client: its server stays with it. */
+	TOPICS_PINNING = TOPIC_TEMPORARY | TOPIC_LOCKS | TOPIC_CURSORS | TOPIC_STATEMENTS |
+		TOPIC_CHANNELS | TOPIC_LIBRARY,
+};
+
+/* A set of enum session_topic. */
+typedef uint8_t session_topics;
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Servers that stay with their clients between transactions, because their sessions have what
+ * cannot follow: temporary tables, advisory locks, cursors WITH HOLD, ... They are counted in
+ * pool.pinned and limited by max_pinned and max_pinned_time.
+ */
+#ifndef PGUSHER_SESSION_STATE_PINS_H
+#define PGUSHER_SESSION_STATE_PINS_H
+
+#include "model/client_link.h"
+#include "model/server_link.h"
+
+/*
+ * The server, which is with this client, has these topics and no other ones; name: one of the
+ * objects, or NULL. Returns false if the server cannot stay with the client: the client has got a
+ * WARNING then, and the server is not pinned.
+ */
+bool pins_set(struct server_link *server, struct client_link *client, session_topics topics,
+	const char *name);
+
+/* The server is not pinned any more: it is closed, reset, or its client has left. */
+void pins_clear(struct server_link *server);
+
+/* Returns whether the server was pinned for longer than max_pinned_time. */
+bool pins_are_over(const struct server_link *server);
+
+/* Warn the client that it loses what its server has, since it had that for max_pinned_time. */
+void pins_warn_over(struct server_link *server, struct client_link *client);
+
+/* Returns what pins the server in words: `temporary object`, `advisory lock`, ... */
+const char *pins_cause(session_topics topics);
+
+#endif

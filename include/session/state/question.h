@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Asks a server what its session has of the topics that its client may have changed in a
+ * transaction, behind the end of it. The answer counts: what was rolled back, or set by SET LOCAL,
+ * is not in it.
+ *
+ * The client has its ReadyForQuery by then. If its next message comes before the answer, this
+ * waits for it.
+ */
+#ifndef PGUSHER_SESSION_STATE_QUESTION_H
+#define PGUSHER_SESSION_STATE_QUESTION_H
+
+#include "model/client_link.h"
+#include "model/server_link.h"
+
+/*
+ * Ask a clean server, which is PAIRED no more with this client, for its suspected topics: the
+ * server is ASKING, or CLOSED if nothing can be sent to it.
+ */
+void question_begin(struct server_link *server, struct client_link *client);
+
+/* What the answer says of the server. */
+enum question_result {
+	QUESTION_FREE, /* nothing that belongs to its client is left, or is unknown */
+	QUESTION_RESET, /* something is left that the client does not keep */
+	QUESTION_PINS, /* it stays with its client, which it is PAIRED with again */
+	QUESTION_FAILED, /* it could not answer: it must be closed */
+};
+
+/*
+ * The query has ended: server and client have the settings of the answer. The client is no longer
+ * held; the caller lets it go on.
+ */
+enum question_result question_done(struct server_link *server);
+
+/* The server is closed: its client is no longer held. Returns that client, or NULL. */
+struct client_link *question_server_closed(struct server_link *server);
+
+#endif

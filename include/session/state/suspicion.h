@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Which statements may leave something in the session, by the words of their texts and by their
+ * tags. A suspicion costs a question to the server (session/state/question), never a wrong answer;
+ * what a text can hide from it is found by its tag, and the reverse.
+ */
+#ifndef PGUSHER_SESSION_STATE_SUSPICION_H
+#define PGUSHER_SESSION_STATE_SUSPICION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/session_topics.h"
+
+struct client_link;
+
+/* At most so many bytes of a text are read; what is behind them counts as suspicious. */
+enum { SUSPICION_TEXT_MAX = 64 * 1024 };
+
+/*
+ * Whether the text, which ends before `end`, may have suspicious words, or be a statement that
+ * session/state/changes understands: it has several statements, or begins as SET or RESET do, or
+ * with white space or a comment, or has one of the pairs _a (advisory), _c (set_config), mp (temp).
+ */
+bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end);
+
+/*
+ * Returns the topics that the words of a text raise; cut: its end is missing. Notes the names of
+ * custom settings in it.
+ */
+session_topics suspicion_of_text(
+	struct client_link *client, const char *text, size_t length, bool cut);
+
+/*
+ * The tags of suspicion_of_tag(): SET, RESET, DO, CALL, LOAD, LISTEN, UNLISTEN, PREPARE, DEALLOCATE,
+ * DISCARD, DECLARE, CLOSE, CREATE, DROP, by a hash of their first and third letters.
+ */
+#define SUSPICION_TAGS 0xa207a8b0
+
+/*
+ * Whether a tag with this beginning (of at least 3 bytes, its NUL included) may be one of those of
+ * suspicion_of_tag(). Almost none of the others may.
+ */
+static inline bool suspicion_may_be_tag(const uint8_t *tag)
+{
+	return SUSPICION_TAGS >> ((tag[0] + 3u * tag[2]) & 31) & 1;
+}
+
+/*
+ * Returns the topics that a command with this tag raises. pinned: those for which its server is
+ * pinned, which DROP, CLOSE and others may end.
+ */
+session_topics suspicion_of_tag(const char *tag, session_topics pinned);
+
+#endif

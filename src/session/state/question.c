@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/state/question.h"
+
+#include <string.h>
+
+#include "model/registry.h"
+#include "session/relay/own_query.h"
+#include "session/relay/pair.h"
+#include "session/state/pins.h"
+#include "wire/message.h"
+#include "wire/parameter_values.h"
+#include "wire/sql.h"
+
+/* --- the query ---------------------------------------------------------------------------- */
+
+/*
+ * Each part returns a letter, a name and a value. All names are qualified, so that neither the
+ * search_path nor objects of the client can stand in for those of the system.
+ */
+static const struct part {
+	enum session_topic topic;
+	char letter;
+	const char *sql;
+} parts[] = {
+	/* The role and custom settings are not in pg_settings. */
+	{TOPIC_SETTINGS, 'S',
+		"SELECT 'S', pg_catalog.lower(name), setting FROM pg_catalog.pg_settings"
+		" WHERE source OPERATOR(pg_catalog.=) 'session'"
+		" UNION ALL SELECT 'S', 'role', CASE WHEN pg_catalog.current_setting('role')"
+		" OPERATOR(pg_catalog.<>) 'none' THEN pg_catalog.current_setting('role') END"},
+	/* 2615 is pg_namespace: every object in a schema depends on that. */
+	{TOPIC_TEMPORARY, 'T',
+		"(SELECT 'T', pg_catalog.pg_describe_object(classid, objid, objsubid), ''"
+		" FROM pg_catalog.pg_depend"
+		" WHERE refclassid OPERATOR(pg_catalog.=) '2615'::pg_catalog.oid"
+		" AND refobjid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() LIMIT 1)"},
+	{TOPIC_LOCKS, 'L',
+		"(SELECT 'L', pg_catalog.concat('advisory lock ',"
+		" CASE WHEN objsubid OPERATOR(pg_catalog.=) 2::pg_catalog.int2"
+		" OR classid OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid"
+		" THEN pg_catalog.concat(classid, ', ') END, objid), ''"
+		" FROM pg_catalog.pg_locks"
+		" WHERE locktype OPERATOR(pg_catalog.=) 'advisory'"
+		" AND pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid() LIMIT 1)"},
+	{TOPIC_CURSORS, 'C',
+		"(SELECT 'C', pg_catalog.concat('cursor ', name), ''"
+		" FROM pg_catalog.pg_cursors WHERE is_holdable LIMIT 1)"},
+	{TOPIC_STATEMENTS, 'P',
+		"(SELECT 'P', pg_catalog.concat('prepared statement ', name), ''"
+		" FROM pg_catalog.pg_prepared_statements WHERE from_sql LIMIT 1)"},
+	{TOPIC_CHANNELS, 'N',
+		"SELECT 'N', channel, '' FROM pg_catalog.pg_listening_channels() AS channel"},
+};
+
+enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+
+static void write_custom_names(const struct client_link *client, struct buffer *sql)
+{
+	const char *name;
+
+	for (name = client->custom_names; name && *name; name += strlen(name) + 1) {
+		buffer_printf(sql, " UNION ALL SELECT 'S', ");
+		sql_append_literal(sql, name);
+		buffer_printf(sql, ", pg_catalog.current_setting(");
+		sql_append_literal(sql, name);
+		buffer_printf(sql, ",true)");
+	}
+}
+
+static void write_query(
+	const struct client_link *client, session_topics topics, struct buffer *sql)
+{
+	const char *join = "";
+
+	for (size_t i = 0; i < PARTS; i++) {
+		if (!(topics & parts[i].topic))
+			continue;
+		buffer_printf(sql, "%s%s", join, parts[i].sql);
+		join = " UNION ALL ";
+		if (parts[i].topic == TOPIC_SETTINGS)
+			write_custom_names(client, sql);
+	}
+	if (sql->length == 0)
+		buffer_printf(sql, "SELECT 'S', 'role', NULL LIMIT 0");
+	if (topics & TOPIC_UNREAD)
+		buffer_printf(sql, "; RESET ALL");
+	buffer_append(sql, "", 1);
+}
+
+void question_begin(struct server_link *server, struct client_link *client)
+{
+	struct buffer sql = {0};
+	bool sent = false;
+
+	if (server->suspected & TOPIC_UNREAD)
+		server->suspected |= TOPIC_SETTINGS;
+	write_query(client, (session_topics)server->suspected, &sql);
+	server_enter(server, SERVER_ASKING);
+	if (server->suspected & TOPIC_SETTINGS) {
+		server->changes_known = false;
+		buffer_free(&server->changes);
+	}
+	buffer_clear(&server->kept);
+	if (!sql.failed)
+		sent = own_query_send(server, (const char *)sql.data);
+	buffer_free(&sql);
+	if (!sent)
+		return;
+	server_set_task(server, SERVER_TASK_QUESTION);
+	server->asked_for = client;
+	client->asking = server;
+	client_set_step(client, CLIENT_STEP_ASKED);
+}
+
+/* --- settings ----------------------------------------------------------------------------- */
+
+/* The rows of the answer: a letter, a name, a value, each with a NUL. */
+struct row {
+	char letter;
+	const char *name, *value;
+};
+
+static bool next_row(const struct buffer *answer, size_t *at, struct row *row)
+{
+	if (*at >= answer->length)
+		return false;
+	row->letter = (char)answer->data[*at];
+	row->name = (const char *)answer->data + *at + 2;
+	row->value = row->name + strlen(row->name) + 1;
+	*at = (size_t)((const uint8_t *)row->value - answer->data) + strlen(row->value) + 1;
+	return true;
+}
+
+/* Replace the followed values by those of the answer: all that servers do not report. */
+static bool read_settings(const struct server_link *server, struct parameter_values *values)
+{
+	const struct parameter_table *table = link_registry(&server->link)->parameters;
+	struct row row;
+	size_t at = 0;
+
+	values->count = 0;
+	while (next_row(&server->kept, &at, &row)) {
+		const int index = row.letter == 'S' ? parameter_index(table, row.name) : -1;
+
+		if (row.letter != 'S' || (index >= 0 && values->tracked[index]))
+			continue;
+		if (!parameter_values_follow(values, row.name, row.value))
+			return false;
+	}
+	return true;
+}
+
+/* What the client asked for at its start and has RESET since has that value again. */
+static bool add_asked(const struct client_link *client, struct parameter_values *values)
+{
+	struct parameter_values asked;
+
+	if (!client->asked)
+		return true;
+	parameter_values_read(client->asked, &asked);
+	for (unsigned i = 0; i < asked.count; i++) {
+		bool present;
+
+		parameter_values_place(values, asked.followed[i].name, &present);
+		if (!present &&
+			!parameter_values_follow(
+				values, asked.followed[i].name, asked.followed[i].value))
+			return false;
+	}
+	return true;
+}
+
+/* All were reset behind the answer, but for the identity, which RESET ALL does not change. */
+static void drop_settings(struct parameter_values *values)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < values->count; i++) {
+		for (unsigned k = 0; k < PARAMETER_IDENTITIES; k++) {
+			if (strcmp(values->followed[i].name, parameter_identity[k]) == 0)
+				values->followed[kept++] = values->followed[i];
+		}
+	}
+	values->count = kept;
+}
+
+static bool take_settings(struct server_link *server, struct client_link *client)
+{
+	struct parameter_table *table = link_registry(&server->link)->parameters;
+	struct parameter_values values, wanted;
+
+	parameter_values_read(server->link.parameters, &values);
+	if (!read_settings(server, &values))
+		return false;
+	if (client) {
+		parameter_values_read(client->link.parameters, &wanted);
+		memcpy(wanted.followed, values.followed, sizeof(values.followed));
+		wanted.count = values.count;
+		if (!add_asked(client, &wanted) ||
+			!link_take_parameters(
+				&client->link, parameter_values_intern(table, &wanted)))
+			return false;
+	}
+	if (server->suspected & TOPIC_UNREAD)
+		drop_settings(&values);
+	return link_take_parameters(&server->link, parameter_values_intern(table, &values));
+}
+
+/* --- what pins ---------------------------------------------------------------------------- */
+
+/* Returns the topics that the answer has, and the first name. */
+static session_topics found_topics(const struct server_link *server, const char **name)
+{
+	session_topics found = 0;
+	struct row row;
+	size_t at = 0;
+
+	*name = NULL;
+	while (next_row(&server->kept, &at, &row)) {
+		for (size_t i = 0; i < PARTS; i++) {
+			if (parts[i].letter != row.letter || row.letter == 'S')
+				continue;
+			found |= (session_topics)parts[i].topic;
+			*name = *name ? *name : row.name;
+		}
+	}
+	return found;
+}
+
+/* --- the answer --------------------------------------------------------------------------- */
+
+static struct client_link *release(struct server_link *server)
+{
+	struct client_link *client = server->asked_for;
+
+	server->asked_for = NULL;
+	if (!client)
+		return NULL;
+	client->asking = NULL;
+	client_set_step(client, CLIENT_STEP_NONE);
+	return client;
+}
+
+static enum question_result take_answer(struct server_link *server, struct client_link *client)
+{
+	const session_topics asked = (session_topics)server->suspected;
+	session_topics found;
+	const char *name;
+
+	if (server->transaction_status != READY_IDLE || server->kept.failed ||
+		((asked & TOPIC_SETTINGS) && !take_settings(server, client)))
+		return QUESTION_FAILED;
+	found = found_topics(server, &name) | (asked & TOPIC_LIBRARY) |
+		((session_topics)server->pins & ~asked);
+	server->suspected = 0;
+	if (!client)
+		return found ? QUESTION_RESET : QUESTION_FREE;
+	if (!pins_set(server, client, found, name))
+		return server->link.pool->session_state == SESSION_STATE_WARN ? QUESTION_FREE
+									      : QUESTION_RESET;
+	return found ? QUESTION_PINS : QUESTION_FREE;
+}
+
+enum question_result question_done(struct server_link *server)
+{
+	struct client_link *client = release(server);
+	const enum question_result result = take_answer(server, client);
+
+	buffer_free(&server->kept);
+	if (result == QUESTION_PINS)
+		pair_again(client, server);
+	return result;
+}
+
+struct client_link *question_server_closed(struct server_link *server)
+{
+	return release(server);
+}
