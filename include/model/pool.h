@@ -93,6 +93,7 @@ struct pool {
 	struct latency *latency; /* owned; NULL until a query has had a server */
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */
 	uint64_t notified; /* clients that got the notice that they wait */
+	uint64_t pins[TOPIC_BITS]; /* servers that were pinned, by the topic */
 	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
 };
 

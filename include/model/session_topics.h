@@ -21,6 +21,7 @@ enum session_topic {
 };
 
 enum {
+	TOPIC_BITS = 8,
 	TOPICS_ALL = 0xff & ~TOPIC_LIBRARY,
 	/* Those that cannot follow their client: its server stays with it. */
 	TOPICS_PINNING = TOPIC_TEMPORARY | TOPIC_LOCKS | TOPIC_CURSORS | TOPIC_STATEMENTS |

@@ -36,13 +36,13 @@ struct database_figures {
 
 /* A row for each pool. */
 struct capacity_figures {
-	int64_t size, reserve_in_use, waiters_limit, notified, oldest_transaction,
+	int64_t size, reserve_in_use, waiters_limit, notified, pinned, oldest_transaction,
 		oldest_idle_transaction;
 };
 
 /* metric_hosts has a row for each host of a database that was tried; the others see above. */
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
-	metric_client_groups, metric_capacity, metric_hosts, metric_unsent;
+	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent;
 
 /* --- admin/metrics/metric_prepared.c ------------------------------------------------------ */
 

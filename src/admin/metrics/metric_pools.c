@@ -5,6 +5,7 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "model/statistics/client_group.h"
+#include "session/state/pins.h"
 
 static void add_pool_labels(struct metric_samples *samples, const struct pool *pool)
 {
@@ -62,6 +63,7 @@ static void collect_capacity(struct metric_samples *samples,
 			.size = pool_size(pool),
 			.reserve_in_use = pool_reserve_in_use(pool),
 			.waiters_limit = pool_max_waiters(pool),
+			.pinned = pool->pinned,
 			.notified = (int64_t)pool->notified,
 			.oldest_transaction = pool_oldest_transaction(pool, context->now),
 			.oldest_idle_transaction =
@@ -97,6 +99,29 @@ static void collect_unsent(struct metric_samples *samples, const struct metric_c
 }
 
 const struct metric_source metric_unsent = {collect_unsent, sizeof(struct metric_number), NULL};
+
+/* A sample for each cause for which servers of a pool were pinned. */
+static void collect_pins(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
+{
+	const struct pool *pool;
+
+	(void)detail;
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+		for (unsigned i = 0; i < TOPIC_BITS; i++) {
+			const struct metric_number figures = {(int64_t)pool->pins[i]};
+
+			if (figures.number == 0)
+				continue;
+			add_pool_labels(samples, pool);
+			metric_samples_label(
+				samples, "cause", pins_cause((session_topics)(1u << i)));
+			metric_samples_add(samples, &figures);
+		}
+	}
+}
+
+const struct metric_source metric_pins = {collect_pins, sizeof(struct metric_number), NULL};
 
 /* --- traffic ------------------------------------------------------------------------------ */
 

@@ -68,6 +68,17 @@ void pins_clear(struct server_link *server)
 	keep_name(server, NULL);
 }
 
+/* Count the topic that pins_cause() names. */
+static void count_pin(struct pool *pool, session_topics topics)
+{
+	for (unsigned i = 0; i < TOPIC_BITS; i++) {
+		if (topics & 1u << i) {
+			pool->pins[i]++;
+			return;
+		}
+	}
+}
+
 bool pins_set(struct server_link *server, struct client_link *client, session_topics topics,
 	const char *name)
 {
@@ -87,6 +98,7 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 			return false;
 		}
 		pool->pinned++;
+		count_pin(pool, topics);
 		server->pinned_since = loop_now(server->link.stream.loop);
 		link_log(&client->link, LEVEL_LOG, "pinned to its server: %s",
 			name ? name : pins_cause(topics));
