@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "wire/suspicion.h"
+
 struct client_link;
 
 /*
@@ -17,6 +19,9 @@ struct client_link;
  * short or the client has too many.
  */
 bool custom_names_note(struct client_link *client, const char *text, size_t length);
+
+/* Returns a note of names for wire/suspicion: they are noted for this client. */
+struct suspicion_names custom_names_of(struct client_link *client);
 
 /* Free the names of a client that is closed. */
 void custom_names_free(struct client_link *client);

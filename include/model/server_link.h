@@ -24,9 +24,9 @@
 #include "model/link.h"
 #include "model/requests.h"
 #include "model/server_statements.h"
-#include "model/session_topics.h"
 #include "model/statistics/labels.h"
 #include "net/resolver.h"
+#include "wire/session_topics.h"
 
 struct client_link;
 struct lookup;

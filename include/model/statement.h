@@ -23,6 +23,7 @@
 #include "base/handles.h"
 #include "crypt/keyed_hash.h"
 #include "net/loop.h"
+#include "wire/session_topics.h"
 
 /* Size of the name on servers: `PGBOUNCER_` and the id. */
 enum { STATEMENT_NAME_SIZE = 32 };
@@ -39,6 +40,7 @@ struct statement {
 	uint32_t servers; /* servers on which it is expected: see model/server_statements */
 	uint32_t generation; /* plans prepared in an earlier generation are outdated */
 	uint8_t shape; /* number of times that its result columns have changed */
+	session_topics topics; /* that its text may change: see wire/suspicion */
 	uint32_t length; /* of the content */
 	uint32_t name_size; /* of `name`, with its NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */

@@ -6,6 +6,7 @@
 #include "session/pool/draining.h"
 #include "session/pool/lifetime.h"
 #include "session/pool/minimum.h"
+#include "session/pool/return_to_pool.h"
 #include "session/server/server_login.h"
 #include "session/work/replication.h"
 
@@ -29,12 +30,24 @@ static bool needs_check(const struct server_link *server, usec_t now)
 		now - server->link.request_time > settings->server_check_delay;
 }
 
+/* Its client waits for the answer, which a server gives at once. */
+static void inspect_asking(struct server_link *server, usec_t now)
+{
+	const usec_t limit =
+		server->link.pool->registry->process->settings->server_connect_timeout;
+
+	if (limit > 0 && now - server->link.request_time > limit)
+		server_close_for(server, REASON_RESET_QUERY_FAILED);
+}
+
 /* Apply the first matching rule to a server that is not in use. */
 static void inspect_unused(struct server_link *server, usec_t now)
 {
 	const enum server_state state = server_state(server);
 
-	if (server->close_needed)
+	if (state == SERVER_ASKING)
+		inspect_asking(server, now);
+	else if (server->close_needed)
 		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
 	else if (state == SERVER_IDLE && !server_is_clean(server))
 		server_close_for(server, REASON_SV_IDLE_SERVER_GOT_DIRTY);
@@ -130,6 +143,8 @@ static void inspect_active(struct server_link *server, usec_t now)
 	else if (is_over(now, client->transaction_start,
 			 own_or(own->transaction_timeout, settings->transaction_timeout)))
 		client_close_for(client, REASON_TRANSACTION_TIMEOUT);
+	else if (server->pins)
+		return_if_free(server); /* its pins may be over */
 }
 
 void server_upkeep_logins(struct pool *pool, usec_t now)

@@ -74,6 +74,16 @@ bool custom_names_note(struct client_link *client, const char *text, size_t leng
 	return add_name(client, lower);
 }
 
+static bool note(void *client, const char *text, size_t length)
+{
+	return custom_names_note(client, text, length);
+}
+
+struct suspicion_names custom_names_of(struct client_link *client)
+{
+	return (struct suspicion_names){note, client};
+}
+
 void custom_names_free(struct client_link *client)
 {
 	free(client->custom_names);

@@ -4,6 +4,7 @@
 import pytest
 
 from support import wire
+from support.process import wait_until
 
 
 @pytest.fixture
@@ -63,3 +64,97 @@ def test_rolled_back_state_pins_nothing(pool, make, see, end):
     one.query("ROLLBACK")
     one.query("SELECT 1")
     assert len(pool.show("PINS")) == ("advisory" in make)
+
+
+def objects(client):
+    """What the session of this client's server has: temporary objects and advisory locks."""
+    return client.value(
+        "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema())"
+        " + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())"
+        " + (SELECT count(*) FROM pg_cursors WHERE is_holdable)"
+    )
+
+
+@pytest.mark.parametrize("leave", ["leave", "close", "in a transaction"])
+@pytest.mark.parametrize("make,see,end", PINS)
+def test_what_a_client_leaves_reaches_no_other(new_pooler, leave, make, see, end):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "max_pinned": 1})
+    one = pooler.client()
+    one.query("CREATE TEMP TABLE first (a int)")
+    one.query(make)
+    if leave == "leave":
+        one.leave()
+    elif leave == "close":
+        one.close()
+    else:
+        one.query("BEGIN")
+        one.query("SELECT 1")
+        one.close()
+    assert objects(pooler.client()) == "0"
+    assert pooler.show("PINS") == []
+
+
+def warnings(client):
+    """The texts of the WARNINGs that come with the next answer."""
+    return [notice["M"] for notice in client.query("SELECT 1").notices]
+
+
+@pytest.mark.setting("max_pinned")
+def test_a_client_beyond_max_pinned_is_warned_and_its_server_reset(pool):
+    one, two = pool.client(), pool.client()
+    one.query("CREATE TEMP TABLE t (a int)")
+    assert one.value("SELECT count(*) FROM t") == "0"
+    two.query("CREATE TEMP TABLE t (a int)")
+    assert warnings(two) == [
+        "max_pinned is reached: temporary object will not be there in the next transaction"
+    ]
+    assert objects(two) == "0"
+    assert len(pool.show("PINS")) == 1
+
+
+@pytest.mark.setting("max_pinned_time")
+def test_a_pin_ends_after_max_pinned_time_in_use_or_not(new_pooler):
+    pooler = new_pooler({
+        "pool_mode": "transaction", "default_pool_size": 2, "max_pinned": 2, "max_pinned_time": 1,
+    })
+    one, two = pooler.client(), pooler.client()
+    one.query("CREATE TEMP TABLE t (a int)")
+    two.query("CREATE TEMP TABLE t (a int)")
+    wait_until(lambda: (one.query("SELECT 1"), len(pooler.show("PINS")) == 0)[1])
+    assert "max_pinned_time is reached" in warnings(two)[0]
+    assert objects(two) == "0"
+
+
+@pytest.mark.setting("session_state")
+def test_with_warn_the_client_is_warned_and_nothing_is_pinned(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "session_state": "warn"})
+    client = pooler.client()
+    client.query("CREATE TEMP TABLE t (a int)")
+    assert warnings(client) == [
+        "session_state is warn: temporary object will not be there in the next transaction"
+    ]
+    assert pooler.show("PINS") == []
+    pooler.allow("session_state is warn")
+
+
+@pytest.mark.setting("session_state", "databases.session_state", "users.session_state")
+def test_with_ignore_settings_stay_on_the_server(new_pooler, cluster):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "session_state": "follow"},
+        databases={"main": {"session_state": "ignore"}, "other": {"dbname": "main"}},
+    )
+    one, two = pooler.client(), pooler.client()
+    one.query("SET work_mem = '77MB'")
+    assert two.value("SHOW work_mem") == "77MB"
+
+
+def test_names_in_bound_values_follow(pool):
+    one, two = pool.client(), pool.client()
+    one.send(wire.parse("SELECT set_config($1, $2, false)", "s"), wire.sync())
+    one.checked()
+    for tenant in ("a", "b"):
+        one.send(wire.bind(["app.tenant", tenant], "s"), wire.execute(), wire.sync())
+        one.checked()
+        two.query("SELECT 1")
+        assert (two.value("SELECT current_setting('app.tenant', true)") or "") == ""
+        assert one.value("SELECT current_setting('app.tenant', true)") == tenant

@@ -21,11 +21,14 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 /* The server is not pinned any more: it is closed, reset, or its client has left. */
 void pins_clear(struct server_link *server);
 
-/* Returns whether the server was pinned for longer than max_pinned_time. */
-bool pins_are_over(const struct server_link *server);
+/*
+ * Returns why the pinned server cannot stay with its client any longer (max_pinned_time, PAUSE, a
+ * RELOAD), as a text for pins_warn(); NULL: it can.
+ */
+const char *pins_are_over(const struct server_link *server);
 
-/* Warn the client that it loses what its server has, since it had that for max_pinned_time. */
-void pins_warn_over(struct server_link *server, struct client_link *client);
+/* Warn the client that it loses what pins its server. */
+void pins_warn(const struct server_link *server, struct client_link *client, const char *why);
 
 /* Returns what pins the server in words: `temporary object`, `advisory lock`, ... */
 const char *pins_cause(session_topics topics);

@@ -202,10 +202,14 @@ static void unpair_and_ask(struct server_link *server)
 	question_begin(server, client);
 }
 
-/* The client loses what its server has, after max_pinned_time. */
-static void end_pins(struct server_link *server)
+/* The server stays with its client, but for a reason for which the client loses it. */
+static void keep_pinned(struct server_link *server)
 {
-	pins_warn_over(server, client_of(server->link.peer));
+	const char *why = pins_are_over(server);
+
+	if (!why)
+		return;
+	pins_warn(server, client_of(server->link.peer), why);
 	unpair_and_return(server);
 }
 
@@ -226,10 +230,10 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 		server->suspected = TOPIC_SETTINGS;
 	if (server->suspected)
 		unpair_and_ask(server);
-	else if (!server->pins)
+	else if (server->pins)
+		keep_pinned(server);
+	else
 		unpair_and_return(server);
-	else if (pins_are_over(server))
-		end_pins(server);
 }
 
 void return_if_free(struct server_link *server)

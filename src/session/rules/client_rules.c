@@ -2,15 +2,16 @@
 /* Judges the messages of clients, with and without a server. */
 #include <string.h>
 
+#include "model/custom_names.h"
 #include "session/pool/pairing.h"
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
 #include "session/state/changes.h"
-#include "session/state/suspicion.h"
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
+#include "wire/suspicion.h"
 
 /*
  * Judge a message that is answered. Protocol: "Message Flow", Extended Query and Simple Query.
@@ -82,19 +83,19 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	const uint8_t *text, enum verdict (*judge)(struct relay_run *run))
 {
 	const size_t length = (size_t)(end_of_text(run) - text);
+	const struct suspicion_names names = custom_names_of(run->client);
 	const session_topics topics =
-		suspicion_of_text(run->client, (const char *)text, length, !run->whole);
+		suspicion_of_text((const char *)text, length, !run->whole, &names);
 	bool known = false;
 	enum verdict verdict;
 
 	if (run->whole && run->frame.type == PQ_QUERY)
 		known = changes_note_text(run, (const char *)text, length);
 	verdict = judge(run);
-	if (verdict == RELAY_PASS) {
+	if (verdict == RELAY_PASS || verdict == RELAY_DROP)
 		run->server->suspected |= topics;
-		if (known)
-			requests_mark_last(&run->server->requests, REQUEST_KNOWN);
-	}
+	if (verdict == RELAY_PASS && known)
+		requests_mark_last(&run->server->requests, REQUEST_KNOWN);
 	return verdict;
 }
 

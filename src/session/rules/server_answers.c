@@ -4,9 +4,9 @@
 #include "session/parameters/followed.h"
 #include "session/rules/restore.h"
 #include "session/state/changes.h"
-#include "session/state/suspicion.h"
 #include "session/statements/replay.h"
 #include "wire/report.h"
+#include "wire/suspicion.h"
 
 /* As judge_answer(), when it is not simply a forwarded answer to the oldest request. */
 static enum verdict judge_other_answer(struct relay_run *run, uint8_t type)

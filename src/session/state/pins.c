@@ -41,9 +41,9 @@ static void warn(struct client_link *client, session_topics topics, const char *
 	link_send(&client->link, &message);
 }
 
-void pins_warn_over(struct server_link *server, struct client_link *client)
+void pins_warn(const struct server_link *server, struct client_link *client, const char *why)
 {
-	warn(client, (session_topics)server->pins, "max_pinned_time is reached");
+	warn(client, (session_topics)server->pins, why);
 }
 
 /* --- pinning ------------------------------------------------------------------------------ */
@@ -109,10 +109,16 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 	return true;
 }
 
-bool pins_are_over(const struct server_link *server)
+const char *pins_are_over(const struct server_link *server)
 {
-	const usec_t limit = server->link.pool->registry->process->settings->max_pinned_time;
+	const struct pool *pool = server->link.pool;
+	const usec_t limit = pool->registry->process->settings->max_pinned_time;
 
-	return server->pins && limit > 0 &&
-		loop_now(server->link.stream.loop) - server->pinned_since > limit;
+	if (pool->session_state != SESSION_STATE_FOLLOW)
+		return "session_state has changed";
+	if (pool_is_paused(pool))
+		return "the pool is paused";
+	return limit > 0 && loop_now(server->link.stream.loop) - server->pinned_since > limit
+		? "max_pinned_time is reached"
+		: NULL;
 }

@@ -4,6 +4,7 @@
 #include "model/statements_in_flight.h"
 #include "session/relay/relay_rules.h"
 #include "session/statements/prepare.h"
+#include "session/statements/suspect.h"
 #include "wire/sql.h"
 
 /* Maximum size of a portal's name that is copied; a longer one is lent to the relay. */
@@ -55,8 +56,11 @@ static enum verdict use_passing(struct relay_run *run)
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
-/* A Bind or Describe of the unnamed statement. */
-static enum verdict use_unnamed(struct relay_run *run)
+/*
+ * A Bind or Describe of the unnamed statement. values: where they begin in the body of the Bind; 0
+ * for a Describe.
+ */
+static enum verdict use_unnamed(struct relay_run *run, size_t values)
 {
 	const struct server_link *server = run->server;
 	bool has;
@@ -64,6 +68,8 @@ static enum verdict use_unnamed(struct relay_run *run)
 	if (server->unnamed_passing)
 		return use_passing(run);
 	has = has_unnamed(run);
+	if (run->client->unnamed && values > 0)
+		suspect_bind(run, run->client->unnamed, values);
 	/* The usual case: its Parse is in the same batch. */
 	if (has && server->unnamed_batch == server->batch)
 		return prepare_pass_request(run, REQUEST_FORWARD);
@@ -134,6 +140,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 
 	if (!statement)
 		return verdict;
+	suspect_bind(run, statement, portal_size + name_size);
 	total = run->frame.total - name_size + statement->name_size;
 	if (portal_size <= PORTAL_COPIED_MAX) {
 		front = relay_replace_front(run, FRAME_HEADER_SIZE + portal_size + name_size,
@@ -169,7 +176,7 @@ static enum verdict bind_other(struct relay_run *run, const char *portal, size_t
 	if (!name)
 		return prepare_no_name(run, REASON_BROKEN_BIND_PACKET);
 	if (name[0] == '\0')
-		return use_unnamed(run);
+		return use_unnamed(run, portal_size + 1);
 	if (!prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, name_size);
@@ -246,7 +253,7 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0')
-		return use_unnamed(run);
+		return use_unnamed(run, 0);
 	if (!prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, strlen(name) + 1);

@@ -3,8 +3,8 @@
  * What a session may have beyond its transactions, in kinds that a server can be asked for: a set
  * of them is what a client may have changed, or what its server has of it.
  */
-#ifndef PGUSHER_MODEL_SESSION_TOPICS_H
-#define PGUSHER_MODEL_SESSION_TOPICS_H
+#ifndef PGUSHER_WIRE_SESSION_TOPICS_H
+#define PGUSHER_WIRE_SESSION_TOPICS_H
 
 #include <stdint.h>
 

@@ -4,16 +4,14 @@
  * tags. A suspicion costs a question to the server (session/state/question), never a wrong answer;
  * what a text can hide from it is found by its tag, and the reverse.
  */
-#ifndef PGUSHER_SESSION_STATE_SUSPICION_H
-#define PGUSHER_SESSION_STATE_SUSPICION_H
+#ifndef PGUSHER_WIRE_SUSPICION_H
+#define PGUSHER_WIRE_SUSPICION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/session_topics.h"
-
-struct client_link;
+#include "wire/session_topics.h"
 
 /* At most so many bytes of a text are read; what is behind them counts as suspicious. */
 enum { SUSPICION_TEXT_MAX = 64 * 1024 };
@@ -26,11 +24,20 @@ enum { SUSPICION_TEXT_MAX = 64 * 1024 };
 bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end);
 
 /*
- * Returns the topics that the words of a text raise; cut: its end is missing. Notes the names of
- * custom settings in it.
+ * What is done with the name of a setting that a text sets: it begins somewhere behind white space
+ * and quotes in these bytes, and ends before them. Returns false if it cannot be noted.
+ */
+struct suspicion_names {
+	bool (*note)(void *argument, const char *text, size_t length);
+	void *argument;
+};
+
+/*
+ * Returns the topics that the words of a text raise; cut: its end is missing. It ends at its first
+ * NUL. names: NULL if they are not wanted.
  */
 session_topics suspicion_of_text(
-	struct client_link *client, const char *text, size_t length, bool cut);
+	const char *text, size_t length, bool cut, const struct suspicion_names *names);
 
 /*
  * The tags of suspicion_of_tag(): SET, RESET, DO, CALL, LOAD, LISTEN, UNLISTEN, PREPARE, DEALLOCATE,

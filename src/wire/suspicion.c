@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-#include "session/state/suspicion.h"
+#include "wire/suspicion.h"
 
 #include <string.h>
 #include <strings.h>
-
-#include "model/client_link.h"
-#include "model/custom_names.h"
 
 /* --- a first look ------------------------------------------------------------------------- */
 
@@ -110,30 +107,31 @@ static void skip_white(struct text *text)
 	}
 }
 
-static session_topics note_name(struct client_link *client, struct text text)
+static session_topics note_name(const struct suspicion_names *names, struct text text)
 {
 	skip_white(&text);
-	return custom_names_note(client, text.at, (size_t)(text.end - text.at)) ? 0
-										: TOPIC_UNREAD;
+	return !names || names->note(names->argument, text.at, (size_t)(text.end - text.at))
+		? 0
+		: TOPIC_UNREAD;
 }
 
 /* Behind SET: its tag will tell that it was run, but not what it has set. */
-static session_topics read_set(struct client_link *client, struct text text)
+static session_topics read_set(const struct suspicion_names *names, struct text text)
 {
 	text.at += strlen("set");
 	skip_white(&text);
 	if (is_word(&text, "session"))
 		text.at += strlen("session");
-	return note_name(client, text);
+	return note_name(names, text);
 }
 
-static session_topics read_set_config(struct client_link *client, struct text text)
+static session_topics read_set_config(const struct suspicion_names *names, struct text text)
 {
 	text.at += strlen("set_config");
 	/* Behind a name in quotes. */
 	if (text.at < text.end && *text.at == '"')
 		text.at++;
-	return TOPIC_SETTINGS | note_name(client, text);
+	return TOPIC_SETTINGS | note_name(names, text);
 }
 
 /*
@@ -163,13 +161,13 @@ static bool is_temporary(const struct text *text)
 	return false;
 }
 
-static session_topics topics_here(struct client_link *client, const struct text *text)
+static session_topics topics_here(const struct suspicion_names *names, const struct text *text)
 {
 	switch (*text->at | 0x20) {
 	case 's':
 		if (begins_with(text, "set_config"))
-			return read_set_config(client, *text);
-		return is_word(text, "set") ? read_set(client, *text) : 0;
+			return read_set_config(names, *text);
+		return is_word(text, "set") ? read_set(names, *text) : 0;
 	case 'a':
 		return begins_with(text, "advisory") && !begins_with(text, "advisory_xact")
 			? TOPIC_LOCKS
@@ -185,14 +183,14 @@ static session_topics topics_here(struct client_link *client, const struct text 
 }
 
 session_topics suspicion_of_text(
-	struct client_link *client, const char *text, size_t length, bool cut)
+	const char *text, size_t length, bool cut, const struct suspicion_names *names)
 {
 	const size_t most = length < SUSPICION_TEXT_MAX ? length : SUSPICION_TEXT_MAX;
 	struct text reading = {text, text, text + strnlen(text, most)};
 	session_topics topics = cut || most < length ? TOPICS_ALL : 0;
 
 	for (; reading.at < reading.end; reading.at++)
-		topics |= topics_here(client, &reading);
+		topics |= topics_here(names, &reading);
 	return topics;
 }
 
