@@ -19,9 +19,19 @@ enum { SUSPICION_TEXT_MAX = 64 * 1024 };
 /*
  * Whether the text, which ends before `end`, may have suspicious words, or be a statement that
  * session/state/changes understands: it has several statements, or begins as SET or RESET do, or
- * with white space or a comment, or has one of the pairs _a (advisory), _c (set_config), mp (temp).
+ * with white space or a comment, or has one of the pairs dv (advisory), _c (set_config), mp (temp).
  */
-bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end);
+bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end);
+
+static inline bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end)
+{
+	/* The shortest one is "SELECT;SET a.b=1", with its NUL. */
+	const bool is_short = end - text < 17;
+
+	if (is_short && end - text >= 4 && (text[0] | 0x20) == 's' && (text[2] | 0x20) == 'l')
+		return false;
+	return suspicion_may_be_in_any(text, end);
+}
 
 /*
  * What is done with the name of a setting that a text sets: it begins somewhere behind white space

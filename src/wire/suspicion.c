@@ -4,53 +4,135 @@
 #include <string.h>
 #include <strings.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 /* --- a first look ------------------------------------------------------------------------- */
 
-typedef uint8_t bytes16 __attribute__((vector_size(16), aligned(1)));
-typedef uint64_t words16 __attribute__((vector_size(16)));
+#ifdef __x86_64__
 
-/* Of 16 bytes, and the one behind each: is there a semicolon, or one of the pairs? */
-static inline bool has_sign(const uint8_t *at)
+/*
+ * Of 16 or 32 bytes, and the one behind each: is there a semicolon, or one of the pairs? A
+ * semicolon has the bit of lower case already; with it an underscore is 0x7f.
+ */
+static inline bool has_sign_16(const uint8_t *at)
 {
-	const bytes16 here = *(const bytes16 *)at, next = *(const bytes16 *)(at + 1);
-	/* a, c and the same in upper case are c with these bits set. */
-	const words16 found =
-		(words16)((here == ';') | ((here == '_') & ((next | 0x22) == 'c')) |
-			(((here | 0x20) == 'm') & ((next | 0x20) == 'p')));
+	const __m128i bit = _mm_set1_epi8(0x20);
+	const __m128i here = _mm_or_si128(_mm_loadu_si128((const __m128i *)at), bit);
+	const __m128i next = _mm_or_si128(_mm_loadu_si128((const __m128i *)(at + 1)), bit);
+#define HERE(c) _mm_cmpeq_epi8(here, _mm_set1_epi8(c))
+#define NEXT(c) _mm_cmpeq_epi8(next, _mm_set1_epi8(c))
+	const __m128i found =
+		_mm_or_si128(_mm_or_si128(HERE(';'), _mm_and_si128(HERE(0x7f), NEXT('c'))),
+			_mm_or_si128(_mm_and_si128(HERE('d'), NEXT('v')),
+				_mm_and_si128(HERE('m'), NEXT('p'))));
+#undef HERE
+#undef NEXT
 
-	return (found[0] | found[1]) != 0;
+	return _mm_movemask_epi8(found) != 0;
 }
 
-static bool is_sign(uint8_t here, uint8_t next)
+__attribute__((target("avx2"))) static inline bool has_sign_32(const uint8_t *at)
 {
-	return here == ';' || (here == '_' && (next | 0x22) == 'c') ||
-		((here | 0x20) == 'm' && (next | 0x20) == 'p');
+	const __m256i bit = _mm256_set1_epi8(0x20);
+	const __m256i here = _mm256_or_si256(_mm256_loadu_si256((const __m256i *)at), bit);
+	const __m256i next =
+		_mm256_or_si256(_mm256_loadu_si256((const __m256i *)(at + 1)), bit);
+#define HERE(c) _mm256_cmpeq_epi8(here, _mm256_set1_epi8(c))
+#define NEXT(c) _mm256_cmpeq_epi8(next, _mm256_set1_epi8(c))
+	const __m256i found = _mm256_or_si256(
+		_mm256_or_si256(HERE(';'), _mm256_and_si256(HERE(0x7f), NEXT('c'))),
+		_mm256_or_si256(_mm256_and_si256(HERE('d'), NEXT('v')),
+			_mm256_and_si256(HERE('m'), NEXT('p'))));
+#undef HERE
+#undef NEXT
+
+	return _mm256_movemask_epi8(found) != 0;
 }
 
-bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end)
+/* There are at least 33 bytes; the last step overlaps the one before it. */
+__attribute__((target("avx2"))) static bool has_sign_in_32(
+	const uint8_t *at, const uint8_t *end)
 {
-	enum { STEP = sizeof(bytes16) };
-	const uint8_t *at = text, *last;
+	for (; end - at > 32; at += 32) {
+		if (has_sign_32(at))
+			return true;
+	}
+	return has_sign_32(end - 32);
+}
 
+static bool has_sign_in(const uint8_t *at, const uint8_t *end)
+{
+	if (end - at > 32 && __builtin_cpu_supports("avx2"))
+		return has_sign_in_32(at, end);
+	for (; end - at > 16; at += 16) {
+		if (has_sign_16(at))
+			return true;
+	}
+	return has_sign_16(end - 16);
+}
+
+#else
+
+static inline bool is_sign(uint8_t here, uint8_t next)
+{
+	here |= 0x20;
+	next |= 0x20;
+	return here == ';' || (here == 0x7f && next == 'c') || (here == 'd' && next == 'v') ||
+		(here == 'm' && next == 'p');
+}
+
+static bool has_sign_in(const uint8_t *at, const uint8_t *end)
+{
+	while (at < end && !is_sign(at[0], at[1]))
+		at++;
+	return at < end;
+}
+
+#endif
+
+/* Is one of these bytes a semicolon? */
+static inline bool in_four(const uint8_t *at)
+{
+	uint32_t four;
+
+	memcpy(&four, at, sizeof(four));
+	four ^= 0x3b3b3b3b;
+	return ((four - 0x01010101) & ~four & 0x80808080) != 0;
+}
+
+static inline bool in_eight(const uint8_t *at)
+{
+	uint64_t eight;
+
+	memcpy(&eight, at, sizeof(eight));
+	eight ^= 0x3b3b3b3b3b3b3b3b;
+	return ((eight - 0x0101010101010101) & ~eight & 0x8080808080808080) != 0;
+}
+
+/* Of 3 to 15 bytes. */
+static inline bool has_semicolon(const uint8_t *text, size_t length)
+{
+	if (length >= 8)
+		return in_eight(text) || in_eight(text + length - 8);
+	if (length >= 4)
+		return in_four(text) || in_four(text + length - 4);
+	return text[0] == ';' || text[1] == ';' || text[2] == ';';
+}
+
+bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
+{
 	if (end - text < 5)
 		return false;
 	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || (text[0] | 0x20) == 'r' ||
 		text[0] <= '/')
 		return true;
-	end -= 2; /* a final semicolon, and the NUL */
-	last = end - STEP;
-	if (last < text) {
-		for (; at < end; at++) {
-			if (is_sign(at[0], at[1]))
-				return true;
-		}
-		return false;
-	}
-	for (; at < last; at += STEP) {
-		if (has_sign(at))
-			return true;
-	}
-	return has_sign(last);
+	/* Without a final semicolon and the NUL. */
+	if (end - text >= 2 + 16)
+		return has_sign_in(text, end - 2);
+	/* Too short for the words, but not for two statements. */
+	return has_semicolon(text, (size_t)(end - text) - 2);
 }
 
 /* --- words -------------------------------------------------------------------------------- */

@@ -74,8 +74,7 @@ static inline const uint8_t *end_of_text(const struct relay_run *run)
 
 static inline bool may_change_session(const struct relay_run *run, const uint8_t *text)
 {
-	return run->server->link.pool->session_state != SESSION_STATE_IGNORE &&
-		suspicion_may_be_in(text, end_of_text(run));
+	return suspicion_may_be_in(text, end_of_text(run));
 }
 
 /* Judge a text whose words may change the session. */
@@ -84,11 +83,13 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 {
 	const size_t length = (size_t)(end_of_text(run) - text);
 	const struct suspicion_names names = custom_names_of(run->client);
-	const session_topics topics =
-		suspicion_of_text((const char *)text, length, !run->whole, &names);
+	session_topics topics;
 	bool known = false;
 	enum verdict verdict;
 
+	if (run->server->link.pool->session_state == SESSION_STATE_IGNORE)
+		return judge(run);
+	topics = suspicion_of_text((const char *)text, length, !run->whole, &names);
 	if (run->whole && run->frame.type == PQ_QUERY)
 		known = changes_note_text(run, (const char *)text, length);
 	verdict = judge(run);
@@ -116,7 +117,7 @@ static enum verdict judge_tracked_call(struct relay_run *run)
 	return judge_request(run);
 }
 
-static enum verdict judge_plain_query(struct relay_run *run)
+static inline enum verdict judge_plain(struct relay_run *run)
 {
 	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
@@ -131,12 +132,17 @@ static enum verdict judge_plain_query(struct relay_run *run)
 	return statements_judge_query(run);
 }
 
+static enum verdict judge_plain_query(struct relay_run *run)
+{
+	return judge_plain(run);
+}
+
 static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
 	return may_change_session(run, text) ? judge_words(run, text, judge_plain_query)
-					     : judge_plain_query(run);
+					     : judge_plain(run);
 }
 
 /* Returns true if the next Execute may deallocate a statement of the client. */
