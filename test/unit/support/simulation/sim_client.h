@@ -29,7 +29,7 @@ struct sim_profile {
 	bool names; /* named statements */
 	bool apart; /* Parse and Bind in different batches */
 	bool tracked; /* the pooler tracks the names: a client must close them before reuse */
-	bool sets; /* of application_name */
+	unsigned set_percent; /* statements that change settings */
 	unsigned shared; /* token of the texts that several clients prepare */
 	unsigned pipeline; /* limit of batches in flight */
 	unsigned error_percent; /* batches with an error */

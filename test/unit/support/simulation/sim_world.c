@@ -79,7 +79,7 @@ static void draw_profile(const char *pool_mode)
 		.names = is_session || is_tracked,
 		.apart = is_session || is_tracked,
 		.tracked = is_tracked,
-		.sets = sim_chance(60),
+		.set_percent = sim_chance(60) ? 10 + sim_below(30) : 0,
 		.pipeline = sim_chance(50) ? 1 : 1 + sim_below(5),
 		.error_percent = sim_chance(50) ? 10 : 0,
 		.shared = sim_tokens_new(0),
