@@ -160,7 +160,7 @@ static void on_query(struct sim_postgres *pg, const char *sql)
 {
 	assert_non_null(sql);
 	pg->extended = false;
-	if (strstr(sql, SIM_QUESTION)) {
+	if (sim_postgres_is_question(sql)) {
 		sim_postgres_drop(pg, "");
 		sim_postgres_answer_question(pg, sql);
 		ready(pg);

@@ -56,9 +56,6 @@ struct sim_portal {
 /* The statement and portal of the pooler's query that restores settings after a RESET. */
 #define SIM_RESTORE "PGUSHER_RESTORE"
 
-/* What is in each of the pooler's questions for the state of the session. */
-#define SIM_QUESTION "pg_catalog.pg_settings"
-
 /* How the pooler's next SETs fail. */
 enum sim_set_failure { SIM_SETS_SUCCEED, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
 

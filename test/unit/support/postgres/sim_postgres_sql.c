@@ -472,6 +472,57 @@ void sim_postgres_end_slow(struct sim_postgres *pg)
 	complete(pg, "SELECT");
 }
 
+/* --- questions ---------------------------------------------------------------------------- */
+
+bool sim_postgres_is_question(const char *sql)
+{
+	return strncmp(sql + (*sql == '('), "SELECT '", strlen("SELECT '")) == 0;
+}
+
+/* A row of a letter, a name, and a value or NULL. */
+static void write_finding(
+	struct sim_postgres *pg, const char *letter, const char *name, const char *value)
+{
+	const char *const texts[] = {letter, name, value};
+	const size_t mark = writer_begin(&pg->out, PQ_DATA_ROW);
+
+	writer_int16(&pg->out, COUNT(texts));
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		writer_int32(&pg->out, texts[i] ? (uint32_t)strlen(texts[i]) : UINT32_MAX);
+		if (texts[i])
+			writer_bytes(&pg->out, texts[i], strlen(texts[i]));
+	}
+	writer_end(&pg->out, mark);
+}
+
+/* Those of pg_settings that were SET, the role, and custom settings by their names. */
+static void answer_settings(struct sim_postgres *pg, const char *sql)
+{
+	for (unsigned i = 0; i < SIM_SETTINGS; i++) {
+		const char *name = sim_setting_name((enum sim_setting)i);
+		const char *value = pg->settings.now.value[i];
+		char bare[SIM_VALUE], asked[2 * SIM_VALUE];
+
+		snprintf(asked, sizeof(asked), "current_setting('%s'", name);
+		if (sim_settings_list(&pg->settings, (enum sim_setting)i, bare, sizeof(bare)))
+			write_finding(pg, "S", name, bare);
+		else if (strstr(sql, asked))
+			write_finding(pg, "S", name, strcmp(value, "none") == 0 ? NULL : value);
+	}
+}
+
+void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
+{
+	write_heading(pg);
+	if (strstr(sql, "pg_catalog.pg_settings"))
+		answer_settings(pg, sql);
+	complete(pg, "SELECT");
+	if (!strstr(sql, "; RESET ALL"))
+		return;
+	sim_settings_reset_all(&pg->settings);
+	complete(pg, "RESET");
+}
+
 void sim_postgres_call(struct sim_postgres *pg, unsigned token)
 {
 	const size_t mark = writer_begin(&pg->out, PQ_FUNCTION_CALL_RESPONSE);

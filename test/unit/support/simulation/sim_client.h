@@ -52,6 +52,7 @@ struct sim_client {
 	bool batch; /* a batch without its Sync was sent */
 	bool awaits_copy; /* a COPY was sent, and not answered yet */
 	bool copies;
+	bool resets; /* a RESET ALL was sent, and not answered yet */
 	bool bound; /* a portal was bound in this batch */
 	bool unnamed; /* the unnamed statement was parsed, and no Query sent since */
 	bool server_ended; /* a FATAL error of its server was received */

@@ -232,14 +232,15 @@ static void draw_deallocate(struct sim_client *client)
 }
 
 /*
- * Everything has its first value again. Only without a transaction: there the pooler reports
- * application_name twice (doc/differences.md).
+ * Everything has its first value again. Only without a transaction, and with no query behind it:
+ * there the pooler reports application_name twice (doc/differences.md).
  */
 static void draw_reset(struct sim_client *client)
 {
 	static const char *const words[] = {"RESET ALL", "DISCARD ALL", "RESET application_name"};
 
 	sim_requests_query(client, words[sim_below(COUNT(words))]);
+	client->resets = true;
 }
 
 static void draw_query(struct sim_client *client, const struct sim_profile *profile)
