@@ -198,6 +198,11 @@ static void unpair_and_ask(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
+	if (server->cancels_queued > 0)
+		cancel_queue_drop(server);
+	/* Such a request may hit the question: the server stays with its client until it is over. */
+	if (server->cancels > 0)
+		return;
 	pair_unpair(&server->link);
 	question_begin(server, client);
 }
