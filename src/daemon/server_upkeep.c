@@ -94,6 +94,17 @@ static void inspect_lookup(struct server_link *server, usec_t now)
 		server_close_for(server, REASON_QUERY_TIMEOUT);
 }
 
+/* Its client may be waiting for it. */
+static void inspect_question(struct server_link *server, usec_t now)
+{
+	const struct user_config *user = server->link.pool->user->config;
+	const struct settings *settings = server->link.pool->registry->process->settings;
+
+	if (is_over(now, server->link.request_time,
+		    own_or(user ? user->query_timeout : 0, settings->query_timeout)))
+		server_close_for(server, REASON_QUERY_TIMEOUT);
+}
+
 /*
  * Is a server to be closed while its client still uses it? Always with replication, since its
  * session might never end; in session mode with server_fast_close, outside of a transaction.
@@ -198,6 +209,8 @@ void server_upkeep_pool(struct pool *pool, usec_t now)
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE], place, next) {
 		if (link->state == SERVER_LOOKING_UP)
 			inspect_lookup(server_of(link), now);
+		else if (link->state == SERVER_ASKING)
+			inspect_question(server_of(link), now);
 		else
 			inspect_active(server_of(link), now);
 	}
