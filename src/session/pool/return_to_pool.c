@@ -230,9 +230,9 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 	}
 	if (server_awaits_bind(server) || !server_is_clean(server))
 		return;
-	if (server->changes_known && !server->suspected &&
+	if (server->changes_known && !(server->suspected & TOPIC_SETTINGS) &&
 		!changes_take(server, client_of(server->link.peer)))
-		server->suspected = TOPIC_SETTINGS;
+		server->suspected |= TOPIC_SETTINGS;
 	if (server->suspected)
 		unpair_and_ask(server);
 	else if (server->pins)
