@@ -15,10 +15,10 @@
  *   notice tN           a notice with the text tN
  *   slow tN             as `row`, but it runs until it is finished or cancelled
  *   copyin tN, copybad tN, copyout tN R
- *   begin, commit, rollback, savepoint NAME, release NAME, rollback to NAME,
+ *   begin, commit, rollback, commit and chain, rollback and chain, savepoint NAME, release NAME, rollback to NAME,
  *   SET [LOCAL] NAME='VALUE', SET ROLE NAME, SET NAME TO DEFAULT, RESET NAME, RESET ALL,
  *   select set_config('NAME','VALUE',LOCAL), do set_config(...): see sim_settings,
- *   DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
+ *   create table, DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
  *
  * It answers the pooler's questions for its settings, and restores settings after a RESET.
  *

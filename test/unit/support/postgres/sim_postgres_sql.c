@@ -152,6 +152,29 @@ static enum sim_run run_commit(struct sim_postgres *pg, const struct call *call)
 	return complete(pg, good ? "COMMIT" : "ROLLBACK");
 }
 
+/* The next transaction begins at once, for the same client. */
+static enum sim_run run_chain(struct sim_postgres *pg, const struct call *call)
+{
+	const unsigned owner = pg->owner;
+	const bool good = pg->status == 'T' && strncasecmp(call->text, "commit", 6) == 0;
+
+	if (pg->status == 'I') {
+		sim_postgres_fail(pg, "25P01", call->text);
+		return SIM_RUN_FAILED;
+	}
+	sim_postgres_end_transaction(pg, good);
+	pg->status = 'T';
+	pg->owner = owner;
+	return complete(pg, good ? "COMMIT" : "ROLLBACK");
+}
+
+/* An object that belongs to no session; the tag alone does not tell that. */
+static enum sim_run run_create(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	return complete(pg, "CREATE TABLE");
+}
+
 static enum sim_run run_rollback(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
@@ -361,7 +384,10 @@ static const struct word {
 	{"copybad ", run_copy_in, true, false},
 	{"copyout ", run_copy_out, true, false},
 	{"begin", run_begin, false, false},
+	{"commit and chain", run_chain, false, false},
 	{"commit", run_commit, false, false},
+	{"rollback and chain", run_chain, false, false},
+	{"create table", run_create, false, false},
 	{"rollback to ", run_rollback_to, false, false},
 	{"rollback", run_rollback, false, false},
 	{"savepoint ", run_savepoint, false, false},

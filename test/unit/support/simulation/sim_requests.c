@@ -127,7 +127,8 @@ static void draw_row(struct sim_client *client, char *out, size_t size)
 
 static void draw_transaction(char *out, size_t size)
 {
-	static const char *const words[] = {"begin", "begin", "commit", "rollback"};
+	static const char *const words[] = {"begin", "begin", "begin", "begin", "commit", "commit",
+		"rollback", "rollback", "commit and chain", "rollback and chain"};
 
 	snprintf(out, size, "%s", words[sim_below(COUNT(words))]);
 }
@@ -169,7 +170,10 @@ static void draw_setting(
 	char value[SIM_VALUE];
 
 	draw_value(client, setting, value, sizeof(value));
-	switch (sim_below(10)) {
+	switch (sim_below(11)) {
+	case 10:
+		snprintf(out, size, "create table");
+		break;
 	case 0:
 		snprintf(out, size, "SET LOCAL %s='%s'", name, value);
 		break;
@@ -218,7 +222,14 @@ static void draw_statement(
 static void draw_shared(const struct sim_profile *profile, char *out, size_t size)
 {
 	static const char *const words[] = {"row", "row", "row", "slow", "show", "fail"};
+	static const char *const settings[] = {"SET app.tenant='shared'", "SET work_mem='3MB'",
+		"SET LOCAL app.tenant='none'", "select set_config('app.tenant','all',false)",
+		"select set_config('role','all',false)", "RESET app.tenant"};
 
+	if (sim_chance(profile->set_percent)) {
+		snprintf(out, size, "%s", settings[sim_below(COUNT(settings))]);
+		return;
+	}
 	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))], profile->shared,
 		sim_below(3));
 }
