@@ -13,8 +13,8 @@
  *   CONNECTING > CANCELING                            sends a CancelRequest
  *   all > CLOSED
  *
- * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, LOOKING_UP), used
- * (STALE), tested (RESETTING, CHECKING, ASKING), being_canceled (DRAINING, HELD), active_cancel
+ * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, ASKING, LOOKING_UP),
+ * used (STALE), tested (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel
  * (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H

@@ -30,24 +30,12 @@ static bool needs_check(const struct server_link *server, usec_t now)
 		now - server->link.request_time > settings->server_check_delay;
 }
 
-/* Its client waits for the answer, which a server gives at once. */
-static void inspect_asking(struct server_link *server, usec_t now)
-{
-	const usec_t limit =
-		server->link.pool->registry->process->settings->server_connect_timeout;
-
-	if (limit > 0 && now - server->link.request_time > limit)
-		server_close_for(server, REASON_RESET_QUERY_FAILED);
-}
-
 /* Apply the first matching rule to a server that is not in use. */
 static void inspect_unused(struct server_link *server, usec_t now)
 {
 	const enum server_state state = server_state(server);
 
-	if (state == SERVER_ASKING)
-		inspect_asking(server, now);
-	else if (server->close_needed)
+	if (server->close_needed)
 		server_close_for(server, REASON_DATABASE_CONFIGURATION_CHANGED);
 	else if (state == SERVER_IDLE && !server_is_clean(server))
 		server_close_for(server, REASON_SV_IDLE_SERVER_GOT_DIRTY);
@@ -92,6 +80,16 @@ static void inspect_lookup(struct server_link *server, usec_t now)
 	if (is_over(now, server->lookup->started,
 		    own_or(user ? user->query_timeout : 0, settings->query_timeout)))
 		server_close_for(server, REASON_QUERY_TIMEOUT);
+}
+
+/* Its client waits for the answer, which a server gives at once. */
+static void inspect_asking(struct server_link *server, usec_t now)
+{
+	const usec_t limit =
+		server->link.pool->registry->process->settings->server_connect_timeout;
+
+	if (limit > 0 && now - server->link.request_time > limit)
+		server_close_for(server, REASON_RESET_QUERY_FAILED);
 }
 
 /*
@@ -198,6 +196,8 @@ void server_upkeep_pool(struct pool *pool, usec_t now)
 	TAILQ_FOREACH_SAFE (link, &pool->servers[SERVERS_ACTIVE], place, next) {
 		if (link->state == SERVER_LOOKING_UP)
 			inspect_lookup(server_of(link), now);
+		else if (link->state == SERVER_ASKING)
+			inspect_asking(server_of(link), now);
 		else
 			inspect_active(server_of(link), now);
 	}

@@ -38,7 +38,7 @@ static const struct {
 		MAY(IDLE) | MAY(CLOSED)},
 	[SERVER_CANCELING] = {"canceling", "active_cancel", "sv_active", SERVERS_ACTIVE_CANCEL,
 		MAY(CLOSED)},
-	[SERVER_ASKING] = {"asking", "tested", "sv_tested", SERVERS_TESTED,
+	[SERVER_ASKING] = {"asking", "active", "sv_active", SERVERS_ACTIVE,
 		MAY(PAIRED) | MAY(IDLE) | MAY(STALE) | MAY(HELD) | MAY(RESETTING) |
 			MAY(CLOSED)},
 	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},

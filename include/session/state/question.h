@@ -24,7 +24,8 @@ enum question_result {
 	QUESTION_FREE, /* nothing that belongs to its client is left, or is unknown */
 	QUESTION_RESET, /* something is left that the client does not keep */
 	QUESTION_PINS, /* it stays with its client, which it is PAIRED with again */
-	QUESTION_FAILED, /* it could not answer: it must be closed */
+	/* It could not answer: it must be closed, and so is its client, which is still held. */
+	QUESTION_FAILED,
 };
 
 /*
@@ -33,7 +34,10 @@ enum question_result {
  */
 enum question_result question_done(struct server_link *server);
 
-/* The server is closed: its client is no longer held. Returns that client, or NULL. */
+/*
+ * The server is closed: its client is no longer held. Returns that client, which must be closed
+ * because its settings are unknown, or NULL.
+ */
 struct client_link *question_server_closed(struct server_link *server);
 
 #endif

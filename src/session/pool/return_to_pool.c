@@ -198,6 +198,11 @@ static void unpair_and_ask(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
+	if (server->cancels_queued > 0)
+		cancel_queue_drop(server);
+	/* Such a request may hit the question: the server stays with its client until it is over. */
+	if (server->cancels > 0)
+		return;
 	pair_unpair(&server->link);
 	question_begin(server, client);
 }
@@ -225,9 +230,9 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 	}
 	if (server_awaits_bind(server) || !server_is_clean(server))
 		return;
-	if (server->changes_known && !server->suspected &&
+	if (server->changes_known && !(server->suspected & TOPIC_SETTINGS) &&
 		!changes_take(server, client_of(server->link.peer)))
-		server->suspected = TOPIC_SETTINGS;
+		server->suspected |= TOPIC_SETTINGS;
 	if (server->suspected)
 		unpair_and_ask(server);
 	else if (server->pins)

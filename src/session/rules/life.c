@@ -53,8 +53,9 @@ static void server_closed(
 	cancel_server_closed(server);
 	server_failure_finish(server, state, why, replication_detach(server));
 	lookup_server_closed(server, why);
+	/* The client must not go on without what it has SET, such as a role or a tenant. */
 	if (held)
-		relay_client_resume(held);
+		client_close_for(held, REASON_SESSION_STATE_UNKNOWN);
 }
 
 static void query_unsent(struct client_link *client, const struct failure *why)

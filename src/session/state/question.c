@@ -96,6 +96,7 @@ void question_begin(struct server_link *server, struct client_link *client)
 		server->suspected |= TOPIC_SETTINGS;
 	write_query(client, (session_topics)server->suspected, &sql);
 	server_enter(server, SERVER_ASKING);
+	server->link.request_time = loop_now(server->link.stream.loop);
 	if (server->suspected & TOPIC_SETTINGS) {
 		server->changes_known = false;
 		buffer_free(&server->changes);
@@ -263,10 +264,12 @@ static enum question_result take_answer(struct server_link *server, struct clien
 
 enum question_result question_done(struct server_link *server)
 {
-	struct client_link *client = release(server);
+	struct client_link *client = server->asked_for;
 	const enum question_result result = take_answer(server, client);
 
 	buffer_free(&server->kept);
+	if (result != QUESTION_FAILED)
+		release(server);
 	if (result == QUESTION_PINS)
 		pair_again(client, server);
 	return result;

@@ -258,6 +258,8 @@ static void connection_closed(struct server_link *connection)
 		return_to_pool(target);
 	else if (target->cancels == 0 && target->link.state == SERVER_DRAINING)
 		draining_cancel_done(target);
+	else if (target->cancels == 0 && target->suspected)
+		return_if_free(target); /* it has stayed with its client for this request */
 }
 
 /* The target was closed: close the connections with requests of our own for it. */

@@ -30,7 +30,7 @@ static void end_question(struct server_link *server)
 		break;
 	case QUESTION_FAILED:
 		server_close_for(server, REASON_RESET_QUERY_FAILED);
-		break;
+		return; /* with its client */
 	}
 	if (client)
 		relay_client_resume(client);

@@ -103,11 +103,30 @@ static void close_list(struct pool *pool, enum server_list list)
 		server_close_for(server_of(link), REASON_UNSAFE_ON_SUSPEND);
 }
 
+/*
+ * A query that restores startup parameters has to end first, and so has a question, whose answer
+ * the client's next query needs.
+ */
+static bool must_end_query(const struct server_link *server)
+{
+	return server->task == SERVER_TASK_RESTORE || server->task == SERVER_TASK_QUESTION;
+}
+
 /* Returns true if the server runs a query that a process which takes over might not know. */
 static bool runs_own_query(const struct server_link *server)
 {
 	return server->link.state == SERVER_LOOKING_UP || server_is_syncing(server) ||
-		server->task == SERVER_TASK_RESTORE;
+		must_end_query(server);
+}
+
+/* The server may have been suspended before it was asked. Returns false: it is not now. */
+static bool let_answer(struct link *server)
+{
+	if (server->stream.handlers == &server_suspend_handlers)
+		stream_set_handlers(&server->stream, &server_session_handlers);
+	if (server->stream.frozen)
+		stream_thaw(&server->stream);
+	return false;
 }
 
 static bool suspend_list(struct pool *pool, enum server_list list)
@@ -116,9 +135,11 @@ static bool suspend_list(struct pool *pool, enum server_list list)
 	struct link *link;
 
 	TAILQ_FOREACH (link, &pool->servers[list], place) {
-		/* A query that restores startup parameters has to end first. */
-		suspended = server_of(link)->task != SERVER_TASK_RESTORE &&
-			suspend_link(link) && suspended && !runs_own_query(server_of(link));
+		if (must_end_query(server_of(link)))
+			suspended = let_answer(link);
+		else
+			suspended = suspend_link(link) && suspended &&
+				!runs_own_query(server_of(link));
 	}
 	return suspended;
 }

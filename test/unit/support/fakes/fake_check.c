@@ -64,12 +64,19 @@ static void check_paired_client(const struct client_link *client)
 	assert_int_equal(client->link.peer->kind, LINK_SERVER);
 	server = server_of(client->link.peer);
 	assert_int_equal(server->link.state, SERVER_PAIRED);
-	/* The client may be blocked by messages of our own. */
-	if (!stream_is_blocked(&client->link.stream))
+	/* The client may be blocked by messages of our own, and so may the server. */
+	if (!stream_is_blocked(&client->link.stream) && server->task != SERVER_TASK_RESTORE)
 		check_pause(&client->link,
 			stream_is_blocked(&server->link.stream) || server_is_syncing(server) ||
 				client->ring_full || server->batch_progress == BATCH_FAILED);
 	check_pause_of_server(&server->link, &client->link.stream);
+}
+
+/* It is read until it has sent a message. */
+static void check_asked_client(const struct client_link *client)
+{
+	assert_ptr_equal(client->asking->asked_for, client);
+	assert_int_equal(client->asking->link.state, SERVER_ASKING);
 }
 
 static void check_client(const struct client_link *client, struct tally *tally)
@@ -83,7 +90,9 @@ static void check_client(const struct client_link *client, struct tally *tally)
 		check_paired_client(client);
 	else
 		assert_null(client->link.peer);
-	if (state == CLIENT_IDLE && !stream_is_blocked(&client->link.stream))
+	if (state == CLIENT_IDLE && client->step == CLIENT_STEP_ASKED)
+		check_asked_client(client);
+	else if (state == CLIENT_IDLE && !stream_is_blocked(&client->link.stream))
 		check_pause(&client->link, false);
 	if (client_is_waiting(client) || state == CLIENT_LOOKING_UP)
 		check_pause(&client->link, true);
@@ -173,6 +182,24 @@ static void check_replication(const struct server_link *server)
 	assert_true(server->link.state == SERVER_PAIRED || client->replica->server == server);
 }
 
+/* No server is free that may have what belongs to its last client. */
+static void check_session_state(const struct server_link *server)
+{
+	const enum server_state state = server_state(server);
+
+	if (server->asked_for) {
+		assert_int_equal(state, SERVER_ASKING);
+		assert_ptr_equal(server->asked_for->asking, server);
+		assert_int_equal(server->asked_for->step, CLIENT_STEP_ASKED);
+	}
+	if (state != SERVER_IDLE && state != SERVER_STALE && state != SERVER_CHECKING &&
+		state != SERVER_LOOKING_UP)
+		return;
+	assert_int_equal(server->suspected, 0);
+	assert_int_equal(server->pins, 0);
+	assert_false(server->changes_known);
+}
+
 static void check_server(const struct server_link *server)
 {
 	const enum server_state state = server_state(server);
@@ -218,6 +245,7 @@ static void check_server(const struct server_link *server)
 		assert_int_equal(server->requests.count, 1);
 	check_cancels(server);
 	check_replication(server);
+	check_session_state(server);
 }
 
 /* Cancel requests of our own, for servers that are drained. */

@@ -14,10 +14,7 @@
 void sim_postgres_start(struct sim_postgres *pg, bool is_real, const char *application_name)
 {
 	*pg = (struct sim_postgres){.is_real = is_real, .status = 'I'};
-	snprintf(pg->start, sizeof(pg->start), "%s", application_name);
-	memcpy(pg->value, pg->start, sizeof(pg->value));
-	memcpy(pg->saved, pg->start, sizeof(pg->saved));
-	memcpy(pg->reported, pg->start, sizeof(pg->reported));
+	sim_settings_start(&pg->settings, application_name);
 }
 
 void sim_postgres_free(struct sim_postgres *pg)
@@ -78,7 +75,10 @@ void sim_postgres_deallocate(struct sim_postgres *pg)
 
 void sim_postgres_end_transaction(struct sim_postgres *pg, bool good)
 {
-	memcpy(good ? pg->saved : pg->value, good ? pg->value : pg->saved, sizeof(pg->value));
+	if (good)
+		sim_settings_commit(&pg->settings);
+	else
+		sim_settings_rollback(&pg->settings);
 	pg->status = 'I';
 	pg->implicit = false;
 	drop_portals(pg);
@@ -86,13 +86,20 @@ void sim_postgres_end_transaction(struct sim_postgres *pg, bool good)
 		pg->owner = 0;
 }
 
+static void report_changes(struct sim_postgres *pg)
+{
+	const char *value = pg->settings.now.value[SIM_APPLICATION_NAME];
+
+	if (strcmp(pg->settings.reported, value) != 0)
+		writer_parameter_status(&pg->out, "application_name", value);
+	memcpy(pg->settings.reported, value, sizeof(pg->settings.reported));
+}
+
 static void ready(struct sim_postgres *pg)
 {
 	if (pg->status == 'I')
 		sim_postgres_end_transaction(pg, true);
-	if (strcmp(pg->reported, pg->value) != 0)
-		writer_parameter_status(&pg->out, "application_name", pg->value);
-	memcpy(pg->reported, pg->value, sizeof(pg->reported));
+	report_changes(pg);
 	writer_ready(&pg->out, (enum ready_status)pg->status);
 	pg->rest = NULL;
 }
@@ -152,8 +159,14 @@ static void run_query(struct sim_postgres *pg)
 static void on_query(struct sim_postgres *pg, const char *sql)
 {
 	assert_non_null(sql);
-	assert_true(strlen(sql) < sizeof(pg->query));
 	pg->extended = false;
+	if (sim_postgres_is_question(sql)) {
+		sim_postgres_drop(pg, "");
+		sim_postgres_answer_question(pg, sql);
+		ready(pg);
+		return;
+	}
+	assert_true(strlen(sql) < sizeof(pg->query));
 	if (strncmp(sql, SIM_SETS, strlen(SIM_SETS)) != 0)
 		pg->set_failure = SIM_SETS_SUCCEED;
 	else if (pg->set_failure == SIM_SETS_SUCCEED && sim_chance(2))
@@ -222,6 +235,8 @@ static void on_parse(struct sim_postgres *pg, const char *name, const char *text
 	struct sim_statement statement = {.used = true};
 
 	assert_true(name && text);
+	if (strcmp(name, SIM_RESTORE) == 0)
+		text = SIM_RESTORE;
 	assert_true(strlen(name) < SIM_NAME && strlen(text) < SIM_TEXT);
 	snprintf(statement.name, sizeof(statement.name), "%s", name);
 	snprintf(statement.text, sizeof(statement.text), "%s", text);
@@ -264,6 +279,26 @@ static void read_parameter(struct reader *reader, char *out, size_t size)
 	out[length] = '\0';
 }
 
+/* The pooler restores settings: sets of three texts, and formats. */
+static void read_restored(struct sim_postgres *pg, struct reader *reader)
+{
+	char texts[3][SIM_VALUE];
+	unsigned count;
+
+	assert_int_equal(reader_int16(reader), 0);
+	count = reader_int16(reader);
+	for (unsigned i = 0; i < count; i++) {
+		const size_t length = reader_int32(reader);
+		const uint8_t *bytes = reader_bytes(reader, length);
+
+		assert_true(bytes && length < SIM_VALUE);
+		memcpy(texts[i % 3], bytes, length);
+		texts[i % 3][length] = '\0';
+		if (i % 3 == 2)
+			sim_settings_restore(&pg->settings, texts[0], texts[1], texts[2]);
+	}
+}
+
 static void bind_portal(
 	struct sim_postgres *pg, const char *name, const char *text, struct reader *reader)
 {
@@ -276,7 +311,10 @@ static void bind_portal(
 	*portal = (struct sim_portal){.used = true};
 	snprintf(portal->name, sizeof(portal->name), "%s", name);
 	snprintf(portal->text, sizeof(portal->text), "%s", text);
-	read_parameter(reader, portal->parameter, sizeof(portal->parameter));
+	if (strcmp(text, SIM_RESTORE) == 0)
+		read_restored(pg, reader);
+	else
+		read_parameter(reader, portal->parameter, sizeof(portal->parameter));
 	writer_message(&pg->out, PQ_BIND_COMPLETE, NULL, 0);
 }
 

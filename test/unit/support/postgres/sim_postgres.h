@@ -10,13 +10,17 @@
  * sim_tokens):
  *
  *   row tN R            R rows with the text tN, or tN/tM with a parameter tM
- *   show tN             a row with tN=VALUE, the value of application_name
+ *   show tN             a row with tN=VALUES, the values of all settings
  *   fail tN             an error with the text tN
  *   notice tN           a notice with the text tN
  *   slow tN             as `row`, but it runs until it is finished or cancelled
  *   copyin tN, copybad tN, copyout tN R
- *   begin, commit, rollback, SET application_name='VALUE', RESET application_name,
- *   DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
+ *   begin, commit, rollback, commit and chain, rollback and chain, savepoint NAME, release NAME, rollback to NAME,
+ *   SET [LOCAL] NAME='VALUE', SET ROLE NAME, SET NAME TO DEFAULT, RESET NAME, RESET ALL,
+ *   select set_config('NAME','VALUE',LOCAL), do set_config(...): see sim_settings,
+ *   create table, DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
+ *
+ * It answers the pooler's questions for its settings, and restores settings after a RESET.
  *
  * Protocol: "Message Flow".
  */
@@ -28,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "support/postgres/sim_settings.h"
 
 enum { SIM_NAME = 64, SIM_TEXT = 128, SIM_QUERY = 512, SIM_STATEMENTS = 64, SIM_PORTALS = 12 };
 
@@ -48,11 +53,14 @@ struct sim_portal {
 	bool used, started;
 };
 
+/* The statement and portal of the pooler's query that restores settings after a RESET. */
+#define SIM_RESTORE "PGUSHER_RESTORE"
+
 /* How the pooler's next SETs fail. */
 enum sim_set_failure { SIM_SETS_SUCCEED, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
 
-/* How the pooler's SETs begin. */
-#define SIM_SETS "BEGIN;SET "
+/* How the pooler's SETs begin, if they are sent with the client's messages; clients add a blank. */
+#define SIM_SETS "BEGIN;"
 
 enum sim_copy { SIM_NO_COPY, SIM_COPY_GOOD, SIM_COPY_BAD };
 
@@ -74,7 +82,7 @@ struct sim_postgres {
 	unsigned running; /* token of the slow statement, or of the COPY */
 	unsigned
 		owner; /* client of the transaction, or with one_owner of the session; 0: none yet */
-	char value[32], saved[32], reported[32], start[32]; /* application_name */
+	struct sim_settings settings;
 	char query[SIM_QUERY]; /* the simple query, and the part of it that was not run yet: */
 	const char *rest; /* NULL: all was run */
 	struct sim_statement statements[SIM_STATEMENTS];

@@ -80,9 +80,10 @@ static enum sim_run run_row(struct sim_postgres *pg, const struct call *call)
 
 static enum sim_run run_show(struct sim_postgres *pg, const struct call *call)
 {
-	char text[80];
+	char values[SIM_SETTINGS * SIM_VALUE], text[sizeof(values) + 16];
 
-	snprintf(text, sizeof(text), "t%u=%s", call->token, pg->value);
+	sim_settings_show(&pg->settings, values, sizeof(values));
+	snprintf(text, sizeof(text), "t%u=%s", call->token, values);
 	write_heading(pg);
 	write_row(pg, text);
 	return complete(pg, "SHOW");
@@ -91,9 +92,10 @@ static enum sim_run run_show(struct sim_postgres *pg, const struct call *call)
 /* The pooler asks for the time limits that a client may have left with its SETs. */
 static enum sim_run run_show_limit(struct sim_postgres *pg, const struct call *call)
 {
-	(void)call;
+	const bool is_kept = strcasecmp(call->text, "show statement_timeout") == 0;
+
 	write_heading(pg);
-	write_row(pg, sim_chance(20) ? "1ms" : "0");
+	write_row(pg, is_kept ? pg->settings.now.value[SIM_STATEMENT_TIMEOUT] : "0");
 	return complete(pg, "SHOW");
 }
 
@@ -150,6 +152,29 @@ static enum sim_run run_commit(struct sim_postgres *pg, const struct call *call)
 	return complete(pg, good ? "COMMIT" : "ROLLBACK");
 }
 
+/* The next transaction begins at once, for the same client. */
+static enum sim_run run_chain(struct sim_postgres *pg, const struct call *call)
+{
+	const unsigned owner = pg->owner;
+	const bool good = pg->status == 'T' && strncasecmp(call->text, "commit", 6) == 0;
+
+	if (pg->status == 'I') {
+		sim_postgres_fail(pg, "25P01", call->text);
+		return SIM_RUN_FAILED;
+	}
+	sim_postgres_end_transaction(pg, good);
+	pg->status = 'T';
+	pg->owner = owner;
+	return complete(pg, good ? "COMMIT" : "ROLLBACK");
+}
+
+/* An object that belongs to no session; the tag alone does not tell that. */
+static enum sim_run run_create(struct sim_postgres *pg, const struct call *call)
+{
+	(void)call;
+	return complete(pg, "CREATE TABLE");
+}
+
 static enum sim_run run_rollback(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
@@ -174,29 +199,139 @@ static enum sim_run run_copy_out(struct sim_postgres *pg, const struct call *cal
 	return complete(pg, "COPY");
 }
 
+/* Skips a word, in any letter case. */
+static bool takes_word(const char **text, const char *word)
+{
+	const size_t length = strlen(word);
+
+	if (strncasecmp(*text, word, length) != 0)
+		return false;
+	*text += length;
+	return true;
+}
+
+/* SET [LOCAL] NAME = VALUE, NAME TO VALUE, or ROLE VALUE. */
 static enum sim_run run_set(struct sim_postgres *pg, const struct call *call)
 {
-	char name[32] = "", value[32] = "";
+	const char *text = call->text, *value;
+	enum sim_setting setting = SIM_ROLE;
+	bool local;
 
 	if (pg->set_failure != SIM_SETS_SUCCEED)
 		return fail_sets(pg);
-	sscanf(call->text + 4, "%31[^=]='%31[^']'", name, value);
-	assert_string_equal(name, "application_name");
-	memcpy(pg->value, value, sizeof(pg->value));
+	takes_word(&text, "set ");
+	local = takes_word(&text, "local ");
+	value = text;
+	if (!takes_word(&value, "role ")) {
+		value = strchr(text, '=') ? strchr(text, '=') : strcasestr(text, " to ");
+		assert_non_null(value);
+		setting = sim_setting_of(text, (size_t)(value - text));
+		value += *value == '=' ? 1 : strlen(" to ");
+	}
+	value += strspn(value, " ");
+	if (strcasecmp(value, "default") == 0)
+		sim_settings_reset(&pg->settings, setting);
+	else
+		sim_settings_set(&pg->settings, setting, value, strlen(value), local);
 	return complete(pg, "SET");
+}
+
+/* The words up to the next quote, then what is in quotes. */
+static size_t take_literal(const char **text, const char **literal)
+{
+	const char *start = strchr(*text, '\''), *end = start ? strchr(start + 1, '\'') : NULL;
+
+	assert_non_null(end);
+	*literal = start + 1;
+	*text = end + 1;
+	return (size_t)(end - start - 1);
+}
+
+/* set_config('NAME','VALUE',LOCAL), with any words before it. */
+static enum sim_setting call_set_config(struct sim_postgres *pg, const char *text)
+{
+	const char *name, *value;
+	const size_t length = take_literal(&text, &name);
+	const enum sim_setting setting = sim_setting_of(name, length);
+	const size_t size = take_literal(&text, &value);
+
+	sim_settings_set(
+		&pg->settings, setting, value, size, strncmp(text, ",true", 5) == 0);
+	return setting;
+}
+
+static enum sim_run run_set_config(struct sim_postgres *pg, const struct call *call)
+{
+	const enum sim_setting setting = call_set_config(pg, call->text);
+
+	write_heading(pg);
+	write_row(pg, pg->settings.now.value[setting]);
+	return complete(pg, "SELECT 1");
+}
+
+static enum sim_run run_do(struct sim_postgres *pg, const struct call *call)
+{
+	call_set_config(pg, call->text);
+	return complete(pg, "DO");
 }
 
 static enum sim_run run_reset(struct sim_postgres *pg, const struct call *call)
 {
-	assert_string_equal(call->text + 6, "application_name");
-	memcpy(pg->value, pg->start, sizeof(pg->value));
+	const char *name = call->text + strlen("reset ");
+
+	if (pg->set_failure != SIM_SETS_SUCCEED)
+		return fail_sets(pg);
+	if (strcasecmp(name, "all") == 0)
+		sim_settings_reset_all(&pg->settings);
+	else
+		sim_settings_reset(&pg->settings, sim_setting_of(name, strlen(name)));
 	return complete(pg, "RESET");
+}
+
+/* Savepoints are for transaction blocks. */
+static enum sim_run refuse_savepoint(struct sim_postgres *pg, const struct call *call)
+{
+	sim_postgres_fail(pg, pg->status == 'I' ? "25P01" : "3B001", call->text);
+	return SIM_RUN_FAILED;
+}
+
+static enum sim_run run_savepoint(struct sim_postgres *pg, const struct call *call)
+{
+	const char *name = call->text + strlen("savepoint ");
+
+	if (pg->status == 'I' || !sim_settings_save(&pg->settings, name))
+		return refuse_savepoint(pg, call);
+	return complete(pg, "SAVEPOINT");
+}
+
+static enum sim_run run_release(struct sim_postgres *pg, const struct call *call)
+{
+	const char *name = call->text + strlen("release ");
+
+	if (pg->status == 'I' || !sim_settings_release(&pg->settings, name))
+		return refuse_savepoint(pg, call);
+	return complete(pg, "RELEASE");
+}
+
+static enum sim_run run_rollback_to(struct sim_postgres *pg, const struct call *call)
+{
+	const char *name = call->text + strlen("rollback to ");
+
+	if (pg->status == 'I' || !sim_settings_rollback_to(&pg->settings, name))
+		return refuse_savepoint(pg, call);
+	pg->status = 'T';
+	return complete(pg, "ROLLBACK");
 }
 
 static enum sim_run run_discard(struct sim_postgres *pg, const struct call *call)
 {
 	(void)call;
-	memcpy(pg->value, pg->start, sizeof(pg->value));
+	if (pg->status != 'I') {
+		sim_postgres_fail(pg, "25001", "DISCARD ALL cannot run in a transaction");
+		return SIM_RUN_FAILED;
+	}
+	sim_settings_reset_all(&pg->settings);
+	sim_settings_reset(&pg->settings, SIM_ROLE);
 	sim_postgres_deallocate(pg);
 	pg->owner = 0;
 	return complete(pg, "DISCARD ALL");
@@ -249,15 +384,25 @@ static const struct word {
 	{"copybad ", run_copy_in, true, false},
 	{"copyout ", run_copy_out, true, false},
 	{"begin", run_begin, false, false},
+	{"commit and chain", run_chain, false, false},
 	{"commit", run_commit, false, false},
+	{"rollback and chain", run_chain, false, false},
+	{"create table", run_create, false, false},
+	{"rollback to ", run_rollback_to, false, false},
 	{"rollback", run_rollback, false, false},
+	{"savepoint ", run_savepoint, false, false},
+	{"release ", run_release, false, false},
 	{"set ", run_set, false, false},
+	{"select set_config(", run_set_config, false, true},
+	{"select pg_catalog.set_config(", run_set_config, false, true},
+	{"do set_config(", run_do, false, false},
 	{"reset ", run_reset, false, false},
 	{"discard all", run_discard, false, false},
 	{"deallocate all", run_deallocate_all, false, false},
 	{"deallocate ", run_deallocate, false, false},
 	{"unlisten ", run_nothing, false, false},
 	{"select 1", run_select, false, true},
+	{SIM_RESTORE, run_select, false, true}, /* done by its Bind */
 };
 
 static const struct word *word_of(const char *text)
@@ -351,6 +496,57 @@ void sim_postgres_end_slow(struct sim_postgres *pg)
 	write_heading(pg);
 	write_row(pg, text);
 	complete(pg, "SELECT");
+}
+
+/* --- questions ---------------------------------------------------------------------------- */
+
+bool sim_postgres_is_question(const char *sql)
+{
+	return strncmp(sql + (*sql == '('), "SELECT '", strlen("SELECT '")) == 0;
+}
+
+/* A row of a letter, a name, and a value or NULL. */
+static void write_finding(
+	struct sim_postgres *pg, const char *letter, const char *name, const char *value)
+{
+	const char *const texts[] = {letter, name, value};
+	const size_t mark = writer_begin(&pg->out, PQ_DATA_ROW);
+
+	writer_int16(&pg->out, COUNT(texts));
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		writer_int32(&pg->out, texts[i] ? (uint32_t)strlen(texts[i]) : UINT32_MAX);
+		if (texts[i])
+			writer_bytes(&pg->out, texts[i], strlen(texts[i]));
+	}
+	writer_end(&pg->out, mark);
+}
+
+/* Those of pg_settings that were SET, the role, and custom settings by their names. */
+static void answer_settings(struct sim_postgres *pg, const char *sql)
+{
+	for (unsigned i = 0; i < SIM_SETTINGS; i++) {
+		const char *name = sim_setting_name((enum sim_setting)i);
+		const char *value = pg->settings.now.value[i];
+		char bare[SIM_VALUE], asked[2 * SIM_VALUE];
+
+		snprintf(asked, sizeof(asked), "current_setting('%s'", name);
+		if (sim_settings_list(&pg->settings, (enum sim_setting)i, bare, sizeof(bare)))
+			write_finding(pg, "S", name, bare);
+		else if (strstr(sql, asked))
+			write_finding(pg, "S", name, strcmp(value, "none") == 0 ? NULL : value);
+	}
+}
+
+void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
+{
+	write_heading(pg);
+	if (strstr(sql, "pg_catalog.pg_settings"))
+		answer_settings(pg, sql);
+	complete(pg, "SELECT");
+	if (!strstr(sql, "; RESET ALL"))
+		return;
+	sim_settings_reset_all(&pg->settings);
+	complete(pg, "RESET");
 }
 
 void sim_postgres_call(struct sim_postgres *pg, unsigned token)

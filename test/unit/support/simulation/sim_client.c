@@ -33,7 +33,7 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 static bool has_to_wait(const struct sim_client *client)
 {
 	return !client->endpoint || !client->logged_in || client->disconnects ||
-		client->server_ended || client->awaits_copy;
+		client->server_ended || client->awaits_copy || client->resets;
 }
 
 bool sim_client_send(struct sim_client *client, const struct sim_profile *profile)

@@ -29,7 +29,7 @@ struct sim_profile {
 	bool names; /* named statements */
 	bool apart; /* Parse and Bind in different batches */
 	bool tracked; /* the pooler tracks the names: a client must close them before reuse */
-	bool sets; /* of application_name */
+	unsigned set_percent; /* statements that change settings */
 	unsigned shared; /* token of the texts that several clients prepare */
 	unsigned pipeline; /* limit of batches in flight */
 	unsigned error_percent; /* batches with an error */
@@ -52,6 +52,7 @@ struct sim_client {
 	bool batch; /* a batch without its Sync was sent */
 	bool awaits_copy; /* a COPY was sent, and not answered yet */
 	bool copies;
+	bool resets; /* a RESET ALL was sent, and not answered yet */
 	bool bound; /* a portal was bound in this batch */
 	bool unnamed; /* the unnamed statement was parsed, and no Query sent since */
 	bool server_ended; /* a FATAL error of its server was received */

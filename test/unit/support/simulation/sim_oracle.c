@@ -285,6 +285,7 @@ static void note(struct sim_client *client, const uint8_t *message)
 	case PQ_READY_FOR_QUERY:
 		assert_true(client->owed > 0);
 		client->owed--;
+		client->resets = false;
 		client->answers++;
 		client->status = (char)message[5];
 		break;

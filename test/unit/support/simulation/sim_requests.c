@@ -119,7 +119,7 @@ static void execute(struct sim_client *client, const char *portal, unsigned most
 
 static void draw_row(struct sim_client *client, char *out, size_t size)
 {
-	static const char *const words[] = {"row", "row", "row", "slow", "show", "notice"};
+	static const char *const words[] = {"row", "row", "show", "slow", "show", "notice"};
 
 	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))],
 		sim_tokens_new(client->number), sim_below(4));
@@ -127,9 +127,78 @@ static void draw_row(struct sim_client *client, char *out, size_t size)
 
 static void draw_transaction(char *out, size_t size)
 {
-	static const char *const words[] = {"begin", "begin", "commit", "rollback"};
+	static const char *const words[] = {"begin", "begin", "begin", "begin", "commit", "commit",
+		"rollback", "rollback", "commit and chain", "rollback and chain"};
 
 	snprintf(out, size, "%s", words[sim_below(COUNT(words))]);
+}
+
+/* A value that belongs to the client, as far as the setting can have such values. */
+static void draw_value(
+	const struct sim_client *client, enum sim_setting setting, char *out, size_t size)
+{
+	static const char *const memory[] = {"64", "65kB", "128kB", "2048kB", "3MB"};
+	static const char *const time[] = {"0", "5000", "7s", "60s", "3min"};
+
+	if (setting == SIM_WORK_MEM)
+		snprintf(out, size, "%s", memory[sim_below(COUNT(memory))]);
+	else if (setting == SIM_STATEMENT_TIMEOUT)
+		snprintf(out, size, "%s", time[sim_below(COUNT(time))]);
+	else
+		snprintf(out, size, "c%u_%u", client->number, sim_below(3));
+}
+
+/* All but application_name: its RESET in a transaction is reported twice (doc/differences.md). */
+static enum sim_setting draw_name_of_reset(void)
+{
+	return (enum sim_setting)(1 + sim_below(SIM_SETTINGS - 1));
+}
+
+static void draw_savepoint(char *out, size_t size)
+{
+	static const char *const words[] = {"savepoint", "savepoint", "rollback to", "release"};
+
+	snprintf(out, size, "%s %c", words[sim_below(COUNT(words))], (int)('a' + sim_below(2)));
+}
+
+/* A statement that changes settings, or undoes such a change, or ends it. */
+static void draw_setting(
+	struct sim_client *client, const struct sim_profile *profile, char *out, size_t size)
+{
+	const enum sim_setting setting = (enum sim_setting)sim_below(SIM_SETTINGS);
+	const char *name = sim_setting_name(setting);
+	char value[SIM_VALUE];
+
+	draw_value(client, setting, value, sizeof(value));
+	switch (sim_below(11)) {
+	case 10:
+		snprintf(out, size, "create table");
+		break;
+	case 0:
+		snprintf(out, size, "SET LOCAL %s='%s'", name, value);
+		break;
+	case 1:
+		snprintf(out, size, "RESET %s", sim_setting_name(draw_name_of_reset()));
+		break;
+	case 2:
+		snprintf(out, size, "set %s to default", sim_setting_name(draw_name_of_reset()));
+		break;
+	case 3:
+		snprintf(out, size, "select set_config('%s','%s',%s)", name, value,
+			sim_chance(50) ? "true" : "false");
+		break;
+	case 4:
+		snprintf(out, size, "do set_config('%s','%s',false)", name, value);
+		break;
+	case 5:
+		if (profile->transactions)
+			draw_savepoint(out, size);
+		else
+			snprintf(out, size, "SET ROLE c%u", client->number);
+		break;
+	default:
+		snprintf(out, size, "SET %s='%s'", name, value);
+	}
 }
 
 /* Any statement but COPY. */
@@ -140,9 +209,8 @@ static void draw_statement(
 		snprintf(out, size, "fail t%u", sim_tokens_new(client->number));
 	else if (profile->transactions && sim_chance(25))
 		draw_transaction(out, size);
-	else if (profile->sets && sim_chance(10))
-		snprintf(out, size, "SET application_name='c%u.%u'", client->number,
-			sim_below(3));
+	else if (sim_chance(profile->set_percent))
+		draw_setting(client, profile, out, size);
 	else if (sim_chance(5))
 		snprintf(out, size, "copyout t%u %u", sim_tokens_new(client->number),
 			sim_below(5));
@@ -154,7 +222,14 @@ static void draw_statement(
 static void draw_shared(const struct sim_profile *profile, char *out, size_t size)
 {
 	static const char *const words[] = {"row", "row", "row", "slow", "show", "fail"};
+	static const char *const settings[] = {"SET app.tenant='shared'", "SET work_mem='3MB'",
+		"SET LOCAL app.tenant='none'", "select set_config('app.tenant','all',false)",
+		"select set_config('role','all',false)", "RESET app.tenant"};
 
+	if (sim_chance(profile->set_percent)) {
+		snprintf(out, size, "%s", settings[sim_below(COUNT(settings))]);
+		return;
+	}
 	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))], profile->shared,
 		sim_below(3));
 }
@@ -165,6 +240,18 @@ static void draw_deallocate(struct sim_client *client)
 
 	snprintf(sql, sizeof(sql), "deallocate s%u", sim_below(NAMES));
 	sim_requests_query(client, sim_chance(70) ? sql : "deallocate all");
+}
+
+/*
+ * Everything has its first value again. Only without a transaction, and with no query behind it:
+ * there the pooler reports application_name twice (doc/differences.md).
+ */
+static void draw_reset(struct sim_client *client)
+{
+	static const char *const words[] = {"RESET ALL", "DISCARD ALL", "RESET application_name"};
+
+	sim_requests_query(client, words[sim_below(COUNT(words))]);
+	client->resets = true;
 }
 
 static void draw_query(struct sim_client *client, const struct sim_profile *profile)
@@ -332,6 +419,9 @@ void sim_requests_draw(struct sim_client *client, const struct sim_profile *prof
 		draw_function_call(client);
 	else if (profile->names && client->owed == 0 && sim_chance(8))
 		draw_deallocate(client);
+	else if (client->owed == 0 && client->status == 'I' &&
+		sim_chance(profile->set_percent / 4))
+		draw_reset(client);
 	else if (sim_chance(3))
 		sim_requests_copy(client, true); /* without a COPY */
 	else

@@ -6,13 +6,13 @@
 
 #include "base/text.h"
 
-enum { STEPS_KEPT = 200 };
+enum { STEPS_KEPT = 4000 };
 
 static struct {
 	const char *endpoint, *action;
 	unsigned number;
 	long amount;
-	char text[48];
+	char text[160];
 } steps[STEPS_KEPT];
 
 static uint64_t count, running_seed;

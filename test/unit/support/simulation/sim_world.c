@@ -79,7 +79,7 @@ static void draw_profile(const char *pool_mode)
 		.names = is_session || is_tracked,
 		.apart = is_session || is_tracked,
 		.tracked = is_tracked,
-		.sets = sim_chance(60),
+		.set_percent = sim_chance(60) ? 10 + sim_below(30) : 0,
 		.pipeline = sim_chance(50) ? 1 : 1 + sim_below(5),
 		.error_percent = sim_chance(50) ? 10 : 0,
 		.shared = sim_tokens_new(0),
@@ -172,6 +172,14 @@ void sim_world_check_cancel(const struct link *server)
 		fail_msg("a server is cancelled in state %u", server->state);
 }
 
+/* The client that a server is paired with, or is asked for. */
+static struct sim_client *client_of_server(const struct link *server)
+{
+	const struct client_link *asked_for = ((const struct server_link *)server)->asked_for;
+
+	return client_at(asked_for ? &asked_for->link : server->peer);
+}
+
 /* --- causes for closing ------------------------------------------------------------------- */
 
 static void add_close_cause_without_server(enum sim_close_cause cause)
@@ -203,7 +211,7 @@ static void note_close_causes(void)
 
 		if (sim_servers[i].endpoint &&
 			(sim_servers[i].has_ended || sim_servers[i].session.had_set_failure))
-			client = client_at(endpoint_link(sim_servers[i].endpoint)->peer);
+			client = client_of_server(endpoint_link(sim_servers[i].endpoint));
 		if (client)
 			client->close_causes |= SIM_SERVER_FAILED;
 	}
@@ -401,7 +409,7 @@ static bool server_fails(void)
 
 	if (!server->endpoint || server->connecting || server->has_ended)
 		return false;
-	client = client_at(endpoint_link(server->endpoint)->peer);
+	client = client_of_server(endpoint_link(server->endpoint));
 	if (client)
 		client->close_causes |= SIM_SERVER_FAILED;
 	if (endpoint_link(server->endpoint)->state < SERVER_IDLE)
