@@ -280,32 +280,31 @@ session_topics suspicion_of_text(
 
 static const struct {
 	const char *tag;
-	session_topics topics;
-	/* It counts only if it may end what pins the server. */
-	bool ends;
+	session_topics raises; /* these may have begun */
+	session_topics ends; /* these may have ended, if they pin the server */
 } tags[] = {
-	{"SET", TOPIC_SETTINGS, false},
-	{"RESET", TOPIC_SETTINGS, false},
-	{"DO", TOPICS_ALL, false},
-	{"CALL", TOPICS_ALL, false},
-	{"LOAD", TOPIC_LIBRARY | TOPIC_SETTINGS, false},
-	{"LISTEN", TOPIC_CHANNELS, false},
-	{"UNLISTEN", TOPIC_CHANNELS, true},
-	{"PREPARE", TOPIC_STATEMENTS, false},
-	{"DEALLOCATE", TOPIC_STATEMENTS, true},
-	{"DEALLOCATE ALL", TOPIC_STATEMENTS, true},
-	{"DISCARD ALL", TOPICS_PINNING & ~TOPIC_LIBRARY, true},
-	{"DISCARD TEMP", TOPIC_TEMPORARY, true},
-	{"DECLARE CURSOR", TOPIC_CURSORS, false},
-	{"CLOSE CURSOR", TOPIC_CURSORS, true},
-	{"CLOSE CURSOR ALL", TOPIC_CURSORS, true},
+	{"SET", TOPIC_SETTINGS, 0},
+	{"RESET", TOPIC_SETTINGS, 0},
+	{"DO", TOPICS_ALL, 0},
+	{"CALL", TOPICS_ALL, 0},
+	{"LOAD", TOPIC_LIBRARY | TOPIC_SETTINGS, 0},
+	{"LISTEN", TOPIC_CHANNELS, 0},
+	{"UNLISTEN", 0, TOPIC_CHANNELS},
+	{"PREPARE", TOPIC_STATEMENTS, 0},
+	{"DEALLOCATE", 0, TOPIC_STATEMENTS},
+	{"DEALLOCATE ALL", 0, TOPIC_STATEMENTS},
+	{"DISCARD ALL", TOPIC_SETTINGS, TOPICS_PINNING & ~TOPIC_LIBRARY},
+	{"DISCARD TEMP", 0, TOPIC_TEMPORARY},
+	{"DECLARE CURSOR", TOPIC_CURSORS, 0},
+	{"CLOSE CURSOR", 0, TOPIC_CURSORS},
+	{"CLOSE CURSOR ALL", 0, TOPIC_CURSORS},
 };
 
 session_topics suspicion_of_tag(const char *tag, session_topics pinned)
 {
 	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
 		if (strcmp(tag, tags[i].tag) == 0)
-			return tags[i].ends ? tags[i].topics & pinned : tags[i].topics;
+			return tags[i].raises | (tags[i].ends & pinned);
 	}
 	/* Anything can be created in the temporary schema, and dropped from it. */
 	if (strncmp(tag, "CREATE ", 7) == 0)

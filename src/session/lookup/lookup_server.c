@@ -165,7 +165,8 @@ static enum lookup_progress take_error(
 		*why = REASON_SERVER_CONN_CRASHED;
 		return LOOKUP_FAILED;
 	}
-	if (server->altered && report_is_time_limit(&report)) {
+	if (report_is_time_limit(&report) &&
+		(server->altered || parameters_has_followed(server->link.parameters))) {
 		*why = REASON_SETTING_TIMED_OUT;
 		return LOOKUP_FAILED;
 	}

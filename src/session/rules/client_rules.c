@@ -8,6 +8,7 @@
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
 #include "session/state/changes.h"
+#include "session/statements/prepare.h"
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
@@ -74,7 +75,7 @@ static inline const uint8_t *end_of_text(const struct relay_run *run)
 
 static inline bool may_change_session(const struct relay_run *run, const uint8_t *text)
 {
-	return suspicion_may_be_in(text, end_of_text(run));
+	return !run->whole || suspicion_may_be_in(text, end_of_text(run));
 }
 
 /* Judge a text whose words may change the session. */
@@ -89,6 +90,9 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 
 	if (run->server->link.pool->session_state == SESSION_STATE_IGNORE)
 		return judge(run);
+	/* Words behind what has arrived would be missed. */
+	if (!run->whole && run->frame.total <= RELAY_WHOLE_MAX && !prepare_is_crowded(run))
+		return RELAY_MORE;
 	topics = suspicion_of_text((const char *)text, length, !run->whole, &names);
 	if (run->whole && run->frame.type == PQ_QUERY)
 		known = changes_note_text(run, (const char *)text, length);

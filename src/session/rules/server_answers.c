@@ -142,15 +142,30 @@ static bool runs_known(const struct server_link *server)
 	return first && first->action & REQUEST_KNOWN;
 }
 
+/* Is the server asked for what its client changes? Else only tags tell that it may differ. */
+static bool is_asked(const struct server_link *server)
+{
+	return server->link.pool->session_state != SESSION_STATE_IGNORE && !server->replication;
+}
+
 static void suspect(struct server_link *server, const struct relay_run *run)
 {
 	size_t length;
 	const char *tag = (const char *)relay_body(run, &length);
 
-	if (server->link.pool->session_state == SESSION_STATE_IGNORE || server->replication ||
-		runs_known(server) || strnlen(tag, length) == length)
-		return;
-	server->suspected |= suspicion_of_tag(tag, (session_topics)server->pins);
+	if (!runs_known(server) && strnlen(tag, length) < length)
+		server->suspected |= suspicion_of_tag(tag, (session_topics)server->pins);
+}
+
+/* The server may have other settings than those that are known. */
+static void note_altered(struct server_link *server, const struct relay_run *run)
+{
+	if (relay_has_tag(run, "SET")) {
+		server->altered = true;
+		server->altered_by = run->client ? run->client->query_start : 0;
+	} else if (relay_has_tag(run, "DISCARD ALL")) {
+		server->altered = false;
+	}
 }
 
 /* Handle a command that changes parameters or statements. Returns false when out of memory. */
@@ -158,18 +173,15 @@ static bool note_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (server->follows && !followed_note_command(run))
-		return false;
 	restore_note_command(run);
 	if (server->changes_known && relay_has_tag(run, "ROLLBACK"))
 		changes_doubt(server);
-	suspect(server, run);
-	if (relay_has_tag(run, "SET")) {
-		server->altered = true;
-		server->altered_by = run->client ? run->client->query_start : 0;
-	} else if (relay_has_tag(run, "DISCARD ALL")) {
-		server->altered = false;
-	}
+	if (is_asked(server))
+		suspect(server, run);
+	else if (server->follows && !followed_note_command(run))
+		return false;
+	else
+		note_altered(server, run);
 	if (relay_forgets_all(run))
 		statements_forget_all(server, run->client);
 	return true;
