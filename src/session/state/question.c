@@ -203,6 +203,7 @@ static bool take_settings(struct server_link *server, struct client_link *client
 	}
 	if (server->suspected & TOPIC_UNREAD)
 		drop_settings(&values);
+	server->altered = false;
 	return link_take_parameters(&server->link, parameter_values_intern(table, &values));
 }
 

@@ -187,6 +187,7 @@ static const struct {
 	{"57P05", "client_idle_timeout"},
 	{"08006", "server conn crashed?"},
 	{"08006", "server connection closed"},
+	{"08006", "server was lost before it told the session state of the client"},
 	{"08006", "time limit of another client ended the setting of parameters"},
 	{"08006", "server login has been failing, cached error: %s (server_login_retry)"},
 	{"0A000", "old V2 protocol not supported"},
