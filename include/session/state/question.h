@@ -15,7 +15,7 @@
 
 /*
  * Ask a clean server, which is PAIRED no more with this client, for its suspected topics: the
- * server is ASKING, or CLOSED if nothing can be sent to it.
+ * server is ASKING, or both are CLOSED if nothing can be sent to it.
  */
 void question_begin(struct server_link *server, struct client_link *client);
 

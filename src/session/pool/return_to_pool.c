@@ -173,16 +173,22 @@ void return_to_pool(struct server_link *server)
 	}
 }
 
-/* Close a server that has sent a message without a request; its client has its whole answer. */
+/*
+ * Close a server that has sent a message without a request; its client has its whole answer, but
+ * would go on without what only this server has or knows of its session.
+ */
 static void drop_dirty(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
+	const bool is_lost = server->suspected || server->pins;
 
 	pair_unpair(&server->link);
 	counters_unclean(server, UNCLEAN_OUT_OF_SYNC);
 	server_close_for(server, REASON_IDLE_SERVER_GOT_DIRTY);
+	if (is_lost)
+		client_close_for(client, REASON_SESSION_STATE_UNKNOWN);
 	/* The client may be paused, if the server took no more data of a failed COPY. */
-	if (client->link.stream.paused)
+	else if (client->link.stream.paused)
 		relay_client_resume(client);
 }
 
@@ -224,15 +230,15 @@ static void keep_pinned(struct server_link *server)
  */
 __attribute__((noinline)) static void return_unusual(struct server_link *server)
 {
+	if (server->changes_known && !(server->suspected & TOPIC_SETTINGS) &&
+		!changes_take(server, client_of(server->link.peer)))
+		server->suspected |= TOPIC_SETTINGS;
 	if (server->dirty) {
 		drop_dirty(server);
 		return;
 	}
 	if (server_awaits_bind(server) || !server_is_clean(server))
 		return;
-	if (server->changes_known && !(server->suspected & TOPIC_SETTINGS) &&
-		!changes_take(server, client_of(server->link.peer)))
-		server->suspected |= TOPIC_SETTINGS;
 	if (server->suspected)
 		unpair_and_ask(server);
 	else if (server->pins)

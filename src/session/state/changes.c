@@ -123,6 +123,9 @@ bool changes_take(struct server_link *server, struct client_link *client)
 	const bool good = !server->changes.failed && follow(&client->link, &server->changes) &&
 		follow(&server->link, &server->changes);
 
+	/* Time limits too: if it has any, they are among its parameters. */
+	if (good)
+		server->altered = false;
 	server->changes_known = false;
 	buffer_clear(&server->changes);
 	return good;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/registry.h"
+#include "session/link/close.h"
 #include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/state/pins.h"
@@ -90,7 +91,6 @@ static void write_query(
 void question_begin(struct server_link *server, struct client_link *client)
 {
 	struct buffer sql = {0};
-	bool sent = false;
 
 	if (server->suspected & TOPIC_UNREAD)
 		server->suspected |= TOPIC_SETTINGS;
@@ -102,15 +102,14 @@ void question_begin(struct server_link *server, struct client_link *client)
 		buffer_free(&server->changes);
 	}
 	buffer_clear(&server->kept);
-	if (!sql.failed)
-		sent = own_query_send(server, (const char *)sql.data);
-	buffer_free(&sql);
-	if (!sent)
-		return;
-	server_set_task(server, SERVER_TASK_QUESTION);
 	server->asked_for = client;
 	client->asking = server;
 	client_set_step(client, CLIENT_STEP_ASKED);
+	if (sql.failed)
+		server_close_for(server, REASON_NO_MEMORY);
+	else if (own_query_send(server, (const char *)sql.data))
+		server_set_task(server, SERVER_TASK_QUESTION);
+	buffer_free(&sql);
 }
 
 /* --- settings ----------------------------------------------------------------------------- */
@@ -204,6 +203,7 @@ static bool take_settings(struct server_link *server, struct client_link *client
 	}
 	if (server->suspected & TOPIC_UNREAD)
 		drop_settings(&values);
+	server->altered = false;
 	return link_take_parameters(&server->link, parameter_values_intern(table, &values));
 }
 

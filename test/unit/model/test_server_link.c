@@ -20,6 +20,11 @@ static const enum server_state lines[][7] = {
 	{SERVER_DRAINING, SERVER_RESETTING, SERVER_CLOSED},
 	{SERVER_DRAINING, SERVER_STALE, SERVER_CLOSED},
 	{SERVER_IDLE, SERVER_STALE, SERVER_CHECKING, SERVER_IDLE, SERVER_CLOSED},
+	{SERVER_PAIRED, SERVER_ASKING, SERVER_PAIRED, SERVER_ASKING, SERVER_IDLE,
+		SERVER_CLOSED},
+	{SERVER_ASKING, SERVER_STALE, SERVER_CLOSED},
+	{SERVER_ASKING, SERVER_HELD, SERVER_CLOSED},
+	{SERVER_ASKING, SERVER_RESETTING, SERVER_CLOSED},
 	{SERVER_CONNECTING, SERVER_CANCELING, SERVER_CLOSED},
 };
 
@@ -122,6 +127,7 @@ static void test_states_stand_in_lists_that_the_console_shows(void **state)
 	}
 	assert_int_equal(server_list_of(SERVER_PAIRED), SERVERS_ACTIVE);
 	assert_int_equal(server_list_of(SERVER_LOOKING_UP), SERVERS_ACTIVE);
+	assert_int_equal(server_list_of(SERVER_ASKING), SERVERS_ACTIVE);
 	assert_int_equal(server_list_of(SERVER_DRAINING), SERVERS_BEING_CANCELED);
 	assert_int_equal(server_list_of(SERVER_HELD), SERVERS_BEING_CANCELED);
 	assert_int_equal(server_list_of(SERVER_RESETTING), SERVERS_TESTED);
@@ -153,7 +159,8 @@ static void test_no_way_leads_back_to_the_login_or_to_another_purpose(void **sta
 {
 	(void)state;
 	for (unsigned i = 0; i < SERVER_STATES; i++) {
-		assert_int_equal(may(i, SERVER_PAIRED), i == SERVER_IDLE);
+		assert_int_equal(may(i, SERVER_PAIRED), i == SERVER_IDLE || i == SERVER_ASKING);
+		assert_int_equal(may(i, SERVER_ASKING), i == SERVER_PAIRED);
 		assert_int_equal(may(i, SERVER_LOOKING_UP), i == SERVER_IDLE);
 		assert_int_equal(may(i, SERVER_CHECKING), i == SERVER_STALE);
 		assert_int_equal(may(i, SERVER_DRAINING), i == SERVER_PAIRED);
@@ -237,7 +244,7 @@ static void test_states_count_as_connected(void **state)
 			i == SERVER_IDLE || i == SERVER_PAIRED || i == SERVER_LOOKING_UP ||
 				i == SERVER_DRAINING || i == SERVER_HELD ||
 				i == SERVER_RESETTING || i == SERVER_STALE ||
-				i == SERVER_CHECKING);
+				i == SERVER_CHECKING || i == SERVER_ASKING);
 	}
 }
 

@@ -27,9 +27,11 @@ static int start(void **state)
 	struct pool *pool;
 
 	(void)state;
+	/* Otherwise the server is asked for them. */
 	fake_start("[databases]\n"
 		   "db = host=/tmp\n"
 		   "[pgbouncer]\n"
+		   "session_state = ignore\n"
 		   "auth_type = trust\n"
 		   "pool_mode = transaction\n");
 	fake_user("boss", "");

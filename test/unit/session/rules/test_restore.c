@@ -117,6 +117,15 @@ static void send_reset_answer(void)
 	send_letters(server, "Z");
 }
 
+/* After a RESET the server is asked what its session has: nothing of the client. */
+static void answer_question(void)
+{
+	assert_state(server, SERVER_ASKING);
+	assert_received(server, "Q");
+	send_letters(server, "TCZ");
+	assert_state(server, SERVER_IDLE);
+}
+
 static void test_restore_is_under_no_time_limit_that_the_client_has_set(void **state)
 {
 	static const char lifted[] =
@@ -150,7 +159,7 @@ static void test_client_receives_only_ready_for_query_of_a_restore(void **state)
 	assert_received(client, "");
 	send_letters(server, "Z");
 	assert_received(client, "Z");
-	assert_state(server, SERVER_IDLE);
+	answer_question();
 	assert_string_equal(zone_of(client), "Asia/Tokyo");
 	send_query(client, "two");
 	assert_received(server, "Q");
@@ -161,9 +170,8 @@ static void test_reset_of_another_parameter_restores_nothing(void **state)
 	(void)state;
 	send_command_complete("RESET");
 	send_letters(server, "Z");
-	assert_received(server, "");
 	assert_received(client, "CZ");
-	assert_state(server, SERVER_IDLE);
+	answer_question();
 }
 
 static void test_parameter_changed_by_another_command_is_reported_at_once(void **state)
@@ -173,8 +181,8 @@ static void test_parameter_changed_by_another_command_is_reported_at_once(void *
 	send_parameter_status(server, "TimeZone", "UTC");
 	assert_received(client, "CS");
 	send_letters(server, "Z");
-	assert_received(server, "");
 	assert_received(client, "Z");
+	answer_question();
 	assert_string_equal(zone_of(client), "UTC");
 }
 
@@ -217,7 +225,7 @@ static void test_restore_follows_the_pipelined_queries(void **state)
 	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
 	send_letters(server, RESTORE_ANSWER "CZ");
 	assert_received(client, "CSZCZ");
-	assert_state(server, SERVER_IDLE);
+	answer_question();
 }
 
 static void test_cancelled_restore_query_is_repeated_once(void **state)
@@ -231,10 +239,9 @@ static void test_cancelled_restore_query_is_repeated_once(void **state)
 	assert_received(client, "C");
 	send_error(server, "57014", "canceling statement due to user request");
 	send_letters(server, "Z");
-	assert_received(server, "");
 	assert_received(client, "SZ");
+	answer_question();
 	assert_string_equal(zone_of(client), "UTC");
-	assert_state(server, SERVER_IDLE);
 }
 
 static void test_failed_restore_is_logged_and_the_client_continues(void **state)
@@ -247,6 +254,7 @@ static void test_failed_restore_is_logged_and_the_client_continues(void **state)
 	assert_received(client, "CSZ");
 	assert_string_equal(zone_of(client), "UTC");
 	assert_true(fake_logged("could not set startup parameters again after a reset"));
+	answer_question();
 	send_query(client, "two");
 	assert_received(server, "Q");
 }
@@ -279,6 +287,10 @@ static void test_server_whose_client_disconnects_during_a_restore_returns_to_the
 	assert_closed(client);
 	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
 	send_letters(server, RESTORE_ANSWER);
+	/* The client cannot be told what else its session has, so that is discarded. */
+	assert_state(server, SERVER_RESETTING);
+	assert_received(server, "Q");
+	send_letters(server, "CZ");
 	assert_state(server, SERVER_IDLE);
 	send_query(other, "mine");
 	assert_received(server, "QQ");
@@ -295,7 +307,9 @@ static void test_next_client_receives_parameter_reports_at_once(void **state)
 
 	(void)state;
 	send_reset_answer();
+	assert_received(server, RESTORE_QUERY);
 	send_letters(server, RESTORE_ANSWER);
+	answer_question();
 	send_query(other, "mine");
 	send_parameter_status(server, "application_name", "x");
 	assert_received(other, "S");
@@ -328,8 +342,8 @@ static void test_client_without_known_startup_values_restores_nothing(void **sta
 	parameters_unref(endpoint_client(client)->asked);
 	endpoint_client(client)->asked = NULL;
 	send_reset_answer();
-	assert_received(server, "");
 	assert_received(client, "CSZ");
+	answer_question();
 	assert_string_equal(zone_of(client), "UTC");
 }
 

@@ -255,8 +255,7 @@ static enum sim_setting call_set_config(struct sim_postgres *pg, const char *tex
 	const enum sim_setting setting = sim_setting_of(name, length);
 	const size_t size = take_literal(&text, &value);
 
-	sim_settings_set(
-		&pg->settings, setting, value, size, strncmp(text, ",true", 5) == 0);
+	sim_settings_set(&pg->settings, setting, value, size, strncmp(text, ",true", 5) == 0);
 	return setting;
 }
 
@@ -373,34 +372,23 @@ static const struct word {
 	enum sim_run (*run)(struct sim_postgres *pg, const struct call *call);
 	bool has_token, has_rows;
 } words[] = {
-	{"row ", run_row, true, true},
-	{"show statement_timeout", run_show_limit, false, true},
-	{"show lock_timeout", run_show_limit, false, true},
-	{"show ", run_show, true, true},
-	{"slow ", run_slow, true, true},
-	{"fail ", run_fail, true, false},
-	{"notice ", run_notice, true, false},
-	{"copyin ", run_copy_in, true, false},
-	{"copybad ", run_copy_in, true, false},
-	{"copyout ", run_copy_out, true, false},
-	{"begin", run_begin, false, false},
-	{"commit and chain", run_chain, false, false},
-	{"commit", run_commit, false, false},
-	{"rollback and chain", run_chain, false, false},
+	{"row ", run_row, true, true}, {"show statement_timeout", run_show_limit, false, true},
+	{"show lock_timeout", run_show_limit, false, true}, {"show ", run_show, true, true},
+	{"slow ", run_slow, true, true}, {"fail ", run_fail, true, false},
+	{"notice ", run_notice, true, false}, {"copyin ", run_copy_in, true, false},
+	{"copybad ", run_copy_in, true, false}, {"copyout ", run_copy_out, true, false},
+	{"begin", run_begin, false, false}, {"commit and chain", run_chain, false, false},
+	{"commit", run_commit, false, false}, {"rollback and chain", run_chain, false, false},
 	{"create table", run_create, false, false},
 	{"rollback to ", run_rollback_to, false, false},
-	{"rollback", run_rollback, false, false},
-	{"savepoint ", run_savepoint, false, false},
-	{"release ", run_release, false, false},
-	{"set ", run_set, false, false},
+	{"rollback", run_rollback, false, false}, {"savepoint ", run_savepoint, false, false},
+	{"release ", run_release, false, false}, {"set ", run_set, false, false},
 	{"select set_config(", run_set_config, false, true},
 	{"select pg_catalog.set_config(", run_set_config, false, true},
-	{"do set_config(", run_do, false, false},
-	{"reset ", run_reset, false, false},
+	{"do set_config(", run_do, false, false}, {"reset ", run_reset, false, false},
 	{"discard all", run_discard, false, false},
 	{"deallocate all", run_deallocate_all, false, false},
-	{"deallocate ", run_deallocate, false, false},
-	{"unlisten ", run_nothing, false, false},
+	{"deallocate ", run_deallocate, false, false}, {"unlisten ", run_nothing, false, false},
 	{"select 1", run_select, false, true},
 	{SIM_RESTORE, run_select, false, true}, /* done by its Bind */
 };

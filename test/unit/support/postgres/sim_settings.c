@@ -81,7 +81,8 @@ static void write_number(unsigned long number, const struct unit *units, char *o
 }
 
 /* As the server spells it: without quotes, and a number with its unit. */
-static void spell(enum sim_setting setting, const char *text, size_t length, char out[SIM_VALUE])
+static void spell(
+	enum sim_setting setting, const char *text, size_t length, char out[SIM_VALUE])
 {
 	const struct unit *units = known[setting].units;
 	char plain[SIM_VALUE] = "";
@@ -235,8 +236,8 @@ void sim_settings_show(const struct sim_settings *settings, char *out, size_t si
 	assert_true(used < size);
 }
 
-bool sim_settings_list(const struct sim_settings *settings, enum sim_setting setting,
-	char *out, size_t size)
+bool sim_settings_list(
+	const struct sim_settings *settings, enum sim_setting setting, char *out, size_t size)
 {
 	const char *value = settings->now.value[setting];
 	const struct unit *units = known[setting].units;

@@ -27,7 +27,8 @@ enum sim_setting {
 /* The values at one moment. */
 struct sim_values {
 	char value[SIM_SETTINGS][SIM_VALUE]; /* in force */
-	char kept[SIM_SETTINGS][SIM_VALUE]; /* what a COMMIT leaves: differs after a SET LOCAL */
+	char kept[SIM_SETTINGS]
+		 [SIM_VALUE]; /* what a COMMIT leaves: differs after a SET LOCAL */
 	bool is_set[SIM_SETTINGS]; /* its source is the session */
 	bool keeps_set[SIM_SETTINGS]; /* likewise after a COMMIT */
 };
@@ -83,7 +84,7 @@ void sim_settings_show(const struct sim_settings *settings, char *out, size_t si
  * The value as pg_settings shows it, without a unit. Returns false if it does not show the setting,
  * or as one that was not SET in the session.
  */
-bool sim_settings_list(const struct sim_settings *settings, enum sim_setting setting,
-	char *out, size_t size);
+bool sim_settings_list(
+	const struct sim_settings *settings, enum sim_setting setting, char *out, size_t size);
 
 #endif

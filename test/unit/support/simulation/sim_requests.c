@@ -127,8 +127,8 @@ static void draw_row(struct sim_client *client, char *out, size_t size)
 
 static void draw_transaction(char *out, size_t size)
 {
-	static const char *const words[] = {"begin", "begin", "begin", "begin", "commit", "commit",
-		"rollback", "rollback", "commit and chain", "rollback and chain"};
+	static const char *const words[] = {"begin", "begin", "begin", "begin", "commit",
+		"commit", "rollback", "rollback", "commit and chain", "rollback and chain"};
 
 	snprintf(out, size, "%s", words[sim_below(COUNT(words))]);
 }
@@ -181,7 +181,8 @@ static void draw_setting(
 		snprintf(out, size, "RESET %s", sim_setting_name(draw_name_of_reset()));
 		break;
 	case 2:
-		snprintf(out, size, "set %s to default", sim_setting_name(draw_name_of_reset()));
+		snprintf(
+			out, size, "set %s to default", sim_setting_name(draw_name_of_reset()));
 		break;
 	case 3:
 		snprintf(out, size, "select set_config('%s','%s',%s)", name, value,
@@ -248,7 +249,8 @@ static void draw_deallocate(struct sim_client *client)
  */
 static void draw_reset(struct sim_client *client)
 {
-	static const char *const words[] = {"RESET ALL", "DISCARD ALL", "RESET application_name"};
+	static const char *const words[] = {
+		"RESET ALL", "DISCARD ALL", "RESET application_name"};
 
 	sim_requests_query(client, words[sim_below(COUNT(words))]);
 	client->resets = true;

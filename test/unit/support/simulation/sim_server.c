@@ -209,6 +209,7 @@ bool sim_server_send_unsolicited(struct sim_server *server)
 	if (!server->endpoint || !server->started || server->has_ended)
 		return false;
 	sim_trace("server", server->number, "sends an unsolicited message", 0, NULL);
+	server->was_unasked = true;
 	switch (sim_below(3)) {
 	case 0:
 		writer_notice(out, "WARNING", "01000", "unasked");

@@ -20,6 +20,7 @@ struct sim_server {
 	unsigned number;
 	bool connecting;
 	bool started; /* a StartupMessage was received */
+	bool was_unasked; /* it has sent a message that was not requested */
 	bool has_ended; /* closed its side, or could not be connected to: it runs nothing */
 	uint8_t key[8];
 	size_t read_offset; /* bytes received and handled */

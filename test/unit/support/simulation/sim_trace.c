@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-enum { STEPS_KEPT = 4000 };
+enum { STEPS_KEPT = 400 };
 
 static struct {
 	const char *endpoint, *action;

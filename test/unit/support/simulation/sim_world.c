@@ -210,7 +210,8 @@ static void note_close_causes(void)
 		struct sim_client *client = NULL;
 
 		if (sim_servers[i].endpoint &&
-			(sim_servers[i].has_ended || sim_servers[i].session.had_set_failure))
+			(sim_servers[i].has_ended || sim_servers[i].was_unasked ||
+				sim_servers[i].session.had_set_failure))
 			client = client_of_server(endpoint_link(sim_servers[i].endpoint));
 		if (client)
 			client->close_causes |= SIM_SERVER_FAILED;
