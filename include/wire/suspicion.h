@@ -18,7 +18,7 @@ enum { SUSPICION_TEXT_MAX = 64 * 1024 };
 
 /*
  * Whether the text, which ends before `end`, may have suspicious words, or be a statement that
- * session/state/changes understands: it has several statements, or begins as SET or RESET do, or
+ * session/state/changes understands: it has several statements, or begins as SET does, or
  * with white space or a comment, or has one of the pairs dv (advisory), _c (set_config), mp (temp).
  */
 bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end);
@@ -48,6 +48,12 @@ struct suspicion_names {
  */
 session_topics suspicion_of_text(
 	const char *text, size_t length, bool cut, const struct suspicion_names *names);
+
+/*
+ * Returns the topics that a FunctionCall of the function with this OID raises: none for the
+ * functions of large objects, which drivers call so.
+ */
+session_topics suspicion_of_function(uint32_t oid);
 
 /*
  * The tags of suspicion_of_tag(): SET, RESET, DO, CALL, LOAD, LISTEN, UNLISTEN, PREPARE, DEALLOCATE,

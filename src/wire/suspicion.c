@@ -121,12 +121,34 @@ static inline bool has_semicolon(const uint8_t *text, size_t length)
 	return text[0] == ';' || text[1] == ';' || text[2] == ';';
 }
 
+/* Returns where the text begins behind white space and comments. */
+static const uint8_t *skip_comments(const uint8_t *text, const uint8_t *end)
+{
+	while (text < end) {
+		const uint8_t *close;
+
+		if (*text == ' ' || (*text >= '\t' && *text <= '\r')) {
+			text++;
+			continue;
+		}
+		if (end - text < 4 || text[0] != '/' || text[1] != '*')
+			break;
+		close = memmem(text + 2, (size_t)(end - text) - 2, "*/", 2);
+		if (!close)
+			break;
+		text = close + 2;
+	}
+	return text;
+}
+
 bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
 {
+	if (end > text && *text <= '/')
+		text = skip_comments(text, end);
 	if (end - text < 5)
 		return false;
-	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || (text[0] | 0x20) == 'r' ||
-		text[0] <= '/')
+	/* SET; or another kind of comment. */
+	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || text[0] <= '/')
 		return true;
 	/* Without a final semicolon and the NUL. */
 	if (end - text >= 2 + 16)
@@ -274,6 +296,21 @@ session_topics suspicion_of_text(
 	for (; reading.at < reading.end; reading.at++)
 		topics |= topics_here(names, &reading);
 	return topics;
+}
+
+/* --- functions ---------------------------------------------------------------------------- */
+
+session_topics suspicion_of_function(uint32_t oid)
+{
+	/* lo_create, loread, lowrite, lo_open, lo_close, lo_lseek, lo_creat, lo_tell, ... */
+	static const uint16_t harmless[] = {
+		715, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171, 3172};
+
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+		if (oid == harmless[i])
+			return 0;
+	}
+	return TOPICS_ALL;
 }
 
 /* --- tags --------------------------------------------------------------------------------- */

@@ -209,6 +209,9 @@ static void unpair_and_ask(struct server_link *server)
 	/* Such a request may hit the question: the server stays with its client until it is over. */
 	if (server->cancels > 0)
 		return;
+	/* While it was pinned, EXECUTE and FETCH may have done anything. */
+	if (server->pins)
+		server->suspected |= TOPICS_ALL & ~TOPIC_UNREAD;
 	pair_unpair(&server->link);
 	question_begin(server, client);
 }

@@ -12,6 +12,7 @@
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
+#include "wire/reader.h"
 #include "wire/suspicion.h"
 
 /*
@@ -115,9 +116,23 @@ static enum verdict judge_tracked_parse(struct relay_run *run)
 		: statements_judge_parse(run);
 }
 
+/* Functions that are called so have no tag. */
+static void suspect_function(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+	struct reader reader;
+
+	if (server->link.pool->session_state == SESSION_STATE_IGNORE)
+		return;
+	reader_init(&reader, run->at + FRAME_HEADER_SIZE,
+		(size_t)(end_of_text(run) - (run->at + FRAME_HEADER_SIZE)));
+	server->suspected |= suspicion_of_function(reader_int32(&reader));
+}
+
 static enum verdict judge_tracked_call(struct relay_run *run)
 {
 	end_batch(run);
+	suspect_function(run);
 	return judge_request(run);
 }
 
