@@ -142,13 +142,19 @@ static bool runs_known(const struct server_link *server)
 	return first && first->action & REQUEST_KNOWN;
 }
 
+/* If not, the server is asked what has changed. */
+static bool is_ignoring(const struct server_link *server)
+{
+	return server->link.pool->session_state == SESSION_STATE_IGNORE;
+}
+
 static void suspect(struct server_link *server, const struct relay_run *run)
 {
 	size_t length;
 	const char *tag = (const char *)relay_body(run, &length);
 
-	if (server->link.pool->session_state == SESSION_STATE_IGNORE || server->replication ||
-		runs_known(server) || strnlen(tag, length) == length)
+	if (is_ignoring(server) || server->replication || runs_known(server) ||
+		strnlen(tag, length) == length)
 		return;
 	server->suspected |= suspicion_of_tag(tag, (session_topics)server->pins);
 }
@@ -158,8 +164,13 @@ static bool note_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (server->follows && !followed_note_command(run))
+	if (relay_has_tag(run, "DISCARD ALL")) {
+		if (!followed_note_discard(server, run->client))
+			return false;
+		changes_doubt(server);
+	} else if (server->follows && is_ignoring(server) && !followed_note_command(run)) {
 		return false;
+	}
 	restore_note_command(run);
 	if (server->changes_known && relay_has_tag(run, "ROLLBACK"))
 		changes_doubt(server);
