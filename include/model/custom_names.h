@@ -23,6 +23,9 @@ bool custom_names_note(struct client_link *client, const char *text, size_t leng
 /* Returns a note of names for wire/suspicion: they are noted for this client. */
 struct suspicion_names custom_names_of(struct client_link *client);
 
+/* Memory of the names of a client, each with its NUL; NULL: none. */
+size_t custom_names_size(const char *names);
+
 /* Free the names of a client that is closed. */
 void custom_names_free(struct client_link *client);
 

@@ -141,8 +141,9 @@ static void inspect_active(struct server_link *server, usec_t now)
 	else if (is_over(now, client->transaction_start,
 			 own_or(own->transaction_timeout, settings->transaction_timeout)))
 		client_close_for(client, REASON_TRANSACTION_TIMEOUT);
-	else if (server->pins)
-		return_if_free(server); /* its pins may be over */
+	else if (server->pins || server->suspected)
+		return_if_free(
+			server); /* its pins may be over, or what kept it from being asked */
 }
 
 void server_upkeep_logins(struct pool *pool, usec_t now)

@@ -10,7 +10,7 @@
 /* Memory for the names of one client. */
 enum { NAMES_SIZE_MAX = 64 * PARAMETER_NAME_SIZE };
 
-static size_t names_size(const char *names)
+size_t custom_names_size(const char *names)
 {
 	size_t size = 0;
 
@@ -30,7 +30,7 @@ static bool has_name(const char *names, const char *name)
 
 static bool add_name(struct client_link *client, const char *name)
 {
-	const size_t before = names_size(client->custom_names), size = strlen(name) + 1;
+	const size_t before = custom_names_size(client->custom_names), size = strlen(name) + 1;
 	char *names;
 
 	if (has_name(client->custom_names, name))

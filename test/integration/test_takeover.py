@@ -1265,3 +1265,117 @@ def test_statements_of_a_pgbouncer_do_not_clash_with_ours(make):
     busy.query("COMMIT")
     prepare(client, "s", "SELECT 'mine too'")
     assert execute(client, "s") == "mine too"
+
+
+# --- state of sessions --------------------------------------------------------------------------
+
+
+SHOW = "SELECT current_setting('app.tenant', true), current_setting('work_mem')"
+
+
+def settings_of(client):
+    return [value or "" for value in client.query(SHOW).rows[0]]
+
+
+def test_what_clients_have_set_follows_them_through_a_takeover(make):
+    pooler = make({"default_pool_size": 1})
+    one, two = pooler.client(), pooler.client()
+    one.query("SET app.tenant = 'one'")
+    one.query("DO $$ BEGIN PERFORM set_config('work_mem', '66MB', false); END $$")
+    take_over(pooler)
+    for _ in range(2):
+        assert settings_of(two) == ["", "4MB"]
+        assert settings_of(one) == ["one", "66MB"]
+    # Its server is asked for the custom settings that it had before.
+    one.query("RESET ALL")
+    assert settings_of(one) == ["", "4MB"]
+
+
+@pytest.mark.parametrize("end, tenant, memory", [
+    ("COMMIT", "new", "66MB"),
+    ("ROLLBACK", "old", "4MB"),
+])
+def test_settings_of_a_transaction_follow_the_takeover(make, end, tenant, memory):
+    pooler = make({"default_pool_size": 1})
+    one, two = pooler.client(), pooler.client()
+    one.query("SET app.tenant = 'old'")
+    one.query("BEGIN")
+    one.query("SET app.tenant = 'new'")
+    one.query("SELECT set_config('work_mem', '66MB', false)")
+    take_over(pooler)
+    assert one.query(end).tag == end
+    assert settings_of(two) == ["", "4MB"]
+    assert settings_of(one) == [tenant, memory]
+
+
+def test_a_set_in_flight_follows_the_takeover(make, cluster):
+    pooler = make({"default_pool_size": 1})
+    one, two = pooler.client(), pooler.client()
+    one.send(
+        wire.query("SELECT 'slept' FROM pg_sleep(1.5)"), wire.query("SET app.tenant = 'one'")
+    )
+    wait_until(lambda: cluster.backends(state="active"))
+    take_over(pooler)
+    assert cluster.backends(state="active"), "too slow to mean anything"
+    assert one.result().value == "slept"
+    assert one.result().tag == "SET"
+    assert settings_of(two) == ["", "4MB"]
+    assert settings_of(one) == ["one", "4MB"]
+
+
+def test_a_pinned_server_stays_with_its_client(make):
+    pooler = make({"default_pool_size": 2})
+    one = pooler.client()
+    one.query("CREATE TEMP TABLE mine (n int)")
+    one.query("SELECT pg_advisory_lock(7)")
+    backend = one.value("SELECT pg_backend_pid()")
+    take_over(pooler)
+    assert one.value("SELECT pg_backend_pid()") == backend
+    assert one.value("SELECT count(*) FROM mine") == "0"
+    assert len(pooler.show("PINS")) == 1
+    one.query("DROP TABLE mine")
+    one.query("SELECT pg_advisory_unlock(7)")
+    wait_until(lambda: not pooler.show("PINS"))
+    one.query("CREATE TEMP TABLE mine (n int)")
+    take_over(pooler)
+    one.close()
+    wait_until(lambda: not pooler.show("PINS"))
+    assert pooler.client().value("SELECT to_regclass('pg_temp.mine')") is None
+
+
+def asked_behind_a_gate(connection):
+    """Answers a question only when the gate opens; its session has one setting then."""
+    connection.login()
+    while True:
+        sql = connection.next_query()
+        if "pg_settings" in sql:
+            assert connection.server.gate.wait(20)
+            connection.send(wire.data_row("S", "work_mem", "66MB"))
+            connection.send(wire.command_complete("SELECT 1"), wire.ready())
+        else:
+            connection.send(wire.command_complete(sql.split()[0]), wire.ready())
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_takeover_waits_for_the_answer_to_a_question(make, new_server, waits):
+    """Only the old process can have it; but not for ever."""
+    server = new_server(asked_behind_a_gate)
+    pooler = make({} if waits else {"suspend_timeout": 1}, databases={"main": server.target()})
+    client = pooler.client()
+    assert client.query("DO something").tag == "DO"
+    client.send(wire.query("SELECT"))
+    wait_until(lambda: len(server.connections[0].received) == 2)
+    pooler.close_console()
+    old = pooler.process
+    pooler.spawn("-R")
+    pooler.wait_log("HANDOVER command issued")
+    if waits:
+        assert client.silent(0.3)
+        assert not pooler.lines("HANDOVER finished")
+        server.gate.set()
+        assert client.result().tag == "SELECT"
+        assert old.wait(10) == 0
+        assert client.query("SELECT").tag == "SELECT"
+    else:
+        server.gate.set()
+        assert old.wait(10) == 0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Followed parameters of a server: which values it has, and when these are no longer known.
+ * Followed parameters of a server: which values it has, and when these are no longer known with
+ * session_state = ignore; otherwise see session/state.
  *
  * Servers do not report followed parameters. The only sign of a change is the tag of a command
  * that may have made one (SET, RESET). Neither the changed parameter nor the effect of a
@@ -17,6 +18,12 @@
  * changed, or were all reset, note that. Returns false when out of memory.
  */
 bool followed_note_command(const struct relay_run *run);
+
+/*
+ * The server's client, which may be NULL, has run DISCARD ALL: the server has no followed
+ * parameters, and the client those of its startup message. Returns false when out of memory.
+ */
+bool followed_note_discard(struct server_link *server, struct client_link *client);
 
 /*
  * A ParameterStatus of a parameter that is not tracked. If the client follows it, note the

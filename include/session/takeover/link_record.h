@@ -71,6 +71,10 @@ struct link_record {
 	struct link_record_bytes followed; /* name, 1 or 0: with a value or not, value */
 	/* Of a client: the parameters of its startup message, in the same form. */
 	struct link_record_bytes asked, asked_followed;
+	struct link_record_bytes custom_names; /* of a client, each with its NUL */
+	uint64_t suspected, pins; /* of a server: session_topics */
+	uint64_t pinned_age;
+	const char *pinned_by; /* NULL: unknown */
 	struct statement_record statements;
 };
 

@@ -66,7 +66,8 @@ static bool free_bound_clients(struct pool *pool)
 
 /*
  * The inventory has no record for a batch that is about to be replayed, nor for the messages of
- * a client that are kept until our SETs before them have ended. Both states are short.
+ * a client that are kept until our SETs before them have ended, nor for a server that is asked what
+ * its session has. All of these are short, and no server is asked from now on.
  */
 static bool has_transient_server(const struct pool *pool)
 {
@@ -75,7 +76,8 @@ static bool has_transient_server(const struct pool *pool)
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
 		const struct server_link *server = (const struct server_link *)link;
 
-		if (server->batch_progress == BATCH_FAILED || server_has_gathered(server))
+		if (server->batch_progress == BATCH_FAILED || server_has_gathered(server) ||
+			link->state == SERVER_ASKING)
 			return true;
 	}
 	return false;

@@ -21,6 +21,22 @@ bool followed_forget(struct server_link *server)
 	return good;
 }
 
+bool followed_note_discard(struct server_link *server, struct client_link *client)
+{
+	struct parameter_table *table = table_of(server);
+	struct parameters *none, *set;
+
+	if (parameters_has_followed(server->link.parameters) && !followed_forget(server))
+		return false;
+	if (!client || !parameters_has_followed(client->link.parameters))
+		return true;
+	none = parameters_empty(table);
+	set = parameters_follow(
+		table, client->link.parameters, client->asked ? client->asked : none);
+	parameters_unref(none);
+	return link_take_parameters(&client->link, set);
+}
+
 /* Note that followed parameters may have changed: they are set for the next client. */
 static bool note_unknown(struct server_link *server)
 {

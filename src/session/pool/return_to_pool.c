@@ -200,10 +200,18 @@ static void unpair_and_return(struct server_link *server)
 	return_to_pool(server);
 }
 
+/* Another process is about to take the pair over: that one asks. */
+static bool is_to_be_taken_over(const struct server_link *server)
+{
+	return server->link.pool->registry->process->draining && !server->link.stream.tls;
+}
+
 static void unpair_and_ask(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
+	if (is_to_be_taken_over(server))
+		return;
 	if (server->cancels_queued > 0)
 		cancel_queue_drop(server);
 	/* Such a request may hit the question: the server stays with its client until it is over. */

@@ -173,6 +173,11 @@ static bool note_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
+	if (relay_has_tag(run, "DISCARD ALL")) {
+		if (!followed_note_discard(server, run->client))
+			return false;
+		changes_doubt(server);
+	}
 	restore_note_command(run);
 	if (server->changes_known && relay_has_tag(run, "ROLLBACK"))
 		changes_doubt(server);

@@ -7,6 +7,7 @@
 #include "model/statements_in_flight.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/pool/return_to_pool.h"
 #include "session/takeover/adoption_clients.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
@@ -173,6 +174,9 @@ static void activate(struct adopted_link *entry)
 	stream_attach(&link->stream);
 	if (link->kind == LINK_CLIENT)
 		client_limits_start(client_of(link));
+	else if (server_of(link)->suspected)
+		return_if_free(
+			server_of(link)); /* the old process has left the question to us */
 	if (link->pool)
 		pool_needs_work(link->pool);
 }

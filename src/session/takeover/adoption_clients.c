@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/custom_names.h"
 #include "model/statements_in_flight.h"
 #include "model/statistics/client_group.h"
 #include "session/link/client_limits.h"
@@ -89,6 +90,23 @@ static bool take_asked(struct client_link *client, const struct link_record *rec
 	return client->asked != NULL;
 }
 
+/* Those that cannot be noted may be unknown to the questions of this process: see TOPIC_UNREAD. */
+static bool take_custom_names(struct client_link *client, const struct link_record *record)
+{
+	const struct link_record_bytes *names = &record->custom_names;
+	size_t at = 0;
+
+	while (at < names->length) {
+		const char *name = (const char *)names->at + at;
+		const size_t length = strnlen(name, names->length - at);
+
+		if (!custom_names_note(client, name, length))
+			return false;
+		at += length + 1;
+	}
+	return true;
+}
+
 static bool fill_client(
 	struct client_link *client, const struct link_record *record, enum client_state state)
 {
@@ -104,6 +122,7 @@ static bool fill_client(
 	if (state == CLIENT_GREETING)
 		return true;
 	if (!take_replication(client, record) || !take_asked(client, record) ||
+		!take_custom_names(client, record) ||
 		(state == CLIENT_LAUNCHING && !client->replica))
 		return false;
 	if (state == CLIENT_WELCOMING) {
@@ -126,6 +145,7 @@ static void drop_client(struct client_link *client)
 
 	cancel_keys_forget(&registry->process->cancel_keys, client);
 	statements_client_closed(client);
+	custom_names_free(client);
 	limits_give_client(client);
 	limits_give_socket(registry);
 	sources_give(client);

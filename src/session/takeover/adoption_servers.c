@@ -122,6 +122,17 @@ static bool has_moved(const struct server_link *server, const struct link_record
 	return moved;
 }
 
+static void take_session_state(struct server_link *server, const struct link_record *record)
+{
+	server->suspected = record->suspected & (TOPICS_ALL | TOPIC_LIBRARY);
+	server->pins = record->pins & TOPICS_PINNING;
+	if (!server->pins)
+		return;
+	server->pinned_since =
+		adoption_facts_moment(link_registry(&server->link), record->pinned_age);
+	server->pinned_by = record->pinned_by ? strdup(record->pinned_by) : NULL;
+}
+
 static bool fill_server(struct server_link *server, const struct link_record *record)
 {
 	const char status = (char)record->status;
@@ -150,6 +161,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	server->close_cause = record->close_cause < SERVER_CLOSINGS
 		? (enum server_closing)record->close_cause
 		: SERVER_CLOSED_OTHER;
+	take_session_state(server, record);
 	if (has_moved(server, &record->target))
 		server_retire(server, SERVER_CLOSED_RELOAD);
 	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
@@ -164,6 +176,7 @@ static void drop_server(struct server_link *server)
 	requests_clear(&server->requests);
 	statements_server_closed(server);
 	free(server->cancel_key);
+	free(server->pinned_by);
 	adoption_links_drop(&server->link);
 	slab_give(&registry->servers, server);
 }
@@ -193,6 +206,7 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		return;
 	}
 	cap_take_server(pool);
+	pool->pinned += server->pins != 0;
 	server->task = task_of(state, record);
 	server_place(server, state);
 	server->restores = server->task == SERVER_TASK_WATCH_RESET;

@@ -25,8 +25,10 @@ static bool includes_client(const struct client_link *client)
 	switch (client_state(client)) {
 	case CLIENT_GREETING:
 		return client->link.held_length == 0;
-	case CLIENT_WELCOMING:
 	case CLIENT_IDLE:
+		/* The old process has the answer for it. */
+		return client->step != CLIENT_STEP_ASKED;
+	case CLIENT_WELCOMING:
 	case CLIENT_WAITING:
 	case CLIENT_LAUNCHING:
 	case CLIENT_PAIRED:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/custom_names.h"
 #include "net/stream_backlog.h"
 #include "session/link/login.h"
 #include "session/relay/relay_rules.h"
@@ -45,6 +46,11 @@ enum link_tag {
 	/* 32 to 63: takeover/statement_record. */
 	TAG_ASKED = 64,
 	TAG_ASKED_FOLLOWED = 65,
+	TAG_SUSPECTED = 66,
+	TAG_PINS = 67,
+	TAG_PINNED_AGE = 68,
+	TAG_PINNED_BY = 69,
+	TAG_CUSTOM_NAMES = 70,
 };
 
 /*
@@ -159,6 +165,9 @@ static void write_client(struct buffer *out, const struct client_link *client)
 		tagged_bytes(out, TAG_KEY, client->key, client->key_length);
 	if (client->asked)
 		write_set(out, TAG_ASKED, TAG_ASKED_FOLLOWED, client->asked);
+	if (client->custom_names)
+		tagged_bytes(out, TAG_CUSTOM_NAMES, client->custom_names,
+			custom_names_size(client->custom_names));
 	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
@@ -177,8 +186,23 @@ static void write_requests(struct buffer *out, const struct requests *requests)
 		const struct request *request = requests_at(requests, i);
 
 		writer_byte(out, request->type);
-		writer_byte(out, request->action);
+		/* The other process does not have the words of the SET: it asks. */
+		writer_byte(out, request->action & (uint8_t)~REQUEST_KNOWN);
 	}
+}
+
+static void write_session_state(struct buffer *out, const struct server_link *server)
+{
+	const session_topics suspected = (session_topics)(server->suspected |
+		(server->changes_known ? TOPIC_SETTINGS : 0));
+
+	if (suspected)
+		tagged_number(out, TAG_SUSPECTED, suspected);
+	if (!server->pins)
+		return;
+	tagged_number(out, TAG_PINS, server->pins);
+	tagged_number(out, TAG_PINNED_AGE, age_of(&server->link, server->pinned_since));
+	tagged_text(out, TAG_PINNED_BY, server->pinned_by);
 }
 
 void link_record_target(struct buffer *out, const struct database_config *config)
@@ -211,6 +235,7 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	tagged_number(out, TAG_STATUS, (uint8_t)server->transaction_status);
 	tagged_number(out, TAG_CLOSE_CAUSE, server->close_cause);
 	write_target(out, server->link.pool->database->config);
+	write_session_state(out, server);
 	statement_record_write_server(out, server);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(&server->link) |
@@ -299,6 +324,11 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		BYTES(TAG_ASKED_FOLLOWED, asked_followed)
 		NUMBER(TAG_CLOSE_CAUSE, close_cause)
 		BYTES(TAG_TARGET, target)
+		NUMBER(TAG_SUSPECTED, suspected)
+		NUMBER(TAG_PINS, pins)
+		NUMBER(TAG_PINNED_AGE, pinned_age)
+		TEXT(TAG_PINNED_BY, pinned_by)
+		BYTES(TAG_CUSTOM_NAMES, custom_names)
 #undef NUMBER
 #undef TEXT
 #undef BYTES

@@ -188,6 +188,9 @@ static void add_close_cause_without_server(enum sim_close_cause cause)
 		if (clients[i].endpoint && !link_of(&clients[i])->peer) {
 			clients[i].close_causes |= cause;
 			clients[i].has_waited |= cause == SIM_WAITED;
+			/* A server that does not answer a question is given up. */
+			if (client_of(link_of(&clients[i]))->step == CLIENT_STEP_ASKED)
+				clients[i].close_causes |= SIM_SERVER_FAILED;
 		}
 }
 
