@@ -165,8 +165,7 @@ static enum lookup_progress take_error(
 		*why = REASON_SERVER_CONN_CRASHED;
 		return LOOKUP_FAILED;
 	}
-	if (report_is_time_limit(&report) &&
-		(server->altered || parameters_has_followed(server->link.parameters))) {
+	if (server->touched && report_is_time_limit(&report)) {
 		*why = REASON_SETTING_TIMED_OUT;
 		return LOOKUP_FAILED;
 	}
