@@ -67,6 +67,7 @@ enum wait_action {
 enum session_state {
 	SESSION_STATE_INHERIT, /* in databases and users only: not given */
 	SESSION_STATE_FOLLOW, /* settings follow; what cannot follow keeps its server */
+	SESSION_STATE_ERROR, /* settings follow; statements that leave the rest are refused */
 	SESSION_STATE_WARN, /* settings follow; of the rest the client is warned */
 	SESSION_STATE_IGNORE, /* only parameters that servers report follow */
 };

@@ -35,6 +35,7 @@ enum request_action {
 
 	REQUEST_ACTION = 0x0f, /* mask of the above */
 	REQUEST_NOTED = 0x10, /* it has an operation: see model/server_statements */
+	REQUEST_BARRED = 0x40, /* made to fail: see session/state/refusal */
 	REQUEST_KNOWN = 0x20, /* a SET whose effect is known: see session/state/changes */
 };
 

@@ -50,6 +50,12 @@ session_topics suspicion_of_text(
 	const char *text, size_t length, bool cut, const struct suspicion_names *names);
 
 /*
+ * Returns the topics for which a statement with this text would keep its server with the client:
+ * CREATE TEMP, pg_advisory_lock(), WITH HOLD, LISTEN, LOAD, ... What functions do is not in it.
+ */
+session_topics suspicion_of_staying(const char *text, size_t length);
+
+/*
  * Returns the topics that a FunctionCall of the function with this OID raises: none for the
  * functions of large objects, which drivers call so.
  */

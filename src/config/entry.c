@@ -149,7 +149,7 @@ static const struct {
 	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
 	[ENTRY_POOL_MODE] = {"session, transaction, statement", "pool mode"},
 	[ENTRY_WAIT_ACTION] = {"disconnect, error"},
-	[ENTRY_SESSION_STATE] = {"follow, warn, ignore"},
+	[ENTRY_SESSION_STATE] = {"follow, error, warn, ignore"},
 	[ENTRY_LOAD_BALANCE] = {"round-robin, disable"},
 };
 

@@ -72,6 +72,7 @@ static const struct setting_word wait_action_words[] = {
 
 static const struct setting_word session_state_words[] = {
 	{"follow", SESSION_STATE_FOLLOW, false},
+	{"error", SESSION_STATE_ERROR, false},
 	{"warn", SESSION_STATE_WARN, false},
 	{"ignore", SESSION_STATE_IGNORE, false},
 	{NULL, 0, false},

@@ -147,8 +147,9 @@ bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
 		text = skip_comments(text, end);
 	if (end - text < 5)
 		return false;
-	/* SET; or another kind of comment. */
-	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || text[0] <= '/')
+	/* SET, LISTEN, LOAD, DECLARE; or another kind of comment. */
+	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || (text[0] | 0x20) == 'l' ||
+		((text[0] | 0x20) == 'd' && (text[2] | 0x20) == 'c') || text[0] <= '/')
 		return true;
 	/* Without a final semicolon and the NUL. */
 	if (end - text >= 2 + 16)
@@ -296,6 +297,59 @@ session_topics suspicion_of_text(
 	for (; reading.at < reading.end; reading.at++)
 		topics |= topics_here(names, &reading);
 	return topics;
+}
+
+/* --- what is refused ---------------------------------------------------------------------- */
+
+/* Is this word behind WITH? WITHOUT HOLD is the default of cursors. */
+static bool is_behind_with(const struct text *text)
+{
+	const char *at = text->at;
+
+	while (at > text->begin && is_white(at[-1]))
+		at--;
+	return at - text->begin >= 4 && strncasecmp(at - 4, "with", 4) == 0;
+}
+
+static session_topics staying_here(const struct text *text)
+{
+	switch (*text->at | 0x20) {
+	case 'a':
+		return begins_with(text, "advisory_lock") ? TOPIC_LOCKS : 0;
+	case 't':
+		return begins_with(text, "temp") && is_temporary(text) ? TOPIC_TEMPORARY : 0;
+	case 'h':
+		return is_word(text, "hold") && is_behind_with(text) ? TOPIC_CURSORS : 0;
+	default:
+		return 0;
+	}
+}
+
+/* The first word of a statement. */
+static session_topics staying_command(const struct text *text)
+{
+	if (is_word(text, "listen"))
+		return TOPIC_CHANNELS;
+	return is_word(text, "load") ? TOPIC_LIBRARY : 0;
+}
+
+session_topics suspicion_of_staying(const char *text, size_t length)
+{
+	struct text reading = {text, text, text + strnlen(text, length)};
+	session_topics topics = 0;
+	bool first = true;
+
+	while (true) {
+		if (first)
+			skip_white(&reading);
+		if (reading.at == reading.end)
+			return topics;
+		topics |= staying_here(&reading);
+		if (first)
+			topics |= staying_command(&reading);
+		first = *reading.at == ';';
+		reading.at++;
+	}
 }
 
 /* --- functions ---------------------------------------------------------------------------- */

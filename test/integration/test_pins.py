@@ -158,3 +158,38 @@ def test_names_in_bound_values_follow(pool):
         two.query("SELECT 1")
         assert (two.value("SELECT current_setting('app.tenant', true)") or "") == ""
         assert one.value("SELECT current_setting('app.tenant', true)") == tenant
+
+
+REFUSED = [make for make, _, _ in PINS if not make.startswith("DO")] + [
+    "LISTEN c", "/* a */ LOAD 'plpgsql'", "SELECT 1; CREATE TEMP TABLE t (a int)",
+]
+
+
+@pytest.mark.parametrize("run", ["simple", "extended", "transaction"])
+@pytest.mark.parametrize("make", REFUSED)
+def test_with_error_the_statement_is_refused(new_pooler, run, make):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "session_state": "error"})
+    client = pooler.client()
+    if run == "transaction":
+        client.query("BEGIN")
+    if run == "extended" and ";" not in make:
+        client.send(wire.extended(make) + wire.sync())
+    else:
+        client.send(wire.query(make))
+    result = client.result()
+    result.error.is_("ERROR", "0A000", "session state cannot follow its client (session_state = error)")
+    assert "session_state = follow" in result.error.fields["H"]
+    assert result.status == ("E" if run == "transaction" else "I")
+    if run == "transaction":
+        client.query("ROLLBACK")
+    assert objects(client) == "0"
+
+
+def test_with_error_what_a_function_leaves_is_reset(new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "session_state": "error"})
+    client = pooler.client()
+    client.query("DO $$ BEGIN EXECUTE 'CREATE TE' || 'MP TABLE t (a int)'; END $$")
+    assert warnings(client) == [
+        "session_state is error: temporary object will not be there in the next transaction"
+    ]
+    assert objects(client) == "0"

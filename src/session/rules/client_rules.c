@@ -8,6 +8,7 @@
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
 #include "session/state/changes.h"
+#include "session/state/refusal.h"
 #include "session/statements/prepare.h"
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
@@ -79,6 +80,16 @@ static inline bool may_change_session(const struct relay_run *run, const uint8_t
 	return !run->whole || suspicion_may_be_in(text, end_of_text(run));
 }
 
+/* It would leave what cannot follow the client. A text that fails ends the unnamed statement too. */
+static enum verdict refuse_text(struct relay_run *run)
+{
+	if (run->frame.type == PQ_QUERY)
+		end_batch(run);
+	run->server->unnamed = 0;
+	prepare_set_unnamed(run->client, NULL);
+	return refusal_send(run);
+}
+
 /* Judge a text whose words may change the session. */
 static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	const uint8_t *text, enum verdict (*judge)(struct relay_run *run))
@@ -94,6 +105,8 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	/* Words behind what has arrived would be missed. */
 	if (!run->whole && run->frame.total <= RELAY_WHOLE_MAX && !prepare_is_crowded(run))
 		return RELAY_MORE;
+	if (refusal_concerns(run, (const char *)text, length) && !prepare_is_skipped(run))
+		return refuse_text(run);
 	topics = suspicion_of_text((const char *)text, length, !run->whole, &names);
 	if (run->whole && run->frame.type == PQ_QUERY)
 		known = changes_note_text(run, (const char *)text, length);

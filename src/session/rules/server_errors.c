@@ -4,6 +4,7 @@
 #include "session/rules/server_answers.h"
 #include "session/server/failover.h"
 #include "session/state/changes.h"
+#include "session/state/refusal.h"
 #include "session/statements/replay.h"
 #include "wire/report.h"
 #include "wire/writer.h"
@@ -68,6 +69,8 @@ static enum verdict replace_error(struct relay_run *run, const struct report *re
 {
 	const struct request *first = server_answers_first(run->server);
 
+	if (first && first->action & REQUEST_BARRED)
+		return refusal_answer(run);
 	if (!first || !(report_is(report, "26000") || report_is(report, "25P02")))
 		return RELAY_PASS;
 	if (request_is(first, REQUEST_UNKNOWN))

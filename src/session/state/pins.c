@@ -88,8 +88,10 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 		pins_clear(server);
 		return true;
 	}
-	if (pool->session_state == SESSION_STATE_WARN) {
-		warn(client, topics, "session_state is warn");
+	if (pool->session_state != SESSION_STATE_FOLLOW) {
+		warn(client, topics,
+			pool->session_state == SESSION_STATE_WARN ? "session_state is warn"
+								  : "session_state is error");
 		return false;
 	}
 	if (!server->pins) {

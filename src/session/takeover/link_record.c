@@ -187,7 +187,7 @@ static void write_requests(struct buffer *out, const struct requests *requests)
 
 		writer_byte(out, request->type);
 		/* The other process does not have the words of the SET: it asks. */
-		writer_byte(out, request->action & (uint8_t)~REQUEST_KNOWN);
+		writer_byte(out, request->action & (uint8_t) ~(REQUEST_KNOWN | REQUEST_BARRED));
 	}
 }
 

@@ -191,6 +191,7 @@ static const struct {
 	{"08006", "time limit of another client ended the setting of parameters"},
 	{"08006", "server login has been failing, cached error: %s (server_login_retry)"},
 	{"0A000", "old V2 protocol not supported"},
+	{"0A000", "session state cannot follow its client (session_state = error)"},
 	{"26000", "prepared statement did not exist"},
 	{"53400", "too many prepared statements (max_prepared_memory)"},
 	{"0A000", "cached plan must not change result type"},

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * With session_state = error: refuses statements that would leave in the session what cannot follow
+ * its client. The server gets a statement that fails in place of the client's, so that its
+ * transaction fails as after any error, and the client gets an error of ours.
+ */
+#ifndef PGUSHER_SESSION_STATE_REFUSAL_H
+#define PGUSHER_SESSION_STATE_REFUSAL_H
+
+#include "session/relay/relay.h"
+
+/*
+ * Returns whether this text of a Query or Parse, which is whole, is to be refused by the setting of
+ * its pool.
+ */
+bool refusal_concerns(const struct relay_run *run, const char *text, size_t length);
+
+/* Send what fails in place of the Query or Parse; its request is marked REQUEST_BARRED. */
+enum verdict refusal_send(struct relay_run *run);
+
+/* Send the error to the client in place of the server's. */
+enum verdict refusal_answer(struct relay_run *run);
+
+#endif

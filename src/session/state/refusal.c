@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/state/refusal.h"
+
+#include "model/registry.h"
+#include "session/relay/query_clocks.h"
+#include "wire/message.h"
+#include "wire/suspicion.h"
+#include "wire/writer.h"
+
+bool refusal_concerns(const struct relay_run *run, const char *text, size_t length)
+{
+	return run->server->link.pool->session_state == SESSION_STATE_ERROR &&
+		suspicion_of_staying(text, length) != 0;
+}
+
+/* A syntax error, in a failed transaction too; the log of the server tells why. */
+enum verdict refusal_send(struct relay_run *run)
+{
+	static const char failing[] = "refused by session_state";
+	struct server_link *server = run->server;
+	struct buffer message;
+
+	if (!requests_add(
+		    &server->requests, run->frame.type, REQUEST_FORWARD | REQUEST_BARRED)) {
+		run->client->ring_full = true;
+		return RELAY_HOLD;
+	}
+	buffer_init(&message);
+	if (run->frame.type == PQ_QUERY) {
+		writer_query(&message, failing);
+	} else {
+		const size_t mark = writer_begin(&message, PQ_PARSE);
+
+		writer_string(&message, "");
+		writer_string(&message, failing);
+		writer_int16(&message, 0);
+		writer_end(&message, mark);
+	}
+	if (message.failed) {
+		buffer_free(&message);
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	}
+	relay_insert(run, message.data, message.length);
+	buffer_free(&message);
+	server->transaction_status = 0;
+	query_clocks_start(run->client);
+	return RELAY_DROP;
+}
+
+enum verdict refusal_answer(struct relay_run *run)
+{
+	static const char names[] = "SERROR\0VERROR\0C0A000\0M";
+	const struct failure why = failure_of(REASON_SESSION_STATE_REFUSED);
+	struct buffer message;
+	size_t mark;
+
+	buffer_init(&message);
+	mark = writer_begin(&message, PQ_ERROR_RESPONSE);
+	writer_bytes(&message, names, sizeof(names) - 1);
+	writer_string(&message, why.text);
+	writer_string(&message,
+		"HTemporary objects, session-level advisory locks, cursors WITH HOLD, LOAD and the "
+		"like need pool_mode = session or session_state = follow.");
+	writer_byte(&message, 0);
+	writer_end(&message, mark);
+	if (!message.failed)
+		relay_insert(run, message.data, message.length);
+	buffer_free(&message);
+	return RELAY_DROP;
+}
