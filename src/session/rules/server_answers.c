@@ -173,7 +173,7 @@ static bool note_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
-	if (relay_has_tag(run, "DISCARD ALL")) {
+	if (is_asked(server) && relay_has_tag(run, "DISCARD ALL")) {
 		if (!followed_note_discard(server, run->client))
 			return false;
 		changes_doubt(server);

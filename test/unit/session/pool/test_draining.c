@@ -292,6 +292,7 @@ static void test_incomplete_message_of_the_client_closes_the_server(void **state
 	uint8_t part[5000] = {PQ_QUERY, 0, 0, 0x23, 0x28};
 
 	(void)state;
+	pool->session_state = SESSION_STATE_IGNORE; /* else such a text is awaited as a whole */
 	send_bytes(client, part, sizeof(part));
 	assert_state(client, CLIENT_PAIRED);
 	disconnect(client);

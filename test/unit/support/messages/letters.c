@@ -39,7 +39,7 @@ static void write_client(struct buffer *buffer, char letter)
 		writer_int32(buffer, 0);
 		break;
 	case PQ_FUNCTION_CALL:
-		writer_int32(buffer, 1598);
+		writer_int32(buffer, 954); /* loread */
 		for (int i = 0; i < 3; i++)
 			writer_int16(buffer, 0);
 		break;
