@@ -95,12 +95,16 @@ static void run_mode(uint64_t mode)
 		run(seed);
 		steps += sim_trace_steps();
 	}
-	print_message("# %s: %llu runs, %llu steps, %llu refused, %llu timed out\n",
+	print_message("# %s: %llu runs, %llu steps, %llu refused, %llu timed out, %llu asked, "
+		      "%llu pinned, %llu warned\n",
 		modes[mode], (unsigned long long)runs, (unsigned long long)steps,
-		sim_oracle_refusals, sim_oracle_timeouts);
+		sim_oracle_refusals, sim_oracle_timeouts, sim_world_asked, sim_world_pinned,
+		sim_oracle_warnings);
 	assert_true(runs >= RUNS_AT_LEAST);
 	assert_true(steps >= runs * STEPS);
 	assert_true(runs < RUNS || (sim_oracle_refusals > 0 && sim_oracle_timeouts > 0));
+	assert_true(mode == 0 || runs < RUNS ||
+		(sim_world_asked > 0 && sim_world_pinned > 0 && sim_oracle_warnings > 0));
 }
 
 static void test_random_orders_of_events_in_session_mode(void **state)

@@ -274,6 +274,20 @@ static unsigned check_servers(const struct pool *pool, enum server_list which)
 	return count;
 }
 
+/* Servers that stay with their clients are counted. */
+static void check_pins(const struct pool *pool)
+{
+	unsigned pinned = 0;
+
+	for (unsigned i = 0; i < SERVER_LISTS; i++) {
+		const struct link *link;
+
+		TAILQ_FOREACH (link, &pool->servers[i], place)
+			pinned += ((const struct server_link *)link)->pins != 0;
+	}
+	assert_int_equal(pool->pinned, pinned);
+}
+
 /* No client waits while there is a usable idle server. */
 static void check_waiters(const struct pool *pool)
 {
@@ -471,6 +485,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 			pool->server_count[i], check_servers(pool, (enum server_list)i));
 	assert_int_equal(pool->cancels_due, count_due(pool));
 	check_groups(pool, &tally);
+	check_pins(pool);
 	check_waiters(pool);
 	check_caps(pool);
 	check_lookups(pool);

@@ -18,7 +18,8 @@
  *   begin, commit, rollback, commit and chain, rollback and chain, savepoint NAME, release NAME, rollback to NAME,
  *   SET [LOCAL] NAME='VALUE', SET ROLE NAME, SET NAME TO DEFAULT, RESET NAME, RESET ALL,
  *   select set_config('NAME','VALUE',LOCAL), do set_config(...): see sim_settings,
- *   create table, DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
+ *   create table, create temp table, drop table (the temporary one),
+ *   select pg_advisory_lock(), select pg_advisory_unlock(), DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
  *
  * It answers the pooler's questions for its settings, and restores settings after a RESET.
  *

@@ -80,7 +80,7 @@ static enum sim_run run_row(struct sim_postgres *pg, const struct call *call)
 
 static enum sim_run run_show(struct sim_postgres *pg, const struct call *call)
 {
-	char values[SIM_SETTINGS * SIM_VALUE], text[sizeof(values) + 16];
+	char values[(SIM_SETTINGS + 1) * SIM_VALUE], text[sizeof(values) + 16];
 
 	sim_settings_show(&pg->settings, values, sizeof(values));
 	snprintf(text, sizeof(text), "t%u=%s", call->token, values);
@@ -166,6 +166,34 @@ static enum sim_run run_chain(struct sim_postgres *pg, const struct call *call)
 	pg->status = 'T';
 	pg->owner = owner;
 	return complete(pg, good ? "COMMIT" : "ROLLBACK");
+}
+
+static enum sim_run run_create_temporary(struct sim_postgres *pg, const struct call *call)
+{
+	if (pg->settings.now.table) {
+		sim_postgres_fail(pg, "42P07", call->text);
+		return SIM_RUN_FAILED;
+	}
+	pg->settings.now.table = true;
+	return complete(pg, "CREATE TABLE");
+}
+
+static enum sim_run run_drop(struct sim_postgres *pg, const struct call *call)
+{
+	if (!pg->settings.now.table) {
+		sim_postgres_fail(pg, "42P01", call->text);
+		return SIM_RUN_FAILED;
+	}
+	pg->settings.now.table = false;
+	return complete(pg, "DROP TABLE");
+}
+
+static enum sim_run run_lock(struct sim_postgres *pg, const struct call *call)
+{
+	pg->settings.lock = strstr(call->text, "unlock") == NULL;
+	write_heading(pg);
+	write_row(pg, "");
+	return complete(pg, "SELECT 1");
 }
 
 /* An object that belongs to no session; the tag alone does not tell that. */
@@ -331,6 +359,7 @@ static enum sim_run run_discard(struct sim_postgres *pg, const struct call *call
 	}
 	sim_settings_reset_all(&pg->settings);
 	sim_settings_reset(&pg->settings, SIM_ROLE);
+	sim_settings_drop_objects(&pg->settings);
 	sim_postgres_deallocate(pg);
 	pg->owner = 0;
 	return complete(pg, "DISCARD ALL");
@@ -380,6 +409,8 @@ static const struct word {
 	{"begin", run_begin, false, false}, {"commit and chain", run_chain, false, false},
 	{"commit", run_commit, false, false}, {"rollback and chain", run_chain, false, false},
 	{"create table", run_create, false, false},
+	{"create temp table", run_create_temporary, false, false},
+	{"drop table", run_drop, false, false}, {"select pg_advisory_", run_lock, false, true},
 	{"rollback to ", run_rollback_to, false, false},
 	{"rollback", run_rollback, false, false}, {"savepoint ", run_savepoint, false, false},
 	{"release ", run_release, false, false}, {"set ", run_set, false, false},
@@ -530,6 +561,10 @@ void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
 	write_heading(pg);
 	if (strstr(sql, "pg_catalog.pg_settings"))
 		answer_settings(pg, sql);
+	if (strstr(sql, "pg_depend") && pg->settings.now.table)
+		write_finding(pg, "T", "table t", "");
+	if (strstr(sql, "pg_locks") && pg->settings.lock)
+		write_finding(pg, "L", "advisory lock 1", "");
 	complete(pg, "SELECT");
 	if (!strstr(sql, "; RESET ALL"))
 		return;

@@ -224,6 +224,11 @@ bool sim_settings_release(struct sim_settings *settings, const char *name)
 	return true;
 }
 
+void sim_settings_drop_objects(struct sim_settings *settings)
+{
+	settings->now.table = settings->before.table = settings->lock = false;
+}
+
 /* --- what is seen ------------------------------------------------------------------------- */
 
 void sim_settings_show(const struct sim_settings *settings, char *out, size_t size)
@@ -233,6 +238,8 @@ void sim_settings_show(const struct sim_settings *settings, char *out, size_t si
 	for (unsigned i = 0; i < SIM_SETTINGS; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? "|" : "",
 			settings->now.value[i]);
+	used += (size_t)snprintf(out + used, size - used, "%s%s",
+		settings->now.table ? "|table" : "", settings->lock ? "|lock" : "");
 	assert_true(used < size);
 }
 

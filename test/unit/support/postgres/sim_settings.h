@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The settings of one simulated PostgreSQL session (see sim_postgres), with the rules of
- * transactions: SET, SET LOCAL, RESET, and what COMMIT, ROLLBACK and savepoints make of them.
+ * transactions: SET, SET LOCAL, RESET, and what COMMIT, ROLLBACK and savepoints make of them. And two
+ * things that cannot follow a client to another session: a temporary table and an advisory lock.
  */
 #ifndef PGUSHER_TEST_SIM_SETTINGS_H
 #define PGUSHER_TEST_SIM_SETTINGS_H
@@ -31,6 +32,7 @@ struct sim_values {
 		 [SIM_VALUE]; /* what a COMMIT leaves: differs after a SET LOCAL */
 	bool is_set[SIM_SETTINGS]; /* its source is the session */
 	bool keeps_set[SIM_SETTINGS]; /* likewise after a COMMIT */
+	bool table; /* there is a temporary table */
 };
 
 struct sim_settings {
@@ -41,6 +43,7 @@ struct sim_settings {
 		struct sim_values values;
 	} savepoints[SIM_SAVEPOINTS];
 	unsigned depth; /* number of savepoints */
+	bool lock; /* the session has an advisory lock, which no ROLLBACK undoes */
 	char start[SIM_VALUE]; /* application_name after RESET */
 	char reported[SIM_VALUE];
 };
@@ -77,7 +80,10 @@ bool sim_settings_save(struct sim_settings *settings, const char *name);
 bool sim_settings_rollback_to(struct sim_settings *settings, const char *name);
 bool sim_settings_release(struct sim_settings *settings, const char *name);
 
-/* All values in one text. */
+/* The session has no table and no lock any more. */
+void sim_settings_drop_objects(struct sim_settings *settings);
+
+/* All values in one text, with the table and the lock. */
 void sim_settings_show(const struct sim_settings *settings, char *out, size_t size);
 
 /*

@@ -69,9 +69,16 @@ bool sim_client_finish_transaction(struct sim_client *client)
 		sim_requests_sync(client);
 		return true;
 	}
-	if (client->owed > 0 || client->status == 'I')
+	if (client->owed > 0)
 		return false;
-	sim_requests_query(client, "rollback");
+	if (client->status != 'I')
+		sim_requests_query(client, "rollback");
+	else if (client->oracle.settings.now.table)
+		sim_requests_query(client, "drop table");
+	else if (client->oracle.settings.lock)
+		sim_requests_query(client, "select pg_advisory_unlock()");
+	else
+		return false;
 	return true;
 }
 

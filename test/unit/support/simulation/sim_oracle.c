@@ -134,9 +134,28 @@ static bool is_unsolicited(const uint8_t *message, size_t total)
 	return false;
 }
 
-/* --- a query that ended before it had a server -------------------------------------------- */
+unsigned long long sim_oracle_refusals, sim_oracle_timeouts, sim_oracle_warnings;
 
-unsigned long long sim_oracle_refusals, sim_oracle_timeouts;
+/* A server could not stay with the client: what it had for that is gone. */
+static bool is_lost_pin(struct sim_client *client, const uint8_t *message, size_t total)
+{
+	struct report report;
+
+	if (message[0] != PQ_NOTICE_RESPONSE)
+		return false;
+	report_parse(message + 5, total - 5, &report);
+	if (!report.text || !strstr(report.text, "will not be there in the next transaction"))
+		return false;
+	if (client->oracle.status != 'I' || sim_postgres_output(&client->oracle) > 0)
+		fail_msg("client %u is warned within a request", client->number);
+	if (!client->oracle.settings.now.table && !client->oracle.settings.lock)
+		fail_msg("client %u is warned, and has nothing to lose", client->number);
+	sim_settings_drop_objects(&client->oracle.settings);
+	sim_oracle_warnings++;
+	return true;
+}
+
+/* --- a query that ended before it had a server -------------------------------------------- */
 
 static const struct settings *settings(void)
 {
@@ -318,7 +337,8 @@ size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t a
 		check_welcome(client, data, frame.total);
 	} else if ((error = own_error_of(data, frame.total)) != NULL) {
 		check_own_error(client, error);
-	} else if (!is_unsolicited(data, frame.total)) {
+	} else if (!is_lost_pin(client, data, frame.total) &&
+		!is_unsolicited(data, frame.total)) {
 		compare(client, data, frame.total);
 		note(client, data);
 	}

@@ -13,9 +13,10 @@ size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t a
 
 /*
  * Number of queries that ended with an error of the pooler because the queue was full, and because
- * they had waited for too long; in all runs.
+ * they had waited for too long; of warnings that a server could not stay with its client; in all
+ * runs.
  */
-extern unsigned long long sim_oracle_refusals, sim_oracle_timeouts;
+extern unsigned long long sim_oracle_refusals, sim_oracle_timeouts, sim_oracle_warnings;
 
 /* Checks the beginning of a message that will not be completed. */
 void sim_oracle_check_tail(struct sim_client *client, const uint8_t *data, size_t length);

@@ -167,12 +167,15 @@ static void draw_setting(
 {
 	const enum sim_setting setting = (enum sim_setting)sim_below(SIM_SETTINGS);
 	const char *name = sim_setting_name(setting);
+	static const char *const objects[] = {"create table", "create temp table", "drop table",
+		"select pg_advisory_lock()", "select pg_advisory_unlock()"};
 	char value[SIM_VALUE];
 
 	draw_value(client, setting, value, sizeof(value));
-	switch (sim_below(11)) {
+	switch (sim_below(12)) {
 	case 10:
-		snprintf(out, size, "create table");
+	case 11:
+		snprintf(out, size, "%s", objects[sim_below(COUNT(objects))]);
 		break;
 	case 0:
 		snprintf(out, size, "SET LOCAL %s='%s'", name, value);

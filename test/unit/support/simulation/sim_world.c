@@ -65,6 +65,7 @@ static void draw_settings(const char *pool_mode)
 	DRAW("max_pool_waiters", "0", "0", "1", "3");
 	DRAW("query_wait_notify", "0", "1");
 	DRAW("pkt_buf", "4096", "4096", "64");
+	DRAW("max_pinned", "0", "1", "50%", "100%");
 	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
 }
 
@@ -263,6 +264,17 @@ static void check_waiting_order(const struct pool *pool)
 	}
 }
 
+unsigned long long sim_world_asked, sim_world_pinned;
+
+static void count_state(const struct pool *pool)
+{
+	const struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place)
+		sim_world_asked += link->state == SERVER_ASKING;
+	sim_world_pinned += pool->pinned;
+}
+
 static void check_active_pools(void)
 {
 	static unsigned before;
@@ -273,6 +285,7 @@ static void check_active_pools(void)
 
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
 		check_waiting_order(pool);
+		count_state(pool);
 		active += pool->server_count[SERVERS_ACTIVE];
 	}
 	assert_true(!is_paused || !was_paused || active <= before);
