@@ -433,8 +433,8 @@ def test_startup_parameters_of_the_client_never_reach_it(asking, roles):
 def test_what_a_client_left_in_the_session_is_not_used(asking, roles):
     """A client that had the connection before has created tables that hide those of pg_authid."""
     databases = {"main": {"user": "asker", "pool_size": 1}}
-    pooler = asking({"pool_mode": "transaction", "track_extra_parameters": "search_path"},
-                    databases=databases)
+    pooler = asking({"pool_mode": "transaction", "track_extra_parameters": "search_path",
+                     "session_state": "ignore"}, databases=databases)
     queries_sent = Lookups(roles)
     evil = pooler.client("hashed", password=PASSWORD)
     evil.query("CREATE TEMP TABLE pg_authid AS SELECT rolname, 'forged'::text AS rolpassword,"

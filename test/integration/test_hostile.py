@@ -143,8 +143,11 @@ def run(client, *parts):
 GOOD = wire.bind(statement="s") + wire.execute()
 
 
-def test_names_that_a_client_takes_by_sql_are_released(one_server):
-    thief, owner = (one_server.keep(one_server.raw().login()) for _ in range(2))
+def test_names_that_a_client_takes_by_sql_are_released(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "session_state": "ignore"}
+    )
+    thief, owner = (pooler.keep(pooler.raw().login()) for _ in range(2))
     for number in range(1, 4):
         thief.query(f"PREPARE \"PGBOUNCER_{number}\" AS SELECT 'stolen'")
     assert run(owner, wire.parse("SELECT 'good'", "s"), GOOD) == ("12DCZ", "good")
@@ -157,7 +160,9 @@ def test_names_that_a_client_takes_by_sql_are_released(one_server):
 
 
 def test_a_name_is_released_where_a_statement_follows_its_client(new_pooler):
-    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2})
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 2, "session_state": "ignore"}
+    )
     owner, thief, other = (pooler.keep(pooler.raw().login()) for _ in range(3))
     assert run(owner, wire.parse("SELECT 'good'", "s"), GOOD) == ("12DCZ", "good")
     owner.query("BEGIN")
