@@ -5,11 +5,17 @@ support.session_state.kinds is the table, support.session_state.scenario what is
 The same table passes against PostgreSQL itself, which proves the values in it.
 """
 
+import os
+
 import pytest
 
+from support.clients.raw import ServerError
 from support.session_state import places
-from support.session_state.kinds import KINDS, PROTOCOLS
+from support.session_state.kinds import KINDS, SUPERUSER
 from support.session_state.scenario import run
+
+# Every kind with each protocol and each end of its transaction, not only the typical ones.
+WHOLE = bool(os.environ.get("PGUSHER_STATE_TABLE"))
 
 # Kinds that do not follow their client yet, by name, and why.
 EXPECTED_FAILURES = {
@@ -46,29 +52,43 @@ def stated(stage):
         yield place
 
 
-def rows(protocols):
-    """The kinds and protocols that go together."""
-    return [
-        pytest.param(kind, protocol, id=f"{kind} by {protocol}")
-        for kind in KINDS
-        for protocol in protocols
-        if protocol in kind.protocols
-    ]
+@pytest.fixture
+def library(direct):
+    """What the kinds of the family `library` load."""
+    with direct.client(SUPERUSER) as client:
+        try:
+            client.query("LOAD 'auto_explain'")
+        except ServerError:
+            pytest.skip("PostgreSQL has no auto_explain")
 
 
-def expected(kind):
-    return EXPECTED_FAILURES.get(kind.name)
+ROWS = [pytest.param(kind, number, id=str(kind)) for number, kind in enumerate(KINDS)]
 
 
-@pytest.mark.parametrize("kind, protocol", rows(PROTOCOLS))
-def test_state_follows_its_client(request, pooled, kind, protocol):
-    if expected(kind):
-        request.applymarker(pytest.mark.xfail(reason=expected(kind), strict=True))
-    checks, faults = run(pooled, kind, protocol)
+def check(request, place, kind, number):
+    if kind.family == "library":
+        request.getfixturevalue("library")
+    checks, faults = run(place, kind, number, WHOLE)
     assert checks and not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("kind, protocol", rows(PROTOCOLS))
-def test_the_table_is_true_of_postgresql(direct, kind, protocol):
-    checks, faults = run(direct, kind, protocol)
-    assert checks and not faults, "\n".join(faults)
+@pytest.mark.parametrize("kind, number", ROWS)
+def test_state_follows_its_client(request, pooled, kind, number):
+    if kind.name in EXPECTED_FAILURES:
+        reason = EXPECTED_FAILURES[kind.name]
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    check(request, pooled, kind, number)
+
+
+@pytest.mark.parametrize("kind, number", ROWS)
+def test_settings_follow_their_client_in_statement_mode(request, stated, kind, number):
+    check(request, stated, kind, number)
+
+
+@pytest.mark.parametrize("kind, number", ROWS)
+def test_the_table_is_true_of_postgresql(request, direct, kind, number):
+    check(request, direct, kind, number)
+
+
+def test_expected_failures_name_kinds():
+    assert set(EXPECTED_FAILURES) <= {kind.name for kind in KINDS}

@@ -65,6 +65,7 @@ class Kind:
     user: str = "app"
     protocols: tuple = PROTOCOLS
     in_block: bool = False  # the statements work in a transaction block only
+    typical: bool = False  # tried with each protocol and each end of the transaction
 
     @property
     def usual(self):
@@ -101,7 +102,7 @@ PATH = ("search_path", '"$user", public')
 
 SETTINGS = [
     # Numbers with and without units, in another spelling than the server's.
-    setting("SET work_mem TO '77MB'", "work_mem", "77MB", "4MB"),
+    setting("SET work_mem TO '77MB'", "work_mem", "77MB", "4MB", typical=True),
     setting("SET work_mem = '65536kB'", "work_mem", "64MB", "4MB"),
     setting("SET SESSION work_mem = 77777", "work_mem", "77777kB", "4MB"),
     setting("SET temp_buffers = '16MB'", "temp_buffers", "16MB", "8MB"),
@@ -129,7 +130,7 @@ SETTINGS = [
     setting("SET DateStyle = German", "DateStyle", "German, DMY", "ISO, MDY"),
     setting("SET datestyle TO 'SQL', DMY", "DateStyle", "SQL, DMY", "ISO, MDY"),
     setting("SET IntervalStyle TO iso_8601", "IntervalStyle", "iso_8601", "postgres"),
-    setting("SET TIME ZONE 'Asia/Tokyo'", "TimeZone", "Asia/Tokyo", "UTC"),
+    setting("SET TIME ZONE 'Asia/Tokyo'", "TimeZone", "Asia/Tokyo", "UTC", typical=True),
     setting("SET timezone TO 'america/lima'", "TimeZone", "America/Lima", "UTC"),
     setting("SET TIME ZONE -3.5", "TimeZone", "<-03:30>+03:30", "UTC"),
     setting("SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE", "TimeZone", "<+02>-02", "UTC"),
@@ -139,7 +140,7 @@ SETTINGS = [
     setting("SET application_name = 'the ''worker'''", "application_name", "the 'worker'", ""),
     setting("SET default_transaction_read_only = on", "default_transaction_read_only", "on", "off"),
     # Lists of names.
-    setting('SET search_path = a, "B"', PATH[0], 'a, "B"', PATH[1]),
+    setting('SET search_path = a, "B"', PATH[0], 'a, "B"', PATH[1], typical=True),
     setting("SET search_path TO 'a, b'", PATH[0], '"a, b"', PATH[1]),
     setting("SET search_path = 'a', b, public", PATH[0], "a, b, public", PATH[1]),
     setting('SET search_path = "a""b", \'Ärger\', "$user"', PATH[0], '"a""b", "Ärger", "$user"',
@@ -160,7 +161,7 @@ SETTINGS = [
             "off"),
     # Custom settings, and everything that a value can be.
     tenant("SET app.tenant = 'red'", "red"),
-    tenant("SET app.tenant = 'Ärger 日本'", "Ärger 日本"),
+    tenant("SET app.tenant = 'Ärger 日本'", "Ärger 日本", typical=True),
     tenant("SET app.tenant = ''", ""),
     tenant("SET app.tenant TO 'it''s \"x\" \\ y'", "it's \"x\" \\ y"),
     tenant("SET app.tenant = E'a\\tb\\u00e4\\\\'", "a\tbä\\"),
@@ -180,7 +181,7 @@ SETTINGS = [
     setting('SET "work_mem" = "77MB"', "work_mem", "77MB", "4MB"),
     # What never stays.
     setting("SET LOCAL work_mem = '77MB'", "work_mem", "4MB", "4MB"),
-    tenant("SET LOCAL app.tenant = 'red'", ""),
+    tenant("SET LOCAL app.tenant = 'red'", "", typical=True),
     setting("SET LOCAL search_path = a", PATH[0], PATH[1], PATH[1]),
     setting("SET LOCAL TIME ZONE 'Asia/Tokyo'", "TimeZone", "UTC", "UTC"),
     setting("SET TRANSACTION READ ONLY", "default_transaction_read_only", "off", "off"),
@@ -200,7 +201,7 @@ SETTINGS = [
             make=("RESET ALL", "SET work_mem = '77MB'")),
     # Clients that asked for a value at their start.
     setting("SET over work_mem of the start", "work_mem", "77MB", "4MB", asked="5MB",
-            make=("SET work_mem = '77MB'",), start=(("work_mem", "5MB"),)),
+            make=("SET work_mem = '77MB'",), start=(("work_mem", "5MB"),), typical=True),
     setting("SET over search_path of the start", PATH[0], "a", PATH[1], asked="one, two",
             make=("SET search_path = a",), start=(("search_path", "one, two"),)),
     setting("SET over TimeZone of the start", "TimeZone", "Asia/Tokyo", "UTC",
@@ -228,11 +229,11 @@ def way(sql, made="red", **more):
 CONFIG = "set_config('app.tenant', 'red', false)"
 
 WAYS = [
-    way(f"SELECT {CONFIG}"),
+    way(f"SELECT {CONFIG}", typical=True),
     way("SELECT set_config($1, $2, false)", protocols=BINDING,
         make=(("SELECT set_config($1, $2, false)", ("app.tenant", "red")),)),
     way("SELECT set_config($1, $2, $3)", protocols=BINDING,
-        make=(("SELECT set_config($1, $2, $3)", ("app.tenant", "red", "f")),)),
+        make=(("SELECT set_config($1, $2, $3)", ("app.tenant", "red", "f")),), typical=True),
     way("SELECT set_config('app.tenant', $1, false) without another word", "Ärger", protocols=BINDING,
         make=(("SELECT set_config('app.tenant', $1, false)", ("Ärger",)),)),
     setting(f"SELECT {CONFIG}, and of work_mem", "work_mem", "77MB", "4MB", family="ways",
@@ -261,7 +262,7 @@ WAYS = [
     setting("UPDATE pg_settings", "work_mem", "77MB", "4MB", family="ways",
             make=("UPDATE pg_settings SET setting = '77MB' WHERE name = 'work_mem'",)),
     way("DO with set_config", make=(f"DO $$ BEGIN PERFORM {CONFIG}; END $$",)),
-    way("DO with SET", make=("DO $$ BEGIN SET app.tenant = 'red'; END $$",)),
+    way("DO with SET", make=("DO $$ BEGIN SET app.tenant = 'red'; END $$",), typical=True),
     way("DO with EXECUTE 'SET'",
         make=("DO $$ BEGIN EXECUTE 'SE' || 'T app.' || 'tenant = ''red'''; END $$",)),
     way("DO with SET LOCAL", "", make=("DO $$ BEGIN SET LOCAL app.tenant = 'red'; END $$",)),
@@ -305,7 +306,7 @@ def authorization(sql, made, **more):
 
 
 ROLES = [
-    role("SET ROLE tenant_one", "tenant_one/tenant_one"),
+    role("SET ROLE tenant_one", "tenant_one/tenant_one", typical=True),
     role("SET SESSION ROLE 'tenant_one'", "tenant_one/tenant_one", end=("SET ROLE NONE",)),
     role('SET ROLE "Ten""ant Zwölf"', 'Ten"ant Zwölf/Ten"ant Zwölf'),
     role("SET role TO tenant_one", "tenant_one/tenant_one", end=("RESET role",)),
@@ -317,7 +318,7 @@ ROLES = [
     role("DO with SET ROLE", "tenant_one/tenant_one", make=("DO $$BEGIN SET ROLE tenant_one; END$$",)),
     role("SET ROLE and a setting", "tenant_one/tenant_one",
          make=("SET ROLE tenant_one", "SET work_mem = '77MB'")),
-    authorization("SET SESSION AUTHORIZATION tenant_one", "tenant_one/tenant_one"),
+    authorization("SET SESSION AUTHORIZATION tenant_one", "tenant_one/tenant_one", typical=True),
     authorization("SET SESSION AUTHORIZATION 'tenant_one'", "tenant_one/tenant_one",
                   end=("SET SESSION AUTHORIZATION DEFAULT",)),
     authorization("SET LOCAL SESSION AUTHORIZATION tenant_one", "harness/harness"),
@@ -357,7 +358,7 @@ def temporary(sql, drop="DROP TABLE desk", made="t", **more):
 
 
 TEMPORARY = [
-    temporary("CREATE TEMP TABLE desk (a int)"),
+    temporary("CREATE TEMP TABLE desk (a int)", typical=True),
     temporary("CREATE TEMP TABLE desk AS SELECT 77 AS a, which is read",
               make=("CREATE TEMP TABLE desk AS SELECT 77 AS a",),
               look="SELECT a FROM desk", made="77", none="ERROR 42P01"),
@@ -365,7 +366,7 @@ TEMPORARY = [
     temporary("create /* a */ local -- b\n temp table desk (a int)"),
     temporary("CREATE TEMP TABLE desk (a int) ON COMMIT DELETE ROWS"),
     temporary("CREATE TABLE pg_temp.desk (a int)"),
-    temporary("SELECT 77 AS a INTO TEMP desk"),
+    temporary("SELECT 77 AS a INTO TEMP desk", typical=True),
     temporary("SELECT 77 AS a INTO TEMPORARY TABLE desk"),
     temporary("SELECT 77 AS a INTO pg_temp.desk"),
     temporary("CREATE TEMP VIEW desk AS SELECT 77 AS a", "DROP VIEW desk"),
@@ -383,7 +384,7 @@ TEMPORARY = [
               make=("CREATE TEMP TABLE desk (a int)", "CREATE TEMP TABLE chair (a int)",
                     "DROP TABLE chair")),
     # What never stays.
-    temporary("CREATE TEMP TABLE desk (a int) ON COMMIT DROP", made="f", end=()),
+    temporary("CREATE TEMP TABLE desk (a int) ON COMMIT DROP", made="f", end=(), typical=True),
     temporary("CREATE TEMP TABLE, DROP TABLE", made="f", end=(),
               make=("CREATE TEMP TABLE desk (a int)", "DROP TABLE desk")),
     # Neither words nor tags tell this.
@@ -425,7 +426,7 @@ LOCKS = [
         for key in ("4711", "47, 11")
     ],
     lock("SELECT pg_advisory_lock($1)", UNLOCK, protocols=BINDING,
-         make=(("SELECT pg_advisory_lock($1)", ("4711",)),)),
+         make=(("SELECT pg_advisory_lock($1)", ("4711",)),), typical=True),
     lock("SELECT pg_catalog.\"pg_advisory_lock\"(4711)", UNLOCK),
     lock("SELECT U&\"pg!005f\" UESCAPE", UNLOCK,
          make=("SELECT U&\"pg!005fadvisor!0079_lock\" UESCAPE '!' (4711)",)),
@@ -441,7 +442,7 @@ LOCKS = [
     lock("a FunctionCall of pg_advisory_lock", UNLOCK, protocols=("simple",),
          make=(Call(LOCK_OID, ("4711",)),)),
     # What never stays.
-    lock("SELECT pg_advisory_xact_lock(4711)", (), made="0"),
+    lock("SELECT pg_advisory_xact_lock(4711)", (), made="0", typical=True),
     lock("SELECT pg_try_advisory_xact_lock_shared(47, 11)", (), made="0"),
     lock("a lock that is released at once", (), made="0",
          make=("SELECT pg_advisory_lock(4711)", UNLOCK)),
@@ -465,7 +466,7 @@ def cursor(sql, end="CLOSE shelf", made="1", **more):
 
 
 CURSORS = [
-    cursor("DECLARE shelf CURSOR WITH HOLD FOR SELECT 77"),
+    cursor("DECLARE shelf CURSOR WITH HOLD FOR SELECT 77", typical=True),
     cursor('declare "shelf" binary scroll cursor /* */ with\nhold for select 77'),
     cursor("two cursors, one of them closed",
            make=("DECLARE shelf CURSOR WITH HOLD FOR SELECT 77",
@@ -487,7 +488,7 @@ def prepared(name, make, made="77", look="EXECUTE recipe", **more):
 
 
 PREPARED = [
-    prepared("PREPARE", ("PREPARE recipe AS SELECT 77",)),
+    prepared("PREPARE", ("PREPARE recipe AS SELECT 77",), typical=True),
     prepared("PREPARE with types", ("PREPARE recipe (int, text) AS SELECT $1 + 7 || $2",),
              look="EXECUTE recipe (7 * 10, '')", end=("DEALLOCATE PREPARE recipe",)),
     prepared("PREPARE with an inferred type", ("PREPARE recipe AS SELECT $1 + 7",),
@@ -518,7 +519,7 @@ def channel(sql, made="heard", end=("UNLISTEN news",), **more):
 
 
 CHANNELS = [
-    channel("LISTEN news"),
+    channel("LISTEN news", typical=True),
     channel('LISTEN "News ä"', look=Heard("News ä"), end=('UNLISTEN "News ä"',)),
     channel("two channels, one of them left", make=("LISTEN news", "LISTEN sports", "UNLISTEN sports")),
     channel("DO with LISTEN", make=("DO $$ BEGIN LISTEN news; END $$",)),
@@ -529,7 +530,7 @@ LIBRARIES = [
     Kind(
         family="library", name="LOAD 'auto_explain'", make=("LOAD 'auto_explain'",),
         look="SELECT count(*) > 0 FROM pg_settings WHERE name LIKE 'auto_explain.%'",
-        made="t", none="f", kept=True, user=SUPERUSER,
+        made="t", none="f", kept=True, user=SUPERUSER, typical=True,
     ),
     Kind(
         family="library", name="DO with LOAD", make=("DO $$BEGIN LOAD 'auto_explain'; END$$",),

@@ -200,10 +200,10 @@ class Scenario:
         return _Held(self, client, category, where, expected)
 
     def _is_reset(self, client):
-        ways = [way for way in (self.kind.end, *((each,) for each in self.kind.ended_by)) if way]
-        if not ways:
+        ends = [end for end in (self.kind.end, *((each,) for each in self.kind.ended_by)) if end]
+        if not ends:
             return client
-        way = ways[self.turn % len(ways)]
+        way = ends[self.turn % len(ends)]
         if self.stays and self.kind.made != self.kind.usual or way != self.kind.end:
             for sql in way:
                 client.query(sql)
@@ -234,7 +234,7 @@ class Scenario:
         if self.kind.outside:
             sql, _, gone = self.kind.outside
             try:
-                wait_until(lambda: self.place.look(one, sql) == gone, 5)
+                wait_until(lambda: self.place.look(one, sql) == gone, 3)
                 self.checks += 1
             except WaitTimeout:
                 self._compare("gone", f"seen by others {when}", "still there", gone)
@@ -259,22 +259,35 @@ class _Held:
             self._client.query("ROLLBACK")
 
 
-# --- the whole table --------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------
 
 
-def endings(kind, protocol, place):
-    """The endings that are possible."""
-    if not place.blocks():
-        return ["autocommit"]
-    if kind.in_block:
-        return [each for each in ENDINGS if each not in ("autocommit", "error behind it")]
-    return list(ENDINGS)
+def possible(kind, protocol, ending, place):
+    """Whether a kind can be made in this way."""
+    blocks = ending not in ("autocommit", "error behind it")
+    return (
+        protocol in kind.protocols
+        and (place.blocks() or ending == "autocommit")
+        and (blocks or not kind.in_block)
+    )
 
 
-def run(place, kind, protocol, chosen=None):
-    """All endings of a kind by one protocol: how many checks, and the faults."""
+def ways(kind, number, place, whole):
+    """The protocols and endings for this kind, which is the table's number-th: all for a typical
+    one, and some for each other, which are different for its neighbours."""
+    protocols, ends = list(SENDERS), list(ENDINGS)
+    chosen = [(protocol, ending) for protocol in protocols for ending in ends]
+    chosen = [pair for pair in chosen if possible(kind, *pair, place)]
+    if kind.typical or whole:
+        return chosen
+    step = len(chosen) // 3 + 1
+    return chosen[:1] + chosen[1 + number % step::step]
+
+
+def run(place, kind, number, whole=False):
+    """Make a kind in its ways: how many checks, and the faults."""
     checks, faults = 0, []
-    for ending in chosen or endings(kind, protocol, place):
+    for protocol, ending in ways(kind, number, place, whole):
         scenario = Scenario(place, kind, protocol, ending)
         faults += scenario.run()
         checks += scenario.checks
