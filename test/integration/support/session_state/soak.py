@@ -92,6 +92,7 @@ class State:
         """This state again, when a transaction that led to the other one is rolled back."""
         state = copy.deepcopy(self)
         state.locks, state.prepared = set(other.locks), set(other.prepared)
+        state.cursors &= other.cursors  # what was closed stays closed
         return state
 
 
