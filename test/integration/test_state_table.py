@@ -18,7 +18,17 @@ from support.session_state.scenario import run
 WHOLE = bool(os.environ.get("PGUSHER_STATE_TABLE"))
 
 # Kinds that do not follow their client yet, by name, and why.
+HIDDEN = "neither its words nor its tag tell what the function does"
+UNNAMED = "the name of the setting is not in the client's words"
 EXPECTED_FAILURES = {
+    "SELECT of a function": HIDDEN,
+    "SELECT of a function, with a value": HIDDEN,
+    "INSERT with a trigger": HIDDEN,
+    "SELECT of a function that makes a temporary table": HIDDEN,
+    "SELECT of a function that locks": HIDDEN,
+    "DO with LOAD": HIDDEN,
+    "DO with EXECUTE 'SET'": UNNAMED,
+    "CALL of a procedure": UNNAMED,
 }
 
 

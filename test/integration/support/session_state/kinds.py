@@ -441,6 +441,19 @@ LOCKS = [
          make=("DO $$ BEGIN PERFORM pg_advisory_lock(4711); END $$",)),
     lock("a FunctionCall of pg_advisory_lock", UNLOCK, protocols=("simple",),
          make=(Call(LOCK_OID, ("4711",)),)),
+    # A setting beside a lock, which keeps the server with its client.
+    *[
+        setting(name, *of, family="locks", end=(*ends, UNLOCK), ended_by=DISCARD_ALL,
+                make=(*make, "DO $$ BEGIN PERFORM pg_advisory_lock(4711); END $$"), **more)
+        for name, make, of, ends, more in (
+            ("SET, DO with pg_advisory_lock", ("SET work_mem = '77MB'",),
+             ("work_mem", "77MB", "4MB"), ("RESET work_mem",), {}),
+            ("SET ROLE, DO with pg_advisory_lock", ("SET ROLE tenant_one",),
+             ("role", "tenant_one", "none"), ("RESET ROLE",), {}),
+            ("work_mem of the start, DO with pg_advisory_lock", (), ("work_mem", "5MB", "4MB"), (),
+             {"asked": "5MB", "start": (("work_mem", "5MB"),)}),
+        )
+    ],
     # What never stays.
     lock("SELECT pg_advisory_xact_lock(4711)", (), made="0", typical=True),
     lock("SELECT pg_try_advisory_xact_lock_shared(47, 11)", (), made="0"),

@@ -65,29 +65,27 @@ class Place:
 
     # What a client sees
 
-    def look(self, client, what):
+    def look(self, client, what, expected=None):
         """What the client sees by a query, or hears."""
         if isinstance(what, Heard):
-            return self._listen(client, what.channel)
+            return self._listen(client, what.channel, expected == "heard")
         client.send(wire.query(what))
         return one_value(client.result())
 
-    def _listen(self, client, channel):
-        """Whether the client hears what is sent to the channel.
-
-        It is sent what its server receives before the answer to a query which its server gets after
-        another session has received the same.
+    def _listen(self, client, channel, patiently):
+        """Whether the client hears what is sent to the channel: soon after another session has, with
+        the answer to a query, or patiently after several.
         """
         token = f"token {next(self._tokens)}"
         self._let_witness_hear(channel)
         self._notifier.query(f"NOTIFY {_quoted(channel)}, '{token}'")
         while token.encode() not in self._witness.read_until("A")[-1].body:
             pass
-        received = []
-        for _ in range(2):
+        for _ in range(500 if patiently else 2):
             client.send(wire.query("SELECT 1"))
-            received += client.result().notifications
-        return "heard" if any(token.encode() in each for each in received) else "silent"
+            if any(token.encode() in each for each in client.result().notifications):
+                return "heard"
+        return "silent"
 
     def _let_witness_hear(self, channel):
         if self._witness is None:

@@ -126,7 +126,7 @@ class Scenario:
 
     def check(self, category, where, client, what, expected):
         """Look once and compare."""
-        self._compare(category, where, self.place.look(client, what), expected)
+        self._compare(category, where, self.place.look(client, what, expected), expected)
 
     def _compare(self, category, where, seen, expected):
         self.checks += 1

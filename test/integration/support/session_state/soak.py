@@ -388,7 +388,8 @@ class Client:
                 name: (value, state.settings[name])
                 for name, value in seen["setting"].items() if value != state.settings[name]
             }
-            raise Foreign(f"settings (seen, expected): {differences}")
+            others = {key: set(names) for key, names in seen.items() if key != "setting"}
+            raise Foreign(f"settings (seen, expected): {differences}, and saw {others}")
         role = state.settings["role"]
         if seen["user"] != {USER: USER if role == "none" else role}:
             raise Foreign(f"user {dict(seen['user'])} with role {role}")
