@@ -284,10 +284,12 @@ def ways(kind, number, place, whole):
     return chosen[:1] + chosen[1 + number % step::step]
 
 
-def run(place, kind, number, whole=False):
+def run(place, kind, number, whole=False, until_fault=False):
     """Make a kind in its ways: how many checks, and the faults."""
     checks, faults = 0, []
     for protocol, ending in ways(kind, number, place, whole):
+        if faults and until_fault:
+            break
         scenario = Scenario(place, kind, protocol, ending)
         faults += scenario.run()
         checks += scenario.checks

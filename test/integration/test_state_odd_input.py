@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: ISC
+"""Session state with bad input and odd cases: nothing reaches another client, nothing is mistaken."""
+
+import contextlib
+import os
+
+import pytest
+
+from support import wire
+from support.clients.raw import ServerError
+from support.process import wait_until
+from support.servers.pooler import is_sanitized
+from support.session_state import places
+
+# The size of a very long text.
+LARGE = int(os.environ.get("PGUSHER_TEST_LARGE", 100_000_000))
+
+
+@pytest.fixture(scope="module")
+def stage(shared_cluster):
+    """PostgreSQL with the objects of the table."""
+    shared_cluster.clear()
+    with places.objects(shared_cluster):
+        yield shared_cluster
+
+
+@pytest.fixture
+def pair(stage, new_pooler):
+    """Two clients that share one server."""
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "query_wait_notify": 0})
+    return pooler.client(), pooler.client()
+
+
+@pytest.fixture
+def trio(stage, new_pooler):
+    """Two clients on two servers, and a third one to hold the server that was used last."""
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2, "query_wait_notify": 0})
+    return pooler.client(), pooler.client(), pooler.client()
+
+
+@contextlib.contextmanager
+def held(client):
+    """While the client has the server that was used last: others get another one."""
+    client.query("BEGIN")
+    try:
+        yield
+    finally:
+        client.query("ROLLBACK")
+
+
+def current(client, name):
+    return client.value(f"SELECT current_setting('{name}', true)") or ""
+
+
+def assert_only(client, other, name, value, usual):
+    """The client has this value, again and again, and the other one the usual one."""
+    for _ in range(2):
+        assert current(other, name) == usual
+        assert current(client, name) == value
+
+
+# --- texts that look like something else ------------------------------------------------------
+
+NOT_SETS = [
+    "SELECT 'SET work_mem = ''77MB'''",
+    "SELECT '; SET work_mem = ''77MB''; --'",
+    "SELECT $$; SET work_mem = '77MB'; $$",
+    "SELECT $a$ $$ ; SET work_mem = '77MB'; $b$ $a$",
+    "SELECT E'\\'; SET work_mem = \\'77MB\\'; --'",
+    "SELECT U&'\\0027; SET work_mem = !0027' UESCAPE '!'",
+    "SELECT '\\' AS \"'; SET work_mem = '77MB'; --\"",
+    "SELECT 1 AS \"; SET work_mem = '77MB'; --\"",
+    "SELECT 1 AS U&\"\\0022; SET work_mem = '77MB'; --\"",
+    "SELECT 1 -- ; SET work_mem = '77MB';",
+    "-- SET work_mem = '77MB'\nSELECT 1",
+    "/* SET work_mem = '77MB'; /* */ SET work_mem = '78MB'; */ SELECT 1",
+    "SELECT 'set_config(''work_mem'', ''77MB'', false)', 'pg_advisory_lock(1)', 'temp'",
+    "UPDATE doors SET number = 77 WHERE number = 78",
+    "SELECT 1 AS set, 2 AS reset, 3 AS temp, 4 AS hold",
+    "SELECT current_setting('work_mem')",
+]
+
+
+@pytest.mark.parametrize("sql", NOT_SETS)
+def test_a_text_that_only_looks_like_set_changes_nothing(pair, stage, sql):
+    one, two = pair
+    if sql.startswith("UPDATE"):
+        stage.ask("main", "GRANT UPDATE, SELECT ON doors TO app")
+    one.query(sql)
+    one.extended(sql)
+    for client in (two, one):
+        assert current(client, "work_mem") == "4MB"
+
+
+SETS = [
+    # A SET behind what could be taken for a comment or a string that goes on.
+    ("SELECT '\\'; SET app.tenant = 'red' --'", "red"),
+    ("SELECT $1a$, 1, $1a$ FROM doors; SET app.tenant = 'red'", None),
+    ("SELECT E'\\\\'; SET app.tenant = 'red' --'", "red"),
+    ("SELECT e'\\''; SET app.tenant = 'red' --'", "red"),
+    ("SELECT 1 AS a$b$; SET app.tenant = 'red'; SELECT 1 AS c$b$", "red"),
+    ("/* /* */ */ SET app.tenant = 'red'", "red"),
+    ("SELECT 1 /* ' */; SET app.tenant = 'red' /* ' */", "red"),
+    ("SELECT 1 -- '\r; SET app.tenant = 'red'", "red"),
+    ("SELECT 'a'\n'b; SET app.tenant = 1'; SET app.tenant = 'red'", "red"),
+    ("SELECT U&'\\0027'; SET app.tenant = 'red' --'", "red"),
+    ("\f\t SET app.tenant = 'red'", "red"),
+    (";;; SET app.tenant = 'red';;", "red"),
+    ("SET app.tenant = 'r'\n'ed'", "red"),
+    ("SET app.tenant = E'r\\x65\\144'", "red"),
+    ("SET \"app\".tenant TO U&'r!0065d' UESCAPE '!'", "red"),
+]
+
+
+@pytest.mark.parametrize("sql, value", SETS)
+def test_a_set_in_any_disguise_is_seen(pair, sql, value):
+    one, two = pair
+    if value is None:
+        with pytest.raises(ServerError):
+            one.query(sql)
+        value = ""
+    else:
+        one.query(sql)
+    assert_only(one, two, "app.tenant", value, "")
+
+
+BACKSLASHES = [
+    ("SET app.tenant = 'a\\'b'", "a'b"),
+    ("SET app.tenant = 'a\\\\b\\x41'", "a\\bA"),
+    ("SELECT '\\'; SET app.tenant = 1; --', set_config('app.tenant', 'red\\'s', false)", "red's"),
+    ("SELECT '\\''; SET app.tenant = 'red'", "red"),
+]
+
+
+@pytest.mark.parametrize("sql, value", BACKSLASHES)
+def test_backslashes_count_where_strings_do_not_conform(pair, sql, value):
+    one, two = pair
+    one.query("SET standard_conforming_strings = off; SET backslash_quote = on")
+    one.query("SET escape_string_warning = off")
+    one.query(sql)
+    assert_only(one, two, "app.tenant", value, "")
+    assert current(one, "standard_conforming_strings") == "off"
+    assert current(two, "standard_conforming_strings") == "on"
+
+
+ENCODED = [
+    # In these, a backslash is the second byte of a character.
+    ("SJIS", "ソ表"),
+    ("GBK", "誠乗"),
+    ("BIG5", "功許"),
+    ("UHC", "가"),
+    ("LATIN1", "äÄ"),
+    ("SQL_ASCII", "plain"),
+]
+HEX = "SELECT encode(convert_to(current_setting('app.tenant', true), 'UTF8'), 'hex')"
+
+
+@pytest.mark.parametrize("way", ["SET app.tenant = '%s'", "SET app.tenant = $x$%s$x$",
+                                 "SELECT set_config('app.tenant', '%s', false)"])
+@pytest.mark.parametrize("encoding, value", ENCODED)
+def test_values_in_an_encoding_of_the_client_follow_it(trio, encoding, value, way):
+    one, two, _ = trio
+    python = {"SQL_ASCII": "ascii", "UHC": "cp949", "BIG5": "cp950", "SJIS": "cp932"}
+    one.query(f"SET client_encoding TO '{encoding}'")
+    text = (way % value).encode(python.get(encoding, encoding))
+    one.query(text)
+    with held(two):
+        assert current(two, "app.tenant") == ""
+        assert one.value(HEX) == value.encode().hex()
+    assert one.value(HEX) == value.encode().hex()
+    assert current(one, "client_encoding") == encoding
+
+
+# --- limits -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1, 59])
+def test_names_follow_up_to_the_limit(pair, length):
+    one, two = pair
+    name = "app." + "x" * length
+    one.query(f"SET {name} = 'red'")
+    assert_only(one, two, name, "red", "")
+
+
+@pytest.mark.parametrize("sql, name", [
+    (f"SET app.{'x' * 60} = 'red'", "app." + "x" * 60),
+    (f"SET app.{'x' * 1000} = 'red'", "app." + "x" * 63),
+    ("SET U&\"app\".U&\"ten\\0061nt\" = 'red'", "app.tenant"),
+])
+def test_names_that_are_not_known_reach_no_other_client(pair, sql, name):
+    one, two = pair
+    one.query(sql)
+    assert current(two, name) == ""
+
+
+@pytest.mark.parametrize("length", [1, 8000, 60_000, 70_000, 1_000_000])
+def test_values_of_any_length_reach_no_other_client(pair, length):
+    one, two = pair
+    one.query(f"SET app.tenant = '{'x' * length}'")
+    assert current(two, "app.tenant") == ""
+    if length <= 60_000:
+        assert len(current(one, "app.tenant")) == length
+        assert current(two, "app.tenant") == ""
+
+
+@pytest.mark.parametrize("count", [50, 100])
+def test_any_number_of_settings_reaches_no_other_client(pair, count):
+    one, two = pair
+    sets = [f"SET app.setting_{number} = '{number}'" for number in range(count)]
+    look = "SELECT " + ", ".join(f"current_setting('app.setting_{number}', true)" for number in range(count))
+    if count <= 50:
+        for sql in sets:
+            one.query(sql)
+        assert one.query(look).rows[0] == tuple(map(str, range(count)))
+    else:
+        one.query("; ".join(sets))
+    assert not any(two.query(look).rows[0])
+
+
+def test_a_text_of_a_hundred_megabytes_hides_no_set(pair):
+    one, two = pair
+    one.timeout = 120
+    hidden = "SELECT length('" + "x" * LARGE + "'); SET work_mem = '77MB'; SET app.tenant = 'red'"
+    one.query(hidden)
+    assert current(two, "work_mem") == "4MB"
+    assert current(two, "app.tenant") == ""
+    assert current(one, "work_mem") == "77MB"
+
+
+def test_memory_stays_flat_over_thousands_of_values(stage, new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "query_wait_notify": 0})
+    clients = [pooler.client() for _ in range(2)]
+
+    def transactions(first, count, at_once=50):
+        for number in range(first, first + count, at_once):
+            values = range(number, number + at_once)
+            for client in clients:
+                client.send(*[wire.query(f"SET app.tenant = 'value {each}'") for each in values])
+            for client in clients:
+                for _ in values:
+                    assert client.result().tag == "SET"
+
+    transactions(0, 3000)
+    before = pooler.memory()
+    transactions(3000, 12000)
+    assert current(clients[0], "app.tenant") == "value 14999"
+    if not is_sanitized():
+        assert pooler.memory() - before < 256 * 1024
+
+
+# --- roles and values that a server refuses ---------------------------------------------------
+
+
+@pytest.fixture
+def passing_role(stage):
+    """A role that comes and goes."""
+    stage.ask("main", "CREATE ROLE passing; GRANT passing TO app; GRANT INSERT ON doors TO passing")
+    yield "passing"
+    if stage.sql("SELECT 1 FROM pg_roles WHERE rolname = 'passing'"):
+        stage.ask("main", "DROP OWNED BY passing; DROP ROLE passing")
+
+
+@pytest.mark.parametrize("ending, sqlstate", [
+    ("DROP OWNED BY passing; DROP ROLE passing", "22023"),
+    ("REVOKE passing FROM app", "42501"),
+])
+@pytest.mark.parametrize("sql", ["INSERT INTO doors VALUES (7777)", "BEGIN"])
+def test_a_role_that_is_no_longer_permitted_is_an_error(
+    trio, stage, passing_role, ending, sqlstate, sql
+):
+    one, two, _ = trio
+    one.query("SET ROLE passing")
+    two.query("BEGIN")
+    two.query("SELECT 1")  # it has the server on which the role is set
+    stage.ask("main", ending)
+    with pytest.raises(ServerError) as refused:
+        one.query(sql)
+    assert refused.value.sqlstate == sqlstate
+    two.query("ROLLBACK")
+    assert two.value("SELECT current_user") == "app"
+    stage.ask("main", "GRANT SELECT ON doors TO app")
+    assert two.value("SELECT count(*) FROM doors WHERE number = 7777") == "0"
+    if "DROP" in ending:
+        stage.ask("main", "CREATE ROLE passing; GRANT SELECT ON doors TO passing")
+    stage.ask("main", "GRANT passing TO app")
+    assert one.value("SELECT current_user") == "passing"
+
+
+def test_a_setting_of_a_library_follows_to_servers_with_and_without_it(trio):
+    one, two, three = trio
+    one.query("SET plpgsql.check_asserts = 'off'")
+    with held(two):
+        three.query("DO $$ BEGIN NULL; END $$")  # this server has the library, the other not
+        assert current(one, "plpgsql.check_asserts") == "off"
+    assert current(two, "plpgsql.check_asserts") in ("", "on")
+    with held(three):
+        assert current(one, "plpgsql.check_asserts") == "off"
+
+
+def test_a_value_that_a_servers_library_refuses_is_an_error_there(trio):
+    one, two, three = trio
+    one.query("SET plpgsql.variable_conflict = 'bogus'")
+    with held(two):
+        three.query("DO $$ BEGIN NULL; END $$")
+        with pytest.raises(ServerError) as refused:
+            one.query("SELECT 1")
+        assert refused.value.sqlstate == "22023"
+    assert two.value("SELECT 1") == "1"
+    assert current(two, "plpgsql.variable_conflict") in ("", "error")
+
+
+# --- clients that try to fool the pooler's query ----------------------------------------------
+
+FOOLISH = """
+CREATE SCHEMA evil;
+SET search_path = evil, pg_catalog;
+CREATE TABLE pg_settings (name text, setting text, source text, reset_val text);
+CREATE TABLE pg_locks AS SELECT * FROM pg_catalog.pg_locks WHERE false;
+CREATE TABLE pg_cursors AS SELECT * FROM pg_catalog.pg_cursors WHERE false;
+CREATE TABLE pg_class AS SELECT oid, relname, relnamespace, relkind FROM pg_catalog.pg_class WHERE false;
+CREATE TABLE pg_depend AS SELECT * FROM pg_catalog.pg_depend WHERE false;
+CREATE FUNCTION lower(text) RETURNS text LANGUAGE sql AS 'SELECT ''fooled''';
+CREATE FUNCTION current_setting(text) RETURNS text LANGUAGE sql AS 'SELECT ''fooled''';
+CREATE FUNCTION current_setting(text, boolean) RETURNS text LANGUAGE sql AS 'SELECT ''fooled''';
+CREATE FUNCTION pg_backend_pid() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION pg_my_temp_schema() RETURNS oid LANGUAGE sql AS 'SELECT 0::oid';
+CREATE FUNCTION set_config(text, text, boolean) RETURNS text LANGUAGE sql AS 'SELECT ''fooled''';
+CREATE FUNCTION never(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION never(name, text) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION never(int, int) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE OPERATOR = (LEFTARG = text, RIGHTARG = text, FUNCTION = never);
+CREATE OPERATOR = (LEFTARG = name, RIGHTARG = text, FUNCTION = never);
+CREATE OPERATOR = (LEFTARG = int, RIGHTARG = int, FUNCTION = never);
+GRANT USAGE ON SCHEMA evil TO app;
+GRANT SELECT ON ALL TABLES IN SCHEMA evil TO app;
+"""
+
+
+@pytest.fixture
+def evil(stage):
+    """A schema with objects named like those of pg_catalog."""
+    stage.ask("main", "DROP SCHEMA IF EXISTS evil CASCADE")
+    stage.ask("main", FOOLISH)
+    yield "SET search_path = evil, pg_catalog"
+    stage.ask("main", "DROP SCHEMA evil CASCADE")
+
+
+def real(client, name):
+    """A setting's value, whatever the search_path."""
+    return client.value(f"SELECT pg_catalog.current_setting('{name}', true)") or ""
+
+
+DO = "DO $$ BEGIN PERFORM pg_catalog.set_config('work_mem', '77MB', false); END $$"
+
+
+def test_a_search_path_does_not_fool_the_query_for_settings(trio, evil):
+    one, two, _ = trio
+    one.query(evil)
+    assert one.value("SELECT current_setting('work_mem')") == "fooled"
+    one.query(DO)
+    with held(two):
+        assert real(two, "work_mem") == "4MB"
+        assert real(one, "work_mem") == "77MB"
+        assert real(one, "search_path") == "evil, pg_catalog"
+    assert real(one, "work_mem") == "77MB"
+
+
+@pytest.mark.parametrize("sql, look", [
+    ("CREATE TEMP TABLE desk (a int)",
+     "SELECT pg_catalog.to_regclass('pg_temp.desk') IS NOT NULL"),
+    ("SELECT pg_catalog.pg_advisory_lock(4711)",
+     "SELECT pg_catalog.count(*) OPERATOR(pg_catalog.>) 0 FROM pg_catalog.pg_locks l WHERE locktype"
+     " OPERATOR(pg_catalog.=) 'advisory' AND l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()"),
+    ("DECLARE shelf CURSOR WITH HOLD FOR SELECT 77",
+     "SELECT pg_catalog.count(*) OPERATOR(pg_catalog.>) 0 FROM pg_catalog.pg_cursors"
+     " WHERE is_holdable"),
+])
+def test_a_search_path_does_not_fool_the_query_for_other_state(trio, evil, sql, look):
+    one, two, _ = trio
+    one.query(evil)
+    one.query(sql)
+    assert two.value(look) == "f"
+    assert one.value(look) == "t"
+    one.leave()
+    with held(two):
+        assert two.value(look) == "f"
+
+
+def test_temporary_objects_do_not_fool_the_query(trio):
+    one, two, _ = trio
+    one.query("CREATE TEMP TABLE pg_settings (name text, setting text, source text)")
+    one.query("CREATE TEMP VIEW pg_locks AS SELECT 1 AS pid, 'x' AS locktype WHERE false")
+    one.query("CREATE FUNCTION pg_temp.lower(text) RETURNS text LANGUAGE sql AS 'SELECT ''fooled'''")
+    one.query(DO)
+    assert real(two, "work_mem") == "4MB"
+    assert real(one, "work_mem") == "77MB"
+    one.query("DISCARD TEMP")
+    with held(two):
+        assert real(two, "work_mem") == "4MB"
+        assert real(one, "work_mem") == "77MB"
+
+
+ODD_SESSIONS = [
+    "SET search_path = ''",
+    "SET standard_conforming_strings = off",
+    "SET client_encoding = SJIS",
+    "SET transform_null_equals = on",
+    "SET quote_all_identifiers = on",
+    "SET default_transaction_read_only = on",
+    "SET enable_indexscan = off",
+    "SET client_min_messages = debug5",
+    "SET DateStyle = German",
+    "SET plan_cache_mode = force_generic_plan",
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+    "SET max_parallel_workers_per_gather = 4",
+    "SET statement_timeout = '10ms'",
+    "SET idle_in_transaction_session_timeout = 1",
+]
+
+
+@pytest.mark.parametrize("sql", ODD_SESSIONS)
+def test_the_query_works_in_an_odd_session(trio, sql):
+    one, two, _ = trio
+    one.query(sql)
+    one.query(DO)
+    with held(two):
+        assert real(two, "work_mem") == "4MB"
+        assert real(one, "work_mem") == "77MB"
+    assert real(one, "work_mem") == "77MB"
+
+
+def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio, stage):
+    one, two, _ = trio
+    one.query("SET SESSION CHARACTERISTICS AS TRANSACTION"
+              " ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
+    with stage.connect("main") as writer, writer.transaction():
+        writer.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+        writer.execute("INSERT INTO doors VALUES (1)")
+        # PostgreSQL lets a deferrable transaction wait for the writer: DO takes no snapshot that does.
+        one.query("BEGIN TRANSACTION READ WRITE ISOLATION LEVEL READ COMMITTED")
+        one.query(DO)
+        one.query("COMMIT")
+        assert real(two, "work_mem") == "4MB"
+    assert real(one, "work_mem") == "77MB"
+
+
+# --- clients that go --------------------------------------------------------------------------
+
+
+def test_a_cleaned_server_gets_the_parameters_of_its_next_client(stage, new_pooler):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "query_wait_notify": 0})
+    for _ in range(3):
+        client = pooler.client(search_path="one, two", application_name="worker")
+        assert current(client, "search_path") == "one, two"
+        client.query("CREATE TEMP TABLE desk (a int)")
+        assert current(client, "search_path") == "one, two"
+        assert current(client, "application_name") == "worker"
+        client.close()
+    other = pooler.client()
+    assert current(other, "search_path") == '"$user", public'
+
+
+def test_state_of_a_client_that_vanished_before_its_answer_reaches_no_other(pair, stage):
+    one, two = pair
+    one.send(wire.query("SELECT pg_sleep(0.2), set_config('app.tenant', 'red', false)"))
+    wait_until(lambda: stage.backends(state="active"))
+    one.reset()
+    assert current(two, "app.tenant") == ""
