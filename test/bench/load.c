@@ -11,6 +11,8 @@
  *
  *   -p PORT -u USER -d DATABASE -W PASSWORD   the target; %d in USER becomes the client's number
  *   -q SQL -x                                 the query, `` for none; by the extended protocol
+ *   -s SQL -m COUNT                           each sends this query first; %d in it becomes the
+ *                                             client's number, modulo COUNT
  *   -t SECONDS -w SECONDS -n COUNT            duration after a warm-up; or the number in all
  *   -P PID                                    process to measure the CPU time of
  *
@@ -47,6 +49,7 @@ struct client {
 	int number;
 	enum phase phase;
 	bool failed; /* in its current request */
+	bool prepared; /* has sent the first query */
 	double began;
 	uint8_t head[5];
 	unsigned head_length;
@@ -64,6 +67,8 @@ static struct {
 	const char *database;
 	const char *password;
 	const char *sql;
+	const char *first;
+	int sets;
 	bool extended;
 	int clients;
 	double seconds;
@@ -75,6 +80,7 @@ static struct {
 	.database = "main",
 	.password = "",
 	.sql = "SELECT 1",
+	.sets = 1,
 	.clients = 1,
 	.seconds = 1};
 
@@ -373,8 +379,32 @@ static void keep_time(double microseconds)
 	times[times_count++] = (float)microseconds;
 }
 
+/* Send the query of a client that has just logged in. */
+static void send_first(struct client *client)
+{
+	uint8_t packet[256];
+	const char *mark = strstr(wish.first, "%d");
+	const int before = mark ? (int)(mark - wish.first) : (int)strlen(wish.first);
+	char number[16] = "";
+	int length;
+
+	client->prepared = true;
+	if (mark)
+		snprintf(number, sizeof(number), "%d", client->number % wish.sets);
+	length = snprintf((char *)packet + 5, sizeof(packet) - 5, "%.*s%s%s", before, wish.first,
+		number, mark ? mark + 2 : "");
+	packet[0] = 'Q';
+	put_int32(packet + 1, (uint32_t)length + 5);
+	if (!send_now(client, packet, (size_t)length + 6))
+		lose(client, strerror(errno));
+}
+
 static void finish_request(struct client *client)
 {
+	if (client->phase == LOGGING_IN && wish.first && !client->prepared) {
+		send_first(client);
+		return;
+	}
 	if (client->phase == LOGGING_IN) {
 		logging_in--;
 		logged_in++;
@@ -706,7 +736,7 @@ static void read_options(int argc, char **argv)
 	int option;
 
 	wish.mode = read_mode(argv[1]);
-	while ((option = getopt(argc - 1, argv + 1, "p:u:d:W:q:xc:t:w:n:b:P:")) != -1) {
+	while ((option = getopt(argc - 1, argv + 1, "p:u:d:W:q:s:m:xc:t:w:n:b:P:")) != -1) {
 		switch (option) {
 		case 'p':
 			wish.port = atoi(optarg);
@@ -722,6 +752,12 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'q':
 			wish.sql = optarg;
+			break;
+		case 's':
+			wish.first = optarg;
+			break;
+		case 'm':
+			wish.sets = atoi(optarg) > 0 ? atoi(optarg) : 1;
 			break;
 		case 'x':
 			wish.extended = true;
