@@ -24,8 +24,6 @@ def one_value(result):
 class Place:
     """An address, and the clients that stay connected to it."""
 
-    is_pooler = False
-
     def __init__(self, address, cluster, pool_mode="transaction"):
         self.address = address
         self.cluster = cluster
@@ -101,7 +99,6 @@ class Place:
 class PoolerPlace(Place):
     """A pooler with two servers for each user, of which the one used last is used first."""
 
-    is_pooler = True
     SETTINGS = {"default_pool_size": SERVERS, "query_wait_notify": 0}
 
     def __init__(self, pooler, cluster, pool_mode="transaction"):

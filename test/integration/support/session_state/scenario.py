@@ -11,7 +11,7 @@ gone   neither sees it once it was undone, or was ended, or its client has left
 import itertools
 
 from support import wire
-from support.clients.raw import Closed
+from support.clients.raw import Closed, ServerError
 from support.process import WaitTimeout, wait_until
 from support.session_state.kinds import Call
 
@@ -145,7 +145,7 @@ class Scenario:
             self._keeps(client)
             client = self._is_reset(client)
             self._parts(client)
-        except (Closed, OSError, AssertionError, ValueError) as error:
+        except (ServerError, Closed, OSError, AssertionError) as error:
             self.checks += 1
             self.faults.append(
                 f"broken: {self.kind.name} | {self.protocol} | {self.ending}:"
