@@ -99,7 +99,8 @@ class Place:
 class PoolerPlace(Place):
     """A pooler with two servers for each user, of which the one used last is used first."""
 
-    SETTINGS = {"default_pool_size": SERVERS, "query_wait_notify": 0}
+    # The server of a client that has just left may still be pinned when the next one's is.
+    SETTINGS = {"default_pool_size": SERVERS, "max_pinned": "100%", "query_wait_notify": 0}
 
     def __init__(self, pooler, cluster, pool_mode="transaction"):
         super().__init__(pooler.address, cluster, pool_mode)
